@@ -1,0 +1,55 @@
+# braid_room(NAME [USES room…] [LINK target…])
+#
+# Declares the room in the current source directory as the static library braid_NAME (alias
+# braid::NAME) from all .cc files beside its CMakeLists.txt. USES names the rooms whose headers it
+# may include; LINK names outside libraries, which stay private to the room.
+function(braid_room name)
+  cmake_parse_arguments(ROOM "" "" "USES;LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  if(NOT sources)
+    set(sources ${PROJECT_SOURCE_DIR}/cmake/empty.cc)
+  endif()
+  set(target braid_${name})
+  add_library(${target} STATIC ${sources})
+  add_library(braid::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+                                              $<INSTALL_INTERFACE:include>)
+  foreach(used IN LISTS ROOM_USES)
+    target_link_libraries(${target} PUBLIC braid_${used})
+  endforeach()
+  target_link_libraries(${target} PRIVATE ${ROOM_LINK})
+  braid_compile_options(${target})
+  set_property(GLOBAL APPEND PROPERTY BRAID_ROOMS ${target})
+endfunction()
+
+# Warnings and sanitizers that every target of the project is built with.
+function(braid_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+                                           -Wcast-qual -Wunused -Woverloaded-virtual)
+  if(BRAID_WARNINGS_AS_ERRORS)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(BRAID_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${BRAID_SANITIZE} -fno-omit-frame-pointer
+                                             -fno-sanitize-recover=all)
+    target_link_options(${target} PUBLIC -fsanitize=${BRAID_SANITIZE})
+  endif()
+endfunction()
+
+# braid_test(NAME ROOM…): the test program NAME from all .cc files beside its CMakeLists.txt.
+function(braid_test name)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  foreach(room IN LISTS ARGN)
+    target_link_libraries(${name} PRIVATE braid_${room})
+  endforeach()
+  target_link_libraries(${name} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE BRAID_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  braid_compile_options(${name})
+  gtest_discover_tests(${name} PROPERTIES TIMEOUT 600 DISCOVERY_TIMEOUT 60)
+endfunction()

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "braid/profile/estimator.h"
+#include "braid/profile/profile.h"
+#include "braid/system/system.h"
+
+namespace braid {
+
+enum class ScheduleKind : std::uint8_t {
+  gpipe,               ///< All forward passes, then all backward passes (Huang et al. 2019).
+  one_f_one_b,         ///< One forward, one backward, flushed (Narayanan et al. 2021, PipeDream-Flush).
+  interleaved,         ///< 1F1B over several model chunks per device (Narayanan et al. 2021, §2.2).
+};
+
+/// What each data-parallel rank keeps of the training state (Rajbhandari et al. 2020).
+enum class Zero : std::uint8_t {
+  none,        ///< Everything replicated.
+  optimizer,   ///< ZeRO-1: optimizer state sharded.
+  gradients,   ///< ZeRO-2: and gradients.
+  parameters,  ///< ZeRO-3 / FSDP: and parameters.
+};
+
+enum class Axis : std::uint8_t { tp, cp, dp, pp };
+
+/// The job's parallel form when all stages share it, as users and trainers speak of it.
+struct Parallelism {
+  int tp = 1, pp = 1, dp = 1, cp = 1, ep = 1;
+  int vp = 1;                        ///< Model chunks per stage (interleaving).
+  int micro_batch = 1;               ///< Samples per micro-batch.
+  std::int64_t num_micro_batches = 1;  ///< Per data-parallel rank and iteration.
+  bool sequence_parallel = false;
+  Recompute recompute = Recompute::none;
+  Zero zero = Zero::none;
+  ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  bool offload_optimizer = false;
+  bool offload_weights = false;
+  bool offload_activations = false;
+  /// Axes from the innermost (neighbouring devices) outwards. Expert groups take consecutive
+  /// devices of the cp and dp axes.
+  std::vector<Axis> order = {Axis::tp, Axis::cp, Axis::dp, Axis::pp};
+
+  std::int64_t devices() const { return std::int64_t{1} * tp * pp * dp * cp; }
+  friend bool operator==(const Parallelism&, const Parallelism&) = default;
+};
+
+/// A part of a stage that runs without handing over in between: one for most schedules, vp for interleaving.
+struct Chunk {
+  std::vector<std::int32_t> layers;   ///< Ascending.
+  std::vector<std::int32_t> options;  ///< For each layer: index in options_of(profile, layer).
+  friend bool operator==(const Chunk&, const Chunk&) = default;
+};
+
+struct Stage {
+  std::vector<Chunk> chunks;
+  int dp = 1, tp = 1, cp = 1;
+  std::vector<std::int64_t> devices;  ///< All of them, ascending. dp·tp·cp many.
+  friend bool operator==(const Stage&, const Stage&) = default;
+};
+
+/// How a job runs: which layers on which devices, with which options, in which order. Complete in
+/// itself: carries the layer graph with the chosen options and the system.
+struct Plan {
+  std::string planner;
+  std::string model;           ///< Name for people.
+  std::string model_source;    ///< What was given on the command line.
+  double model_parameters = 0;
+  std::int64_t seq_len = 0;
+  std::int64_t global_batch = 1;  ///< Samples per iteration.
+  Precision precision;
+  Parallelism parallel;
+  Profile profile;             ///< Restricted to what the plan uses.
+  System system;
+  std::vector<Stage> stages;   ///< In topological order of the stage graph.
+
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+/// Edges between stages, from the layer graph; self-edges left out. With interleaving, edges join
+/// chunks: see ChunkEdge.
+struct ChunkEdge {
+  std::int32_t source_stage = 0, source_chunk = 0;
+  std::int32_t target_stage = 0, target_chunk = 0;
+  double bytes = 0;   ///< Forward, per micro-batch and sending device.
+  friend bool operator==(const ChunkEdge&, const ChunkEdge&) = default;
+};
+std::vector<ChunkEdge> chunk_edges(const Plan& plan);
+
+/// Most micro-batches whose activations a stage holds at once under the schedule; for interleaving,
+/// counted in chunk activations (a stage holds `in_flight_chunks` chunk stashes).
+/// GPipe: m; 1F1B: min(m, pp - stage); interleaved: min(m·vp, (pp - stage - 1)·2 + (vp - 1)·pp + 1).
+std::int64_t in_flight_chunks(ScheduleKind schedule, int pp, int stage, int vp,
+                              std::int64_t num_micro_batches);
+
+/// Bytes on one device of a stage at its fullest moment, by kind.
+struct MemoryBreakdown {
+  double weights = 0;
+  double gradients = 0;
+  double optimizer = 0;
+  double activations = 0;   ///< Stash of all micro-batches in flight.
+  double working = 0;       ///< Transients of the layer that needs most, gathered parameters.
+  double host = 0;          ///< Not on the device: offloaded to host memory.
+
+  double device_total() const { return weights + gradients + optimizer + activations + working; }
+  friend bool operator==(const MemoryBreakdown&, const MemoryBreakdown&) = default;
+};
+
+/// Memory of stage `stage` of a plan (docs/cost-model.md, "Memory").
+MemoryBreakdown memory_of_stage(const Plan& plan, std::size_t stage);
+
+}  // namespace braid

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <vector>
+
+#include "braid/plan/plan.h"
+
+namespace braid {
+
+/// Work of one chunk of a stage for one micro-batch.
+struct ChunkLoad {
+  PassTime forward;
+  PassTime recompute;
+  PassTime backward_input;
+  PassTime backward_weight;
+  double parameter_gather_s = 0;  ///< ZeRO-3: exposed wait for parameters, inside both passes (already not in `forward`).
+  double model_flops = 0;
+
+  double forward_s() const { return forward.total_s() + parameter_gather_s; }
+  double backward_s() const {
+    return recompute.total_s() + backward_input.total_s() + backward_weight.total_s() +
+           parameter_gather_s;
+  }
+};
+
+/// Everything about a stage that a schedule needs to be timed.
+struct StageLoad {
+  std::vector<ChunkLoad> chunks;
+  /// Data-parallel work around the iteration, as one network stream that runs beside the compute.
+  double gradient_sync_s = 0;     ///< Reduce (or reduce-scatter) of the stage's gradients, whole.
+  double parameter_sync_s = 0;    ///< All-gather of updated parameters (ZeRO-1/2), whole.
+  int sync_buckets = 1;           ///< Equal parts into which both are cut; bucket i of the gradients can
+                                  ///< start when the last micro-batch's backward pass is (i+1)/n done.
+  double optimizer_s = 0;         ///< Update of the device's share of the parameters.
+};
+
+/// Transfer time of one micro-batch along each ChunkEdge of chunk_edges(plan), in that order.
+struct EdgeLoad {
+  ChunkEdge edge;
+  double transfer_s = 0;
+};
+
+std::vector<StageLoad> stage_loads(const Plan& plan);
+std::vector<EdgeLoad> edge_loads(const Plan& plan);
+
+/// Part of the gradient synchronisation that outlasts the last backward pass of `backward_s`, when
+/// bucket i starts at (i + 1)/n of it and buckets go one after another:
+/// max(0, max_i ...) = max(sync/n, sync - backward·(n-1)/n), zero for sync = 0.
+double exposed_gradient_sync_s(double sync_s, double backward_s, int buckets);
+
+}  // namespace braid

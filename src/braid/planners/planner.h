@@ -1,0 +1,57 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "braid/graph/graph.h"
+#include "braid/plan/outcome.h"
+
+namespace braid {
+
+/// A training job to be planned.
+struct Job {
+  const Graph* graph = nullptr;
+  std::string model_source;
+  Precision precision;
+  std::int64_t global_batch = 1;
+};
+
+/// Restrictions on the space; empty: everything that the model and system allow. A degree that is set
+/// is fixed to that value.
+struct SpaceOptions {
+  std::optional<int> tp, pp, dp, cp, ep, vp, micro_batch;
+  std::optional<bool> sequence_parallel;
+  std::optional<Recompute> recompute;
+  std::optional<Zero> zero;
+  std::optional<ScheduleKind> schedule;
+  bool allow_offload = true;
+  int top = 1;             ///< How many plans to return.
+};
+
+/// Called now and then during long searches: best so far, bound, work done.
+using Progress = std::function<void(double best_s, double bound_s, std::int64_t work)>;
+
+/// braid's planner for homogeneous, hierarchical clusters: best-first by bound over the documented
+/// space (docs/design.md, "Planner braid"). Throws Error for mixed clusters.
+Outcome plan_braid(const Job& job, const System& system, const SpaceOptions& space,
+                   const Budget& budget, const Progress& progress = {});
+
+/// Megatron-LM's published rule of thumb (Narayanan et al. 2021, §3): tensor parallelism up to the
+/// node, then pipeline until the model fits, data parallelism with the rest; full recomputation.
+Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& space,
+                      const Budget& budget, const Progress& progress = {});
+
+struct PlannerEntry {
+  std::string_view name;
+  std::string_view description;
+  Outcome (*plan)(const Job&, const System&, const SpaceOptions&, const Budget&, const Progress&);
+};
+/// All planners, in the order in which they are listed to users.
+const std::vector<PlannerEntry>& planners();
+/// Throws Error with the known names.
+const PlannerEntry& find_planner(const std::string& name);
+
+}  // namespace braid

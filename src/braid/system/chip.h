@@ -1,0 +1,72 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "braid/base/dtype.h"
+
+namespace braid {
+
+/// Where a figure comes from: a document, a measurement, or an assumption of ours.
+struct Provenance {
+  std::string key;     ///< The field it speaks of, e.g. `peak.bf16`.
+  std::string source;  ///< Citation or reason.
+  bool assumed = false;
+  friend bool operator==(const Provenance&, const Provenance&) = default;
+};
+
+/// Peak arithmetic rate for operands of one type, dense.
+struct PeakRate {
+  Dtype dtype = Dtype::bf16;
+  double matmul_flops_per_s = 0;
+  friend bool operator==(const PeakRate&, const PeakRate&) = default;
+};
+
+/// A level of the memory hierarchy.
+struct Memory {
+  std::string name;         ///< "HBM3", "L2", "SRAM", "host".
+  double bytes = 0;         ///< Capacity per device.
+  double bytes_per_s = 0;   ///< Bandwidth per device.
+  friend bool operator==(const Memory&, const Memory&) = default;
+};
+
+/// How near real kernels come to the chip's peaks. Every field has a meaning and a unit; defaults
+/// are assumptions and are listed as such in Chip::provenance.
+struct Efficiency {
+  double matmul_peak_fraction = 0.8;     ///< Of peak, for large matrix products (clock under load, issue limits).
+  double vector_peak_fraction = 0.6;     ///< Of the vector rate, pointwise and reductions.
+  double attention_peak_fraction = 0.6;  ///< Of the matmul peak, fused attention.
+  double memory_peak_fraction = 0.85;    ///< Of memory bandwidth, large transfers.
+  double memory_half_bytes = 2e6;        ///< Transfer size at which half of that is achieved.
+  double kernel_launch_s = 4e-6;         ///< Device time lost per kernel.
+  int tile_m = 128, tile_n = 128, tile_k = 64;  ///< Tile of one compute unit's matrix product.
+  friend bool operator==(const Efficiency&, const Efficiency&) = default;
+};
+
+struct Chip {
+  std::string name;         ///< Catalogue name: `h100-sxm`.
+  std::string description;
+  std::vector<PeakRate> peaks;
+  double vector_flops_per_s = 0;   ///< f32 outside the matrix units.
+  int compute_units = 1;           ///< SMs, CUs, cores: matmul tiles are dealt to them in waves.
+  Memory memory;                   ///< Main memory: HBM, GDDR, DDR.
+  std::optional<Memory> on_chip;   ///< Shared last-level SRAM.
+  std::optional<Memory> host;      ///< Host memory reachable from the device, its share and bandwidth.
+  double reserved_bytes = 0;       ///< Main memory that no plan may use: context, libraries, fragmentation.
+  std::optional<double> power_w;
+  std::optional<double> price_usd;
+  Efficiency efficiency;
+  std::vector<Provenance> provenance;
+
+  friend bool operator==(const Chip&, const Chip&) = default;
+};
+
+/// Peak dense rate for operands of `dtype`; nullopt when the chip does not list it (no other type's
+/// figure is ever used instead).
+std::optional<double> matmul_peak(const Chip& chip, Dtype dtype);
+
+/// Main memory that a plan may fill: capacity less the reserve.
+inline double usable_bytes(const Chip& chip) { return chip.memory.bytes - chip.reserved_bytes; }
+
+}  // namespace braid
