@@ -1,9 +1,9 @@
 # Script behind braid_embed: writes the C++ file OUT with the text of FILES.
 list(SORT FILES)
-set(text "#include \"braid/base/embedded_file.h\"\n\nnamespace braid {\n"
-         "std::span<const EmbeddedFile> ${FUNCTION}();\n"
-         "std::span<const EmbeddedFile> ${FUNCTION}() {\n"
-         "  static const EmbeddedFile files[] = {\n")
+set(text "#include <vector>\n\n#include \"braid/base/embedded_file.h\"\n\nnamespace braid {\n")
+string(APPEND text "std::span<const EmbeddedFile> ${FUNCTION}();\n"
+                   "std::span<const EmbeddedFile> ${FUNCTION}() {\n"
+                   "  static const std::vector<EmbeddedFile> files = {\n")
 foreach(file IN LISTS FILES)
   get_filename_component(name ${file} NAME_WLE)
   get_filename_component(base ${file} NAME)
@@ -17,8 +17,7 @@ foreach(file IN LISTS FILES)
     string(APPEND pieces "\n     R\"braid_embed(${piece})braid_embed\"")
     math(EXPR at "${at} + 8000")
   endwhile()
-  list(APPEND text "    {\"${name}\", \"${base}\",${pieces}},\n")
+  string(APPEND text "    {\"${name}\", \"${base}\",${pieces}},\n")
 endforeach()
-list(APPEND text "  };\n  return files;\n}\n}  // namespace braid\n")
-string(JOIN "" text ${text})
+string(APPEND text "  };\n  return files;\n}\n}  // namespace braid\n")
 file(WRITE ${OUT} "${text}")

@@ -24,6 +24,11 @@ struct BackwardWork {
 };
 BackwardWork backward_work(const Graph& graph, const Operator& op);
 
+/// Arithmetic that counts as the model's own, as MFU is defined (Chowdhery et al. 2022, appendix B):
+/// matrix products only, causal attention as computed, nothing recomputed.
+double forward_model_flops(const Graph& graph, const Operator& op);
+double backward_model_flops(const Graph& graph, const Operator& op);
+
 /// A tensor (or part of one) that an operator keeps from its forward to its backward pass.
 struct KeptTensor {
   TensorId tensor = -1;  ///< The same tensor kept by several operators is stored once; -1: private.

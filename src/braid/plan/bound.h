@@ -10,10 +10,11 @@ namespace braid {
 /// A time per iteration that no plan for this job on this system can beat, and what sets it.
 struct LowerBound {
   double time_s = 0;
-  double compute_s = 0;   ///< All forward and backward arithmetic at peak over all devices.
-  double memory_s = 0;    ///< Compulsory bytes at full memory bandwidth over all devices.
-  double network_s = 0;   ///< Bytes that must cross network cuts (when the state cannot fit one side).
-  std::string binding;    ///< "arithmetic at peak", "memory bandwidth", "network".
+  double compute_s = 0;  ///< All forward and backward arithmetic at peak over all devices.
+  double memory_s = 0;   ///< Compulsory bytes at full memory bandwidth over all devices.
+  double network_s =
+      0;  ///< Bytes that must cross network cuts (when the state cannot fit one side).
+  std::string binding;  ///< "arithmetic at peak", "memory bandwidth", "network".
 };
 
 /// Lower bound for one iteration of `global_batch` samples. Cost: linear in distinct layers.

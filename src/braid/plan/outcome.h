@@ -15,18 +15,19 @@ std::string_view name_of(Status status);
 
 /// Limit on a search, in work units (evaluated configurations), never seconds.
 struct Budget {
-  std::int64_t work = 0;   ///< 0: none.
+  std::int64_t work = 0;  ///< 0: none.
 };
 
 /// Figures of merit of a plan, from the shared simulator.
 struct Metrics {
   double iteration_time_s = 0;
   double compute_s = 0, tp_comm_s = 0, cp_comm_s = 0, ep_comm_s = 0, pp_comm_s = 0, dp_comm_s = 0;
-  double bubble_s = 0, recompute_s = 0, optimizer_s = 0, offload_s = 0;  ///< Of the slowest stage; they sum to the iteration time.
+  double bubble_s = 0, recompute_s = 0, optimizer_s = 0,
+         offload_s = 0;  ///< Of the slowest stage; they sum to the iteration time.
   double tokens_per_s = 0;
   double model_flops_per_s_per_device = 0;
   double mfu = 0;
-  double peak_memory_bytes = 0;     ///< Over stages.
+  double peak_memory_bytes = 0;  ///< Over stages.
   std::size_t tightest_stage = 0;
   MemoryBreakdown tightest_memory;
 };
@@ -36,7 +37,7 @@ struct Infeasibility {
   std::string reason;       ///< One line.
   std::int64_t stage = -1;  ///< -1: not about memory.
   double needed_bytes = 0, available_bytes = 0;
-  Parallelism parallel;     ///< The configuration that came nearest.
+  Parallelism parallel;  ///< The configuration that came nearest.
 };
 
 struct Candidate {
@@ -46,15 +47,15 @@ struct Candidate {
 
 struct Outcome {
   Status status = Status::infeasible;
-  std::vector<Candidate> candidates;      ///< Best first; the plan is candidates[0].
-  LowerBound physical_bound;              ///< No plan at all can be faster.
-  double search_bound_s = 0;              ///< No plan in the planner's space is faster (= best when optimal).
+  std::vector<Candidate> candidates;  ///< Best first; the plan is candidates[0].
+  LowerBound physical_bound;          ///< No plan at all can be faster.
+  double search_bound_s = 0;  ///< No plan in the planner's space is faster (= best when optimal).
   std::string objective_name;
   double objective = 0;
-  std::int64_t work = 0;                  ///< Configurations bounded.
-  std::int64_t evaluated = 0;             ///< Configurations evaluated in full.
+  std::int64_t work = 0;       ///< Configurations bounded.
+  std::int64_t evaluated = 0;  ///< Configurations evaluated in full.
   std::optional<Infeasibility> infeasibility;
-  std::vector<std::string> assumptions;   ///< What the figures rest on, for the user.
+  std::vector<std::string> assumptions;  ///< What the figures rest on, for the user.
 };
 
 }  // namespace braid

@@ -11,9 +11,9 @@
 namespace braid {
 
 enum class ScheduleKind : std::uint8_t {
-  gpipe,               ///< All forward passes, then all backward passes (Huang et al. 2019).
-  one_f_one_b,         ///< One forward, one backward, flushed (Narayanan et al. 2021, PipeDream-Flush).
-  interleaved,         ///< 1F1B over several model chunks per device (Narayanan et al. 2021, §2.2).
+  gpipe,        ///< All forward passes, then all backward passes (Huang et al. 2019).
+  one_f_one_b,  ///< One forward, one backward, flushed (Narayanan et al. 2021, PipeDream-Flush).
+  interleaved,  ///< 1F1B over several model chunks per device (Narayanan et al. 2021, §2.2).
 };
 
 /// What each data-parallel rank keeps of the training state (Rajbhandari et al. 2020).
@@ -29,8 +29,8 @@ enum class Axis : std::uint8_t { tp, cp, dp, pp };
 /// The job's parallel form when all stages share it, as users and trainers speak of it.
 struct Parallelism {
   int tp = 1, pp = 1, dp = 1, cp = 1, ep = 1;
-  int vp = 1;                        ///< Model chunks per stage (interleaving).
-  int micro_batch = 1;               ///< Samples per micro-batch.
+  int vp = 1;                          ///< Model chunks per stage (interleaving).
+  int micro_batch = 1;                 ///< Samples per micro-batch.
   std::int64_t num_micro_batches = 1;  ///< Per data-parallel rank and iteration.
   bool sequence_parallel = false;
   Recompute recompute = Recompute::none;
@@ -47,7 +47,8 @@ struct Parallelism {
   friend bool operator==(const Parallelism&, const Parallelism&) = default;
 };
 
-/// A part of a stage that runs without handing over in between: one for most schedules, vp for interleaving.
+/// A part of a stage that runs without handing over in between: one for most schedules, vp for
+/// interleaving.
 struct Chunk {
   std::vector<std::int32_t> layers;   ///< Ascending.
   std::vector<std::int32_t> options;  ///< For each layer: index in options_of(profile, layer).
@@ -65,16 +66,16 @@ struct Stage {
 /// itself: carries the layer graph with the chosen options and the system.
 struct Plan {
   std::string planner;
-  std::string model;           ///< Name for people.
-  std::string model_source;    ///< What was given on the command line.
+  std::string model;         ///< Name for people.
+  std::string model_source;  ///< What was given on the command line.
   double model_parameters = 0;
   std::int64_t seq_len = 0;
   std::int64_t global_batch = 1;  ///< Samples per iteration.
   Precision precision;
   Parallelism parallel;
-  Profile profile;             ///< Restricted to what the plan uses.
+  Profile profile;  ///< Restricted to what the plan uses.
   System system;
-  std::vector<Stage> stages;   ///< In topological order of the stage graph.
+  std::vector<Stage> stages;  ///< In topological order of the stage graph.
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };
@@ -84,14 +85,19 @@ struct Plan {
 struct ChunkEdge {
   std::int32_t source_stage = 0, source_chunk = 0;
   std::int32_t target_stage = 0, target_chunk = 0;
-  double bytes = 0;   ///< Forward, per micro-batch and sending device.
+  double bytes = 0;  ///< Forward, per micro-batch and sending device.
   friend bool operator==(const ChunkEdge&, const ChunkEdge&) = default;
 };
 std::vector<ChunkEdge> chunk_edges(const Plan& plan);
 
+/// What one device sends along a layer edge for one micro-batch: split over context parallel ranks,
+/// and over tensor parallel ranks under sequence parallelism.
+double boundary_bytes(const ProfileEdge& edge, const Parallelism& parallel);
+
 /// Most micro-batches whose activations a stage holds at once under the schedule; for interleaving,
 /// counted in chunk activations (a stage holds `in_flight_chunks` chunk stashes).
-/// GPipe: m; 1F1B: min(m, pp - stage); interleaved: min(m·vp, (pp - stage - 1)·2 + (vp - 1)·pp + 1).
+/// GPipe: m; 1F1B: min(m, pp - stage); interleaved: min(m·vp, (pp - stage - 1)·2 + (vp - 1)·pp +
+/// 1).
 std::int64_t in_flight_chunks(ScheduleKind schedule, int pp, int stage, int vp,
                               std::int64_t num_micro_batches);
 
@@ -100,9 +106,9 @@ struct MemoryBreakdown {
   double weights = 0;
   double gradients = 0;
   double optimizer = 0;
-  double activations = 0;   ///< Stash of all micro-batches in flight.
-  double working = 0;       ///< Transients of the layer that needs most, gathered parameters.
-  double host = 0;          ///< Not on the device: offloaded to host memory.
+  double activations = 0;  ///< Stash of all micro-batches in flight.
+  double working = 0;      ///< Transients of the layer that needs most, gathered parameters.
+  double host = 0;         ///< Not on the device: offloaded to host memory.
 
   double device_total() const { return weights + gradients + optimizer + activations + working; }
   friend bool operator==(const MemoryBreakdown&, const MemoryBreakdown&) = default;

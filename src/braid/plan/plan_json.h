@@ -1,21 +1,22 @@
 #pragma once
 
+#include <string>
+
 #include "braid/base/document.h"
 #include "braid/base/json.h"
-#include "braid/plan/outcome.h"
 #include "braid/plan/plan.h"
 
 namespace braid {
 
 Json to_json(const Parallelism& parallel);
 Json to_json(const MemoryBreakdown& memory);
+
+/// The `"braid": "plan", "version": 1` form: complete, reads back equal.
 Json to_json(const Plan& plan);
-/// Reads and checks a plan: ids, coverage is left to verify. Throws Error.
+
+/// Reads a plan, checking kinds, ranges and ids (layers, options, devices); whether the plan is a
+/// good one is for verify() to say. Throws Error.
 Plan plan_from_json(const Value& value);
 Plan read_plan(const std::string& path);
-
-std::string_view name_of(ScheduleKind schedule);
-std::string_view name_of(Recompute recompute);
-std::string_view name_of(Zero zero);
 
 }  // namespace braid

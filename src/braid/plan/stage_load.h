@@ -12,13 +12,16 @@ struct ChunkLoad {
   PassTime recompute;
   PassTime backward_input;
   PassTime backward_weight;
-  double parameter_gather_s = 0;  ///< ZeRO-3: exposed wait for parameters, inside both passes (already not in `forward`).
-  double model_flops = 0;
+  /// Exposed wait for sharded parameters (ZeRO-3 gathers) and gradients (ZeRO-2/3 reduce-scatters)
+  /// inside the passes; not part of the fields above.
+  double dp_forward_s = 0;
+  double dp_backward_s = 0;
+  double model_flops = 0;  ///< Per device.
 
-  double forward_s() const { return forward.total_s() + parameter_gather_s; }
+  double forward_s() const { return forward.total_s() + dp_forward_s; }
   double backward_s() const {
     return recompute.total_s() + backward_input.total_s() + backward_weight.total_s() +
-           parameter_gather_s;
+           dp_backward_s;
   }
 };
 
@@ -26,11 +29,11 @@ struct ChunkLoad {
 struct StageLoad {
   std::vector<ChunkLoad> chunks;
   /// Data-parallel work around the iteration, as one network stream that runs beside the compute.
-  double gradient_sync_s = 0;     ///< Reduce (or reduce-scatter) of the stage's gradients, whole.
-  double parameter_sync_s = 0;    ///< All-gather of updated parameters (ZeRO-1/2), whole.
-  int sync_buckets = 1;           ///< Equal parts into which both are cut; bucket i of the gradients can
-                                  ///< start when the last micro-batch's backward pass is (i+1)/n done.
-  double optimizer_s = 0;         ///< Update of the device's share of the parameters.
+  double gradient_sync_s = 0;   ///< Reduce (or reduce-scatter) of the stage's gradients, whole.
+  double parameter_sync_s = 0;  ///< All-gather of updated parameters (ZeRO-1/2), whole.
+  int sync_buckets = 1;    ///< Equal parts into which both are cut; bucket i of the gradients can
+                           ///< start when the last micro-batch's backward pass is (i+1)/n done.
+  double optimizer_s = 0;  ///< Update of the device's share of the parameters.
 };
 
 /// Transfer time of one micro-batch along each ChunkEdge of chunk_edges(plan), in that order.
@@ -41,6 +44,11 @@ struct EdgeLoad {
 
 std::vector<StageLoad> stage_loads(const Plan& plan);
 std::vector<EdgeLoad> edge_loads(const Plan& plan);
+
+/// Time to hand `bytes` from each device of a stage to its counterpart in another, all devices of
+/// the stage sending at once; the slowest of the stage's first and last device.
+double transfer_time_s(const Parallelism& parallel, const System& system, int source_stage,
+                       int target_stage, double bytes);
 
 /// Part of the gradient synchronisation that outlasts the last backward pass of `backward_s`, when
 /// bucket i starts at (i + 1)/n of it and buckets go one after another:

@@ -1,0 +1,54 @@
+#include "braid/plan/names.h"
+
+#include <array>
+#include <utility>
+
+namespace braid {
+namespace {
+
+template <typename T, std::size_t N>
+using Names = std::array<std::pair<T, std::string_view>, N>;
+
+constexpr Names<ScheduleKind, 3> kSchedules{{{ScheduleKind::gpipe, "gpipe"},
+                                             {ScheduleKind::one_f_one_b, "1f1b"},
+                                             {ScheduleKind::interleaved, "interleaved"}}};
+constexpr Names<Recompute, 3> kRecomputes{
+    {{Recompute::none, "none"}, {Recompute::selective, "selective"}, {Recompute::full, "full"}}};
+constexpr Names<Zero, 4> kZeros{
+    {{Zero::none, "0"}, {Zero::optimizer, "1"}, {Zero::gradients, "2"}, {Zero::parameters, "3"}}};
+constexpr Names<Axis, 4> kAxes{
+    {{Axis::tp, "tp"}, {Axis::cp, "cp"}, {Axis::dp, "dp"}, {Axis::pp, "pp"}}};
+
+template <typename T, std::size_t N>
+std::string_view find_name(const Names<T, N>& names, T value) {
+  for (const auto& [entry, name] : names) {
+    if (entry == value) return name;
+  }
+  return "";
+}
+
+template <typename T, std::size_t N>
+std::optional<T> find_value(const Names<T, N>& names, std::string_view text) {
+  for (const auto& [entry, name] : names) {
+    if (name == text) return entry;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view name_of(ScheduleKind schedule) { return find_name(kSchedules, schedule); }
+std::string_view name_of(Recompute recompute) { return find_name(kRecomputes, recompute); }
+std::string_view name_of(Zero zero) { return find_name(kZeros, zero); }
+std::string_view name_of(Axis axis) { return find_name(kAxes, axis); }
+
+std::optional<ScheduleKind> parse_schedule(std::string_view name) {
+  return find_value(kSchedules, name);
+}
+std::optional<Recompute> parse_recompute(std::string_view name) {
+  return find_value(kRecomputes, name);
+}
+std::optional<Zero> parse_zero(std::string_view name) { return find_value(kZeros, name); }
+std::optional<Axis> parse_axis(std::string_view name) { return find_value(kAxes, name); }
+
+}  // namespace braid

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "braid/plan/plan.h"
+
+namespace braid {
+
+// Names of enumerators as users and files write them, and back (nullopt: unknown).
+std::string_view name_of(ScheduleKind schedule);  ///< "gpipe", "1f1b", "interleaved"
+std::string_view name_of(Recompute recompute);    ///< "none", "selective", "full"
+std::string_view name_of(Zero zero);              ///< "0" … "3"
+std::string_view name_of(Axis axis);              ///< "tp", "cp", "dp", "pp"
+std::optional<ScheduleKind> parse_schedule(std::string_view name);
+std::optional<Recompute> parse_recompute(std::string_view name);
+std::optional<Zero> parse_zero(std::string_view name);
+std::optional<Axis> parse_axis(std::string_view name);
+
+}  // namespace braid

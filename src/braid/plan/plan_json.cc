@@ -1,0 +1,264 @@
+#include "braid/plan/plan_json.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "braid/plan/names.h"
+#include "braid/profile/profile_json.h"
+#include "braid/system/system_json.h"
+
+namespace braid {
+namespace {
+
+constexpr std::int64_t kMaxDegree = 1 << 24;
+constexpr std::int64_t kMaxCount = std::int64_t{1} << 40;
+
+int degree(const Value& value) { return static_cast<int>(value.as_int_in(1, kMaxDegree)); }
+
+template <typename T>
+T named(const Value& value, std::optional<T> (*parse)(std::string_view), const char* known) {
+  const auto found = parse(value.as_string());
+  if (!found) {
+    value.fail("unknown value \"" + std::string(value.as_string()) + "\"",
+               std::string("use one of ") + known);
+  }
+  return *found;
+}
+
+constexpr const char* kDtypes = "f64, f32, tf32, f16, bf16, f8, f4";
+
+Json precision_to_json(const Precision& precision) {
+  Json json = Json::object();
+  json["matmul"] = name_of(precision.matmul);
+  json["activation"] = name_of(precision.activation);
+  json["weight"] = name_of(precision.weight);
+  json["gradient"] = name_of(precision.gradient);
+  json["optimizer_bytes_per_parameter"] = precision.optimizer_bytes_per_parameter;
+  return json;
+}
+
+Precision precision_from_json(const Value& value) {
+  value.expect_only(
+      {"matmul", "activation", "weight", "gradient", "optimizer_bytes_per_parameter"});
+  Precision precision;
+  precision.matmul = named<Dtype>(value["matmul"], parse_dtype, kDtypes);
+  precision.activation = named<Dtype>(value["activation"], parse_dtype, kDtypes);
+  precision.weight = named<Dtype>(value["weight"], parse_dtype, kDtypes);
+  precision.gradient = named<Dtype>(value["gradient"], parse_dtype, kDtypes);
+  precision.optimizer_bytes_per_parameter =
+      value["optimizer_bytes_per_parameter"].as_double_in(0, 1024);
+  return precision;
+}
+
+Parallelism parallelism_from_json(const Value& value) {
+  value.expect_only({"tp", "pp", "dp", "cp", "ep", "vp", "micro_batch", "num_micro_batches",
+                     "sequence_parallel", "recompute", "zero", "schedule", "offload_optimizer",
+                     "offload_weights", "offload_activations", "order"});
+  Parallelism parallel;
+  parallel.tp = degree(value["tp"]);
+  parallel.pp = degree(value["pp"]);
+  parallel.dp = degree(value["dp"]);
+  parallel.cp = degree(value["cp"]);
+  parallel.ep = degree(value["ep"]);
+  parallel.vp = degree(value["vp"]);
+  parallel.micro_batch = degree(value["micro_batch"]);
+  parallel.num_micro_batches = value["num_micro_batches"].as_int_in(1, kMaxDegree);
+  parallel.sequence_parallel = value["sequence_parallel"].as_bool();
+  parallel.recompute =
+      named<Recompute>(value["recompute"], parse_recompute, "none, selective, full");
+  parallel.zero = static_cast<Zero>(value["zero"].as_int_in(0, 3));
+  parallel.schedule =
+      named<ScheduleKind>(value["schedule"], parse_schedule, "gpipe, 1f1b, interleaved");
+  parallel.offload_optimizer = value["offload_optimizer"].as_bool();
+  parallel.offload_weights = value["offload_weights"].as_bool();
+  parallel.offload_activations = value["offload_activations"].as_bool();
+  parallel.order.clear();
+  for (const Value& axis : value["order"].elements()) {
+    parallel.order.push_back(named<Axis>(axis, parse_axis, "tp, cp, dp, pp"));
+  }
+  std::vector<Axis> sorted = parallel.order;
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted != std::vector<Axis>{Axis::tp, Axis::cp, Axis::dp, Axis::pp}) {
+    value["order"].fail("the order must name each of tp, cp, dp and pp once");
+  }
+  const double devices = static_cast<double>(parallel.tp) * parallel.pp * parallel.dp * parallel.cp;
+  if (devices > static_cast<double>(kMaxCount))
+    value.fail("the degrees multiply to too many devices");
+  return parallel;
+}
+
+/// Ascending ids as ranges: [[0, 7], [9, 9]].
+template <typename T>
+Json ranges_to_json(const std::vector<T>& ids) {
+  Json json = Json::array();
+  for (std::size_t i = 0; i < ids.size();) {
+    std::size_t j = i;
+    while (j + 1 < ids.size() && ids[j + 1] == ids[j] + 1) ++j;
+    json.push_back(Json::array({ids[i], ids[j]}));
+    i = j + 1;
+  }
+  return json;
+}
+
+template <typename T>
+std::vector<T> ranges_from_json(const Value& value, std::int64_t end) {
+  std::vector<T> ids;
+  for (const Value& range : value.elements()) {
+    if (range.size() != 2) range.fail("a range has two ends", "write [first, last]");
+    const std::int64_t first = range[0].as_int_in(0, end - 1);
+    const std::int64_t last = range[1].as_int_in(first, end - 1);
+    if (static_cast<std::int64_t>(ids.size()) + (last - first) >= end) {
+      range.fail("ranges overlap", "list each id once");
+    }
+    for (std::int64_t id = first; id <= last; ++id) ids.push_back(static_cast<T>(id));
+  }
+  return ids;
+}
+
+Json stage_to_json(const Stage& stage) {
+  Json json = Json::object();
+  json["dp"] = stage.dp;
+  json["tp"] = stage.tp;
+  json["cp"] = stage.cp;
+  json["devices"] = ranges_to_json(stage.devices);
+  json["chunks"] = Json::array();
+  for (const Chunk& chunk : stage.chunks) {
+    Json part = Json::object();
+    part["layers"] = ranges_to_json(chunk.layers);
+    // Run lengths: [option, how many layers].
+    part["options"] = Json::array();
+    for (std::size_t i = 0; i < chunk.options.size();) {
+      std::size_t j = i;
+      while (j < chunk.options.size() && chunk.options[j] == chunk.options[i]) ++j;
+      part["options"].push_back(Json::array({chunk.options[i], j - i}));
+      i = j;
+    }
+    json["chunks"].push_back(std::move(part));
+  }
+  return json;
+}
+
+Chunk chunk_from_json(const Value& value, const Profile& profile) {
+  value.expect_only({"layers", "options"});
+  Chunk chunk;
+  chunk.layers = ranges_from_json<std::int32_t>(value["layers"],
+                                                static_cast<std::int64_t>(profile.layers.size()));
+  for (const Value& run : value["options"].elements()) {
+    if (run.size() != 2) run.fail("a run has two numbers", "write [option, count]");
+    const auto left = static_cast<std::int64_t>(chunk.layers.size() - chunk.options.size());
+    if (left == 0) run.fail("more options than layers");
+    const std::int64_t count = run[1].as_int_in(1, left);
+    const std::int64_t option = run[0].as_int_in(0, std::numeric_limits<std::int32_t>::max());
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int32_t layer = chunk.layers[chunk.options.size()];
+      if (option >= static_cast<std::int64_t>(options_of(profile, layer).size())) {
+        run.fail("layer " + std::to_string(layer) + " has no option " + std::to_string(option));
+      }
+      chunk.options.push_back(static_cast<std::int32_t>(option));
+    }
+  }
+  if (chunk.options.size() != chunk.layers.size()) value.fail("fewer options than layers");
+  return chunk;
+}
+
+}  // namespace
+
+Json to_json(const Parallelism& parallel) {
+  Json json = Json::object();
+  json["tp"] = parallel.tp;
+  json["pp"] = parallel.pp;
+  json["dp"] = parallel.dp;
+  json["cp"] = parallel.cp;
+  json["ep"] = parallel.ep;
+  json["vp"] = parallel.vp;
+  json["micro_batch"] = parallel.micro_batch;
+  json["num_micro_batches"] = parallel.num_micro_batches;
+  json["sequence_parallel"] = parallel.sequence_parallel;
+  json["recompute"] = name_of(parallel.recompute);
+  json["zero"] = static_cast<int>(parallel.zero);
+  json["schedule"] = name_of(parallel.schedule);
+  json["offload_optimizer"] = parallel.offload_optimizer;
+  json["offload_weights"] = parallel.offload_weights;
+  json["offload_activations"] = parallel.offload_activations;
+  json["order"] = Json::array();
+  for (const Axis axis : parallel.order) json["order"].push_back(name_of(axis));
+  return json;
+}
+
+Json to_json(const MemoryBreakdown& memory) {
+  Json json = Json::object();
+  json["weights"] = memory.weights;
+  json["gradients"] = memory.gradients;
+  json["optimizer"] = memory.optimizer;
+  json["activations"] = memory.activations;
+  json["working"] = memory.working;
+  json["host"] = memory.host;
+  return json;
+}
+
+Json to_json(const Plan& plan) {
+  Json json = Json::object();
+  json["braid"] = "plan";
+  json["version"] = 1;
+  json["planner"] = plan.planner;
+  json["model"] = plan.model;
+  json["model_source"] = plan.model_source;
+  json["model_parameters"] = plan.model_parameters;
+  json["seq_len"] = plan.seq_len;
+  json["global_batch"] = plan.global_batch;
+  json["precision"] = precision_to_json(plan.precision);
+  json["parallel"] = to_json(plan.parallel);
+  json["stages"] = Json::array();
+  for (const Stage& stage : plan.stages) json["stages"].push_back(stage_to_json(stage));
+  json["profile"] = to_json(plan.profile);
+  json["system"] = to_json(plan.system);
+  return json;
+}
+
+Plan plan_from_json(const Value& value) {
+  if (!value.is_object() || !value["braid"].exists() || value["braid"].string_or("") != "plan") {
+    value.fail("this is not a plan", "give a file that braid plan -o wrote");
+  }
+  value.expect_only({"braid", "version", "planner", "model", "model_source", "model_parameters",
+                     "seq_len", "global_batch", "precision", "parallel", "stages", "profile",
+                     "system"});
+  if (value["version"].as_int() != 1) value["version"].fail("only version 1 can be read");
+  Plan plan;
+  plan.planner = value["planner"].as_string();
+  plan.model = value["model"].as_string();
+  plan.model_source = value["model_source"].as_string();
+  plan.model_parameters = value["model_parameters"].as_double_in(0, 1e18);
+  plan.seq_len = value["seq_len"].as_int_in(0, kMaxCount);
+  plan.global_batch = value["global_batch"].as_int_in(1, kMaxCount);
+  plan.precision = precision_from_json(value["precision"]);
+  plan.parallel = parallelism_from_json(value["parallel"]);
+  plan.profile = profile_from_json(value["profile"]);
+  plan.system = system_from_json(value["system"]);
+  for (const Value& entry : value["stages"].elements()) {
+    entry.expect_only({"dp", "tp", "cp", "devices", "chunks"});
+    Stage stage;
+    stage.dp = degree(entry["dp"]);
+    stage.tp = degree(entry["tp"]);
+    stage.cp = degree(entry["cp"]);
+    stage.devices = ranges_from_json<std::int64_t>(entry["devices"], plan.system.device_count);
+    for (const Value& part : entry["chunks"].elements()) {
+      stage.chunks.push_back(chunk_from_json(part, plan.profile));
+    }
+    if (stage.chunks.size() != static_cast<std::size_t>(plan.parallel.vp)) {
+      entry["chunks"].fail("a stage has " + std::to_string(plan.parallel.vp) +
+                           " chunks, as parallel.vp says");
+    }
+    plan.stages.push_back(std::move(stage));
+  }
+  if (plan.stages.size() != static_cast<std::size_t>(plan.parallel.pp)) {
+    value["stages"].fail("there must be " + std::to_string(plan.parallel.pp) +
+                         " stages, as parallel.pp says");
+  }
+  return plan;
+}
+
+Plan read_plan(const std::string& path) {
+  return plan_from_json(Document::parse_file(path).root());
+}
+
+}  // namespace braid

@@ -1,0 +1,306 @@
+#include "braid/plan/totals.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace braid {
+
+void ChunkTotals::add(const LayerCost& cost, int count) {
+  const auto add_scaled = [count](PassTime& sum, const PassTime& pass) {
+    sum.compute_s += pass.compute_s * count;
+    sum.tp_comm_s += pass.tp_comm_s * count;
+    sum.cp_comm_s += pass.cp_comm_s * count;
+    sum.ep_comm_s += pass.ep_comm_s * count;
+    sum.offload_s += pass.offload_s * count;
+  };
+  add_scaled(forward, cost.forward);
+  add_scaled(recompute, cost.recompute);
+  add_scaled(backward_input, cost.backward_input);
+  add_scaled(backward_weight, cost.backward_weight);
+  model_flops += cost.model_flops * count;
+  dense_parameters += cost.dense_parameters * count;
+  expert_parameters += cost.expert_parameters * count;
+  stash_bytes += cost.stash_bytes * count;
+  offloaded_bytes += cost.offloaded_bytes * count;
+  working_bytes = std::max(working_bytes, cost.working_bytes);
+  largest_layer_parameters =
+      std::max(largest_layer_parameters, cost.dense_parameters + cost.expert_parameters);
+  layers += count;
+}
+
+ChunkTotals totals_of(const Profile& profile, const Chunk& chunk) {
+  ChunkTotals totals;
+  for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
+    const Option& option =
+        options_of(profile, chunk.layers[i])[static_cast<std::size_t>(chunk.options[i])];
+    totals.add(option.cost, 1);
+    totals.fixed_bytes += std::max(0.0, option.fixed_bytes);
+    totals.gradient_bytes += std::max(0.0, option.gradient_bytes);
+  }
+  return totals;
+}
+
+std::int64_t stride_of(const Parallelism& parallel, Axis axis) {
+  std::int64_t stride = 1;
+  for (const Axis inner : parallel.order) {
+    if (inner == axis) return stride;
+    switch (inner) {
+      case Axis::tp:
+        stride *= parallel.tp;
+        break;
+      case Axis::cp:
+        stride *= parallel.cp;
+        break;
+      case Axis::dp:
+        stride *= parallel.dp;
+        break;
+      case Axis::pp:
+        stride *= parallel.pp;
+        break;
+    }
+  }
+  assert(false && "axis missing from the order");
+  return stride;
+}
+
+std::int64_t first_device(const Parallelism& parallel, int stage) {
+  return stage * stride_of(parallel, Axis::pp);
+}
+
+std::vector<std::int64_t> stage_devices(const Parallelism& parallel, int stage) {
+  const std::int64_t first = first_device(parallel, stage);
+  const std::int64_t tp = stride_of(parallel, Axis::tp);
+  const std::int64_t cp = stride_of(parallel, Axis::cp);
+  const std::int64_t dp = stride_of(parallel, Axis::dp);
+  std::vector<std::int64_t> devices;
+  devices.reserve(static_cast<std::size_t>(parallel.devices() / parallel.pp));
+  for (int d = 0; d < parallel.dp; ++d) {
+    for (int c = 0; c < parallel.cp; ++c) {
+      for (int t = 0; t < parallel.tp; ++t) devices.push_back(first + d * dp + c * cp + t * tp);
+    }
+  }
+  std::sort(devices.begin(), devices.end());
+  return devices;
+}
+
+namespace {
+
+/// Ranks of the cp and dp axes as one group of `size` members, taken from the innermost end.
+/// The two axes are neighbours unless the pipeline lies between them; then the group is taken as
+/// evenly strided by the wider gap, which no real placement of it beats.
+GroupSpan replica_span(const Parallelism& parallel, const System& system, std::int64_t first,
+                       std::int64_t size) {
+  if (size <= parallel.cp || parallel.dp == 1) {
+    return span_of(system, first, stride_of(parallel, Axis::cp), size);
+  }
+  if (parallel.cp == 1) return span_of(system, first, stride_of(parallel, Axis::dp), size);
+  const std::int64_t dp_stride = stride_of(parallel, Axis::dp);
+  const std::int64_t cp_stride = stride_of(parallel, Axis::cp);
+  const bool adjacent = dp_stride == cp_stride * parallel.cp;
+  return span_of(system, first, adjacent ? cp_stride : dp_stride / parallel.cp, size);
+}
+
+}  // namespace
+
+LayerGroups layer_groups(const Parallelism& parallel, const System& system, std::int64_t first) {
+  LayerGroups groups;
+  groups.tp = span_of(system, first, stride_of(parallel, Axis::tp), parallel.tp);
+  groups.cp = span_of(system, first, stride_of(parallel, Axis::cp), parallel.cp);
+  groups.ep = replica_span(parallel, system, first, parallel.ep);
+  return groups;
+}
+
+DataParallelContext data_parallel_context(const Parallelism& parallel, const Precision& precision,
+                                          const System& system, std::int64_t first) {
+  DataParallelContext context;
+  context.precision = precision;
+  context.zero = parallel.zero;
+  context.offload_optimizer = parallel.offload_optimizer;
+  context.offload_weights = parallel.offload_weights;
+  const std::int64_t replicas = std::int64_t{parallel.dp} * parallel.cp;
+  context.dense_ranks = static_cast<double>(replicas);
+  context.dense_group = replica_span(parallel, system, first, replicas);
+  const std::int64_t expert_replicas = replicas / parallel.ep;
+  context.expert_ranks = static_cast<double>(expert_replicas);
+  if (parallel.ep == 1) {
+    context.expert_group = context.dense_group;
+  } else {
+    // Members that hold the same experts are ep ranks apart.
+    const std::int64_t inner =
+        parallel.cp > 1 ? stride_of(parallel, Axis::cp) : stride_of(parallel, Axis::dp);
+    context.expert_group = span_of(system, first, inner * parallel.ep, expert_replicas);
+  }
+  context.system = &system;
+  context.chip = &system.groups.front().chip;
+  return context;
+}
+
+MemoryBreakdown memory_of(std::span<const ChunkTotals> chunks, std::int64_t in_flight_chunks,
+                          const DataParallelContext& context) {
+  double dense = 0;
+  double expert = 0;
+  double fixed = 0;
+  double largest_layer = 0;
+  double stash = 0;
+  double offloaded = 0;
+  MemoryBreakdown memory;
+  for (const ChunkTotals& chunk : chunks) {
+    dense += chunk.dense_parameters;
+    expert += chunk.expert_parameters;
+    fixed += chunk.fixed_bytes;
+    largest_layer = std::max(largest_layer, chunk.largest_layer_parameters);
+    // Chunks of a stage differ by at most a layer; the fullest stands for all that are in flight.
+    stash = std::max(stash, chunk.stash_bytes);
+    offloaded = std::max(offloaded, chunk.offloaded_bytes);
+    memory.working = std::max(memory.working, chunk.working_bytes);
+  }
+  const Precision& precision = context.precision;
+  const bool shard_weights = context.zero == Zero::parameters;
+  const bool shard_gradients = context.zero >= Zero::gradients;
+  const bool shard_optimizer = context.zero >= Zero::optimizer;
+  const double whole = dense + expert;
+  const double shard = dense / context.dense_ranks + expert / context.expert_ranks;
+  const double weight_bytes = bytes_per_element(precision.weight);
+  const double gradient_bytes = bytes_per_element(precision.gradient);
+
+  memory.weights = (shard_weights ? shard : whole) * weight_bytes + fixed;
+  memory.gradients = (shard_gradients ? shard : whole) * gradient_bytes;
+  memory.optimizer = (shard_optimizer ? shard : whole) * precision.optimizer_bytes_per_parameter;
+  // Sharded parameters are gathered a layer ahead of their use; sharded gradients are whole for the
+  // layer whose backward pass runs.
+  if (shard_weights) memory.working += 2 * largest_layer * weight_bytes;
+  if (shard_gradients) memory.working += largest_layer * gradient_bytes;
+  if (context.offload_optimizer) {
+    memory.host += memory.optimizer;
+    memory.optimizer = 0;
+  }
+  if (context.offload_weights) {
+    memory.host += memory.weights;
+    memory.weights = 0;
+    memory.working += 2 * largest_layer * weight_bytes;
+  }
+  const auto in_flight = static_cast<double>(in_flight_chunks);
+  memory.activations = (stash - offloaded) * in_flight;
+  memory.host += offloaded * in_flight;
+  // A stash on its way to the host still takes a slot on the device.
+  if (offloaded > 0) memory.activations += std::min(in_flight, 2.0) * offloaded;
+  return memory;
+}
+
+namespace {
+
+double group_time_s(Collective collective, double dense_bytes, double expert_bytes,
+                    const DataParallelContext& context) {
+  double time_s = 0;
+  if (dense_bytes > 0 && context.dense_ranks > 1) {
+    time_s += collective_time(collective, dense_bytes, context.dense_group, *context.system).time_s;
+  }
+  if (expert_bytes > 0 && context.expert_ranks > 1) {
+    time_s +=
+        collective_time(collective, expert_bytes, context.expert_group, *context.system).time_s;
+  }
+  return time_s;
+}
+
+/// Time of the optimizer step over `parameters` elements: bound by the traffic of the optimizer
+/// state, the gradient and the weight; by the host link when the state lives there.
+double optimizer_time_s(double parameters, const DataParallelContext& context) {
+  if (parameters <= 0) return 0;
+  const Precision& precision = context.precision;
+  const Chip& chip = *context.chip;
+  const double state_bytes = parameters * precision.optimizer_bytes_per_parameter;
+  const double gradient_bytes = parameters * bytes_per_element(precision.gradient);
+  const double weight_bytes = parameters * bytes_per_element(precision.weight);
+  if (context.offload_optimizer && chip.host) {
+    // Gradients go down while weights come up (full duplex); the state is read and written there.
+    return std::max(gradient_bytes, weight_bytes) / chip.host->bytes_per_s +
+           2 * state_bytes / chip.host->bytes_per_s;
+  }
+  const double traffic = 2 * state_bytes + gradient_bytes + weight_bytes;
+  return chip.efficiency.kernel_launch_s +
+         traffic / (chip.memory.bytes_per_s * chip.efficiency.memory_peak_fraction);
+}
+
+}  // namespace
+
+StageLoad load_of(std::span<const ChunkTotals> chunks, const DataParallelContext& context) {
+  const Precision& precision = context.precision;
+  const double weight_bytes = bytes_per_element(precision.weight);
+  const double gradient_bytes = bytes_per_element(precision.gradient);
+  StageLoad load;
+  load.chunks.reserve(chunks.size());
+  double dense = 0;
+  double expert = 0;
+  double stated_gradient_bytes = 0;
+  int layers = 0;
+  for (const ChunkTotals& chunk : chunks) {
+    ChunkLoad part;
+    part.forward = chunk.forward;
+    part.recompute = chunk.recompute;
+    part.backward_input = chunk.backward_input;
+    part.backward_weight = chunk.backward_weight;
+    part.model_flops = chunk.model_flops;
+    const int chunk_layers = std::max(1, chunk.layers);
+    if (context.zero == Zero::parameters) {
+      // Gathered layer by layer, one ahead: what does not fit behind the layers' compute is
+      // exposed.
+      const double gather_s =
+          group_time_s(Collective::all_gather, chunk.dense_parameters / chunk_layers * weight_bytes,
+                       chunk.expert_parameters / chunk_layers * weight_bytes, context) *
+          chunk_layers;
+      part.dp_forward_s = exposed_gradient_sync_s(gather_s, chunk.forward.total_s(), chunk_layers);
+      part.dp_backward_s =
+          exposed_gradient_sync_s(gather_s, chunk.time_s() - chunk.forward.total_s(), chunk_layers);
+    }
+    if (context.zero >= Zero::gradients) {
+      const double scatter_s =
+          group_time_s(Collective::reduce_scatter,
+                       chunk.dense_parameters / chunk_layers * gradient_bytes,
+                       chunk.expert_parameters / chunk_layers * gradient_bytes, context) *
+          chunk_layers;
+      const double backward_s = chunk.time_s() - chunk.forward.total_s();
+      part.dp_backward_s += exposed_gradient_sync_s(scatter_s, backward_s, chunk_layers);
+    }
+    load.chunks.push_back(part);
+    dense += chunk.dense_parameters;
+    expert += chunk.expert_parameters;
+    stated_gradient_bytes += chunk.gradient_bytes;
+    layers += chunk.layers;
+  }
+  load.sync_buckets = std::max(1, layers);
+  const double buckets = load.sync_buckets;
+  switch (context.zero) {
+    case Zero::none:
+      load.gradient_sync_s =
+          buckets * group_time_s(Collective::all_reduce,
+                                 (dense * gradient_bytes + stated_gradient_bytes) / buckets,
+                                 expert * gradient_bytes / buckets, context);
+      break;
+    case Zero::optimizer:
+      load.gradient_sync_s =
+          buckets * group_time_s(Collective::reduce_scatter, dense * gradient_bytes / buckets,
+                                 expert * gradient_bytes / buckets, context);
+      [[fallthrough]];
+    case Zero::gradients:
+      load.parameter_sync_s =
+          buckets * group_time_s(Collective::all_gather, dense * weight_bytes / buckets,
+                                 expert * weight_bytes / buckets, context);
+      break;
+    case Zero::parameters:
+      break;
+  }
+  const bool shard_optimizer = context.zero >= Zero::optimizer;
+  load.optimizer_s =
+      optimizer_time_s(shard_optimizer ? dense / context.dense_ranks + expert / context.expert_ranks
+                                       : dense + expert,
+                       context);
+  return load;
+}
+
+double exposed_gradient_sync_s(double sync_s, double backward_s, int buckets) {
+  if (sync_s <= 0) return 0;
+  const double n = buckets;
+  return std::max(sync_s / n, sync_s - backward_s * (n - 1) / n);
+}
+
+}  // namespace braid
