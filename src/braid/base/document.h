@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,7 +26,16 @@ namespace braid {
 /// invalid UTF-8, numbers that do not fit (1e400), nesting deeper than 200, YAML aliases and tags.
 class Document;
 
-enum class Unit : std::uint8_t { bytes, bytes_per_s, seconds, flops_per_s, watts, usd, hertz, metres2 };
+enum class Unit : std::uint8_t {
+  bytes,
+  bytes_per_s,
+  seconds,
+  flops_per_s,
+  watts,
+  usd,
+  hertz,
+  metres2
+};
 
 /// A node of a Document; cheap to copy, valid as long as the Document lives.
 class Value {
@@ -62,12 +72,13 @@ class Value {
   /// An integer; a number with an integral value that fits is accepted (8.0, 1e3).
   std::int64_t as_int() const;
   std::int64_t as_int_in(std::int64_t least, std::int64_t most) const;
-  /// A quantity with a unit ("80 GiB", "900 GB/s", "5 us"), in the SI base unit (bytes, bytes/s, s …).
-  /// A bare number is an Error: quantities carry their unit. Zero is allowed, negative is not.
+  /// A quantity with a unit ("80 GiB", "900 GB/s", "5 us"), in the SI base unit (bytes, bytes/s, s
+  /// …). A bare number is an Error: quantities carry their unit. Zero is allowed, negative is not.
   double as_quantity(Unit unit) const;
   /// As as_quantity, but zero is an Error too.
   double as_positive_quantity(Unit unit) const;
 
+  // As the typed reads, but `otherwise` when the value is missing or null.
   bool bool_or(bool otherwise) const;
   std::string string_or(std::string_view otherwise) const;
   double double_or(double otherwise) const;
@@ -89,9 +100,9 @@ class Value {
       : data_(data), node_(node), parent_(parent), missing_key_(missing_key) {}
 
   const struct DocumentData* data_;
-  std::uint32_t node_;           ///< Index of the node; unused when missing.
-  std::uint32_t parent_;         ///< For a missing value: the object that lacks it.
-  std::string_view missing_key_; ///< Not empty iff this value is missing.
+  std::uint32_t node_;            ///< Index of the node; all ones when missing.
+  std::uint32_t parent_;          ///< For a missing value: the object that lacks it.
+  std::string_view missing_key_;  ///< For a missing value: its key, as the caller gave it.
 };
 
 class Document {
@@ -112,6 +123,8 @@ class Document {
 
  private:
   Document();
+  static Document parse_owned(std::string text, Syntax syntax, const std::string& file);
+
   std::unique_ptr<struct DocumentData> data_;
 };
 

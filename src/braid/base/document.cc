@@ -1,0 +1,286 @@
+#include "braid/base/document.h"
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <cmath>
+
+#include "braid/base/document_data.h"
+#include "braid/base/file.h"
+#include "braid/base/quantity.h"
+#include "braid/base/readers.h"
+#include "braid/base/suggest.h"
+#include "braid/base/text.h"
+
+namespace braid {
+namespace {
+
+std::string_view with_article(Value::Kind kind) {
+  switch (kind) {
+    case Value::Kind::missing:
+      return "nothing";
+    case Value::Kind::null:
+      return "null";
+    case Value::Kind::boolean:
+      return "a boolean";
+    case Value::Kind::integer:
+      return "an integer";
+    case Value::Kind::number:
+      return "a number";
+    case Value::Kind::string:
+      return "a string";
+    case Value::Kind::array:
+      return "an array";
+    case Value::Kind::object:
+      return "an object";
+  }
+  return {};
+}
+
+std::string_view name_of_unit(Unit unit) {
+  switch (unit) {
+    case Unit::bytes:
+      return "a size";
+    case Unit::bytes_per_s:
+      return "a bandwidth";
+    case Unit::seconds:
+      return "a time";
+    case Unit::flops_per_s:
+      return "a compute rate";
+    case Unit::watts:
+      return "a power";
+    case Unit::usd:
+      return "a price";
+    case Unit::hertz:
+      return "a frequency";
+    case Unit::metres2:
+      return "an area";
+  }
+  return {};
+}
+
+// Shortest text that reads back exactly.
+std::string number_text(double value) {
+  char buffer[32];
+  const auto result = std::to_chars(std::begin(buffer), std::end(buffer), value);
+  return {std::begin(buffer), result.ptr};
+}
+
+[[noreturn]] void fail_missing(const Value& value) {
+  value.fail("required key is missing", "add it");
+}
+
+[[noreturn]] void fail_kind(const Value& value, std::string_view expected) {
+  if (!value.exists()) fail_missing(value);
+  std::string message = "expected ";
+  message += expected;
+  message += ", found ";
+  message += value.is_string() ? quoted(value.as_string()) : with_article(value.kind());
+  value.fail(message);
+}
+
+}  // namespace
+
+Value::Kind Value::kind() const {
+  return node_ == Node::kNone ? Kind::missing : data_->nodes[node_].value_kind();
+}
+
+Value Value::operator[](std::string_view key) const {
+  if (!is_object()) fail_kind(*this, "an object");
+  const Node& node = data_->nodes[node_];
+  const std::uint32_t number = data_->keys.find(data_->text, key);
+  if (number != Node::kNone) {
+    for (std::uint32_t i = node.low; i < node.low + node.high; ++i) {
+      if (data_->nodes[i].key == number) return {data_, i, node_, {}};
+    }
+  }
+  return {data_, Node::kNone, node_, key};
+}
+
+Value Value::operator[](std::size_t index) const {
+  if (!is_array()) fail_kind(*this, "an array");
+  const Node& node = data_->nodes[node_];
+  if (index >= node.high) {
+    fail("expected at least " + std::to_string(index + 1) + " elements, found " +
+         std::to_string(node.high));
+  }
+  return {data_, node.low + static_cast<std::uint32_t>(index), node_, {}};
+}
+
+std::size_t Value::size() const {
+  if (!is_array() && !is_object()) fail_kind(*this, "an array or an object");
+  return data_->nodes[node_].high;
+}
+
+std::vector<std::pair<std::string_view, Value>> Value::members() const {
+  if (!is_object()) fail_kind(*this, "an object");
+  const Node& node = data_->nodes[node_];
+  std::vector<std::pair<std::string_view, Value>> result;
+  result.reserve(node.high);
+  for (std::uint32_t i = node.low; i < node.low + node.high; ++i) {
+    result.emplace_back(data_->key(data_->nodes[i].key), Value{data_, i, node_, {}});
+  }
+  return result;
+}
+
+std::vector<Value> Value::elements() const {
+  if (!is_array()) fail_kind(*this, "an array");
+  const Node& node = data_->nodes[node_];
+  std::vector<Value> result;
+  result.reserve(node.high);
+  for (std::uint32_t i = node.low; i < node.low + node.high; ++i) {
+    result.push_back(Value{data_, i, node_, {}});
+  }
+  return result;
+}
+
+bool Value::as_bool() const {
+  if (kind() != Kind::boolean) fail_kind(*this, "true or false");
+  return data_->nodes[node_].low != 0;
+}
+
+std::string_view Value::as_string() const {
+  if (!is_string()) fail_kind(*this, "a string");
+  const Node& node = data_->nodes[node_];
+  return std::string_view(data_->text).substr(node.low, node.high);
+}
+
+double Value::as_double() const {
+  if (!is_number()) fail_kind(*this, "a number");
+  const Node& node = data_->nodes[node_];
+  return kind() == Kind::integer ? static_cast<double>(node.integer()) : node.number();
+}
+
+double Value::as_double_in(double least, double most) const {
+  const double value = as_double();
+  if (value < least || value > most) {
+    fail(number_text(value) + " is out of range",
+         "give a number from " + number_text(least) + " to " + number_text(most));
+  }
+  return value;
+}
+
+std::int64_t Value::as_int() const {
+  if (!is_number()) fail_kind(*this, "an integer");
+  const Node& node = data_->nodes[node_];
+  if (kind() == Kind::integer) return node.integer();
+  const double value = node.number();
+  if (value != std::floor(value)) fail("expected an integer, found " + number_text(value));
+  if (value < -0x1p63 || value >= 0x1p63) {
+    fail("integer " + number_text(value) + " is out of range");
+  }
+  return static_cast<std::int64_t>(value);
+}
+
+std::int64_t Value::as_int_in(std::int64_t least, std::int64_t most) const {
+  const std::int64_t value = as_int();
+  if (value < least || value > most) {
+    fail(std::to_string(value) + " is out of range",
+         "give an integer from " + std::to_string(least) + " to " + std::to_string(most));
+  }
+  return value;
+}
+
+double Value::as_quantity(Unit unit) const {
+  const std::string example =
+      "write it with its unit, such as \"" + std::string(quantity_example(unit)) + "\"";
+  if (!exists()) fail_missing(*this);
+  if (is_number()) fail(std::string(name_of_unit(unit)) + " without a unit", example);
+  if (!is_string()) fail_kind(*this, name_of_unit(unit));
+  const auto quantity = parse_quantity(as_string(), unit);
+  if (!quantity) fail(quoted(as_string()) + " is not " + std::string(name_of_unit(unit)), example);
+  return *quantity;
+}
+
+double Value::as_positive_quantity(Unit unit) const {
+  const double quantity = as_quantity(unit);
+  if (quantity == 0) fail(std::string(name_of_unit(unit)) + " of zero", "give one above zero");
+  return quantity;
+}
+
+bool Value::bool_or(bool otherwise) const { return exists() && !is_null() ? as_bool() : otherwise; }
+
+std::string Value::string_or(std::string_view otherwise) const {
+  return std::string(exists() && !is_null() ? as_string() : otherwise);
+}
+
+double Value::double_or(double otherwise) const {
+  return exists() && !is_null() ? as_double() : otherwise;
+}
+
+std::int64_t Value::int_or(std::int64_t otherwise) const {
+  return exists() && !is_null() ? as_int() : otherwise;
+}
+
+void Value::expect_only(std::initializer_list<std::string_view> keys) const {
+  if (!is_object()) fail_kind(*this, "an object");
+  const Node& node = data_->nodes[node_];
+  for (std::uint32_t i = node.low; i < node.low + node.high; ++i) {
+    const std::string_view key = data_->key(data_->nodes[i].key);
+    if (std::ranges::find(keys, key) != keys.end()) continue;
+    Value{data_, i, node_, {}}.fail("unknown key", did_you_mean(key, keys));
+  }
+}
+
+Where Value::where() const {
+  Where where;
+  where.file = data_->file;
+  const std::uint32_t start = node_ == Node::kNone ? parent_ : node_;
+  where.line = static_cast<int>(data_->nodes[start].line);
+  std::vector<std::uint32_t> path;
+  for (std::uint32_t at = start; at != data_->root; at = data_->nodes[at].parent) {
+    path.push_back(at);
+  }
+  constexpr std::size_t kLongestKey = 80;
+  const auto append_key = [&](std::string_view key) {
+    if (!where.key.empty()) where.key += '.';
+    where.key += abbreviated(key, kLongestKey);
+  };
+  for (auto at = path.rbegin(); at != path.rend(); ++at) {
+    const Node& node = data_->nodes[*at];
+    if (node.key == Node::kNone) {
+      where.key += "[" + std::to_string(*at - data_->nodes[node.parent].low) + "]";
+    } else {
+      append_key(data_->key(node.key));
+    }
+  }
+  if (node_ == Node::kNone) append_key(missing_key_);
+  return where;
+}
+
+void Value::fail(const std::string& message, const std::string& remedy) const {
+  throw Error(where(), message, remedy);
+}
+
+Document::Document() : data_(std::make_unique<DocumentData>()) {}
+Document::Document(Document&&) noexcept = default;
+Document& Document::operator=(Document&&) noexcept = default;
+Document::~Document() = default;
+
+Document Document::parse(std::string_view text, Syntax syntax, const std::string& file) {
+  return parse_owned(std::string(text), syntax, file);
+}
+
+Document Document::parse_owned(std::string text, Syntax syntax, const std::string& file) {
+  if (text.size() >= Node::kNone) throw Error(Where{file, 0, {}}, "the file is too large");
+  Document document;
+  document.data_->file = file;
+  if (syntax == Syntax::json) {
+    document.data_->text = std::move(text);
+    read_json(*document.data_);
+  } else {
+    read_yaml(text, *document.data_);
+  }
+  return document;
+}
+
+Document Document::parse_file(const std::string& path) {
+  const Syntax syntax = path.ends_with(".json") ? Syntax::json : Syntax::yaml;
+  return parse_owned(read_file(path), syntax, path);
+}
+
+Value Document::root() const { return {data_.get(), data_->root, Node::kNone, {}}; }
+
+const std::string& Document::file() const { return data_->file; }
+
+}  // namespace braid

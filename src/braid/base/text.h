@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace braid {
+
+/// End of the UTF-8 sequence that starts at `at`, or nullptr when the bytes there are no valid one
+/// (overlong forms, surrogates and code points past U+10FFFF included). Needs at < end.
+const char* utf8_next(const char* at, const char* end);
+
+/// Whether all of `text` is valid UTF-8.
+bool is_utf8(std::string_view text);
+
+/// Appends the UTF-8 form of a code point below 0x110000.
+void append_utf8(std::string& text, char32_t code_point);
+
+/// The double nearest to a decimal number that is all of `text` ("-1.5e3"; no sign plus, no spaces,
+/// no "inf" or "nan"). nullopt when it is no such number or its magnitude is too large; too small
+/// rounds to zero.
+std::optional<double> finite_double(std::string_view text);
+
+/// `text`, or when it is longer its first `most` bytes or a few less (whole characters) and "…".
+std::string abbreviated(std::string_view text, std::size_t most);
+
+/// `text` abbreviated and in single quotes, for an error message.
+std::string quoted(std::string_view text, std::size_t most = 60);
+
+}  // namespace braid
