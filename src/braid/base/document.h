@@ -23,7 +23,9 @@ namespace braid {
 ///     root.expect_only({"name", "bandwidth"});
 ///
 /// Rejected while parsing, with file and line: syntax errors, trailing text, duplicate keys,
-/// invalid UTF-8, numbers that do not fit (1e400), nesting deeper than 200, YAML aliases and tags.
+/// invalid UTF-8, numbers that do not fit (1e400), nesting deeper than 200, YAML aliases and tags,
+/// YAML texts larger than 32 MiB (JSON texts may have 4 GiB; they take 20 bytes a node on top of
+/// the text).
 class Document;
 
 enum class Unit : std::uint8_t {

@@ -39,17 +39,19 @@ int edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// Smaller is nearer; nullopt when not near at all. Typing mistakes come before parts of names.
+// Smaller is nearer; nullopt when not near at all. Abbreviations come before typing mistakes, and
+// those before other parts of names.
 std::optional<int> farness(std::string_view word, std::string_view candidate) {
   if (candidate.empty() || candidate.size() > kLongestWord) return std::nullopt;
-  const int allowed = std::max(1, static_cast<int>(std::min(word.size(), candidate.size())) / 3);
+  const std::size_t shorter = std::min(word.size(), candidate.size());
+  const auto gap = static_cast<int>(std::max(word.size(), candidate.size()) - shorter);
+  if (word.size() >= 3 && candidate.starts_with(word)) return gap;
   const int distance = edit_distance(word, candidate);
-  if (distance <= allowed) return distance;
-  const auto gap = static_cast<int>(std::max(word.size(), candidate.size()) -
-                                    std::min(word.size(), candidate.size()));
-  if (word.size() < 2 || candidate.size() < 2) return std::nullopt;
-  if (candidate.starts_with(word) || word.starts_with(candidate)) return 1000 + gap;
-  if (word.size() >= 3 && candidate.find(word) != std::string_view::npos) return 2000 + gap;
+  if (distance <= std::max(1, static_cast<int>(shorter) / 3)) return 1000 + distance;
+  if (shorter >= 2 && (candidate.starts_with(word) || word.starts_with(candidate))) {
+    return 2000 + gap;
+  }
+  if (word.size() >= 3 && candidate.find(word) != std::string_view::npos) return 3000 + gap;
   return std::nullopt;
 }
 

@@ -11,7 +11,8 @@ namespace braid {
 /// The candidates that someone who typed `word` most likely meant, nearest first and at most `most`
 /// of them; empty when none is near. Near means few typing mistakes (insertion, deletion,
 /// replacement, swap of neighbours; upper and lower case are the same) for the word's length, or
-/// that one begins with the other or contains it. Ties keep the order of the candidates.
+/// that one begins with the other or contains it; names that begin with the word come first. Ties
+/// keep the order of the candidates.
 /// Cost: length of the word x total length of the candidates; words over 100 bytes have no match.
 std::vector<std::string> nearest_few(std::string_view word,
                                      std::span<const std::string_view> candidates,

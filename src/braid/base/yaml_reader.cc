@@ -216,6 +216,9 @@ class YamlHandler : public YAML::EventHandler {
   bool ended_ = false;
 };
 
+// yaml-cpp takes some 35 bytes of memory per byte of text.
+constexpr std::size_t kLargestYaml = std::size_t{32} << 20;
+
 // yaml-cpp takes some control characters for the end of the file and guesses other encodings.
 void check_characters(std::string_view text, const std::string& file) {
   int line = 1;
@@ -234,6 +237,10 @@ void check_characters(std::string_view text, const std::string& file) {
 }  // namespace
 
 void read_yaml(std::string_view text, DocumentData& data) {
+  if (text.size() > kLargestYaml) {
+    throw Error(Where{data.file, 0, {}}, "the YAML text is larger than 32 MiB",
+                "write it as JSON, in a file named .json");
+  }
   check_characters(text, data.file);
   YamlHandler handler(data);
   try {
