@@ -82,24 +82,24 @@ std::string number_text(double value) {
 }  // namespace
 
 Value::Kind Value::kind() const {
-  return node_ == Node::kNone ? Kind::missing : data_->nodes[node_].value_kind();
+  return node_ == DocumentNode::kNone ? Kind::missing : data_->nodes[node_].value_kind();
 }
 
 Value Value::operator[](std::string_view key) const {
   if (!is_object()) fail_kind(*this, "an object");
-  const Node& node = data_->nodes[node_];
+  const DocumentNode& node = data_->nodes[node_];
   const std::uint32_t number = data_->keys.find(data_->text, key);
-  if (number != Node::kNone) {
+  if (number != DocumentNode::kNone) {
     for (std::uint32_t i = node.low; i < node.low + node.high; ++i) {
       if (data_->nodes[i].key == number) return {data_, i, node_, {}};
     }
   }
-  return {data_, Node::kNone, node_, key};
+  return {data_, DocumentNode::kNone, node_, key};
 }
 
 Value Value::operator[](std::size_t index) const {
   if (!is_array()) fail_kind(*this, "an array");
-  const Node& node = data_->nodes[node_];
+  const DocumentNode& node = data_->nodes[node_];
   if (index >= node.high) {
     fail("expected at least " + std::to_string(index + 1) + " elements, found " +
          std::to_string(node.high));
@@ -114,7 +114,7 @@ std::size_t Value::size() const {
 
 std::vector<std::pair<std::string_view, Value>> Value::members() const {
   if (!is_object()) fail_kind(*this, "an object");
-  const Node& node = data_->nodes[node_];
+  const DocumentNode& node = data_->nodes[node_];
   std::vector<std::pair<std::string_view, Value>> result;
   result.reserve(node.high);
   for (std::uint32_t i = node.low; i < node.low + node.high; ++i) {
@@ -125,7 +125,7 @@ std::vector<std::pair<std::string_view, Value>> Value::members() const {
 
 std::vector<Value> Value::elements() const {
   if (!is_array()) fail_kind(*this, "an array");
-  const Node& node = data_->nodes[node_];
+  const DocumentNode& node = data_->nodes[node_];
   std::vector<Value> result;
   result.reserve(node.high);
   for (std::uint32_t i = node.low; i < node.low + node.high; ++i) {
@@ -141,13 +141,13 @@ bool Value::as_bool() const {
 
 std::string_view Value::as_string() const {
   if (!is_string()) fail_kind(*this, "a string");
-  const Node& node = data_->nodes[node_];
+  const DocumentNode& node = data_->nodes[node_];
   return std::string_view(data_->text).substr(node.low, node.high);
 }
 
 double Value::as_double() const {
   if (!is_number()) fail_kind(*this, "a number");
-  const Node& node = data_->nodes[node_];
+  const DocumentNode& node = data_->nodes[node_];
   return kind() == Kind::integer ? static_cast<double>(node.integer()) : node.number();
 }
 
@@ -162,7 +162,7 @@ double Value::as_double_in(double least, double most) const {
 
 std::int64_t Value::as_int() const {
   if (!is_number()) fail_kind(*this, "an integer");
-  const Node& node = data_->nodes[node_];
+  const DocumentNode& node = data_->nodes[node_];
   if (kind() == Kind::integer) return node.integer();
   const double value = node.number();
   if (value != std::floor(value)) fail("expected an integer, found " + number_text(value));
@@ -214,7 +214,7 @@ std::int64_t Value::int_or(std::int64_t otherwise) const {
 
 void Value::expect_only(std::initializer_list<std::string_view> keys) const {
   if (!is_object()) fail_kind(*this, "an object");
-  const Node& node = data_->nodes[node_];
+  const DocumentNode& node = data_->nodes[node_];
   for (std::uint32_t i = node.low; i < node.low + node.high; ++i) {
     const std::string_view key = data_->key(data_->nodes[i].key);
     if (std::ranges::find(keys, key) != keys.end()) continue;
@@ -225,7 +225,7 @@ void Value::expect_only(std::initializer_list<std::string_view> keys) const {
 Where Value::where() const {
   Where where;
   where.file = data_->file;
-  const std::uint32_t start = node_ == Node::kNone ? parent_ : node_;
+  const std::uint32_t start = node_ == DocumentNode::kNone ? parent_ : node_;
   where.line = static_cast<int>(data_->nodes[start].line);
   std::vector<std::uint32_t> path;
   for (std::uint32_t at = start; at != data_->root; at = data_->nodes[at].parent) {
@@ -237,14 +237,14 @@ Where Value::where() const {
     where.key += abbreviated(key, kLongestKey);
   };
   for (auto at = path.rbegin(); at != path.rend(); ++at) {
-    const Node& node = data_->nodes[*at];
-    if (node.key == Node::kNone) {
+    const DocumentNode& node = data_->nodes[*at];
+    if (node.key == DocumentNode::kNone) {
       where.key += "[" + std::to_string(*at - data_->nodes[node.parent].low) + "]";
     } else {
       append_key(data_->key(node.key));
     }
   }
-  if (node_ == Node::kNone) append_key(missing_key_);
+  if (node_ == DocumentNode::kNone) append_key(missing_key_);
   return where;
 }
 
@@ -262,7 +262,7 @@ Document Document::parse(std::string_view text, Syntax syntax, const std::string
 }
 
 Document Document::parse_owned(std::string text, Syntax syntax, const std::string& file) {
-  if (text.size() >= Node::kNone) throw Error(Where{file, 0, {}}, "the file is too large");
+  if (text.size() >= DocumentNode::kNone) throw Error(Where{file, 0, {}}, "the file is too large");
   Document document;
   document.data_->file = file;
   if (syntax == Syntax::json) {
@@ -279,7 +279,7 @@ Document Document::parse_file(const std::string& path) {
   return parse_owned(read_file(path), syntax, path);
 }
 
-Value Document::root() const { return {data_.get(), data_->root, Node::kNone, {}}; }
+Value Document::root() const { return {data_.get(), data_->root, DocumentNode::kNone, {}}; }
 
 const std::string& Document::file() const { return data_->file; }
 

@@ -20,7 +20,7 @@ std::size_t KeyTable::slot_of(std::string_view text, std::string_view key,
                               std::uint32_t hash) const {
   const std::size_t mask = slots_.size() - 1;
   std::size_t slot = hash & mask;
-  while (slots_[slot] != Node::kNone) {
+  while (slots_[slot] != DocumentNode::kNone) {
     const Span& span = spans_[slots_[slot]];
     if (span.hash == hash && text.substr(span.offset, span.length) == key) break;
     slot = (slot + 1) & mask;
@@ -29,11 +29,11 @@ std::size_t KeyTable::slot_of(std::string_view text, std::string_view key,
 }
 
 void KeyTable::grow() {
-  slots_.assign(std::max<std::size_t>(64, slots_.size() * 2), Node::kNone);
+  slots_.assign(std::max<std::size_t>(64, slots_.size() * 2), DocumentNode::kNone);
   const std::size_t mask = slots_.size() - 1;
   for (std::uint32_t number = 0; number < spans_.size(); ++number) {
     std::size_t slot = spans_[number].hash & mask;
-    while (slots_[slot] != Node::kNone) slot = (slot + 1) & mask;
+    while (slots_[slot] != DocumentNode::kNone) slot = (slot + 1) & mask;
     slots_[slot] = number;
   }
 }
@@ -43,7 +43,7 @@ std::uint32_t KeyTable::intern(std::string_view text, std::uint32_t offset, std:
   const std::string_view key = text.substr(offset, length);
   const std::uint32_t hash = hash_of(key);
   const std::size_t slot = slot_of(text, key, hash);
-  if (slots_[slot] == Node::kNone) {
+  if (slots_[slot] == DocumentNode::kNone) {
     slots_[slot] = static_cast<std::uint32_t>(spans_.size());
     spans_.push_back({offset, length, hash});
   }
@@ -51,26 +51,26 @@ std::uint32_t KeyTable::intern(std::string_view text, std::uint32_t offset, std:
 }
 
 std::uint32_t KeyTable::find(std::string_view text, std::string_view key) const {
-  return slots_.empty() ? Node::kNone : slots_[slot_of(text, key, hash_of(key))];
+  return slots_.empty() ? DocumentNode::kNone : slots_[slot_of(text, key, hash_of(key))];
 }
 
 void DocumentBuilder::set_key(std::uint32_t offset, std::uint32_t length) {
-  assert(in_object() && key_ == Node::kNone);
+  assert(in_object() && key_ == DocumentNode::kNone);
   key_ = data_.keys.intern(data_.text, offset, length);
 }
 
-Node DocumentBuilder::make(Value::Kind kind, int line) {
-  assert(in_object() == (key_ != Node::kNone));
-  Node node;
+DocumentNode DocumentBuilder::make(Value::Kind kind, int line) {
+  assert(in_object() == (key_ != DocumentNode::kNone));
+  DocumentNode node;
   node.key = key_;
-  node.line = std::min(static_cast<std::uint32_t>(line), Node::kMostLines);
+  node.line = std::min(static_cast<std::uint32_t>(line), DocumentNode::kMostLines);
   node.kind = static_cast<std::uint32_t>(kind) & 0xf;
-  key_ = Node::kNone;
+  key_ = DocumentNode::kNone;
   return node;
 }
 
 void DocumentBuilder::add(Value::Kind kind, int line, std::uint64_t bits) {
-  Node node = make(kind, line);
+  DocumentNode node = make(kind, line);
   node.set_bits(bits);
   pending_.push_back(node);
 }
@@ -95,8 +95,8 @@ void DocumentBuilder::open(Value::Kind kind, int line) {
   open_.push_back({make(kind, line), pending_.size()});
 }
 
-std::uint32_t DocumentBuilder::place(const Node& node) {
-  if (data_.nodes.size() == Node::kNone - 1)
+std::uint32_t DocumentBuilder::place(const DocumentNode& node) {
+  if (data_.nodes.size() == DocumentNode::kNone - 1)
     throw Error(Where{data_.file, 0, {}}, "too many values");
   const std::uint32_t index = data_.nodes.push(node);
   if (node.is_container()) {
@@ -119,11 +119,11 @@ void DocumentBuilder::check_distinct_keys(const Frame& frame) {
 }
 
 void DocumentBuilder::close() {
-  assert(!open_.empty() && key_ == Node::kNone);
+  assert(!open_.empty() && key_ == DocumentNode::kNone);
   const Frame frame = open_.back();
   open_.pop_back();
   if (frame.node.value_kind() == Value::Kind::object) check_distinct_keys(frame);
-  Node node = frame.node;
+  DocumentNode node = frame.node;
   node.low = data_.nodes.size();
   node.high = static_cast<std::uint32_t>(pending_.size() - frame.first_pending);
   for (std::size_t i = frame.first_pending; i < pending_.size(); ++i) place(pending_[i]);

@@ -37,19 +37,19 @@ class DocumentBuilder {
 
  private:
   struct Frame {
-    Node node;
+    DocumentNode node;
     std::size_t first_pending;
   };
 
-  Node make(Value::Kind kind, int line);
+  DocumentNode make(Value::Kind kind, int line);
   void add(Value::Kind kind, int line, std::uint64_t bits);
-  std::uint32_t place(const Node& node);
+  std::uint32_t place(const DocumentNode& node);
   void check_distinct_keys(const Frame& frame);
 
   DocumentData& data_;
   std::vector<Frame> open_;
-  std::vector<Node> pending_;  ///< Finished children of the open containers.
-  std::uint32_t key_ = Node::kNone;
+  std::vector<DocumentNode> pending_;  ///< Finished children of the open containers.
+  std::uint32_t key_ = DocumentNode::kNone;
   std::vector<std::uint32_t> last_object_;  ///< By key: the latest object seen to have it.
   std::uint32_t objects_ = 0;
 };

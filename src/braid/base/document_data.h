@@ -12,7 +12,7 @@
 namespace braid {
 
 /// A node of a document, 20 bytes. Children of a container lie side by side.
-struct Node {
+struct DocumentNode {
   static constexpr std::uint32_t kNone = 0xffffffff;
   static constexpr std::uint32_t kMostLines = (1U << 28) - 1;
 
@@ -37,18 +37,18 @@ struct Node {
     high = static_cast<std::uint32_t>(bits >> 32);
   }
 };
-static_assert(sizeof(Node) == 20);
+static_assert(sizeof(DocumentNode) == 20);
 
 /// Nodes by index, in blocks: growth never copies, so that peak memory is the final size.
 class NodeStore {
  public:
-  Node& operator[](std::uint32_t index) { return blocks_[index >> kShift][index & kMask]; }
-  const Node& operator[](std::uint32_t index) const {
+  DocumentNode& operator[](std::uint32_t index) { return blocks_[index >> kShift][index & kMask]; }
+  const DocumentNode& operator[](std::uint32_t index) const {
     return blocks_[index >> kShift][index & kMask];
   }
   std::uint32_t size() const { return size_; }
-  std::uint32_t push(const Node& node) {
-    if ((size_ & kMask) == 0) blocks_.push_back(std::make_unique<Node[]>(kMask + 1));
+  std::uint32_t push(const DocumentNode& node) {
+    if ((size_ & kMask) == 0) blocks_.push_back(std::make_unique<DocumentNode[]>(kMask + 1));
     (*this)[size_] = node;
     return size_++;
   }
@@ -56,7 +56,7 @@ class NodeStore {
  private:
   static constexpr std::uint32_t kShift = 12;
   static constexpr std::uint32_t kMask = (1U << kShift) - 1;
-  std::vector<std::unique_ptr<Node[]>> blocks_;
+  std::vector<std::unique_ptr<DocumentNode[]>> blocks_;
   std::uint32_t size_ = 0;
 };
 
@@ -65,7 +65,7 @@ class KeyTable {
  public:
   /// Number of the key at `offset` of `text`, added when new.
   std::uint32_t intern(std::string_view text, std::uint32_t offset, std::uint32_t length);
-  /// Number of the key, or Node::kNone.
+  /// Number of the key, or DocumentNode::kNone.
   std::uint32_t find(std::string_view text, std::string_view key) const;
   std::string_view key(std::string_view text, std::uint32_t number) const {
     return text.substr(spans_[number].offset, spans_[number].length);
@@ -92,7 +92,7 @@ struct DocumentData {
   std::string text;
   NodeStore nodes;
   KeyTable keys;
-  std::uint32_t root = Node::kNone;
+  std::uint32_t root = DocumentNode::kNone;
 
   std::string_view key(std::uint32_t number) const { return keys.key(text, number); }
 };

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -278,8 +279,7 @@ class JsonReader {
     }
     std::string utf8;
     append_utf8(utf8, code);
-    std::memcpy(out, utf8.data(), utf8.size());
-    return out + utf8.size();
+    return std::ranges::copy(utf8, out).out;
   }
 
   char32_t read_hex4() {

@@ -144,7 +144,7 @@ class YamlHandler : public YAML::EventHandler {
   std::uint32_t store(const std::string& value) {
     const std::size_t offset = data_.text.size();
     data_.text += value;
-    if (data_.text.size() >= Node::kNone)
+    if (data_.text.size() >= DocumentNode::kNone)
       throw Error(Where{data_.file, 0, {}}, "the file is too large");
     return static_cast<std::uint32_t>(offset);
   }
