@@ -4,11 +4,10 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
-
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
+#include <utility>
+#include <vector>
 
 namespace braid {
 namespace {
@@ -18,6 +17,9 @@ std::atomic<int>& threads_setting() {
       std::max(1, static_cast<int>(std::thread::hardware_concurrency()))};
   return threads;
 }
+
+// Loops inside a body run on the thread of that body: the outer loop keeps all threads busy.
+thread_local bool inside_parallel_for = false;
 
 // Keeps the exception of the lowest index.
 class FirstException {
@@ -47,22 +49,34 @@ void set_thread_count(int threads) { threads_setting().store(std::clamp(threads,
 
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body) {
   FirstException first;
-  const auto guarded = [&](std::size_t i) {
-    try {
-      body(i);
-    } catch (...) {
-      first.note(i, std::current_exception());
+  std::atomic<std::size_t> next = 0;
+  const auto threads = inside_parallel_for ? 1 : static_cast<std::size_t>(thread_count());
+  // Several indices at a time, so that short bodies do not wait for the counter; few enough that
+  // long ones stay balanced.
+  const std::size_t batch = std::max<std::size_t>(1, count / (threads * 32));
+  const auto work = [&] {
+    const bool before = std::exchange(inside_parallel_for, true);
+    for (;;) {
+      const std::size_t begin = next.fetch_add(batch);
+      if (begin >= count) break;
+      for (std::size_t i = begin; i < std::min(begin + batch, count); ++i) {
+        try {
+          body(i);
+        } catch (...) {
+          first.note(i, std::current_exception());
+        }
+      }
     }
+    inside_parallel_for = before;
   };
-  const int threads = thread_count();
-  if (threads == 1 || count < 2) {
-    for (std::size_t i = 0; i < count; ++i) guarded(i);
-  } else {
-    using oneapi::tbb::global_control;
-    const global_control limit(global_control::max_allowed_parallelism,
-                               static_cast<std::size_t>(threads));
-    oneapi::tbb::task_arena arena(threads);
-    arena.execute([&] { oneapi::tbb::parallel_for(std::size_t{0}, count, guarded); });
+  {
+    std::vector<std::jthread> helpers;
+    try {
+      for (std::size_t i = 1; i < std::min(threads, count); ++i) helpers.emplace_back(work);
+    } catch (const std::system_error&) {
+      // The system gives no more threads: those that there are do the work.
+    }
+    work();
   }
   first.rethrow();
 }
