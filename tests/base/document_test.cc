@@ -1,5 +1,7 @@
 #include "braid/base/document.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -158,6 +160,11 @@ TEST(Document, ChoosesTheSyntaxByTheFileName) {
   EXPECT_EQ(Document::parse_file(folder / "a.yaml").root()["a"].as_int(), 1);
   EXPECT_THROW(Document::parse_file(folder / "a.json"), Error);
   EXPECT_THROW(Document::parse_file(folder / "b.yaml"), Error);
+  write_file(folder / "a", " {\n\"a\": 1, }");
+  EXPECT_THAT(error_text([&] { Document::parse_file(folder / "a"); }),
+              HasSubstr("expected a key in double quotes"));
+  write_file(folder / "a", "{a: 1, }");
+  EXPECT_EQ(Document::parse_file(folder / "a").root()["a"].as_int(), 1);
 }
 
 TEST(Document, FindsPathsAcrossManyNodes) {

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "braid/base/document_data.h"
 #include "braid/base/file.h"
@@ -60,10 +61,27 @@ std::string_view name_of_unit(Unit unit) {
 }
 
 // Shortest text that reads back exactly.
-std::string number_text(double value) {
+template <class Number>
+std::string number_text(Number value) {
   char buffer[32];
   const auto result = std::to_chars(std::begin(buffer), std::end(buffer), value);
   return {std::begin(buffer), result.ptr};
+}
+
+template <class Number>
+std::string range_text(Number least, Number most, bool open_below, bool open_above) {
+  if (open_above) return "of at least " + number_text(least);
+  if (open_below) return "of at most " + number_text(most);
+  return "from " + number_text(least) + " to " + number_text(most);
+}
+
+// Whether a text of unknown kind begins as a JSON object does: `{"` or `{}`.
+bool looks_like_json(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos || text[first] != '{') return false;
+  const std::size_t second = text.find_first_not_of(kSpace, first + 1);
+  return second != std::string_view::npos && (text[second] == '"' || text[second] == '}');
 }
 
 [[noreturn]] void fail_missing(const Value& value) {
@@ -155,7 +173,7 @@ double Value::as_double_in(double least, double most) const {
   const double value = as_double();
   if (value < least || value > most) {
     fail(number_text(value) + " is out of range",
-         "give a number from " + number_text(least) + " to " + number_text(most));
+         "give a number " + range_text(least, most, std::isinf(least), std::isinf(most)));
   }
   return value;
 }
@@ -173,10 +191,12 @@ std::int64_t Value::as_int() const {
 }
 
 std::int64_t Value::as_int_in(std::int64_t least, std::int64_t most) const {
-  const std::int64_t value = as_int();
+  using T = std::int64_t;
+  const T value = as_int();
   if (value < least || value > most) {
     fail(std::to_string(value) + " is out of range",
-         "give an integer from " + std::to_string(least) + " to " + std::to_string(most));
+         "give an integer " + range_text(least, most, least == std::numeric_limits<T>::min(),
+                                         most == std::numeric_limits<T>::max()));
   }
   return value;
 }
@@ -275,8 +295,11 @@ Document Document::parse_owned(std::string text, Syntax syntax, const std::strin
 }
 
 Document Document::parse_file(const std::string& path) {
-  const Syntax syntax = path.ends_with(".json") ? Syntax::json : Syntax::yaml;
-  return parse_owned(read_file(path), syntax, path);
+  std::string text = read_file(path);
+  const bool yaml = path.ends_with(".yaml") || path.ends_with(".yml");
+  const bool json = path.ends_with(".json") || (!yaml && looks_like_json(text));
+  return parse_owned(std::move(text), json ? Syntax::json : Syntax::yaml,
+                     path == "-" ? "<stdin>" : path);
 }
 
 Value Document::root() const { return {data_.get(), data_->root, DocumentNode::kNone, {}}; }

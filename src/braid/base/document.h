@@ -113,7 +113,8 @@ class Document {
 
   /// Parses `text`; `file` is used in error messages. Throws Error. Linear time.
   static Document parse(std::string_view text, Syntax syntax, const std::string& file);
-  /// Reads and parses a file: `.json` as JSON, everything else as YAML. Throws Error.
+  /// Reads and parses a file (`-`: standard input): `.json` as JSON, `.yaml` and `.yml` as YAML,
+  /// others as JSON when they begin with `{"`, else as YAML. Throws Error.
   static Document parse_file(const std::string& path);
 
   Document(Document&&) noexcept;
