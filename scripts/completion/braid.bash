@@ -1,0 +1,49 @@
+# bash completion for braid(1). Verbs and options come from the program's own help, names from its
+# catalogue, so that this file needs no change when they do.
+
+_braid_options() {
+  "$1" ${2:+"$2"} --help 2>/dev/null | grep -oE '(^|[ ,])--?[a-z][a-z-]*' | tr -d ' ,' | sort -u
+}
+
+_braid_verbs() {
+  "$1" --help 2>/dev/null | sed -nE '/^Subcommands:/,$ s/^  ([a-z][a-z-]*) .*/\1/p'
+}
+
+_braid_names() {
+  "$1" list "$2" 2>/dev/null | sed -nE 's/^ *([a-z0-9][a-z0-9._-]*).*/\1/p'
+}
+
+_braid() {
+  local program=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+  local verb=${COMP_WORDS[1]}
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    mapfile -t COMPREPLY < <(compgen -W "$(_braid_verbs "$program") --help" -- "$cur")
+    return
+  fi
+  case $prev in
+    --cluster) mapfile -t COMPREPLY < <(compgen -W "$(_braid_names "$program" clusters)" -f -- "$cur") ;;
+    --chip) mapfile -t COMPREPLY < <(compgen -W "$(_braid_names "$program" chips)" -f -- "$cur") ;;
+    --planner | --planners)
+      mapfile -t COMPREPLY < <(compgen -W "$(_braid_names "$program" planners)" -- "$cur")
+      ;;
+    --to) mapfile -t COMPREPLY < <(compgen -W 'megatron deepspeed torchtitan' -- "$cur") ;;
+  esac
+  if ((${#COMPREPLY[@]} > 0)); then return; fi
+  if [[ $cur == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(_braid_options "$program" "$verb")" -- "$cur")
+    return
+  fi
+  local words=
+  case $verb in
+    plan | compare | profile) words=$(_braid_names "$program" models) ;;
+    list) words='models chips clusters planners' ;;
+    show)
+      words="$(_braid_names "$program" models) $(_braid_names "$program" chips)
+             $(_braid_names "$program" clusters) $(_braid_names "$program" planners)"
+      ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -f -- "$cur")
+}
+
+complete -o filenames -F _braid braid

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Installs the Debian 12 packages that braid is built from; with --lint also the linters. Does
+# nothing when they are all there. Needs root or sudo.
+set -euo pipefail
+
+packages=(
+  g++ cmake ninja-build ccache
+  libcli11-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev
+  libprotobuf-dev protobuf-compiler libonnx-dev libonnx-testdata
+  libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
+)
+case "${1:-}" in
+  "") ;;
+  --lint) packages+=(clang-format clang-tidy) ;;
+  *)
+    echo "usage: $0 [--lint]" >&2
+    exit 2
+    ;;
+esac
+
+missing=()
+for package in "${packages[@]}"; do
+  if [[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" != installed ]]; then
+    missing+=("$package")
+  fi
+done
+if ((${#missing[@]} == 0)); then exit 0; fi
+
+as_root=()
+if ((EUID != 0)); then
+  if ! command -v sudo >/dev/null; then
+    echo "$0: run this as root, or install sudo; missing: ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+echo "installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get -qq update
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+  apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
