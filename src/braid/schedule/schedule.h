@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "braid/plan/plan.h"
@@ -19,11 +20,26 @@ struct PassTask {
 
 /// The order in which each stage's device runs its passes.
 struct Schedule {
-  std::vector<std::vector<PassTask>> order;   ///< [stage][position]
+  std::vector<std::vector<PassTask>> order;  ///< [stage][position]
+  friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-/// The order that `kind` prescribes for pp stages of vp chunks and m micro-batches. Interleaving
-/// needs m to be a multiple of pp (checked where plans enter; asserted here).
+/// The order that `kind` prescribes for a chain of pp stages of vp chunks and m micro-batches.
+/// GPipe runs chunk after chunk, each over all micro-batches, then the same backwards. 1F1B has one
+/// chunk per stage (asserted). Interleaving is 1F1B for vp = 1; else it deals micro-batches to
+/// chunks in groups of pp, after (pp - stage - 1)·2 + (vp - 1)·pp warm-up passes, and needs m to be
+/// a multiple of pp (checked where plans are timed; asserted here).
 Schedule make_schedule(ScheduleKind kind, int pp, int vp, std::int64_t num_micro_batches);
+
+/// GPipe or 1F1B for stages of one chunk that form any directed acyclic graph. `depths` as from
+/// stage_depths. A stage of depth d runs min(m, d) forward passes before its first backward pass,
+/// so that every stage starts them one earlier than its successors can ask for.
+Schedule make_graph_schedule(ScheduleKind kind, std::span<const int> depths,
+                             std::int64_t num_micro_batches);
+
+/// For each of `stages` stages, the number of stages on the longest path from it to a sink, itself
+/// included: pp - stage in a chain. Throws Error naming a stage when the edges form a circle.
+/// Cost: linear.
+std::vector<int> stage_depths(int stages, std::span<const ChunkEdge> edges);
 
 }  // namespace braid

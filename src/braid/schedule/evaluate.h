@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "braid/schedule/pipeline.h"
+#include "braid/schedule/schedule.h"
+#include "braid/schedule/timeline.h"
+
+namespace braid {
+
+enum class Record : std::uint8_t { times, events };
+
+struct Evaluation {
+  double iteration_time_s = 0;
+  std::vector<StageTiming> stages;  ///< [stage]
+  std::vector<Event> events;        ///< When asked for: by start, then stage, then end.
+};
+
+/// Order of passes that the pipeline's kind of schedule prescribes for the form of its stages: 1F1B
+/// and GPipe with one chunk per stage follow the stage graph, anything else is taken as a chain.
+Schedule schedule_of(const Pipeline& pipeline);
+
+/// Times of all passes of `pipeline` when each device keeps to the order in `schedule`, which has
+/// every pass once: the least solution of the constraints in docs/timeline.md. Transfers may join
+/// the chunks in any way. Throws Error naming a stage and pass when the order contradicts the
+/// dependencies, so that nothing could ever move on. Cost: linear in passes and transfers; for
+/// events, their sorting.
+Evaluation evaluate(const Pipeline& pipeline, const Schedule& schedule, Record record);
+
+}  // namespace braid

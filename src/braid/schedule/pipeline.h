@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "braid/plan/stage_load.h"
+
+namespace braid {
+
+/// Data that passes from one chunk to another for each micro-batch, and back as a gradient of the
+/// same size. Chunks are numbered stage · vp + chunk.
+struct Transfer {
+  std::int32_t source = 0, target = 0;
+  double time_s = 0;  ///< Each way. Not used between chunks of one stage: that is no transfer.
+  friend bool operator==(const Transfer&, const Transfer&) = default;
+};
+
+/// What a stage does before its first and after its last pass (see StageLoad).
+struct StageSync {
+  double gradient_sync_s = 0;
+  double parameter_sync_s = 0;
+  int buckets = 1;
+  double optimizer_s = 0;
+};
+
+/// A pipeline as its timing sees it: flat arrays, made once and changed in place by searches.
+struct Pipeline {
+  ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  int pp = 1, vp = 1;
+  std::int64_t num_micro_batches = 1;
+  std::vector<double> forward_s, backward_s;  ///< [stage · vp + chunk], whole passes.
+  std::vector<Transfer> transfers;
+  std::vector<StageSync> sync;  ///< [stage]
+};
+
+/// Pipeline of stages that all have as many chunks as the first.
+Pipeline make_pipeline(ScheduleKind schedule, std::span<const StageLoad> loads,
+                       std::span<const EdgeLoad> edges, std::int64_t num_micro_batches);
+void fill_pipeline(ScheduleKind schedule, std::span<const StageLoad> loads,
+                   std::span<const EdgeLoad> edges, std::int64_t num_micro_batches,
+                   Pipeline& pipeline);
+
+/// How the iteration went for one stage.
+struct StageTiming {
+  double passes_end_s = 0;      ///< End of its last pass.
+  double end_s = 0;             ///< End of its iteration, after gradients and optimizer.
+  double parameter_wait_s = 0;  ///< By which the gathering of parameters delayed its first pass.
+};
+
+/// Earliest end of a stage's first forward pass as far as its parameters go: bucket i of n arrives
+/// at (i + 1)/n of the gathering, which starts at 0, and the i-th part of the pass waits for it.
+/// Zero when nothing is gathered.
+double parameters_ready_s(const StageSync& sync, double forward_s);
+
+/// Time from the end of a stage's last pass, a backward pass of `backward_s`, to the end of its
+/// iteration: what is left of the gradients' synchronisation, then the optimizer.
+double tail_s(const StageSync& sync, double backward_s);
+
+}  // namespace braid

@@ -1,0 +1,166 @@
+#include "braid/schedule/evaluate.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/base/error.h"
+#include "braid/schedule/pipeline_time.h"
+
+#include "schedule/instances.h"
+#include "schedule/relaxation.h"
+
+namespace braid {
+namespace {
+
+constexpr double kClose = 1e-9;
+
+void expect_same(const Pipeline& pipeline, const Schedule& schedule) {
+  const auto relaxed = relax(pipeline, schedule);
+  ASSERT_TRUE(relaxed);
+  const Evaluation evaluation = evaluate(pipeline, schedule, Record::events);
+  EXPECT_NEAR(evaluation.iteration_time_s, relaxed->time_s, kClose);
+  std::vector<std::size_t> next(relaxed->passes.size(), 0);
+  for (const Event& event : evaluation.events) {
+    if (event.kind != EventKind::forward && event.kind != EventKind::backward) continue;
+    const auto s = static_cast<std::size_t>(event.stage);
+    const Relaxed::Pass& pass = relaxed->passes[s][next[s]++];
+    EXPECT_EQ(event.micro_batch, pass.task.micro_batch);
+    EXPECT_EQ(event.chunk, pass.task.chunk);
+    EXPECT_NEAR(event.start_s, pass.start_s, kClose);
+    EXPECT_NEAR(event.end_s, pass.end_s, kClose);
+  }
+  for (std::size_t s = 0; s < next.size(); ++s) {
+    EXPECT_EQ(next[s], relaxed->passes[s].size());
+    EXPECT_NEAR(evaluation.stages[s].end_s, relaxed->stage_end_s[s], kClose);
+  }
+}
+
+TEST(Evaluate, AgreesWithRelaxationOnRandomGraphsAndSchedules) {
+  Random random(5);
+  for (int trial = 0; trial < 4000; ++trial) {
+    const Pipeline pipeline =
+        random_graph(random, static_cast<int>(pick(random, 1, 4)),
+                     static_cast<int>(pick(random, 1, 3)), pick(random, 1, 5));
+    expect_same(pipeline, random_schedule(random, pipeline));
+    if (HasFailure()) FAIL() << "trial " << trial;
+  }
+}
+
+TEST(Evaluate, AgreesWithRelaxationOnGraphsOfStages) {
+  Random random(6);
+  for (int trial = 0; trial < 2000; ++trial) {
+    Pipeline pipeline =
+        random_graph(random, static_cast<int>(pick(random, 1, 6)), 1, pick(random, 1, 8));
+    if (trial % 2 == 0) pipeline.schedule = ScheduleKind::gpipe;
+    expect_same(pipeline, schedule_of(pipeline));
+    PipelineWorkspace workspace;
+    EXPECT_EQ(pipeline_time_s(pipeline, workspace),
+              evaluate(pipeline, schedule_of(pipeline), Record::times).iteration_time_s);
+    if (HasFailure()) FAIL() << "trial " << trial;
+  }
+}
+
+TEST(Evaluate, RefusesExactlyTheSchedulesThatCannotBeKept) {
+  Random random(9);
+  int refused = 0;
+  int kept = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    const Pipeline pipeline =
+        random_graph(random, static_cast<int>(pick(random, 1, 3)), 1, pick(random, 1, 3));
+    Schedule schedule = random_schedule(random, pipeline);
+    auto& order = schedule.order[static_cast<std::size_t>(pick(random, 0, pipeline.pp - 1))];
+    const auto last = static_cast<std::int64_t>(order.size()) - 1;
+    std::swap(order[static_cast<std::size_t>(pick(random, 0, last))],
+              order[static_cast<std::size_t>(pick(random, 0, last))]);
+    if (relax(pipeline, schedule)) {
+      ++kept;
+      EXPECT_NO_THROW(evaluate(pipeline, schedule, Record::times));
+    } else {
+      ++refused;
+      EXPECT_THROW(evaluate(pipeline, schedule, Record::times), Error);
+    }
+  }
+  EXPECT_GT(refused, 300);
+  EXPECT_GT(kept, 300);
+}
+
+TEST(Evaluate, NamesTheStageThatWaitsForEver) {
+  const Pipeline pipeline = even_chain(ScheduleKind::gpipe, 2, 1, 2, 1, 1);
+  Schedule schedule = make_schedule(ScheduleKind::gpipe, 2, 1, 2);
+  // Stage 1 takes its backward pass of micro-batch 0 before its forward pass.
+  std::swap(schedule.order[1][0], schedule.order[1][2]);
+  try {
+    evaluate(pipeline, schedule, Record::times);
+    FAIL() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("stage 0"));
+  }
+}
+
+TEST(Evaluate, CircleOfStagesIsAnError) {
+  Pipeline pipeline = even_chain(ScheduleKind::one_f_one_b, 3, 1, 2, 1, 1);
+  pipeline.transfers.push_back({2, 1, 0});
+  PipelineWorkspace workspace;
+  EXPECT_THROW(pipeline_time_s(pipeline, workspace), Error);
+  // With several chunks, the same is found when it is run.
+  pipeline = even_chain(ScheduleKind::interleaved, 2, 2, 2, 1, 1);
+  pipeline.transfers.push_back({3, 0, 0});
+  EXPECT_THROW(pipeline_time_s(pipeline, workspace), Error);
+}
+
+TEST(Evaluate, LinksCarryOneTransferAtATimeAndDevicesOnePass) {
+  Random random(10);
+  for (int trial = 0; trial < 500; ++trial) {
+    const Pipeline pipeline = random_graph(random, static_cast<int>(pick(random, 1, 5)),
+                                           static_cast<int>(pick(random, 1, 2)), 4);
+    const Evaluation evaluation =
+        evaluate(pipeline, random_schedule(random, pipeline), Record::events);
+    std::map<std::tuple<int, int, int>, double> free_s;
+    for (const Event& event : evaluation.events) {
+      const int track =
+          event.kind == EventKind::send                                                       ? 2
+          : event.kind == EventKind::gradient_sync || event.kind == EventKind::parameter_sync ? 1
+                                                                                              : 0;
+      double& free = free_s[{event.stage, track, event.peer_stage}];
+      EXPECT_GE(event.start_s, free);
+      EXPECT_GE(event.end_s, event.start_s);
+      EXPECT_LE(event.end_s, evaluation.iteration_time_s);
+      free = event.end_s;
+    }
+    EXPECT_TRUE(std::is_sorted(evaluation.events.begin(), evaluation.events.end(),
+                               [](const Event& a, const Event& b) {
+                                 return std::tie(a.start_s, a.stage) < std::tie(b.start_s, b.stage);
+                               }));
+  }
+}
+
+TEST(Evaluate, RelabellingStagesChangesNothing) {
+  Random random(11);
+  for (int trial = 0; trial < 500; ++trial) {
+    const int pp = static_cast<int>(pick(random, 2, 6));
+    const Pipeline pipeline = random_graph(random, pp, 1, pick(random, 1, 6));
+    std::vector<std::int32_t> name(static_cast<std::size_t>(pp));
+    for (std::size_t i = 0; i < name.size(); ++i) name[i] = static_cast<std::int32_t>(i);
+    std::shuffle(name.begin(), name.end(), random);
+    Pipeline other = pipeline;
+    for (std::size_t s = 0; s < name.size(); ++s) {
+      const auto to = static_cast<std::size_t>(name[s]);
+      other.forward_s[to] = pipeline.forward_s[s];
+      other.backward_s[to] = pipeline.backward_s[s];
+      other.sync[to] = pipeline.sync[s];
+    }
+    for (Transfer& transfer : other.transfers) {
+      transfer.source = name[static_cast<std::size_t>(transfer.source)];
+      transfer.target = name[static_cast<std::size_t>(transfer.target)];
+    }
+    EXPECT_EQ(evaluate(pipeline, schedule_of(pipeline), Record::times).iteration_time_s,
+              evaluate(other, schedule_of(other), Record::times).iteration_time_s);
+  }
+}
+
+}  // namespace
+}  // namespace braid

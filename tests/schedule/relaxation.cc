@@ -1,0 +1,134 @@
+#include "schedule/relaxation.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace braid {
+namespace {
+
+using Key = std::tuple<TaskKind, std::int64_t, std::int64_t>;  // kind, chunk id, micro-batch
+
+struct Sending {
+  std::size_t stage = 0, position = 0;  // Of the pass that produces the data.
+  Key receiver;
+  double time_s = 0;
+  double arrival_s = 0;
+  bool linked = false;
+};
+
+bool raise(double& value, double least) {
+  if (value >= least) return false;
+  value = least;
+  return true;
+}
+
+}  // namespace
+
+std::optional<Relaxed> relax(const Pipeline& pipeline, const Schedule& schedule) {
+  const int vp = pipeline.vp;
+  Relaxed result;
+  std::map<Key, std::pair<std::size_t, std::size_t>> where;
+  std::vector<std::size_t> first_forward(schedule.order.size());
+  std::size_t count = 0;
+  for (std::size_t s = 0; s < schedule.order.size(); ++s) {
+    result.passes.emplace_back();
+    bool seen = false;
+    for (const PassTask& task : schedule.order[s]) {
+      const std::size_t position = result.passes[s].size();
+      if (!seen && task.kind == TaskKind::forward) {
+        seen = true;
+        first_forward[s] = position;
+      }
+      where[{task.kind, static_cast<std::int64_t>(s) * vp + task.chunk, task.micro_batch}] = {
+          s, position};
+      result.passes[s].push_back({task, 0, 0});
+      ++count;
+    }
+  }
+  // Sendings of each link in the order in which their producers run.
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Sending>> links;
+  for (std::size_t s = 0; s < schedule.order.size(); ++s) {
+    for (std::size_t i = 0; i < schedule.order[s].size(); ++i) {
+      const PassTask& task = schedule.order[s][i];
+      const std::int64_t chunk = static_cast<std::int64_t>(s) * vp + task.chunk;
+      for (const Transfer& transfer : pipeline.transfers) {
+        const bool forward = task.kind == TaskKind::forward;
+        const std::int64_t from = forward ? transfer.source : transfer.target;
+        const std::int64_t to = forward ? transfer.target : transfer.source;
+        if (from != chunk) continue;
+        const bool linked = from / vp != to / vp;
+        links[{from / vp, to / vp}].push_back(
+            {s, i, Key{task.kind, to, task.micro_batch}, linked ? transfer.time_s : 0, 0, linked});
+      }
+    }
+  }
+  const auto duration = [&](std::size_t s, const PassTask& task) {
+    const std::size_t chunk =
+        s * static_cast<std::size_t>(vp) + static_cast<std::size_t>(task.chunk);
+    return task.kind == TaskKind::forward ? pipeline.forward_s[chunk] : pipeline.backward_s[chunk];
+  };
+  // Longest chains alternate passes and transfers; anything that still moves after that many rounds
+  // goes round in a circle.
+  std::size_t sendings = 0;
+  for (const auto& [ends, list] : links) sendings += list.size();
+  bool changed = true;
+  for (std::size_t round = 0; changed; ++round) {
+    if (round > 2 * (count + sendings) + 2) return std::nullopt;
+    changed = false;
+    for (std::size_t s = 0; s < result.passes.size(); ++s) {
+      for (std::size_t i = 0; i < result.passes[s].size(); ++i) {
+        Relaxed::Pass& pass = result.passes[s][i];
+        if (i > 0) changed |= raise(pass.start_s, result.passes[s][i - 1].end_s);
+        if (pass.task.kind == TaskKind::backward) {
+          const auto [fs, fi] =
+              where.at({TaskKind::forward, static_cast<std::int64_t>(s) * vp + pass.task.chunk,
+                        pass.task.micro_batch});
+          changed |= raise(pass.start_s, result.passes[fs][fi].end_s);
+        }
+        const double length = duration(s, pass.task);
+        changed |= raise(pass.end_s, pass.start_s + length);
+        const StageSync& sync = pipeline.sync[s];
+        if (i == first_forward[s] && sync.parameter_sync_s > 0) {
+          // Part by part behind bucket by bucket.
+          double end_s = pass.start_s;
+          for (int b = 0; b < sync.buckets; ++b) {
+            const double there = sync.parameter_sync_s * (b + 1) / sync.buckets;
+            end_s = std::max(end_s, there) + length / sync.buckets;
+          }
+          changed |= end_s > pass.end_s * (1 + 1e-13) && raise(pass.end_s, end_s);
+        }
+      }
+    }
+    for (auto& [ends, list] : links) {
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        Sending& sending = list[i];
+        const double sent = result.passes[sending.stage][sending.position].end_s;
+        changed |= raise(sending.arrival_s, sent + sending.time_s);
+        if (i > 0 && sending.linked) {
+          changed |= raise(sending.arrival_s, list[i - 1].arrival_s + sending.time_s);
+        }
+        const auto [rs, ri] = where.at(sending.receiver);
+        changed |= raise(result.passes[rs][ri].start_s, sending.arrival_s);
+      }
+    }
+  }
+  for (std::size_t s = 0; s < result.passes.size(); ++s) {
+    const StageSync& sync = pipeline.sync[s];
+    const Relaxed::Pass& last = result.passes[s].back();
+    double end_s = last.end_s;
+    if (sync.gradient_sync_s > 0) {
+      double bucket_end_s = 0;
+      for (int b = 0; b < sync.buckets; ++b) {
+        const double there = last.start_s + duration(s, last.task) * (b + 1) / sync.buckets;
+        bucket_end_s = std::max(bucket_end_s, there) + sync.gradient_sync_s / sync.buckets;
+      }
+      end_s = bucket_end_s;
+    }
+    result.stage_end_s.push_back(end_s + sync.optimizer_s);
+    result.time_s = std::max(result.time_s, result.stage_end_s.back());
+  }
+  return result;
+}
+
+}  // namespace braid
