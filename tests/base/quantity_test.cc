@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <ostream>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -14,6 +15,9 @@ struct Case {
   Unit unit;
   double value;
 };
+
+// Names the case in test reports.
+void PrintTo(const Case& test_case, std::ostream* out) { *out << test_case.text; }
 
 class ParseQuantity : public testing::TestWithParam<Case> {};
 
