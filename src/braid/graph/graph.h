@@ -147,6 +147,13 @@ using OperatorKind = std::variant<MatMul, Attention, Convolution, Recurrent, Nor
                                   Elementwise, Embedding, MoeRouter, MoeExperts, Reduction,
                                   DataMovement, Loss, OptimizerStep>;
 
+/// Which part of training an operator does. Only training graphs hold others than `forward`.
+enum class Pass : std::uint8_t {
+  forward,          ///< What its kind says.
+  input_gradient,   ///< The gradients of the activations that an operator of this kind read.
+  weight_gradient,  ///< The gradients of the parameters that an operator of this kind read.
+};
+
 struct Operator {
   std::string name;
   OperatorKind kind;
@@ -154,6 +161,7 @@ struct Operator {
   std::vector<TensorId> outputs;
   Split split = Split::replicated;
   LayerId layer = 0;
+  Pass pass = Pass::forward;
 
   friend bool operator==(const Operator&, const Operator&) = default;
 };
@@ -201,7 +209,11 @@ std::vector<LayerEdge> layer_edges(const Graph& graph);
 
 /// Checks what every Graph promises: ids in range, unique operator names, producers before consumers
 /// (no cycle), each tensor with at most one producer, layers that tile the operators, positive sizes
-/// that do not overflow. Throws Error naming the operator and `file`.
+/// that do not overflow. Throws Error naming the operator and `file`. Linear in the graph's size.
 void check_graph(const Graph& graph, const std::string& file);
+
+/// The part of check_graph that holds before operators are ordered and grouped into layers: ids,
+/// names, producers and sizes. Throws Error.
+void check_operators(const Graph& graph, const std::string& file);
 
 }  // namespace braid
