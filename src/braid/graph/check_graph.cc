@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -8,6 +6,8 @@
 #include <string_view>
 #include <unordered_set>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "braid/base/error.h"
 #include "braid/graph/graph.h"

@@ -25,9 +25,10 @@ struct Tensor {
 };
 
 /// How an operator may be divided over a tensor-parallel group. What communication follows from it
-/// is derived from the tensors: a `column` (or `heads`, `vocab`) operator that reads a tensor of the
-/// replicated region gathers it under sequence parallelism, or all-reduces its gradient otherwise; a
-/// `row` operator reduces its output (Shoeybi et al. 2019 §3; Korthikanti et al. 2022 §4).
+/// is derived from the tensors: a `column` (or `heads`, `vocab`) operator that reads a tensor of
+/// the replicated region gathers it under sequence parallelism, or all-reduces its gradient
+/// otherwise; a `row` operator reduces its output (Shoeybi et al. 2019 §3; Korthikanti et al. 2022
+/// §4).
 enum class Split : std::uint8_t {
   replicated,  ///< Each rank does all of it.
   sequence,    ///< Split over the sequence under sequence parallelism, else replicated.
@@ -55,17 +56,17 @@ struct Attention {
   std::int64_t qk_dim = 1, v_dim = 1;
   std::int64_t window = 0;  ///< Sliding window length; 0 for none.
   bool causal = false;
-  bool flash = true;        ///< Scores are never written to memory.
-  bool dropout = false;     ///< On the scores, as in GPT-2/BERT (matters when not flash).
+  bool flash = true;     ///< Scores are never written to memory.
+  bool dropout = false;  ///< On the scores, as in GPT-2/BERT (matters when not flash).
   friend bool operator==(const Attention&, const Attention&) = default;
 };
 
 /// Direct convolution over 1 to 3 spatial dimensions, transposed when `transposed`.
 struct Convolution {
   std::int64_t samples = 1, in_channels = 1, out_channels = 1, groups = 1;
-  std::int64_t out_positions = 1;    ///< Product of the output's spatial sizes.
-  std::int64_t in_positions = 1;     ///< Product of the input's spatial sizes.
-  std::int64_t kernel_positions = 1; ///< Product of the kernel's spatial sizes.
+  std::int64_t out_positions = 1;     ///< Product of the output's spatial sizes.
+  std::int64_t in_positions = 1;      ///< Product of the input's spatial sizes.
+  std::int64_t kernel_positions = 1;  ///< Product of the kernel's spatial sizes.
   bool transposed = false;
   bool bias = false;
   friend bool operator==(const Convolution&, const Convolution&) = default;
@@ -93,13 +94,14 @@ struct Softmax {
 struct Elementwise {
   std::int64_t elements = 0;
   double flops_per_element = 1;
-  /// What the backward pass needs kept: inputs (GeLU, product), a byte mask (dropout, ReLU), or nothing.
+  /// What the backward pass needs kept: inputs (GeLU, product), a byte mask (dropout, ReLU), or
+  /// nothing.
   enum class Keeps : std::uint8_t { nothing, inputs, mask } keeps = Keeps::inputs;
   friend bool operator==(const Elementwise&, const Elementwise&) = default;
 };
 
-/// `lookups` rows of `width` from a table with `rows` rows; with pooling > 1, each output row is the
-/// sum of that many (an embedding bag).
+/// `lookups` rows of `width` from a table with `rows` rows; with pooling > 1, each output row is
+/// the sum of that many (an embedding bag).
 struct Embedding {
   std::int64_t rows = 1, width = 1, lookups = 1, pooling = 1;
   friend bool operator==(const Embedding&, const Embedding&) = default;
@@ -112,7 +114,8 @@ struct MoeRouter {
 };
 
 /// All routed experts' feed-forward networks together: each token visits `top_k` of `experts`,
-/// `matrices` of [hidden × inner] (3 for gated, 2 for plain). Tokens travel to their expert and back.
+/// `matrices` of [hidden × inner] (3 for gated, 2 for plain). Tokens travel to their expert and
+/// back.
 struct MoeExperts {
   std::int64_t tokens = 1, hidden = 1, inner = 1, experts = 1, top_k = 1, matrices = 3;
   friend bool operator==(const MoeExperts&, const MoeExperts&) = default;
@@ -143,9 +146,9 @@ struct OptimizerStep {
   friend bool operator==(const OptimizerStep&, const OptimizerStep&) = default;
 };
 
-using OperatorKind = std::variant<MatMul, Attention, Convolution, Recurrent, Normalization, Softmax,
-                                  Elementwise, Embedding, MoeRouter, MoeExperts, Reduction,
-                                  DataMovement, Loss, OptimizerStep>;
+using OperatorKind =
+    std::variant<MatMul, Attention, Convolution, Recurrent, Normalization, Softmax, Elementwise,
+                 Embedding, MoeRouter, MoeExperts, Reduction, DataMovement, Loss, OptimizerStep>;
 
 /// Which part of training an operator does. Only training graphs hold others than `forward`.
 enum class Pass : std::uint8_t {
@@ -157,7 +160,7 @@ enum class Pass : std::uint8_t {
 struct Operator {
   std::string name;
   OperatorKind kind;
-  std::vector<TensorId> inputs;   ///< Activations and parameters, in operand order.
+  std::vector<TensorId> inputs;  ///< Activations and parameters, in operand order.
   std::vector<TensorId> outputs;
   Split split = Split::replicated;
   LayerId layer = 0;
@@ -166,10 +169,11 @@ struct Operator {
   friend bool operator==(const Operator&, const Operator&) = default;
 };
 
-/// A convex group of operators that planners treat as one: an embedding, a transformer block, a head.
+/// A convex group of operators that planners treat as one: an embedding, a transformer block, a
+/// head.
 struct Layer {
   std::string name;
-  OperatorId first = 0;     ///< Its operators are [first, last) in Graph::operators.
+  OperatorId first = 0;  ///< Its operators are [first, last) in Graph::operators.
   OperatorId last = 0;
   /// Layers with equal operators and wiring (not names) share a kind: numbered 0, 1, … by first
   /// occurrence. Set by find_repeated_layers().
@@ -186,14 +190,14 @@ struct Graph {
   std::vector<Layer> layers;        ///< In topological order of the layer graph.
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
-  std::int64_t samples = 1;         ///< How many samples one pass over the graph processes.
-  std::int64_t seq_len = 0;         ///< Tokens per sample; 0 when the model has no sequence.
+  std::int64_t samples = 1;  ///< How many samples one pass over the graph processes.
+  std::int64_t seq_len = 0;  ///< Tokens per sample; 0 when the model has no sequence.
 
   friend bool operator==(const Graph&, const Graph&) = default;
 };
 
-/// Number of parameters: the elements of all parameter tensors, each counted once however often it is
-/// used. Throws Error when it overflows 64 bits.
+/// Number of parameters: the elements of all parameter tensors, each counted once however often it
+/// is used. Throws Error when it overflows 64 bits.
 std::int64_t parameter_count(const Graph& graph);
 
 /// An edge of the layer graph: all tensors that `source` produces and `target` reads.
@@ -207,9 +211,10 @@ struct LayerEdge {
 /// Edges of the layer graph in order of (source, target). Linear in the graph's size.
 std::vector<LayerEdge> layer_edges(const Graph& graph);
 
-/// Checks what every Graph promises: ids in range, unique operator names, producers before consumers
-/// (no cycle), each tensor with at most one producer, layers that tile the operators, positive sizes
-/// that do not overflow. Throws Error naming the operator and `file`. Linear in the graph's size.
+/// Checks what every Graph promises: ids in range, unique operator names, producers before
+/// consumers (no cycle), each tensor with at most one producer, layers that tile the operators,
+/// positive sizes that do not overflow. Throws Error naming the operator and `file`. Linear in the
+/// graph's size.
 void check_graph(const Graph& graph, const std::string& file);
 
 /// The part of check_graph that holds before operators are ordered and grouped into layers: ids,

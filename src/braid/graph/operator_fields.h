@@ -30,9 +30,9 @@ inline std::string_view kind_name(const OperatorKind& kind) {
   return std::visit([]<typename Kind>(const Kind&) { return kind_name<Kind>(); }, kind);
 }
 
-/// Calls `visit(name, member)` for each member of an operator kind, in declaration order. Members are
-/// `std::int64_t`, `bool`, `double` or `Elementwise::Keeps`. The one list of members that checking,
-/// hashing, reading and writing share.
+/// Calls `visit(name, member)` for each member of an operator kind, in declaration order. Members
+/// are `std::int64_t`, `bool`, `double` or `Elementwise::Keeps`. The one list of members that
+/// checking, hashing, reading and writing share.
 template <typename Kind, typename Visit>
 void visit_fields(Kind& kind, Visit&& visit) {
   using Plain = std::remove_const_t<Kind>;

@@ -27,8 +27,9 @@ struct TopologicalOrder {
   std::vector<OperatorId> cycle;  ///< Operators of one cycle, each feeding the next; empty if none.
 };
 
-/// The topological order that takes the lowest-numbered ready operator first, so that operators that
-/// already are in order stay where they are. Uses Tensor::producer. O(n log n), linear when in order.
+/// The topological order that takes the lowest-numbered ready operator first, so that operators
+/// that already are in order stay where they are. Uses Tensor::producer. O(n log n), linear when in
+/// order.
 TopologicalOrder topological_order(const Graph& graph);
 
 /// Moves operator order[i] to place i and renumbers producers. Layers are left as they are.
