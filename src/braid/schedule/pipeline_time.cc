@@ -245,18 +245,20 @@ void check_pipeline(const Pipeline& pipeline, std::int64_t most_passes) {
   }
 }
 
+bool has_chain_timer(const Pipeline& pipeline) {
+  return (pipeline.vp == 1 || pipeline.schedule == ScheduleKind::interleaved) && is_chain(pipeline);
+}
+
 double pipeline_time_s(const Pipeline& pipeline, PipelineWorkspace& workspace) {
-  const bool one_chunk = pipeline.vp == 1;
-  const bool gpipe = pipeline.schedule == ScheduleKind::gpipe;
-  if (!is_chain(pipeline) || (gpipe && !one_chunk)) {
+  if (!has_chain_timer(pipeline)) {
     Evaluation evaluation = evaluate(pipeline, schedule_of(pipeline), Record::times);
     workspace.stages = std::move(evaluation.stages);
     return evaluation.iteration_time_s;
   }
   ChainTimer timer(pipeline, workspace);
-  if (gpipe) {
+  if (pipeline.schedule == ScheduleKind::gpipe) {
     timer.run_gpipe();
-  } else if (one_chunk) {
+  } else if (pipeline.vp == 1) {
     timer.run_1f1b();
   } else {
     timer.run_interleaved();

@@ -43,4 +43,7 @@ void check_pipeline(const Pipeline& pipeline, std::int64_t most_passes);
 /// chunks, then all second chunks …) and nowhere else. Needs at most one transfer per pair.
 bool is_chain(const Pipeline& pipeline);
 
+/// Whether pipeline_time_s takes the fast way: a chain, with one chunk per stage or interleaved.
+bool has_chain_timer(const Pipeline& pipeline);
+
 }  // namespace braid

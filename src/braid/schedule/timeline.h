@@ -19,44 +19,59 @@ enum class EventKind : std::uint8_t {
   optimizer
 };
 
-/// Something that happens on one (representative) device of a stage.
+/// Something that happens on one (representative) device of a stage. A forward pass that waits for
+/// parameters in between lasts until its last part is done.
 struct Event {
   double start_s = 0, end_s = 0;
   EventKind kind = EventKind::forward;
   std::int32_t stage = 0, chunk = 0;
   std::int32_t peer_stage = -1;  ///< For send.
-  std::int64_t micro_batch = 0;
+  std::int64_t micro_batch = 0;  ///< For gradient_sync: the bucket.
+  friend bool operator==(const Event&, const Event&) = default;
 };
 
 /// Device memory of a stage over time: the value holds from time_s to the next entry.
 struct MemorySample {
   double time_s = 0;
   double bytes = 0;
+  friend bool operator==(const MemorySample&, const MemorySample&) = default;
 };
 
 struct Timeline {
-  std::vector<Event> events;                      ///< By start, then stage.
+  std::vector<Event> events;                      ///< By start, then stage, then end.
   std::vector<std::vector<MemorySample>> memory;  ///< [stage]
   double iteration_time_s = 0;
 };
 
 /// Discrete-event simulation of one iteration of `plan`, one representative device per stage (ranks
-/// of a stage are alike). Rules (docs/cost-model.md, "Timeline"): a device runs its passes in the
-/// schedule's order, each as soon as its inputs are there; transfers between stages take the edge's
-/// time on the sender's and receiver's link, one at a time per link and direction, and do not hold
-/// up compute; gradient buckets follow the last micro-batch; the optimizer follows the gradients;
+/// of a stage are alike). Rules (docs/timeline.md): a device runs its passes in the schedule's
+/// order, each as soon as its inputs are there; transfers between stages take the edge's time on
+/// the sender's and receiver's link, one at a time per link and direction, and do not hold up
+/// compute; gradient buckets follow the last backward pass; the optimizer follows the gradients;
 /// the parameter all-gather is hidden behind the first forward pass as far as it goes. Ends when
-/// all is done. Deterministic; O(tasks·log tasks).
+/// all is done. A stash counts from the start of its forward pass to the end of its backward pass;
+/// everything else that memory_of_stage counts is there throughout.
+/// Deterministic; linear in passes and transfers, but for sorting the events. Throws Error when the
+/// plan has no valid schedule (see check_pipeline), naming the stage when its order contradicts the
+/// flow of data, or has more than 2^22 forward passes in all.
 Timeline simulate(const Plan& plan);
 
-/// Same, without events and memory samples: only the iteration time. O(tasks).
+/// Same, without events and memory samples: only the iteration time. Up to 2^28 forward passes in a
+/// chain of stages, 2^24 in others. Searches call pipeline_time_s (pipeline_time.h) instead.
 double simulate_time_s(const Plan& plan);
 
-/// Figures of merit of a plan, by simulation.
+/// Figures of merit of a plan, by simulation. The times are of the stage with most to do (the first
+/// of equals), over the whole iteration: its passes by cause (without recomputation, which stands
+/// for itself), what it waits for data parallelism (parameters and gradients not hidden by its own
+/// passes), its optimizer; pp_comm_s is by how much the iteration would be shorter if transfers
+/// between stages took no time; bubble_s is the rest. Model FLOP/s count what
+/// LayerCost::model_flops says each device does, over all devices of the plan; mfu relates them to
+/// the devices' matmul peak for the plan's precision, 0 when a chip does not list it. tokens_per_s
+/// are samples/s when the model has no sequence length. Throws Error as simulate_time_s.
 Metrics measure(const Plan& plan);
 
-/// Chrome/Perfetto trace (JSON text): one process per stage; tracks compute, send, collectives;
-/// memory counter.
+/// Chrome/Perfetto trace (JSON text): one process per stage; tracks compute, collectives and one
+/// for sending to each other stage; a counter for memory. Times in microseconds, to the nanosecond.
 std::string to_trace(const Plan& plan, const Timeline& timeline);
 
 }  // namespace braid

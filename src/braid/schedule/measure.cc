@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "braid/schedule/pipeline_time.h"
+#include "braid/schedule/plan_pipeline.h"
+#include "braid/schedule/timeline.h"
+
+namespace braid {
+namespace {
+
+/// Times of one stage over the iteration, but for what depends on other stages.
+Metrics busy_times(const StageLoad& load, const StageSync& sync, const StageTiming& timing,
+                   double micro_batches) {
+  Metrics metrics;
+  for (const ChunkLoad& chunk : load.chunks) {
+    for (const PassTime* pass : {&chunk.forward, &chunk.backward_input, &chunk.backward_weight}) {
+      metrics.compute_s += micro_batches * pass->compute_s;
+      metrics.tp_comm_s += micro_batches * pass->tp_comm_s;
+      metrics.cp_comm_s += micro_batches * pass->cp_comm_s;
+      metrics.ep_comm_s += micro_batches * pass->ep_comm_s;
+      metrics.offload_s += micro_batches * pass->offload_s;
+    }
+    metrics.recompute_s += micro_batches * chunk.recompute.total_s();
+    metrics.dp_comm_s += micro_batches * (chunk.dp_forward_s + chunk.dp_backward_s);
+  }
+  metrics.dp_comm_s +=
+      timing.parameter_wait_s + (timing.end_s - timing.passes_end_s - sync.optimizer_s);
+  metrics.optimizer_s = sync.optimizer_s;
+  return metrics;
+}
+
+double busy_s(const Metrics& metrics) {
+  return metrics.compute_s + metrics.tp_comm_s + metrics.cp_comm_s + metrics.ep_comm_s +
+         metrics.offload_s + metrics.recompute_s + metrics.dp_comm_s + metrics.optimizer_s;
+}
+
+/// Times of the stage with most to do.
+Metrics busiest_times(const PlanPipeline& timed, const std::vector<StageTiming>& timings) {
+  const auto micro_batches = static_cast<double>(timed.pipeline.num_micro_batches);
+  Metrics busiest;
+  for (std::size_t s = 0; s < timed.loads.size(); ++s) {
+    const Metrics metrics =
+        busy_times(timed.loads[s], timed.pipeline.sync[s], timings[s], micro_batches);
+    if (s == 0 || busy_s(metrics) > busy_s(busiest)) busiest = metrics;
+  }
+  return busiest;
+}
+
+const Chip& chip_of(const System& system, std::int64_t device) {
+  std::int64_t end = 0;
+  for (const DeviceGroup& group : system.groups) {
+    end += group.nodes * group.devices_per_node;
+    if (device < end) return group.chip;
+  }
+  return system.groups.back().chip;
+}
+
+/// Sum of the matmul peaks of the plan's devices; 0 when one of them lists none.
+double peak_flops_per_s(const Plan& plan, double devices) {
+  if (plan.system.groups.empty()) return 0;
+  if (plan.system.groups.size() == 1) {
+    return devices *
+           matmul_peak(plan.system.groups.front().chip, plan.precision.matmul).value_or(0);
+  }
+  double sum = 0;
+  for (const Stage& stage : plan.stages) {
+    for (const std::int64_t device : stage.devices) {
+      const auto peak = matmul_peak(chip_of(plan.system, device), plan.precision.matmul);
+      if (!peak) return 0;
+      sum += *peak;
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+Metrics measure(const Plan& plan) {
+  PlanPipeline timed = pipeline_to_time(plan);
+  PipelineWorkspace workspace;
+  const double time_s = checked_time_s(pipeline_time_s(timed.pipeline, workspace));
+  Metrics metrics = busiest_times(timed, workspace.stages);
+  metrics.iteration_time_s = time_s;
+  for (Transfer& transfer : timed.pipeline.transfers) transfer.time_s = 0;
+  metrics.pp_comm_s = std::max(0.0, time_s - pipeline_time_s(timed.pipeline, workspace));
+  // Without transfers the stage would still be busy for as long, so only rounding can go below
+  // zero.
+  metrics.bubble_s = std::max(0.0, time_s - busy_s(metrics) - metrics.pp_comm_s);
+
+  double devices = 0;
+  double flops = 0;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    const double stage_devices = static_cast<double>(stage.dp) * stage.tp * stage.cp;
+    devices += stage_devices;
+    for (const ChunkLoad& chunk : timed.loads[s].chunks) {
+      flops +=
+          stage_devices * chunk.model_flops * static_cast<double>(plan.parallel.num_micro_batches);
+    }
+    const MemoryBreakdown memory = memory_of_stage(plan, s);
+    if (s == 0 || memory.device_total() > metrics.peak_memory_bytes) {
+      metrics.peak_memory_bytes = memory.device_total();
+      metrics.tightest_stage = s;
+      metrics.tightest_memory = memory;
+    }
+  }
+  if (time_s > 0) {
+    const auto tokens_per_sample = static_cast<double>(std::max<std::int64_t>(1, plan.seq_len));
+    metrics.tokens_per_s = static_cast<double>(plan.global_batch) * tokens_per_sample / time_s;
+    metrics.model_flops_per_s_per_device = flops / devices / time_s;
+    const double peak = peak_flops_per_s(plan, devices);
+    if (peak > 0) metrics.mfu = flops / time_s / peak;
+  }
+  return metrics;
+}
+
+}  // namespace braid

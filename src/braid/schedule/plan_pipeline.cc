@@ -1,0 +1,44 @@
+#include "braid/schedule/plan_pipeline.h"
+
+#include <cmath>
+#include <string>
+
+#include "braid/base/error.h"
+#include "braid/schedule/pipeline_time.h"
+
+namespace braid {
+
+PlanPipeline pipeline_of(const Plan& plan, std::int64_t most_passes) {
+  if (plan.stages.empty()) throw Error("the plan has no stages");
+  const std::size_t chunks = plan.stages.front().chunks.size();
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (plan.stages[s].chunks.size() != chunks || chunks == 0) {
+      throw Error("stage " + std::to_string(s) + " has " +
+                      std::to_string(plan.stages[s].chunks.size()) + " chunks, the first stage " +
+                      std::to_string(chunks),
+                  "give every stage the same number of chunks, at least one");
+    }
+  }
+  PlanPipeline result;
+  result.loads = stage_loads(plan);
+  result.pipeline = make_pipeline(plan.parallel.schedule, result.loads, edge_loads(plan),
+                                  plan.parallel.num_micro_batches);
+  check_pipeline(result.pipeline, most_passes);
+  return result;
+}
+
+PlanPipeline pipeline_to_time(const Plan& plan) {
+  PlanPipeline result = pipeline_of(plan, kMostPassesOfChains);
+  if (!has_chain_timer(result.pipeline)) check_pipeline(result.pipeline, kMostPassesOfGraphs);
+  return result;
+}
+
+double checked_time_s(double time_s) {
+  if (!std::isfinite(time_s)) {
+    throw Error("the plan's times add up to more than a number can hold",
+                "check the layers' times and the number of micro-batches");
+  }
+  return time_s;
+}
+
+}  // namespace braid

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "braid/plan/plan.h"
+#include "braid/plan/stage_load.h"
+#include "braid/schedule/pipeline.h"
+
+namespace braid {
+
+/// A plan as its timing sees it.
+struct PlanPipeline {
+  std::vector<StageLoad> loads;  ///< [stage]
+  Pipeline pipeline;
+};
+
+/// Passes that simulations with and without events accept.
+inline constexpr std::int64_t kMostPassesWithEvents = std::int64_t{1} << 22;
+inline constexpr std::int64_t kMostPassesOfGraphs = std::int64_t{1} << 24;
+inline constexpr std::int64_t kMostPassesOfChains = std::int64_t{1} << 28;
+
+/// Throws Error when the plan's stages have no schedule, or more than `most_passes` passes.
+PlanPipeline pipeline_of(const Plan& plan, std::int64_t most_passes);
+
+/// The same, with the limit for timing without events.
+PlanPipeline pipeline_to_time(const Plan& plan);
+
+/// Throws Error when `time_s` is not finite: figures in the plan are absurdly large.
+double checked_time_s(double time_s);
+
+}  // namespace braid

@@ -1,0 +1,235 @@
+#include "braid/schedule/timeline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/base/document.h"
+#include "braid/base/error.h"
+#include "braid/plan/stage_load.h"
+
+#include "schedule/plans.h"
+
+namespace braid {
+namespace {
+
+double sum_of_times(const Metrics& m) {
+  return m.compute_s + m.tp_comm_s + m.cp_comm_s + m.ep_comm_s + m.pp_comm_s + m.dp_comm_s +
+         m.bubble_s + m.recompute_s + m.optimizer_s + m.offload_s;
+}
+
+std::vector<Plan> varied_plans() {
+  std::vector<Plan> plans;
+  for (const auto kind :
+       {ScheduleKind::gpipe, ScheduleKind::one_f_one_b, ScheduleKind::interleaved}) {
+    for (int pp = 1; pp <= 4; ++pp) {
+      for (int vp = 1; vp <= (kind == ScheduleKind::one_f_one_b ? 1 : 3); ++vp) {
+        for (const auto zero : {Zero::none, Zero::optimizer, Zero::gradients, Zero::parameters}) {
+          Plan plan = small_plan(kind, pp, vp, std::int64_t{2} * pp);
+          plan.parallel.zero = zero;
+          set_parameters(plan, 2e8);
+          set_boundary_bytes(plan, 3e8);
+          plans.push_back(plan);
+        }
+      }
+    }
+  }
+  return plans;
+}
+
+TEST(Simulate, SmallPlanTakesTheClosedForm) {
+  EXPECT_DOUBLE_EQ(simulate_time_s(small_plan(ScheduleKind::one_f_one_b, 4, 1, 8)), 11 * 3.5);
+  EXPECT_DOUBLE_EQ(simulate_time_s(small_plan(ScheduleKind::gpipe, 4, 1, 8)), 11 * 3.5);
+  EXPECT_DOUBLE_EQ(simulate_time_s(small_plan(ScheduleKind::interleaved, 4, 2, 8)),
+                   8 * 2 * 3.5 + 3 * 3.5);
+}
+
+TEST(Simulate, TimelineEndsWhenTheFastTimerSays) {
+  for (const Plan& plan : varied_plans()) {
+    const Timeline timeline = simulate(plan);
+    EXPECT_EQ(timeline.iteration_time_s, simulate_time_s(plan));
+    double end_s = 0;
+    for (const Event& event : timeline.events) end_s = std::max(end_s, event.end_s);
+    EXPECT_EQ(end_s, timeline.iteration_time_s);
+  }
+}
+
+TEST(Simulate, TransfersAndSynchronisationsTakeTheirTime) {
+  for (const Plan& plan : varied_plans()) {
+    const std::vector<StageLoad> loads = stage_loads(plan);
+    std::vector<double> gradients(loads.size(), 0);
+    std::vector<double> parameters(loads.size(), 0);
+    double sends_s = 0;
+    for (const Event& event : simulate(plan).events) {
+      const double length_s = event.end_s - event.start_s;
+      const auto stage = static_cast<std::size_t>(event.stage);
+      if (event.kind == EventKind::gradient_sync) gradients[stage] += length_s;
+      if (event.kind == EventKind::parameter_sync) parameters[stage] += length_s;
+      if (event.kind == EventKind::send) sends_s += length_s;
+    }
+    double expected_s = 0;
+    for (const EdgeLoad& edge : edge_loads(plan)) {
+      expected_s += 2 * edge.transfer_s * static_cast<double>(plan.parallel.num_micro_batches);
+    }
+    EXPECT_NEAR(sends_s, expected_s, 1e-9);
+    for (std::size_t s = 0; s < loads.size(); ++s) {
+      EXPECT_NEAR(gradients[s], loads[s].gradient_sync_s, 1e-9);
+      EXPECT_NEAR(parameters[s], loads[s].parameter_sync_s, 1e-9);
+    }
+  }
+}
+
+TEST(Simulate, MemoryPeaksWhereTheMemoryModelSaysAndReturnsToItsStart) {
+  for (const Plan& plan : varied_plans()) {
+    const Timeline timeline = simulate(plan);
+    ASSERT_EQ(timeline.memory.size(), plan.stages.size());
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      const std::vector<MemorySample>& samples = timeline.memory[s];
+      double most = 0;
+      for (std::size_t i = 0; i < samples.size(); ++i) {
+        most = std::max(most, samples[i].bytes);
+        if (i > 0) {
+          EXPECT_GT(samples[i].time_s, samples[i - 1].time_s);
+        }
+      }
+      EXPECT_DOUBLE_EQ(most, memory_of_stage(plan, s).device_total());
+      const MemoryBreakdown memory = memory_of_stage(plan, s);
+      EXPECT_DOUBLE_EQ(samples.back().bytes, memory.device_total() - memory.activations);
+    }
+  }
+}
+
+TEST(Simulate, OffloadedStashesTakeTwoSlotsOnTheDevice) {
+  Plan plan = small_plan(ScheduleKind::gpipe, 2, 1, 5);
+  plan.profile.kinds[0][0].cost.offloaded_bytes = 6;
+  double most = 0;
+  const Timeline timeline = simulate(plan);
+  for (const MemorySample& sample : timeline.memory[0]) most = std::max(most, sample.bytes);
+  EXPECT_EQ(most, 5 * 2 + 2 * 6);
+  EXPECT_EQ(most, memory_of_stage(plan, 0).device_total());
+}
+
+TEST(Simulate, RefusesPlansWithoutASchedule) {
+  Plan plan = small_plan(ScheduleKind::interleaved, 4, 2, 6);
+  EXPECT_THROW(simulate(plan), Error);
+  EXPECT_THROW(simulate_time_s(plan), Error);
+  EXPECT_THROW(measure(plan), Error);
+  plan = small_plan(ScheduleKind::one_f_one_b, 2, 1, 4);
+  plan.profile.edges.push_back({1, 0, 0});
+  EXPECT_THROW(simulate(plan), Error);
+  EXPECT_THROW(simulate(Plan{}), Error);
+  plan = small_plan(ScheduleKind::one_f_one_b, 2, 1, 4);
+  plan.stages[1].chunks.clear();
+  EXPECT_THROW(simulate(plan), Error);
+  plan = small_plan(ScheduleKind::one_f_one_b, 2, 1, std::int64_t{1} << 40);
+  EXPECT_THROW(simulate(plan), Error);
+  EXPECT_THROW(simulate_time_s(plan), Error);
+  plan = small_plan(ScheduleKind::one_f_one_b, 2, 1, 4);
+  plan.profile.kinds[0][0].cost.forward.compute_s = std::numeric_limits<double>::max();
+  EXPECT_THROW(simulate(plan), Error);
+  EXPECT_THROW(simulate_time_s(plan), Error);
+}
+
+TEST(Measure, TimesOfTheBusiestStageSumToTheIteration) {
+  for (const Plan& plan : varied_plans()) {
+    const Metrics metrics = measure(plan);
+    EXPECT_EQ(metrics.iteration_time_s, simulate_time_s(plan));
+    EXPECT_NEAR(sum_of_times(metrics), metrics.iteration_time_s, 1e-12 * metrics.iteration_time_s);
+    for (const double part : {metrics.pp_comm_s, metrics.dp_comm_s, metrics.bubble_s}) {
+      EXPECT_GE(part, 0);
+    }
+  }
+}
+
+TEST(Measure, AttributesAnEvenPipeline) {
+  const Metrics metrics = measure(small_plan(ScheduleKind::one_f_one_b, 4, 1, 8));
+  EXPECT_DOUBLE_EQ(metrics.iteration_time_s, 11 * 3.5);
+  EXPECT_DOUBLE_EQ(metrics.compute_s, 8 * 2.75);
+  EXPECT_DOUBLE_EQ(metrics.tp_comm_s, 8 * 0.25);
+  EXPECT_DOUBLE_EQ(metrics.recompute_s, 8 * 0.5);
+  EXPECT_DOUBLE_EQ(metrics.bubble_s, 3 * 3.5);
+  EXPECT_EQ(metrics.pp_comm_s, 0);
+  EXPECT_EQ(metrics.dp_comm_s, 0);
+  EXPECT_EQ(metrics.optimizer_s, 0);
+  // 16 samples of 10 tokens.
+  EXPECT_DOUBLE_EQ(metrics.tokens_per_s, 160 / (11 * 3.5));
+  // Each of the 8 devices does 3e11 for each of its 8 micro-batches, at a peak of 1e12 per second.
+  EXPECT_DOUBLE_EQ(metrics.model_flops_per_s_per_device, 8 * 3e11 / (11 * 3.5));
+  EXPECT_DOUBLE_EQ(metrics.mfu, 8 * 0.3 / (11 * 3.5));
+  EXPECT_EQ(metrics.tightest_stage, 0U);
+  EXPECT_EQ(metrics.peak_memory_bytes, 4 * 8);
+}
+
+TEST(Measure, TransfersAreWhatTheIterationLosesToThem) {
+  Plan plan = small_plan(ScheduleKind::gpipe, 3, 1, 6);
+  const double without_s = simulate_time_s(plan);
+  set_boundary_bytes(plan, 1e8);
+  const Metrics metrics = measure(plan);
+  EXPECT_GT(metrics.pp_comm_s, 0);
+  EXPECT_NEAR(metrics.pp_comm_s, metrics.iteration_time_s - without_s, 1e-9);
+  EXPECT_NEAR(metrics.bubble_s, 2 * 3.5, 1e-9);
+}
+
+TEST(Measure, SamplesStandForTokensWithoutSequence) {
+  Plan plan = small_plan(ScheduleKind::gpipe, 1, 1, 2);
+  plan.seq_len = 0;
+  EXPECT_DOUBLE_EQ(measure(plan).tokens_per_s, 4 / 7.0);
+}
+
+TEST(Measure, UnknownPeakLeavesUtilisationAtZero) {
+  Plan plan = small_plan(ScheduleKind::gpipe, 2, 1, 2);
+  plan.precision.matmul = Dtype::f8;
+  const Metrics metrics = measure(plan);
+  EXPECT_EQ(metrics.mfu, 0);
+  EXPECT_GT(metrics.model_flops_per_s_per_device, 0);
+}
+
+TEST(Trace, IsWellFormedAndTracksDoNotOverlap) {
+  for (const Plan& plan : varied_plans()) {
+    const Timeline timeline = simulate(plan);
+    const std::string text = to_trace(plan, timeline);
+    EXPECT_EQ(text, to_trace(plan, simulate(plan)));
+    const Document document = Document::parse(text, Document::Syntax::json, "trace.json");
+    EXPECT_EQ(document.root()["otherData"]["model"].as_string(), plan.model);
+    std::map<std::pair<std::int64_t, std::int64_t>, double> free;
+    std::map<std::pair<std::int64_t, std::int64_t>, int> named;
+    std::size_t slices = 0;
+    std::size_t counters = 0;
+    double end = 0;
+    for (const Value& event : document.root()["traceEvents"].elements()) {
+      const std::string_view phase = event["ph"].as_string();
+      const std::int64_t pid =
+          event["pid"].as_int_in(0, static_cast<std::int64_t>(plan.stages.size()) - 1);
+      const std::pair track{pid, event["tid"].as_int()};
+      if (phase == "M") {
+        if (event["name"].as_string() == "thread_name") ++named[track];
+      } else if (phase == "C") {
+        ++counters;
+        EXPECT_GE(event["args"]["bytes"].as_double(), 0);
+      } else {
+        ASSERT_EQ(phase, "X");
+        ++slices;
+        EXPECT_EQ(named[track], 1);
+        const double start = event["ts"].as_double();
+        const double duration = event["dur"].as_double();
+        EXPECT_GE(duration, 0);
+        EXPECT_GE(start, free[track] - 1e-6);  // Microseconds; the text is exact to a thousandth.
+        free[track] = start + duration;
+        end = std::max(end, free[track]);
+      }
+    }
+    std::size_t samples = 0;
+    for (const auto& memory : timeline.memory) samples += memory.size();
+    EXPECT_EQ(slices, timeline.events.size());
+    EXPECT_EQ(counters, samples);
+    EXPECT_NEAR(end, timeline.iteration_time_s * 1e6, 1e-2);
+  }
+}
+
+}  // namespace
+}  // namespace braid
