@@ -1,0 +1,60 @@
+#include <benchmark/benchmark.h>
+
+#include "braid/schedule/evaluate.h"
+#include "braid/schedule/pipeline_time.h"
+
+namespace braid {
+namespace {
+
+/// A chain whose stages differ a little, with transfers and synchronisation.
+Pipeline uneven_chain(ScheduleKind schedule, int pp, int vp, std::int64_t m) {
+  Pipeline pipeline;
+  pipeline.schedule = schedule;
+  pipeline.pp = pp;
+  pipeline.vp = vp;
+  pipeline.num_micro_batches = m;
+  for (int i = 0; i < pp * vp; ++i) {
+    pipeline.forward_s.push_back(1e-2 + 1e-4 * (i % 7));
+    pipeline.backward_s.push_back(2e-2 + 1e-4 * (i % 5));
+  }
+  pipeline.sync.assign(static_cast<std::size_t>(pp), {1e-1, 5e-2, 4, 1e-2});
+  for (int q = 0; q + 1 < pp * vp; ++q) {
+    pipeline.transfers.push_back({q % pp * vp + q / pp, (q + 1) % pp * vp + (q + 1) / pp, 1e-3});
+  }
+  return pipeline;
+}
+
+void count_passes(benchmark::State& state, const Pipeline& pipeline) {
+  const std::int64_t passes = 2 * pipeline.num_micro_batches * pipeline.pp * pipeline.vp;
+  state.counters["passes"] = benchmark::Counter(static_cast<double>(state.iterations() * passes),
+                                                benchmark::Counter::kIsRate);
+}
+
+void time_chain(benchmark::State& state, ScheduleKind schedule) {
+  const Pipeline pipeline = uneven_chain(schedule, static_cast<int>(state.range(0)),
+                                         static_cast<int>(state.range(1)), state.range(2));
+  PipelineWorkspace workspace;
+  for (auto _ : state) benchmark::DoNotOptimize(pipeline_time_s(pipeline, workspace));
+  count_passes(state, pipeline);
+}
+BENCHMARK_CAPTURE(time_chain, gpipe, ScheduleKind::gpipe)->Args({16, 1, 128});
+BENCHMARK_CAPTURE(time_chain, one_f_one_b, ScheduleKind::one_f_one_b)
+    ->Args({4, 1, 16})
+    ->Args({16, 1, 128})
+    ->Args({16, 1, 2048})
+    ->Args({64, 1, 512});
+BENCHMARK_CAPTURE(time_chain, interleaved, ScheduleKind::interleaved)
+    ->Args({16, 4, 128})
+    ->Args({16, 8, 2048});
+
+void evaluate_any(benchmark::State& state, Record record) {
+  const Pipeline pipeline = uneven_chain(ScheduleKind::one_f_one_b, 16, 1, state.range(0));
+  const Schedule schedule = schedule_of(pipeline);
+  for (auto _ : state) benchmark::DoNotOptimize(evaluate(pipeline, schedule, record));
+  count_passes(state, pipeline);
+}
+BENCHMARK_CAPTURE(evaluate_any, times, Record::times)->Arg(128)->Arg(4096);
+BENCHMARK_CAPTURE(evaluate_any, events, Record::events)->Arg(128)->Arg(4096);
+
+}  // namespace
+}  // namespace braid
