@@ -11,7 +11,7 @@ namespace {
 
 std::vector<PassTask> gpipe_order(int vp, std::int64_t m) {
   std::vector<PassTask> order;
-  order.reserve(static_cast<std::size_t>(2 * vp * m));
+  order.reserve(static_cast<std::size_t>(m) * 2 * static_cast<std::size_t>(vp));
   for (std::int32_t c = 0; c < vp; ++c) {
     for (std::int64_t k = 0; k < m; ++k) order.push_back({TaskKind::forward, c, k});
   }

@@ -53,11 +53,11 @@ struct Timeline {
 /// everything else that memory_of_stage counts is there throughout.
 /// Deterministic; linear in passes and transfers, but for sorting the events. Throws Error when the
 /// plan has no valid schedule (see check_pipeline), naming the stage when its order contradicts the
-/// flow of data, or has more than 2^22 forward passes in all.
+/// flow of data, or has more than 2^20 forward passes in all.
 Timeline simulate(const Plan& plan);
 
 /// Same, without events and memory samples: only the iteration time. Up to 2^28 forward passes in a
-/// chain of stages, 2^24 in others. Searches call pipeline_time_s (pipeline_time.h) instead.
+/// chain of stages, 2^22 in others. Searches call pipeline_time_s (pipeline_time.h) instead.
 double simulate_time_s(const Plan& plan);
 
 /// Figures of merit of a plan, by simulation. The times are of the stage with most to do (the first
