@@ -60,7 +60,7 @@ TEST(GraphJson, ReadsBackEveryKind) {
   EXPECT_EQ(read_text(to_json_text(b.graph)), b.graph);
 }
 
-/// Two operators, the consumer listed first; `%` marks are replaced by tests.
+/// Two operators, the consumer listed first, after replacing the first occurrence of each key.
 std::string small(const std::map<std::string, std::string>& changes = {}) {
   std::string text = R"({
 "braid": "graph", "version": 1, "inputs": [0], "outputs": [2],
@@ -112,6 +112,7 @@ TEST(GraphJson, MistakesAreFoundWithTheirLine) {
       {{{"\"elements\": 4", "\"element\": 4"}}, "has no such field"},
       {{{"\"elements\": 4", "\"elements\": 4, \"layer\": 0"}}, "the graph has no layers"},
       {{{"\"elements\": 4", "\"elements\": 4, \"split\": \"diagonal\""}}, "\"diagonal\""},
+      {{{"\"elements\": 4, ", ""}}, "this field is missing"},
       {{{"\"version\": 1", "\"version\": 2"}}, "version"},
       {{{"\"graph\"", "\"plan\""}}, "this is not a graph"},
       {{{"\"inputs\": [0],", "\"inputs\": [1],"}}, "computed by an operator"},

@@ -49,9 +49,14 @@ OperatorKind read_fields(const Value& value) {
   std::size_t known = 0;
   visit_fields(kind, [&](std::string_view name, auto& field) {
     const Value member = value[name];
-    if (!member.exists()) return;
-    ++known;
     using Field = std::decay_t<decltype(field)>;
+    if (!member.exists()) {
+      if constexpr (std::is_same_v<Field, std::int64_t>) {
+        if (field == 0 && name != "window") member.fail("this field is missing", "give its size");
+      }
+      return;
+    }
+    ++known;
     if constexpr (std::is_same_v<Field, bool>) {
       field = member.as_bool();
     } else if constexpr (std::is_same_v<Field, double>) {
