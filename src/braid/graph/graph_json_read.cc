@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -47,12 +48,13 @@ template <typename Kind>
 OperatorKind read_fields(const Value& value) {
   Kind kind;
   std::size_t known = 0;
+  std::optional<Value> missing;
   visit_fields(kind, [&](std::string_view name, auto& field) {
     const Value member = value[name];
     using Field = std::decay_t<decltype(field)>;
     if (!member.exists()) {
       if constexpr (std::is_same_v<Field, std::int64_t>) {
-        if (field == 0 && name != "window") member.fail("this field is missing", "give its size");
+        if (field == 0 && name != "window") missing = member;
       }
       return;
     }
@@ -70,7 +72,7 @@ OperatorKind read_fields(const Value& value) {
   for (const std::string_view name : common_fields) known += value[name].exists() ? 1 : 0;
   if (known < value.size()) {
     for (const auto& [key, member] : value.members()) {
-      const auto name = key;
+      const std::string_view name = key;
       bool found =
           std::find(common_fields.begin(), common_fields.end(), name) != common_fields.end();
       visit_fields(kind, [&](std::string_view field, auto&) { found = found || field == name; });
@@ -79,6 +81,7 @@ OperatorKind read_fields(const Value& value) {
       }
     }
   }
+  if (missing) missing->fail("this field is missing", "give its size");
   return kind;
 }
 

@@ -96,6 +96,7 @@ TopologicalOrder topological_order(const Graph& graph) {
 }
 
 void reorder_operators(Graph& graph, const std::vector<OperatorId>& order) {
+  if (std::is_sorted(order.begin(), order.end())) return;
   std::vector<OperatorId> place(order.size());
   std::vector<Operator> operators;
   operators.reserve(order.size());
