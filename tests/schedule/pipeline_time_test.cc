@@ -173,7 +173,8 @@ TEST(PipelineTime, ScalesWithAllTimes) {
   Random random(4);
   for (int trial = 0; trial < 500; ++trial) {
     const int pp = static_cast<int>(pick(random, 1, 6));
-    Pipeline pipeline = random_chain(random, ScheduleKind::interleaved, pp, 2, 2 * pp);
+    Pipeline pipeline =
+        random_chain(random, ScheduleKind::interleaved, pp, 2, std::int64_t{2} * pp);
     const double time_s = time_of(pipeline);
     for (double& t : pipeline.forward_s) t *= 4;
     for (double& t : pipeline.backward_s) t *= 4;
