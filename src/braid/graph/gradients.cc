@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <unordered_set>
 
 #include "braid/graph/tensor_size.h"
 
@@ -40,11 +41,24 @@ Needs needs_of(const Kind& kind) {
   }
 }
 
-void add_once(std::vector<TensorId>& list, TensorId tensor) {
-  if (std::find(list.begin(), list.end(), tensor) == list.end()) list.push_back(tensor);
-}
-
 }  // namespace
+
+std::vector<TensorId> distinct(const std::vector<TensorId>& ids) {
+  std::vector<TensorId> found;
+  found.reserve(ids.size());
+  constexpr std::size_t few = 16;
+  if (ids.size() <= few) {
+    for (const TensorId id : ids) {
+      if (std::find(found.begin(), found.end(), id) == found.end()) found.push_back(id);
+    }
+    return found;
+  }
+  std::unordered_set<TensorId> seen;
+  for (const TensorId id : ids) {
+    if (seen.insert(id).second) found.push_back(id);
+  }
+  return found;
+}
 
 Gradients gradients_of(const Graph& graph, const Operator& op) {
   Gradients gradients;
@@ -58,23 +72,23 @@ Gradients gradients_of(const Graph& graph, const Operator& op) {
   if (gradients.outputs.empty()) return gradients;
 
   const Needs needs = std::visit([](const auto& kind) { return needs_of(kind); }, op.kind);
-  for (const TensorId id : op.inputs) {
+  for (const TensorId id : distinct(op.inputs)) {
     const Tensor& tensor = tensor_of(id);
     const bool floating = is_floating(tensor.dtype);
     if (tensor.is_parameter) {
-      if (floating) add_once(gradients.parameters, id);
+      if (floating) gradients.parameters.push_back(id);
       if (!std::holds_alternative<DataMovement>(op.kind) &&
           !std::holds_alternative<Reduction>(op.kind)) {
-        add_once(gradients.input_reads, id);
+        gradients.input_reads.push_back(id);
       }
     } else {
-      if (floating && tensor.producer >= 0) add_once(gradients.inputs, id);
-      if (needs.inputs_for_inputs) add_once(gradients.input_reads, id);
-      if (needs.inputs_for_weights) add_once(gradients.weight_reads, id);
+      if (floating && tensor.producer >= 0) gradients.inputs.push_back(id);
+      if (needs.inputs_for_inputs) gradients.input_reads.push_back(id);
+      if (needs.inputs_for_weights) gradients.weight_reads.push_back(id);
     }
   }
   if (needs.outputs_for_inputs) {
-    for (const TensorId id : op.outputs) add_once(gradients.input_reads, id);
+    for (const TensorId id : op.outputs) gradients.input_reads.push_back(id);
   }
   if (gradients.inputs.empty()) gradients.input_reads.clear();
   if (gradients.parameters.empty()) gradients.weight_reads.clear();

@@ -22,4 +22,7 @@ struct Gradients {
 /// the operator has no floating-point output.
 Gradients gradients_of(const Graph& graph, const Operator& op);
 
+/// The ids without repetitions, in order of first occurrence. Linear expected time.
+std::vector<TensorId> distinct(const std::vector<TensorId>& ids);
+
 }  // namespace braid

@@ -1,7 +1,5 @@
 #include "braid/graph/op_work.h"
 
-#include <algorithm>
-
 #include "braid/graph/gradients.h"
 #include "braid/graph/pass_work.h"
 #include "braid/graph/tensor_size.h"
@@ -34,9 +32,7 @@ void add_read(const Graph& graph, TensorId id, PassTensors& tensors) {
 /// The tensors that an operator itself reads and writes; operands read twice count once.
 PassTensors own_tensors(const Graph& graph, const Operator& op) {
   PassTensors tensors;
-  for (auto id = op.inputs.begin(); id != op.inputs.end(); ++id) {
-    if (std::find(op.inputs.begin(), id, *id) == id) add_read(graph, *id, tensors);
-  }
+  for (const TensorId id : distinct(op.inputs)) add_read(graph, id, tensors);
   for (const TensorId id : op.outputs) tensors.written_bytes += bytes_of(tensor_of(graph, id));
   tensors.element_bytes = op.pass == Pass::forward ? element_bytes_of(graph, op.outputs, op.inputs)
                                                    : element_bytes_of(graph, op.inputs, op.outputs);
@@ -107,13 +103,11 @@ std::vector<KeptTensor> kept_for_backward(const Graph& graph, const Operator& op
   std::vector<KeptTensor> kept;
   const Gradients gradients = gradients_of(graph, op);
   if (gradients.inputs.empty() && gradients.parameters.empty()) return kept;
-  for (const auto* reads : {&gradients.input_reads, &gradients.weight_reads}) {
-    for (const TensorId id : *reads) {
-      const bool listed = std::any_of(kept.begin(), kept.end(),
-                                      [&](const KeptTensor& other) { return other.tensor == id; });
-      if (listed || tensor_of(graph, id).is_parameter) continue;
-      kept.push_back({.tensor = id, .bytes = bytes_of(tensor_of(graph, id))});
-    }
+  std::vector<TensorId> reads = gradients.input_reads;
+  reads.insert(reads.end(), gradients.weight_reads.begin(), gradients.weight_reads.end());
+  for (const TensorId id : distinct(reads)) {
+    const Tensor& tensor = tensor_of(graph, id);
+    if (!tensor.is_parameter) kept.push_back({.tensor = id, .bytes = bytes_of(tensor)});
   }
   const double own =
       private_kept_bytes(op.kind, element_bytes_of(graph, gradients.outputs, op.inputs));
