@@ -33,8 +33,9 @@ Plan small_plan(ScheduleKind schedule, int pp, int vp, std::int64_t num_micro_ba
   group.chip.name = "chip";
   group.chip.peaks = {{Dtype::bf16, 1e12}};
   group.chip.memory = {"memory", 1e9, 1e12};
-  group.devices_per_node = 2 * pp;
-  group.intra_node.size = 2 * pp;
+  const std::int64_t devices = std::int64_t{2} * pp;
+  group.devices_per_node = devices;
+  group.intra_node.size = devices;
   group.intra_node.bytes_per_s = 1e9;
   group.intra_node.unit_bytes_per_s = 1e9;
   group.intra_node.efficiency = 1;
@@ -45,7 +46,8 @@ Plan small_plan(ScheduleKind schedule, int pp, int vp, std::int64_t num_micro_ba
   for (int s = 0; s < pp; ++s) {
     Stage stage;
     stage.dp = 2;
-    stage.devices = {2 * s, 2 * s + 1};
+    const std::int64_t first = std::int64_t{2} * s;
+    stage.devices = {first, first + 1};
     for (int c = 0; c < vp; ++c) stage.chunks.push_back({{c * pp + s}, {0}});
     plan.stages.push_back(stage);
   }

@@ -70,7 +70,7 @@ TEST(MakeSchedule, EveryPassOnceAndForwardBeforeBackward) {
           const Schedule schedule = make_schedule(kind, pp, vp, m);
           ASSERT_EQ(schedule.order.size(), static_cast<std::size_t>(pp));
           for (const auto& order : schedule.order) {
-            ASSERT_EQ(order.size(), static_cast<std::size_t>(2 * vp * m));
+            ASSERT_EQ(order.size(), static_cast<std::size_t>(m) * 2 * static_cast<std::size_t>(vp));
             std::set<std::tuple<int, std::int64_t>> forward;
             std::set<std::tuple<int, std::int64_t>> backward;
             for (const PassTask& task : order) {
