@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -90,8 +89,10 @@ class Bitset {
   }
 
   friend bool operator==(const Bitset&, const Bitset&) = default;
-  /// An arbitrary total order.
-  friend std::strong_ordering operator<=>(const Bitset&, const Bitset&) = default;
+  /// An arbitrary total order of sets of one size.
+  friend bool operator<(const Bitset& a, const Bitset& b) {
+    return a.first_ != b.first_ ? a.first_ < b.first_ : a.more_ < b.more_;
+  }
 
  private:
   std::uint64_t word(std::size_t at) const { return at == 0 ? first_ : more_[at - 1]; }

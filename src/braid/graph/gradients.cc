@@ -22,9 +22,7 @@ Needs needs_of(const Kind& kind) {
     return {.inputs_for_inputs = !kind.weight};
   } else if constexpr (std::is_same_v<Kind, Attention>) {
     return {.inputs_for_inputs = true, .outputs_for_inputs = kind.flash};
-  } else if constexpr (std::is_same_v<Kind, Recurrent>) {
-    return {.outputs_for_inputs = true};
-  } else if constexpr (std::is_same_v<Kind, Softmax>) {
+  } else if constexpr (std::is_same_v<Kind, Recurrent> || std::is_same_v<Kind, Softmax>) {
     return {.outputs_for_inputs = true};
   } else if constexpr (std::is_same_v<Kind, Normalization> || std::is_same_v<Kind, Loss>) {
     return {.inputs_for_inputs = true};
