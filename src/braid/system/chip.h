@@ -25,16 +25,17 @@ struct PeakRate {
 
 /// A level of the memory hierarchy.
 struct Memory {
-  std::string name;         ///< "HBM3", "L2", "SRAM", "host".
-  double bytes = 0;         ///< Capacity per device.
-  double bytes_per_s = 0;   ///< Bandwidth per device.
+  std::string name;        ///< "HBM3", "L2", "SRAM", "host".
+  double bytes = 0;        ///< Capacity per device.
+  double bytes_per_s = 0;  ///< Bandwidth per device.
   friend bool operator==(const Memory&, const Memory&) = default;
 };
 
 /// How near real kernels come to the chip's peaks. Every field has a meaning and a unit; defaults
 /// are assumptions and are listed as such in Chip::provenance.
 struct Efficiency {
-  double matmul_peak_fraction = 0.8;     ///< Of peak, for large matrix products (clock under load, issue limits).
+  double matmul_peak_fraction =
+      0.8;  ///< Of peak, for large matrix products (clock under load, issue limits).
   double vector_peak_fraction = 0.6;     ///< Of the vector rate, pointwise and reductions.
   double attention_peak_fraction = 0.6;  ///< Of the matmul peak, fused attention.
   double memory_peak_fraction = 0.85;    ///< Of memory bandwidth, large transfers.
@@ -45,15 +46,16 @@ struct Efficiency {
 };
 
 struct Chip {
-  std::string name;         ///< Catalogue name: `h100-sxm`.
+  std::string name;  ///< Catalogue name: `h100-sxm`.
   std::string description;
   std::vector<PeakRate> peaks;
-  double vector_flops_per_s = 0;   ///< f32 outside the matrix units.
-  int compute_units = 1;           ///< SMs, CUs, cores: matmul tiles are dealt to them in waves.
-  Memory memory;                   ///< Main memory: HBM, GDDR, DDR.
-  std::optional<Memory> on_chip;   ///< Shared last-level SRAM.
-  std::optional<Memory> host;      ///< Host memory reachable from the device, its share and bandwidth.
-  double reserved_bytes = 0;       ///< Main memory that no plan may use: context, libraries, fragmentation.
+  double vector_flops_per_s = 0;  ///< f32 outside the matrix units.
+  int compute_units = 1;          ///< SMs, CUs, cores: matmul tiles are dealt to them in waves.
+  Memory memory;                  ///< Main memory: HBM, GDDR, DDR.
+  std::optional<Memory> on_chip;  ///< Shared last-level SRAM.
+  std::optional<Memory> host;  ///< Host memory reachable from the device, its share and bandwidth.
+  double reserved_bytes =
+      0;  ///< Main memory that no plan may use: context, libraries, fragmentation.
   std::optional<double> power_w;
   std::optional<double> price_usd;
   Efficiency efficiency;

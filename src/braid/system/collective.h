@@ -9,7 +9,12 @@
 namespace braid {
 
 enum class Collective : std::uint8_t {
-  all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, point_to_point
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  broadcast,
+  point_to_point
 };
 
 /// How one communicator lies on the hierarchy of a homogeneous system.
@@ -18,12 +23,14 @@ struct GroupSpan {
   /// of this level. The product is the group's size.
   std::vector<std::int64_t> members;
   /// For each level: how many such groups share one lower unit's link at that level at the same
-  /// time (1: alone; 8: each of a node's eight devices belongs to a different group that leaves the node).
+  /// time (1: alone; 8: each of a node's eight devices belongs to a different group that leaves the
+  /// node).
   std::vector<std::int64_t> sharing;
 };
 
-/// The span of the group of devices {first, first + stride, …} (`size` of them), when all devices of
-/// `system` take part in groups of the same form. Ragged last nodes are rounded to the worst case.
+/// The span of the group of devices {first, first + stride, …} (`size` of them), when all devices
+/// of `system` take part in groups of the same form. Ragged last nodes are rounded to the worst
+/// case.
 GroupSpan span_of(const System& system, std::int64_t first, std::int64_t stride, std::int64_t size);
 
 enum class CollectiveAlgorithm : std::uint8_t { none, ring, tree, hierarchical, direct };
@@ -33,19 +40,19 @@ std::string_view name_of(Collective collective);
 struct CollectiveTime {
   double time_s = 0;
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::none;
-  double latency_s = 0;    ///< Part of time_s that does not depend on the size.
+  double latency_s = 0;  ///< Part of time_s that does not depend on the size.
 };
 
-/// Time of `collective` over `bytes` by the best of the algorithms that the topology allows. `bytes`
-/// is the full tensor on each device for all_reduce and broadcast, the full gathered (or
+/// Time of `collective` over `bytes` by the best of the algorithms that the topology allows.
+/// `bytes` is the full tensor on each device for all_reduce and broadcast, the full gathered (or
 /// to-be-scattered) tensor for all_gather and reduce_scatter, what each device sends in all for
 /// all_to_all, and the message for point_to_point. Zero for groups of one device.
 /// Alpha-beta costs as in Thakur et al. 2005; per-level forms in docs/cost-model.md.
 CollectiveTime collective_time(Collective collective, double bytes, const GroupSpan& span,
                                const System& system);
 
-/// A time that no algorithm can beat: each device's unavoidable bytes over its fastest link, and the
-/// bytes that must cross each level's cut over that cut. Uses nominal bandwidth, no latency.
+/// A time that no algorithm can beat: each device's unavoidable bytes over its fastest link, and
+/// the bytes that must cross each level's cut over that cut. Uses nominal bandwidth, no latency.
 double collective_bound_s(Collective collective, double bytes, const GroupSpan& span,
                           const System& system);
 

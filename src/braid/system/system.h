@@ -11,17 +11,20 @@ namespace braid {
 
 enum class Topology : std::uint8_t { ring, fully_connected, switched, torus, dragonfly };
 
-/// One level of a hierarchical network, joining `size` units of the level below (devices, then nodes,
-/// then racks …).
+/// One level of a hierarchical network, joining `size` units of the level below (devices, then
+/// nodes, then racks …).
 struct NetworkLevel {
-  std::string name;             ///< "NVLink", "InfiniBand NDR".
+  std::string name;  ///< "NVLink", "InfiniBand NDR".
   Topology topology = Topology::switched;
-  std::int64_t size = 1;        ///< Units joined. The outermost level's size fits the device count.
-  std::vector<std::int64_t> torus_dims;  ///< For torus (product = size) and dragonfly (groups, routers).
-  double bytes_per_s = 0;       ///< What one device sends, one direction, when all of its unit's devices do.
-  double unit_bytes_per_s = 0;  ///< What one unit of the level below sends in all (its NICs together).
-  double latency_s = 0;         ///< Of one message across this level.
-  int rails = 1;                ///< Parallel networks; a device reaches its own rail at full rate.
+  std::int64_t size = 1;  ///< Units joined. The outermost level's size fits the device count.
+  std::vector<std::int64_t>
+      torus_dims;  ///< For torus (product = size) and dragonfly (groups, routers).
+  double bytes_per_s =
+      0;  ///< What one device sends, one direction, when all of its unit's devices do.
+  double unit_bytes_per_s =
+      0;                 ///< What one unit of the level below sends in all (its NICs together).
+  double latency_s = 0;  ///< Of one message across this level.
+  int rails = 1;         ///< Parallel networks; a device reaches its own rail at full rate.
   double oversubscription = 1;  ///< ≥ 1: cross-section bandwidth is the sum of units' / this.
   double efficiency = 0.9;      ///< Achieved share of the bandwidth for large messages.
   double half_bytes = 0;        ///< Message size at which half of that is achieved; 0: none.
@@ -33,16 +36,16 @@ struct DeviceGroup {
   Chip chip;
   std::int64_t nodes = 1;
   std::int64_t devices_per_node = 1;
-  NetworkLevel intra_node;      ///< Level 0 for these devices.
+  NetworkLevel intra_node;  ///< Level 0 for these devices.
   friend bool operator==(const DeviceGroup&, const DeviceGroup&) = default;
 };
 
 /// A cluster. Devices are numbered 0 … device_count-1 group by group, node by node.
 struct System {
   std::string name;
-  std::vector<DeviceGroup> groups;       ///< One for a homogeneous cluster.
-  std::vector<NetworkLevel> levels;      ///< Above the node, innermost first; sizes count nodes.
-  std::int64_t device_count = 1;         ///< May leave the last node partly filled.
+  std::vector<DeviceGroup> groups;   ///< One for a homogeneous cluster.
+  std::vector<NetworkLevel> levels;  ///< Above the node, innermost first; sizes count nodes.
+  std::int64_t device_count = 1;     ///< May leave the last node partly filled.
   /// Explicit bandwidth between devices (bytes/s, row-major device_count²); overrides the levels.
   std::vector<double> bandwidth_matrix;
   std::vector<Provenance> provenance;

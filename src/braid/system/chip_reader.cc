@@ -1,0 +1,146 @@
+#include "braid/system/chip_reader.h"
+
+#include <array>
+#include <utility>
+
+namespace braid {
+namespace {
+
+Memory read_memory(const Value& value) {
+  value.expect_only({"name", "size", "bandwidth"});
+  return {std::string(value["name"].as_string()), value["size"].as_positive_quantity(Unit::bytes),
+          value["bandwidth"].as_positive_quantity(Unit::bytes_per_s)};
+}
+
+void read_efficiency(const Value& value, Efficiency& efficiency) {
+  value.expect_only(
+      {"matmul", "vector", "attention", "memory", "memory_half_size", "kernel_launch", "tile"});
+  const auto fraction = [&](const char* key, double& field) {
+    if (value[key].exists()) field = value[key].as_double_in(1e-6, 1);
+  };
+  fraction("matmul", efficiency.matmul_peak_fraction);
+  fraction("vector", efficiency.vector_peak_fraction);
+  fraction("attention", efficiency.attention_peak_fraction);
+  fraction("memory", efficiency.memory_peak_fraction);
+  if (value["memory_half_size"].exists()) {
+    efficiency.memory_half_bytes = value["memory_half_size"].as_quantity(Unit::bytes);
+  }
+  if (value["kernel_launch"].exists()) {
+    efficiency.kernel_launch_s = value["kernel_launch"].as_quantity(Unit::seconds);
+  }
+  const Value tile = value["tile"];
+  if (tile.exists()) {
+    if (tile.size() != 3) tile.fail("a tile has three sizes", "write [m, n, k]");
+    efficiency.tile_m = static_cast<int>(tile[0].as_int_in(1, 1 << 16));
+    efficiency.tile_n = static_cast<int>(tile[1].as_int_in(1, 1 << 16));
+    efficiency.tile_k = static_cast<int>(tile[2].as_int_in(1, 1 << 16));
+  }
+}
+
+constexpr std::array<std::pair<std::string_view, Topology>, 6> kTopologies{
+    {{"ring", Topology::ring},
+     {"fully-connected", Topology::fully_connected},
+     {"switch", Topology::switched},
+     {"torus", Topology::torus},
+     {"dragonfly", Topology::dragonfly},
+     {"switched", Topology::switched}}};
+
+}  // namespace
+
+void read_sources(const Value& value, std::vector<Provenance>& provenance) {
+  for (const bool assumed : {false, true}) {
+    const Value entries = value[assumed ? "assumed" : "sources"];
+    if (!entries.exists()) continue;
+    for (const auto& [key, source] : entries.members()) {
+      provenance.push_back({std::string(key), std::string(source.as_string()), assumed});
+    }
+  }
+}
+
+Chip read_chip(const Value& value) {
+  value.expect_only({"name", "description", "peak", "vector", "compute_units", "memory", "on_chip",
+                     "host", "reserved", "power", "price", "efficiency", "sources", "assumed"});
+  Chip chip;
+  chip.name = value["name"].as_string();
+  chip.description = value["description"].string_or("");
+  for (const auto& [key, rate] : value["peak"].members()) {
+    const auto dtype = parse_dtype(key);
+    if (!dtype) {
+      value["peak"].fail("unknown number format '" + std::string(key) + "'",
+                         "use one of f64, f32, tf32, f16, bf16, f8, f4, i8");
+    }
+    chip.peaks.push_back({*dtype, rate.as_positive_quantity(Unit::flops_per_s)});
+  }
+  if (chip.peaks.empty()) value["peak"].fail("the chip needs at least one peak rate");
+  chip.vector_flops_per_s = value["vector"].as_positive_quantity(Unit::flops_per_s);
+  chip.compute_units = static_cast<int>(value["compute_units"].as_int_in(1, 1 << 24));
+  chip.memory = read_memory(value["memory"]);
+  if (value["on_chip"].exists()) chip.on_chip = read_memory(value["on_chip"]);
+  if (value["host"].exists()) chip.host = read_memory(value["host"]);
+  read_sources(value, chip.provenance);
+  if (value["reserved"].exists()) {
+    chip.reserved_bytes = value["reserved"].as_quantity(Unit::bytes);
+    if (chip.reserved_bytes >= chip.memory.bytes) {
+      value["reserved"].fail("leaves no memory to use");
+    }
+  } else {
+    chip.provenance.push_back({"reserved", "left out: nothing is reserved", true});
+  }
+  if (value["power"].exists()) chip.power_w = value["power"].as_quantity(Unit::watts);
+  if (value["price"].exists()) chip.price_usd = value["price"].as_quantity(Unit::usd);
+  if (value["efficiency"].exists()) {
+    read_efficiency(value["efficiency"], chip.efficiency);
+  } else {
+    chip.provenance.push_back({"efficiency", "left out: braid's defaults for any chip", true});
+  }
+  return chip;
+}
+
+NetworkLevel read_level(const Value& value, std::vector<Provenance>& provenance) {
+  value.expect_only({"name", "topology", "size", "dims", "bandwidth", "unit_bandwidth", "latency",
+                     "rails", "oversubscription", "efficiency", "half_size"});
+  NetworkLevel level;
+  level.name = value["name"].as_string();
+  const std::string_view topology = value["topology"].as_string();
+  bool known = false;
+  for (const auto& [name, kind] : kTopologies) {
+    if (name != topology) continue;
+    level.topology = kind;
+    known = true;
+  }
+  if (!known) {
+    value["topology"].fail("unknown topology '" + std::string(topology) + "'",
+                           "use ring, fully-connected, switch, torus or dragonfly");
+  }
+  if (value["size"].exists()) level.size = value["size"].as_int_in(1, std::int64_t{1} << 31);
+  if (value["dims"].exists()) {
+    for (const Value& dim : value["dims"].elements()) {
+      level.torus_dims.push_back(dim.as_int_in(1, 1 << 24));
+    }
+  }
+  level.bytes_per_s = value["bandwidth"].as_positive_quantity(Unit::bytes_per_s);
+  if (value["unit_bandwidth"].exists()) {
+    level.unit_bytes_per_s = value["unit_bandwidth"].as_positive_quantity(Unit::bytes_per_s);
+  }
+  if (value["rails"].exists()) level.rails = static_cast<int>(value["rails"].as_int_in(1, 1 << 16));
+  if (value["oversubscription"].exists()) {
+    level.oversubscription = value["oversubscription"].as_double_in(1, 1e6);
+  }
+  if (value["half_size"].exists()) {
+    level.half_bytes = value["half_size"].as_quantity(Unit::bytes);
+  }
+  if (value["latency"].exists()) {
+    level.latency_s = value["latency"].as_quantity(Unit::seconds);
+  } else {
+    level.latency_s = 5e-6;
+    provenance.push_back({level.name + " latency", "left out: 5 us", true});
+  }
+  if (value["efficiency"].exists()) {
+    level.efficiency = value["efficiency"].as_double_in(1e-6, 1);
+  } else {
+    provenance.push_back({level.name + " efficiency", "left out: 0.9 of the bandwidth", true});
+  }
+  return level;
+}
+
+}  // namespace braid

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "braid/base/document.h"
+#include "braid/system/system.h"
+
+namespace braid {
+
+/// Reads a chip from its YAML (or JSON) form, docs/file-formats.md. What may be left out and is, is
+/// recorded in Chip::provenance as assumed. Throws Error.
+Chip read_chip(const Value& value);
+
+/// Reads a network level from its YAML form. `size` of its units is left to the caller.
+NetworkLevel read_level(const Value& value, std::vector<Provenance>& provenance);
+
+/// Reads the `sources:` and `assumed:` maps of a file into `provenance`.
+void read_sources(const Value& value, std::vector<Provenance>& provenance);
+
+}  // namespace braid

@@ -1,0 +1,326 @@
+#include "braid/system/collective.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace braid {
+namespace {
+
+/// Level 0 is inside the node.
+const NetworkLevel& level_of(const System& system, std::size_t level) {
+  return level == 0 ? system.groups.front().intra_node : system.levels[level - 1];
+}
+
+double achieved(const NetworkLevel& level, double bandwidth, double bytes) {
+  const double ramp = level.half_bytes > 0 ? bytes / (bytes + level.half_bytes) : 1;
+  return bandwidth * level.efficiency * ramp;
+}
+
+/// One level of a group, ready for the formulas.
+struct Step {
+  const NetworkLevel* level = nullptr;
+  double members = 1;          ///< Units of the level below that take part.
+  double inner = 1;            ///< Devices of the group within each of them.
+  double group_bandwidth = 0;  ///< Of one unit's members together, when each carries its share.
+  double flow_bandwidth = 0;   ///< Of a single flow out of a unit.
+};
+
+constexpr std::size_t kMostLevels = 8;
+
+struct Steps {
+  Step step[kMostLevels];
+  std::size_t count = 0;
+  double size = 1;
+};
+
+double unit_bandwidth(const NetworkLevel& level) {
+  return std::max(level.unit_bytes_per_s, level.bytes_per_s);
+}
+
+Steps steps_of(const GroupSpan& span, const System& system) {
+  Steps steps;
+  for (std::size_t l = 0; l < span.members.size() && steps.count < kMostLevels; ++l) {
+    if (span.members[l] > 1) {
+      const NetworkLevel& level = level_of(system, l);
+      Step& step = steps.step[steps.count++];
+      step.level = &level;
+      step.members = static_cast<double>(span.members[l]);
+      step.inner = steps.size;
+      if (l == 0) {
+        step.group_bandwidth = step.flow_bandwidth = level.bytes_per_s;
+      } else {
+        const double unit = unit_bandwidth(level) / level.oversubscription;
+        const double share = unit / static_cast<double>(std::max<std::int64_t>(1, span.sharing[l]));
+        const double rail = unit / level.rails;
+        step.flow_bandwidth = std::min(share, rail);
+        step.group_bandwidth = std::min(share, rail * step.inner);
+      }
+    }
+    steps.size *= static_cast<double>(span.members[l]);
+  }
+  return steps;
+}
+
+double log2_ceil(double value) { return std::ceil(std::log2(value)); }
+
+/// Bandwidth that a group of `members` uses when everyone talks to everyone at once.
+double direct_bandwidth(const Step& step) {
+  const auto size = static_cast<double>(step.level->size);
+  const bool partial =
+      step.level->topology == Topology::fully_connected && size > 1 && step.members < size;
+  return step.group_bandwidth * (partial ? (step.members - 1) / (size - 1) : 1.0);
+}
+
+bool is_direct(Topology topology) {
+  return topology == Topology::fully_connected || topology == Topology::switched ||
+         topology == Topology::dragonfly;
+}
+
+CollectiveTime better(const CollectiveTime& a, const CollectiveTime& b) {
+  return b.time_s < a.time_s ? b : a;
+}
+
+CollectiveTime timed(double latency_s, double transfer_s, CollectiveAlgorithm algorithm) {
+  return {latency_s + transfer_s, algorithm, latency_s};
+}
+
+/// Scatter-reduce and/or gather over one level: `rounds` is 1 for one of them, 2 for both.
+CollectiveTime level_exchange(const Step& step, double bytes, double rounds) {
+  const double n = step.members;
+  const NetworkLevel& level = *step.level;
+  const double message = bytes / n / std::max(1.0, step.inner);
+  double hops = n - 1;
+  if (level.topology == Topology::torus && !level.torus_dims.empty()) {
+    // One bucket ring per dimension, all dimensions at once.
+    double around = 0;
+    for (const std::int64_t dim : level.torus_dims) around += static_cast<double>(dim - 1);
+    hops = std::min(hops, around);
+  }
+  CollectiveTime best =
+      timed(rounds * hops * level.latency_s,
+            rounds * (n - 1) / n * bytes / achieved(level, step.group_bandwidth, message),
+            CollectiveAlgorithm::ring);
+  if (is_direct(level.topology)) {
+    best = better(
+        best, timed(rounds * level.latency_s,
+                    rounds * (n - 1) / n * bytes / achieved(level, direct_bandwidth(step), message),
+                    CollectiveAlgorithm::direct));
+  }
+  if (rounds == 2) {
+    // A double binary tree moves the whole tensor up and down, half of it along each tree.
+    best = better(best, timed(2 * log2_ceil(n) * level.latency_s,
+                              2 * bytes / achieved(level, step.group_bandwidth, bytes / 8),
+                              CollectiveAlgorithm::tree));
+  }
+  return best;
+}
+
+CollectiveTime hierarchical(const Steps& steps, double bytes, double rounds) {
+  CollectiveTime sum;
+  for (std::size_t i = 0; i < steps.count; ++i) {
+    const CollectiveTime part = level_exchange(steps.step[i], bytes, rounds);
+    sum.time_s += part.time_s;
+    sum.latency_s += part.latency_s;
+    sum.algorithm = part.algorithm;
+  }
+  if (steps.count > 1) sum.algorithm = CollectiveAlgorithm::hierarchical;
+  return sum;
+}
+
+/// One ring through all members, neighbours in a unit next to each other: the slowest link decides.
+CollectiveTime flat_ring(const Steps& steps, double bytes, double rounds) {
+  double slowest = 0;
+  double latency_s = 0;
+  for (std::size_t i = 0; i < steps.count; ++i) {
+    const Step& step = steps.step[i];
+    const double bandwidth = achieved(*step.level, step.flow_bandwidth, bytes / steps.size);
+    slowest = i == 0 ? bandwidth : std::min(slowest, bandwidth);
+    latency_s = std::max(latency_s, step.level->latency_s);
+  }
+  const double n = steps.size;
+  return timed(rounds * (n - 1) * latency_s, rounds * (n - 1) / n * bytes / slowest,
+               CollectiveAlgorithm::ring);
+}
+
+CollectiveTime all_to_all(const Steps& steps, double bytes) {
+  CollectiveTime result;
+  result.algorithm = CollectiveAlgorithm::direct;
+  double covered = 1;
+  for (std::size_t i = 0; i < steps.count; ++i) {
+    const Step& step = steps.step[i];
+    const double reach = covered * step.members;
+    // What leaves a lower unit but not this level, for all its members together.
+    const double leaving = bytes * (reach - covered) / steps.size * step.inner;
+    double transfer_s =
+        leaving / achieved(*step.level, direct_bandwidth(step), leaving / (reach - covered));
+    if (!is_direct(step.level->topology)) {
+      // Half of the pairs talk across the middle of the longest ring, over its two cuts.
+      double longest = step.members;
+      double dims = 1;
+      if (!step.level->torus_dims.empty()) {
+        dims = static_cast<double>(step.level->torus_dims.size());
+        longest = static_cast<double>(
+            *std::max_element(step.level->torus_dims.begin(), step.level->torus_dims.end()));
+        longest = std::min(longest, step.members);
+      }
+      const double link = step.group_bandwidth / (2 * dims);
+      transfer_s = std::max(
+          transfer_s, longest * bytes / (8 * achieved(*step.level, link, bytes / steps.size)));
+    }
+    result.time_s = std::max(result.time_s, transfer_s);
+    result.latency_s = std::max(result.latency_s, step.level->latency_s);
+    covered = reach;
+  }
+  result.time_s += result.latency_s;
+  return result;
+}
+
+CollectiveTime broadcast(const Steps& steps, double bytes) {
+  // Pipelined through the levels: the slowest carries the whole tensor once.
+  CollectiveTime result;
+  result.algorithm = CollectiveAlgorithm::tree;
+  for (std::size_t i = 0; i < steps.count; ++i) {
+    const Step& step = steps.step[i];
+    result.time_s =
+        std::max(result.time_s, bytes / achieved(*step.level, step.group_bandwidth, bytes));
+    result.latency_s += log2_ceil(step.members) * step.level->latency_s;
+  }
+  result.time_s += result.latency_s;
+  return result;
+}
+
+}  // namespace
+
+GroupSpan span_of(const System& system, std::int64_t, std::int64_t stride, std::int64_t size) {
+  GroupSpan span;
+  const std::size_t levels = system.levels.size() + 1;
+  span.members.reserve(levels);
+  span.sharing.reserve(levels);
+  std::int64_t unit = 1;    // Devices in a unit of the level below.
+  std::int64_t inside = 1;  // Group members in such a unit.
+  for (std::size_t l = 0; l < levels; ++l) {
+    std::int64_t capacity = unit * (l == 0 ? system.groups.front().devices_per_node
+                                           : std::max<std::int64_t>(1, system.levels[l - 1].size));
+    if (l + 1 == levels) capacity = std::max(capacity, system.device_count);
+    const std::int64_t within =
+        l + 1 == levels ? size : std::clamp<std::int64_t>(capacity / stride, inside, size);
+    const std::int64_t members = (within + inside - 1) / inside;
+    span.members.push_back(members);
+    span.sharing.push_back(l == 0 || members == 1 ? 1 : std::max<std::int64_t>(1, unit / inside));
+    unit = capacity;
+    inside = within;
+  }
+  return span;
+}
+
+std::string_view name_of(CollectiveAlgorithm algorithm) {
+  switch (algorithm) {
+    case CollectiveAlgorithm::none:
+      return "none";
+    case CollectiveAlgorithm::ring:
+      return "ring";
+    case CollectiveAlgorithm::tree:
+      return "tree";
+    case CollectiveAlgorithm::hierarchical:
+      return "hierarchical";
+    case CollectiveAlgorithm::direct:
+      return "direct";
+  }
+  return "";
+}
+
+std::string_view name_of(Collective collective) {
+  switch (collective) {
+    case Collective::all_reduce:
+      return "all-reduce";
+    case Collective::reduce_scatter:
+      return "reduce-scatter";
+    case Collective::all_gather:
+      return "all-gather";
+    case Collective::all_to_all:
+      return "all-to-all";
+    case Collective::broadcast:
+      return "broadcast";
+    case Collective::point_to_point:
+      return "point-to-point";
+  }
+  return "";
+}
+
+CollectiveTime collective_time(Collective collective, double bytes, const GroupSpan& span,
+                               const System& system) {
+  const Steps steps = steps_of(span, system);
+  if (steps.count == 0 || bytes <= 0) return {};
+  switch (collective) {
+    case Collective::all_reduce:
+      return better(hierarchical(steps, bytes, 2), flat_ring(steps, bytes, 2));
+    case Collective::reduce_scatter:
+    case Collective::all_gather:
+      return better(hierarchical(steps, bytes, 1), flat_ring(steps, bytes, 1));
+    case Collective::all_to_all:
+      return all_to_all(steps, bytes);
+    case Collective::broadcast:
+      return broadcast(steps, bytes);
+    case Collective::point_to_point: {
+      const Step& step = steps.step[steps.count - 1];
+      const double rate = achieved(*step.level, step.flow_bandwidth, bytes);
+      return timed(step.level->latency_s, bytes / rate, CollectiveAlgorithm::direct);
+    }
+  }
+  return {};
+}
+
+double collective_bound_s(Collective collective, double bytes, const GroupSpan& span,
+                          const System& system) {
+  const Steps steps = steps_of(span, system);
+  double bound_s = 0;
+  double covered = 1;
+  for (std::size_t i = 0; i < steps.count; ++i) {
+    const Step& step = steps.step[i];
+    const double n = step.members;
+    // What a unit's members must together send out of (or take into) their unit.
+    double crossing = bytes;
+    if (collective == Collective::all_gather || collective == Collective::reduce_scatter) {
+      crossing = bytes * (n - 1) / n;
+    } else if (collective == Collective::all_to_all) {
+      crossing = bytes * (steps.size - covered) / steps.size * covered;
+    }
+    if (collective == Collective::all_reduce || collective == Collective::broadcast) {
+      crossing = bytes / 2;
+    }
+    const double rate = i == 0 ? std::max(step.group_bandwidth, unit_bandwidth(*step.level))
+                               : unit_bandwidth(*step.level);
+    bound_s = std::max(bound_s, crossing / rate);
+    covered *= n;
+  }
+  return bound_s;
+}
+
+double point_to_point_s(const System& system, std::int64_t from, std::int64_t to, double bytes,
+                        std::int64_t concurrent) {
+  if (from == to || bytes <= 0) return 0;
+  if (!system.bandwidth_matrix.empty()) {
+    const auto at = static_cast<std::size_t>(from * system.device_count + to);
+    return bytes / system.bandwidth_matrix[at];
+  }
+  std::int64_t unit = system.groups.front().devices_per_node;
+  std::size_t level = 0;
+  while (from / unit != to / unit && level + 1 <= system.levels.size()) {
+    ++level;
+    if (level < system.levels.size() + 1) {
+      unit *= std::max<std::int64_t>(1, system.levels[level - 1].size);
+    }
+    if (level == system.levels.size()) break;
+  }
+  const NetworkLevel& across = level_of(system, level);
+  double bandwidth = across.bytes_per_s;
+  if (level > 0) {
+    const double shared = unit_bandwidth(across) / across.oversubscription;
+    bandwidth = std::min(shared / static_cast<double>(std::max<std::int64_t>(1, concurrent)),
+                         shared / across.rails);
+  }
+  return across.latency_s + bytes / achieved(across, bandwidth, bytes);
+}
+
+}  // namespace braid

@@ -1,0 +1,246 @@
+#include "braid/system/system_json.h"
+
+#include <utility>
+
+namespace braid {
+namespace {
+
+constexpr std::int64_t kMost = std::int64_t{1} << 40;
+
+std::string_view name_of(Topology topology) {
+  switch (topology) {
+    case Topology::ring:
+      return "ring";
+    case Topology::fully_connected:
+      return "fully-connected";
+    case Topology::switched:
+      return "switch";
+    case Topology::torus:
+      return "torus";
+    case Topology::dragonfly:
+      return "dragonfly";
+  }
+  return "";
+}
+
+Topology topology_from(const Value& value) {
+  for (const Topology topology : {Topology::ring, Topology::fully_connected, Topology::switched,
+                                  Topology::torus, Topology::dragonfly}) {
+    if (name_of(topology) == value.as_string()) return topology;
+  }
+  value.fail("unknown topology", "use ring, fully-connected, switch, torus or dragonfly");
+}
+
+double positive(const Value& value) {
+  const double number = value.as_double_in(0, 1e300);
+  if (number <= 0) value.fail("must be more than zero");
+  return number;
+}
+
+Json provenance_to_json(const std::vector<Provenance>& provenance) {
+  Json json = Json::array();
+  for (const Provenance& entry : provenance) {
+    Json part = Json::object();
+    part["key"] = entry.key;
+    part["source"] = entry.source;
+    part["assumed"] = entry.assumed;
+    json.push_back(std::move(part));
+  }
+  return json;
+}
+
+std::vector<Provenance> provenance_from_json(const Value& value) {
+  std::vector<Provenance> provenance;
+  for (const Value& entry : value.elements()) {
+    entry.expect_only({"key", "source", "assumed"});
+    provenance.push_back({std::string(entry["key"].as_string()),
+                          std::string(entry["source"].as_string()), entry["assumed"].as_bool()});
+  }
+  return provenance;
+}
+
+Json memory_to_json(const Memory& memory) {
+  Json json = Json::object();
+  json["name"] = memory.name;
+  json["bytes"] = memory.bytes;
+  json["bytes_per_s"] = memory.bytes_per_s;
+  return json;
+}
+
+Memory memory_from_json(const Value& value) {
+  value.expect_only({"name", "bytes", "bytes_per_s"});
+  return {std::string(value["name"].as_string()), positive(value["bytes"]),
+          positive(value["bytes_per_s"])};
+}
+
+Json efficiency_to_json(const Efficiency& efficiency) {
+  Json json = Json::object();
+  json["matmul_peak_fraction"] = efficiency.matmul_peak_fraction;
+  json["vector_peak_fraction"] = efficiency.vector_peak_fraction;
+  json["attention_peak_fraction"] = efficiency.attention_peak_fraction;
+  json["memory_peak_fraction"] = efficiency.memory_peak_fraction;
+  json["memory_half_bytes"] = efficiency.memory_half_bytes;
+  json["kernel_launch_s"] = efficiency.kernel_launch_s;
+  json["tile"] = Json::array({efficiency.tile_m, efficiency.tile_n, efficiency.tile_k});
+  return json;
+}
+
+Efficiency efficiency_from_json(const Value& value) {
+  value.expect_only({"matmul_peak_fraction", "vector_peak_fraction", "attention_peak_fraction",
+                     "memory_peak_fraction", "memory_half_bytes", "kernel_launch_s", "tile"});
+  Efficiency efficiency;
+  efficiency.matmul_peak_fraction = value["matmul_peak_fraction"].as_double_in(1e-9, 1);
+  efficiency.vector_peak_fraction = value["vector_peak_fraction"].as_double_in(1e-9, 1);
+  efficiency.attention_peak_fraction = value["attention_peak_fraction"].as_double_in(1e-9, 1);
+  efficiency.memory_peak_fraction = value["memory_peak_fraction"].as_double_in(1e-9, 1);
+  efficiency.memory_half_bytes = value["memory_half_bytes"].as_double_in(0, 1e18);
+  efficiency.kernel_launch_s = value["kernel_launch_s"].as_double_in(0, 1e6);
+  const Value tile = value["tile"];
+  if (tile.size() != 3) tile.fail("a tile has three sizes", "write [m, n, k]");
+  efficiency.tile_m = static_cast<int>(tile[0].as_int_in(1, 1 << 16));
+  efficiency.tile_n = static_cast<int>(tile[1].as_int_in(1, 1 << 16));
+  efficiency.tile_k = static_cast<int>(tile[2].as_int_in(1, 1 << 16));
+  return efficiency;
+}
+
+Json level_to_json(const NetworkLevel& level) {
+  Json json = Json::object();
+  json["name"] = level.name;
+  json["topology"] = name_of(level.topology);
+  json["size"] = level.size;
+  json["torus_dims"] = level.torus_dims;
+  json["bytes_per_s"] = level.bytes_per_s;
+  json["unit_bytes_per_s"] = level.unit_bytes_per_s;
+  json["latency_s"] = level.latency_s;
+  json["rails"] = level.rails;
+  json["oversubscription"] = level.oversubscription;
+  json["efficiency"] = level.efficiency;
+  json["half_bytes"] = level.half_bytes;
+  return json;
+}
+
+NetworkLevel level_from_json(const Value& value) {
+  value.expect_only({"name", "topology", "size", "torus_dims", "bytes_per_s", "unit_bytes_per_s",
+                     "latency_s", "rails", "oversubscription", "efficiency", "half_bytes"});
+  NetworkLevel level;
+  level.name = value["name"].as_string();
+  level.topology = topology_from(value["topology"]);
+  level.size = value["size"].as_int_in(1, kMost);
+  for (const Value& dim : value["torus_dims"].elements()) {
+    level.torus_dims.push_back(dim.as_int_in(1, kMost));
+  }
+  level.bytes_per_s = positive(value["bytes_per_s"]);
+  level.unit_bytes_per_s = positive(value["unit_bytes_per_s"]);
+  level.latency_s = value["latency_s"].as_double_in(0, 1e6);
+  level.rails = static_cast<int>(value["rails"].as_int_in(1, 1 << 20));
+  level.oversubscription = value["oversubscription"].as_double_in(1, 1e9);
+  level.efficiency = value["efficiency"].as_double_in(1e-9, 1);
+  level.half_bytes = value["half_bytes"].as_double_in(0, 1e18);
+  return level;
+}
+
+}  // namespace
+
+Json to_json(const Chip& chip) {
+  Json json = Json::object();
+  json["name"] = chip.name;
+  json["description"] = chip.description;
+  json["peak_flops_per_s"] = Json::object();
+  for (const PeakRate& peak : chip.peaks) {
+    json["peak_flops_per_s"][std::string(name_of(peak.dtype))] = peak.matmul_flops_per_s;
+  }
+  json["vector_flops_per_s"] = chip.vector_flops_per_s;
+  json["compute_units"] = chip.compute_units;
+  json["memory"] = memory_to_json(chip.memory);
+  if (chip.on_chip) json["on_chip"] = memory_to_json(*chip.on_chip);
+  if (chip.host) json["host"] = memory_to_json(*chip.host);
+  json["reserved_bytes"] = chip.reserved_bytes;
+  if (chip.power_w) json["power_w"] = *chip.power_w;
+  if (chip.price_usd) json["price_usd"] = *chip.price_usd;
+  json["efficiency"] = efficiency_to_json(chip.efficiency);
+  json["provenance"] = provenance_to_json(chip.provenance);
+  return json;
+}
+
+Chip chip_from_json(const Value& value) {
+  value.expect_only({"name", "description", "peak_flops_per_s", "vector_flops_per_s",
+                     "compute_units", "memory", "on_chip", "host", "reserved_bytes", "power_w",
+                     "price_usd", "efficiency", "provenance"});
+  Chip chip;
+  chip.name = value["name"].as_string();
+  chip.description = value["description"].as_string();
+  for (const auto& [key, rate] : value["peak_flops_per_s"].members()) {
+    const auto dtype = parse_dtype(key);
+    if (!dtype) value["peak_flops_per_s"].fail("unknown number format '" + std::string(key) + "'");
+    chip.peaks.push_back({*dtype, positive(rate)});
+  }
+  chip.vector_flops_per_s = positive(value["vector_flops_per_s"]);
+  chip.compute_units = static_cast<int>(value["compute_units"].as_int_in(1, 1 << 24));
+  chip.memory = memory_from_json(value["memory"]);
+  if (value["on_chip"].exists()) chip.on_chip = memory_from_json(value["on_chip"]);
+  if (value["host"].exists()) chip.host = memory_from_json(value["host"]);
+  chip.reserved_bytes = value["reserved_bytes"].as_double_in(0, chip.memory.bytes);
+  if (value["power_w"].exists()) chip.power_w = value["power_w"].as_double_in(0, 1e9);
+  if (value["price_usd"].exists()) chip.price_usd = value["price_usd"].as_double_in(0, 1e12);
+  chip.efficiency = efficiency_from_json(value["efficiency"]);
+  chip.provenance = provenance_from_json(value["provenance"]);
+  return chip;
+}
+
+Json to_json(const System& system) {
+  Json json = Json::object();
+  json["name"] = system.name;
+  json["device_count"] = system.device_count;
+  json["groups"] = Json::array();
+  for (const DeviceGroup& group : system.groups) {
+    Json part = Json::object();
+    part["nodes"] = group.nodes;
+    part["devices_per_node"] = group.devices_per_node;
+    part["intra_node"] = level_to_json(group.intra_node);
+    part["chip"] = to_json(group.chip);
+    json["groups"].push_back(std::move(part));
+  }
+  json["levels"] = Json::array();
+  for (const NetworkLevel& level : system.levels) json["levels"].push_back(level_to_json(level));
+  json["bandwidth_matrix"] = system.bandwidth_matrix;
+  json["provenance"] = provenance_to_json(system.provenance);
+  return json;
+}
+
+System system_from_json(const Value& value) {
+  value.expect_only({"name", "device_count", "groups", "levels", "bandwidth_matrix", "provenance"});
+  System system;
+  system.name = value["name"].as_string();
+  system.device_count = value["device_count"].as_int_in(1, kMost);
+  std::int64_t places = 0;
+  for (const Value& entry : value["groups"].elements()) {
+    entry.expect_only({"nodes", "devices_per_node", "intra_node", "chip"});
+    DeviceGroup group;
+    group.nodes = entry["nodes"].as_int_in(1, 1 << 30);
+    group.devices_per_node = entry["devices_per_node"].as_int_in(1, 1 << 30);
+    group.intra_node = level_from_json(entry["intra_node"]);
+    group.chip = chip_from_json(entry["chip"]);
+    places += group.nodes * group.devices_per_node;
+    system.groups.push_back(std::move(group));
+  }
+  if (system.groups.empty()) value["groups"].fail("a system needs at least one group of devices");
+  if (system.device_count > places) {
+    value["device_count"].fail("more devices than the groups' nodes hold (" +
+                               std::to_string(places) + ")");
+  }
+  for (const Value& entry : value["levels"].elements()) {
+    system.levels.push_back(level_from_json(entry));
+  }
+  const Value matrix = value["bandwidth_matrix"];
+  for (const Value& entry : matrix.elements()) system.bandwidth_matrix.push_back(positive(entry));
+  const double square =
+      static_cast<double>(system.device_count) * static_cast<double>(system.device_count);
+  if (!system.bandwidth_matrix.empty() &&
+      static_cast<double>(system.bandwidth_matrix.size()) != square) {
+    matrix.fail("must have one entry for each pair of devices");
+  }
+  system.provenance = provenance_from_json(value["provenance"]);
+  return system;
+}
+
+}  // namespace braid
