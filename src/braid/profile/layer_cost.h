@@ -6,18 +6,19 @@ namespace braid {
 
 enum class Recompute : std::uint8_t {
   none,
-  selective,  ///< Attention's core (and norms, activations) is computed again; projections are kept.
+  selective,  ///< Attention's core (and norms, activations) is computed again; projections are
+              ///< kept.
   full        ///< Only the layer's input is kept.
 };
 
-/// Time of one pass over one layer for one micro-batch on one device, by cause. Communication is what
-/// is left exposed after the overlap inside the layer.
+/// Time of one pass over one layer for one micro-batch on one device, by cause. Communication is
+/// what is left exposed after the overlap inside the layer.
 struct PassTime {
   double compute_s = 0;
-  double tp_comm_s = 0;   ///< Tensor (and sequence) parallel collectives.
-  double cp_comm_s = 0;   ///< Context parallel exchange of keys and values.
-  double ep_comm_s = 0;   ///< Expert dispatch and combine.
-  double offload_s = 0;   ///< Waiting for host memory.
+  double tp_comm_s = 0;  ///< Tensor (and sequence) parallel collectives.
+  double cp_comm_s = 0;  ///< Context parallel exchange of keys and values.
+  double ep_comm_s = 0;  ///< Expert dispatch and combine.
+  double offload_s = 0;  ///< Waiting for host memory.
 
   double total_s() const { return compute_s + tp_comm_s + cp_comm_s + ep_comm_s + offload_s; }
   PassTime& operator+=(const PassTime& other) {
@@ -34,13 +35,15 @@ struct PassTime {
 /// What one layer costs, run one way, per device and per micro-batch.
 struct LayerCost {
   PassTime forward;
-  PassTime recompute;          ///< Extra forward work inside the backward pass.
-  PassTime backward_input;     ///< Gradient of the activations.
-  PassTime backward_weight;    ///< Gradient of the weights (no communication inside the layer).
+  PassTime recompute;        ///< Extra forward work inside the backward pass.
+  PassTime backward_input;   ///< Gradient of the activations.
+  PassTime backward_weight;  ///< Gradient of the weights (no communication inside the layer).
 
-  double model_flops = 0;      ///< Forward and backward arithmetic, without recomputation.
-  double dense_parameters = 0;   ///< Elements on one device, replicated over data (and context) parallel ranks.
-  double expert_parameters = 0;  ///< Elements on one device, replicated over dp·cp·tp / (ep·etp) ranks.
+  double model_flops = 0;  ///< Forward and backward arithmetic, without recomputation.
+  double dense_parameters =
+      0;  ///< Elements on one device, replicated over data (and context) parallel ranks.
+  double expert_parameters =
+      0;  ///< Elements on one device, replicated over dp·cp·tp / (ep·etp) ranks.
   double stash_bytes = 0;      ///< Kept from forward to backward, per micro-batch in flight.
   double offloaded_bytes = 0;  ///< Of the stash, moved to host memory.
   double working_bytes = 0;    ///< Largest transient need while the layer runs.

@@ -10,11 +10,11 @@ namespace braid {
 
 /// Ways to run a layer that a planner chooses among.
 struct Execution {
-  int micro_batch = 1;     ///< Samples per micro-batch and data-parallel rank.
-  int tp = 1;              ///< Tensor parallel degree.
+  int micro_batch = 1;  ///< Samples per micro-batch and data-parallel rank.
+  int tp = 1;           ///< Tensor parallel degree.
   bool sequence_parallel = false;
-  int cp = 1;              ///< Context parallel degree.
-  int ep = 1;              ///< Expert parallel degree (experts over ep devices taken from dp·cp).
+  int cp = 1;  ///< Context parallel degree.
+  int ep = 1;  ///< Expert parallel degree (experts over ep devices taken from dp·cp).
   Recompute recompute = Recompute::none;
   bool offload_activations = false;
   bool offload_weights = false;
@@ -24,27 +24,28 @@ struct Execution {
 /// Bytes that a layer run with this option adds to a boundary edge (re-layout of the tensor), as in
 /// Piper's syncTimeFw / syncTimeBw.
 struct EdgeSync {
-  std::int32_t edge = 0;   ///< Index in Profile::edges.
+  std::int32_t edge = 0;  ///< Index in Profile::edges.
   double forward_bytes = 0;
   double backward_bytes = 0;
   friend bool operator==(const EdgeSync&, const EdgeSync&) = default;
 };
 
 struct Option {
-  std::string name;        ///< "vanilla", "activation recomp", "tp8 sp selective".
+  std::string name;  ///< "vanilla", "activation recomp", "tp8 sp selective".
   Execution how;
   LayerCost cost;
   /// Memory that does not grow with the micro-batches in flight, when the profile states it as one
   /// figure (Piper's memoryUsageB); negative: follows from the parameters and the memory policy.
   double fixed_bytes = -1;
-  double gradient_bytes = -1;  ///< To synchronise over data-parallel ranks; negative: from the parameters.
+  double gradient_bytes =
+      -1;  ///< To synchronise over data-parallel ranks; negative: from the parameters.
   std::vector<EdgeSync> edge_syncs;
   friend bool operator==(const Option&, const Option&) = default;
 };
 
 struct ProfileLayer {
   std::string name;
-  std::int32_t kind = 0;   ///< Index in Profile::kinds: layers of a kind share their options.
+  std::int32_t kind = 0;  ///< Index in Profile::kinds: layers of a kind share their options.
   friend bool operator==(const ProfileLayer&, const ProfileLayer&) = default;
 };
 
@@ -57,19 +58,19 @@ struct ProfileEdge {
 /// A layer graph in which every layer carries its options: the input of every planner.
 struct Profile {
   std::string model;
-  std::string chip;                            ///< What the times are for; empty when unknown.
-  std::string provenance;                      ///< "estimated", "measured: …", "file: …".
-  std::vector<ProfileLayer> layers;            ///< In topological order.
-  std::vector<ProfileEdge> edges;              ///< Sorted by (source, target).
-  std::vector<std::vector<Option>> kinds;      ///< Options of each kind of layer.
-  double time_unit_s = 1;                      ///< 1e-3 for a profile in milliseconds.
-  std::int64_t seq_len = 0;                    ///< Tokens per sample; 0: not a sequence model.
+  std::string chip;                        ///< What the times are for; empty when unknown.
+  std::string provenance;                  ///< "estimated", "measured: …", "file: …".
+  std::vector<ProfileLayer> layers;        ///< In topological order.
+  std::vector<ProfileEdge> edges;          ///< Sorted by (source, target).
+  std::vector<std::vector<Option>> kinds;  ///< Options of each kind of layer.
+  double time_unit_s = 1;                  ///< 1e-3 for a profile in milliseconds.
+  std::int64_t seq_len = 0;                ///< Tokens per sample; 0: not a sequence model.
   friend bool operator==(const Profile&, const Profile&) = default;
 };
 
 inline const std::vector<Option>& options_of(const Profile& profile, std::int32_t layer) {
-  return profile.kinds[static_cast<std::size_t>(
-      profile.layers[static_cast<std::size_t>(layer)].kind)];
+  return profile
+      .kinds[static_cast<std::size_t>(profile.layers[static_cast<std::size_t>(layer)].kind)];
 }
 
 /// Checks ids, acyclicity, finiteness and signs. Throws Error naming the layer and `file`.

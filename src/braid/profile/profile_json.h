@@ -11,7 +11,8 @@ namespace braid {
 Json to_json(const Profile& profile);
 Profile profile_from_json(const Value& value);
 
-/// Reads braid's own form or Piper's published one (recognised by `mbsInBatch` and `nodes`). Throws Error.
+/// Reads a profile file. Throws Error.
+/// Error.
 Profile read_profile(const std::string& path);
 
 }  // namespace braid

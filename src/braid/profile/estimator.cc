@@ -1,0 +1,428 @@
+#include "braid/profile/estimator.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "braid/base/error.h"
+#include "braid/graph/op_work.h"
+#include "braid/profile/layer_comm.h"
+#include "braid/profile/operator_time.h"
+#include "braid/profile/shard.h"
+
+namespace braid {
+namespace {
+
+double elements(const Tensor& tensor) {
+  double count = 1;
+  for (const std::int64_t dim : tensor.dims) count *= static_cast<double>(dim);
+  return count;
+}
+
+/// One device's share of an operator's work.
+OpWork local_work(const OpWork& work, const Shard& shard) {
+  OpWork local;
+  const double flops = shard.tokens * std::min(shard.input, 1.0) * shard.output /
+                       (shard.input < 1 && shard.output < 1 ? shard.output : 1.0);
+  local.matmul_flops = work.matmul_flops * flops;
+  local.vector_flops = work.vector_flops * flops;
+  local.input_bytes = work.input_bytes * shard.tokens * shard.input;
+  local.output_bytes = work.output_bytes * shard.tokens * shard.output;
+  local.weight_bytes = work.weight_bytes * shard.weight;
+  return local;
+}
+
+struct Roofline {
+  double compute_s = 0;
+  double bytes = 0;
+};
+
+double time_of(const Roofline& roofline, const Chip& chip) {
+  return std::max(roofline.compute_s, memory_s(roofline.bytes, chip)) +
+         chip.efficiency.kernel_launch_s;
+}
+
+/// Shapes of the forward product, the input gradient and the weight gradient on one device.
+struct Products {
+  MatMulShape forward, input_gradient, weight_gradient;
+};
+Products products_of(const MatMulShape& s) {
+  return {s, {s.batch, s.m, s.k, s.n}, {s.batch, s.k, s.n, s.m}};
+}
+
+struct OpTimes {
+  double forward_s = 0, backward_input_s = 0, backward_weight_s = 0;
+};
+
+class LayerEstimate {
+ public:
+  LayerEstimate(const Graph& graph, const Execution& how, const Precision& precision,
+                const Chip& chip, double peak)
+      : graph_(graph), how_(how), precision_(precision), chip_(chip), peak_(peak) {}
+
+  OpTimes times(const Operator& op, bool fused) const {
+    const Shard shard = shard_of(op.split, how_, graph_.samples);
+    const OpWork forward = local_work(forward_work(graph_, op), shard);
+    const BackwardWork backward = backward_work(graph_, op);
+    const OpWork input_gradient = local_work(backward.input_gradient, shard);
+    const OpWork weight_gradient = local_work(backward.weight_gradient, shard);
+    const auto bytes = [](const OpWork& w) {
+      return w.input_bytes + w.weight_bytes + w.output_bytes;
+    };
+    OpTimes times;
+    if (const auto* view = std::get_if<DataMovement>(&op.kind); view && view->view) return times;
+
+    if (const auto shape = product_shape(op, shard)) {
+      const Products products = products_of(*shape);
+      const auto product_s = [&](const MatMulShape& s, double moved) {
+        return time_of({matmul_compute_s(s, peak_, chip_), moved}, chip_);
+      };
+      times.forward_s = product_s(products.forward, bytes(forward));
+      if (input_gradient.matmul_flops > 0) {
+        times.backward_input_s = product_s(products.input_gradient, bytes(input_gradient));
+      }
+      if (weight_gradient.matmul_flops > 0) {
+        times.backward_weight_s = product_s(products.weight_gradient, bytes(weight_gradient));
+      }
+      return times;
+    }
+    if (std::holds_alternative<Attention>(op.kind)) {
+      const double rate = peak_ * chip_.efficiency.attention_peak_fraction;
+      times.forward_s = time_of({forward.matmul_flops / rate, bytes(forward)}, chip_);
+      // The backward kernel keeps more in registers and reaches about four fifths of the rate.
+      times.backward_input_s =
+          time_of({input_gradient.matmul_flops / (0.8 * rate), bytes(input_gradient)}, chip_);
+      return times;
+    }
+    const auto pointwise_s = [&](const OpWork& work) {
+      if (bytes(work) + work.vector_flops + work.matmul_flops <= 0) return 0.0;
+      const double compute_s = vector_s(work.vector_flops, chip_) +
+                               work.matmul_flops / (peak_ * chip_.efficiency.matmul_peak_fraction);
+      if (!fused) return time_of({compute_s, bytes(work)}, chip_);
+      // Fused into its producer: reads nothing back, and needs no launch of its own.
+      return std::max(compute_s, memory_s(work.output_bytes, chip_));
+    };
+    times.forward_s = pointwise_s(forward);
+    times.backward_input_s = pointwise_s(input_gradient);
+    times.backward_weight_s = pointwise_s(weight_gradient);
+    return times;
+  }
+
+ private:
+  /// Local matrix product of an operator that is one.
+  std::optional<MatMulShape> product_shape(const Operator& op, const Shard& shard) const {
+    if (const auto* o = std::get_if<MatMul>(&op.kind)) {
+      MatMulShape shape{static_cast<double>(o->batch), static_cast<double>(o->m),
+                        static_cast<double>(o->n) * shard.output,
+                        static_cast<double>(o->k) * shard.input};
+      (o->weight ? shape.m : shape.batch) *= shard.tokens;
+      return shape;
+    }
+    if (const auto* o = std::get_if<Convolution>(&op.kind)) {
+      return MatMulShape{static_cast<double>(o->groups),
+                         static_cast<double>(o->samples * o->out_positions) * shard.tokens,
+                         static_cast<double>(o->out_channels) / static_cast<double>(o->groups),
+                         static_cast<double>(o->in_channels) / static_cast<double>(o->groups) *
+                             static_cast<double>(o->kernel_positions)};
+    }
+    if (const auto* o = std::get_if<MoeExperts>(&op.kind)) {
+      // All matrices of a device's experts, each with its share of the tokens.
+      const double experts = static_cast<double>(o->experts) / how_.ep;
+      const double rows = static_cast<double>(o->tokens) * static_cast<double>(o->top_k) /
+                          static_cast<double>(o->experts) * shard.tokens * how_.ep;
+      return MatMulShape{experts * static_cast<double>(o->matrices), rows,
+                         static_cast<double>(o->inner) / how_.tp, static_cast<double>(o->hidden)};
+    }
+    return std::nullopt;
+  }
+
+  const Graph& graph_;
+  const Execution& how_;
+  const Precision& precision_;
+  const Chip& chip_;
+  double peak_;
+};
+
+bool is_pointwise(const Operator& op) {
+  return std::holds_alternative<Elementwise>(op.kind) ||
+         std::holds_alternative<Normalization>(op.kind) || std::holds_alternative<Softmax>(op.kind);
+}
+
+/// A pointwise operator right behind a pointwise one whose output it reads runs in one kernel with
+/// it.
+bool is_fused(const Graph& graph, const Layer& layer, OperatorId id) {
+  const Operator& op = graph.operators[static_cast<std::size_t>(id)];
+  if (!is_pointwise(op)) return false;
+  return std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
+    const OperatorId producer = graph.tensors[static_cast<std::size_t>(input)].producer;
+    return producer >= layer.first && producer == id - 1 &&
+           is_pointwise(graph.operators[static_cast<std::size_t>(producer)]);
+  });
+}
+
+bool recomputed_selectively(const Operator& op) {
+  return std::holds_alternative<Attention>(op.kind) || is_pointwise(op);
+}
+
+/// Share of a tensor that one device stores, by the region that wrote it.
+double stored_share(const Graph& graph, const Tensor& tensor, const Execution& how) {
+  const double rows =
+      static_cast<double>(how.micro_batch) / static_cast<double>(graph.samples) / how.cp;
+  if (tensor.producer < 0) return rows;
+  const Split split = graph.operators[static_cast<std::size_t>(tensor.producer)].split;
+  if (!in_replicated_region(split)) return rows / how.tp;
+  return how.sequence_parallel ? rows / how.tp : rows;
+}
+
+}  // namespace
+
+LayerCost estimate_layer(const Graph& graph, LayerId layer_id, const Execution& how,
+                         const Precision& precision, const LayerGroups& groups,
+                         const System& system) {
+  const Chip& chip = system.groups.front().chip;
+  const auto peak = matmul_peak(chip, precision.matmul);
+  if (!peak) {
+    throw Error(
+        "chip " + chip.name + " lists no " + std::string(name_of(precision.matmul)) + " peak",
+        "choose another --precision");
+  }
+  const Layer& layer = graph.layers[static_cast<std::size_t>(layer_id)];
+  const LayerEstimate estimate(graph, how, precision, chip, *peak);
+  const double rows =
+      static_cast<double>(how.micro_batch) / static_cast<double>(graph.samples) / how.cp;
+  LayerCost cost;
+  double attention_forward_s = 0;
+  double attention_backward_s = 0;
+  double selective_s = 0;
+  std::vector<TensorId> kept;
+  std::vector<TensorId> counted;
+  double whole_stash = 0;
+  const auto once = [](std::vector<TensorId>& seen, TensorId id) {
+    if (id >= 0 && std::find(seen.begin(), seen.end(), id) != seen.end()) return false;
+    seen.push_back(id);
+    return true;
+  };
+  for (OperatorId id = layer.first; id < layer.last; ++id) {
+    const Operator& op = graph.operators[static_cast<std::size_t>(id)];
+    const OpTimes times = estimate.times(op, is_fused(graph, layer, id));
+    cost.forward.compute_s += times.forward_s;
+    cost.backward_input.compute_s += times.backward_input_s;
+    cost.backward_weight.compute_s += times.backward_weight_s;
+    if (std::holds_alternative<Attention>(op.kind)) {
+      attention_forward_s += times.forward_s;
+      attention_backward_s += times.backward_input_s;
+    }
+    if (recomputed_selectively(op)) selective_s += times.forward_s;
+    const bool is_split = op.split != Split::replicated && op.split != Split::sequence;
+    cost.model_flops += (forward_model_flops(graph, op) + backward_model_flops(graph, op)) * rows /
+                        (is_split || how.sequence_parallel ? how.tp : 1);
+    for (const KeptTensor& tensor : kept_for_backward(graph, op)) {
+      const bool is_private = tensor.tensor < 0;
+      double share = rows / (is_split || how.sequence_parallel ? how.tp : 1);
+      if (!is_private) {
+        share = stored_share(graph, graph.tensors[static_cast<std::size_t>(tensor.tensor)], how);
+      }
+      if (is_private || once(kept, tensor.tensor)) whole_stash += tensor.bytes * share;
+      if (how.recompute == Recompute::selective && recomputed_selectively(op)) continue;
+      if (is_private || once(counted, tensor.tensor)) cost.stash_bytes += tensor.bytes * share;
+    }
+    double working = 0;
+    for (const TensorId output : op.outputs) {
+      const Tensor& tensor = graph.tensors[static_cast<std::size_t>(output)];
+      working +=
+          elements(tensor) * bytes_per_element(tensor.dtype) * rows / (is_split ? how.tp : 1);
+      cost.output_bytes = elements(tensor) * bytes_per_element(precision.activation) *
+                          stored_share(graph, tensor, how);
+    }
+    if (const auto* loss = std::get_if<Loss>(&op.kind)) {
+      // Logits and their gradient in f32.
+      working =
+          8 * static_cast<double>(loss->rows) * static_cast<double>(loss->width) * rows / how.tp;
+    }
+    cost.working_bytes = std::max(cost.working_bytes, 2 * working);
+    for (const TensorId input : op.inputs) {
+      const Tensor& tensor = graph.tensors[static_cast<std::size_t>(input)];
+      if (!tensor.is_parameter || !once(kept, input)) continue;
+      const double share = shard_of(op.split, how, 1).weight;
+      (op.split == Split::expert ? cost.expert_parameters : cost.dense_parameters) +=
+          elements(tensor) * share;
+    }
+  }
+  const LayerComm comm = layer_comm(graph, layer, how, precision, groups, system);
+  cost.forward.tp_comm_s = comm.tp_forward_s;
+  cost.backward_input.tp_comm_s = comm.tp_backward_s;
+  cost.forward.ep_comm_s = comm.ep_forward_s;
+  cost.backward_input.ep_comm_s = comm.ep_backward_s;
+  if (comm.cp_forward_bytes > 0) {
+    // Keys and values go around in cp - 1 steps behind the attention of the block at hand; the
+    // backward pass moves them and their gradients.
+    const double step_s =
+        collective_time(Collective::all_gather, comm.cp_forward_bytes * how.cp, groups.cp, system)
+            .time_s;
+    const double hidden = static_cast<double>(how.cp - 1) / how.cp;
+    cost.forward.cp_comm_s = std::max(step_s / how.cp, step_s - attention_forward_s * hidden);
+    cost.backward_input.cp_comm_s =
+        std::max(2 * step_s / how.cp, 2 * step_s - attention_backward_s * hidden);
+  }
+  if (how.recompute == Recompute::full) {
+    cost.recompute = cost.forward;
+    cost.stash_bytes = cost.output_bytes;
+    cost.working_bytes = std::max(cost.working_bytes, whole_stash);
+  } else if (how.recompute == Recompute::selective) {
+    cost.recompute.compute_s = selective_s;
+    cost.working_bytes += whole_stash - cost.stash_bytes;
+  }
+  if (how.offload_activations) {
+    cost.offloaded_bytes = cost.stash_bytes;
+    const double transfer_s = chip.host ? cost.stash_bytes / chip.host->bytes_per_s : 0;
+    cost.forward.offload_s = std::max(0.0, transfer_s - cost.forward.total_s());
+    cost.backward_input.offload_s = std::max(0.0, transfer_s - cost.backward_s());
+  }
+  if (how.offload_weights && chip.host) {
+    const double transfer_s = (cost.dense_parameters + cost.expert_parameters) *
+                              bytes_per_element(precision.weight) / chip.host->bytes_per_s;
+    cost.forward.offload_s += std::max(0.0, transfer_s - cost.forward.total_s());
+    cost.backward_input.offload_s += std::max(0.0, transfer_s - cost.backward_s());
+  }
+  return cost;
+}
+
+double layer_bound_s(const Graph& graph, LayerId layer_id, const Precision& precision,
+                     const Chip& chip) {
+  const Layer& layer = graph.layers[static_cast<std::size_t>(layer_id)];
+  double flops = 0;
+  for (OperatorId id = layer.first; id < layer.last; ++id) {
+    const Operator& op = graph.operators[static_cast<std::size_t>(id)];
+    flops += forward_model_flops(graph, op) + backward_model_flops(graph, op);
+  }
+  const auto peak = matmul_peak(chip, precision.matmul);
+  return peak ? flops / *peak : 0;
+}
+
+Profile estimate_profile(const Graph& graph, const std::vector<Execution>& executions,
+                         const Precision& precision, const System& system) {
+  const SplitLimits limits = split_limits(graph);
+  Profile profile;
+  profile.model = graph.name;
+  profile.chip = system.groups.front().chip.name;
+  profile.provenance = "estimated";
+  profile.seq_len = graph.seq_len;
+  for (const LayerEdge& edge : layer_edges(graph)) {
+    profile.edges.push_back(
+        {edge.source, edge.target, edge.bytes / static_cast<double>(graph.samples)});
+  }
+  for (std::size_t l = 0; l < graph.layers.size(); ++l) {
+    const Layer& layer = graph.layers[l];
+    profile.layers.push_back({layer.name, layer.kind});
+    const auto kind = static_cast<std::size_t>(layer.kind);
+    if (kind < profile.kinds.size()) continue;
+    profile.kinds.resize(kind + 1);
+    for (const Execution& how : executions) {
+      if (!refusal(limits, how).empty()) continue;
+      LayerGroups groups;
+      groups.tp = span_of(system, 0, 1, how.tp);
+      groups.cp = span_of(system, 0, how.tp, how.cp);
+      groups.ep = span_of(system, 0, how.tp, how.ep);
+      Option option;
+      option.name = name_of(how);
+      option.how = how;
+      option.cost = estimate_layer(graph, static_cast<LayerId>(l), how, precision, groups, system);
+      profile.kinds[kind].push_back(std::move(option));
+    }
+  }
+  return profile;
+}
+
+std::string name_of(const Execution& how) {
+  std::string name = "tp" + std::to_string(how.tp);
+  if (how.sequence_parallel) name += " sp";
+  if (how.cp > 1) name += " cp" + std::to_string(how.cp);
+  if (how.ep > 1) name += " ep" + std::to_string(how.ep);
+  if (how.recompute == Recompute::selective) name += " selective recompute";
+  if (how.recompute == Recompute::full) name += " full recompute";
+  if (how.offload_activations) name += " activations offloaded";
+  if (how.offload_weights) name += " weights offloaded";
+  return name;
+}
+
+Precision parse_precision(const std::string& name) {
+  Precision precision;
+  if (name == "bf16") return precision;
+  if (name == "fp16" || name == "f16") {
+    precision.matmul = precision.activation = precision.weight = Dtype::f16;
+    return precision;
+  }
+  if (name == "fp8" || name == "f8") {
+    precision.matmul = Dtype::f8;
+    return precision;
+  }
+  if (name == "fp32" || name == "f32" || name == "tf32") {
+    precision.matmul = name == "tf32" ? Dtype::tf32 : Dtype::f32;
+    precision.activation = precision.weight = Dtype::f32;
+    precision.optimizer_bytes_per_parameter = 8;
+    return precision;
+  }
+  throw Error(Where{"", 0, "--precision"}, "unknown precision '" + name + "'",
+              "use bf16, fp16, fp8, tf32 or fp32");
+}
+
+std::string name_of(const Precision& precision) {
+  switch (precision.matmul) {
+    case Dtype::f16:
+      return "fp16";
+    case Dtype::f8:
+      return "fp8";
+    case Dtype::f32:
+      return "fp32";
+    default:
+      return std::string(name_of(precision.matmul));
+  }
+}
+
+SplitLimits split_limits(const Graph& graph) {
+  SplitLimits limits;
+  limits.seq_len = graph.seq_len;
+  for (const Operator& op : graph.operators) {
+    if (const auto* o = std::get_if<Attention>(&op.kind); o && op.split == Split::heads) {
+      limits.heads = std::gcd(limits.heads, o->heads);
+      limits.kv_heads = std::gcd(limits.kv_heads, o->kv_heads);
+    }
+    if (const auto* o = std::get_if<MatMul>(&op.kind)) {
+      if (op.split == Split::column) limits.heads = std::gcd(limits.heads, o->n);
+      if (op.split == Split::row) limits.heads = std::gcd(limits.heads, o->k);
+    }
+    if (const auto* o = std::get_if<MoeExperts>(&op.kind)) {
+      limits.experts = std::gcd(limits.experts, o->experts);
+      limits.heads = std::gcd(limits.heads, o->inner);
+    }
+  }
+  return limits;
+}
+
+std::string refusal(const SplitLimits& limits, const Execution& how) {
+  if (how.tp > 1) {
+    if (limits.heads == 0) return "the model cannot be split by tensor parallelism";
+    if (limits.heads % how.tp != 0) {
+      return "tp " + std::to_string(how.tp) +
+             " does not divide the model's attention heads and widths (" +
+             std::to_string(limits.heads) + ")";
+    }
+    if (how.sequence_parallel && limits.seq_len > 0 && limits.seq_len % how.tp != 0) {
+      return "tp " + std::to_string(how.tp) + " does not divide the sequence of " +
+             std::to_string(limits.seq_len) + " tokens";
+    }
+  }
+  if (how.cp > 1 && (limits.seq_len == 0 || limits.seq_len % (2 * std::int64_t{how.cp}) != 0)) {
+    return "2·cp = " + std::to_string(2 * std::int64_t{how.cp}) +
+           " does not divide the sequence of " + std::to_string(limits.seq_len) + " tokens";
+  }
+  if (how.ep > 1 && (limits.experts == 0 || limits.experts % how.ep != 0)) {
+    return limits.experts == 0 ? "the model has no experts to split with ep"
+                               : "ep " + std::to_string(how.ep) + " does not divide " +
+                                     std::to_string(limits.experts) + " experts";
+  }
+  return "";
+}
+
+}  // namespace braid
