@@ -10,19 +10,19 @@
 namespace braid {
 
 struct ModelOptions {
-  std::int64_t seq_len = 0;                      ///< 0: the model's own maximum.
-  std::map<std::string, std::int64_t> dims;      ///< Values of symbolic dimensions (`--dim batch=8`).
+  std::int64_t seq_len = 0;                  ///< 0: the model's own maximum.
+  std::map<std::string, std::int64_t> dims;  ///< Values of symbolic dimensions (`--dim batch=8`).
 };
 
 /// Loads a model's forward graph (with loss for language models). `source` is a zoo name, a Hugging
-/// Face directory or config.json, an .onnx file, or a graph JSON. Repeated layers are marked. Throws
-/// Error.
+/// Face directory or config.json, an .onnx file, or a graph JSON. Repeated layers are marked.
+/// Throws Error.
 Graph load_model(const std::string& source, const ModelOptions& options);
 
 struct ZooEntry {
   std::string name;
   std::string description;
 };
-std::vector<ZooEntry> zoo_models();   ///< Sorted by name.
+std::vector<ZooEntry> zoo_models();  ///< Sorted by name.
 
 }  // namespace braid

@@ -1,0 +1,156 @@
+#include "braid/frontend/hugging_face.h"
+
+#include <array>
+#include <utility>
+
+#include "braid/base/suggest.h"
+#include "braid/frontend/decoder.h"
+
+namespace braid {
+namespace {
+
+constexpr std::int64_t kMostWidth = std::int64_t{1} << 24;
+constexpr std::int64_t kMostLayers = 100000;
+
+std::int64_t size_of(const Value& config, std::string_view key, std::int64_t most = kMostWidth) {
+  return config[key].as_int_in(1, most);
+}
+
+std::int64_t size_or(const Value& config, std::string_view key, std::int64_t otherwise,
+                     std::int64_t most = kMostWidth) {
+  const Value value = config[key];
+  return value.exists() && !value.is_null() ? value.as_int_in(1, most) : otherwise;
+}
+
+bool flag_or(const Value& config, std::string_view key, bool otherwise) {
+  const Value value = config[key];
+  return value.exists() && !value.is_null() ? value.as_bool() : otherwise;
+}
+
+/// Heads, their size, and grouping, as Llama-like configs give them.
+void read_heads(const Value& config, DecoderSpec& spec) {
+  spec.heads = size_of(config, "num_attention_heads");
+  spec.kv_heads = size_or(config, "num_key_value_heads", spec.heads);
+  if (spec.heads % spec.kv_heads != 0) {
+    config["num_key_value_heads"].fail(std::to_string(spec.kv_heads) + " does not divide " +
+                                       std::to_string(spec.heads) + " attention heads");
+  }
+  const Value head_dim = config["head_dim"];
+  if (head_dim.exists() && !head_dim.is_null()) {
+    spec.head_dim = head_dim.as_int_in(1, kMostWidth);
+    return;
+  }
+  if (spec.hidden % spec.heads != 0) {
+    config["num_attention_heads"].fail(std::to_string(spec.heads) +
+                                           " does not divide the hidden size " +
+                                           std::to_string(spec.hidden),
+                                       "give head_dim");
+  }
+  spec.head_dim = spec.hidden / spec.heads;
+}
+
+DecoderSpec read_llama_like(const Value& config) {
+  DecoderSpec spec;
+  spec.layers = size_of(config, "num_hidden_layers", kMostLayers);
+  spec.hidden = size_of(config, "hidden_size");
+  spec.inner = size_of(config, "intermediate_size");
+  spec.vocab = size_of(config, "vocab_size");
+  read_heads(config, spec);
+  spec.tied_embeddings = flag_or(config, "tie_word_embeddings", false);
+  return spec;
+}
+
+DecoderSpec read_llama(const Value& config) {
+  DecoderSpec spec = read_llama_like(config);
+  spec.qkv_bias = spec.out_bias = flag_or(config, "attention_bias", false);
+  spec.mlp_bias = flag_or(config, "mlp_bias", false);
+  return spec;
+}
+
+DecoderSpec read_mistral(const Value& config) {
+  DecoderSpec spec = read_llama_like(config);
+  spec.window = size_or(config, "sliding_window", 0, kMostWidth * 16);
+  return spec;
+}
+
+DecoderSpec read_mixtral(const Value& config) {
+  DecoderSpec spec = read_mistral(config);
+  spec.experts = size_of(config, "num_local_experts");
+  spec.top_k = config["num_experts_per_tok"].as_int_in(1, spec.experts);
+  spec.expert_inner = spec.inner;
+  return spec;
+}
+
+DecoderSpec read_qwen2(const Value& config) {
+  DecoderSpec spec = read_llama_like(config);
+  spec.qkv_bias = true;
+  return spec;
+}
+
+DecoderSpec read_qwen3(const Value& config) {
+  DecoderSpec spec = read_llama_like(config);
+  spec.qk_norm = true;
+  return spec;
+}
+
+DecoderSpec read_gpt2(const Value& config) {
+  DecoderSpec spec;
+  spec.layers = size_of(config, "n_layer", kMostLayers);
+  spec.hidden = size_of(config, "n_embd");
+  spec.heads = spec.kv_heads = size_of(config, "n_head");
+  if (spec.hidden % spec.heads != 0) {
+    config["n_head"].fail(std::to_string(spec.heads) + " does not divide the hidden size " +
+                          std::to_string(spec.hidden));
+  }
+  spec.head_dim = spec.hidden / spec.heads;
+  spec.inner = size_or(config, "n_inner", 4 * spec.hidden);
+  spec.vocab = size_of(config, "vocab_size");
+  spec.positions = size_of(config, "n_positions");
+  spec.gated = spec.rms = false;
+  spec.qkv_bias = spec.out_bias = spec.mlp_bias = true;
+  spec.tied_embeddings = flag_or(config, "tie_word_embeddings", true);
+  const Value dropout = config["resid_pdrop"];
+  spec.dropout = !dropout.exists() || dropout.as_double_in(0, 1) > 0;
+  return spec;
+}
+
+struct Architecture {
+  std::string_view model_type;
+  DecoderSpec (*read)(const Value&);
+};
+
+constexpr std::array<Architecture, 6> kArchitectures{{{"llama", read_llama},
+                                                      {"mistral", read_mistral},
+                                                      {"mixtral", read_mixtral},
+                                                      {"qwen2", read_qwen2},
+                                                      {"qwen3", read_qwen3},
+                                                      {"gpt2", read_gpt2}}};
+
+}  // namespace
+
+Graph graph_from_config(const Value& config, const std::string& name, const ModelOptions& options) {
+  const Value type = config["model_type"];
+  const std::string_view model_type = type.as_string();
+  for (const Architecture& architecture : kArchitectures) {
+    if (architecture.model_type != model_type) continue;
+    DecoderSpec spec = architecture.read(config);
+    spec.name = name;
+    std::int64_t seq_len = options.seq_len;
+    if (seq_len == 0) {
+      seq_len =
+          spec.positions > 0 ? spec.positions : size_of(config, "max_position_embeddings", 1 << 28);
+    }
+    if (spec.positions > 0 && seq_len > spec.positions) {
+      throw Error(Where{"", 0, "--seq-len"},
+                  std::to_string(seq_len) + " tokens, but the model has " +
+                      std::to_string(spec.positions) + " learned positions");
+    }
+    return build_decoder(spec, seq_len);
+  }
+  std::vector<std::string_view> known;
+  for (const Architecture& architecture : kArchitectures) known.push_back(architecture.model_type);
+  type.fail("unknown architecture '" + std::string(model_type) + "'",
+            did_you_mean(model_type, known));
+}
+
+}  // namespace braid

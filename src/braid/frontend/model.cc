@@ -1,0 +1,65 @@
+#include "braid/frontend/model.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+
+#include "braid/base/document.h"
+#include "braid/base/embedded_file.h"
+#include "braid/base/suggest.h"
+#include "braid/frontend/hugging_face.h"
+
+namespace braid {
+
+std::span<const EmbeddedFile> embedded_models();
+
+namespace {
+
+/// A name for people: the folder of a config.json, or the file's own name.
+std::string name_for(const std::filesystem::path& path) {
+  const std::string stem = path.stem().string();
+  if (stem != "config") return stem;
+  const std::string folder = std::filesystem::absolute(path).parent_path().filename().string();
+  return folder.empty() ? stem : folder;
+}
+
+}  // namespace
+
+Graph load_model(const std::string& source, const ModelOptions& options) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::path path = source;
+  if (fs::is_directory(path, error)) {
+    path /= "config.json";
+    if (!fs::exists(path, error)) {
+      throw Error(Where{source, 0, ""}, "the folder has no config.json",
+                  "give a Hugging Face model folder or a file");
+    }
+  }
+  if (fs::exists(path, error)) {
+    const Document document = Document::parse_file(path.string());
+    Graph graph = graph_from_config(document.root(), name_for(path), options);
+    check_graph(graph, path.string());
+    return graph;
+  }
+  for (const EmbeddedFile& file : embedded_models()) {
+    if (file.name != source) continue;
+    const Document document =
+        Document::parse(file.text, Document::Syntax::json, std::string(file.file));
+    return graph_from_config(document.root(), source, options);
+  }
+  std::vector<std::string_view> names;
+  for (const EmbeddedFile& file : embedded_models()) names.push_back(file.name);
+  throw Error("no model '" + source + "': neither a file nor a name in the zoo",
+              did_you_mean(source, names));
+}
+
+std::vector<ZooEntry> zoo_models() {
+  std::vector<ZooEntry> entries;
+  for (const EmbeddedFile& file : embedded_models()) {
+    entries.push_back({std::string(file.name), ""});
+  }
+  return entries;
+}
+
+}  // namespace braid
