@@ -211,14 +211,16 @@ double optimizer_time_s(double parameters, const DataParallelContext& context) {
   const double state_bytes = parameters * precision.optimizer_bytes_per_parameter;
   const double gradient_bytes = parameters * bytes_per_element(precision.gradient);
   const double weight_bytes = parameters * bytes_per_element(precision.weight);
-  if (context.offload_optimizer && chip.host) {
-    // Gradients go down while weights come up (full duplex); the state is read and written there.
-    return std::max(gradient_bytes, weight_bytes) / chip.host->bytes_per_s +
-           2 * state_bytes / chip.host->bytes_per_s;
-  }
   const double traffic = 2 * state_bytes + gradient_bytes + weight_bytes;
-  return chip.efficiency.kernel_launch_s +
-         traffic / (chip.memory.bytes_per_s * chip.efficiency.memory_peak_fraction);
+  const double device_s =
+      chip.efficiency.kernel_launch_s +
+      traffic / (chip.memory.bytes_per_s * chip.efficiency.memory_peak_fraction);
+  if (!context.offload_optimizer || !chip.host) return device_s;
+  // Gradients go down while weights come up (full duplex); the state is read and written there. No
+  // host is taken to update faster than the device would.
+  const double host_s =
+      (std::max(gradient_bytes, weight_bytes) + 2 * state_bytes) / chip.host->bytes_per_s;
+  return std::max(device_s, host_s);
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ struct Job {
   std::int64_t global_batch = 1;
 };
 
-/// Restrictions on the space; empty: everything that the model and system allow. A degree that is set
-/// is fixed to that value.
+/// Restrictions on the space; empty: everything that the model and system allow. A degree that is
+/// set is fixed to that value.
 struct SpaceOptions {
   std::optional<int> tp, pp, dp, cp, ep, vp, micro_batch;
   std::optional<bool> sequence_parallel;
@@ -28,7 +28,7 @@ struct SpaceOptions {
   std::optional<Zero> zero;
   std::optional<ScheduleKind> schedule;
   bool allow_offload = true;
-  int top = 1;             ///< How many plans to return.
+  int top = 1;  ///< How many plans to return.
 };
 
 /// Called now and then during long searches: best so far, bound, work done.

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "braid/graph/graph.h"
+#include "braid/plan/plan.h"
+#include "braid/plan/stage_load.h"
+#include "braid/planners/layer_table.h"
+#include "braid/planners/planner.h"
+#include "braid/schedule/pipeline_time.h"
+
+namespace braid {
+
+/// A job's chain of layers as the planner sees it, prepared once.
+struct ChainJob {
+  const Job* job = nullptr;
+  const System* system = nullptr;
+  std::vector<ProfileEdge> edges;  ///< Between layers, bytes per sample.
+  double least_cut_bytes =
+      0;  ///< Forward bytes per sample across the narrowest cut between layers.
+};
+ChainJob chain_job(const Job& job, const System& system);
+
+/// A lower bound on the iteration time of any partition of the layers under this configuration, in
+/// O(1) once the table is there.
+double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
+                             const Configuration& configuration);
+
+/// A configuration with its layers assigned to stages, timed.
+struct Assessment {
+  bool feasible = false;
+  bool memory_bound = false;  ///< Memory shaped (or prevented) the partition.
+  Ends ends;          ///< Of the chunks in model order: chunk c of stage s is number c·pp + s.
+  double path_s = 0;  ///< No partition of this configuration is faster.
+  double iteration_time_s = 0;  ///< By simulation.
+  // When memory prevents every partition: the fullest stage of the most even one.
+  int tightest_stage = -1;
+  double needed_bytes = 0;
+};
+
+/// Working storage of assess(), reused between calls.
+struct AssessmentScratch {
+  std::vector<double> handover_s;
+  std::vector<ChunkTotals> totals;
+  std::vector<StageLoad> loads;
+  std::vector<EdgeLoad> transfers;
+  PipelineWorkspace pipeline;
+};
+
+/// Assigns layers to stages (1F1B: exactly, by path bound, within memory; GPipe and interleaved: as
+/// evenly as possible) and simulates. Skips the simulation (iteration_time_s stays 0) when the path
+/// alone is not below `cutoff_s`.
+Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
+                  double cutoff_s, AssessmentScratch& scratch);
+
+/// Simulated iteration time of a configuration with this assignment of layers.
+double time_assignment_s(const ChainJob& chain, LayerTables& tables,
+                         const Configuration& configuration, const Ends& ends,
+                         AssessmentScratch& scratch);
+
+/// Looks through the other assignments of a 1F1B configuration for one that simulates in less than
+/// `time_s`: those whose path, with the least that the first stage must add before and after it, is
+/// below. Returns false when there are more than `most` (or handover times differ), so that nothing
+/// is proven; else `best_ends` and `time_s` are the best there is.
+bool improve_assignment(const ChainJob& chain, LayerTables& tables,
+                        const Configuration& configuration, std::int64_t most, double& time_s,
+                        Ends& best_ends, std::int64_t& timed, AssessmentScratch& scratch);
+
+/// The plan that an assessment stands for.
+Plan build_plan(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
+                const Ends& ends, const std::string& planner);
+
+}  // namespace braid

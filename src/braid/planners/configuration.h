@@ -1,0 +1,34 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+#include "braid/plan/plan.h"
+
+namespace braid {
+
+/// Where the data-parallel axis lies relative to the pipeline.
+enum class AxisOrder : std::uint8_t {
+  pipeline_outermost,  ///< tp, cp, dp, pp: stages are blocks of neighbouring devices.
+  data_outermost,      ///< tp, cp, pp, dp: replicas of the whole pipeline are blocks.
+};
+
+/// A point of braid's search space: Parallelism without heap memory, so that millions can be kept.
+struct Configuration {
+  std::int32_t tp = 1, cp = 1, ep = 1, pp = 1, dp = 1, vp = 1, micro_batch = 1;
+  std::int64_t num_micro_batches = 1;
+  bool sequence_parallel = false;
+  AxisOrder order = AxisOrder::pipeline_outermost;
+  ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  // What trades time for memory: each step up is never faster and never needs more device memory.
+  Recompute recompute = Recompute::none;
+  Zero zero = Zero::none;
+  bool offload_optimizer = false, offload_weights = false, offload_activations = false;
+
+  friend auto operator<=>(const Configuration&, const Configuration&) = default;
+};
+
+Parallelism to_parallelism(const Configuration& configuration);
+Execution to_execution(const Configuration& configuration);
+
+}  // namespace braid

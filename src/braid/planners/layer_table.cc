@@ -1,0 +1,84 @@
+#include "braid/planners/layer_table.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace braid {
+namespace {
+
+ChainLayer chain_layer(const LayerCost& cost) {
+  ChainLayer layer;
+  layer.forward_s = cost.forward.total_s();
+  layer.backward_s = cost.backward_s();
+  layer.dense_parameters = cost.dense_parameters;
+  layer.expert_parameters = cost.expert_parameters;
+  layer.stash_bytes = cost.stash_bytes;
+  layer.offloaded_bytes = cost.offloaded_bytes;
+  layer.working_bytes = cost.working_bytes;
+  return layer;
+}
+
+}  // namespace
+
+LayerTables::LayerTables(const Graph& graph, const Precision& precision, const System& system)
+    : graph_(graph), precision_(precision), system_(system) {
+  for (std::size_t l = 0; l < graph.layers.size(); ++l) {
+    const auto kind = static_cast<std::size_t>(graph.layers[l].kind);
+    if (kind >= first_of_kind_.size()) first_of_kind_.resize(kind + 1, -1);
+    if (first_of_kind_[kind] < 0) first_of_kind_[kind] = static_cast<LayerId>(l);
+  }
+}
+
+LayerTable& LayerTables::at(const Configuration& configuration) {
+  // The groups of a layer's collectives start at the first device; only expert groups that reach
+  // past the context axis depend on where the pipeline lies.
+  const bool spread =
+      configuration.ep > configuration.cp && configuration.order == AxisOrder::data_outermost;
+  const Key key{configuration.tp,
+                configuration.cp,
+                configuration.ep,
+                configuration.micro_batch,
+                configuration.sequence_parallel,
+                static_cast<int>(configuration.recompute),
+                configuration.offload_activations,
+                configuration.offload_weights,
+                spread ? configuration.pp : 1};
+  const auto [entry, is_new] = tables_.try_emplace(key);
+  LayerTable& table = entry->second;
+  if (!is_new) return table;
+
+  const Execution how = to_execution(configuration);
+  const LayerGroups groups = layer_groups(to_parallelism(configuration), system_, 0);
+  for (const LayerId layer : first_of_kind_) {
+    table.kinds.push_back(estimate_layer(graph_, layer, how, precision_, groups, system_));
+  }
+  table.chain.reserve(graph_.layers.size());
+  table.least_backward_share = 1;
+  table.least_stash_bytes = std::numeric_limits<double>::infinity();
+  for (const Layer& layer : graph_.layers) {
+    const ChainLayer cost = chain_layer(table.kinds[static_cast<std::size_t>(layer.kind)]);
+    table.forward_s += cost.forward_s;
+    table.backward_s += cost.backward_s;
+    table.dense_parameters += cost.dense_parameters;
+    table.expert_parameters += cost.expert_parameters;
+    table.stash_bytes += cost.stash_bytes;
+    table.offloaded_bytes += cost.offloaded_bytes;
+    table.least_stash_bytes =
+        std::min(table.least_stash_bytes, cost.stash_bytes - cost.offloaded_bytes);
+    if (cost.time_s() > 0) {
+      table.least_backward_share =
+          std::min(table.least_backward_share, cost.backward_s / cost.time_s());
+    }
+    table.chain.push_back(cost);
+  }
+  return table;
+}
+
+double LayerTables::min_max_s(LayerTable& table, int pieces) const {
+  const auto at = static_cast<std::size_t>(pieces);
+  if (at >= table.min_max_s.size()) table.min_max_s.resize(at + 1, 0);
+  if (table.min_max_s[at] == 0) table.min_max_s[at] = min_max_time_s(table.chain, pieces);
+  return table.min_max_s[at];
+}
+
+}  // namespace braid

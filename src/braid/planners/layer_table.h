@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "braid/graph/graph.h"
+#include "braid/planners/configuration.h"
+#include "braid/planners/partition.h"
+
+namespace braid {
+
+/// Costs of all layers of a model run one way, with the sums that bounds need.
+struct LayerTable {
+  std::vector<LayerCost> kinds;          ///< By kind of layer.
+  std::vector<ChainLayer> chain;         ///< By layer.
+  double forward_s = 0, backward_s = 0;  ///< Of all layers.
+  double least_backward_share = 0;       ///< Least backward / (forward + backward) of any layer.
+  double dense_parameters = 0, expert_parameters = 0;
+  double stash_bytes = 0, offloaded_bytes = 0;
+  double least_stash_bytes = 0;  ///< Of any layer, what stays on the device.
+  /// Least possible largest piece for a number of pieces; 0: not computed yet.
+  std::vector<double> min_max_s;
+
+  double time_s() const { return forward_s + backward_s; }
+};
+
+/// Layer costs of one job, each way of running computed once.
+class LayerTables {
+ public:
+  LayerTables(const Graph& graph, const Precision& precision, const System& system);
+
+  /// Table for a configuration (which must be one that the model allows). The reference stays
+  /// valid.
+  LayerTable& at(const Configuration& configuration);
+  /// Least possible largest time of `pieces` runs of the chain, memory ignored.
+  double min_max_s(LayerTable& table, int pieces) const;
+  std::size_t size() const { return tables_.size(); }
+
+ private:
+  using Key = std::tuple<int, int, int, int, bool, int, bool, bool, std::int64_t>;
+
+  const Graph& graph_;
+  const Precision& precision_;
+  const System& system_;
+  std::vector<LayerId> first_of_kind_;
+  std::map<Key, LayerTable> tables_;
+};
+
+}  // namespace braid

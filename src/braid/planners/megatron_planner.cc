@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "braid/base/error.h"
+#include "braid/planners/assess.h"
+#include "braid/planners/planner.h"
+#include "braid/planners/space.h"
+#include "braid/schedule/timeline.h"
+
+namespace braid {
+namespace {
+
+/// The rule's configuration for given tensor and pipeline degrees; nullopt when the batch or the
+/// layers do not allow it.
+std::optional<Configuration> rule_configuration(const SpaceLimits& limits, int tp, int pp,
+                                                const SpaceOptions& space) {
+  const std::int64_t replicas = limits.devices / tp / pp;
+  if (limits.devices % (std::int64_t{tp} * pp) != 0 || pp > limits.layers ||
+      limits.global_batch % replicas != 0) {
+    return std::nullopt;
+  }
+  Configuration configuration;
+  configuration.tp = tp;
+  configuration.pp = pp;
+  configuration.dp = static_cast<int>(replicas);
+  configuration.micro_batch = space.micro_batch.value_or(1);
+  if (limits.global_batch / replicas % configuration.micro_batch != 0) return std::nullopt;
+  configuration.num_micro_batches = limits.global_batch / replicas / configuration.micro_batch;
+  configuration.sequence_parallel = space.sequence_parallel.value_or(false) && tp > 1;
+  configuration.recompute = space.recompute.value_or(Recompute::full);
+  configuration.zero = space.zero.value_or(Zero::none);
+  Execution how = to_execution(configuration);
+  if (!refusal(limits.split, how).empty()) return std::nullopt;
+  return configuration;
+}
+
+}  // namespace
+
+Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& space,
+                      const Budget&, const Progress&) {
+  if (!is_homogeneous(system)) {
+    throw Error("the megatron planner needs one kind of device on a hierarchical network",
+                "plan on one group of " + system.name);
+  }
+  Outcome outcome;
+  outcome.physical_bound = lower_bound(*job.graph, job.precision, job.global_batch, system);
+  outcome.objective_name = "iteration time (simulated, s)";
+  SpaceLimits limits;
+  limits.devices = system.device_count;
+  limits.devices_per_node = system.groups.front().devices_per_node;
+  limits.global_batch = job.global_batch;
+  limits.layers = static_cast<int>(job.graph->layers.size());
+  limits.split = split_limits(*job.graph);
+  check_space(limits, space);
+
+  const ChainJob chain = chain_job(job, system);
+  LayerTables tables(*job.graph, job.precision, system);
+  AssessmentScratch scratch;
+  const double available = usable_bytes(system.groups.front().chip);
+  // Tensor parallelism grows first, within the node; then the pipeline; the first that fits is
+  // taken.
+  std::vector<std::pair<int, int>> order;
+  int largest_tp = 1;
+  for (int tp = 1; tp <= limits.devices_per_node; ++tp) {
+    if (limits.devices % tp != 0 || (space.tp && *space.tp != tp)) continue;
+    if (!rule_configuration(limits, tp, 1, space) && !space.tp) continue;
+    order.emplace_back(tp, 1);
+    largest_tp = tp;
+  }
+  if (space.tp) largest_tp = *space.tp;
+  for (int pp = 2; pp <= limits.layers; ++pp) order.emplace_back(largest_tp, pp);
+
+  for (const auto& [tp, pp] : order) {
+    if (space.pp && *space.pp != pp) continue;
+    const auto configuration = rule_configuration(limits, tp, pp, space);
+    if (!configuration) continue;
+    ++outcome.work;
+    const Assessment assessment =
+        assess(chain, tables, *configuration, std::numeric_limits<double>::infinity(), scratch);
+    ++outcome.evaluated;
+    if (!assessment.feasible) {
+      if (!outcome.infeasibility || assessment.needed_bytes < outcome.infeasibility->needed_bytes) {
+        outcome.infeasibility =
+            Infeasibility{"every split of the rule needs more memory than a device has",
+                          assessment.tightest_stage, assessment.needed_bytes, available,
+                          to_parallelism(*configuration)};
+      }
+      continue;
+    }
+    Candidate candidate;
+    candidate.plan = build_plan(chain, tables, *configuration, assessment.ends, "megatron");
+    candidate.metrics = measure(candidate.plan);
+    outcome.objective = candidate.metrics.iteration_time_s;
+    outcome.candidates.push_back(std::move(candidate));
+    outcome.status = Status::feasible;
+    outcome.infeasibility.reset();
+    return outcome;
+  }
+  if (!outcome.infeasibility) {
+    outcome.infeasibility =
+        Infeasibility{"no split of the rule divides the devices, heads and batch", -1, 0, 0, {}};
+  }
+  return outcome;
+}
+
+}  // namespace braid

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "braid/plan/totals.h"
+
+namespace braid {
+
+/// What a partition of a chain of layers needs to know of each layer.
+struct ChainLayer {
+  double forward_s = 0;
+  double backward_s = 0;  ///< With recomputation.
+  double dense_parameters = 0, expert_parameters = 0;
+  double stash_bytes = 0, offloaded_bytes = 0, working_bytes = 0;
+  double fixed_bytes = 0;
+
+  double time_s() const { return forward_s + backward_s; }
+};
+
+/// Device memory of a stage as a linear form in what its layers add up to; the same figure as
+/// memory_of().device_total().
+struct MemoryForm {
+  double per_dense_parameter = 0, per_expert_parameter = 0;  ///< Bytes of all state.
+  double per_largest_layer_parameter = 0;                    ///< Gathered copies.
+  double available_bytes = 0;
+};
+MemoryForm memory_form(const DataParallelContext& context, double available_bytes);
+
+/// Sums over a run of layers.
+struct RunSums {
+  double forward_s = 0, backward_s = 0;
+  double dense_parameters = 0, expert_parameters = 0;
+  double stash_bytes = 0, offloaded_bytes = 0, working_bytes = 0, fixed_bytes = 0;
+  double largest_layer_parameters = 0;
+
+  void add(const ChainLayer& layer);
+  double time_s() const { return forward_s + backward_s; }
+};
+double device_bytes(const RunSums& sums, double in_flight, const MemoryForm& form);
+
+/// Ends of the stages: stage i holds layers [ends[i-1], ends[i]), ends[-1] = 0.
+using Ends = std::vector<std::int32_t>;
+
+struct Partition {
+  Ends ends;
+  /// Length of the longest path through the 1F1B schedule that the objective counts; no simulation
+  /// of this partition can be shorter.
+  double path_s = 0;
+  bool memory_bound = false;  ///< Some stage was cut short by memory, not by time.
+};
+
+/// Splits the chain into non-empty runs, one more than there are handovers (`handover_s[i]`: from
+/// stage i to i + 1, one direction), for flushed 1F1B with `micro_batches` so that the path bound
+/// (see one_f_one_b_path_s) is least, each stage within memory with min(m, p - i) stashes. Exact
+/// when all handover times are equal. nullopt when no split fits memory or there are fewer layers
+/// than stages. Cost: O(layers) per distinct attained bound tried.
+///
+/// Feasibility of a bound is decided greedily from the last stage to the first: with stage i's
+/// right end fixed, the constraint on its left end only relaxes as that right end moves left, so
+/// taking as many layers as fit is optimal — unless a stage then finds its first layer too big, in
+/// which case all reachable ends are kept instead. The optimum is found among attained values: each
+/// infeasible bound is raised to the least value at which some stage could take one layer more.
+std::optional<Partition> partition_one_f_one_b(std::span<const ChainLayer> layers,
+                                               std::span<const double> handover_s,
+                                               std::int64_t micro_batches,
+                                               const MemoryForm& memory);
+
+/// Calls visit(ends) for every split of the chain as above that fits memory and whose path bound is
+/// below `path_below_s`. Returns false, having visited `most` of them, when there are more. Cost:
+/// O(stages·layers²) plus O(stages) per split.
+bool for_each_partition_below(std::span<const ChainLayer> layers,
+                              std::span<const double> handover_s, std::int64_t micro_batches,
+                              const MemoryForm& memory, double path_below_s, std::int64_t most,
+                              const std::function<void(const Ends&)>& visit);
+
+/// Splits the chain into `pieces` non-empty runs with the least largest time, memory ignored; among
+/// those, later pieces are filled first. Exact. nullopt when there are fewer layers than pieces.
+std::optional<Ends> partition_min_max(std::span<const ChainLayer> layers, int pieces);
+
+/// Least possible largest piece time of partition_min_max.
+double min_max_time_s(std::span<const ChainLayer> layers, int pieces);
+
+/// A lower bound on the makespan of flushed 1F1B with the given stage times (forward, backward) and
+/// handover times (of stage i to i+1, one direction): the longest of these paths through the
+/// schedule, with t = f + b and D_i = Σ_{j≥i} t_j + 2·Σ_{j≥i} handover_j, the longest over all i of
+///   m > p - i:  D_0 + (m - p + i)·t_i + (D_i - t_i)     (a second dive below stage i at the end)
+///   m > p - i:  D_0 + q·D_i + r·t_i,  m - 1 = q·(p - i) + r   (dives all along)
+///   any i:      D_0 + (m - 1)·max(f_i, b_i)
+/// Equal to the makespan when all stages are equal and there is no handover time.
+double one_f_one_b_path_s(std::span<const double> forward_s, std::span<const double> backward_s,
+                          std::span<const double> handover_s, std::int64_t micro_batches);
+
+}  // namespace braid

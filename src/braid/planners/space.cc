@@ -1,0 +1,221 @@
+#include "braid/planners/space.h"
+
+#include <algorithm>
+#include <string>
+
+#include "braid/base/error.h"
+
+namespace braid {
+namespace {
+
+std::vector<int> divisors(std::int64_t number, std::int64_t most) {
+  std::vector<int> found;
+  for (std::int64_t d = 1; d * d <= number; ++d) {
+    if (number % d != 0) continue;
+    if (d <= most) found.push_back(static_cast<int>(d));
+    if (d != number / d && number / d <= most) found.push_back(static_cast<int>(number / d));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// The fixed value when the user set one, else all candidates.
+std::vector<int> restricted(std::vector<int> candidates, const std::optional<int>& fixed) {
+  if (!fixed) return candidates;
+  if (std::find(candidates.begin(), candidates.end(), *fixed) == candidates.end()) return {};
+  return {*fixed};
+}
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+
+void check_divides(const char* option, const std::optional<int>& degree, std::int64_t number,
+                   const std::string& what) {
+  if (degree && number % *degree != 0) {
+    throw Error(Where{"", 0, option}, text(*degree) + " does not divide " + what,
+                "choose a divisor of " + text(number));
+  }
+}
+
+}  // namespace
+
+void check_space(const SpaceLimits& limits, const SpaceOptions& options) {
+  const auto positive = [](const char* option, const std::optional<int>& value) {
+    if (value && *value < 1) {
+      throw Error(Where{"", 0, option}, text(*value) + " is not a degree", "choose 1 or more");
+    }
+  };
+  positive("--tp", options.tp);
+  positive("--pp", options.pp);
+  positive("--dp", options.dp);
+  positive("--cp", options.cp);
+  positive("--ep", options.ep);
+  positive("--vp", options.vp);
+  positive("--micro-batch", options.micro_batch);
+
+  const std::string devices = text(limits.devices) + " devices";
+  check_divides("--tp", options.tp, limits.devices, devices);
+  check_divides("--pp", options.pp, limits.devices, devices);
+  check_divides("--dp", options.dp, limits.devices, devices);
+  check_divides("--cp", options.cp, limits.devices, devices);
+  const std::int64_t fixed = std::int64_t{options.tp.value_or(1)} * options.pp.value_or(1) *
+                             options.dp.value_or(1) * options.cp.value_or(1);
+  const bool all_fixed = options.tp && options.pp && options.dp && options.cp;
+  if (limits.devices % fixed != 0 || (all_fixed && fixed != limits.devices)) {
+    throw Error("the degrees set multiply to " + text(fixed) + ", which does not make " + devices,
+                "change --tp, --pp, --dp or --cp, or leave one of them out");
+  }
+  Execution how;
+  how.tp = options.tp.value_or(1);
+  how.cp = options.cp.value_or(1);
+  how.ep = options.ep.value_or(1);
+  how.sequence_parallel = how.tp > 1 && options.sequence_parallel.value_or(false);
+  if (const std::string reason = refusal(limits.split, how); !reason.empty()) throw Error(reason);
+  const std::int64_t pieces = std::int64_t{options.pp.value_or(1)} * options.vp.value_or(1);
+  if (pieces > limits.layers) {
+    throw Error(Where{"", 0, options.pp ? "--pp" : "--vp"},
+                text(pieces) + " stages need as many layers; the model has " + text(limits.layers),
+                "choose at most " + text(limits.layers) + " stages");
+  }
+  check_divides("--dp", options.dp, limits.global_batch,
+                "the global batch of " + text(limits.global_batch));
+  check_divides("--micro-batch", options.micro_batch, limits.global_batch,
+                "the global batch of " + text(limits.global_batch));
+  const std::int64_t per_step =
+      std::int64_t{options.dp.value_or(1)} * options.micro_batch.value_or(1);
+  if (limits.global_batch % per_step != 0) {
+    throw Error(Where{"", 0, "--micro-batch"},
+                "dp times micro-batch is " + text(per_step) +
+                    ", which does not divide the global batch of " + text(limits.global_batch),
+                "change --dp, --micro-batch or --global-batch");
+  }
+  if (options.schedule && *options.schedule != ScheduleKind::interleaved && options.vp &&
+      *options.vp > 1) {
+    throw Error(Where{"", 0, "--vp"}, "only the interleaved schedule has several chunks per stage",
+                "use --schedule interleaved, or leave --vp out");
+  }
+}
+
+namespace {
+
+void add_pipelines(Configuration base, const SpaceLimits& limits, const SpaceOptions& options,
+                   std::vector<Configuration>& out) {
+  const std::int64_t per_replica = limits.global_batch / base.dp;
+  const auto wanted = [&](ScheduleKind kind) {
+    return !options.schedule || *options.schedule == kind;
+  };
+  for (const int micro_batch :
+       restricted(divisors(per_replica, per_replica), options.micro_batch)) {
+    base.micro_batch = micro_batch;
+    base.num_micro_batches = per_replica / micro_batch;
+    const int most_vp = base.pp == 1 ? 1 : limits.layers / base.pp;
+    for (int vp = 1; vp <= most_vp; ++vp) {
+      if (options.vp && *options.vp != vp) continue;
+      base.vp = vp;
+      if (vp > 1) {
+        if (base.num_micro_batches % base.pp != 0 || !wanted(ScheduleKind::interleaved)) continue;
+        base.schedule = ScheduleKind::interleaved;
+        out.push_back(base);
+        continue;
+      }
+      if (wanted(ScheduleKind::one_f_one_b)) {
+        base.schedule = ScheduleKind::one_f_one_b;
+        out.push_back(base);
+      }
+      if (wanted(ScheduleKind::gpipe) && (base.pp > 1 || options.schedule)) {
+        base.schedule = ScheduleKind::gpipe;
+        out.push_back(base);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Configuration> base_configurations(const SpaceLimits& limits,
+                                               const SpaceOptions& options) {
+  std::vector<Configuration> out;
+  for (const int tp : restricted(divisors(limits.devices, limits.devices), options.tp)) {
+    for (const int cp : restricted(divisors(limits.devices / tp, limits.devices), options.cp)) {
+      Execution how;
+      how.tp = tp;
+      how.cp = cp;
+      if (!refusal(limits.split, how).empty()) continue;
+      const std::int64_t rest = limits.devices / tp / cp;
+      for (const int pp : restricted(divisors(rest, limits.layers), options.pp)) {
+        const std::int64_t dp = rest / pp;
+        if (limits.global_batch % dp != 0 || (options.dp && *options.dp != dp)) continue;
+        const std::int64_t most_ep = limits.split.experts > 0 ? limits.split.experts : 1;
+        for (const int ep : restricted(divisors(dp * cp, most_ep), options.ep)) {
+          how.ep = ep;
+          // Expert groups are whole context groups, or parts of one.
+          if (ep % cp != 0 && cp % ep != 0) continue;
+          if (!refusal(limits.split, how).empty()) continue;
+          Configuration base;
+          base.tp = tp;
+          base.cp = cp;
+          base.pp = pp;
+          base.ep = ep;
+          base.dp = static_cast<int>(dp);
+          base.recompute = options.recompute.value_or(Recompute::none);
+          for (const bool sequence_parallel : {true, false}) {
+            if (sequence_parallel && tp == 1) continue;
+            if (options.sequence_parallel && tp > 1 &&
+                *options.sequence_parallel != sequence_parallel) {
+              continue;
+            }
+            how.sequence_parallel = sequence_parallel;
+            if (!refusal(limits.split, how).empty()) continue;
+            base.sequence_parallel = sequence_parallel;
+            // Sharding the optimizer costs another collective and saves work: either may be faster.
+            for (const Zero zero : {Zero::optimizer, Zero::none}) {
+              if (options.zero ? zero != Zero::none : dp * cp == 1 && zero != Zero::none) continue;
+              base.zero = options.zero.value_or(zero);
+              base.order = AxisOrder::pipeline_outermost;
+              add_pipelines(base, limits, options, out);
+              if (pp > 1 && dp > 1) {
+                base.order = AxisOrder::data_outermost;
+                add_pipelines(base, limits, options, out);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<Configuration> relaxations(const Configuration& configuration,
+                                       const SpaceOptions& options, bool has_host) {
+  std::vector<Configuration> out;
+  if (!options.recompute && configuration.recompute != Recompute::full) {
+    Configuration next = configuration;
+    next.recompute =
+        configuration.recompute == Recompute::none ? Recompute::selective : Recompute::full;
+    out.push_back(next);
+  }
+  // ZeRO-1 is in the base already.
+  if (!options.zero &&
+      (configuration.zero == Zero::optimizer || configuration.zero == Zero::gradients)) {
+    Configuration next = configuration;
+    next.zero = static_cast<Zero>(static_cast<int>(configuration.zero) + 1);
+    out.push_back(next);
+  }
+  if (has_host && options.allow_offload) {
+    for (bool Configuration::*offload :
+         {&Configuration::offload_optimizer, &Configuration::offload_activations,
+          &Configuration::offload_weights}) {
+      if (configuration.*offload) continue;
+      // A rank that keeps no whole weights has none to offload.
+      if (offload == &Configuration::offload_weights && configuration.zero == Zero::parameters) {
+        continue;
+      }
+      Configuration next = configuration;
+      next.*offload = true;
+      out.push_back(next);
+    }
+  }
+  return out;
+}
+
+}  // namespace braid

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "braid/planners/configuration.h"
+#include "braid/planners/planner.h"
+
+namespace braid {
+
+/// Number of devices and layers, and what the model allows: all that the space depends on.
+struct SpaceLimits {
+  std::int64_t devices = 1;
+  std::int64_t devices_per_node = 1;
+  std::int64_t global_batch = 1;
+  int layers = 1;
+  SplitLimits split;
+};
+
+/// Checks the user's restrictions against each other and the job. Throws Error naming the option
+/// and how to mend it (a degree that does not divide the devices, heads, batch …).
+void check_space(const SpaceLimits& limits, const SpaceOptions& options);
+
+/// All configurations of the space before trading time for memory (no recomputation, no offload,
+/// the lowest ZeRO stage that costs no time), in a fixed order:
+///   tp·cp·pp·dp = devices; tp divides the heads, 2·cp the sequence; ep divides the
+///   experts and cp·dp; dp·micro_batch divides the batch; pp·vp ≤ layers; vp > 1 needs
+///   micro-batches divisible by pp; sequence parallelism on or off for tp > 1; both axis orders.
+std::vector<Configuration> base_configurations(const SpaceLimits& limits,
+                                               const SpaceOptions& options);
+
+/// The configurations one step further towards less memory: more recomputation, the next ZeRO
+/// stage, another kind of offload. Respects the restrictions. `has_host`: offload is possible at
+/// all.
+std::vector<Configuration> relaxations(const Configuration& configuration,
+                                       const SpaceOptions& options, bool has_host);
+
+}  // namespace braid

@@ -1,0 +1,204 @@
+#include "braid/plan/totals.h"
+
+#include <algorithm>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace braid {
+namespace {
+
+Chip test_chip() {
+  Chip chip;
+  chip.name = "test";
+  chip.peaks = {{Dtype::bf16, 1e12}};
+  chip.memory = {"RAM", 1e9, 1e10};
+  chip.host = Memory{"host", 1e10, 1e9};
+  chip.efficiency.memory_peak_fraction = 1;
+  chip.efficiency.kernel_launch_s = 0;
+  return chip;
+}
+
+System test_system(std::int64_t nodes, std::int64_t devices_per_node) {
+  System system;
+  system.name = "test";
+  DeviceGroup group;
+  group.chip = test_chip();
+  group.nodes = nodes;
+  group.devices_per_node = devices_per_node;
+  group.intra_node.name = "link";
+  group.intra_node.size = devices_per_node;
+  group.intra_node.bytes_per_s = group.intra_node.unit_bytes_per_s = 1e9;
+  group.intra_node.efficiency = 1;
+  system.groups = {group};
+  if (nodes > 1) {
+    NetworkLevel level;
+    level.name = "network";
+    level.size = nodes;
+    level.bytes_per_s = 1e8;
+    level.unit_bytes_per_s = 1e8 * static_cast<double>(devices_per_node);
+    level.efficiency = 1;
+    system.levels = {level};
+  }
+  system.device_count = nodes * devices_per_node;
+  return system;
+}
+
+ChunkTotals chunk(double dense, double expert, double stash) {
+  LayerCost cost;
+  cost.forward.compute_s = 1;
+  cost.backward_input.compute_s = 1;
+  cost.backward_weight.compute_s = 1;
+  cost.dense_parameters = dense / 2;
+  cost.expert_parameters = expert / 2;
+  cost.stash_bytes = stash / 2;
+  cost.working_bytes = 7;
+  ChunkTotals totals;
+  totals.add(cost, 2);
+  return totals;
+}
+
+Parallelism parallelism(int tp, int cp, int dp, int pp, int ep) {
+  Parallelism parallel;
+  parallel.tp = tp;
+  parallel.cp = cp;
+  parallel.dp = dp;
+  parallel.pp = pp;
+  parallel.ep = ep;
+  return parallel;
+}
+
+TEST(Memory, StateByZeroStage) {
+  // Rajbhandari et al. 2020, figure 1, with 4-byte gradients: 2 + 4 + 12 bytes a parameter.
+  const System system = test_system(1, 8);
+  const ChunkTotals totals = chunk(1000, 0, 0);
+  Parallelism parallel = parallelism(1, 1, 8, 1, 1);
+  const auto state = [&](Zero zero) {
+    parallel.zero = zero;
+    const MemoryBreakdown memory =
+        memory_of(std::span(&totals, 1), 1, data_parallel_context(parallel, {}, system, 0));
+    return memory.weights + memory.gradients + memory.optimizer;
+  };
+  EXPECT_DOUBLE_EQ(state(Zero::none), 18000);
+  EXPECT_DOUBLE_EQ(state(Zero::optimizer), 6000 + 12000.0 / 8);
+  EXPECT_DOUBLE_EQ(state(Zero::gradients), 2000 + 16000.0 / 8);
+  EXPECT_DOUBLE_EQ(state(Zero::parameters), 18000.0 / 8);
+}
+
+TEST(Memory, ExpertsAreShardedOverTheirOwnReplicas) {
+  const System system = test_system(1, 8);
+  const ChunkTotals totals = chunk(0, 1000, 0);
+  Parallelism parallel = parallelism(1, 1, 8, 1, 4);
+  parallel.zero = Zero::optimizer;
+  const MemoryBreakdown memory =
+      memory_of(std::span(&totals, 1), 1, data_parallel_context(parallel, {}, system, 0));
+  EXPECT_DOUBLE_EQ(memory.optimizer, 12000.0 / 2);
+}
+
+TEST(Memory, StashGrowsWithMicroBatchesInFlight) {
+  const System system = test_system(1, 1);
+  const ChunkTotals totals = chunk(0, 0, 50);
+  const auto context = data_parallel_context({}, {}, system, 0);
+  EXPECT_DOUBLE_EQ(memory_of(std::span(&totals, 1), 1, context).activations, 50);
+  EXPECT_DOUBLE_EQ(memory_of(std::span(&totals, 1), 4, context).activations, 200);
+}
+
+TEST(Memory, OffloadMovesBytesToTheHost) {
+  const System system = test_system(1, 2);
+  ChunkTotals totals = chunk(1000, 0, 100);
+  totals.offloaded_bytes = 60;
+  Parallelism parallel = parallelism(1, 1, 2, 1, 1);
+  parallel.offload_optimizer = true;
+  const MemoryBreakdown memory =
+      memory_of(std::span(&totals, 1), 4, data_parallel_context(parallel, {}, system, 0));
+  EXPECT_DOUBLE_EQ(memory.optimizer, 0);
+  EXPECT_DOUBLE_EQ(memory.host, 12000 + 4 * 60);
+  EXPECT_DOUBLE_EQ(memory.activations, 4 * 40 + 2 * 60);
+}
+
+TEST(InFlight, ClosedForms) {
+  EXPECT_EQ(in_flight_chunks(ScheduleKind::gpipe, 4, 0, 1, 10), 10);
+  EXPECT_EQ(in_flight_chunks(ScheduleKind::one_f_one_b, 4, 0, 1, 10), 4);
+  EXPECT_EQ(in_flight_chunks(ScheduleKind::one_f_one_b, 4, 3, 1, 10), 1);
+  EXPECT_EQ(in_flight_chunks(ScheduleKind::one_f_one_b, 4, 0, 1, 2), 2);
+  EXPECT_EQ(in_flight_chunks(ScheduleKind::interleaved, 4, 0, 2, 16), 11);
+  EXPECT_EQ(in_flight_chunks(ScheduleKind::interleaved, 4, 3, 2, 16), 5);
+}
+
+TEST(Devices, EachStageGetsItsOwnInBothOrders) {
+  for (const bool data_outermost : {false, true}) {
+    Parallelism parallel = parallelism(2, 2, 3, 4, 1);
+    if (data_outermost) parallel.order = {Axis::tp, Axis::cp, Axis::pp, Axis::dp};
+    std::vector<std::int64_t> all;
+    for (int s = 0; s < parallel.pp; ++s) {
+      const auto devices = stage_devices(parallel, s);
+      EXPECT_EQ(devices.size(), 12u);
+      all.insert(all.end(), devices.begin(), devices.end());
+    }
+    std::sort(all.begin(), all.end());
+    for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], static_cast<std::int64_t>(i));
+  }
+}
+
+TEST(GradientSync, HidesBehindTheLastBackwardPass) {
+  EXPECT_DOUBLE_EQ(exposed_gradient_sync_s(0, 10, 4), 0);
+  EXPECT_DOUBLE_EQ(exposed_gradient_sync_s(8, 0, 4), 8);
+  EXPECT_DOUBLE_EQ(exposed_gradient_sync_s(8, 100, 4), 2);  // The last bucket alone.
+  EXPECT_DOUBLE_EQ(exposed_gradient_sync_s(20, 4, 4), 17);  // Saturated: starts at 1.
+  EXPECT_DOUBLE_EQ(exposed_gradient_sync_s(8, 100, 1), 8);
+}
+
+TEST(GradientSync, EqualsBucketByBucketReplay) {
+  std::mt19937_64 random(3);
+  for (int trial = 0; trial < 2000; ++trial) {
+    const double sync_s = static_cast<double>(random() % 1000) / 10;
+    const double backward_s = static_cast<double>(random() % 1000) / 10;
+    const int buckets = 1 + static_cast<int>(random() % 12);
+    double free_s = 0;
+    for (int i = 0; i < buckets; ++i) {
+      const double ready_s = backward_s * (i + 1) / buckets;
+      free_s = std::max(free_s, ready_s) + sync_s / buckets;
+    }
+    const double expected = sync_s > 0 ? free_s - backward_s : 0;
+    EXPECT_NEAR(exposed_gradient_sync_s(sync_s, backward_s, buckets), expected, 1e-9);
+  }
+}
+
+TEST(Load, OneRankSynchronisesNothing) {
+  const System system = test_system(1, 1);
+  const ChunkTotals totals = chunk(1000, 0, 0);
+  const StageLoad load = load_of(std::span(&totals, 1), data_parallel_context({}, {}, system, 0));
+  EXPECT_EQ(load.gradient_sync_s, 0);
+  EXPECT_EQ(load.parameter_sync_s, 0);
+  // The optimizer moves 2·12 + 4 + 2 bytes a parameter at 1e10 bytes/s.
+  EXPECT_DOUBLE_EQ(load.optimizer_s, 30e3 / 1e10);
+  EXPECT_DOUBLE_EQ(load.chunks[0].forward_s(), 2);
+  EXPECT_DOUBLE_EQ(load.chunks[0].backward_s(), 4);
+}
+
+TEST(Load, ShardedStepsTakeTheirShareOfTheOptimizer) {
+  const System system = test_system(1, 4);
+  const ChunkTotals totals = chunk(1000, 0, 0);
+  Parallelism parallel = parallelism(1, 1, 4, 1, 1);
+  const double whole =
+      load_of(std::span(&totals, 1), data_parallel_context(parallel, {}, system, 0)).optimizer_s;
+  parallel.zero = Zero::optimizer;
+  const StageLoad sharded =
+      load_of(std::span(&totals, 1), data_parallel_context(parallel, {}, system, 0));
+  EXPECT_DOUBLE_EQ(sharded.optimizer_s, whole / 4);
+  EXPECT_GT(sharded.gradient_sync_s, 0);
+  EXPECT_GT(sharded.parameter_sync_s, 0);
+  EXPECT_EQ(sharded.sync_buckets, 2);
+}
+
+TEST(Handover, CrossingNodesIsSlower) {
+  const System system = test_system(2, 4);
+  const Parallelism inside = parallelism(1, 1, 1, 8, 1);
+  const double near_s = transfer_time_s(inside, system, 0, 1, 1e6);
+  const double far_s = transfer_time_s(inside, system, 3, 4, 1e6);
+  EXPECT_GT(near_s, 0);
+  EXPECT_GT(far_s, near_s);
+}
+
+}  // namespace
+}  // namespace braid

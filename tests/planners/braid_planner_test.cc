@@ -1,0 +1,251 @@
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "braid/base/error.h"
+#include "braid/base/parallel.h"
+#include "braid/plan/plan_json.h"
+#include "braid/planners/assess.h"
+#include "braid/planners/planner.h"
+#include "braid/planners/space.h"
+#include "braid/schedule/timeline.h"
+
+#include "planners/tiny_job.h"
+
+namespace braid {
+namespace {
+
+using testing::pick;
+
+void each_split(int layers, int pieces, Ends& prefix,
+                const std::function<void(const Ends&)>& visit) {
+  const int begin = prefix.empty() ? 0 : prefix.back();
+  if (static_cast<int>(prefix.size()) + 1 == pieces) {
+    if (begin >= layers) return;
+    prefix.push_back(layers);
+    visit(prefix);
+    prefix.pop_back();
+    return;
+  }
+  for (int end = begin + 1; end < layers; ++end) {
+    prefix.push_back(end);
+    each_split(layers, pieces, prefix, visit);
+    prefix.pop_back();
+  }
+}
+
+/// Least simulated time over every configuration, with every trade of time for memory, and every
+/// assignment of layers; each plan built whole and timed by the simulator.
+double exhaustive_best_s(const Job& job, const System& system, const SpaceOptions& space) {
+  SpaceLimits limits;
+  limits.devices = system.device_count;
+  limits.devices_per_node = system.groups.front().devices_per_node;
+  limits.global_batch = job.global_batch;
+  limits.layers = static_cast<int>(job.graph->layers.size());
+  limits.split = split_limits(*job.graph);
+  std::vector<Configuration> all = base_configurations(limits, space);
+  std::set<Configuration> seen(all.begin(), all.end());
+  const bool has_host = system.groups.front().chip.host.has_value();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const Configuration& next : relaxations(all[i], space, has_host)) {
+      if (seen.insert(next).second) all.push_back(next);
+    }
+  }
+  const ChainJob chain = chain_job(job, system);
+  LayerTables tables(*job.graph, job.precision, system);
+  double best = std::numeric_limits<double>::infinity();
+  for (const Configuration& configuration : all) {
+    const auto consider = [&](const Ends& ends) {
+      const Plan plan = build_plan(chain, tables, configuration, ends, "exhaustive");
+      for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+        if (memory_of_stage(plan, s).device_total() > usable_bytes(system.groups.front().chip)) {
+          return;
+        }
+      }
+      best = std::min(best, simulate_time_s(plan));
+    };
+    if (configuration.schedule == ScheduleKind::one_f_one_b) {
+      Ends prefix;
+      each_split(limits.layers, configuration.pp, prefix, consider);
+    } else {
+      consider(
+          *partition_min_max(tables.at(configuration).chain, configuration.pp * configuration.vp));
+    }
+  }
+  return best;
+}
+
+TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
+  std::mt19937_64 random(314);
+  int optimal = 0;
+  int feasible = 0;
+  int infeasible = 0;
+  for (int trial = 0; trial < 1200; ++trial) {
+    const Graph graph = testing::tiny_graph(random, pick(random, 1, 5));
+    const int devices = pick(random, 1, 4);
+    const double memory_bytes = pick(random, 0, 3) == 0 ? 1e12 : 1e5 * pick(random, 5, 90);
+    const System system = testing::tiny_system(random, devices, memory_bytes);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 8);
+    SpaceOptions space;
+    if (pick(random, 0, 2) > 0) space.allow_offload = false;
+    const Outcome outcome = plan_braid(job, system, space, {}, {});
+    const double best = exhaustive_best_s(job, system, space);
+    if (outcome.candidates.empty()) {
+      ++infeasible;
+      ASSERT_EQ(best, std::numeric_limits<double>::infinity()) << "trial " << trial;
+      ASSERT_EQ(outcome.status, Status::infeasible);
+      continue;
+    }
+    ++feasible;
+    // The plan is real: the simulator gives its time, no split is faster than the search bound.
+    ASSERT_DOUBLE_EQ(simulate_time_s(outcome.candidates[0].plan), outcome.objective);
+    ASSERT_LE(outcome.search_bound_s, best * (1 + 1e-9)) << "trial " << trial;
+    ASSERT_GE(outcome.objective, best * (1 - 1e-9)) << "trial " << trial;
+    ASSERT_LE(outcome.physical_bound.time_s, outcome.objective * (1 + 1e-9)) << "trial " << trial;
+    if (outcome.status == Status::optimal) {
+      ++optimal;
+      ASSERT_NEAR(outcome.objective, best, 1e-9 * best) << "trial " << trial;
+    }
+  }
+  EXPECT_GT(infeasible, 50);
+  EXPECT_GT(optimal, feasible / 2);
+}
+
+TEST(BraidPlanner, MoreMemoryNeverHurts) {
+  std::mt19937_64 random(99);
+  for (int trial = 0; trial < 300; ++trial) {
+    const Graph graph = testing::tiny_graph(random, pick(random, 1, 5));
+    System system = testing::tiny_system(random, pick(random, 1, 4), 1e6);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 8);
+    const Outcome tight = plan_braid(job, system, {}, {}, {});
+    system.groups[0].chip.memory.bytes = 1e7;
+    const Outcome roomy = plan_braid(job, system, {}, {}, {});
+    if (tight.candidates.empty()) continue;
+    ASSERT_FALSE(roomy.candidates.empty());
+    EXPECT_LE(roomy.search_bound_s, tight.objective * (1 + 1e-9)) << "trial " << trial;
+  }
+}
+
+TEST(BraidPlanner, SameBytesAtAnyThreadCount) {
+  std::mt19937_64 random(5);
+  const Graph graph = testing::tiny_graph(random, 5);
+  const System system = testing::tiny_system(random, 4, 1e8);
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 8;
+  SpaceOptions space;
+  space.top = 5;
+  std::set<std::string> texts;
+  const int before = thread_count();
+  for (const int threads : {1, 2, 8}) {
+    set_thread_count(threads);
+    std::string text;
+    for (const Candidate& candidate : plan_braid(job, system, space, {}, {}).candidates) {
+      text += to_text(to_json(candidate.plan));
+    }
+    texts.insert(text);
+  }
+  set_thread_count(before);
+  EXPECT_EQ(texts.size(), 1u);
+}
+
+TEST(BraidPlanner, OneByteShortIsInfeasibleWithTheFigures) {
+  std::mt19937_64 random(21);
+  const Graph graph = testing::tiny_graph(random, 1);
+  System system = testing::tiny_system(random, 1, 1e9);
+  system.groups[0].chip.host.reset();
+  Job job;
+  job.graph = &graph;
+  SpaceOptions space;
+  space.recompute = Recompute::full;
+  space.zero = Zero::none;
+  const Outcome roomy = plan_braid(job, system, space, {}, {});
+  ASSERT_EQ(roomy.status, Status::optimal);
+  const double needed = roomy.candidates[0].metrics.peak_memory_bytes;
+  system.groups[0].chip.memory.bytes = needed;
+  EXPECT_EQ(plan_braid(job, system, space, {}, {}).status, Status::optimal);
+  system.groups[0].chip.memory.bytes = needed - 1;
+  const Outcome tight = plan_braid(job, system, space, {}, {});
+  ASSERT_EQ(tight.status, Status::infeasible);
+  ASSERT_TRUE(tight.infeasibility);
+  EXPECT_EQ(tight.infeasibility->stage, 0);
+  EXPECT_DOUBLE_EQ(tight.infeasibility->needed_bytes, needed);
+  EXPECT_DOUBLE_EQ(tight.infeasibility->available_bytes, needed - 1);
+}
+
+TEST(BraidPlanner, RefusesRestrictionsThatCannotHold) {
+  std::mt19937_64 random(8);
+  const Graph graph = testing::tiny_graph(random, 3);
+  const System system = testing::tiny_system(random, 4, 1e9);
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 8;
+  const auto refused = [&](const std::function<void(SpaceOptions&)>& restrict) {
+    SpaceOptions space;
+    restrict(space);
+    try {
+      plan_braid(job, system, space, {}, {});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(refused([](SpaceOptions& s) { s.pp = 4; }).find("layers"), std::string::npos);
+  EXPECT_NE(refused([](SpaceOptions& s) { s.dp = 3; }).find("3 does not divide 4 devices"),
+            std::string::npos);
+  EXPECT_NE(refused([](SpaceOptions& s) { s.micro_batch = 3; }).find("global batch"),
+            std::string::npos);
+  EXPECT_NE(refused([](SpaceOptions& s) { s.tp = s.pp = s.dp = s.cp = 1; }).find("multiply"),
+            std::string::npos);
+  EXPECT_NE(refused([](SpaceOptions& s) { s.tp = 0; }).find("--tp"), std::string::npos);
+  job.global_batch = 6;
+  EXPECT_NE(refused([](SpaceOptions& s) { s.dp = 4; }).find("global batch"), std::string::npos);
+}
+
+TEST(BraidPlanner, BudgetIsKeptAndReported) {
+  std::mt19937_64 random(77);
+  const Graph graph = testing::tiny_graph(random, 5);
+  const System system = testing::tiny_system(random, 4, 1e9);
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 8;
+  const Outcome whole = plan_braid(job, system, {}, {}, {});
+  const Outcome cut = plan_braid(job, system, {}, Budget{1}, {});
+  EXPECT_LE(cut.evaluated, 1);
+  EXPECT_NE(cut.status, Status::optimal);
+  if (!cut.candidates.empty()) {
+    EXPECT_GE(cut.objective, whole.objective);
+    EXPECT_LE(cut.search_bound_s, whole.objective);
+  }
+}
+
+TEST(MegatronPlanner, NeverBeatsTheLargerSpace) {
+  std::mt19937_64 random(404);
+  int compared = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    const Graph graph = testing::tiny_graph(random, pick(random, 1, 5));
+    const System system =
+        testing::tiny_system(random, pick(random, 1, 4), 1e5 * pick(random, 5, 200));
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 8);
+    const Outcome rule = plan_megatron(job, system, {}, {}, {});
+    if (rule.candidates.empty()) continue;
+    ++compared;
+    const Outcome best = plan_braid(job, system, {}, {}, {});
+    ASSERT_FALSE(best.candidates.empty()) << "trial " << trial;
+    EXPECT_LE(best.search_bound_s, rule.objective * (1 + 1e-9)) << "trial " << trial;
+  }
+  EXPECT_GT(compared, 100);
+}
+
+}  // namespace
+}  // namespace braid

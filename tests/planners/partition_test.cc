@@ -1,0 +1,222 @@
+#include "braid/planners/partition.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace braid {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Instance {
+  std::vector<ChainLayer> layers;
+  int stages = 1;
+  std::vector<double> handover_s;
+  std::int64_t micro_batches = 1;
+  MemoryForm memory;
+};
+
+/// Random chain with few distinct layers, as models have, or all different.
+Instance random_instance(std::mt19937_64& random) {
+  const auto pick = [&](int least, int most) {
+    return static_cast<int>(least +
+                            static_cast<int>(random() % static_cast<unsigned>(most - least + 1)));
+  };
+  Instance instance;
+  const int count = pick(1, 9);
+  const bool repeated = pick(0, 1) == 1;
+  ChainLayer layer;
+  for (int l = 0; l < count; ++l) {
+    if (l == 0 || !repeated || pick(0, 4) == 0) {
+      layer = {};
+      layer.forward_s = pick(0, 12);
+      layer.backward_s = pick(0, 3) == 0 ? pick(0, 25) : 2 * layer.forward_s;
+      layer.dense_parameters = pick(0, 6);
+      layer.expert_parameters = pick(0, 2);
+      layer.stash_bytes = pick(0, 6);
+      layer.offloaded_bytes = std::min<double>(layer.stash_bytes, pick(0, 2));
+      layer.working_bytes = pick(0, 4);
+    }
+    instance.layers.push_back(layer);
+  }
+  instance.stages = pick(1, std::min(count, 5));
+  const bool handovers = pick(0, 2) == 0;
+  for (int i = 0; i + 1 < instance.stages; ++i) {
+    instance.handover_s.push_back(handovers ? pick(0, 5) : 0);
+  }
+  instance.micro_batches = pick(1, 12);
+  instance.memory.per_dense_parameter = pick(0, 3);
+  instance.memory.per_expert_parameter = pick(0, 3);
+  instance.memory.per_largest_layer_parameter = pick(0, 2);
+  instance.memory.available_bytes = pick(0, 2) == 0 ? 1e9 : pick(5, 45);
+  return instance;
+}
+
+/// Path bound of one split, or infinity when a stage does not fit.
+double split_path_s(const Instance& instance, const Ends& ends) {
+  std::vector<double> forward_s;
+  std::vector<double> backward_s;
+  std::int32_t begin = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    RunSums sums;
+    for (std::int32_t l = begin; l < ends[i]; ++l) {
+      sums.add(instance.layers[static_cast<std::size_t>(l)]);
+    }
+    const auto in_flight = static_cast<double>(
+        std::min<std::int64_t>(instance.micro_batches, static_cast<std::int64_t>(ends.size() - i)));
+    if (device_bytes(sums, in_flight, instance.memory) > instance.memory.available_bytes) {
+      return kInfinity;
+    }
+    forward_s.push_back(sums.forward_s);
+    backward_s.push_back(sums.backward_s);
+    begin = ends[i];
+  }
+  return one_f_one_b_path_s(forward_s, backward_s, instance.handover_s, instance.micro_batches);
+}
+
+template <typename Visit>
+void each_split(int layers, int stages, const Visit& visit, Ends prefix = {}) {
+  const int begin = prefix.empty() ? 0 : prefix.back();
+  if (static_cast<int>(prefix.size()) + 1 == stages) {
+    prefix.push_back(layers);
+    if (begin < layers) visit(prefix);
+    return;
+  }
+  for (int end = begin + 1; end < layers; ++end) {
+    Ends next = prefix;
+    next.push_back(end);
+    each_split(layers, stages, visit, next);
+  }
+}
+
+TEST(Partition, OneFOneBEqualsExhaustiveSearch) {
+  std::mt19937_64 random(20240601);
+  int feasible = 0;
+  int memory_bound = 0;
+  for (int trial = 0; trial < 10000; ++trial) {
+    const Instance instance = random_instance(random);
+    double best = kInfinity;
+    each_split(static_cast<int>(instance.layers.size()), instance.stages,
+               [&](const Ends& ends) { best = std::min(best, split_path_s(instance, ends)); });
+    const auto found = partition_one_f_one_b(instance.layers, instance.handover_s,
+                                             instance.micro_batches, instance.memory);
+    ASSERT_EQ(found.has_value(), best < kInfinity) << "trial " << trial;
+    if (!found) continue;
+    ++feasible;
+    memory_bound += found->memory_bound ? 1 : 0;
+    // The reported path is that of the reported split, which fits memory.
+    ASSERT_DOUBLE_EQ(found->path_s, split_path_s(instance, found->ends)) << "trial " << trial;
+    ASSERT_NEAR(found->path_s, best, 1e-9 * best) << "trial " << trial;
+    if (!found->memory_bound) {
+      Instance roomy = instance;
+      roomy.memory.available_bytes = kInfinity;
+      const auto free =
+          partition_one_f_one_b(roomy.layers, roomy.handover_s, roomy.micro_batches, roomy.memory);
+      ASSERT_NEAR(found->path_s, free->path_s, 1e-9 * best) << "trial " << trial;
+    }
+  }
+  EXPECT_GT(feasible, 5000);
+  EXPECT_GT(memory_bound, 400);
+}
+
+TEST(Partition, EnumerationVisitsExactlyTheSplitsBelowTheBound) {
+  std::mt19937_64 random(2718);
+  std::size_t visited = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    Instance instance = random_instance(random);
+    std::vector<double> paths;
+    each_split(static_cast<int>(instance.layers.size()), instance.stages, [&](const Ends& ends) {
+      const double path_s = split_path_s(instance, ends);
+      if (path_s < kInfinity) paths.push_back(path_s);
+    });
+    if (paths.empty()) continue;
+    const double below_s = paths[random() % paths.size()] + 0.5;
+    std::set<Ends> found;
+    const bool complete =
+        for_each_partition_below(instance.layers, instance.handover_s, instance.micro_batches,
+                                 instance.memory, below_s, 1 << 20, [&](const Ends& ends) {
+                                   EXPECT_TRUE(found.insert(ends).second);
+                                   EXPECT_LT(split_path_s(instance, ends), below_s);
+                                 });
+    ASSERT_TRUE(complete);
+    const auto expected =
+        std::count_if(paths.begin(), paths.end(), [&](double path_s) { return path_s < below_s; });
+    ASSERT_EQ(found.size(), static_cast<std::size_t>(expected)) << "trial " << trial;
+    visited += found.size();
+    std::int64_t some = 0;
+    EXPECT_EQ(for_each_partition_below(instance.layers, instance.handover_s, instance.micro_batches,
+                                       instance.memory, below_s, expected - 1,
+                                       [&](const Ends&) { ++some; }),
+              false);
+    EXPECT_EQ(some, expected - 1);
+  }
+  EXPECT_GT(visited, 5000u);
+}
+
+TEST(Partition, MinMaxEqualsExhaustiveSearch) {
+  std::mt19937_64 random(7);
+  for (int trial = 0; trial < 3000; ++trial) {
+    const Instance instance = random_instance(random);
+    double best = kInfinity;
+    const auto largest = [&](const Ends& ends) {
+      double most = 0;
+      std::int32_t begin = 0;
+      for (const std::int32_t end : ends) {
+        double sum = 0;
+        for (; begin < end; ++begin)
+          sum += instance.layers[static_cast<std::size_t>(begin)].time_s();
+        most = std::max(most, sum);
+      }
+      return most;
+    };
+    each_split(static_cast<int>(instance.layers.size()), instance.stages,
+               [&](const Ends& ends) { best = std::min(best, largest(ends)); });
+    const auto ends = partition_min_max(instance.layers, instance.stages);
+    ASSERT_TRUE(ends);
+    EXPECT_EQ(ends->back(), static_cast<std::int32_t>(instance.layers.size()));
+    EXPECT_DOUBLE_EQ(largest(*ends), best) << "trial " << trial;
+    EXPECT_DOUBLE_EQ(min_max_time_s(instance.layers, instance.stages), best);
+  }
+}
+
+TEST(Partition, MoreMemoryNeverHurts) {
+  std::mt19937_64 random(11);
+  for (int trial = 0; trial < 2000; ++trial) {
+    Instance instance = random_instance(random);
+    instance.memory.available_bytes = 40;
+    const auto tight = partition_one_f_one_b(instance.layers, instance.handover_s,
+                                             instance.micro_batches, instance.memory);
+    instance.memory.available_bytes = 60;
+    const auto roomy = partition_one_f_one_b(instance.layers, instance.handover_s,
+                                             instance.micro_batches, instance.memory);
+    if (!tight) continue;
+    ASSERT_TRUE(roomy);
+    EXPECT_LE(roomy->path_s, tight->path_s * (1 + 1e-12));
+  }
+}
+
+TEST(Partition, FewerLayersThanStagesHasNoSplit) {
+  const std::vector<ChainLayer> layers(3);
+  EXPECT_FALSE(partition_one_f_one_b(layers, std::vector<double>(3), 8, MemoryForm{}));
+  EXPECT_FALSE(partition_min_max(layers, 4));
+}
+
+TEST(Partition, EqualStagesWithoutHandoverReachTheClosedForm) {
+  // (m + p - 1)·(f + b), Narayanan et al. 2021, section 2.2.
+  for (int stages = 1; stages <= 8; ++stages) {
+    for (std::int64_t m = stages; m <= 20; ++m) {
+      const std::vector<double> f(static_cast<std::size_t>(stages), 1.0);
+      const std::vector<double> b(static_cast<std::size_t>(stages), 2.0);
+      const std::vector<double> handover(static_cast<std::size_t>(stages), 0.0);
+      EXPECT_DOUBLE_EQ(one_f_one_b_path_s(f, b, handover, m),
+                       3.0 * static_cast<double>(m + stages - 1));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace braid
