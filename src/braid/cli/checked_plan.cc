@@ -1,0 +1,36 @@
+#include "braid/cli/checked_plan.h"
+
+#include <chrono>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "braid/cli/verbs.h"
+#include "braid/verify/verify.h"
+
+namespace braid {
+
+CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner,
+                            const Progress& progress) {
+  CheckedOutcome checked;
+  const auto start = std::chrono::steady_clock::now();
+  checked.outcome = planner.plan(loaded.job, loaded.system, loaded.space, loaded.budget, progress);
+  checked.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  for (const Candidate& candidate : checked.outcome.candidates) {
+    const Verification verification = verify(candidate.plan, candidate.metrics.iteration_time_s);
+    for (const Check& check : verification.checks) {
+      if (check.holds) continue;
+      fmt::print(stderr, "braid: internal error: a plan of {} fails the check '{}': {}\n",
+                 planner.name, check.name, check.detail);
+      std::exit(70);
+    }
+  }
+  return checked;
+}
+
+int status_of(const Outcome& outcome) {
+  if (!outcome.candidates.empty()) return kFound;
+  return outcome.status == Status::budget_exhausted ? kExhausted : kInfeasible;
+}
+
+}  // namespace braid

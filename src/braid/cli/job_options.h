@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+
+#include "braid/planners/planner.h"
+
+namespace braid {
+
+/// What the verbs that plan have in common on their command line.
+struct JobOptions {
+  std::string model, cluster, precision = "bf16", max_memory;
+  std::int64_t global_batch = 1, seq_len = 0, budget = 0;
+  std::vector<std::string> dims;
+  int tp = 0, pp = 0, dp = 0, cp = 0, ep = 0, vp = 0, micro_batch = 0, zero = -1, top = 1;
+  int threads = 0;
+  std::string sequence_parallel, recompute, schedule;
+  bool no_offload = false, json = false, progress = false;
+};
+
+void add_job_options(CLI::App& app, JobOptions& options);
+
+/// A job with all that it refers to.
+struct LoadedJob {
+  Graph graph;
+  System system;
+  Job job;  ///< Refers to `graph`: not to be moved apart.
+  SpaceOptions space;
+  Budget budget;
+};
+
+/// Loads model and system and checks the restrictions' form. Throws Error.
+void load_job(const JobOptions& options, LoadedJob& loaded);
+
+/// Progress line on stderr like a MIP solver's, or nothing unless wanted or on a terminal.
+Progress progress_line(const JobOptions& options);
+
+}  // namespace braid

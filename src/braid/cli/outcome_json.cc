@@ -1,0 +1,126 @@
+#include "braid/cli/outcome_json.h"
+
+#include "braid/plan/plan_json.h"
+#include "braid/plan/stage_load.h"
+#include "braid/report/plan_text.h"
+
+namespace braid {
+namespace {
+
+double gap_of(double time_s, double bound_s) { return time_s > 0 ? 1 - bound_s / time_s : 0; }
+
+Json metrics_to_json(const Metrics& metrics, double bound_s) {
+  Json json = Json::object();
+  json["iteration_time_s"] = metrics.iteration_time_s;
+  json["lower_bound_s"] = bound_s;
+  json["gap"] = gap_of(metrics.iteration_time_s, bound_s);
+  json["mfu"] = metrics.mfu;
+  json["tokens_per_s"] = metrics.tokens_per_s;
+  json["model_flops_per_s_per_device"] = metrics.model_flops_per_s_per_device;
+  json["peak_memory_bytes"] = metrics.peak_memory_bytes;
+  Json time = Json::object();
+  time["compute_s"] = metrics.compute_s;
+  time["recompute_s"] = metrics.recompute_s;
+  time["tp_comm_s"] = metrics.tp_comm_s;
+  time["cp_comm_s"] = metrics.cp_comm_s;
+  time["ep_comm_s"] = metrics.ep_comm_s;
+  time["pp_comm_s"] = metrics.pp_comm_s;
+  time["dp_comm_s"] = metrics.dp_comm_s;
+  time["bubble_s"] = metrics.bubble_s;
+  time["offload_s"] = metrics.offload_s;
+  time["optimizer_s"] = metrics.optimizer_s;
+  json["time"] = std::move(time);
+  return json;
+}
+
+Json stages_to_json(const Plan& plan) {
+  Json json = Json::array();
+  const std::vector<StageLoad> loads = stage_loads(plan);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    Json part = Json::object();
+    part["layers"] = Json::array();
+    double time_s = 0;
+    for (std::size_t c = 0; c < stage.chunks.size(); ++c) {
+      part["layers"].push_back(ranges_text(stage.chunks[c].layers));
+      time_s += loads[s].chunks[c].forward_s() + loads[s].chunks[c].backward_s();
+    }
+    part["devices"] = Json::array({stage.devices.front(), stage.devices.back()});
+    part["dp"] = stage.dp;
+    part["tp"] = stage.tp;
+    part["cp"] = stage.cp;
+    part["time_s"] = time_s;
+    const MemoryBreakdown memory = memory_of_stage(plan, s);
+    part["memory_bytes"] = memory.device_total();
+    part["memory"] = to_json(memory);
+    json.push_back(std::move(part));
+  }
+  return json;
+}
+
+}  // namespace
+
+Json outcome_to_json(const Outcome& outcome, const std::string& planner, double wall_s) {
+  Json json = Json::object();
+  json["status"] = name_of(outcome.status);
+  json["planner"] = planner;
+  if (!outcome.candidates.empty()) {
+    const Candidate& best = outcome.candidates.front();
+    json.update(metrics_to_json(best.metrics, outcome.physical_bound.time_s));
+    json["model"] = best.plan.model;
+    json["model_parameters"] = best.plan.model_parameters;
+    json["system"] = best.plan.system.name;
+    json["devices"] = best.plan.system.device_count;
+    json["precision"] = name_of(best.plan.precision);
+    json["global_batch"] = best.plan.global_batch;
+    json["seq_len"] = best.plan.seq_len;
+    json["parallel"] = to_json(best.plan.parallel);
+    json["stages"] = stages_to_json(best.plan);
+  } else {
+    json["lower_bound_s"] = outcome.physical_bound.time_s;
+    json["reason"] = infeasibility_text(outcome);
+    if (outcome.infeasibility) {
+      json["needed_bytes"] = outcome.infeasibility->needed_bytes;
+      json["available_bytes"] = outcome.infeasibility->available_bytes;
+      json["stage"] = outcome.infeasibility->stage;
+    }
+  }
+  json["bound_by"] = outcome.physical_bound.binding;
+  json["search"] = {{"wall_s", wall_s},
+                    {"work", outcome.work},
+                    {"evaluated", outcome.evaluated},
+                    {"bound_s", outcome.search_bound_s}};
+  json["objective"] = {{"name", outcome.objective_name}, {"value", outcome.objective}};
+  json["alternatives"] = Json::array();
+  for (std::size_t i = 1; i < outcome.candidates.size(); ++i) {
+    const Candidate& candidate = outcome.candidates[i];
+    Json part = metrics_to_json(candidate.metrics, outcome.physical_bound.time_s);
+    part["parallel"] = to_json(candidate.plan.parallel);
+    json["alternatives"].push_back(std::move(part));
+  }
+  json["assumptions"] = outcome.assumptions;
+  return json;
+}
+
+Json compare_row(const Outcome& outcome, const std::string& planner, double wall_s) {
+  Json json = Json::object();
+  json["planner"] = planner;
+  json["status"] = name_of(outcome.status);
+  json["objective"] = {{"name", outcome.objective_name}, {"value", outcome.objective}};
+  if (!outcome.candidates.empty()) {
+    const Candidate& best = outcome.candidates.front();
+    json["iteration_time_s"] = best.metrics.iteration_time_s;
+    json["peak_memory_bytes"] = best.metrics.peak_memory_bytes;
+    json["parallel"] = to_json(best.plan.parallel);
+  } else {
+    json["iteration_time_s"] = nullptr;
+    json["peak_memory_bytes"] = nullptr;
+    json["reason"] = infeasibility_text(outcome);
+  }
+  json["lower_bound_s"] = outcome.physical_bound.time_s;
+  json["search_s"] = wall_s;
+  json["verified"] = !outcome.candidates.empty();
+  return json;
+}
+
+}  // namespace braid

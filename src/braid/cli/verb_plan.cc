@@ -1,0 +1,62 @@
+#include <cstdio>
+#include <memory>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+
+#include "braid/base/file.h"
+#include "braid/cli/checked_plan.h"
+#include "braid/cli/outcome_json.h"
+#include "braid/cli/verbs.h"
+#include "braid/plan/plan_json.h"
+#include "braid/report/plan_text.h"
+
+namespace braid {
+namespace {
+
+struct PlanOptions {
+  JobOptions job;
+  std::string planner = "braid";
+  std::string output;
+};
+
+int run(const PlanOptions& options) {
+  const PlannerEntry& planner = find_planner(options.planner);
+  LoadedJob loaded;
+  load_job(options.job, loaded);
+  const CheckedOutcome checked = plan_checked(loaded, planner, progress_line(options.job));
+  const Outcome& outcome = checked.outcome;
+  if (!options.output.empty() && !outcome.candidates.empty()) {
+    write_file(options.output, to_text(to_json(outcome.candidates.front().plan)));
+  }
+  if (options.job.json) {
+    fmt::print("{}", to_text(outcome_to_json(outcome, options.planner, checked.wall_s)));
+    return status_of(outcome);
+  }
+  if (outcome.candidates.empty()) {
+    fmt::print(stderr, "braid: no plan: {}\n", infeasibility_text(outcome));
+    return status_of(outcome);
+  }
+  fmt::print("{}", plan_text(outcome));
+  const std::string file = options.output.empty() ? "plan.json" : options.output;
+  fmt::print("\nNext: {}braid simulate {} --trace trace.json   braid verify {}\n",
+             options.output.empty() ? "add -o plan.json, then   " : "", file, file);
+  return status_of(outcome);
+}
+
+}  // namespace
+
+Run add_plan(CLI::App& app) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App* verb = app.add_subcommand("plan", "Find the best way to run a model on a cluster");
+  verb->footer(
+      "Example:\n  braid plan llama-3-70b --cluster dgx-h100:64 --global-batch 1024 --seq-len 8192 "
+      "--top 5");
+  add_job_options(*verb, options->job);
+  verb->add_option("--planner", options->planner, "Which planner; see braid list planners");
+  verb->add_option("-o,--output", options->output, "Write the best plan as JSON");
+  return [options] { return run(*options); };
+}
+
+}  // namespace braid

@@ -1,0 +1,105 @@
+#include <memory>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+
+#include "braid/base/file.h"
+#include "braid/cli/outcome_json.h"
+#include "braid/cli/verbs.h"
+#include "braid/plan/plan_json.h"
+#include "braid/schedule/timeline.h"
+#include "braid/verify/verify.h"
+
+namespace braid {
+namespace {
+
+struct SimulateOptions {
+  std::string plan, trace;
+  bool json = false;
+};
+
+int run_simulate(const SimulateOptions& options) {
+  const Plan plan = read_plan(options.plan);
+  const Metrics metrics = measure(plan);
+  if (!options.trace.empty()) write_file(options.trace, to_trace(plan, simulate(plan)));
+  if (options.json) {
+    Json json = Json::object();
+    json["iteration_time_s"] = metrics.iteration_time_s;
+    json["tokens_per_s"] = metrics.tokens_per_s;
+    json["mfu"] = metrics.mfu;
+    json["bubble_s"] = metrics.bubble_s;
+    json["peak_memory_bytes"] = metrics.peak_memory_bytes;
+    fmt::print("{}", to_text(json));
+    return kFound;
+  }
+  fmt::print(
+      "{}: {:.6g} s per iteration, {:.6g} tokens/s, MFU {:.1f}%, bubble {:.3g} s, peak {:.1f} "
+      "GiB in stage {}\n",
+      plan.model, metrics.iteration_time_s, metrics.tokens_per_s, 100 * metrics.mfu,
+      metrics.bubble_s, metrics.peak_memory_bytes / (1024.0 * 1024 * 1024),
+      metrics.tightest_stage + 1);
+  if (!options.trace.empty()) {
+    fmt::print("Trace written to {}; open it at ui.perfetto.dev or chrome://tracing\n",
+               options.trace);
+  }
+  return kFound;
+}
+
+struct VerifyOptions {
+  std::string plan;
+  bool json = false;
+};
+
+int run_verify(const VerifyOptions& options) {
+  const Plan plan = read_plan(options.plan);
+  // A plan that breaks the first checks cannot be timed; those need no time.
+  Verification verification = verify(plan, 0);
+  if (verification.checks.size() > 3 && verification.checks[3].name == "order") {
+    verification = verify(plan, simulate_time_s(plan));
+  }
+  if (options.json) {
+    Json json = Json::object();
+    json["holds"] = verification.holds();
+    json["iteration_time_s"] = verification.iteration_time_s;
+    json["lower_bound_s"] = verification.lower_bound_s;
+    json["checks"] = Json::array();
+    for (const Check& check : verification.checks) {
+      json["checks"].push_back(
+          {{"name", check.name}, {"holds", check.holds}, {"detail", check.detail}});
+    }
+    fmt::print("{}", to_text(json));
+  } else {
+    for (const Check& check : verification.checks) {
+      fmt::print("{}  {:<9} {}\n", check.holds ? "ok  " : "FAIL", check.name, check.detail);
+    }
+    if (verification.holds()) {
+      fmt::print("The plan holds; its gap to the arithmetic bound is {:.1f}%.\n",
+                 100 * (1 - verification.lower_bound_s / verification.iteration_time_s));
+    }
+  }
+  return verification.holds() ? kFound : kInfeasible;
+}
+
+}  // namespace
+
+Run add_simulate(CLI::App& app) {
+  auto options = std::make_shared<SimulateOptions>();
+  CLI::App* verb = app.add_subcommand("simulate", "Replay a plan; write a Perfetto trace");
+  verb->footer("Example:\n  braid simulate plan.json --trace trace.json");
+  verb->add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it")->required();
+  verb->add_option("--trace", options->trace, "Write a Chrome/Perfetto trace");
+  verb->add_flag("--json", options->json, "Print exactly one JSON object");
+  return [options] { return run_simulate(*options); };
+}
+
+Run add_verify(CLI::App& app) {
+  auto options = std::make_shared<VerifyOptions>();
+  CLI::App* verb = app.add_subcommand("verify", "Check a plan independently of the planners");
+  verb->footer("Example:\n  braid verify plan.json");
+  verb->add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it")->required();
+  verb->add_flag("--json", options->json, "Print exactly one JSON object");
+  return [options] { return run_verify(*options); };
+}
+
+}  // namespace braid

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+
+#include <CLI/App.hpp>
+
+namespace braid {
+
+/// Exit statuses of the program.
+enum ExitStatus : int {
+  kFound = 0,       ///< A plan was found, or the check holds.
+  kInfeasible = 1,  ///< Proven infeasible, or the check fails.
+  kBadInput = 2,
+  kExhausted = 3,  ///< Budget used up with nothing found.
+};
+
+/// Runs a verb whose command line has been parsed; returns the exit status.
+using Run = std::function<int()>;
+
+// Each adds a verb to the command line and returns what runs it.
+Run add_plan(CLI::App& app);
+Run add_compare(CLI::App& app);
+Run add_profile(CLI::App& app);
+Run add_simulate(CLI::App& app);
+Run add_verify(CLI::App& app);
+Run add_list(CLI::App& app);
+Run add_show(CLI::App& app);
+
+}  // namespace braid

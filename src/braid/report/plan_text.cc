@@ -1,0 +1,200 @@
+#include "braid/report/plan_text.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "braid/base/quantity.h"
+#include "braid/plan/names.h"
+#include "braid/report/table.h"
+
+namespace braid {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+std::string offload_text(const Parallelism& p) {
+  std::string text;
+  if (p.offload_optimizer) text += "+opt";
+  if (p.offload_activations) text += "+act";
+  if (p.offload_weights) text += "+w";
+  return text.empty() ? "" : " off" + text;
+}
+
+double gap_of(double time_s, double bound_s) { return time_s > 0 ? 1 - bound_s / time_s : 0; }
+
+std::vector<std::string> row_of(const Outcome& outcome, const Candidate& candidate) {
+  const Plan& plan = candidate.plan;
+  const Parallelism& p = plan.parallel;
+  const Metrics& m = candidate.metrics;
+  const auto devices = static_cast<double>(p.devices());
+  return {fmt::format("{}", p.devices()),
+          name_of(plan.precision),
+          fmt::format("{}", plan.global_batch),
+          fmt::format("{}", p.micro_batch),
+          fmt::format("{}", plan.seq_len),
+          fmt::format("{}{}", p.tp, p.sequence_parallel ? "sp" : ""),
+          fmt::format("{}", p.pp),
+          fmt::format("{}", p.cp),
+          fmt::format("{}", p.vp),
+          fmt::format("{}", p.ep),
+          fmt::format("{}", p.dp),
+          std::string(name_of(p.schedule)),
+          std::string(name_of(p.recompute)) + offload_text(p),
+          std::string(name_of(p.zero)),
+          fmt::format("{:.4g}", m.iteration_time_s),
+          fmt::format("{:.0f}", m.tokens_per_s / devices),
+          fmt::format("{:.1f}", m.model_flops_per_s_per_device / 1e12),
+          fmt::format("{:.1f}%", 100 * m.mfu),
+          fmt::format("{:.1f}", m.peak_memory_bytes / kGiB),
+          fmt::format("{:.1f}%", 100 * gap_of(m.iteration_time_s, outcome.physical_bound.time_s))};
+}
+
+std::string bar(double share) {
+  const auto cells = static_cast<int>(share * 40 + 0.5);
+  std::string text;
+  for (int i = 0; i < cells; ++i) text += "█";
+  return text;
+}
+
+std::string shares_text(const std::vector<std::pair<std::string, double>>& parts, double whole,
+                        const std::string& unit, double scale) {
+  std::string text;
+  for (const auto& [name, value] : parts) {
+    if (value <= 0) continue;
+    text += fmt::format("  {:<26}{:>9.4g} {}  {:>5.1f}%  {}\n", name, value / scale, unit,
+                        100 * value / whole, bar(value / whole));
+  }
+  return text;
+}
+
+std::string time_text(const Metrics& m) {
+  return fmt::format("Where the time goes ({:.4g} s)\n", m.iteration_time_s) +
+         shares_text({{"compute", m.compute_s},
+                      {"recomputation", m.recompute_s},
+                      {"exposed TP communication", m.tp_comm_s},
+                      {"exposed CP communication", m.cp_comm_s},
+                      {"exposed EP communication", m.ep_comm_s},
+                      {"exposed PP communication", m.pp_comm_s},
+                      {"exposed DP communication", m.dp_comm_s},
+                      {"pipeline bubble", m.bubble_s},
+                      {"offload", m.offload_s},
+                      {"optimizer", m.optimizer_s}},
+                     m.iteration_time_s, "s", 1);
+}
+
+std::string memory_text(const Plan& plan, const Metrics& m) {
+  const Chip& chip = plan.system.groups.front().chip;
+  const MemoryBreakdown& memory = m.tightest_memory;
+  std::string text = fmt::format(
+      "Memory of the tightest stage, {} of {} ({:.1f} of {:.1f} GiB, {:.1f} GiB more kept free)\n",
+      m.tightest_stage + 1, plan.stages.size(), memory.device_total() / kGiB,
+      usable_bytes(chip) / kGiB, chip.reserved_bytes / kGiB);
+  text += shares_text({{"weights", memory.weights},
+                       {"gradients", memory.gradients},
+                       {"optimizer state", memory.optimizer},
+                       {"activations", memory.activations},
+                       {"working space", memory.working}},
+                      usable_bytes(chip), "GiB", kGiB);
+  if (memory.host > 0) {
+    text += fmt::format("  {:<26}{:>9.4g} GiB\n", "on the host", memory.host / kGiB);
+  }
+  return text;
+}
+
+std::string stages_text(const Plan& plan) {
+  std::vector<std::vector<std::string>> rows = {{"stage", "layers", "devices"}};
+  std::set<std::size_t> sizes;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    std::string layers;
+    std::size_t count = 0;
+    for (const Chunk& chunk : plan.stages[s].chunks) {
+      layers += (layers.empty() ? "" : " | ") + ranges_text(chunk.layers);
+      count += chunk.layers.size();
+    }
+    sizes.insert(count);
+    const auto& devices = plan.stages[s].devices;
+    rows.push_back({fmt::format("{}", s + 1), fmt::format("{}: {}", count, layers),
+                    fmt::format("{} … {}", devices.front(), devices.back())});
+  }
+  if (plan.stages.size() < 2 || plan.stages.size() > 64) return "";
+  return "Stages (layers in model order; layer 0 is the embedding)\n" + text_table(rows) + "\n";
+}
+
+std::string assumptions_text(const Outcome& outcome) {
+  std::string text = "The times are estimated from the chip's figures, not measured. Assumed:\n";
+  for (const std::string& assumption : outcome.assumptions) text += "  " + assumption + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string ranges_text(const std::vector<std::int32_t>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t j = i;
+    while (j + 1 < numbers.size() && numbers[j + 1] == numbers[j] + 1) ++j;
+    if (!text.empty()) text += ",";
+    text += j > i ? fmt::format("{}-{}", numbers[i], numbers[j]) : fmt::format("{}", numbers[i]);
+    i = j + 1;
+  }
+  return text;
+}
+
+std::string plans_table(const Outcome& outcome) {
+  std::vector<std::vector<std::string>> rows = {
+      {"GPUs",   "precision",    "GBS",         "MBS", "seq",      "TP",        "PP",
+       "CP",     "VP",           "EP",          "DP",  "schedule", "recompute", "ZeRO",
+       "s/iter", "tokens/s/GPU", "TFLOP/s/GPU", "MFU", "peak GiB", "gap"}};
+  for (const Candidate& candidate : outcome.candidates) rows.push_back(row_of(outcome, candidate));
+  return text_table(rows);
+}
+
+std::string plan_text(const Outcome& outcome) {
+  const Candidate& best = outcome.candidates.front();
+  const Plan& plan = best.plan;
+  std::string text = fmt::format("{} ({} parameters) on {}: {} × {}\n\n", plan.model,
+                                 format_count(plan.model_parameters), plan.system.name,
+                                 plan.system.device_count, plan.system.groups.front().chip.name);
+  text += plans_table(outcome) + "\n";
+  text += time_text(best.metrics) + "\n";
+  text += memory_text(plan, best.metrics) + "\n";
+  text += stages_text(plan);
+  const LowerBound& bound = outcome.physical_bound;
+  text += fmt::format(
+      "Bounds: no plan at all takes less than {:.4g} s ({}); gap is 1 - bound / time.\n",
+      bound.time_s, bound.binding);
+  if (outcome.status == Status::optimal) {
+    text += fmt::format(
+        "Proven: the best of the planner's space ({} configurations bounded, {} "
+        "timed).\n\n",
+        outcome.work, outcome.evaluated);
+  } else if (outcome.search_bound_s > 0) {
+    text += fmt::format(
+        "Not proven best: the planner's space may hold one of {:.6g} s, {:.2g}% less ({} "
+        "configurations bounded, {} timed).\n\n",
+        outcome.search_bound_s, 100 * gap_of(outcome.objective, outcome.search_bound_s),
+        outcome.work, outcome.evaluated);
+  } else {
+    text += "Taken by rule, without a search.\n\n";
+  }
+  return text + assumptions_text(outcome);
+}
+
+std::string infeasibility_text(const Outcome& outcome) {
+  if (!outcome.infeasibility) return "no plan was found within the budget";
+  const Infeasibility& why = *outcome.infeasibility;
+  if (why.stage < 0) return why.reason;
+  const Parallelism& p = why.parallel;
+  return fmt::format(
+      "{}: the nearest (tp {}, pp {}, cp {}, dp {}, micro-batch {}, recompute {}, ZeRO {}) needs "
+      "{:.0f} bytes in stage {} and a device has {:.0f}, {} short",
+      why.reason, p.tp, p.pp, p.cp, p.dp, p.micro_batch, name_of(p.recompute), name_of(p.zero),
+      why.needed_bytes, why.stage + 1, why.available_bytes,
+      format_bytes(why.needed_bytes - why.available_bytes));
+}
+
+}  // namespace braid

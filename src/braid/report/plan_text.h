@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "braid/plan/outcome.h"
+
+namespace braid {
+
+/// The plans of an outcome as a table in the field's columns, best first.
+std::string plans_table(const Outcome& outcome);
+
+/// For people: the table, where the time of the best plan goes, the memory of its tightest stage,
+/// its stages when they differ, the bounds, and what the figures rest on.
+std::string plan_text(const Outcome& outcome);
+
+/// Why there is no plan, in one line.
+std::string infeasibility_text(const Outcome& outcome);
+
+/// "0-39" for consecutive numbers, "0-3,8" otherwise.
+std::string ranges_text(const std::vector<std::int32_t>& numbers);
+
+}  // namespace braid

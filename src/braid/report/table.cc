@@ -1,0 +1,49 @@
+#include "braid/report/table.h"
+
+#include <algorithm>
+
+namespace braid {
+namespace {
+
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+bool is_number(const std::string& text) {
+  return !text.empty() && ((text[0] >= '0' && text[0] <= '9') || text[0] == '-');
+}
+
+}  // namespace
+
+std::string text_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  std::vector<bool> right;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    widths.resize(std::max(widths.size(), rows[r].size()), 0);
+    right.resize(widths.size(), true);
+    for (std::size_t c = 0; c < rows[r].size(); ++c) {
+      widths[c] = std::max(widths[c], width_of(rows[r][c]));
+      if (r > 0 && !is_number(rows[r][c])) right[c] = false;
+    }
+  }
+  std::string text;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    std::string line;
+    for (std::size_t c = 0; c < rows[r].size(); ++c) {
+      const std::string padding(widths[c] - width_of(rows[r][c]), ' ');
+      line += c > 0 ? "  " : "";
+      line += right[c] ? padding + rows[r][c] : rows[r][c] + padding;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+    if (r > 0) continue;
+    std::size_t total = 2 * (widths.size() - 1);
+    for (const std::size_t width : widths) total += width;
+    for (std::size_t i = 0; i < total; ++i) text += "─";
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace braid

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace braid {
+
+/// Rows of cells as aligned text, the first row being the head, underlined. Cells that begin with a
+/// digit or '-' are flushed right. Widths count UTF-8 characters, not bytes.
+std::string text_table(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace braid
