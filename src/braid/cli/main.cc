@@ -9,6 +9,7 @@
 #include <CLI/Formatter.hpp>
 
 #include "braid/base/error.h"
+#include "braid/base/suggest.h"
 #include "braid/cli/verbs.h"
 
 namespace {
@@ -22,6 +23,32 @@ int fail(const std::string& message) {
   return braid::kBadInput;
 }
 
+/// One line for a mistake on the command line; a word that nothing takes is named first, since it
+/// is often why something else is missing.
+std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> extras = app.remaining(/*recurse=*/true);
+  if (extras.empty()) return std::string(error.what()) + "; see braid --help";
+  const CLI::App* verb = &app;
+  for (const CLI::App* chosen : app.get_subcommands()) verb = chosen;
+  const std::string word = extras.front().substr(0, extras.front().find('='));
+  const bool option = word.rfind('-', 0) == 0;
+  std::vector<std::string> known;
+  if (option) {
+    for (const CLI::Option* entry : verb->get_options()) {
+      for (const std::string& name : entry->get_lnames()) known.push_back("--" + name);
+    }
+  } else if (verb == &app) {
+    for (const CLI::App* entry : app.get_subcommands([](const CLI::App*) { return true; })) {
+      known.push_back(entry->get_name());
+    }
+  }
+  const std::string meant = braid::nearest(word, known);
+  return (option         ? "unknown option "
+          : verb == &app ? "unknown command "
+                         : "unexpected argument ") +
+         word + (meant.empty() ? "; see braid --help" : "; did you mean " + meant + "?");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -29,12 +56,18 @@ int main(int argc, char** argv) {
     CLI::App app("braid plans how deep learning runs on machines", "braid");
     app.set_version_flag("--version", std::string("braid ") + BRAID_VERSION);
     app.require_subcommand(1);
+    app.footer(
+        "Example:\n  braid plan llama-3-70b --cluster dgx-h100:64 --global-batch 1024 --seq-len "
+        "8192\n\nbraid COMMAND --help describes the options of a command.\nExit status: 0 found or "
+        "holds, 1 infeasible or fails, 2 bad input, 3 budget exhausted.");
     std::vector<std::pair<std::string, braid::Run>> verbs;
     verbs.emplace_back("plan", braid::add_plan(app));
     verbs.emplace_back("compare", braid::add_compare(app));
     verbs.emplace_back("profile", braid::add_profile(app));
     verbs.emplace_back("simulate", braid::add_simulate(app));
     verbs.emplace_back("verify", braid::add_verify(app));
+    verbs.emplace_back("export", braid::add_export(app));
+    verbs.emplace_back("report", braid::add_report(app));
     verbs.emplace_back("list", braid::add_list(app));
     verbs.emplace_back("show", braid::add_show(app));
     try {
@@ -42,7 +75,7 @@ int main(int argc, char** argv) {
     } catch (const CLI::Success& success) {
       return app.exit(success);
     } catch (const CLI::ParseError& error) {
-      return fail(std::string(error.what()) + "; see braid --help");
+      return fail(parse_message(app, error));
     }
     for (const auto& [name, run] : verbs) {
       if (app.got_subcommand(name)) return run();

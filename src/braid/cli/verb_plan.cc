@@ -40,8 +40,10 @@ int run(const PlanOptions& options) {
   }
   fmt::print("{}", plan_text(outcome));
   const std::string file = options.output.empty() ? "plan.json" : options.output;
-  fmt::print("\nNext: {}braid simulate {} --trace trace.json   braid verify {}\n",
-             options.output.empty() ? "add -o plan.json, then   " : "", file, file);
+  fmt::print("\nNext{}\n  braid report {} -o report.html\n",
+             options.output.empty() ? " (after adding -o plan.json)" : "", file);
+  fmt::print("  braid export {} --to megatron\n  braid simulate {} --trace trace.json\n", file,
+             file);
   return status_of(outcome);
 }
 

@@ -6,6 +6,7 @@
 
 #include "braid/base/file.h"
 #include "braid/cli/outcome_json.h"
+#include "braid/cli/valid_plan.h"
 #include "braid/cli/verbs.h"
 #include "braid/plan/plan_json.h"
 #include "braid/schedule/timeline.h"
@@ -20,7 +21,7 @@ struct SimulateOptions {
 };
 
 int run_simulate(const SimulateOptions& options) {
-  const Plan plan = read_plan(options.plan);
+  const Plan plan = read_valid_plan(options.plan);
   const Metrics metrics = measure(plan);
   if (!options.trace.empty()) write_file(options.trace, to_trace(plan, simulate(plan)));
   if (options.json) {

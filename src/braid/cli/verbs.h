@@ -23,6 +23,8 @@ Run add_compare(CLI::App& app);
 Run add_profile(CLI::App& app);
 Run add_simulate(CLI::App& app);
 Run add_verify(CLI::App& app);
+Run add_export(CLI::App& app);
+Run add_report(CLI::App& app);
 Run add_list(CLI::App& app);
 Run add_show(CLI::App& app);
 

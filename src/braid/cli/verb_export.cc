@@ -1,0 +1,57 @@
+#include <memory>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+
+#include "braid/base/file.h"
+#include "braid/cli/valid_plan.h"
+#include "braid/cli/verbs.h"
+#include "braid/report/export.h"
+#include "braid/report/html.h"
+
+namespace braid {
+namespace {
+
+struct ExportOptions {
+  std::string plan, target, output;
+};
+
+int run_export(const ExportOptions& options) {
+  const Export result = export_plan(read_valid_plan(options.plan), options.target);
+  write_file(options.output, result.text);
+  for (const std::string& warning : result.warnings) {
+    fmt::print(stderr, "braid: warning: {}\n", warning);
+  }
+  return kFound;
+}
+
+int run_report(const ExportOptions& options) {
+  write_file(options.output, html_report(read_valid_plan(options.plan)));
+  return kFound;
+}
+
+}  // namespace
+
+Run add_export(CLI::App& app) {
+  auto options = std::make_shared<ExportOptions>();
+  options->output = "-";
+  CLI::App* verb = app.add_subcommand("export", "Write a plan as a trainer takes it");
+  verb->footer("Example:\n  braid export plan.json --to megatron -o train.sh");
+  verb->add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it")->required();
+  verb->add_option("--to", options->target, "megatron, deepspeed or torchtitan")->required();
+  verb->add_option("-o,--output", options->output, "Where to write (default: standard output)");
+  return [options] { return run_export(*options); };
+}
+
+Run add_report(CLI::App& app) {
+  auto options = std::make_shared<ExportOptions>();
+  options->output = "report.html";
+  CLI::App* verb = app.add_subcommand("report", "Write a plan as a page for a browser");
+  verb->footer("Example:\n  braid report plan.json -o report.html");
+  verb->add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it")->required();
+  verb->add_option("-o,--output", options->output, "Where to write (default: report.html)");
+  return [options] { return run_report(*options); };
+}
+
+}  // namespace braid

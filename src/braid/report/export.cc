@@ -1,0 +1,48 @@
+#include "braid/report/export.h"
+
+#include <algorithm>
+#include <map>
+
+#include "braid/base/error.h"
+
+namespace braid {
+
+std::vector<std::string> export_targets() { return {"megatron", "deepspeed", "torchtitan"}; }
+
+Export export_plan(const Plan& plan, const std::string& target) {
+  if (target == "megatron") return export_megatron(plan);
+  if (target == "deepspeed") return export_deepspeed(plan);
+  if (target == "torchtitan") return export_torchtitan(plan);
+  throw Error("no exporter is called '" + target + "'", "use megatron, deepspeed or torchtitan");
+}
+
+std::string title_of(const Plan& plan) {
+  std::string title = plan.model + " on " + plan.system.name + ": written by braid";
+  for (char& c : title) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return title;
+}
+
+BlockCounts count_blocks(const Plan& plan) {
+  // A layer whose kind occurs once is an embedding or a head; all others are blocks.
+  std::map<std::int32_t, std::int64_t> frequency;
+  for (const ProfileLayer& layer : plan.profile.layers) ++frequency[layer.kind];
+  BlockCounts counts;
+  const std::size_t chunks = plan.stages.empty() ? 0 : plan.stages.front().chunks.size();
+  for (std::size_t c = 0; c < chunks; ++c) {
+    for (const Stage& stage : plan.stages) {
+      std::int64_t blocks = 0;
+      for (const std::int32_t layer : stage.chunks[c].layers) {
+        if (frequency[plan.profile.layers[static_cast<std::size_t>(layer)].kind] > 1) ++blocks;
+      }
+      counts.per_chunk.push_back(blocks);
+      counts.total += blocks;
+    }
+  }
+  counts.even = std::adjacent_find(counts.per_chunk.begin(), counts.per_chunk.end(),
+                                   std::not_equal_to<>()) == counts.per_chunk.end();
+  return counts;
+}
+
+}  // namespace braid

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "braid/plan/plan.h"
+
+namespace braid {
+
+/// A plan as a trainer takes it.
+struct Export {
+  std::string text;
+  std::vector<std::string> warnings;  ///< One for each thing that the trainer cannot express.
+  std::string suggested_file;
+};
+
+/// `target` is one of export_targets(). Throws Error for others.
+Export export_plan(const Plan& plan, const std::string& target);
+std::vector<std::string> export_targets();
+
+Export export_megatron(const Plan& plan);    ///< torchrun line with Megatron-LM arguments.
+Export export_deepspeed(const Plan& plan);   ///< DeepSpeed JSON configuration.
+Export export_torchtitan(const Plan& plan);  ///< torchtitan TOML.
+
+/// "MODEL on CLUSTER: written by braid", fit for a comment line: control characters are replaced.
+std::string title_of(const Plan& plan);
+
+/// Layers of the plan that are transformer blocks, i.e. whose kind occurs more than once (embedding
+/// and head occur once), and how many of them each virtual stage holds.
+struct BlockCounts {
+  std::int64_t total = 0;
+  std::vector<std::int64_t> per_chunk;  ///< [chunk · pp + stage], in pipeline order.
+  bool even = true;                     ///< All virtual stages hold as many.
+};
+BlockCounts count_blocks(const Plan& plan);
+
+}  // namespace braid
