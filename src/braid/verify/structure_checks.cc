@@ -1,0 +1,212 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "braid/verify/checks.h"
+
+namespace braid {
+
+const Option& option_at(const Plan& plan, const Chunk& chunk, std::size_t i) {
+  const ProfileLayer& layer = plan.profile.layers[static_cast<std::size_t>(chunk.layers[i])];
+  return plan.profile
+      .kinds[static_cast<std::size_t>(layer.kind)][static_cast<std::size_t>(chunk.options[i])];
+}
+
+std::string coverage_fault(const Plan& plan) {
+  const auto layers = static_cast<std::int64_t>(plan.profile.layers.size());
+  if (layers == 0) return "the plan has no layers";
+  if (static_cast<std::int64_t>(plan.stages.size()) != plan.parallel.pp) {
+    return fmt::format("{} stages, but pp is {}", plan.stages.size(), plan.parallel.pp);
+  }
+  std::vector<int> seen(static_cast<std::size_t>(layers), 0);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    if (static_cast<std::int64_t>(stage.chunks.size()) != plan.parallel.vp) {
+      return fmt::format("stage {} has {} chunks, but vp is {}", s, stage.chunks.size(),
+                         plan.parallel.vp);
+    }
+    for (const Chunk& chunk : stage.chunks) {
+      if (chunk.layers.empty()) return fmt::format("stage {} has a chunk without layers", s);
+      for (const std::int32_t layer : chunk.layers) {
+        if (layer < 0 || layer >= layers) {
+          return fmt::format("stage {} holds layer {} of {}", s, layer, layers);
+        }
+        if (++seen[static_cast<std::size_t>(layer)] > 1) {
+          return fmt::format("layer {} is placed twice, again in stage {}", layer, s);
+        }
+      }
+    }
+  }
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    if (seen[static_cast<std::size_t>(layer)] == 0) {
+      return fmt::format("layer {} is in no stage", layer);
+    }
+  }
+  return "";
+}
+
+namespace {
+
+bool is_cost(const LayerCost& cost) {
+  double sum = 0;
+  for (const PassTime* pass :
+       {&cost.forward, &cost.recompute, &cost.backward_input, &cost.backward_weight}) {
+    for (const double part :
+         {pass->compute_s, pass->tp_comm_s, pass->cp_comm_s, pass->ep_comm_s, pass->offload_s}) {
+      if (!(part >= 0)) return false;
+      sum += part;
+    }
+  }
+  for (const double part :
+       {cost.model_flops, cost.dense_parameters, cost.expert_parameters, cost.stash_bytes,
+        cost.offloaded_bytes, cost.working_bytes, cost.output_bytes}) {
+    if (!(part >= 0)) return false;
+    sum += part;
+  }
+  return std::isfinite(sum);
+}
+
+/// How an option differs from the plan's parallel form; empty when it does not.
+std::string difference(const Execution& how, const Parallelism& p) {
+  if (how.micro_batch != p.micro_batch) {
+    return fmt::format("micro-batch {} instead of {}", how.micro_batch, p.micro_batch);
+  }
+  if (how.tp != p.tp) return fmt::format("tp {} instead of {}", how.tp, p.tp);
+  if (how.cp != p.cp) return fmt::format("cp {} instead of {}", how.cp, p.cp);
+  if (how.ep != p.ep) return fmt::format("ep {} instead of {}", how.ep, p.ep);
+  if (how.sequence_parallel != p.sequence_parallel) return "another sequence parallelism";
+  if (how.recompute != p.recompute) return "another recomputation";
+  if (how.offload_activations != p.offload_activations) return "another offload of activations";
+  if (how.offload_weights != p.offload_weights) return "another offload of weights";
+  return "";
+}
+
+}  // namespace
+
+std::string options_fault(const Plan& plan) {
+  for (const Stage& stage : plan.stages) {
+    for (const Chunk& chunk : stage.chunks) {
+      if (chunk.options.size() != chunk.layers.size()) {
+        return fmt::format("{} options for {} layers", chunk.options.size(), chunk.layers.size());
+      }
+      for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
+        const auto layer = static_cast<std::size_t>(chunk.layers[i]);
+        const std::int32_t kind = plan.profile.layers[layer].kind;
+        if (kind < 0 || static_cast<std::size_t>(kind) >= plan.profile.kinds.size()) {
+          return fmt::format("layer {} is of kind {}, which the profile lacks", layer, kind);
+        }
+        const auto options =
+            static_cast<std::int64_t>(plan.profile.kinds[static_cast<std::size_t>(kind)].size());
+        if (chunk.options[i] < 0 || chunk.options[i] >= options) {
+          return fmt::format("layer {} has no option {}", layer, chunk.options[i]);
+        }
+        const Option& option = option_at(plan, chunk, i);
+        if (!is_cost(option.cost))
+          return fmt::format("layer {} has a cost below zero or infinite", layer);
+        const std::string other = difference(option.how, plan.parallel);
+        if (!other.empty()) return fmt::format("layer {} runs with {}", layer, other);
+      }
+    }
+  }
+  return "";
+}
+
+std::string edges_fault(const Plan& plan) {
+  // Position in the pipeline: all stages' first chunks, then all second chunks. Along every edge it
+  // must not fall; then the parts form no circle and each is convex.
+  const std::size_t layers = plan.profile.layers.size();
+  std::vector<std::int64_t> position(layers, 0);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    for (std::size_t c = 0; c < stage.chunks.size(); ++c) {
+      for (const std::int32_t layer : stage.chunks[c].layers) {
+        position[static_cast<std::size_t>(layer)] =
+            static_cast<std::int64_t>(c * plan.stages.size() + s);
+      }
+    }
+  }
+  for (const ProfileEdge& edge : plan.profile.edges) {
+    if (edge.source < 0 || edge.target < 0 || static_cast<std::size_t>(edge.source) >= layers ||
+        static_cast<std::size_t>(edge.target) >= layers || edge.source == edge.target ||
+        !(edge.bytes >= 0) || !std::isfinite(edge.bytes)) {
+      return fmt::format("the edge {} -> {} is not valid", edge.source, edge.target);
+    }
+    const std::int64_t from = position[static_cast<std::size_t>(edge.source)];
+    const std::int64_t to = position[static_cast<std::size_t>(edge.target)];
+    if (from > to) {
+      return fmt::format("layer {} hands over to layer {}, which comes earlier in the pipeline",
+                         edge.source, edge.target);
+    }
+  }
+  return "";
+}
+
+std::string devices_fault(const Plan& plan) {
+  const Parallelism& p = plan.parallel;
+  std::vector<Axis> axes = p.order;
+  std::sort(axes.begin(), axes.end());
+  if (axes != std::vector<Axis>{Axis::tp, Axis::cp, Axis::dp, Axis::pp}) {
+    return "the order does not name each axis once";
+  }
+  if (std::min({p.tp, p.cp, p.dp, p.pp}) < 1) return "a degree is below 1";
+  std::int64_t total = p.tp;
+  for (const int degree : {p.cp, p.dp, p.pp}) {
+    if (__builtin_mul_overflow(total, std::int64_t{degree}, &total)) return "the degrees overflow";
+  }
+  if (total > plan.system.device_count) {
+    return fmt::format("{} devices needed, {} there", total, plan.system.device_count);
+  }
+  std::vector<bool> taken(static_cast<std::size_t>(total), false);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    if (stage.tp != p.tp || stage.cp != p.cp || stage.dp != p.dp) {
+      return fmt::format("stage {} has degrees of its own", s);
+    }
+    if (static_cast<std::int64_t>(stage.devices.size()) != total / p.pp) {
+      return fmt::format("stage {} has {} devices, its degrees ask for {}", s, stage.devices.size(),
+                         total / p.pp);
+    }
+    for (const std::int64_t device : stage.devices) {
+      if (device < 0 || device >= total) {
+        return fmt::format("stage {} has device {} of {}", s, device, total);
+      }
+      if (taken[static_cast<std::size_t>(device)]) {
+        return fmt::format("device {} is used twice, again in stage {}", device, s);
+      }
+      taken[static_cast<std::size_t>(device)] = true;
+      // The device's place on the pipeline axis, read off its number digit by digit.
+      std::int64_t rest = device;
+      for (const Axis axis : p.order) {
+        const std::int64_t degree = axis == Axis::tp   ? p.tp
+                                    : axis == Axis::cp ? p.cp
+                                    : axis == Axis::dp ? p.dp
+                                                       : p.pp;
+        if (axis == Axis::pp && rest % degree != static_cast<std::int64_t>(s)) {
+          return fmt::format("device {} belongs to stage {} by the order of axes, not to stage {}",
+                             device, rest % degree, s);
+        }
+        rest /= degree;
+      }
+    }
+  }
+  return "";
+}
+
+std::string batch_fault(const Plan& plan) {
+  const Parallelism& p = plan.parallel;
+  if (p.micro_batch < 1 || p.num_micro_batches < 1) return "a micro-batch count is below 1";
+  std::int64_t samples = p.num_micro_batches;
+  if (__builtin_mul_overflow(samples, std::int64_t{p.micro_batch}, &samples) ||
+      __builtin_mul_overflow(samples, std::int64_t{p.dp}, &samples) ||
+      samples != plan.global_batch) {
+    return fmt::format("dp {} x micro-batch {} x {} micro-batches is not the global batch {}", p.dp,
+                       p.micro_batch, p.num_micro_batches, plan.global_batch);
+  }
+  if (p.ep < 1 || (std::int64_t{p.dp} * p.cp) % p.ep != 0) {
+    return fmt::format("ep {} does not divide dp {} x cp {}", p.ep, p.dp, p.cp);
+  }
+  return "";
+}
+
+}  // namespace braid

@@ -1,0 +1,265 @@
+#include "braid/verify/verify.h"
+
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "braid/planners/planner.h"
+#include "braid/schedule/timeline.h"
+
+#include "planners/tiny_job.h"
+
+namespace braid {
+namespace {
+
+/// A plan that the planner finds for a small random job with the given restrictions.
+struct Made {
+  Graph graph;
+  System system;
+  Outcome outcome;
+};
+
+void make(std::uint64_t seed, int devices, const SpaceOptions& space, Made& made) {
+  std::mt19937_64 random(seed);
+  made.graph = testing::tiny_graph(random, 8);
+  made.system = testing::tiny_system(random, devices, 1e9);
+  Job job;
+  job.graph = &made.graph;
+  job.global_batch = 16;
+  made.outcome = plan_braid(job, made.system, space, {});
+}
+
+Plan piped_plan() {
+  SpaceOptions space;
+  space.pp = 2;
+  space.tp = 1;
+  space.dp = 2;
+  space.vp = 1;
+  space.allow_offload = false;
+  Made made;
+  make(7, 4, space, made);
+  EXPECT_FALSE(made.outcome.candidates.empty());
+  return made.outcome.candidates.front().plan;
+}
+
+/// Names of the checks that fail.
+std::vector<std::string> failing(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const Check& check : verify(plan).checks) {
+    if (!check.holds) names.push_back(check.name);
+  }
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(Verify, HoldsForWhatThePlannerFinds) {
+  int plans = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Made made;
+    SpaceOptions space;
+    space.top = 5;
+    make(seed, 1 << (seed % 4), space, made);
+    for (const auto& [plan, metrics] : made.outcome.candidates) {
+      const Verification verification = verify(plan, metrics.iteration_time_s);
+      for (const Check& check : verification.checks) {
+        EXPECT_TRUE(check.holds) << "seed " << seed << " " << check.name << ": " << check.detail;
+      }
+      EXPECT_EQ(verification.checks.size(), 9U);
+      EXPECT_LE(verification.iteration_time_s, metrics.iteration_time_s * (1 + 1e-9));
+      EXPECT_LE(verification.lower_bound_s, verification.iteration_time_s * (1 + 1e-9));
+      ++plans;
+    }
+  }
+  EXPECT_GT(plans, 100);
+}
+
+TEST(Verify, CountsNoMoreMemoryThanTheModelAndAsMuchWithOneChunk) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Made made;
+    SpaceOptions space;
+    space.pp = 1 + static_cast<int>(seed % 2);
+    make(seed, 4, space, made);
+    if (made.outcome.candidates.empty()) continue;
+    Plan plan = made.outcome.candidates.front().plan;
+    double fullest = 0;
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      fullest = std::max(fullest, memory_of_stage(plan, s).device_total());
+    }
+    Chip& chip = plan.system.groups.front().chip;
+    chip.memory.bytes = fullest + chip.reserved_bytes;
+    EXPECT_EQ(failing(plan), Names{}) << "seed " << seed;
+    if (plan.parallel.vp > 1) continue;
+    chip.memory.bytes = fullest * (1 - 1e-6) - 1 + chip.reserved_bytes;
+    EXPECT_EQ(failing(plan), Names{"memory"}) << "seed " << seed;
+  }
+}
+
+TEST(Verify, FindsALayerThatIsMissing) {
+  Plan plan = piped_plan();
+  Chunk& chunk = plan.stages[0].chunks[0];
+  chunk.layers.pop_back();
+  chunk.options.pop_back();
+  EXPECT_EQ(failing(plan), Names{"coverage"});
+}
+
+TEST(Verify, FindsALayerThatIsPlacedTwice) {
+  Plan plan = piped_plan();
+  Chunk& chunk = plan.stages[0].chunks[0];
+  chunk.layers.push_back(plan.stages[1].chunks[0].layers.front());
+  chunk.options.push_back(0);
+  EXPECT_EQ(failing(plan), Names{"coverage"});
+}
+
+TEST(Verify, FindsLayersThatDoNotExistAndEmptyChunks) {
+  for (const std::int32_t layer : {-1, 1000}) {
+    Plan plan = piped_plan();
+    plan.stages[0].chunks[0].layers.front() = layer;
+    EXPECT_EQ(failing(plan), Names{"coverage"});
+  }
+  Plan plan = piped_plan();
+  plan.stages[0].chunks[0] = {};
+  EXPECT_EQ(failing(plan), Names{"coverage"});
+  plan = piped_plan();
+  plan.stages[1].chunks.clear();
+  EXPECT_EQ(failing(plan), Names{"coverage"});
+  plan.stages.clear();
+  EXPECT_EQ(failing(plan), Names{"coverage"});
+}
+
+TEST(Verify, FindsAnEdgeThatLeadsBack) {
+  Plan plan = piped_plan();
+  std::swap(plan.stages[0].chunks, plan.stages[1].chunks);
+  EXPECT_EQ(failing(plan), Names{"edges"});
+}
+
+TEST(Verify, FindsEdgesThatAreNotValid) {
+  for (const ProfileEdge edge : {ProfileEdge{-1, 1, 1}, ProfileEdge{0, 99, 1}, ProfileEdge{2, 2, 1},
+                                 ProfileEdge{0, 1, std::numeric_limits<double>::quiet_NaN()}}) {
+    Plan plan = piped_plan();
+    plan.profile.edges.push_back(edge);
+    EXPECT_EQ(failing(plan), Names{"edges"});
+  }
+}
+
+TEST(Verify, FindsOptionsThatDoNotExistOrDisagree) {
+  const auto spoil = [](auto change) {
+    Plan plan = piped_plan();
+    change(plan);
+    return failing(plan);
+  };
+  EXPECT_EQ(spoil([](Plan& p) { p.stages[0].chunks[0].options.front() = 5; }), Names{"options"});
+  EXPECT_EQ(spoil([](Plan& p) { p.stages[0].chunks[0].options.pop_back(); }), Names{"options"});
+  EXPECT_EQ(spoil([](Plan& p) { p.profile.layers[0].kind = 77; }), Names{"options"});
+  EXPECT_EQ(spoil([](Plan& p) { p.profile.kinds[0][0].how.tp = 2; }), Names{"options"});
+  EXPECT_EQ(spoil([](Plan& p) { p.profile.kinds[0][0].how.micro_batch += 1; }), Names{"options"});
+  EXPECT_EQ(spoil([](Plan& p) { p.profile.kinds[0][0].how.offload_weights = true; }),
+            Names{"options"});
+  EXPECT_EQ(spoil([](Plan& p) { p.profile.kinds[0][0].cost.stash_bytes = -1; }), Names{"options"});
+  EXPECT_EQ(spoil([](Plan& p) {
+              p.profile.kinds[0][0].cost.forward.compute_s =
+                  std::numeric_limits<double>::infinity();
+            }),
+            Names{"options"});
+}
+
+TEST(Verify, FindsDevicesThatAreSharedMissingOrElsewhere) {
+  const auto spoil = [](auto change) {
+    Plan plan = piped_plan();
+    change(plan);
+    return failing(plan);
+  };
+  EXPECT_EQ(spoil([](Plan& p) { p.stages[0].devices = p.stages[1].devices; }), Names{"devices"});
+  EXPECT_EQ(spoil([](Plan& p) { p.stages[0].devices.pop_back(); }), Names{"devices"});
+  EXPECT_EQ(spoil([](Plan& p) { p.stages[0].devices.front() = 4; }), Names{"devices"});
+  EXPECT_EQ(spoil([](Plan& p) { p.stages[0].devices.front() = -1; }), Names{"devices"});
+  EXPECT_EQ(spoil([](Plan& p) { std::swap(p.stages[0].devices, p.stages[1].devices); }),
+            Names{"devices"});
+  EXPECT_EQ(spoil([](Plan& p) { p.stages[0].tp = 2; }), Names{"devices"});
+  EXPECT_EQ(spoil([](Plan& p) { p.system.device_count = 3; }), Names{"devices"});
+  EXPECT_EQ(spoil([](Plan& p) { p.parallel.order.pop_back(); }), Names{"devices"});
+  EXPECT_EQ(spoil([](Plan& p) { p.parallel.order[0] = p.parallel.order[1]; }), Names{"devices"});
+}
+
+TEST(Verify, FindsABatchThatDoesNotAddUp) {
+  Plan plan = piped_plan();
+  ++plan.global_batch;
+  EXPECT_EQ(failing(plan), Names{"batch"});
+  plan = piped_plan();
+  plan.parallel.num_micro_batches = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(failing(plan), Names{"batch"});
+  plan.parallel.num_micro_batches = 0;
+  EXPECT_EQ(failing(plan), Names{"batch"});
+}
+
+TEST(Verify, FindsSchedulesThatCannotBeRun) {
+  Plan plan = piped_plan();
+  plan.parallel.schedule = ScheduleKind::one_f_one_b;
+  plan.parallel.vp = 2;
+  for (Stage& stage : plan.stages) {
+    Chunk& chunk = stage.chunks.front();
+    Chunk second;
+    second.layers = {chunk.layers.back()};
+    second.options = {chunk.options.back()};
+    chunk.layers.pop_back();
+    chunk.options.pop_back();
+    stage.chunks.push_back(second);
+  }
+  plan.profile.edges.clear();
+  EXPECT_EQ(failing(plan), Names{"schedule"});
+  plan.parallel.schedule = ScheduleKind::interleaved;
+  EXPECT_EQ(failing(plan), Names{});
+  // Three micro-batches cannot be dealt in groups of two.
+  plan.parallel.num_micro_batches = 3;
+  plan.global_batch = std::int64_t{3} * plan.parallel.dp * plan.parallel.micro_batch;
+  EXPECT_EQ(failing(plan), Names{"schedule"});
+}
+
+TEST(Verify, RefusesToReplayAbsurdlyManyPasses) {
+  Plan plan = piped_plan();
+  plan.parallel.num_micro_batches = std::int64_t{1} << 40;
+  plan.global_batch =
+      plan.parallel.num_micro_batches * plan.parallel.dp * plan.parallel.micro_batch;
+  EXPECT_EQ(failing(plan), Names{"schedule"});
+}
+
+TEST(Verify, FindsArithmeticThatOutrunsThePeak) {
+  Plan plan = piped_plan();
+  for (auto& kind : plan.profile.kinds) kind[0].cost.model_flops *= 1e6;
+  EXPECT_EQ(failing(plan), Names{"bound"});
+}
+
+TEST(Verify, FindsClaimsThatAreTooGood) {
+  const Plan plan = piped_plan();
+  const Verification verification = verify(plan);
+  ASSERT_TRUE(verification.holds());
+  EXPECT_TRUE(verify(plan, simulate_time_s(plan)).holds());
+  EXPECT_FALSE(verify(plan, verification.iteration_time_s * 0.99).holds());
+  EXPECT_FALSE(verify(plan, verification.lower_bound_s * 0.99).holds());
+}
+
+/// One stage and no communication: the replay is the sum of the passes.
+TEST(Verify, ReplaysASingleStageAsASum) {
+  SpaceOptions space;
+  space.pp = 1;
+  Made made;
+  make(3, 1, space, made);
+  ASSERT_FALSE(made.outcome.candidates.empty());
+  const Plan& plan = made.outcome.candidates.front().plan;
+  double sum_s = 0;
+  for (const std::int32_t layer : plan.stages[0].chunks[0].layers) {
+    const LayerCost& cost = options_of(plan.profile, layer)[0].cost;
+    sum_s += cost.forward.total_s() + cost.backward_s();
+  }
+  sum_s *= static_cast<double>(plan.parallel.num_micro_batches);
+  const double replayed_s = verify(plan).iteration_time_s;
+  EXPECT_GE(replayed_s, sum_s * (1 - 1e-12));
+  EXPECT_LE(replayed_s, simulate_time_s(plan) * (1 + 1e-12));
+}
+
+}  // namespace
+}  // namespace braid
