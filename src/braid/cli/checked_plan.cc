@@ -16,6 +16,8 @@ CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner
   const auto start = std::chrono::steady_clock::now();
   checked.outcome = planner.plan(loaded.job, loaded.system, loaded.space, loaded.budget, progress);
   checked.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::vector<std::string>& assumptions = checked.outcome.assumptions;
+  assumptions.insert(assumptions.begin(), loaded.assumptions.begin(), loaded.assumptions.end());
   for (const Candidate& candidate : checked.outcome.candidates) {
     const Verification verification = verify(candidate.plan, candidate.metrics.iteration_time_s);
     for (const Check& check : verification.checks) {

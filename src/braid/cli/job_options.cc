@@ -1,8 +1,9 @@
 #include "braid/cli/job_options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
+#include <limits>
+#include <utility>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -13,30 +14,38 @@
 #include "braid/base/error.h"
 #include "braid/base/parallel.h"
 #include "braid/base/quantity.h"
+#include "braid/base/text.h"
+#include "braid/cli/count_option.h"
 #include "braid/frontend/model.h"
 #include "braid/plan/names.h"
 
 namespace braid {
+namespace {
+
+/// Of a job whose batch is not given.
+constexpr std::int64_t kSamplesPerDevice = 16;
+
+}  // namespace
 
 void add_job_options(CLI::App& app, JobOptions& o) {
   app.add_option("MODEL", o.model,
                  "Zoo name, Hugging Face folder or config.json, .onnx file, or graph JSON")
       ->required();
-  app.add_option("--cluster", o.cluster, "NAME, NAME:64 (devices), NAME:8nodes, or a YAML file")
-      ->required();
-  app.add_option("--global-batch", o.global_batch, "Samples per iteration")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31));
-  app.add_option("--seq-len", o.seq_len, "Tokens per sample (default: the model's own maximum)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 28));
+  app.add_option("--cluster", o.cluster, "NAME, NAME:64 (devices), NAME:8nodes, or a YAML file");
+  app.add_option("--chip", o.chip, "A single device instead of a cluster");
+  add_count(app, "--global-batch", o.global_batch, 1, std::numeric_limits<int>::max(),
+            "Samples per iteration (default: 16 per device)");
+  add_count(app, "--seq-len", o.seq_len, 1, std::int64_t{1} << 28,
+            "Tokens per sample (default: the model's own maximum)");
   app.add_option("--precision", o.precision, "bf16, fp16, fp8, tf32 or fp32");
   app.add_option("--dim", o.dims, "Value of a symbolic dimension, NAME=N (repeatable)");
   app.add_option("--max-memory", o.max_memory,
                  "Use no more device memory than this, e.g. '40 GiB'");
-  app.add_option("--top", o.top, "How many plans to show")->check(CLI::Range(1, 1000));
-  app.add_option("--budget", o.budget, "Stop after this many timed configurations")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  add_count(app, "--top", o.top, 1, 1000, "How many plans to show");
+  add_count(app, "--budget", o.budget, 1, std::int64_t{1} << 40,
+            "Stop after this many timed configurations");
   const auto degree = [&](const char* name, int& value, const char* help) {
-    app.add_option(name, value, help)->check(CLI::Range(1, 1 << 24));
+    add_count(app, name, value, 1, 1 << 24, help);
   };
   degree("--tp", o.tp, "Fix the tensor parallel degree");
   degree("--pp", o.pp, "Fix the number of pipeline stages");
@@ -49,12 +58,11 @@ void add_job_options(CLI::App& app, JobOptions& o) {
       ->check(CLI::IsMember({"on", "off"}));
   app.add_option("--recompute", o.recompute, "Fix it: none, selective or full")
       ->check(CLI::IsMember({"none", "selective", "full"}));
-  app.add_option("--zero", o.zero, "Fix the ZeRO stage, 0 to 3")->check(CLI::Range(0, 3));
+  add_count(app, "--zero", o.zero, 0, 3, "Fix the ZeRO stage, 0 to 3");
   app.add_option("--schedule", o.schedule, "Fix it: gpipe, 1f1b or interleaved")
       ->check(CLI::IsMember({"gpipe", "1f1b", "interleaved"}));
   app.add_flag("--no-offload", o.no_offload, "Never move state to host memory");
-  app.add_option("--threads", o.threads, "Worker threads (results do not depend on it)")
-      ->check(CLI::Range(1, 1024));
+  add_count(app, "--threads", o.threads, 1, 1024, "Worker threads (results do not depend on it)");
   app.add_flag("--progress", o.progress, "Show progress even when stderr is no terminal");
   app.add_flag("--json", o.json, "Print exactly one JSON object");
 }
@@ -68,25 +76,48 @@ ModelOptions model_options(const JobOptions& o) {
   options.seq_len = o.seq_len;
   for (const std::string& dim : o.dims) {
     const auto equals = dim.find('=');
-    std::int64_t value = 0;
-    const char* end = dim.data() + dim.size();
-    const bool read = equals != std::string::npos && equals > 0 &&
-                      std::from_chars(dim.data() + equals + 1, end, value).ptr == end;
-    if (!read || value < 1 || value > (std::int64_t{1} << 40)) {
-      throw Error(Where{"", 0, "--dim"}, "'" + dim + "' is not NAME=N with N of at least 1");
+    if (equals == std::string::npos || equals == 0) {
+      throw Error(Where{"", 0, "--dim"}, braid::quoted(dim) + " is not NAME=N",
+                  "write --dim batch=8");
     }
-    options.dims[dim.substr(0, equals)] = value;
+    const std::int64_t value =
+        parse_count("--dim", dim.substr(equals + 1), 1, std::int64_t{1} << 40);
+    if (!options.dims.emplace(dim.substr(0, equals), value).second) {
+      throw Error(Where{"", 0, "--dim"}, braid::quoted(dim.substr(0, equals)) + " is given twice");
+    }
   }
   return options;
 }
 
+System single_device(const std::string& name) {
+  System system;
+  DeviceGroup group;
+  group.chip = load_chip(name);
+  system.name = group.chip.name;
+  // A network of one unit carries nothing; its figures only have to be valid.
+  group.intra_node.name = "none";
+  group.intra_node.bytes_per_s = group.chip.memory.bytes_per_s;
+  group.intra_node.unit_bytes_per_s = group.chip.memory.bytes_per_s;
+  system.groups.push_back(std::move(group));
+  return system;
+}
+
 }  // namespace
+
+System load_devices(const std::string& cluster, const std::string& chip) {
+  if (cluster.empty() == chip.empty()) {
+    throw Error(cluster.empty() ? "--cluster or --chip is required"
+                                : "--cluster and --chip exclude each other",
+                "say what to run on, such as --cluster dgx-h100:64");
+  }
+  return cluster.empty() ? single_device(chip) : load_system(cluster);
+}
 
 void load_job(const JobOptions& o, LoadedJob& loaded) {
   if (o.threads > 0) set_thread_count(o.threads);
   loaded.job.precision = parse_precision(o.precision);
   loaded.graph = load_model(o.model, model_options(o));
-  loaded.system = load_system(o.cluster);
+  loaded.system = load_devices(o.cluster, o.chip);
   if (!o.max_memory.empty()) {
     const auto bytes = parse_quantity(o.max_memory, Unit::bytes);
     if (!bytes || *bytes <= 0) {
@@ -101,6 +132,13 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   loaded.job.graph = &loaded.graph;
   loaded.job.model_source = o.model;
   loaded.job.global_batch = o.global_batch;
+  if (o.global_batch == 0) {
+    loaded.job.global_batch = kSamplesPerDevice * loaded.system.device_count;
+    loaded.assumptions.push_back("global batch: 16 samples per device (no --global-batch given)");
+  }
+  if (o.seq_len == 0 && loaded.graph.seq_len > 0) {
+    loaded.assumptions.push_back("sequence length: the model's maximum (no --seq-len given)");
+  }
   SpaceOptions& space = loaded.space;
   space.tp = fixed(o.tp);
   space.pp = fixed(o.pp);

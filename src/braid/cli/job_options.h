@@ -12,8 +12,8 @@ namespace braid {
 
 /// What the verbs that plan have in common on their command line.
 struct JobOptions {
-  std::string model, cluster, precision = "bf16", max_memory;
-  std::int64_t global_batch = 1, seq_len = 0, budget = 0;
+  std::string model, cluster, chip, precision = "bf16", max_memory;
+  std::int64_t global_batch = 0, seq_len = 0, budget = 0;
   std::vector<std::string> dims;
   int tp = 0, pp = 0, dp = 0, cp = 0, ep = 0, vp = 0, micro_batch = 0, zero = -1, top = 1;
   int threads = 0;
@@ -30,7 +30,11 @@ struct LoadedJob {
   Job job;  ///< Refers to `graph`: not to be moved apart.
   SpaceOptions space;
   Budget budget;
+  std::vector<std::string> assumptions;  ///< For what was not given.
 };
+
+/// A cluster by its name, or a single device by its chip's. Throws Error unless one is given.
+System load_devices(const std::string& cluster, const std::string& chip);
 
 /// Loads model and system and checks the restrictions' form. Throws Error.
 void load_job(const JobOptions& options, LoadedJob& loaded);

@@ -1,10 +1,14 @@
+#include <algorithm>
 #include <memory>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
+#include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/cli/count_option.h"
+#include "braid/cli/job_options.h"
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
 #include "braid/profile/estimator.h"
@@ -14,31 +18,61 @@ namespace braid {
 namespace {
 
 struct ProfileOptions {
-  std::string model, cluster, precision = "bf16", output = "-";
+  std::string model, cluster, chip, precision = "bf16", output = "-";
   std::int64_t seq_len = 0;
-  std::vector<int> tp = {1, 2, 4, 8};
-  int micro_batch = 1;
+  std::vector<std::string> tp = {"1"}, cp = {"1"}, ep = {"1"}, micro_batch = {"1"};
 };
 
-int run(const ProfileOptions& options) {
-  const Precision precision = parse_precision(options.precision);
-  const Graph graph = load_model(options.model, {options.seq_len, {}});
-  const System system = load_system(options.cluster);
+std::vector<int> degrees(const std::string& option, const std::vector<std::string>& texts) {
+  std::vector<int> values;
+  for (const std::string& text : texts) {
+    values.push_back(static_cast<int>(parse_count(option, text, 1, 1 << 20)));
+  }
+  return values;
+}
+
+/// All combinations that the devices are enough for, with and without sequence parallelism and each
+/// kind of recomputation.
+std::vector<Execution> executions_of(const ProfileOptions& options, std::int64_t devices) {
   std::vector<Execution> executions;
-  for (const int tp : options.tp) {
-    if (tp > system.device_count) continue;
-    for (const bool sequence_parallel : {false, true}) {
-      if (sequence_parallel && tp == 1) continue;
-      for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
-        Execution how;
-        how.micro_batch = options.micro_batch;
-        how.tp = tp;
-        how.sequence_parallel = sequence_parallel;
-        how.recompute = recompute;
-        executions.push_back(how);
+  const std::vector<int> cps = degrees("--cp", options.cp);
+  const std::vector<int> eps = degrees("--ep", options.ep);
+  const std::vector<int> micro_batches = degrees("--micro-batch", options.micro_batch);
+  for (const int tp : degrees("--tp", options.tp)) {
+    for (const int cp : cps) {
+      for (const int ep : eps) {
+        if (std::int64_t{tp} * std::max(cp, ep) > devices) {
+          throw Error(
+              fmt::format("tp {}, cp {}, ep {} need more than {} devices", tp, cp, ep, devices),
+              "give a larger --cluster");
+        }
+        for (const int micro_batch : micro_batches) {
+          for (const bool sequence_parallel : {false, true}) {
+            if (sequence_parallel && tp == 1) continue;
+            for (const Recompute recompute :
+                 {Recompute::none, Recompute::selective, Recompute::full}) {
+              Execution how;
+              how.micro_batch = micro_batch;
+              how.tp = tp;
+              how.cp = cp;
+              how.ep = ep;
+              how.sequence_parallel = sequence_parallel;
+              how.recompute = recompute;
+              executions.push_back(how);
+            }
+          }
+        }
       }
     }
   }
+  return executions;
+}
+
+int run(const ProfileOptions& options) {
+  const Precision precision = parse_precision(options.precision);
+  const System system = load_devices(options.cluster, options.chip);
+  const std::vector<Execution> executions = executions_of(options, system.device_count);
+  const Graph graph = load_model(options.model, {options.seq_len, {}});
   write_file(options.output,
              to_text(to_json(estimate_profile(graph, executions, precision, system))));
   return kFound;
@@ -53,15 +87,17 @@ Run add_profile(CLI::App& app) {
   verb->footer(
       "Example:\n  braid profile llama-3-8b --cluster dgx-h100 --tp 1,2,4,8 -o profile.json");
   verb->add_option("MODEL", options->model, "As for braid plan")->required();
-  verb->add_option("--cluster", options->cluster, "As for braid plan")->required();
-  verb->add_option("--seq-len", options->seq_len, "Tokens per sample")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 28));
+  verb->add_option("--cluster", options->cluster, "As for braid plan; needed for degrees above 1");
+  verb->add_option("--chip", options->chip, "A single device instead of a cluster");
+  add_count(*verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28, "Tokens per sample");
   verb->add_option("--precision", options->precision, "bf16, fp16, fp8, tf32 or fp32");
-  verb->add_option("--tp", options->tp, "Tensor parallel degrees, separated by commas")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 20));
-  verb->add_option("--micro-batch", options->micro_batch, "Samples per micro-batch")
-      ->check(CLI::Range(1, 1 << 20));
+  const auto list = [verb](const char* name, std::vector<std::string>& values, const char* help) {
+    verb->add_option(name, values, help)->delimiter(',')->type_name("N,N")->allow_extra_args(false);
+  };
+  list("--tp", options->tp, "Tensor parallel degrees, separated by commas");
+  list("--cp", options->cp, "Context parallel degrees");
+  list("--ep", options->ep, "Expert parallel degrees");
+  list("--micro-batch", options->micro_batch, "Samples per micro-batch");
   verb->add_option("-o,--output", options->output, "File to write (default: standard output)");
   return [options] { return run(*options); };
 }

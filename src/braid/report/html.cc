@@ -20,7 +20,7 @@ constexpr std::size_t kMostEvents = 6000;  ///< Boxes in the timeline.
 constexpr const char* kStyle = R"(<style>
 body{font:15px/1.5 system-ui,sans-serif;color:#1c2733;max-width:1100px;margin:2em auto;padding:0 1em}
 h1{font-size:1.5em;margin-bottom:0}h2{font-size:1.15em;margin-top:2em}
-table{border-collapse:collapse}td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #dde3ea}
+table{border-collapse:collapse}table.wide{width:100%}td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #dde3ea}
 td:first-child,th:first-child{text-align:left}
 .bar{display:flex;height:26px;border-radius:4px;overflow:hidden;background:#eef1f5}
 .key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin:0 .4em 0 1em}
@@ -107,14 +107,14 @@ std::string stages_section(const Plan& plan) {
   const double usable = usable_bytes(plan.system.groups.front().chip);
   text += legend(memory_shares(memory_of_stage(plan, 0)), [](double) { return std::string(); });
   text +=
-      "<table><tr><th>stage</th><th>layers</th><th>devices</th><th>memory</th><th "
+      "<table class=\"wide\"><tr><th>stage</th><th>layers</th><th>devices</th><th>memory</th><th "
       "style=\"width:40%\">of " +
       format_bytes(usable) + " usable</th></tr>\n";
   for (std::size_t s = 0; s < plan.stages.size() && s < kMostStages; ++s) {
     const Stage& stage = plan.stages[s];
     const MemoryBreakdown memory = memory_of_stage(plan, s);
     text += fmt::format(
-        "<tr><td>{}</td><td>{}</td><td>{}–{} ({})</td><td>{}</td><td>{}</td></tr>\n", s,
+        "<tr><td>{}</td><td>{}</td><td>{}–{} ({})</td><td>{}</td><td>{}</td></tr>\n", s + 1,
         layers_text(stage), stage.devices.front(), stage.devices.back(), stage.devices.size(),
         format_bytes(memory.device_total()), bar(memory_shares(memory), usable));
   }
@@ -187,8 +187,8 @@ std::string timeline_section(const Plan& plan) {
 
 std::string provenance_section(const Plan& plan) {
   std::string text = "<h2>What the figures rest on</h2>\n<ul>\n";
-  text += fmt::format("<li>times: {} for {}</li>\n", escaped(plan.profile.provenance),
-                      escaped(plan.profile.chip));
+  text += fmt::format("<li>times: {} for {}, not measured on this cluster</li>\n",
+                      escaped(plan.profile.provenance), escaped(plan.profile.chip));
   const auto add = [&text](const std::vector<Provenance>& entries) {
     for (const Provenance& entry : entries) {
       text += fmt::format("<li>{}{}: {}</li>\n", entry.assumed ? "<b>assumed</b> " : "",
@@ -227,7 +227,7 @@ std::string html_report(const Plan& plan) {
   text +=
       row("split", fmt::format("tp {}{} pp {} cp {} ep {} dp {} vp {}", p.tp,
                                p.sequence_parallel ? " (sp)" : "", p.pp, p.cp, p.ep, p.dp, p.vp));
-  text += row("micro-batches", fmt::format("{} of {}", p.num_micro_batches, p.micro_batch));
+  text += row("micro-batches", fmt::format("{} x {} samples", p.num_micro_batches, p.micro_batch));
   text += row("recomputation, ZeRO", fmt::format("{}, {}", name_of(p.recompute), name_of(p.zero)));
   text += row("schedule", std::string(name_of(p.schedule)));
   text += row("batch, sequence, precision",

@@ -1,0 +1,206 @@
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
+#include "braid/base/json.h"
+#include "braid/base/quantity.h"
+#include "braid/base/suggest.h"
+#include "braid/cli/count_option.h"
+#include "braid/cli/verbs.h"
+#include "braid/frontend/model.h"
+#include "braid/graph/op_work.h"
+#include "braid/graph/repeated_layers.h"
+#include "braid/planners/planner.h"
+#include "braid/system/system_json.h"
+
+namespace braid {
+namespace {
+
+void line(const std::string& name, const std::string& value) {
+  fmt::print("  {:<22} {}\n", name, value);
+}
+
+void print_provenance(const std::vector<Provenance>& provenance) {
+  if (provenance.empty()) return;
+  fmt::print("\nWhat the figures rest on\n");
+  for (const Provenance& entry : provenance) {
+    line(entry.key, (entry.assumed ? "assumed: " : "") + entry.source);
+  }
+}
+
+void print_level(const NetworkLevel& level) {
+  line(level.name,
+       fmt::format("joins {}, {} per device, {} per unit, latency {}", level.size,
+                   format_bytes_per_s(level.bytes_per_s),
+                   format_bytes_per_s(level.unit_bytes_per_s), format_seconds(level.latency_s)));
+}
+
+void print_chip(const Chip& chip) {
+  fmt::print("{}: {}\n", chip.name, chip.description);
+  for (const PeakRate& peak : chip.peaks) {
+    line(fmt::format("peak {}", name_of(peak.dtype)),
+         fmt::format("{:.4g} TFLOP/s", peak.matmul_flops_per_s / 1e12));
+  }
+  line("vector f32", fmt::format("{:.4g} TFLOP/s", chip.vector_flops_per_s / 1e12));
+  line("compute units", std::to_string(chip.compute_units));
+  const auto memory = [](const Memory& level) {
+    line(level.name, format_bytes(level.bytes) + " at " + format_bytes_per_s(level.bytes_per_s));
+  };
+  memory(chip.memory);
+  if (chip.on_chip) memory(*chip.on_chip);
+  if (chip.host) memory(*chip.host);
+  line("reserved", format_bytes(chip.reserved_bytes));
+  if (chip.power_w) line("power", fmt::format("{:g} W", *chip.power_w));
+  if (chip.price_usd) line("price", fmt::format("{:g} USD", *chip.price_usd));
+  print_provenance(chip.provenance);
+}
+
+void print_system(const System& system) {
+  fmt::print("{}: {} devices\n", system.name, system.device_count);
+  for (const DeviceGroup& group : system.groups) {
+    line("nodes",
+         fmt::format("{} of {} x {}", group.nodes, group.devices_per_node, group.chip.name));
+    print_level(group.intra_node);
+  }
+  for (const NetworkLevel& level : system.levels) print_level(level);
+  print_provenance(system.provenance);
+  for (const DeviceGroup& group : system.groups) {
+    fmt::print("\n");
+    print_chip(group.chip);
+  }
+}
+
+int show_model(const std::string& name, const ModelOptions& options, bool json) {
+  const Graph graph = load_model(name, options);
+  double forward = 0;
+  double backward = 0;
+  for (const Operator& op : graph.operators) {
+    forward += forward_model_flops(graph, op);
+    backward += backward_model_flops(graph, op);
+  }
+  const auto kinds = layer_kind_count(graph);
+  const double tokens = static_cast<double>(graph.samples) *
+                        static_cast<double>(std::max<std::int64_t>(1, graph.seq_len));
+  const auto parameters = static_cast<double>(parameter_count(graph));
+  if (json) {
+    Json out = Json::object();
+    out["name"] = graph.name;
+    out["parameters"] = parameter_count(graph);
+    out["layers"] = graph.layers.size();
+    out["distinct_layers"] = kinds;
+    out["operators"] = graph.operators.size();
+    out["seq_len"] = graph.seq_len;
+    out["samples"] = graph.samples;
+    out["forward_flops"] = forward;
+    out["backward_flops"] = backward;
+    fmt::print("{}", to_text(out));
+    return kFound;
+  }
+  fmt::print("{}\n", graph.name);
+  line("parameters", format_count(parameters) + fmt::format(" ({})", parameter_count(graph)));
+  line("layers", fmt::format("{} ({} distinct)", graph.layers.size(), kinds));
+  line("operators", std::to_string(graph.operators.size()));
+  if (graph.seq_len > 0) line("sequence length", std::to_string(graph.seq_len));
+  line(graph.seq_len > 0 ? "FLOPs per token" : "FLOPs per sample",
+       fmt::format("{:.4g} forward, {:.4g} with backward (matrix products)", forward / tokens,
+                   (forward + backward) / tokens));
+  fmt::print("\nLayers\n");
+  for (std::size_t i = 0; i < graph.layers.size();) {
+    std::size_t j = i;
+    while (j + 1 < graph.layers.size() && graph.layers[j + 1].kind == graph.layers[i].kind) ++j;
+    line(i == j ? std::to_string(i) : fmt::format("{}-{}", i, j),
+         graph.layers[i].name + (i == j ? "" : " … " + graph.layers[j].name));
+    i = j + 1;
+  }
+  return kFound;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+int show_chip(const std::string& name, bool json) {
+  const Chip chip = load_chip(name);
+  if (json) {
+    fmt::print("{}", to_text(to_json(chip)));
+  } else {
+    print_chip(chip);
+  }
+  return kFound;
+}
+
+int show_system(const std::string& name, bool json) {
+  const System system = load_system(name);
+  if (json) {
+    fmt::print("{}", to_text(to_json(system)));
+  } else {
+    print_system(system);
+  }
+  return kFound;
+}
+
+int show(const std::string& name, const ModelOptions& options, bool json) {
+  if (contains(chip_names(), name)) return show_chip(name, json);
+  if (contains(cluster_names(), name.substr(0, name.find(':')))) return show_system(name, json);
+  std::vector<std::string> known = chip_names();
+  for (const std::string& cluster : cluster_names()) known.push_back(cluster);
+  for (const ZooEntry& entry : zoo_models()) {
+    if (entry.name == name) return show_model(name, options, json);
+    known.push_back(entry.name);
+  }
+  for (const PlannerEntry& entry : planners()) {
+    if (entry.name == name) {
+      if (json) {
+        Json out = Json::object();
+        out["name"] = entry.name;
+        out["description"] = entry.description;
+        fmt::print("{}", to_text(out));
+      } else {
+        fmt::print("{}: {}\n", entry.name, entry.description);
+      }
+      return kFound;
+    }
+    known.emplace_back(entry.name);
+  }
+  const std::string extension = std::filesystem::path(name).extension().string();
+  std::error_code ignored;
+  if (!std::filesystem::exists(name, ignored) && extension.substr(0, 5) != ".yaml") {
+    throw Error("nothing is called '" + name + "', and there is no such file",
+                did_you_mean(name, known));
+  }
+  if (extension == ".yaml" || extension == ".yml") {
+    const Document document = Document::parse_file(name);
+    const Value root = document.root();
+    if (root.is_object() && root["memory"].exists()) return show_chip(name, json);
+    return show_system(name, json);
+  }
+  if (extension.substr(0, 5) == ".yaml") return show_system(name, json);
+  return show_model(name, options, json);
+}
+
+}  // namespace
+
+Run add_show(CLI::App& app) {
+  struct Arguments {
+    std::string name;
+    ModelOptions options;
+    bool json = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb = app.add_subcommand(
+      "show", "A model, chip, cluster or planner, and where its figures come from");
+  verb->footer("Example:\n  braid show h100-sxm");
+  verb->add_option("NAME", arguments->name, "A name that braid list prints, or a file")->required();
+  add_count(*verb, "--seq-len", arguments->options.seq_len, 1, std::int64_t{1} << 28,
+            "Tokens per sample of a model");
+  verb->add_flag("--json", arguments->json, "Print exactly one JSON object");
+  return [arguments] { return show(arguments->name, arguments->options, arguments->json); };
+}
+
+}  // namespace braid
