@@ -1,0 +1,118 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/plan/outcome.h"
+#include "braid/report/html.h"
+#include "braid/report/plan_text.h"
+#include "braid/report/table.h"
+#include "braid/schedule/timeline.h"
+
+#include "report/plan_maker.h"
+
+namespace braid {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::made_plan;
+using ::testing::Not;
+
+Parallelism piped() {
+  Parallelism p;
+  p.pp = 2;
+  p.dp = 2;
+  p.num_micro_batches = 4;
+  return p;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+/// Widest line, in characters.
+std::size_t width_of(const std::string& text) {
+  std::size_t widest = 0;
+  std::size_t width = 0;
+  for (const char c : text) {
+    if (c == '\n')
+      width = 0;
+    else if ((static_cast<unsigned char>(c) & 0xC0) != 0x80)
+      widest = std::max(widest, ++width);
+  }
+  return widest;
+}
+
+TEST(Html, DrawsEveryPassAndNeedsNothingElse) {
+  const Plan plan = made_plan(piped(), 6);
+  const std::string page = html_report(plan);
+  EXPECT_EQ(page.rfind("<!DOCTYPE html>", 0), 0U);
+  // Two stages, four micro-batches, forward and backward, and the optimizer steps.
+  EXPECT_GE(count(page, "<rect "), 16U);
+  EXPECT_LE(count(page, "<rect "), 20U);
+  for (const char* outside : {"http://", "https://", "src=", "href=", "@import", "url("}) {
+    EXPECT_THAT(page, Not(HasSubstr(outside)));
+  }
+  EXPECT_EQ(count(page, "<div"), count(page, "</div>"));
+  EXPECT_EQ(count(page, "<tr>"), count(page, "</tr>"));
+}
+
+TEST(Html, EscapesWhatComesFromThePlan) {
+  Plan plan = made_plan(piped(), 6);
+  plan.model = "<script>alert(1)</script>";
+  plan.planner = "\"&";
+  plan.system.provenance.push_back({"<b>", "<i>", false});
+  const std::string page = html_report(plan);
+  EXPECT_THAT(page, Not(HasSubstr("<script>")));
+  EXPECT_THAT(page, Not(HasSubstr("<i>")));
+  EXPECT_THAT(page, HasSubstr("&lt;script&gt;"));
+  EXPECT_THAT(page, HasSubstr("&quot;&amp;"));
+}
+
+TEST(Html, StaysSmallForLongIterations) {
+  Parallelism p = piped();
+  p.num_micro_batches = 100000;
+  const std::string page = html_report(made_plan(p, 6));
+  EXPECT_LT(page.size(), 2000000U);
+  EXPECT_THAT(page, HasSubstr("the first"));
+}
+
+TEST(Table, AlignsByCharactersNotBytes) {
+  const std::string text = text_table({{"name", "n"}, {"é", "1"}, {"abcd", "22"}});
+  EXPECT_THAT(text, HasSubstr("é      1\n"));
+  EXPECT_THAT(text, HasSubstr("abcd  22\n"));
+}
+
+TEST(PlanText, PartsOfTheTimeAreShownAndLinesFit) {
+  Outcome outcome;
+  outcome.status = Status::optimal;
+  Plan plan = made_plan(piped(), 6);
+  plan.global_batch = 100000;
+  const Metrics metrics = measure(plan);
+  outcome.candidates = {{plan, metrics}, {plan, metrics}};
+  outcome.physical_bound.time_s = metrics.iteration_time_s / 2;
+  outcome.physical_bound.binding = "arithmetic at peak";
+  const std::string text = plan_text(outcome);
+  EXPECT_THAT(text, HasSubstr("50.0%"));  // the gap
+  EXPECT_THAT(text, HasSubstr("compute"));
+  EXPECT_THAT(text, HasSubstr("pipeline bubble"));
+  EXPECT_LE(width_of(text), 150U);
+}
+
+TEST(PlanText, SaysWhichStageMissesHowMuch) {
+  Outcome outcome;
+  outcome.infeasibility = Infeasibility{"nothing fits", 2, 2e9, 1e9, piped()};
+  const std::string text = infeasibility_text(outcome);
+  EXPECT_THAT(text, HasSubstr("2000000000"));
+  EXPECT_THAT(text, HasSubstr("1000000000"));
+  EXPECT_EQ(count(text, "\n"), 0U);
+}
+
+}  // namespace
+}  // namespace braid
