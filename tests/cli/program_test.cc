@@ -110,6 +110,15 @@ TEST(Program, PlanPrintsOneJsonObjectWithThePromisedFields) {
               1 - out["lower_bound_s"].get<double>() / out["iteration_time_s"].get<double>(), 1e-9);
 }
 
+TEST(Program, StandardOutputHoldsOneThing) {
+  const Ran ran = run_braid(plan_words({"-o", "-", "--json"}));
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(parsed(ran)["braid"], "plan");
+  const Ran shown = run_braid(plan_words({"--progress", "--json"}));
+  EXPECT_EQ(parsed(shown)["planner"], "braid");
+  EXPECT_THAT(shown.err, HasSubstr("bound"));
+}
+
 TEST(Program, ComparePrintsARowForEachPlanner) {
   Words words = plan_words({"--json", "--planners", "braid,megatron"});
   words[0] = "compare";

@@ -1,7 +1,7 @@
 #include "braid/cli/checked_plan.h"
 
 #include <chrono>
-#include <cstdlib>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -22,9 +22,8 @@ CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner
     const Verification verification = verify(candidate.plan, candidate.metrics.iteration_time_s);
     for (const Check& check : verification.checks) {
       if (check.holds) continue;
-      fmt::print(stderr, "braid: internal error: a plan of {} fails the check '{}': {}\n",
-                 planner.name, check.name, check.detail);
-      std::exit(70);
+      throw std::logic_error(fmt::format("a plan of {} fails the check '{}': {}", planner.name,
+                                         check.name, check.detail));
     }
   }
   return checked;

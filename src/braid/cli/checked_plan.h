@@ -12,7 +12,7 @@ struct CheckedOutcome {
 };
 
 /// Plans a job and verifies every plan. Throws Error for bad input; a plan that does not verify is
-/// a defect of braid and ends the program with a message.
+/// a defect of braid: std::logic_error.
 CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner,
                             const Progress& progress);
 

@@ -1,8 +1,11 @@
 #include "braid/cli/job_options.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include <CLI/Config.hpp>
@@ -102,6 +105,36 @@ System single_device(const std::string& name) {
   return system;
 }
 
+/// Best, bound, gap and work, at most ten times a second; on a terminal written over in place.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool terminal) : terminal_(terminal) {}
+  ~ProgressLine() {
+    if (terminal_ && shown_) std::fputs("\n", stderr);
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(double best_s, double bound_s, std::int64_t work) {
+    const auto now = std::chrono::steady_clock::now();
+    if (shown_ && now - last_ < std::chrono::milliseconds(100)) return;
+    last_ = now;
+    shown_ = true;
+    const bool found = std::isfinite(best_s) && best_s > 0;
+    fmt::print(stderr, "{}best {:>10}  bound {:>10}  gap {:>8}  work {}{}", terminal_ ? "\r" : "",
+               found ? format_seconds(best_s) : "-",
+               std::isfinite(bound_s) ? format_seconds(bound_s) : "-",
+               found ? fmt::format("{:.2f}%", 100 * (1 - bound_s / best_s)) : "-", work,
+               terminal_ ? "   " : "\n");
+    std::fflush(stderr);
+  }
+
+ private:
+  bool terminal_;
+  bool shown_ = false;
+  std::chrono::steady_clock::time_point last_;
+};
+
 }  // namespace
 
 System load_devices(const std::string& cluster, const std::string& chip) {
@@ -159,10 +192,9 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
 Progress progress_line(const JobOptions& o) {
   const bool terminal = isatty(STDERR_FILENO) == 1;
   if (!o.progress && !terminal) return {};
-  return [terminal](double best_s, double bound_s, std::int64_t work) {
-    fmt::print(stderr, "{}best {:>10.4g} s  bound {:>10.4g} s  gap {:>6.2f}%  work {}{}",
-               terminal ? "\r" : "", best_s, bound_s, 100 * (1 - bound_s / best_s), work,
-               terminal ? "" : "\n");
+  const auto line = std::make_shared<ProgressLine>(terminal);
+  return [line](double best_s, double bound_s, std::int64_t work) {
+    line->show(best_s, bound_s, work);
   };
 }
 

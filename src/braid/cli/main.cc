@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <exception>
 #include <new>
 #include <string>
 #include <utility>
@@ -49,9 +50,7 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
          word + (meant.empty() ? "; see braid --help" : "; did you mean " + meant + "?");
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_program(int argc, char** argv) {
   try {
     CLI::App app("braid plans how deep learning runs on machines", "braid");
     app.set_version_flag("--version", std::string("braid ") + BRAID_VERSION);
@@ -85,5 +84,18 @@ int main(int argc, char** argv) {
     return fail(error.what());
   } catch (const std::bad_alloc&) {
     return fail("this needs more memory than there is");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "braid: internal error: %s\n", error.what());
+    return braid::kInternal;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int status = run_program(argc, argv);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    return fail("cannot write to standard output");
+  }
+  return status;
 }

@@ -30,6 +30,8 @@ int run(const PlanOptions& options) {
   if (!options.output.empty() && !outcome.candidates.empty()) {
     write_file(options.output, to_text(to_json(outcome.candidates.front().plan)));
   }
+  // What goes to standard output is one thing: the plan itself, or what is said about it.
+  if (options.output == "-" && !outcome.candidates.empty()) return status_of(outcome);
   if (options.job.json) {
     fmt::print("{}", to_text(outcome_to_json(outcome, options.planner, checked.wall_s)));
     return status_of(outcome);

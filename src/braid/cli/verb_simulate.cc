@@ -24,6 +24,7 @@ int run_simulate(const SimulateOptions& options) {
   const Plan plan = read_valid_plan(options.plan);
   const Metrics metrics = measure(plan);
   if (!options.trace.empty()) write_file(options.trace, to_trace(plan, simulate(plan)));
+  if (options.trace == "-") return kFound;
   if (options.json) {
     Json json = Json::object();
     json["iteration_time_s"] = metrics.iteration_time_s;

@@ -12,6 +12,7 @@ enum ExitStatus : int {
   kInfeasible = 1,  ///< Proven infeasible, or the check fails.
   kBadInput = 2,
   kExhausted = 3,  ///< Budget used up with nothing found.
+  kInternal = 70,  ///< A result of braid's own that contradicts itself; it is never printed.
 };
 
 /// Runs a verb whose command line has been parsed; returns the exit status.

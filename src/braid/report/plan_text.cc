@@ -146,9 +146,9 @@ std::string ranges_text(const std::vector<std::int32_t>& numbers) {
 
 std::string plans_table(const Outcome& outcome) {
   std::vector<std::vector<std::string>> rows = {
-      {"GPUs",   "precision",    "GBS",         "MBS", "seq",      "TP",        "PP",
-       "CP",     "VP",           "EP",          "DP",  "schedule", "recompute", "ZeRO",
-       "s/iter", "tokens/s/GPU", "TFLOP/s/GPU", "MFU", "peak GiB", "gap"}};
+      {"GPUs",   "prec",      "GBS",     "MBS", "seq",      "TP",        "PP",
+       "CP",     "VP",        "EP",      "DP",  "schedule", "recompute", "ZeRO",
+       "s/iter", "tok/s/GPU", "TFLOP/s", "MFU", "GiB",      "gap"}};
   for (const Candidate& candidate : outcome.candidates) rows.push_back(row_of(outcome, candidate));
   return text_table(rows);
 }

@@ -143,7 +143,7 @@ Replay replay(const Plan& plan) {
         const PassTask& task = schedule.order[s][next[s]];
         if (task.chunk < 0 || task.chunk >= p.vp || task.micro_batch < 0 ||
             task.micro_batch >= p.num_micro_batches) {
-          result.fault = fmt::format("stage {} runs a pass that does not exist", s);
+          result.fault = fmt::format("stage {} runs a pass that does not exist", s + 1);
           return result;
         }
         const std::size_t index = static_cast<std::size_t>(task.chunk) * pp + s;
@@ -161,7 +161,7 @@ Replay replay(const Plan& plan) {
         if (!ready) break;
         if (clock.at(index, task.micro_batch) >= 0) {
           result.fault =
-              fmt::format("stage {} runs a pass of micro-batch {} twice", s, task.micro_batch);
+              fmt::format("stage {} runs a pass of micro-batch {} twice", s + 1, task.micro_batch);
           return result;
         }
         const double duration_s = is_forward ? part.forward_s : part.backward_s;

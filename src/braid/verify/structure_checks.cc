@@ -23,17 +23,17 @@ std::string coverage_fault(const Plan& plan) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     if (static_cast<std::int64_t>(stage.chunks.size()) != plan.parallel.vp) {
-      return fmt::format("stage {} has {} chunks, but vp is {}", s, stage.chunks.size(),
+      return fmt::format("stage {} has {} chunks, but vp is {}", s + 1, stage.chunks.size(),
                          plan.parallel.vp);
     }
     for (const Chunk& chunk : stage.chunks) {
-      if (chunk.layers.empty()) return fmt::format("stage {} has a chunk without layers", s);
+      if (chunk.layers.empty()) return fmt::format("stage {} has a chunk without layers", s + 1);
       for (const std::int32_t layer : chunk.layers) {
         if (layer < 0 || layer >= layers) {
-          return fmt::format("stage {} holds layer {} of {}", s, layer, layers);
+          return fmt::format("stage {} holds layer {} of {}", s + 1, layer, layers);
         }
         if (++seen[static_cast<std::size_t>(layer)] > 1) {
-          return fmt::format("layer {} is placed twice, again in stage {}", layer, s);
+          return fmt::format("layer {} is placed twice, again in stage {}", layer, s + 1);
         }
       }
     }
@@ -161,18 +161,18 @@ std::string devices_fault(const Plan& plan) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     if (stage.tp != p.tp || stage.cp != p.cp || stage.dp != p.dp) {
-      return fmt::format("stage {} has degrees of its own", s);
+      return fmt::format("stage {} has degrees of its own", s + 1);
     }
     if (static_cast<std::int64_t>(stage.devices.size()) != total / p.pp) {
-      return fmt::format("stage {} has {} devices, its degrees ask for {}", s, stage.devices.size(),
-                         total / p.pp);
+      return fmt::format("stage {} has {} devices, its degrees ask for {}", s + 1,
+                         stage.devices.size(), total / p.pp);
     }
     for (const std::int64_t device : stage.devices) {
       if (device < 0 || device >= total) {
-        return fmt::format("stage {} has device {} of {}", s, device, total);
+        return fmt::format("stage {} has device {} of {}", s + 1, device, total);
       }
       if (taken[static_cast<std::size_t>(device)]) {
-        return fmt::format("device {} is used twice, again in stage {}", device, s);
+        return fmt::format("device {} is used twice, again in stage {}", device, s + 1);
       }
       taken[static_cast<std::size_t>(device)] = true;
       // The device's place on the pipeline axis, read off its number digit by digit.
@@ -184,7 +184,7 @@ std::string devices_fault(const Plan& plan) {
                                                        : p.pp;
         if (axis == Axis::pp && rest % degree != static_cast<std::int64_t>(s)) {
           return fmt::format("device {} belongs to stage {} by the order of axes, not to stage {}",
-                             device, rest % degree, s);
+                             device, rest % degree + 1, s + 1);
         }
         rest /= degree;
       }

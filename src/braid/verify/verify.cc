@@ -72,7 +72,8 @@ Check memory_check(const Plan& plan, const Replay& replayed) {
     const double room = available - needed;
     if (tightest.empty() || room < least_room) {
       least_room = room;
-      tightest = fmt::format("stage {} needs {:.0f} of {:.0f} usable bytes", s, needed, available);
+      tightest =
+          fmt::format("stage {} needs {:.0f} of {:.0f} usable bytes", s + 1, needed, available);
     }
     holds = holds && needed <= available * (1 + 1e-12);
   }
