@@ -76,7 +76,7 @@ TEST(Memory, StateByZeroStage) {
   const auto state = [&](Zero zero) {
     parallel.zero = zero;
     const MemoryBreakdown memory =
-        memory_of(std::span(&totals, 1), 1, data_parallel_context(parallel, {}, system, 0));
+        memory_of(std::span(&totals, 1), 1, data_parallel_context(parallel, {}, system));
     return memory.weights + memory.gradients + memory.optimizer;
   };
   EXPECT_DOUBLE_EQ(state(Zero::none), 18000);
@@ -91,14 +91,14 @@ TEST(Memory, ExpertsAreShardedOverTheirOwnReplicas) {
   Parallelism parallel = parallelism(1, 1, 8, 1, 4);
   parallel.zero = Zero::optimizer;
   const MemoryBreakdown memory =
-      memory_of(std::span(&totals, 1), 1, data_parallel_context(parallel, {}, system, 0));
+      memory_of(std::span(&totals, 1), 1, data_parallel_context(parallel, {}, system));
   EXPECT_DOUBLE_EQ(memory.optimizer, 12000.0 / 2);
 }
 
 TEST(Memory, StashGrowsWithMicroBatchesInFlight) {
   const System system = test_system(1, 1);
   const ChunkTotals totals = chunk(0, 0, 50);
-  const auto context = data_parallel_context({}, {}, system, 0);
+  const auto context = data_parallel_context({}, {}, system);
   EXPECT_DOUBLE_EQ(memory_of(std::span(&totals, 1), 1, context).activations, 50);
   EXPECT_DOUBLE_EQ(memory_of(std::span(&totals, 1), 4, context).activations, 200);
 }
@@ -110,7 +110,7 @@ TEST(Memory, OffloadMovesBytesToTheHost) {
   Parallelism parallel = parallelism(1, 1, 2, 1, 1);
   parallel.offload_optimizer = true;
   const MemoryBreakdown memory =
-      memory_of(std::span(&totals, 1), 4, data_parallel_context(parallel, {}, system, 0));
+      memory_of(std::span(&totals, 1), 4, data_parallel_context(parallel, {}, system));
   EXPECT_DOUBLE_EQ(memory.optimizer, 0);
   EXPECT_DOUBLE_EQ(memory.host, 12000 + 4 * 60);
   EXPECT_DOUBLE_EQ(memory.activations, 4 * 40 + 2 * 60);
@@ -167,7 +167,7 @@ TEST(GradientSync, EqualsBucketByBucketReplay) {
 TEST(Load, OneRankSynchronisesNothing) {
   const System system = test_system(1, 1);
   const ChunkTotals totals = chunk(1000, 0, 0);
-  const StageLoad load = load_of(std::span(&totals, 1), data_parallel_context({}, {}, system, 0));
+  const StageLoad load = load_of(std::span(&totals, 1), data_parallel_context({}, {}, system));
   EXPECT_EQ(load.gradient_sync_s, 0);
   EXPECT_EQ(load.parameter_sync_s, 0);
   // The optimizer moves 2·12 + 4 + 2 bytes a parameter at 1e10 bytes/s.
@@ -181,10 +181,10 @@ TEST(Load, ShardedStepsTakeTheirShareOfTheOptimizer) {
   const ChunkTotals totals = chunk(1000, 0, 0);
   Parallelism parallel = parallelism(1, 1, 4, 1, 1);
   const double whole =
-      load_of(std::span(&totals, 1), data_parallel_context(parallel, {}, system, 0)).optimizer_s;
+      load_of(std::span(&totals, 1), data_parallel_context(parallel, {}, system)).optimizer_s;
   parallel.zero = Zero::optimizer;
   const StageLoad sharded =
-      load_of(std::span(&totals, 1), data_parallel_context(parallel, {}, system, 0));
+      load_of(std::span(&totals, 1), data_parallel_context(parallel, {}, system));
   EXPECT_DOUBLE_EQ(sharded.optimizer_s, whole / 4);
   EXPECT_GT(sharded.gradient_sync_s, 0);
   EXPECT_GT(sharded.parameter_sync_s, 0);

@@ -148,6 +148,7 @@ Graph graph_from_config(const Value& config, const std::string& name, const Mode
     return build_decoder(spec, seq_len);
   }
   std::vector<std::string_view> known;
+  known.reserve(kArchitectures.size());
   for (const Architecture& architecture : kArchitectures) known.push_back(architecture.model_type);
   type.fail("unknown architecture '" + std::string(model_type) + "'",
             did_you_mean(model_type, known));

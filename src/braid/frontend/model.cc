@@ -17,7 +17,7 @@ namespace {
 
 /// A name for people: the folder of a config.json, or the file's own name.
 std::string name_for(const std::filesystem::path& path) {
-  const std::string stem = path.stem().string();
+  std::string stem = path.stem().string();
   if (stem != "config") return stem;
   const std::string folder = std::filesystem::absolute(path).parent_path().filename().string();
   return folder.empty() ? stem : folder;

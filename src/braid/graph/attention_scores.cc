@@ -26,8 +26,9 @@ double attended_scores(const Attention& attention) {
     return capped_sum(keys, most) - capped_sum(first, most);
   }
   // Query p sees the keys [max(0, p - before), min(keys, p + after + 1)).
-  const double before = static_cast<double>((attention.window - 1) / 2);
-  const double after = static_cast<double>(attention.window / 2);
+  const std::int64_t half = attention.window / 2;
+  const auto before = static_cast<double>(attention.window - 1 - half);
+  const auto after = static_cast<double>(half);
   const auto ends = [&](double n) {  // Sum of min(keys, p + after + 1) over p in [0, n).
     const double rising = std::clamp(keys - after, 0.0, n);
     return rising * (rising - 1) / 2 + rising * (after + 1) + (n - rising) * keys;

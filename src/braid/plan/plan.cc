@@ -76,8 +76,7 @@ MemoryBreakdown memory_of_stage(const Plan& plan, std::size_t stage) {
   }
   const int index = static_cast<int>(stage);
   const Parallelism& parallel = plan.parallel;
-  const auto context =
-      data_parallel_context(parallel, plan.precision, plan.system, first_device(parallel, index));
+  const auto context = data_parallel_context(parallel, plan.precision, plan.system);
   const std::int64_t in_flight =
       in_flight_chunks(parallel.schedule, static_cast<int>(plan.stages.size()), index, parallel.vp,
                        parallel.num_micro_batches);

@@ -9,14 +9,13 @@ namespace braid {
 std::vector<StageLoad> stage_loads(const Plan& plan) {
   std::vector<StageLoad> loads;
   loads.reserve(plan.stages.size());
+  const auto context = data_parallel_context(plan.parallel, plan.precision, plan.system);
   std::vector<ChunkTotals> totals;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     totals.clear();
     for (const Chunk& chunk : plan.stages[s].chunks) {
       totals.push_back(totals_of(plan.profile, chunk));
     }
-    const auto context = data_parallel_context(plan.parallel, plan.precision, plan.system,
-                                               first_device(plan.parallel, static_cast<int>(s)));
     loads.push_back(load_of(totals, context));
   }
   return loads;

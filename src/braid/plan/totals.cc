@@ -88,30 +88,29 @@ namespace {
 /// Ranks of the cp and dp axes as one group of `size` members, taken from the innermost end.
 /// The two axes are neighbours unless the pipeline lies between them; then the group is taken as
 /// evenly strided by the wider gap, which no real placement of it beats.
-GroupSpan replica_span(const Parallelism& parallel, const System& system, std::int64_t first,
-                       std::int64_t size) {
+GroupSpan replica_span(const Parallelism& parallel, const System& system, std::int64_t size) {
   if (size <= parallel.cp || parallel.dp == 1) {
-    return span_of(system, first, stride_of(parallel, Axis::cp), size);
+    return span_of(system, 0, stride_of(parallel, Axis::cp), size);
   }
-  if (parallel.cp == 1) return span_of(system, first, stride_of(parallel, Axis::dp), size);
+  if (parallel.cp == 1) return span_of(system, 0, stride_of(parallel, Axis::dp), size);
   const std::int64_t dp_stride = stride_of(parallel, Axis::dp);
   const std::int64_t cp_stride = stride_of(parallel, Axis::cp);
   const bool adjacent = dp_stride == cp_stride * parallel.cp;
-  return span_of(system, first, adjacent ? cp_stride : dp_stride / parallel.cp, size);
+  return span_of(system, 0, adjacent ? cp_stride : dp_stride / parallel.cp, size);
 }
 
 }  // namespace
 
-LayerGroups layer_groups(const Parallelism& parallel, const System& system, std::int64_t first) {
+LayerGroups layer_groups(const Parallelism& parallel, const System& system) {
   LayerGroups groups;
-  groups.tp = span_of(system, first, stride_of(parallel, Axis::tp), parallel.tp);
-  groups.cp = span_of(system, first, stride_of(parallel, Axis::cp), parallel.cp);
-  groups.ep = replica_span(parallel, system, first, parallel.ep);
+  groups.tp = span_of(system, 0, stride_of(parallel, Axis::tp), parallel.tp);
+  groups.cp = span_of(system, 0, stride_of(parallel, Axis::cp), parallel.cp);
+  groups.ep = replica_span(parallel, system, parallel.ep);
   return groups;
 }
 
 DataParallelContext data_parallel_context(const Parallelism& parallel, const Precision& precision,
-                                          const System& system, std::int64_t first) {
+                                          const System& system) {
   DataParallelContext context;
   context.precision = precision;
   context.zero = parallel.zero;
@@ -119,7 +118,7 @@ DataParallelContext data_parallel_context(const Parallelism& parallel, const Pre
   context.offload_weights = parallel.offload_weights;
   const std::int64_t replicas = std::int64_t{parallel.dp} * parallel.cp;
   context.dense_ranks = static_cast<double>(replicas);
-  context.dense_group = replica_span(parallel, system, first, replicas);
+  context.dense_group = replica_span(parallel, system, replicas);
   const std::int64_t expert_replicas = replicas / parallel.ep;
   context.expert_ranks = static_cast<double>(expert_replicas);
   if (parallel.ep == 1) {
@@ -128,7 +127,7 @@ DataParallelContext data_parallel_context(const Parallelism& parallel, const Pre
     // Members that hold the same experts are ep ranks apart.
     const std::int64_t inner =
         parallel.cp > 1 ? stride_of(parallel, Axis::cp) : stride_of(parallel, Axis::dp);
-    context.expert_group = span_of(system, first, inner * parallel.ep, expert_replicas);
+    context.expert_group = span_of(system, 0, inner * parallel.ep, expert_replicas);
   }
   context.system = &system;
   context.chip = &system.groups.front().chip;

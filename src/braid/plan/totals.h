@@ -50,7 +50,7 @@ struct DataParallelContext {
 /// Context of a stage laid out as `parallel` says, its first device being `first`. `system`
 /// outlives the result.
 DataParallelContext data_parallel_context(const Parallelism& parallel, const Precision& precision,
-                                          const System& system, std::int64_t first);
+                                          const System& system);
 
 /// Distance between neighbouring ranks of `axis` in device numbers.
 std::int64_t stride_of(const Parallelism& parallel, Axis axis);
@@ -61,8 +61,8 @@ std::int64_t first_device(const Parallelism& parallel, int stage);
 /// All devices of stage `stage`, ascending.
 std::vector<std::int64_t> stage_devices(const Parallelism& parallel, int stage);
 
-/// Communicators of the layers of the stage whose first device is `first`.
-LayerGroups layer_groups(const Parallelism& parallel, const System& system, std::int64_t first);
+/// Communicators of the layers of a stage.
+LayerGroups layer_groups(const Parallelism& parallel, const System& system);
 
 /// Memory of a stage: parameter state by the ZeRO stage (Rajbhandari et al. 2020, §5), stash times
 /// chunks in flight, largest transient. docs/cost-model.md, "Memory".

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <span>
 #include <tuple>
+#include <utility>
 
 namespace braid {
 
@@ -42,7 +44,8 @@ double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
   switch (configuration.schedule) {
     case ScheduleKind::one_f_one_b: {
       // The paths of one_f_one_b_path_s, each at its least over all partitions.
-      double longest = static_cast<double>((m - 1) / p) * sum_s;
+      const std::int64_t dives = (m - 1) / p;
+      double longest = static_cast<double>(dives) * sum_s;
       if (m > p) longest = std::max(longest, sum_s + static_cast<double>(m - p - 1) * slowest_s);
       longest = std::max(longest, (steps - 1) * slowest_s * table.least_backward_share);
       return std::max(sum_s + longest, steps * slowest_s);
@@ -75,6 +78,12 @@ Range piece_range(const Ends& ends, std::size_t piece) {
   return {piece == 0 ? 0 : ends[piece - 1], ends[piece]};
 }
 
+/// Place of a stage's chunk in model order.
+std::size_t piece_number(const Configuration& configuration, int stage, int chunk) {
+  return static_cast<std::size_t>(chunk) * static_cast<std::size_t>(configuration.pp) +
+         static_cast<std::size_t>(stage);
+}
+
 ChunkTotals range_totals(const LayerTable& table, const Graph& graph, Range range) {
   ChunkTotals totals;
   for (std::int32_t l = range.begin; l < range.end;) {
@@ -87,33 +96,56 @@ ChunkTotals range_totals(const LayerTable& table, const Graph& graph, Range rang
   return totals;
 }
 
-void stage_totals(const LayerTable& table, const Graph& graph, const Configuration& configuration,
-                  const Ends& ends, int stage, std::vector<ChunkTotals>& totals) {
+/// Totals of all chunks, stage by stage: chunk c of stage s is number s·vp + c.
+void fill_totals(const LayerTable& table, const Graph& graph, const Configuration& configuration,
+                 const Ends& ends, std::vector<ChunkTotals>& totals) {
   totals.clear();
-  for (int c = 0; c < configuration.vp; ++c) {
-    const auto piece = static_cast<std::size_t>(c * configuration.pp + stage);
-    totals.push_back(range_totals(table, graph, piece_range(ends, piece)));
+  for (int s = 0; s < configuration.pp; ++s) {
+    for (int c = 0; c < configuration.vp; ++c) {
+      const std::size_t piece = piece_number(configuration, s, c);
+      totals.push_back(range_totals(table, graph, piece_range(ends, piece)));
+    }
   }
 }
 
-/// Fullest stage of a given assignment.
-void find_tightest(const ChainJob& chain, const LayerTable& table,
-                   const Configuration& configuration, const Parallelism& parallel,
-                   const Ends& ends, std::vector<ChunkTotals>& totals, Assessment& assessment) {
-  const Job& job = *chain.job;
+std::span<const ChunkTotals> stage_of(const std::vector<ChunkTotals>& totals,
+                                      const Configuration& configuration, int stage) {
+  const auto vp = static_cast<std::size_t>(configuration.vp);
+  return std::span(totals).subspan(static_cast<std::size_t>(stage) * vp, vp);
+}
+
+/// Fullest stage of the assignment in `totals`.
+void find_tightest(const Configuration& configuration, const DataParallelContext& context,
+                   const std::vector<ChunkTotals>& totals, Assessment& assessment) {
   for (int s = 0; s < configuration.pp; ++s) {
-    stage_totals(table, *job.graph, configuration, ends, s, totals);
-    const auto context =
-        data_parallel_context(parallel, job.precision, *chain.system, first_device(parallel, s));
     const std::int64_t in_flight =
         in_flight_chunks(configuration.schedule, configuration.pp, s, configuration.vp,
                          configuration.num_micro_batches);
-    const double bytes = memory_of(totals, in_flight, context).device_total();
+    const double bytes =
+        memory_of(stage_of(totals, configuration, s), in_flight, context).device_total();
     if (bytes > assessment.needed_bytes) {
       assessment.needed_bytes = bytes;
       assessment.tightest_stage = s;
     }
   }
+}
+
+/// The longest, over all stages, of: the first chunks before it down and up once, and all of its
+/// work.
+double busy_path_s(const Configuration& configuration, const std::vector<ChunkTotals>& totals,
+                   std::span<const double> handover_s) {
+  double longest_s = 0;
+  double before_s = 0;
+  for (int s = 0; s < configuration.pp; ++s) {
+    double work_s = 0;
+    for (const ChunkTotals& chunk : stage_of(totals, configuration, s)) work_s += chunk.time_s();
+    longest_s = std::max(longest_s,
+                         before_s + static_cast<double>(configuration.num_micro_batches) * work_s);
+    if (s + 1 == configuration.pp) break;
+    before_s += stage_of(totals, configuration, s).front().time_s() +
+                2 * handover_s[static_cast<std::size_t>(s)];
+  }
+  return longest_s;
 }
 
 /// Stage of each layer's chunk, for edges that skip stages.
@@ -162,23 +194,22 @@ void fill_transfers(const ChainJob& chain, const Configuration& configuration,
 
 }  // namespace
 
-double time_assignment_s(const ChainJob& chain, LayerTables& tables,
-                         const Configuration& configuration, const Ends& ends,
-                         AssessmentScratch& scratch) {
-  const Job& job = *chain.job;
-  const LayerTable& table = tables.at(configuration);
-  const Parallelism parallel = to_parallelism(configuration);
+namespace {
+
+/// Simulates the assignment whose chunks are in scratch.totals.
+double time_totals_s(const ChainJob& chain, const Configuration& configuration,
+                     const Parallelism& parallel, const DataParallelContext& context,
+                     const Ends& ends, AssessmentScratch& scratch) {
   scratch.loads.clear();
   for (int s = 0; s < configuration.pp; ++s) {
-    stage_totals(table, *job.graph, configuration, ends, s, scratch.totals);
-    const auto context =
-        data_parallel_context(parallel, job.precision, *chain.system, first_device(parallel, s));
-    scratch.loads.push_back(load_of(scratch.totals, context));
+    scratch.loads.push_back(load_of(stage_of(scratch.totals, configuration, s), context));
   }
   fill_transfers(chain, configuration, parallel, ends, scratch.transfers);
   return pipeline_time_s(configuration.schedule, scratch.loads, scratch.transfers,
                          configuration.num_micro_batches, scratch.pipeline);
 }
+
+}  // namespace
 
 namespace {
 
@@ -189,7 +220,7 @@ double least_tail_s(const ChainJob& chain, const LayerTable& table,
                     const Configuration& configuration) {
   const Job& job = *chain.job;
   const Parallelism parallel = to_parallelism(configuration);
-  const auto context = data_parallel_context(parallel, job.precision, *chain.system, 0);
+  const auto context = data_parallel_context(parallel, job.precision, *chain.system);
   const auto most = static_cast<std::int32_t>(table.chain.size()) - configuration.pp + 1;
   double least_s = std::numeric_limits<double>::infinity();
   for (std::int32_t end = 1; end <= most; ++end) {
@@ -211,21 +242,23 @@ bool improve_assignment(const ChainJob& chain, LayerTables& tables,
   const Job& job = *chain.job;
   const LayerTable& table = tables.at(configuration);
   const Parallelism parallel = to_parallelism(configuration);
-  const auto context = data_parallel_context(parallel, job.precision, *chain.system, 0);
+  const auto context = data_parallel_context(parallel, job.precision, *chain.system);
   const MemoryForm memory = memory_form(context, usable_bytes(chain.system->groups.front().chip));
   fill_handovers(chain, configuration, parallel, scratch.handover_s);
   const double tail_s = least_tail_s(chain, table, configuration);
   const std::vector<double> handover_s = scratch.handover_s;
-  return for_each_partition_below(table.chain, handover_s, configuration.num_micro_batches, memory,
-                                  time_s - tail_s, most, [&](const Ends& ends) {
-                                    const double found_s = time_assignment_s(
-                                        chain, tables, configuration, ends, scratch);
-                                    ++timed;
-                                    if (found_s < time_s) {
-                                      time_s = found_s;
-                                      best_ends = ends;
-                                    }
-                                  });
+  return for_each_partition_below(
+      table.chain, handover_s, configuration.num_micro_batches, memory, time_s - tail_s, most,
+      [&](const Ends& ends) {
+        fill_totals(table, *job.graph, configuration, ends, scratch.totals);
+        const double found_s =
+            time_totals_s(chain, configuration, parallel, context, ends, scratch);
+        ++timed;
+        if (found_s < time_s) {
+          time_s = found_s;
+          best_ends = ends;
+        }
+      });
 }
 
 Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
@@ -237,34 +270,39 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
   Assessment assessment;
   fill_handovers(chain, configuration, parallel, scratch.handover_s);
 
+  const auto context = data_parallel_context(parallel, job.precision, *chain.system);
+  const auto take = [&](Ends ends) {
+    assessment.ends = std::move(ends);
+    fill_totals(table, *job.graph, configuration, assessment.ends, scratch.totals);
+  };
   const int pieces = configuration.pp * configuration.vp;
   if (configuration.schedule == ScheduleKind::one_f_one_b) {
-    const auto context = data_parallel_context(parallel, job.precision, *chain.system, 0);
-    const auto partition =
+    auto partition =
         partition_one_f_one_b(table.chain, scratch.handover_s, configuration.num_micro_batches,
                               memory_form(context, usable_bytes(chip)));
-    if (partition) {
-      assessment.feasible = true;
-      assessment.memory_bound = partition->memory_bound;
-      assessment.ends = partition->ends;
-      assessment.path_s = partition->path_s;
-    } else {
-      assessment.memory_bound = true;
-      const auto even = partition_min_max(table.chain, pieces);
-      find_tightest(chain, table, configuration, parallel, *even, scratch.totals, assessment);
+    assessment.memory_bound = !partition || partition->memory_bound;
+    assessment.feasible = partition.has_value();
+    if (!partition) {
+      take(*partition_min_max(table.chain, pieces));
+      find_tightest(configuration, context, scratch.totals, assessment);
+      return assessment;
     }
+    assessment.path_s = partition->path_s;
+    if (assessment.path_s >= cutoff_s) return assessment;
+    take(std::move(partition->ends));
   } else {
-    const auto even = partition_min_max(table.chain, pieces);
-    find_tightest(chain, table, configuration, parallel, *even, scratch.totals, assessment);
+    take(*partition_min_max(table.chain, pieces));
+    assessment.path_s = std::max(busy_path_s(configuration, scratch.totals, scratch.handover_s),
+                                 configuration_bound_s(chain, tables, configuration));
+    assessment.feasible = true;
+    if (assessment.path_s >= cutoff_s) return assessment;
+    find_tightest(configuration, context, scratch.totals, assessment);
     assessment.feasible = assessment.needed_bytes <= usable_bytes(chip);
     assessment.memory_bound = !assessment.feasible;
-    assessment.ends = *even;
-    assessment.path_s = configuration_bound_s(chain, tables, configuration);
+    if (!assessment.feasible) return assessment;
   }
-  if (!assessment.feasible || assessment.path_s >= cutoff_s) return assessment;
-
   assessment.iteration_time_s =
-      time_assignment_s(chain, tables, configuration, assessment.ends, scratch);
+      time_totals_s(chain, configuration, parallel, context, assessment.ends, scratch);
   return assessment;
 }
 
@@ -304,7 +342,7 @@ Plan build_plan(const ChainJob& chain, LayerTables& tables, const Configuration&
     stage.cp = configuration.cp;
     stage.devices = stage_devices(plan.parallel, s);
     for (int c = 0; c < configuration.vp; ++c) {
-      const Range range = piece_range(ends, static_cast<std::size_t>(c * configuration.pp + s));
+      const Range range = piece_range(ends, piece_number(configuration, s, c));
       Chunk chunk;
       for (std::int32_t l = range.begin; l < range.end; ++l) {
         chunk.layers.push_back(l);

@@ -49,15 +49,10 @@ struct AssessmentScratch {
 };
 
 /// Assigns layers to stages (1F1B: exactly, by path bound, within memory; GPipe and interleaved: as
-/// evenly as possible) and simulates. Skips the simulation (iteration_time_s stays 0) when the path
-/// alone is not below `cutoff_s`.
+/// evenly as possible) and simulates. When the path alone is not below `cutoff_s`, stops there: the
+/// simulation (iteration_time_s stays 0) and, for the even assignments, the memory are left out.
 Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                   double cutoff_s, AssessmentScratch& scratch);
-
-/// Simulated iteration time of a configuration with this assignment of layers.
-double time_assignment_s(const ChainJob& chain, LayerTables& tables,
-                         const Configuration& configuration, const Ends& ends,
-                         AssessmentScratch& scratch);
 
 /// Looks through the other assignments of a 1F1B configuration for one that simulates in less than
 /// `time_s`: those whose path, with the least that the first stage must add before and after it, is

@@ -25,6 +25,7 @@ struct Configuration {
   Zero zero = Zero::none;
   bool offload_optimizer = false, offload_weights = false, offload_activations = false;
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): misread by clang-tidy 14, there is no pointer here.
   friend auto operator<=>(const Configuration&, const Configuration&) = default;
 };
 

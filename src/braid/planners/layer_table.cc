@@ -48,7 +48,7 @@ LayerTable& LayerTables::at(const Configuration& configuration) {
   if (!is_new) return table;
 
   const Execution how = to_execution(configuration);
-  const LayerGroups groups = layer_groups(to_parallelism(configuration), system_, 0);
+  const LayerGroups groups = layer_groups(to_parallelism(configuration), system_);
   for (const LayerId layer : first_of_kind_) {
     table.kinds.push_back(estimate_layer(graph_, layer, how, precision_, groups, system_));
   }

@@ -60,8 +60,10 @@ double excess_s(const RunSums& stage, double below_s, int index, int stages, std
   double longest = static_cast<double>(m - 1) * std::max(stage.forward_s, stage.backward_s);
   if (m > depth) {
     longest = std::max(longest, static_cast<double>(m - depth) * time_s + below_s);
-    longest = std::max(longest, static_cast<double>((m - 1) / depth) * (time_s + below_s) +
-                                    static_cast<double>((m - 1) % depth) * time_s);
+    const std::int64_t dives = (m - 1) / depth;
+    const std::int64_t rest = (m - 1) % depth;
+    longest = std::max(longest, static_cast<double>(dives) * (time_s + below_s) +
+                                    static_cast<double>(rest) * time_s);
   }
   return longest;
 }
@@ -425,8 +427,10 @@ double one_f_one_b_path_s(std::span<const double> forward_s, std::span<const dou
     const std::int64_t depth = stages - i;
     if (m <= depth) continue;
     longest = std::max(longest, static_cast<double>(m - depth) * time_s + below_s);
-    longest = std::max(longest, static_cast<double>((m - 1) / depth) * dive_s +
-                                    static_cast<double>((m - 1) % depth) * time_s);
+    const std::int64_t dives = (m - 1) / depth;
+    const std::int64_t rest = (m - 1) % depth;
+    longest =
+        std::max(longest, static_cast<double>(dives) * dive_s + static_cast<double>(rest) * time_s);
   }
   return all_s + longest;
 }

@@ -23,7 +23,7 @@ double matmul_compute_s(const MatMulShape& shape, double peak, const Chip& chip)
   for (int halving = 0; halving < 4; ++halving) {
     const double tiles = shape.batch * ceil_div(shape.m, tile_m) * ceil_div(shape.n, tile_n);
     const double depth = std::max(1.0, ceil_div(shape.k, efficiency.tile_k)) * efficiency.tile_k;
-    for (double split = 1; split <= 16; split *= 2) {
+    for (int split = 1; split <= 16; split *= 2) {
       if (split > 1 && (tiles * split > 2 * units || depth / split < 4 * efficiency.tile_k)) break;
       const double waves = ceil_div(tiles * split, units);
       const double part_s = 2 * tile_m * tile_n * (depth / split) / (unit_rate * tile_rate);

@@ -1,6 +1,7 @@
 #include "braid/report/plan_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 #include <vector>
@@ -54,9 +55,9 @@ std::vector<std::string> row_of(const Outcome& outcome, const Candidate& candida
 }
 
 std::string bar(double share) {
-  const auto cells = static_cast<int>(share * 40 + 0.5);
+  const auto cells = std::lround(share * 40);
   std::string text;
-  for (int i = 0; i < cells; ++i) text += "█";
+  for (long i = 0; i < cells; ++i) text += "█";
   return text;
 }
 
