@@ -2,6 +2,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,12 +16,11 @@
 
 namespace {
 
-int fail(const std::string& message) {
-  std::string line = message;
-  for (char& c : line) {
-    if (c == '\n') c = ' ';
-  }
-  std::fprintf(stderr, "braid: %s\n", line.c_str());
+/// One line on stderr, whatever the message holds; called where nothing may throw any more.
+int fail(std::string_view message) noexcept {
+  std::fputs("braid: ", stderr);
+  for (const char c : message) std::fputc(c == '\n' ? ' ' : c, stderr);
+  std::fputc('\n', stderr);
   return braid::kBadInput;
 }
 
