@@ -25,6 +25,7 @@ struct ProfileOptions {
 
 std::vector<int> degrees(const std::string& option, const std::vector<std::string>& texts) {
   std::vector<int> values;
+  values.reserve(texts.size());
   for (const std::string& text : texts) {
     values.push_back(static_cast<int>(parse_count(option, text, 1, 1 << 20)));
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cassert>
 #include <map>
 
 #include <fmt/format.h>
@@ -28,6 +29,7 @@ struct Part {
 /// Parts in pipeline order: chunk · pp + stage.
 std::vector<Part> parts_of(const Plan& plan) {
   const std::size_t pp = plan.stages.size();
+  assert(pp > 0);
   std::vector<Part> parts(pp * static_cast<std::size_t>(plan.parallel.vp));
   std::vector<std::size_t> place(plan.profile.layers.size(), 0);
   for (std::size_t s = 0; s < pp; ++s) {
