@@ -8,6 +8,7 @@
 #include "braid/base/embedded_file.h"
 #include "braid/base/suggest.h"
 #include "braid/frontend/hugging_face.h"
+#include "braid/graph/graph_json.h"
 
 namespace braid {
 
@@ -38,7 +39,9 @@ Graph load_model(const std::string& source, const ModelOptions& options) {
   }
   if (fs::exists(path, error)) {
     const Document document = Document::parse_file(path.string());
-    Graph graph = graph_from_config(document.root(), name_for(path), options);
+    const Value root = document.root();
+    if (root.is_object() && root["braid"].string_or("") == "graph") return graph_from_json(root);
+    Graph graph = graph_from_config(root, name_for(path), options);
     check_graph(graph, path.string());
     return graph;
   }
@@ -57,7 +60,9 @@ Graph load_model(const std::string& source, const ModelOptions& options) {
 std::vector<ZooEntry> zoo_models() {
   std::vector<ZooEntry> entries;
   for (const EmbeddedFile& file : embedded_models()) {
-    entries.push_back({std::string(file.name), ""});
+    const Document document =
+        Document::parse(file.text, Document::Syntax::json, std::string(file.file));
+    entries.push_back({std::string(file.name), document.root()["description"].string_or("")});
   }
   return entries;
 }
