@@ -279,12 +279,15 @@ double collective_bound_s(Collective collective, double bytes, const GroupSpan& 
   for (std::size_t i = 0; i < steps.count; ++i) {
     const Step& step = steps.step[i];
     const double n = step.members;
+    // A message may reach another unit without using the links inside its own.
+    if (collective == Collective::point_to_point && i + 1 < steps.count) continue;
     // What a unit's members must together send out of (or take into) their unit.
     double crossing = bytes;
     if (collective == Collective::all_gather || collective == Collective::reduce_scatter) {
       crossing = bytes * (n - 1) / n;
     } else if (collective == Collective::all_to_all) {
-      crossing = bytes * (steps.size - covered) / steps.size * covered;
+      // What goes further than this level may take other links.
+      crossing = bytes * covered * (n - 1) / steps.size * covered;
     }
     if (collective == Collective::all_reduce || collective == Collective::broadcast) {
       crossing = bytes / 2;
