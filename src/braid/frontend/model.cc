@@ -28,6 +28,11 @@ std::string name_for(const std::filesystem::path& path) {
 
 Graph load_model(const std::string& source, const ModelOptions& options) {
   namespace fs = std::filesystem;
+  if (!options.dims.empty()) {
+    throw Error(Where{"", 0, "--dim"},
+                source + " has no symbolic dimension '" + options.dims.begin()->first + "'",
+                "leave it out");
+  }
   std::error_code error;
   fs::path path = source;
   if (fs::is_directory(path, error)) {
@@ -38,6 +43,10 @@ Graph load_model(const std::string& source, const ModelOptions& options) {
     }
   }
   if (fs::exists(path, error)) {
+    if (path.extension() == ".onnx") {
+      throw Error(Where{path.string(), 0, ""}, "ONNX files are not supported",
+                  "give a Hugging Face config.json or a graph JSON");
+    }
     const Document document = Document::parse_file(path.string());
     const Value root = document.root();
     if (root.is_object() && root["braid"].string_or("") == "graph") return graph_from_json(root);
