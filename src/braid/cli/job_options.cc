@@ -31,8 +31,7 @@ constexpr std::int64_t kSamplesPerDevice = 16;
 }  // namespace
 
 void add_job_options(CLI::App& app, JobOptions& o) {
-  app.add_option("MODEL", o.model,
-                 "Zoo name, Hugging Face folder or config.json, or graph JSON")
+  app.add_option("MODEL", o.model, "Zoo name, Hugging Face folder or config.json, or graph JSON")
       ->required();
   app.add_option("--cluster", o.cluster, "NAME, NAME:64 (devices), NAME:8nodes, or a YAML file");
   app.add_option("--chip", o.chip, "A single device instead of a cluster");
