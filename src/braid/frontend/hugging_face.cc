@@ -114,17 +114,41 @@ DecoderSpec read_gpt2(const Value& config) {
   return spec;
 }
 
+std::int64_t seq_len_for(const DecoderSpec& spec, const Value& config,
+                         const ModelOptions& options) {
+  if (options.seq_len == 0) {
+    return spec.positions > 0 ? spec.positions
+                              : size_of(config, "max_position_embeddings", 1 << 28);
+  }
+  if (spec.positions > 0 && options.seq_len > spec.positions) {
+    throw Error(Where{"", 0, "--seq-len"},
+                std::to_string(options.seq_len) + " tokens, but the model has " +
+                    std::to_string(spec.positions) + " learned positions");
+  }
+  return options.seq_len;
+}
+
+template <DecoderSpec (*Read)(const Value&)>
+Graph decoder(const Value& config, const std::string& name, const ModelOptions& options) {
+  DecoderSpec spec = Read(config);
+  spec.name = name;
+  return build_decoder(spec, seq_len_for(spec, config, options));
+}
+
+/// One `model_type` of a config.json and what builds it.
 struct Architecture {
   std::string_view model_type;
-  DecoderSpec (*read)(const Value&);
+  Graph (*build)(const Value& config, const std::string& name, const ModelOptions& options);
 };
 
-constexpr std::array<Architecture, 6> kArchitectures{{{"llama", read_llama},
-                                                      {"mistral", read_mistral},
-                                                      {"mixtral", read_mixtral},
-                                                      {"qwen2", read_qwen2},
-                                                      {"qwen3", read_qwen3},
-                                                      {"gpt2", read_gpt2}}};
+constexpr auto kArchitectures = std::to_array<Architecture>({
+    {"gpt2", decoder<read_gpt2>},
+    {"llama", decoder<read_llama>},
+    {"mistral", decoder<read_mistral>},
+    {"mixtral", decoder<read_mixtral>},
+    {"qwen2", decoder<read_qwen2>},
+    {"qwen3", decoder<read_qwen3>},
+});
 
 }  // namespace
 
@@ -132,20 +156,7 @@ Graph graph_from_config(const Value& config, const std::string& name, const Mode
   const Value type = config["model_type"];
   const std::string_view model_type = type.as_string();
   for (const Architecture& architecture : kArchitectures) {
-    if (architecture.model_type != model_type) continue;
-    DecoderSpec spec = architecture.read(config);
-    spec.name = name;
-    std::int64_t seq_len = options.seq_len;
-    if (seq_len == 0) {
-      seq_len =
-          spec.positions > 0 ? spec.positions : size_of(config, "max_position_embeddings", 1 << 28);
-    }
-    if (spec.positions > 0 && seq_len > spec.positions) {
-      throw Error(Where{"", 0, "--seq-len"},
-                  std::to_string(seq_len) + " tokens, but the model has " +
-                      std::to_string(spec.positions) + " learned positions");
-    }
-    return build_decoder(spec, seq_len);
+    if (architecture.model_type == model_type) return architecture.build(config, name, options);
   }
   std::vector<std::string_view> known;
   known.reserve(kArchitectures.size());
