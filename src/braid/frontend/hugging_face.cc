@@ -4,28 +4,11 @@
 #include <utility>
 
 #include "braid/base/suggest.h"
+#include "braid/frontend/config_fields.h"
 #include "braid/frontend/decoder.h"
 
 namespace braid {
 namespace {
-
-constexpr std::int64_t kMostWidth = std::int64_t{1} << 24;
-constexpr std::int64_t kMostLayers = 100000;
-
-std::int64_t size_of(const Value& config, std::string_view key, std::int64_t most = kMostWidth) {
-  return config[key].as_int_in(1, most);
-}
-
-std::int64_t size_or(const Value& config, std::string_view key, std::int64_t otherwise,
-                     std::int64_t most = kMostWidth) {
-  const Value value = config[key];
-  return value.exists() && !value.is_null() ? value.as_int_in(1, most) : otherwise;
-}
-
-bool flag_or(const Value& config, std::string_view key, bool otherwise) {
-  const Value value = config[key];
-  return value.exists() && !value.is_null() ? value.as_bool() : otherwise;
-}
 
 /// Heads, their size, and grouping, as Llama-like configs give them.
 void read_heads(const Value& config, DecoderSpec& spec) {
