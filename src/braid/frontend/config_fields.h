@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
 #include "braid/base/document.h"
+#include "braid/frontend/model.h"
 
 namespace braid {
 
@@ -12,7 +14,11 @@ namespace braid {
 // products of three sizes (rows, width, width) within 64 bits.
 
 inline constexpr std::int64_t kMostWidth = std::int64_t{1} << 24;
+inline constexpr std::int64_t kMostTokens = std::int64_t{1} << 28;
 inline constexpr std::int64_t kMostLayers = 100000;
+
+/// Whether the field is there and not null.
+bool has(const Value& config, std::string_view key);
 
 /// A size from 1 to `most`.
 std::int64_t size_of(const Value& config, std::string_view key, std::int64_t most = kMostWidth);
@@ -21,11 +27,35 @@ std::int64_t size_of(const Value& config, std::string_view key, std::int64_t mos
 std::int64_t size_or(const Value& config, std::string_view key, std::int64_t otherwise,
                      std::int64_t most = kMostWidth);
 
+/// A count from 0 to `most`; `otherwise` when the field is missing or null.
+std::int64_t count_or(const Value& config, std::string_view key, std::int64_t otherwise,
+                      std::int64_t most = kMostWidth);
+
+/// A number in [0, 1]; `otherwise` when the field is missing or null.
+double share_or(const Value& config, std::string_view key, double otherwise);
+
+/// Whether any of these dropout rates is above zero; `otherwise` is the rate of a field that is
+/// missing or null.
+bool any_dropout(const Value& config, std::initializer_list<std::string_view> keys,
+                 double otherwise);
+
 /// True or false; `otherwise` when the field is missing or null.
 bool flag_or(const Value& config, std::string_view key, bool otherwise);
 
 /// A list of sizes from 1 to `most`, at least `least_count` of them.
 std::vector<std::int64_t> sizes_of(const Value& config, std::string_view key,
                                    std::size_t least_count = 1, std::int64_t most = kMostWidth);
+
+/// Fails unless `part`, the value of `key`, divides `whole`.
+void check_divides(const Value& config, std::string_view key, std::int64_t part, std::int64_t whole,
+                   std::string_view what);
+
+/// Fails, at `key`, when heads of `dim` features are together wider than kMostWidth.
+void check_head_width(const Value& config, std::string_view key, std::int64_t heads,
+                      std::int64_t dim);
+
+/// Tokens of a sample: those asked for, else `longest`. With `learned` positions no sample may be
+/// longer than that.
+std::int64_t sample_tokens(const ModelOptions& options, std::int64_t longest, bool learned);
 
 }  // namespace braid

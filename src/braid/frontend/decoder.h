@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "braid/frontend/transformer_block.h"
 #include "braid/graph/graph.h"
 
 namespace braid {
@@ -10,19 +12,14 @@ namespace braid {
 /// A decoder-only transformer, as most language models are.
 struct DecoderSpec {
   std::string name;
-  std::int64_t layers = 1, hidden = 1, heads = 1, kv_heads = 1, head_dim = 1;
-  std::int64_t inner = 1;  ///< Width of the dense feed-forward network.
+  std::vector<BlockSpec> blocks;  ///< At least one; all of one hidden size.
   std::int64_t vocab = 1;
-  std::int64_t positions = 0;  ///< Learned positions; 0: rotary or none.
-  std::int64_t window = 0;     ///< Sliding attention window; 0: none.
-  bool gated = true;           ///< SwiGLU-like: two up projections.
-  bool rms = true;
-  bool qkv_bias = false, out_bias = false, mlp_bias = false;
-  bool qk_norm = false;
+  std::int64_t embedding_width = 0;   ///< Where it is not the hidden size, projected in and out.
+  std::int64_t positions = 0;         ///< Learned positions that a sample may have; 0: none.
+  std::int64_t unused_positions = 0;  ///< Rows of the position table before the first.
+  bool final_norm = true;
   bool tied_embeddings = false;
-  bool dropout = false;
-  // Mixture of experts; 0 experts: dense.
-  std::int64_t experts = 0, top_k = 0, expert_inner = 0, shared_inner = 0;
+  bool dropout = false;  ///< On the embeddings.
 };
 
 /// Forward graph with loss for one sample of `seq_len` tokens: an embedding layer, a layer per

@@ -59,6 +59,34 @@ TensorId GraphBuilder::residual(const std::string& name, TensorId a, TensorId b,
              Split::sequence);
 }
 
+TensorId GraphBuilder::embedding(const std::string& name, TensorId tokens_in, TensorId table,
+                                 std::int64_t entries, std::int64_t width, std::int64_t tokens) {
+  return add(name, Embedding{entries, width, tokens, 1}, {tokens_in, table}, {tokens, width},
+             Split::vocab);
+}
+
+TensorId GraphBuilder::add_positions(const std::string& name, TensorId x, std::int64_t positions,
+                                     std::int64_t tokens, std::int64_t width) {
+  const TensorId table = parameter("positions.weight", {positions, width});
+  return add(name, Elementwise{tokens * width, 1, Elementwise::Keeps::nothing}, {x, table},
+             {tokens, width}, Split::sequence);
+}
+
+TensorId GraphBuilder::dropout(const std::string& name, TensorId x, std::int64_t rows,
+                               std::int64_t width) {
+  return add(name, Elementwise{rows * width, 2, Elementwise::Keeps::mask}, {x}, {rows, width},
+             Split::sequence);
+}
+
+TensorId GraphBuilder::language_loss(TensorId x, TensorId weight, std::int64_t tokens,
+                                     std::int64_t width, std::int64_t vocab, TensorId bias) {
+  std::vector<TensorId> inputs = {x, weight};
+  if (bias >= 0) inputs.push_back(bias);
+  const TensorId logits = add("lm_head", MatMul{1, tokens, vocab, width, true, bias >= 0},
+                              std::move(inputs), {tokens, vocab}, Split::vocab);
+  return add("loss", Loss{tokens, vocab}, {logits}, {1}, Split::vocab);
+}
+
 Graph GraphBuilder::finish(std::vector<TensorId> outputs) {
   graph_.outputs = std::move(outputs);
   find_repeated_layers(graph_);

@@ -13,7 +13,9 @@ namespace braid {
 ///
 ///     GraphBuilder builder("name", seq_len);
 ///     builder.begin_layer("embedding");
-///     TensorId x = builder.embedding("embed", vocab, hidden, tokens);
+///     TensorId tokens = builder.input("tokens", {seq_len}, Dtype::i64);
+///     TensorId table = builder.parameter("embedding.weight", {vocab, hidden});
+///     TensorId x = builder.embedding("embedding", tokens, table, vocab, hidden, seq_len);
 ///     …
 ///     Graph graph = builder.finish({x});
 class GraphBuilder {
@@ -39,6 +41,18 @@ class GraphBuilder {
   /// Sum of two tensors of one shape.
   TensorId residual(const std::string& name, TensorId a, TensorId b, std::int64_t rows,
                     std::int64_t width);
+
+  /// A row of `table` [entries × width], split by entries, for each of `tokens` tokens.
+  TensorId embedding(const std::string& name, TensorId tokens_in, TensorId table,
+                     std::int64_t entries, std::int64_t width, std::int64_t tokens);
+  /// x [tokens × width] plus the first rows of a new table of `positions` learned positions.
+  TensorId add_positions(const std::string& name, TensorId x, std::int64_t positions,
+                         std::int64_t tokens, std::int64_t width);
+  TensorId dropout(const std::string& name, TensorId x, std::int64_t rows, std::int64_t width);
+  /// Logits of x [tokens × width] over `vocab` entries by `weight` (and a bias unless negative),
+  /// and their cross entropy.
+  TensorId language_loss(TensorId x, TensorId weight, std::int64_t tokens, std::int64_t width,
+                         std::int64_t vocab, TensorId bias = -1);
 
   /// Ends the graph and marks repeated layers.
   Graph finish(std::vector<TensorId> outputs);

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "braid/base/document.h"
+#include "braid/frontend/decoder.h"
+
+namespace braid {
+
+// Readers of the config.json of decoder-only models, one for each `model_type`; the name is left
+// empty. All throw Error naming the field.
+
+DecoderSpec read_gemma(const Value& config);
+DecoderSpec read_gemma2(const Value& config);
+DecoderSpec read_gemma3(const Value& config);
+DecoderSpec read_gpt2(const Value& config);
+DecoderSpec read_gpt_neox(const Value& config);
+DecoderSpec read_llama(const Value& config);
+DecoderSpec read_mistral(const Value& config);
+DecoderSpec read_opt(const Value& config);
+DecoderSpec read_phi3(const Value& config);
+DecoderSpec read_qwen2(const Value& config);
+DecoderSpec read_qwen3(const Value& config);
+
+// Mixtures of experts.
+DecoderSpec read_deepseek(const Value& config);  ///< V2 and V3.
+DecoderSpec read_mixtral(const Value& config);
+DecoderSpec read_qwen2_moe(const Value& config);
+DecoderSpec read_qwen3_moe(const Value& config);
+
+/// The common ground of Llama and its kin: rotary positions over whole heads, RMS norms, gated
+/// feed-forward networks without biases.
+DecoderSpec read_llama_like(const Value& config);
+
+}  // namespace braid
