@@ -1,5 +1,6 @@
 #include "braid/report/export.h"
 
+#include <cctype>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 
 #include "braid/base/document.h"
 #include "braid/base/error.h"
+#include "braid/frontend/model.h"
 
 #include "report/plan_maker.h"
 
@@ -63,8 +65,138 @@ TEST(Export, MegatronSaysHowUnevenStagesAreLaidOut) {
   Parallelism p = piped();
   p.pp = 4;
   const Export four = export_megatron(made_plan(p, 10));  // 3, 3, 2, 2
-  EXPECT_THAT(four.text, HasSubstr("--pipeline-model-parallel-layout \"Ettt|ttt|tt|ttL\""));
+  EXPECT_THAT(four.text, HasSubstr("--pipeline-model-parallel-layout 'Et*3|t*3|t*2|t*2L'"));
   EXPECT_THAT(four.warnings, Contains(HasSubstr("uneven")));
+}
+
+/// Blocks by virtual stage that a layout stands for.
+std::vector<std::int64_t> blocks_of_layout(std::string layout) {
+  for (std::size_t open = layout.find('('); open != std::string::npos; open = layout.find('(')) {
+    const std::size_t close = layout.find(")*", open);
+    std::size_t end = close + 2;
+    while (end < layout.size() && std::isdigit(static_cast<unsigned char>(layout[end])) != 0) ++end;
+    const std::string part = layout.substr(open + 1, close - open - 1);
+    std::string many;
+    for (int i = std::stoi(layout.substr(close + 2)); i > 0; --i) many += part;
+    layout = layout.substr(0, open) + many + layout.substr(end);
+  }
+  std::vector<std::int64_t> blocks = {0};
+  for (std::size_t i = 0; i < layout.size(); ++i) {
+    if (layout[i] == '|') blocks.push_back(0);
+    if (layout[i] != 't') continue;
+    const bool many = layout.compare(i + 1, 1, "*") == 0;
+    blocks.back() += many ? std::stoi(layout.substr(i + 2)) : 1;
+  }
+  return blocks;
+}
+
+TEST(Export, MegatronLayoutStandsForTheStagesBlocks) {
+  for (int blocks = 1; blocks < 30; ++blocks) {
+    for (const int pp : {2, 3, 4, 7}) {
+      for (const int vp : {1, 2, 3}) {
+        Parallelism p = piped();
+        p.pp = pp;
+        p.vp = vp;
+        p.num_micro_batches = pp;
+        if (vp > 1) p.schedule = ScheduleKind::interleaved;
+        const Plan plan = made_plan(p, blocks);
+        const std::string text = export_megatron(plan).text;
+        const std::string option = "--pipeline-model-parallel-layout '";
+        const std::size_t at = text.find(option);
+        if (at == std::string::npos) continue;
+        const std::size_t begin = at + option.size();
+        const std::string layout = text.substr(begin, text.find('\'', begin) - begin);
+        EXPECT_EQ(blocks_of_layout(layout), count_blocks(plan).per_chunk) << layout;
+        EXPECT_EQ(layout.front(), 'E');
+        EXPECT_EQ(layout.back(), 'L');
+      }
+    }
+  }
+}
+
+/// A plan for a zoo model's shape.
+Plan shaped_plan(const std::string& model, const Parallelism& parallel) {
+  const auto shape = model_shape(load_model(model, {}));
+  EXPECT_TRUE(shape) << model;
+  Plan plan = made_plan(parallel, static_cast<int>(shape->blocks));
+  plan.shape = shape;
+  return plan;
+}
+
+TEST(Export, MegatronTellsTheModelsShape) {
+  const std::string llama = export_megatron(shaped_plan("llama-3-70b", piped())).text;
+  for (const char* part :
+       {"--num-layers 80 ", "--hidden-size 8192 ", "--ffn-hidden-size 28672 ",
+        "--num-attention-heads 64 ", "--group-query-attention ", "--num-query-groups 8 ",
+        "--swiglu ", "--normalization RMSNorm ", "--disable-bias-linear ",
+        "--untie-embeddings-and-output-weights ", "--position-embedding-type rope ",
+        "--attention-dropout 0.0 ", "--vocab-size 128256 "}) {
+    EXPECT_THAT(llama, HasSubstr(part));
+  }
+  const std::string gpt = export_megatron(shaped_plan("gpt2-xl", piped())).text;
+  for (const char* part : {"--num-layers 48 ", "--hidden-size 1600 ", "--ffn-hidden-size 6400 ",
+                           "--num-attention-heads 25 ", "--vocab-size 50257 ",
+                           "--position-embedding-type learned_absolute "}) {
+    EXPECT_THAT(gpt, HasSubstr(part));
+  }
+  for (const char* part :
+       {"--swiglu", "RMSNorm", "--disable-bias-linear", "--group-query-attention",
+        "--untie-embeddings", "--attention-dropout", "--num-experts"}) {
+    EXPECT_THAT(gpt, Not(HasSubstr(part)));
+  }
+  Parallelism experts;
+  experts.dp = 8;
+  experts.ep = 4;
+  const std::string mixtral = export_megatron(shaped_plan("mixtral-8x7b", experts)).text;
+  for (const char* part : {"--num-experts 8 ", "--moe-router-topk 2 ",
+                           "--moe-ffn-hidden-size 14336 ", "--expert-model-parallel-size 4 "}) {
+    EXPECT_THAT(mixtral, HasSubstr(part));
+  }
+}
+
+TEST(Export, MegatronPadsTheVocabularyAsLittleAsTheDegreeAllows) {
+  const auto multiple = [](int tp) {
+    Parallelism p;
+    p.tp = tp;
+    const std::string text = export_megatron(shaped_plan("llama-3-8b", p)).text;
+    const std::string option = "--make-vocab-size-divisible-by ";
+    return std::stoll(text.substr(text.find(option) + option.size()));
+  };
+  // 128256 = 2^8 * 501
+  EXPECT_EQ(multiple(1), 128);
+  EXPECT_EQ(multiple(2), 128);
+  EXPECT_EQ(multiple(4), 64);
+  EXPECT_EQ(multiple(8), 32);
+}
+
+TEST(Export, MegatronSaysWhatAPlanWithoutAShapeLacks) {
+  const Export out = export_megatron(made_plan(piped(), 8));
+  EXPECT_THAT(out.warnings, Contains(HasSubstr("hidden size")));
+  EXPECT_THAT(out.text, Not(HasSubstr("--hidden-size")));
+}
+
+TEST(Export, MegatronShardsByItsOwnFsdp) {
+  Parallelism p;
+  p.dp = 8;
+  p.zero = Zero::parameters;
+  const std::string text = export_megatron(made_plan(p, 4)).text;
+  for (const char* part :
+       {"--use-megatron-fsdp", "optim_grads_params", "--ckpt-format fsdp_dtensor",
+        "--no-gradient-accumulation-fusion", "unset CUDA_DEVICE_MAX_CONNECTIONS"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST(Export, MegatronMindsOnlyTheOrderOfAxesThatAreThere) {
+  Parallelism p;
+  p.dp = 4;
+  p.order = {Axis::pp, Axis::dp, Axis::tp, Axis::cp};
+  EXPECT_THAT(export_megatron(made_plan(p, 4)).warnings,
+              Not(Contains(HasSubstr("order of ranks"))));
+  p.pp = 2;
+  EXPECT_THAT(export_megatron(made_plan(p, 4)).text, HasSubstr("--use-tp-pp-dp-mapping"));
+  p.tp = 2;
+  EXPECT_THAT(export_megatron(made_plan(p, 4)).warnings, Contains(HasSubstr("order of ranks")));
 }
 
 TEST(Export, MegatronInterleavesAndRecomputes) {

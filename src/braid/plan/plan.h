@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "braid/plan/model_shape.h"
 #include "braid/profile/estimator.h"
 #include "braid/profile/profile.h"
 #include "braid/system/system.h"
@@ -69,6 +71,7 @@ struct Plan {
   std::string model;         ///< Name for people.
   std::string model_source;  ///< What was given on the command line.
   double model_parameters = 0;
+  std::optional<ModelShape> shape;  ///< For exporters; nullopt when it is not known.
   std::int64_t seq_len = 0;
   std::int64_t global_batch = 1;  ///< Samples per iteration.
   Precision precision;

@@ -161,6 +161,62 @@ Chunk chunk_from_json(const Value& value, const Profile& profile) {
   return chunk;
 }
 
+/// Names and places of a shape's counts and flags, for reading and writing alike.
+template <typename Shape, typename Count, typename Flag>
+void each_field(Shape& shape, const Count& count, const Flag& flag) {
+  count("first_block", shape.first_block);
+  count("blocks", shape.blocks);
+  count("dense_blocks", shape.dense_blocks);
+  count("hidden", shape.hidden);
+  count("heads", shape.heads);
+  count("kv_heads", shape.kv_heads);
+  count("head_dim", shape.head_dim);
+  count("inner", shape.inner);
+  count("vocab", shape.vocab);
+  count("positions", shape.positions);
+  count("window", shape.window);
+  count("experts", shape.experts);
+  count("top_k", shape.top_k);
+  count("expert_inner", shape.expert_inner);
+  count("shared_inner", shape.shared_inner);
+  flag("causal", shape.causal);
+  flag("rotary", shape.rotary);
+  flag("latent_attention", shape.latent_attention);
+  flag("gated", shape.gated);
+  flag("rms", shape.rms);
+  flag("qkv_bias", shape.qkv_bias);
+  flag("linear_bias", shape.linear_bias);
+  flag("qk_norm", shape.qk_norm);
+  flag("tied_embeddings", shape.tied_embeddings);
+  flag("dropout", shape.dropout);
+}
+
+Json shape_to_json(const ModelShape& shape) {
+  Json json = Json::object();
+  each_field(
+      shape, [&json](const char* key, std::int64_t value) { json[key] = value; },
+      [&json](const char* key, bool value) { json[key] = value; });
+  return json;
+}
+
+ModelShape shape_from_json(const Value& value) {
+  value.expect_only({"first_block", "blocks",       "dense_blocks", "hidden",
+                     "heads",       "kv_heads",     "head_dim",     "inner",
+                     "vocab",       "positions",    "window",       "experts",
+                     "top_k",       "expert_inner", "shared_inner", "causal",
+                     "rotary",      "gated",        "rms",          "latent_attention",
+                     "qkv_bias",    "linear_bias",  "qk_norm",      "tied_embeddings",
+                     "dropout"});
+  ModelShape shape;
+  each_field(
+      shape,
+      [&value](const char* key, std::int64_t& count) {
+        count = value[key].as_int_in(0, kMaxCount);
+      },
+      [&value](const char* key, bool& flag) { flag = value[key].as_bool(); });
+  return shape;
+}
+
 }  // namespace
 
 Json to_json(const Parallelism& parallel) {
@@ -204,6 +260,7 @@ Json to_json(const Plan& plan) {
   json["model"] = plan.model;
   json["model_source"] = plan.model_source;
   json["model_parameters"] = plan.model_parameters;
+  if (plan.shape) json["shape"] = shape_to_json(*plan.shape);
   json["seq_len"] = plan.seq_len;
   json["global_batch"] = plan.global_batch;
   json["precision"] = precision_to_json(plan.precision);
@@ -220,20 +277,26 @@ Plan plan_from_json(const Value& value) {
     value.fail("this is not a plan", "give a file that braid plan -o wrote");
   }
   value.expect_only({"braid", "version", "planner", "model", "model_source", "model_parameters",
-                     "seq_len", "global_batch", "precision", "parallel", "stages", "profile",
-                     "system"});
+                     "shape", "seq_len", "global_batch", "precision", "parallel", "stages",
+                     "profile", "system"});
   if (value["version"].as_int() != 1) value["version"].fail("only version 1 can be read");
   Plan plan;
   plan.planner = value["planner"].as_string();
   plan.model = value["model"].as_string();
   plan.model_source = value["model_source"].as_string();
   plan.model_parameters = value["model_parameters"].as_double_in(0, 1e18);
+  if (value["shape"].exists()) plan.shape = shape_from_json(value["shape"]);
   plan.seq_len = value["seq_len"].as_int_in(0, kMaxCount);
   plan.global_batch = value["global_batch"].as_int_in(1, kMaxCount);
   plan.precision = precision_from_json(value["precision"]);
   plan.parallel = parallelism_from_json(value["parallel"]);
   plan.profile = profile_from_json(value["profile"]);
   plan.system = system_from_json(value["system"]);
+  if (plan.shape && plan.shape->first_block + plan.shape->blocks >
+                        static_cast<std::int64_t>(plan.profile.layers.size())) {
+    value["shape"].fail("the shape has more blocks than the profile has layers",
+                        "leave the shape out, or count the blocks that are there");
+  }
   for (const Value& entry : value["stages"].elements()) {
     entry.expect_only({"dp", "tp", "cp", "devices", "chunks"});
     Stage stage;

@@ -316,6 +316,7 @@ Plan build_plan(const ChainJob& chain, LayerTables& tables, const Configuration&
   plan.model = graph.name;
   plan.model_source = job.model_source;
   plan.model_parameters = static_cast<double>(parameter_count(graph));
+  plan.shape = model_shape(graph);
   plan.seq_len = graph.seq_len;
   plan.global_batch = job.global_batch;
   plan.precision = job.precision;

@@ -25,16 +25,23 @@ std::string title_of(const Plan& plan) {
 }
 
 BlockCounts count_blocks(const Plan& plan) {
-  // A layer whose kind occurs once is an embedding or a head; all others are blocks.
+  // Without a shape, a layer whose kind occurs once is taken for an embedding or a head.
   std::map<std::int32_t, std::int64_t> frequency;
   for (const ProfileLayer& layer : plan.profile.layers) ++frequency[layer.kind];
+  const auto is_block = [&](std::int32_t layer) {
+    if (plan.shape) {
+      return layer >= plan.shape->first_block &&
+             layer < plan.shape->first_block + plan.shape->blocks;
+    }
+    return frequency[plan.profile.layers[static_cast<std::size_t>(layer)].kind] > 1;
+  };
   BlockCounts counts;
   const std::size_t chunks = plan.stages.empty() ? 0 : plan.stages.front().chunks.size();
   for (std::size_t c = 0; c < chunks; ++c) {
     for (const Stage& stage : plan.stages) {
       std::int64_t blocks = 0;
       for (const std::int32_t layer : stage.chunks[c].layers) {
-        if (frequency[plan.profile.layers[static_cast<std::size_t>(layer)].kind] > 1) ++blocks;
+        if (is_block(layer)) ++blocks;
       }
       counts.per_chunk.push_back(blocks);
       counts.total += blocks;

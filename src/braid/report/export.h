@@ -25,8 +25,8 @@ Export export_torchtitan(const Plan& plan);  ///< torchtitan TOML.
 /// "MODEL on CLUSTER: written by braid", fit for a comment line: control characters are replaced.
 std::string title_of(const Plan& plan);
 
-/// Layers of the plan that are transformer blocks, i.e. whose kind occurs more than once (embedding
-/// and head occur once), and how many of them each virtual stage holds.
+/// Layers of the plan that are transformer blocks by its shape (without one: whose kind occurs more
+/// than once, as embedding and head do not), and how many of them each virtual stage holds.
 struct BlockCounts {
   std::int64_t total = 0;
   std::vector<std::int64_t> per_chunk;  ///< [chunk · pp + stage], in pipeline order.

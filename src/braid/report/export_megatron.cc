@@ -22,6 +22,109 @@ class Arguments {
   std::string text_;
 };
 
+/// What Megatron-LM multiplies with the tensor parallel degree to pad the vocabulary: the largest
+/// power of two up to its default of 128 that pads as little as the degree allows.
+std::int64_t vocabulary_multiple(std::int64_t vocab, std::int64_t tp) {
+  std::int64_t multiple = 1;
+  while (multiple < 128 && vocab % (2 * multiple * tp) == 0) multiple *= 2;
+  return multiple;
+}
+
+void add_experts(const ModelShape& shape, Arguments& arguments) {
+  if (shape.experts == 0) return;
+  arguments.value("--num-experts", shape.experts);
+  arguments.value("--moe-router-topk", shape.top_k);
+  arguments.value("--moe-ffn-hidden-size", shape.expert_inner);
+  if (shape.shared_inner > 0) {
+    arguments.value("--moe-shared-expert-intermediate-size", shape.shared_inner);
+  }
+  if (shape.dense_blocks > 0) {
+    arguments.value("--moe-layer-freq", fmt::format("'([0]*{}+[1]*{})'", shape.dense_blocks,
+                                                    shape.blocks - shape.dense_blocks));
+  }
+  arguments.flag("--moe-grouped-gemm");
+  arguments.value("--moe-token-dispatcher-type", "alltoall");
+}
+
+void add_shape(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
+  arguments.value("--num-layers", count_blocks(plan).total);
+  if (!plan.shape) {
+    warnings.emplace_back(
+        "the plan does not hold the model's shape (hidden size, heads, vocabulary): set "
+        "MODEL_ARGS");
+    return;
+  }
+  const ModelShape& shape = *plan.shape;
+  arguments.value("--hidden-size", shape.hidden);
+  // Megatron-LM wants a width even where every block has experts.
+  arguments.value("--ffn-hidden-size", shape.inner > 0 ? shape.inner : shape.expert_inner);
+  arguments.value("--num-attention-heads", shape.heads);
+  if (shape.latent_attention) {
+    arguments.flag("--multi-latent-attention");
+    warnings.emplace_back(
+        "the ranks and widths of latent attention are not in the plan: add --q-lora-rank, "
+        "--kv-lora-rank, --qk-head-dim, --qk-pos-emb-head-dim and --v-head-dim to MODEL_ARGS");
+  } else {
+    if (shape.kv_heads != shape.heads) {
+      arguments.flag("--group-query-attention");
+      arguments.value("--num-query-groups", shape.kv_heads);
+    }
+    if (shape.head_dim * shape.heads != shape.hidden) {
+      arguments.value("--kv-channels", shape.head_dim);
+    }
+  }
+  if (shape.window > 0) arguments.value("--window-size", fmt::format("'({},0)'", shape.window));
+  if (shape.qk_norm) arguments.flag("--qk-layernorm");
+  if (shape.gated) arguments.flag("--swiglu");
+  if (shape.rms) arguments.value("--normalization", "RMSNorm");
+  if (!shape.linear_bias) {
+    arguments.flag("--disable-bias-linear");
+    if (shape.qkv_bias) arguments.flag("--add-qkv-bias");
+  }
+  if (!shape.tied_embeddings) arguments.flag("--untie-embeddings-and-output-weights");
+  arguments.value("--position-embedding-type", shape.rotary          ? "rope"
+                                               : shape.positions > 0 ? "learned_absolute"
+                                                                     : "none");
+  if (!shape.dropout) {
+    arguments.value("--attention-dropout", "0.0");
+    arguments.value("--hidden-dropout", "0.0");
+  }
+  arguments.value("--vocab-size", shape.vocab);
+  arguments.value("--make-vocab-size-divisible-by",
+                  vocabulary_multiple(shape.vocab, plan.parallel.tp));
+  add_experts(shape, arguments);
+  if (shape.rotary) {
+    warnings.emplace_back(
+        "the rotary base and scaling are not in the plan: add --rotary-base to MODEL_ARGS where it "
+        "is "
+        "not 10000");
+  }
+  if (!shape.causal) {
+    warnings.emplace_back(
+        "attention is not causal: pretrain_gpt.py must give way to pretrain_bert.py");
+  }
+}
+
+/// "Et*3|(tttt|)*6t*3L": embedding, blocks and loss by virtual stage, in pipeline order.
+std::string layout_text(const std::vector<std::int64_t>& blocks) {
+  const auto cell = [](std::int64_t count) {
+    return count == 0 ? std::string() : count == 1 ? "t" : fmt::format("t*{}", count);
+  };
+  std::string layout = "E" + cell(blocks.front()) + "|";
+  for (std::size_t i = 1; i + 1 < blocks.size();) {
+    std::size_t end = i;
+    while (end + 1 < blocks.size() && blocks[end] == blocks[i]) ++end;
+    if (end - i > 1) {
+      layout +=
+          fmt::format("({}|)*{}", std::string(static_cast<std::size_t>(blocks[i]), 't'), end - i);
+    } else {
+      layout += cell(blocks[i]) + "|";
+    }
+    i = end;
+  }
+  return layout + cell(blocks.back()) + "L";
+}
+
 void add_pipeline(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
   const Parallelism& p = plan.parallel;
   const BlockCounts blocks = count_blocks(plan);
@@ -35,31 +138,34 @@ void add_pipeline(const Plan& plan, Arguments& arguments, std::vector<std::strin
       arguments.value("--num-layers-per-virtual-pipeline-stage", blocks.per_chunk.front());
     return;
   }
-  if (p.vp > 1) arguments.value("--num-virtual-stages-per-pipeline-rank", p.vp);
   const auto& counts = blocks.per_chunk;
   const bool inner_even =
       counts.size() > 2 && std::adjacent_find(counts.begin() + 1, counts.end() - 1,
                                               std::not_equal_to<>()) == counts.end() - 1;
-  if (p.vp == 1 && (inner_even || counts.size() == 2)) {
+  const bool ends_hold_blocks = counts.front() > 0 && counts.back() > 0;
+  if (p.vp == 1 && ends_hold_blocks && (inner_even || counts.size() == 2)) {
     arguments.value("--decoder-first-pipeline-num-layers", counts.front());
     arguments.value("--decoder-last-pipeline-num-layers", counts.back());
     return;
   }
-  std::string layout;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (i > 0) layout += '|';
-    if (i == 0) layout += 'E';
-    layout += std::string(static_cast<std::size_t>(counts[i]), 't');
-    if (i + 1 == counts.size()) layout += 'L';
-  }
-  arguments.value("--pipeline-model-parallel-layout", "\"" + layout + "\"");
+  // The layout itself says how many virtual stages there are.
+  arguments.value("--pipeline-model-parallel-layout", "'" + layout_text(counts) + "'");
   warnings.emplace_back(
       "uneven stages need --pipeline-model-parallel-layout (Megatron-LM core 0.13 or later)");
 }
 
-void add_recompute(const Plan& plan, Arguments& arguments) {
+void add_recompute(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
   if (plan.parallel.recompute == Recompute::selective) {
     arguments.value("--recompute-granularity", "selective");
+    const bool experts = plan.shape && plan.shape->experts > 0;
+    arguments.value("--recompute-modules",
+                    experts ? "core_attn layernorm moe_act" : "core_attn layernorm");
+    if (!experts) {
+      warnings.emplace_back(
+          "the activation function alone cannot be recomputed: its input stays in memory, which "
+          "takes "
+          "more than the plan says (or add mlp to --recompute-modules, which takes longer)");
+    }
   } else if (plan.parallel.recompute == Recompute::full) {
     arguments.value("--recompute-granularity", "full");
     arguments.value("--recompute-method", "uniform");
@@ -67,27 +173,29 @@ void add_recompute(const Plan& plan, Arguments& arguments) {
   }
 }
 
+bool is_fsdp(const Parallelism& p) { return p.zero >= Zero::gradients; }
+
 void add_data_parallel(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
   const Parallelism& p = plan.parallel;
-  switch (p.zero) {
-    case Zero::none:
-      break;
-    case Zero::optimizer:
-      arguments.flag("--use-distributed-optimizer");
-      arguments.flag("--overlap-param-gather");
-      break;
-    case Zero::gradients:
-      arguments.flag("--use-megatron-fsdp");
-      arguments.value("--data-parallel-sharding-strategy", "optim_grads");
-      warnings.emplace_back("ZeRO-2 needs Megatron-FSDP, which excludes some other arguments");
-      break;
-    case Zero::parameters:
-      arguments.flag("--use-megatron-fsdp");
-      arguments.value("--data-parallel-sharding-strategy", "optim_grads_params");
-      warnings.emplace_back("ZeRO-3 needs Megatron-FSDP, which excludes some other arguments");
-      break;
+  if (is_fsdp(p)) {
+    const bool parameters = p.zero == Zero::parameters;
+    arguments.flag("--use-megatron-fsdp");
+    arguments.value("--data-parallel-sharding-strategy",
+                    parameters ? "optim_grads_params" : "optim_grads");
+    arguments.flag("--use-distributed-optimizer");
+    arguments.flag("--no-gradient-accumulation-fusion");
+    arguments.value("--ckpt-format", "fsdp_dtensor");
+    warnings.push_back(fmt::format("ZeRO-{} needs Megatron-FSDP (Megatron-LM core 0.12 or later)",
+                                   parameters ? 3 : 2));
+    if (p.pp > 1) {
+      warnings.emplace_back("Megatron-FSDP does not run with pipeline parallelism in all versions");
+    }
+  } else if (p.zero == Zero::optimizer || p.offload_optimizer) {
+    arguments.flag("--use-distributed-optimizer");
   }
-  if (p.dp * p.cp > 1) arguments.flag("--overlap-grad-reduce");
+  if (std::int64_t{p.dp} * p.cp == 1) return;
+  arguments.flag("--overlap-grad-reduce");
+  if (p.zero != Zero::none || p.offload_optimizer) arguments.flag("--overlap-param-gather");
 }
 
 void add_precision(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
@@ -108,13 +216,17 @@ void add_precision(const Plan& plan, Arguments& arguments, std::vector<std::stri
     default:
       warnings.push_back("precision " + name_of(plan.precision) + " has no Megatron-LM argument");
   }
+  const bool mixed = plan.precision.matmul != Dtype::f32 && plan.precision.matmul != Dtype::tf32;
+  if (mixed && plan.precision.gradient == Dtype::f32) {
+    arguments.flag("--accumulate-allreduce-grads-in-fp32");
+  }
 }
 
 void add_offload(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
   const Parallelism& p = plan.parallel;
   if (p.offload_optimizer) {
     arguments.flag("--optimizer-cpu-offload");
-    if (p.zero == Zero::none) arguments.flag("--use-distributed-optimizer");
+    arguments.flag("--overlap-cpu-optimizer-d2h-h2d");
     arguments.flag("--use-precision-aware-optimizer");
     if (p.zero == Zero::none) {
       warnings.emplace_back(
@@ -126,16 +238,66 @@ void add_offload(const Plan& plan, Arguments& arguments, std::vector<std::string
 }
 
 void add_order(const Parallelism& p, Arguments& arguments, std::vector<std::string>& warnings) {
-  const std::vector<Axis> usual = {Axis::tp, Axis::cp, Axis::dp, Axis::pp};
-  if (p.order == usual) return;
-  if (p.order == std::vector<Axis>{Axis::tp, Axis::cp, Axis::pp, Axis::dp}) {
+  // Axes of one rank have no place in the order.
+  std::vector<Axis> order;
+  std::vector<Axis> usual;
+  const auto degree = [&p](Axis axis) {
+    return axis == Axis::tp ? p.tp : axis == Axis::cp ? p.cp : axis == Axis::dp ? p.dp : p.pp;
+  };
+  for (const Axis axis : p.order) {
+    if (degree(axis) > 1) order.push_back(axis);
+  }
+  for (const Axis axis : {Axis::tp, Axis::cp, Axis::dp, Axis::pp}) {
+    if (degree(axis) > 1) usual.push_back(axis);
+  }
+  if (order == usual) return;
+  std::vector<Axis> swapped = usual;  // tp, cp, pp, dp
+  if (swapped.size() > 1) std::swap(swapped.back(), swapped[swapped.size() - 2]);
+  if (p.dp > 1 && p.pp > 1 && order == swapped) {
     arguments.flag("--use-tp-pp-dp-mapping");
     return;
   }
-  std::string order;
-  for (const Axis axis : p.order) order += (order.empty() ? "" : "-") + std::string(name_of(axis));
-  warnings.push_back("the order of ranks " + order +
-                     " cannot be expressed: tp-cp-ep-dp-pp is used");
+  std::string text;
+  for (const Axis axis : p.order) text += (text.empty() ? "" : "-") + std::string(name_of(axis));
+  warnings.push_back("the order of ranks " + text + " cannot be expressed: tp-cp-ep-dp-pp is used");
+}
+
+void add_tensor_parallel(const Plan& plan, Arguments& arguments,
+                         std::vector<std::string>& warnings) {
+  const Parallelism& p = plan.parallel;
+  arguments.value("--tensor-model-parallel-size", p.tp);
+  const bool experts = p.ep > 1 || (plan.shape && plan.shape->experts > 0);
+  if (p.sequence_parallel) {
+    arguments.flag("--sequence-parallel");
+  } else if (experts && p.tp > 1) {
+    arguments.flag("--sequence-parallel");
+    warnings.emplace_back(
+        "experts with tensor parallelism need sequence parallelism, which the plan lacks: it is "
+        "on");
+  }
+  if (p.cp > 1) arguments.value("--context-parallel-size", p.cp);
+  if (experts) {
+    arguments.value("--expert-model-parallel-size", p.ep);
+    arguments.value("--expert-tensor-parallel-size", p.tp);
+  }
+}
+
+/// What stands before the command: how the network is used, and the arguments that a plan cannot
+/// know, with values that make the script run as it is.
+std::string preamble(const Plan& plan) {
+  const Parallelism& p = plan.parallel;
+  std::string text;
+  if (is_fsdp(p)) {
+    text += "unset CUDA_DEVICE_MAX_CONNECTIONS  # Megatron-FSDP overlaps over many queues\n";
+  } else if (p.tp > 1 || p.cp > 1) {
+    text += "export CUDA_DEVICE_MAX_CONNECTIONS=1  # communication goes ahead of computation\n";
+  }
+  text += "# What a plan does not say; as it stands, ten iterations on made-up data.\n";
+  text += "MODEL_ARGS=${MODEL_ARGS:-}\n";
+  text +=
+      "DATA_ARGS=${DATA_ARGS:---mock-data --tokenizer-type NullTokenizer --train-iters 10 --lr "
+      "1e-4}\n";
+  return text;
 }
 
 }  // namespace
@@ -145,34 +307,32 @@ Export export_megatron(const Plan& plan) {
   Export out;
   out.suggested_file = "megatron.sh";
   Arguments arguments;
-  arguments.value("--num-layers", count_blocks(plan).total);
+  add_shape(plan, arguments, out.warnings);
   if (plan.seq_len > 0) {
     arguments.value("--seq-length", plan.seq_len);
-    arguments.value("--max-position-embeddings", plan.seq_len);
+    const std::int64_t learned = plan.shape ? plan.shape->positions : 0;
+    arguments.value("--max-position-embeddings", std::max(plan.seq_len, learned));
   }
   arguments.value("--micro-batch-size", p.micro_batch);
   arguments.value("--global-batch-size", plan.global_batch);
-  arguments.value("--tensor-model-parallel-size", p.tp);
-  if (p.sequence_parallel) arguments.flag("--sequence-parallel");
+  add_tensor_parallel(plan, arguments, out.warnings);
   add_pipeline(plan, arguments, out.warnings);
-  if (p.cp > 1) arguments.value("--context-parallel-size", p.cp);
-  if (p.ep > 1) {
-    arguments.value("--expert-model-parallel-size", p.ep);
-    arguments.value("--expert-tensor-parallel-size", p.tp);
-  }
-  add_recompute(plan, arguments);
+  add_recompute(plan, arguments, out.warnings);
   add_data_parallel(plan, arguments, out.warnings);
   add_offload(plan, arguments, out.warnings);
   add_precision(plan, arguments, out.warnings);
   add_order(p, arguments, out.warnings);
-  out.warnings.emplace_back(
-      "the model's own shape (hidden size, heads, vocabulary) is not part of a plan: add "
-      "$MODEL_ARGS");
 
   const std::int64_t per_node = std::min(plan.system.groups.front().devices_per_node, p.devices());
+  if (p.devices() % per_node != 0) {
+    out.warnings.push_back(
+        fmt::format("the last node is partly filled: start {} processes there, not {}",
+                    p.devices() % per_node, per_node));
+  }
   out.text = "#!/usr/bin/env bash\n";
   out.text += "# " + title_of(plan) + "\n";
   for (const std::string& warning : out.warnings) out.text += "# note: " + warning + "\n";
+  out.text += preamble(plan);
   out.text += fmt::format(
       "torchrun --nproc-per-node {} --nnodes {} --node-rank \"${{NODE_RANK:-0}}\" \\\n"
       "    --master-addr \"${{MASTER_ADDR:-localhost}}\" --master-port \"${{MASTER_PORT:-29500}}\" "

@@ -1,0 +1,98 @@
+#include "braid/plan/model_shape.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "braid/base/document.h"
+#include "braid/base/error.h"
+#include "braid/frontend/model.h"
+#include "braid/plan/plan_json.h"
+
+namespace braid {
+namespace {
+
+/// The shape of a zoo model, which must have one.
+ModelShape shape_of(const std::string& model) {
+  const auto shape = model_shape(load_model(model, {}));
+  EXPECT_TRUE(shape) << model;
+  return shape.value_or(ModelShape{});
+}
+
+/// Parameters that the fields of a shape stand for.
+std::int64_t parameters_of(const ModelShape& s) {
+  const std::int64_t q = s.heads * s.head_dim;
+  const std::int64_t kv = s.kv_heads * s.head_dim;
+  const std::int64_t matrices = s.gated ? 3 : 2;
+  const std::int64_t norm = s.rms ? s.hidden : 2 * s.hidden;
+  const auto dense = [&](std::int64_t inner) {
+    const std::int64_t bias = s.linear_bias ? (matrices - 1) * inner + s.hidden : 0;
+    return inner > 0 ? matrices * s.hidden * inner + bias : 0;
+  };
+  const std::int64_t attention = s.hidden * (q + 2 * kv) + (s.qkv_bias ? q + 2 * kv : 0) +
+                                 q * s.hidden + (s.linear_bias ? s.hidden : 0) +
+                                 (s.qk_norm ? 2 * s.head_dim : 0);
+  const std::int64_t sparse = s.experts > 0 ? s.hidden * s.experts +
+                                                  s.experts * matrices * s.hidden * s.expert_inner +
+                                                  dense(s.shared_inner)
+                                            : dense(s.inner);
+  const std::int64_t ends =
+      (s.tied_embeddings ? 1 : 2) * s.vocab * s.hidden + s.positions * s.hidden + norm;
+  return s.blocks * (attention + 2 * norm) + s.dense_blocks * dense(s.inner) +
+         (s.blocks - s.dense_blocks) * sparse + ends;
+}
+
+/// Counting parameters by the shape alone gives what the graph holds: nothing is misread.
+TEST(ModelShape, ExplainsEveryParameterOfTheZoosDecoders) {
+  int checked = 0;
+  for (const ZooEntry& entry : zoo_models()) {
+    const Graph graph = load_model(entry.name, {});
+    const auto shape = model_shape(graph);
+    if (!shape || shape->latent_attention || !shape->causal) continue;
+    EXPECT_EQ(parameters_of(*shape), parameter_count(graph)) << entry.name;
+    ++checked;
+  }
+  EXPECT_GE(checked, 20);
+}
+
+TEST(ModelShape, HasThePublishedFigures) {
+  const ModelShape llama = shape_of("llama-3-70b");  // its config.json
+  EXPECT_EQ(llama.first_block, 1);
+  EXPECT_EQ(llama.blocks, 80);
+  EXPECT_EQ(llama.hidden, 8192);
+  EXPECT_EQ(llama.heads, 64);
+  EXPECT_EQ(llama.kv_heads, 8);
+  EXPECT_EQ(llama.inner, 28672);
+  EXPECT_EQ(llama.vocab, 128256);
+  EXPECT_TRUE(llama.gated && llama.rms && llama.rotary && llama.causal);
+  EXPECT_FALSE(llama.qkv_bias || llama.linear_bias || llama.tied_embeddings || llama.dropout);
+  const ModelShape gpt = shape_of("gpt2-xl");
+  EXPECT_EQ(gpt.positions, 1024);
+  EXPECT_TRUE(gpt.qkv_bias && gpt.linear_bias && gpt.tied_embeddings && gpt.dropout);
+  EXPECT_FALSE(gpt.gated || gpt.rms || gpt.rotary);
+  const ModelShape qwen2 = shape_of("qwen2-7b");
+  EXPECT_TRUE(qwen2.qkv_bias);
+  EXPECT_FALSE(qwen2.linear_bias);
+  EXPECT_TRUE(shape_of("qwen3-8b").qk_norm);
+  EXPECT_EQ(shape_of("mistral-7b").window, 4096);
+}
+
+TEST(ModelShape, IsNotMadeUpForWhatIsNoTransformer) {
+  Graph graph = load_model("gpt2", {});
+  EXPECT_TRUE(model_shape(graph));
+  // Two attentions in one block.
+  Graph two = graph;
+  for (Operator& op : two.operators) {
+    if (op.layer == 1 && std::holds_alternative<Elementwise>(op.kind)) op.kind = Attention{};
+  }
+  EXPECT_FALSE(model_shape(two));
+  // No embedding table.
+  for (Operator& op : graph.operators) {
+    if (std::holds_alternative<Embedding>(op.kind)) op.kind = DataMovement{};
+  }
+  EXPECT_FALSE(model_shape(graph));
+  EXPECT_FALSE(model_shape(Graph{}));
+}
+
+}  // namespace
+}  // namespace braid
