@@ -4,12 +4,20 @@
 #include <cassert>
 #include <cmath>
 
+#include "braid/system/links.h"
+#include "braid/system/topology.h"
+
 namespace braid {
 namespace {
 
-/// Level 0 is inside the node.
+/// Level 0 is inside the node; of mixed nodes, inside the slowest.
 const NetworkLevel& level_of(const System& system, std::size_t level) {
-  return level == 0 ? system.groups.front().intra_node : system.levels[level - 1];
+  if (level > 0) return system.levels[level - 1];
+  const auto slowest = std::min_element(
+      system.groups.begin(), system.groups.end(), [](const DeviceGroup& a, const DeviceGroup& b) {
+        return a.intra_node.bytes_per_s < b.intra_node.bytes_per_s;
+      });
+  return slowest->intra_node;
 }
 
 double achieved(const NetworkLevel& level, double bandwidth, double bytes) {
@@ -38,6 +46,16 @@ double unit_bandwidth(const NetworkLevel& level) {
   return std::max(level.unit_bytes_per_s, level.bytes_per_s);
 }
 
+/// What every unit that `level` joins can send into it.
+double unit_bandwidth(const System& system, std::size_t level) {
+  double bandwidth = unit_bandwidth(level_of(system, level));
+  if (level != 1) return bandwidth;
+  for (const DeviceGroup& group : system.groups) {
+    if (group.node_bytes_per_s > 0) bandwidth = std::min(bandwidth, group.node_bytes_per_s);
+  }
+  return bandwidth;
+}
+
 Steps steps_of(const GroupSpan& span, const System& system) {
   Steps steps;
   for (std::size_t l = 0; l < span.members.size() && steps.count < kMostLevels; ++l) {
@@ -48,14 +66,18 @@ Steps steps_of(const GroupSpan& span, const System& system) {
       step.members = static_cast<double>(span.members[l]);
       step.inner = steps.size;
       if (l == 0) {
-        step.group_bandwidth = step.flow_bandwidth = level.bytes_per_s;
+        step.flow_bandwidth = level.bytes_per_s;
+        step.group_bandwidth = level.bytes_per_s;
       } else {
-        const double unit = unit_bandwidth(level) / level.oversubscription;
+        const double unit = unit_bandwidth(system, l) / level.oversubscription;
         const double share = unit / static_cast<double>(std::max<std::int64_t>(1, span.sharing[l]));
         const double rail = unit / level.rails;
         step.flow_bandwidth = std::min(share, rail);
         step.group_bandwidth = std::min(share, rail * step.inner);
       }
+      const double fraction = group_fraction(level, step.members);
+      step.group_bandwidth *= fraction;
+      step.flow_bandwidth *= fraction;
     }
     steps.size *= static_cast<double>(span.members[l]);
   }
@@ -63,14 +85,6 @@ Steps steps_of(const GroupSpan& span, const System& system) {
 }
 
 double log2_ceil(double value) { return std::ceil(std::log2(value)); }
-
-/// Bandwidth that a group of `members` uses when everyone talks to everyone at once.
-double direct_bandwidth(const Step& step) {
-  const auto size = static_cast<double>(step.level->size);
-  const bool partial =
-      step.level->topology == Topology::fully_connected && size > 1 && step.members < size;
-  return step.group_bandwidth * (partial ? (step.members - 1) / (size - 1) : 1.0);
-}
 
 bool is_direct(Topology topology) {
   return topology == Topology::fully_connected || topology == Topology::switched ||
@@ -104,7 +118,7 @@ CollectiveTime level_exchange(const Step& step, double bytes, double rounds) {
   if (is_direct(level.topology)) {
     best = better(
         best, timed(rounds * level.latency_s,
-                    rounds * (n - 1) / n * bytes / achieved(level, direct_bandwidth(step), message),
+                    rounds * (n - 1) / n * bytes / achieved(level, step.group_bandwidth, message),
                     CollectiveAlgorithm::direct));
   }
   if (rounds == 2) {
@@ -153,20 +167,14 @@ CollectiveTime all_to_all(const Steps& steps, double bytes) {
     // What leaves a lower unit but not this level, for all its members together.
     const double leaving = bytes * (reach - covered) / steps.size * step.inner;
     double transfer_s =
-        leaving / achieved(*step.level, direct_bandwidth(step), leaving / (reach - covered));
-    if (!is_direct(step.level->topology)) {
-      // Half of the pairs talk across the middle of the longest ring, over its two cuts.
-      double longest = step.members;
-      double dims = 1;
-      if (!step.level->torus_dims.empty()) {
-        dims = static_cast<double>(step.level->torus_dims.size());
-        longest = static_cast<double>(
-            *std::max_element(step.level->torus_dims.begin(), step.level->torus_dims.end()));
-        longest = std::min(longest, step.members);
-      }
-      const double link = step.group_bandwidth / (2 * dims);
-      transfer_s = std::max(
-          transfer_s, longest * bytes / (8 * achieved(*step.level, link, bytes / steps.size)));
+        leaving / achieved(*step.level, step.group_bandwidth, leaving / (reach - covered));
+    const double across = bisection_load(*step.level, step.members);
+    if (across > 0) {
+      const double link = step.group_bandwidth * link_fraction(*step.level) /
+                          group_fraction(*step.level, step.members);
+      const double staying = step.inner * bytes * reach / steps.size;
+      transfer_s =
+          std::max(transfer_s, across * staying / achieved(*step.level, link, bytes / steps.size));
     }
     result.time_s = std::max(result.time_s, transfer_s);
     result.latency_s = std::max(result.latency_s, step.level->latency_s);
@@ -264,7 +272,8 @@ CollectiveTime collective_time(Collective collective, double bytes, const GroupS
       return broadcast(steps, bytes);
     case Collective::point_to_point: {
       const Step& step = steps.step[steps.count - 1];
-      const double rate = achieved(*step.level, step.flow_bandwidth, bytes);
+      const double link = link_fraction(*step.level) / group_fraction(*step.level, step.members);
+      const double rate = achieved(*step.level, step.flow_bandwidth * link, bytes);
       return timed(step.level->latency_s, bytes / rate, CollectiveAlgorithm::direct);
     }
   }
@@ -302,28 +311,7 @@ double collective_bound_s(Collective collective, double bytes, const GroupSpan& 
 
 double point_to_point_s(const System& system, std::int64_t from, std::int64_t to, double bytes,
                         std::int64_t concurrent) {
-  if (from == to || bytes <= 0) return 0;
-  if (!system.bandwidth_matrix.empty()) {
-    const auto at = static_cast<std::size_t>(from * system.device_count + to);
-    return bytes / system.bandwidth_matrix[at];
-  }
-  std::int64_t unit = system.groups.front().devices_per_node;
-  std::size_t level = 0;
-  while (from / unit != to / unit && level + 1 <= system.levels.size()) {
-    ++level;
-    if (level < system.levels.size() + 1) {
-      unit *= std::max<std::int64_t>(1, system.levels[level - 1].size);
-    }
-    if (level == system.levels.size()) break;
-  }
-  const NetworkLevel& across = level_of(system, level);
-  double bandwidth = across.bytes_per_s;
-  if (level > 0) {
-    const double shared = unit_bandwidth(across) / across.oversubscription;
-    bandwidth = std::min(shared / static_cast<double>(std::max<std::int64_t>(1, concurrent)),
-                         shared / across.rails);
-  }
-  return across.latency_s + bytes / achieved(across, bandwidth, bytes);
+  return message_s(system, from, to, bytes, concurrent);
 }
 
 }  // namespace braid

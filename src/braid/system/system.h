@@ -37,6 +37,9 @@ struct DeviceGroup {
   std::int64_t nodes = 1;
   std::int64_t devices_per_node = 1;
   NetworkLevel intra_node;  ///< Level 0 for these devices.
+  /// What one of these nodes sends into the innermost level in all, where that is less than the
+  /// level's own figure; 0: the level's.
+  double node_bytes_per_s = 0;
   friend bool operator==(const DeviceGroup&, const DeviceGroup&) = default;
 };
 
@@ -53,6 +56,7 @@ struct System {
   friend bool operator==(const System&, const System&) = default;
 };
 
+/// One kind of device in equal nodes on a hierarchical network.
 inline bool is_homogeneous(const System& system) {
   return system.groups.size() == 1 && system.bandwidth_matrix.empty();
 }

@@ -197,6 +197,7 @@ Json to_json(const System& system) {
     part["nodes"] = group.nodes;
     part["devices_per_node"] = group.devices_per_node;
     part["intra_node"] = level_to_json(group.intra_node);
+    if (group.node_bytes_per_s > 0) part["node_bytes_per_s"] = group.node_bytes_per_s;
     part["chip"] = to_json(group.chip);
     json["groups"].push_back(std::move(part));
   }
@@ -214,11 +215,14 @@ System system_from_json(const Value& value) {
   system.device_count = value["device_count"].as_int_in(1, kMost);
   std::int64_t places = 0;
   for (const Value& entry : value["groups"].elements()) {
-    entry.expect_only({"nodes", "devices_per_node", "intra_node", "chip"});
+    entry.expect_only({"nodes", "devices_per_node", "intra_node", "node_bytes_per_s", "chip"});
     DeviceGroup group;
     group.nodes = entry["nodes"].as_int_in(1, 1 << 30);
     group.devices_per_node = entry["devices_per_node"].as_int_in(1, 1 << 30);
     group.intra_node = level_from_json(entry["intra_node"]);
+    if (entry["node_bytes_per_s"].exists()) {
+      group.node_bytes_per_s = positive(entry["node_bytes_per_s"]);
+    }
     group.chip = chip_from_json(entry["chip"]);
     places += group.nodes * group.devices_per_node;
     system.groups.push_back(std::move(group));

@@ -1,0 +1,231 @@
+#include "braid/system/links.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <map>
+
+#include "braid/system/topology.h"
+
+namespace braid {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+const NetworkLevel& inside_node(const System& system, const Placement& place) {
+  return system.groups[place.group].intra_node;
+}
+
+/// What the unit of `level` (1 …) that holds `place` can send into that level.
+double uplink_bytes_per_s(const System& system, std::size_t level, const Placement& place) {
+  const NetworkLevel& across = system.levels[level - 1];
+  double bandwidth = std::max(across.unit_bytes_per_s, across.bytes_per_s);
+  const double own = system.groups[place.group].node_bytes_per_s;
+  if (level == 1 && own > 0) bandwidth = std::min(bandwidth, own);
+  return bandwidth / across.oversubscription;
+}
+
+/// Number of the unit that `node` is in, among the units that `level` (1 …) joins.
+std::int64_t unit_of(const System& system, std::size_t level, std::int64_t node) {
+  for (std::size_t l = 1; l < level; ++l) {
+    node /= std::max<std::int64_t>(1, system.levels[l - 1].size);
+  }
+  return node;
+}
+
+double matrix_entry(const System& system, const Flow& flow) {
+  return system.bandwidth_matrix[static_cast<std::size_t>(flow.from) *
+                                     static_cast<std::size_t>(system.device_count) +
+                                 static_cast<std::size_t>(flow.to)];
+}
+
+/// Something that flows share.
+struct Resource {
+  enum class Kind : std::uint8_t { pair, device_out, device_in, unit_out, unit_in };
+  Kind kind = Kind::pair;
+  std::size_t level = 0;
+  std::int64_t first = 0;   ///< Device or unit.
+  std::int64_t second = 0;  ///< Of a pair.
+  friend auto operator<=>(const Resource&, const Resource&) = default;
+};
+
+/// A flow's claim on a resource: with `share` flows on it, it has bytes_per_s / share, and never
+/// more than `alone`.
+struct Claim {
+  Resource resource;
+  double bytes_per_s = 0;
+  double alone_bytes_per_s = kInfinite;
+  const NetworkLevel* level = nullptr;  ///< Null for a matrix.
+};
+
+/// What messages of that size reach of a nominal bandwidth.
+double achieved(const Claim& claim, double bandwidth, double message_bytes) {
+  if (claim.level == nullptr) return bandwidth;
+  const double half = claim.level->half_bytes;
+  const double ramp = half > 0 ? message_bytes / (message_bytes + half) : 1.0;
+  return bandwidth * claim.level->efficiency * ramp;
+}
+
+template <typename Take>
+void claims_of(const System& system, const Flow& flow, const Take& take) {
+  using Kind = Resource::Kind;
+  if (flow.from == flow.to) return;
+  if (!system.bandwidth_matrix.empty()) {
+    take(
+        Claim{{Kind::pair, 0, flow.from, flow.to}, matrix_entry(system, flow), kInfinite, nullptr});
+    return;
+  }
+  const Placement from = placement_of(system, flow.from);
+  const Placement to = placement_of(system, flow.to);
+  const std::size_t top = level_between(system, flow.from, flow.to);
+  if (top == 0) {
+    const NetworkLevel& level = inside_node(system, from);
+    const double link = level.bytes_per_s * link_fraction(level);
+    take(Claim{{Kind::device_out, 0, flow.from, 0}, level.bytes_per_s, link, &level});
+    take(Claim{{Kind::device_in, 0, flow.to, 0}, level.bytes_per_s, link, &level});
+    if (link < level.bytes_per_s) {
+      take(Claim{{Kind::pair, 0, flow.from, flow.to}, link, kInfinite, &level});
+    }
+    return;
+  }
+  for (std::size_t l = 1; l <= top; ++l) {
+    const NetworkLevel& level = system.levels[l - 1];
+    const double part = std::min(link_fraction(level), 1.0 / level.rails);
+    const double out = uplink_bytes_per_s(system, l, from);
+    const double in = uplink_bytes_per_s(system, l, to);
+    const std::int64_t from_unit = unit_of(system, l, from.node);
+    const std::int64_t to_unit = unit_of(system, l, to.node);
+    take(Claim{{Kind::unit_out, l, from_unit, 0}, out, out * part, &level});
+    take(Claim{{Kind::unit_in, l, to_unit, 0}, in, in * part, &level});
+    if (l == top && link_fraction(level) < 1) {
+      const double link = std::min(out, in) * link_fraction(level);
+      take(Claim{{Kind::pair, l, from_unit, to_unit}, link, kInfinite, &level});
+    }
+  }
+}
+
+}  // namespace
+
+Placement placement_of(const System& system, std::int64_t device) {
+  assert(device >= 0 && device < system.device_count);
+  Placement place;
+  for (place.group = 0; place.group + 1 < system.groups.size(); ++place.group) {
+    const DeviceGroup& group = system.groups[place.group];
+    const std::int64_t devices = group.nodes * group.devices_per_node;
+    if (device < devices) break;
+    device -= devices;
+    place.node += group.nodes;
+  }
+  const std::int64_t per_node = system.groups[place.group].devices_per_node;
+  place.node += device / per_node;
+  place.slot = device % per_node;
+  return place;
+}
+
+const Chip& chip_of(const System& system, std::int64_t device) {
+  return system.groups[placement_of(system, device).group].chip;
+}
+
+std::size_t level_between(const System& system, std::int64_t from, std::int64_t to) {
+  std::int64_t a = placement_of(system, from).node;
+  std::int64_t b = placement_of(system, to).node;
+  std::size_t level = 0;
+  while (a != b && level < system.levels.size()) {
+    const std::int64_t size = std::max<std::int64_t>(1, system.levels[level].size);
+    ++level;
+    a /= size;
+    b /= size;
+  }
+  return level;
+}
+
+double link_bytes_per_s(const System& system, std::int64_t from, std::int64_t to) {
+  double rate = kInfinite;
+  claims_of(system, {from, to}, [&](const Claim& claim) {
+    rate = std::min({rate, claim.bytes_per_s, claim.alone_bytes_per_s});
+  });
+  return rate;
+}
+
+double link_latency_s(const System& system, std::int64_t from, std::int64_t to) {
+  if (from == to || !system.bandwidth_matrix.empty()) return 0;
+  const std::size_t level = level_between(system, from, to);
+  return level == 0 ? inside_node(system, placement_of(system, from)).latency_s
+                    : system.levels[level - 1].latency_s;
+}
+
+std::vector<double> flow_rates(const System& system, std::span<const Flow> flows,
+                               double message_bytes) {
+  std::map<Resource, double> users;
+  for (const Flow& flow : flows) {
+    claims_of(system, flow, [&](const Claim& claim) { users[claim.resource] += 1; });
+  }
+  std::vector<double> rates;
+  rates.reserve(flows.size());
+  for (const Flow& flow : flows) {
+    double rate = kInfinite;
+    claims_of(system, flow, [&](const Claim& claim) {
+      const double share = claim.bytes_per_s / users.find(claim.resource)->second;
+      rate =
+          std::min(rate, achieved(claim, std::min(share, claim.alone_bytes_per_s), message_bytes));
+    });
+    rates.push_back(rate);
+  }
+  return rates;
+}
+
+double message_s(const System& system, std::int64_t from, std::int64_t to, double bytes,
+                 std::int64_t concurrent) {
+  if (from == to || bytes <= 0) return 0;
+  const auto sharers = static_cast<double>(std::max<std::int64_t>(1, concurrent));
+  double rate = kInfinite;
+  claims_of(system, {from, to}, [&](const Claim& claim) {
+    const double share = claim.resource.level > 0 ? claim.bytes_per_s / sharers : claim.bytes_per_s;
+    rate = std::min(rate, achieved(claim, std::min(share, claim.alone_bytes_per_s), bytes));
+  });
+  return link_latency_s(system, from, to) + bytes / rate;
+}
+
+double ring_all_reduce_s(const System& system, std::span<const std::int64_t> ring, double bytes) {
+  const std::vector<std::int64_t> members(ring.begin(), ring.end());
+  return ring_all_reduce_s(system, std::span(&members, 1), bytes).front();
+}
+
+std::vector<double> ring_all_reduce_s(const System& system,
+                                      std::span<const std::vector<std::int64_t>> rings,
+                                      double bytes) {
+  std::vector<double> times(rings.size(), 0.0);
+  // Rings of one size send messages of one size; the flows of all rings share the links.
+  std::vector<Flow> flows;
+  for (const std::vector<std::int64_t>& ring : rings) {
+    for (std::size_t i = 0; ring.size() > 1 && i < ring.size(); ++i) {
+      flows.push_back({ring[i], ring[(i + 1) % ring.size()]});
+    }
+  }
+  if (bytes <= 0) return times;
+  std::map<std::size_t, std::vector<double>> rates_by_size;
+  std::size_t first = 0;
+  for (std::size_t r = 0; r < rings.size(); ++r) {
+    const std::size_t n = rings[r].size();
+    if (n < 2) continue;
+    const double block = bytes / static_cast<double>(n);
+    auto [found, fresh] = rates_by_size.try_emplace(n);
+    if (fresh) found->second = flow_rates(system, flows, block);
+    double step_s = 0;
+    for (std::size_t i = first; i < first + n; ++i) {
+      step_s = std::max(
+          step_s, link_latency_s(system, flows[i].from, flows[i].to) + block / found->second[i]);
+    }
+    times[r] = 2 * static_cast<double>(n - 1) * step_s;
+    first += n;
+  }
+  return times;
+}
+
+std::vector<std::int64_t> order_for_ring(std::span<const std::int64_t> devices) {
+  std::vector<std::int64_t> order(devices.begin(), devices.end());
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+}  // namespace braid
