@@ -53,8 +53,8 @@ TEST(Placement, CountsNodesAcrossGroups) {
   EXPECT_EQ(placement_of(system, 11), (Placement{0, 2, 3}));
   EXPECT_EQ(placement_of(system, 12), (Placement{1, 3, 0}));
   EXPECT_EQ(placement_of(system, 15), (Placement{1, 4, 1}));
-  EXPECT_EQ(chip_of(system, 11).name, "fast");
-  EXPECT_EQ(chip_of(system, 12).name, "slow");
+  EXPECT_EQ(chip_at(system, 11).name, "fast");
+  EXPECT_EQ(chip_at(system, 12).name, "slow");
 }
 
 TEST(Links, TheSlowerEndDecides) {

@@ -122,7 +122,7 @@ Placement placement_of(const System& system, std::int64_t device) {
   return place;
 }
 
-const Chip& chip_of(const System& system, std::int64_t device) {
+const Chip& chip_at(const System& system, std::int64_t device) {
   return system.groups[placement_of(system, device).group].chip;
 }
 

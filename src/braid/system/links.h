@@ -24,7 +24,7 @@ struct Placement {
 Placement placement_of(const System& system, std::int64_t device);
 
 /// Chip of a device.
-const Chip& chip_of(const System& system, std::int64_t device);
+const Chip& chip_at(const System& system, std::int64_t device);
 
 /// The innermost network that joins both: 0 inside a node, l for System::levels[l - 1].
 std::size_t level_between(const System& system, std::int64_t from, std::int64_t to);
