@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Zoo, EveryModelIsAProperGraphOfFewKinds) {
   for (const ZooEntry& entry : zoo_models()) {
-    const Graph graph = load_model(entry.name, {.seq_len = 128, .dims = {}});
+    const Graph graph = load_model(entry.name, {});
     EXPECT_NO_THROW(check_graph(graph, entry.name)) << entry.name;
     EXPECT_LE(layer_kind_count(graph), 6) << entry.name;
     EXPECT_FALSE(entry.description.empty()) << entry.name;

@@ -5,8 +5,11 @@
 #include <vector>
 
 #include "braid/base/suggest.h"
+#include "braid/frontend/bert.h"
 #include "braid/frontend/config_fields.h"
 #include "braid/frontend/decoder_configs.h"
+#include "braid/frontend/t5.h"
+#include "braid/frontend/vit.h"
 
 namespace braid {
 namespace {
@@ -30,6 +33,7 @@ struct Architecture {
 };
 
 constexpr auto kArchitectures = std::to_array<Architecture>({
+    {"bert", bert_from_config},
     {"deepseek_v2", decoder<read_deepseek>},
     {"deepseek_v3", decoder<read_deepseek>},
     {"gemma", decoder<read_gemma>},
@@ -46,6 +50,8 @@ constexpr auto kArchitectures = std::to_array<Architecture>({
     {"qwen2_moe", decoder<read_qwen2_moe>},
     {"qwen3", decoder<read_qwen3>},
     {"qwen3_moe", decoder<read_qwen3_moe>},
+    {"t5", t5_from_config},
+    {"vit", vit_from_config},
 });
 
 }  // namespace
