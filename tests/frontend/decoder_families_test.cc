@@ -1,6 +1,7 @@
 // Decoder-only families: parameters by closed forms written from the architectures' papers, held to
 // the totals of the published checkpoints, and forward FLOPs by counting active weights.
 
+#include <cmath>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -29,8 +30,8 @@ Count attention_weights(Count hidden, Count heads, Count kv_heads, Count dim) {
 
 Counts gpt_neox_20b() {
   const Count h = 6144, layers = 44, vocab = 50432;
-  const Count weights = 12 * h * h;                         // 4 h² attention, 8 h² feed-forward
-  const Count vectors = 3 * h + h + 4 * h + h + 2 * 2 * h;  // biases, two layer norms
+  const Count weights = 12 * h * h;                     // 4 h² attention, 8 h² feed-forward
+  const Count vectors = 3 * h + h + 4 * h + h + 4 * h;  // biases, two layer norms
   return {2 * vocab * h + layers * (weights + vectors) + 2 * h, layers * weights + vocab * h,
           layers * 2 * h};
 }
@@ -38,7 +39,7 @@ Counts gpt_neox_20b() {
 Counts opt_350m() {
   const Count h = 1024, embed = 512, layers = 24, vocab = 50272, positions = 2048 + 2;
   const Count weights = 12 * h * h;
-  const Count vectors = 4 * h + 4 * h + h + 2 * 2 * h;
+  const Count vectors = 4 * h + 4 * h + h + 4 * h;
   const Count projections = 2 * embed * h;
   return {vocab * embed + positions * h + projections + layers * (weights + vectors),
           layers * weights + projections + vocab * embed, layers * 2 * h};
@@ -123,10 +124,10 @@ TEST_P(DecoderFamily, MultipliesEachTokenByTheActiveWeightsAndEachPairByItsHeads
     const Graph graph = load_model(GetParam().name, {.seq_len = tokens, .dims = {}});
     double flops = 0;
     for (const Operator& op : graph.operators) flops += forward_model_flops(graph, op);
-    const auto pairs = static_cast<double>(tokens * (tokens + 1) / 2);
-    const double expected = 2 * static_cast<double>(GetParam().counts.active * tokens) +
-                            2 * static_cast<double>(GetParam().counts.per_score) * pairs;
-    EXPECT_DOUBLE_EQ(flops, expected) << tokens;
+    const Count pairs = tokens * (tokens + 1) / 2;
+    const Counts& counts = GetParam().counts;
+    const auto products = static_cast<double>(counts.active * tokens + counts.per_score * pairs);
+    EXPECT_DOUBLE_EQ(flops, 2 * products) << tokens;
   }
 }
 
@@ -170,7 +171,7 @@ Count billions_active(const char* name) {
   const Graph graph = load_model(name, {.seq_len = 1, .dims = {}});
   double flops = 0;
   for (const Operator& op : graph.operators) flops += forward_model_flops(graph, op);
-  return static_cast<Count>(flops / 2e9 + 0.5);
+  return std::lround(flops / 2e9);
 }
 
 TEST(ExpertFamilies, ActivateWhatTheirNamesSay) {

@@ -89,7 +89,7 @@ TEST_P(T5, MultipliesTokensByTheWeightsOfTheirSide) {
   const auto [name, inner, heads, head_dim, published] = GetParam();
   const Count h = 1024, layers = 24, vocab = 32128, tokens = 256;
   const Count attention = 4 * h * heads * head_dim;
-  const Count per_token = layers * (3 * attention + 2 * 2 * h * inner) + vocab * h;
+  const Count per_token = layers * (3 * attention + 4 * h * inner) + vocab * h;
   const Count full = tokens * tokens;
   const Count causal = tokens * (tokens + 1) / 2;
   // The encoder's and the cross attention see all pairs.
@@ -133,8 +133,8 @@ TEST(T5Layers, GatedVersionHasAThirdMatrixAndMayHaveItsOwnHead) {
   };
   const Count plain = parameter_count(build("relu", true));
   EXPECT_EQ(plain, 80 + 2 * 5 * 2 + 3 * (4 * 64 + 2 * 256 + 16) + 2 * (8 * 64 + 2 * 256 + 24) + 16);
-  EXPECT_EQ(parameter_count(build("gated-gelu", true)), plain + 5 * 256);
-  EXPECT_EQ(parameter_count(build("gated-silu", false)), plain + 5 * 256 + 80);
+  EXPECT_EQ(parameter_count(build("gated-gelu", true)), plain + Count{5} * 256);
+  EXPECT_EQ(parameter_count(build("gated-silu", false)), plain + Count{5} * 256 + 80);
   EXPECT_THROW(build("gated-maxout", true), Error);
 }
 
@@ -147,8 +147,8 @@ class Vit : public ::testing::TestWithParam<VitSize> {};
 
 TEST_P(Vit, HasThePublishedParameters) {
   const auto [name, h, layers, published] = GetParam();
-  const Count patches = 14 * 14;
-  const Count embedding = 3 * 16 * 16 * h + h + h + (patches + 1) * h;
+  const Count patches = 196;
+  const Count embedding = h * 3 * 16 * 16 + h + h + (patches + 1) * h;
   const Count head = 2 * h + 1000 * h + 1000;
   EXPECT_EQ(embedding + layers * block_parameters(h) + head, published);
   EXPECT_EQ(parameter_count(load_model(name, {})), published);
@@ -157,7 +157,7 @@ TEST_P(Vit, HasThePublishedParameters) {
 TEST_P(Vit, MultipliesPatchesAndTheClassToken) {
   const auto [name, h, layers, published] = GetParam();
   const Count tokens = 197;
-  const Count products = 196 * 3 * 16 * 16 * h + layers * block_weights(h) * tokens +
+  const Count products = h * 196 * 3 * 16 * 16 + layers * block_weights(h) * tokens +
                          layers * 2 * h * tokens * tokens + 1000 * h;
   EXPECT_DOUBLE_EQ(forward_flops(load_model(name, {})), 2.0 * static_cast<double>(products));
 }
