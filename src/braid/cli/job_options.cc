@@ -31,7 +31,8 @@ constexpr std::int64_t kSamplesPerDevice = 16;
 }  // namespace
 
 void add_job_options(CLI::App& app, JobOptions& o) {
-  app.add_option("MODEL", o.model, "Zoo name, Hugging Face folder or config.json, or graph JSON")
+  app.add_option("MODEL", o.model,
+                 "Zoo name, Hugging Face folder or config.json, ONNX file, or graph JSON")
       ->required();
   app.add_option("--cluster", o.cluster, "NAME, NAME:64 (devices), NAME:8nodes, or a YAML file");
   app.add_option("--chip", o.chip, "A single device instead of a cluster");
@@ -40,7 +41,8 @@ void add_job_options(CLI::App& app, JobOptions& o) {
   add_count(app, "--seq-len", o.seq_len, 1, std::int64_t{1} << 28,
             "Tokens per sample (default: the model's own maximum)");
   app.add_option("--precision", o.precision, "bf16, fp16, fp8, tf32 or fp32");
-  app.add_option("--dim", o.dims, "Value of a symbolic dimension, NAME=N (repeatable)");
+  app.add_option("--dim", o.dims,
+                 "Size of a symbolic dimension of an ONNX file, NAME=N (repeatable)");
   app.add_option("--max-memory", o.max_memory,
                  "Use no more device memory than this, e.g. '40 GiB'");
   add_count(app, "--top", o.top, 1, 1000, "How many plans to show");

@@ -8,6 +8,7 @@
 #include "braid/base/embedded_file.h"
 #include "braid/base/suggest.h"
 #include "braid/frontend/hugging_face.h"
+#include "braid/frontend/onnx.h"
 #include "braid/graph/graph_json.h"
 
 namespace braid {
@@ -28,13 +29,16 @@ std::string name_for(const std::filesystem::path& path) {
 
 Graph load_model(const std::string& source, const ModelOptions& options) {
   namespace fs = std::filesystem;
+  std::error_code error;
+  fs::path path = source;
+  if (path.extension() == ".onnx" && fs::exists(path, error)) {
+    return graph_from_onnx(source, options.dims);
+  }
   if (!options.dims.empty()) {
     throw Error(Where{"", 0, "--dim"},
                 source + " has no symbolic dimension '" + options.dims.begin()->first + "'",
                 "leave it out");
   }
-  std::error_code error;
-  fs::path path = source;
   if (fs::is_directory(path, error)) {
     path /= "config.json";
     if (!fs::exists(path, error)) {
@@ -43,10 +47,6 @@ Graph load_model(const std::string& source, const ModelOptions& options) {
     }
   }
   if (fs::exists(path, error)) {
-    if (path.extension() == ".onnx") {
-      throw Error(Where{path.string(), 0, ""}, "ONNX files are not supported",
-                  "give a Hugging Face config.json or a graph JSON");
-    }
     const Document document = Document::parse_file(path.string());
     const Value root = document.root();
     if (root.is_object() && root["braid"].string_or("") == "graph") return graph_from_json(root);

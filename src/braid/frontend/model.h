@@ -15,8 +15,8 @@ struct ModelOptions {
 };
 
 /// Loads a model's forward graph (with loss for language models). `source` is a zoo name, a Hugging
-/// Face directory or config.json, or a graph JSON. Repeated layers are marked.
-/// Throws Error.
+/// Face directory or config.json, an ONNX file (`.onnx`), or a graph JSON. Repeated layers are
+/// marked. Throws Error.
 Graph load_model(const std::string& source, const ModelOptions& options);
 
 struct ZooEntry {

@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "braid/frontend/onnx_node.h"
+#include "braid/frontend/onnx_rules.h"
+
+namespace braid {
+namespace {
+
+using Dims = OnnxNodeView::Dims;
+
+bool is_weight(const OnnxNodeView& node, std::size_t input) {
+  return node.input(input).source == OnnxValue::Source::initializer;
+}
+
+Dims leading(const Dims& dims) { return {dims.begin(), dims.end() - 2}; }
+
+/// batch × [m × k]·[k × n] of operands `a` and `b` of a node, as numpy.matmul defines it.
+MatMul product(OnnxNodeView& node, std::size_t a, std::size_t b, OnnxType type) {
+  node.need_rank(a, 1, 1 << 10);
+  node.need_rank(b, 1, 1 << 10);
+  Dims left = node.dims(a);
+  Dims right = node.dims(b);
+  const bool left_is_vector = left.size() == 1;
+  const bool right_is_vector = right.size() == 1;
+  if (left_is_vector) left.insert(left.begin(), 1);
+  if (right_is_vector) right.push_back(1);
+  MatMul matmul{.batch = 1, .m = left[left.size() - 2], .n = right.back(), .k = left.back()};
+  if (right[right.size() - 2] != matmul.k) {
+    node.fail(fmt::format("the inner sizes of {} and {} differ", text_of(node.dims(a)),
+                          text_of(node.dims(b))));
+  }
+  Dims out = node.broadcast(leading(left), leading(right));
+  matmul.batch = node.product(out);
+  matmul.weight = is_weight(node, a) || is_weight(node, b);
+  if (matmul.batch > 0 && node.product(leading(right)) == 1) {
+    // One right operand for all rows.
+    matmul.m = node.times(matmul.m, matmul.batch);
+    matmul.batch = 1;
+  }
+  if (!left_is_vector) out.push_back(left[left.size() - 2]);
+  if (!right_is_vector) out.push_back(right.back());
+  if (is_weight(node, a) && !is_weight(node, b)) std::swap(matmul.m, matmul.n);
+  node.set(0, type, std::move(out));
+  return matmul;
+}
+
+std::optional<OperatorKind> matmul(OnnxNodeView& node) {
+  node.need_inputs(2, 2);
+  return product(node, 0, 1, node.type(0));
+}
+
+std::optional<OperatorKind> matmul_integer(OnnxNodeView& node) {
+  node.need_inputs(2, 4);
+  node.not_trained(2);
+  node.not_trained(3);
+  return product(node, 0, 1, OnnxType::i32);
+}
+
+std::optional<OperatorKind> qlinear_matmul(OnnxNodeView& node) {
+  node.need_inputs(8, 8);
+  for (const std::size_t scale : {1, 2, 4, 5, 6, 7}) node.not_trained(scale);
+  return product(node, 0, 3, node.type(7));
+}
+
+std::optional<OperatorKind> gemm(OnnxNodeView& node) {
+  node.need_inputs(2, 3);
+  node.need_rank(0, 2, 2);
+  node.need_rank(1, 2, 2);
+  Dims a = node.dims(0);
+  Dims b = node.dims(1);
+  if (node.integer("transA", 0) != 0) std::swap(a[0], a[1]);
+  if (node.integer("transB", 0) != 0) std::swap(b[0], b[1]);
+  if (a[1] != b[0]) {
+    node.fail(fmt::format("the inner sizes of {} and {} differ", text_of(a), text_of(b)));
+  }
+  const Dims out{a[0], b[1]};
+  if (node.has(2) && node.broadcast(out, node.dims(2)) != out) {
+    node.fail(fmt::format("{} cannot be added to {}", text_of(node.dims(2)), text_of(out)));
+  }
+  node.set(0, node.type(0), out);
+  MatMul kind{.batch = 1, .m = a[0], .n = b[1], .k = a[1]};
+  kind.weight = is_weight(node, 0) || is_weight(node, 1);
+  kind.bias = node.has(2);
+  if (is_weight(node, 0) && !is_weight(node, 1)) std::swap(kind.m, kind.n);
+  return kind;
+}
+
+/// The sizes of an Einsum's letters, and what its operands and output are made of.
+struct Subscripts {
+  std::vector<std::string> operands;
+  std::string output;
+  std::array<std::int64_t, 128> sizes{};  ///< By letter; 0 where there is none.
+};
+
+std::size_t index(char letter) { return static_cast<unsigned char>(letter); }
+
+Subscripts parse_equation(const OnnxNodeView& node) {
+  std::string equation = node.text("equation", "");
+  std::erase(equation, ' ');
+  Subscripts parsed;
+  const std::size_t arrow = equation.find("->");
+  std::string left = equation.substr(0, arrow);
+  for (std::size_t at = 0; at <= left.size();) {
+    const std::size_t end = std::min(left.find(',', at), left.size());
+    parsed.operands.push_back(left.substr(at, end - at));
+    at = end + 1;
+  }
+  if (parsed.operands.size() != node.input_count()) {
+    node.fail("its equation does not name as many operands as it has");
+  }
+  std::array<int, 128> seen{};
+  for (std::size_t i = 0; i < parsed.operands.size(); ++i) {
+    const std::string& letters = parsed.operands[i];
+    if (letters.size() != node.rank(i)) {
+      node.fail(fmt::format("the subscripts of operand {} do not fit its shape {}", i,
+                            text_of(node.dims(i))),
+                "write one letter for each dimension; '...' is not supported");
+    }
+    for (std::size_t d = 0; d < letters.size(); ++d) {
+      const std::size_t letter = index(letters[d]);
+      const bool is_letter =
+          (letters[d] >= 'a' && letters[d] <= 'z') || (letters[d] >= 'A' && letters[d] <= 'Z');
+      if (!is_letter) node.fail("its equation has other signs than letters");
+      const std::int64_t size = node.dims(i)[d];
+      if (seen[letter]++ > 0 && parsed.sizes[letter] != size) {
+        node.fail(
+            fmt::format("'{}' has the sizes {} and {}", letters[d], parsed.sizes[letter], size));
+      }
+      parsed.sizes[letter] = size;
+    }
+  }
+  if (arrow != std::string::npos) {
+    parsed.output = equation.substr(arrow + 2);
+  } else {
+    for (std::size_t letter = 0; letter < seen.size(); ++letter) {
+      if (seen[letter] == 1) parsed.output += static_cast<char>(letter);
+    }
+  }
+  for (const char letter : parsed.output) {
+    if (index(letter) >= seen.size() || seen[index(letter)] == 0) {
+      node.fail("its output has a subscript that no operand has");
+    }
+  }
+  return parsed;
+}
+
+std::optional<OperatorKind> einsum(OnnxNodeView& node) {
+  node.need_inputs(1, 2);
+  const Subscripts subscripts = parse_equation(node);
+  Dims out;
+  for (const char letter : subscripts.output) out.push_back(subscripts.sizes[index(letter)]);
+  node.set(0, node.type(0), out);
+  if (node.input_count() == 1) return Reduction{node.elements(0)};
+  // Letters of both operands and the output count batches, of both only are summed over.
+  MatMul kind;
+  kind.weight = is_weight(node, 0) || is_weight(node, 1);
+  const auto has = [](const std::string& letters, char letter) {
+    return letters.find(letter) != std::string::npos;
+  };
+  std::string letters = subscripts.operands[0] + subscripts.operands[1];
+  std::sort(letters.begin(), letters.end());
+  letters.erase(std::unique(letters.begin(), letters.end()), letters.end());
+  for (const char letter : letters) {
+    const bool left = has(subscripts.operands[0], letter);
+    const bool right = has(subscripts.operands[1], letter);
+    const bool kept = has(subscripts.output, letter);
+    std::int64_t& side = left && right ? (kept ? kind.batch : kind.k)
+                         : !kept       ? kind.k
+                         : left        ? kind.m
+                                       : kind.n;
+    side = node.times(side, subscripts.sizes[index(letter)]);
+  }
+  if (is_weight(node, 0) && !is_weight(node, 1)) std::swap(kind.m, kind.n);
+  return kind;
+}
+
+constexpr std::array<OnnxRuleEntry, 5> rules{{
+    {"Einsum", einsum},
+    {"Gemm", gemm},
+    {"MatMul", matmul},
+    {"MatMulInteger", matmul_integer},
+    {"QLinearMatMul", qlinear_matmul},
+}};
+
+}  // namespace
+
+std::span<const OnnxRuleEntry> onnx_product_rules() { return rules; }
+
+}  // namespace braid

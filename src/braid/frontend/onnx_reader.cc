@@ -1,0 +1,542 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/wire_format_lite.h>
+
+#include "braid/base/error.h"
+#include "braid/base/file.h"
+#include "braid/base/text.h"
+#include "braid/frontend/onnx_model.h"
+#include "braid/frontend/onnx_tensor_data.h"
+
+namespace braid {
+namespace {
+
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
+
+/// Protocol buffers cannot be longer.
+constexpr std::int64_t kMostBytes = std::numeric_limits<std::int32_t>::max();
+/// Longest name of anything.
+constexpr std::uint32_t kMostNameBytes = 1 << 16;
+
+/// Reads fields of messages; the sizes of inner messages are held against those around them.
+class Wire {
+ public:
+  Wire(CodedInputStream& in, const std::string& file) : in_(in), file_(file) {}
+
+  /// Calls `read(field)` for each field of the message in hand, which must consume it with one of
+  /// the functions below.
+  template <typename Read>
+  void fields(Read read) {
+    for (;;) {
+      tag_ = in_.ReadTag();
+      if (tag_ == 0) {
+        if (!in_.ConsumedEntireMessage()) broken();
+        return;
+      }
+      read(WireFormatLite::GetTagFieldNumber(tag_));
+    }
+  }
+
+  /// Reads an inner message with `read(field)`.
+  template <typename Read>
+  void message(Read read) {
+    const CodedInputStream::Limit outer = begin();
+    fields(read);
+    in_.PopLimit(outer);
+  }
+
+  void skip() {
+    // Skipping over an end of group has no meaning outside of one.
+    if (!WireFormatLite::SkipField(&in_, tag_)) broken();
+  }
+
+  std::int64_t integer() {
+    need(WireFormatLite::WIRETYPE_VARINT);
+    return varint();
+  }
+
+  std::string text(std::uint32_t most = kMostNameBytes) {
+    std::string value = bytes(most);
+    if (!is_utf8(value)) fail("a name is not UTF-8");
+    return value;
+  }
+
+  std::string bytes(std::uint32_t most) {
+    const std::uint32_t size = length();
+    if (size > most) fail(fmt::format("a name has {} bytes", size));
+    std::string value;
+    if (!in_.ReadString(&value, static_cast<int>(size))) broken();
+    return value;
+  }
+
+  /// The size of a field of bytes, which are passed over.
+  std::uint32_t pass_over() {
+    const std::uint32_t size = length();
+    if (!in_.Skip(static_cast<int>(size))) broken();
+    return size;
+  }
+
+  /// The bytes of a field, unless there are more than `most`; says how many there are.
+  std::uint32_t bytes_up_to(std::uint32_t most, std::string& value) {
+    const std::uint32_t size = length();
+    const bool done = size <= most ? in_.ReadString(&value, static_cast<int>(size))
+                                   : in_.Skip(static_cast<int>(size));
+    if (!done) broken();
+    return size;
+  }
+
+  /// Repeated integers, packed or one at a time.
+  template <typename Add>
+  void integers(Add add) {
+    packed(WireFormatLite::WIRETYPE_VARINT, [&] { add(varint()); });
+  }
+  template <typename Add>
+  void floats(Add add) {
+    packed(WireFormatLite::WIRETYPE_FIXED32, [&] { add(real32()); });
+  }
+  template <typename Add>
+  void doubles(Add add) {
+    packed(WireFormatLite::WIRETYPE_FIXED64, [&] {
+      std::uint64_t bits = 0;
+      if (!in_.ReadLittleEndian64(&bits)) broken();
+      add(std::bit_cast<double>(bits));
+    });
+  }
+  double real() {
+    need(WireFormatLite::WIRETYPE_FIXED32);
+    return real32();
+  }
+
+  [[noreturn]] void fail(const std::string& message, const std::string& remedy = {}) const {
+    throw Error(Where{file_, 0, ""}, message, remedy);
+  }
+
+ private:
+  [[noreturn]] void broken() const {
+    fail(fmt::format("is no ONNX model, or only part of one: byte {} makes no sense",
+                     in_.CurrentPosition()),
+         "export or copy it again");
+  }
+
+  void need(WireFormatLite::WireType type) const {
+    if (WireFormatLite::GetTagWireType(tag_) != type) broken();
+  }
+
+  std::int64_t varint() {
+    std::uint64_t value = 0;
+    if (!in_.ReadVarint64(&value)) broken();
+    return static_cast<std::int64_t>(value);
+  }
+
+  double real32() {
+    std::uint32_t bits = 0;
+    if (!in_.ReadLittleEndian32(&bits)) broken();
+    return static_cast<double>(std::bit_cast<float>(bits));
+  }
+
+  /// The length of what follows, which must lie inside the message around it.
+  std::uint32_t length() {
+    need(WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+    std::uint32_t size = 0;
+    if (!in_.ReadVarint32(&size) || size > static_cast<std::uint32_t>(in_.BytesUntilLimit())) {
+      broken();
+    }
+    return size;
+  }
+
+  CodedInputStream::Limit begin() { return in_.PushLimit(static_cast<int>(length())); }
+
+  template <typename ReadOne>
+  void packed(WireFormatLite::WireType single, ReadOne read_one) {
+    if (WireFormatLite::GetTagWireType(tag_) == single) {
+      read_one();
+      return;
+    }
+    const CodedInputStream::Limit outer = begin();
+    while (in_.BytesUntilLimit() > 0) read_one();
+    in_.PopLimit(outer);
+  }
+
+  CodedInputStream& in_;
+  const std::string& file_;
+  std::uint32_t tag_ = 0;
+};
+
+/// Numbers names by first occurrence.
+class Names {
+ public:
+  std::int32_t number(std::string name) {
+    const auto [at, is_new] =
+        numbers_.try_emplace(std::move(name), static_cast<std::int32_t>(numbers_.size()));
+    return at->second;
+  }
+  std::vector<std::string> take() {
+    std::vector<std::string> names(numbers_.size());
+    while (!numbers_.empty()) {
+      auto node = numbers_.extract(numbers_.begin());
+      names[static_cast<std::size_t>(node.mapped())] = std::move(node.key());
+    }
+    return names;
+  }
+
+ private:
+  std::unordered_map<std::string, std::int32_t> numbers_;
+};
+
+class ModelReader {
+ public:
+  ModelReader(CodedInputStream& in, const std::string& file) : wire_(in, file) {}
+
+  OnnxModel read() {
+    wire_.fields([&](int field) {
+      switch (field) {
+        case 1:
+          model_.ir_version = wire_.integer();
+          break;
+        case 7:
+          if (std::exchange(has_graph_, true)) wire_.fail("the model has two graphs");
+          wire_.message([&](int inner) { graph_field(inner); });
+          break;
+        case 8:
+          read_opset();
+          break;
+        default:
+          wire_.skip();
+      }
+    });
+    if (!has_graph_) wire_.fail("is no ONNX model: it has no graph", "export it again");
+    model_.values = values_.take();
+    for (std::string& name : operations_.take()) {
+      const std::size_t end = name.find('\0');
+      model_.operations.push_back({name.substr(0, end), name.substr(end + 1)});
+    }
+    return std::move(model_);
+  }
+
+ private:
+  void read_opset() {
+    std::string domain;
+    std::int64_t version = 0;
+    wire_.message([&](int field) {
+      switch (field) {
+        case 1:
+          domain = wire_.text();
+          break;
+        case 2:
+          version = wire_.integer();
+          break;
+        default:
+          wire_.skip();
+      }
+    });
+    model_.opsets.emplace_back(std::move(domain), version);
+  }
+
+  void graph_field(int field) {
+    switch (field) {
+      case 1:
+        model_.nodes.push_back(read_node());
+        break;
+      case 2:
+        model_.name = wire_.text();
+        break;
+      case 5: {
+        std::string name;
+        OnnxTensor tensor = read_tensor(name);
+        model_.initializers.push_back({value(std::move(name)), std::move(tensor)});
+        break;
+      }
+      case 11:
+        model_.inputs.push_back(read_declaration());
+        break;
+      case 12:
+        model_.outputs.push_back(read_declaration());
+        break;
+      case 13:
+        model_.others.push_back(read_declaration());
+        break;
+      case 15:
+        wire_.fail("sparse initializers are not supported", "export the weights as dense tensors");
+      default:
+        wire_.skip();
+    }
+  }
+
+  OnnxValueId value(std::string name) {
+    return name.empty() ? -1 : values_.number(std::move(name));
+  }
+
+  OnnxNode read_node() {
+    OnnxNode node;
+    std::string operation, domain;
+    wire_.message([&](int field) {
+      switch (field) {
+        case 1:
+          node.inputs.push_back(value(wire_.text()));
+          break;
+        case 2:
+          node.outputs.push_back(value(wire_.text()));
+          break;
+        case 3:
+          node.name = wire_.text();
+          break;
+        case 4:
+          operation = wire_.text();
+          break;
+        case 5:
+          node.attributes.push_back(read_attribute());
+          break;
+        case 7:
+          domain = wire_.text();
+          break;
+        default:
+          wire_.skip();
+      }
+    });
+    if (operation.empty()) {
+      wire_.fail(fmt::format("node {} ({}) has no operation", model_.nodes.size(),
+                             braid::quoted(node.name)));
+    }
+    if (domain == "ai.onnx") domain.clear();
+    domain += '\0';
+    node.operation = operations_.number(domain + operation);
+    return node;
+  }
+
+  OnnxAttribute read_attribute() {
+    OnnxAttribute attribute;
+    std::int64_t type = 0;
+    bool has_value = false;
+    const auto list = [&]<typename Element>(Element element) {
+      has_value = true;
+      using List = std::vector<Element>;
+      if (!std::holds_alternative<List>(attribute.value)) attribute.value = List();
+      std::get<List>(attribute.value).push_back(element);
+    };
+    wire_.message([&](int field) {
+      switch (field) {
+        case 1:
+          attribute.name = wire_.text();
+          break;
+        case 2:
+          attribute.value = wire_.real();
+          has_value = true;
+          break;
+        case 3:
+          attribute.value = wire_.integer();
+          has_value = true;
+          break;
+        case 4: {
+          std::string bytes;
+          wire_.bytes_up_to(kMostNameBytes, bytes);
+          attribute.value = std::move(bytes);
+          has_value = true;
+          break;
+        }
+        case 5: {
+          std::string name;
+          attribute.value = std::make_unique<OnnxTensor>(read_tensor(name));
+          has_value = true;
+          break;
+        }
+        case 7:
+          wire_.floats(list);
+          break;
+        case 8:
+          wire_.integers(list);
+          break;
+        case 20:
+          type = wire_.integer();
+          break;
+        case 21:
+          wire_.fail("a node refers to an attribute of a function, outside of any");
+        default:
+          wire_.skip();
+      }
+    });
+    // Some writers leave out values that are zero or empty.
+    constexpr std::int64_t real = 1, integer = 2, text = 3, reals = 6, integers = 7;
+    if (!has_value && type == real) attribute.value = 0.0;
+    if (!has_value && type == integer) attribute.value = std::int64_t{0};
+    if (!has_value && type == text) attribute.value = std::string();
+    if (!has_value && type == reals) attribute.value = std::vector<double>();
+    if (!has_value && type == integers) attribute.value = std::vector<std::int64_t>();
+    return attribute;
+  }
+
+  OnnxTensor read_tensor(std::string& name) {
+    OnnxTensorData data;
+    wire_.message([&](int field) {
+      switch (field) {
+        case 1:
+          wire_.integers([&](std::int64_t size) { data.add_dim(size); });
+          break;
+        case 2:
+          data.type = static_cast<OnnxType>(wire_.integer());
+          break;
+        case 4:
+          wire_.floats([&](double value) { data.add(value); });
+          break;
+        case 5:
+        case 7:
+        case 11:
+          wire_.integers([&](std::int64_t value) { data.add(value); });
+          break;
+        case 6:
+          wire_.pass_over();
+          break;
+        case 8:
+          name = wire_.text();
+          break;
+        case 9:
+          data.raw_size = wire_.bytes_up_to(OnnxTensorData::most_bytes, data.raw);
+          break;
+        case 10:
+          wire_.doubles([&](double value) { data.add(value); });
+          break;
+        case 13:
+          read_external(data);
+          break;
+        case 14:
+          data.is_external = wire_.integer() == 1;
+          break;
+        default:
+          wire_.skip();
+      }
+    });
+    if (const std::string problem = data.problem(); !problem.empty()) {
+      wire_.fail("tensor " + braid::quoted(name) + " " + problem, "export it again");
+    }
+    return data.tensor();
+  }
+
+  /// The file named is never opened; a path that leads elsewhere is a sign of malice.
+  void read_external(OnnxTensorData& data) {
+    std::string key, text;
+    wire_.message([&](int field) {
+      switch (field) {
+        case 1:
+          key = wire_.text();
+          break;
+        case 2:
+          text = wire_.text();
+          break;
+        default:
+          wire_.skip();
+      }
+    });
+    if (key == "location") data.location = std::move(text);
+  }
+
+  OnnxDeclaration read_declaration() {
+    OnnxDeclaration declaration;
+    wire_.message([&](int field) {
+      switch (field) {
+        case 1:
+          declaration.value = value(wire_.text());
+          break;
+        case 2:
+          wire_.message([&](int kind) {
+            if (kind != 1) {
+              if (kind != 6) declaration.is_tensor = false;  // 6 is only a comment.
+              wire_.skip();
+              return;
+            }
+            wire_.message([&](int part) { tensor_type_field(part, declaration); });
+          });
+          break;
+        default:
+          wire_.skip();
+      }
+    });
+    if (declaration.value < 0) wire_.fail("an input, output or value has no name");
+    return declaration;
+  }
+
+  void tensor_type_field(int field, OnnxDeclaration& declaration) {
+    switch (field) {
+      case 1:
+        declaration.type = static_cast<OnnxType>(wire_.integer());
+        break;
+      case 2: {
+        if (!declaration.dims) declaration.dims.emplace();
+        wire_.message([&](int part) {
+          if (part != 1) return wire_.skip();
+          declaration.dims->push_back(read_dim());
+        });
+        break;
+      }
+      default:
+        wire_.skip();
+    }
+  }
+
+  OnnxDim read_dim() {
+    OnnxDim dim;
+    wire_.message([&](int field) {
+      switch (field) {
+        case 1:
+          dim.size = wire_.integer();
+          break;
+        case 2:
+          dim.symbol = wire_.text();
+          break;
+        default:
+          wire_.skip();
+      }
+    });
+    return dim;
+  }
+
+  Wire wire_;
+  OnnxModel model_;
+  Names values_, operations_;
+  bool has_graph_ = false;
+};
+
+OnnxModel read_stream(google::protobuf::io::ZeroCopyInputStream& stream, std::int64_t size,
+                      const std::string& file) {
+  if (size > kMostBytes) {
+    throw Error(Where{file, 0, ""}, fmt::format("has {} bytes, and ONNX files end at 2 GiB", size),
+                "keep the weights in other files");
+  }
+  CodedInputStream in(&stream);
+  in.SetTotalBytesLimit(static_cast<int>(size));
+  const CodedInputStream::Limit outer = in.PushLimit(static_cast<int>(size));
+  OnnxModel model = ModelReader(in, file).read();
+  in.PopLimit(outer);
+  return model;
+}
+
+}  // namespace
+
+OnnxModel parse_onnx(std::string_view bytes, const std::string& file) {
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  google::protobuf::io::ArrayInputStream stream(bytes.data(),
+                                                static_cast<int>(std::min(size, kMostBytes)));
+  return read_stream(stream, size, file);
+}
+
+OnnxModel read_onnx(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  // What cannot be told by its size or opened is left to read_file, which says why.
+  const int descriptor = error ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return parse_onnx(read_file(path), path);
+  google::protobuf::io::FileInputStream stream(descriptor);
+  stream.SetCloseOnDelete(true);
+  return read_stream(stream, static_cast<std::int64_t>(size), path);
+}
+
+}  // namespace braid

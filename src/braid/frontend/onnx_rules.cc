@@ -1,0 +1,58 @@
+#include "braid/frontend/onnx_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+namespace braid {
+namespace {
+
+/// Operations that ONNX Runtime adds, under its own domain or ONNX's.
+constexpr std::array<std::string_view, 9> contributed{"BiasGelu",
+                                                      "DequantizeLinear",
+                                                      "FastGelu",
+                                                      "Gelu",
+                                                      "QuantizeLinear",
+                                                      "QuickGelu",
+                                                      "SimplifiedLayerNormalization",
+                                                      "SkipLayerNormalization",
+                                                      "SkipSimplifiedLayerNormalization"};
+
+using Rules = std::unordered_map<std::string_view, OnnxRule>;
+
+Rules collect() {
+  Rules rules;
+  for (const auto& list :
+       {onnx_pointwise_rules(), onnx_product_rules(), onnx_window_rules(), onnx_recurrent_rules(),
+        onnx_reduction_rules(), onnx_normalization_rules(), onnx_view_rules(),
+        onnx_movement_rules(), onnx_constant_rules()}) {
+    for (const OnnxRuleEntry& entry : list) rules.emplace(entry.operation, entry.rule);
+  }
+  return rules;
+}
+
+const Rules& rules() {
+  static const Rules all = collect();
+  return all;
+}
+
+}  // namespace
+
+OnnxRule onnx_rule(std::string_view domain, std::string_view operation) {
+  const bool is_contributed =
+      domain == "com.microsoft" &&
+      std::find(contributed.begin(), contributed.end(), operation) != contributed.end();
+  if (!domain.empty() && !is_contributed) return nullptr;
+  const auto found = rules().find(operation);
+  return found == rules().end() ? nullptr : found->second;
+}
+
+std::vector<std::string_view> onnx_operations() {
+  std::vector<std::string_view> names;
+  names.reserve(rules().size());
+  for (const auto& [name, rule] : rules()) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace braid

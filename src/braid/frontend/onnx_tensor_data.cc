@@ -1,0 +1,184 @@
+#include "braid/frontend/onnx_tensor_data.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "braid/base/text.h"
+
+namespace braid {
+namespace {
+
+constexpr std::size_t most_reals = 16;
+
+template <typename Stored, typename Value>
+std::vector<Value> decode(std::string_view raw) {
+  std::vector<Value> values(raw.size() / sizeof(Stored));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    Stored stored{};
+    std::memcpy(&stored, raw.data() + i * sizeof(Stored), sizeof(Stored));
+    values[i] = static_cast<Value>(stored);
+  }
+  return values;
+}
+
+std::vector<std::int64_t> decode_integers(OnnxType type, std::string_view raw) {
+  switch (type) {
+    case OnnxType::i64:
+    case OnnxType::u64:
+      return decode<std::int64_t, std::int64_t>(raw);
+    case OnnxType::i32:
+      return decode<std::int32_t, std::int64_t>(raw);
+    case OnnxType::u32:
+      return decode<std::uint32_t, std::int64_t>(raw);
+    case OnnxType::i16:
+      return decode<std::int16_t, std::int64_t>(raw);
+    case OnnxType::u16:
+      return decode<std::uint16_t, std::int64_t>(raw);
+    case OnnxType::i8:
+      return decode<std::int8_t, std::int64_t>(raw);
+    case OnnxType::u8:
+    case OnnxType::boolean:
+      return decode<std::uint8_t, std::int64_t>(raw);
+    default:
+      return {};
+  }
+}
+
+bool leads_outside(std::string_view location) {
+  if (location.find('\0') != std::string_view::npos) return true;
+  // Both separators, wherever the file was written.
+  if (location.starts_with('/') || location.starts_with('\\')) return true;
+  if (location.size() >= 2 && location[1] == ':') return true;
+  std::size_t at = 0;
+  while (at <= location.size()) {
+    const std::size_t end = std::min(location.find_first_of("/\\", at), location.size());
+    if (location.substr(at, end - at) == "..") return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+int bits_of(OnnxType type) {
+  switch (type) {
+    case OnnxType::complex128:
+      return 128;
+    case OnnxType::i64:
+    case OnnxType::u64:
+    case OnnxType::f64:
+    case OnnxType::complex64:
+      return 64;
+    case OnnxType::f32:
+    case OnnxType::i32:
+    case OnnxType::u32:
+      return 32;
+    case OnnxType::f16:
+    case OnnxType::bf16:
+    case OnnxType::i16:
+    case OnnxType::u16:
+      return 16;
+    case OnnxType::u4:
+    case OnnxType::i4:
+    case OnnxType::f4:
+      return 4;
+    case OnnxType::undefined:
+    case OnnxType::string:
+      return 0;
+    case OnnxType::u8:
+    case OnnxType::i8:
+    case OnnxType::boolean:
+    case OnnxType::f8_last:
+      break;
+  }
+  const auto number = static_cast<std::int32_t>(type);
+  return number > 0 && number < 24 ? 8 : 0;
+}
+
+bool is_integer(OnnxType type) {
+  switch (type) {
+    case OnnxType::u8:
+    case OnnxType::i8:
+    case OnnxType::u16:
+    case OnnxType::i16:
+    case OnnxType::i32:
+    case OnnxType::i64:
+    case OnnxType::boolean:
+    case OnnxType::u32:
+    case OnnxType::u64:
+    case OnnxType::u4:
+    case OnnxType::i4:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_real(OnnxType type) {
+  return bits_of(type) > 0 && !is_integer(type) && type != OnnxType::complex64 &&
+         type != OnnxType::complex128;
+}
+
+void OnnxTensorData::add(std::int64_t value) {
+  ++added_;
+  if (integers_.size() < most_bytes / sizeof(value)) integers_.push_back(value);
+}
+
+void OnnxTensorData::add(double value) {
+  ++added_;
+  if (reals_.size() < most_reals) reals_.push_back(value);
+}
+
+std::string OnnxTensorData::problem() const {
+  std::int64_t count = 1;
+  for (const std::int64_t size : dims) {
+    if (size < 0) return fmt::format("has the size {}", size);
+    if (__builtin_mul_overflow(count, size, &count)) return "has a size that overflows 64 bits";
+  }
+  std::int64_t bits = 0;
+  if (__builtin_mul_overflow(count, bits_of(type), &bits)) {
+    return "has a size that overflows 64 bits";
+  }
+  if (is_external) {
+    if (leads_outside(location)) {
+      return "has its data in " + braid::quoted(location) + ", which points outside its folder";
+    }
+    return "";
+  }
+  if (raw_size && bits > 0 && *raw_size != static_cast<std::uint64_t>((bits + 7) / 8)) {
+    return fmt::format("has {} bytes of data where its dimensions say {}", *raw_size,
+                       (bits + 7) / 8);
+  }
+  // Without any data the weights have been taken out, which is as good here.
+  const bool one_number_each = bits_of(type) >= 8 && is_integer(type);
+  const bool plain_real = type == OnnxType::f32 || type == OnnxType::f64;
+  if (!raw_size && added_ > 0 && (one_number_each || plain_real) && added_ != count) {
+    return fmt::format("has {} numbers where its dimensions say {}", added_, count);
+  }
+  return "";
+}
+
+OnnxTensor OnnxTensorData::tensor() const {
+  OnnxTensor tensor{.type = type, .dims = dims, .values = nullptr};
+  std::int64_t count = 1;
+  for (const std::int64_t size : dims) count *= size;
+  if (is_external) return tensor;
+  const auto size = static_cast<std::size_t>(count);
+  if (is_integer(type)) {
+    std::vector<std::int64_t> values = raw_size ? decode_integers(type, raw) : integers_;
+    if (values.size() == size) tensor.values = std::make_shared<OnnxConstant>(std::move(values));
+  } else if (size <= most_reals) {
+    std::vector<double> values = reals_;
+    if (raw_size && type == OnnxType::f32) values = decode<float, double>(raw);
+    if (raw_size && type == OnnxType::f64) values = decode<double, double>(raw);
+    if (values.size() == size) tensor.values = std::make_shared<OnnxConstant>(std::move(values));
+  }
+  return tensor;
+}
+
+}  // namespace braid

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "braid/frontend/onnx_model.h"
+
+namespace braid {
+
+/// Gathers the fields of a TensorProto and turns the small ones' data into numbers.
+struct OnnxTensorData {
+  /// Of data that is looked at: shapes, axes, indices.
+  static constexpr std::uint32_t most_bytes = 8192;
+
+  OnnxType type = OnnxType::undefined;
+  std::vector<std::int64_t> dims;
+  std::string raw;  ///< The raw data, if at most `most_bytes`.
+  std::optional<std::uint32_t> raw_size;
+  bool is_external = false;
+  std::string location;
+
+  void add_dim(std::int64_t size) { dims.push_back(size); }
+  void add(std::int64_t value);
+  void add(double value);
+
+  /// What is wrong, or "".
+  std::string problem() const;
+  OnnxTensor tensor() const;
+
+ private:
+  std::vector<std::int64_t> integers_;  ///< The first of them.
+  std::vector<double> reals_;
+  std::int64_t added_ = 0;
+};
+
+/// Bits of one element; 0 for strings and unknown types.
+int bits_of(OnnxType type);
+bool is_integer(OnnxType type);  ///< Integers and booleans.
+bool is_real(OnnxType type);
+
+}  // namespace braid
