@@ -32,10 +32,10 @@ std::int64_t parameters_of(const ModelShape& s) {
   const std::int64_t attention = s.hidden * (q + 2 * kv) + (s.qkv_bias ? q + 2 * kv : 0) +
                                  q * s.hidden + (s.linear_bias ? s.hidden : 0) +
                                  (s.qk_norm ? 2 * s.head_dim : 0);
-  const std::int64_t sparse = s.experts > 0 ? s.hidden * s.experts +
-                                                  s.experts * matrices * s.hidden * s.expert_inner +
-                                                  dense(s.shared_inner)
-                                            : dense(s.inner);
+  const std::int64_t sparse =
+      s.experts > 0 ? s.hidden * s.experts + s.experts * matrices * s.hidden * s.expert_inner +
+                          dense(s.shared_inner) + (s.shared_gate ? s.hidden : 0)
+                    : dense(s.inner);
   const std::int64_t ends =
       (s.tied_embeddings ? 1 : 2) * s.vocab * s.hidden + s.positions * s.hidden + norm;
   return s.blocks * (attention + 2 * norm) + s.dense_blocks * dense(s.inner) +
@@ -64,6 +64,7 @@ TEST(ModelShape, HasThePublishedFigures) {
   EXPECT_EQ(llama.kv_heads, 8);
   EXPECT_EQ(llama.inner, 28672);
   EXPECT_EQ(llama.vocab, 128256);
+  EXPECT_EQ(llama.activation, "swiglu");
   EXPECT_TRUE(llama.gated && llama.rms && llama.rotary && llama.causal);
   EXPECT_FALSE(llama.qkv_bias || llama.linear_bias || llama.tied_embeddings || llama.dropout);
   const ModelShape gpt = shape_of("gpt2-xl");
@@ -75,6 +76,13 @@ TEST(ModelShape, HasThePublishedFigures) {
   EXPECT_FALSE(qwen2.linear_bias);
   EXPECT_TRUE(shape_of("qwen3-8b").qk_norm);
   EXPECT_EQ(shape_of("mistral-7b").window, 4096);
+  const ModelShape deepseek = shape_of("deepseek-v3");
+  EXPECT_TRUE(deepseek.latent_attention);
+  EXPECT_EQ(deepseek.dense_blocks, 3);
+  EXPECT_EQ(deepseek.blocks, 61);
+  EXPECT_EQ(deepseek.inner, 18432);
+  EXPECT_EQ(deepseek.experts, 256);
+  EXPECT_EQ(deepseek.expert_inner, 2048);
 }
 
 TEST(ModelShape, IsNotMadeUpForWhatIsNoTransformer) {

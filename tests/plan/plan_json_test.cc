@@ -30,6 +30,7 @@ Plan piped_plan() {
   plan.shape->blocks = 6;
   plan.shape->dense_blocks = 2;
   plan.shape->experts = 8;
+  plan.shape->activation = "geglu";
   plan.shape->latent_attention = true;
   return plan;
 }

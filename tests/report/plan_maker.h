@@ -22,6 +22,7 @@ inline Plan made_plan(const Parallelism& parallel, int blocks) {
   DeviceGroup group;
   group.chip.name = "toy-chip";
   group.chip.peaks = {{Dtype::bf16, 1e12}};
+  group.chip.vector_flops_per_s = 1e11;
   group.chip.memory = {"HBM", 1e9, 1e11};
   group.devices_per_node = 4;
   group.nodes = (parallel.devices() + 3) / 4;

@@ -1,12 +1,18 @@
 #include "braid/plan/model_shape.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 namespace braid {
 namespace {
+
+/// Names by which graphs call their feed-forward network's function, gated and plain.
+constexpr std::array<std::string_view, 6> kActivations = {"swiglu", "geglu", "reglu",
+                                                          "silu",   "gelu",  "relu"};
 
 using Operators = std::vector<const Operator*>;
 
@@ -61,7 +67,11 @@ bool read_feed_forward(const Operators& operators, std::size_t attention_at, Mod
     const Operator& op = *operators[i];
     if (const auto* product = as<MatMul>(op); product != nullptr && product->weight) {
       if (op.split == Split::column) up.push_back(product->n);
-      if (op.split == Split::row) down.push_back(product->k);
+      if (op.split == Split::row) {
+        if (down.empty()) shape.hidden = product->n;
+        down.push_back(product->k);
+      }
+      if (product->n == 1) shape.shared_gate = true;
       shape.linear_bias = shape.linear_bias || product->bias;
     } else if (const auto* experts = as<MoeExperts>(op)) {
       shape.experts = experts->experts;
@@ -101,7 +111,14 @@ std::optional<ModelShape> block_shape(const Operators& operators) {
   for (const Operator* op : operators) {
     if (const auto* norm = as<Normalization>(*op)) shape.rms = norm->rms;
     const auto* pointwise = as<Elementwise>(*op);
-    if (pointwise != nullptr && pointwise->keeps == Elementwise::Keeps::mask) shape.dropout = true;
+    if (pointwise == nullptr) continue;
+    // A ReLU keeps a mask too, but works on split features.
+    const bool whole = op->split == Split::sequence || op->split == Split::replicated;
+    if (pointwise->keeps == Elementwise::Keeps::mask && whole) shape.dropout = true;
+    const std::string name = op->name.substr(op->name.rfind('.') + 1);
+    if (std::find(kActivations.begin(), kActivations.end(), name) != kActivations.end()) {
+      shape.activation = name;
+    }
   }
   return shape;
 }
@@ -109,8 +126,10 @@ std::optional<ModelShape> block_shape(const Operators& operators) {
 /// Whether a dense block may precede blocks like `sparse` in one model.
 bool is_dense_sibling(const ModelShape& dense, ModelShape sparse) {
   sparse.experts = sparse.top_k = sparse.expert_inner = sparse.shared_inner = 0;
+  sparse.shared_gate = false;
   sparse.inner = dense.inner;
   sparse.linear_bias = dense.linear_bias;
+  if (sparse.activation.empty()) sparse.activation = dense.activation;
   return dense.inner > 0 && dense == sparse;
 }
 
@@ -129,8 +148,9 @@ bool read_ends(const Graph& graph, ModelShape& shape) {
     const auto* embedding = as<Embedding>(op);
     if (embedding == nullptr) continue;
     if (table < 0) {
+      // Tables of another width are projected, which trainers' arguments cannot say.
+      if (embedding->width != shape.hidden) return false;
       shape.vocab = embedding->rows;
-      shape.hidden = embedding->width;
       table = parameter_of(graph, op);
     } else if (embedding->width == shape.hidden && shape.positions == 0) {
       shape.positions = embedding->rows;
@@ -186,6 +206,7 @@ std::optional<ModelShape> model_shape(const Graph& graph) {
       // Dense blocks may come first, as in DeepSeek's models.
       if (shape->experts > 0 || !is_dense_sibling(*shape, block)) return std::nullopt;
       block.inner = shape->inner;
+      if (block.activation.empty()) block.activation = shape->activation;
       dense_blocks = blocks;
       known.back().second = block;
       shape = block;

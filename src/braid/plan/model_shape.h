@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "braid/graph/graph.h"
 
@@ -27,15 +28,19 @@ struct ModelShape {
   bool qk_norm = false;
   bool tied_embeddings = false;
   bool dropout = false;
+  std::string activation;  ///< "swiglu", "geglu", "gelu", "relu" …; empty when the graph has no
+                           ///< name for it.
   std::int64_t experts = 0, top_k = 0, expert_inner = 0, shared_inner = 0;
+  bool shared_gate = false;       ///< The shared experts' output is weighted for each token.
   std::int64_t dense_blocks = 0;  ///< Leading blocks without experts, in a model with experts.
 
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
 };
 
-/// Reads the shape off a forward graph by its operators, not their names. nullopt when it is not
-/// such a transformer: no embedding table, a block with several attentions, blocks that differ but
-/// for leading dense ones, or products without a known split. Linear in the graph's size.
+/// Reads the shape off a forward graph by its operators; names tell the activation function only.
+/// nullopt when it is not such a transformer: no embedding table, a block with several attentions,
+/// blocks that differ but for leading dense ones, or products without a known split. Linear in the
+/// graph's size.
 std::optional<ModelShape> model_shape(const Graph& graph);
 
 }  // namespace braid

@@ -189,6 +189,7 @@ void each_field(Shape& shape, const Count& count, const Flag& flag) {
   flag("qk_norm", shape.qk_norm);
   flag("tied_embeddings", shape.tied_embeddings);
   flag("dropout", shape.dropout);
+  flag("shared_gate", shape.shared_gate);
 }
 
 Json shape_to_json(const ModelShape& shape) {
@@ -196,6 +197,7 @@ Json shape_to_json(const ModelShape& shape) {
   each_field(
       shape, [&json](const char* key, std::int64_t value) { json[key] = value; },
       [&json](const char* key, bool value) { json[key] = value; });
+  json["activation"] = shape.activation;
   return json;
 }
 
@@ -206,7 +208,7 @@ ModelShape shape_from_json(const Value& value) {
                      "top_k",       "expert_inner", "shared_inner", "causal",
                      "rotary",      "gated",        "rms",          "latent_attention",
                      "qkv_bias",    "linear_bias",  "qk_norm",      "tied_embeddings",
-                     "dropout"});
+                     "dropout",     "shared_gate",  "activation"});
   ModelShape shape;
   each_field(
       shape,
@@ -214,6 +216,7 @@ ModelShape shape_from_json(const Value& value) {
         count = value[key].as_int_in(0, kMaxCount);
       },
       [&value](const char* key, bool& flag) { flag = value[key].as_bool(); });
+  shape.activation = value["activation"].as_string();
   return shape;
 }
 

@@ -16,12 +16,15 @@ Export export_plan(const Plan& plan, const std::string& target) {
   throw Error("no exporter is called '" + target + "'", "use megatron, deepspeed or torchtitan");
 }
 
-std::string title_of(const Plan& plan) {
-  std::string title = plan.model + " on " + plan.system.name + ": written by braid";
-  for (char& c : title) {
+std::string on_one_line(std::string text) {
+  for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }
-  return title;
+  return text;
+}
+
+std::string title_of(const Plan& plan) {
+  return on_one_line(plan.model + " on " + plan.system.name + ": written by braid");
 }
 
 BlockCounts count_blocks(const Plan& plan) {

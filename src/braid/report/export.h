@@ -22,7 +22,10 @@ Export export_megatron(const Plan& plan);    ///< torchrun line with Megatron-LM
 Export export_deepspeed(const Plan& plan);   ///< DeepSpeed JSON configuration.
 Export export_torchtitan(const Plan& plan);  ///< torchtitan TOML.
 
-/// "MODEL on CLUSTER: written by braid", fit for a comment line: control characters are replaced.
+/// `text` with spaces in place of control characters, fit for a comment.
+std::string on_one_line(std::string text);
+
+/// "MODEL on CLUSTER: written by braid", on one line.
 std::string title_of(const Plan& plan);
 
 /// Layers of the plan that are transformer blocks by its shape (without one: whose kind occurs more

@@ -37,6 +37,7 @@ void add_experts(const ModelShape& shape, Arguments& arguments) {
   arguments.value("--moe-ffn-hidden-size", shape.expert_inner);
   if (shape.shared_inner > 0) {
     arguments.value("--moe-shared-expert-intermediate-size", shape.shared_inner);
+    if (shape.shared_gate) arguments.flag("--moe-shared-expert-gate");
   }
   if (shape.dense_blocks > 0) {
     arguments.value("--moe-layer-freq", fmt::format("'([0]*{}+[1]*{})'", shape.dense_blocks,
@@ -76,6 +77,10 @@ void add_shape(const Plan& plan, Arguments& arguments, std::vector<std::string>&
   if (shape.window > 0) arguments.value("--window-size", fmt::format("'({},0)'", shape.window));
   if (shape.qk_norm) arguments.flag("--qk-layernorm");
   if (shape.gated) arguments.flag("--swiglu");
+  if (!shape.activation.empty() && shape.activation != (shape.gated ? "swiglu" : "gelu")) {
+    warnings.push_back(fmt::format("the activation function {} has no argument: {} is used",
+                                   on_one_line(shape.activation), shape.gated ? "SwiGLU" : "GeLU"));
+  }
   if (shape.rms) arguments.value("--normalization", "RMSNorm");
   if (!shape.linear_bias) {
     arguments.flag("--disable-bias-linear");
