@@ -1,5 +1,7 @@
 #include "braid/profile/estimator.h"
 
+#include <algorithm>
+#include <iterator>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -61,6 +63,31 @@ TEST(MatMul, NeverFasterThanPeak) {
     EXPECT_GE(matmul_compute_s(shape, peak, chip),
               2 * shape.batch * shape.m * shape.n * shape.k / peak);
   }
+}
+
+TEST(Estimate, WeightGradientsAreWrittenOnceHoweverManySamples) {
+  // A dense layer of 4096 × 4096 is bound by its weights for few samples: 64 samples take about as
+  // long as one. Looked-up rows grow with the samples.
+  const System system = load_system("dgx-a100:8");
+  const Graph graph = load_model("dlrm-thesis", {});
+  const auto layer = [&](const std::string& name) {
+    return static_cast<LayerId>(std::distance(
+        graph.layers.begin(), std::find_if(graph.layers.begin(), graph.layers.end(),
+                                           [&](const Layer& l) { return l.name == name; })));
+  };
+  const LayerId dense = layer("bottom0.dense1");
+  const double one_s = cost_of(graph, dense, execution(1, 1), system).backward_weight.total_s();
+  const double many_s = cost_of(graph, dense, execution(64, 1), system).backward_weight.total_s();
+  EXPECT_GE(many_s, one_s);
+  EXPECT_LE(many_s, 1.2 * one_s);
+  const LayerId table = layer("table0");
+  const auto forward_s = [&](int samples) {
+    return cost_of(graph, table, execution(samples, 1), system).forward.total_s();
+  };
+  // 100 rows of 64 in bf16, read and written, for each sample.
+  const double bytes = 2 * 100 * 64 * 2;
+  const double bandwidth = system.groups.front().chip.memory.bytes_per_s;
+  EXPECT_GE(forward_s(200000) - forward_s(100000), 100000 * bytes / bandwidth);
 }
 
 TEST(Estimate, NeverBelowTheBound) {

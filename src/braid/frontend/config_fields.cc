@@ -1,7 +1,5 @@
 #include "braid/frontend/config_fields.h"
 
-#include <string>
-
 namespace braid {
 
 bool has(const Value& config, std::string_view key) {
@@ -82,6 +80,11 @@ std::int64_t sample_tokens(const ModelOptions& options, std::int64_t longest, bo
                 "choose 1 to " + std::to_string(kMostTokens));
   }
   return options.seq_len;
+}
+
+void refuse_seq_len(const std::string& model, const ModelOptions& options) {
+  if (options.seq_len == 0) return;
+  throw Error(Where{"", 0, "--seq-len"}, model + " has no sequence", "leave it out");
 }
 
 }  // namespace braid

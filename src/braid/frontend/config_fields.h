@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -57,5 +58,8 @@ void check_head_width(const Value& config, std::string_view key, std::int64_t he
 /// Tokens of a sample: those asked for, else `longest`. With `learned` positions no sample may be
 /// longer than that.
 std::int64_t sample_tokens(const ModelOptions& options, std::int64_t longest, bool learned);
+
+/// Throws Error when the options set a sequence length, for models without one.
+void refuse_seq_len(const std::string& model, const ModelOptions& options);
 
 }  // namespace braid

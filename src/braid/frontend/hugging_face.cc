@@ -8,6 +8,8 @@
 #include "braid/frontend/bert.h"
 #include "braid/frontend/config_fields.h"
 #include "braid/frontend/decoder_configs.h"
+#include "braid/frontend/dlrm.h"
+#include "braid/frontend/resnet.h"
 #include "braid/frontend/t5.h"
 #include "braid/frontend/vit.h"
 
@@ -36,6 +38,7 @@ constexpr auto kArchitectures = std::to_array<Architecture>({
     {"bert", bert_from_config},
     {"deepseek_v2", decoder<read_deepseek>},
     {"deepseek_v3", decoder<read_deepseek>},
+    {"dlrm", dlrm_from_config},
     {"gemma", decoder<read_gemma>},
     {"gemma2", decoder<read_gemma2>},
     {"gemma3_text", decoder<read_gemma3>},
@@ -50,6 +53,7 @@ constexpr auto kArchitectures = std::to_array<Architecture>({
     {"qwen2_moe", decoder<read_qwen2_moe>},
     {"qwen3", decoder<read_qwen3>},
     {"qwen3_moe", decoder<read_qwen3_moe>},
+    {"resnet", resnet_from_config},
     {"t5", t5_from_config},
     {"vit", vit_from_config},
 });

@@ -63,10 +63,17 @@ class LayerEstimate {
 
   OpTimes times(const Operator& op, bool fused) const {
     const Shard shard = shard_of(op.split, how_, graph_.samples);
-    const OpWork forward = local_work(forward_work(graph_, op), shard);
+    OpWork forward = local_work(forward_work(graph_, op), shard);
     const BackwardWork backward = backward_work(graph_, op);
     const OpWork input_gradient = local_work(backward.input_gradient, shard);
-    const OpWork weight_gradient = local_work(backward.weight_gradient, shard);
+    OpWork weight_gradient = local_work(backward.weight_gradient, shard);
+    if (std::holds_alternative<Embedding>(op.kind)) {
+      // Reads as many rows as it looks up, and adds to as many.
+      forward.weight_bytes *= shard.tokens;
+    } else {
+      // Writes one gradient of the weights, however many samples it comes from.
+      weight_gradient.output_bytes = backward.weight_gradient.output_bytes * shard.weight;
+    }
     const auto bytes = [](const OpWork& w) {
       return w.input_bytes + w.weight_bytes + w.output_bytes;
     };
