@@ -1,0 +1,72 @@
+#include "braid/planners/piper_from_profile.h"
+
+#include <algorithm>
+
+#include "braid/base/error.h"
+
+namespace braid {
+namespace {
+
+bool is_usable(const Option& option, int micro_batch) {
+  const Execution& how = option.how;
+  return how.micro_batch == micro_batch && how.cp == 1 && how.ep == 1 && !how.offload_weights &&
+         !how.offload_activations && option.fixed_bytes >= 0 && option.gradient_bytes >= 0;
+}
+
+}  // namespace
+
+PiperProblem piper_from_profile(const Profile& profile, int micro_batch) {
+  PiperProblem problem;
+  const std::size_t layers = profile.layers.size();
+  std::vector<std::vector<std::size_t>> ins(layers), outs(layers);
+  for (std::size_t e = 0; e < profile.edges.size(); ++e) {
+    const ProfileEdge& edge = profile.edges[e];
+    problem.edges.push_back({edge.source, edge.target, edge.bytes * micro_batch});
+    ins[static_cast<std::size_t>(edge.target)].push_back(e);
+    outs[static_cast<std::size_t>(edge.source)].push_back(e);
+  }
+  for (std::size_t v = 0; v < layers; ++v) {
+    PiperNode node;
+    node.name = profile.layers[v].name;
+    for (const Option& option : options_of(profile, static_cast<std::int32_t>(v))) {
+      if (!is_usable(option, micro_batch)) continue;
+      auto degree = std::lower_bound(node.degrees.begin(), node.degrees.end(), option.how.tp,
+                                     [](const PiperDegree& d, int tp) { return d.tp < tp; });
+      if (degree == node.degrees.end() || degree->tp != option.how.tp) {
+        degree = node.degrees.insert(degree, {option.how.tp, {}});
+      }
+      PiperOption made;
+      made.name = option.name;
+      made.time = option.cost.forward.total_s() + option.cost.backward_s();
+      made.parameter_bytes = option.gradient_bytes;
+      made.in_flight_bytes = option.cost.stash_bytes;
+      made.fixed_bytes = option.fixed_bytes;
+      made.recompute = option.how.recompute != Recompute::none;
+      if (!option.edge_syncs.empty()) {
+        made.in_sync_bytes.assign(ins[v].size(), 0);
+        made.out_sync_bytes.assign(outs[v].size(), 0);
+      }
+      for (const EdgeSync& sync : option.edge_syncs) {
+        const auto edge = static_cast<std::size_t>(sync.edge);
+        const auto in = std::find(ins[v].begin(), ins[v].end(), edge);
+        const auto out = std::find(outs[v].begin(), outs[v].end(), edge);
+        if (in != ins[v].end()) {
+          made.in_sync_bytes[static_cast<std::size_t>(in - ins[v].begin())] = sync.forward_bytes;
+        }
+        if (out != outs[v].end()) {
+          made.out_sync_bytes[static_cast<std::size_t>(out - outs[v].begin())] =
+              sync.backward_bytes;
+        }
+      }
+      degree->options.push_back(std::move(made));
+    }
+    if (node.degrees.empty()) {
+      throw Error(Where{"", 0, node.name}, "the layer has no option that piper can use",
+                  "profile it without context or expert parallelism and offload");
+    }
+    problem.nodes.push_back(std::move(node));
+  }
+  return problem;
+}
+
+}  // namespace braid

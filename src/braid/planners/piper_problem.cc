@@ -1,0 +1,168 @@
+#include "braid/planners/piper_problem.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+#include "braid/base/error.h"
+
+namespace braid {
+namespace {
+
+bool is_cost(double value) { return std::isfinite(value) && value >= 0; }
+
+std::string bad_field(const PiperOption& option, std::size_t ins, std::size_t outs) {
+  if (!is_cost(option.time)) return "time";
+  if (!is_cost(option.parameter_bytes)) return "parameter size";
+  if (!is_cost(option.in_flight_bytes)) return "memory per micro-batch in flight";
+  if (!is_cost(option.fixed_bytes)) return "fixed memory";
+  const auto bad = [](const std::vector<double>& bytes) {
+    return !std::all_of(bytes.begin(), bytes.end(), is_cost);
+  };
+  if (bad(option.in_sync_bytes) || bad(option.out_sync_bytes)) return "re-layout";
+  assert(option.in_sync_bytes.empty() || option.in_sync_bytes.size() == ins);
+  assert(option.out_sync_bytes.empty() || option.out_sync_bytes.size() == outs);
+  (void)ins, (void)outs;
+  return "";
+}
+
+void check_limits(const PiperProblem& problem, const std::string& file) {
+  const auto count = [&](const char* name, std::int64_t value) {
+    if (value >= 1 && value <= kMostPiperDevices) return;
+    throw Error(Where{file, 0, name}, std::to_string(value) + " is out of range",
+                "use 1 to " + std::to_string(kMostPiperDevices));
+  };
+  count("devices", problem.devices);
+  count("max-microbatches", problem.micro_batches);
+  count("largest data-parallel degree", std::min(problem.most_dp, kMostPiperDevices));
+  const auto positive = [&](const char* name, double value) {
+    if (std::isfinite(value) && value > 0) return;
+    throw Error(Where{file, 0, name}, "must be a finite number above zero");
+  };
+  positive("memory", problem.memory_bytes);
+  positive("bandwidth", problem.bandwidth_bytes);
+}
+
+}  // namespace
+
+void check_piper_problem(const PiperProblem& problem, const std::string& file) {
+  check_limits(problem, file);
+  const auto fail = [&](const std::string& key, const std::string& message) {
+    throw Error(Where{file, 0, key}, message);
+  };
+  if (problem.nodes.empty()) fail("nodes", "the profile has no layers");
+  const auto nodes = static_cast<std::int32_t>(problem.nodes.size());
+  std::vector<std::size_t> ins(problem.nodes.size(), 0), outs(problem.nodes.size(), 0);
+  std::pair<std::int32_t, std::int32_t> before{-1, -1};
+  for (const PiperEdge& edge : problem.edges) {
+    if (edge.source < 0 || edge.target >= nodes || edge.source >= edge.target) {
+      fail("edges", "an edge joins a layer that does not exist or leads backwards");
+    }
+    const std::string& name = problem.nodes[static_cast<std::size_t>(edge.source)].name;
+    if (std::pair(edge.source, edge.target) <= before) fail(name, "its edges are not in order");
+    before = {edge.source, edge.target};
+    if (!is_cost(edge.bytes)) fail(name, "an edge's bytes must be a finite number of at least 0");
+    ++outs[static_cast<std::size_t>(edge.source)];
+    ++ins[static_cast<std::size_t>(edge.target)];
+  }
+  for (std::size_t v = 0; v < problem.nodes.size(); ++v) {
+    const PiperNode& node = problem.nodes[v];
+    if (node.degrees.empty()) fail(node.name, "has no option for any tensor-parallel degree");
+    int last = 0;
+    for (const PiperDegree& degree : node.degrees) {
+      if (degree.tp <= last) fail(node.name, "its tensor-parallel degrees are not in order");
+      last = degree.tp;
+      if (degree.options.empty()) {
+        fail(node.name, "has no option for tensor-parallel degree " + std::to_string(degree.tp));
+      }
+      for (const PiperOption& option : degree.options) {
+        const std::string field = bad_field(option, ins[v], outs[v]);
+        if (field.empty()) continue;
+        fail(node.name, "option '" + option.name + "' for degree " + std::to_string(degree.tp) +
+                            ": its " + field + " must be a finite number of at least 0");
+      }
+    }
+  }
+}
+
+double piper_share(const PiperProblem& problem, std::int64_t dp) {
+  if (problem.rules.split != PiperSplit::uneven) return 1.0 / static_cast<double>(dp);
+  const std::int64_t most = (problem.micro_batches + dp - 1) / dp;
+  return static_cast<double>(most) / static_cast<double>(problem.micro_batches);
+}
+
+double piper_sync_factor(const PiperProblem& problem, std::int64_t dp) {
+  const double sent = 4.0 * static_cast<double>(dp - 1) / static_cast<double>(dp);
+  return problem.rules.sync == PiperSync::per_batch
+             ? sent / static_cast<double>(problem.micro_batches)
+             : sent * piper_share(problem, dp);
+}
+
+std::vector<std::int64_t> piper_dp_degrees(const PiperProblem& problem) {
+  const std::int64_t most = std::min({problem.devices, problem.micro_batches, problem.most_dp});
+  std::vector<std::int64_t> degrees;
+  for (std::int64_t d = 1; d <= most; ++d) {
+    if (problem.rules.split == PiperSplit::even && problem.micro_batches % d != 0) continue;
+    degrees.push_back(d);
+  }
+  return degrees;
+}
+
+void price_piper_stage(const PiperProblem& problem, PiperStage& stage) {
+  const auto chosen = [&](std::size_t i) -> const PiperOption& {
+    const PiperNode& node = problem.nodes[static_cast<std::size_t>(stage.nodes[i])];
+    const auto degree = std::find_if(node.degrees.begin(), node.degrees.end(),
+                                     [&](const PiperDegree& d) { return d.tp == stage.tp; });
+    assert(degree != node.degrees.end());
+    return degree->options[static_cast<std::size_t>(stage.options[i])];
+  };
+  std::vector<std::int32_t> place(problem.nodes.size(), -1);
+  for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
+    place[static_cast<std::size_t>(stage.nodes[i])] = static_cast<std::int32_t>(i);
+  }
+  double time = 0, parameter_bytes = 0;
+  stage.memory_bytes = 0;
+  const auto in_flight = static_cast<double>((stage.suffix + stage.dp - 1) / stage.dp);
+  for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
+    const PiperOption& option = chosen(i);
+    time += option.time;
+    parameter_bytes += option.parameter_bytes;
+    stage.memory_bytes += option.in_flight_bytes * in_flight + option.fixed_bytes;
+  }
+  // Edges already charged for, as (layer that makes the tensor, its bytes), on the way in and out.
+  std::vector<std::pair<std::int32_t, double>> paid_in, paid_out;
+  const auto pay = [&](auto& paid, const PiperEdge& edge) {
+    if (problem.rules.tensors == PiperTensors::per_edge) return true;
+    const std::pair tensor(edge.source, edge.bytes);
+    if (std::find(paid.begin(), paid.end(), tensor) != paid.end()) return false;
+    paid.push_back(tensor);
+    return true;
+  };
+  double border_bytes = 0;
+  std::vector<std::size_t> ins(problem.nodes.size(), 0), outs(problem.nodes.size(), 0);
+  for (const PiperEdge& edge : problem.edges) {
+    const std::size_t in = ins[static_cast<std::size_t>(edge.target)]++;
+    const std::size_t out = outs[static_cast<std::size_t>(edge.source)]++;
+    const std::int32_t source = place[static_cast<std::size_t>(edge.source)];
+    const std::int32_t target = place[static_cast<std::size_t>(edge.target)];
+    if (source < 0 && target >= 0 && pay(paid_in, edge)) {
+      const auto& sync = chosen(static_cast<std::size_t>(target)).in_sync_bytes;
+      border_bytes += 2 * (edge.bytes + (sync.empty() ? 0 : sync[in]));
+    }
+    if (source >= 0 && target < 0 && pay(paid_out, edge)) {
+      const auto& sync = chosen(static_cast<std::size_t>(source)).out_sync_bytes;
+      border_bytes += 2 * (edge.bytes + (sync.empty() ? 0 : sync[out]));
+    }
+  }
+  stage.time = piper_share(problem, stage.dp) * (time + border_bytes / problem.bandwidth_bytes) +
+               piper_sync_factor(problem, stage.dp) * parameter_bytes / problem.bandwidth_bytes;
+}
+
+std::int64_t PiperSolution::devices_used() const {
+  std::int64_t used = 0;
+  for (const PiperStage& stage : stages) used += stage.dp * stage.tp;
+  return used;
+}
+
+}  // namespace braid

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "braid/plan/outcome.h"
+
+namespace braid {
+
+/// How a stage's replicas share the micro-batches of a batch.
+enum class PiperSplit : std::uint8_t {
+  even,    ///< The data-parallel degree d divides the batch's N micro-batches: 1/d each.
+  ideal,   ///< Any d, 1/d each, as if micro-batches could be cut.
+  uneven,  ///< Any d; the busiest replica has ⌈N/d⌉ of the N.
+};
+
+/// How often the replicas of a stage synchronise their gradients.
+enum class PiperSync : std::uint8_t {
+  per_batch,  ///< Once in N micro-batches, as Piper's published program counts it.
+  per_round,  ///< Once in d micro-batches, as the paper's text has it (§3.4).
+};
+
+/// What crossing a stage's border costs a tensor that several layers read.
+enum class PiperTensors : std::uint8_t {
+  per_edge,  ///< Once for each reader, wherever it is.
+  once,      ///< Once in every stage that reads it and once in the stage that makes it. The edges
+             ///< of a layer that carry equally many bytes are taken for one tensor; the first
+             ///< reader's re-layout is charged.
+};
+
+enum class PiperKnapsack : std::uint8_t {
+  exact,
+  heuristic,  ///< Piper's bang per buck (§4): from the fastest options, the best ratio of memory
+              ///< saved to time lost, until the stage fits.
+};
+
+/// What a stage costs. The default is what Piper's published program computes, with the exact
+/// knapsack.
+struct PiperRules {
+  PiperSplit split = PiperSplit::even;
+  PiperSync sync = PiperSync::per_batch;
+  PiperTensors tensors = PiperTensors::per_edge;
+  PiperKnapsack knapsack = PiperKnapsack::exact;
+  friend bool operator==(const PiperRules&, const PiperRules&) = default;
+};
+
+/// One way to run a layer on `tp` devices (a TMPC, Tarnawski et al. 2021, §3.3). Times are in the
+/// profile's unit, whatever it is.
+struct PiperOption {
+  std::string name;
+  double time = 0;             ///< Forward and backward, for one micro-batch.
+  double parameter_bytes = 0;  ///< On one device; what gradients synchronise.
+  double in_flight_bytes = 0;  ///< Memory for each micro-batch in flight (a).
+  double fixed_bytes = 0;      ///< Memory besides (b).
+  /// Re-layout of the tensor of each edge that enters or leaves the layer, in the order of
+  /// PiperProblem::edges, charged where the edge crosses the stage's border. Empty: zero.
+  std::vector<double> in_sync_bytes;
+  std::vector<double> out_sync_bytes;
+  bool recompute = false;  ///< Repeats forward work to save memory.
+  friend bool operator==(const PiperOption&, const PiperOption&) = default;
+};
+
+/// Options of one tensor-parallel degree.
+struct PiperDegree {
+  int tp = 1;
+  std::vector<PiperOption> options;
+  friend bool operator==(const PiperDegree&, const PiperDegree&) = default;
+};
+
+struct PiperNode {
+  std::string name;
+  std::vector<PiperDegree> degrees;  ///< Ascending; each has an option.
+  friend bool operator==(const PiperNode&, const PiperNode&) = default;
+};
+
+struct PiperEdge {
+  std::int32_t source = 0, target = 0;
+  double bytes = 0;  ///< Of the tensor for one micro-batch; its gradient is as large.
+  friend bool operator==(const PiperEdge&, const PiperEdge&) = default;
+};
+
+/// Piper's planning problem (Tarnawski et al. 2021, §3.6): cut the layer graph into contiguous
+/// stages, each with a data-parallel degree d, a tensor-parallel degree t and an option for every
+/// layer, such that the slowest stage's time for one micro-batch is least, where
+///   Σ d·t ≤ devices,  Σ d ≤ micro_batches,
+///   Σ (a·⌈s/d⌉ + b) ≤ memory_bytes for the layers of a stage, s being the sum of the degrees d of
+///   this stage and all later ones, and
+///   a stage's time is share·(Σ time + border bytes / bandwidth) + sync·Σ parameter_bytes /
+///   bandwidth with share = 1/d (or ⌈N/d⌉/N), sync = 4·(d-1)/d/N (or ·share instead of /N), and
+///   2·(bytes + re-layout) for every edge that crosses the stage's border, at both its ends.
+struct PiperProblem {
+  std::vector<PiperNode> nodes;  ///< In topological order.
+  std::vector<PiperEdge> edges;  ///< Sorted by (source, target), each pair once, source < target.
+  std::int64_t devices = 1;
+  std::int64_t micro_batches = 1;
+  double memory_bytes = 0;
+  double bandwidth_bytes = 0;  ///< Per time unit.
+  PiperRules rules;
+  std::int64_t most_dp = std::int64_t{1} << 40;  ///< Largest data-parallel degree of any stage.
+  bool one_stage = false;                        ///< Do not cut the graph at all.
+  friend bool operator==(const PiperProblem&, const PiperProblem&) = default;
+};
+
+/// Most devices and micro-batches that are accepted.
+constexpr std::int64_t kMostPiperDevices = 1'000'000;
+
+/// Throws Error that names `file` and the layer or limit when the problem is not as described
+/// above: no devices, a bandwidth that is not positive and finite, a negative cost, a layer without
+/// options, an edge that leads backwards …
+void check_piper_problem(const PiperProblem& problem, const std::string& file);
+
+/// Part of a batch's micro-batches that the busiest of d replicas runs, times d being at least 1.
+double piper_share(const PiperProblem& problem, std::int64_t dp);
+/// Bytes that a replica sends for each parameter byte and micro-batch to synchronise gradients.
+double piper_sync_factor(const PiperProblem& problem, std::int64_t dp);
+/// The data-parallel degrees that the rules allow, ascending, up to min(devices, micro_batches).
+std::vector<std::int64_t> piper_dp_degrees(const PiperProblem& problem);
+
+struct PiperStage {
+  std::vector<std::int32_t> nodes;    ///< Ascending.
+  std::vector<std::int32_t> options;  ///< For each: index in its degree's options.
+  int tp = 1;
+  std::int64_t dp = 1;
+  std::int64_t suffix = 1;  ///< Sum of the data-parallel degrees of this stage and all later ones.
+  double time = 0;
+  double memory_bytes = 0;  ///< On one device.
+  friend bool operator==(const PiperStage&, const PiperStage&) = default;
+};
+
+/// Fills in time and memory of a stage from its other fields, straight from the definition.
+void price_piper_stage(const PiperProblem& problem, PiperStage& stage);
+
+struct PiperSolution {
+  Status status = Status::infeasible;
+  double time = 0;                 ///< Of the slowest stage: Piper's time per sample.
+  double bound = 0;                ///< No solution is faster.
+  std::vector<PiperStage> stages;  ///< First to last.
+  std::int64_t downsets = 0;
+  std::int64_t work = 0;  ///< Stages examined.
+  /// Of an infeasible problem: why, and when memory is short, the least that would do and the stage
+  /// that needs it.
+  std::string reason;
+  double needed_bytes = 0;
+
+  std::int64_t devices_used() const;
+};
+
+}  // namespace braid

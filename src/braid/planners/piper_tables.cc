@@ -1,0 +1,393 @@
+#include "braid/planners/piper_tables.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace braid {
+
+PiperTables::PiperTables(const PiperProblem& problem, const std::vector<Bitset>& prefixes)
+    : problem_(&problem), dp_(piper_dp_degrees(problem)) {
+  for (const std::int64_t dp : dp_) {
+    share_.push_back(piper_share(problem, dp));
+    sync_.push_back(piper_sync_factor(problem, dp));
+  }
+  for (const PiperNode& node : problem.nodes) {
+    for (const PiperDegree& degree : node.degrees) {
+      if (degree.tp <= problem.devices) degrees_.push_back(degree.tp);
+    }
+  }
+  std::sort(degrees_.begin(), degrees_.end());
+  degrees_.erase(std::unique(degrees_.begin(), degrees_.end()), degrees_.end());
+  simple_.assign(degrees_.size(), true);
+  read_suffixes(prefixes);
+  read_kinds();
+  read_edges();
+  sum_suffixes();
+  bound_layers();
+  memory_rows_.resize(degrees_.size());
+}
+
+const PiperDegree* PiperTables::degree_of(std::size_t node, std::int32_t degree) const {
+  for (const PiperDegree& candidate : problem_->nodes[node].degrees) {
+    if (candidate.tp == degrees_[index(degree)]) return &candidate;
+  }
+  return nullptr;
+}
+
+void PiperTables::read_suffixes(const std::vector<Bitset>& prefixes) {
+  const std::size_t nodes = problem_->nodes.size();
+  suffixes_ = prefixes.size();
+  words_ = (nodes + 63) / 64;
+  bits_.assign(suffixes_ * words_, 0);
+  for (std::size_t i = 0; i < suffixes_; ++i) {
+    const Bitset& prefix = prefixes[suffixes_ - 1 - i];
+    for (std::size_t v = 0; v < nodes; ++v) {
+      if (!prefix.test(v)) bits_[i * words_ + v / 64] |= std::uint64_t{1} << (v % 64);
+    }
+  }
+}
+
+void PiperTables::read_kinds() {
+  using Key = std::vector<std::vector<std::tuple<double, double, double, double>>>;
+  std::map<Key, std::int32_t> known;
+  for (std::size_t v = 0; v < problem_->nodes.size(); ++v) {
+    Key key(degrees_.size());
+    Kind kind;
+    kind.choices.resize(degrees_.size());
+    for (std::size_t t = 0; t < degrees_.size(); ++t) {
+      const PiperDegree* degree = degree_of(v, static_cast<std::int32_t>(t));
+      if (degree == nullptr) continue;
+      for (const PiperOption& option : degree->options) {
+        const double sync_time = option.parameter_bytes / problem_->bandwidth_bytes;
+        kind.choices[t].push_back(
+            {option.time, sync_time, option.in_flight_bytes, option.fixed_bytes});
+        key[t].emplace_back(option.time, sync_time, option.in_flight_bytes, option.fixed_bytes);
+      }
+    }
+    const auto [found, is_new] =
+        known.try_emplace(std::move(key), static_cast<std::int32_t>(kinds_.size()));
+    if (is_new) kinds_.push_back(std::move(kind));
+    kind_of_.push_back(found->second);
+  }
+}
+
+void PiperTables::read_edges() {
+  const std::vector<PiperEdge>& edges = problem_->edges;
+  std::vector<std::int32_t> ins(problem_->nodes.size(), 0), outs(problem_->nodes.size(), 0);
+  std::map<std::pair<std::int32_t, double>, std::int32_t> tensors;
+  for (const PiperEdge& edge : edges) {
+    in_place_.push_back(ins[index(edge.target)]++);
+    out_place_.push_back(outs[index(edge.source)]++);
+    tensor_of_.push_back(
+        tensors.try_emplace({edge.source, edge.bytes}, static_cast<std::int32_t>(tensors.size()))
+            .first->second);
+  }
+  in_bytes_.assign(degrees_.size(), std::vector<double>(edges.size(), 0));
+  out_bytes_ = in_bytes_;
+  for (std::size_t t = 0; t < degrees_.size(); ++t) {
+    for (std::size_t e = 0; e < edges.size(); ++e) {
+      // Least re-layout over the options; where they differ the knapsack has to tell.
+      const auto least = [&](std::int32_t node, auto&& sync_of) {
+        const PiperDegree* degree = degree_of(index(node), static_cast<std::int32_t>(t));
+        if (degree == nullptr) return 0.0;
+        double low = std::numeric_limits<double>::infinity(), high = 0;
+        for (const PiperOption& option : degree->options) {
+          const double sync = sync_of(option);
+          low = std::min(low, sync);
+          high = std::max(high, sync);
+        }
+        if (low != high) simple_[t] = false;
+        return low;
+      };
+      const std::size_t in = index(in_place_[e]), out = index(out_place_[e]);
+      in_bytes_[t][e] =
+          2 * (edges[e].bytes + least(edges[e].target, [&](const PiperOption& option) {
+                 return option.in_sync_bytes.empty() ? 0.0 : option.in_sync_bytes[in];
+               }));
+      out_bytes_[t][e] =
+          2 * (edges[e].bytes + least(edges[e].source, [&](const PiperOption& option) {
+                 return option.out_sync_bytes.empty() ? 0.0 : option.out_sync_bytes[out];
+               }));
+    }
+  }
+  std::vector<std::int32_t> by_tensor(edges.size());
+  std::iota(by_tensor.begin(), by_tensor.end(), 0);
+  std::stable_sort(by_tensor.begin(), by_tensor.end(), [&](std::int32_t a, std::int32_t b) {
+    return tensor_of_[index(a)] < tensor_of_[index(b)];
+  });
+  crossing_.resize(suffixes_);
+  for (std::size_t i = 0; i < suffixes_; ++i) {
+    for (const std::int32_t e : by_tensor) {
+      if (!has(i, edges[index(e)].source) && has(i, edges[index(e)].target)) {
+        crossing_[i].push_back(e);
+      }
+    }
+  }
+}
+
+void PiperTables::sum_suffixes() {
+  const std::size_t nodes = problem_->nodes.size(), kinds = kinds_.size();
+  kind_counts_.assign(suffixes_ * kinds, 0);
+  for (std::size_t i = 0; i < suffixes_; ++i) {
+    for (std::size_t v = 0; v < nodes; ++v) {
+      if (has(i, static_cast<std::int32_t>(v))) ++kind_counts_[i * kinds + index(kind_of_[v])];
+    }
+  }
+  least_work_.assign(suffixes_, 0);
+  least_time_.assign(suffixes_, 0);
+  std::vector<double> work(kinds, std::numeric_limits<double>::infinity()), time = work;
+  for (std::size_t t = 0; t < degrees_.size(); ++t) {
+    std::vector<Choice> fastest(kinds, Choice{0, 0, 0, 0});
+    for (std::size_t k = 0; k < kinds; ++k) {
+      const std::vector<Choice>& choices = kinds_[k].choices[t];
+      if (choices.empty()) continue;
+      const Choice* best = &choices.front();
+      double least_sync = best->sync_time;
+      for (const Choice& choice : choices) {
+        least_sync = std::min(least_sync, choice.sync_time);
+        const auto rank = [](const Choice& c) {
+          return std::tuple(c.time, c.sync_time, c.in_flight_bytes + c.fixed_bytes);
+        };
+        if (rank(choice) < rank(*best)) best = &choice;
+      }
+      if (best->sync_time != least_sync) simple_[t] = false;
+      fastest[k] = *best;
+      fastest[k].sync_time = least_sync;
+      time[k] = std::min(time[k], best->time);
+      work[k] = std::min(work[k], best->time * degrees_[t]);
+    }
+    missing_.emplace_back(suffixes_, 0);
+    fastest_.emplace_back(suffixes_, Choice{0, 0, 0, 0});
+    for (std::size_t i = 0; i < suffixes_; ++i) {
+      Choice& sum = fastest_[t][i];
+      for (std::size_t k = 0; k < kinds; ++k) {
+        const std::int32_t count = kind_counts_[i * kinds + k];
+        if (kinds_[k].choices[t].empty()) missing_[t][i] += count;
+        sum.time += fastest[k].time * count;
+        sum.sync_time += fastest[k].sync_time * count;
+        sum.in_flight_bytes += fastest[k].in_flight_bytes * count;
+        sum.fixed_bytes += fastest[k].fixed_bytes * count;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < suffixes_; ++i) {
+    for (std::size_t k = 0; k < kinds; ++k) {
+      const std::int32_t count = kind_counts_[i * kinds + k];
+      if (count == 0) continue;
+      least_work_[i] += work[k] * count;
+      least_time_[i] += time[k] * count;
+    }
+  }
+}
+
+void PiperTables::bound_layers() {
+  for (const Kind& kind : kinds_) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t t = 0; t < degrees_.size(); ++t) {
+      for (const Choice& choice : kind.choices[t]) {
+        for (std::size_t d = 0; d < dp_.size() && dp_[d] * degrees_[t] <= problem_->devices; ++d) {
+          least = std::min(least, share_[d] * choice.time + sync_[d] * choice.sync_time);
+        }
+      }
+    }
+    if (least < std::numeric_limits<double>::infinity()) {
+      least_layer_time_ = std::max(least_layer_time_, least);
+    }
+  }
+}
+
+template <typename Visit>
+void PiperTables::for_each_border_edge(std::size_t inner, std::size_t outer, Visit&& visit) const {
+  const bool once = problem_->rules.tensors == PiperTensors::once;
+  std::int32_t paid = -1;
+  for (const std::int32_t e : crossing_[outer]) {
+    if (once && tensor_of_[index(e)] == paid) continue;
+    if (has(inner, problem_->edges[index(e)].target)) continue;
+    paid = tensor_of_[index(e)];
+    visit(index(e), true);
+  }
+  paid = -1;
+  for (const std::int32_t e : crossing_[inner]) {
+    if (once && tensor_of_[index(e)] == paid) continue;
+    if (!has(outer, problem_->edges[index(e)].source)) continue;
+    paid = tensor_of_[index(e)];
+    visit(index(e), false);
+  }
+}
+
+PiperStageSums PiperTables::sums(std::size_t inner, std::size_t outer, std::int32_t degree) const {
+  PiperStageSums stage;
+  stage.inner = static_cast<std::int32_t>(inner);
+  stage.outer = static_cast<std::int32_t>(outer);
+  stage.degree = degree;
+  const std::size_t t = index(degree);
+  stage.possible = missing_[t][inner] == missing_[t][outer];
+  if (!stage.possible) return stage;
+  const Choice& a = fastest_[t][inner];
+  const Choice& b = fastest_[t][outer];
+  double border_bytes = 0;
+  for_each_border_edge(inner, outer, [&](std::size_t e, bool enters) {
+    border_bytes += enters ? in_bytes_[t][e] : out_bytes_[t][e];
+  });
+  stage.time = std::max(0.0, b.time - a.time) + border_bytes / problem_->bandwidth_bytes;
+  stage.sync_time = std::max(0.0, b.sync_time - a.sync_time);
+  stage.in_flight_bytes = std::max(0.0, b.in_flight_bytes - a.in_flight_bytes);
+  stage.fixed_bytes = std::max(0.0, b.fixed_bytes - a.fixed_bytes);
+  return stage;
+}
+
+const double* PiperTables::memory_row(std::int32_t degree, std::int64_t in_flight) const {
+  auto& rows = memory_rows_[index(degree)];
+  if (rows.size() <= index(in_flight)) rows.resize(index(in_flight) + 1);
+  std::vector<double>& row = rows[index(in_flight)];
+  if (!row.empty()) return row.data();
+  const std::size_t kinds = kinds_.size();
+  std::vector<double> least(kinds, 0);
+  for (std::size_t k = 0; k < kinds; ++k) {
+    double lightest = std::numeric_limits<double>::infinity();
+    for (const Choice& choice : kinds_[k].choices[index(degree)]) {
+      lightest = std::min(
+          lightest, choice.in_flight_bytes * static_cast<double>(in_flight) + choice.fixed_bytes);
+    }
+    if (lightest < std::numeric_limits<double>::infinity()) least[k] = lightest;
+  }
+  row.assign(suffixes_, 0);
+  for (std::size_t i = 0; i < suffixes_; ++i) {
+    for (std::size_t k = 0; k < kinds; ++k) row[i] += least[k] * kind_counts_[i * kinds + k];
+  }
+  return row.data();
+}
+
+double PiperTables::least_memory(const PiperStageSums& stage, std::int64_t in_flight) const {
+  const double* row = memory_row(stage.degree, in_flight);
+  return row[stage.outer] - row[stage.inner];
+}
+
+void PiperTables::fill_groups(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
+                              bool with_nodes) {
+  const std::size_t t = index(stage.degree), kinds = kinds_.size();
+  const auto inner = index(stage.inner), outer = index(stage.outer);
+  groups_.clear();
+  group_choices_.clear();
+  members_.clear();
+  // Layers whose options differ at the border stand alone.
+  std::vector<std::pair<std::int32_t, std::size_t>> alone;  // Layer, edge (entering: + edges).
+  std::vector<std::int32_t> left(
+      kind_counts_.begin() + static_cast<std::ptrdiff_t>(outer * kinds),
+      kind_counts_.begin() + static_cast<std::ptrdiff_t>((outer + 1) * kinds));
+  for (std::size_t k = 0; k < kinds; ++k) left[k] -= kind_counts_[inner * kinds + k];
+  const std::size_t edges = problem_->edges.size();
+  if (!simple_[t]) {
+    for_each_border_edge(inner, outer, [&](std::size_t e, bool enters) {
+      const PiperEdge& edge = problem_->edges[e];
+      alone.emplace_back(enters ? edge.target : edge.source, enters ? e + edges : e);
+    });
+    std::sort(alone.begin(), alone.end());
+  }
+  const auto choices_of = [&](std::size_t k) {
+    for (const Choice& choice : kinds_[k].choices[t]) {
+      group_choices_.push_back(
+          {share_[dp] * choice.time + sync_[dp] * choice.sync_time,
+           choice.in_flight_bytes * static_cast<double>(in_flight) + choice.fixed_bytes});
+    }
+  };
+  std::vector<std::pair<std::size_t, std::int32_t>> spans;  // Number of choices, count.
+  for (std::size_t i = 0; i < alone.size();) {
+    const std::int32_t node = alone[i].first;
+    const std::size_t k = index(kind_of_[index(node)]);
+    --left[k];
+    const std::size_t first = group_choices_.size();
+    choices_of(k);
+    const PiperDegree& degree = *degree_of(index(node), stage.degree);
+    for (; i < alone.size() && alone[i].first == node; ++i) {
+      const bool enters = alone[i].second >= edges;
+      const std::size_t e = enters ? alone[i].second - edges : alone[i].second;
+      const double least = enters ? in_bytes_[t][e] : out_bytes_[t][e];
+      for (std::size_t c = 0; c < degree.options.size(); ++c) {
+        const PiperOption& option = degree.options[c];
+        const std::vector<double>& sync = enters ? option.in_sync_bytes : option.out_sync_bytes;
+        const std::size_t place = index(enters ? in_place_[e] : out_place_[e]);
+        const double bytes =
+            2 * (problem_->edges[e].bytes + (sync.empty() ? 0 : sync[place])) - least;
+        group_choices_[first + c].cost += share_[dp] * bytes / problem_->bandwidth_bytes;
+      }
+    }
+    spans.emplace_back(degree.options.size(), 1);
+    members_.push_back({static_cast<std::int32_t>(k), {node}});
+  }
+  for (std::size_t k = 0; k < kinds; ++k) {
+    if (left[k] == 0) continue;
+    choices_of(k);
+    spans.emplace_back(kinds_[k].choices[t].size(), left[k]);
+    members_.push_back({static_cast<std::int32_t>(k), {}});
+  }
+  std::size_t first = 0;
+  for (const auto& [size, count] : spans) {
+    groups_.push_back({count, std::span(group_choices_).subspan(first, size)});
+    first += size;
+  }
+  if (!with_nodes) return;
+  std::size_t single = 0;
+  while (single < members_.size() && !members_[single].nodes.empty()) ++single;
+  for (std::size_t v = 0; v < problem_->nodes.size(); ++v) {
+    const auto node = static_cast<std::int32_t>(v);
+    if (!has(outer, node) || has(inner, node)) continue;
+    const auto is_alone = [&](const auto& entry) { return entry.first == node; };
+    if (std::any_of(alone.begin(), alone.end(), is_alone)) continue;
+    for (std::size_t g = single; g < members_.size(); ++g) {
+      if (members_[g].kind == kind_of_[v]) members_[g].nodes.push_back(node);
+    }
+  }
+}
+
+KnapsackAnswer PiperTables::fits(const PiperStageSums& stage, std::size_t dp,
+                                 std::int64_t in_flight, double limit) {
+  fill_groups(stage, dp, in_flight, false);
+  // What the border costs whatever is chosen.
+  const Choice& a = fastest_[index(stage.degree)][index(stage.inner)];
+  const Choice& b = fastest_[index(stage.degree)][index(stage.outer)];
+  const double border = share_[dp] * (stage.time - std::max(0.0, b.time - a.time));
+  if (problem_->rules.knapsack == PiperKnapsack::exact) {
+    return knapsack_.at_most(groups_, problem_->memory_bytes, limit - border);
+  }
+  if (knapsack_.greedy(groups_, problem_->memory_bytes) == KnapsackAnswer::no) {
+    return KnapsackAnswer::no;
+  }
+  return knapsack_.cost() + border <= limit ? KnapsackAnswer::yes : KnapsackAnswer::no;
+}
+
+PiperStage PiperTables::choose(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
+                               bool& proven) {
+  fill_groups(stage, dp, in_flight, true);
+  if (problem_->rules.knapsack == PiperKnapsack::exact) {
+    if (knapsack_.cheapest(groups_, problem_->memory_bytes) != KnapsackAnswer::yes) proven = false;
+  } else {
+    knapsack_.greedy(groups_, problem_->memory_bytes);
+  }
+  PiperStage chosen;
+  chosen.tp = degrees_[index(stage.degree)];
+  chosen.dp = dp_[dp];
+  std::vector<std::pair<std::int32_t, std::int32_t>> options;
+  std::size_t at = 0;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    std::size_t node = 0;
+    for (std::size_t c = 0; c < groups_[g].choices.size(); ++c, ++at) {
+      for (std::int32_t i = 0; i < knapsack_.selection()[at]; ++i) {
+        options.emplace_back(members_[g].nodes[node++], static_cast<std::int32_t>(c));
+      }
+    }
+  }
+  std::sort(options.begin(), options.end());
+  for (const auto& [node, option] : options) {
+    chosen.nodes.push_back(node);
+    chosen.options.push_back(option);
+  }
+  return chosen;
+}
+
+}  // namespace braid

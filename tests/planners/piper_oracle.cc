@@ -1,0 +1,309 @@
+#include "planners/piper_oracle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace braid {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+const std::vector<PiperOption>* options_at(const PiperNode& node, int tp) {
+  for (const PiperDegree& degree : node.degrees) {
+    if (degree.tp == tp) return &degree.options;
+  }
+  return nullptr;
+}
+
+/// The time of a set of layers run with the given options, and its memory.
+struct Priced {
+  double time = 0, memory = 0;
+};
+
+class BruteForce {
+ public:
+  explicit BruteForce(const PiperProblem& problem) : p_(problem), n_(problem.nodes.size()) {}
+
+  double solve() {
+    place(0, 0, 0, 0);
+    return best_;
+  }
+
+  Priced price(unsigned stage, int tp, std::int64_t d, double in_flight,
+               const std::vector<std::size_t>& pick) const {
+    const auto batch = static_cast<double>(p_.micro_batches), dd = static_cast<double>(d);
+    const double share =
+        p_.rules.split == PiperSplit::uneven ? std::ceil(batch / dd) / batch : 1 / dd;
+    Priced sum;
+    std::set<std::pair<int, double>> in_tensors, out_tensors;
+    for (std::size_t v = 0; v < n_; ++v) {
+      if ((stage >> v & 1) == 0) continue;
+      const PiperOption& option = (*options_at(p_.nodes[v], tp))[pick[v]];
+      double bytes = 0;
+      std::size_t in = 0, out = 0;
+      for (const PiperEdge& edge : p_.edges) {
+        const bool once = p_.rules.tensors == PiperTensors::once;
+        if (edge.target == static_cast<int>(v)) {
+          const double sync = option.in_sync_bytes.empty() ? 0 : option.in_sync_bytes[in];
+          ++in;
+          const bool first = in_tensors.count({edge.source, edge.bytes}) == 0;
+          if ((stage >> edge.source & 1) == 0 && (!once || first)) {
+            bytes += 2 * (edge.bytes + sync);
+            in_tensors.insert({edge.source, edge.bytes});
+          }
+        }
+        if (edge.source == static_cast<int>(v)) {
+          const double sync = option.out_sync_bytes.empty() ? 0 : option.out_sync_bytes[out];
+          ++out;
+          const bool first = out_tensors.count({edge.source, edge.bytes}) == 0;
+          if ((stage >> edge.target & 1) == 0 && (!once || first)) {
+            bytes += 2 * (edge.bytes + sync);
+            out_tensors.insert({edge.source, edge.bytes});
+          }
+        }
+      }
+      double gradient_bytes = 4 * (dd - 1) / dd * option.parameter_bytes;
+      gradient_bytes *= p_.rules.sync == PiperSync::per_batch ? 1 / batch : share;
+      sum.time += option.time * share + (bytes * share + gradient_bytes) / p_.bandwidth_bytes;
+      sum.memory += option.in_flight_bytes * in_flight + option.fixed_bytes;
+    }
+    return sum;
+  }
+
+ private:
+  bool fits(double bytes) const { return bytes <= p_.memory_bytes * (1 + 1e-12); }
+
+  double stage_time(unsigned stage, int tp, std::int64_t d, std::int64_t s) {
+    const std::int64_t in_flight = (s + d - 1) / d;
+    const auto key = std::tuple(stage, tp, d, in_flight);
+    const auto known = times_.find(key);
+    if (known != times_.end()) return known->second;
+    std::vector<std::size_t> pick(n_, 0);
+    const double time = p_.rules.knapsack == PiperKnapsack::exact
+                            ? best_pick(stage, 0, tp, d, static_cast<double>(in_flight), pick)
+                            : bang_per_buck(stage, tp, d, static_cast<double>(in_flight));
+    times_.emplace(key, time);
+    return time;
+  }
+
+  double best_pick(unsigned stage, std::size_t v, int tp, std::int64_t d, double in_flight,
+                   std::vector<std::size_t>& pick) {
+    while (v < n_ && (stage >> v & 1) == 0) ++v;
+    if (v == n_) {
+      const Priced priced = price(stage, tp, d, in_flight, pick);
+      return fits(priced.memory) ? priced.time : kInfinity;
+    }
+    const auto* options = options_at(p_.nodes[v], tp);
+    if (options == nullptr) return kInfinity;
+    double best = kInfinity;
+    for (pick[v] = 0; pick[v] < options->size(); ++pick[v]) {
+      best = std::min(best, best_pick(stage, v + 1, tp, d, in_flight, pick));
+    }
+    pick[v] = 0;
+    return best;
+  }
+
+  double bang_per_buck(unsigned stage, int tp, std::int64_t d, double in_flight) {
+    std::vector<std::size_t> pick(n_, 0);
+    const auto with = [&](std::size_t v, std::size_t option) {
+      std::vector<std::size_t> changed = pick;
+      changed[v] = option;
+      return price(stage, tp, d, in_flight, changed);
+    };
+    for (std::size_t v = 0; v < n_; ++v) {
+      if ((stage >> v & 1) != 0 && options_at(p_.nodes[v], tp) == nullptr) return kInfinity;
+    }
+    for (std::size_t v = 0; v < n_; ++v) {
+      if ((stage >> v & 1) == 0) continue;
+      for (std::size_t o = 1; o < options_at(p_.nodes[v], tp)->size(); ++o) {
+        if (with(v, o).time < with(v, pick[v]).time) pick[v] = o;
+      }
+    }
+    for (;;) {
+      const Priced now = price(stage, tp, d, in_flight, pick);
+      if (fits(now.memory)) return now.time;
+      double best_ratio = 0;
+      std::pair<std::size_t, std::size_t> best;
+      for (std::size_t v = 0; v < n_; ++v) {
+        if ((stage >> v & 1) == 0) continue;
+        for (std::size_t o = 0; o < options_at(p_.nodes[v], tp)->size(); ++o) {
+          const Priced then = with(v, o);
+          const double ratio = (now.memory - then.memory) / (then.time - now.time);
+          if (then.memory < now.memory && ratio > best_ratio) {
+            best_ratio = ratio;
+            best = {v, o};
+          }
+        }
+      }
+      if (best_ratio == 0) return kInfinity;
+      pick[best.first] = best.second;
+    }
+  }
+
+  /// Adds stages in front of the layers `done`.
+  void place(unsigned done, std::int64_t devices, std::int64_t suffix, double slowest) {
+    const unsigned all = (1U << n_) - 1;
+    if (done == all) {
+      best_ = std::min(best_, slowest);
+      return;
+    }
+    const unsigned left = all & ~done;
+    for (unsigned stage = left; stage != 0; stage = (stage - 1) & left) {
+      if (p_.one_stage && stage != all) continue;
+      const unsigned then = done | stage;
+      const bool closed = std::all_of(p_.edges.begin(), p_.edges.end(), [&](const PiperEdge& e) {
+        return (then >> e.source & 1) == 0 || (then >> e.target & 1) != 0;
+      });
+      if (!closed) continue;
+      for (int tp = 1; devices + tp <= p_.devices; ++tp) {
+        for (std::int64_t d = 1; d <= p_.most_dp && devices + d * tp <= p_.devices; ++d) {
+          if (p_.rules.split == PiperSplit::even && p_.micro_batches % d != 0) continue;
+          // The published program may count more in flight than there are, which can only help a
+          // heuristic.
+          const std::int64_t most_suffix = std::min(p_.devices, p_.micro_batches);
+          for (std::int64_t s = suffix + d; s <= most_suffix; ++s) {
+            const double time = std::max(slowest, stage_time(stage, tp, d, s));
+            if (time < best_) place(then, devices + d * tp, s, time);
+            if (p_.rules.knapsack == PiperKnapsack::exact) break;
+          }
+        }
+      }
+    }
+  }
+
+  const PiperProblem& p_;
+  std::size_t n_;
+  std::map<std::tuple<unsigned, int, std::int64_t, std::int64_t>, double> times_;
+  double best_ = kInfinity;
+};
+
+}  // namespace
+
+double brute_force_time(const PiperProblem& problem) { return BruteForce(problem).solve(); }
+
+PiperProblem random_piper_problem(std::mt19937_64& random, const RandomPiper& what) {
+  const auto roll = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  const auto cost = [&](int most) {
+    if (what.whole_numbers) return static_cast<double>(roll(0, most));
+    return std::uniform_real_distribution<double>(0.01, most)(random);
+  };
+  PiperProblem problem;
+  const int nodes = roll(1, what.most_nodes);
+  const int edge_chance = roll(0, 3);
+  std::vector<std::size_t> ins(static_cast<std::size_t>(nodes), 0), outs = ins;
+  for (int u = 0; u < nodes; ++u) {
+    for (int v = u + 1; v < nodes; ++v) {
+      if (roll(0, 2) >= edge_chance) continue;
+      problem.edges.push_back({u, v, static_cast<double>(roll(0, 3))});
+      ++outs[static_cast<std::size_t>(u)];
+      ++ins[static_cast<std::size_t>(v)];
+    }
+  }
+  const bool syncs = roll(0, 1) == 1;
+  const bool degree_sets_differ = roll(0, 2) == 0;
+  const int kinds = roll(1, nodes);
+  std::vector<PiperNode> made;
+  for (int v = 0; v < nodes; ++v) {
+    const auto at = static_cast<std::size_t>(v);
+    PiperNode node;
+    if (v >= kinds && roll(0, 1) == 0) {
+      node = problem.nodes[static_cast<std::size_t>(roll(0, kinds - 1))];  // The same costs again.
+    } else {
+      for (const int tp : {1, 2, 3}) {
+        if (tp > 1 && roll(0, 2) == 0 && degree_sets_differ) continue;
+        if (tp == 3 && !degree_sets_differ) continue;
+        PiperDegree degree{tp, {}};
+        for (int o = roll(1, what.recompute_pairs ? 2 : 3); o > 0; --o) {
+          PiperOption option;
+          option.time = cost(24 / tp);
+          option.parameter_bytes = roll(0, 2) == 0 ? cost(6) : 2.0;
+          option.in_flight_bytes = cost(6);
+          option.fixed_bytes = cost(8);
+          degree.options.push_back(option);
+        }
+        node.degrees.push_back(degree);
+      }
+    }
+    for (PiperDegree& degree : node.degrees) {
+      const bool differ = roll(0, 2) == 0;
+      for (PiperOption& option : degree.options) {
+        option.in_sync_bytes.clear();
+        option.out_sync_bytes.clear();
+        if (!syncs) continue;
+        for (std::size_t e = 0; e < ins[at]; ++e) {
+          option.in_sync_bytes.push_back(differ ? roll(0, 2) : static_cast<double>(e % 2));
+        }
+        for (std::size_t e = 0; e < outs[at]; ++e) {
+          option.out_sync_bytes.push_back(differ ? roll(0, 2) : 1.0);
+        }
+      }
+    }
+    node.name = "layer " + std::to_string(v);
+    problem.nodes.push_back(node);
+  }
+  problem.devices = roll(1, what.most_devices);
+  problem.micro_batches = roll(1, 6);
+  problem.memory_bytes = roll(0, 3) == 0 ? 1000 : roll(4, 14 * nodes);
+  problem.bandwidth_bytes = roll(1, 3);
+  problem.rules.split = static_cast<PiperSplit>(roll(0, 2));
+  problem.rules.sync = static_cast<PiperSync>(roll(0, 1));
+  problem.rules.tensors = static_cast<PiperTensors>(roll(0, 1));
+  if (roll(0, 9) == 0) problem.most_dp = roll(1, 2);
+  if (roll(0, 9) == 0) problem.one_stage = true;
+  return problem;
+}
+
+std::string fault_of(const PiperProblem& problem, const PiperSolution& solution) {
+  const BruteForce judge(problem);
+  std::vector<int> stage_of(problem.nodes.size(), -1);
+  std::int64_t devices = 0, replicas = 0;
+  for (std::size_t i = 0; i < solution.stages.size(); ++i) {
+    const PiperStage& stage = solution.stages[i];
+    if (stage.nodes.empty() || stage.nodes.size() != stage.options.size()) return "odd stage";
+    for (const std::int32_t v : stage.nodes) {
+      if (stage_of[static_cast<std::size_t>(v)] >= 0) return "a layer twice";
+      stage_of[static_cast<std::size_t>(v)] = static_cast<int>(i);
+    }
+    devices += stage.dp * stage.tp;
+    replicas += stage.dp;
+    if (problem.rules.split == PiperSplit::even && problem.micro_batches % stage.dp != 0) {
+      return "uneven split";
+    }
+  }
+  if (std::count(stage_of.begin(), stage_of.end(), -1) > 0) return "a layer left out";
+  for (const PiperEdge& edge : problem.edges) {
+    if (stage_of[static_cast<std::size_t>(edge.source)] >
+        stage_of[static_cast<std::size_t>(edge.target)]) {
+      return "an edge leads backwards";
+    }
+  }
+  if (devices > problem.devices || devices != solution.devices_used()) return "devices";
+  if (replicas > problem.micro_batches) return "micro-batches";
+  double slowest = 0;
+  std::int64_t suffix = replicas;
+  for (const PiperStage& stage : solution.stages) {
+    if (stage.suffix != suffix) return "suffix";
+    unsigned set = 0;
+    std::vector<std::size_t> pick(problem.nodes.size(), 0);
+    for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
+      set |= 1U << stage.nodes[i];
+      pick[static_cast<std::size_t>(stage.nodes[i])] = static_cast<std::size_t>(stage.options[i]);
+    }
+    const auto in_flight = static_cast<double>((suffix + stage.dp - 1) / stage.dp);
+    const Priced priced = judge.price(set, stage.tp, stage.dp, in_flight, pick);
+    if (std::abs(priced.memory - stage.memory_bytes) > 1e-9 * priced.memory) return "memory sum";
+    if (priced.memory > problem.memory_bytes * (1 + 1e-9)) return "memory exceeded";
+    if (std::abs(priced.time - stage.time) > 1e-9 * priced.time) return "stage time";
+    slowest = std::max(slowest, priced.time);
+    suffix -= stage.dp;
+  }
+  return std::abs(slowest - solution.time) > 1e-9 * slowest ? "slowest stage" : "";
+}
+
+}  // namespace braid

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <random>
+
+#include "braid/planners/piper_problem.h"
+
+namespace braid {
+
+/// Least time of the slowest stage by trying every partition, degree and option: infinity when
+/// nothing fits. Shares nothing with the planner but the types.
+double brute_force_time(const PiperProblem& problem);
+
+struct RandomPiper {
+  int most_nodes = 4;
+  int most_devices = 5;
+  bool whole_numbers = true;  ///< Costs are small integers: many ties, sums without rounding.
+  bool recompute_pairs = false;
+};
+/// A small random DAG of any shape, with several options per layer and often too little memory.
+PiperProblem random_piper_problem(std::mt19937_64& random, const RandomPiper& what);
+
+/// Checks a solution against the definition: stages contiguous and in order, every layer once,
+/// counts, memory and times. Empty when all is well.
+std::string fault_of(const PiperProblem& problem, const PiperSolution& solution);
+
+}  // namespace braid
