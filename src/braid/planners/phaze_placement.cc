@@ -1,0 +1,178 @@
+#include "braid/planners/phaze_placement.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "braid/planners/phaze_search.h"
+#include "braid/planners/phaze_stage.h"
+#include "braid/planners/phaze_table.h"
+#include "braid/schedule/pipeline_time.h"
+
+namespace braid {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double sync_s(const PhazeProblem& problem, std::int64_t dp, double weight_bytes) {
+  return 4 * static_cast<double>(dp - 1) / static_cast<double>(dp) *
+         (weight_bytes / problem.bytes_per_s);
+}
+
+PhazePlacement placement_of(const PhazeProblem& problem, const PhazeWidth& width,
+                            const PhazeLattice& lattice, const PhazeFound& found) {
+  std::vector<PhazeStage> stages;
+  for (const PhazeCandidate& candidate : found.stages) {
+    PhazeStage stage;
+    stage.branches = candidate.branches;
+    (lattice.cuts[candidate.outer] - lattice.cuts[candidate.inner]).for_each([&](std::size_t l) {
+      stage.layers.push_back(static_cast<std::int32_t>(l));
+    });
+    stages.push_back(std::move(stage));
+  }
+  return phaze_placement(problem, width, found.dp, stages);
+}
+
+}  // namespace
+
+bool PhazePlacement::fits(const PhazeProblem& problem) const {
+  std::int64_t devices = 0;
+  for (const PhazeStage& stage : stages) {
+    devices += stage.devices;
+    if (!(stage.peak_bytes <= problem.memory_bytes)) return false;
+  }
+  return devices <= problem.devices / dp;
+}
+
+PhazePlacement phaze_placement(const PhazeProblem& problem, const PhazeWidth& width,
+                               std::int64_t dp, const std::vector<PhazeStage>& stages) {
+  PhazePlacement placement;
+  placement.tp = width.tp;
+  placement.dp = dp;
+  placement.micro_batches = (problem.micro_batches - 1) / dp + 1;
+  placement.stages = stages;
+  PhazeStageCoster coster(problem);
+  double longest_s = 0, sum_s = 0, late_s = 0, backward_before_s = 0;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    PhazeStage& stage = placement.stages[i];
+    Bitset layers(problem.names.size());
+    for (const std::int32_t layer : stage.layers) layers.set(static_cast<std::size_t>(layer));
+    const PhazeStageCost cost = coster.cost(width, layers, stage.branches);
+    const bool last = i + 1 == stages.size();
+    stage.devices = cost.devices;
+    stage.forward_s = cost.forward_s;
+    stage.backward_s = last ? cost.last_backward_s : cost.backward_s;
+    stage.weight_bytes = cost.weight_bytes;
+    stage.peak_bytes = cost.peak_bytes(static_cast<std::int64_t>(stages.size() - i));
+    const double load_s = cost.load_s(last);
+    longest_s = std::max(longest_s, load_s);
+    sum_s += load_s;
+    late_s = std::max(late_s, sync_s(problem, dp, cost.weight_bytes) - backward_before_s);
+    backward_before_s += stage.backward_s;
+  }
+  const auto repeats = static_cast<double>(placement.micro_batches - 1);
+  placement.program_s = longest_s * (repeats + static_cast<double>(stages.size())) +
+                        sync_s(problem, dp, placement.stages.front().weight_bytes);
+  placement.flush_s = repeats * longest_s + sum_s + late_s;
+  return placement;
+}
+
+std::optional<PhazePlacement> place_phaze(const PhazeProblem& problem,
+                                          const PhazeOptions& options) {
+  const PhazeLattice lattice = phaze_lattice(problem, options);
+  std::optional<PhazePlacement> best;
+  double best_s = kInfinity;
+  for (const PhazeWidth& width : problem.widths) {
+    const PhazeCandidates candidates = phaze_candidates(problem, width, lattice, options.branches);
+    const auto layers = static_cast<std::int64_t>(problem.names.size());
+    const PhazeTable table(candidates, lattice.cuts.size(), std::min(layers, problem.devices),
+                           problem.devices);
+    const PhazeSpace space{&problem, &candidates, &table, lattice.cuts.size()};
+    if (options.objective == PhazeObjective::program) {
+      const auto found = best_by_program(space, best_s);
+      if (!found.has_value()) continue;
+      best_s = found->objective_s;
+      best = placement_of(problem, width, lattice, *found);
+      continue;
+    }
+    // The flush time of a plan is close to, but neither above nor below the simulated one.
+    const bool simulate = options.objective == PhazeObjective::simulated;
+    for (const PhazeCombination& combination : phaze_combinations(space, best_s)) {
+      if (!(combination.bound_s < best_s)) break;
+      const auto found = best_by_flush(space, combination, simulate ? kInfinity : best_s);
+      if (!found.has_value()) continue;
+      PhazePlacement placement = placement_of(problem, width, lattice, *found);
+      const double time_s = simulate ? phaze_simulated_s(problem, placement) : found->objective_s;
+      if (!(time_s < best_s)) continue;
+      best_s = time_s;
+      best = std::move(placement);
+    }
+  }
+  return best;
+}
+
+double phaze_simulated_s(const PhazeProblem& problem, const PhazePlacement& placement) {
+  PipelineWorkspace workspace;
+  Pipeline pipeline;
+  pipeline.schedule = ScheduleKind::one_f_one_b;
+  pipeline.pp = static_cast<int>(placement.stages.size());
+  pipeline.num_micro_batches = placement.micro_batches;
+  for (std::size_t i = 0; i < placement.stages.size(); ++i) {
+    const PhazeStage& stage = placement.stages[i];
+    pipeline.forward_s.push_back(stage.forward_s);
+    pipeline.backward_s.push_back(stage.backward_s);
+    StageSync sync;
+    sync.gradient_sync_s = sync_s(problem, placement.dp, stage.weight_bytes);
+    pipeline.sync.push_back(sync);
+    const auto at = static_cast<std::int32_t>(i);
+    if (i > 0) pipeline.transfers.push_back({at - 1, at, 0});
+  }
+  return pipeline_time_s(pipeline, workspace);
+}
+
+std::optional<PhazePlacement> phaze_expert_placement(const PhazeProblem& problem) {
+  if (!problem.expert.has_value()) return std::nullopt;
+  const PhazeExpert& expert = *problem.expert;
+  const auto width =
+      std::find_if(problem.widths.begin(), problem.widths.end(),
+                   [&](const PhazeWidth& candidate) { return candidate.tp == expert.tp; });
+  const auto layers = static_cast<std::int64_t>(problem.names.size());
+  if (width == problem.widths.end() || expert.pp > expert.transformer_layers ||
+      expert.transformer_layers > layers) {
+    return std::nullopt;
+  }
+  std::vector<PhazeStage> stages(static_cast<std::size_t>(expert.pp));
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    const std::int64_t stage =
+        std::min(layer * expert.pp / expert.transformer_layers, expert.pp - 1);
+    stages[static_cast<std::size_t>(stage)].layers.push_back(static_cast<std::int32_t>(layer));
+  }
+  return phaze_placement(problem, *width, expert.dp, stages);
+}
+
+std::string phaze_shortfall(const PhazeProblem& problem) {
+  PhazeStageCoster coster(problem);
+  for (std::size_t layer = 0; layer < problem.names.size(); ++layer) {
+    Bitset alone(problem.names.size());
+    alone.set(layer);
+    double least_bytes = kInfinity;
+    std::int64_t least_devices = problem.devices + 1;
+    for (const PhazeWidth& width : problem.widths) {
+      const PhazeStageCost cost = coster.cost(width, alone, 1);
+      least_devices = std::min(least_devices, cost.devices);
+      if (cost.devices <= problem.devices) least_bytes = std::min(least_bytes, cost.peak_bytes(1));
+    }
+    if (least_devices > problem.devices) {
+      return fmt::format("layer {} needs more than the {} devices at every width",
+                         problem.names[layer], problem.devices);
+    }
+    if (least_bytes > problem.memory_bytes) {
+      return fmt::format("layer {} alone needs {:.0f} bytes more than a device has",
+                         problem.names[layer], least_bytes - problem.memory_bytes);
+    }
+  }
+  return {};
+}
+
+}  // namespace braid

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "braid/planners/phaze_problem.h"
+
+namespace braid {
+
+struct PhazeStage {
+  std::vector<std::int32_t> layers;  ///< Ascending.
+  std::int32_t branches = 1;         ///< Groups of devices that share the stage's layers.
+  std::int64_t devices = 1;          ///< Of one pipeline.
+  double forward_s = 0, backward_s = 0;
+  double weight_bytes = 0;  ///< Of the group that has most.
+  double peak_bytes = 0;    ///< Of the fullest device.
+};
+
+/// Stages in pipeline order, the same in each of dp pipelines, tensor parallelism tp throughout.
+struct PhazePlacement {
+  std::int32_t tp = 1;
+  std::int64_t dp = 1;
+  std::int64_t micro_batches = 1;  ///< Of the busiest pipeline: ⌈micro-batches / dp⌉.
+  std::vector<PhazeStage> stages;
+  double program_s = 0;  ///< By PhazeObjective::program.
+  double flush_s = 0;    ///< By PhazeObjective::flush.
+
+  bool fits(const PhazeProblem& problem) const;  ///< Memory and number of devices.
+};
+
+/// Time of an iteration. With m micro-batches per pipeline, p stages, load = forward + backward of
+/// a stage, sync = 4·(dp - 1)/dp · weights / bandwidth:
+enum class PhazeObjective : std::uint8_t {
+  /// As Phaze has it: (m + p - 1) · longest load + sync of the first stage. Right when all loads
+  /// are equal; else too long, and a small first stage escapes most of the synchronisation.
+  program,
+  /// Sum of the loads + (m - 1) · longest load + the longest that some stage's synchronisation
+  /// lasts beyond the backward passes of the stages before it, which run meanwhile.
+  flush,
+  /// The exact time of flushed 1F1B.
+  simulated
+};
+
+struct PhazeOptions {
+  PhazeObjective objective = PhazeObjective::flush;
+  /// Whether parallel branches of a stage may have devices of their own, as in the paper; the
+  /// program knows linear graphs only.
+  bool branches = true;
+  std::size_t most_cuts = 100'000;       ///< Downsets of the layer graph.
+  std::size_t most_stages = 20'000'000;  ///< Pairs of them.
+};
+
+/// The placement whose objective is least over widths, dp, number of stages, stages and branches,
+/// within memory and devices. nullopt when none fits. Exact for `program` and `flush`; for
+/// `simulated` it is the best of those that are best by `flush` for their width, dp and number of
+/// stages. Among equals: the lowest width, then dp. Throws Error when the graph has too many cuts.
+///
+/// A table over (stages from the end, cut, devices used) of the least longest load, made once for
+/// each width, serves all dp; `flush` then keeps the undominated partial plans of the combinations
+/// whose lower bound is below the best. Cost: O(widths · stages · pairs of cuts).
+std::optional<PhazePlacement> place_phaze(const PhazeProblem& problem, const PhazeOptions& options);
+
+/// The placement with these stages (layers and branches are read), with all its figures.
+PhazePlacement phaze_placement(const PhazeProblem& problem, const PhazeWidth& width,
+                               std::int64_t dp, const std::vector<PhazeStage>& stages);
+
+/// Time of one iteration by simulation of flushed 1F1B. O(stages · micro-batches).
+double phaze_simulated_s(const PhazeProblem& problem, const PhazePlacement& placement);
+
+/// The expert's plan of the input, as the program cuts it: transformer layers in equal runs. Its
+/// numbering counts the layer listed first (an embedding) as the first transformer layer and
+/// leaves the last layer over, which goes to the last stage. nullopt when there is no expert or no
+/// such width. It need not fit: the program then discards its own plan too, this planner does not.
+std::optional<PhazePlacement> phaze_expert_placement(const PhazeProblem& problem);
+
+/// Which layer cannot be placed and how many bytes it misses; empty when each would fit alone.
+std::string phaze_shortfall(const PhazeProblem& problem);
+
+}  // namespace braid

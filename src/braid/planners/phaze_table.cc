@@ -1,0 +1,119 @@
+#include "braid/planners/phaze_table.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace braid {
+
+PhazeLattice phaze_lattice(const PhazeProblem& problem, const PhazeOptions& options) {
+  const Dag dag = make_dag(problem.names.size(), problem.edges);
+  auto cuts = downsets(dag, options.most_cuts);
+  auto pairs = cuts.has_value() ? downset_pairs(*cuts, problem.names.size(), options.most_stages)
+                                : std::nullopt;
+  if (!pairs.has_value()) {
+    throw Error(
+        fmt::format("the graph can be cut in more than {} ways, or into more than {} stages",
+                    options.most_cuts, options.most_stages),
+        "join layers of parallel branches");
+  }
+  std::stable_sort(pairs->begin(), pairs->end(),
+                   [](const DownsetPair& a, const DownsetPair& b) { return a.inner < b.inner; });
+  return {std::move(*cuts), std::move(*pairs)};
+}
+
+PhazeCandidates phaze_candidates(const PhazeProblem& problem, const PhazeWidth& width,
+                                 const PhazeLattice& lattice, bool branches) {
+  PhazeCandidates candidates;
+  candidates.offset.assign(lattice.cuts.size() + 1, 0);
+  candidates.all.reserve(lattice.pairs.size());
+  PhazeStageCoster coster(problem);
+  for (const DownsetPair& pair : lattice.pairs) {
+    const Bitset layers = lattice.cuts[pair.outer] - lattice.cuts[pair.inner];
+    const std::int32_t most = branches ? coster.useful_branches(layers) : 1;
+    for (std::int32_t count = 1; count <= most; ++count) {
+      const PhazeStageCost cost = coster.cost(width, layers, count);
+      const std::int64_t most_from_end = cost.most_from_end(problem.memory_bytes);
+      if (most_from_end == 0 || cost.devices > problem.devices) continue;
+      PhazeCandidate candidate;
+      candidate.inner = pair.inner;
+      candidate.outer = pair.outer;
+      candidate.branches = count;
+      candidate.most_from_end = static_cast<std::int32_t>(most_from_end);
+      candidate.devices = cost.devices;
+      candidate.load_s = cost.load_s(false);
+      candidate.last_load_s = cost.load_s(true);
+      candidate.backward_s = cost.backward_s;
+      candidate.last_backward_s = cost.last_backward_s;
+      candidate.gradients_s = cost.weight_bytes / problem.bytes_per_s;
+      candidates.all.push_back(candidate);
+      ++candidates.offset[pair.inner + 1];
+    }
+  }
+  for (std::size_t cut = 0; cut < lattice.cuts.size(); ++cut) {
+    candidates.offset[cut + 1] += candidates.offset[cut];
+  }
+  return candidates;
+}
+
+namespace {
+
+/// Adds an entry to the few that have different numbers of devices.
+void offer(std::vector<PhazeEntry>& found, std::int64_t devices, double longest_s) {
+  for (PhazeEntry& entry : found) {
+    if (entry.devices != devices) continue;
+    entry.longest_s = std::min(entry.longest_s, longest_s);
+    return;
+  }
+  found.push_back({devices, longest_s});
+}
+
+}  // namespace
+
+PhazeTable::PhazeTable(const PhazeCandidates& candidates, std::size_t cuts,
+                       std::int64_t most_stages, std::int64_t most_devices) {
+  // No stages: nothing is left behind the last cut.
+  entries_.push_back({{0, 0}});
+  offsets_.emplace_back(cuts + 1, 0);
+  offsets_.back().back() = 1;
+  std::vector<PhazeEntry> found;
+  for (std::int64_t s = 1; s <= most_stages; ++s) {
+    std::vector<PhazeEntry> entries;
+    std::vector<std::size_t> offset(cuts + 1, 0);
+    for (std::size_t cut = 0; cut < cuts; ++cut) {
+      found.clear();
+      for (const PhazeCandidate& candidate : candidates.from(cut)) {
+        if (candidate.most_from_end < s) continue;
+        const double load_s = s == 1 ? candidate.last_load_s : candidate.load_s;
+        for (const PhazeEntry& behind : at(s - 1, candidate.outer)) {
+          const std::int64_t devices = candidate.devices + behind.devices;
+          if (devices > most_devices) break;
+          offer(found, devices, std::max(load_s, behind.longest_s));
+        }
+      }
+      std::sort(found.begin(), found.end(),
+                [](const PhazeEntry& a, const PhazeEntry& b) { return a.devices < b.devices; });
+      double least_s = std::numeric_limits<double>::infinity();
+      for (const PhazeEntry& entry : found) {
+        if (!(entry.longest_s < least_s)) continue;
+        least_s = entry.longest_s;
+        entries.push_back(entry);
+      }
+      offset[cut + 1] = entries.size();
+    }
+    if (entries.empty()) return;
+    entries_.push_back(std::move(entries));
+    offsets_.push_back(std::move(offset));
+  }
+}
+
+double PhazeTable::least_longest_s(std::int64_t stages, std::int64_t devices) const {
+  double least_s = std::numeric_limits<double>::infinity();
+  for (const PhazeEntry& entry : at(stages, 0)) {
+    if (entry.devices <= devices) least_s = entry.longest_s;
+  }
+  return least_s;
+}
+
+}  // namespace braid
