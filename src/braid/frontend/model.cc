@@ -17,10 +17,10 @@ std::span<const EmbeddedFile> embedded_models();
 
 namespace {
 
-/// A name for people: the folder of a config.json, or the file's own name.
+/// A name for people: the folder of a config.json or a model.onnx, or the file's own name.
 std::string name_for(const std::filesystem::path& path) {
   std::string stem = path.stem().string();
-  if (stem != "config") return stem;
+  if (stem != "config" && stem != "model") return stem;
   const std::string folder = std::filesystem::absolute(path).parent_path().filename().string();
   return folder.empty() ? stem : folder;
 }
@@ -32,7 +32,9 @@ Graph load_model(const std::string& source, const ModelOptions& options) {
   std::error_code error;
   fs::path path = source;
   if (path.extension() == ".onnx" && fs::exists(path, error)) {
-    return graph_from_onnx(source, options.dims);
+    Graph graph = graph_from_onnx(source, options.dims);
+    graph.name = name_for(path);
+    return graph;
   }
   if (!options.dims.empty()) {
     throw Error(Where{"", 0, "--dim"},

@@ -87,12 +87,11 @@ class GraphReader {
     if (model_.nodes.size() >= most || model_.values.size() >= most) {
       fail("", "has more nodes or values than 2^31");
     }
-    graph_.name = !model_.name.empty() && model_.name.size() <= 100
-                      ? model_.name
-                      : std::filesystem::path(file_).stem().string();
+    graph_.name = std::filesystem::path(file_).stem().string();
     find_opset();
     check_dims();
     values_.resize(model_.values.size());
+    computed_.resize(model_.values.size());
     read_declarations();
     read_initializers();
     read_inputs();
@@ -122,7 +121,7 @@ class GraphReader {
     for (const auto& [domain, version] : model_.opsets) {
       if (domain.empty() || domain == "ai.onnx") opset_ = version;
     }
-    if (opset_ >= 1 && opset_ <= newest_opset) return;
+    if (opset_ >= 0 && opset_ <= newest_opset) return;
     fail("", fmt::format("uses version {} of ONNX's operations", opset_),
          fmt::format("versions 1 to {} are known: convert the model", newest_opset));
   }
@@ -169,7 +168,6 @@ class GraphReader {
 
   void read_initializers() {
     for (OnnxInitializer& each : model_.initializers) {
-      if (each.value < 0) fail("", "an initializer has no name");
       OnnxValue& value = values_[index(each.value)];
       const std::string where = "initializer " + name(each.value);
       if (value.source != Source::none) fail(where, "is there twice");
@@ -246,6 +244,10 @@ class GraphReader {
     const OnnxOperation& operation = model_.operations[index(node.operation)];
     const OnnxRule rule = onnx_rule(operation.domain, operation.name);
     if (rule == nullptr) refuse(view, operation);
+    if (opset_ == 0) {
+      view.fail("the file does not say which version of ONNX's operations it uses",
+                "add it to opset_import");
+    }
     check_operands(view);
     std::optional<OperatorKind> kind = rule(view);
     std::vector<OnnxValue>& results = view.results();
@@ -281,11 +283,15 @@ class GraphReader {
     return true;
   }
 
-  [[noreturn]] static void refuse(const OnnxNodeView& view, const OnnxOperation& operation) {
+  [[noreturn]] void refuse(const OnnxNodeView& view, const OnnxOperation& operation) const {
     constexpr std::array<std::string_view, 4> control_flow{"If", "Loop", "Scan", "SequenceMap"};
     if (std::find(control_flow.begin(), control_flow.end(), operation.name) != control_flow.end()) {
       view.fail("control flow is not supported",
                 "export the model with loops unrolled and branches decided");
+    }
+    if (model_.functions.contains(operation.name)) {
+      view.fail("the file defines this operation itself, which is not supported",
+                "inline its functions (onnx.inliner)");
     }
     const std::string near = nearest(operation.name, onnx_operations());
     view.fail("the operation " + braid::quoted(operation.name) +
@@ -307,16 +313,13 @@ class GraphReader {
       }
       view.fail("reads " + name(id) + ", which nothing computes");
     }
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      const OnnxValueId id = node.outputs[i];
+    for (const OnnxValueId id : node.outputs) {
       if (id < 0) continue;
-      const bool twice =
-          std::find(node.outputs.begin(), node.outputs.begin() + static_cast<std::ptrdiff_t>(i),
-                    id) != node.outputs.begin() + static_cast<std::ptrdiff_t>(i);
-      if (twice || values_[index(id)].source != Source::none) {
+      if (values_[index(id)].source != Source::none || computed_[index(id)]) {
         view.fail("computes " + name(id) + ", which is defined already",
                   "give each value one definition");
       }
+      computed_[index(id)] = true;
     }
   }
 
@@ -409,7 +412,7 @@ class GraphReader {
   std::int64_t opset_ = 0;
   std::vector<OnnxValue> values_;
   std::vector<std::optional<Dims>> declared_;
-  std::vector<bool> used_;
+  std::vector<bool> used_, computed_;  ///< By value.
   std::unordered_set<std::string> names_;
   std::int64_t repeated_ = 0;
   OnnxValueId first_input_ = -1;

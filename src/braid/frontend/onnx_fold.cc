@@ -178,15 +178,21 @@ void fold_cast(OnnxNodeView& node) {
 
 }  // namespace
 
-void fold_pointwise(OnnxNodeView& node) {
-  if (node.results().empty()) return;
+bool is_small(const OnnxNodeView& node) {
   std::int64_t count = 1;
-  const Dims out = node.results().front().dims;
-  for (const std::int64_t size : out) {
-    if (size > most_folded) return;
+  for (const std::int64_t size : node.results().front().dims) {
+    if (size > most_folded) return false;
     count *= size;
-    if (count > most_folded) return;
+    if (count > most_folded) return false;
   }
+  return true;
+}
+
+void fold_pointwise(OnnxNodeView& node) {
+  if (!is_small(node)) return;
+  const Dims out = node.results().front().dims;
+  std::int64_t count = 1;
+  for (const std::int64_t size : out) count *= size;
   for (std::size_t i = 0; i < node.input_count(); ++i) {
     if (!node.has(i) || !node.input(i).values) return;
   }

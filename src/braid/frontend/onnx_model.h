@@ -3,9 +3,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -93,11 +94,11 @@ struct OnnxOperation {
 
 /// An ONNX file without its weights.
 struct OnnxModel {
-  std::string name;  ///< Of the graph.
   std::int64_t ir_version = 0;
   std::vector<std::pair<std::string, std::int64_t>> opsets;  ///< Version by domain.
   std::vector<std::string> values;                           ///< Names by OnnxValueId.
   std::vector<OnnxOperation> operations;
+  std::set<std::string> functions;  ///< Names of operations that the file defines itself.
   std::vector<OnnxNode> nodes;
   std::vector<OnnxInitializer> initializers;
   std::vector<OnnxDeclaration> inputs, outputs, others;

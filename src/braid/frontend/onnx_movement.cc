@@ -42,26 +42,43 @@ std::optional<OperatorKind> same_shape(OnnxNodeView& node) {
   return moved(node, node.dims(0));
 }
 
+/// Where the elements of a tensor lie, in row-major order.
+Dims strides_of(const Dims& dims) {
+  Dims strides(dims.size(), 1);
+  for (std::size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
+  return strides;
+}
+
 std::optional<OperatorKind> transpose(OnnxNodeView& node) {
   node.need_inputs(1, 1);
   const Dims& in = node.dims(0);
-  Dims out(in.rbegin(), in.rend());
-  if (const auto* order = node.integers("perm")) {
-    std::vector<bool> seen(in.size(), false);
-    out.clear();
-    for (const std::int64_t each : *order) {
-      const std::size_t axis = node.axis(each, in.size());
-      if (seen[axis]) node.fail(fmt::format("perm {} names an axis twice", text_of(*order)));
-      seen[axis] = true;
-      out.push_back(in[axis]);
-    }
-    if (out.size() != in.size()) {
-      node.fail(fmt::format("perm {} does not fit the shape {}", text_of(*order), text_of(in)));
-    }
+  Dims order(in.size());
+  for (std::size_t d = 0; d < in.size(); ++d) {
+    order[d] = static_cast<std::int64_t>(in.size() - 1 - d);
   }
-  if (in.size() <= 1 && node.input(0).values) node.set_values(0, *node.input(0).values);
+  if (const auto* given = node.integers("perm")) order = *given;
+  std::vector<bool> seen(in.size(), false);
+  Dims out;
+  for (std::int64_t& each : order) {
+    const std::size_t axis = node.axis(each, in.size());
+    if (seen[axis]) node.fail(fmt::format("perm {} names an axis twice", text_of(order)));
+    seen[axis] = true;
+    each = static_cast<std::int64_t>(axis);
+    out.push_back(in[axis]);
+  }
+  if (out.size() != in.size()) {
+    node.fail(fmt::format("perm {} does not fit the shape {}", text_of(order), text_of(in)));
+  }
   node.same_numbers_as(0);
-  return moved(node, std::move(out));
+  node.set(0, node.type(0), std::move(out));
+  fold_places(node, [&, strides = strides_of(in)](const Dims& indices) {
+    std::int64_t place = 0;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      place += indices[d] * strides[static_cast<std::size_t>(order[d])];
+    }
+    return place;
+  });
+  return DataMovement{};
 }
 
 /// Lists of known numbers one after the other.
@@ -119,18 +136,6 @@ Range clamped(const OnnxNodeView& node, std::int64_t size, std::int64_t start, s
   return {start, step, (span - 1) / stride + 1};
 }
 
-template <typename Number>
-void fold_slice(OnnxNodeView& node, const Range& range) {
-  const auto& values = node.input(0).values;
-  const auto* list = values ? std::get_if<std::vector<Number>>(values.get()) : nullptr;
-  if (list == nullptr || node.rank(0) != 1) return;
-  std::vector<Number> taken;
-  for (std::int64_t i = 0; i < range.count; ++i) {
-    taken.push_back((*list)[static_cast<std::size_t>(range.start + i * range.step)]);
-  }
-  node.set_values(0, std::move(taken));
-}
-
 std::optional<OperatorKind> slice(OnnxNodeView& node) {
   node.need_inputs(1, 5);
   for (std::size_t i = 1; i < node.input_count(); ++i) {
@@ -147,18 +152,23 @@ std::optional<OperatorKind> slice(OnnxNodeView& node) {
     node.fail("starts, ends, axes and steps differ in length");
   }
   Dims out = node.dims(0);
-  Range range{0, 1, out.empty() ? 0 : out.front()};
+  std::vector<Range> ranges(out.size());
   std::vector<bool> seen(out.size(), false);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::size_t axis = node.axis(axes[i], out.size());
     if (seen[axis]) node.fail(fmt::format("names the axis {} twice", axes[i]));
     seen[axis] = true;
-    range = clamped(node, out[axis], (*starts)[i], (*ends)[i], steps[i]);
-    out[axis] = range.count;
+    ranges[axis] = clamped(node, out[axis], (*starts)[i], (*ends)[i], steps[i]);
+    out[axis] = ranges[axis].count;
   }
   node.set(0, node.type(0), std::move(out));
-  fold_slice<std::int64_t>(node, range);
-  fold_slice<double>(node, range);
+  fold_places(node, [&, strides = strides_of(node.dims(0))](const Dims& indices) {
+    std::int64_t place = 0;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      place += (ranges[d].start + indices[d] * ranges[d].step) * strides[d];
+    }
+    return place;
+  });
   return DataMovement{};
 }
 
@@ -174,6 +184,10 @@ std::optional<OperatorKind> split(OnnxNodeView& node) {
   if (!node.has(1) && node.attribute("split") == nullptr) {
     sizes.back() = size - part * (parts - 1);
   }
+  if (!known(node, 1)) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) node.set_declared(i, node.type(0), 1);
+    return DataMovement{};
+  }
   sizes = node.integers_of(1, "split").value_or(sizes);
   std::int64_t sum = 0;
   for (const std::int64_t each : sizes) {
@@ -188,7 +202,7 @@ std::optional<OperatorKind> split(OnnxNodeView& node) {
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     dims[axis] = sizes[i];
     node.set(i, node.type(0), dims);
-    if (values != nullptr) {
+    if (values != nullptr && sizes[i] <= most_folded) {
       node.set_values(i, Dims(values->begin() + begin, values->begin() + begin + sizes[i]));
     }
     begin += sizes[i];
@@ -236,7 +250,17 @@ std::optional<OperatorKind> tile(OnnxNodeView& node) {
 std::optional<OperatorKind> expand(OnnxNodeView& node) {
   node.need_inputs(2, 2);
   if (!known(node, 1)) return moved_as_declared(node, 1);
-  return moved(node, node.broadcast(node.dims(0), *node.integers(std::size_t{1})));
+  const Dims& in = node.dims(0);
+  node.set(0, node.type(0), node.broadcast(in, *node.integers(std::size_t{1})));
+  fold_places(node, [&, strides = strides_of(in)](const Dims& indices) {
+    std::int64_t place = 0;
+    const std::size_t offset = indices.size() - in.size();
+    for (std::size_t d = 0; d < in.size(); ++d) {
+      if (in[d] > 1) place += indices[d + offset] * strides[d];
+    }
+    return place;
+  });
+  return DataMovement{};
 }
 
 /// New sizes given as such or as factors.
@@ -290,21 +314,34 @@ std::optional<OperatorKind> resize(OnnxNodeView& node) {
   return resized(node, scaled(node, *list));
 }
 
-template <typename Number>
-void fold_gather(OnnxNodeView& node) {
-  const auto& values = node.input(0).values;
-  const auto* list = values ? std::get_if<std::vector<Number>>(values.get()) : nullptr;
-  const auto* indices = node.integers(std::size_t{1});
-  if (list == nullptr || indices == nullptr || node.rank(0) != 1) return;
-  const auto size = static_cast<std::int64_t>(list->size());
-  std::vector<Number> taken;
-  for (const std::int64_t index : *indices) {
-    if (index < -size || index >= size) {
-      node.fail(fmt::format("index {} does not lie in {} elements", index, size));
+void fold_gather(OnnxNodeView& node, std::size_t axis) {
+  const auto* chosen = node.integers(std::size_t{1});
+  if (chosen == nullptr) return;
+  const Dims& in = node.dims(0);
+  const std::int64_t size = in[axis];
+  for (const std::int64_t each : *chosen) {
+    if (each < -size || each >= size) {
+      node.fail(fmt::format("index {} does not lie in {} elements", each, size));
     }
-    taken.push_back((*list)[static_cast<std::size_t>(index < 0 ? index + size : index)]);
   }
-  node.set_values(0, std::move(taken));
+  const Dims strides = strides_of(in);
+  const Dims chosen_strides = strides_of(node.dims(1));
+  const std::size_t chosen_rank = node.rank(1);
+  fold_places(node, [&](const Dims& indices) {
+    std::int64_t place = 0;
+    std::int64_t at = 0;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      if (d < axis) {
+        place += indices[d] * strides[d];
+      } else if (d < axis + chosen_rank) {
+        at += indices[d] * chosen_strides[d - axis];
+      } else {
+        place += indices[d] * strides[d - chosen_rank + 1];
+      }
+    }
+    const std::int64_t index = (*chosen)[static_cast<std::size_t>(at)];
+    return place + (index < 0 ? index + size : index) * strides[axis];
+  });
 }
 
 /// Rows of a parameter are an embedding; other gathers move data.
@@ -318,8 +355,7 @@ std::optional<OperatorKind> gather(OnnxNodeView& node) {
   out.insert(out.end(), indices.begin(), indices.end());
   out.insert(out.end(), data.begin() + static_cast<std::ptrdiff_t>(axis) + 1, data.end());
   node.set(0, node.type(0), std::move(out));
-  fold_gather<std::int64_t>(node);
-  fold_gather<double>(node);
+  fold_gather(node, axis);
   const bool of_parameter =
       node.input(0).source == OnnxValue::Source::initializer && is_real(node.type(0));
   if (!of_parameter || axis != 0 || data.size() < 2) return DataMovement{};

@@ -13,11 +13,13 @@ namespace braid {
 namespace {
 
 constexpr std::int64_t most_elements = std::int64_t{1} << 59;
+constexpr std::size_t most_dimensions = 64;
 constexpr std::int64_t most_per_dimension = std::int64_t{1} << 31;
 
 }  // namespace
 
 bool sizes_fit(std::span<const std::int64_t> dims) {
+  if (dims.size() > most_dimensions) return false;
   std::int64_t count = 1;
   for (const std::int64_t size : dims) {
     if (size < 0) return false;
@@ -209,7 +211,7 @@ void OnnxNodeView::set(std::size_t output, OnnxType type, Dims dims) {
   if (output >= results_.size()) return;
   if (!sizes_fit(dims)) {
     fail(fmt::format("its output would have the shape {}", text_of(dims)),
-         "sizes must be positive and fit in 64 bits");
+         "sizes must be positive and fit in 64 bits, and there may be 64 of them");
   }
   results_[output].source = OnnxValue::Source::computed;
   results_[output].type = type;
@@ -219,6 +221,10 @@ void OnnxNodeView::set(std::size_t output, OnnxType type, Dims dims) {
 void OnnxNodeView::set_values(std::size_t output, OnnxConstant values) {
   if (output >= results_.size()) return;
   results_[output].values = std::make_shared<OnnxConstant>(std::move(values));
+}
+
+void OnnxNodeView::share_values(std::size_t output, std::size_t i) {
+  if (output < results_.size()) results_[output].values = input(i).values;
 }
 
 void OnnxNodeView::set_declared(std::size_t output, OnnxType type, std::size_t i) {

@@ -100,7 +100,10 @@ class OnnxNodeView {
   /// For outputs whose shape depends on values that are known only at run time: the shape that the
   /// file declares. Fails, naming `input`, when it declares none.
   void set_declared(std::size_t output, OnnxType type, std::size_t input);
+  /// The output's values are those of `input`, if they are known.
+  void share_values(std::size_t output, std::size_t input);
   std::vector<OnnxValue>& results() { return results_; }
+  const std::vector<OnnxValue>& results() const { return results_; }
 
   /// The output holds the numbers of `input` and nothing else: of weights it stays the same weight.
   void same_numbers_as(std::size_t input) { same_as_ = input; }
@@ -128,7 +131,7 @@ class OnnxNodeView {
   bool constant_ = false;
 };
 
-/// Fits in 59 bits, leaving out zeros, with no negative size.
+/// At most 64 sizes, none negative, whose product fits in 59 bits, leaving out zeros.
 bool sizes_fit(std::span<const std::int64_t> dims);
 /// "[2, 3]".
 std::string text_of(std::span<const std::int64_t> dims);

@@ -130,7 +130,8 @@ bool only_first_counts(std::string_view name) { return name == "Clip"; }
 /// Before version 7, the second operand was lined up with `axis` of the first one.
 Dims result_dims(const OnnxNodeView& node) {
   if (only_first_counts(node.operation())) return node.dims(0);
-  if (node.opset() < 7 && node.integer("broadcast", 0) != 0) return node.dims(0);
+  const bool by_channel = node.operation() == "PRelu" && node.opset() < 9;
+  if (by_channel || (node.opset() < 7 && node.integer("broadcast", 0) != 0)) return node.dims(0);
   return broadcast_all(node, node.input_count());
 }
 

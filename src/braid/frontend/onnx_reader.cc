@@ -26,6 +26,7 @@ using google::protobuf::io::CodedInputStream;
 
 /// Protocol buffers cannot be longer.
 constexpr std::int64_t kMostBytes = std::numeric_limits<std::int32_t>::max();
+constexpr std::size_t kMostOpsets = 1000;
 /// Longest name of anything.
 constexpr std::uint32_t kMostNameBytes = 1 << 16;
 
@@ -211,6 +212,9 @@ class ModelReader {
         case 8:
           read_opset();
           break;
+        case 25:
+          read_function();
+          break;
         default:
           wire_.skip();
       }
@@ -240,7 +244,14 @@ class ModelReader {
           wire_.skip();
       }
     });
+    if (model_.opsets.size() >= kMostOpsets) wire_.fail("uses too many domains of operations");
     model_.opsets.emplace_back(std::move(domain), version);
+  }
+
+  void read_function() {
+    std::string name;
+    wire_.message([&](int field) { field == 1 ? void(name = wire_.text()) : wire_.skip(); });
+    model_.functions.insert(std::move(name));
   }
 
   void graph_field(int field) {
@@ -248,12 +259,10 @@ class ModelReader {
       case 1:
         model_.nodes.push_back(read_node());
         break;
-      case 2:
-        model_.name = wire_.text();
-        break;
       case 5: {
         std::string name;
         OnnxTensor tensor = read_tensor(name);
+        if (name.empty()) wire_.fail("an initializer has no name");
         model_.initializers.push_back({value(std::move(name)), std::move(tensor)});
         break;
       }
@@ -365,6 +374,7 @@ class ModelReader {
           wire_.skip();
       }
     });
+    if (attribute.name.empty()) wire_.fail("an attribute has no name");
     // Some writers leave out values that are zero or empty.
     constexpr std::int64_t real = 1, integer = 2, text = 3, reals = 6, integers = 7;
     if (!has_value && type == real) attribute.value = 0.0;
@@ -473,6 +483,9 @@ class ModelReader {
         if (!declaration.dims) declaration.dims.emplace();
         wire_.message([&](int part) {
           if (part != 1) return wire_.skip();
+          if (declaration.dims->size() >= OnnxTensorData::most_dimensions) {
+            wire_.fail("a value has too many dimensions");
+          }
           declaration.dims->push_back(read_dim());
         });
         break;

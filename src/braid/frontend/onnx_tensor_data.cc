@@ -124,6 +124,11 @@ bool is_real(OnnxType type) {
          type != OnnxType::complex128;
 }
 
+void OnnxTensorData::add_dim(std::int64_t size) {
+  too_many_dims_ = dims.size() >= most_dimensions;
+  if (!too_many_dims_) dims.push_back(size);
+}
+
 void OnnxTensorData::add(std::int64_t value) {
   ++added_;
   if (integers_.size() < most_bytes / sizeof(value)) integers_.push_back(value);
@@ -135,6 +140,7 @@ void OnnxTensorData::add(double value) {
 }
 
 std::string OnnxTensorData::problem() const {
+  if (too_many_dims_) return "has too many dimensions";
   std::int64_t count = 1;
   for (const std::int64_t size : dims) {
     if (size < 0) return fmt::format("has the size {}", size);

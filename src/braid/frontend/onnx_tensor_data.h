@@ -21,7 +21,9 @@ struct OnnxTensorData {
   bool is_external = false;
   std::string location;
 
-  void add_dim(std::int64_t size) { dims.push_back(size); }
+  static constexpr std::size_t most_dimensions = 64;
+
+  void add_dim(std::int64_t size);
   void add(std::int64_t value);
   void add(double value);
 
@@ -33,6 +35,7 @@ struct OnnxTensorData {
   std::vector<std::int64_t> integers_;  ///< The first of them.
   std::vector<double> reals_;
   std::int64_t added_ = 0;
+  bool too_many_dims_ = false;
 };
 
 /// Bits of one element; 0 for strings and unknown types.

@@ -19,13 +19,27 @@ using Dims = OnnxNodeView::Dims;
 std::optional<OperatorKind> view(OnnxNodeView& node, Dims dims) {
   node.set(0, node.type(0), std::move(dims));
   node.same_numbers_as(0);
-  if (node.input(0).values) node.set_values(0, *node.input(0).values);
+  node.share_values(0, 0);
   return DataMovement{.view = true};
 }
 
 std::optional<OperatorKind> identity(OnnxNodeView& node) {
   node.need_inputs(1, 1);
   return view(node, node.dims(0));
+}
+
+/// A view whose shape depends on values that are known only at run time.
+std::optional<OperatorKind> declared_view(OnnxNodeView& node) {
+  node.set_declared(0, node.type(0), 1);
+  if (node.product(node.results().front().dims) != node.elements(0)) {
+    node.fail("its output is declared with another number of elements");
+  }
+  node.same_numbers_as(0);
+  return DataMovement{.view = true};
+}
+
+bool depends_on_run(const OnnxNodeView& node) {
+  return node.has(1) && node.integers(std::size_t{1}) == nullptr;
 }
 
 /// A target holds at most one -1, for what is left, and 0 for the input's own size there.
@@ -60,14 +74,7 @@ Dims reshaped(const OnnxNodeView& node, const Dims& target) {
 
 std::optional<OperatorKind> reshape(OnnxNodeView& node) {
   node.need_inputs(1, 2);
-  if (node.has(1) && node.integers(std::size_t{1}) == nullptr) {
-    node.set_declared(0, node.type(0), 1);
-    if (node.product(node.results().front().dims) != node.elements(0)) {
-      node.fail("its output is declared with another number of elements");
-    }
-    node.same_numbers_as(0);
-    return DataMovement{.view = true};
-  }
+  if (depends_on_run(node)) return declared_view(node);
   const auto target = node.integers_of(1, "shape");
   if (!target) node.fail("has no target shape");
   return view(node, reshaped(node, *target));
@@ -86,6 +93,7 @@ std::optional<OperatorKind> flatten(OnnxNodeView& node) {
 
 std::optional<OperatorKind> squeeze(OnnxNodeView& node) {
   node.need_inputs(1, 2);
+  if (depends_on_run(node)) return declared_view(node);
   const Dims& in = node.dims(0);
   const auto axes = node.integers_of(1, "axes");
   std::vector<bool> gone(in.size(), false);
@@ -104,6 +112,7 @@ std::optional<OperatorKind> squeeze(OnnxNodeView& node) {
 
 std::optional<OperatorKind> unsqueeze(OnnxNodeView& node) {
   node.need_inputs(1, 2);
+  if (depends_on_run(node)) return declared_view(node);
   const Dims& in = node.dims(0);
   const auto axes = node.integers_of(1, "axes");
   if (!axes) node.fail("has no axes");
