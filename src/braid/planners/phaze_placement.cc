@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -78,36 +79,72 @@ PhazePlacement phaze_placement(const PhazeProblem& problem, const PhazeWidth& wi
   return placement;
 }
 
-std::optional<PhazePlacement> place_phaze(const PhazeProblem& problem,
-                                          const PhazeOptions& options) {
-  const PhazeLattice lattice = phaze_lattice(problem, options);
+namespace {
+
+/// All that is made once for each width.
+struct WidthSearch {
+  const PhazeWidth* width = nullptr;
+  PhazeCandidates candidates;
+  PhazeTable table;
+  PhazeSums sums;
+  PhazeSpace space;
+
+  WidthSearch(const PhazeProblem& problem, const PhazeWidth& of_width, const PhazeLattice& lattice,
+              bool branches)
+      : width(&of_width),
+        candidates(phaze_candidates(problem, of_width, lattice, branches)),
+        table(candidates, lattice.cuts.size(),
+              std::min(static_cast<std::int64_t>(problem.names.size()), problem.devices),
+              problem.devices),
+        sums(phaze_sums(candidates, lattice.cuts.size())),
+        space{&problem, &candidates, &table, &sums, lattice.cuts.size()} {}
+};
+
+std::optional<PhazePlacement> place_by_program(const PhazeProblem& problem,
+                                               const PhazeLattice& lattice, bool branches) {
   std::optional<PhazePlacement> best;
   double best_s = kInfinity;
   for (const PhazeWidth& width : problem.widths) {
-    const PhazeCandidates candidates = phaze_candidates(problem, width, lattice, options.branches);
-    const auto layers = static_cast<std::int64_t>(problem.names.size());
-    const PhazeTable table(candidates, lattice.cuts.size(), std::min(layers, problem.devices),
-                           problem.devices);
-    const PhazeSpace space{&problem, &candidates, &table, lattice.cuts.size()};
-    if (options.objective == PhazeObjective::program) {
-      const auto found = best_by_program(space, best_s);
-      if (!found.has_value()) continue;
-      best_s = found->objective_s;
-      best = placement_of(problem, width, lattice, *found);
-      continue;
+    const WidthSearch search(problem, width, lattice, branches);
+    const auto found = best_by_program(search.space, best_s);
+    if (!found.has_value()) continue;
+    best_s = found->objective_s;
+    best = placement_of(problem, width, lattice, *found);
+  }
+  return best;
+}
+
+}  // namespace
+
+std::optional<PhazePlacement> place_phaze(const PhazeProblem& problem,
+                                          const PhazeOptions& options) {
+  const PhazeLattice lattice = phaze_lattice(problem, options);
+  if (options.objective == PhazeObjective::program) {
+    return place_by_program(problem, lattice, options.branches);
+  }
+  std::vector<std::unique_ptr<WidthSearch>> searches;
+  std::vector<std::pair<PhazeCombination, const WidthSearch*>> open;
+  for (const PhazeWidth& width : problem.widths) {
+    searches.push_back(std::make_unique<WidthSearch>(problem, width, lattice, options.branches));
+    for (const PhazeCombination& combination : phaze_combinations(searches.back()->space)) {
+      open.emplace_back(combination, searches.back().get());
     }
+  }
+  std::stable_sort(open.begin(), open.end(),
+                   [](const auto& a, const auto& b) { return a.first.bound_s < b.first.bound_s; });
+  std::optional<PhazePlacement> best;
+  double best_s = kInfinity;
+  for (const auto& [combination, search] : open) {
+    if (!(combination.bound_s < best_s)) break;
     // The flush time of a plan is close to, but neither above nor below the simulated one.
     const bool simulate = options.objective == PhazeObjective::simulated;
-    for (const PhazeCombination& combination : phaze_combinations(space, best_s)) {
-      if (!(combination.bound_s < best_s)) break;
-      const auto found = best_by_flush(space, combination, simulate ? kInfinity : best_s);
-      if (!found.has_value()) continue;
-      PhazePlacement placement = placement_of(problem, width, lattice, *found);
-      const double time_s = simulate ? phaze_simulated_s(problem, placement) : found->objective_s;
-      if (!(time_s < best_s)) continue;
-      best_s = time_s;
-      best = std::move(placement);
-    }
+    const auto found = best_by_flush(search->space, combination, simulate ? kInfinity : best_s);
+    if (!found.has_value()) continue;
+    PhazePlacement placement = placement_of(problem, *search->width, lattice, *found);
+    const double time_s = simulate ? phaze_simulated_s(problem, placement) : found->objective_s;
+    if (!(time_s < best_s)) continue;
+    best_s = time_s;
+    best = std::move(placement);
   }
   return best;
 }

@@ -55,11 +55,13 @@ struct PhazeOptions {
 /// The placement whose objective is least over widths, dp, number of stages, stages and branches,
 /// within memory and devices. nullopt when none fits. Exact for `program` and `flush`; for
 /// `simulated` it is the best of those that are best by `flush` for their width, dp and number of
-/// stages. Among equals: the lowest width, then dp. Throws Error when the graph has too many cuts.
+/// stages. Among equals by `program`: the lowest width, then dp. Throws Error when the graph has
+/// too many cuts.
 ///
 /// A table over (stages from the end, cut, devices used) of the least longest load, made once for
-/// each width, serves all dp; `flush` then keeps the undominated partial plans of the combinations
-/// whose lower bound is below the best. Cost: O(widths · stages · pairs of cuts).
+/// each width, serves all dp; `flush` then goes through (width, dp, stages) by rising lower bound
+/// and keeps the undominated partial plans of those whose bound is below the best. Cost: O(widths ·
+/// stages · pairs of cuts).
 std::optional<PhazePlacement> place_phaze(const PhazeProblem& problem, const PhazeOptions& options);
 
 /// The placement with these stages (layers and branches are read), with all its figures.

@@ -152,7 +152,8 @@ PhazeProblem read_phaze(const Value& root, const PhazeReading& reading) {
 
   std::map<std::int32_t, RawWidth> widths;
   for (const auto& [key, nodes] : root["nodes"].members()) {
-    widths[tensor_width(key, nodes)] = read_width(nodes, root["edges"][key], reading);
+    const std::int32_t tp = tensor_width(key, nodes);
+    widths[tp] = read_width(nodes, root["edges"][key], reading);
   }
   if (widths.empty()) root["nodes"].fail("there are no layers");
   const RawWidth& first = widths.begin()->second;

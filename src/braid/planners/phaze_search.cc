@@ -7,6 +7,8 @@ namespace braid {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Bounds compare with sums that were rounded in another order.
+constexpr double kRounding = 1 - 1e-12;
 
 std::int64_t ceiling(std::int64_t a, std::int64_t b) { return a / b + (a % b == 0 ? 0 : 1); }
 
@@ -75,33 +77,56 @@ std::optional<PhazeFound> best_by_program(const PhazeSpace& space, double below_
   return best;
 }
 
-std::vector<PhazeCombination> phaze_combinations(const PhazeSpace& space, double below_s) {
-  const PhazeProblem& problem = *space.problem;
-  // The least sum of loads of all layers, whatever the number of stages.
-  std::vector<double> before_s(space.cuts, kInfinity);
-  before_s[0] = 0;
-  double sum_s = kInfinity;
-  for (const PhazeCandidate& candidate : space.candidates->all) {
-    double& outer_s = before_s[candidate.outer];
-    if (candidate.outer + 1 == space.cuts) {
-      sum_s = std::min(sum_s, before_s[candidate.inner] + candidate.last_load_s);
-    } else {
-      outer_s = std::min(outer_s, before_s[candidate.inner] + candidate.load_s);
+PhazeSums phaze_sums(const PhazeCandidates& candidates, std::size_t cuts) {
+  PhazeSums sums;
+  sums.before_s.assign(cuts, kInfinity);
+  sums.before_s[0] = 0;
+  std::vector<double> gradients_s(cuts, kInfinity);
+  gradients_s[0] = 0;
+  sums.all_s = kInfinity;
+  // Candidates are sorted by their inner cut, so all that lead to it have been seen.
+  for (const PhazeCandidate& candidate : candidates.all) {
+    const std::uint32_t inner = candidate.inner, outer = candidate.outer;
+    sums.before_s[outer] = std::min(sums.before_s[outer], sums.before_s[inner] + candidate.load_s);
+    gradients_s[outer] = std::min(gradients_s[outer], gradients_s[inner] + candidate.gradients_s);
+    if (outer + 1 == cuts) {
+      sums.all_s = std::min(sums.all_s, sums.before_s[inner] + candidate.last_load_s);
+    }
+    if (candidate.load_s > 0) {
+      sums.backward_share = std::max(sums.backward_share, candidate.backward_s / candidate.load_s);
     }
   }
+  sums.gradients_s = gradients_s.back();
+  return sums;
+}
+
+std::vector<PhazeCombination> phaze_combinations(const PhazeSpace& space) {
+  const PhazeProblem& problem = *space.problem;
+  const PhazeSums& sums = *space.sums;
   std::vector<PhazeCombination> combinations;
   for (std::int64_t dp = 1; dp <= std::min(problem.devices, problem.micro_batches); ++dp) {
     const std::int64_t devices = problem.devices / dp;
-    const std::int64_t micro_batches = ceiling(problem.micro_batches, dp);
+    const auto repeats = static_cast<double>(ceiling(problem.micro_batches, dp) - 1);
+    const double gradients_s = sync_factor(dp) * sums.gradients_s;
     for (std::int64_t p = 1; p <= std::min(space.table->stages(), devices); ++p) {
-      const double longest_s = space.table->least_longest_s(p, devices);
-      if (!(longest_s < kInfinity)) continue;
-      const double bound_s = static_cast<double>(micro_batches - 1) * longest_s + sum_s;
-      if (bound_s < below_s) combinations.push_back({bound_s, dp, p});
+      const double least_s = space.table->least_longest_s(p, devices);
+      if (!(least_s < kInfinity)) continue;
+      // Synchronisation outlasts the end by Y ≥ sync_i - (backward passes before stage i). Summed
+      // over the stages: all sync ≤ p·Y + p·(p - 1)/2 · longest backward pass, and that pass is at
+      // most a share of the longest load x. The bound is convex and piecewise linear in x.
+      const double hidden = sums.backward_share * static_cast<double>(p - 1) / 2;
+      const auto bound_at = [&](double longest_s) {
+        const double late_s = gradients_s / static_cast<double>(p) - hidden * longest_s;
+        return repeats * longest_s + sums.all_s + std::max(0.0, late_s);
+      };
+      double bound_s = bound_at(least_s);
+      if (hidden > 0) {
+        const double kink_s = gradients_s / static_cast<double>(p) / hidden;
+        if (kink_s > least_s) bound_s = std::min(bound_s, bound_at(kink_s));
+      }
+      combinations.push_back({bound_s * kRounding, dp, p});
     }
   }
-  std::stable_sort(combinations.begin(), combinations.end(),
-                   [](const auto& a, const auto& b) { return a.bound_s < b.bound_s; });
   return combinations;
 }
 
@@ -132,17 +157,6 @@ void insert(std::vector<Label>& labels, std::size_t begin, const Label& label) {
   labels.push_back(label);
 }
 
-/// Least sum of loads of what lies before each cut.
-std::vector<double> least_before_s(const PhazeSpace& space) {
-  std::vector<double> before_s(space.cuts, kInfinity);
-  before_s[0] = 0;
-  for (const PhazeCandidate& candidate : space.candidates->all) {
-    double& outer_s = before_s[candidate.outer];
-    outer_s = std::min(outer_s, before_s[candidate.inner] + candidate.load_s);
-  }
-  return before_s;
-}
-
 }  // namespace
 
 std::optional<PhazeFound> best_by_flush(const PhazeSpace& space,
@@ -151,7 +165,7 @@ std::optional<PhazeFound> best_by_flush(const PhazeSpace& space,
   const std::int64_t devices = problem.devices / combination.dp;
   const auto repeats = static_cast<double>(ceiling(problem.micro_batches, combination.dp) - 1);
   const double sync = sync_factor(combination.dp);
-  const std::vector<double> before_s = least_before_s(space);
+  const std::vector<double>& before_s = space.sums->before_s;
 
   // labels[s]: by cut, with offsets.
   std::vector<std::vector<Label>> labels = {{Label{}}};
@@ -164,12 +178,16 @@ std::optional<PhazeFound> best_by_flush(const PhazeSpace& space,
     const bool first_stage = s == combination.stages;
     for (std::size_t cut = 0; cut < space.cuts; ++cut) {
       const std::size_t begin = made.size();
-      if (first_stage == (cut == 0)) {
+      if (first_stage == (cut == 0) && before_s[cut] < kInfinity) {
+        // The stages still to come cannot all be shorter than their mean.
+        const double mean_s =
+            first_stage ? 0
+                        : kRounding * before_s[cut] / static_cast<double>(combination.stages - s);
         for (const PhazeCandidate& candidate : space.candidates->from(cut)) {
           if (candidate.most_from_end < s) continue;
           const double load_s = load_of(candidate, s);
           const double backward_s = s == 1 ? candidate.last_backward_s : candidate.backward_s;
-          if (!(repeats * load_s + load_s + before_s[cut] < below_s)) continue;
+          if (!(repeats * std::max(load_s, mean_s) + load_s + before_s[cut] < below_s)) continue;
           for (std::size_t i = behind_offset[candidate.outer];
                i < behind_offset[candidate.outer + 1]; ++i) {
             const Label& behind = labels.back()[i];
@@ -180,7 +198,8 @@ std::optional<PhazeFound> best_by_flush(const PhazeSpace& space,
             label.longest_s = std::max(behind.longest_s, load_s);
             label.sum_s = behind.sum_s + load_s;
             label.sync_s = std::max(sync * candidate.gradients_s, behind.sync_s - backward_s);
-            double bound_s = repeats * label.longest_s + label.sum_s + before_s[cut];
+            double bound_s =
+                repeats * std::max(label.longest_s, mean_s) + label.sum_s + before_s[cut];
             if (first_stage) bound_s += label.sync_s;
             if (!(bound_s < below_s)) continue;
             label.first = &candidate;

@@ -15,11 +15,21 @@ struct PhazeFound {
   std::vector<PhazeCandidate> stages;
 };
 
+/// What no plan with these candidates can do without.
+struct PhazeSums {
+  std::vector<double> before_s;  ///< Least sum of the loads of the stages before each cut.
+  double all_s = 0;              ///< Least sum of all loads.
+  double gradients_s = 0;        ///< Least sum of all stages' gradients_s.
+  double backward_share = 0;     ///< Largest part of a load that is the backward pass.
+};
+PhazeSums phaze_sums(const PhazeCandidates& candidates, std::size_t cuts);
+
 /// All that a search over one width works with.
 struct PhazeSpace {
   const PhazeProblem* problem = nullptr;
   const PhazeCandidates* candidates = nullptr;
   const PhazeTable* table = nullptr;
+  const PhazeSums* sums = nullptr;
   std::size_t cuts = 0;
 };
 
@@ -33,8 +43,8 @@ struct PhazeCombination {
   std::int64_t dp = 1;
   std::int64_t stages = 1;
 };
-/// All that are feasible and whose bound is below `below_s`, by rising bound.
-std::vector<PhazeCombination> phaze_combinations(const PhazeSpace& space, double below_s);
+/// All that have enough devices, by rising dp and stages.
+std::vector<PhazeCombination> phaze_combinations(const PhazeSpace& space);
 
 /// The best by PhazeObjective::flush of a combination, if it is below `below_s`.
 std::optional<PhazeFound> best_by_flush(const PhazeSpace& space,

@@ -1,27 +1,30 @@
 #include "braid/planners/phaze_stage.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace braid {
 
 double PhazeStageCost::peak_bytes(std::int64_t from_end) const {
   double most = 0;
-  for (const auto& [fixed, stash] : memory_bytes) {
-    most = std::max(most, fixed + static_cast<double>(from_end - 1) * stash);
+  for (const auto& [held, stash] : memory_bytes) {
+    most = std::max(most, held + static_cast<double>(from_end - 1) * stash);
   }
   return most;
 }
 
 std::int64_t PhazeStageCost::most_from_end(double available_bytes) const {
   if (!(peak_bytes(1) <= available_bytes)) return 0;
-  std::int64_t least = 1, most = std::numeric_limits<std::int32_t>::max();
-  if (peak_bytes(most) <= available_bytes) return most;
-  while (most - least > 1) {  // The first fits, the second does not.
-    const std::int64_t middle = least + (most - least) / 2;
-    (peak_bytes(middle) <= available_bytes ? least : most) = middle;
+  double most = std::numeric_limits<std::int32_t>::max();
+  for (const auto& [held, stash] : memory_bytes) {
+    if (stash > 0) most = std::min(most, std::floor((available_bytes - held) / stash) + 1);
   }
-  return least;
+  auto from_end = static_cast<std::int64_t>(most);
+  // The quotient is rounded.
+  if (peak_bytes(from_end + 1) <= available_bytes) ++from_end;
+  while (from_end > 1 && !(peak_bytes(from_end) <= available_bytes)) --from_end;
+  return std::min<std::int64_t>(from_end, std::numeric_limits<std::int32_t>::max());
 }
 
 PhazeStageCoster::PhazeStageCoster(const PhazeProblem& problem)
@@ -121,10 +124,10 @@ void PhazeStageCoster::add_memory(const PhazeWidth& width, const Bitset& layers,
   std::vector<double> weight_bytes(free_s_.size(), 0);
   for (const std::size_t layer : order_) {
     const PhazeLayer& values = width.layers[layer];
-    auto& [fixed, stash] = cost.memory_bytes[group_[layer]];
+    auto& [held, stash] = cost.memory_bytes[group_[layer]];
     weight_bytes[group_[layer]] += values.weight_bytes;
-    fixed += (2 + problem_.optimizer_bytes_per_weight_byte) * values.weight_bytes +
-             values.activation_bytes;
+    held += (2 + problem_.optimizer_bytes_per_weight_byte) * values.weight_bytes +
+            values.activation_bytes;
     if (!problem_.recompute) {
       stash += values.activation_bytes;
       continue;

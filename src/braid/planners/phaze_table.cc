@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "braid/planners/phaze_linear.h"
+
 namespace braid {
 
 PhazeLattice phaze_lattice(const PhazeProblem& problem, const PhazeOptions& options) {
@@ -23,8 +25,27 @@ PhazeLattice phaze_lattice(const PhazeProblem& problem, const PhazeOptions& opti
   return {std::move(*cuts), std::move(*pairs)};
 }
 
+PhazeCandidate phaze_candidate(const PhazeProblem& problem, const PhazeStageCost& cost,
+                               std::size_t inner, std::size_t outer, std::int32_t branches) {
+  PhazeCandidate candidate;
+  candidate.inner = static_cast<std::uint32_t>(inner);
+  candidate.outer = static_cast<std::uint32_t>(outer);
+  candidate.branches = branches;
+  candidate.most_from_end = static_cast<std::int32_t>(cost.most_from_end(problem.memory_bytes));
+  candidate.devices = cost.devices;
+  candidate.load_s = cost.load_s(false);
+  candidate.last_load_s = cost.load_s(true);
+  candidate.backward_s = cost.backward_s;
+  candidate.last_backward_s = cost.last_backward_s;
+  candidate.gradients_s = cost.weight_bytes / problem.bytes_per_s;
+  return candidate;
+}
+
 PhazeCandidates phaze_candidates(const PhazeProblem& problem, const PhazeWidth& width,
                                  const PhazeLattice& lattice, bool branches) {
+  if (lattice.cuts.size() == problem.names.size() + 1) {
+    return phaze_linear_candidates(problem, width);
+  }
   PhazeCandidates candidates;
   candidates.offset.assign(lattice.cuts.size() + 1, 0);
   candidates.all.reserve(lattice.pairs.size());
@@ -34,20 +55,8 @@ PhazeCandidates phaze_candidates(const PhazeProblem& problem, const PhazeWidth& 
     const std::int32_t most = branches ? coster.useful_branches(layers) : 1;
     for (std::int32_t count = 1; count <= most; ++count) {
       const PhazeStageCost cost = coster.cost(width, layers, count);
-      const std::int64_t most_from_end = cost.most_from_end(problem.memory_bytes);
-      if (most_from_end == 0 || cost.devices > problem.devices) continue;
-      PhazeCandidate candidate;
-      candidate.inner = pair.inner;
-      candidate.outer = pair.outer;
-      candidate.branches = count;
-      candidate.most_from_end = static_cast<std::int32_t>(most_from_end);
-      candidate.devices = cost.devices;
-      candidate.load_s = cost.load_s(false);
-      candidate.last_load_s = cost.load_s(true);
-      candidate.backward_s = cost.backward_s;
-      candidate.last_backward_s = cost.last_backward_s;
-      candidate.gradients_s = cost.weight_bytes / problem.bytes_per_s;
-      candidates.all.push_back(candidate);
+      if (cost.devices > problem.devices || !(cost.peak_bytes(1) <= problem.memory_bytes)) continue;
+      candidates.all.push_back(phaze_candidate(problem, cost, pair.inner, pair.outer, count));
       ++candidates.offset[pair.inner + 1];
     }
   }

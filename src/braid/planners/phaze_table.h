@@ -39,8 +39,13 @@ struct PhazeCandidates {
     return std::span(all).subspan(offset[cut], offset[cut + 1] - offset[cut]);
   }
 };
+/// `branches` only for graphs that are not linear.
 PhazeCandidates phaze_candidates(const PhazeProblem& problem, const PhazeWidth& width,
                                  const PhazeLattice& lattice, bool branches);
+
+/// The candidate of a stage that fits memory as the last stage.
+PhazeCandidate phaze_candidate(const PhazeProblem& problem, const PhazeStageCost& cost,
+                               std::size_t inner, std::size_t outer, std::int32_t branches);
 
 /// Least longest load of the layers behind a cut, for what it takes in devices.
 struct PhazeEntry {
