@@ -102,5 +102,17 @@ TEST(ModelShape, IsNotMadeUpForWhatIsNoTransformer) {
   EXPECT_FALSE(model_shape(Graph{}));
 }
 
+TEST(ModelShape, IsNotMadeUpForBlocksThatItHasNoWordsFor) {
+  // Parallel halves; a narrow embedding; norms behind the halves; cross attention; no vocabulary.
+  for (const char* model : {"gpt-neox-20b", "opt-350m", "gemma-2-9b", "t5-large", "vit-base"}) {
+    EXPECT_FALSE(model_shape(load_model(model, {}))) << model;
+  }
+  const ModelShape deepseek = shape_of("deepseek-v3");
+  EXPECT_TRUE(deepseek.latent_attention);
+  EXPECT_EQ(deepseek.dense_blocks, 3);
+  EXPECT_EQ(deepseek.hidden, 7168);
+  EXPECT_EQ(deepseek.shared_inner, 2048);
+}
+
 }  // namespace
 }  // namespace braid

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <iterator>
 #include <random>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
 #include "braid/frontend/model.h"
+#include "braid/graph/op_work.h"
 #include "braid/profile/operator_time.h"
 #include "braid/profile/profile_json.h"
 
@@ -92,8 +94,9 @@ TEST(Estimate, WeightGradientsAreWrittenOnceHoweverManySamples) {
 
 TEST(Estimate, NeverBelowTheBound) {
   std::mt19937_64 random(2);
-  for (const char* model : {"llama-3-8b", "gpt2", "mixtral-8x7b"}) {
-    const Graph graph = load_model(model, {.seq_len = 1024, .dims = {}});
+  for (const char* model : {"llama-3-8b", "gpt2", "mixtral-8x7b", "deepseek-v2", "qwen2-57b-a14b",
+                            "opt-350m", "bert-large", "t5-large"}) {
+    const Graph graph = load_model(model, {.seq_len = 512, .dims = {}});
     const System system = load_system("dgx-h100:64");
     const SplitLimits limits = split_limits(graph);
     for (int trial = 0; trial < 300; ++trial) {
@@ -146,6 +149,27 @@ TEST(Estimate, SplittingDividesParametersAndStash) {
   const LayerCost context = cost_of(graph, 1, execution(1, 1, false, 4), system);
   EXPECT_NEAR(context.stash_bytes, whole.stash_bytes / 4, 1);
   EXPECT_DOUBLE_EQ(context.dense_parameters, whole.dense_parameters);
+}
+
+TEST(Estimate, DevicesTogetherDoTheModelsArithmetic) {
+  const System system = load_system("dgx-h100:64");
+  for (const char* model : {"gpt2", "opt-350m", "bert-large", "t5-large", "deepseek-v2"}) {
+    const Graph graph = load_model(model, {.seq_len = 256, .dims = {}});
+    for (const auto& [tp, sp, cp] :
+         {std::tuple{1, false, 1}, {2, false, 1}, {4, true, 1}, {4, false, 2}, {2, true, 4}}) {
+      const Execution how = execution(3, tp, sp, cp);
+      if (!refusal(split_limits(graph), how).empty()) continue;
+      double done = 0;
+      double asked = 0;
+      for (std::size_t l = 0; l < graph.layers.size(); ++l) {
+        done += tp * cp * cost_of(graph, static_cast<LayerId>(l), how, system).model_flops;
+      }
+      for (const Operator& op : graph.operators) {
+        asked += 3 * (forward_model_flops(graph, op) + backward_model_flops(graph, op));
+      }
+      EXPECT_NEAR(done / asked, 1, 1e-9) << model << " " << name_of(how);
+    }
+  }
 }
 
 TEST(Estimate, ActivationsOfAGptBlock) {

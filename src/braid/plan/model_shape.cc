@@ -94,10 +94,27 @@ bool read_feed_forward(const Operators& operators, std::size_t attention_at, Mod
   return true;
 }
 
+/// Whether the feed-forward half reads what the attention half wrote, and no half normalises what
+/// it writes: not so in the parallel blocks of GPT-NeoX and the sandwich norms of Gemma 2.
+bool is_sequential(const Graph& graph, const Operators& operators, std::size_t attention_at) {
+  int norms = 0;
+  for (std::size_t i = attention_at + 1; i < operators.size(); ++i) {
+    if (as<Normalization>(*operators[i]) == nullptr) continue;
+    ++norms;
+    const TensorId read = operators[i]->inputs.front();
+    const OperatorId producer = graph.tensors[static_cast<std::size_t>(read)].producer;
+    if (producer < 0) return false;
+    if (graph.operators[static_cast<std::size_t>(producer)].layer != operators[i]->layer) {
+      return false;
+    }
+  }
+  return norms <= 2;
+}
+
 /// Shape of one block; fields that concern the whole model are left alone.
-std::optional<ModelShape> block_shape(const Operators& operators) {
+std::optional<ModelShape> block_shape(const Graph& graph, const Operators& operators) {
   const auto attention_at = only_attention(operators);
-  if (!attention_at) return std::nullopt;
+  if (!attention_at || !is_sequential(graph, operators, *attention_at)) return std::nullopt;
   const auto& attention = *as<Attention>(*operators[*attention_at]);
   ModelShape shape;
   shape.heads = attention.heads;
@@ -195,7 +212,7 @@ std::optional<ModelShape> model_shape(const Graph& graph) {
     } else {
       const Operators operators = operators_of(graph, layer);
       if (!has_attention(operators)) continue;
-      const auto read = block_shape(operators);
+      const auto read = block_shape(graph, operators);
       if (!read) return std::nullopt;
       block = *read;
       known.emplace_back(layer.kind, block);

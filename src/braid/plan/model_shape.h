@@ -39,8 +39,8 @@ struct ModelShape {
 
 /// Reads the shape off a forward graph by its operators; names tell the activation function only.
 /// nullopt when it is not such a transformer: no embedding table, a block with several attentions,
-/// blocks that differ but for leading dense ones, or products without a known split. Linear in the
-/// graph's size.
+/// with parallel halves or with norms behind its halves, blocks that differ but for leading dense
+/// ones, or products without a known split. Linear in the graph's size.
 std::optional<ModelShape> model_shape(const Graph& graph);
 
 }  // namespace braid

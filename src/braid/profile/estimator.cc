@@ -222,8 +222,9 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, const Execution& 
     }
     if (recomputed_selectively(op)) selective_s += times.forward_s;
     const bool is_split = op.split != Split::replicated && op.split != Split::sequence;
-    cost.model_flops += (forward_model_flops(graph, op) + backward_model_flops(graph, op)) * rows /
-                        (is_split || how.sequence_parallel ? how.tp : 1);
+    // What each rank of a tensor-parallel group does again is the model's arithmetic once.
+    cost.model_flops +=
+        (forward_model_flops(graph, op) + backward_model_flops(graph, op)) * rows / how.tp;
     for (const KeptTensor& tensor : kept_for_backward(graph, op)) {
       const bool is_private = tensor.tensor < 0;
       double share = rows / (is_split || how.sequence_parallel ? how.tp : 1);
