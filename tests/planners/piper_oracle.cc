@@ -216,7 +216,7 @@ PiperProblem random_piper_problem(std::mt19937_64& random, const RandomPiper& wh
       node = problem.nodes[static_cast<std::size_t>(roll(0, kinds - 1))];  // The same costs again.
     } else {
       for (const int tp : {1, 2, 3}) {
-        if (tp > 1 && roll(0, 2) == 0 && degree_sets_differ) continue;
+        if (tp < 3 && roll(0, 3) == 0 && degree_sets_differ) continue;
         if (tp == 3 && !degree_sets_differ) continue;
         PiperDegree degree{tp, {}};
         for (int o = roll(1, what.recompute_pairs ? 2 : 3); o > 0; --o) {

@@ -5,9 +5,11 @@
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
+#include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/cli/checked_plan.h"
 #include "braid/cli/outcome_json.h"
+#include "braid/cli/plan_profile.h"
 #include "braid/cli/verbs.h"
 #include "braid/plan/plan_json.h"
 #include "braid/report/plan_text.h"
@@ -17,12 +19,20 @@ namespace {
 
 struct PlanOptions {
   JobOptions job;
-  std::string planner = "braid";
+  ProfileOptions profile;
+  std::string planner;
   std::string output;
 };
 
 int run(const PlanOptions& options) {
-  const PlannerEntry& planner = find_planner(options.planner);
+  if (!options.profile.profile.empty()) {
+    const std::string planner = options.planner.empty() ? "piper" : options.planner;
+    return plan_profile(options.profile, planner, options.job.budget, options.job.json);
+  }
+  if (options.job.model.empty()) {
+    throw Error("MODEL is required", "name one, or give --profile; see braid plan --help");
+  }
+  const PlannerEntry& planner = find_planner(options.planner.empty() ? "braid" : options.planner);
   LoadedJob loaded;
   load_job(options.job, loaded);
   const CheckedOutcome checked = plan_checked(loaded, planner, progress_line(options.job));
@@ -33,7 +43,7 @@ int run(const PlanOptions& options) {
   // What goes to standard output is one thing: the plan itself, or what is said about it.
   if (options.output == "-" && !outcome.candidates.empty()) return status_of(outcome);
   if (options.job.json) {
-    fmt::print("{}", to_text(outcome_to_json(outcome, options.planner, checked.wall_s)));
+    fmt::print("{}", to_text(outcome_to_json(outcome, std::string(planner.name), checked.wall_s)));
     return status_of(outcome);
   }
   if (outcome.candidates.empty()) {
@@ -58,8 +68,10 @@ Run add_plan(CLI::App& app) {
       "Example:\n  braid plan llama-3-70b --cluster dgx-h100:64 --global-batch 1024 --seq-len 8192 "
       "--top 5");
   add_job_options(*verb, options->job);
-  verb->add_option("--planner", options->planner, "Which planner; see braid list planners");
   verb->add_option("-o,--output", options->output, "Write the best plan as JSON");
+  verb->get_option("MODEL")->required(false);
+  add_profile_options(*verb, options->profile);
+  verb->add_option("--planner", options->planner, "Which planner; see braid list planners");
   return [options] { return run(*options); };
 }
 

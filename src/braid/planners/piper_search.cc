@@ -281,31 +281,52 @@ void improve(const PiperProblem& problem, PiperTables& tables, const PiperSearch
   solution.work += search.work();
 }
 
-}  // namespace
+/// The first layer without an option for so few devices; -1 when every layer has one.
+std::int32_t layer_without_option(const PiperProblem& problem) {
+  for (std::size_t v = 0; v < problem.nodes.size(); ++v) {
+    const std::vector<PiperDegree>& degrees = problem.nodes[v].degrees;
+    if (degrees.empty() || degrees.front().tp > problem.devices) {
+      return static_cast<std::int32_t>(v);
+    }
+  }
+  return -1;
+}
 
-PiperSolution solve_piper(const PiperProblem& problem, const PiperSearchLimits& limits) {
-  std::vector<std::pair<std::int32_t, std::int32_t>> edges;
-  for (const PiperEdge& edge : problem.edges) edges.emplace_back(edge.source, edge.target);
+std::vector<Bitset> prefixes_of(const PiperProblem& problem, const PiperSearchLimits& limits) {
   const std::size_t nodes = problem.nodes.size();
-  std::vector<Bitset> prefixes;
   if (problem.one_stage) {
     Bitset all(nodes);
     for (std::size_t v = 0; v < nodes; ++v) all.set(v);
-    prefixes = {Bitset(nodes), all};
-  } else {
-    auto found = downsets(make_dag(nodes, edges), limits.downsets);
-    if (!found) {
-      throw Error("the layer graph has more than " + std::to_string(limits.downsets) +
-                      " downsets: too many parallel branches",
-                  "merge layers of parallel branches");
-    }
-    prefixes = std::move(*found);
+    return {Bitset(nodes), all};
   }
+  std::vector<std::pair<std::int32_t, std::int32_t>> edges;
+  for (const PiperEdge& edge : problem.edges) edges.emplace_back(edge.source, edge.target);
+  auto found = downsets(make_dag(nodes, edges), limits.downsets);
+  if (!found) {
+    throw Error("the layer graph has more than " + std::to_string(limits.downsets) +
+                    " downsets: too many parallel branches",
+                "merge layers of parallel branches");
+  }
+  return std::move(*found);
+}
+
+}  // namespace
+
+PiperSolution solve_piper(const PiperProblem& problem, const PiperSearchLimits& limits) {
   PiperSolution solution;
+  if (layer_without_option(problem) >= 0) return solution;
+  const std::vector<Bitset> prefixes = prefixes_of(problem, limits);
   solution.downsets = static_cast<std::int64_t>(prefixes.size());
   PiperTables tables(problem, prefixes);
   improve(problem, tables, limits, solution);
   return solution;
+}
+
+std::optional<std::vector<PiperStage>> feasible_stages(const PiperProblem& problem,
+                                                       const PiperSearchLimits& limits) {
+  if (layer_without_option(problem) >= 0) return std::nullopt;
+  PiperTables tables(problem, prefixes_of(problem, limits));
+  return Search(problem, tables, limits.work).at_most(kInfinity);
 }
 
 }  // namespace braid

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <vector>
 
 #include "braid/planners/piper_problem.h"
 
@@ -26,5 +28,9 @@ struct PiperSearchLimits {
 /// Throws Error when the graph has more downsets than allowed. Cost of one threshold: a few steps
 /// for each pair of suffixes, one inside the other, and undominated pair of numbers.
 PiperSolution solve_piper(const PiperProblem& problem, const PiperSearchLimits& limits = {});
+
+/// Any stages that fit, however slow; nullopt when there are none.
+std::optional<std::vector<PiperStage>> feasible_stages(const PiperProblem& problem,
+                                                       const PiperSearchLimits& limits = {});
 
 }  // namespace braid

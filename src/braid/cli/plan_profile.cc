@@ -1,0 +1,252 @@
+#include "braid/cli/plan_profile.h"
+
+#include <chrono>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
+#include <fmt/format.h>
+
+#include "braid/base/document.h"
+#include "braid/base/error.h"
+#include "braid/base/json.h"
+#include "braid/base/quantity.h"
+#include "braid/cli/count_option.h"
+#include "braid/cli/verbs.h"
+#include "braid/planners/piper_from_profile.h"
+#include "braid/planners/piper_variants.h"
+#include "braid/profile/piper_profile.h"
+#include "braid/profile/profile_json.h"
+#include "braid/report/plan_text.h"
+#include "braid/report/table.h"
+
+namespace braid {
+
+void add_profile_options(CLI::App& app, ProfileOptions& o) {
+  const std::vector<CLI::Option*> of_models = app.get_options();
+  CLI::Option* profile =
+      app.add_option("--profile", o.profile,
+                     "Plan from this profile (Piper's format, or braid's own) instead of a model");
+  for (CLI::Option* option : of_models) {
+    if (!option->check_lname("json") && !option->check_lname("budget") &&
+        !option->check_lname("help")) {
+      profile->excludes(option);
+    }
+  }
+  const std::size_t before = app.get_options().size();
+  add_count(app, "--devices", o.devices, 1, kMostPiperDevices,
+            "With --profile: devices (default: the file's)");
+  add_count(app, "--max-microbatches", o.micro_batches, 1, kMostPiperDevices,
+            "With --profile: micro-batches in a batch (default: the file's)");
+  app.add_option("--memory", o.memory, "With --profile: of a device (default: the file's)");
+  app.add_option("--bandwidth", o.bandwidth, "With --profile: of a device (default: the file's)");
+  app.add_option("--time-unit", o.time_unit, "With --profile: what its times are in, s, ms or us")
+      ->check(CLI::IsMember({"s", "ms", "us"}));
+  app.add_option("--rules", o.rules,
+                 "With --profile: costs as Piper's program or its paper has them")
+      ->check(CLI::IsMember({"program", "paper"}));
+  app.add_option("--knapsack", o.knapsack, "With --profile: choice of options within memory")
+      ->check(CLI::IsMember({"exact", "heuristic"}));
+  app.add_option("--tensors", o.tensors,
+                 "With --profile: charge tensors that cross stages per reader or once a stage")
+      ->check(CLI::IsMember({"once", "per-edge"}));
+  app.add_flag("--uneven-microbatches", o.uneven,
+               "With --profile: data-parallel degrees need not divide the micro-batches");
+  const std::vector<CLI::Option*> all = app.get_options();
+  for (std::size_t i = before; i < all.size(); ++i) all[i]->needs(profile);
+}
+
+namespace {
+
+double quantity_of(const char* option, const std::string& text, Unit unit, double otherwise) {
+  if (text.empty()) {
+    if (otherwise > 0) return otherwise;
+    throw Error(Where{"", 0, option}, "is not given, and the profile does not say",
+                "add " + std::string(option) + " '" + std::string(quantity_example(unit)) + "'");
+  }
+  const auto value = parse_quantity(text, unit);
+  if (value && *value > 0) return *value;
+  throw Error(Where{"", 0, option}, "\"" + text + "\" is not understood",
+              "write it like '" + std::string(quantity_example(unit)) + "'");
+}
+
+std::int64_t count_of(const char* option, std::int64_t given, std::int64_t otherwise) {
+  if (given > 0) return given;
+  if (otherwise > 0) return otherwise;
+  throw Error(Where{"", 0, option}, "is not given, and the profile does not say");
+}
+
+PiperRules rules_of(const ProfileOptions& o) {
+  PiperRules rules;
+  if (o.rules == "paper") {
+    rules.split = PiperSplit::ideal;
+    rules.sync = PiperSync::per_round;
+  }
+  if (o.uneven) rules.split = PiperSplit::uneven;
+  if (o.knapsack == "heuristic") rules.knapsack = PiperKnapsack::heuristic;
+  if (o.tensors == "once") rules.tensors = PiperTensors::once;
+  return rules;
+}
+
+PiperProblem read_problem(const ProfileOptions& o) {
+  const Document document = Document::parse_file(o.profile);
+  PiperProfile read;
+  if (is_piper_profile(document.root())) {
+    read = piper_profile_from_json(document.root());
+  } else {
+    read.profile = read_profile(o.profile);
+  }
+  check_profile(read.profile, o.profile);
+  PiperProblem problem = piper_from_profile(read.profile, 1);
+  const double unit_s = o.time_unit == "s" ? 1 : o.time_unit == "ms" ? 1e-3 : 1e-6;
+  problem.devices = count_of("--devices", o.devices, read.devices);
+  problem.micro_batches = count_of("--max-microbatches", o.micro_batches, read.micro_batches);
+  problem.memory_bytes = quantity_of("--memory", o.memory, Unit::bytes, read.memory_bytes);
+  problem.bandwidth_bytes =
+      unit_s * quantity_of("--bandwidth", o.bandwidth, Unit::bytes_per_s, read.bandwidth_bytes);
+  problem.rules = rules_of(o);
+  check_piper_problem(problem, o.profile);
+  return problem;
+}
+
+std::string rules_text(const ProfileOptions& o) {
+  return fmt::format(
+      "costs as Piper's {} has them, {} knapsack, tensors paid {}, data-parallel degrees {}",
+      o.rules, o.knapsack, o.tensors == "once" ? "once a stage" : "per reader",
+      o.uneven             ? "any (the busiest replica counts)"
+      : o.rules == "paper" ? "any (as if micro-batches could be cut)"
+                           : "divide the micro-batches");
+}
+
+const PiperOption& option_at(const PiperProblem& problem, const PiperStage& stage, std::size_t i) {
+  const PiperNode& node = problem.nodes[static_cast<std::size_t>(stage.nodes[i])];
+  for (const PiperDegree& degree : node.degrees) {
+    if (degree.tp == stage.tp) return degree.options[static_cast<std::size_t>(stage.options[i])];
+  }
+  throw std::logic_error("a stage's degree is not its layers'");
+}
+
+/// How many layers of a stage run with each option, in order of first use.
+std::vector<std::pair<std::string, int>> options_used(const PiperProblem& problem,
+                                                      const PiperStage& stage) {
+  std::vector<std::pair<std::string, int>> used;
+  for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
+    const std::string& name = option_at(problem, stage, i).name;
+    auto found = used.begin();
+    while (found != used.end() && found->first != name) ++found;
+    if (found == used.end()) found = used.insert(found, {name, 0});
+    ++found->second;
+  }
+  return used;
+}
+
+Json to_json(const PiperProblem& problem, const PiperSolution& solution, const ProfileOptions& o,
+             const std::string& planner, double wall_s) {
+  Json json = Json::object();
+  json["status"] = name_of(solution.status);
+  json["planner"] = planner;
+  json["objective"] = {{"name", "time per sample"}, {"value", nullptr}};
+  json["time_unit"] = o.time_unit;
+  json["rules"] = {{"costs", o.rules},
+                   {"knapsack", o.knapsack},
+                   {"tensors", o.tensors},
+                   {"uneven_microbatches", o.uneven},
+                   {"text", rules_text(o)}};
+  json["profile"] = o.profile;
+  json["devices"] = problem.devices;
+  json["max_microbatches"] = problem.micro_batches;
+  json["memory_bytes"] = problem.memory_bytes;
+  if (solution.stages.empty()) {
+    json["reason"] = solution.reason;
+    json["needed_bytes"] = solution.needed_bytes;
+  } else {
+    json["objective"]["value"] = solution.time;
+    json["lower_bound"] = solution.bound;
+    json["gap"] = solution.time > 0 ? 1 - solution.bound / solution.time : 0;
+    json["devices_used"] = solution.devices_used();
+    json["sum_of_dp"] = solution.stages.front().suffix;
+  }
+  json["stages"] = Json::array();
+  std::int64_t first_device = 0;
+  for (const PiperStage& stage : solution.stages) {
+    Json part = Json::object();
+    part["layers"] = ranges_text(stage.nodes);
+    part["names"] = Json::array();
+    part["options"] = Json::array();
+    for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
+      part["names"].push_back(problem.nodes[static_cast<std::size_t>(stage.nodes[i])].name);
+      part["options"].push_back(option_at(problem, stage, i).name);
+    }
+    part["devices"] = Json::array({first_device, first_device + stage.dp * stage.tp - 1});
+    first_device += stage.dp * stage.tp;
+    part["dp"] = stage.dp;
+    part["tp"] = stage.tp;
+    part["suffix_dp"] = stage.suffix;
+    part["time"] = stage.time;
+    part["memory_bytes"] = stage.memory_bytes;
+    json["stages"].push_back(std::move(part));
+  }
+  json["search"] = {{"wall_s", wall_s}, {"work", solution.work}, {"downsets", solution.downsets}};
+  return json;
+}
+
+std::string solution_text(const PiperProblem& problem, const PiperSolution& solution,
+                          const ProfileOptions& o, const std::string& planner, double wall_s) {
+  std::vector<std::vector<std::string>> rows = {
+      {"stage", "layers", "dp", "tp", "time", "memory", "options"}};
+  for (std::size_t s = 0; s < solution.stages.size(); ++s) {
+    const PiperStage& stage = solution.stages[s];
+    std::string used;
+    for (const auto& [name, count] : options_used(problem, stage)) {
+      used += fmt::format("{}{}x {}", used.empty() ? "" : ", ", count, name);
+    }
+    rows.push_back({std::to_string(s), ranges_text(stage.nodes), std::to_string(stage.dp),
+                    std::to_string(stage.tp), fmt::format("{:.6g} {}", stage.time, o.time_unit),
+                    format_bytes(stage.memory_bytes), used});
+  }
+  std::string text = fmt::format(
+      "{}: time per sample {:.9g} {} on {} of {} devices, {} micro-batches in flight of {}\n",
+      planner, solution.time, o.time_unit, solution.devices_used(), problem.devices,
+      solution.stages.front().suffix, problem.micro_batches);
+  text += fmt::format("{}\n\n{}\n", rules_text(o), text_table(rows));
+  text +=
+      solution.status == Status::optimal
+          ? fmt::format("Proven: the best of the planner's space ({} stages examined, {:.3g} s)\n",
+                        solution.work, wall_s)
+          : fmt::format("Not proven: nothing in the planner's space is below {:.9g} {}\n",
+                        solution.bound, o.time_unit);
+  return text;
+}
+
+}  // namespace
+
+int plan_profile(const ProfileOptions& options, const std::string& planner, std::int64_t budget,
+                 bool json) {
+  const PiperVariant& variant = find_piper_variant(planner);
+  const PiperProblem problem = read_problem(options);
+  const PiperSearchLimits limits{.work = budget};
+  const auto start = std::chrono::steady_clock::now();
+  PiperSolution solution = variant.solve(problem, limits);
+  const double wall_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (solution.status == Status::infeasible && solution.reason.empty()) {
+    explain_infeasible(problem, limits, solution);
+  }
+  const int status = !solution.stages.empty()                      ? kFound
+                     : solution.status == Status::budget_exhausted ? kExhausted
+                                                                   : kInfeasible;
+  if (json) {
+    fmt::print("{}", to_text(to_json(problem, solution, options, planner, wall_s)));
+  } else if (status == kFound) {
+    fmt::print("{}", solution_text(problem, solution, options, planner, wall_s));
+  } else {
+    fmt::print(stderr, "braid: no plan: {}\n",
+               status == kExhausted ? "the budget is used up" : solution.reason);
+  }
+  return status;
+}
+
+}  // namespace braid

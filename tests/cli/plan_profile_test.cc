@@ -1,0 +1,120 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "braid/base/file.h"
+
+#include "base/temporary_folder.h"
+#include "cli/program.h"
+
+namespace braid {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Ran;
+using testing::run_braid;
+using Words = std::vector<std::string>;
+
+/// Two layers in a chain in Piper's format, 6 and 2 time units, 4 bytes between; the first may save
+/// memory for half as much time again.
+const char* const kChain = R"({"maxMemoryPerDevice": 100, "maxDevices": 4, "bandwidth": 8,
+  "mbsInBatch": 4,
+  "nodes": [
+    {"id": 1, "name": "head", "TMPCs": {"1": [{"id": "vanilla", "timePerSample": 2,
+      "parameterSize": 0, "memoryUsageA": 1, "memoryUsageB": 0, "syncTimeFw": {"0": 0},
+      "syncTimeBw": {}}]}},
+    {"id": 0, "name": "body", "TMPCs": {"1": [
+      {"id": "vanilla", "timePerSample": 6, "parameterSize": 0, "memoryUsageA": 10,
+       "memoryUsageB": 0, "syncTimeFw": {}, "syncTimeBw": {"1": 0}},
+      {"id": "activation recomp", "timePerSample": 9, "parameterSize": 0, "memoryUsageA": 3,
+       "memoryUsageB": 0, "syncTimeFw": {}, "syncTimeBw": {"1": 0}}]}}],
+  "edges": [{"sourceId": 0, "destId": 1, "communicationCost": 4}]})";
+
+class PlanProfile : public ::testing::Test {
+ protected:
+  void SetUp() override { write_file(file_, kChain); }
+
+  nlohmann::json plan(const Words& more, int status = 0) {
+    Words words = {"plan", "--profile", file_, "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = run_braid(words);
+    EXPECT_EQ(ran.status, status) << ran.err;
+    return nlohmann::json::parse(ran.out);
+  }
+
+  TemporaryFolder folder_;
+  std::string file_ = folder_ / "chain.json";
+};
+
+TEST_F(PlanProfile, FindsTheBestByPipersObjective) {
+  // One stage on 4 devices: 8/4. No cut beats it.
+  const auto json = plan({});
+  EXPECT_EQ(json["status"], "optimal");
+  EXPECT_EQ(json["planner"], "piper");
+  EXPECT_EQ(json["objective"]["name"], "time per sample");
+  EXPECT_EQ(json["objective"]["value"], 2.0);
+  EXPECT_EQ(json["lower_bound"], 2.0);
+  ASSERT_EQ(json["stages"].size(), 1U);
+  EXPECT_EQ(json["stages"][0]["dp"], 4);
+  EXPECT_EQ(json["stages"][0]["tp"], 1);
+  EXPECT_EQ(json["stages"][0]["layers"], "0-1");
+  EXPECT_EQ(json["stages"][0]["memory_bytes"], 11.0);
+}
+
+TEST_F(PlanProfile, PipelinesWhenReplicasAreNotAllowed) {
+  // The border costs 2·4/8 on both sides.
+  const auto json = plan({"--planner", "no-dp"});
+  EXPECT_EQ(json["objective"]["value"], 7.0);
+  ASSERT_EQ(json["stages"].size(), 2U);
+  EXPECT_EQ(json["stages"][0]["memory_bytes"], 20.0);
+}
+
+TEST_F(PlanProfile, RecomputesWhenMemoryIsShort) {
+  const auto json = plan({"--planner", "no-dp", "--memory", "19 B"});
+  EXPECT_EQ(json["objective"]["value"], 8.0);  // One stage after all.
+  EXPECT_EQ(plan({"--planner", "no-dp", "--memory", "10 B"})["objective"]["value"], 10.0);
+}
+
+TEST_F(PlanProfile, SaysWhatDoesNotFit) {
+  const Ran ran = run_braid({"plan", "--profile", file_, "--memory", "2 B"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_THAT(ran.err, HasSubstr("body 0 alone needs 3 B on a device, 1 B more than there is"));
+  const auto json = plan({"--memory", "2 B"}, 1);
+  EXPECT_EQ(json["status"], "infeasible");
+  EXPECT_EQ(json["needed_bytes"], 3.0);
+  EXPECT_TRUE(json["objective"]["value"].is_null());
+}
+
+TEST_F(PlanProfile, RulesChangeTheCost) {
+  EXPECT_EQ(plan({"--devices", "3"})["objective"]["value"], 3.5);
+  EXPECT_NEAR(plan({"--devices", "3", "--rules", "paper"})["objective"]["value"], 8.0 / 3, 1e-12);
+  // ⌈4/3⌉ = 2 of 4 micro-batches: no better than two replicas, but here a pair and a single are.
+  EXPECT_EQ(plan({"--devices", "3", "--uneven-microbatches"})["objective"]["value"], 3.5);
+  // A byte takes a thousandth of the time when times are in milliseconds.
+  EXPECT_EQ(plan({"--planner", "no-dp", "--time-unit", "us"})["status"], "optimal");
+}
+
+TEST_F(PlanProfile, RefusesWhatDoesNotGoTogether) {
+  const std::pair<Words, const char*> cases[] = {
+      {{"plan"}, "MODEL is required"},
+      {{"plan", "llama-3-8b", "--profile", file_}, "excludes"},
+      {{"plan", "--profile", file_, "--cluster", "dgx-h100:8"}, "excludes"},
+      {{"plan", "--devices", "4"}, "requires --profile"},
+      {{"plan", "--profile", file_, "--devices", "0"}, "--devices"},
+      {{"plan", "--profile", file_, "--max-microbatches", "0"}, "--max-microbatches"},
+      {{"plan", "--profile", file_, "--memory", "nan"}, "--memory"},
+      {{"plan", "--profile", file_, "--bandwidth", "0 GB/s"}, "--bandwidth"},
+      {{"plan", "--profile", file_, "--rules", "mine"}, "--rules"},
+      {{"plan", "--profile", file_, "--planner", "megatron"}, "use one of piper"},
+      {{"plan", "--profile", file_ + "x"}, "x"},
+  };
+  for (const auto& [words, part] : cases) {
+    const Ran ran = run_braid(words);
+    EXPECT_EQ(ran.status, 2) << part;
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr(part));
+  }
+}
+
+}  // namespace
+}  // namespace braid
