@@ -16,7 +16,7 @@ namespace braid {
 
 inline constexpr std::int64_t kMostWidth = std::int64_t{1} << 24;
 inline constexpr std::int64_t kMostTokens = std::int64_t{1} << 28;
-inline constexpr std::int64_t kMostLayers = 100000;
+inline constexpr std::int64_t kMostLayers = 10000;
 
 /// Whether the field is there and not null.
 bool has(const Value& config, std::string_view key);

@@ -82,7 +82,7 @@ DecoderSpec read_deepseek(const Value& config) {
   spec.blocks.assign(static_cast<std::size_t>(layers), block);
   spec.vocab = size_of(config, "vocab_size");
   spec.tied_embeddings = flag_or(config, "tie_word_embeddings", false);
-  if (!has(config, "n_routed_experts")) return spec;
+  if (config["n_routed_experts"].is_null()) return spec;
   ExpertsSpec experts = read_experts(config, "n_routed_experts");
   const std::int64_t shared = count_or(config, "n_shared_experts", 0);
   if (shared > kMostWidth / experts.inner) {
