@@ -117,6 +117,10 @@ NetworkLevel read_level(const Value& value, std::vector<Provenance>& provenance)
     for (const Value& dim : value["dims"].elements()) {
       level.torus_dims.push_back(dim.as_int_in(1, 1 << 24));
     }
+    if (level.torus_dims.size() > 6) value["dims"].fail("more than six dimensions");
+  }
+  if (level.topology == Topology::torus && level.torus_dims.empty()) {
+    value.fail("a torus needs its dims", "write dims: [4, 4, 4]");
   }
   level.bytes_per_s = value["bandwidth"].as_positive_quantity(Unit::bytes_per_s);
   if (value["unit_bandwidth"].exists()) {

@@ -46,10 +46,12 @@ struct DeviceGroup {
 /// A cluster. Devices are numbered 0 … device_count-1 group by group, node by node.
 struct System {
   std::string name;
+  std::string description;           ///< For lists; may be empty.
   std::vector<DeviceGroup> groups;   ///< One for a homogeneous cluster.
   std::vector<NetworkLevel> levels;  ///< Above the node, innermost first; sizes count nodes.
   std::int64_t device_count = 1;     ///< May leave the last node partly filled.
-  /// Explicit bandwidth between devices (bytes/s, row-major device_count²); overrides the levels.
+  /// Explicit bandwidth between devices (bytes/s, row-major device_count², from row to column, 0
+  /// on the diagonal); overrides the levels.
   std::vector<double> bandwidth_matrix;
   std::vector<Provenance> provenance;
 
@@ -64,7 +66,8 @@ inline bool is_homogeneous(const System& system) {
 /// Catalogue chip by name or a YAML/JSON file by path. Throws Error (unknown: the nearest names).
 Chip load_chip(const std::string& name_or_path);
 
-/// `NAME`, `NAME:N` (N devices) or `NAME:Nnodes`, where NAME is in the catalogue or a file's path.
+/// `NAME`, `NAME:N` (N devices) or `NAME:Nnodes`, where NAME is in the catalogue or a file's path;
+/// several of them joined by `+` make a mixed system: `p3.8xlarge:3nodes+g4dn.12xlarge:1nodes`.
 /// Throws Error.
 System load_system(const std::string& spec);
 

@@ -190,6 +190,7 @@ Chip chip_from_json(const Value& value) {
 Json to_json(const System& system) {
   Json json = Json::object();
   json["name"] = system.name;
+  if (!system.description.empty()) json["description"] = system.description;
   json["device_count"] = system.device_count;
   json["groups"] = Json::array();
   for (const DeviceGroup& group : system.groups) {
@@ -208,13 +209,12 @@ Json to_json(const System& system) {
   return json;
 }
 
-System system_from_json(const Value& value) {
-  value.expect_only({"name", "device_count", "groups", "levels", "bandwidth_matrix", "provenance"});
-  System system;
-  system.name = value["name"].as_string();
-  system.device_count = value["device_count"].as_int_in(1, kMost);
-  std::int64_t places = 0;
-  for (const Value& entry : value["groups"].elements()) {
+namespace {
+
+/// Groups of a system; `places` is set to the number of devices that they have room for.
+std::vector<DeviceGroup> groups_from_json(const Value& value, std::int64_t& places) {
+  std::vector<DeviceGroup> groups;
+  for (const Value& entry : value.elements()) {
     entry.expect_only({"nodes", "devices_per_node", "intra_node", "node_bytes_per_s", "chip"});
     DeviceGroup group;
     group.nodes = entry["nodes"].as_int_in(1, 1 << 30);
@@ -224,10 +224,43 @@ System system_from_json(const Value& value) {
       group.node_bytes_per_s = positive(entry["node_bytes_per_s"]);
     }
     group.chip = chip_from_json(entry["chip"]);
+    if (group.nodes > kMost / group.devices_per_node) entry.fail("more than 2^40 devices");
     places += group.nodes * group.devices_per_node;
-    system.groups.push_back(std::move(group));
+    if (places > kMost) entry.fail("more than 2^40 devices");
+    groups.push_back(std::move(group));
   }
-  if (system.groups.empty()) value["groups"].fail("a system needs at least one group of devices");
+  if (groups.empty()) value.fail("a system needs at least one group of devices");
+  return groups;
+}
+
+std::vector<double> matrix_from_json(const Value& value, std::int64_t device_count) {
+  std::vector<double> matrix;
+  const std::size_t size = value.size();
+  if (size == 0) return matrix;
+  const auto devices = static_cast<double>(device_count);
+  if (static_cast<double>(size) != devices * devices) {
+    value.fail("must have one entry for each pair of devices");
+  }
+  matrix.reserve(size);
+  const auto next_diagonal = static_cast<std::size_t>(device_count) + 1;
+  for (const Value& entry : value.elements()) {
+    const bool diagonal = matrix.size() % next_diagonal == 0;
+    matrix.push_back(diagonal ? entry.as_double_in(0, 1e300) : positive(entry));
+  }
+  return matrix;
+}
+
+}  // namespace
+
+System system_from_json(const Value& value) {
+  value.expect_only({"name", "description", "device_count", "groups", "levels", "bandwidth_matrix",
+                     "provenance"});
+  System system;
+  system.name = value["name"].as_string();
+  system.description = value["description"].string_or("");
+  system.device_count = value["device_count"].as_int_in(1, kMost);
+  std::int64_t places = 0;
+  system.groups = groups_from_json(value["groups"], places);
   if (system.device_count > places) {
     value["device_count"].fail("more devices than the groups' nodes hold (" +
                                std::to_string(places) + ")");
@@ -235,13 +268,10 @@ System system_from_json(const Value& value) {
   for (const Value& entry : value["levels"].elements()) {
     system.levels.push_back(level_from_json(entry));
   }
-  const Value matrix = value["bandwidth_matrix"];
-  for (const Value& entry : matrix.elements()) system.bandwidth_matrix.push_back(positive(entry));
-  const double square =
-      static_cast<double>(system.device_count) * static_cast<double>(system.device_count);
-  if (!system.bandwidth_matrix.empty() &&
-      static_cast<double>(system.bandwidth_matrix.size()) != square) {
-    matrix.fail("must have one entry for each pair of devices");
+  system.bandwidth_matrix = matrix_from_json(value["bandwidth_matrix"], system.device_count);
+  const bool one_node = system.groups.size() == 1 && system.groups.front().nodes == 1;
+  if (!one_node && system.levels.empty() && system.bandwidth_matrix.empty()) {
+    value["levels"].fail("more than one node needs a network between nodes");
   }
   system.provenance = provenance_from_json(value["provenance"]);
   return system;

@@ -1,0 +1,250 @@
+#include "braid/system/system_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "braid/system/chip_reader.h"
+#include "braid/system/join.h"
+#include "braid/system/topology.h"
+
+namespace braid {
+namespace {
+
+constexpr std::int64_t kMostNodes = 1 << 24;
+
+[[noreturn]] void fail_count(const std::string& message, const std::string& remedy = {}) {
+  throw Error(Where{"", 0, "--cluster"}, message, remedy);
+}
+
+/// A torus over `units` of the shape's number of dimensions; a slice of it if they are fewer.
+void fit_torus(NetworkLevel& level, std::int64_t units, std::vector<Provenance>& provenance) {
+  if (level.topology != Topology::torus) return;
+  std::int64_t product = 1;
+  bool overflow = false;
+  for (const std::int64_t dim : level.torus_dims) {
+    overflow |= __builtin_mul_overflow(product, dim, &product);
+  }
+  if (!overflow && product == units) return;
+  level.torus_dims = torus_shape(units, level.torus_dims.size());
+  std::string shape;
+  for (const std::int64_t dim : level.torus_dims) {
+    shape += (shape.empty() ? "" : " x ") + std::to_string(dim);
+  }
+  provenance.push_back({level.name + " dims", "a closed torus of " + shape, true});
+}
+
+/// Host memory of a node as each device's share of it.
+Memory read_host(const Value& value, std::int64_t devices_per_node) {
+  value.expect_only({"name", "size", "bandwidth"});
+  Memory host;
+  host.name = value["name"].string_or("host");
+  host.bytes =
+      value["size"].as_positive_quantity(Unit::bytes) / static_cast<double>(devices_per_node);
+  host.bytes_per_s = value["bandwidth"].as_positive_quantity(Unit::bytes_per_s);
+  return host;
+}
+
+NetworkLevel level_inside_node(const Value& value, std::int64_t devices, System& system) {
+  NetworkLevel level = read_level(value, system.provenance);
+  if (value["size"].exists() && level.size != devices) {
+    value["size"].fail(
+        "the network inside a node joins its " + std::to_string(devices) + " devices",
+        "leave size out");
+  }
+  level.size = devices;
+  level.unit_bytes_per_s = std::max(level.unit_bytes_per_s, level.bytes_per_s);
+  return level;
+}
+
+/// `chip`, `devices_per_node`, `nodes`, `intra_node`, `host`, `node_bandwidth` of a group or a
+/// homogeneous cluster. With a bandwidth matrix the network inside the node may be left out.
+DeviceGroup read_group(const Value& value, bool has_matrix, System& system) {
+  DeviceGroup group;
+  const Value chip = value["chip"];
+  group.chip = chip.is_object() ? read_chip(chip)
+                                : load_chip(std::string(chip.as_string()), value.where().file);
+  group.devices_per_node = value["devices_per_node"].as_int_in(1, kMostNodes);
+  group.nodes = value["nodes"].exists() ? value["nodes"].as_int_in(1, kMostNodes) : 1;
+  if (value["intra_node"].exists() || !has_matrix) {
+    group.intra_node = level_inside_node(value["intra_node"], group.devices_per_node, system);
+  }
+  if (value["host"].exists()) group.chip.host = read_host(value["host"], group.devices_per_node);
+  if (value["node_bandwidth"].exists()) {
+    group.node_bytes_per_s = value["node_bandwidth"].as_positive_quantity(Unit::bytes_per_s);
+  }
+  return group;
+}
+
+/// One entry of `groups`: a kind of node, or the nodes of another cluster.
+void read_groups(const Value& groups, bool has_matrix, bool has_levels, int depth, System& system) {
+  std::vector<System> clusters;
+  for (const Value& entry : groups.elements()) {
+    if (!entry["cluster"].exists()) {
+      entry.expect_only(
+          {"chip", "devices_per_node", "nodes", "intra_node", "host", "node_bandwidth"});
+      system.groups.push_back(read_group(entry, has_matrix, system));
+      continue;
+    }
+    entry.expect_only({"cluster", "nodes"});
+    DeviceCount count{0, true};
+    if (entry["nodes"].exists()) count.number = entry["nodes"].as_int_in(1, kMostNodes);
+    System cluster = load_cluster(std::string(entry["cluster"].as_string()), count,
+                                  entry.where().file, depth + 1);
+    if (!has_levels) {
+      clusters.push_back(std::move(cluster));
+      continue;
+    }
+    for (DeviceGroup& group : cluster.groups) {
+      if (group.node_bytes_per_s == 0 && !cluster.levels.empty()) {
+        group.node_bytes_per_s = cluster.levels.front().unit_bytes_per_s;
+      }
+      system.groups.push_back(std::move(group));
+    }
+  }
+  if (groups.size() == 0) groups.fail("a cluster needs at least one group of devices");
+  if (clusters.empty()) return;
+  if (!system.groups.empty()) {
+    groups.fail("clusters and groups of their own are mixed without a network that joins them",
+                "add levels");
+  }
+  System joined = join_systems(clusters);
+  system.groups = std::move(joined.groups);
+  system.levels = std::move(joined.levels);
+  system.provenance.insert(system.provenance.end(), joined.provenance.begin(),
+                           joined.provenance.end());
+}
+
+std::int64_t nodes_of(const System& system) {
+  std::int64_t nodes = 0;
+  for (const DeviceGroup& group : system.groups) nodes += group.nodes;
+  return nodes;
+}
+
+/// Sets the number of devices and, of a single group, of nodes.
+void apply_count(const Value& value, const DeviceCount& count, System& system) {
+  double devices = 0;
+  for (const DeviceGroup& group : system.groups) {
+    devices += static_cast<double>(group.nodes) * static_cast<double>(group.devices_per_node);
+  }
+  if (count.number == 0 || system.groups.size() > 1) {
+    if (devices > static_cast<double>(kMostDevices)) {
+      value["nodes"].exists() ? value["nodes"].fail("more than 2^31 devices")
+                              : value.fail("more than 2^31 devices");
+    }
+    system.device_count = static_cast<std::int64_t>(devices);
+    const std::int64_t own = count.nodes ? nodes_of(system) : system.device_count;
+    if (count.number > 0 && count.number != own) {
+      fail_count(system.name + " says itself how many nodes of each kind it has",
+                 "leave out what follows the colon");
+    }
+    return;
+  }
+  DeviceGroup& group = system.groups.front();
+  if (count.nodes && count.number > kMostDevices / group.devices_per_node) {
+    fail_count("that is more than 2^31 devices");
+  }
+  system.device_count = count.nodes ? count.number * group.devices_per_node : count.number;
+  group.nodes = (system.device_count + group.devices_per_node - 1) / group.devices_per_node;
+}
+
+/// Networks above the node; sizes of all but the outermost are given, that one's follows.
+void read_levels(const Value& levels, System& system) {
+  std::int64_t devices = 0;  // In a unit that the level joins.
+  for (const DeviceGroup& group : system.groups)
+    devices = std::max(devices, group.devices_per_node);
+  std::int64_t units = nodes_of(system);
+  const std::vector<Value> entries = levels.elements();
+  if (entries.size() > 6) levels.fail("more than six networks above the node");
+  for (std::size_t l = 0; l < entries.size(); ++l) {
+    NetworkLevel level = read_level(entries[l], system.provenance);
+    if (level.unit_bytes_per_s == 0) {
+      level.unit_bytes_per_s = level.bytes_per_s * static_cast<double>(devices);
+    }
+    if (l + 1 < entries.size()) {
+      if (!entries[l]["size"].exists()) {
+        entries[l].fail("a network that is not the outermost needs its size",
+                        "say how many units of the level below it joins");
+      }
+    } else {
+      level.size = units;
+    }
+    fit_torus(level, level.size, system.provenance);
+    units = (units + level.size - 1) / level.size;
+    if (__builtin_mul_overflow(devices, level.size, &devices)) devices = kMostDevices;
+    system.levels.push_back(std::move(level));
+  }
+}
+
+void read_matrix(const Value& matrix, System& system) {
+  const auto size = static_cast<std::size_t>(system.device_count);
+  const std::string square = "a bandwidth matrix has a row and a column for each of the " +
+                             std::to_string(size) + " devices";
+  if (matrix.size() != size) matrix.fail(square);
+  double most = 0;
+  std::size_t row = 0;
+  for (const Value& entries : matrix.elements()) {
+    if (entries.size() != size) entries.fail(square);
+    std::size_t column = 0;
+    for (const Value& entry : entries.elements()) {
+      // A device's way to itself is not used.
+      const double bandwidth = row == column ? 0 : entry.as_positive_quantity(Unit::bytes_per_s);
+      system.bandwidth_matrix.push_back(bandwidth);
+      most = std::max(most, bandwidth);
+      ++column;
+    }
+    ++row;
+  }
+  for (DeviceGroup& group : system.groups) {
+    NetworkLevel& inside = group.intra_node;
+    if (inside.bytes_per_s > 0) continue;
+    inside.name = "bandwidth matrix";
+    inside.size = group.devices_per_node;
+    inside.bytes_per_s = inside.unit_bytes_per_s = most > 0 ? most : 1;
+    inside.efficiency = 1;
+  }
+  system.provenance.push_back(
+      {"bandwidth_matrix", "no latency, and the bandwidths are reached in full", true});
+}
+
+}  // namespace
+
+System read_system(const Value& value, const DeviceCount& count, int depth) {
+  value.expect_only({"name", "description", "chip", "devices_per_node", "nodes", "intra_node",
+                     "node_bandwidth", "host", "groups", "levels", "bandwidth_matrix", "sources",
+                     "assumed"});
+  System system;
+  system.name = value["name"].as_string();
+  system.description = value["description"].string_or("");
+  read_sources(value, system.provenance);
+  const Value groups = value["groups"];
+  const Value levels = value["levels"];
+  const Value matrix = value["bandwidth_matrix"];
+  if (groups.exists()) {
+    for (const char* key :
+         {"chip", "devices_per_node", "nodes", "intra_node", "node_bandwidth", "host"}) {
+      if (value[key].exists()) value[key].fail("belongs into each of the groups");
+    }
+    read_groups(groups, matrix.exists(), levels.exists(), depth, system);
+  } else {
+    system.groups.push_back(read_group(value, matrix.exists(), system));
+  }
+  apply_count(value, count, system);
+  for (DeviceGroup& group : system.groups) {
+    const std::int64_t inside = std::min(group.devices_per_node, system.device_count);
+    if (group.intra_node.topology == Topology::torus) group.intra_node.size = inside;
+    fit_torus(group.intra_node, group.intra_node.size, system.provenance);
+  }
+  if (levels.exists()) read_levels(levels, system);
+  if (matrix.exists()) read_matrix(matrix, system);
+  const std::int64_t nodes = nodes_of(system);
+  if (nodes > 1 && system.levels.empty() && system.bandwidth_matrix.empty()) {
+    fail_count(system.name + " has no network between nodes, and " +
+                   std::to_string(system.device_count) + " devices need " + std::to_string(nodes) +
+                   " nodes",
+               "ask for at most " + std::to_string(system.groups.front().devices_per_node) +
+                   " devices or add levels to the cluster's file");
+  }
+  return system;
+}
+
+}  // namespace braid
