@@ -104,6 +104,32 @@ TEST(BadInput, ClusterFiles) {
   bad("b.yaml", "name: x\nname: y\n", "name");
   bad("c.yaml", "12\n", "c.yaml");
   bad("d.yaml", "", "d.yaml");
+  const std::string node = "name: x\nchip: h100-sxm\ndevices_per_node: 8\nintra_node: ";
+  const auto level = [&](const std::string& bandwidth) {
+    return node + "{name: link, topology: switch, bandwidth: " + bandwidth + "}\n";
+  };
+  for (const char* bandwidth : {"0 GB/s", "-1 GB/s", "100", ".nan", ".inf", "1e400 GB/s", "fast"}) {
+    bad("e.yaml", level(bandwidth), "e.yaml:4");
+  }
+  bad("f.yaml", level("1 GB/s") + "nodes: 2\n", "no network between nodes");
+  bad("g.yaml", level("1 GB/s") + "node: 2\n", "did you mean");
+  bad("h.yaml", level("1 GB/s") + "nodes: 99999999999999999999\n", "nodes");
+  bad("i.yaml", level("1 GB/s") + "bandwidth_matrix: [[1 GB/s]]\n", "each of the 8 devices");
+  bad("j.yaml", "name: x\ngroups: []\n", "at least one group");
+  bad("k.yaml", "name: x\ngroups: [{cluster: k.yaml}]\n", "name itself");
+  bad("l.yaml", "name: x\nchip: h100\ndevices_per_node: 8\n", "h100-sxm");
+}
+
+TEST(BadInput, MixedClustersAreRefusedByWhatNeedsOneKindOfDevice) {
+  const std::string mix = "p3.8xlarge:3nodes+g4dn.12xlarge:1nodes";
+  for (const char* planner : {"braid", "megatron"}) {
+    expect_bad_input(
+        {"plan", kModel, "--cluster", mix, "--global-batch", "8", "--planner", planner},
+        "one kind of device");
+  }
+  expect_bad_input({"profile", kModel, "--cluster", mix}, "one kind of device");
+  expect_bad_input({"plan", kModel, "--cluster", "p3.8xlarge:3nodes+", "--global-batch", "8"},
+                   "no cluster ''");
 }
 
 TEST(BadInput, RestrictionsThatTheModelOrClusterCannotMeet) {

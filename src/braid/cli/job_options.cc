@@ -34,7 +34,8 @@ void add_job_options(CLI::App& app, JobOptions& o) {
   app.add_option("MODEL", o.model,
                  "Zoo name, Hugging Face folder or config.json, ONNX file, or graph JSON")
       ->required();
-  app.add_option("--cluster", o.cluster, "NAME, NAME:64 (devices), NAME:8nodes, or a YAML file");
+  app.add_option("--cluster", o.cluster,
+                 "NAME, NAME:64 (devices), NAME:8nodes, or a YAML file; A:2nodes+B:1nodes mixes");
   app.add_option("--chip", o.chip, "A single device instead of a cluster");
   add_count(app, "--global-batch", o.global_batch, 1, std::numeric_limits<int>::max(),
             "Samples per iteration (default: 16 per device)");

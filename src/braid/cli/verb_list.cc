@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/json.h"
+#include "braid/base/quantity.h"
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
 #include "braid/planners/planner.h"
@@ -13,6 +14,21 @@
 
 namespace braid {
 namespace {
+
+/// Name, 16-bit peak, main memory, power and description of every chip.
+std::string chip_table() {
+  std::vector<std::vector<std::string>> rows = {
+      {"name", "16-bit TFLOP/s", "memory", "bandwidth", "power", "description"}};
+  for (const std::string& name : chip_names()) {
+    const Chip chip = load_chip(name);
+    const auto bf16 = matmul_peak(chip, Dtype::bf16);
+    const double peak = bf16 ? *bf16 : matmul_peak(chip, Dtype::f16).value_or(0);
+    rows.push_back({name, fmt::format("{:.4g}", peak / 1e12), format_bytes(chip.memory.bytes),
+                    format_bytes_per_s(chip.memory.bytes_per_s),
+                    chip.power_w ? fmt::format("{:g} W", *chip.power_w) : "-", chip.description});
+  }
+  return text_table(rows);
+}
 
 struct ListOptions {
   std::string what;
@@ -29,10 +45,7 @@ int run_list(const ListOptions& options) {
     }
   } else if (options.what == "clusters") {
     for (const std::string& name : cluster_names()) {
-      const System system = load_system(name);
-      const DeviceGroup& group = system.groups.front();
-      entries.emplace_back(name,
-                           fmt::format("{} x {} a node", group.devices_per_node, group.chip.name));
+      entries.emplace_back(name, load_system(name).description);
     }
   } else {
     for (const PlannerEntry& entry : planners()) {
@@ -46,6 +59,10 @@ int run_list(const ListOptions& options) {
       json[options.what].push_back({{"name", name}, {"description", description}});
     }
     fmt::print("{}", to_text(json));
+    return kFound;
+  }
+  if (options.what == "chips") {
+    fmt::print("{}", chip_table());
     return kFound;
   }
   std::vector<std::vector<std::string>> rows = {{"name", "description"}};

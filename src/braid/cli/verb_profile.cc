@@ -72,6 +72,11 @@ std::vector<Execution> executions_of(const ProfileOptions& options, std::int64_t
 int run(const ProfileOptions& options) {
   const Precision precision = parse_precision(options.precision);
   const System system = load_devices(options.cluster, options.chip);
+  if (!is_homogeneous(system)) {
+    throw Error("a profile is of one kind of device, and " + system.name +
+                    " mixes them or gives a bandwidth matrix",
+                "profile each of its groups, or --chip");
+  }
   const std::vector<Execution> executions = executions_of(options, system.device_count);
   const Graph graph = load_model(options.model, {options.seq_len, {}});
   write_file(options.output,

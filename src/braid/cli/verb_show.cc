@@ -6,6 +6,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "braid/base/error.h"
 #include "braid/base/json.h"
@@ -34,43 +35,97 @@ void print_provenance(const std::vector<Provenance>& provenance) {
   }
 }
 
-void print_level(const NetworkLevel& level) {
-  line(level.name,
-       fmt::format("joins {}, {} per device, {} per unit, latency {}", level.size,
-                   format_bytes_per_s(level.bytes_per_s),
-                   format_bytes_per_s(level.unit_bytes_per_s), format_seconds(level.latency_s)));
+std::string_view name_of(Topology topology) {
+  switch (topology) {
+    case Topology::ring:
+      return "ring";
+    case Topology::fully_connected:
+      return "full mesh";
+    case Topology::switched:
+      return "switch";
+    case Topology::torus:
+      return "torus";
+    case Topology::dragonfly:
+      return "dragonfly";
+  }
+  return "";
+}
+
+void print_level(const NetworkLevel& level, const char* units) {
+  std::string text = fmt::format("{} of {} {}", name_of(level.topology), level.size, units);
+  if (!level.torus_dims.empty()) text += fmt::format(" ({})", fmt::join(level.torus_dims, " x "));
+  text += fmt::format(", {} a device", format_bytes_per_s(level.bytes_per_s));
+  if (level.unit_bytes_per_s > level.bytes_per_s) {
+    text += fmt::format(", {} a unit", format_bytes_per_s(level.unit_bytes_per_s));
+  }
+  if (level.rails > 1) text += fmt::format(" on {} rails", level.rails);
+  if (level.oversubscription > 1) text += fmt::format(", {:g}:1", level.oversubscription);
+  text += ", latency " + format_seconds(level.latency_s);
+  line(level.name, text);
+  line("", fmt::format("large messages reach {:g}%", 100 * level.efficiency) +
+               (level.half_bytes > 0 ? ", half of that at " + format_bytes(level.half_bytes) : ""));
+}
+
+void print_memory(const Memory& level, const char* what) {
+  line(level.name, fmt::format("{} at {}{}", format_bytes(level.bytes),
+                               format_bytes_per_s(level.bytes_per_s), what));
 }
 
 void print_chip(const Chip& chip) {
   fmt::print("{}: {}\n", chip.name, chip.description);
   for (const PeakRate& peak : chip.peaks) {
     line(fmt::format("peak {}", name_of(peak.dtype)),
-         fmt::format("{:.4g} TFLOP/s", peak.matmul_flops_per_s / 1e12));
+         fmt::format("{:.4g} {}", peak.matmul_flops_per_s / 1e12,
+                     peak.dtype == Dtype::i8 ? "TOP/s" : "TFLOP/s"));
   }
   line("vector f32", fmt::format("{:.4g} TFLOP/s", chip.vector_flops_per_s / 1e12));
   line("compute units", std::to_string(chip.compute_units));
-  const auto memory = [](const Memory& level) {
-    line(level.name, format_bytes(level.bytes) + " at " + format_bytes_per_s(level.bytes_per_s));
-  };
-  memory(chip.memory);
-  if (chip.on_chip) memory(*chip.on_chip);
-  if (chip.host) memory(*chip.host);
+  print_memory(chip.memory, "");
+  if (chip.on_chip) print_memory(*chip.on_chip, ", on chip");
+  if (chip.host) print_memory(*chip.host, ", on the host: the device's share");
   line("reserved", format_bytes(chip.reserved_bytes));
-  if (chip.power_w) line("power", fmt::format("{:g} W", *chip.power_w));
-  if (chip.price_usd) line("price", fmt::format("{:g} USD", *chip.price_usd));
+  line("power", chip.power_w ? fmt::format("{:g} W", *chip.power_w) : "not stated");
+  line("price", chip.price_usd ? fmt::format("{:g} USD", *chip.price_usd) : "not stated");
+  const Efficiency& reached = chip.efficiency;
+  line(
+      "large kernels reach",
+      fmt::format("{:g}% of peak in products, {:g}% in attention, {:g}% of vector, {:g}% of memory",
+                  100 * reached.matmul_peak_fraction, 100 * reached.attention_peak_fraction,
+                  100 * reached.vector_peak_fraction, 100 * reached.memory_peak_fraction));
+  line("kernel launch", format_seconds(reached.kernel_launch_s));
+  line("tile", fmt::format("{} x {} x {}", reached.tile_m, reached.tile_n, reached.tile_k));
   print_provenance(chip.provenance);
 }
 
 void print_system(const System& system) {
-  fmt::print("{}: {} devices\n", system.name, system.device_count);
+  fmt::print("{}: {}{}{} device{}\n", system.name, system.description,
+             system.description.empty() ? "" : "; ", system.device_count,
+             system.device_count == 1 ? "" : "s");
+  double power_w = 0;
+  std::int64_t rest = system.device_count;
+  bool power_known = true;
   for (const DeviceGroup& group : system.groups) {
     line("nodes",
          fmt::format("{} of {} x {}", group.nodes, group.devices_per_node, group.chip.name));
-    print_level(group.intra_node);
+    print_level(group.intra_node, "devices");
+    if (group.node_bytes_per_s > 0) {
+      line("uplink", format_bytes_per_s(group.node_bytes_per_s) + " a node");
+    }
+    power_known = power_known && group.chip.power_w.has_value();
+    const std::int64_t devices = std::min(rest, group.nodes * group.devices_per_node);
+    power_w += group.chip.power_w.value_or(0) * static_cast<double>(devices);
+    rest -= devices;
   }
-  for (const NetworkLevel& level : system.levels) print_level(level);
+  for (const NetworkLevel& level : system.levels) print_level(level, "units");
+  if (!system.bandwidth_matrix.empty()) {
+    line("bandwidth matrix", fmt::format("{0} x {0}", system.device_count));
+  }
+  if (power_known) line("power of the chips", fmt::format("{:.4g} kW", power_w / 1e3));
   print_provenance(system.provenance);
+  std::vector<std::string> shown;
   for (const DeviceGroup& group : system.groups) {
+    if (std::find(shown.begin(), shown.end(), group.chip.name) != shown.end()) continue;
+    shown.push_back(group.chip.name);
     fmt::print("\n");
     print_chip(group.chip);
   }
@@ -147,7 +202,8 @@ int show_system(const std::string& name, bool json) {
 
 int show(const std::string& name, const ModelOptions& options, bool json) {
   if (contains(chip_names(), name)) return show_chip(name, json);
-  if (contains(cluster_names(), name.substr(0, name.find(':')))) return show_system(name, json);
+  if (contains(cluster_names(), name.substr(0, name.find_first_of(":+"))))
+    return show_system(name, json);
   std::vector<std::string> known = chip_names();
   for (const std::string& cluster : cluster_names()) known.push_back(cluster);
   for (const ZooEntry& entry : zoo_models()) {
