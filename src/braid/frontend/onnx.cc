@@ -100,6 +100,7 @@ class GraphReader {
     for (const OnnxNode& node : model_.nodes) read_node(node);
     read_outputs();
     if (graph_.operators.empty()) fail("", "computes nothing from its inputs and weights");
+    make_names_unique();
     check_operators(graph_, file_);
     group_into_layers(graph_);
     check_graph(graph_, file_);
@@ -331,7 +332,7 @@ class GraphReader {
 
   void add_operator(OnnxNodeView& view, OperatorKind kind) {
     const OnnxNode& node = view.node();
-    Operator op{.name = unique_name(node), .kind = kind, .inputs = {}, .outputs = {}};
+    Operator op{.name = operator_name(node), .kind = kind, .inputs = {}, .outputs = {}};
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (!view.is_live(i) || !view.is_trained(i)) continue;
       op.inputs.push_back(tensor_of(node.inputs[i], view));
@@ -380,16 +381,26 @@ class GraphReader {
     return static_cast<TensorId>(graph_.tensors.size() - 1);
   }
 
-  /// Nodes need no names in ONNX, let alone different ones.
-  std::string unique_name(const OnnxNode& node) {
-    std::string base = node.name;
-    for (std::size_t i = 0; i < node.outputs.size() && base.empty(); ++i) {
-      if (node.outputs[i] >= 0) base = model_.values[index(node.outputs[i])];
+  std::string operator_name(const OnnxNode& node) const {
+    if (!node.name.empty()) return node.name;
+    for (const OnnxValueId output : node.outputs) {
+      if (output >= 0) return model_.values[index(output)];
     }
-    if (base.empty()) base = model_.operations[index(node.operation)].name;
-    std::string unique = base;
-    while (!names_.insert(unique).second) unique = fmt::format("{}#{}", base, ++repeated_);
-    return unique;
+    return model_.operations[index(node.operation)].name;
+  }
+
+  /// Nodes need no names in ONNX, let alone different ones.
+  void make_names_unique() {
+    std::unordered_set<std::string_view> names;
+    names.reserve(graph_.operators.size());
+    std::int64_t repeated = 0;
+    for (Operator& op : graph_.operators) {
+      if (names.insert(op.name).second) continue;
+      const std::string base = op.name;
+      do {
+        op.name = fmt::format("{}#{}", base, ++repeated);
+      } while (!names.insert(op.name).second);
+    }
   }
 
   void read_outputs() {
@@ -413,8 +424,6 @@ class GraphReader {
   std::vector<OnnxValue> values_;
   std::vector<std::optional<Dims>> declared_;
   std::vector<bool> used_, computed_;  ///< By value.
-  std::unordered_set<std::string> names_;
-  std::int64_t repeated_ = 0;
   OnnxValueId first_input_ = -1;
   Graph graph_;
 };

@@ -1,9 +1,16 @@
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <deque>
 #include <filesystem>
+#include <iterator>
 #include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -178,21 +185,21 @@ class Wire {
 class Names {
  public:
   std::int32_t number(std::string name) {
-    const auto [at, is_new] =
-        numbers_.try_emplace(std::move(name), static_cast<std::int32_t>(numbers_.size()));
-    return at->second;
+    const auto found = numbers_.find(name);
+    if (found != numbers_.end()) return found->second;
+    const auto next = static_cast<std::int32_t>(names_.size());
+    names_.push_back(std::move(name));
+    numbers_.emplace(names_.back(), next);
+    return next;
   }
   std::vector<std::string> take() {
-    std::vector<std::string> names(numbers_.size());
-    while (!numbers_.empty()) {
-      auto node = numbers_.extract(numbers_.begin());
-      names[static_cast<std::size_t>(node.mapped())] = std::move(node.key());
-    }
-    return names;
+    numbers_.clear();
+    return {std::make_move_iterator(names_.begin()), std::make_move_iterator(names_.end())};
   }
 
  private:
-  std::unordered_map<std::string, std::int32_t> numbers_;
+  std::deque<std::string> names_;  ///< Stay where they are, for the map refers to them.
+  std::unordered_map<std::string_view, std::int32_t> numbers_;
 };
 
 class ModelReader {
