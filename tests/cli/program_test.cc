@@ -87,6 +87,32 @@ TEST(Program, PlansSimulatesVerifiesExportsAndReports) {
   EXPECT_THAT(read_file(folder / "r.html"), HasSubstr("</html>"));
 }
 
+TEST(Program, PlansOfEveryFamilyHold) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  const std::vector<std::vector<std::string>> jobs = {
+      {"bert-large", "dgx-h100:8", "64", "--tp", "2"},
+      {"t5-large", "dgx-h100:8", "64", "--pp", "4"},  // Every stage reads the encoder's output.
+      {"vit-large", "dgx-h100:8", "64", "--pp", "2"},
+      {"gemma-2-9b", "dgx-h100:16", "64", "--tp", "4", "--micro-batch", "1"},
+      {"deepseek-v3", "dgx-h100:512", "512", "--seq-len", "4096", "--tp", "1", "--pp", "16", "--cp",
+       "1", "--ep", "32", "--micro-batch", "1"},
+  };
+  for (const std::vector<std::string>& job : jobs) {
+    std::vector<std::string> words = {"plan",           job[0], "--cluster", job[1],
+                                      "--global-batch", job[2], "-o",        plan};
+    words.insert(words.end(), job.begin() + 3, job.end());
+    const Ran planned = run_braid(words);
+    ASSERT_EQ(planned.status, 0) << planned.err;
+    const Ran verified = run_braid({"verify", plan});
+    EXPECT_EQ(verified.status, 0) << job[0] << verified.out;
+  }
+  const Ran images =
+      run_braid({"plan", "vit-large", "--cluster", "dgx-h100:8", "--seq-len", "128", "-o", plan});
+  EXPECT_EQ(images.status, 2);
+  EXPECT_THAT(images.err, HasSubstr("--seq-len"));
+}
+
 TEST(Program, PlanPrintsOneJsonObjectWithThePromisedFields) {
   const Ran ran = run_braid(plan_words({"--json", "--top", "3"}));
   ASSERT_EQ(ran.status, 0) << ran.err;
