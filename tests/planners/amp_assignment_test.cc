@@ -9,7 +9,7 @@
 
 #include "braid/base/document.h"
 
-#include "planners/reference_data.h"
+#include "planners/reference_files.h"
 
 namespace braid {
 namespace {
@@ -272,7 +272,7 @@ TEST(AmpAssignment, SplitsALongChainEvenly) {
 
 /// Instances and optima of the AMP experiments (Li et al. 2022).
 TEST(AmpAssignment, MatchesThePublishedInstances) {
-  const std::string folder = reference_folder("amp");
+  const std::string folder = reference_file("reference/amp");
   if (folder.empty()) GTEST_SKIP() << "reference data not present";
   const Document document = Document::parse_file(folder + "/layer_assignment_instances.json");
   int below_amp = 0, count = 0;

@@ -7,7 +7,7 @@
 
 #include "braid/planners/phaze_placement.h"
 
-#include "planners/reference_data.h"
+#include "planners/reference_files.h"
 
 namespace braid {
 namespace {
@@ -22,7 +22,7 @@ struct Published {
 std::vector<std::string> inputs() {
   std::vector<std::string> files;
   for (const char* folder : {"device_placement", "end_to_end_bertlarge"}) {
-    const std::string path = reference_folder(std::string("phaze/") + folder);
+    const std::string path = reference_file(std::string("reference/phaze/") + folder);
     if (path.empty()) continue;
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
       const std::string file = entry.path().string();

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "braid/planners/amp_model.h"
+
+namespace braid {
+
+/// A setting of AMP's evaluation (Li et al. 2022, §4.3): four nodes of four GPUs.
+struct AmpExperiment {
+  std::string name;
+  AmpCluster cluster;
+  AmpModel model;
+  std::int64_t global_batch = 1;
+  /// Places of the model's layers among the items that measured plans number, and one more.
+  std::vector<std::int32_t> item;
+};
+
+/// One measured strategy.
+struct AmpTrial {
+  AmpStrategy strategy;
+  Ends ends;  ///< In layers of the model.
+  bool finished = false;
+  double measured_s = 0;
+  double program_s = 0;  ///< What AMP's program predicted.
+};
+
+/// "homogeneous", "het_cluster" or "het_model", from the layer times in `folder`.
+AmpExperiment amp_experiment(const std::string& name, const std::string& folder);
+/// What was measured of it; empty when nothing is given out.
+std::vector<AmpTrial> amp_trials(const AmpExperiment& experiment, const std::string& folder);
+
+/// Rank r on device r: Megatron's order, and AMP's.
+AmpStrategy in_rank_order(std::int32_t pp, std::int32_t dp, std::int32_t tp,
+                          std::int32_t micro_batch);
+
+}  // namespace braid
