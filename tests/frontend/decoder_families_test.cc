@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "braid/frontend/hugging_face.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/op_work.h"
 #include "braid/graph/repeated_layers.h"
@@ -194,6 +195,39 @@ TEST(Kinds, LeadingDenseBlocksDifferFromThoseWithExperts) {
   ASSERT_EQ(graph.layers.size(), 63u);
   EXPECT_EQ(layer_kind_count(graph), 4);
   for (std::size_t l = 1; l <= 61; ++l) EXPECT_EQ(graph.layers[l].kind, l <= 3 ? 1 : 2) << l;
+}
+
+/// Blocks of a small mixture of experts that have experts, from the first: 'x' experts, '-' dense.
+std::string places_of_experts(const std::string& fields) {
+  const std::string text = R"({"hidden_size": 8, "intermediate_size": 16, "num_attention_heads": 2,
+      "num_hidden_layers": 6, "vocab_size": 10, "num_experts_per_tok": 1,
+      "moe_intermediate_size": 4, "max_position_embeddings": 4, )" +
+                           fields + "}";
+  const Document document = Document::parse(text, Document::Syntax::json, "config.json");
+  const Graph graph = graph_from_config(document.root(), "model", {});
+  std::string places(6, '-');
+  for (const Operator& op : graph.operators) {
+    if (std::holds_alternative<MoeExperts>(op.kind)) {
+      places[static_cast<std::size_t>(op.layer) - 1] = 'x';
+    }
+  }
+  return places;
+}
+
+TEST(Kinds, ExpertsStandWhereTheConfigPutsThem) {
+  const std::string qwen = R"("model_type": "qwen3_moe", "num_experts": 2)";
+  EXPECT_EQ(places_of_experts(qwen), "xxxxxx");
+  EXPECT_EQ(places_of_experts(qwen + R"(, "decoder_sparse_step": 2)"), "-x-x-x");
+  EXPECT_EQ(places_of_experts(qwen + R"(, "mlp_only_layers": [0, 4])"), "-xxx-x");
+  EXPECT_EQ(places_of_experts(qwen + R"(, "decoder_sparse_step": 7)"), "------");
+  const std::string deepseek = R"("model_type": "deepseek_v3", "kv_lora_rank": 4,
+      "qk_rope_head_dim": 2, "qk_nope_head_dim": 2, "v_head_dim": 4, "n_routed_experts": )";
+  EXPECT_EQ(places_of_experts(deepseek + "2"), "xxxxxx");
+  EXPECT_EQ(places_of_experts(deepseek + R"(2, "first_k_dense_replace": 2)"), "--xxxx");
+  EXPECT_EQ(places_of_experts(deepseek + R"(2, "first_k_dense_replace": 1, "moe_layer_freq": 2)"),
+            "--x-x-");
+  EXPECT_EQ(places_of_experts(deepseek + R"(2, "first_k_dense_replace": 9)"), "------");
+  EXPECT_EQ(places_of_experts(deepseek + "null"), "------");
 }
 
 TEST(Kinds, LocalBlocksDifferFromGlobalOnes) {
