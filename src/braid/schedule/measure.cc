@@ -79,7 +79,7 @@ Metrics measure(const Plan& plan) {
   PlanPipeline timed = pipeline_to_time(plan);
   PipelineWorkspace workspace;
   const double time_s = checked_time_s(pipeline_time_s(timed.pipeline, workspace));
-  Metrics metrics = busiest_times(timed, workspace.stages);
+  Metrics metrics = busiest_times(timed, workspace.stages());
   metrics.iteration_time_s = time_s;
   for (Transfer& transfer : timed.pipeline.transfers) transfer.time_s = 0;
   metrics.pp_comm_s = std::max(0.0, time_s - pipeline_time_s(timed.pipeline, workspace));

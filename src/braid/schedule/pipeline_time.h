@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "braid/schedule/chain_time.h"
 #include "braid/schedule/pipeline.h"
 #include "braid/schedule/schedule.h"
 
@@ -11,22 +12,22 @@ namespace braid {
 /// Buffers that calls share so that none of them allocates; any contents will do.
 struct PipelineWorkspace {
   Pipeline pipeline;
-  std::vector<StageTiming> stages;  ///< [stage]: result of the last call.
-  std::vector<double> device, arrived_forward, arrived_backward, link, ready;
-  std::vector<double> hop_forward, hop_backward;
-  std::vector<std::int32_t> forward_step, forward_chunk, backward_step, backward_chunk;
+  ChainTimes chain_times;
+  ChainWorkspace chain;
+
+  /// [stage]: result of the last call.
+  const std::vector<StageTiming>& stages() const { return chain.stages; }
 };
 
 /// Time of one iteration of `pipeline`, by the rules of docs/timeline.md; per-stage figures are
-/// left in `workspace.stages`.
+/// left in `workspace.stages()`.
 ///
 ///     PipelineWorkspace workspace;   // one per thread
 ///     double time_s = pipeline_time_s(pipeline, workspace);
 ///
-/// A chain (each chunk hands over to the next in pipeline order and to no other) takes O(passes)
-/// time of a few nanoseconds each, O(pp·vp) memory and, once the workspace has grown, no
-/// allocation. Anything else takes evaluate() (evaluate.h). Throws Error when the transfers
-/// contradict the schedule. Preconditions as for check_pipeline.
+/// A chain (each chunk hands over to the next in pipeline order and to no other) takes what
+/// chain_time_s (chain_time.h) does. Anything else takes evaluate() (evaluate.h). Throws Error when
+/// the transfers contradict the schedule. Preconditions as for check_pipeline.
 double pipeline_time_s(const Pipeline& pipeline, PipelineWorkspace& workspace);
 
 /// Same, from loads: uses workspace.pipeline.

@@ -1,0 +1,270 @@
+#include "braid/schedule/chain_time.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace braid {
+namespace {
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+/// max of times, in the form that compilers turn into one instruction.
+double later(double a, double b) { return a > b ? a : b; }
+
+/// Runs one pass on each of `count` neighbouring stages that do not wait for each other:
+/// device = max(device, arrived) + pass, link = max(link, device) + hop.
+void run_side_by_side(double* __restrict device, double* __restrict link,
+                      const double* __restrict arrived, const double* __restrict pass,
+                      const double* __restrict hop, std::int64_t count) {
+  for (std::int64_t s = 0; s < count; ++s) {
+    const double end = later(device[s], arrived[s]) + pass[s];
+    device[s] = end;
+    link[s] = later(link[s], end) + hop[s];
+  }
+}
+
+/// Times a chain pass by pass. When a pass ends its result goes over the stage's link in that
+/// direction, and what arrives is used by the neighbour's next pass that way: the time at which the
+/// link falls free is the time of arrival.
+class ChainTimer {
+ public:
+  ChainTimer(const ChainTimes& chain, ChainWorkspace& w)
+      : c_(chain), w_(w), pp_(chain.pp), m_(chain.num_micro_batches) {
+    const std::size_t pp = at(pp_);
+    w_.state.assign(4 * pp, 0);
+    forward_link_ = w_.state.data();
+    device_ = forward_link_ + pp_;
+    backward_link_ = device_ + pp_;
+    before_ = backward_link_ + pp_;
+    w_.ready.resize(pp);
+    w_.stages.assign(pp, {});
+    w_.steady.restart();
+    for (std::size_t s = 0; s < pp; ++s)
+      w_.ready[s] = parameters_ready_s(c_.sync[s], c_.forward_s[s]);
+  }
+
+  void run_gpipe() {
+    for (std::int64_t k = 0; k < m_; ++k) {
+      forward_sweep(k == 0);
+      k += w_.steady.leap({forward_link_, at(2 * pp_)}, m_ - 1 - k);
+    }
+    w_.steady.restart();
+    for (std::int64_t k = 0; k < m_; ++k) {
+      double arrived = 0;
+      for (std::int64_t s = pp_ - 1; s >= 0; --s) arrived = backward(s, arrived);
+      k += w_.steady.leap({device_, at(2 * pp_)}, m_ - 1 - k);
+    }
+  }
+
+  /// Round r runs forward pass r of all stages, and before it the backward pass r - pp + s of each
+  /// stage s: the one that precedes it on the device. What a backward pass hands on is used in the
+  /// next round.
+  void run_1f1b() {
+    for (std::int64_t round = 0; round < m_ + pp_; ++round) {
+      const std::int64_t first = std::max<std::int64_t>(0, pp_ - round);
+      const std::int64_t last = std::min<std::int64_t>(pp_, m_ + pp_ - round);
+      for (std::int64_t s = first; s < last; ++s) {
+        backward(s, s + 1 < pp_ ? backward_link_[s + 1] : 0);
+      }
+      if (round < m_) forward_sweep(round == 0);
+      if (round > pp_ && round < m_) round += leap(m_ - 1 - round);
+    }
+  }
+
+  /// Round r runs forward pass r - s of each stage s and then the backward pass that follows it
+  /// there, r - (vp + 1)·pp + 2 + s: every pass then needs only results of the round before.
+  /// The k-th pass of a stage belongs to chunk k / pp mod vp, so a round has at most two chunks a
+  /// direction, each on a run of neighbouring stages.
+  void run_interleaved() {
+    add_hops();
+    const std::int64_t passes = m_ * c_.vp;
+    const std::int64_t lag = std::int64_t{c_.vp + 1} * pp_ - 2;
+    const std::int64_t cycle = std::int64_t{c_.vp} * pp_;
+    for (std::int64_t round = 0; round < passes + lag; ++round) {
+      forwards_of_round(round, passes);
+      backwards_of_round(round - lag, passes);
+      if (round >= lag + pp_ && (round + 1) % cycle == 0 && round < passes) {
+        round += cycle * leap((passes - 1 - round) / cycle);
+      }
+    }
+  }
+
+  /// The same for two stages. Links are one per ordered pair of stages, so the hop that wraps
+  /// around to the next chunk shares its link with the gradients, and arrivals need a place of
+  /// their own.
+  void run_interleaved_pair() {
+    add_hops();
+    const std::int64_t passes = m_ * c_.vp;
+    const std::int64_t lag = std::int64_t{c_.vp + 1} * pp_ - 2;
+    const std::int64_t cycle = std::int64_t{c_.vp} * pp_;
+    double* link = forward_link_;
+    double* arrived_forward = backward_link_;
+    double* arrived_backward = before_;
+    for (std::int64_t round = 0; round < passes + lag; ++round) {
+      double next[] = {arrived_forward[0], arrived_forward[1]};
+      for (std::int64_t s = 0; s < pp_; ++s) {
+        const std::int64_t step = round - s;
+        if (step < 0 || step >= passes) continue;
+        const std::int64_t chunk = step / pp_ % c_.vp;
+        const double arrived = s == 0 && chunk == 0 ? 0 : arrived_forward[s];
+        double end = later(device_[s], arrived) + c_.forward_s[at(chunk * pp_ + s)];
+        if (step == 0) end = hold_for_parameters(s, end);
+        device_[s] = end;
+        link[s] = later(link[s], end) + w_.hop_forward[at(chunk * pp_ + s)];
+        next[1 - s] = link[s];
+      }
+      std::copy_n(next, 2, arrived_forward);
+      std::copy_n(arrived_backward, 2, next);
+      for (std::int64_t s = 0; s < pp_; ++s) {
+        const std::int64_t step = round - lag + s;
+        if (step < 0 || step >= passes) continue;
+        const std::int64_t chunk = c_.vp - 1 - step / pp_ % c_.vp;
+        const double arrived = s == 1 && chunk == c_.vp - 1 ? 0 : arrived_backward[s];
+        device_[s] = later(device_[s], arrived) + c_.backward_s[at(chunk * pp_ + s)];
+        link[s] = later(link[s], device_[s]) + w_.hop_backward[at(chunk * pp_ + s)];
+        next[1 - s] = link[s];
+      }
+      std::copy_n(next, 2, arrived_backward);
+      if (round >= lag + pp_ && (round + 1) % cycle == 0 && round < passes) {
+        round += cycle * w_.steady.leap(w_.state, (passes - 1 - round) / cycle);
+      }
+    }
+  }
+
+  /// Adds what follows the passes; the iteration's time.
+  double finish() {
+    double time_s = 0;
+    for (std::size_t s = 0; s < at(pp_); ++s) {
+      StageTiming& stage = w_.stages[s];
+      stage.passes_end_s = device_[s];
+      stage.end_s = stage.passes_end_s + tail_s(c_.sync[s], c_.backward_s[s]);
+      time_s = std::max(time_s, stage.end_s);
+    }
+    return time_s;
+  }
+
+ private:
+  std::int64_t leap(std::int64_t remaining) {
+    return w_.steady.leap({forward_link_, at(3 * pp_)}, remaining);
+  }
+
+  /// Handovers by chunk, the ends of the chain without: forward to the next, backward to the one
+  /// before.
+  void add_hops() {
+    const std::int64_t chunks = pp_ * c_.vp;
+    w_.hop_forward.assign(c_.hop_s.begin(), c_.hop_s.end());
+    w_.hop_forward.back() = 0;
+    w_.hop_backward.resize(at(chunks));
+    w_.hop_backward[0] = 0;
+    std::copy_n(c_.hop_s.begin(), chunks - 1, w_.hop_backward.begin() + 1);
+  }
+
+  // With one chunk per stage, stage and chunk have one number.
+
+  void forward_sweep(bool first) {
+    double arrived = 0;
+    for (std::int64_t s = 0; s < pp_; ++s) {
+      double end = later(device_[s], arrived) + c_.forward_s[at(s)];
+      if (first) end = hold_for_parameters(s, end);
+      device_[s] = end;
+      double& link = forward_link_[s];
+      link = later(link, end) + (s + 1 < pp_ ? c_.hop_s[at(s)] : 0);
+      arrived = link;
+    }
+  }
+
+  double backward(std::int64_t s, double arrived) {
+    const double end = later(device_[s], arrived) + c_.backward_s[at(s)];
+    device_[s] = end;
+    double& link = backward_link_[s];
+    link = later(link, end) + (s > 0 ? c_.hop_s[at(s - 1)] : 0);
+    return link;
+  }
+
+  /// The parameters' arrival can only delay a stage's first pass: later ones end after it.
+  double hold_for_parameters(std::int64_t s, double end) {
+    const double held = later(end, w_.ready[at(s)]);
+    w_.stages[at(s)].parameter_wait_s = held - end;
+    return held;
+  }
+
+  void run_forwards(std::int64_t chunk, std::int64_t first, std::int64_t last) {
+    const std::int64_t from = chunk * pp_ + first;
+    run_side_by_side(device_ + first, forward_link_ + first, before_ + first,
+                     c_.forward_s.data() + from, w_.hop_forward.data() + from, last - first);
+  }
+  void run_backwards(std::int64_t chunk, std::int64_t first, std::int64_t last) {
+    const std::int64_t from = chunk * pp_ + first;
+    run_side_by_side(device_ + first, backward_link_ + first, before_ + first,
+                     c_.backward_s.data() + from, w_.hop_backward.data() + from, last - first);
+  }
+
+  void forwards_of_round(std::int64_t round, std::int64_t passes) {
+    const std::int64_t first = std::max<std::int64_t>(0, round - passes + 1);
+    const std::int64_t last = std::min<std::int64_t>(pp_, round + 1);
+    if (first >= last) return;
+    // Stages up to round mod pp have turned to the next chunk, the others have not.
+    const std::int64_t turned = round % pp_ + 1;
+    const std::int64_t chunk = round / pp_ % c_.vp;
+    const std::int64_t previous = chunk == 0 ? c_.vp - 1 : chunk - 1;
+    // What each stage finds: its neighbour's result of the round before.
+    std::copy_n(forward_link_, pp_ - 1, before_ + 1);
+    before_[0] = chunk == 0 ? 0 : forward_link_[pp_ - 1];
+    run_forwards(chunk, first, std::min(last, turned));
+    run_forwards(previous, std::max(first, turned), last);
+    if (round >= pp_) return;
+    // The stage that has just run its first pass, with an idle link until now.
+    const double held = hold_for_parameters(round, device_[round]);
+    device_[round] = held;
+    forward_link_[round] = held + w_.hop_forward[at(round)];
+  }
+
+  void backwards_of_round(std::int64_t offset, std::int64_t passes) {
+    const std::int64_t first = std::max<std::int64_t>(0, -offset);
+    const std::int64_t last = std::min<std::int64_t>(pp_, passes - offset);
+    if (first >= last) return;
+    // Stage s runs its backward pass number offset + s; floors, as the offset may be negative.
+    const std::int64_t turns = (offset + pp_) / pp_ - 1;
+    const std::int64_t turned = (turns + 1) * pp_ - offset;
+    const std::int64_t chunk = c_.vp - 1 - (turns + c_.vp) % c_.vp;
+    const std::int64_t next = chunk == 0 ? c_.vp - 1 : chunk - 1;
+    const std::int64_t chunk_of_last = pp_ - 1 < turned ? chunk : next;
+    std::copy_n(backward_link_ + 1, pp_ - 1, before_);
+    before_[pp_ - 1] = chunk_of_last == c_.vp - 1 ? 0 : backward_link_[0];
+    run_backwards(chunk, first, std::min(last, turned));
+    run_backwards(next, std::max(first, turned), last);
+  }
+
+  const ChainTimes& c_;
+  ChainWorkspace& w_;
+  const std::int64_t pp_;
+  const std::int64_t m_;
+  double* device_;
+  double* forward_link_;
+  double* backward_link_;
+  double* before_;
+};
+
+}  // namespace
+
+double chain_time_s(const ChainTimes& chain, ChainWorkspace& workspace) {
+  assert(chain.forward_s.size() == at(std::int64_t{chain.pp} * chain.vp));
+  assert(chain.backward_s.size() == chain.forward_s.size());
+  assert(chain.hop_s.size() == chain.forward_s.size());
+  assert(chain.sync.size() == at(chain.pp));
+  assert(chain.vp == 1 ||
+         (chain.schedule == ScheduleKind::interleaved && chain.num_micro_batches % chain.pp == 0));
+  ChainTimer timer(chain, workspace);
+  if (chain.schedule == ScheduleKind::gpipe) {
+    timer.run_gpipe();
+  } else if (chain.vp == 1) {
+    timer.run_1f1b();
+  } else if (chain.pp == 2) {
+    timer.run_interleaved_pair();
+  } else {
+    timer.run_interleaved();
+  }
+  return timer.finish();
+}
+
+}  // namespace braid
