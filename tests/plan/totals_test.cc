@@ -168,10 +168,10 @@ TEST(Load, OneRankSynchronisesNothing) {
   const System system = test_system(1, 1);
   const ChunkTotals totals = chunk(1000, 0, 0);
   const StageLoad load = load_of(std::span(&totals, 1), data_parallel_context({}, {}, system));
-  EXPECT_EQ(load.gradient_sync_s, 0);
-  EXPECT_EQ(load.parameter_sync_s, 0);
+  EXPECT_EQ(load.sync.gradient_sync_s, 0);
+  EXPECT_EQ(load.sync.parameter_sync_s, 0);
   // The optimizer moves 2·12 + 4 + 2 bytes a parameter at 1e10 bytes/s.
-  EXPECT_DOUBLE_EQ(load.optimizer_s, 30e3 / 1e10);
+  EXPECT_DOUBLE_EQ(load.sync.optimizer_s, 30e3 / 1e10);
   EXPECT_DOUBLE_EQ(load.chunks[0].forward_s(), 2);
   EXPECT_DOUBLE_EQ(load.chunks[0].backward_s(), 4);
 }
@@ -181,14 +181,14 @@ TEST(Load, ShardedStepsTakeTheirShareOfTheOptimizer) {
   const ChunkTotals totals = chunk(1000, 0, 0);
   Parallelism parallel = parallelism(1, 1, 4, 1, 1);
   const double whole =
-      load_of(std::span(&totals, 1), data_parallel_context(parallel, {}, system)).optimizer_s;
+      load_of(std::span(&totals, 1), data_parallel_context(parallel, {}, system)).sync.optimizer_s;
   parallel.zero = Zero::optimizer;
   const StageLoad sharded =
       load_of(std::span(&totals, 1), data_parallel_context(parallel, {}, system));
-  EXPECT_DOUBLE_EQ(sharded.optimizer_s, whole / 4);
-  EXPECT_GT(sharded.gradient_sync_s, 0);
-  EXPECT_GT(sharded.parameter_sync_s, 0);
-  EXPECT_EQ(sharded.sync_buckets, 2);
+  EXPECT_DOUBLE_EQ(sharded.sync.optimizer_s, whole / 4);
+  EXPECT_GT(sharded.sync.gradient_sync_s, 0);
+  EXPECT_GT(sharded.sync.parameter_sync_s, 0);
+  EXPECT_EQ(sharded.sync.buckets, 2);
 }
 
 TEST(Handover, CrossingNodesIsSlower) {

@@ -247,7 +247,7 @@ TEST(PipelineTime, LoadsAndFlatPipelineAgree) {
   chunk.dp_forward_s = 0.25;
   chunk.dp_backward_s = 0.5;
   load.chunks = {chunk};
-  load.optimizer_s = 0.125;
+  load.sync.optimizer_s = 0.125;
   const std::vector<StageLoad> loads(3, load);
   const std::vector<EdgeLoad> edges = {{{0, 0, 1, 0, 8}, 0.5}, {{1, 0, 2, 0, 8}, 0.5}};
   PipelineWorkspace workspace;

@@ -79,8 +79,8 @@ TEST(Simulate, TransfersAndSynchronisationsTakeTheirTime) {
     }
     EXPECT_NEAR(sends_s, expected_s, 1e-9);
     for (std::size_t s = 0; s < loads.size(); ++s) {
-      EXPECT_NEAR(gradients[s], loads[s].gradient_sync_s, 1e-9);
-      EXPECT_NEAR(parameters[s], loads[s].parameter_sync_s, 1e-9);
+      EXPECT_NEAR(gradients[s], loads[s].sync.gradient_sync_s, 1e-9);
+      EXPECT_NEAR(parameters[s], loads[s].sync.parameter_sync_s, 1e-9);
     }
   }
 }

@@ -25,15 +25,21 @@ struct ChunkLoad {
   }
 };
 
+/// What a stage does before its first and after its last pass: data-parallel work around the
+/// iteration, as one network stream that runs beside the compute, and the optimizer.
+struct StageSync {
+  double gradient_sync_s = 0;   ///< Reduce (or reduce-scatter) of the stage's gradients, whole.
+  double parameter_sync_s = 0;  ///< All-gather of updated parameters (ZeRO-1/2), whole.
+  int buckets = 1;         ///< Equal parts into which both are cut; bucket i of the gradients can
+                           ///< start when the last micro-batch's backward pass is (i+1)/n done.
+  double optimizer_s = 0;  ///< Update of the device's share of the parameters.
+  friend bool operator==(const StageSync&, const StageSync&) = default;
+};
+
 /// Everything about a stage that a schedule needs to be timed.
 struct StageLoad {
   std::vector<ChunkLoad> chunks;
-  /// Data-parallel work around the iteration, as one network stream that runs beside the compute.
-  double gradient_sync_s = 0;   ///< Reduce (or reduce-scatter) of the stage's gradients, whole.
-  double parameter_sync_s = 0;  ///< All-gather of updated parameters (ZeRO-1/2), whole.
-  int sync_buckets = 1;    ///< Equal parts into which both are cut; bucket i of the gradients can
-                           ///< start when the last micro-batch's backward pass is (i+1)/n done.
-  double optimizer_s = 0;  ///< Update of the device's share of the parameters.
+  StageSync sync;
 };
 
 /// Transfer time of one micro-batch along each ChunkEdge of chunk_edges(plan), in that order.

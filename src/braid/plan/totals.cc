@@ -190,15 +190,20 @@ namespace {
 
 double group_time_s(Collective collective, double dense_bytes, double expert_bytes,
                     const DataParallelContext& context) {
-  double time_s = 0;
-  if (dense_bytes > 0 && context.dense_ranks > 1) {
-    time_s += collective_time(collective, dense_bytes, context.dense_group, *context.system).time_s;
-  }
-  if (expert_bytes > 0 && context.expert_ranks > 1) {
-    time_s +=
-        collective_time(collective, expert_bytes, context.expert_group, *context.system).time_s;
-  }
-  return time_s;
+  const auto compute = [&] {
+    double time_s = 0;
+    if (dense_bytes > 0 && context.dense_ranks > 1) {
+      time_s +=
+          collective_time(collective, dense_bytes, context.dense_group, *context.system).time_s;
+    }
+    if (expert_bytes > 0 && context.expert_ranks > 1) {
+      time_s +=
+          collective_time(collective, expert_bytes, context.expert_group, *context.system).time_s;
+    }
+    return time_s;
+  };
+  if (context.memo == nullptr) return compute();
+  return context.memo->time_s(collective, dense_bytes, expert_bytes, compute);
 }
 
 /// Time of the optimizer step over `parameters` elements: bound by the traffic of the optimizer
@@ -224,66 +229,63 @@ double optimizer_time_s(double parameters, const DataParallelContext& context) {
 
 }  // namespace
 
-StageLoad load_of(std::span<const ChunkTotals> chunks, const DataParallelContext& context) {
+ChunkLoad chunk_load(const ChunkTotals& chunk, const DataParallelContext& context) {
   const Precision& precision = context.precision;
-  const double weight_bytes = bytes_per_element(precision.weight);
-  const double gradient_bytes = bytes_per_element(precision.gradient);
-  StageLoad load;
-  load.chunks.reserve(chunks.size());
-  double dense = 0;
-  double expert = 0;
-  double stated_gradient_bytes = 0;
-  int layers = 0;
-  for (const ChunkTotals& chunk : chunks) {
-    ChunkLoad part;
-    part.forward = chunk.forward;
-    part.recompute = chunk.recompute;
-    part.backward_input = chunk.backward_input;
-    part.backward_weight = chunk.backward_weight;
-    part.model_flops = chunk.model_flops;
-    const int chunk_layers = std::max(1, chunk.layers);
-    if (context.zero == Zero::parameters) {
-      // Gathered layer by layer, one ahead: what does not fit behind the layers' compute is
-      // exposed.
-      const double gather_s =
-          group_time_s(Collective::all_gather, chunk.dense_parameters / chunk_layers * weight_bytes,
-                       chunk.expert_parameters / chunk_layers * weight_bytes, context) *
-          chunk_layers;
-      part.dp_forward_s = exposed_gradient_sync_s(gather_s, chunk.forward.total_s(), chunk_layers);
-      part.dp_backward_s =
-          exposed_gradient_sync_s(gather_s, chunk.time_s() - chunk.forward.total_s(), chunk_layers);
-    }
-    if (context.zero >= Zero::gradients) {
-      const double scatter_s =
-          group_time_s(Collective::reduce_scatter,
-                       chunk.dense_parameters / chunk_layers * gradient_bytes,
-                       chunk.expert_parameters / chunk_layers * gradient_bytes, context) *
-          chunk_layers;
-      const double backward_s = chunk.time_s() - chunk.forward.total_s();
-      part.dp_backward_s += exposed_gradient_sync_s(scatter_s, backward_s, chunk_layers);
-    }
-    load.chunks.push_back(part);
-    dense += chunk.dense_parameters;
-    expert += chunk.expert_parameters;
-    stated_gradient_bytes += chunk.gradient_bytes;
-    layers += chunk.layers;
+  ChunkLoad load;
+  load.forward = chunk.forward;
+  load.recompute = chunk.recompute;
+  load.backward_input = chunk.backward_input;
+  load.backward_weight = chunk.backward_weight;
+  load.model_flops = chunk.model_flops;
+  if (context.zero < Zero::gradients) return load;
+  const int layers = std::max(1, chunk.layers);
+  const double backward_s = chunk.time_s() - chunk.forward.total_s();
+  // Layer by layer, one ahead: what does not fit behind the layers' compute is exposed.
+  const auto by_layer_s = [&](Collective collective, double bytes_per_parameter) {
+    return layers * group_time_s(collective, chunk.dense_parameters / layers * bytes_per_parameter,
+                                 chunk.expert_parameters / layers * bytes_per_parameter, context);
+  };
+  if (context.zero == Zero::parameters) {
+    const double gather_s = by_layer_s(Collective::all_gather, bytes_per_element(precision.weight));
+    load.dp_forward_s = exposed_gradient_sync_s(gather_s, chunk.forward.total_s(), layers);
+    load.dp_backward_s = exposed_gradient_sync_s(gather_s, backward_s, layers);
   }
-  load.sync_buckets = std::max(1, layers);
-  const double buckets = load.sync_buckets;
+  const double scatter_s =
+      by_layer_s(Collective::reduce_scatter, bytes_per_element(precision.gradient));
+  load.dp_backward_s += exposed_gradient_sync_s(scatter_s, backward_s, layers);
+  return load;
+}
+
+void StageParameters::add(const ChunkTotals& chunk) {
+  dense += chunk.dense_parameters;
+  expert += chunk.expert_parameters;
+  stated_gradient_bytes += chunk.gradient_bytes;
+  layers += chunk.layers;
+}
+
+StageSync stage_sync(const StageParameters& parameters, const DataParallelContext& context) {
+  const double weight_bytes = bytes_per_element(context.precision.weight);
+  const double gradient_bytes = bytes_per_element(context.precision.gradient);
+  const double dense = parameters.dense;
+  const double expert = parameters.expert;
+  StageSync sync;
+  sync.buckets = std::max(1, parameters.layers);
+  const double buckets = sync.buckets;
   switch (context.zero) {
     case Zero::none:
-      load.gradient_sync_s =
-          buckets * group_time_s(Collective::all_reduce,
-                                 (dense * gradient_bytes + stated_gradient_bytes) / buckets,
-                                 expert * gradient_bytes / buckets, context);
+      sync.gradient_sync_s =
+          buckets *
+          group_time_s(Collective::all_reduce,
+                       (dense * gradient_bytes + parameters.stated_gradient_bytes) / buckets,
+                       expert * gradient_bytes / buckets, context);
       break;
     case Zero::optimizer:
-      load.gradient_sync_s =
+      sync.gradient_sync_s =
           buckets * group_time_s(Collective::reduce_scatter, dense * gradient_bytes / buckets,
                                  expert * gradient_bytes / buckets, context);
       [[fallthrough]];
     case Zero::gradients:
-      load.parameter_sync_s =
+      sync.parameter_sync_s =
           buckets * group_time_s(Collective::all_gather, dense * weight_bytes / buckets,
                                  expert * weight_bytes / buckets, context);
       break;
@@ -291,10 +293,22 @@ StageLoad load_of(std::span<const ChunkTotals> chunks, const DataParallelContext
       break;
   }
   const bool shard_optimizer = context.zero >= Zero::optimizer;
-  load.optimizer_s =
+  sync.optimizer_s =
       optimizer_time_s(shard_optimizer ? dense / context.dense_ranks + expert / context.expert_ranks
                                        : dense + expert,
                        context);
+  return sync;
+}
+
+StageLoad load_of(std::span<const ChunkTotals> chunks, const DataParallelContext& context) {
+  StageLoad load;
+  load.chunks.reserve(chunks.size());
+  StageParameters parameters;
+  for (const ChunkTotals& chunk : chunks) {
+    load.chunks.push_back(chunk_load(chunk, context));
+    parameters.add(chunk);
+  }
+  load.sync = stage_sync(parameters, context);
   return load;
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <span>
 
 #include "braid/plan/plan.h"
@@ -33,6 +36,37 @@ struct ChunkTotals {
 /// Totals of a plan's chunk. Cost: linear in its layers.
 ChunkTotals totals_of(const Profile& profile, const Chunk& chunk);
 
+/// Times of collectives over a data-parallel context's groups, kept so that a search asks for each
+/// once. Belongs to one pair of groups; forgets the oldest beyond its few places.
+class SyncMemo {
+ public:
+  /// The kept time, or compute() kept from now on.
+  template <typename Compute>
+  double time_s(Collective collective, double dense_bytes, double expert_bytes,
+                const Compute& compute) {
+    for (std::size_t i = 0; i < used_; ++i) {
+      const Entry& entry = entries_[i];
+      if (entry.dense_bytes == dense_bytes && entry.expert_bytes == expert_bytes &&
+          entry.collective == collective) {
+        return entry.time_s;
+      }
+    }
+    const double time_s = compute();
+    entries_[next_] = {dense_bytes, expert_bytes, time_s, collective};
+    next_ = (next_ + 1) % entries_.size();
+    used_ = std::max(used_, next_ == 0 ? entries_.size() : next_);
+    return time_s;
+  }
+
+ private:
+  struct Entry {
+    double dense_bytes = 0, expert_bytes = 0, time_s = 0;
+    Collective collective = Collective::all_reduce;
+  };
+  std::array<Entry, 16> entries_;
+  std::size_t used_ = 0, next_ = 0;
+};
+
 /// What sharding and synchronising over data-parallel ranks depends on, for one stage.
 struct DataParallelContext {
   Precision precision;
@@ -45,6 +79,8 @@ struct DataParallelContext {
   double expert_ranks = 1;
   const System* system = nullptr;
   const Chip* chip = nullptr;
+  SyncMemo* memo =
+      nullptr;  ///< Where a search keeps collective times of these groups; may be null.
 };
 
 /// Context of a stage laid out as `parallel` says, its first device being `first`. `system`
@@ -69,7 +105,22 @@ LayerGroups layer_groups(const Parallelism& parallel, const System& system);
 MemoryBreakdown memory_of(std::span<const ChunkTotals> chunks, std::int64_t in_flight_chunks,
                           const DataParallelContext& context);
 
-/// Times of a stage for its schedule. docs/cost-model.md, "Data parallelism".
+/// Passes of a chunk of a stage.
+ChunkLoad chunk_load(const ChunkTotals& chunk, const DataParallelContext& context);
+
+/// Parameters of a stage and what a profile states of their gradients.
+struct StageParameters {
+  double dense = 0, expert = 0;
+  double stated_gradient_bytes = 0;
+  int layers = 0;
+
+  void add(const ChunkTotals& chunk);
+  friend bool operator==(const StageParameters&, const StageParameters&) = default;
+};
+StageSync stage_sync(const StageParameters& parameters, const DataParallelContext& context);
+
+/// Times of a stage for its schedule: chunk_load of each chunk and stage_sync of all.
+/// docs/cost-model.md, "Data parallelism".
 StageLoad load_of(std::span<const ChunkTotals> chunks, const DataParallelContext& context);
 
 }  // namespace braid

@@ -5,22 +5,11 @@
 
 #include "braid/graph/graph.h"
 #include "braid/plan/plan.h"
-#include "braid/plan/stage_load.h"
+#include "braid/planners/evaluator.h"
 #include "braid/planners/layer_table.h"
 #include "braid/planners/planner.h"
-#include "braid/schedule/pipeline_time.h"
 
 namespace braid {
-
-/// A job's chain of layers as the planner sees it, prepared once.
-struct ChainJob {
-  const Job* job = nullptr;
-  const System* system = nullptr;
-  std::vector<ProfileEdge> edges;  ///< Between layers, bytes per sample.
-  double least_cut_bytes =
-      0;  ///< Forward bytes per sample across the narrowest cut between layers.
-};
-ChainJob chain_job(const Job& job, const System& system);
 
 /// A lower bound on the iteration time of any partition of the layers under this configuration, in
 /// O(1) once the table is there.
@@ -39,13 +28,13 @@ struct Assessment {
   double needed_bytes = 0;
 };
 
-/// Working storage of assess(), reused between calls.
+/// What assess() keeps between calls.
 struct AssessmentScratch {
+  explicit AssessmentScratch(const ChainJob& chain) : evaluator(chain) {}
+
+  Evaluator evaluator;
+  Layout layout;  ///< Of the last assignment looked at.
   std::vector<double> handover_s;
-  std::vector<ChunkTotals> totals;
-  std::vector<StageLoad> loads;
-  std::vector<EdgeLoad> transfers;
-  PipelineWorkspace pipeline;
 };
 
 /// Assigns layers to stages (1F1B: exactly, by path bound, within memory; GPipe and interleaved: as

@@ -113,7 +113,7 @@ class Search {
   const Progress& progress_;
   ChainJob chain_;
   LayerTables tables_;
-  AssessmentScratch scratch_;
+  AssessmentScratch scratch_{chain_};
   std::priority_queue<Node> open_;
   std::set<Configuration> relaxed_;
   Best best_;

@@ -56,7 +56,7 @@ Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& 
 
   const ChainJob chain = chain_job(job, system);
   LayerTables tables(*job.graph, job.precision, system);
-  AssessmentScratch scratch;
+  AssessmentScratch scratch(chain);
   const double available = usable_bytes(system.groups.front().chip);
   // Tensor parallelism grows first, within the node; then the pipeline; the first that fits is
   // taken.

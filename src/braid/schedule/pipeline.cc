@@ -23,8 +23,7 @@ void fill_pipeline(ScheduleKind schedule, std::span<const StageLoad> loads,
       pipeline.forward_s.push_back(chunk.forward_s());
       pipeline.backward_s.push_back(chunk.backward_s());
     }
-    pipeline.sync.push_back(
-        {load.gradient_sync_s, load.parameter_sync_s, load.sync_buckets, load.optimizer_s});
+    pipeline.sync.push_back(load.sync);
   }
   for (const EdgeLoad& load : edges) {
     const ChunkEdge& edge = load.edge;

@@ -16,14 +16,6 @@ struct Transfer {
   friend bool operator==(const Transfer&, const Transfer&) = default;
 };
 
-/// What a stage does before its first and after its last pass (see StageLoad).
-struct StageSync {
-  double gradient_sync_s = 0;
-  double parameter_sync_s = 0;
-  int buckets = 1;
-  double optimizer_s = 0;
-};
-
 /// A pipeline as its timing sees it: flat arrays, made once and changed in place by searches.
 struct Pipeline {
   ScheduleKind schedule = ScheduleKind::one_f_one_b;

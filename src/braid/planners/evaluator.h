@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "braid/planners/chain_job.h"
+#include "braid/planners/configuration.h"
+#include "braid/planners/layout.h"
+#include "braid/schedule/pipeline_time.h"
+
+namespace braid {
+
+/// Memory and time of configurations whose layers are dealt out, each as measure() would find them
+/// for the plan. What configurations share (the communicators of a parallel form, collective times)
+/// is kept from call to call; once everything has grown, nothing is allocated.
+class Evaluator {
+ public:
+  explicit Evaluator(const ChainJob& chain) : chain_(chain) {}
+
+  /// Device bytes of the fullest stage.
+  struct Memory {
+    int tightest_stage = -1;
+    double needed_bytes = 0;
+  };
+  Memory memory(const Configuration& configuration, const Layout& layout);
+
+  /// Iteration time by simulation.
+  double time_s(const Configuration& configuration, const Layout& layout);
+
+  /// Communicators of the configuration's data-parallel groups.
+  const DataParallelContext& context(const Configuration& configuration);
+
+  /// Time to hand `bytes` from each stage to the next, one direction.
+  void fill_handovers(const Configuration& configuration, double bytes,
+                      std::vector<double>& handover_s);
+
+ private:
+  /// What configurations of the same degrees and placement share.
+  struct Form {
+    Parallelism parallel;
+    DataParallelContext context;
+    SyncMemo memo;
+    /// Of the handover from stage s to the next (the last one's: to the first): which of the
+    /// `handovers` times it as.
+    std::vector<std::uint8_t> handover_kind;
+    std::vector<int> handovers;  ///< A source stage of each kind.
+  };
+  using FormKey = std::tuple<int, int, int, int, int, AxisOrder>;
+
+  Form& form_of(const Configuration& configuration);
+  double handover_s(const Form& form, std::size_t kind, double bytes) const;
+  void fill_chain(const Configuration& configuration, const Layout& layout, Form& form);
+  double time_graph_s(const Configuration& configuration, const Layout& layout, Form& form);
+
+  const ChainJob& chain_;
+  std::map<FormKey, Form> forms_;
+  FormKey last_key_{};
+  Form* last_ = nullptr;
+  ChainTimes times_;
+  ChainWorkspace workspace_;
+  struct Pass {
+    double forward_s = 0, backward_s = 0;
+  };
+  std::vector<Pass> passes_;
+  std::vector<StageSync> syncs_;
+  std::vector<double> hop_bytes_, hop_s_;  ///< Last bytes and time of each kind of handover.
+  std::vector<StageLoad> loads_;
+  std::vector<EdgeLoad> transfers_;
+  PipelineWorkspace pipeline_;
+};
+
+}  // namespace braid

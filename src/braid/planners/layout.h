@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "braid/plan/totals.h"
+#include "braid/planners/partition.h"
+
+namespace braid {
+
+/// Layers dealt to the chunks of a pipeline, with chunks and stages that are alike listed once:
+/// what a configuration costs then depends on a handful of kinds, however deep the model is.
+/// Chunks are in model order: chunk c of stage s is number c·pp + s.
+struct Layout {
+  Ends ends;
+  std::vector<ChunkTotals> chunk_kinds;
+  std::vector<std::int32_t> first_chunk;  ///< Of each kind.
+  std::vector<std::int32_t> kind_of_chunk;
+
+  struct StageKind {
+    int first_stage = 0;
+    /// As memory_of() sees a stage: state of all chunks, stash of the fullest.
+    RunSums memory;
+    StageParameters parameters;
+  };
+  std::vector<StageKind> stage_kinds;
+  std::vector<std::int32_t> kind_of_stage;
+};
+
+/// Deals layers out by `ends` (pp·vp of them). `kind_of_layer` indexes `costs`. Cost: O(layers).
+void fill_layout(std::span<const std::int32_t> kind_of_layer, std::span<const LayerCost> costs,
+                 int pp, int vp, std::span<const std::int32_t> ends, Layout& layout);
+
+}  // namespace braid
