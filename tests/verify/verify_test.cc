@@ -38,6 +38,7 @@ Plan piped_plan() {
   space.pp = 2;
   space.tp = 1;
   space.dp = 2;
+  space.micro_batch = 1;
   space.vp = 1;
   space.allow_offload = false;
   Made made;
