@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "zoo_figures.h"
+#include "frontend/zoo_figures.h"
 
 namespace braid {
 namespace {

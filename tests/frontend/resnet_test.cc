@@ -4,7 +4,7 @@
 
 #include "braid/graph/repeated_layers.h"
 
-#include "zoo_figures.h"
+#include "frontend/zoo_figures.h"
 
 namespace braid {
 namespace {

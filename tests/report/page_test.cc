@@ -49,6 +49,20 @@ std::size_t width_of(const std::string& text) {
   return widest;
 }
 
+TEST(Reports, ModelsWithoutASequenceCountSamples) {
+  Plan plan = made_plan(piped(), 6);
+  Outcome outcome;
+  outcome.candidates = {{plan, measure(plan)}};
+  EXPECT_THAT(plans_table(outcome), HasSubstr("tok/s/GPU"));
+  EXPECT_THAT(html_report(plan), HasSubstr("tokens per second"));
+  plan.seq_len = plan.profile.seq_len = 0;
+  outcome.candidates = {{plan, measure(plan)}};
+  EXPECT_THAT(plans_table(outcome), HasSubstr("samples/s/GPU"));
+  EXPECT_THAT(plans_table(outcome), Not(HasSubstr("tok/s")));
+  EXPECT_THAT(html_report(plan), HasSubstr("samples per second"));
+  EXPECT_THAT(html_report(plan), Not(HasSubstr("tokens per second")));
+}
+
 TEST(Html, DrawsEveryPassAndNeedsNothingElse) {
   const Plan plan = made_plan(piped(), 6);
   const std::string page = html_report(plan);

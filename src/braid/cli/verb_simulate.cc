@@ -36,11 +36,11 @@ int run_simulate(const SimulateOptions& options) {
     return kFound;
   }
   fmt::print(
-      "{}: {:.6g} s per iteration, {:.6g} tokens/s, MFU {:.1f}%, bubble {:.3g} s, peak {:.1f} "
+      "{}: {:.6g} s per iteration, {:.6g} {}/s, MFU {:.1f}%, bubble {:.3g} s, peak {:.1f} "
       "GiB in stage {}\n",
-      plan.model, metrics.iteration_time_s, metrics.tokens_per_s, 100 * metrics.mfu,
-      metrics.bubble_s, metrics.peak_memory_bytes / (1024.0 * 1024 * 1024),
-      metrics.tightest_stage + 1);
+      plan.model, metrics.iteration_time_s, metrics.tokens_per_s,
+      plan.seq_len > 0 ? "tokens" : "samples", 100 * metrics.mfu, metrics.bubble_s,
+      metrics.peak_memory_bytes / (1024.0 * 1024 * 1024), metrics.tightest_stage + 1);
   if (!options.trace.empty()) {
     fmt::print("Trace written to {}; open it at ui.perfetto.dev or chrome://tracing\n",
                options.trace);

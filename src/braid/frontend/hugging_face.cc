@@ -6,11 +6,15 @@
 
 #include "braid/base/suggest.h"
 #include "braid/frontend/bert.h"
+#include "braid/frontend/candle_uno.h"
 #include "braid/frontend/config_fields.h"
 #include "braid/frontend/decoder_configs.h"
 #include "braid/frontend/dlrm.h"
+#include "braid/frontend/gnmt.h"
+#include "braid/frontend/multi_modal.h"
 #include "braid/frontend/resnet.h"
 #include "braid/frontend/t5.h"
+#include "braid/frontend/trans_gan.h"
 #include "braid/frontend/vit.h"
 
 namespace braid {
@@ -36,17 +40,20 @@ struct Architecture {
 
 constexpr auto kArchitectures = std::to_array<Architecture>({
     {"bert", bert_from_config},
+    {"candle_uno", candle_uno_from_config},
     {"deepseek_v2", decoder<read_deepseek>},
     {"deepseek_v3", decoder<read_deepseek>},
     {"dlrm", dlrm_from_config},
     {"gemma", decoder<read_gemma>},
     {"gemma2", decoder<read_gemma2>},
     {"gemma3_text", decoder<read_gemma3>},
+    {"gnmt", gnmt_from_config},
     {"gpt2", decoder<read_gpt2>},
     {"gpt_neox", decoder<read_gpt_neox>},
     {"llama", decoder<read_llama>},
     {"mistral", decoder<read_mistral>},
     {"mixtral", decoder<read_mixtral>},
+    {"multi_modal_transformer", multi_modal_from_config},
     {"opt", decoder<read_opt>},
     {"phi3", decoder<read_phi3>},
     {"qwen2", decoder<read_qwen2>},
@@ -55,6 +62,7 @@ constexpr auto kArchitectures = std::to_array<Architecture>({
     {"qwen3_moe", decoder<read_qwen3_moe>},
     {"resnet", resnet_from_config},
     {"t5", t5_from_config},
+    {"transgan", trans_gan_from_config},
     {"vit", vit_from_config},
 });
 

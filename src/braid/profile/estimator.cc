@@ -9,6 +9,7 @@
 #include "braid/graph/op_work.h"
 #include "braid/profile/layer_comm.h"
 #include "braid/profile/operator_time.h"
+#include "braid/profile/recurrent_time.h"
 #include "braid/profile/shard.h"
 
 namespace braid {
@@ -102,6 +103,9 @@ class LayerEstimate {
           time_of({input_gradient.matmul_flops / (0.8 * rate), bytes(input_gradient)}, chip_);
       return times;
     }
+    if (const auto* cell = std::get_if<Recurrent>(&op.kind)) {
+      return recurrent_times(*cell, op, input_gradient.matmul_flops > 0, shard);
+    }
     const auto pointwise_s = [&](const OpWork& work) {
       if (bytes(work) + work.vector_flops + work.matmul_flops <= 0) return 0.0;
       const double compute_s = vector_s(work.vector_flops, chip_) +
@@ -142,6 +146,22 @@ class LayerEstimate {
                          static_cast<double>(o->inner) / how_.tp, static_cast<double>(o->hidden)};
     }
     return std::nullopt;
+  }
+
+  OpTimes recurrent_times(const Recurrent& cell, const Operator& op, bool input_gradient,
+                          const Shard& shard) const {
+    RecurrentShape shape;
+    shape.steps = static_cast<double>(cell.steps);
+    shape.rows = static_cast<double>(cell.rows) * shard.tokens;
+    shape.gates = static_cast<double>(cell.n);
+    // A step writes its state, so the first output holds the states of all steps.
+    const Tensor& states = graph_.tensors[static_cast<std::size_t>(op.outputs.front())];
+    const double k = static_cast<double>(cell.k);
+    shape.state = std::min(k, elements(states) / (shape.steps * static_cast<double>(cell.rows)));
+    shape.input = k - shape.state;
+    shape.element_bytes = bytes_per_element(precision_.weight);
+    const RecurrentTime time = recurrent_time(shape, peak_, chip_);
+    return {time.forward_s, input_gradient ? time.backward_input_s : 0, time.backward_weight_s};
   }
 
   const Graph& graph_;
@@ -392,6 +412,7 @@ SplitLimits split_limits(const Graph& graph) {
   SplitLimits limits;
   limits.seq_len = graph.seq_len;
   for (const Operator& op : graph.operators) {
+    limits.recurrent = limits.recurrent || std::holds_alternative<Recurrent>(op.kind);
     if (const auto* o = std::get_if<Attention>(&op.kind); o && op.split == Split::heads) {
       limits.heads = std::gcd(limits.heads, o->heads);
       limits.kv_heads = std::gcd(limits.kv_heads, o->kv_heads);
@@ -416,10 +437,16 @@ std::string refusal(const SplitLimits& limits, const Execution& how) {
              " does not divide the model's attention heads and widths (" +
              std::to_string(limits.heads) + ")";
     }
-    if (how.sequence_parallel && limits.seq_len > 0 && limits.seq_len % how.tp != 0) {
+    if (how.sequence_parallel && limits.seq_len == 0) {
+      return "sequence parallelism needs a sequence, and the model has none";
+    }
+    if (how.sequence_parallel && limits.seq_len % how.tp != 0) {
       return "tp " + std::to_string(how.tp) + " does not divide the sequence of " +
              std::to_string(limits.seq_len) + " tokens";
     }
+  }
+  if (how.cp > 1 && limits.recurrent) {
+    return "context parallelism cannot split the steps of a recurrent layer";
   }
   if (how.cp > 1 && (limits.seq_len == 0 || limits.seq_len % (2 * std::int64_t{how.cp}) != 0)) {
     return "2·cp = " + std::to_string(2 * std::int64_t{how.cp}) +

@@ -218,7 +218,7 @@ std::string html_report(const Plan& plan) {
       p.devices(), escaped(plan.planner));
   text += "<table>\n";
   text += row("iteration", format_seconds(metrics.iteration_time_s));
-  text += row("tokens per second and GPU",
+  text += row(plan.seq_len > 0 ? "tokens per second and GPU" : "samples per second and GPU",
               fmt::format("{:.1f}", metrics.tokens_per_s / static_cast<double>(p.devices())));
   text +=
       row("TFLOP/s per GPU", fmt::format("{:.1f}", metrics.model_flops_per_s_per_device / 1e12));
@@ -230,8 +230,11 @@ std::string html_report(const Plan& plan) {
   text += row("micro-batches", fmt::format("{} x {} samples", p.num_micro_batches, p.micro_batch));
   text += row("recomputation, ZeRO", fmt::format("{}, {}", name_of(p.recompute), name_of(p.zero)));
   text += row("schedule", std::string(name_of(p.schedule)));
-  text += row("batch, sequence, precision",
-              fmt::format("{} x {}, {}", plan.global_batch, plan.seq_len, name_of(plan.precision)));
+  const std::string batch = plan.seq_len > 0
+                                ? fmt::format("{} x {}", plan.global_batch, plan.seq_len)
+                                : fmt::format("{}", plan.global_batch);
+  text += row(plan.seq_len > 0 ? "batch, sequence, precision" : "batch, precision",
+              fmt::format("{}, {}", batch, name_of(plan.precision)));
   text += "</table>\n<h2>Where the time goes</h2>\n";
   text += bar(time_shares(metrics), metrics.iteration_time_s);
   text += legend(time_shares(metrics), format_seconds);

@@ -36,7 +36,7 @@ std::vector<std::string> row_of(const Outcome& outcome, const Candidate& candida
           name_of(plan.precision),
           fmt::format("{}", plan.global_batch),
           fmt::format("{}", p.micro_batch),
-          fmt::format("{}", plan.seq_len),
+          plan.seq_len > 0 ? fmt::format("{}", plan.seq_len) : "-",
           fmt::format("{}{}", p.tp, p.sequence_parallel ? "sp" : ""),
           fmt::format("{}", p.pp),
           fmt::format("{}", p.cp),
@@ -122,7 +122,7 @@ std::string stages_text(const Plan& plan) {
                     fmt::format("{} … {}", devices.front(), devices.back())});
   }
   if (plan.stages.size() < 2 || plan.stages.size() > 64) return "";
-  return "Stages (layers in model order; layer 0 is the embedding)\n" + text_table(rows) + "\n";
+  return "Stages (layers numbered from 0 in model order)\n" + text_table(rows) + "\n";
 }
 
 std::string assumptions_text(const Outcome& outcome) {
@@ -146,10 +146,13 @@ std::string ranges_text(const std::vector<std::int32_t>& numbers) {
 }
 
 std::string plans_table(const Outcome& outcome) {
+  const bool has_tokens = outcome.candidates.empty() || outcome.candidates.front().plan.seq_len > 0;
   std::vector<std::vector<std::string>> rows = {
-      {"GPUs",   "prec",      "GBS",     "MBS", "seq",      "TP",        "PP",
-       "CP",     "VP",        "EP",      "DP",  "schedule", "recompute", "ZeRO",
-       "s/iter", "tok/s/GPU", "TFLOP/s", "MFU", "GiB",      "gap"}};
+      {"GPUs",      "prec", "GBS",    "MBS",
+       "seq",       "TP",   "PP",     "CP",
+       "VP",        "EP",   "DP",     "schedule",
+       "recompute", "ZeRO", "s/iter", has_tokens ? "tok/s/GPU" : "samples/s/GPU",
+       "TFLOP/s",   "MFU",  "GiB",    "gap"}};
   for (const Candidate& candidate : outcome.candidates) rows.push_back(row_of(outcome, candidate));
   return text_table(rows);
 }
