@@ -101,7 +101,8 @@ std::vector<Family> families() {
 
 std::string text_of(const std::string& model_type, const Fields& fields) {
   std::string text = R"({"model_type": ")" + model_type + "\"";
-  for (const auto& [key, value] : fields) text += ", \"" + key + "\": " + value;
+  for (const auto& [key, value] : fields)
+    text.append(", \"").append(key).append("\": ").append(value);
   return text + "}";
 }
 
