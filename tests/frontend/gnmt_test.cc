@@ -1,9 +1,11 @@
 #include "braid/frontend/gnmt.h"
 
+#include <cstdlib>
+#include <filesystem>
+
 #include <gtest/gtest.h>
 
 #include "frontend/zoo_figures.h"
-#include "planners/reference_data.h"
 
 namespace braid {
 namespace {
@@ -28,9 +30,11 @@ TEST(Gnmt, PublishedProfilesSizes) {
 
 TEST(Gnmt, EqualsThePublishedProfile) {
   // The profile that PipeDream took and Piper plans lists each node's parameters in f32.
-  const std::string folder = reference_folder("piper");
-  if (folder.empty()) GTEST_SKIP() << "reference data not present";
-  const Document document = Document::parse_file(folder + "/gnmt.json");
+  const char* folder = std::getenv("BRAID_REFERENCE_DIR");
+  const std::filesystem::path base = folder != nullptr ? folder : BRAID_SOURCE_DIR "/../shared";
+  const std::string path = (base / "reference" / "piper" / "gnmt.json").string();
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "reference data not present";
+  const Document document = Document::parse_file(path);
   double bytes = 0;
   for (const Value& node : document.root()["nodes"].elements()) {
     bytes += node["TMPCs"]["1"][0]["parameterSize"].as_double();
