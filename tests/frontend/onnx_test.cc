@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <onnx/onnx_pb.h>
 
 #include "braid/base/error.h"
 #include "braid/graph/op_work.h"
@@ -377,6 +378,57 @@ TEST(Onnx, EinsumIsAProductOfItsLetters) {
             (MatMul{.batch = 8, .m = 6, .n = 7, .k = 8, .weight = false, .bias = false}));
   EXPECT_EQ(std::get<MatMul>(find(graph, "out").kind),
             (MatMul{.batch = 1, .m = 12, .n = 5, .k = 32, .weight = true, .bias = false}));
+}
+
+TEST(Onnx, EinsumWithDots) {
+  const auto result = [](const std::string& equation, const OnnxModelBuilder::Dims& a,
+                         const OnnxModelBuilder::Dims& b) {
+    OnnxModelBuilder model;
+    model.input("a", a);
+    model.input("b", b);
+    model.node("Einsum", {"a", "b"}, {"y"}, {{"equation", equation}});
+    return shape(load(model), "y");
+  };
+  EXPECT_EQ(result("...ij,...jk->...ik", {2, 3, 4, 5}, {2, 3, 5, 6}), (List{2, 3, 4, 6}));
+  EXPECT_EQ(result("...ij,jk", {2, 3, 4, 5}, {5, 6}), (List{2, 3, 4, 6}));
+  EXPECT_EQ(result("...i,...i->...", {2, 1, 5}, {7, 5}), (List{2, 7}));
+  EXPECT_THROW(result("...ij,jk->...ik", {5}, {5, 6}), Error);
+  EXPECT_THROW(result("ij,jk->il", {4, 5}, {5, 6}), Error);
+  EXPECT_THROW(result("ij,jk->ik", {4, 5}, {7, 6}), Error);
+}
+
+TEST(Onnx, FusedAttention) {
+  const Attention expected{.samples = 2,
+                           .heads = 8,
+                           .kv_heads = 2,
+                           .q_len = 5,
+                           .kv_len = 16,
+                           .qk_dim = 64,
+                           .v_dim = 64,
+                           .causal = true};
+  {
+    OnnxModelBuilder model(23);
+    model.input("q", {2, 8, 5, 64});
+    model.input("kv", {2, 2, 11, 64});
+    model.input("past", {2, 2, 5, 64});
+    model.node("Attention", {"q", "kv", "kv", "", "past", "past"}, {"y", "key", "value"},
+               {{"is_causal", 1}});
+    const Graph graph = load(model);
+    EXPECT_EQ(std::get<Attention>(graph.operators.front().kind), expected);
+    EXPECT_EQ(shape(graph, "y"), (List{2, 8, 5, 64}));
+  }
+  {
+    OnnxModelBuilder model;
+    model.input("q", {2, 5, 8 * 64});
+    model.input("kv", {2, 11, 2 * 64});
+    model.input("past", {2, 2, 5, 64});
+    model.node("GroupQueryAttention", {"q", "kv", "kv", "past", "past"}, {"y"},
+               {{"num_heads", 8}, {"kv_num_heads", 2}});
+    model.model().mutable_graph()->mutable_node(0)->set_domain("com.microsoft");
+    const Graph graph = load(model);
+    EXPECT_EQ(std::get<Attention>(graph.operators.front().kind), expected);
+    EXPECT_EQ(shape(graph, "y"), (List{2, 5, 8 * 64}));
+  }
 }
 
 TEST(Onnx, ProductsOfWeightsOnTheLeftAreTurned) {

@@ -269,7 +269,7 @@ class GraphReader {
       results.front().source = Source::initializer;
       results.front().root = weight.root;
     }
-    if (!constant && !renamed_weight && kind) add_operator(view, std::move(*kind));
+    if (!constant && !renamed_weight && kind) add_operator(view, *kind);
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (node.outputs[i] >= 0) values_[index(node.outputs[i])] = std::move(results[i]);
     }
@@ -330,7 +330,7 @@ class GraphReader {
     });
   }
 
-  void add_operator(OnnxNodeView& view, OperatorKind kind) {
+  void add_operator(OnnxNodeView& view, const OperatorKind& kind) {
     const OnnxNode& node = view.node();
     Operator op{.name = operator_name(node), .kind = kind, .inputs = {}, .outputs = {}};
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {

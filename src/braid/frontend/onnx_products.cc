@@ -103,45 +103,79 @@ struct Subscripts {
 
 std::size_t index(char letter) { return static_cast<unsigned char>(letter); }
 
+/// `letters` with "..." written out as one sign for each of the `rank` dimensions left, the same
+/// signs counted from the end in all operands.
+std::string written_out(const OnnxNodeView& node, const std::string& letters, std::size_t rank) {
+  const std::size_t dots = letters.find("...");
+  if (dots == std::string::npos) return letters;
+  constexpr std::size_t signs = 26;
+  const std::size_t named = letters.size() - 3;
+  if (rank < named || rank - named > signs) {
+    node.fail("the subscripts of its equation do not fit its operands");
+  }
+  std::string left;
+  for (std::size_t d = rank - named; d > 0; --d) left += static_cast<char>(d);
+  return letters.substr(0, dots) + left + letters.substr(dots + 3);
+}
+
+bool is_subscript(char sign) {
+  return (sign >= 'a' && sign <= 'z') || (sign >= 'A' && sign <= 'Z') || (sign >= 1 && sign <= 26);
+}
+
+/// The operands' subscripts of an equation.
+std::vector<std::string> split_operands(const std::string& left) {
+  std::vector<std::string> operands;
+  for (std::size_t at = 0; at <= left.size();) {
+    const std::size_t end = std::min(left.find(',', at), left.size());
+    operands.push_back(left.substr(at, end - at));
+    at = end + 1;
+  }
+  return operands;
+}
+
 Subscripts parse_equation(const OnnxNodeView& node) {
   std::string equation = node.text("equation", "");
   std::erase(equation, ' ');
-  Subscripts parsed;
   const std::size_t arrow = equation.find("->");
-  std::string left = equation.substr(0, arrow);
-  for (std::size_t at = 0; at <= left.size();) {
-    const std::size_t end = std::min(left.find(',', at), left.size());
-    parsed.operands.push_back(left.substr(at, end - at));
-    at = end + 1;
-  }
+  Subscripts parsed{.operands = split_operands(equation.substr(0, arrow)), .output = {}};
   if (parsed.operands.size() != node.input_count()) {
     node.fail("its equation does not name as many operands as it has");
   }
   std::array<int, 128> seen{};
+  std::size_t most_left = 0;
   for (std::size_t i = 0; i < parsed.operands.size(); ++i) {
-    const std::string& letters = parsed.operands[i];
+    std::string& letters = parsed.operands[i];
+    const bool has_dots = letters.find("...") != std::string::npos;
+    if (has_dots && node.rank(i) + 3 > letters.size()) {
+      most_left = std::max(most_left, node.rank(i) + 3 - letters.size());
+    }
+    letters = written_out(node, letters, node.rank(i));
     if (letters.size() != node.rank(i)) {
       node.fail(fmt::format("the subscripts of operand {} do not fit its shape {}", i,
-                            text_of(node.dims(i))),
-                "write one letter for each dimension; '...' is not supported");
+                            text_of(node.dims(i))));
     }
     for (std::size_t d = 0; d < letters.size(); ++d) {
+      if (!is_subscript(letters[d])) node.fail("its equation has other signs than letters");
       const std::size_t letter = index(letters[d]);
-      const bool is_letter =
-          (letters[d] >= 'a' && letters[d] <= 'z') || (letters[d] >= 'A' && letters[d] <= 'Z');
-      if (!is_letter) node.fail("its equation has other signs than letters");
       const std::int64_t size = node.dims(i)[d];
-      if (seen[letter]++ > 0 && parsed.sizes[letter] != size) {
-        node.fail(
-            fmt::format("'{}' has the sizes {} and {}", letters[d], parsed.sizes[letter], size));
+      std::int64_t& known = parsed.sizes[letter];
+      const bool is_first = seen[letter]++ == 0;
+      if (is_first || known == 1) {
+        known = size;
+      } else if (known != size && size != 1) {
+        node.fail(fmt::format("one of its subscripts has the sizes {} and {}", known, size));
       }
-      parsed.sizes[letter] = size;
     }
   }
   if (arrow != std::string::npos) {
-    parsed.output = equation.substr(arrow + 2);
+    const std::string output = equation.substr(arrow + 2);
+    const std::size_t named = output.find("...") == std::string::npos ? 0 : output.size() - 3;
+    parsed.output = written_out(node, output, named + most_left);
   } else {
-    for (std::size_t letter = 0; letter < seen.size(); ++letter) {
+    for (std::size_t sign = 26; sign > 0; --sign) {
+      if (seen[sign] > 0) parsed.output += static_cast<char>(sign);
+    }
+    for (std::size_t letter = 'A'; letter < seen.size(); ++letter) {
       if (seen[letter] == 1) parsed.output += static_cast<char>(letter);
     }
   }

@@ -8,24 +8,27 @@ namespace braid {
 namespace {
 
 /// Operations that ONNX Runtime adds, under its own domain or ONNX's.
-constexpr std::array<std::string_view, 9> contributed{"BiasGelu",
-                                                      "DequantizeLinear",
-                                                      "FastGelu",
-                                                      "Gelu",
-                                                      "QuantizeLinear",
-                                                      "QuickGelu",
-                                                      "SimplifiedLayerNormalization",
-                                                      "SkipLayerNormalization",
-                                                      "SkipSimplifiedLayerNormalization"};
+constexpr std::array<std::string_view, 12> contributed{"BiasGelu",
+                                                       "DequantizeLinear",
+                                                       "FastGelu",
+                                                       "Gelu",
+                                                       "GroupQueryAttention",
+                                                       "MultiHeadAttention",
+                                                       "QuantizeLinear",
+                                                       "QuickGelu",
+                                                       "RotaryEmbedding",
+                                                       "SimplifiedLayerNormalization",
+                                                       "SkipLayerNormalization",
+                                                       "SkipSimplifiedLayerNormalization"};
 
 using Rules = std::unordered_map<std::string_view, OnnxRule>;
 
 Rules collect() {
   Rules rules;
   for (const auto& list :
-       {onnx_pointwise_rules(), onnx_product_rules(), onnx_window_rules(), onnx_recurrent_rules(),
-        onnx_reduction_rules(), onnx_normalization_rules(), onnx_view_rules(),
-        onnx_movement_rules(), onnx_constant_rules()}) {
+       {onnx_pointwise_rules(), onnx_product_rules(), onnx_attention_rules(), onnx_window_rules(),
+        onnx_recurrent_rules(), onnx_reduction_rules(), onnx_normalization_rules(),
+        onnx_view_rules(), onnx_movement_rules(), onnx_constant_rules()}) {
     for (const OnnxRuleEntry& entry : list) rules.emplace(entry.operation, entry.rule);
   }
   return rules;
