@@ -28,7 +28,10 @@ Layers depth_first_order(const PiperProblem& problem) {
     const std::int32_t v = ready.back();
     ready.pop_back();
     order.push_back(v);
-    for (const std::int32_t w : successors[static_cast<std::size_t>(v)]) {
+    // Of successors that become ready together the first goes first.
+    const Layers& next = successors[static_cast<std::size_t>(v)];
+    for (std::size_t i = next.size(); i-- > 0;) {
+      const std::int32_t w = next[i];
       if (--waits[static_cast<std::size_t>(w)] == 0) ready.push_back(w);
     }
   }
@@ -59,28 +62,29 @@ const PiperDegree* degree_of(const PiperNode& node, int tp) {
   return nullptr;
 }
 
-/// Layers of one kind that take most of the time, and what has to come before them; none when there
-/// is no such kind.
+/// Layers alike in all their sizes (measured times always differ a little) that take most of the
+/// time, and what has to come before them; none when there is no such kind, or other layers in
+/// between.
 struct Blocks {
   Layers before, blocks, after;
 };
 
 std::optional<Blocks> find_blocks(const PiperProblem& problem) {
-  using Key = std::vector<std::tuple<int, double, double, double, double>>;
+  using Key = std::vector<std::tuple<int, double, double, double>>;
   std::map<Key, std::pair<double, Layers>> kinds;
   double all = 0;
   for (std::size_t v = 0; v < problem.nodes.size(); ++v) {
     Key key;
     for (const PiperDegree& degree : problem.nodes[v].degrees) {
       for (const PiperOption& option : degree.options) {
-        key.emplace_back(degree.tp, option.time, option.parameter_bytes, option.in_flight_bytes,
+        key.emplace_back(degree.tp, option.parameter_bytes, option.in_flight_bytes,
                          option.fixed_bytes);
       }
     }
     if (key.empty()) return std::nullopt;
     auto& [time, layers] = kinds[key];
-    time += std::get<1>(key.front());
-    all += std::get<1>(key.front());
+    time += problem.nodes[v].degrees.front().options.front().time;
+    all += problem.nodes[v].degrees.front().options.front().time;
     layers.push_back(static_cast<std::int32_t>(v));
   }
   for (const auto& [key, kind] : kinds) {
@@ -89,6 +93,12 @@ std::optional<Blocks> find_blocks(const PiperProblem& problem) {
     found.blocks = kind.second;
     std::vector<bool> leads(problem.nodes.size(), false);
     for (const std::int32_t v : kind.second) leads[static_cast<std::size_t>(v)] = true;
+    std::vector<bool> follows = leads;
+    for (const PiperEdge& edge : problem.edges) {
+      if (follows[static_cast<std::size_t>(edge.source)]) {
+        follows[static_cast<std::size_t>(edge.target)] = true;
+      }
+    }
     for (std::size_t e = problem.edges.size(); e-- > 0;) {
       // Edges are in order of their sources: whatever follows a source has been seen.
       if (leads[static_cast<std::size_t>(problem.edges[e].target)]) {
@@ -98,6 +108,7 @@ std::optional<Blocks> find_blocks(const PiperProblem& problem) {
     for (std::size_t v = 0; v < problem.nodes.size(); ++v) {
       const auto layer = static_cast<std::int32_t>(v);
       if (std::binary_search(kind.second.begin(), kind.second.end(), layer)) continue;
+      if (leads[v] && follows[v]) return std::nullopt;
       (leads[v] ? found.before : found.after).push_back(layer);
     }
     return found;
