@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -9,6 +10,11 @@
 #include <utility>
 
 namespace braid {
+
+namespace {
+/// Most stages whose least time within memory is remembered.
+constexpr std::size_t kMostKnown = 2'000'000;
+}  // namespace
 
 PiperTables::PiperTables(const PiperProblem& problem, const std::vector<Bitset>& prefixes)
     : problem_(&problem), dp_(piper_dp_degrees(problem)) {
@@ -30,6 +36,7 @@ PiperTables::PiperTables(const PiperProblem& problem, const std::vector<Bitset>&
   sum_suffixes();
   bound_layers();
   memory_rows_.resize(degrees_.size());
+  steps_rows_.resize(degrees_.size());
 }
 
 const PiperDegree* PiperTables::degree_of(std::size_t node, std::int32_t degree) const {
@@ -155,13 +162,17 @@ void PiperTables::sum_suffixes() {
         };
         if (rank(choice) < rank(*best)) best = &choice;
       }
-      if (best->sync_time != least_sync) simple_[t] = false;
+      const bool alike = std::all_of(choices.begin(), choices.end(), [&](const Choice& choice) {
+        return choice.sync_time == least_sync;
+      });
+      if (!alike) simple_[t] = false;
       fastest[k] = *best;
       fastest[k].sync_time = least_sync;
       time[k] = std::min(time[k], best->time);
       work[k] = std::min(work[k], best->time * degrees_[t]);
     }
     missing_.emplace_back(suffixes_, 0);
+    fastest_of_kind_.push_back(fastest);
     fastest_.emplace_back(suffixes_, Choice{0, 0, 0, 0});
     for (std::size_t i = 0; i < suffixes_; ++i) {
       Choice& sum = fastest_[t][i];
@@ -268,8 +279,8 @@ double PiperTables::least_memory(const PiperStageSums& stage, std::int64_t in_fl
   return row[stage.outer] - row[stage.inner];
 }
 
-void PiperTables::fill_groups(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
-                              bool with_nodes) {
+void PiperTables::fill_groups(const PiperStageSums& stage, double share, double sync_factor,
+                              std::int64_t in_flight, bool with_nodes) {
   const std::size_t t = index(stage.degree), kinds = kinds_.size();
   const auto inner = index(stage.inner), outer = index(stage.outer);
   groups_.clear();
@@ -292,7 +303,7 @@ void PiperTables::fill_groups(const PiperStageSums& stage, std::size_t dp, std::
   const auto choices_of = [&](std::size_t k) {
     for (const Choice& choice : kinds_[k].choices[t]) {
       group_choices_.push_back(
-          {share_[dp] * choice.time + sync_[dp] * choice.sync_time,
+          {share * choice.time + sync_factor * choice.sync_time,
            choice.in_flight_bytes * static_cast<double>(in_flight) + choice.fixed_bytes});
     }
   };
@@ -314,7 +325,7 @@ void PiperTables::fill_groups(const PiperStageSums& stage, std::size_t dp, std::
         const std::size_t place = index(enters ? in_place_[e] : out_place_[e]);
         const double bytes =
             2 * (problem_->edges[e].bytes + (sync.empty() ? 0 : sync[place])) - least;
-        group_choices_[first + c].cost += share_[dp] * bytes / problem_->bandwidth_bytes;
+        group_choices_[first + c].cost += share * bytes / problem_->bandwidth_bytes;
       }
     }
     spans.emplace_back(degree.options.size(), 1);
@@ -345,25 +356,143 @@ void PiperTables::fill_groups(const PiperStageSums& stage, std::size_t dp, std::
   }
 }
 
-KnapsackAnswer PiperTables::fits(const PiperStageSums& stage, std::size_t dp,
-                                 std::int64_t in_flight, double limit) {
-  fill_groups(stage, dp, in_flight, false);
-  // What the border costs whatever is chosen.
+const std::vector<PiperTables::Step>& PiperTables::steps_row(std::int32_t degree,
+                                                             std::int64_t in_flight) {
+  auto& rows = steps_rows_[index(degree)];
+  if (rows.size() <= index(in_flight)) rows.resize(index(in_flight) + 1);
+  std::vector<Step>& row = rows[index(in_flight)];
+  if (!row.empty()) return row;
+  const auto weight = [&](const Choice& choice) {
+    return choice.in_flight_bytes * static_cast<double>(in_flight) + choice.fixed_bytes;
+  };
+  for (std::size_t k = 0; k < kinds_.size(); ++k) {
+    const std::vector<Choice>& choices = kinds_[k].choices[index(degree)];
+    if (choices.empty()) continue;
+    // The hull of (weight, time) from the fastest choice on, as in Knapsack.
+    const Choice* at = &fastest_of_kind_[index(degree)][k];
+    double ratio_before = 0;
+    for (;;) {
+      const Choice* next = nullptr;
+      double best = 0, best_saved = 0;
+      for (const Choice& choice : choices) {
+        const double saved = weight(*at) - weight(choice);
+        if (!(saved > 0)) continue;
+        const double ratio = (choice.time - at->time) / saved;
+        if (next == nullptr || ratio < best || (ratio == best && saved > best_saved)) {
+          next = &choice;
+          best = ratio;
+          best_saved = saved;
+        }
+      }
+      if (next == nullptr) break;
+      ratio_before = std::max(ratio_before, best);
+      row.push_back(
+          {ratio_before, next->time - at->time, best_saved, static_cast<std::int32_t>(k)});
+      at = next;
+    }
+  }
+  std::stable_sort(row.begin(), row.end(),
+                   [](const Step& a, const Step& b) { return a.ratio < b.ratio; });
+  if (row.empty()) row.push_back({0, 0, 0, 0});
+  return row;
+}
+
+PiperTables::Within PiperTables::relax(const PiperStageSums& stage, std::int64_t in_flight) {
+  const std::size_t kinds = kinds_.size();
+  const std::int32_t* inner = kind_counts_.data() + index(stage.inner) * kinds;
+  const std::int32_t* outer = kind_counts_.data() + index(stage.outer) * kinds;
+  double time = stage.time - border_time(stage);
+  double need = stage.in_flight_bytes * static_cast<double>(in_flight) + stage.fixed_bytes -
+                problem_->memory_bytes * (1 + 1e-12);
+  if (need <= 0) return {0, time, time};
+  for (const Step& step : steps_row(stage.degree, in_flight)) {
+    const std::int32_t count = outer[step.kind] - inner[step.kind];
+    if (count == 0) continue;
+    if (need > step.saved * count) {
+      need -= step.saved * count;
+      time += step.time * count;
+      continue;
+    }
+    const double steps = need / step.saved;
+    const double whole = std::clamp(std::ceil(steps), 1.0, static_cast<double>(count));
+    return {0, time + step.time * steps, time + step.time * whole};
+  }
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  return {0, kNever, kNever};
+}
+
+void PiperTables::grow_known() {
+  std::vector<Within> old(known_.empty() ? 1024 : known_.size() * 2);
+  old.swap(known_);
+  for (const Within& entry : old) {
+    if (entry.key == 0) continue;
+    std::size_t at = entry.key * 0x9e3779b97f4a7c15U >> 20 & (known_.size() - 1);
+    while (known_[at].key != 0) at = (at + 1) & (known_.size() - 1);
+    known_[at] = entry;
+  }
+}
+
+PiperTables::Within& PiperTables::within(const PiperStageSums& stage, std::int64_t in_flight) {
+  if (2 * known_count_ >= known_.size()) {
+    if (known_count_ >= kMostKnown) return unknown_ = relax(stage, in_flight);
+    grow_known();
+  }
+  const std::uint64_t pair = index(stage.outer) * suffixes_ + index(stage.inner);
+  const std::uint64_t key =
+      (pair * degrees_.size() + index(stage.degree)) * (2 * kMostPiperDevices) + index(in_flight);
+  std::size_t at = key * 0x9e3779b97f4a7c15U >> 20 & (known_.size() - 1);
+  while (known_[at].key != 0) {
+    if (known_[at].key == key) return known_[at];
+    at = (at + 1) & (known_.size() - 1);
+  }
+  ++known_count_;
+  known_[at] = relax(stage, in_flight);
+  known_[at].key = key;
+  return known_[at];
+}
+
+double PiperTables::border_time(const PiperStageSums& stage) const {
   const Choice& a = fastest_[index(stage.degree)][index(stage.inner)];
   const Choice& b = fastest_[index(stage.degree)][index(stage.outer)];
-  const double border = share_[dp] * (stage.time - std::max(0.0, b.time - a.time));
-  if (problem_->rules.knapsack == PiperKnapsack::exact) {
-    return knapsack_.at_most(groups_, problem_->memory_bytes, limit - border);
+  return stage.time - std::max(0.0, b.time - a.time);
+}
+
+double PiperTables::least_time_within(const PiperStageSums& stage, std::int64_t in_flight) {
+  if (!is_simple(stage.degree)) return stage.time;
+  return within(stage, in_flight).low + border_time(stage);
+}
+
+KnapsackAnswer PiperTables::fits(const PiperStageSums& stage, std::size_t dp,
+                                 std::int64_t in_flight, double limit) {
+  const bool exact = problem_->rules.knapsack == PiperKnapsack::exact;
+  const double border = border_time(stage);
+  if (is_simple(stage.degree)) {
+    // Options differ in time alone, so what the layers may take is the same question for all data-
+    // parallel degrees.
+    const double most = (limit - sync_[dp] * stage.sync_time) / share_[dp] - border;
+    Within& known = within(stage, in_flight);
+    if (known.high <= most) return KnapsackAnswer::yes;
+    if (!exact || known.low > most) return KnapsackAnswer::no;
+    fill_groups(stage, 1, 0, in_flight, false);
+    const KnapsackAnswer answer = knapsack_.at_most(groups_, problem_->memory_bytes, most);
+    if (answer == KnapsackAnswer::yes) known.high = knapsack_.cost();
+    if (answer == KnapsackAnswer::no) {
+      known.low = std::nextafter(most, std::numeric_limits<double>::infinity());
+    }
+    return answer;
   }
+  fill_groups(stage, share_[dp], sync_[dp], in_flight, false);
+  limit -= share_[dp] * border;
+  if (exact) return knapsack_.at_most(groups_, problem_->memory_bytes, limit);
   if (knapsack_.greedy(groups_, problem_->memory_bytes) == KnapsackAnswer::no) {
     return KnapsackAnswer::no;
   }
-  return knapsack_.cost() + border <= limit ? KnapsackAnswer::yes : KnapsackAnswer::no;
+  return knapsack_.cost() <= limit ? KnapsackAnswer::yes : KnapsackAnswer::no;
 }
 
 PiperStage PiperTables::choose(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
                                bool& proven) {
-  fill_groups(stage, dp, in_flight, true);
+  fill_groups(stage, share_[dp], sync_[dp], in_flight, true);
   if (problem_->rules.knapsack == PiperKnapsack::exact) {
     if (knapsack_.cheapest(groups_, problem_->memory_bytes) != KnapsackAnswer::yes) proven = false;
   } else {

@@ -51,13 +51,17 @@ class PiperTables {
   /// has all devices.
   double least_layer_time() const { return least_layer_time_; }
 
+  /// Do all options of every layer have the same parameter bytes and re-layouts at this degree?
   bool is_simple(std::int32_t degree) const { return simple_[index(degree)]; }
   PiperStageSums sums(std::size_t inner, std::size_t outer, std::int32_t degree) const;
   /// Memory that the stage takes at least with so many micro-batches in flight.
   double least_memory(const PiperStageSums& stage, std::int64_t in_flight) const;
-  /// Can the stage fit memory in at most `limit` time, by the rules' knapsack?
+  /// Can the stage fit memory in at most `limit` time, by the rules' knapsack? Answers about a
+  /// simple degree are remembered for other limits and data-parallel degrees.
   KnapsackAnswer fits(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
                       double limit);
+  /// What replaces stage.time when memory is looked at: no selection that fits takes less.
+  double least_time_within(const PiperStageSums& stage, std::int64_t in_flight);
   /// The stage with its best options by the rules' knapsack; it has to fit at all. Not priced.
   /// `proven`: set to false when the choice may not be the fastest.
   PiperStage choose(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
@@ -87,8 +91,24 @@ class PiperTables {
     return (bits_[suffix * words_ + index(node) / 64] >> (index(node) % 64) & 1) != 0;
   }
   const PiperDegree* degree_of(std::size_t node, std::int32_t degree) const;
+  /// Bounds of the least time of a stage's layers within memory, border left out.
+  struct Within {
+    std::uint64_t key = 0;
+    double low = 0;
+    double high = 0;  ///< Of a selection: the greedy one, or a better one found since.
+  };
+  struct Step {  ///< From a choice to the next lighter one, for each layer of a kind.
+    double ratio, time, saved;
+    std::int32_t kind;
+  };
+
   const double* memory_row(std::int32_t degree, std::int64_t in_flight) const;
-  void fill_groups(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
+  const std::vector<Step>& steps_row(std::int32_t degree, std::int64_t in_flight);
+  Within relax(const PiperStageSums& stage, std::int64_t in_flight);
+  Within& within(const PiperStageSums& stage, std::int64_t in_flight);
+  void grow_known();
+  double border_time(const PiperStageSums& stage) const;
+  void fill_groups(const PiperStageSums& stage, double share, double sync, std::int64_t in_flight,
                    bool with_nodes);
 
   const PiperProblem* problem_;
@@ -100,9 +120,10 @@ class PiperTables {
   std::vector<std::int32_t> kind_of_;
   std::vector<Kind> kinds_;
   std::vector<bool> simple_;
-  std::vector<std::int32_t> kind_counts_;           ///< [suffix][kind]
-  std::vector<std::vector<std::int32_t>> missing_;  ///< [degree][suffix]: layers without options.
-  std::vector<std::vector<Choice>> fastest_;        ///< [degree][suffix]
+  std::vector<std::int32_t> kind_counts_;             ///< [suffix][kind]
+  std::vector<std::vector<std::int32_t>> missing_;    ///< [degree][suffix]: layers without options.
+  std::vector<std::vector<Choice>> fastest_;          ///< [degree][suffix]
+  std::vector<std::vector<Choice>> fastest_of_kind_;  ///< [degree][kind]
   std::vector<double> least_work_, least_time_;
   double least_layer_time_ = 0;
   std::vector<std::vector<std::int32_t>> crossing_;  ///< [suffix]: edges that enter it, by tensor.
@@ -110,6 +131,10 @@ class PiperTables {
   std::vector<std::int32_t> in_place_, out_place_;   ///< Of an edge among its layer's.
   std::vector<std::vector<double>> in_bytes_, out_bytes_;  ///< [degree][edge], least of options.
   mutable std::vector<std::vector<std::vector<double>>> memory_rows_;  ///< [degree][in_flight]
+  std::vector<std::vector<std::vector<Step>>> steps_rows_;  ///< [degree][in_flight], by ratio.
+  std::vector<Within> known_;                               ///< Open hash table; key 0 is empty.
+  std::size_t known_count_ = 0;
+  Within unknown_;  ///< Handed out when the table is full.
   // Scratch of the knapsack.
   Knapsack knapsack_;
   std::vector<KnapsackGroup> groups_;
