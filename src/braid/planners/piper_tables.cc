@@ -22,6 +22,9 @@ PiperTables::PiperTables(const PiperProblem& problem, const std::vector<Bitset>&
     share_.push_back(piper_share(problem, dp));
     sync_.push_back(piper_sync_factor(problem, dp));
   }
+  for (std::size_t i = 0; i < dp_.size(); ++i) {
+    first_dp_.resize(index(dp_[i]) + 1, static_cast<std::int32_t>(i));
+  }
   for (const PiperNode& node : problem.nodes) {
     for (const PiperDegree& degree : node.degrees) {
       if (degree.tp <= problem.devices) degrees_.push_back(degree.tp);
@@ -249,6 +252,11 @@ PiperStageSums PiperTables::sums(std::size_t inner, std::size_t outer, std::int3
   stage.sync_time = std::max(0.0, b.sync_time - a.sync_time);
   stage.in_flight_bytes = std::max(0.0, b.in_flight_bytes - a.in_flight_bytes);
   stage.fixed_bytes = std::max(0.0, b.fixed_bytes - a.fixed_bytes);
+  const double room = problem_->memory_bytes * (1 + 1e-12) - stage.fixed_bytes;
+  const auto most = static_cast<double>(std::min(problem_->devices, problem_->micro_batches));
+  if (!simple_[t] || room < stage.in_flight_bytes) return stage;
+  stage.most_in_flight_fast = static_cast<std::int64_t>(
+      room >= stage.in_flight_bytes * most ? most : room / stage.in_flight_bytes);
   return stage;
 }
 
@@ -277,6 +285,25 @@ const double* PiperTables::memory_row(std::int32_t degree, std::int64_t in_fligh
 double PiperTables::least_memory(const PiperStageSums& stage, std::int64_t in_flight) const {
   const double* row = memory_row(stage.degree, in_flight);
   return row[stage.outer] - row[stage.inner];
+}
+
+std::int64_t PiperTables::most_in_flight(PiperStageSums& stage) const {
+  if (stage.most_in_flight >= 0) return stage.most_in_flight;
+  const std::int64_t most = std::min(problem_->devices, problem_->micro_batches);
+  const double fits = problem_->memory_bytes * (1 + 2e-12);
+  // In leaps of growing width from what is known to fit.
+  std::int64_t low = stage.most_in_flight_fast, high = low + 1;
+  while (high <= most && least_memory(stage, high) <= fits) {
+    const std::int64_t next = high + 2 * (high - low);
+    low = high;
+    high = next;
+  }
+  high = std::min(high, most + 1);
+  while (high - low > 1) {
+    const std::int64_t middle = (low + high) / 2;
+    (least_memory(stage, middle) <= fits ? low : high) = middle;
+  }
+  return stage.most_in_flight = low;
 }
 
 void PiperTables::fill_groups(const PiperStageSums& stage, double share, double sync_factor,
@@ -471,6 +498,7 @@ KnapsackAnswer PiperTables::fits(const PiperStageSums& stage, std::size_t dp,
     // parallel degrees.
     const double most = (limit - sync_[dp] * stage.sync_time) / share_[dp] - border;
     Within& known = within(stage, in_flight);
+    if (known.low == std::numeric_limits<double>::infinity()) return KnapsackAnswer::no;
     if (known.high <= most) return KnapsackAnswer::yes;
     if (!exact || known.low > most) return KnapsackAnswer::no;
     fill_groups(stage, 1, 0, in_flight, false);
@@ -490,11 +518,11 @@ KnapsackAnswer PiperTables::fits(const PiperStageSums& stage, std::size_t dp,
   return knapsack_.cost() <= limit ? KnapsackAnswer::yes : KnapsackAnswer::no;
 }
 
-PiperStage PiperTables::choose(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
-                               bool& proven) {
+PiperStage PiperTables::choose(const PiperStageSums& stage, std::size_t dp,
+                               std::int64_t in_flight) {
   fill_groups(stage, share_[dp], sync_[dp], in_flight, true);
   if (problem_->rules.knapsack == PiperKnapsack::exact) {
-    if (knapsack_.cheapest(groups_, problem_->memory_bytes) != KnapsackAnswer::yes) proven = false;
+    knapsack_.cheapest(groups_, problem_->memory_bytes);
   } else {
     knapsack_.greedy(groups_, problem_->memory_bytes);
   }

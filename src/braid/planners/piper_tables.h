@@ -1,7 +1,7 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -20,6 +20,9 @@ struct PiperStageSums {
   double time = 0;                    ///< For one micro-batch, border included.
   double sync_time = 0;               ///< Parameter bytes over bandwidth.
   double in_flight_bytes = 0, fixed_bytes = 0;  ///< Of the fastest options.
+  /// Most micro-batches in flight with which the fastest options fit memory, and any do; the latter
+  /// -1 until PiperTables::most_in_flight() finds it.
+  std::int64_t most_in_flight_fast = 0, most_in_flight = -1;
 };
 
 /// A piper problem over its suffixes (sets of layers closed under successors: what is left to the
@@ -41,6 +44,12 @@ class PiperTables {
   }
   std::span<const int> degrees() const { return degrees_; }
   std::span<const std::int64_t> dp_degrees() const { return dp_; }
+  /// Index of the first data-parallel degree of at least `dp`.
+  std::size_t first_dp(std::int64_t dp) const {
+    return dp >= static_cast<std::int64_t>(first_dp_.size())
+               ? dp_.size()
+               : static_cast<std::size_t>(first_dp_[index(std::max(dp, std::int64_t{0}))]);
+  }
   double share(std::size_t dp) const { return share_[dp]; }
   double sync_factor(std::size_t dp) const { return sync_[dp]; }
 
@@ -56,16 +65,18 @@ class PiperTables {
   PiperStageSums sums(std::size_t inner, std::size_t outer, std::int32_t degree) const;
   /// Memory that the stage takes at least with so many micro-batches in flight.
   double least_memory(const PiperStageSums& stage, std::int64_t in_flight) const;
+  /// Most micro-batches in flight with which the stage may fit memory, up to min(devices,
+  /// micro_batches); remembered in it.
+  std::int64_t most_in_flight(PiperStageSums& stage) const;
   /// Can the stage fit memory in at most `limit` time, by the rules' knapsack? Answers about a
   /// simple degree are remembered for other limits and data-parallel degrees.
   KnapsackAnswer fits(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
                       double limit);
   /// What replaces stage.time when memory is looked at: no selection that fits takes less.
   double least_time_within(const PiperStageSums& stage, std::int64_t in_flight);
-  /// The stage with its best options by the rules' knapsack; it has to fit at all. Not priced.
-  /// `proven`: set to false when the choice may not be the fastest.
-  PiperStage choose(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
-                    bool& proven);
+  /// The stage with its best options by the rules' knapsack (or as good as they were found, when
+  /// the knapsack is too large); it has to fit at all. Not priced.
+  PiperStage choose(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight);
 
  private:
   static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -116,6 +127,7 @@ class PiperTables {
   std::vector<std::uint64_t> bits_;
   std::vector<int> degrees_;
   std::vector<std::int64_t> dp_;
+  std::vector<std::int32_t> first_dp_;  ///< By degree.
   std::vector<double> share_, sync_;
   std::vector<std::int32_t> kind_of_;
   std::vector<Kind> kinds_;

@@ -1,0 +1,344 @@
+#include "braid/planners/piper_threshold.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace braid {
+namespace {
+
+constexpr std::int64_t kTooMany = std::int64_t{1} << 60;
+/// Up to so many suffixes the sums of all stages are kept.
+constexpr std::size_t kMostCachedSuffixes = 1500;
+
+/// At least x, but for rounding.
+std::int64_t ceil_of(double x) {
+  return static_cast<std::int64_t>(std::ceil(x * (1 - 1e-12) - 1e-12));
+}
+
+}  // namespace
+
+PiperThreshold::PiperThreshold(const PiperProblem& problem, PiperTables& tables,
+                               std::int64_t most_work)
+    : problem_(problem),
+      tables_(tables),
+      most_work_(most_work),
+      most_suffix_(std::min(problem.devices, problem.micro_batches)),
+      exact_knapsack_(problem.rules.knapsack == PiperKnapsack::exact) {
+  const std::size_t sets = tables.size();
+  if (sets <= kMostCachedSuffixes) cached_.resize(sets * sets * tables.degrees().size());
+}
+
+PiperStageSums& PiperThreshold::stage_of(std::size_t inner, std::size_t outer,
+                                         std::int32_t degree) {
+  if (cached_.empty()) return uncached_ = tables_.sums(inner, outer, degree);
+  Cached& entry = cached_[(outer * tables_.size() + inner) * tables_.degrees().size() +
+                          static_cast<std::size_t>(degree)];
+  if (!entry.known) entry = {true, tables_.sums(inner, outer, degree)};
+  return entry.sums;
+}
+
+/// The first degree whose compute and synchronisation, on the fastest options, may keep the limit.
+std::size_t PiperThreshold::first_fast_dp(const PiperStageSums& stage, double limit) const {
+  const std::size_t none = tables_.dp_degrees().size();
+  const auto batch = static_cast<double>(problem_.micro_batches);
+  double least = stage.time / limit;
+  if (problem_.rules.split == PiperSplit::uneven) {
+    const double most_each = std::floor(limit * batch / stage.time * (1 + 1e-12));
+    if (most_each < 1) return none;
+    if (most_each < batch) least = batch / most_each;
+  }
+  if (problem_.rules.sync == PiperSync::per_batch && stage.sync_time > 0) {
+    // (time - sync) / d + sync <= limit, where no share is less than 1/d.
+    const double sync = 4 * stage.sync_time / batch;
+    if (stage.time > sync) {
+      if (limit <= sync) return none;
+      least = std::max(least, (stage.time - sync) / (limit - sync));
+    }
+  }
+  if (!(least <= batch)) return none;
+  std::size_t dp = tables_.first_dp(ceil_of(least));
+  while (dp < none && tables_.share(dp) * stage.time > limit) ++dp;
+  return dp;
+}
+
+/// The least data-parallel degree up to `most_dp` for which the stage keeps memory and the limit,
+/// the sum of degrees behind it given; -1: none. Not exact: for which it may. `fast`: the first to
+/// consider.
+std::int32_t PiperThreshold::first_dp(PiperStageSums& stage, std::size_t fast, std::int64_t behind,
+                                      double limit, std::int64_t most_dp, bool exact) {
+  const auto dps = tables_.dp_degrees();
+  std::size_t dp = fast;
+  bool memory_seen = false;
+  while (dp < dps.size() && dps[dp] <= most_dp) {
+    ++work_;
+    const double sync = tables_.sync_factor(dp) * stage.sync_time;
+    if (tables_.share(dp) * stage.time + sync > limit) {
+      ++dp;
+      continue;
+    }
+    const std::int64_t in_flight = 1 + (behind + dps[dp] - 1) / dps[dp];
+    if (in_flight <= stage.most_in_flight_fast) return static_cast<std::int32_t>(dp);
+    if (!memory_seen) {
+      const std::int64_t most = tables_.most_in_flight(stage);
+      if (most < 1 || (most == 1 && behind > 0)) return kNone;
+      const std::size_t first =
+          behind == 0 ? 0 : tables_.first_dp((behind + most - 2) / (most - 1));
+      memory_seen = true;
+      if (first > dp) {
+        dp = first;
+        continue;
+      }
+    }
+    const double time = tables_.least_time_within(stage, in_flight);
+    if (tables_.share(dp) * time + sync <= limit) {
+      if (!exact) return static_cast<std::int32_t>(dp);
+      const KnapsackAnswer answer = tables_.fits(stage, dp, in_flight, limit);
+      if (answer == KnapsackAnswer::unknown) proven_ = false;
+      if (answer == KnapsackAnswer::yes) return static_cast<std::int32_t>(dp);
+      ++dp;
+      continue;
+    }
+    // Go on where replicas are enough for this time, or fewer are in flight.
+    const std::size_t other =
+        in_flight <= 2 ? dps.size() : tables_.first_dp((behind + in_flight - 3) / (in_flight - 2));
+    ++dp;
+    while (dp < other && tables_.share(dp) * time > limit) ++dp;
+  }
+  return kNone;
+}
+
+void PiperThreshold::bound_suffix(std::size_t inner, std::size_t outer, double limit) {
+  const std::int64_t behind = least_suffix_[inner];
+  const double least_dp =
+      (tables_.least_time(outer) - tables_.least_time(inner)) / limit * (1 - 1e-12) - 1e-12;
+  for (std::int32_t degree = 0; degree < static_cast<std::int32_t>(tables_.degrees().size());
+       ++degree) {
+    const std::int64_t tp = tables_.degrees()[static_cast<std::size_t>(degree)];
+    // Some use only if it lowers one of the bounds.
+    std::int64_t most_dp =
+        std::max(std::min(most_devices_here_, least_devices_[outer] - 1) - least_devices_[inner],
+                 std::int64_t{0}) /
+        tp;
+    most_dp = std::max(most_dp, std::min(most_suffix_here_, least_suffix_[outer] - 1) - behind);
+    most_dp = std::min(
+        {most_dp, most_suffix_here_ - behind, (most_devices_here_ - least_devices_[inner]) / tp});
+    if (most_dp < 1 || static_cast<double>(most_dp) < least_dp) continue;
+    PiperStageSums& stage = stage_of(inner, outer, degree);
+    if (!stage.possible) continue;
+    const std::int32_t dp =
+        first_dp(stage, first_fast_dp(stage, limit), behind, limit, most_dp, false);
+    if (dp < 0) continue;
+    const std::int64_t replicas = tables_.dp_degrees()[static_cast<std::size_t>(dp)];
+    least_suffix_[outer] = std::min(least_suffix_[outer], behind + replicas);
+    const std::int64_t devices = least_devices_[inner] + replicas * tp;
+    if (devices < least_devices_[outer]) {
+      least_devices_[outer] = devices;
+      links_[outer] = {static_cast<std::int32_t>(inner), degree, dp};
+    }
+  }
+}
+
+bool PiperThreshold::may_keep(double limit) {
+  const std::size_t sets = tables_.size();
+  least_devices_.assign(sets, kTooMany);
+  least_suffix_.assign(sets, kTooMany);
+  links_.resize(sets);
+  least_devices_[0] = least_suffix_[0] = 0;
+  const double all_work = tables_.least_work(sets - 1), all_time = tables_.least_time(sets - 1);
+  for (std::size_t outer = 1; outer < sets && !exhausted(); ++outer) {
+    most_devices_here_ = problem_.devices - ceil_of((all_work - tables_.least_work(outer)) / limit);
+    most_suffix_here_ = most_suffix_ - ceil_of((all_time - tables_.least_time(outer)) / limit);
+    // What was best for the last limit is a good start: most others cannot beat it.
+    const std::int32_t likely = std::exchange(links_[outer], {}).inner;
+    if (likely >= 0 && least_devices_[static_cast<std::size_t>(likely)] < kTooMany) {
+      bound_suffix(static_cast<std::size_t>(likely), outer, limit);
+    }
+    for (std::size_t inner = 0; inner < outer; ++inner) {
+      if (least_devices_[inner] < kTooMany && tables_.is_subset(inner, outer)) {
+        bound_suffix(inner, outer, limit);
+      }
+    }
+  }
+  return least_devices_[sets - 1] < kTooMany || exhausted();
+}
+
+std::optional<std::vector<PiperStage>> PiperThreshold::bounding_stages(double limit) {
+  std::vector<PiperStage> stages;
+  std::vector<std::size_t> path;
+  for (std::size_t set = tables_.size() - 1; set != 0;) {
+    if (links_[set].inner == kNone) return std::nullopt;
+    path.push_back(set);
+    set = static_cast<std::size_t>(links_[set].inner);
+  }
+  std::int64_t devices = 0, suffix = 0;
+  for (std::size_t i = path.size(); i-- > 0;) {
+    const Link& link = links_[path[i]];
+    PiperStageSums sums = stage_of(static_cast<std::size_t>(link.inner), path[i], link.degree);
+    const std::int32_t dp =
+        first_dp(sums, first_fast_dp(sums, limit), suffix, limit, most_suffix_ - suffix, true);
+    if (dp < 0) return std::nullopt;
+    const std::int64_t replicas = tables_.dp_degrees()[static_cast<std::size_t>(dp)];
+    const std::int64_t in_flight = 1 + (suffix + replicas - 1) / replicas;
+    suffix += replicas;
+    devices += replicas * tables_.degrees()[static_cast<std::size_t>(link.degree)];
+    if (devices > problem_.devices || suffix > most_suffix_) return std::nullopt;
+    stages.push_back(tables_.choose(sums, static_cast<std::size_t>(dp), in_flight));
+  }
+  std::reverse(stages.begin(), stages.end());
+  return price(std::move(stages));
+}
+
+std::vector<PiperStage> PiperThreshold::price(std::vector<PiperStage> stages) const {
+  std::int64_t suffix = 0;
+  for (std::size_t i = stages.size(); i-- > 0;) {
+    suffix += stages[i].dp;
+    stages[i].suffix = suffix;
+    price_piper_stage(problem_, stages[i]);
+  }
+  return stages;
+}
+
+/// Least devices for the layers before each suffix, as far as the suffix is of any use.
+void PiperThreshold::bound_before(double limit) {
+  const std::size_t sets = tables_.size();
+  devices_before_.assign(sets, kTooMany);
+  devices_before_[sets - 1] = 0;
+  for (std::size_t inner = sets - 1; inner-- > 0;) {
+    if (least_devices_[inner] >= kTooMany) continue;
+    const std::int64_t most = problem_.devices - least_devices_[inner];
+    for (std::size_t outer = inner + 1; outer < sets; ++outer) {
+      if (devices_before_[outer] >= std::min(most, devices_before_[inner]) ||
+          !tables_.is_subset(inner, outer)) {
+        continue;
+      }
+      for (std::int32_t degree = 0; degree < static_cast<std::int32_t>(tables_.degrees().size());
+           ++degree) {
+        const std::int64_t tp = tables_.degrees()[static_cast<std::size_t>(degree)];
+        const std::int64_t most_dp =
+            (std::min(most, devices_before_[inner] - 1) - devices_before_[outer]) / tp;
+        if (most_dp < 1) continue;
+        PiperStageSums& stage = stage_of(inner, outer, degree);
+        if (!stage.possible) continue;
+        const std::int32_t dp = first_dp(stage, first_fast_dp(stage, limit), least_suffix_[inner],
+                                         limit, most_dp, false);
+        if (dp < 0) continue;
+        devices_before_[inner] =
+            devices_before_[outer] + tp * tables_.dp_degrees()[static_cast<std::size_t>(dp)];
+      }
+    }
+  }
+}
+
+bool PiperThreshold::is_dominated(std::int64_t devices, std::int64_t suffix) const {
+  return std::any_of(front_.begin(), front_.end(), [&](const State& state) {
+    return state.devices <= devices && state.suffix <= suffix;
+  });
+}
+
+void PiperThreshold::add(const State& state) {
+  std::erase_if(front_, [&](const State& other) {
+    return state.devices <= other.devices && state.suffix <= other.suffix;
+  });
+  front_.push_back(state);
+}
+
+void PiperThreshold::extend(const State& rest, std::int32_t number, PiperStageSums& stage,
+                            std::size_t fast, double limit) {
+  const std::int64_t tp = tables_.degrees()[static_cast<std::size_t>(stage.degree)];
+  const std::int64_t most_dp =
+      std::min((most_devices_here_ - rest.devices) / tp, most_suffix_here_ - rest.suffix);
+  if (most_dp < 1) return;
+  const auto dps = tables_.dp_degrees();
+  const std::int64_t least = dps[fast];
+  if (least > most_dp || is_dominated(rest.devices + least * tp, rest.suffix + least)) return;
+  const std::int32_t dp = first_dp(stage, fast, rest.suffix, limit, most_dp, true);
+  if (dp < 0) return;
+  const std::int64_t replicas = dps[static_cast<std::size_t>(dp)];
+  const std::int64_t devices = rest.devices + replicas * tp, suffix = rest.suffix + replicas;
+  if (is_dominated(devices, suffix)) return;
+  add({devices, suffix, number, stage.outer, stage.degree, dp,
+       1 + (rest.suffix + replicas - 1) / replicas});
+}
+
+/// With the heuristic knapsack a stage may be faster when more are in flight than there are, which
+/// the published program may pretend.
+void PiperThreshold::extend_heuristically(const State& rest, std::int32_t number,
+                                          PiperStageSums& stage, std::size_t fast, double limit) {
+  const std::int64_t tp = tables_.degrees()[static_cast<std::size_t>(stage.degree)];
+  const auto dps = tables_.dp_degrees();
+  for (std::size_t dp = fast; dp < dps.size(); ++dp) {
+    const std::int64_t devices = rest.devices + dps[dp] * tp, suffix = rest.suffix + dps[dp];
+    if (devices > most_devices_here_ || suffix > most_suffix_here_ ||
+        is_dominated(devices, suffix)) {
+      return;
+    }
+    ++work_;
+    if (tables_.share(dp) * stage.time + tables_.sync_factor(dp) * stage.sync_time > limit) {
+      continue;
+    }
+    const std::int64_t least = 1 + (rest.suffix + dps[dp] - 1) / dps[dp];
+    const std::int64_t most = (most_suffix_here_ + dps[dp] - 1) / dps[dp];
+    for (std::int64_t in_flight = least; in_flight <= most; ++in_flight) {
+      if (in_flight > tables_.most_in_flight(stage)) break;
+      if (tables_.fits(stage, dp, in_flight, limit) != KnapsackAnswer::yes) continue;
+      const std::int64_t pretended = std::max(suffix, (in_flight - 1) * dps[dp] + 1);
+      if (!is_dominated(devices, pretended)) {
+        add({devices, pretended, number, stage.outer, stage.degree, static_cast<std::int32_t>(dp),
+             in_flight});
+      }
+      if (in_flight == least) return;
+      break;
+    }
+  }
+}
+
+std::optional<std::vector<PiperStage>> PiperThreshold::keep(double limit) {
+  bound_before(limit);
+  const std::size_t sets = tables_.size();
+  const auto degrees = static_cast<std::int32_t>(tables_.degrees().size());
+  states_.assign(1, State{});
+  begin_.assign({0, 1});
+  const double all_time = tables_.least_time(sets - 1);
+  for (std::size_t outer = 1; outer < sets; ++outer) {
+    front_.clear();
+    most_devices_here_ = problem_.devices - devices_before_[outer];
+    most_suffix_here_ = most_suffix_ - ceil_of((all_time - tables_.least_time(outer)) / limit);
+    const bool useful = least_devices_[outer] <= most_devices_here_;
+    for (std::size_t inner = 0; useful && inner < outer && !exhausted(); ++inner) {
+      if (begin_[inner] == begin_[inner + 1] || !tables_.is_subset(inner, outer)) continue;
+      for (std::int32_t degree = 0; degree < degrees; ++degree) {
+        PiperStageSums& stage = stage_of(inner, outer, degree);
+        if (!stage.possible) continue;
+        const std::size_t fast = first_fast_dp(stage, limit);
+        if (fast >= tables_.dp_degrees().size()) continue;
+        for (std::size_t s = begin_[inner]; s < begin_[inner + 1]; ++s) {
+          const State rest = states_[s];
+          if (exact_knapsack_) {
+            extend(rest, static_cast<std::int32_t>(s), stage, fast, limit);
+          } else {
+            extend_heuristically(rest, static_cast<std::int32_t>(s), stage, fast, limit);
+          }
+        }
+      }
+    }
+    std::sort(front_.begin(), front_.end(),
+              [](const State& a, const State& b) { return a.devices < b.devices; });
+    states_.insert(states_.end(), front_.begin(), front_.end());
+    begin_.push_back(states_.size());
+  }
+  if (begin_[sets - 1] == begin_[sets]) return std::nullopt;
+  std::vector<PiperStage> stages;
+  for (auto number = static_cast<std::int32_t>(begin_[sets - 1]); number != 0;) {
+    const State& state = states_[static_cast<std::size_t>(number)];
+    const State& rest = states_[static_cast<std::size_t>(state.rest)];
+    const PiperStageSums sums = stage_of(static_cast<std::size_t>(rest.set),
+                                         static_cast<std::size_t>(state.set), state.degree);
+    stages.push_back(tables_.choose(sums, static_cast<std::size_t>(state.dp), state.in_flight));
+    number = state.rest;
+  }
+  return price(std::move(stages));
+}
+
+}  // namespace braid
