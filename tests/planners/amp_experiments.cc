@@ -43,8 +43,8 @@ void fill_gpt2(AmpModel& model) {
       layer.output_split = true;
     }
     if (l == 0 || l == 28) layer.embedding_parameters = kHidden * kWords;
-    // Logits in half precision, their copy in single precision and its gradient.
-    if (l == 28) layer.split_activation_bytes = 10 * kTokens * kWords;
+    // Logits in half precision; in single precision their copy, exponentials and gradient.
+    if (l == 28) layer.split_activation_bytes = 14 * kTokens * kWords;
     if (l < 2 || l > 25) continue;
     layer.parameters = 12 * kHidden * kHidden;
     // Korthikanti et al. 2022, §4.1.
@@ -92,9 +92,12 @@ AmpExperiment amp_experiment(const std::string& name, const std::string& folder)
       profiles = {"gpt2_P3", "gpt2_G4"};
     }
   }
-  // 16 GiB, less what the driver and libraries take.
-  experiment.cluster =
-      amp_cluster_of(nodes, std::vector<double>(profiles.size(), 15.0 * (1 << 30)));
+  // As in the catalogue, less its reserve.
+  std::vector<double> memory_bytes;
+  for (const std::string& profile : profiles) {
+    memory_bytes.push_back((profile.ends_with("P3") ? 14.28 : 14.0) * (1 << 30));
+  }
+  experiment.cluster = amp_cluster_of(nodes, memory_bytes);
   const Document document = Document::parse_file(folder + "/profiled_layer_costs.json");
   experiment.model.degrees.assign(std::begin(kDegrees), std::end(kDegrees));
   for (const std::string& profile : profiles) {

@@ -1,12 +1,17 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <string>
+#include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "braid/base/document.h"
 #include "braid/planners/amp_cost.h"
+#include "braid/planners/amp_physics.h"
+#include "braid/planners/rank_statistics.h"
 
 #include "planners/amp_experiments.h"
 #include "planners/reference_files.h"
@@ -64,6 +69,80 @@ TEST(AmpReference, GivesTheProgramsPredictions) {
     ++count;
   }
   EXPECT_EQ(count, 171);
+}
+
+struct Ranking {
+  double correlation = 0;  ///< Of finished runs.
+  double regret[3] = {};   ///< Of the top 1, 3 and 5 of all runs; failed ones use up places.
+  double error = 0;        ///< Mean absolute, of finished runs.
+};
+
+Ranking ranking(const std::vector<AmpTrial>& trials, const std::vector<double>& predicted) {
+  Ranking result;
+  std::vector<double> finished, of_finished, actual;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    actual.push_back(trials[i].finished ? trials[i].measured_s
+                                        : std::numeric_limits<double>::infinity());
+    if (!trials[i].finished) continue;
+    finished.push_back(trials[i].measured_s);
+    of_finished.push_back(predicted[i]);
+    result.error += std::abs(predicted[i] / trials[i].measured_s - 1);
+  }
+  result.error /= static_cast<double>(finished.size());
+  result.correlation = rank_correlation(of_finished, finished);
+  const std::size_t tops[3] = {1, 3, 5};
+  for (int i = 0; i < 3; ++i) result.regret[i] = top_regret(predicted, actual, tops[i]);
+  return result;
+}
+
+std::string summary(const Ranking& ranking) {
+  return fmt::format("rank correlation {:.3f}, regret {:.1f} {:.1f} {:.1f} %, error {:.1f} %",
+                     ranking.correlation, 100 * ranking.regret[0], 100 * ranking.regret[1],
+                     100 * ranking.regret[2], 100 * ranking.error);
+}
+
+/// The order of the measured runs. AMP's own figures are those of its recorded predictions.
+TEST(AmpReference, OrdersMeasuredRunsBetterThanAmp) {
+  const std::string folder = reference_file("reference/amp");
+  if (folder.empty()) GTEST_SKIP() << "reference data not present";
+  struct Limits {
+    double correlation = 0;
+    double top_regret = 0, top_five_regret = 0;
+    int foreseen = 0;  ///< Of the failures. Nothing is known of TransGAN's activations.
+    int refused = 0;   ///< Of the runs that finished.
+  };
+  const std::map<std::string, Limits> experiments = {{"homogeneous", {0.95, 0.11, 1e-9, 4, 0}},
+                                                     {"het_cluster", {0.8, 0.15, 0.1, 1, 2}},
+                                                     {"het_model", {0.95, 0.04, 1e-9, 0, 0}}};
+  for (const auto& [name, limits] : experiments) {
+    const AmpExperiment experiment = amp_experiment(name, folder);
+    const std::vector<AmpTrial> trials = amp_trials(experiment, folder);
+    if (trials.empty()) continue;  // Kept back.
+    std::vector<double> theirs, ours, with_memory;
+    int foreseen = 0, refused = 0;
+    for (const AmpTrial& trial : trials) {
+      const AmpForecast forecast =
+          amp_forecast(experiment.model, experiment.cluster, trial.strategy,
+                       experiment.global_batch, trial.ends, {});
+      theirs.push_back(trial.program_s);
+      ours.push_back(forecast.iteration_s);
+      with_memory.push_back(forecast.fits() ? forecast.iteration_s : 1e6 + forecast.iteration_s);
+      if (!forecast.fits()) ++(trial.finished ? refused : foreseen);
+    }
+    const Ranking amp = ranking(trials, theirs), braid = ranking(trials, ours);
+    const Ranking careful = ranking(trials, with_memory);
+    RecordProperty(name + "_amp", summary(amp));
+    RecordProperty(name + "_braid", summary(braid));
+    RecordProperty(name + "_braid_with_memory", summary(careful));
+    RecordProperty(name + "_failures_foreseen", foreseen);
+    EXPECT_GT(braid.correlation, amp.correlation) << name;
+    EXPECT_GT(braid.correlation, limits.correlation) << name;
+    EXPECT_LT(braid.error, amp.error) << name;
+    EXPECT_LT(careful.regret[0], limits.top_regret) << name;
+    EXPECT_LT(careful.regret[2], limits.top_five_regret) << name;
+    EXPECT_GE(foreseen, limits.foreseen) << name;
+    EXPECT_LE(refused, limits.refused) << name;
+  }
 }
 
 }  // namespace

@@ -99,13 +99,6 @@ TEST(PhazeReference, BeatsTheProgramsPlansInTheRightUnits) {
     const PhazePlacement theirs =
         phaze_placement(run.as_meant, *width, run.program_plan.dp, run.program_plan.stages);
     EXPECT_LE(found->flush_s, theirs.flush_s * (1 + 1e-12)) << run.name;
-    if (std::getenv("BRAID_PRINT") != nullptr) {
-      std::printf(
-          "%-45s ours {%zu,%ld,%d} %.6f sim %.6f | theirs {%zu,%ld,%d} flush %.6f sim %.6f\n",
-          run.name.c_str(), found->stages.size(), found->dp, found->tp, found->flush_s,
-          phaze_simulated_s(run.as_meant, *found), theirs.stages.size(), theirs.dp, theirs.tp,
-          theirs.flush_s, phaze_simulated_s(run.as_meant, theirs));
-    }
   }
 }
 
