@@ -186,14 +186,15 @@ Outcome Search::run() {
   check_space(limits, space_);
   const std::vector<Configuration> base = base_configurations(limits, space_);
   if (base.empty()) {
-    outcome_.infeasibility = Infeasibility{
+    std::string reason =
         "no split uses all " + std::to_string(limits.devices) +
-            " devices: the degrees must divide the model's heads, layers and the global batch of " +
-            std::to_string(limits.global_batch),
-        -1,
-        0,
-        0,
-        {}};
+        " devices: the degrees must divide the model's heads, layers and the global batch of " +
+        std::to_string(limits.global_batch);
+    if (job_.global_batch > kMostPlannedPasses) {
+      reason +=
+          ", and an iteration may have " + std::to_string(kMostPlannedPasses) + " passes at most";
+    }
+    outcome_.infeasibility = Infeasibility{reason, -1, 0, 0, {}};
     return std::move(outcome_);
   }
   for (const Configuration& configuration : base) push(configuration);
@@ -226,6 +227,10 @@ Outcome Search::run() {
     outcome_.status = exhausted ? Status::budget_exhausted : Status::infeasible;
     if (nearest_) {
       nearest_->reason = "every split needs more memory than a device has";
+      if (job_.global_batch > kMostPlannedPasses) {
+        nearest_->reason = "every split of at most " + std::to_string(kMostPlannedPasses) +
+                           " passes needs more memory than a device has";
+      }
       outcome_.infeasibility = nearest_;
     }
     return std::move(outcome_);

@@ -27,6 +27,7 @@ std::optional<Configuration> rule_configuration(const SpaceLimits& limits, int t
   configuration.micro_batch = space.micro_batch.value_or(1);
   if (limits.global_batch / replicas % configuration.micro_batch != 0) return std::nullopt;
   configuration.num_micro_batches = limits.global_batch / replicas / configuration.micro_batch;
+  if (configuration.num_micro_batches > kMostPlannedPasses / pp) return std::nullopt;
   configuration.sequence_parallel = space.sequence_parallel.value_or(false) && tp > 1;
   configuration.recompute = space.recompute.value_or(Recompute::full);
   configuration.zero = space.zero.value_or(Zero::none);

@@ -52,7 +52,7 @@ void check_space(const SpaceLimits& limits, const SpaceOptions& options) {
   positive("--vp", options.vp);
   positive("--micro-batch", options.micro_batch);
 
-  const std::string devices = text(limits.devices) + " devices";
+  const std::string devices = text(limits.devices) + (limits.devices == 1 ? " device" : " devices");
   check_divides("--tp", options.tp, limits.devices, devices);
   check_divides("--pp", options.pp, limits.devices, devices);
   check_divides("--dp", options.dp, limits.devices, devices);
@@ -69,7 +69,9 @@ void check_space(const SpaceLimits& limits, const SpaceOptions& options) {
   how.cp = options.cp.value_or(1);
   how.ep = options.ep.value_or(1);
   how.sequence_parallel = how.tp > 1 && options.sequence_parallel.value_or(false);
-  if (const std::string reason = refusal(limits.split, how); !reason.empty()) throw Error(reason);
+  if (const std::string reason = refusal(limits.split, how); !reason.empty()) {
+    throw Error(reason, "change --tp, --cp, --ep or --seq-len");
+  }
   const std::int64_t pieces = std::int64_t{options.pp.value_or(1)} * options.vp.value_or(1);
   if (pieces > limits.layers) {
     throw Error(Where{"", 0, options.pp ? "--pp" : "--vp"},
@@ -93,6 +95,15 @@ void check_space(const SpaceLimits& limits, const SpaceOptions& options) {
     throw Error(Where{"", 0, "--vp"}, "only the interleaved schedule has several chunks per stage",
                 "use --schedule interleaved, or leave --vp out");
   }
+  if (options.schedule == ScheduleKind::interleaved && (options.vp == 1 || options.pp == 1)) {
+    throw Error(Where{"", 0, "--schedule"},
+                "interleaving needs several stages and several chunks on each",
+                "use --schedule 1f1b, or give --pp and --vp more than 1");
+  }
+  if (options.sequence_parallel == true && options.tp == 1) {
+    throw Error(Where{"", 0, "--sequence-parallel"}, "it divides work among tensor parallel ranks",
+                "give --tp more than 1, or leave --sequence-parallel out");
+  }
 }
 
 namespace {
@@ -110,6 +121,7 @@ void add_pipelines(Configuration base, const SpaceLimits& limits, const SpaceOpt
     const int most_vp = base.pp == 1 ? 1 : limits.layers / base.pp;
     for (int vp = 1; vp <= most_vp; ++vp) {
       if (options.vp && *options.vp != vp) continue;
+      if (base.num_micro_batches > kMostPlannedPasses / base.pp / vp) break;
       base.vp = vp;
       if (vp > 1) {
         if (base.num_micro_batches % base.pp != 0 || !wanted(ScheduleKind::interleaved)) continue;

@@ -17,6 +17,10 @@ struct SpaceLimits {
   SplitLimits split;
 };
 
+/// Forward passes of an iteration beyond which a plan is not considered: what simulate() can show.
+/// Only batches of millions of samples that no larger micro-batch divides get there.
+inline constexpr std::int64_t kMostPlannedPasses = std::int64_t{1} << 20;
+
 /// Checks the user's restrictions against each other and the job. Throws Error naming the option
 /// and how to mend it (a degree that does not divide the devices, heads, batch …).
 void check_space(const SpaceLimits& limits, const SpaceOptions& options);
@@ -25,7 +29,8 @@ void check_space(const SpaceLimits& limits, const SpaceOptions& options);
 /// the lowest ZeRO stage that costs no time), in a fixed order:
 ///   tp·cp·pp·dp = devices; tp divides the heads, 2·cp the sequence; ep divides the
 ///   experts and cp·dp; dp·micro_batch divides the batch; pp·vp ≤ layers; vp > 1 needs
-///   micro-batches divisible by pp; sequence parallelism on or off for tp > 1; both axis orders.
+///   micro-batches divisible by pp; at most kMostPlannedPasses passes; sequence parallelism on or
+///   off for tp > 1; both axis orders.
 std::vector<Configuration> base_configurations(const SpaceLimits& limits,
                                                const SpaceOptions& options);
 
