@@ -70,7 +70,7 @@ TEST(Program, PlansSimulatesVerifiesExportsAndReports) {
   EXPECT_EQ(verified.status, 0) << verified.out;
   const json checks = parsed(verified);
   EXPECT_TRUE(checks["holds"]);
-  EXPECT_EQ(checks["checks"].size(), 9U);
+  EXPECT_EQ(checks["checks"].size(), 10U);
 
   const Ran simulated = run_braid({"simulate", plan, "--json", "--trace", folder / "trace.json"});
   EXPECT_EQ(simulated.status, 0) << simulated.err;

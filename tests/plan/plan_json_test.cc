@@ -45,6 +45,7 @@ TEST(PlanJson, ReadsBackEqual) {
   Plan plan = piped_plan();
   EXPECT_EQ(read_back(plan), plan);
   plan.shape.reset();
+  plan.claims = Claims{1.0 / 3, 1e9};
   EXPECT_EQ(read_back(plan), plan);
 }
 

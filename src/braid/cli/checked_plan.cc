@@ -18,8 +18,10 @@ CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner
   checked.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::vector<std::string>& assumptions = checked.outcome.assumptions;
   assumptions.insert(assumptions.begin(), loaded.assumptions.begin(), loaded.assumptions.end());
-  for (const Candidate& candidate : checked.outcome.candidates) {
-    const Verification verification = verify(candidate.plan, candidate.metrics.iteration_time_s);
+  for (Candidate& candidate : checked.outcome.candidates) {
+    candidate.plan.claims =
+        Claims{candidate.metrics.iteration_time_s, candidate.metrics.peak_memory_bytes};
+    const Verification verification = verify(candidate.plan);
     for (const Check& check : verification.checks) {
       if (check.holds) continue;
       throw std::logic_error(fmt::format("a plan of {} fails the check '{}': {}", planner.name,

@@ -16,6 +16,10 @@ Plan read_valid_plan(const std::string& path) {
       fmt::print(stderr, "braid: warning: the plan does not fit: {}\n", check.detail);
       continue;
     }
+    if (check.name == "claims") {
+      fmt::print(stderr, "braid: warning: the plan is not what it claims: {}\n", check.detail);
+      continue;
+    }
     throw Error(Where{path, 0, ""},
                 "the plan fails the check '" + check.name + "': " + check.detail,
                 "braid verify lists all checks");

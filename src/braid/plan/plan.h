@@ -64,6 +64,13 @@ struct Stage {
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 
+/// What whoever made a plan says of it, for verify() to check.
+struct Claims {
+  double iteration_time_s = 0;
+  double peak_memory_bytes = 0;  ///< Of the fullest device.
+  friend bool operator==(const Claims&, const Claims&) = default;
+};
+
 /// How a job runs: which layers on which devices, with which options, in which order. Complete in
 /// itself: carries the layer graph with the chosen options and the system.
 struct Plan {
@@ -79,6 +86,7 @@ struct Plan {
   Profile profile;  ///< Restricted to what the plan uses.
   System system;
   std::vector<Stage> stages;  ///< In topological order of the stage graph.
+  std::optional<Claims> claims;
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };

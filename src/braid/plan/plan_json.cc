@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int64_t kMaxDegree = 1 << 24;
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 40;
+constexpr double kMostClaimed = 1e30;
 
 int degree(const Value& value) { return static_cast<int>(value.as_int_in(1, kMaxDegree)); }
 
@@ -213,10 +214,10 @@ ModelShape shape_from_json(const Value& value) {
   each_field(
       shape,
       [&value](const char* key, std::int64_t& count) {
-        count = value[key].as_int_in(0, kMaxCount);
+        if (value[key].exists()) count = value[key].as_int_in(0, kMaxCount);
       },
-      [&value](const char* key, bool& flag) { flag = value[key].as_bool(); });
-  shape.activation = value["activation"].as_string();
+      [&value](const char* key, bool& flag) { flag = value[key].bool_or(flag); });
+  shape.activation = value["activation"].string_or("");
   return shape;
 }
 
@@ -263,6 +264,10 @@ Json to_json(const Plan& plan) {
   json["model"] = plan.model;
   json["model_source"] = plan.model_source;
   json["model_parameters"] = plan.model_parameters;
+  if (plan.claims) {
+    json["claims"]["iteration_time_s"] = plan.claims->iteration_time_s;
+    json["claims"]["peak_memory_bytes"] = plan.claims->peak_memory_bytes;
+  }
   if (plan.shape) json["shape"] = shape_to_json(*plan.shape);
   json["seq_len"] = plan.seq_len;
   json["global_batch"] = plan.global_batch;
@@ -280,14 +285,19 @@ Plan plan_from_json(const Value& value) {
     value.fail("this is not a plan", "give a file that braid plan -o wrote");
   }
   value.expect_only({"braid", "version", "planner", "model", "model_source", "model_parameters",
-                     "shape", "seq_len", "global_batch", "precision", "parallel", "stages",
-                     "profile", "system"});
+                     "shape", "claims", "seq_len", "global_batch", "precision", "parallel",
+                     "stages", "profile", "system"});
   if (value["version"].as_int() != 1) value["version"].fail("only version 1 can be read");
   Plan plan;
   plan.planner = value["planner"].as_string();
   plan.model = value["model"].as_string();
   plan.model_source = value["model_source"].as_string();
   plan.model_parameters = value["model_parameters"].as_double_in(0, 1e18);
+  if (const Value claims = value["claims"]; claims.exists()) {
+    claims.expect_only({"iteration_time_s", "peak_memory_bytes"});
+    plan.claims = Claims{claims["iteration_time_s"].as_double_in(0, kMostClaimed),
+                         claims["peak_memory_bytes"].as_double_in(0, kMostClaimed)};
+  }
   if (value["shape"].exists()) plan.shape = shape_from_json(value["shape"]);
   plan.seq_len = value["seq_len"].as_int_in(0, kMaxCount);
   plan.global_batch = value["global_batch"].as_int_in(1, kMaxCount);

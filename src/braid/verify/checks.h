@@ -19,17 +19,14 @@ const Option& option_at(const Plan& plan, const Chunk& chunk, std::size_t i);
 
 /// What a replay of the schedule over one micro-batch after another says.
 struct Replay {
-  std::string fault;  ///< Empty: every pass once, nothing out of order, no deadlock.
-  double time_s = 0;  ///< At which the last pass ends, with transfers at nominal bandwidth.
-  double busiest_stage_s = 0;            ///< Most work of any stage.
-  double serial_s = 0;                   ///< All passes and transfers one after another.
+  std::string fault;           ///< Empty: every pass once, nothing out of order, no deadlock.
+  double time_s = 0;           ///< Of the iteration: passes, transfers, gradients and optimizer.
+  double busiest_stage_s = 0;  ///< Most work of any stage.
+  double serial_s = 0;         ///< All work and transfers one after another.
   std::vector<double> peak_stash_bytes;  ///< [stage], on the device.
   std::int64_t passes = 0;
 };
 Replay replay(const Plan& plan);
-
-/// Bandwidth of the fastest link in the system.
-double fastest_link_bytes_per_s(const System& system);
 
 /// Chip of a device.
 const Chip& chip_of(const System& system, std::int64_t device);

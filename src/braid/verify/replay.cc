@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <map>
 
@@ -6,52 +7,43 @@
 
 #include "braid/schedule/schedule.h"
 #include "braid/verify/checks.h"
+#include "braid/verify/stage_work.h"
 
 namespace braid {
 namespace {
 
 /// More passes than any real job has; a replay of so many takes a second.
-constexpr std::int64_t kMostPasses = 20'000'000;
+constexpr std::int64_t kMostPasses = 5'000'000;
 
 struct Handover {
-  std::size_t from = 0;
-  double transfer_s = 0;
+  std::size_t part = 0;
+  std::size_t link = 0;   ///< By source and target stage; any within a stage.
+  double transfer_s = 0;  ///< 0 within a stage.
+  bool moves = false;     ///< From one stage to another.
 };
 
+/// A chunk of a stage, and what it exchanges with others.
 struct Part {
-  double forward_s = 0, backward_s = 0;
-  double stash_bytes = 0;  ///< On the device, per micro-batch.
-  double offloaded_bytes = 0;
-  std::vector<Handover> inputs;   ///< Parts whose forward pass comes first.
-  std::vector<Handover> outputs;  ///< Parts whose backward pass comes first.
+  PartWork work;
+  std::vector<Handover> inputs;   ///< Gradients go there.
+  std::vector<Handover> outputs;  ///< Activations go there.
 };
 
 /// Parts in pipeline order: chunk · pp + stage.
-std::vector<Part> parts_of(const Plan& plan) {
-  const std::size_t pp = plan.stages.size();
+std::vector<Part> parts_of(const Plan& plan, const std::vector<StageWork>& stages) {
+  const std::size_t pp = stages.size();
   assert(pp > 0);
   std::vector<Part> parts(pp * static_cast<std::size_t>(plan.parallel.vp));
   std::vector<std::size_t> place(plan.profile.layers.size(), 0);
   for (std::size_t s = 0; s < pp; ++s) {
     for (std::size_t c = 0; c < plan.stages[s].chunks.size(); ++c) {
-      const Chunk& chunk = plan.stages[s].chunks[c];
-      Part& part = parts[c * pp + s];
-      for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
-        const LayerCost& cost = option_at(plan, chunk, i).cost;
-        const auto sum = [](const PassTime& pass) {
-          return pass.compute_s + pass.tp_comm_s + pass.cp_comm_s + pass.ep_comm_s + pass.offload_s;
-        };
-        part.forward_s += sum(cost.forward);
-        part.backward_s +=
-            sum(cost.recompute) + sum(cost.backward_input) + sum(cost.backward_weight);
-        part.stash_bytes += cost.stash_bytes - cost.offloaded_bytes;
-        part.offloaded_bytes += cost.offloaded_bytes;
-        place[static_cast<std::size_t>(chunk.layers[i])] = c * pp + s;
+      parts[c * pp + s].work = stages[s].parts[c];
+      for (const std::int32_t layer : plan.stages[s].chunks[c].layers) {
+        place[static_cast<std::size_t>(layer)] = c * pp + s;
       }
     }
   }
   const Parallelism& p = plan.parallel;
-  const double fastest = fastest_link_bytes_per_s(plan.system);
   std::map<std::pair<std::size_t, std::size_t>, double> bytes;
   for (const ProfileEdge& edge : plan.profile.edges) {
     const std::size_t from = place[static_cast<std::size_t>(edge.source)];
@@ -59,11 +51,18 @@ std::vector<Part> parts_of(const Plan& plan) {
     if (from != to)
       bytes[{from, to}] += edge.bytes * p.micro_batch / p.cp / (p.sequence_parallel ? p.tp : 1);
   }
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> links;
+  const auto link = [&links](std::size_t source, std::size_t target) {
+    return links.try_emplace({source, target}, links.size()).first->second;
+  };
   for (const auto& [ends, size] : bytes) {
-    const bool moves = ends.first % pp != ends.second % pp;
-    const double transfer_s = moves && fastest > 0 ? size / fastest : 0;
-    parts[ends.second].inputs.push_back({ends.first, transfer_s});
-    parts[ends.first].outputs.push_back({ends.second, transfer_s});
+    const auto [from, to] = ends;
+    const std::size_t source = from % pp;
+    const std::size_t target = to % pp;
+    const bool moves = source != target;
+    const double transfer_s = moves ? handover_s(plan, source, target, size) : 0;
+    parts[from].outputs.push_back({to, link(source, target), transfer_s, moves});
+    parts[to].inputs.push_back({from, link(target, source), transfer_s, moves});
   }
   return parts;
 }
@@ -73,7 +72,7 @@ std::vector<int> depths_of(const std::vector<Part>& parts) {
   std::vector<int> depths(parts.size(), 1);
   for (std::size_t s = parts.size(); s-- > 0;) {
     for (const Handover& next : parts[s].outputs) {
-      depths[s] = std::max(depths[s], depths[next.from] + 1);
+      depths[s] = std::max(depths[s], depths[next.part] + 1);
     }
   }
   return depths;
@@ -94,19 +93,186 @@ std::string refusal_of(const Plan& plan) {
   return "";
 }
 
-/// Ends of passes by part and micro-batch; negative: not yet run.
-class Clock {
+/// What a pass waits for: how many hand-overs have not come yet, and when the last one came.
+struct Wait {
+  std::int32_t missing = 0;
+  double arrived_s = 0;
+  bool ran = false;
+};
+
+/// The waits of all passes of one direction, by part and micro-batch.
+class Waits {
  public:
-  Clock(std::size_t parts, std::int64_t micro_batches)
-      : micro_batches_(static_cast<std::size_t>(micro_batches)),
-        ends_(parts * micro_batches_, -1) {}
-  double& at(std::size_t part, std::int64_t micro_batch) {
-    return ends_[part * micro_batches_ + static_cast<std::size_t>(micro_batch)];
+  Waits(const std::vector<Part>& parts, bool forward, std::int64_t micro_batches)
+      : micro_batches_(static_cast<std::size_t>(micro_batches)) {
+    waits_.reserve(parts.size() * micro_batches_);
+    for (const Part& part : parts) {
+      Wait wait;
+      // A backward pass also waits for its own forward pass.
+      wait.missing =
+          static_cast<std::int32_t>(forward ? part.inputs.size() : part.outputs.size() + 1);
+      waits_.insert(waits_.end(), micro_batches_, wait);
+    }
+  }
+  Wait& at(std::size_t part, std::int64_t micro_batch) {
+    return waits_[part * micro_batches_ + static_cast<std::size_t>(micro_batch)];
+  }
+  void arrive(std::size_t part, std::int64_t micro_batch, double time_s) {
+    Wait& wait = at(part, micro_batch);
+    --wait.missing;
+    wait.arrived_s = std::max(wait.arrived_s, time_s);
   }
 
  private:
   std::size_t micro_batches_;
-  std::vector<double> ends_;
+  std::vector<Wait> waits_;
+};
+
+/// The device that stands for a stage.
+struct Device {
+  std::size_t next = 0;  ///< In its order of passes.
+  double free_s = 0;
+  double work_s = 0;
+  double last_pass_s = 0;
+  double stash_bytes = 0, slot_bytes = 0;
+  std::int64_t held = 0;
+};
+
+class Replayer {
+ public:
+  explicit Replayer(const Plan& plan)
+      : p_(plan.parallel),
+        stages_(stages_of(plan)),
+        parts_(parts_of(plan, stages_)),
+        schedule_(schedule_of(plan.parallel, parts_)),
+        forward_(parts_, true, p_.num_micro_batches),
+        backward_(parts_, false, p_.num_micro_batches),
+        devices_(stages_.size()) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      double& slot_bytes = devices_[i % devices_.size()].slot_bytes;
+      slot_bytes = std::max(slot_bytes, parts_[i].work.offloaded_bytes);
+      for (const std::vector<Handover>* handovers : {&parts_[i].inputs, &parts_[i].outputs}) {
+        for (const Handover& handover : *handovers) {
+          if (link_free_s_.size() <= handover.link) link_free_s_.resize(handover.link + 1, 0);
+        }
+      }
+    }
+    result_.peak_stash_bytes.assign(devices_.size(), 0);
+  }
+
+  Replay run() {
+    // Let every stage go on as far as it can, again and again, until none can.
+    bool moved = true;
+    while (moved && result_.fault.empty()) {
+      moved = false;
+      for (std::size_t s = 0; s < devices_.size(); ++s) {
+        while (devices_[s].next < schedule_.order[s].size() && run_next_pass(s)) moved = true;
+        if (!result_.fault.empty()) return std::move(result_);
+      }
+    }
+    const auto expected = static_cast<std::int64_t>(2 * parts_.size()) * p_.num_micro_batches;
+    if (result_.passes != expected) {
+      result_.fault = fmt::format("{} of {} passes can run, then every stage waits for another",
+                                  result_.passes, expected);
+      return std::move(result_);
+    }
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  static std::vector<StageWork> stages_of(const Plan& plan) {
+    std::vector<StageWork> stages;
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) stages.push_back(work_of_stage(plan, s));
+    return stages;
+  }
+  static Schedule schedule_of(const Parallelism& p, const std::vector<Part>& parts) {
+    if (p.vp > 1) return make_schedule(p.schedule, p.pp, p.vp, p.num_micro_batches);
+    const bool interleaved = p.schedule == ScheduleKind::interleaved;
+    return make_graph_schedule(interleaved ? ScheduleKind::one_f_one_b : p.schedule,
+                               depths_of(parts), p.num_micro_batches);
+  }
+
+  /// False when the stage's next pass has to wait, or there is a fault.
+  bool run_next_pass(std::size_t s) {
+    Device& device = devices_[s];
+    const PassTask& task = schedule_.order[s][device.next];
+    if (task.chunk < 0 || task.chunk >= p_.vp || task.micro_batch < 0 ||
+        task.micro_batch >= p_.num_micro_batches) {
+      result_.fault = fmt::format("stage {} runs a pass that does not exist", s + 1);
+      return false;
+    }
+    const std::size_t index = static_cast<std::size_t>(task.chunk) * devices_.size() + s;
+    const bool forward = task.kind == TaskKind::forward;
+    Wait& wait = (forward ? forward_ : backward_).at(index, task.micro_batch);
+    if (wait.ran) {
+      result_.fault =
+          fmt::format("stage {} runs a pass of micro-batch {} twice", s + 1, task.micro_batch);
+      return false;
+    }
+    if (wait.missing > 0) return false;
+    wait.ran = true;
+    run_pass(s, index, forward, task.micro_batch, std::max(device.free_s, wait.arrived_s));
+    ++device.next;
+    ++result_.passes;
+    return true;
+  }
+
+  void run_pass(std::size_t s, std::size_t index, bool forward, std::int64_t micro_batch,
+                double start_s) {
+    Device& device = devices_[s];
+    const Part& part = parts_[index];
+    const double duration_s = forward ? part.work.forward_s : part.work.backward_s;
+    // Only a stage's very first pass, a forward one, can come before its parameters do.
+    const double end_s =
+        device.next == 0
+            ? end_of_waiting_work_s(start_s, duration_s, stages_[s].gather_s, stages_[s].buckets)
+            : start_s + duration_s;
+    device.free_s = end_s;
+    device.work_s += duration_s;
+    device.last_pass_s = duration_s;
+    device.stash_bytes += forward ? part.work.stash_bytes : -part.work.stash_bytes;
+    device.held += forward ? 1 : -1;
+    // Up to two stashes on their way to the host still take room on the device.
+    const double slots = static_cast<double>(std::min<std::int64_t>(device.held, 2));
+    double& peak = result_.peak_stash_bytes[s];
+    peak = std::max(peak, device.stash_bytes + slots * device.slot_bytes);
+    if (forward) backward_.arrive(index, micro_batch, end_s);
+    for (const Handover& handover : forward ? part.outputs : part.inputs) {
+      double arrived_s = end_s;
+      if (handover.moves) {
+        double& free_s = link_free_s_[handover.link];
+        free_s = arrived_s = std::max(free_s, end_s) + handover.transfer_s;
+      }
+      (forward ? forward_ : backward_).arrive(handover.part, micro_batch, arrived_s);
+    }
+  }
+
+  void finish() {
+    for (std::size_t s = 0; s < devices_.size(); ++s) {
+      const StageWork& stage = stages_[s];
+      const Device& device = devices_[s];
+      const double tail_s =
+          outlasting_s(stage.reduce_s, device.last_pass_s, stage.buckets) + stage.optimizer_s;
+      result_.time_s = std::max(result_.time_s, device.free_s + tail_s);
+      result_.busiest_stage_s = std::max(result_.busiest_stage_s, device.work_s);
+      result_.serial_s += device.work_s + stage.gather_s + stage.reduce_s + stage.optimizer_s;
+    }
+    for (const Part& part : parts_) {
+      for (const Handover& before : part.inputs) {
+        result_.serial_s += 2 * before.transfer_s * static_cast<double>(p_.num_micro_batches);
+      }
+    }
+  }
+
+  const Parallelism& p_;
+  const std::vector<StageWork> stages_;
+  const std::vector<Part> parts_;
+  const Schedule schedule_;
+  Waits forward_, backward_;
+  std::vector<Device> devices_;
+  std::vector<double> link_free_s_;
+  Replay result_;
 };
 
 }  // namespace
@@ -115,100 +281,7 @@ Replay replay(const Plan& plan) {
   Replay result;
   result.fault = refusal_of(plan);
   if (!result.fault.empty()) return result;
-  const Parallelism& p = plan.parallel;
-  const std::vector<Part> parts = parts_of(plan);
-  const std::size_t pp = plan.stages.size();
-  const bool graph = p.vp == 1;
-  const ScheduleKind kind =
-      graph && p.schedule == ScheduleKind::interleaved ? ScheduleKind::one_f_one_b : p.schedule;
-  const Schedule schedule = graph ? make_graph_schedule(kind, depths_of(parts), p.num_micro_batches)
-                                  : make_schedule(kind, p.pp, p.vp, p.num_micro_batches);
-  Clock forward(parts.size(), p.num_micro_batches);
-  Clock backward(parts.size(), p.num_micro_batches);
-  std::vector<std::size_t> next(pp, 0);
-  std::vector<double> free_at(pp, 0);
-  std::vector<double> work(pp, 0);
-  std::vector<double> stash(pp, 0);
-  std::vector<std::int64_t> held(pp, 0);
-  std::vector<double> slot_bytes(pp, 0);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    slot_bytes[i % pp] = std::max(slot_bytes[i % pp], parts[i].offloaded_bytes);
-  }
-  result.peak_stash_bytes.assign(pp, 0);
-
-  // Let every stage go on as far as it can, again and again, until none can.
-  bool moved = true;
-  while (moved) {
-    moved = false;
-    for (std::size_t s = 0; s < pp; ++s) {
-      for (; next[s] < schedule.order[s].size(); ++next[s]) {
-        const PassTask& task = schedule.order[s][next[s]];
-        if (task.chunk < 0 || task.chunk >= p.vp || task.micro_batch < 0 ||
-            task.micro_batch >= p.num_micro_batches) {
-          result.fault = fmt::format("stage {} runs a pass that does not exist", s + 1);
-          return result;
-        }
-        const std::size_t index = static_cast<std::size_t>(task.chunk) * pp + s;
-        const Part& part = parts[index];
-        const bool is_forward = task.kind == TaskKind::forward;
-        Clock& clock = is_forward ? forward : backward;
-        double start_s = free_at[s];
-        bool ready = true;
-        for (const Handover& before : is_forward ? part.inputs : part.outputs) {
-          const double end_s = clock.at(before.from, task.micro_batch);
-          ready = ready && end_s >= 0;
-          start_s = std::max(start_s, end_s + before.transfer_s);
-        }
-        if (!is_forward) ready = ready && forward.at(index, task.micro_batch) >= 0;
-        if (!ready) break;
-        if (clock.at(index, task.micro_batch) >= 0) {
-          result.fault =
-              fmt::format("stage {} runs a pass of micro-batch {} twice", s + 1, task.micro_batch);
-          return result;
-        }
-        const double duration_s = is_forward ? part.forward_s : part.backward_s;
-        free_at[s] = start_s + duration_s;
-        clock.at(index, task.micro_batch) = free_at[s];
-        work[s] += duration_s;
-        stash[s] += is_forward ? part.stash_bytes : -part.stash_bytes;
-        held[s] += is_forward ? 1 : -1;
-        // Up to two stashes on their way to the host still take room on the device.
-        const double slots = static_cast<double>(std::min<std::int64_t>(held[s], 2));
-        result.peak_stash_bytes[s] =
-            std::max(result.peak_stash_bytes[s], stash[s] + slots * slot_bytes[s]);
-        ++result.passes;
-        moved = true;
-      }
-    }
-  }
-  const auto expected = static_cast<std::int64_t>(2 * parts.size()) * p.num_micro_batches;
-  if (result.passes != expected) {
-    result.fault = fmt::format("{} of {} passes can run, then every stage waits for another",
-                               result.passes, expected);
-    return result;
-  }
-  for (std::size_t s = 0; s < pp; ++s) {
-    result.time_s = std::max(result.time_s, free_at[s]);
-    result.busiest_stage_s = std::max(result.busiest_stage_s, work[s]);
-    result.serial_s += work[s];
-  }
-  for (const Part& part : parts) {
-    for (const Handover& before : part.inputs) {
-      result.serial_s += 2 * before.transfer_s * static_cast<double>(p.num_micro_batches);
-    }
-  }
-  return result;
-}
-
-double fastest_link_bytes_per_s(const System& system) {
-  double fastest = 0;
-  const auto consider = [&fastest](const NetworkLevel& level) {
-    fastest = std::max({fastest, level.bytes_per_s, level.unit_bytes_per_s});
-  };
-  for (const DeviceGroup& group : system.groups) consider(group.intra_node);
-  for (const NetworkLevel& level : system.levels) consider(level);
-  for (const double bandwidth : system.bandwidth_matrix) fastest = std::max(fastest, bandwidth);
-  return fastest;
+  return Replayer(plan).run();
 }
 
 const Chip& chip_of(const System& system, std::int64_t device) {

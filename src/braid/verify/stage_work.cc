@@ -1,0 +1,197 @@
+#include "braid/verify/stage_work.h"
+
+#include <algorithm>
+
+#include "braid/system/collective.h"
+#include "braid/verify/checks.h"
+
+namespace braid {
+namespace {
+
+double seconds_of(const PassTime& pass) {
+  return pass.compute_s + pass.tp_comm_s + pass.cp_comm_s + pass.ep_comm_s + pass.offload_s;
+}
+
+std::int64_t degree_of(const Parallelism& p, Axis axis) {
+  switch (axis) {
+    case Axis::tp:
+      return p.tp;
+    case Axis::cp:
+      return p.cp;
+    case Axis::dp:
+      return p.dp;
+    case Axis::pp:
+      break;
+  }
+  return p.pp;
+}
+
+/// Device numbers between neighbouring ranks of an axis.
+std::int64_t step_of(const Parallelism& p, Axis axis) {
+  std::int64_t step = 1;
+  for (std::size_t i = 0; i < p.order.size() && p.order[i] != axis; ++i) {
+    step *= degree_of(p, p.order[i]);
+  }
+  return step;
+}
+
+/// The ranks that hold the same parameters, and how long a collective of theirs takes.
+class Replicas {
+ public:
+  explicit Replicas(const Plan& plan) : system_(plan.system) {
+    const Parallelism& p = plan.parallel;
+    ranks_ = std::int64_t{p.dp} * p.cp;
+    expert_ranks_ = ranks_ / p.ep;
+    const std::int64_t cp_step = step_of(p, Axis::cp);
+    const std::int64_t dp_step = step_of(p, Axis::dp);
+    std::int64_t step = p.dp == 1 ? cp_step : dp_step;
+    if (p.cp > 1 && p.dp > 1) {
+      // Even steps over both axes; where the pipeline lies between them, as the cost model takes
+      // it.
+      step = dp_step == cp_step * p.cp ? cp_step : dp_step / p.cp;
+    }
+    span_ = span_of(system_, 0, step, ranks_);
+    const std::int64_t inner = p.cp > 1 ? cp_step : dp_step;
+    expert_span_ = p.ep == 1 ? span_ : span_of(system_, 0, inner * p.ep, expert_ranks_);
+  }
+
+  double ranks() const { return static_cast<double>(ranks_); }
+  double expert_ranks() const { return static_cast<double>(expert_ranks_); }
+
+  double time_s(Collective collective, double bytes, double expert_bytes) const {
+    double time_s = 0;
+    if (bytes > 0 && ranks_ > 1)
+      time_s += collective_time(collective, bytes, span_, system_).time_s;
+    if (expert_bytes > 0 && expert_ranks_ > 1) {
+      time_s += collective_time(collective, expert_bytes, expert_span_, system_).time_s;
+    }
+    return time_s;
+  }
+
+ private:
+  const System& system_;
+  std::int64_t ranks_ = 1, expert_ranks_ = 1;
+  GroupSpan span_, expert_span_;
+};
+
+/// What the layers of a chunk, or of a stage, have in all.
+struct LayerSums {
+  double dense = 0, expert = 0, stated_gradient_bytes = 0;
+  int layers = 0;
+};
+
+/// Reading and writing the optimizer's state, the gradients and the weights of `elements` elements.
+double optimizer_s(const Plan& plan, double elements) {
+  if (elements <= 0) return 0;
+  const Precision& precision = plan.precision;
+  const Chip& chip = plan.system.groups.front().chip;
+  const double state = elements * precision.optimizer_bytes_per_parameter;
+  const double gradient = elements * bytes_per_element(precision.gradient);
+  const double weight = elements * bytes_per_element(precision.weight);
+  const double achieved = chip.memory.bytes_per_s * chip.efficiency.memory_peak_fraction;
+  const double here_s =
+      chip.efficiency.kernel_launch_s + (2 * state + gradient + weight) / achieved;
+  if (!plan.parallel.offload_optimizer || !chip.host) return here_s;
+  return std::max(here_s, (2 * state + std::max(gradient, weight)) / chip.host->bytes_per_s);
+}
+
+}  // namespace
+
+double outlasting_s(double transfer_s, double work_s, int pieces) {
+  if (transfer_s <= 0) return 0;
+  double free_s = 0;
+  for (int i = 1; i <= pieces; ++i) {
+    free_s = std::max(free_s, work_s * i / pieces) + transfer_s / pieces;
+  }
+  return std::max(0.0, free_s - work_s);
+}
+
+double end_of_waiting_work_s(double start_s, double work_s, double transfer_s, int pieces) {
+  if (transfer_s <= 0) return start_s + work_s;
+  double end_s = start_s;
+  for (int i = 1; i <= pieces; ++i) {
+    end_s = std::max(end_s, transfer_s * i / pieces) + work_s / pieces;
+  }
+  return end_s;
+}
+
+StageWork work_of_stage(const Plan& plan, std::size_t s) {
+  const Zero zero = plan.parallel.zero;
+  const double weight_bytes = bytes_per_element(plan.precision.weight);
+  const double gradient_bytes = bytes_per_element(plan.precision.gradient);
+  const Replicas replicas(plan);
+  const auto gather_s = [&](double dense, double expert) {
+    return replicas.time_s(Collective::all_gather, dense * weight_bytes, expert * weight_bytes);
+  };
+  StageWork work;
+  LayerSums all;
+  for (const Chunk& chunk : plan.stages[s].chunks) {
+    PartWork part;
+    LayerSums sums;
+    for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
+      const Option& option = option_at(plan, chunk, i);
+      const LayerCost& cost = option.cost;
+      part.forward_s += seconds_of(cost.forward);
+      part.backward_s += seconds_of(cost.recompute) + seconds_of(cost.backward_input) +
+                         seconds_of(cost.backward_weight);
+      part.stash_bytes += cost.stash_bytes - cost.offloaded_bytes;
+      part.offloaded_bytes += cost.offloaded_bytes;
+      sums.dense += cost.dense_parameters;
+      sums.expert += cost.expert_parameters;
+      if (option.gradient_bytes > 0) sums.stated_gradient_bytes += option.gradient_bytes;
+      ++sums.layers;
+    }
+    // Sharded parameters and gradients travel in every pass, an average layer at a time.
+    const double n = sums.layers;
+    double more_forward_s = 0;
+    double more_backward_s = 0;
+    if (zero == Zero::parameters) {
+      const double gathering_s = n * gather_s(sums.dense / n, sums.expert / n);
+      more_forward_s += outlasting_s(gathering_s, part.forward_s, sums.layers);
+      more_backward_s += outlasting_s(gathering_s, part.backward_s, sums.layers);
+    }
+    if (zero == Zero::parameters || zero == Zero::gradients) {
+      const double scattering_s =
+          n * replicas.time_s(Collective::reduce_scatter, sums.dense / n * gradient_bytes,
+                              sums.expert / n * gradient_bytes);
+      more_backward_s += outlasting_s(scattering_s, part.backward_s, sums.layers);
+    }
+    part.forward_s += more_forward_s;
+    part.backward_s += more_backward_s;
+    work.parts.push_back(part);
+    all.dense += sums.dense;
+    all.expert += sums.expert;
+    all.stated_gradient_bytes += sums.stated_gradient_bytes;
+    all.layers += sums.layers;
+  }
+  work.buckets = std::max(1, all.layers);
+  const double n = work.buckets;
+  if (zero == Zero::none) {
+    const double dense_bytes = all.dense * gradient_bytes + all.stated_gradient_bytes;
+    work.reduce_s = n * replicas.time_s(Collective::all_reduce, dense_bytes / n,
+                                        all.expert * gradient_bytes / n);
+  }
+  if (zero == Zero::optimizer) {
+    work.reduce_s = n * replicas.time_s(Collective::reduce_scatter, all.dense * gradient_bytes / n,
+                                        all.expert * gradient_bytes / n);
+  }
+  if (zero == Zero::optimizer || zero == Zero::gradients) {
+    work.gather_s = n * gather_s(all.dense / n, all.expert / n);
+  }
+  const double shard = all.dense / replicas.ranks() + all.expert / replicas.expert_ranks();
+  work.optimizer_s = optimizer_s(plan, zero == Zero::none ? all.dense + all.expert : shard);
+  return work;
+}
+
+double handover_s(const Plan& plan, std::size_t from, std::size_t to, double bytes) {
+  const System& system = plan.system;
+  const std::vector<std::int64_t>& senders = plan.stages[from].devices;
+  const std::vector<std::int64_t>& receivers = plan.stages[to].devices;
+  // As many neighbours send beside each device as the pipeline's step, up to a node.
+  const std::int64_t beside =
+      std::min(system.groups.front().devices_per_node, step_of(plan.parallel, Axis::pp));
+  return std::max(point_to_point_s(system, senders.front(), receivers.front(), bytes, beside),
+                  point_to_point_s(system, senders.back(), receivers.back(), bytes, beside));
+}
+
+}  // namespace braid

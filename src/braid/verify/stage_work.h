@@ -1,0 +1,41 @@
+#pragma once
+
+#include <vector>
+
+#include "braid/plan/plan.h"
+
+namespace braid {
+
+/// One micro-batch's work on a part (one chunk of one stage), summed layer by layer.
+struct PartWork {
+  double forward_s = 0, backward_s = 0;  ///< With what data parallelism adds to the passes.
+  double stash_bytes = 0;                ///< Kept on the device.
+  double offloaded_bytes = 0;
+};
+
+/// What a stage does once an iteration.
+struct StageWork {
+  std::vector<PartWork> parts;  ///< [chunk]
+  double gather_s = 0;          ///< Of updated parameters, from the iteration's start.
+  double reduce_s = 0;          ///< Of gradients, behind the last backward pass.
+  int buckets = 1;              ///< Equal pieces of both.
+  double optimizer_s = 0;
+};
+
+/// Work of stage `s`, by the rules of docs/cost-model.md and nothing of plan's code: layers' costs
+/// are facts of the plan, times of collectives those of the system.
+StageWork work_of_stage(const Plan& plan, std::size_t s);
+
+/// By how much `pieces` equal transfers of `transfer_s` in all outlast work of `work_s`, when the
+/// i-th can start once (i + 1)/pieces of the work is done, one after another; replayed piece by
+/// piece.
+double outlasting_s(double transfer_s, double work_s, int pieces);
+
+/// End of work of `work_s` in `pieces` equal parts that begins at `start_s`, when part i also waits
+/// for the i-th of as many equal transfers, which take `transfer_s` in all from time 0.
+double end_of_waiting_work_s(double start_s, double work_s, double transfer_s, int pieces);
+
+/// Time to hand `bytes` over from each device of one stage to its counterpart in another.
+double handover_s(const Plan& plan, std::size_t from, std::size_t to, double bytes);
+
+}  // namespace braid
