@@ -69,7 +69,9 @@ struct AmpStrategy {
   std::vector<std::int32_t> device;
 
   std::int32_t at(std::int32_t stage, std::int32_t replica, std::int32_t shard) const {
-    return device[static_cast<std::size_t>((stage * dp + replica) * tp + shard)];
+    const auto ranks = static_cast<std::size_t>(stage) * static_cast<std::size_t>(dp) +
+                       static_cast<std::size_t>(replica);
+    return device[ranks * static_cast<std::size_t>(tp) + static_cast<std::size_t>(shard)];
   }
   std::int64_t micro_batches(std::int64_t global_batch) const {
     return global_batch / (static_cast<std::int64_t>(dp) * micro_batch);

@@ -171,20 +171,17 @@ class Layout {
   std::int64_t micro_batches_;
 };
 
-/// Times of one replica's pipeline.
-struct Replica {
-  std::vector<double> forward_s, transfer_s;
-  friend auto operator<=>(const Replica&, const Replica&) = default;
-};
+/// Times of one replica's pipeline: forward passes of the stages, transfers between them.
+using Replica = std::pair<std::vector<double>, std::vector<double>>;
 
 Replica replica_of(const Layout& layout, const AmpStrategy& strategy, const Ends& ends,
                    std::int32_t replica) {
   Replica made;
   for (std::int32_t stage = 0; stage < strategy.pp; ++stage) {
-    made.forward_s.push_back(layout.stage_s(ends, stage, replica));
+    made.first.push_back(layout.stage_s(ends, stage, replica));
     if (stage + 1 == strategy.pp) break;
-    made.transfer_s.push_back(layout.handed_bytes(ends[static_cast<std::size_t>(stage)]) *
-                              layout.handover_s_per_byte(stage, stage + 1, replica));
+    made.second.push_back(layout.handed_bytes(ends[static_cast<std::size_t>(stage)]) *
+                          layout.handover_s_per_byte(stage, stage + 1, replica));
   }
   return made;
 }
@@ -202,21 +199,21 @@ AmpForecast amp_forecast(const AmpModel& model, const AmpCluster& cluster,
   const auto stages = static_cast<std::size_t>(strategy.pp);
   std::vector<double> passes_end_s(stages, 0);
   PipelineWorkspace workspace;
-  for (const Replica& replica : replicas) {
+  for (const auto& [forward_s, transfer_s] : replicas) {
     Pipeline pipeline;
     pipeline.schedule = ScheduleKind::one_f_one_b;
     pipeline.pp = strategy.pp;
     pipeline.num_micro_batches = layout.micro_batches();
-    pipeline.forward_s = replica.forward_s;
+    pipeline.forward_s = forward_s;
     pipeline.sync.assign(stages, {});
     for (std::size_t i = 0; i < stages; ++i) {
-      pipeline.backward_s.push_back(kBackwardPerForward * replica.forward_s[i]);
+      pipeline.backward_s.push_back(kBackwardPerForward * forward_s[i]);
       const auto at = static_cast<std::int32_t>(i);
-      if (i > 0) pipeline.transfers.push_back({at - 1, at, replica.transfer_s[i - 1]});
+      if (i > 0) pipeline.transfers.push_back({at - 1, at, transfer_s[i - 1]});
     }
     pipeline_time_s(pipeline, workspace);
     for (std::size_t i = 0; i < stages; ++i) {
-      passes_end_s[i] = std::max(passes_end_s[i], workspace.stages[i].passes_end_s);
+      passes_end_s[i] = std::max(passes_end_s[i], workspace.stages()[i].passes_end_s);
     }
   }
   AmpForecast forecast;
