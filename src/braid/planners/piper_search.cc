@@ -16,6 +16,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Thresholds closer than this, relatively, are not told apart.
 constexpr double kSameTime = 1e-11;
+/// With more downsets than this, a few are searched first.
+constexpr std::size_t kManyDownsets = 1000;
 
 double slowest(const std::vector<PiperStage>& stages) {
   double time = 0;
@@ -34,12 +36,17 @@ class Bisection {
     low_ = std::max({tables.least_layer_time(),
                      tables.least_work(whole) / static_cast<double>(problem.devices),
                      tables.least_time(whole) / static_cast<double>(most_suffix)});
+    if (!solution.stages.empty()) high_ = solution.time;
     low_ *= 1 - kSameTime;  // Everything below is excluded, not the bound itself.
   }
 
   void run() {
-    if (!threshold_.may_keep(kInfinity)) return finish();
-    raise_bound();
+    if (high_ < kInfinity) {
+      attempt(high_ * (1 - kSameTime));
+    } else {
+      if (!threshold_.may_keep(kInfinity)) return finish();
+      raise_bound();
+    }
     // What the bounds do not see makes little difference mostly.
     for (double step = 1e-4; high_ == kInfinity && step < 1e6 && low_ > 0; step *= 4) {
       if (threshold_.exhausted()) return finish();
@@ -130,6 +137,52 @@ std::int32_t layer_without_option(const PiperProblem& problem) {
   return -1;
 }
 
+/// The layers in topological order: of those that are ready the first, the last, the one that has
+/// been so longest, or shortest.
+std::vector<std::int32_t> order_of(const PiperProblem& problem, int choice) {
+  std::vector<std::vector<std::int32_t>> successors(problem.nodes.size());
+  std::vector<std::int32_t> waits(problem.nodes.size(), 0), ready, order;
+  for (const PiperEdge& edge : problem.edges) {
+    successors[static_cast<std::size_t>(edge.source)].push_back(edge.target);
+    ++waits[static_cast<std::size_t>(edge.target)];
+  }
+  for (std::size_t v = 0; v < waits.size(); ++v) {
+    if (waits[v] == 0) ready.push_back(static_cast<std::int32_t>(v));
+  }
+  while (!ready.empty()) {
+    const auto next = choice == 0   ? std::min_element(ready.begin(), ready.end())
+                      : choice == 1 ? std::max_element(ready.begin(), ready.end())
+                      : choice == 2 ? ready.begin()
+                                    : ready.end() - 1;
+    const std::int32_t v = *next;
+    ready.erase(next);
+    order.push_back(v);
+    for (const std::int32_t w : successors[static_cast<std::size_t>(v)]) {
+      if (--waits[static_cast<std::size_t>(w)] == 0) ready.push_back(w);
+    }
+  }
+  return order;
+}
+
+/// The downsets that some topological orders pass through, ordered as downsets() orders them.
+std::vector<Bitset> prefixes_of_orders(const PiperProblem& problem) {
+  std::vector<Bitset> prefixes;
+  for (const int choice : {0, 1, 2, 3}) {
+    Bitset prefix(problem.nodes.size());
+    prefixes.push_back(prefix);
+    for (const std::int32_t v : order_of(problem, choice)) {
+      prefix.set(static_cast<std::size_t>(v));
+      prefixes.push_back(prefix);
+    }
+  }
+  std::sort(prefixes.begin(), prefixes.end(), [](const Bitset& a, const Bitset& b) {
+    const std::size_t in_a = a.count(), in_b = b.count();
+    return in_a != in_b ? in_a < in_b : a < b;
+  });
+  prefixes.erase(std::unique(prefixes.begin(), prefixes.end()), prefixes.end());
+  return prefixes;
+}
+
 std::vector<Bitset> prefixes_of(const PiperProblem& problem, const PiperSearchLimits& limits) {
   const std::size_t nodes = problem.nodes.size();
   if (problem.one_stage) {
@@ -154,6 +207,11 @@ PiperSolution solve_piper(const PiperProblem& problem, const PiperSearchLimits& 
   PiperSolution solution;
   if (layer_without_option(problem) >= 0) return solution;
   const std::vector<Bitset> prefixes = prefixes_of(problem, limits);
+  if (prefixes.size() > kManyDownsets) {
+    // Few of them mostly hold the optimum, and proving it is easier than finding it.
+    PiperTables few(problem, prefixes_of_orders(problem));
+    Bisection(problem, few, limits, solution).run();
+  }
   solution.downsets = static_cast<std::int64_t>(prefixes.size());
   PiperTables tables(problem, prefixes);
   Bisection(problem, tables, limits, solution).run();

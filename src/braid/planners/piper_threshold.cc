@@ -12,9 +12,11 @@ constexpr std::int64_t kTooMany = std::int64_t{1} << 60;
 /// Up to so many suffixes the sums of all stages are kept.
 constexpr std::size_t kMostCachedSuffixes = 1500;
 
-/// At least x, but for rounding.
+/// The least whole number of at least x >= 0, but for rounding.
 std::int64_t ceil_of(double x) {
-  return static_cast<std::int64_t>(std::ceil(x * (1 - 1e-12) - 1e-12));
+  x = std::min(x * (1 - 1e-12) - 1e-12, 1e18);
+  const auto whole = static_cast<std::int64_t>(x);
+  return static_cast<double>(whole) < x ? whole + 1 : whole;
 }
 
 }  // namespace
@@ -45,9 +47,9 @@ std::size_t PiperThreshold::first_fast_dp(const PiperStageSums& stage, double li
   const auto batch = static_cast<double>(problem_.micro_batches);
   double least = stage.time / limit;
   if (problem_.rules.split == PiperSplit::uneven) {
-    const double most_each = std::floor(limit * batch / stage.time * (1 + 1e-12));
-    if (most_each < 1) return none;
-    if (most_each < batch) least = batch / most_each;
+    const double each = limit * batch / stage.time * (1 + 1e-12);
+    if (each < 1) return none;
+    if (each < batch) least = batch / static_cast<double>(static_cast<std::int64_t>(each));
   }
   if (problem_.rules.sync == PiperSync::per_batch && stage.sync_time > 0) {
     // (time - sync) / d + sync <= limit, where no share is less than 1/d.
@@ -111,8 +113,11 @@ std::int32_t PiperThreshold::first_dp(PiperStageSums& stage, std::size_t fast, s
 
 void PiperThreshold::bound_suffix(std::size_t inner, std::size_t outer, double limit) {
   const std::int64_t behind = least_suffix_[inner];
-  const double least_dp =
-      (tables_.least_time(outer) - tables_.least_time(inner)) / limit * (1 - 1e-12) - 1e-12;
+  const double parts = (tables_.least_time(outer) - tables_.least_time(inner)) / limit;
+  if (!(parts <= static_cast<double>(most_suffix_))) return;
+  const std::size_t least = tables_.first_dp(ceil_of(std::max(parts, 0.0)));
+  if (least >= tables_.dp_degrees().size()) return;
+  const std::int64_t least_dp = tables_.dp_degrees()[least];
   for (std::int32_t degree = 0; degree < static_cast<std::int32_t>(tables_.degrees().size());
        ++degree) {
     const std::int64_t tp = tables_.degrees()[static_cast<std::size_t>(degree)];
@@ -124,7 +129,7 @@ void PiperThreshold::bound_suffix(std::size_t inner, std::size_t outer, double l
     most_dp = std::max(most_dp, std::min(most_suffix_here_, least_suffix_[outer] - 1) - behind);
     most_dp = std::min(
         {most_dp, most_suffix_here_ - behind, (most_devices_here_ - least_devices_[inner]) / tp});
-    if (most_dp < 1 || static_cast<double>(most_dp) < least_dp) continue;
+    if (most_dp < least_dp) continue;
     PiperStageSums& stage = stage_of(inner, outer, degree);
     if (!stage.possible) continue;
     const std::int32_t dp =
@@ -140,12 +145,34 @@ void PiperThreshold::bound_suffix(std::size_t inner, std::size_t outer, double l
   }
 }
 
+/// With a single tensor degree both bounds are one number, and what a suffix's stages waste of
+/// their replicas' time under the limit, never negative, tells which suffixes can do better behind
+/// `outer`.
+void PiperThreshold::bound_by_waste(std::size_t outer, double limit) {
+  const double time = tables_.least_time(outer);
+  const auto tolerable = [&] {
+    const std::int64_t best = std::min(least_suffix_[outer], most_suffix_here_ + 1);
+    return static_cast<double>(best - 1) * limit - time * (1 - 1e-11);
+  };
+  double most_waste = tolerable();
+  for (std::size_t inner = 0; most_waste >= 0 && inner < outer; ++inner) {
+    if (waste_[inner] > most_waste || !tables_.is_subset(inner, outer)) continue;
+    bound_suffix(inner, outer, limit);
+    most_waste = tolerable();
+  }
+  if (least_suffix_[outer] < kTooMany) {
+    waste_[outer] = static_cast<double>(least_suffix_[outer]) * limit - time * (1 + 1e-11);
+  }
+}
+
 bool PiperThreshold::may_keep(double limit) {
   const std::size_t sets = tables_.size();
   least_devices_.assign(sets, kTooMany);
   least_suffix_.assign(sets, kTooMany);
   links_.resize(sets);
   least_devices_[0] = least_suffix_[0] = 0;
+  waste_.assign(sets, std::numeric_limits<double>::infinity());
+  waste_[0] = 0;
   const double all_work = tables_.least_work(sets - 1), all_time = tables_.least_time(sets - 1);
   for (std::size_t outer = 1; outer < sets && !exhausted(); ++outer) {
     most_devices_here_ = problem_.devices - ceil_of((all_work - tables_.least_work(outer)) / limit);
@@ -154,6 +181,10 @@ bool PiperThreshold::may_keep(double limit) {
     const std::int32_t likely = std::exchange(links_[outer], {}).inner;
     if (likely >= 0 && least_devices_[static_cast<std::size_t>(likely)] < kTooMany) {
       bound_suffix(static_cast<std::size_t>(likely), outer, limit);
+    }
+    if (tables_.degrees().size() == 1) {
+      bound_by_waste(outer, limit);
+      continue;
     }
     for (std::size_t inner = 0; inner < outer; ++inner) {
       if (least_devices_[inner] < kTooMany && tables_.is_subset(inner, outer)) {

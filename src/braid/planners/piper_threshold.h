@@ -64,6 +64,7 @@ class PiperThreshold {
                         std::int64_t most_dp, bool exact);
   std::size_t first_fast_dp(const PiperStageSums& stage, double limit) const;
   void bound_suffix(std::size_t inner, std::size_t outer, double limit);
+  void bound_by_waste(std::size_t outer, double limit);
   void bound_before(double limit);
   void extend(const State& rest, std::int32_t number, PiperStageSums& stage, std::size_t fast,
               double limit);
@@ -82,6 +83,7 @@ class PiperThreshold {
 
   // Bounds of each suffix, and of what comes before it.
   std::vector<std::int64_t> least_devices_, least_suffix_, devices_before_;
+  std::vector<double> waste_;
   std::vector<Link> links_;  ///< That the least devices come from.
   std::int64_t most_devices_here_ = 0, most_suffix_here_ = 0;
 
