@@ -48,23 +48,24 @@ class Bisection {
       raise_bound();
     }
     // What the bounds do not see makes little difference mostly.
-    for (double step = 1e-4; high_ == kInfinity && step < 1e6 && low_ > 0; step *= 4) {
+    for (double step = 1e-3; high_ == kInfinity && step < 1e6 && low_ > 0; step *= 4) {
       if (threshold_.exhausted()) return finish();
       attempt(low_ * (1 + step));
     }
     if (high_ == kInfinity) attempt(kInfinity);
-    while (high_ < kInfinity && is_open() && !threshold_.exhausted()) attempt(between(1e-5));
+    while (high_ < kInfinity && is_open() && !threshold_.exhausted()) {
+      // When the ends are close the upper one is probably the optimum. If not, it may be far.
+      const double before = high_;
+      if (low_ <= 0 || low_ > high_ * (1 - 1e-3)) attempt(high_ * (1 - kSameTime));
+      if (high_ < before || low_ <= high_ * (1 - 1e-3)) {
+        if (is_open() && low_ > 0) attempt(std::sqrt(low_ * high_));
+      }
+    }
     finish();
   }
 
  private:
   bool is_open() const { return low_ < high_ * (1 - kSameTime); }
-  /// Next threshold to try: in the middle, or when the ends are close just below the upper one.
-  double between(double close) const {
-    if (low_ <= 0 || low_ > high_ * (1 - close)) return high_ * (1 - kSameTime);
-    return std::sqrt(low_ * high_);
-  }
-
   /// Keeps the stages if they are the fastest so far.
   void take(std::vector<PiperStage> stages, double limit) {
     const double time = slowest(stages);
@@ -79,11 +80,11 @@ class Bisection {
   /// Bisection by the quick bounds alone.
   void raise_bound() {
     double kept = kInfinity;  // Not excluded.
-    for (double step = 0.01; kept == kInfinity && low_ > 0 && step < 1e6; step *= 3) {
+    for (double step = 0.02; kept == kInfinity && low_ > 0 && step < 1e6; step *= 3) {
       try_bound(low_ * (1 + step), kept);
       if (threshold_.exhausted()) return;
     }
-    while (kept < kInfinity && low_ < kept * (1 - 1e-5) && !threshold_.exhausted()) {
+    while (kept < kInfinity && low_ < kept * (1 - 1e-3) && !threshold_.exhausted()) {
       try_bound(std::sqrt(low_ * kept), kept);
     }
   }

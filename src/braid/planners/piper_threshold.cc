@@ -113,6 +113,8 @@ std::int32_t PiperThreshold::first_dp(PiperStageSums& stage, std::size_t fast, s
 
 void PiperThreshold::bound_suffix(std::size_t inner, std::size_t outer, double limit) {
   const std::int64_t behind = least_suffix_[inner];
+  // A single tensor degree leaves nothing but the knapsack between this bound and a solution.
+  const bool exact = tables_.degrees().size() == 1 && exact_knapsack_;
   const double parts = (tables_.least_time(outer) - tables_.least_time(inner)) / limit;
   if (!(parts <= static_cast<double>(most_suffix_))) return;
   const std::size_t least = tables_.first_dp(ceil_of(std::max(parts, 0.0)));
@@ -133,7 +135,7 @@ void PiperThreshold::bound_suffix(std::size_t inner, std::size_t outer, double l
     PiperStageSums& stage = stage_of(inner, outer, degree);
     if (!stage.possible) continue;
     const std::int32_t dp =
-        first_dp(stage, first_fast_dp(stage, limit), behind, limit, most_dp, false);
+        first_dp(stage, first_fast_dp(stage, limit), behind, limit, most_dp, exact);
     if (dp < 0) continue;
     const std::int64_t replicas = tables_.dp_degrees()[static_cast<std::size_t>(dp)];
     least_suffix_[outer] = std::min(least_suffix_[outer], behind + replicas);
