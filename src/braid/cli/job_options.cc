@@ -19,7 +19,9 @@
 #include "braid/base/quantity.h"
 #include "braid/base/text.h"
 #include "braid/cli/count_option.h"
+#include "braid/cli/dim_option.h"
 #include "braid/frontend/model.h"
+#include "braid/graph/working_precision.h"
 #include "braid/plan/names.h"
 
 namespace braid {
@@ -42,8 +44,7 @@ void add_job_options(CLI::App& app, JobOptions& o) {
   add_count(app, "--seq-len", o.seq_len, 1, std::int64_t{1} << 28,
             "Tokens per sample (default: the model's own maximum)");
   app.add_option("--precision", o.precision, "bf16, fp16, fp8, tf32 or fp32");
-  app.add_option("--dim", o.dims,
-                 "Size of a symbolic dimension of an ONNX file, NAME=N (repeatable)");
+  add_dims(app, o.dims);
   app.add_option("--max-memory", o.max_memory,
                  "Use no more device memory than this, e.g. '40 GiB'");
   add_count(app, "--top", o.top, 1, 1000, "How many plans to show");
@@ -75,24 +76,6 @@ void add_job_options(CLI::App& app, JobOptions& o) {
 namespace {
 
 std::optional<int> fixed(int value) { return value > 0 ? std::optional<int>(value) : std::nullopt; }
-
-ModelOptions model_options(const JobOptions& o) {
-  ModelOptions options;
-  options.seq_len = o.seq_len;
-  for (const std::string& dim : o.dims) {
-    const auto equals = dim.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw Error(Where{"", 0, "--dim"}, braid::quoted(dim) + " is not NAME=N",
-                  "write --dim batch=8");
-    }
-    const std::int64_t value =
-        parse_count("--dim", dim.substr(equals + 1), 1, std::int64_t{1} << 40);
-    if (!options.dims.emplace(dim.substr(0, equals), value).second) {
-      throw Error(Where{"", 0, "--dim"}, braid::quoted(dim.substr(0, equals)) + " is given twice");
-    }
-  }
-  return options;
-}
 
 System single_device(const std::string& name) {
   System system;
@@ -151,7 +134,8 @@ System load_devices(const std::string& cluster, const std::string& chip) {
 void load_job(const JobOptions& o, LoadedJob& loaded) {
   if (o.threads > 0) set_thread_count(o.threads);
   loaded.job.precision = parse_precision(o.precision);
-  loaded.graph = load_model(o.model, model_options(o));
+  loaded.graph = load_model(o.model, {.seq_len = o.seq_len, .dims = parse_dims(o.dims)});
+  set_working_precision(loaded.graph, loaded.job.precision.activation, loaded.job.precision.weight);
   loaded.system = load_devices(o.cluster, o.chip);
   if (!o.max_memory.empty()) {
     const auto bytes = parse_quantity(o.max_memory, Unit::bytes);

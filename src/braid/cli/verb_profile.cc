@@ -8,9 +8,11 @@
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/cli/count_option.h"
+#include "braid/cli/dim_option.h"
 #include "braid/cli/job_options.h"
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
+#include "braid/graph/working_precision.h"
 #include "braid/profile/estimator.h"
 #include "braid/profile/profile_json.h"
 
@@ -20,6 +22,7 @@ namespace {
 struct ProfileOptions {
   std::string model, cluster, chip, precision = "bf16", output = "-";
   std::int64_t seq_len = 0;
+  std::vector<std::string> dims;
   std::vector<std::string> tp = {"1"}, cp = {"1"}, ep = {"1"}, micro_batch = {"1"};
 };
 
@@ -78,7 +81,9 @@ int run(const ProfileOptions& options) {
                 "profile each of its groups, or --chip");
   }
   const std::vector<Execution> executions = executions_of(options, system.device_count);
-  const Graph graph = load_model(options.model, {options.seq_len, {}});
+  Graph graph =
+      load_model(options.model, {.seq_len = options.seq_len, .dims = parse_dims(options.dims)});
+  set_working_precision(graph, precision.activation, precision.weight);
   write_file(options.output,
              to_text(to_json(estimate_profile(graph, executions, precision, system))));
   return kFound;
@@ -96,6 +101,7 @@ Run add_profile(CLI::App& app) {
   verb->add_option("--cluster", options->cluster, "As for braid plan; needed for degrees above 1");
   verb->add_option("--chip", options->chip, "A single device instead of a cluster");
   add_count(*verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28, "Tokens per sample");
+  add_dims(*verb, options->dims);
   verb->add_option("--precision", options->precision, "bf16, fp16, fp8, tf32 or fp32");
   const auto list = [verb](const char* name, std::vector<std::string>& values, const char* help) {
     verb->add_option(name, values, help)->delimiter(',')->type_name("N,N")->allow_extra_args(false);

@@ -13,6 +13,7 @@
 #include "braid/base/quantity.h"
 #include "braid/base/suggest.h"
 #include "braid/cli/count_option.h"
+#include "braid/cli/dim_option.h"
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/op_work.h"
@@ -246,6 +247,7 @@ Run add_show(CLI::App& app) {
   struct Arguments {
     std::string name;
     ModelOptions options;
+    std::vector<std::string> dims;
     bool json = false;
   };
   auto arguments = std::make_shared<Arguments>();
@@ -255,8 +257,12 @@ Run add_show(CLI::App& app) {
   verb->add_option("NAME", arguments->name, "A name that braid list prints, or a file")->required();
   add_count(*verb, "--seq-len", arguments->options.seq_len, 1, std::int64_t{1} << 28,
             "Tokens per sample of a model");
+  add_dims(*verb, arguments->dims);
   verb->add_flag("--json", arguments->json, "Print exactly one JSON object");
-  return [arguments] { return show(arguments->name, arguments->options, arguments->json); };
+  return [arguments] {
+    arguments->options.dims = parse_dims(arguments->dims);
+    return show(arguments->name, arguments->options, arguments->json);
+  };
 }
 
 }  // namespace braid

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+
+namespace braid {
+
+/// Adds `--dim NAME=N`, which may be repeated.
+void add_dims(CLI::App& verb, std::vector<std::string>& dims);
+
+/// Sizes by name. Throws Error for what is not NAME=N, and for names given twice.
+std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& dims);
+
+}  // namespace braid
