@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "braid/planners/amp_strategies.h"
+
+namespace braid {
+namespace {
+
+/// Numbers that are the same everywhere, unlike those of the standard distributions.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : engine_(seed) {}
+  std::size_t below(std::size_t count) { return engine_() % count; }
+  double share() { return static_cast<double>(engine_() >> 11) * 0x1.0p-53; }
+  template <typename T>
+  void shuffle(std::vector<T>& values) {
+    for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[below(i)]);
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+/// Devices as a mesh: mesh[column][row], a column for each node. Empty when nodes differ in size.
+std::vector<std::vector<std::int32_t>> mesh_of(const AmpCluster& cluster) {
+  std::vector<std::vector<std::int32_t>> mesh(cluster.node_bytes_per_s.size());
+  for (std::int32_t device = 0; device < cluster.devices(); ++device) {
+    mesh[static_cast<std::size_t>(cluster.node[static_cast<std::size_t>(device)])].push_back(
+        device);
+  }
+  for (const auto& column : mesh) {
+    if (column.size() != mesh.front().size()) return {};
+  }
+  return mesh;
+}
+
+/// Lays rectangles of tp × dp devices, upright or lying, until the mesh is full.
+class Tiler {
+ public:
+  Tiler(const std::vector<std::vector<std::int32_t>>& mesh, const AmpStrategy& strategy, Dice& dice)
+      : mesh_(mesh),
+        shards_(static_cast<std::size_t>(strategy.tp)),
+        replicas_(static_cast<std::size_t>(strategy.dp)),
+        dice_(dice),
+        taken_(mesh.size(), std::vector<bool>(mesh.front().size(), false)) {}
+
+  /// Devices in the order of ranks; empty when no tiling was found in a fair number of steps.
+  std::vector<std::int32_t> tile() {
+    if (!fill()) device_.clear();
+    return device_;
+  }
+
+ private:
+  bool fill() {
+    for (std::size_t column = 0; column < mesh_.size(); ++column) {
+      for (std::size_t row = 0; row < mesh_[column].size(); ++row) {
+        if (!taken_[column][row]) return lay(column, row);
+      }
+    }
+    return true;
+  }
+
+  bool lay(std::size_t column, std::size_t row) {
+    const bool upright_first = dice_.below(2) == 0;
+    for (const bool upright : {upright_first, !upright_first}) {
+      if (--steps_ < 0) return false;
+      const std::size_t rows = upright ? shards_ : replicas_;
+      const std::size_t columns = upright ? replicas_ : shards_;
+      if (!free(column, row, columns, rows)) continue;
+      mark(column, row, columns, rows, true);
+      for (std::size_t replica = 0; replica < replicas_; ++replica) {
+        for (std::size_t shard = 0; shard < shards_; ++shard) {
+          device_.push_back(upright ? mesh_[column + replica][row + shard]
+                                    : mesh_[column + shard][row + replica]);
+        }
+      }
+      if (fill()) return true;
+      mark(column, row, columns, rows, false);
+      device_.resize(device_.size() - shards_ * replicas_);
+    }
+    return false;
+  }
+
+  bool free(std::size_t column, std::size_t row, std::size_t columns, std::size_t rows) const {
+    if (column + columns > mesh_.size() || row + rows > mesh_.front().size()) return false;
+    for (std::size_t c = column; c < column + columns; ++c) {
+      for (std::size_t r = row; r < row + rows; ++r) {
+        if (taken_[c][r]) return false;
+      }
+    }
+    return true;
+  }
+  void mark(std::size_t column, std::size_t row, std::size_t columns, std::size_t rows, bool as) {
+    for (std::size_t c = column; c < column + columns; ++c) {
+      for (std::size_t r = row; r < row + rows; ++r) taken_[c][r] = as;
+    }
+  }
+
+  const std::vector<std::vector<std::int32_t>>& mesh_;
+  std::size_t shards_, replicas_;
+  Dice& dice_;
+  std::vector<std::vector<bool>> taken_;
+  std::vector<std::int32_t> device_;
+  int steps_ = 2000;
+};
+
+/// Each strategy that was tried, once.
+class Record {
+ public:
+  void add(const AmpChoice& choice) {
+    const AmpStrategy& s = choice.strategy;
+    seen_.emplace(std::tuple(s.tp, s.dp, s.micro_batch, s.device), choice);
+  }
+  std::vector<AmpChoice> best_first() const {
+    std::vector<AmpChoice> found;
+    found.reserve(seen_.size());
+    for (const auto& [key, choice] : seen_) found.push_back(choice);
+    std::stable_sort(found.begin(), found.end(),
+                     [](const AmpChoice& a, const AmpChoice& b) { return a.cost_s < b.cost_s; });
+    return found;
+  }
+
+ private:
+  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::vector<std::int32_t>>,
+           AmpChoice>
+      seen_;
+};
+
+}  // namespace
+
+std::vector<AmpChoice> amp_anneal(const AmpModel& model, const AmpCluster& cluster,
+                                  std::int64_t global_batch, const AmpObjective& objective,
+                                  const AmpRandomOptions& options) {
+  constexpr double kHottest_s = 10;
+  const std::vector<AmpStrategy> degrees = amp_degrees(model, cluster, global_batch);
+  if (degrees.empty()) return {};
+  const auto mesh = mesh_of(cluster);
+  Record record;
+  for (std::int32_t chain = 0; chain < options.chains; ++chain) {
+    Dice dice(options.seed + static_cast<std::uint64_t>(chain));
+    const auto place = [&](AmpStrategy strategy) {
+      if (!mesh.empty()) strategy.device = Tiler(mesh, strategy, dice).tile();
+      if (strategy.device.empty()) strategy.device = rank_order(cluster);
+      return amp_evaluate(model, cluster, strategy, global_batch, objective);
+    };
+    auto current = place(degrees[dice.below(degrees.size())]);
+    if (current.has_value()) record.add(*current);
+    for (std::int32_t step = 0; step < options.steps; ++step) {
+      // Change tp or dp only, and draw the rest anew.
+      const bool keep_dp = dice.below(2) == 0;
+      std::vector<AmpStrategy> near;
+      for (const AmpStrategy& candidate : degrees) {
+        if (!current.has_value() || (keep_dp ? candidate.dp == current->strategy.dp
+                                             : candidate.tp == current->strategy.tp)) {
+          near.push_back(candidate);
+        }
+      }
+      const auto next = place(near[dice.below(near.size())]);
+      const double chance = dice.share();
+      if (!next.has_value()) continue;
+      record.add(*next);
+      const double temperature_s = kHottest_s * (1 - static_cast<double>(step) / options.steps);
+      if (!current.has_value() ||
+          chance < std::exp(std::min((current->cost_s - next->cost_s) / temperature_s, 0.0))) {
+        current = next;
+      }
+    }
+  }
+  return record.best_first();
+}
+
+std::vector<AmpChoice> amp_draw(const AmpModel& model, const AmpCluster& cluster,
+                                std::int64_t global_batch, const AmpObjective& objective,
+                                const AmpRandomOptions& options) {
+  const std::vector<AmpStrategy> degrees = amp_degrees(model, cluster, global_batch);
+  if (degrees.empty()) return {};
+  Record record;
+  Dice dice(options.seed);
+  for (std::int64_t n = 0; n < std::int64_t{options.chains} * options.steps; ++n) {
+    AmpStrategy strategy = degrees[dice.below(degrees.size())];
+    strategy.device = rank_order(cluster);
+    dice.shuffle(strategy.device);
+    const auto choice = amp_evaluate(model, cluster, strategy, global_batch, objective);
+    if (choice.has_value()) record.add(*choice);
+  }
+  return record.best_first();
+}
+
+}  // namespace braid
