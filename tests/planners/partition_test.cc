@@ -53,6 +53,8 @@ Instance random_instance(std::mt19937_64& random) {
   instance.memory.per_expert_parameter = pick(0, 3);
   instance.memory.per_largest_layer_parameter = pick(0, 2);
   instance.memory.available_bytes = pick(0, 2) == 0 ? 1e9 : pick(5, 45);
+  instance.memory.host_per_dense_parameter = pick(0, 2);
+  if (pick(0, 2) == 0) instance.memory.host_available_bytes = pick(3, 30);
   return instance;
 }
 
@@ -68,7 +70,11 @@ double split_path_s(const Instance& instance, const Ends& ends) {
     }
     const auto in_flight = static_cast<double>(
         std::min<std::int64_t>(instance.micro_batches, static_cast<std::int64_t>(ends.size() - i)));
-    if (device_bytes(sums, in_flight, instance.memory) > instance.memory.available_bytes) {
+    const double host = sums.dense_parameters * instance.memory.host_per_dense_parameter +
+                        sums.expert_parameters * instance.memory.host_per_expert_parameter +
+                        sums.offloaded_bytes * in_flight;
+    if (device_bytes(sums, in_flight, instance.memory) > instance.memory.available_bytes ||
+        host > instance.memory.host_available_bytes) {
       return kInfinity;
     }
     forward_s.push_back(sums.forward_s);

@@ -214,5 +214,111 @@ TEST(PointToPoint, CrossesTheLevelBetweenItsEnds) {
   EXPECT_NEAR(point_to_point_s(system, 7, 8, 1e9, 1), 1.0, 1e-12);
 }
 
+/// A pod of dims x … chips whose links carry `link` bytes/s in each direction.
+System torus(const std::vector<std::int64_t>& dims, double link) {
+  std::int64_t chips = 1;
+  double links = 0;
+  for (const std::int64_t dim : dims) {
+    chips *= dim;
+    links += dim > 2 ? 2 : dim > 1 ? 1 : 0;
+  }
+  System system = two_levels(Topology::torus, chips, 1, link * links, 0, 0);
+  system.groups[0].intra_node.torus_dims = dims;
+  return system;
+}
+
+TEST(Torus, AWholePodUsesAllLinks) {
+  // 4 x 4 x 4 with six links of 50 GB/s: all-reduce moves 2(n - 1)/n of the tensor over 300 GB/s.
+  const System pod = torus({4, 4, 4}, 50e9);
+  const GroupSpan all = span_of(pod, 0, 1, 64);
+  EXPECT_NEAR(collective_time(Collective::all_reduce, 3e9, all, pod).time_s,
+              2 * 63.0 / 64 * 3e9 / 300e9, 1e-9);
+  EXPECT_NEAR(collective_time(Collective::all_gather, 3e9, all, pod).time_s,
+              63.0 / 64 * 3e9 / 300e9, 1e-9);
+  // Half of what each sends crosses the middle: 32 chips x 1.5 GB over 2 x 16 links.
+  EXPECT_NEAR(collective_time(Collective::all_to_all, 3e9, all, pod).time_s,
+              32 * 1.5e9 / (32 * 50e9), 1e-9);
+}
+
+TEST(Torus, APartHasTheLinksOfTheDimensionsItReaches) {
+  const System pod = torus({4, 4, 4}, 50e9);
+  const auto all_gather = [&](std::int64_t size) {
+    return collective_time(Collective::all_gather, 64e9, span_of(pod, 0, 1, size), pod).time_s;
+  };
+  EXPECT_NEAR(all_gather(2), 32e9 / 50e9, 1e-9);    // one link of an open line
+  EXPECT_NEAR(all_gather(4), 48e9 / 100e9, 1e-9);   // a closed ring, both directions
+  EXPECT_NEAR(all_gather(16), 60e9 / 200e9, 1e-9);  // two dimensions
+  EXPECT_NEAR(point_to_point_s(pod, 0, 1, 1e9, 1), 1e9 / 50e9, 1e-12);
+}
+
+TEST(Torus, LatencyIsThatOfOneRingForEachDimension) {
+  System pod = torus({4, 4, 4}, 50e9);
+  pod.groups[0].intra_node.latency_s = 1e-6;
+  const CollectiveTime time =
+      collective_time(Collective::all_gather, 64, span_of(pod, 0, 1, 64), pod);
+  EXPECT_NEAR(time.latency_s, 3 * 3e-6, 1e-15);
+}
+
+/// No algorithm moves more than the cut between two halves of the torus carries.
+TEST(Torus, AllToAllIsNotFasterThanAnyCutAllows) {
+  std::mt19937_64 random(78);
+  for (int trial = 0; trial < 500; ++trial) {
+    std::vector<std::int64_t> dims;
+    double chips = 1;
+    for (std::uint64_t d = 0; d <= random() % 3; ++d) {
+      dims.push_back(1 << (random() % 4));
+      chips *= static_cast<double>(dims.back());
+    }
+    if (chips < 2) continue;
+    const System pod = torus(dims, 1e9);
+    const GroupSpan all = span_of(pod, 0, 1, static_cast<std::int64_t>(chips));
+    const double time_s = collective_time(Collective::all_to_all, 1e9, all, pod).time_s;
+    for (const std::int64_t dim : dims) {
+      if (dim < 2) continue;
+      // chips/2 on each side, each of which sends half of its bytes across.
+      const double links = (dim > 2 ? 2 : 1) * chips / static_cast<double>(dim);
+      EXPECT_GE(time_s * (1 + 1e-9), chips / 2 * 0.5e9 / (links * 1e9));
+    }
+    // Nor than its own links allow.
+    EXPECT_GE(time_s * (1 + 1e-9),
+              (chips - 1) / chips * 1e9 / pod.groups[0].intra_node.bytes_per_s);
+  }
+}
+
+TEST(Mesh, APartHasTheLinksAmongItsMembers) {
+  // Eight fully connected devices, seven links of 64 GB/s each.
+  System mesh = two_levels(Topology::fully_connected, 8, 1, 448e9, 0, 0);
+  const auto all_reduce = [&](std::int64_t size) {
+    return collective_time(Collective::all_reduce, 64e9, span_of(mesh, 0, 1, size), mesh).time_s;
+  };
+  EXPECT_NEAR(all_reduce(2), 64e9 / 64e9, 1e-9);
+  EXPECT_NEAR(all_reduce(4), 2 * 0.75 * 64e9 / 192e9, 1e-9);
+  EXPECT_NEAR(all_reduce(8), 2 * 0.875 * 64e9 / 448e9, 1e-9);
+}
+
+TEST(Dragonfly, ReachesEveryUnitDirectly) {
+  System system = two_levels(Topology::switched, 4, 16, 100e9, 10e9, 1e-6);
+  system.levels[0].topology = Topology::dragonfly;
+  system.levels[0].oversubscription = 2;
+  const GroupSpan span = span_of(system, 0, 4, 16);  // One device a node.
+  const CollectiveTime time = collective_time(Collective::all_gather, 16e9, span, system);
+  EXPECT_EQ(time.algorithm, CollectiveAlgorithm::direct);
+  EXPECT_NEAR(time.time_s, 2e-6 + 15e9 / 5e9, 1e-9);
+}
+
+TEST(MixedNodes, TheSlowestNodeDecides) {
+  System system = two_levels(Topology::switched, 4, 4, 100e9, 10e9, 0);
+  const GroupSpan all = span_of(system, 0, 1, 16);
+  const double equal_s = collective_time(Collective::all_reduce, 1e9, all, system).time_s;
+  DeviceGroup slow = system.groups[0];
+  system.groups[0].nodes = slow.nodes = 2;
+  slow.intra_node.bytes_per_s = 25e9;
+  slow.node_bytes_per_s = 8e9;
+  system.groups.push_back(slow);
+  const double mixed_s = collective_time(Collective::all_reduce, 1e9, all, system).time_s;
+  EXPECT_GT(mixed_s, equal_s);
+  EXPECT_NEAR(mixed_s, 2 * 0.75 * 1e9 / 25e9 + 2 * 0.75 * 1e9 / 8e9, 1e-9);
+}
+
 }  // namespace
 }  // namespace braid

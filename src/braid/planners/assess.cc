@@ -141,10 +141,13 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
     assessment.ends = *partition_min_max(table.chain, configuration.pp * configuration.vp);
     lay_out(chain, table, configuration, assessment.ends, layout);
   };
-  const auto find_tightest = [&] {
+  double memory_without_optimizer = 0;
+  const auto fits_in_memory = [&] {
     const Evaluator::Memory memory = evaluator.memory(configuration, layout);
     assessment.tightest_stage = memory.tightest_stage;
     assessment.needed_bytes = memory.needed_bytes;
+    memory_without_optimizer = memory.needed_without_optimizer_bytes;
+    return memory.needed_bytes <= available_bytes && memory.host_fits;
   };
   if (configuration.schedule == ScheduleKind::one_f_one_b) {
     auto partition =
@@ -154,7 +157,7 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
     assessment.feasible = partition.has_value();
     if (!partition) {
       take_even();
-      find_tightest();
+      fits_in_memory();
       return assessment;
     }
     assessment.path_s = partition->path_s;
@@ -167,8 +170,8 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
                                  configuration_bound_s(chain, tables, configuration));
     assessment.feasible = true;
     if (assessment.path_s >= cutoff_s) return assessment;
-    find_tightest();
-    assessment.feasible = assessment.needed_bytes <= available_bytes;
+    assessment.feasible = fits_in_memory();
+    assessment.needed_without_optimizer_bytes = memory_without_optimizer;
     assessment.memory_bound = !assessment.feasible;
     if (!assessment.feasible) return assessment;
   }

@@ -26,6 +26,8 @@ struct Assessment {
   // When memory prevents every partition: the fullest stage of the most even one.
   int tightest_stage = -1;
   double needed_bytes = 0;
+  /// The same of an even assignment (GPipe, interleaved) were the optimizer's state on the host.
+  double needed_without_optimizer_bytes = 0;
 };
 
 /// What assess() keeps between calls.

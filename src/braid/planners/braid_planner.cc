@@ -104,6 +104,10 @@ class Search {
  private:
   void push(const Configuration& configuration);
   void step(const Node& node);
+  /// Whether a relaxation of what memory bounds need not be looked at, because it does not fit
+  /// either or is reached in another order.
+  bool is_superfluous(const Configuration& configuration, const Configuration& next,
+                      const Assessment& assessment) const;
   void close_gap();
 
   const Job& job_;
@@ -131,6 +135,23 @@ void Search::push(const Configuration& configuration) {
   if (bound_s < best_.cutoff_s()) open_.push({bound_s, configuration});
 }
 
+bool Search::is_superfluous(const Configuration& configuration, const Configuration& next,
+                            const Assessment& assessment) const {
+  // Offload comes after recomputation and sharding, the optimizer's state last: what would be
+  // reached by going on from an offload is reached from the same configuration without it, which
+  // must not have fit either.
+  if (configuration.offload_optimizer) return true;
+  const bool offloads = configuration.offload_activations || configuration.offload_weights;
+  const bool offloads_more = next.offload_optimizer ||
+                             next.offload_activations != configuration.offload_activations ||
+                             next.offload_weights != configuration.offload_weights;
+  if (offloads && !offloads_more) return true;
+  // An even assignment stays as it is when the optimizer's state moves.
+  return next.offload_optimizer && configuration.schedule != ScheduleKind::one_f_one_b &&
+         assessment.needed_without_optimizer_bytes >
+             usable_bytes(system_.groups.front().chip) * (1 + 1e-9);
+}
+
 void Search::step(const Node& node) {
   const Configuration& configuration = node.configuration;
   Assessment assessment = assess(chain_, tables_, configuration, best_.cutoff_s(), scratch_);
@@ -138,14 +159,17 @@ void Search::step(const Node& node) {
   if (assessment.memory_bound) {
     const bool has_host = system_.groups.front().chip.host.has_value();
     for (const Configuration& next : relaxations(configuration, space_, has_host)) {
+      if (is_superfluous(configuration, next, assessment)) continue;
       if (relaxed_.insert(next).second) push(next);
     }
   }
   if (!assessment.feasible) {
-    if (!nearest_ || assessment.needed_bytes < nearest_->needed_bytes) {
-      nearest_ =
-          Infeasibility{"", assessment.tightest_stage, assessment.needed_bytes,
-                        usable_bytes(system_.groups.front().chip), to_parallelism(configuration)};
+    // What fails for want of host memory says nothing of the device's.
+    const double available_bytes = usable_bytes(system_.groups.front().chip);
+    if (assessment.needed_bytes > available_bytes &&
+        (!nearest_ || assessment.needed_bytes < nearest_->needed_bytes)) {
+      nearest_ = Infeasibility{"", assessment.tightest_stage, assessment.needed_bytes,
+                               available_bytes, to_parallelism(configuration)};
     }
     return;
   }

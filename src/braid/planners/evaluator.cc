@@ -76,7 +76,10 @@ void Evaluator::fill_handovers(const Configuration& configuration, double bytes,
 }
 
 Evaluator::Memory Evaluator::memory(const Configuration& configuration, const Layout& layout) {
-  const MemoryForm form = memory_form(form_of(configuration).context, 0);
+  DataParallelContext context = form_of(configuration).context;
+  const MemoryForm form = memory_form(context, 0);
+  context.offload_optimizer = true;
+  const MemoryForm without_optimizer = memory_form(context, 0);
   Memory memory;
   // Of stages that are alike, the first has most micro-batches in flight.
   for (const Layout::StageKind& kind : layout.stage_kinds) {
@@ -84,7 +87,15 @@ Evaluator::Memory Evaluator::memory(const Configuration& configuration, const La
         in_flight_chunks(configuration.schedule, configuration.pp, kind.first_stage,
                          configuration.vp, configuration.num_micro_batches);
     const double bytes = device_bytes(kind.memory, static_cast<double>(in_flight), form);
-    if (bytes > memory.needed_bytes) memory = {kind.first_stage, bytes};
+    if (bytes > memory.needed_bytes) {
+      memory.tightest_stage = kind.first_stage;
+      memory.needed_bytes = bytes;
+    }
+    memory.needed_without_optimizer_bytes =
+        std::max(memory.needed_without_optimizer_bytes,
+                 device_bytes(kind.memory, static_cast<double>(in_flight), without_optimizer));
+    memory.host_fits = memory.host_fits && host_bytes(kind.memory, static_cast<double>(in_flight),
+                                                      form) <= form.host_available_bytes;
   }
   return memory;
 }

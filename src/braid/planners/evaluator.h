@@ -19,10 +19,12 @@ class Evaluator {
  public:
   explicit Evaluator(const ChainJob& chain) : chain_(chain) {}
 
-  /// Device bytes of the fullest stage.
+  /// Device bytes of the fullest stage, and whether what is offloaded fits the host.
   struct Memory {
     int tightest_stage = -1;
     double needed_bytes = 0;
+    double needed_without_optimizer_bytes = 0;  ///< Were the optimizer's state offloaded.
+    bool host_fits = true;
   };
   Memory memory(const Configuration& configuration, const Layout& layout);
 

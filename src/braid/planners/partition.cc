@@ -12,15 +12,19 @@ MemoryForm memory_form(const DataParallelContext& context, double available_byte
   const double gradient_bytes = bytes_per_element(precision.gradient);
   MemoryForm form;
   form.available_bytes = available_bytes;
-  const auto add = [&](double bytes, bool sharded) {
-    form.per_dense_parameter += bytes / (sharded ? context.dense_ranks : 1);
-    form.per_expert_parameter += bytes / (sharded ? context.expert_ranks : 1);
-  };
-  if (!context.offload_weights) add(weight_bytes, context.zero == Zero::parameters);
-  add(gradient_bytes, context.zero >= Zero::gradients);
-  if (!context.offload_optimizer) {
-    add(precision.optimizer_bytes_per_parameter, context.zero >= Zero::optimizer);
+  if (context.chip != nullptr && context.chip->host) {
+    form.host_available_bytes = context.chip->host->bytes;
   }
+  const auto add = [&](double bytes, bool sharded, bool offloaded) {
+    const double dense = bytes / (sharded ? context.dense_ranks : 1);
+    const double expert = bytes / (sharded ? context.expert_ranks : 1);
+    (offloaded ? form.host_per_dense_parameter : form.per_dense_parameter) += dense;
+    (offloaded ? form.host_per_expert_parameter : form.per_expert_parameter) += expert;
+  };
+  add(weight_bytes, context.zero == Zero::parameters, context.offload_weights);
+  add(gradient_bytes, context.zero >= Zero::gradients, false);
+  add(precision.optimizer_bytes_per_parameter, context.zero >= Zero::optimizer,
+      context.offload_optimizer);
   if (context.zero == Zero::parameters) form.per_largest_layer_parameter += 2 * weight_bytes;
   if (context.zero >= Zero::gradients) form.per_largest_layer_parameter += gradient_bytes;
   if (context.offload_weights) form.per_largest_layer_parameter += 2 * weight_bytes;
@@ -46,6 +50,16 @@ double device_bytes(const RunSums& sums, double in_flight, const MemoryForm& for
          sums.largest_layer_parameters * form.per_largest_layer_parameter + sums.working_bytes +
          sums.fixed_bytes + (sums.stash_bytes - sums.offloaded_bytes) * in_flight +
          sums.offloaded_bytes * std::min(in_flight, 2.0);
+}
+
+double host_bytes(const RunSums& sums, double in_flight, const MemoryForm& form) {
+  return sums.dense_parameters * form.host_per_dense_parameter +
+         sums.expert_parameters * form.host_per_expert_parameter + sums.offloaded_bytes * in_flight;
+}
+
+bool fits(const RunSums& sums, double in_flight, const MemoryForm& form) {
+  return device_bytes(sums, in_flight, form) <= form.available_bytes &&
+         host_bytes(sums, in_flight, form) <= form.host_available_bytes;
 }
 
 namespace {
@@ -120,7 +134,7 @@ Growth grow_stage(const Chain& chain, int index, std::int32_t right, double laye
   while (growth.left > index) {
     RunSums larger = growth.sums;
     larger.add(chain.layers[static_cast<std::size_t>(growth.left - 1)]);
-    if (device_bytes(larger, in_flight, *chain.memory) > chain.memory->available_bytes) {
+    if (!fits(larger, in_flight, *chain.memory)) {
       attempt.memory_bound = true;
       break;
     }
@@ -302,8 +316,7 @@ class Enumeration {
     RunSums sums;
     for (std::int32_t left = right - 1; left >= index; --left) {
       sums.add(chain_.layers[static_cast<std::size_t>(left)]);
-      if (device_bytes(sums, chain_.in_flight(index), *chain_.memory) >
-              chain_.memory->available_bytes ||
+      if (!fits(sums, chain_.in_flight(index), *chain_.memory) ||
           excess_s(sums, below_s, index, chain_.stages, chain_.micro_batches) >= bound_ ||
           !body(left)) {
         return;

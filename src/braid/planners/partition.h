@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -27,7 +28,10 @@ struct MemoryForm {
   double per_dense_parameter = 0, per_expert_parameter = 0;  ///< Bytes of all state.
   double per_largest_layer_parameter = 0;                    ///< Gathered copies.
   double available_bytes = 0;
+  double host_per_dense_parameter = 0, host_per_expert_parameter = 0;  ///< Of what is offloaded.
+  double host_available_bytes = std::numeric_limits<double>::infinity();
 };
+/// The device's share of host memory is that of the context's chip.
 MemoryForm memory_form(const DataParallelContext& context, double available_bytes);
 
 /// Sums over a run of layers.
@@ -41,6 +45,9 @@ struct RunSums {
   double time_s() const { return forward_s + backward_s; }
 };
 double device_bytes(const RunSums& sums, double in_flight, const MemoryForm& form);
+double host_bytes(const RunSums& sums, double in_flight, const MemoryForm& form);
+/// Whether the run fits the device's memory, and what it offloads its share of the host's.
+bool fits(const RunSums& sums, double in_flight, const MemoryForm& form);
 
 /// Ends of the stages: stage i holds layers [ends[i-1], ends[i]), ends[-1] = 0.
 using Ends = std::vector<std::int32_t>;

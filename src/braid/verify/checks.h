@@ -23,7 +23,8 @@ struct Replay {
   double time_s = 0;           ///< Of the iteration: passes, transfers, gradients and optimizer.
   double busiest_stage_s = 0;  ///< Most work of any stage.
   double serial_s = 0;         ///< All work and transfers one after another.
-  std::vector<double> peak_stash_bytes;  ///< [stage], on the device.
+  std::vector<double> peak_stash_bytes;      ///< [stage], on the device.
+  std::vector<double> peak_offloaded_bytes;  ///< [stage], of the stash, on the host.
   std::int64_t passes = 0;
 };
 Replay replay(const Plan& plan);

@@ -134,7 +134,7 @@ struct Device {
   double free_s = 0;
   double work_s = 0;
   double last_pass_s = 0;
-  double stash_bytes = 0, slot_bytes = 0;
+  double stash_bytes = 0, slot_bytes = 0, offloaded_bytes = 0;
   std::int64_t held = 0;
 };
 
@@ -158,6 +158,7 @@ class Replayer {
       }
     }
     result_.peak_stash_bytes.assign(devices_.size(), 0);
+    result_.peak_offloaded_bytes.assign(devices_.size(), 0);
   }
 
   Replay run() {
@@ -232,6 +233,9 @@ class Replayer {
     device.work_s += duration_s;
     device.last_pass_s = duration_s;
     device.stash_bytes += forward ? part.work.stash_bytes : -part.work.stash_bytes;
+    device.offloaded_bytes += forward ? part.work.offloaded_bytes : -part.work.offloaded_bytes;
+    result_.peak_offloaded_bytes[s] =
+        std::max(result_.peak_offloaded_bytes[s], device.offloaded_bytes);
     device.held += forward ? 1 : -1;
     // Up to two stashes on their way to the host still take room on the device.
     const double slots = static_cast<double>(std::min<std::int64_t>(device.held, 2));

@@ -63,6 +63,37 @@ double device_bytes(const Plan& plan, std::size_t s, double peak_stash_bytes) {
   return bytes;
 }
 
+/// Bytes that one device of a stage keeps on the host at its fullest moment.
+double host_bytes(const Plan& plan, std::size_t s, double peak_offloaded_bytes) {
+  const Parallelism& p = plan.parallel;
+  const Elements e = elements_of(plan, plan.stages[s]);
+  double bytes = peak_offloaded_bytes;
+  if (p.offload_weights) {
+    bytes += bytes_of(plan.precision.weight) * (p.zero == Zero::parameters ? e.shard : e.whole);
+  }
+  if (p.offload_optimizer) {
+    bytes +=
+        plan.precision.optimizer_bytes_per_parameter * (p.zero == Zero::none ? e.whole : e.shard);
+  }
+  return bytes;
+}
+
+/// Empty when what every stage offloads fits its devices' shares of host memory.
+std::string host_fault(const Plan& plan, const Replay& replayed) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const double needed = host_bytes(plan, s, replayed.peak_offloaded_bytes[s]);
+    for (const std::int64_t device : plan.stages[s].devices) {
+      const auto& host = chip_of(plan.system, device).host;
+      const double available = host ? host->bytes : 0;
+      if (needed > available * (1 + 1e-9) + 1) {
+        return fmt::format("stage {} offloads {:.0f} bytes a device, its host has room for {:.0f}",
+                           s + 1, needed, available);
+      }
+    }
+  }
+  return "";
+}
+
 Check memory_check(const Plan& plan, const Replay& replayed, double& peak_bytes) {
   double least_room = 0;
   std::string tightest;
@@ -82,6 +113,8 @@ Check memory_check(const Plan& plan, const Replay& replayed, double& peak_bytes)
     }
     holds = holds && needed <= available * (1 + 1e-12);
   }
+  const std::string fault = host_fault(plan, replayed);
+  if (!fault.empty()) return {"memory", false, fault};
   return {"memory", holds, tightest};
 }
 
