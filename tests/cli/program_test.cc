@@ -97,6 +97,12 @@ TEST(Program, PlansOfEveryFamilyHold) {
       {"gemma-2-9b", "dgx-h100:16", "64", "--tp", "4", "--micro-batch", "1"},
       {"deepseek-v3", "dgx-h100:512", "512", "--seq-len", "4096", "--tp", "1", "--pp", "16", "--cp",
        "1", "--ep", "32", "--micro-batch", "1"},
+      {"resnet-50", "dgx-a100:8", "256", "--pp", "4", "--micro-batch", "16"},
+      {"gnmt", "dgx-a100:8", "256", "--pp", "2", "--micro-batch", "32"},
+      {"dlrm-thesis", "dgx-a100:8", "512", "--tp", "2", "--pp", "2"},  // Branches cross stages.
+      {"candle-uno", "dgx-a100:8", "512", "--pp", "8", "--micro-batch", "64"},
+      {"multi-modal-transformer", "dgx-a100:8", "64", "--tp", "2", "--pp", "4"},
+      {"transgan", "dgx-a100:8", "64", "--tp", "2", "--pp", "2"},
   };
   for (const std::vector<std::string>& job : jobs) {
     std::vector<std::string> words = {"plan",           job[0], "--cluster", job[1],
@@ -111,6 +117,9 @@ TEST(Program, PlansOfEveryFamilyHold) {
       run_braid({"plan", "vit-large", "--cluster", "dgx-h100:8", "--seq-len", "128", "-o", plan});
   EXPECT_EQ(images.status, 2);
   EXPECT_THAT(images.err, HasSubstr("--seq-len"));
+  const Ran samples = run_braid({"plan", "resnet-50", "--cluster", "dgx-a100:8"});
+  EXPECT_THAT(samples.out, HasSubstr("samples/s/GPU"));
+  EXPECT_EQ(samples.out.find("tok/s"), std::string::npos);
 }
 
 TEST(Program, PlanPrintsOneJsonObjectWithThePromisedFields) {

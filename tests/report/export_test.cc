@@ -232,6 +232,16 @@ TEST(Export, EachThingThatATargetLacksIsAWarning) {
   EXPECT_GT(warnings(turned, "torchtitan"), warnings(p, "torchtitan"));
 }
 
+TEST(Export, LanguageModelTrainersAreWarnedOfModelsWithoutASequence) {
+  Plan plan = made_plan(Parallelism{}, 4);
+  for (const char* target : {"megatron", "torchtitan"}) {
+    plan.seq_len = 128;
+    EXPECT_THAT(export_plan(plan, target).warnings, Not(Contains(HasSubstr("no sequence"))));
+    plan.seq_len = 0;
+    EXPECT_THAT(export_plan(plan, target).warnings, Contains(HasSubstr("no sequence")));
+  }
+}
+
 TEST(Export, DeepspeedIsJsonWhoseBatchAddsUp) {
   Parallelism p;
   p.dp = 4;

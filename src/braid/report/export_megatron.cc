@@ -317,6 +317,10 @@ Export export_megatron(const Plan& plan) {
     arguments.value("--seq-length", plan.seq_len);
     const std::int64_t learned = plan.shape ? plan.shape->positions : 0;
     arguments.value("--max-position-embeddings", std::max(plan.seq_len, learned));
+  } else {
+    out.warnings.emplace_back(
+        "pretrain_gpt.py trains language models, and this model has no sequence: only the degrees "
+        "carry over");
   }
   arguments.value("--micro-batch-size", p.micro_batch);
   arguments.value("--global-batch-size", plan.global_batch);

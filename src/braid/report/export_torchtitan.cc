@@ -37,6 +37,12 @@ Export export_torchtitan(const Plan& plan) {
     out.warnings.emplace_back("uneven stages need module_fqns_per_model_part in the model's code");
   }
 
+  if (plan.seq_len == 0) {
+    out.warnings.emplace_back(
+        "torchtitan trains language models, and this model has no sequence: only the degrees carry "
+        "over");
+  }
+
   std::string& text = out.text;
   text += "# " + title_of(plan) + "\n";
   for (const std::string& warning : out.warnings) text += "# note: " + warning + "\n";
