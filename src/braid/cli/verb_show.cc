@@ -132,7 +132,9 @@ void print_system(const System& system) {
   }
 }
 
-int show_model(const std::string& name, const ModelOptions& options, bool json) {
+/// `description`: the zoo's, empty for files.
+int show_model(const std::string& name, const std::string& description, const ModelOptions& options,
+               bool json) {
   const Graph graph = load_model(name, options);
   double forward = 0;
   double backward = 0;
@@ -147,6 +149,7 @@ int show_model(const std::string& name, const ModelOptions& options, bool json) 
   if (json) {
     Json out = Json::object();
     out["name"] = graph.name;
+    if (!description.empty()) out["description"] = description;
     out["parameters"] = parameter_count(graph);
     out["layers"] = graph.layers.size();
     out["distinct_layers"] = kinds;
@@ -159,6 +162,7 @@ int show_model(const std::string& name, const ModelOptions& options, bool json) 
     return kFound;
   }
   fmt::print("{}\n", graph.name);
+  if (!description.empty()) fmt::print("{}\n", description);
   line("parameters", format_count(parameters) + fmt::format(" ({})", parameter_count(graph)));
   line("layers", fmt::format("{} ({} distinct)", graph.layers.size(), kinds));
   line("operators", std::to_string(graph.operators.size()));
@@ -208,7 +212,7 @@ int show(const std::string& name, const ModelOptions& options, bool json) {
   std::vector<std::string> known = chip_names();
   for (const std::string& cluster : cluster_names()) known.push_back(cluster);
   for (const ZooEntry& entry : zoo_models()) {
-    if (entry.name == name) return show_model(name, options, json);
+    if (entry.name == name) return show_model(name, entry.description, options, json);
     known.push_back(entry.name);
   }
   for (const PlannerEntry& entry : planners()) {
@@ -238,7 +242,7 @@ int show(const std::string& name, const ModelOptions& options, bool json) {
     return show_system(name, json);
   }
   if (extension.substr(0, 5) == ".yaml") return show_system(name, json);
-  return show_model(name, options, json);
+  return show_model(name, "", options, json);
 }
 
 }  // namespace
