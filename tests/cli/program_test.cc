@@ -266,6 +266,12 @@ TEST(Program, ShowsPublishedParameterCount) {
   EXPECT_NEAR(model["parameters"].get<double>(), 70.55e9, 0.05e9);  // model card of Llama 3 70B
 }
 
+TEST(Program, ShowsWhereAZooModelComesFrom) {
+  EXPECT_THAT(run_braid({"show", "dlrm-thesis"}).out, HasSubstr("thesis"));
+  const json model = parsed(run_braid({"show", "gnmt", "--json"}));
+  EXPECT_THAT(model["description"].get<std::string>(), HasSubstr("Wu et al. 2016"));
+}
+
 TEST(Program, AwkwardDeviceCountsAreAnsweredNotCrashed) {
   for (const char* cluster : {"dgx-h100:1", "dgx-h100:7", "dgx-h100:13", "dgx-h100:9"}) {
     const Ran ran = run_braid({"plan", kModel, "--cluster", cluster, "--global-batch", "91",

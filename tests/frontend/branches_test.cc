@@ -58,6 +58,16 @@ TEST(CandleUno, BadConfigsAreRefusedByTheNameOfTheField) {
             std::string::npos);
 }
 
+TEST(CandleUno, ManyDeepTowersAreRefused) {
+  std::string features = R"("f0": 1)";
+  for (int f = 1; f < 2000; ++f) features += ", \"f" + std::to_string(f) + "\": 1";
+  std::string layers = "16";
+  for (int l = 1; l < 60; ++l) layers += ", 16";
+  const std::string config =
+      replaced(replaced(kTowers, R"("a": 3, "b": 5)", features), "16, 16", layers);
+  EXPECT_NE(refusal_of_config(config).find("feature_layers"), std::string::npos);
+}
+
 TEST(MultiModal, ThesisConfiguration) {
   // Jeon 2024, §3.10.3: four branches of eight blocks, 1024 wide, 16 heads, 4096 inside.
   const Graph graph = load_model("multi-modal-transformer", {});
@@ -105,6 +115,10 @@ TEST(MultiModal, BadConfigsAreRefusedByTheNameOfTheField) {
   expect_refusal(R"("hidden_size": 16)", R"("hidden_size": -16)", "hidden_size");
   expect_refusal(R"("intermediate_size": 32,)", "", "intermediate_size");
   expect_refusal(R"("num_hidden_layers": 2)", R"("num_hidden_layers": 1e6)", "num_hidden_layers");
+  expect_refusal(R"("num_hidden_layers": 2)", R"("num_hidden_layers": 60000)", "num_hidden_layers");
+  expect_refusal(R"("num_branches": 2)",
+                 R"("branches": [{"num_hidden_layers": 60000}, {"num_hidden_layers": 60000}])",
+                 "branches");
   expect_refusal(R"("max_position_embeddings": 10)", R"("num_labels": 10)",
                  "max_position_embeddings");
 }

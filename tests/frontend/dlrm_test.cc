@@ -94,6 +94,8 @@ TEST(Dlrm, BadConfigsAreRefusedByTheNameOfTheField) {
   expect_refusal("[512, 16]", "[512, 0]", "bottom_mlp");
   expect_refusal("[512, 16]", "[]", "bottom_mlp");
   expect_refusal("[512, 16]", "[512, 17]", "interaction");
+  expect_refusal("[512, 16]", R"([512, 256, 128, 64, 32, 16, 16], "dense_branches": 15000)",
+                 "bottom_mlp");
   expect_refusal(R"("num_tables": 3,)", "", "num_tables");
   expect_refusal(R"("num_tables": 3)", R"("num_tables": 1e9)", "num_tables");
   expect_refusal(R"("embedding_rows": 1000)", R"("embedding_rows": [10, 20])", "num_tables");

@@ -21,6 +21,8 @@ Graph candle_uno_from_config(const Value& config, const std::string& name,
                   "give 1 to " + std::to_string(kMostFeatures));
   }
   const std::vector<std::int64_t> tower = sizes_of(config, "feature_layers");
+  check_layer_count(config, "feature_layers",
+                    static_cast<std::int64_t>(features.size() * tower.size()));
   const std::vector<std::int64_t> dense = sizes_of(config, "dense_layers", 0);
   const std::int64_t labels = size_or(config, "num_labels", 1);
   const bool bias = flag_or(config, "bias", true);

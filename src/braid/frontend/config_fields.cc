@@ -52,6 +52,12 @@ std::vector<std::int64_t> sizes_of(const Value& config, std::string_view key,
   return sizes;
 }
 
+void check_layer_count(const Value& config, std::string_view key, std::int64_t layers) {
+  if (layers <= kMostLayers) return;
+  config[key].fail("makes " + std::to_string(layers) + " layers",
+                   "give at most " + std::to_string(kMostLayers));
+}
+
 void check_divides(const Value& config, std::string_view key, std::int64_t part, std::int64_t whole,
                    std::string_view what) {
   if (whole % part == 0) return;

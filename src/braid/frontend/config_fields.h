@@ -47,6 +47,9 @@ bool flag_or(const Value& config, std::string_view key, bool otherwise);
 std::vector<std::int64_t> sizes_of(const Value& config, std::string_view key,
                                    std::size_t least_count = 1, std::int64_t most = kMostWidth);
 
+/// Fails, at `key`, when that field makes more than kMostLayers layers.
+void check_layer_count(const Value& config, std::string_view key, std::int64_t layers);
+
 /// Fails unless `part`, the value of `key`, divides `whole`.
 void check_divides(const Value& config, std::string_view key, std::int64_t part, std::int64_t whole,
                    std::string_view what);

@@ -76,6 +76,8 @@ Spec read(const Value& config) {
   spec.dense_branches = size_or(config, "dense_branches", 1, kMostTables);
   spec.bottom = sizes_of(config, "bottom_mlp");
   spec.top = sizes_of(config, "top_mlp");
+  check_layer_count(config, "bottom_mlp",
+                    spec.dense_branches * static_cast<std::int64_t>(spec.bottom.size()));
   spec.rows = read_rows(config);
   spec.embedding = size_of(config, "embedding_dim", kMostEmbeddingDim);
   spec.lookups = size_of(config, "lookups", kMostLookups);

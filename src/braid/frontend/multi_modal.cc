@@ -22,8 +22,8 @@ Value holder(const Value& config, const Value& own, std::string_view key) {
 
 Branch read_branch(const Value& config, const Value& own) {
   Branch branch;
-  branch.layers = size_of(holder(config, own, "num_hidden_layers"), "num_hidden_layers",
-                          kMostLayers / kMostBranches);
+  const Value depth = holder(config, own, "num_hidden_layers");
+  branch.layers = size_of(depth, "num_hidden_layers", kMostLayers);
   BlockSpec& block = branch.block;
   block.rms = false;
   block.hidden = size_of(holder(config, own, "hidden_size"), "hidden_size");
@@ -47,10 +47,17 @@ std::vector<Branch> read_branches(const Value& config) {
   const Value list = config["branches"];
   if (!list.exists()) {
     const std::int64_t count = size_of(config, "num_branches", kMostBranches);
-    branches.assign(static_cast<std::size_t>(count), read_branch(config, config));
+    const Branch branch = read_branch(config, config);
+    check_layer_count(config, "num_hidden_layers", count * branch.layers);
+    branches.assign(static_cast<std::size_t>(count), branch);
     return branches;
   }
-  for (const Value& own : list.elements()) branches.push_back(read_branch(config, own));
+  std::int64_t layers = 0;
+  for (const Value& own : list.elements()) {
+    branches.push_back(read_branch(config, own));
+    layers += branches.back().layers;
+    check_layer_count(config, "branches", layers);
+  }
   if (branches.empty() || branches.size() > static_cast<std::size_t>(kMostBranches)) {
     list.fail("has " + std::to_string(branches.size()) + " branches",
               "give 1 to " + std::to_string(kMostBranches));

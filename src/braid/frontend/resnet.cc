@@ -42,10 +42,7 @@ Spec read(const Value& config) {
   }
   std::int64_t blocks = 0;
   for (const std::int64_t depth : spec.depths) blocks += depth;
-  if (blocks > kMostLayers) {
-    config["depths"].fail("makes " + std::to_string(blocks) + " blocks",
-                          "give at most " + std::to_string(kMostLayers));
-  }
+  check_layer_count(config, "depths", blocks);
   const std::string type = config["layer_type"].string_or("bottleneck");
   if (type != "bottleneck" && type != "basic") {
     config["layer_type"].fail("unknown layer type '" + type + "'", "use bottleneck or basic");
