@@ -158,7 +158,8 @@ TEST(OnnxBadInput, NodesOfOneNameAreToldApart) {
   model.node("Relu", {"x"}, {"a"});
   model.node("Relu", {"a"}, {"b"});
   for (auto& node : *model.model().mutable_graph()->mutable_node()) node.set_name("same");
-  const Graph graph = graph_from_onnx_bytes(model.bytes(), "model.onnx", {});
+  const Graph graph =
+      graph_from_onnx_bytes(model.bytes(), "model.onnx", {}, OnnxOperators::as_written);
   ASSERT_EQ(graph.operators.size(), 2U);
   EXPECT_NE(graph.operators[0].name, graph.operators[1].name);
 }
@@ -317,8 +318,9 @@ std::string varied_model() {
 /// Reads hostile bytes: a graph that passes its check or an Error, and nothing else.
 bool survives(const std::string& bytes, const Dims& dims = {{"batch", 2}}) {
   try {
-    const Graph graph = graph_from_onnx_bytes(bytes, "model.onnx", dims);
-    check_graph(graph, "model.onnx");
+    for (const auto operators : {OnnxOperators::as_written, OnnxOperators::fused}) {
+      check_graph(graph_from_onnx_bytes(bytes, "model.onnx", dims, operators), "model.onnx");
+    }
     return true;
   } catch (const Error&) {
     return false;
@@ -465,7 +467,8 @@ TEST(OnnxBadInput, LongChains) {
     last = next;
   }
   model.output(last);
-  const Graph graph = graph_from_onnx_bytes(model.bytes(), "model.onnx", {});
+  const Graph graph =
+      graph_from_onnx_bytes(model.bytes(), "model.onnx", {}, OnnxOperators::as_written);
   EXPECT_EQ(graph.operators.size(), static_cast<std::size_t>(nodes));
 }
 

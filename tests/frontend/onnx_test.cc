@@ -21,7 +21,7 @@ namespace {
 using Dims = std::map<std::string, std::int64_t>;
 
 Graph load(const OnnxModelBuilder& model, const Dims& dims = {}) {
-  return graph_from_onnx_bytes(model.bytes(), "model.onnx", dims);
+  return graph_from_onnx_bytes(model.bytes(), "model.onnx", dims, OnnxOperators::as_written);
 }
 
 double matmul_flops(const Graph& graph) {
@@ -330,6 +330,34 @@ TEST(Onnx, Gpt2HasItsPublishedSizeAndWork) {
   // Twelve equal blocks.
   EXPECT_LE(layer_kind_count(graph), 8);
   EXPECT_GE(graph.layers.size(), 14U);
+}
+
+TEST(Onnx, Gpt2IsPutTogetherAgain) {
+  OnnxModelBuilder model;
+  Gpt2(model).build(12);
+  const Graph written = load(model, {{"batch", 4}});
+  const Graph fused = graph_from_onnx_bytes(model.bytes(), "model.onnx", {{"batch", 4}});
+  EXPECT_EQ(parameter_count(fused), parameter_count(written));
+  EXPECT_EQ(matmul_flops(fused), matmul_flops(written));
+  int attentions = 0, pointwise = 0, softmaxes = 0;
+  for (const Operator& op : fused.operators) {
+    if (const auto* attention = std::get_if<Attention>(&op.kind)) {
+      ++attentions;
+      EXPECT_EQ(*attention, (Attention{.samples = 4,
+                                       .heads = 12,
+                                       .kv_heads = 12,
+                                       .q_len = 1024,
+                                       .kv_len = 1024,
+                                       .qk_dim = 64,
+                                       .v_dim = 64}));
+    }
+    pointwise += std::holds_alternative<Elementwise>(op.kind) ? 1 : 0;
+    softmaxes += std::holds_alternative<Softmax>(op.kind) ? 1 : 0;
+  }
+  EXPECT_EQ(attentions, 12);
+  EXPECT_EQ(softmaxes, 0);
+  // A GELU and two sums in each block, and the sum with the positions.
+  EXPECT_EQ(pointwise, 12 * 3 + 1);
 }
 
 TEST(Onnx, RecurrentCells) {

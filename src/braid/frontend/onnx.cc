@@ -20,6 +20,7 @@
 #include "braid/frontend/onnx_node.h"
 #include "braid/frontend/onnx_rules.h"
 #include "braid/frontend/onnx_tensor_data.h"
+#include "braid/graph/fusion.h"
 #include "braid/graph/layering.h"
 #include "braid/graph/repeated_layers.h"
 #include "braid/graph/tensor_size.h"
@@ -82,7 +83,7 @@ class GraphReader {
               const std::map<std::string, std::int64_t>& dims)
       : model_(std::move(model)), file_(file), dims_(dims) {}
 
-  Graph read() {
+  Graph read(OnnxOperators operators) {
     const auto most = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
     if (model_.nodes.size() >= most || model_.values.size() >= most) {
       fail("", "has more nodes or values than 2^31");
@@ -102,6 +103,7 @@ class GraphReader {
     if (graph_.operators.empty()) fail("", "computes nothing from its inputs and weights");
     make_names_unique();
     check_operators(graph_, file_);
+    if (operators == OnnxOperators::fused) fuse_operators(graph_);
     group_into_layers(graph_);
     check_graph(graph_, file_);
     find_repeated_layers(graph_);
@@ -430,13 +432,15 @@ class GraphReader {
 
 }  // namespace
 
-Graph graph_from_onnx(const std::string& path, const std::map<std::string, std::int64_t>& dims) {
-  return GraphReader(read_onnx(path), path, dims).read();
+Graph graph_from_onnx(const std::string& path, const std::map<std::string, std::int64_t>& dims,
+                      OnnxOperators operators) {
+  return GraphReader(read_onnx(path), path, dims).read(operators);
 }
 
 Graph graph_from_onnx_bytes(std::string_view bytes, const std::string& file,
-                            const std::map<std::string, std::int64_t>& dims) {
-  return GraphReader(parse_onnx(bytes, file), file, dims).read();
+                            const std::map<std::string, std::int64_t>& dims,
+                            OnnxOperators operators) {
+  return GraphReader(parse_onnx(bytes, file), file, dims).read(operators);
 }
 
 }  // namespace braid

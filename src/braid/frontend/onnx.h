@@ -9,6 +9,11 @@
 
 namespace braid {
 
+enum class OnnxOperators : std::uint8_t {
+  as_written,  ///< One operator for each node that does something.
+  fused,       ///< Then fuse_operators: attention, activations and norms put together again.
+};
+
 /// The graph of an ONNX file, with shapes worked out from its inputs'. `dims` gives sizes to
 /// symbolic dimensions.
 ///
@@ -26,10 +31,12 @@ namespace braid {
 /// (unless the file declares them), shapes that do not fit each other, control flow, sequences,
 /// operations without a rule, nodes out of order or on a cycle, values defined twice.
 /// Linear in the number of nodes, as far as they are in order and small.
-Graph graph_from_onnx(const std::string& path, const std::map<std::string, std::int64_t>& dims);
+Graph graph_from_onnx(const std::string& path, const std::map<std::string, std::int64_t>& dims,
+                      OnnxOperators operators = OnnxOperators::fused);
 
 /// The same for the bytes of a file; `file` is for messages.
 Graph graph_from_onnx_bytes(std::string_view bytes, const std::string& file,
-                            const std::map<std::string, std::int64_t>& dims);
+                            const std::map<std::string, std::int64_t>& dims,
+                            OnnxOperators operators = OnnxOperators::fused);
 
 }  // namespace braid
