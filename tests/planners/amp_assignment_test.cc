@@ -270,6 +270,19 @@ TEST(AmpAssignment, SplitsALongChainEvenly) {
   EXPECT_DOUBLE_EQ(assign_layers(chain)->pipeline_s, 99 * 64 + 4096 + 63 * 0.25);
 }
 
+/// Sums of equal times that binary fractions cannot hold differ in their last digits.
+TEST(AmpAssignment, IsNotLedAstrayByRounding) {
+  const std::vector<double> sums = running_sums(std::vector<double>(300, 0.1));
+  for (const std::int64_t micro_batches : {1, 2, 64}) {
+    AssignmentChain chain;
+    for (int i = 0; i < 12; ++i) chain.stages.push_back({sums, {}});
+    chain.boundary_s.assign(299UL * 11, 0.03);
+    chain.micro_batches = micro_batches;
+    EXPECT_NEAR(assign_layers(chain)->pipeline_s,
+                static_cast<double>(micro_batches - 1) * 2.5 + 30 + 11 * 0.03, 1e-9);
+  }
+}
+
 /// Instances and optima of the AMP experiments (Li et al. 2022).
 TEST(AmpAssignment, MatchesThePublishedInstances) {
   const std::string folder = reference_file("reference/amp");

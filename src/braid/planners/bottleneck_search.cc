@@ -6,6 +6,9 @@
 namespace braid {
 namespace {
 
+/// Sums of equal values differ by their rounding; such differences are not worth a search.
+constexpr double kRounding = 1 - 1e-13;
+
 /// Thresholds in [least, below): solutions there have at least this `rest`.
 struct Interval {
   double least = 0;
@@ -26,8 +29,9 @@ std::optional<double> best_bottleneck(const ThresholdProblem& problem, double we
     const Interval interval = open.back();
     open.pop_back();
     if (!(interval.least < interval.below)) continue;
-    if (!(weight * interval.least + interval.rest < best)) continue;
-    const double middle = interval.least + (interval.below - interval.least) / 2;
+    if (!(weight * interval.least + interval.rest < best * kRounding)) continue;
+    double middle = interval.least + (interval.below - interval.least) / 2;
+    if (!(middle < interval.below)) middle = interval.least;  // Neighbouring numbers.
     const auto answer = problem.solve(middle);
     // Above the middle; looked at after what lies below, which tends to lower `best` more.
     open.push_back({problem.next_above(middle), interval.below, interval.rest});

@@ -24,8 +24,9 @@ struct ThresholdProblem {
 
 /// The bottleneck at which weight · bottleneck + rest is least: an exact search that halves
 /// intervals of thresholds and drops those whose lower bound, weight · (lowest threshold) + (rest
-/// at the highest), is no better than the best found. Solving once more at this threshold gives the
-/// optimum. nullopt when there is no solution at any threshold. Precondition: weight ≥ 0.
+/// at the highest), is no better than the best found (by more than a 1e-13th of it). Solving once
+/// more at this threshold gives the optimum. nullopt when there is no solution at any threshold.
+/// Precondition: weight ≥ 0.
 std::optional<double> best_bottleneck(const ThresholdProblem& problem, double weight);
 
 }  // namespace braid
