@@ -62,9 +62,10 @@ double exhaustive_best_s(const Job& job, const System& system, const SpaceOption
     const auto consider = [&](const Ends& ends) {
       const Plan plan = build_plan(chain, tables, configuration, ends, "exhaustive");
       for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-        if (memory_of_stage(plan, s).device_total() > usable_bytes(system.groups.front().chip)) {
-          return;
-        }
+        const Chip& chip = system.groups.front().chip;
+        const MemoryBreakdown memory = memory_of_stage(plan, s);
+        if (memory.device_total() > usable_bytes(chip)) return;
+        if (chip.host && memory.host > chip.host->bytes) return;
       }
       best = std::min(best, simulate_time_s(plan));
     };
@@ -115,6 +116,38 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
   }
   EXPECT_GT(infeasible, 50);
   EXPECT_GT(optimal, feasible / 2);
+}
+
+TEST(BraidPlanner, OffloadWithinTheHostsMemoryAgreesWithExhaustiveSearch) {
+  std::mt19937_64 random(2718);
+  int offloaded = 0;
+  for (int trial = 0; trial < 100; ++trial) {
+    const Graph graph = testing::tiny_graph(random, pick(random, 1, 4));
+    System system = testing::tiny_system(random, pick(random, 1, 4), 1e5 * pick(random, 2, 20));
+    system.groups[0].chip.host =
+        Memory{"host", 1e5 * pick(random, 1, 30), 1e7 * pick(random, 1, 300)};
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 6);
+    const Outcome outcome = plan_braid(job, system, {}, {}, {});
+    const double best = exhaustive_best_s(job, system, {});
+    ASSERT_EQ(outcome.candidates.empty(), best == std::numeric_limits<double>::infinity())
+        << "trial " << trial;
+    if (outcome.candidates.empty()) continue;
+    ASSERT_GE(outcome.objective, best * (1 - 1e-9)) << "trial " << trial;
+    ASSERT_LE(outcome.search_bound_s, best * (1 + 1e-9)) << "trial " << trial;
+    if (outcome.status == Status::optimal) {
+      ASSERT_NEAR(outcome.objective, best, 1e-9 * best) << "trial " << trial;
+    }
+    double host = 0;
+    const Plan& plan = outcome.candidates[0].plan;
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      host = std::max(host, memory_of_stage(plan, s).host);
+    }
+    EXPECT_LE(host, system.groups[0].chip.host->bytes);
+    offloaded += host > 0 ? 1 : 0;
+  }
+  EXPECT_GT(offloaded, 8);
 }
 
 TEST(BraidPlanner, MoreMemoryNeverHurts) {
