@@ -4,6 +4,7 @@
 #include <cassert>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "braid/system/topology.h"
 
@@ -46,7 +47,10 @@ struct Resource {
   std::size_t level = 0;
   std::int64_t first = 0;   ///< Device or unit.
   std::int64_t second = 0;  ///< Of a pair.
-  friend auto operator<=>(const Resource&, const Resource&) = default;
+  friend bool operator<(const Resource& a, const Resource& b) {
+    return std::tie(a.kind, a.level, a.first, a.second) <
+           std::tie(b.kind, b.level, b.first, b.second);
+  }
 };
 
 /// A flow's claim on a resource: with `share` flows on it, it has bytes_per_s / share, and never

@@ -166,10 +166,10 @@ void read_levels(const Value& levels, System& system) {
                         "say how many units of the level below it joins");
       }
     } else {
-      level.size = units;
+      level.size = std::max<std::int64_t>(1, units);
     }
     fit_torus(level, level.size, system.provenance);
-    units = (units + level.size - 1) / level.size;
+    units = (units - 1) / std::max<std::int64_t>(1, level.size) + 1;
     if (__builtin_mul_overflow(devices, level.size, &devices)) devices = kMostDevices;
     system.levels.push_back(std::move(level));
   }
