@@ -94,6 +94,12 @@ TEST_F(PlanProfile, RulesChangeTheCost) {
   EXPECT_EQ(plan({"--planner", "no-dp", "--time-unit", "us"})["status"], "optimal");
 }
 
+TEST_F(PlanProfile, WritesTheTable) {
+  const Ran ran = run_braid({"plan", "--profile", file_, "--devices", "2", "--table", "-"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(ran.out, "devices,sum_of_dp,time\n1,1,8\n2,1,8\n2,2,4\n");
+}
+
 TEST_F(PlanProfile, RefusesWhatDoesNotGoTogether) {
   const std::pair<Words, const char*> cases[] = {
       {{"plan"}, "MODEL is required"},
@@ -106,6 +112,7 @@ TEST_F(PlanProfile, RefusesWhatDoesNotGoTogether) {
       {{"plan", "--profile", file_, "--bandwidth", "0 GB/s"}, "--bandwidth"},
       {{"plan", "--profile", file_, "--rules", "mine"}, "--rules"},
       {{"plan", "--profile", file_, "--planner", "megatron"}, "use one of piper"},
+      {{"plan", "--profile", file_, "--planner", "equi", "--table", "-"}, "--table"},
       {{"plan", "--profile", file_ + "x"}, "x"},
   };
   for (const auto& [words, part] : cases) {

@@ -33,6 +33,15 @@ class BruteForce {
     return best_;
   }
 
+  /// Least time for at most so many devices and at most such a sum of degrees: [k - 1][s - 1].
+  std::vector<std::vector<double>> solve_all() {
+    const std::int64_t sums = std::min(p_.devices, p_.micro_batches);
+    all_.assign(static_cast<std::size_t>(p_.devices),
+                std::vector<double>(static_cast<std::size_t>(sums), kInfinity));
+    place(0, 0, 0, 0);
+    return all_;
+  }
+
   Priced price(unsigned stage, int tp, std::int64_t d, double in_flight,
                const std::vector<std::size_t>& pick) const {
     const auto batch = static_cast<double>(p_.micro_batches), dd = static_cast<double>(d);
@@ -148,7 +157,13 @@ class BruteForce {
   void place(unsigned done, std::int64_t devices, std::int64_t suffix, double slowest) {
     const unsigned all = (1U << n_) - 1;
     if (done == all) {
-      best_ = std::min(best_, slowest);
+      if (all_.empty()) best_ = std::min(best_, slowest);
+      for (std::int64_t k = devices; k <= static_cast<std::int64_t>(all_.size()); ++k) {
+        std::vector<double>& row = all_[static_cast<std::size_t>(k - 1)];
+        for (auto s = static_cast<std::size_t>(suffix - 1); s < row.size(); ++s) {
+          row[s] = std::min(row[s], slowest);
+        }
+      }
       return;
     }
     const unsigned left = all & ~done;
@@ -179,11 +194,16 @@ class BruteForce {
   std::size_t n_;
   std::map<std::tuple<unsigned, int, std::int64_t, std::int64_t>, double> times_;
   double best_ = kInfinity;
+  std::vector<std::vector<double>> all_;
 };
 
 }  // namespace
 
 double brute_force_time(const PiperProblem& problem) { return BruteForce(problem).solve(); }
+
+std::vector<std::vector<double>> brute_force_table(const PiperProblem& problem) {
+  return BruteForce(problem).solve_all();
+}
 
 PiperProblem random_piper_problem(std::mt19937_64& random, const RandomPiper& what) {
   const auto roll = [&](int low, int high) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <random>
+#include <string>
+#include <vector>
 
 #include "braid/planners/piper_problem.h"
 
@@ -9,6 +11,9 @@ namespace braid {
 /// Least time of the slowest stage by trying every partition, degree and option: infinity when
 /// nothing fits. Shares nothing with the planner but the types.
 double brute_force_time(const PiperProblem& problem);
+
+/// The same for at most k devices and a sum of data-parallel degrees of at most s: [k - 1][s - 1].
+std::vector<std::vector<double>> brute_force_table(const PiperProblem& problem);
 
 struct RandomPiper {
   int most_nodes = 4;

@@ -1,6 +1,9 @@
 #include "braid/cli/plan_profile.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -12,11 +15,13 @@
 
 #include "braid/base/document.h"
 #include "braid/base/error.h"
+#include "braid/base/file.h"
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/verbs.h"
 #include "braid/planners/piper_from_profile.h"
+#include "braid/planners/piper_table.h"
 #include "braid/planners/piper_variants.h"
 #include "braid/profile/piper_profile.h"
 #include "braid/profile/profile_json.h"
@@ -55,6 +60,8 @@ void add_profile_options(CLI::App& app, ProfileOptions& o) {
       ->check(CLI::IsMember({"once", "per-edge"}));
   app.add_flag("--uneven-microbatches", o.uneven,
                "With --profile: data-parallel degrees need not divide the micro-batches");
+  app.add_option("--table", o.table,
+                 "With --profile: write the best time for every number of devices as CSV");
   const std::vector<CLI::Option*> all = app.get_options();
   for (std::size_t i = before; i < all.size(); ++i) all[i]->needs(profile);
 }
@@ -221,6 +228,18 @@ std::string solution_text(const PiperProblem& problem, const PiperSolution& solu
   return text;
 }
 
+/// Lines `devices,sum_of_dp,time` for at most so many of each, where anything fits.
+void write_table(const PiperTable& table, const std::string& file) {
+  std::string text = "devices,sum_of_dp,time\n";
+  for (std::int64_t k = 1; k <= table.devices; ++k) {
+    for (std::int64_t s = 1; s <= std::min(k, table.suffixes); ++s) {
+      const double time = table.at(k, s);
+      if (std::isfinite(time)) fmt::format_to(std::back_inserter(text), "{},{},{}\n", k, s, time);
+    }
+  }
+  write_file(file, text);
+}
+
 }  // namespace
 
 int plan_profile(const ProfileOptions& options, const std::string& planner, std::int64_t budget,
@@ -228,6 +247,13 @@ int plan_profile(const ProfileOptions& options, const std::string& planner, std:
   const PiperVariant& variant = find_piper_variant(planner);
   const PiperProblem problem = read_problem(options);
   const PiperSearchLimits limits{.work = budget};
+  if (!options.table.empty()) {
+    if (variant.name != "piper") {
+      throw Error(Where{"", 0, "--table"}, "is for the planner piper");
+    }
+    write_table(piper_table(problem, limits), options.table);
+    if (options.table == "-") return kFound;
+  }
   const auto start = std::chrono::steady_clock::now();
   PiperSolution solution = variant.solve(problem, limits);
   const double wall_s =

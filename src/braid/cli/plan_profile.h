@@ -14,13 +14,15 @@ struct ProfileOptions {
   std::string memory, bandwidth, time_unit = "s";
   std::string rules = "program", knapsack = "exact", tensors = "per-edge";
   bool uneven = false;
+  std::string table;  ///< Where to write the table; empty: nowhere.
 };
 
 /// To be called after the options of models have been added: those, but for --json and --budget,
 /// do not go together with a profile.
 void add_profile_options(CLI::App& app, ProfileOptions& options);
 
-/// Plans from a profile and prints the solution, as text or as one JSON object. Returns the exit
+/// Plans from a profile and prints the solution, as text or as one JSON object, and the table
+/// to its file. Returns the exit
 /// status. Throws Error.
 int plan_profile(const ProfileOptions& options, const std::string& planner, std::int64_t budget,
                  bool json);

@@ -6,8 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "braid/base/error.h"
-#include "braid/graph/downsets.h"
 #include "braid/planners/piper_threshold.h"
 
 namespace braid {
@@ -48,7 +46,7 @@ class Bisection {
       raise_bound();
     }
     // What the bounds do not see makes little difference mostly.
-    for (double step = 1e-3; high_ == kInfinity && step < 1e6 && low_ > 0; step *= 4) {
+    for (double step = 4e-3; high_ == kInfinity && step < 1e6 && low_ > 0; step *= 4) {
       if (threshold_.exhausted()) return finish();
       attempt(low_ * (1 + step));
     }
@@ -127,90 +125,15 @@ class Bisection {
   double low_ = 0, high_ = kInfinity;
 };
 
-/// The first layer without an option for so few devices; -1 when every layer has one.
-std::int32_t layer_without_option(const PiperProblem& problem) {
-  for (std::size_t v = 0; v < problem.nodes.size(); ++v) {
-    const std::vector<PiperDegree>& degrees = problem.nodes[v].degrees;
-    if (degrees.empty() || degrees.front().tp > problem.devices) {
-      return static_cast<std::int32_t>(v);
-    }
-  }
-  return -1;
-}
-
-/// The layers in topological order: of those that are ready the first, the last, the one that has
-/// been so longest, or shortest.
-std::vector<std::int32_t> order_of(const PiperProblem& problem, int choice) {
-  std::vector<std::vector<std::int32_t>> successors(problem.nodes.size());
-  std::vector<std::int32_t> waits(problem.nodes.size(), 0), ready, order;
-  for (const PiperEdge& edge : problem.edges) {
-    successors[static_cast<std::size_t>(edge.source)].push_back(edge.target);
-    ++waits[static_cast<std::size_t>(edge.target)];
-  }
-  for (std::size_t v = 0; v < waits.size(); ++v) {
-    if (waits[v] == 0) ready.push_back(static_cast<std::int32_t>(v));
-  }
-  while (!ready.empty()) {
-    const auto next = choice == 0   ? std::min_element(ready.begin(), ready.end())
-                      : choice == 1 ? std::max_element(ready.begin(), ready.end())
-                      : choice == 2 ? ready.begin()
-                                    : ready.end() - 1;
-    const std::int32_t v = *next;
-    ready.erase(next);
-    order.push_back(v);
-    for (const std::int32_t w : successors[static_cast<std::size_t>(v)]) {
-      if (--waits[static_cast<std::size_t>(w)] == 0) ready.push_back(w);
-    }
-  }
-  return order;
-}
-
-/// The downsets that some topological orders pass through, ordered as downsets() orders them.
-std::vector<Bitset> prefixes_of_orders(const PiperProblem& problem) {
-  std::vector<Bitset> prefixes;
-  for (const int choice : {0, 1, 2, 3}) {
-    Bitset prefix(problem.nodes.size());
-    prefixes.push_back(prefix);
-    for (const std::int32_t v : order_of(problem, choice)) {
-      prefix.set(static_cast<std::size_t>(v));
-      prefixes.push_back(prefix);
-    }
-  }
-  std::sort(prefixes.begin(), prefixes.end(), [](const Bitset& a, const Bitset& b) {
-    const std::size_t in_a = a.count(), in_b = b.count();
-    return in_a != in_b ? in_a < in_b : a < b;
-  });
-  prefixes.erase(std::unique(prefixes.begin(), prefixes.end()), prefixes.end());
-  return prefixes;
-}
-
-std::vector<Bitset> prefixes_of(const PiperProblem& problem, const PiperSearchLimits& limits) {
-  const std::size_t nodes = problem.nodes.size();
-  if (problem.one_stage) {
-    Bitset all(nodes);
-    for (std::size_t v = 0; v < nodes; ++v) all.set(v);
-    return {Bitset(nodes), all};
-  }
-  std::vector<std::pair<std::int32_t, std::int32_t>> edges;
-  for (const PiperEdge& edge : problem.edges) edges.emplace_back(edge.source, edge.target);
-  auto found = downsets(make_dag(nodes, edges), limits.downsets);
-  if (!found) {
-    throw Error("the layer graph has more than " + std::to_string(limits.downsets) +
-                    " downsets: too many parallel branches",
-                "merge layers of parallel branches");
-  }
-  return std::move(*found);
-}
-
 }  // namespace
 
 PiperSolution solve_piper(const PiperProblem& problem, const PiperSearchLimits& limits) {
   PiperSolution solution;
-  if (layer_without_option(problem) >= 0) return solution;
-  const std::vector<Bitset> prefixes = prefixes_of(problem, limits);
+  if (!has_options(problem)) return solution;
+  const std::vector<Bitset> prefixes = piper_prefixes(problem, limits);
   if (prefixes.size() > kManyDownsets) {
     // Few of them mostly hold the optimum, and proving it is easier than finding it.
-    PiperTables few(problem, prefixes_of_orders(problem));
+    PiperTables few(problem, piper_order_prefixes(problem));
     Bisection(problem, few, limits, solution).run();
   }
   solution.downsets = static_cast<std::int64_t>(prefixes.size());
@@ -221,8 +144,8 @@ PiperSolution solve_piper(const PiperProblem& problem, const PiperSearchLimits& 
 
 std::optional<std::vector<PiperStage>> feasible_stages(const PiperProblem& problem,
                                                        const PiperSearchLimits& limits) {
-  if (layer_without_option(problem) >= 0) return std::nullopt;
-  PiperTables tables(problem, prefixes_of(problem, limits));
+  if (!has_options(problem)) return std::nullopt;
+  PiperTables tables(problem, piper_prefixes(problem, limits));
   PiperThreshold threshold(problem, tables, limits.work);
   if (!threshold.may_keep(kInfinity)) return std::nullopt;
   auto stages = threshold.bounding_stages(kInfinity);

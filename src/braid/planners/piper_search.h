@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "braid/graph/bitset.h"
 #include "braid/planners/piper_problem.h"
 
 namespace braid {
@@ -28,6 +29,15 @@ struct PiperSearchLimits {
 /// Throws Error when the graph has more downsets than allowed. Cost of one threshold: a few steps
 /// for each pair of suffixes, one inside the other, and undominated pair of numbers.
 PiperSolution solve_piper(const PiperProblem& problem, const PiperSearchLimits& limits = {});
+
+/// Has every layer an option that so many devices can run?
+bool has_options(const PiperProblem& problem);
+
+/// The downsets of the problem's layer graph, as downsets() orders them; only the empty and the
+/// whole one when it is not to be cut. Throws Error when there are more than allowed.
+std::vector<Bitset> piper_prefixes(const PiperProblem& problem, const PiperSearchLimits& limits);
+/// Those that some topological orders pass through.
+std::vector<Bitset> piper_order_prefixes(const PiperProblem& problem);
 
 /// Any stages that fit, however slow; nullopt when there are none.
 std::optional<std::vector<PiperStage>> feasible_stages(const PiperProblem& problem,

@@ -518,6 +518,27 @@ KnapsackAnswer PiperTables::fits(const PiperStageSums& stage, std::size_t dp,
   return knapsack_.cost() <= limit ? KnapsackAnswer::yes : KnapsackAnswer::no;
 }
 
+double PiperTables::least_time(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
+                               bool& proven) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  const double border = border_time(stage);
+  const auto cheapest = [&] {
+    const KnapsackAnswer answer = knapsack_.cheapest(groups_, problem_->memory_bytes);
+    if (answer == KnapsackAnswer::unknown) proven = false;
+    return answer == KnapsackAnswer::no ? kNever : knapsack_.cost();
+  };
+  if (!is_simple(stage.degree)) {
+    fill_groups(stage, share_[dp], sync_[dp], in_flight, false);
+    return cheapest() + share_[dp] * border;
+  }
+  Within& known = within(stage, in_flight);
+  if (known.low < known.high) {
+    fill_groups(stage, 1, 0, in_flight, false);
+    known.low = known.high = cheapest();
+  }
+  return share_[dp] * (known.high + border) + sync_[dp] * stage.sync_time;
+}
+
 PiperStage PiperTables::choose(const PiperStageSums& stage, std::size_t dp,
                                std::int64_t in_flight) {
   fill_groups(stage, share_[dp], sync_[dp], in_flight, true);

@@ -72,6 +72,10 @@ class PiperTables {
   /// simple degree are remembered for other limits and data-parallel degrees.
   KnapsackAnswer fits(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
                       double limit);
+  /// The stage's least time by the exact knapsack; infinity when it does not fit. `proven`: set to
+  /// false when the knapsack is too large and there may be less.
+  double least_time(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
+                    bool& proven);
   /// What replaces stage.time when memory is looked at: no selection that fits takes less.
   double least_time_within(const PiperStageSums& stage, std::int64_t in_flight);
   /// The stage with its best options by the rules' knapsack (or as good as they were found, when

@@ -280,12 +280,15 @@ void PiperThreshold::add(const State& state) {
 void PiperThreshold::extend(const State& rest, std::int32_t number, PiperStageSums& stage,
                             std::size_t fast, double limit) {
   const std::int64_t tp = tables_.degrees()[static_cast<std::size_t>(stage.degree)];
+  const auto dps = tables_.dp_degrees();
+  const std::int64_t least_devices = rest.devices + dps[fast] * tp;
+  const std::int64_t least_suffix = rest.suffix + dps[fast];
+  if (least_devices > most_devices_here_ || least_suffix > most_suffix_here_ ||
+      is_dominated(least_devices, least_suffix)) {
+    return;
+  }
   const std::int64_t most_dp =
       std::min((most_devices_here_ - rest.devices) / tp, most_suffix_here_ - rest.suffix);
-  if (most_dp < 1) return;
-  const auto dps = tables_.dp_degrees();
-  const std::int64_t least = dps[fast];
-  if (least > most_dp || is_dominated(rest.devices + least * tp, rest.suffix + least)) return;
   const std::int32_t dp = first_dp(stage, fast, rest.suffix, limit, most_dp, true);
   if (dp < 0) return;
   const std::int64_t replicas = dps[static_cast<std::size_t>(dp)];
