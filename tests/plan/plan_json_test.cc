@@ -45,7 +45,7 @@ TEST(PlanJson, ReadsBackEqual) {
   Plan plan = piped_plan();
   EXPECT_EQ(read_back(plan), plan);
   plan.shape.reset();
-  plan.claims = Claims{1.0 / 3, 1e9};
+  plan.claims = Claims{1.0 / 3, 1e9, 0.1, 0.2, 0.3};
   EXPECT_EQ(read_back(plan), plan);
 }
 

@@ -67,14 +67,36 @@ TEST(Html, DrawsEveryPassAndNeedsNothingElse) {
   const Plan plan = made_plan(piped(), 6);
   const std::string page = html_report(plan);
   EXPECT_EQ(page.rfind("<!DOCTYPE html>", 0), 0U);
-  // Two stages, four micro-batches, forward and backward, and the optimizer steps.
-  EXPECT_GE(count(page, "<rect "), 16U);
-  EXPECT_LE(count(page, "<rect "), 20U);
+  // Two stages, four micro-batches, forward and backward; transfers; memory of each stage.
+  EXPECT_EQ(count(page, "<title>forward"), 8U);
+  EXPECT_EQ(count(page, "<title>backward"), 8U);
+  EXPECT_EQ(count(page, "<title>send"), 8U);
+  EXPECT_GE(count(page, "<title>gradients"), 2U);
+  EXPECT_EQ(count(page, "<path "), 2U);
   for (const char* outside : {"http://", "https://", "src=", "href=", "@import", "url("}) {
     EXPECT_THAT(page, Not(HasSubstr(outside)));
   }
   EXPECT_EQ(count(page, "<div"), count(page, "</div>"));
   EXPECT_EQ(count(page, "<tr>"), count(page, "</tr>"));
+}
+
+TEST(Html, ShowsTheLowerBoundThatThePlanCarries) {
+  Plan plan = made_plan(piped(), 6);
+  EXPECT_THAT(html_report(plan), Not(HasSubstr("Lower bound")));
+  const double time_s = measure(plan).iteration_time_s;
+  plan.claims = Claims{time_s, 0, time_s / 4, time_s / 100, 0};
+  const std::string page = html_report(plan);
+  EXPECT_THAT(page, HasSubstr("Lower bound"));
+  EXPECT_THAT(page, HasSubstr("a gap of 75.0 %"));
+}
+
+TEST(Html, SummarisesManyStages) {
+  Parallelism p = piped();
+  p.pp = 100;
+  const std::string page = html_report(made_plan(p, 100));
+  EXPECT_LT(page.size(), 2000000U);
+  EXPECT_THAT(page, HasSubstr("of 100 stages"));
+  EXPECT_EQ(count(page, "<path "), 32U);
 }
 
 TEST(Html, EscapesWhatComesFromThePlan) {

@@ -66,7 +66,7 @@ std::vector<std::string> failing(const Plan& plan) {
 using Names = std::vector<std::string>;
 
 Claims claims_of(const Metrics& metrics) {
-  return {metrics.iteration_time_s, metrics.peak_memory_bytes};
+  return {metrics.iteration_time_s, metrics.peak_memory_bytes, 0, 0, 0};
 }
 
 /// The verifier's replay and the simulator are two programs for the same rules: they agree to the

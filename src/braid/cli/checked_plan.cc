@@ -18,9 +18,11 @@ CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner
   checked.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::vector<std::string>& assumptions = checked.outcome.assumptions;
   assumptions.insert(assumptions.begin(), loaded.assumptions.begin(), loaded.assumptions.end());
+  const LowerBound& bound = checked.outcome.physical_bound;
   for (Candidate& candidate : checked.outcome.candidates) {
     candidate.plan.claims =
-        Claims{candidate.metrics.iteration_time_s, candidate.metrics.peak_memory_bytes};
+        Claims{candidate.metrics.iteration_time_s, candidate.metrics.peak_memory_bytes,
+               bound.compute_s, bound.memory_s, bound.network_s};
     const Verification verification = verify(candidate.plan);
     for (const Check& check : verification.checks) {
       if (check.holds) continue;

@@ -59,7 +59,8 @@ int run_verify(const VerifyOptions& options) {
   // A plan that claims nothing is held against the simulator.
   if (!plan.claims && verification.holds()) {
     const Metrics metrics = measure(plan);
-    verification = verify(plan, Claims{metrics.iteration_time_s, metrics.peak_memory_bytes});
+    verification =
+        verify(plan, Claims{metrics.iteration_time_s, metrics.peak_memory_bytes, 0, 0, 0});
   }
   const double time_s = verification.iteration_time_s;
   const double gap = time_s > 0 ? 1 - verification.lower_bound_s / time_s : 0;

@@ -68,6 +68,8 @@ struct Stage {
 struct Claims {
   double iteration_time_s = 0;
   double peak_memory_bytes = 0;  ///< Of the fullest device.
+  /// What no plan at all for the job can beat (LowerBound), by what sets it; 0: not known.
+  double arithmetic_bound_s = 0, memory_bound_s = 0, network_bound_s = 0;
   friend bool operator==(const Claims&, const Claims&) = default;
 };
 

@@ -202,6 +202,17 @@ Json shape_to_json(const ModelShape& shape) {
   return json;
 }
 
+Claims claims_from_json(const Value& value) {
+  value.expect_only({"iteration_time_s", "peak_memory_bytes", "arithmetic_bound_s",
+                     "memory_bound_s", "network_bound_s"});
+  const auto bound = [&value](const char* key) {
+    return value[key].exists() ? value[key].as_double_in(0, kMostClaimed) : 0;
+  };
+  return {value["iteration_time_s"].as_double_in(0, kMostClaimed),
+          value["peak_memory_bytes"].as_double_in(0, kMostClaimed), bound("arithmetic_bound_s"),
+          bound("memory_bound_s"), bound("network_bound_s")};
+}
+
 ModelShape shape_from_json(const Value& value) {
   value.expect_only({"first_block", "blocks",       "dense_blocks", "hidden",
                      "heads",       "kv_heads",     "head_dim",     "inner",
@@ -267,6 +278,9 @@ Json to_json(const Plan& plan) {
   if (plan.claims) {
     json["claims"]["iteration_time_s"] = plan.claims->iteration_time_s;
     json["claims"]["peak_memory_bytes"] = plan.claims->peak_memory_bytes;
+    json["claims"]["arithmetic_bound_s"] = plan.claims->arithmetic_bound_s;
+    json["claims"]["memory_bound_s"] = plan.claims->memory_bound_s;
+    json["claims"]["network_bound_s"] = plan.claims->network_bound_s;
   }
   if (plan.shape) json["shape"] = shape_to_json(*plan.shape);
   json["seq_len"] = plan.seq_len;
@@ -294,9 +308,7 @@ Plan plan_from_json(const Value& value) {
   plan.model_source = value["model_source"].as_string();
   plan.model_parameters = value["model_parameters"].as_double_in(0, 1e18);
   if (const Value claims = value["claims"]; claims.exists()) {
-    claims.expect_only({"iteration_time_s", "peak_memory_bytes"});
-    plan.claims = Claims{claims["iteration_time_s"].as_double_in(0, kMostClaimed),
-                         claims["peak_memory_bytes"].as_double_in(0, kMostClaimed)};
+    plan.claims = claims_from_json(claims);
   }
   if (value["shape"].exists()) plan.shape = shape_from_json(value["shape"]);
   plan.seq_len = value["seq_len"].as_int_in(0, kMaxCount);

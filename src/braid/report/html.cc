@@ -8,23 +8,31 @@
 
 #include "braid/base/quantity.h"
 #include "braid/plan/names.h"
+#include "braid/report/html_timeline.h"
 #include "braid/report/plan_text.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
 namespace {
 
-constexpr std::size_t kMostStages = 64;    ///< Rows of the memory bars and the timeline.
-constexpr std::size_t kMostEvents = 6000;  ///< Boxes in the timeline.
+constexpr std::size_t kMostStages = 64;  ///< Rows of memory bars.
 
-constexpr const char* kStyle = R"(<style>
-body{font:15px/1.5 system-ui,sans-serif;color:#1c2733;max-width:1100px;margin:2em auto;padding:0 1em}
-h1{font-size:1.5em;margin-bottom:0}h2{font-size:1.15em;margin-top:2em}
-table{border-collapse:collapse}table.wide{width:100%}td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #dde3ea}
-td:first-child,th:first-child{text-align:left}
-.bar{display:flex;height:26px;border-radius:4px;overflow:hidden;background:#eef1f5}
-.key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin:0 .4em 0 1em}
-.note{color:#5a6b7d}svg{width:100%;background:#f7f9fb;border-radius:4px}svg text{font:11px sans-serif}
+constexpr const char* kStyle = R"(<meta name="viewport" content="width=device-width"><style>
+:root{color-scheme:light dark;--text:#1c2733;--dim:#5a6b7d;--page:#fff;--box:#eef1f5;--line:#dde3ea}
+@media(prefers-color-scheme:dark){:root{--text:#dfe6ee;--dim:#93a3b5;--page:#15191e;--box:#252c35;--line:#333c47}}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--text);background:var(--page);max-width:1100px;margin:2em auto;padding:0 1em}
+h1{font-size:1.5em;margin-bottom:0}h2{font-size:1.15em;margin:2em 0 .5em}
+table{border-collapse:collapse}table.wide{width:100%}
+td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid var(--line);vertical-align:top}
+td:first-child,th:first-child,.wide th:nth-child(2),.wide th:last-child{text-align:left}td.layers{text-align:left;max-width:22em;overflow-wrap:anywhere}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:.8em;margin:1.2em 0}
+.cards div{background:var(--box);border-radius:6px;padding:.5em .8em}.cards b{display:block;font-size:1.25em}
+.cards span{color:var(--dim);font-size:.87em}
+.bar{display:flex;height:24px;border-radius:4px;overflow:hidden;background:var(--box)}
+.keys{display:flex;flex-wrap:wrap;gap:.1em 1.4em;margin:.5em 0}
+.key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.4em}
+.note{color:var(--dim)}svg{width:100%;background:var(--box);border-radius:4px;display:block}
+svg text{font:12px sans-serif;fill:var(--text)}li{overflow-wrap:anywhere}
 </style>
 )";
 
@@ -66,13 +74,13 @@ struct Share {
 };
 
 std::string legend(const std::vector<Share>& shares, std::string (*format)(double)) {
-  std::string text = "<p>";
+  std::string text = "<div class=\"keys\">";
   for (const Share& share : shares) {
     if (share.value <= 0) continue;
-    text += fmt::format(R"(<span class="key" style="background:{}"></span>{} {})", share.colour,
-                        share.name, format(share.value));
+    text += fmt::format(R"(<span><i class="key" style="background:{}"></i>{} {}</span>)",
+                        share.colour, share.name, format(share.value));
   }
-  return text + "</p>\n";
+  return text + "</div>\n";
 }
 
 std::string bar(const std::vector<Share>& shares, double whole) {
@@ -114,9 +122,11 @@ std::string stages_section(const Plan& plan) {
     const Stage& stage = plan.stages[s];
     const MemoryBreakdown memory = memory_of_stage(plan, s);
     text += fmt::format(
-        "<tr><td>{}</td><td>{}</td><td>{}–{} ({})</td><td>{}</td><td>{}</td></tr>\n", s + 1,
-        layers_text(stage), stage.devices.front(), stage.devices.back(), stage.devices.size(),
-        format_bytes(memory.device_total()), bar(memory_shares(memory), usable));
+        "<tr><td>{}</td><td class=\"layers\">{}</td><td>{}–{} "
+        "({})</td><td>{}</td><td>{}</td></tr>\n",
+        s + 1, layers_text(stage), stage.devices.front(), stage.devices.back(),
+        stage.devices.size(), format_bytes(memory.device_total()),
+        bar(memory_shares(memory), usable));
   }
   text += "</table>\n";
   if (plan.stages.size() > kMostStages) {
@@ -126,63 +136,26 @@ std::string stages_section(const Plan& plan) {
   return text;
 }
 
-const char* colour_of(const Event& event) {
-  switch (event.kind) {
-    case EventKind::forward:
-      return event.chunk % 2 == 0 ? "#3572b0" : "#7fb0d8";
-    case EventKind::backward:
-      return event.chunk % 2 == 0 ? "#e08e3c" : "#f0bd86";
-    case EventKind::gradient_sync:
-    case EventKind::parameter_sync:
-      return "#c2528b";
-    case EventKind::optimizer:
-      return "#4f9d69";
-    case EventKind::send:
-      break;
-  }
-  return "#8c6bb1";
-}
-
-std::string timeline_section(const Plan& plan) {
-  const Timeline timeline = simulate(plan);
-  std::vector<const Event*> shown;
-  bool cut = false;
-  for (const Event& event : timeline.events) {
-    if (event.kind == EventKind::send || static_cast<std::size_t>(event.stage) >= kMostStages)
-      continue;
-    if (event.kind == EventKind::gradient_sync || event.kind == EventKind::parameter_sync) continue;
-    if (shown.size() == kMostEvents) {
-      cut = true;
-      break;
-    }
-    shown.push_back(&event);
-  }
-  double end_s = 0;
-  for (const Event* event : shown) end_s = std::max(end_s, event->end_s);
-  if (end_s <= 0) return "";
-  const std::size_t rows = std::min(plan.stages.size(), kMostStages);
-  constexpr double kWidth = 1040;
-  constexpr double kRow = 16;
-  std::string text = "<h2>Timeline</h2>\n";
-  text += fmt::format(
-      "<p class=\"note\">Forward blue, backward orange, optimizer green; one device per stage, the "
-      "{} {} of {}.</p>\n",
-      cut ? "first" : "whole", format_seconds(end_s), format_seconds(timeline.iteration_time_s));
-  text +=
-      fmt::format(R"(<svg viewBox="0 0 {} {}">)", kWidth + 40, kRow * static_cast<double>(rows));
-  text += "\n";
-  for (std::size_t s = 0; s < rows; ++s) {
-    text += fmt::format("<text x=\"2\" y=\"{}\">{}</text>\n", kRow * static_cast<double>(s) + 12,
-                        s + 1);
-  }
-  for (const Event* event : shown) {
-    text += fmt::format(R"(<rect x="{:.2f}" y="{:.0f}" width="{:.2f}" height="13" fill="{}"/>)",
-                        30 + kWidth * event->start_s / end_s, kRow * event->stage + 1,
-                        std::max(0.3, kWidth * (event->end_s - event->start_s) / end_s - 0.2),
-                        colour_of(*event));
-    text += "\n";
-  }
-  return text + "</svg>\n";
+std::string bounds_section(const Plan& plan, const Metrics& metrics) {
+  if (!plan.claims) return "";
+  const Claims& claims = *plan.claims;
+  const double bound_s =
+      std::max({claims.arithmetic_bound_s, claims.memory_bound_s, claims.network_bound_s});
+  if (bound_s <= 0 || metrics.iteration_time_s <= 0) return "";
+  std::string text = fmt::format(
+      "<h2>Lower bound</h2>\n<p class=\"note\">No plan at all for this job on this cluster takes "
+      "less than {}; this one takes {}, a gap of {:.1f} %.</p>\n<table class=\"wide\">\n",
+      format_seconds(bound_s), format_seconds(metrics.iteration_time_s),
+      100 * (1 - bound_s / metrics.iteration_time_s));
+  const auto line = [&](const char* name, double time_s) {
+    text += fmt::format("<tr><td>{}</td><td>{}</td><td style=\"width:60%\">{}</td></tr>\n", name,
+                        format_seconds(time_s),
+                        bar({{name, "#4f9d69", time_s}}, metrics.iteration_time_s));
+  };
+  line("arithmetic at peak", claims.arithmetic_bound_s);
+  line("memory bandwidth", claims.memory_bound_s);
+  line("network cuts", claims.network_bound_s);
+  return text + "</table>\n";
 }
 
 std::string provenance_section(const Plan& plan) {
@@ -216,29 +189,35 @@ std::string html_report(const Plan& plan) {
       "<h1>{} on {}</h1>\n<p class=\"note\">{} parameters, {} devices, planner {}</p>\n",
       escaped(plan.model), escaped(plan.system.name), format_count(plan.model_parameters),
       p.devices(), escaped(plan.planner));
-  text += "<table>\n";
-  text += row("iteration", format_seconds(metrics.iteration_time_s));
-  text += row(plan.seq_len > 0 ? "tokens per second and GPU" : "samples per second and GPU",
-              fmt::format("{:.1f}", metrics.tokens_per_s / static_cast<double>(p.devices())));
-  text +=
-      row("TFLOP/s per GPU", fmt::format("{:.1f}", metrics.model_flops_per_s_per_device / 1e12));
-  text += row("MFU", fmt::format("{:.1f} %", 100 * metrics.mfu));
-  text += row("peak memory", format_bytes(metrics.peak_memory_bytes));
+  text += "<div class=\"cards\">\n";
+  const auto card = [&text](const std::string& value, const char* name) {
+    text += "<div><b>" + escaped(value) + "</b><span>" + name + "</span></div>\n";
+  };
+  card(format_seconds(metrics.iteration_time_s), "an iteration");
+  card(fmt::format("{:.5g}", metrics.tokens_per_s / static_cast<double>(p.devices())),
+       plan.seq_len > 0 ? "tokens per second and device" : "samples per second and device");
+  card(fmt::format("{:.1f}", metrics.model_flops_per_s_per_device / 1e12), "TFLOP/s per device");
+  card(fmt::format("{:.1f} %", 100 * metrics.mfu), "model FLOPs utilisation");
+  card(format_bytes(metrics.peak_memory_bytes), "peak memory");
+  text += "</div>\n<table>\n";
   text +=
       row("split", fmt::format("tp {}{} pp {} cp {} ep {} dp {} vp {}", p.tp,
                                p.sequence_parallel ? " (sp)" : "", p.pp, p.cp, p.ep, p.dp, p.vp));
-  text += row("micro-batches", fmt::format("{} x {} samples", p.num_micro_batches, p.micro_batch));
-  text += row("recomputation, ZeRO", fmt::format("{}, {}", name_of(p.recompute), name_of(p.zero)));
+  text += row("micro-batches", fmt::format("{} × {} {}", p.num_micro_batches, p.micro_batch,
+                                           p.micro_batch == 1 ? "sample" : "samples"));
+  text += row("recomputation, ZeRO stage",
+              fmt::format("{}, {}", name_of(p.recompute), name_of(p.zero)));
   text += row("schedule", std::string(name_of(p.schedule)));
   const std::string batch = plan.seq_len > 0
-                                ? fmt::format("{} x {}", plan.global_batch, plan.seq_len)
+                                ? fmt::format("{} × {}", plan.global_batch, plan.seq_len)
                                 : fmt::format("{}", plan.global_batch);
   text += row(plan.seq_len > 0 ? "batch, sequence, precision" : "batch, precision",
               fmt::format("{}, {}", batch, name_of(plan.precision)));
   text += "</table>\n<h2>Where the time goes</h2>\n";
   text += bar(time_shares(metrics), metrics.iteration_time_s);
   text += legend(time_shares(metrics), format_seconds);
-  text += stages_section(plan) + timeline_section(plan) + provenance_section(plan);
+  text += bounds_section(plan, metrics) + stages_section(plan) + timeline_section(plan) +
+          provenance_section(plan);
   return text + "</body></html>\n";
 }
 

@@ -1,0 +1,225 @@
+#include "braid/report/html_timeline.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
+#include "braid/base/quantity.h"
+#include "braid/schedule/timeline.h"
+
+namespace braid {
+namespace {
+
+constexpr std::size_t kMostEvents = 6000;  ///< Boxes.
+constexpr std::size_t kMostRows = 32;      ///< Stages drawn.
+constexpr double kLeft = 34;               ///< Room for a stage's number.
+constexpr double kWidth = 1060;            ///< Of the time axis.
+constexpr double kRow = 30, kPasses = 16, kTransfers = 8;
+constexpr double kMemoryRow = 56;
+constexpr double kAxis = 22;
+
+/// Stages that are drawn, in order: all, or the first and last.
+std::vector<std::size_t> drawn_stages(std::size_t stages) {
+  std::vector<std::size_t> drawn;
+  for (std::size_t s = 0; s < stages; ++s) {
+    if (stages <= kMostRows || s < kMostRows / 2 || s >= stages - kMostRows / 2) drawn.push_back(s);
+  }
+  return drawn;
+}
+
+const char* colour_of(const Event& event) {
+  switch (event.kind) {
+    case EventKind::forward:
+      return event.chunk % 2 == 0 ? "#3572b0" : "#7fb0d8";
+    case EventKind::backward:
+      return event.chunk % 2 == 0 ? "#e08e3c" : "#f0bd86";
+    case EventKind::gradient_sync:
+    case EventKind::parameter_sync:
+      return "#c2528b";
+    case EventKind::optimizer:
+      return "#4f9d69";
+    case EventKind::send:
+      break;
+  }
+  return "#8c6bb1";
+}
+
+bool is_pass(const Event& event) {
+  return event.kind == EventKind::forward || event.kind == EventKind::backward ||
+         event.kind == EventKind::optimizer;
+}
+
+const char* name_of(EventKind kind) {
+  switch (kind) {
+    case EventKind::forward:
+      return "forward";
+    case EventKind::backward:
+      return "backward";
+    case EventKind::send:
+      return "send";
+    case EventKind::gradient_sync:
+      return "gradients";
+    case EventKind::parameter_sync:
+      return "parameters";
+    case EventKind::optimizer:
+      break;
+  }
+  return "optimizer";
+}
+
+std::string key(const char* colour, const char* name) {
+  return fmt::format(R"(<span><i class="key" style="background:{}"></i>{}</span>)", colour, name);
+}
+
+/// Marks at fifths of the axis, below the rows.
+std::string axis(double height, double end_s) {
+  std::string text;
+  for (int i = 0; i <= 5; ++i) {
+    const double x = kLeft + kWidth * i / 5;
+    text += fmt::format(
+        "<line x1=\"{0:.0f}\" x2=\"{0:.0f}\" y1=\"0\" y2=\"{1:.0f}\" stroke=\"#8884\"/><text "
+        "x=\"{0:.0f}\" y=\"{2:.0f}\" text-anchor=\"{3}\">{4}</text>\n",
+        x, height, height + 16,
+        i == 0   ? "start"
+        : i == 5 ? "end"
+                 : "middle",
+        format_seconds(end_s * i / 5));
+  }
+  return text;
+}
+
+std::string stage_number(double y, std::size_t stage) {
+  return fmt::format("<text x=\"4\" y=\"{:.0f}\">{}</text>\n", y, stage + 1);
+}
+
+std::string svg(double height, const std::string& body) {
+  return fmt::format("<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\">\n", kLeft + kWidth + 6,
+                     height) +
+         body + "</svg>\n";
+}
+
+std::string passes_chart(const std::vector<const Event*>& shown,
+                         const std::vector<std::size_t>& row_of, std::size_t rows, double end_s,
+                         const std::vector<std::size_t>& drawn) {
+  std::string body = axis(kRow * static_cast<double>(rows), end_s);
+  for (std::size_t r = 0; r < rows; ++r) {
+    body += stage_number(kRow * static_cast<double>(r) + 15, drawn[r]);
+  }
+  for (const Event* event : shown) {
+    const double top = kRow * static_cast<double>(row_of[static_cast<std::size_t>(event->stage)]);
+    const bool pass = is_pass(*event);
+    const double width = kWidth * (event->end_s - event->start_s) / end_s;
+    body += fmt::format(
+        R"(<rect x="{:.2f}" y="{:.0f}" width="{:.2f}" height="{:.0f}" fill="{}"><title>{} {}, {}</title></rect>)",
+        kLeft + kWidth * event->start_s / end_s, pass ? top + 2 : top + 3 + kPasses,
+        std::max(0.3, width - 0.2), pass ? kPasses : kTransfers, colour_of(*event),
+        name_of(event->kind), event->micro_batch, format_seconds(event->end_s - event->start_s));
+    body += "\n";
+  }
+  return svg(kRow * static_cast<double>(rows) + kAxis, body);
+}
+
+/// Steps of a stage's memory as a filled shape, at most a few points for each pixel.
+std::string memory_shape(const std::vector<MemorySample>& samples, double end_s, double most_bytes,
+                         double top) {
+  const double floor = top + kMemoryRow - 4;
+  const double scale = (kMemoryRow - 8) / most_bytes;
+  std::string path = fmt::format("M{:.0f} {:.1f}", kLeft, floor);
+  double last_x = kLeft;
+  double level = floor;
+  double highest = floor;  // Of the samples that share a pixel: the fullest is drawn.
+  for (const MemorySample& sample : samples) {
+    if (sample.time_s > end_s) break;
+    const double x = kLeft + kWidth * sample.time_s / end_s;
+    if (x - last_x >= 0.5) {
+      path += fmt::format("V{:.1f}H{:.1f}V{:.1f}", highest, x, level);
+      last_x = x;
+      highest = floor;
+    }
+    level = floor - sample.bytes * scale;
+    highest = std::min(highest, level);
+  }
+  path += fmt::format("V{:.1f}H{:.0f}V{:.1f}Z", highest, kLeft + kWidth, floor);
+  return "<path d=\"" + path + "\" fill=\"#3572b0\" fill-opacity=\".75\"/>\n";
+}
+
+std::string memory_chart(const Plan& plan, const Timeline& timeline, double end_s,
+                         const std::vector<std::size_t>& drawn) {
+  const double usable = usable_bytes(plan.system.groups.front().chip);
+  double most = usable;
+  for (const auto& samples : timeline.memory) {
+    for (const MemorySample& sample : samples) most = std::max(most, sample.bytes);
+  }
+  if (!(most > 0)) return "";
+  const double height = kMemoryRow * static_cast<double>(drawn.size());
+  std::string body = axis(height, end_s);
+  for (std::size_t r = 0; r < drawn.size(); ++r) {
+    const double top = kMemoryRow * static_cast<double>(r);
+    double peak = 0;
+    for (const MemorySample& sample : timeline.memory[drawn[r]])
+      peak = std::max(peak, sample.bytes);
+    const double limit_y = top + kMemoryRow - 4 - usable * (kMemoryRow - 8) / most;
+    body += stage_number(top + kMemoryRow / 2 + 4, drawn[r]);
+    body += memory_shape(timeline.memory[drawn[r]], end_s, most, top);
+    body += fmt::format(
+        "<line x1=\"{0:.0f}\" x2=\"{1:.0f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#c0392b\" "
+        "stroke-dasharray=\"4 3\"/><text x=\"{3:.0f}\" y=\"{4:.0f}\" text-anchor=\"end\">at most "
+        "{5}</text>\n",
+        kLeft, kLeft + kWidth, limit_y, kLeft + kWidth - 4, limit_y + 15, format_bytes(peak));
+  }
+  return svg(height + kAxis, body);
+}
+
+}  // namespace
+
+std::string timeline_section(const Plan& plan) {
+  Timeline timeline;
+  try {
+    timeline = simulate(plan);
+  } catch (const Error&) {
+    return "<h2>Timeline</h2>\n<p class=\"note\">The iteration has too many passes to be "
+           "drawn.</p>\n";
+  }
+  const std::vector<std::size_t> drawn = drawn_stages(plan.stages.size());
+  std::vector<std::size_t> row_of(plan.stages.size(), plan.stages.size());
+  for (std::size_t r = 0; r < drawn.size(); ++r) row_of[drawn[r]] = r;
+  std::vector<const Event*> shown;
+  bool cut = false;
+  for (const Event& event : timeline.events) {
+    if (row_of[static_cast<std::size_t>(event.stage)] == plan.stages.size()) continue;
+    if (shown.size() == kMostEvents) {
+      cut = true;
+      break;
+    }
+    shown.push_back(&event);
+  }
+  double end_s = timeline.iteration_time_s;
+  if (cut) end_s = shown.back()->start_s;
+  if (!(end_s > 0)) return "";
+  if (cut) {
+    std::erase_if(shown, [end_s](const Event* event) { return event->end_s > end_s; });
+  }
+  std::string text = "<h2>Timeline</h2>\n";
+  const std::string whole = format_seconds(timeline.iteration_time_s);
+  text += "<p class=\"note\">One device per stage, ";
+  text += cut ? fmt::format("the first {} of {}", format_seconds(end_s), whole)
+              : fmt::format("the whole iteration of {}", whole);
+  if (drawn.size() < plan.stages.size()) {
+    text += fmt::format("; the first and last {} of {} stages", kMostRows / 2, plan.stages.size());
+  }
+  text += ".</p>\n";
+  text += "<div class=\"keys\">" + key("#3572b0", "forward") + key("#e08e3c", "backward") +
+          key("#4f9d69", "optimizer") + key("#8c6bb1", "sending") +
+          key("#c2528b", "gradients and parameters") + "</div>\n";
+  text += passes_chart(shown, row_of, drawn.size(), end_s, drawn);
+  text += "<h2>Memory over time</h2>\n";
+  text += fmt::format(
+      "<p class=\"note\">Of each stage's device; the dashed line is the {} that a plan "
+      "may use.</p>\n",
+      format_bytes(usable_bytes(plan.system.groups.front().chip)));
+  return text + memory_chart(plan, timeline, end_s, drawn);
+}
+
+}  // namespace braid
