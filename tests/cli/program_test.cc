@@ -63,7 +63,7 @@ TEST(Program, PlansSimulatesVerifiesExportsAndReports) {
     EXPECT_THAT(planned.out, HasSubstr(column));
   }
   for (const char* part : {"Where the time goes", "compute", "Memory of the tightest stage",
-                           "weights", "Assumed", "braid export"}) {
+                           "activations", "Assumed", "braid export"}) {
     EXPECT_THAT(planned.out, HasSubstr(part));
   }
   const Ran verified = run_braid({"verify", plan, "--json"});
