@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "braid/base/file.h"
+
+#include "base/temporary_folder.h"
+#include "cli/program.h"
+
+namespace braid {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using testing::Ran;
+using testing::run_braid;
+
+/// Long options that a help text names.
+std::set<std::string> options_of(const std::string& help) {
+  std::set<std::string> options;
+  for (std::size_t at = help.find("--"); at != std::string::npos; at = help.find("--", at + 2)) {
+    std::size_t end = at + 2;
+    while (end < help.size() &&
+           (std::isalnum(static_cast<unsigned char>(help[end])) != 0 || help[end] == '-')) {
+      ++end;
+    }
+    if (end > at + 2) options.insert(help.substr(at, end - at));
+  }
+  return options;
+}
+
+TEST(Documents, TheManPageNamesEveryVerbAndOption) {
+  std::string page;
+  for (const char c : read_file(BRAID_SOURCE_DIR "/docs/braid.1")) {
+    if (c != '\\') page += c;
+  }
+  for (const char* verb :
+       {"plan", "compare", "profile", "simulate", "verify", "export", "report", "list", "show"}) {
+    EXPECT_THAT(page, HasSubstr(std::string("braid ") + verb));
+    for (const std::string& option : options_of(run_braid({verb, "--help"}).out)) {
+      EXPECT_TRUE(page.find(option) != std::string::npos) << verb << " " << option;
+    }
+  }
+}
+
+std::string planned(const TemporaryFolder& folder) {
+  const std::string file = folder / "plan.json";
+  const Ran ran = run_braid({"plan", "llama-3-8b", "--cluster", "dgx-h100:16", "--global-batch",
+                             "32", "--seq-len", "4096", "--pp", "4", "--tp", "2", "-o", file});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  return file;
+}
+
+/// The rules of the Trace Event Format for the kinds of events that are written.
+TEST(Documents, TracesKeepToTheTraceEventFormat) {
+  const TemporaryFolder folder;
+  const std::string plan = planned(folder);
+  ASSERT_EQ(run_braid({"simulate", plan, "--trace", folder / "t.json"}).status, 0);
+  const json trace = json::parse(read_file(folder / "t.json"));
+  std::map<std::pair<int, int>, double> free_at;
+  std::set<int> named_processes;
+  std::set<std::pair<int, int>> named_threads;
+  std::map<int, double> counted_at;
+  for (const json& event : trace["traceEvents"]) {
+    const std::string kind = event["ph"];
+    const std::pair track{event["pid"].get<int>(), event["tid"].get<int>()};
+    if (kind == "M") {
+      if (event["name"] == "process_name") named_processes.insert(track.first);
+      if (event["name"] == "thread_name") named_threads.insert(track);
+      continue;
+    }
+    const double start = event["ts"];
+    EXPECT_GE(start, 0);
+    EXPECT_TRUE(event["name"].is_string());
+    if (kind == "C") {
+      // Counters go forwards in time and hold numbers.
+      EXPECT_GE(start, counted_at[track.first]);
+      counted_at[track.first] = start;
+      EXPECT_TRUE(event["args"]["bytes"].is_number());
+      continue;
+    }
+    ASSERT_EQ(kind, "X");
+    const double duration = event["dur"];
+    EXPECT_GE(duration, 0);
+    // Complete events of a track are in order and do not overlap.
+    EXPECT_GE(start, free_at[track] - 2e-3);
+    free_at[track] = start + duration;
+    EXPECT_TRUE(named_threads.contains(track)) << track.first << " " << track.second;
+  }
+  EXPECT_EQ(named_processes.size(), 4U);
+  EXPECT_EQ(counted_at.size(), 4U);
+}
+
+TEST(Documents, TruncatedPlansAreRefusedAtEveryLength) {
+  const TemporaryFolder folder;
+  const std::string whole = read_file(planned(folder));
+  const std::string file = folder / "short.json";
+  const std::vector<std::vector<std::string>> verbs = {{"verify", file},
+                                                       {"simulate", file},
+                                                       {"report", file, "-o", folder / "r.html"},
+                                                       {"export", file, "--to", "megatron"}};
+  // The last two bytes close the object and the line.
+  for (std::size_t length = 0; length + 2 < whole.size(); length += whole.size() / 100) {
+    write_file(file, whole.substr(0, length));
+    const Ran ran = run_braid(verbs[length % verbs.size()]);
+    EXPECT_EQ(ran.status, 2) << length;
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr("short.json"));
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  }
+}
+
+TEST(Documents, FilesOfAnotherKindAreRefused) {
+  const TemporaryFolder folder;
+  const std::string plan = planned(folder);
+  const auto refused = [](const std::vector<std::string>& words) {
+    const Ran ran = run_braid(words);
+    EXPECT_EQ(ran.status, 2) << words[0] << ran.err;
+    EXPECT_EQ(ran.out, "");
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  };
+  const std::string chip = BRAID_SOURCE_DIR "/data/chips/h100-sxm.yaml";
+  for (const std::string& other : {chip, std::string(BRAID_SOURCE_DIR "/data/models/gpt2.json"),
+                                   folder.path(), std::string("/dev/null")}) {
+    refused({"simulate", other});
+    refused({"verify", other});
+    refused({"report", other, "-o", folder / "r.html"});
+    refused({"export", other, "--to", "deepspeed"});
+  }
+  refused({"plan", plan, "--cluster", "dgx-h100:8"});
+  refused({"plan", "gpt2", "--cluster", plan});
+  refused({"plan", "gpt2", "--cluster", chip});
+  refused({"profile", plan, "--chip", "h100-sxm"});
+  refused({"report", plan, "-o", folder / "none/r.html"});
+  refused({"simulate", plan, "--trace", folder / "none/t.json"});
+  refused(
+      {"plan", "llama-3-8b", "--cluster", "dgx-h100:8", "--sequence-parallel", "on", "--tp", "1"});
+  refused(
+      {"plan", "llama-3-8b", "--cluster", "dgx-h100:8", "--schedule", "interleaved", "--vp", "1"});
+  EXPECT_EQ(folder.size(), 1U);
+}
+
+TEST(Documents, EnormousAndPrimeBatchesAreAnswered) {
+  for (const char* batch : {"2147483647", "16777216", "1048573"}) {
+    const Ran ran = run_braid({"plan", "gpt2", "--cluster", "dgx-h100:1", "--global-batch", batch,
+                               "--seq-len", "128", "--json"});
+    EXPECT_TRUE(ran.status == 0 || ran.status == 1) << ran.err;
+    EXPECT_TRUE(json::accept(ran.out));
+  }
+}
+
+}  // namespace
+}  // namespace braid
