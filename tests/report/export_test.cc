@@ -226,6 +226,10 @@ TEST(Export, EachThingThatATargetLacksIsAWarning) {
   gpipe.schedule = ScheduleKind::gpipe;
   EXPECT_GT(warnings(gpipe, "megatron"), warnings(p, "megatron"));
   EXPECT_GT(warnings(gpipe, "deepspeed"), warnings(p, "deepspeed"));
+  Parallelism sharded = p;
+  sharded.pp = 1;
+  sharded.zero = Zero::parameters;
+  EXPECT_THAT(export_deepspeed(made_plan(sharded, 8)).warnings, Contains(HasSubstr("ZeRO-3")));
   Parallelism turned = p;
   turned.order = {Axis::dp, Axis::tp, Axis::cp, Axis::pp};
   EXPECT_GT(warnings(turned, "megatron"), warnings(p, "megatron"));

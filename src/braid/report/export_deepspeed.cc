@@ -56,6 +56,9 @@ Export export_deepspeed(const Plan& plan) {
   }
   if (p.tp > 1) {
     json["tensor_parallel"]["autotp_size"] = p.tp;
+    if (p.zero == Zero::parameters) {
+      out.warnings.emplace_back("DeepSpeed's tensor parallel training excludes ZeRO-3");
+    }
     if (p.sequence_parallel) {
       out.warnings.emplace_back(
           "sequence parallelism beside tensor parallelism cannot be expressed");
