@@ -1,28 +1,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <random>
 #include <tuple>
 
 #include "braid/planners/amp_strategies.h"
+#include "braid/planners/dice.h"
 
 namespace braid {
 namespace {
-
-/// Numbers that are the same everywhere, unlike those of the standard distributions.
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : engine_(seed) {}
-  std::size_t below(std::size_t count) { return engine_() % count; }
-  double share() { return static_cast<double>(engine_() >> 11) * 0x1.0p-53; }
-  template <typename T>
-  void shuffle(std::vector<T>& values) {
-    for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[below(i)]);
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 /// Devices as a mesh: mesh[column][row], a column for each node. Empty when nodes differ in size.
 std::vector<std::vector<std::int32_t>> mesh_of(const AmpCluster& cluster) {

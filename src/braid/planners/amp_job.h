@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "braid/planners/assess.h"
+#include "braid/planners/planner.h"
+#include "braid/planners/space.h"
+
+namespace braid {
+
+/// A configuration with its layers assigned and what AMP's model says it costs.
+struct AmpFound {
+  Configuration configuration;
+  Ends ends;
+  double cost_s = 0;
+};
+
+/// A job as AMP plans it on a homogeneous system: pp, dp, tp and micro-batch size, 1F1B, layers
+/// assigned exactly for equation 5 with the profile's times, the gradients' ring all-reduce on its
+/// slowest link. Unlike AMP, within memory: what does not fit is tried with full recomputation.
+class AmpJob {
+ public:
+  /// Keeps references. Throws Error for mixed systems and for restrictions to what AMP does not
+  /// have (context parallelism, interleaving …). `planner` is named in messages and plans.
+  AmpJob(const Job& job, const System& system, const SpaceOptions& space, std::string planner);
+
+  /// All configurations, recomputation left out unless it is required.
+  const std::vector<Configuration>& configurations() const { return configurations_; }
+  /// As it is, or else with full recomputation where that is allowed. nullopt when neither fits.
+  std::optional<AmpFound> evaluate(const Configuration& configuration);
+  /// The outcome of a search: the plans of the best `space.top` of `found`, at most one for each
+  /// configuration, or what came nearest when there are none.
+  Outcome outcome(std::vector<AmpFound> found, std::int64_t work);
+
+ private:
+  std::optional<AmpFound> assign(const Configuration& configuration);
+  std::vector<std::int32_t> first_fitting_layers(const LayerTable& table, const MemoryForm& form,
+                                                 double in_flight) const;
+  double sync_s(const LayerTable& table, const Configuration& configuration,
+                const Ends& ends) const;
+  Infeasibility nearest();
+
+  const Job& job_;
+  const System& system_;
+  SpaceOptions space_;
+  std::string planner_;
+  ChainJob chain_;
+  LayerTables tables_;
+  AssessmentScratch scratch_;
+  std::vector<double> cut_bytes_;  ///< Per sample, in front of each layer but the first.
+  std::vector<Configuration> configurations_;
+};
+
+}  // namespace braid

@@ -1,0 +1,114 @@
+#include <limits>
+#include <random>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/base/error.h"
+#include "braid/plan/plan_json.h"
+#include "braid/planners/amp_job.h"
+#include "braid/planners/planner.h"
+#include "braid/schedule/timeline.h"
+
+#include "planners/tiny_job.h"
+
+namespace braid {
+namespace {
+
+using testing::pick;
+
+struct Tiny {
+  Graph graph;
+  System system;
+  Job job;
+};
+
+Tiny tiny(std::mt19937_64& random) {
+  Tiny made{testing::tiny_graph(random, pick(random, 1, 6)),
+            testing::tiny_system(random, 1 << pick(random, 0, 3),
+                                 pick(random, 0, 1) == 0 ? 1e12 : 1e6 * pick(random, 1, 20)),
+            {}};
+  made.job.global_batch = 1L << pick(random, 0, 5);
+  return made;
+}
+
+TEST(AmpPlanner, PlansFitAndNoBaselineBeatsIt) {
+  std::mt19937_64 random(81);
+  int planned = 0;
+  for (int n = 0; n < 150; ++n) {
+    Tiny made = tiny(random);
+    made.job.graph = &made.graph;
+    const Outcome amp = plan_amp(made.job, made.system, {}, {});
+    const Outcome braid = plan_braid(made.job, made.system, {}, {});
+    if (amp.candidates.empty()) {
+      EXPECT_EQ(amp.status, Status::infeasible);
+      ASSERT_TRUE(amp.infeasibility.has_value());
+      continue;
+    }
+    ++planned;
+    const Candidate& best = amp.candidates.front();
+    for (std::size_t stage = 0; stage < best.plan.stages.size(); ++stage) {
+      EXPECT_LE(memory_of_stage(best.plan, stage).device_total(),
+                usable_bytes(made.system.groups.front().chip) * (1 + 1e-12));
+    }
+    // AMP's plans are in braid's space, which braid searches to the end.
+    ASSERT_FALSE(braid.candidates.empty());
+    EXPECT_LE(braid.candidates.front().metrics.iteration_time_s,
+              best.metrics.iteration_time_s * (1 + 1e-9));
+    for (const auto plan : {plan_amp_sa, plan_random}) {
+      const Outcome other = plan(made.job, made.system, {}, {}, {});
+      if (other.candidates.empty()) continue;
+      if (other.candidates.front().plan.parallel.order != best.plan.parallel.order) continue;
+      EXPECT_GE(other.objective, amp.objective * (1 - 1e-12)) << n;
+      const Outcome again = plan(made.job, made.system, {}, {}, {});
+      EXPECT_EQ(to_text(to_json(again.candidates.front().plan)),
+                to_text(to_json(other.candidates.front().plan)));
+    }
+  }
+  EXPECT_GT(planned, 60);
+}
+
+TEST(AmpPlanner, KeepsToTheRestrictionsGiven) {
+  std::mt19937_64 random(82);
+  const Graph graph = testing::tiny_graph(random, 6);
+  System system = testing::tiny_system(random, 8, 1e12);
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 16;
+  SpaceOptions space;
+  space.pp = 4;
+  space.micro_batch = 2;
+  space.top = 3;
+  const Outcome outcome = plan_amp(job, system, space, {});
+  ASSERT_FALSE(outcome.candidates.empty());
+  EXPECT_LE(outcome.candidates.size(), 3U);
+  for (const Candidate& candidate : outcome.candidates) {
+    EXPECT_EQ(candidate.plan.parallel.pp, 4);
+    EXPECT_EQ(candidate.plan.parallel.micro_batch, 2);
+    EXPECT_EQ(candidate.plan.planner, "amp");
+  }
+  space = {};
+  space.vp = 2;
+  EXPECT_THROW(plan_amp(job, system, space, {}), Error);
+  system.groups.push_back(system.groups.front());
+  EXPECT_THROW(plan_amp(job, system, {}, {}), Error);
+}
+
+TEST(AmpPlanner, StopsWhenTheBudgetIsSpent) {
+  std::mt19937_64 random(83);
+  const Graph graph = testing::tiny_graph(random, 4);
+  const System system = testing::tiny_system(random, 8, 1e12);
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 8;
+  for (const auto plan : {plan_amp, plan_amp_sa, plan_random}) {
+    EXPECT_LE(plan(job, system, {}, {.work = 3}, {}).work, 3);
+  }
+  const System full = testing::tiny_system(random, 8, 1);
+  EXPECT_EQ(plan_random(job, full, {}, {.work = 3}, {}).status, Status::budget_exhausted);
+  EXPECT_EQ(plan_amp(job, full, {}, {}, {}).status, Status::infeasible);
+}
+
+}  // namespace
+}  // namespace braid
