@@ -477,6 +477,7 @@ TEST(OnnxBadInput, FilesThroughLoadModel) {
   std::ofstream(path, std::ios::binary) << varied_model();
   EXPECT_EQ(load_model(path, {.seq_len = 0, .dims = {{"batch", 3}}}).samples, 3);
   EXPECT_THROW(static_cast<void>(load_model(path, {})), Error);
+  EXPECT_THROW(static_cast<void>(load_model(path, {.seq_len = 8, .dims = {{"batch", 3}}})), Error);
   std::ofstream(path, std::ios::binary) << varied_model().substr(0, 100);
   EXPECT_THROW(static_cast<void>(load_model(path, {.seq_len = 0, .dims = {{"batch", 3}}})), Error);
   EXPECT_THROW(static_cast<void>(load_model(::testing::TempDir() + "none.onnx", {})), Error);

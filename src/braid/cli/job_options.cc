@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -157,6 +158,10 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   }
   if (o.seq_len == 0 && loaded.graph.seq_len > 0) {
     loaded.assumptions.push_back("sequence length: the model's maximum (no --seq-len given)");
+  }
+  if (std::filesystem::path(o.model).extension() == ".onnx") {
+    loaded.assumptions.emplace_back(
+        "ONNX: attention, activations and norms that the file writes out run as one kernel each");
   }
   SpaceOptions& space = loaded.space;
   space.tp = fixed(o.tp);

@@ -32,6 +32,10 @@ Graph load_model(const std::string& source, const ModelOptions& options) {
   std::error_code error;
   fs::path path = source;
   if (path.extension() == ".onnx" && fs::exists(path, error)) {
+    if (options.seq_len > 0) {
+      throw Error(Where{source, 0, "--seq-len"}, "an ONNX file has no sequence length of its own",
+                  "give sizes to its symbolic dimensions: --dim NAME=N");
+    }
     Graph graph = graph_from_onnx(source, options.dims);
     graph.name = name_for(path);
     return graph;

@@ -46,8 +46,8 @@ using OnnxConstant = std::variant<std::vector<std::int64_t>, std::vector<double>
 struct OnnxTensor {
   OnnxType type = OnnxType::undefined;
   std::vector<std::int64_t> dims;
-  /// Known for integers and booleans of at most 8 KiB and for up to 16 reals, when they are inside
-  /// the file. All other weights are passed over.
+  /// Known for booleans and integers (but not signed bytes, which are weights) of at most 8 KiB,
+  /// and for up to 16 reals, when they are inside the file. All else is passed over.
   std::shared_ptr<const OnnxConstant> values;
 };
 

@@ -39,8 +39,6 @@ std::vector<std::int64_t> decode_integers(OnnxType type, std::string_view raw) {
       return decode<std::int16_t, std::int64_t>(raw);
     case OnnxType::u16:
       return decode<std::uint16_t, std::int64_t>(raw);
-    case OnnxType::i8:
-      return decode<std::int8_t, std::int64_t>(raw);
     case OnnxType::u8:
     case OnnxType::boolean:
       return decode<std::uint8_t, std::int64_t>(raw);
