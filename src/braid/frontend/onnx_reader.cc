@@ -34,6 +34,9 @@ using google::protobuf::io::CodedInputStream;
 /// Protocol buffers cannot be longer.
 constexpr std::int64_t kMostBytes = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t kMostOpsets = 1000;
+/// How many names to make room for; files of weights have far fewer.
+constexpr std::size_t kBytesPerName = 64;
+constexpr std::size_t kMostExpectedNames = std::size_t{1} << 20;
 /// Longest name of anything.
 constexpr std::uint32_t kMostNameBytes = 1 << 16;
 
@@ -74,18 +77,13 @@ class Wire {
     return varint();
   }
 
-  std::string text(std::uint32_t most = kMostNameBytes) {
-    std::string value = bytes(most);
-    if (!is_utf8(value)) fail("a name is not UTF-8");
-    return value;
-  }
-
-  std::string bytes(std::uint32_t most) {
+  /// A name, until the next one is read.
+  const std::string& text() {
     const std::uint32_t size = length();
-    if (size > most) fail(fmt::format("a name has {} bytes", size));
-    std::string value;
-    if (!in_.ReadString(&value, static_cast<int>(size))) broken();
-    return value;
+    if (size > kMostNameBytes) fail(fmt::format("a name has {} bytes", size));
+    if (!in_.ReadString(&text_, static_cast<int>(size))) broken();
+    if (!is_utf8(text_)) fail("a name is not UTF-8");
+    return text_;
   }
 
   /// The size of a field of bytes, which are passed over.
@@ -179,16 +177,19 @@ class Wire {
   CodedInputStream& in_;
   const std::string& file_;
   std::uint32_t tag_ = 0;
+  std::string text_;
 };
 
 /// Numbers names by first occurrence.
 class Names {
  public:
-  std::int32_t number(std::string name) {
+  explicit Names(std::size_t expected) { numbers_.reserve(expected); }
+
+  std::int32_t number(std::string_view name) {
     const auto found = numbers_.find(name);
     if (found != numbers_.end()) return found->second;
     const auto next = static_cast<std::int32_t>(names_.size());
-    names_.push_back(std::move(name));
+    names_.emplace_back(name);
     numbers_.emplace(names_.back(), next);
     return next;
   }
@@ -204,7 +205,9 @@ class Names {
 
 class ModelReader {
  public:
-  ModelReader(CodedInputStream& in, const std::string& file) : wire_(in, file) {}
+  /// `size`: of the file, in bytes.
+  ModelReader(CodedInputStream& in, const std::string& file, std::size_t size)
+      : wire_(in, file), values_(std::min(size / kBytesPerName, kMostExpectedNames)) {}
 
   OnnxModel read() {
     wire_.fields([&](int field) {
@@ -270,7 +273,7 @@ class ModelReader {
         std::string name;
         OnnxTensor tensor = read_tensor(name);
         if (name.empty()) wire_.fail("an initializer has no name");
-        model_.initializers.push_back({value(std::move(name)), std::move(tensor)});
+        model_.initializers.push_back({value(name), std::move(tensor)});
         break;
       }
       case 11:
@@ -289,9 +292,7 @@ class ModelReader {
     }
   }
 
-  OnnxValueId value(std::string name) {
-    return name.empty() ? -1 : values_.number(std::move(name));
-  }
+  OnnxValueId value(std::string_view name) { return name.empty() ? -1 : values_.number(name); }
 
   OnnxNode read_node() {
     OnnxNode node;
@@ -521,7 +522,8 @@ class ModelReader {
 
   Wire wire_;
   OnnxModel model_;
-  Names values_, operations_;
+  Names values_;
+  Names operations_{0};
   bool has_graph_ = false;
 };
 
@@ -534,7 +536,7 @@ OnnxModel read_stream(google::protobuf::io::ZeroCopyInputStream& stream, std::in
   CodedInputStream in(&stream);
   in.SetTotalBytesLimit(static_cast<int>(size));
   const CodedInputStream::Limit outer = in.PushLimit(static_cast<int>(size));
-  OnnxModel model = ModelReader(in, file).read();
+  OnnxModel model = ModelReader(in, file, static_cast<std::size_t>(size)).read();
   in.PopLimit(outer);
   return model;
 }
