@@ -102,7 +102,7 @@ double piper_sync_factor(const PiperProblem& problem, std::int64_t dp) {
 std::vector<std::int64_t> piper_dp_degrees(const PiperProblem& problem) {
   const std::int64_t most = std::min({problem.devices, problem.micro_batches, problem.most_dp});
   std::vector<std::int64_t> degrees;
-  for (std::int64_t d = 1; d <= most; ++d) {
+  for (std::int64_t d = std::max<std::int64_t>(1, problem.least_dp); d <= most; ++d) {
     if (problem.rules.split == PiperSplit::even && problem.micro_batches % d != 0) continue;
     degrees.push_back(d);
   }

@@ -97,7 +97,8 @@ struct PiperProblem {
   double memory_bytes = 0;
   double bandwidth_bytes = 0;  ///< Per time unit.
   PiperRules rules;
-  std::int64_t most_dp = std::int64_t{1} << 40;  ///< Largest data-parallel degree of any stage.
+  std::int64_t least_dp = 1;                     ///< Data-parallel degrees of stages, from …
+  std::int64_t most_dp = std::int64_t{1} << 40;  ///< … to.
   bool one_stage = false;                        ///< Do not cut the graph at all.
   friend bool operator==(const PiperProblem&, const PiperProblem&) = default;
 };
