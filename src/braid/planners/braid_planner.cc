@@ -1,90 +1,24 @@
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <queue>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include "braid/base/error.h"
-#include "braid/planners/assess.h"
 #include "braid/planners/planner.h"
-#include "braid/planners/space.h"
-#include "braid/schedule/timeline.h"
+#include "braid/planners/search.h"
 
 namespace braid {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// What users tell plans apart by; of plans alike in it only the best is kept.
-using Family = std::tuple<int, int, int, int, int, int, int, ScheduleKind, Recompute>;
-
-Family family_of(const Configuration& c) {
-  return {c.tp, c.cp, c.ep, c.pp, c.dp, c.vp, c.micro_batch, c.schedule, c.recompute};
-}
-
-struct Node {
-  double bound_s = 0;
-  Configuration configuration;
-  /// Least bound first; equal ones in the order of the configurations.
-  friend bool operator<(const Node& a, const Node& b) {
-    return std::tie(b.bound_s, b.configuration) < std::tie(a.bound_s, a.configuration);
+/// Least bound on top.
+struct Later {
+  bool operator()(const BoundedConfiguration& a, const BoundedConfiguration& b) const {
+    return b < a;
   }
 };
-
-struct Found {
-  double time_s = 0;
-  Configuration configuration;
-  Ends ends;
-};
-
-/// The best plans of different families, best first.
-class Best {
- public:
-  explicit Best(std::size_t capacity) : capacity_(capacity) {}
-
-  double cutoff_s() const { return found_.size() < capacity_ ? kInfinity : found_.back().time_s; }
-  double best_s() const { return found_.empty() ? kInfinity : found_.front().time_s; }
-  const std::vector<Found>& found() const { return found_; }
-
-  void add(Found candidate) {
-    const Family family = family_of(candidate.configuration);
-    const auto same = std::find_if(found_.begin(), found_.end(), [&](const Found& other) {
-      return family_of(other.configuration) == family;
-    });
-    if (same != found_.end()) {
-      if (!better(candidate, *same)) return;
-      found_.erase(same);
-    }
-    const auto at = std::find_if(found_.begin(), found_.end(),
-                                 [&](const Found& other) { return better(candidate, other); });
-    found_.insert(at, std::move(candidate));
-    if (found_.size() > capacity_) found_.pop_back();
-  }
-
- private:
-  static bool better(const Found& a, const Found& b) {
-    return std::tie(a.time_s, a.configuration) < std::tie(b.time_s, b.configuration);
-  }
-
-  std::size_t capacity_;
-  std::vector<Found> found_;
-};
-
-std::vector<std::string> assumptions_of(const System& system) {
-  std::vector<std::string> assumptions;
-  for (const DeviceGroup& group : system.groups) {
-    for (const Provenance& entry : group.chip.provenance) {
-      if (entry.assumed) {
-        assumptions.push_back(group.chip.name + ": " + entry.key + ": " + entry.source);
-      }
-    }
-  }
-  for (const Provenance& entry : system.provenance) {
-    if (entry.assumed) assumptions.push_back(system.name + ": " + entry.key + ": " + entry.source);
-  }
-  return assumptions;
-}
 
 class Search {
  public:
@@ -97,18 +31,18 @@ class Search {
         progress_(progress),
         chain_(chain_job(job, system)),
         tables_(*job.graph, job.precision, system),
-        best_(static_cast<std::size_t>(std::max(1, space.top))) {}
+        best_(static_cast<std::size_t>(std::max(1, space.top))),
+        outcome_(begin_outcome(job, system)) {}
 
   Outcome run();
 
  private:
   void push(const Configuration& configuration);
-  void step(const Node& node);
+  void step(const BoundedConfiguration& node);
   /// Whether a relaxation of what memory bounds need not be looked at, because it does not fit
   /// either or is reached in another order.
   bool is_superfluous(const Configuration& configuration, const Configuration& next,
                       const Assessment& assessment) const;
-  void close_gap();
 
   const Job& job_;
   const System& system_;
@@ -118,11 +52,11 @@ class Search {
   ChainJob chain_;
   LayerTables tables_;
   AssessmentScratch scratch_{chain_};
-  std::priority_queue<Node> open_;
+  std::priority_queue<BoundedConfiguration, std::vector<BoundedConfiguration>, Later> open_;
   std::set<Configuration> relaxed_;
-  Best best_;
+  BestPlans best_;
   /// Simulated 1F1B configurations whose other assignments might be faster still, by path bound.
-  std::vector<Node> unproven_;
+  std::vector<BoundedConfiguration> unproven_;
   /// No assignment that was not looked at is faster than this.
   double residual_bound_s_ = kInfinity;
   std::optional<Infeasibility> nearest_;
@@ -152,7 +86,7 @@ bool Search::is_superfluous(const Configuration& configuration, const Configurat
              usable_bytes(system_.groups.front().chip) * (1 + 1e-9);
 }
 
-void Search::step(const Node& node) {
+void Search::step(const BoundedConfiguration& node) {
   const Configuration& configuration = node.configuration;
   Assessment assessment = assess(chain_, tables_, configuration, best_.cutoff_s(), scratch_);
   ++outcome_.evaluated;
@@ -180,45 +114,12 @@ void Search::step(const Node& node) {
   best_.add({assessment.iteration_time_s, configuration, std::move(assessment.ends)});
 }
 
-/// Goes through the unproven configurations, least bound first.
-void Search::close_gap() {
-  constexpr std::int64_t kMostPerConfiguration = 2000;
-  std::sort(unproven_.begin(), unproven_.end(), [](const Node& a, const Node& b) { return b < a; });
-  for (const Node& node : unproven_) {
-    if (node.bound_s >= best_.best_s()) break;
-    double time_s = best_.best_s();
-    Ends ends;
-    if (!improve_assignment(chain_, tables_, node.configuration, kMostPerConfiguration, time_s,
-                            ends, outcome_.evaluated, scratch_)) {
-      residual_bound_s_ = std::min(residual_bound_s_, node.bound_s);
-    }
-    if (!ends.empty()) best_.add({time_s, node.configuration, std::move(ends)});
-  }
-}
-
 Outcome Search::run() {
-  outcome_.physical_bound = lower_bound(*job_.graph, job_.precision, job_.global_batch, system_);
-  outcome_.objective_name = "iteration time (simulated, s)";
-  outcome_.assumptions = assumptions_of(system_);
-
-  SpaceLimits limits;
-  limits.devices = system_.device_count;
-  limits.devices_per_node = system_.groups.front().devices_per_node;
-  limits.global_batch = job_.global_batch;
-  limits.layers = static_cast<int>(job_.graph->layers.size());
-  limits.split = split_limits(*job_.graph);
+  const SpaceLimits limits = space_limits(job_, system_);
   check_space(limits, space_);
   const std::vector<Configuration> base = base_configurations(limits, space_);
   if (base.empty()) {
-    std::string reason =
-        "no split uses all " + std::to_string(limits.devices) +
-        " devices: the degrees must divide the model's heads, layers and the global batch of " +
-        std::to_string(limits.global_batch);
-    if (job_.global_batch > kMostPlannedPasses) {
-      reason +=
-          ", and an iteration may have " + std::to_string(kMostPlannedPasses) + " passes at most";
-    }
-    outcome_.infeasibility = Infeasibility{reason, -1, 0, 0, {}};
+    outcome_.infeasibility = empty_space(limits);
     return std::move(outcome_);
   }
   for (const Configuration& configuration : base) push(configuration);
@@ -229,7 +130,7 @@ Outcome Search::run() {
       exhausted = true;
       break;
     }
-    const Node node = open_.top();
+    const BoundedConfiguration node = open_.top();
     open_.pop();
     step(node);
     if (progress_ && outcome_.evaluated % 64 == 0) {
@@ -238,36 +139,24 @@ Outcome Search::run() {
   }
 
   if (!exhausted) {
-    close_gap();
+    residual_bound_s_ = close_gap(chain_, tables_, unproven_, best_, outcome_.evaluated, scratch_);
   } else {
-    for (const Node& node : unproven_) {
+    for (const BoundedConfiguration& node : unproven_) {
       residual_bound_s_ = std::min(residual_bound_s_, node.bound_s);
     }
   }
   const double open_bound_s = exhausted ? open_.top().bound_s : kInfinity;
-  outcome_.search_bound_s = std::min({best_.best_s(), residual_bound_s_, open_bound_s});
   if (best_.found().empty()) {
     outcome_.search_bound_s = 0;
     outcome_.status = exhausted ? Status::budget_exhausted : Status::infeasible;
     if (nearest_) {
-      nearest_->reason = "every split needs more memory than a device has";
-      if (job_.global_batch > kMostPlannedPasses) {
-        nearest_->reason = "every split of at most " + std::to_string(kMostPlannedPasses) +
-                           " passes needs more memory than a device has";
-      }
+      nearest_->reason = memory_reason(limits);
       outcome_.infeasibility = nearest_;
     }
     return std::move(outcome_);
   }
-  for (const Found& found : best_.found()) {
-    Candidate candidate;
-    candidate.plan = build_plan(chain_, tables_, found.configuration, found.ends, "braid");
-    candidate.metrics = measure(candidate.plan);
-    outcome_.candidates.push_back(std::move(candidate));
-  }
-  outcome_.objective = best_.best_s();
-  outcome_.status = outcome_.search_bound_s >= outcome_.objective * (1 - 1e-9) ? Status::optimal
-                                                                               : Status::feasible;
+  finish_outcome(chain_, tables_, best_,
+                 std::min({best_.best_s(), residual_bound_s_, open_bound_s}), "braid", outcome_);
   return std::move(outcome_);
 }
 

@@ -37,6 +37,7 @@ class LayerTables {
   /// Least possible largest time of `pieces` runs of the chain, memory ignored.
   double min_max_s(LayerTable& table, int pieces) const;
   std::size_t size() const { return tables_.size(); }
+  void clear() { tables_.clear(); }  ///< Invalidates all references.
 
  private:
   using Key = std::tuple<int, int, int, int, bool, int, bool, bool, std::int64_t>;

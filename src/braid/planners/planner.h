@@ -39,6 +39,11 @@ using Progress = std::function<void(double best_s, double bound_s, std::int64_t 
 Outcome plan_braid(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress = {});
 
+/// The same space, every configuration of it evaluated whether it can be best or not: what the
+/// planner `braid` is held against, and how large its space is.
+Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptions& space,
+                          const Budget& budget, const Progress& progress = {});
+
 /// Megatron-LM's published rule of thumb (Narayanan et al. 2021, §3): tensor parallelism up to the
 /// node, then pipeline until the model fits, data parallelism with the rest; full recomputation.
 Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& space,

@@ -18,6 +18,8 @@ Outcome piper(const Job& job, const System& system, const SpaceOptions& space, c
 const std::vector<PlannerEntry>& planners() {
   static const std::vector<PlannerEntry> entries = {
       {"braid", "best-first search over all splits, uneven stages, memory options", plan_braid},
+      {"exhaustive", "every configuration of braid's space evaluated, as a check of its search",
+       plan_exhaustively},
       {"megatron", "published rule of thumb: tensor within the node, then pipeline, then data",
        plan_megatron},
       {"amp", "AMP's cost model over pp, dp, tp and micro-batch size, layers assigned exactly",

@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "braid/base/error.h"
+#include "braid/planners/planner.h"
+#include "braid/planners/search.h"
+
+namespace braid {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// What decides the layer table among configurations of one base.
+auto table_key(const Configuration& c) {
+  return std::make_tuple(c.recompute, c.offload_activations, c.offload_weights);
+}
+
+/// All ways to trade time for memory that relaxations lead to from a base configuration with this
+/// ZeRO stage, those that share a layer table next to each other. Other fields are as by default.
+std::vector<Configuration> trades_from(Zero zero, const SpaceOptions& options, bool has_host) {
+  Configuration start;
+  start.recompute = options.recompute.value_or(Recompute::none);
+  start.zero = zero;
+  std::set<Configuration> known = {start};
+  std::vector<Configuration> open = {start};
+  while (!open.empty()) {
+    const Configuration configuration = open.back();
+    open.pop_back();
+    for (const Configuration& next : relaxations(configuration, options, has_host)) {
+      if (known.insert(next).second) open.push_back(next);
+    }
+  }
+  std::vector<Configuration> trades(known.begin(), known.end());
+  std::stable_sort(
+      trades.begin(), trades.end(),
+      [](const Configuration& a, const Configuration& b) { return table_key(a) < table_key(b); });
+  return trades;
+}
+
+Configuration with_trade(const Configuration& base, const Configuration& trade) {
+  Configuration configuration = base;
+  configuration.recompute = trade.recompute;
+  configuration.zero = trade.zero;
+  configuration.offload_optimizer = trade.offload_optimizer;
+  configuration.offload_weights = trade.offload_weights;
+  configuration.offload_activations = trade.offload_activations;
+  return configuration;
+}
+
+/// Looks at one configuration after another.
+class Walk {
+ public:
+  Walk(const Job& job, const System& system, const SpaceOptions& space)
+      : chain_(chain_job(job, system)),
+        tables_(*job.graph, job.precision, system),
+        available_bytes_(usable_bytes(system.groups.front().chip)),
+        best_(static_cast<std::size_t>(std::max(1, space.top))) {}
+
+  void visit(const Configuration& configuration) {
+    if (configuration.schedule == ScheduleKind::one_f_one_b && configuration.pp > 1) {
+      visit_uneven(configuration);
+    } else {
+      visit_even(configuration);
+    }
+  }
+
+  /// Forgets layer tables: the next configurations have other degrees.
+  void forget_tables() {
+    tables_.clear();
+    even_table_ = nullptr;
+  }
+
+  const BestPlans& best() const { return best_; }
+
+  Outcome finish(Outcome outcome, const SpaceLimits& limits) {
+    if (best_.found().empty()) {
+      outcome.status = Status::infeasible;
+      if (nearest_) nearest_->reason = memory_reason(limits);
+      outcome.infeasibility = nearest_;
+      return outcome;
+    }
+    const double residual_s =
+        close_gap(chain_, tables_, std::move(unproven_), best_, outcome.evaluated, scratch_);
+    finish_outcome(chain_, tables_, best_, std::min(best_.best_s(), residual_s), "exhaustive",
+                   outcome);
+    return outcome;
+  }
+
+ private:
+  void visit_uneven(const Configuration& configuration) {
+    Assessment assessment = assess(chain_, tables_, configuration, kInfinity, scratch_);
+    if (!assessment.feasible) {
+      note_infeasible(configuration, {assessment.tightest_stage, assessment.needed_bytes});
+      return;
+    }
+    if (assessment.path_s < best_.best_s()) unproven_.push_back({assessment.path_s, configuration});
+    if (assessment.iteration_time_s < best_.cutoff_s()) {
+      best_.add({assessment.iteration_time_s, configuration, std::move(assessment.ends)});
+    }
+  }
+
+  void visit_even(const Configuration& configuration) {
+    const LayerTable& table = tables_.at(configuration);
+    if (&table != even_table_ || configuration.pp != even_pp_ || configuration.vp != even_vp_) {
+      even_table_ = &table;
+      even_pp_ = configuration.pp;
+      even_vp_ = configuration.vp;
+      const auto ends = partition_min_max(table.chain, configuration.pp * configuration.vp);
+      fill_layout(chain_.kind_of_layer, table.kinds, configuration.pp, configuration.vp, *ends,
+                  even_);
+    }
+    const Evaluator::Memory memory = scratch_.evaluator.memory(configuration, even_);
+    if (memory.needed_bytes > available_bytes_) {
+      note_infeasible(configuration, memory);
+      return;
+    }
+    const double time_s = scratch_.evaluator.time_s(configuration, even_);
+    if (time_s < best_.cutoff_s()) best_.add({time_s, configuration, even_.ends});
+  }
+
+  void note_infeasible(const Configuration& configuration, const Evaluator::Memory& memory) {
+    if (nearest_ && memory.needed_bytes >= nearest_->needed_bytes) return;
+    nearest_ =
+        Infeasibility{"every split needs more memory than a device has", memory.tightest_stage,
+                      memory.needed_bytes, available_bytes_, to_parallelism(configuration)};
+  }
+
+  ChainJob chain_;
+  LayerTables tables_;
+  double available_bytes_;
+  BestPlans best_;
+  AssessmentScratch scratch_{chain_};
+  /// The even assignment for the table and depth that it was made for.
+  Layout even_;
+  const LayerTable* even_table_ = nullptr;
+  int even_pp_ = 0, even_vp_ = 0;
+  std::vector<BoundedConfiguration> unproven_;
+  std::optional<Infeasibility> nearest_;
+};
+
+/// Whether two base configurations have the same degrees, micro-batch and layer tables.
+bool same_group(const Configuration& a, const Configuration& b) {
+  const auto key = [](const Configuration& c) {
+    return std::tie(c.tp, c.cp, c.ep, c.pp, c.dp, c.vp, c.micro_batch, c.sequence_parallel);
+  };
+  return key(a) == key(b);
+}
+
+}  // namespace
+
+Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptions& space,
+                          const Budget& budget, const Progress& progress) {
+  if (!is_homogeneous(system)) {
+    throw Error("the exhaustive planner needs one kind of device on a hierarchical network; " +
+                    system.name + " mixes them or gives a bandwidth matrix",
+                "plan on one of its groups");
+  }
+  Outcome outcome = begin_outcome(job, system);
+  const SpaceLimits limits = space_limits(job, system);
+  check_space(limits, space);
+  std::vector<Configuration> base = base_configurations(limits, space);
+  if (base.empty()) {
+    outcome.infeasibility = empty_space(limits);
+    return outcome;
+  }
+  std::sort(base.begin(), base.end());
+  const bool has_host = system.groups.front().chip.host.has_value();
+  const std::vector<Configuration> without = trades_from(Zero::none, space, has_host);
+  const std::vector<Configuration> sharded =
+      trades_from(space.zero.value_or(Zero::optimizer), space, has_host);
+
+  Walk walk(job, system, space);
+  for (std::size_t first = 0; first < base.size();) {
+    std::size_t last = first + 1;
+    while (last < base.size() && same_group(base[first], base[last])) ++last;
+    if (first > 0 && std::tie(base[first].tp, base[first].cp, base[first].ep) !=
+                         std::tie(base[first - 1].tp, base[first - 1].cp, base[first - 1].ep)) {
+      walk.forget_tables();
+    }
+    // Trade by trade, so that a layer table and the layers' assignment serve the whole group.
+    for (std::size_t t = 0; t < std::max(without.size(), sharded.size()); ++t) {
+      for (std::size_t i = first; i < last; ++i) {
+        const std::vector<Configuration>& trades =
+            !space.zero && base[i].zero == Zero::none ? without : sharded;
+        if (t >= trades.size()) continue;
+        if (budget.work > 0 && outcome.evaluated >= budget.work) {
+          outcome = walk.finish(std::move(outcome), limits);
+          outcome.search_bound_s = 0;
+          outcome.status = outcome.candidates.empty() ? Status::budget_exhausted : Status::feasible;
+          return outcome;
+        }
+        walk.visit(with_trade(base[i], trades[t]));
+        ++outcome.evaluated;
+        ++outcome.work;
+      }
+    }
+    first = last;
+    if (progress) progress(walk.best().best_s(), 0, outcome.evaluated);
+  }
+  return walk.finish(std::move(outcome), limits);
+}
+
+}  // namespace braid

@@ -1,0 +1,137 @@
+#include "braid/planners/search.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "braid/schedule/timeline.h"
+
+namespace braid {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool better(const FoundPlan& a, const FoundPlan& b) {
+  return std::tie(a.time_s, a.configuration) < std::tie(b.time_s, b.configuration);
+}
+
+/// What users tell plans apart by.
+auto family_of(const Configuration& c) {
+  return std::make_tuple(c.tp, c.cp, c.ep, c.pp, c.dp, c.vp, c.micro_batch, c.schedule,
+                         c.recompute);
+}
+
+std::vector<std::string> assumptions_of(const System& system) {
+  std::vector<std::string> assumptions;
+  for (const DeviceGroup& group : system.groups) {
+    for (const Provenance& entry : group.chip.provenance) {
+      if (entry.assumed) {
+        assumptions.push_back(group.chip.name + ": " + entry.key + ": " + entry.source);
+      }
+    }
+  }
+  for (const Provenance& entry : system.provenance) {
+    if (entry.assumed) assumptions.push_back(system.name + ": " + entry.key + ": " + entry.source);
+  }
+  return assumptions;
+}
+
+}  // namespace
+
+double BestPlans::cutoff_s() const {
+  return found_.size() < capacity_ ? kInfinity : found_.back().time_s;
+}
+
+double BestPlans::best_s() const { return found_.empty() ? kInfinity : found_.front().time_s; }
+
+void BestPlans::add(FoundPlan candidate) {
+  const auto same = std::find_if(found_.begin(), found_.end(), [&](const FoundPlan& other) {
+    return family_of(other.configuration) == family_of(candidate.configuration);
+  });
+  if (same != found_.end()) {
+    if (!better(candidate, *same)) return;
+    found_.erase(same);
+  }
+  const auto at = std::find_if(found_.begin(), found_.end(),
+                               [&](const FoundPlan& other) { return better(candidate, other); });
+  found_.insert(at, std::move(candidate));
+  if (found_.size() > capacity_) found_.pop_back();
+}
+
+bool operator<(const BoundedConfiguration& a, const BoundedConfiguration& b) {
+  return std::tie(a.bound_s, a.configuration) < std::tie(b.bound_s, b.configuration);
+}
+
+double close_gap(const ChainJob& chain, LayerTables& tables,
+                 std::vector<BoundedConfiguration> configurations, BestPlans& best,
+                 std::int64_t& timed, AssessmentScratch& scratch) {
+  constexpr std::int64_t kMostPerConfiguration = 2000;
+  double residual_bound_s = kInfinity;
+  std::sort(configurations.begin(), configurations.end());
+  for (const BoundedConfiguration& open : configurations) {
+    if (open.bound_s >= best.best_s()) break;
+    double time_s = best.best_s();
+    Ends ends;
+    if (!improve_assignment(chain, tables, open.configuration, kMostPerConfiguration, time_s, ends,
+                            timed, scratch)) {
+      residual_bound_s = std::min(residual_bound_s, open.bound_s);
+    }
+    if (!ends.empty()) best.add({time_s, open.configuration, std::move(ends)});
+  }
+  return residual_bound_s;
+}
+
+SpaceLimits space_limits(const Job& job, const System& system) {
+  SpaceLimits limits;
+  limits.devices = system.device_count;
+  limits.devices_per_node = system.groups.front().devices_per_node;
+  limits.global_batch = job.global_batch;
+  limits.layers = static_cast<int>(job.graph->layers.size());
+  limits.split = split_limits(*job.graph);
+  return limits;
+}
+
+Outcome begin_outcome(const Job& job, const System& system) {
+  Outcome outcome;
+  outcome.physical_bound = lower_bound(*job.graph, job.precision, job.global_batch, system);
+  outcome.objective_name = "iteration time (simulated, s)";
+  outcome.assumptions = assumptions_of(system);
+  return outcome;
+}
+
+Infeasibility empty_space(const SpaceLimits& limits) {
+  std::string reason =
+      "no split uses all " + std::to_string(limits.devices) +
+      " devices: the degrees must divide the model's heads, layers and the global batch of " +
+      std::to_string(limits.global_batch);
+  if (limits.global_batch > kMostPlannedPasses) {
+    reason +=
+        ", and an iteration may have " + std::to_string(kMostPlannedPasses) + " passes at most";
+  }
+  return {reason, -1, 0, 0, {}};
+}
+
+std::string memory_reason(const SpaceLimits& limits) {
+  if (limits.global_batch > kMostPlannedPasses) {
+    return "every split of at most " + std::to_string(kMostPlannedPasses) +
+           " passes needs more memory than a device has";
+  }
+  return "every split needs more memory than a device has";
+}
+
+void finish_outcome(const ChainJob& chain, LayerTables& tables, const BestPlans& best,
+                    double search_bound_s, const std::string& planner, Outcome& outcome) {
+  for (const FoundPlan& found : best.found()) {
+    Candidate candidate;
+    candidate.plan = build_plan(chain, tables, found.configuration, found.ends, planner);
+    candidate.metrics = measure(candidate.plan);
+    outcome.candidates.push_back(std::move(candidate));
+  }
+  outcome.search_bound_s = search_bound_s;
+  outcome.objective = best.best_s();
+  outcome.status =
+      search_bound_s >= outcome.objective * (1 - 1e-9) ? Status::optimal : Status::feasible;
+}
+
+}  // namespace braid
