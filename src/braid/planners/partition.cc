@@ -253,11 +253,23 @@ std::optional<Partition> partition_one_f_one_b(std::span<const ChainLayer> layer
       next_bound = attempt.next_bound;
     }
   };
+  // Whether there is any: by sums, then by memory alone.
+  double least_bytes = 0;
+  for (const ChainLayer& layer : layers) {
+    RunSums sums;
+    sums.add(layer);
+    sums.working_bytes = sums.largest_layer_parameters = 0;
+    least_bytes += device_bytes(sums, 1, memory);
+  }
+  if (least_bytes * (1 - 1e-12) > chain.stages * memory.available_bytes ||
+      !fill_from_the_end(chain, kInfinity, scratch).complete) {
+    return std::nullopt;
+  }
   // From nothing, quickly up to a feasible bound …
   attempt_at(0);
   double guess = static_cast<double>(micro_batches - 1) * chain.layers_s / chain.stages;
   while (feasible == kInfinity) {
-    if (next_bound == kInfinity) return std::nullopt;
+    assert(next_bound < kInfinity);
     attempt_at(std::max(next_bound, guess));
     guess *= 1.03;
   }
