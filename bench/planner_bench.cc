@@ -4,7 +4,10 @@
 
 #include <benchmark/benchmark.h>
 
+#include "braid/base/document.h"
+#include "braid/frontend/hugging_face.h"
 #include "braid/frontend/model.h"
+#include "braid/planners/assess.h"
 #include "braid/planners/planner.h"
 #include "braid/system/system.h"
 
@@ -46,22 +49,90 @@ void Devices(benchmark::State& state) {
 }
 BENCHMARK(Devices)->RangeMultiplier(4)->Range(8, 131072)->Unit(benchmark::kMillisecond);
 
-/// The first blocks of a Llama-3-8B, repeated or cut to a number of layers.
+/// Llama-3-8B with another number of blocks.
+Graph llama_8b(std::int64_t layers) {
+  const std::string config = R"({"model_type": "llama", "hidden_size": 4096,
+    "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "vocab_size": 128256, "max_position_embeddings": 8192, "num_hidden_layers": )" +
+                             std::to_string(layers) + "}";
+  const Document document = Document::parse(config, Document::Syntax::json, "llama");
+  return graph_from_config(document.root(), "llama", {.seq_len = 8192, .dims = {}});
+}
+
 void Layers(benchmark::State& state) {
-  Graph graph = load_model("llama-3-8b", {.seq_len = 8192, .dims = {}});
-  const auto layers = static_cast<std::size_t>(state.range(0));
-  // The planner reads operators through kinds, so only the list of layers decides the depth.
-  const Layer block = graph.layers[1];
-  const Layer head = graph.layers.back();
-  graph.layers.assign(1, graph.layers.front());
-  for (std::size_t l = 0; l < layers; ++l) graph.layers.push_back(block);
-  graph.layers.push_back(head);
+  const Graph graph = llama_8b(state.range(0));
   const System system = load_system("dgx-h100:64");
   Outcome outcome;
   for (auto _ : state) outcome = plan(graph, system, 512);
   report(state, outcome);
 }
 BENCHMARK(Layers)->Arg(1)->Arg(10)->Arg(100)->Arg(1000)->Unit(benchmark::kMillisecond);
+
+/// Megatron's 1T model on 4,096 A100, global batch 4096, as Calculon (Isaev et al. 2023) searches
+/// it: best first, and every configuration. Argument: the context parallel degree, 0 for any.
+void OneTrillion(benchmark::State& state,
+                 Outcome (*planner)(const Job&, const System&, const SpaceOptions&, const Budget&,
+                                    const Progress&)) {
+  const Graph graph = load_model("megatron-1t", {.seq_len = 2048, .dims = {}});
+  System system = load_system("dgx-a100:4096");
+  // Room and bandwidth to offload to, as Calculon's system has.
+  system.groups.front().chip.host = Memory{"host", 512e9, 100e9};
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 4096;
+  SpaceOptions space;
+  if (state.range(0) > 0) space.cp = static_cast<int>(state.range(0));
+  Outcome outcome;
+  for (auto _ : state) outcome = planner(job, system, space, {}, {});
+  report(state, outcome);
+}
+BENCHMARK_CAPTURE(OneTrillion, best_first, plan_braid)
+    ->Arg(1)
+    ->Arg(0)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(OneTrillion, exhaustive, plan_exhaustively)
+    ->Arg(1)
+    ->Arg(0)
+    ->Unit(benchmark::kMillisecond);
+
+/// Memory and simulated time of one configuration of the 1T model, layer costs known.
+void Evaluate(benchmark::State& state, ScheduleKind schedule) {
+  const Graph graph = load_model("megatron-1t", {.seq_len = 2048, .dims = {}});
+  const System system = load_system("dgx-a100:4096");
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 4096;
+  Configuration configuration;
+  configuration.tp = 8;
+  configuration.pp = static_cast<int>(state.range(0));
+  configuration.vp = static_cast<int>(state.range(1));
+  configuration.dp = 512 / configuration.pp;
+  configuration.num_micro_batches = 4096 / configuration.dp;
+  configuration.sequence_parallel = true;
+  configuration.schedule = schedule;
+  configuration.recompute = Recompute::selective;
+  configuration.zero = Zero::optimizer;
+  const ChainJob chain = chain_job(job, system);
+  LayerTables tables(graph, job.precision, system);
+  const LayerTable& table = tables.at(configuration);
+  Layout layout;
+  fill_layout(chain.kind_of_layer, table.kinds, configuration.pp, configuration.vp,
+              *partition_min_max(table.chain, configuration.pp * configuration.vp), layout);
+  Evaluator evaluator(chain);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(evaluator.memory(configuration, layout));
+    benchmark::DoNotOptimize(evaluator.time_s(configuration, layout));
+  }
+}
+BENCHMARK_CAPTURE(Evaluate, one_f_one_b, ScheduleKind::one_f_one_b)
+    ->Args({4, 1})
+    ->Args({8, 1})
+    ->Args({16, 1})
+    ->Args({64, 1});
+BENCHMARK_CAPTURE(Evaluate, interleaved, ScheduleKind::interleaved)
+    ->Args({4, 2})
+    ->Args({8, 4})
+    ->Args({16, 8});
 
 }  // namespace
 }  // namespace braid

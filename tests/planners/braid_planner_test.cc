@@ -150,6 +150,31 @@ TEST(BraidPlanner, OffloadWithinTheHostsMemoryAgreesWithExhaustiveSearch) {
   EXPECT_GT(offloaded, 8);
 }
 
+TEST(BraidPlanner, LosesNothingToTheExhaustivePlanner) {
+  std::mt19937_64 random(2718);
+  int feasible = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    const Graph graph = testing::tiny_graph(random, pick(random, 1, 10));
+    const double memory_bytes = pick(random, 0, 3) == 0 ? 1e12 : 1e5 * pick(random, 5, 90);
+    const System system = testing::tiny_system(random, 1 << pick(random, 0, 3), memory_bytes);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 16);
+    const Outcome found = plan_braid(job, system, {}, {}, {});
+    const Outcome all = plan_exhaustively(job, system, {}, {}, {});
+    ASSERT_EQ(found.candidates.empty(), all.candidates.empty()) << "trial " << trial;
+    EXPECT_LE(found.evaluated, all.evaluated);
+    if (found.candidates.empty()) {
+      EXPECT_EQ(all.status, Status::infeasible);
+      continue;
+    }
+    ++feasible;
+    ASSERT_NEAR(found.objective, all.objective, 1e-9 * all.objective) << "trial " << trial;
+    EXPECT_LE(all.search_bound_s, all.objective);
+  }
+  EXPECT_GT(feasible, 200);
+}
+
 TEST(BraidPlanner, MoreMemoryNeverHurts) {
   std::mt19937_64 random(99);
   for (int trial = 0; trial < 300; ++trial) {

@@ -114,7 +114,7 @@ class Walk {
                   even_);
     }
     const Evaluator::Memory memory = scratch_.evaluator.memory(configuration, even_);
-    if (memory.needed_bytes > available_bytes_) {
+    if (memory.needed_bytes > available_bytes_ || !memory.host_fits) {
       note_infeasible(configuration, memory);
       return;
     }
