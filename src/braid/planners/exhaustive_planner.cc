@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <set>
@@ -90,6 +91,14 @@ class Walk {
     return outcome;
   }
 
+  /// The outcome when the budget is used up: nothing is known of the rest.
+  Outcome give_up(Outcome outcome, const SpaceLimits& limits) {
+    outcome = finish(std::move(outcome), limits);
+    outcome.search_bound_s = 0;
+    outcome.status = outcome.candidates.empty() ? Status::budget_exhausted : Status::feasible;
+    return outcome;
+  }
+
  private:
   void visit_uneven(const Configuration& configuration) {
     Assessment assessment = assess(chain_, tables_, configuration, kInfinity, scratch_);
@@ -169,9 +178,9 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
   }
   std::sort(base.begin(), base.end());
   const bool has_host = system.groups.front().chip.host.has_value();
-  const std::vector<Configuration> without = trades_from(Zero::none, space, has_host);
-  const std::vector<Configuration> sharded =
-      trades_from(space.zero.value_or(Zero::optimizer), space, has_host);
+  // Without ZeRO, and with: both have the same layer tables in the same order.
+  const std::array trades = {trades_from(Zero::none, space, has_host),
+                             trades_from(space.zero.value_or(Zero::optimizer), space, has_host)};
 
   Walk walk(job, system, space);
   for (std::size_t first = 0; first < base.size();) {
@@ -181,22 +190,29 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
                          std::tie(base[first - 1].tp, base[first - 1].cp, base[first - 1].ep)) {
       walk.forget_tables();
     }
-    // Trade by trade, so that a layer table and the layers' assignment serve the whole group.
-    for (std::size_t t = 0; t < std::max(without.size(), sharded.size()); ++t) {
-      for (std::size_t i = first; i < last; ++i) {
-        const std::vector<Configuration>& trades =
-            !space.zero && base[i].zero == Zero::none ? without : sharded;
-        if (t >= trades.size()) continue;
-        if (budget.work > 0 && outcome.evaluated >= budget.work) {
-          outcome = walk.finish(std::move(outcome), limits);
-          outcome.search_bound_s = 0;
-          outcome.status = outcome.candidates.empty() ? Status::budget_exhausted : Status::feasible;
-          return outcome;
+    // Table by table, so that one and its assignment of layers serve the whole group; and trades
+    // that share a table next to each other, as many differ in synchronisation alone.
+    std::array<std::size_t, 2> at = {0, 0};
+    while (at[0] < trades[0].size()) {
+      std::array<std::size_t, 2> end = at;
+      for (std::size_t list = 0; list < trades.size(); ++list) {
+        while (end[list] < trades[list].size() &&
+               table_key(trades[list][end[list]]) == table_key(trades[0][at[0]])) {
+          ++end[list];
         }
-        walk.visit(with_trade(base[i], trades[t]));
-        ++outcome.evaluated;
-        ++outcome.work;
       }
+      for (std::size_t i = first; i < last; ++i) {
+        const std::size_t list = !space.zero && base[i].zero == Zero::none ? 0 : 1;
+        for (std::size_t t = at[list]; t < end[list]; ++t) {
+          if (budget.work > 0 && outcome.evaluated >= budget.work) {
+            return walk.give_up(std::move(outcome), limits);
+          }
+          walk.visit(with_trade(base[i], trades[list][t]));
+          ++outcome.evaluated;
+          ++outcome.work;
+        }
+      }
+      at = end;
     }
     first = last;
     if (progress) progress(walk.best().best_s(), 0, outcome.evaluated);

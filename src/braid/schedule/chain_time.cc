@@ -36,11 +36,7 @@ class ChainTimer {
     device_ = forward_link_ + pp_;
     backward_link_ = device_ + pp_;
     before_ = backward_link_ + pp_;
-    w_.ready.resize(pp);
-    w_.stages.assign(pp, {});
     w_.steady.restart();
-    for (std::size_t s = 0; s < pp; ++s)
-      w_.ready[s] = parameters_ready_s(c_.sync[s], c_.forward_s[s]);
   }
 
   void run_gpipe() {
@@ -131,17 +127,19 @@ class ChainTimer {
     }
   }
 
-  /// Adds what follows the passes; the iteration's time.
-  double finish() {
-    double time_s = 0;
-    for (std::size_t s = 0; s < at(pp_); ++s) {
-      StageTiming& stage = w_.stages[s];
-      stage.passes_end_s = device_[s];
-      stage.end_s = stage.passes_end_s + tail_s(c_.sync[s], c_.backward_s[s]);
-      time_s = std::max(time_s, stage.end_s);
+  void run() {
+    if (c_.schedule == ScheduleKind::gpipe) {
+      run_gpipe();
+    } else if (c_.vp == 1) {
+      run_1f1b();
+    } else if (pp_ == 2) {
+      run_interleaved_pair();
+    } else {
+      run_interleaved();
     }
-    return time_s;
   }
+
+  double passes_end_s(std::int64_t s) const { return device_[s]; }
 
  private:
   std::int64_t leap(std::int64_t remaining) {
@@ -183,9 +181,8 @@ class ChainTimer {
 
   /// The parameters' arrival can only delay a stage's first pass: later ones end after it.
   double hold_for_parameters(std::int64_t s, double end) {
-    const double held = later(end, w_.ready[at(s)]);
-    w_.stages[at(s)].parameter_wait_s = held - end;
-    return held;
+    w_.first_forward_end_s[at(s)] = end;
+    return later(end, w_.ready_s[at(s)]);
   }
 
   void run_forwards(std::int64_t chunk, std::int64_t first, std::int64_t last) {
@@ -245,6 +242,35 @@ class ChainTimer {
   double* before_;
 };
 
+bool same_passes(const ChainTimes& a, const ChainTimes& b) {
+  return a.pp == b.pp && a.vp == b.vp && a.num_micro_batches == b.num_micro_batches &&
+         a.schedule == b.schedule && a.forward_s == b.forward_s && a.backward_s == b.backward_s &&
+         a.hop_s == b.hop_s;
+}
+
+void copy_passes(const ChainTimes& from, ChainTimes& to) {
+  to.schedule = from.schedule;
+  to.pp = from.pp;
+  to.vp = from.vp;
+  to.num_micro_batches = from.num_micro_batches;
+  to.forward_s = from.forward_s;
+  to.backward_s = from.backward_s;
+  to.hop_s = from.hop_s;
+}
+
+/// Ends of all stages' first forward and last backward passes, no first pass ending before
+/// workspace.ready_s.
+void time_passes(const ChainTimes& chain, ChainWorkspace& workspace) {
+  const std::size_t pp = at(chain.pp);
+  workspace.first_forward_end_s.assign(pp, 0);
+  ChainTimer timer(chain, workspace);
+  timer.run();
+  workspace.passes_end_s.resize(pp);
+  for (std::int64_t s = 0; s < chain.pp; ++s) {
+    workspace.passes_end_s[at(s)] = timer.passes_end_s(s);
+  }
+}
+
 }  // namespace
 
 double chain_time_s(const ChainTimes& chain, ChainWorkspace& workspace) {
@@ -254,17 +280,46 @@ double chain_time_s(const ChainTimes& chain, ChainWorkspace& workspace) {
   assert(chain.sync.size() == at(chain.pp));
   assert(chain.vp == 1 ||
          (chain.schedule == ScheduleKind::interleaved && chain.num_micro_batches % chain.pp == 0));
-  ChainTimer timer(chain, workspace);
-  if (chain.schedule == ScheduleKind::gpipe) {
-    timer.run_gpipe();
-  } else if (chain.vp == 1) {
-    timer.run_1f1b();
-  } else if (chain.pp == 2) {
-    timer.run_interleaved_pair();
-  } else {
-    timer.run_interleaved();
+  const std::size_t pp = at(chain.pp);
+  workspace.stages.assign(pp, {});
+  if (!same_passes(chain, workspace.timed)) {
+    workspace.ready_s.assign(pp, 0);
+    time_passes(chain, workspace);
+    copy_passes(chain, workspace.timed);
   }
-  return timer.finish();
+  // All passes follow the first stage's first one. When it waits for its parameters everything is
+  // late by as much, and that may be all.
+  const auto ready_s = [&](std::size_t s) {
+    return parameters_ready_s(chain.sync[s], chain.forward_s[s]);
+  };
+  const double late_s = std::max(0.0, ready_s(0) - workspace.first_forward_end_s[0]);
+  bool only_late = true;
+  for (std::size_t s = 1; s < pp; ++s) {
+    only_late = only_late && ready_s(s) <= workspace.first_forward_end_s[s] + late_s;
+  }
+  if (only_late) {
+    workspace.stages[0].parameter_wait_s = late_s;
+    for (std::size_t s = 0; s < pp; ++s) {
+      workspace.stages[s].passes_end_s = workspace.passes_end_s[s] + late_s;
+    }
+  } else {
+    workspace.timed.pp = 0;
+    workspace.ready_s.clear();
+    for (std::size_t s = 0; s < pp; ++s) workspace.ready_s.push_back(ready_s(s));
+    time_passes(chain, workspace);
+    for (std::size_t s = 0; s < pp; ++s) {
+      workspace.stages[s].passes_end_s = workspace.passes_end_s[s];
+      workspace.stages[s].parameter_wait_s =
+          std::max(0.0, workspace.ready_s[s] - workspace.first_forward_end_s[s]);
+    }
+  }
+  double time_s = 0;
+  for (std::size_t s = 0; s < pp; ++s) {
+    StageTiming& stage = workspace.stages[s];
+    stage.end_s = stage.passes_end_s + tail_s(chain.sync[s], chain.backward_s[s]);
+    time_s = std::max(time_s, stage.end_s);
+  }
+  return time_s;
 }
 
 }  // namespace braid

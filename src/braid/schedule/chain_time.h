@@ -20,10 +20,14 @@ struct ChainTimes {
   std::vector<StageSync> sync;  ///< [stage]
 };
 
-/// Buffers that calls share so that none of them allocates; any contents will do.
+/// What calls share so that none of them allocates, and so that the passes of a chain that differs
+/// from the last one in its synchronisation alone are not timed again.
 struct ChainWorkspace {
   std::vector<StageTiming> stages;  ///< [stage]: result of the last call.
-  std::vector<double> state, hop_forward, hop_backward, ready;
+
+  ChainTimes timed;  ///< The chain whose passes these are; its synchronisation left out.
+  std::vector<double> passes_end_s, first_forward_end_s;  ///< [stage], waiting for no parameters.
+  std::vector<double> state, hop_forward, hop_backward, ready_s;
   SteadyState steady;
 };
 
@@ -32,8 +36,9 @@ struct ChainWorkspace {
 /// micro-batches.
 ///
 /// Cost: a nanosecond or less per pass, for as many micro-batches as it takes until the pipeline
-/// repeats itself; the others are added in one step (SteadyState). No allocation once the
-/// workspace has grown.
+/// repeats itself; the others are added in one step (SteadyState). Passes that are those of the
+/// last call are not timed again unless parameters arrive late in the middle of the pipeline. No
+/// allocation once the workspace has grown.
 double chain_time_s(const ChainTimes& chain, ChainWorkspace& workspace);
 
 }  // namespace braid
