@@ -69,6 +69,41 @@ TEST(AmpPlanner, PlansFitAndNoBaselineBeatsIt) {
   EXPECT_GT(planned, 60);
 }
 
+TEST(PhazePlanner, PlansFitAndItsObjectiveIsTheBestOfEveryDegree) {
+  std::mt19937_64 random(84);
+  int planned = 0;
+  for (int n = 0; n < 100; ++n) {
+    Tiny made = tiny(random);
+    made.job.graph = &made.graph;
+    const Outcome phaze = plan_phaze(made.job, made.system, {}, {});
+    const Outcome amp = plan_amp(made.job, made.system, {}, {});
+    if (phaze.candidates.empty()) {
+      EXPECT_EQ(phaze.status, Status::infeasible);
+      EXPECT_TRUE(amp.candidates.empty());
+      continue;
+    }
+    ++planned;
+    const Candidate& best = phaze.candidates.front();
+    for (std::size_t stage = 0; stage < best.plan.stages.size(); ++stage) {
+      EXPECT_LE(memory_of_stage(best.plan, stage).device_total(),
+                usable_bytes(made.system.groups.front().chip) * (1 + 1e-12));
+    }
+    // Each degree on its own is no better, and one of them is as good.
+    double least_s = std::numeric_limits<double>::infinity();
+    for (int pp = 1; pp <= 8; pp *= 2) {
+      SpaceOptions space;
+      space.pp = pp;
+      if (pp > static_cast<int>(made.graph.layers.size()) || made.system.device_count % pp != 0) {
+        continue;
+      }
+      const Outcome one = plan_phaze(made.job, made.system, space, {});
+      if (!one.candidates.empty()) least_s = std::min(least_s, one.objective);
+    }
+    EXPECT_NEAR(least_s, phaze.objective, 1e-9 * least_s) << n;
+  }
+  EXPECT_GT(planned, 40);
+}
+
 TEST(AmpPlanner, KeepsToTheRestrictionsGiven) {
   std::mt19937_64 random(82);
   const Graph graph = testing::tiny_graph(random, 6);

@@ -129,13 +129,17 @@ std::vector<std::int32_t> AmpJob::first_fitting_layers(const LayerTable& table,
   return first;
 }
 
+MemoryForm AmpJob::memory(const Configuration& configuration) {
+  return memory_form(scratch_.evaluator.context(configuration),
+                     usable_bytes(system_.groups.front().chip));
+}
+
 std::optional<AmpFound> AmpJob::assign(const Configuration& configuration) {
   const LayerTable& table = tables_.at(configuration);
   std::vector<double> times_s;
   for (const ChainLayer& layer : table.chain) times_s.push_back(layer.time_s());
   const std::vector<double> before_s = running_sums(times_s);
-  const MemoryForm form = memory_form(scratch_.evaluator.context(configuration),
-                                      usable_bytes(system_.groups.front().chip));
+  const MemoryForm form = memory(configuration);
   AssignmentChain chain;
   chain.micro_batches = configuration.num_micro_batches;
   std::map<std::int64_t, std::vector<std::int32_t>> first_allowed;  // By micro-batches in flight.

@@ -35,6 +35,12 @@ class AmpJob {
   /// configuration, or what came nearest when there are none.
   Outcome outcome(std::vector<AmpFound> found, std::int64_t work);
 
+  // For other planners of the same space.
+  const LayerTable& table(const Configuration& configuration) { return tables_.at(configuration); }
+  MemoryForm memory(const Configuration& configuration);
+  /// Per sample, of the cut in front of each layer but the first.
+  const std::vector<double>& cut_bytes() const { return cut_bytes_; }
+
  private:
   std::optional<AmpFound> assign(const Configuration& configuration);
   std::vector<std::int32_t> first_fitting_layers(const LayerTable& table, const MemoryForm& form,
@@ -50,7 +56,7 @@ class AmpJob {
   ChainJob chain_;
   LayerTables tables_;
   AssessmentScratch scratch_;
-  std::vector<double> cut_bytes_;  ///< Per sample, in front of each layer but the first.
+  std::vector<double> cut_bytes_;
   std::vector<Configuration> configurations_;
 };
 

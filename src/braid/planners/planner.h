@@ -64,6 +64,12 @@ Outcome plan_amp_sa(const Job& job, const System& system, const SpaceOptions& sp
 Outcome plan_random(const Job& job, const System& system, const SpaceOptions& space,
                     const Budget& budget, const Progress& progress = {});
 
+/// Phaze's placement (Adnan et al. 2024, §5) on a homogeneous system taken for a flat network of
+/// its slowest links: one tp, pp, dp and micro-batch size, all layers recomputed or none, stages
+/// exact for PhazeObjective::flush (phaze_placement.h) within braid's memory.
+Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& space,
+                   const Budget& budget, const Progress& progress = {});
+
 struct PlannerEntry {
   std::string_view name;
   std::string_view description;

@@ -25,6 +25,7 @@ const std::vector<PlannerEntry>& planners() {
       {"amp", "AMP's cost model over pp, dp, tp and micro-batch size, layers assigned exactly",
        plan_amp},
       {"amp-sa", "AMP's simulated annealing, 100 steps", plan_amp_sa},
+      {"phaze", "Phaze's placement: flushed 1F1B on a flat network, stages exact", plan_phaze},
       {"random", "the best by AMP's cost of 100 strategies drawn at random", plan_random},
       {"piper", "least time per sample over cuts of the layer graph (Piper)", piper<0>},
       {"no-dp", "piper without data parallelism", piper<1>},

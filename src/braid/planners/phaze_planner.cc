@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "braid/base/dtype.h"
+#include "braid/base/error.h"
+#include "braid/planners/amp_job.h"
+#include "braid/planners/phaze_search.h"
+#include "braid/planners/planner.h"
+#include "braid/system/links.h"
+
+namespace braid {
+namespace {
+
+/// Tables grow with the cube of the layers.
+constexpr std::size_t kMostLayers = 512;
+
+/// All configurations that share their layers' costs.
+struct Group {
+  Configuration costs;  ///< One of them.
+  std::map<std::pair<std::int64_t, std::int64_t>, Configuration> by_dp_pp;
+  PhazeProblem problem;  ///< Devices and micro-batches; the rest is in the candidates.
+  PhazeCandidates candidates;
+  std::unique_ptr<PhazeTable> table;
+  PhazeSums sums;
+  PhazeSpace space;
+};
+
+/// Largest number of micro-batches in flight that a stage has memory for.
+std::int64_t most_in_flight(const RunSums& sums, const MemoryForm& form) {
+  const double held_bytes = device_bytes(sums, 0, form);
+  const double each_bytes = device_bytes(sums, 1, form) - held_bytes;
+  const double free_bytes = form.available_bytes - held_bytes;
+  if (!(free_bytes >= 0)) return 0;
+  constexpr double kMost = 1e9;
+  auto most =
+      static_cast<std::int64_t>(each_bytes > 0 ? std::min(kMost, free_bytes / each_bytes) : kMost);
+  while (most > 0 && device_bytes(sums, static_cast<double>(most), form) > form.available_bytes) {
+    --most;
+  }
+  return most;
+}
+
+PhazeCandidates candidates_of(AmpJob& job, const Configuration& configuration, double bytes_per_s,
+                              double gradient_bytes) {
+  const std::vector<ChainLayer>& layers = job.table(configuration).chain;
+  const MemoryForm form = job.memory(configuration);
+  const Parallelism parallel = to_parallelism(configuration);
+  std::vector<double> transfer_s(layers.size() + 1, 0);  // In front of each layer.
+  for (std::size_t l = 1; l < layers.size(); ++l) {
+    transfer_s[l] = boundary_bytes({0, 0, job.cut_bytes()[l - 1]}, parallel) / bytes_per_s;
+  }
+  PhazeCandidates candidates;
+  for (std::size_t left = 0; left < layers.size(); ++left) {
+    candidates.offset.push_back(candidates.all.size());
+    RunSums sums;
+    for (std::size_t right = left + 1; right <= layers.size(); ++right) {
+      sums.add(layers[right - 1]);
+      const std::int64_t in_flight = most_in_flight(sums, form);
+      if (in_flight == 0) break;
+      PhazeCandidate candidate;
+      candidate.inner = static_cast<std::uint32_t>(left);
+      candidate.outer = static_cast<std::uint32_t>(right);
+      candidate.most_from_end = static_cast<std::int32_t>(in_flight);
+      candidate.devices = configuration.tp;
+      candidate.backward_s = candidate.last_backward_s = transfer_s[right] + sums.backward_s;
+      candidate.load_s = candidate.last_load_s =
+          transfer_s[left] + sums.forward_s + candidate.backward_s;
+      // Phaze charges 4·(dp - 1)/dp times the bytes; a ring moves half of that.
+      candidate.gradients_s =
+          (sums.dense_parameters + sums.expert_parameters) * gradient_bytes / 2 / bytes_per_s;
+      candidates.all.push_back(candidate);
+    }
+  }
+  candidates.offset.push_back(candidates.all.size());
+  candidates.offset.push_back(candidates.all.size());
+  return candidates;
+}
+
+std::vector<std::unique_ptr<Group>> groups_of(AmpJob& job, const Job& given, const System& system,
+                                              const SpaceOptions& space) {
+  using Key = std::tuple<std::int32_t, std::int32_t, Recompute>;
+  std::map<Key, std::unique_ptr<Group>> groups;
+  for (Configuration configuration : job.configurations()) {
+    if (configuration.order != AxisOrder::pipeline_outermost) continue;
+    for (const Recompute recompute : {configuration.recompute, Recompute::full}) {
+      if (space.recompute.has_value() && recompute != *space.recompute) continue;
+      configuration.recompute = recompute;
+      auto& group = groups[{configuration.tp, configuration.micro_batch, recompute}];
+      if (!group) {
+        group = std::make_unique<Group>();
+        group->costs = configuration;
+      }
+      group->by_dp_pp[{configuration.dp, configuration.pp}] = configuration;
+    }
+  }
+  const double bytes_per_s =
+      system.device_count > 1 ? link_bytes_per_s(system, 0, system.device_count - 1) : 1;
+  std::vector<std::unique_ptr<Group>> made;
+  const auto layers = given.graph->layers.size();
+  for (auto& [key, group] : groups) {
+    group->problem.devices = system.device_count;
+    group->problem.micro_batches = given.global_batch / group->costs.micro_batch;
+    group->candidates =
+        candidates_of(job, group->costs, bytes_per_s, bytes_per_element(given.precision.gradient));
+    std::int64_t most_stages = 1;
+    for (const auto& [dp_pp, configuration] : group->by_dp_pp) {
+      most_stages = std::max<std::int64_t>(most_stages, configuration.pp);
+    }
+    group->table = std::make_unique<PhazeTable>(group->candidates, layers + 1, most_stages,
+                                                system.device_count);
+    group->sums = phaze_sums(group->candidates, layers + 1);
+    group->space = {&group->problem, &group->candidates, group->table.get(), &group->sums,
+                    layers + 1};
+    made.push_back(std::move(group));
+  }
+  return made;
+}
+
+}  // namespace
+
+Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& space,
+                   const Budget& budget, const Progress&) {
+  AmpJob amp(job, system, space, "phaze");
+  if (job.graph->layers.size() > kMostLayers) {
+    throw Error(fmt::format("the phaze planner takes at most {} layers, not {}", kMostLayers,
+                            job.graph->layers.size()),
+                "use --planner braid");
+  }
+  const auto groups = groups_of(amp, job, system, space);
+  std::vector<std::pair<PhazeCombination, const Group*>> open;
+  for (const auto& group : groups) {
+    for (const PhazeCombination& combination : phaze_combinations(group->space)) {
+      if (group->by_dp_pp.count({combination.dp, combination.stages}) == 0) continue;
+      open.emplace_back(combination, group.get());
+    }
+  }
+  std::stable_sort(open.begin(), open.end(),
+                   [](const auto& a, const auto& b) { return a.first.bound_s < b.first.bound_s; });
+  std::vector<AmpFound> found;
+  std::int64_t work = 0;
+  bool complete = true;
+  double limit_s = std::numeric_limits<double>::infinity();
+  for (const auto& [combination, group] : open) {
+    if (!(combination.bound_s < limit_s)) break;
+    if (budget.work > 0 && work >= budget.work) {
+      complete = false;
+      break;
+    }
+    ++work;
+    const auto plan = best_by_flush(group->space, combination, limit_s);
+    if (!plan.has_value()) continue;
+    AmpFound choice;
+    choice.configuration = group->by_dp_pp.at({combination.dp, combination.stages});
+    choice.cost_s = plan->objective_s;
+    for (const PhazeCandidate& stage : plan->stages) {
+      choice.ends.push_back(static_cast<std::int32_t>(stage.outer));
+    }
+    found.push_back(std::move(choice));
+    if (found.size() < static_cast<std::size_t>(std::max(1, space.top))) continue;
+    // Only what is better than the worst that would be shown is still of use.
+    std::vector<double> costs_s;
+    for (const AmpFound& other : found) costs_s.push_back(other.cost_s);
+    const auto last = costs_s.begin() + std::max(1, space.top) - 1;
+    std::nth_element(costs_s.begin(), last, costs_s.end());
+    limit_s = *last;
+  }
+  const bool none = found.empty();
+  Outcome outcome = amp.outcome(std::move(found), work);
+  outcome.objective_name = "Phaze's time per batch (s)";
+  if (none && !complete) outcome.status = Status::budget_exhausted;
+  return outcome;
+}
+
+}  // namespace braid
