@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -17,9 +16,10 @@
 #include "braid/base/suggest.h"
 #include "braid/base/text.h"
 #include "braid/frontend/onnx_model.h"
+#include "braid/frontend/onnx_names.h"
 #include "braid/frontend/onnx_node.h"
 #include "braid/frontend/onnx_rules.h"
-#include "braid/frontend/onnx_tensor_data.h"
+#include "braid/frontend/onnx_types.h"
 #include "braid/graph/fusion.h"
 #include "braid/graph/layering.h"
 #include "braid/graph/repeated_layers.h"
@@ -34,48 +34,6 @@ using Source = OnnxValue::Source;
 constexpr std::int64_t newest_opset = 25;
 
 std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
-
-/// nullopt for strings, complex numbers and integers of four bits, which braid does not have.
-std::optional<Dtype> dtype_of(OnnxType type) {
-  switch (type) {
-    case OnnxType::f64:
-      return Dtype::f64;
-    case OnnxType::f32:
-      return Dtype::f32;
-    case OnnxType::f16:
-      return Dtype::f16;
-    case OnnxType::bf16:
-      return Dtype::bf16;
-    case OnnxType::f4:
-      return Dtype::f4;
-    case OnnxType::i64:
-    case OnnxType::u64:
-      return Dtype::i64;
-    case OnnxType::i32:
-    case OnnxType::u32:
-      return Dtype::i32;
-    case OnnxType::i16:
-    case OnnxType::u16:
-      return Dtype::i16;
-    case OnnxType::i8:
-    case OnnxType::u8:
-      return Dtype::i8;
-    case OnnxType::boolean:
-      return Dtype::boolean;
-    default:
-      break;
-  }
-  const auto number = static_cast<std::int32_t>(type);
-  const bool is_f8 = number > static_cast<std::int32_t>(OnnxType::bf16) &&
-                     number <= static_cast<std::int32_t>(OnnxType::f8_last);
-  return is_f8 ? std::optional(Dtype::f8) : std::nullopt;
-}
-
-/// Whether numbers of this type and shape, stored in the file, are weights.
-bool is_weight(OnnxType type, std::size_t rank) {
-  if (is_real(type)) return rank >= 1;
-  return (type == OnnxType::i8 || type == OnnxType::u8) && rank >= 2;
-}
 
 class GraphReader {
  public:
@@ -101,7 +59,7 @@ class GraphReader {
     for (const OnnxNode& node : model_.nodes) read_node(node);
     read_outputs();
     if (graph_.operators.empty()) fail("", "computes nothing from its inputs and weights");
-    make_names_unique();
+    make_names_unique(graph_);
     check_operators(graph_, file_);
     if (operators == OnnxOperators::fused) fuse_operators(graph_);
     group_into_layers(graph_);
@@ -389,20 +347,6 @@ class GraphReader {
       if (output >= 0) return model_.values[index(output)];
     }
     return model_.operations[index(node.operation)].name;
-  }
-
-  /// Nodes need no names in ONNX, let alone different ones.
-  void make_names_unique() {
-    std::unordered_set<std::string_view> names;
-    names.reserve(graph_.operators.size());
-    std::int64_t repeated = 0;
-    for (Operator& op : graph_.operators) {
-      if (names.insert(op.name).second) continue;
-      const std::string base = op.name;
-      do {
-        op.name = fmt::format("{}#{}", base, ++repeated);
-      } while (!names.insert(op.name).second);
-    }
   }
 
   void read_outputs() {

@@ -13,7 +13,6 @@
 #include "braid/frontend/onnx_fold.h"
 #include "braid/frontend/onnx_node.h"
 #include "braid/frontend/onnx_rules.h"
-#include "braid/frontend/onnx_tensor_data.h"
 
 namespace braid {
 namespace {

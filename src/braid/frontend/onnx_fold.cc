@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "braid/frontend/onnx_tensor_data.h"
+#include "braid/frontend/onnx_types.h"
 
 namespace braid {
 namespace {
@@ -177,6 +177,12 @@ void fold_cast(OnnxNodeView& node) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& dims) {
+  std::vector<std::int64_t> strides(dims.size(), 1);
+  for (std::size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
+  return strides;
+}
 
 bool is_small(const OnnxNodeView& node) {
   std::int64_t count = 1;

@@ -18,6 +18,9 @@ inline constexpr std::int64_t most_folded = 256;
 /// zero, overflow) or is not one of those that shapes are computed with.
 void fold_pointwise(OnnxNodeView& node);
 
+/// Where the elements of a tensor lie, in row-major order.
+std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& dims);
+
 /// Whether output 0 is small enough for its values to be kept.
 bool is_small(const OnnxNodeView& node);
 

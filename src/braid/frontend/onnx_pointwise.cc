@@ -11,7 +11,7 @@
 #include "braid/frontend/onnx_fold.h"
 #include "braid/frontend/onnx_node.h"
 #include "braid/frontend/onnx_rules.h"
-#include "braid/frontend/onnx_tensor_data.h"
+#include "braid/frontend/onnx_types.h"
 
 namespace braid {
 namespace {

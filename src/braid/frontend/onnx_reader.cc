@@ -1,14 +1,10 @@
 #include <algorithm>
-#include <bit>
-#include <deque>
 #include <filesystem>
-#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -17,18 +13,18 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <google/protobuf/wire_format_lite.h>
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/base/text.h"
 #include "braid/frontend/onnx_model.h"
+#include "braid/frontend/onnx_names.h"
 #include "braid/frontend/onnx_tensor_data.h"
+#include "braid/frontend/onnx_wire.h"
 
 namespace braid {
 namespace {
 
-using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
 /// Protocol buffers cannot be longer.
@@ -37,171 +33,6 @@ constexpr std::size_t kMostOpsets = 1000;
 /// How many names to make room for; files of weights have far fewer.
 constexpr std::size_t kBytesPerName = 64;
 constexpr std::size_t kMostExpectedNames = std::size_t{1} << 20;
-/// Longest name of anything.
-constexpr std::uint32_t kMostNameBytes = 1 << 16;
-
-/// Reads fields of messages; the sizes of inner messages are held against those around them.
-class Wire {
- public:
-  Wire(CodedInputStream& in, const std::string& file) : in_(in), file_(file) {}
-
-  /// Calls `read(field)` for each field of the message in hand, which must consume it with one of
-  /// the functions below.
-  template <typename Read>
-  void fields(Read read) {
-    for (;;) {
-      tag_ = in_.ReadTag();
-      if (tag_ == 0) {
-        if (!in_.ConsumedEntireMessage()) broken();
-        return;
-      }
-      read(WireFormatLite::GetTagFieldNumber(tag_));
-    }
-  }
-
-  /// Reads an inner message with `read(field)`.
-  template <typename Read>
-  void message(Read read) {
-    const CodedInputStream::Limit outer = begin();
-    fields(read);
-    in_.PopLimit(outer);
-  }
-
-  void skip() {
-    // Skipping over an end of group has no meaning outside of one.
-    if (!WireFormatLite::SkipField(&in_, tag_)) broken();
-  }
-
-  std::int64_t integer() {
-    need(WireFormatLite::WIRETYPE_VARINT);
-    return varint();
-  }
-
-  /// A name, until the next one is read.
-  const std::string& text() {
-    const std::uint32_t size = length();
-    if (size > kMostNameBytes) fail(fmt::format("a name has {} bytes", size));
-    if (!in_.ReadString(&text_, static_cast<int>(size))) broken();
-    if (!is_utf8(text_)) fail("a name is not UTF-8");
-    return text_;
-  }
-
-  /// The size of a field of bytes, which are passed over.
-  std::uint32_t pass_over() {
-    const std::uint32_t size = length();
-    if (!in_.Skip(static_cast<int>(size))) broken();
-    return size;
-  }
-
-  /// The bytes of a field, unless there are more than `most`; says how many there are.
-  std::uint32_t bytes_up_to(std::uint32_t most, std::string& value) {
-    const std::uint32_t size = length();
-    const bool done = size <= most ? in_.ReadString(&value, static_cast<int>(size))
-                                   : in_.Skip(static_cast<int>(size));
-    if (!done) broken();
-    return size;
-  }
-
-  /// Repeated integers, packed or one at a time.
-  template <typename Add>
-  void integers(Add add) {
-    packed(WireFormatLite::WIRETYPE_VARINT, [&] { add(varint()); });
-  }
-  template <typename Add>
-  void floats(Add add) {
-    packed(WireFormatLite::WIRETYPE_FIXED32, [&] { add(real32()); });
-  }
-  template <typename Add>
-  void doubles(Add add) {
-    packed(WireFormatLite::WIRETYPE_FIXED64, [&] {
-      std::uint64_t bits = 0;
-      if (!in_.ReadLittleEndian64(&bits)) broken();
-      add(std::bit_cast<double>(bits));
-    });
-  }
-  double real() {
-    need(WireFormatLite::WIRETYPE_FIXED32);
-    return real32();
-  }
-
-  [[noreturn]] void fail(const std::string& message, const std::string& remedy = {}) const {
-    throw Error(Where{file_, 0, ""}, message, remedy);
-  }
-
- private:
-  [[noreturn]] void broken() const {
-    fail(fmt::format("is no ONNX model, or only part of one: byte {} makes no sense",
-                     in_.CurrentPosition()),
-         "export or copy it again");
-  }
-
-  void need(WireFormatLite::WireType type) const {
-    if (WireFormatLite::GetTagWireType(tag_) != type) broken();
-  }
-
-  std::int64_t varint() {
-    std::uint64_t value = 0;
-    if (!in_.ReadVarint64(&value)) broken();
-    return static_cast<std::int64_t>(value);
-  }
-
-  double real32() {
-    std::uint32_t bits = 0;
-    if (!in_.ReadLittleEndian32(&bits)) broken();
-    return static_cast<double>(std::bit_cast<float>(bits));
-  }
-
-  /// The length of what follows, which must lie inside the message around it.
-  std::uint32_t length() {
-    need(WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
-    std::uint32_t size = 0;
-    if (!in_.ReadVarint32(&size) || size > static_cast<std::uint32_t>(in_.BytesUntilLimit())) {
-      broken();
-    }
-    return size;
-  }
-
-  CodedInputStream::Limit begin() { return in_.PushLimit(static_cast<int>(length())); }
-
-  template <typename ReadOne>
-  void packed(WireFormatLite::WireType single, ReadOne read_one) {
-    if (WireFormatLite::GetTagWireType(tag_) == single) {
-      read_one();
-      return;
-    }
-    const CodedInputStream::Limit outer = begin();
-    while (in_.BytesUntilLimit() > 0) read_one();
-    in_.PopLimit(outer);
-  }
-
-  CodedInputStream& in_;
-  const std::string& file_;
-  std::uint32_t tag_ = 0;
-  std::string text_;
-};
-
-/// Numbers names by first occurrence.
-class Names {
- public:
-  explicit Names(std::size_t expected) { numbers_.reserve(expected); }
-
-  std::int32_t number(std::string_view name) {
-    const auto found = numbers_.find(name);
-    if (found != numbers_.end()) return found->second;
-    const auto next = static_cast<std::int32_t>(names_.size());
-    names_.emplace_back(name);
-    numbers_.emplace(names_.back(), next);
-    return next;
-  }
-  std::vector<std::string> take() {
-    numbers_.clear();
-    return {std::make_move_iterator(names_.begin()), std::make_move_iterator(names_.end())};
-  }
-
- private:
-  std::deque<std::string> names_;  ///< Stay where they are, for the map refers to them.
-  std::unordered_map<std::string_view, std::int32_t> numbers_;
-};
 
 class ModelReader {
  public:
@@ -356,7 +187,7 @@ class ModelReader {
           break;
         case 4: {
           std::string bytes;
-          wire_.bytes_up_to(kMostNameBytes, bytes);
+          wire_.bytes_up_to(OnnxWire::most_name_bytes, bytes);
           attribute.value = std::move(bytes);
           has_value = true;
           break;
@@ -520,10 +351,10 @@ class ModelReader {
     return dim;
   }
 
-  Wire wire_;
+  OnnxWire wire_;
   OnnxModel model_;
-  Names values_;
-  Names operations_{0};
+  OnnxNames values_;
+  OnnxNames operations_{0};
   bool has_graph_ = false;
 };
 

@@ -28,7 +28,7 @@ Rules collect() {
   for (const auto& list :
        {onnx_pointwise_rules(), onnx_product_rules(), onnx_attention_rules(), onnx_window_rules(),
         onnx_recurrent_rules(), onnx_reduction_rules(), onnx_normalization_rules(),
-        onnx_view_rules(), onnx_movement_rules(), onnx_constant_rules()}) {
+        onnx_view_rules(), onnx_movement_rules(), onnx_gather_rules(), onnx_constant_rules()}) {
     for (const OnnxRuleEntry& entry : list) rules.emplace(entry.operation, entry.rule);
   }
   return rules;

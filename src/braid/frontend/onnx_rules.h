@@ -33,6 +33,7 @@ std::span<const OnnxRuleEntry> onnx_reduction_rules();
 std::span<const OnnxRuleEntry> onnx_normalization_rules();
 std::span<const OnnxRuleEntry> onnx_view_rules();
 std::span<const OnnxRuleEntry> onnx_movement_rules();
+std::span<const OnnxRuleEntry> onnx_gather_rules();
 std::span<const OnnxRuleEntry> onnx_constant_rules();
 
 }  // namespace braid

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/text.h"
+#include "braid/frontend/onnx_types.h"
 
 namespace braid {
 namespace {
@@ -62,65 +63,6 @@ bool leads_outside(std::string_view location) {
 }
 
 }  // namespace
-
-int bits_of(OnnxType type) {
-  switch (type) {
-    case OnnxType::complex128:
-      return 128;
-    case OnnxType::i64:
-    case OnnxType::u64:
-    case OnnxType::f64:
-    case OnnxType::complex64:
-      return 64;
-    case OnnxType::f32:
-    case OnnxType::i32:
-    case OnnxType::u32:
-      return 32;
-    case OnnxType::f16:
-    case OnnxType::bf16:
-    case OnnxType::i16:
-    case OnnxType::u16:
-      return 16;
-    case OnnxType::u4:
-    case OnnxType::i4:
-    case OnnxType::f4:
-      return 4;
-    case OnnxType::undefined:
-    case OnnxType::string:
-      return 0;
-    case OnnxType::u8:
-    case OnnxType::i8:
-    case OnnxType::boolean:
-    case OnnxType::f8_last:
-      break;
-  }
-  const auto number = static_cast<std::int32_t>(type);
-  return number > 0 && number < 24 ? 8 : 0;
-}
-
-bool is_integer(OnnxType type) {
-  switch (type) {
-    case OnnxType::u8:
-    case OnnxType::i8:
-    case OnnxType::u16:
-    case OnnxType::i16:
-    case OnnxType::i32:
-    case OnnxType::i64:
-    case OnnxType::boolean:
-    case OnnxType::u32:
-    case OnnxType::u64:
-    case OnnxType::u4:
-    case OnnxType::i4:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool is_real(OnnxType type) {
-  return bits_of(type) > 0 && !is_integer(type) && type != OnnxType::complex64 &&
-         type != OnnxType::complex128;
-}
 
 void OnnxTensorData::add_dim(std::int64_t size) {
   too_many_dims_ = dims.size() >= most_dimensions;

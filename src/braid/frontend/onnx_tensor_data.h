@@ -38,9 +38,4 @@ struct OnnxTensorData {
   bool too_many_dims_ = false;
 };
 
-/// Bits of one element; 0 for strings and unknown types.
-int bits_of(OnnxType type);
-bool is_integer(OnnxType type);  ///< Integers and booleans.
-bool is_real(OnnxType type);
-
 }  // namespace braid
