@@ -72,7 +72,7 @@ class Walk {
   /// Forgets layer tables: the next configurations have other degrees.
   void forget_tables() {
     tables_.clear();
-    even_table_ = nullptr;
+    even_table_ = uneven_table_ = nullptr;
   }
 
   const BestPlans& best() const { return best_; }
@@ -100,7 +100,38 @@ class Walk {
   }
 
  private:
+  /// Deals layers out as if memory were endless, unless that is what uneven_ holds already: many
+  /// configurations differ in memory alone.
+  void lay_out_uneven(const Configuration& configuration) {
+    const LayerTable& table = tables_.at(configuration);
+    if (&table == uneven_table_ && configuration.pp == uneven_for_.pp &&
+        configuration.num_micro_batches == uneven_for_.num_micro_batches &&
+        configuration.order == uneven_for_.order) {
+      return;
+    }
+    uneven_table_ = &table;
+    uneven_for_ = configuration;
+    scratch_.evaluator.fill_handovers(
+        configuration,
+        boundary_bytes({0, 0, chain_.least_cut_bytes}, to_parallelism(configuration)),
+        scratch_.handover_s);
+    MemoryForm endless;
+    endless.available_bytes = kInfinity;
+    const auto partition = partition_one_f_one_b(table.chain, scratch_.handover_s,
+                                                 configuration.num_micro_batches, endless);
+    uneven_path_s_ = partition->path_s;
+    fill_layout(chain_.kind_of_layer, table.kinds, configuration.pp, 1, partition->ends, uneven_);
+  }
+
   void visit_uneven(const Configuration& configuration) {
+    lay_out_uneven(configuration);
+    const Evaluator::Memory memory = scratch_.evaluator.memory(configuration, uneven_);
+    if (memory.needed_bytes <= available_bytes_ && memory.host_fits) {
+      if (uneven_path_s_ < best_.best_s()) unproven_.push_back({uneven_path_s_, configuration});
+      const double time_s = scratch_.evaluator.time_s(configuration, uneven_);
+      if (time_s < best_.cutoff_s()) best_.add({time_s, configuration, uneven_.ends});
+      return;
+    }
     Assessment assessment = assess(chain_, tables_, configuration, kInfinity, scratch_);
     if (!assessment.feasible) {
       note_infeasible(configuration, {assessment.tightest_stage, assessment.needed_bytes});
@@ -147,6 +178,11 @@ class Walk {
   Layout even_;
   const LayerTable* even_table_ = nullptr;
   int even_pp_ = 0, even_vp_ = 0;
+  /// The assignment of least path for 1F1B, likewise.
+  Layout uneven_;
+  const LayerTable* uneven_table_ = nullptr;
+  Configuration uneven_for_;
+  double uneven_path_s_ = 0;
   std::vector<BoundedConfiguration> unproven_;
   std::optional<Infeasibility> nearest_;
 };
