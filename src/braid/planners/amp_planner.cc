@@ -9,7 +9,7 @@
 namespace braid {
 namespace {
 
-constexpr std::int32_t kChains = 2, kSteps = 50;
+constexpr std::int64_t kChains = 2, kSteps = 50;
 
 bool spent(const Budget& budget, std::int64_t work) {
   return budget.work > 0 && work >= budget.work;
@@ -48,11 +48,11 @@ Outcome plan_amp_sa(const Job& job, const System& system, const SpaceOptions& sp
   const std::vector<Configuration>& all = amp.configurations();
   std::vector<AmpFound> found;
   std::int64_t work = 0;
-  for (std::int32_t chain = 0; chain < kChains && !all.empty(); ++chain) {
+  for (std::int64_t chain = 0; chain < kChains && !all.empty(); ++chain) {
     Dice dice(static_cast<std::uint64_t>(chain) + 1);
     Configuration at = all[dice.below(all.size())];
     double cost_s = std::numeric_limits<double>::infinity();
-    for (std::int32_t step = 0; step < kSteps; ++step) {
+    for (std::int64_t step = 0; step < kSteps; ++step) {
       if (spent(budget, work)) return finished(amp, std::move(found), work, false);
       ++work;
       const bool keep_dp = dice.below(2) == 0;
@@ -67,7 +67,8 @@ Outcome plan_amp_sa(const Job& job, const System& system, const SpaceOptions& sp
       const auto choice = amp.evaluate(next);
       if (!choice.has_value()) continue;
       found.push_back(*choice);
-      const double temperature_s = kHottest_s * (1 - static_cast<double>(step) / kSteps);
+      const double temperature_s =
+          kHottest_s * (1 - static_cast<double>(step) / static_cast<double>(kSteps));
       if (cost_s < std::numeric_limits<double>::infinity() &&
           chance >= std::exp(std::min((cost_s - choice->cost_s) / temperature_s, 0.0))) {
         continue;

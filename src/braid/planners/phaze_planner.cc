@@ -2,6 +2,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <queue>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -142,6 +143,8 @@ Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& spa
   std::stable_sort(open.begin(), open.end(),
                    [](const auto& a, const auto& b) { return a.first.bound_s < b.first.bound_s; });
   std::vector<AmpFound> found;
+  const auto top = static_cast<std::size_t>(std::max(1, space.top));
+  std::priority_queue<double> shown_s;
   std::int64_t work = 0;
   bool complete = true;
   double limit_s = std::numeric_limits<double>::infinity();
@@ -161,13 +164,10 @@ Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& spa
       choice.ends.push_back(static_cast<std::int32_t>(stage.outer));
     }
     found.push_back(std::move(choice));
-    if (found.size() < static_cast<std::size_t>(std::max(1, space.top))) continue;
     // Only what is better than the worst that would be shown is still of use.
-    std::vector<double> costs_s;
-    for (const AmpFound& other : found) costs_s.push_back(other.cost_s);
-    const auto last = costs_s.begin() + std::max(1, space.top) - 1;
-    std::nth_element(costs_s.begin(), last, costs_s.end());
-    limit_s = *last;
+    shown_s.push(found.back().cost_s);
+    if (shown_s.size() > top) shown_s.pop();
+    if (shown_s.size() == top) limit_s = shown_s.top();
   }
   const bool none = found.empty();
   Outcome outcome = amp.outcome(std::move(found), work);
