@@ -317,6 +317,27 @@ TEST(PhazePlacement, BySimulationIsNoWorseThanByTheFormulas) {
   }
 }
 
+TEST(PhazePlacement, RefusesWhatWouldTakeForEver) {
+  PhazeProblem chain, fan;
+  for (PhazeProblem* problem : {&chain, &fan}) {
+    const int layers = problem == &chain ? 2400 : 40;
+    problem->devices = 4096;
+    problem->memory_bytes = 1e9;
+    problem->bytes_per_s = 1;
+    PhazeWidth width;
+    for (int l = 0; l < layers; ++l) {
+      problem->names.push_back(std::to_string(l));
+      width.layers.push_back({1, 1, 1, 1, false});
+      if (problem == &chain && l > 0) {
+        problem->edges.emplace_back(l - 1, l);
+        width.edge_bytes.push_back(1);
+      }
+    }
+    problem->widths = {width};
+    EXPECT_THROW(place_phaze(*problem, {}), Error);
+  }
+}
+
 TEST(PhazePlacement, SaysWhatDoesNotFit) {
   PhazeProblem problem;
   problem.devices = 2;

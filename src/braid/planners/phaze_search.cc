@@ -12,6 +12,19 @@ constexpr double kRounding = 1 - 1e-12;
 
 std::int64_t ceiling(std::int64_t a, std::int64_t b) { return a / b + (a % b == 0 ? 0 : 1); }
 
+/// The least dp for each number of micro-batches of the busiest pipeline: more replicas than that
+/// synchronise longer and leave fewer devices to each, for nothing. At most 2·√micro-batches.
+std::vector<std::int64_t> useful_dps(const PhazeProblem& problem) {
+  std::vector<std::int64_t> dps;
+  for (std::int64_t dp = 1; dp <= std::min(problem.devices, problem.micro_batches);) {
+    dps.push_back(dp);
+    const std::int64_t micro_batches = ceiling(problem.micro_batches, dp);
+    if (micro_batches == 1) break;
+    dp = ceiling(problem.micro_batches, micro_batches - 1);
+  }
+  return dps;
+}
+
 /// Share of weights / bandwidth that synchronising dp replicas takes.
 double sync_factor(std::int64_t dp) {
   return 4 * static_cast<double>(dp - 1) / static_cast<double>(dp);
@@ -50,7 +63,7 @@ std::optional<PhazeFound> best_by_program(const PhazeSpace& space, double below_
   PhazeCandidate first;
   std::int64_t stages = 0;
   double longest_s = 0;
-  for (std::int64_t dp = 1; dp <= std::min(problem.devices, problem.micro_batches); ++dp) {
+  for (const std::int64_t dp : useful_dps(problem)) {
     const std::int64_t devices = problem.devices / dp;
     const std::int64_t micro_batches = ceiling(problem.micro_batches, dp);
     for (std::int64_t p = 1; p <= std::min(space.table->stages(), devices); ++p) {
@@ -104,7 +117,7 @@ std::vector<PhazeCombination> phaze_combinations(const PhazeSpace& space) {
   const PhazeProblem& problem = *space.problem;
   const PhazeSums& sums = *space.sums;
   std::vector<PhazeCombination> combinations;
-  for (std::int64_t dp = 1; dp <= std::min(problem.devices, problem.micro_batches); ++dp) {
+  for (const std::int64_t dp : useful_dps(problem)) {
     const std::int64_t devices = problem.devices / dp;
     const auto repeats = static_cast<double>(ceiling(problem.micro_batches, dp) - 1);
     const double gradients_s = sync_factor(dp) * sums.gradients_s;

@@ -43,7 +43,8 @@ struct PhazeCombination {
   std::int64_t dp = 1;
   std::int64_t stages = 1;
 };
-/// All that have enough devices, by rising dp and stages.
+/// All that have enough devices and a dp that no smaller one replaces (as few micro-batches), by
+/// rising dp and stages.
 std::vector<PhazeCombination> phaze_combinations(const PhazeSpace& space);
 
 /// The best by PhazeObjective::flush of a combination, if it is below `below_s`.

@@ -8,6 +8,12 @@
 #include "braid/planners/phaze_linear.h"
 
 namespace braid {
+namespace {
+
+/// Steps of a table, a few nanoseconds each.
+constexpr std::int64_t kMostSteps = 5'000'000'000;
+
+}  // namespace
 
 PhazeLattice phaze_lattice(const PhazeProblem& problem, const PhazeOptions& options) {
   const Dag dag = make_dag(problem.names.size(), problem.edges);
@@ -19,6 +25,12 @@ PhazeLattice phaze_lattice(const PhazeProblem& problem, const PhazeOptions& opti
         fmt::format("the graph can be cut in more than {} ways, or into more than {} stages",
                     options.most_cuts, options.most_stages),
         "join layers of parallel branches");
+  }
+  const auto stages = std::min(static_cast<std::int64_t>(problem.names.size()), problem.devices);
+  if (static_cast<std::int64_t>(pairs->size()) > kMostSteps / stages) {
+    throw Error(fmt::format("{} layers with {} possible stages are too many to place",
+                            problem.names.size(), pairs->size()),
+                "join layers that follow each other");
   }
   std::stable_sort(pairs->begin(), pairs->end(),
                    [](const DownsetPair& a, const DownsetPair& b) { return a.inner < b.inner; });
