@@ -156,12 +156,8 @@ class Equi {
   void try_cut(std::vector<Layers> cut) {
     for (Layers& layers : cut) std::sort(layers.begin(), layers.end());
     if (!is_in_order(problem_, cut)) return;
-    const auto stages = static_cast<std::int64_t>(cut.size());
     for (const int tp : tps_) {
-      for (const std::int64_t dp : dps_) {
-        if (stages * dp > problem_.micro_batches || stages * dp * tp > problem_.devices) break;
-        for (const bool recompute : {false, true}) try_form(cut, tp, dp, recompute);
-      }
+      for (const bool recompute : {false, true}) try_form(cut, tp, recompute);
     }
   }
 
@@ -173,27 +169,51 @@ class Equi {
   }
 
  private:
-  void try_form(const std::vector<Layers>& cut, int tp, std::int64_t dp, bool recompute) {
+  void try_form(const std::vector<Layers>& cut, int tp, bool recompute) {
+    // With equal degrees the micro-batches in flight do not depend on them, and without replicas a
+    // stage's time is what the others share.
+    const auto count = static_cast<std::int64_t>(cut.size());
     std::vector<PiperStage> stages;
-    double slowest = 0;
-    for (std::size_t s = 0; s < cut.size(); ++s) {
+    std::vector<double> sync_times;
+    for (std::int64_t s = 0; s < count; ++s) {
       ++best_.work;
       PiperStage stage;
-      stage.nodes = cut[s];
-      for (const std::int32_t v : cut[s]) {
+      stage.nodes = cut[static_cast<std::size_t>(s)];
+      double parameter_bytes = 0;
+      for (const std::int32_t v : stage.nodes) {
         const PiperDegree* degree = degree_of(problem_.nodes[static_cast<std::size_t>(v)], tp);
         if (degree == nullptr) return;
         stage.options.push_back(option_of(*degree, recompute));
+        parameter_bytes +=
+            degree->options[static_cast<std::size_t>(stage.options.back())].parameter_bytes;
       }
       stage.tp = tp;
-      stage.dp = dp;
-      stage.suffix = static_cast<std::int64_t>(cut.size() - s) * dp;
+      stage.suffix = count - s;
       price_piper_stage(problem_, stage);
-      slowest = std::max(slowest, stage.time);
-      if (stage.memory_bytes > problem_.memory_bytes * (1 + 1e-12) || slowest >= best_.time) return;
+      if (stage.memory_bytes > problem_.memory_bytes * (1 + 1e-12)) return;
       stages.push_back(std::move(stage));
+      sync_times.push_back(parameter_bytes / problem_.bandwidth_bytes);
     }
-    best_.time = slowest;
+    std::int64_t best_dp = 0;
+    for (const std::int64_t dp : dps_) {
+      if (count * dp > problem_.micro_batches || count * dp * tp > problem_.devices) break;
+      const double share = piper_share(problem_, dp), sync = piper_sync_factor(problem_, dp);
+      double slowest = 0;
+      for (std::size_t s = 0; s < stages.size() && slowest < best_.time; ++s) {
+        slowest = std::max(slowest, share * stages[s].time + sync * sync_times[s]);
+      }
+      if (slowest >= best_.time) continue;
+      best_.time = slowest;
+      best_dp = dp;
+    }
+    if (best_dp == 0) return;
+    best_.time = 0;
+    for (PiperStage& stage : stages) {
+      stage.dp = best_dp;
+      stage.suffix *= best_dp;
+      price_piper_stage(problem_, stage);
+      best_.time = std::max(best_.time, stage.time);
+    }
     best_.stages = std::move(stages);
   }
 

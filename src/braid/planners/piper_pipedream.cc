@@ -10,6 +10,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 constexpr std::size_t kMostEntries = 20'000'000;
+constexpr double kMostSteps = 2e10;
 
 /// Least slowest part of the layers before a point on at most so many devices, and how it arises.
 struct Entry {
@@ -55,7 +56,9 @@ PiperSolution solve_pipedream(const PiperProblem& problem, const PiperSearchLimi
   }
   const std::vector<std::int64_t> dps = piper_dp_degrees(problem);
   const auto most = static_cast<std::size_t>(std::min(problem.devices, problem.micro_batches));
-  if (most * layers > kMostEntries) {
+  const double steps = static_cast<double>(most) * static_cast<double>(layers * layers) / 2 *
+                       static_cast<double>(dps.size());
+  if (most * layers > kMostEntries || steps > kMostSteps) {
     throw Error("pipedream's table of layers and devices is too large", "plan for fewer devices");
   }
   std::vector<std::vector<Entry>> table(layers + 1, std::vector<Entry>(most + 1));

@@ -123,7 +123,8 @@ void price_piper_stage(const PiperProblem& problem, PiperStage& stage) {
   }
   double time = 0, parameter_bytes = 0;
   stage.memory_bytes = 0;
-  const auto in_flight = static_cast<double>((stage.suffix + stage.dp - 1) / stage.dp);
+  const std::int64_t rounds = (stage.suffix + stage.dp - 1) / stage.dp;
+  const auto in_flight = static_cast<double>(rounds);
   for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
     const PiperOption& option = chosen(i);
     time += option.time;

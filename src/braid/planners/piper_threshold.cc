@@ -65,6 +65,19 @@ std::size_t PiperThreshold::first_fast_dp(const PiperStageSums& stage, double li
   return dp;
 }
 
+/// When gradients are synchronised every round and some degree was too slow: the first one above
+/// that may not be.
+std::size_t PiperThreshold::first_synchronised_dp(const PiperStageSums& stage, double limit) const {
+  if (problem_.rules.sync == PiperSync::per_batch) return 0;
+  // (time + 4·(1 - 1/d)·sync) / d <= limit, where no share is less than 1/d: a quadratic in d.
+  const double sum = stage.time + 4 * stage.sync_time;
+  const double square = sum * sum - 16 * stage.sync_time * limit;
+  if (square <= 0) return 0;
+  const double least = (sum + std::sqrt(square)) / (2 * limit) * (1 - 1e-9);
+  if (!(least <= static_cast<double>(problem_.micro_batches))) return tables_.dp_degrees().size();
+  return tables_.first_dp(ceil_of(least));
+}
+
 /// The least data-parallel degree up to `most_dp` for which the stage keeps memory and the limit,
 /// the sum of degrees behind it given; -1: none. Not exact: for which it may. `fast`: the first to
 /// consider.
@@ -77,7 +90,7 @@ std::int32_t PiperThreshold::first_dp(PiperStageSums& stage, std::size_t fast, s
     ++work_;
     const double sync = tables_.sync_factor(dp) * stage.sync_time;
     if (tables_.share(dp) * stage.time + sync > limit) {
-      ++dp;
+      dp = std::max(dp + 1, first_synchronised_dp(stage, limit));
       continue;
     }
     const std::int64_t in_flight = 1 + (behind + dps[dp] - 1) / dps[dp];

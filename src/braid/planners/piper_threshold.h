@@ -63,6 +63,7 @@ class PiperThreshold {
   std::int32_t first_dp(PiperStageSums& stage, std::size_t fast, std::int64_t behind, double limit,
                         std::int64_t most_dp, bool exact);
   std::size_t first_fast_dp(const PiperStageSums& stage, double limit) const;
+  std::size_t first_synchronised_dp(const PiperStageSums& stage, double limit) const;
   void bound_suffix(std::size_t inner, std::size_t outer, double limit);
   void bound_by_waste(std::size_t outer, double limit);
   void bound_before(double limit);
