@@ -158,4 +158,24 @@ class PiperTables {
   std::vector<Group> members_;
 };
 
+/// Calls visit(edge, enters) for each edge that crosses the stage's border and is to be paid for.
+template <typename Visit>
+void PiperTables::for_each_border_edge(std::size_t inner, std::size_t outer, Visit&& visit) const {
+  const bool once = problem_->rules.tensors == PiperTensors::once;
+  std::int32_t paid = -1;
+  for (const std::int32_t e : crossing_[outer]) {
+    if (once && tensor_of_[index(e)] == paid) continue;
+    if (has(inner, problem_->edges[index(e)].target)) continue;
+    paid = tensor_of_[index(e)];
+    visit(index(e), true);
+  }
+  paid = -1;
+  for (const std::int32_t e : crossing_[inner]) {
+    if (once && tensor_of_[index(e)] == paid) continue;
+    if (!has(outer, problem_->edges[index(e)].source)) continue;
+    paid = tensor_of_[index(e)];
+    visit(index(e), false);
+  }
+}
+
 }  // namespace braid
