@@ -103,9 +103,9 @@ TEST_F(PlanProfile, WritesTheTable) {
 TEST_F(PlanProfile, RefusesWhatDoesNotGoTogether) {
   const std::pair<Words, const char*> cases[] = {
       {{"plan"}, "MODEL is required"},
-      {{"plan", "llama-3-8b", "--profile", file_}, "excludes"},
-      {{"plan", "--profile", file_, "--cluster", "dgx-h100:8"}, "excludes"},
-      {{"plan", "--devices", "4"}, "requires --profile"},
+      {{"plan", "llama-3-8b", "--profile", file_}, "does not go with --profile"},
+      {{"plan", "--profile", file_, "--cluster", "dgx-h100:8"}, "does not go with --profile"},
+      {{"plan", "--devices", "4"}, "goes with --profile only"},
       {{"plan", "--profile", file_, "--devices", "0"}, "--devices"},
       {{"plan", "--profile", file_, "--max-microbatches", "0"}, "--max-microbatches"},
       {{"plan", "--profile", file_, "--memory", "nan"}, "--memory"},

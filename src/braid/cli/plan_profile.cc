@@ -31,16 +31,13 @@
 namespace braid {
 
 void add_profile_options(CLI::App& app, ProfileOptions& o) {
-  const std::vector<CLI::Option*> of_models = app.get_options();
-  CLI::Option* profile =
-      app.add_option("--profile", o.profile,
-                     "Plan from this profile (Piper's format, or braid's own) instead of a model");
-  for (CLI::Option* option : of_models) {
-    if (!option->check_lname("json") && !option->check_lname("budget") &&
-        !option->check_lname("help")) {
-      profile->excludes(option);
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->check_lname("json") && !option->check_lname("budget")) {
+      o.options_of_models.push_back(option);
     }
   }
+  app.add_option("--profile", o.profile,
+                 "Plan from this profile (Piper's format, or braid's own) instead of a model");
   const std::size_t before = app.get_options().size();
   add_count(app, "--devices", o.devices, 1, kMostPiperDevices,
             "With --profile: devices (default: the file's)");
@@ -63,7 +60,17 @@ void add_profile_options(CLI::App& app, ProfileOptions& o) {
   app.add_option("--table", o.table,
                  "With --profile: write the best time for every number of devices as CSV");
   const std::vector<CLI::Option*> all = app.get_options();
-  for (std::size_t i = before; i < all.size(); ++i) all[i]->needs(profile);
+  o.own_options.assign(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
+}
+
+void check_profile_options(const ProfileOptions& o) {
+  const bool from_profile = !o.profile.empty();
+  for (const CLI::Option* option : from_profile ? o.options_of_models : o.own_options) {
+    if (option->count() == 0) continue;
+    throw Error(Where{"", 0, option->get_name()},
+                from_profile ? "does not go with --profile" : "goes with --profile only",
+                "see braid plan --help");
+  }
 }
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <CLI/App.hpp>
 
@@ -14,12 +15,16 @@ struct ProfileOptions {
   std::string memory, bandwidth, time_unit = "s";
   std::string rules = "program", knapsack = "exact", tensors = "per-edge";
   bool uneven = false;
+  std::vector<const CLI::Option*> options_of_models, own_options;
   std::string table;  ///< Where to write the table; empty: nowhere.
 };
 
 /// To be called after the options of models have been added: those, but for --json and --budget,
 /// do not go together with a profile.
 void add_profile_options(CLI::App& app, ProfileOptions& options);
+
+/// Throws Error for an option of models given with a profile, or one of profiles without.
+void check_profile_options(const ProfileOptions& options);
 
 /// Plans from a profile and prints the solution, as text or as one JSON object, and the table
 /// to its file. Returns the exit

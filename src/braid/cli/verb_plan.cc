@@ -25,6 +25,7 @@ struct PlanOptions {
 };
 
 int run(const PlanOptions& options) {
+  check_profile_options(options.profile);
   if (!options.profile.profile.empty()) {
     const std::string planner = options.planner.empty() ? "piper" : options.planner;
     return plan_profile(options.profile, planner, options.job.budget, options.job.json);
