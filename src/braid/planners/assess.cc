@@ -128,6 +128,38 @@ bool improve_assignment(const ChainJob& chain, LayerTables& tables,
                                   });
 }
 
+LeastMemory least_memory(LayerTables& tables, const Configuration& configuration,
+                         AssessmentScratch& scratch) {
+  const LayerTable& table = tables.at(configuration);
+  const auto in_flight = static_cast<double>(
+      in_flight_chunks(configuration.schedule, configuration.pp, configuration.pp - 1,
+                       configuration.vp, configuration.num_micro_batches));
+  // The fullest of a stage's chunks stashes no less than their mean.
+  const double stash_bytes = ((table.stash_bytes - table.offloaded_bytes) * in_flight +
+                              table.offloaded_bytes * std::min(in_flight, 2.0)) /
+                             configuration.vp;
+  const auto least_of = [&](const DataParallelContext& context) {
+    const MemoryForm form = memory_form(context, 0);
+    return (table.dense_parameters * form.per_dense_parameter +
+            table.expert_parameters * form.per_expert_parameter + stash_bytes) /
+           configuration.pp;
+  };
+  Configuration without_optimizer = configuration;
+  without_optimizer.offload_optimizer = true;
+  LeastMemory least;
+  least.without_optimizer_bytes = least_of(scratch.evaluator.context(without_optimizer));
+  least.device_bytes = least_of(scratch.evaluator.context(configuration));
+  return least;
+}
+
+Evaluator::Memory even_memory(const ChainJob& chain, LayerTables& tables,
+                              const Configuration& configuration, AssessmentScratch& scratch) {
+  const LayerTable& table = tables.at(configuration);
+  lay_out(chain, table, configuration,
+          *partition_min_max(table.chain, configuration.pp * configuration.vp), scratch.layout);
+  return scratch.evaluator.memory(configuration, scratch.layout);
+}
+
 Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                   double cutoff_s, AssessmentScratch& scratch) {
   const double available_bytes = usable_bytes(chain.system->groups.front().chip);

@@ -39,6 +39,19 @@ struct AssessmentScratch {
   std::vector<double> handover_s;
 };
 
+/// Bytes that no assignment of the layers can keep all devices below: the state of all layers and
+/// as many stashes as the last stage holds, spread evenly. O(1) once the table is there.
+struct LeastMemory {
+  double device_bytes = 0;
+  double without_optimizer_bytes = 0;  ///< The same were the optimizer's state on the host.
+};
+LeastMemory least_memory(LayerTables& tables, const Configuration& configuration,
+                         AssessmentScratch& scratch);
+
+/// Memory of the most even assignment.
+Evaluator::Memory even_memory(const ChainJob& chain, LayerTables& tables,
+                              const Configuration& configuration, AssessmentScratch& scratch);
+
 /// Assigns layers to stages (1F1B: exactly, by path bound, within memory; GPipe and interleaved: as
 /// evenly as possible) and simulates. When the path alone is not below `cutoff_s`, stops there: the
 /// simulation (iteration_time_s stays 0) and, for the even assignments, the memory are left out.

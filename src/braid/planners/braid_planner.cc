@@ -39,6 +39,7 @@ class Search {
  private:
   void push(const Configuration& configuration);
   void step(const BoundedConfiguration& node);
+  void note_infeasible(const Configuration& configuration, int stage, double needed_bytes);
   /// Whether a relaxation of what memory bounds need not be looked at, because it does not fit
   /// either or is reached in another order.
   bool is_superfluous(const Configuration& configuration, const Configuration& next,
@@ -60,6 +61,12 @@ class Search {
   /// No assignment that was not looked at is faster than this.
   double residual_bound_s_ = kInfinity;
   std::optional<Infeasibility> nearest_;
+  /// Of what sums alone show not to fit, what is least far from it.
+  struct Hopeless {
+    double bound_bytes = 0;
+    Configuration configuration;
+  };
+  std::optional<Hopeless> hopeless_;
   Outcome outcome_;
 };
 
@@ -86,9 +93,29 @@ bool Search::is_superfluous(const Configuration& configuration, const Configurat
              usable_bytes(system_.groups.front().chip) * (1 + 1e-9);
 }
 
+void Search::note_infeasible(const Configuration& configuration, int stage, double needed_bytes) {
+  // What fails for want of host memory says nothing of the device's.
+  const double available_bytes = usable_bytes(system_.groups.front().chip);
+  if (needed_bytes > available_bytes && (!nearest_ || needed_bytes < nearest_->needed_bytes)) {
+    nearest_ =
+        Infeasibility{"", stage, needed_bytes, available_bytes, to_parallelism(configuration)};
+  }
+}
+
 void Search::step(const BoundedConfiguration& node) {
   const Configuration& configuration = node.configuration;
-  Assessment assessment = assess(chain_, tables_, configuration, best_.cutoff_s(), scratch_);
+  Assessment assessment;
+  const LeastMemory least = least_memory(tables_, configuration, scratch_);
+  const bool hopeless = least.device_bytes > usable_bytes(system_.groups.front().chip) * (1 + 1e-9);
+  if (hopeless) {
+    assessment.memory_bound = true;
+    assessment.needed_without_optimizer_bytes = least.without_optimizer_bytes;
+    if (!hopeless_ || least.device_bytes < hopeless_->bound_bytes) {
+      hopeless_ = Hopeless{least.device_bytes, configuration};
+    }
+  } else {
+    assessment = assess(chain_, tables_, configuration, best_.cutoff_s(), scratch_);
+  }
   ++outcome_.evaluated;
   if (assessment.memory_bound) {
     const bool has_host = system_.groups.front().chip.host.has_value();
@@ -98,13 +125,7 @@ void Search::step(const BoundedConfiguration& node) {
     }
   }
   if (!assessment.feasible) {
-    // What fails for want of host memory says nothing of the device's.
-    const double available_bytes = usable_bytes(system_.groups.front().chip);
-    if (assessment.needed_bytes > available_bytes &&
-        (!nearest_ || assessment.needed_bytes < nearest_->needed_bytes)) {
-      nearest_ = Infeasibility{"", assessment.tightest_stage, assessment.needed_bytes,
-                               available_bytes, to_parallelism(configuration)};
-    }
+    note_infeasible(configuration, assessment.tightest_stage, assessment.needed_bytes);
     return;
   }
   if (assessment.iteration_time_s == 0) return;
@@ -147,6 +168,11 @@ Outcome Search::run() {
   }
   const double open_bound_s = exhausted ? open_.top().bound_s : kInfinity;
   if (best_.found().empty()) {
+    if (hopeless_) {
+      const Evaluator::Memory memory =
+          even_memory(chain_, tables_, hopeless_->configuration, scratch_);
+      note_infeasible(hopeless_->configuration, memory.tightest_stage, memory.needed_bytes);
+    }
     outcome_.search_bound_s = 0;
     outcome_.status = exhausted ? Status::budget_exhausted : Status::infeasible;
     if (nearest_) {
