@@ -173,13 +173,12 @@ std::string plan_text(const Outcome& outcome) {
       bound.time_s, bound.binding);
   if (outcome.status == Status::optimal) {
     text += fmt::format(
-        "Proven: the best of the planner's space ({} configurations bounded, {} "
-        "timed).\n\n",
+        "Proven: the best of the planner's space ({} configurations bounded, {} looked at).\n\n",
         outcome.work, outcome.evaluated);
   } else if (outcome.search_bound_s > 0) {
     text += fmt::format(
         "Not proven best: the planner's space may hold one of {:.6g} s, {:.2g}% less ({} "
-        "configurations bounded, {} timed).\n\n",
+        "configurations bounded, {} looked at).\n\n",
         outcome.search_bound_s, 100 * gap_of(outcome.objective, outcome.search_bound_s),
         outcome.work, outcome.evaluated);
   } else {
