@@ -6,21 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include "system/network_level.h"
+
 namespace braid {
 namespace {
 
-NetworkLevel level(Topology topology, std::int64_t size, double bytes_per_s,
-                   double unit_bytes_per_s, double latency_s) {
-  NetworkLevel made;
-  made.name = "level";
-  made.topology = topology;
-  made.size = size;
-  made.bytes_per_s = bytes_per_s;
-  made.unit_bytes_per_s = unit_bytes_per_s;
-  made.latency_s = latency_s;
-  made.efficiency = 1;
-  return made;
-}
+using testing::level;
 
 /// `nodes` of `devices` with a switch or ring inside and a switch between.
 System two_levels(Topology inside, std::int64_t devices, std::int64_t nodes,

@@ -11,21 +11,12 @@
 #include "braid/system/collective.h"
 #include "braid/system/topology.h"
 
+#include "system/network_level.h"
+
 namespace braid {
 namespace {
 
-NetworkLevel level(Topology topology, std::int64_t size, double bytes_per_s,
-                   double unit_bytes_per_s, double latency_s) {
-  NetworkLevel made;
-  made.name = "level";
-  made.topology = topology;
-  made.size = size;
-  made.bytes_per_s = bytes_per_s;
-  made.unit_bytes_per_s = unit_bytes_per_s;
-  made.latency_s = latency_s;
-  made.efficiency = 1;
-  return made;
-}
+using testing::level;
 
 DeviceGroup group(const std::string& chip, std::int64_t nodes, std::int64_t devices,
                   double inner_bytes_per_s, double node_bytes_per_s) {

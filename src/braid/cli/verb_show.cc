@@ -20,6 +20,7 @@
 #include "braid/graph/repeated_layers.h"
 #include "braid/planners/planner.h"
 #include "braid/system/system_json.h"
+#include "braid/system/topology_name.h"
 
 namespace braid {
 namespace {
@@ -34,22 +35,6 @@ void print_provenance(const std::vector<Provenance>& provenance) {
   for (const Provenance& entry : provenance) {
     line(entry.key, (entry.assumed ? "assumed: " : "") + entry.source);
   }
-}
-
-std::string_view name_of(Topology topology) {
-  switch (topology) {
-    case Topology::ring:
-      return "ring";
-    case Topology::fully_connected:
-      return "full mesh";
-    case Topology::switched:
-      return "switch";
-    case Topology::torus:
-      return "torus";
-    case Topology::dragonfly:
-      return "dragonfly";
-  }
-  return "";
 }
 
 void print_level(const NetworkLevel& level, const char* units) {

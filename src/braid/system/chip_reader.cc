@@ -1,7 +1,6 @@
 #include "braid/system/chip_reader.h"
 
-#include <array>
-#include <utility>
+#include "braid/system/topology_name.h"
 
 namespace braid {
 namespace {
@@ -36,14 +35,6 @@ void read_efficiency(const Value& value, Efficiency& efficiency) {
     efficiency.tile_k = static_cast<int>(tile[2].as_int_in(1, 1 << 16));
   }
 }
-
-constexpr std::array<std::pair<std::string_view, Topology>, 6> kTopologies{
-    {{"ring", Topology::ring},
-     {"fully-connected", Topology::fully_connected},
-     {"switch", Topology::switched},
-     {"torus", Topology::torus},
-     {"dragonfly", Topology::dragonfly},
-     {"switched", Topology::switched}}};
 
 }  // namespace
 
@@ -101,17 +92,7 @@ NetworkLevel read_level(const Value& value, std::vector<Provenance>& provenance)
                      "rails", "oversubscription", "efficiency", "half_size"});
   NetworkLevel level;
   level.name = value["name"].as_string();
-  const std::string_view topology = value["topology"].as_string();
-  bool known = false;
-  for (const auto& [name, kind] : kTopologies) {
-    if (name != topology) continue;
-    level.topology = kind;
-    known = true;
-  }
-  if (!known) {
-    value["topology"].fail("unknown topology '" + std::string(topology) + "'",
-                           "use ring, fully-connected, switch, torus or dragonfly");
-  }
+  level.topology = read_topology(value["topology"]);
   if (value["size"].exists()) level.size = value["size"].as_int_in(1, std::int64_t{1} << 31);
   if (value["dims"].exists()) {
     for (const Value& dim : value["dims"].elements()) {

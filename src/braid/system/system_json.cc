@@ -2,34 +2,12 @@
 
 #include <utility>
 
+#include "braid/system/topology_name.h"
+
 namespace braid {
 namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
-
-std::string_view name_of(Topology topology) {
-  switch (topology) {
-    case Topology::ring:
-      return "ring";
-    case Topology::fully_connected:
-      return "fully-connected";
-    case Topology::switched:
-      return "switch";
-    case Topology::torus:
-      return "torus";
-    case Topology::dragonfly:
-      return "dragonfly";
-  }
-  return "";
-}
-
-Topology topology_from(const Value& value) {
-  for (const Topology topology : {Topology::ring, Topology::fully_connected, Topology::switched,
-                                  Topology::torus, Topology::dragonfly}) {
-    if (name_of(topology) == value.as_string()) return topology;
-  }
-  value.fail("unknown topology", "use ring, fully-connected, switch, torus or dragonfly");
-}
 
 double positive(const Value& value) {
   const double number = value.as_double_in(0, 1e300);
@@ -124,7 +102,7 @@ NetworkLevel level_from_json(const Value& value) {
                      "latency_s", "rails", "oversubscription", "efficiency", "half_bytes"});
   NetworkLevel level;
   level.name = value["name"].as_string();
-  level.topology = topology_from(value["topology"]);
+  level.topology = read_topology(value["topology"]);
   level.size = value["size"].as_int_in(1, kMost);
   for (const Value& dim : value["torus_dims"].elements()) {
     level.torus_dims.push_back(dim.as_int_in(1, kMost));
