@@ -84,7 +84,8 @@ TEST(File, RefusesWhatIsNoFile) {
               StartsWith((folder / "none") + ": cannot open: No such file"));
   EXPECT_THAT(error_text([&] { read_file(folder.path()); }), HasSubstr("directory"));
   EXPECT_THAT(error_text([&] { read_file("/dev/zero"); }), HasSubstr("is a device"));
-  EXPECT_THAT(error_text([&] { read_file(""); }), HasSubstr("cannot open"));
+  EXPECT_THAT(error_text([] { read_file(""); }), HasSubstr("the file to read is empty"));
+  EXPECT_THAT(error_text([] { write_file("", "x"); }), HasSubstr("the file to write is empty"));
 }
 
 TEST(File, DashIsStandardOutput) {

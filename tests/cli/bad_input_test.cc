@@ -120,6 +120,124 @@ TEST(BadInput, ClusterFiles) {
   bad("l.yaml", "name: x\nchip: h100\ndevices_per_node: 8\n", "h100-sxm");
 }
 
+TEST(BadInput, QuantitiesSayWhichUnitIsDue) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "x.yaml";
+  const auto bad_link = [&](const std::string& bandwidth, const std::string& part) {
+    write_file(file,
+               "name: x\nchip: h100-sxm\ndevices_per_node: 8\n"
+               "intra_node: {name: link, topology: switch, bandwidth: " +
+                   bandwidth + "}\n");
+    expect_bad_input({"plan", kModel, "--cluster", file, "--global-batch", "8"},
+                     "x.yaml:4: intra_node.bandwidth: " + part);
+  };
+  bad_link("0 GB/s", "a bandwidth of zero; give one above zero");
+  bad_link("900", "a bandwidth without a unit; write it with its unit, such as \"900 GB/s\"");
+  for (const char* bandwidth : {"-900 GB/s", "nan GB/s", "1e400 GB/s", "900 GB", "GB/s"}) {
+    bad_link(bandwidth, "'" + std::string(bandwidth) + "' is not a bandwidth; write it with");
+  }
+  const auto chip_with = [&](const std::string& memory) {
+    write_file(
+        file, "name: x\npeak: {bf16: 1 PFLOP/s}\nvector: 60 TFLOP/s\ncompute_units: 100\nmemory: " +
+                  memory);
+  };
+  const auto bad_chip = [&](const std::string& memory, const std::string& part) {
+    chip_with(memory);
+    for (const Words& device : {Words{"--chip", file}, Words{"--cluster", folder / "node.yaml"}}) {
+      expect_bad_input({"plan", kModel, device[0], device[1], "--global-batch", "8"},
+                       "x.yaml:5: memory." + part);
+    }
+  };
+  chip_with("{name: HBM, size: 80 GiB, bandwidth: 3 TB/s}");
+  EXPECT_EQ(run_braid({"plan", "gpt2", "--chip", file, "--global-batch", "8"}).status, 0);
+  write_file(folder / "node.yaml",
+             "name: node\nchip: x.yaml\ndevices_per_node: 8\n"
+             "intra_node: {name: link, topology: switch, bandwidth: 900 GB/s}\n");
+  bad_chip("{name: HBM, size: 80 GiB, bandwidth: 0 TB/s}", "bandwidth: a bandwidth of zero");
+  bad_chip("{name: HBM, size: 80 GiB, bandwidth: -1 TB/s}", "bandwidth: '-1 TB/s' is not");
+  bad_chip("{name: HBM, size: 80 GiB, bandwidth: 1e400 TB/s}", "bandwidth: '1e400 TB/s' is not");
+  bad_chip("{name: HBM, size: 0 GiB, bandwidth: 3 TB/s}", "size: a size of zero");
+  bad_chip("{name: HBM, size: 80, bandwidth: 3 TB/s}", "size: a size without a unit");
+}
+
+/// Two products after each other, with one piece of the text exchanged.
+std::string graph_with(const std::string& from, const std::string& to) {
+  std::string text =
+      R"({"braid": "graph", "version": 1, "samples": 8, "inputs": [0], "outputs": [4],
+ "tensors": [
+  {"name": "x", "dims": [8, 16], "dtype": "bf16"},
+  {"name": "a", "dims": [16, 32], "dtype": "bf16", "parameter": true},
+  {"name": "h", "dims": [8, 32], "dtype": "bf16"},
+  {"name": "b", "dims": [32, 4], "dtype": "bf16", "parameter": true},
+  {"name": "y", "dims": [8, 4], "dtype": "bf16"}],
+ "operators": [
+  {"name": "up", "kind": "matmul", "m": 8, "n": 32, "k": 16, "inputs": [0, 1], "outputs": [2]},
+  {"name": "down", "kind": "matmul", "m": 8, "n": 4, "k": 32, "inputs": [2, 3], "outputs": [4]}]})";
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(BadInput, Graphs) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "g.json";
+  const Words plan = {"plan", file, "--cluster", "dgx-h100:1", "--global-batch", "8"};
+  write_file(file, graph_with("\"x\"", "\"x\""));
+  ASSERT_EQ(run_braid(plan).status, 0);
+  const auto bad = [&](const std::string& from, const std::string& to, const std::string& part) {
+    write_file(file, graph_with(from, to));
+    expect_bad_input(plan, "g.json:" + part);
+  };
+  bad("[0, 1]", "[4, 1]", "10: operators[1]: the operators lie on a cycle: down → up → down;");
+  bad("[0, 1]", "[2, 1]", "9: operators[0]: the operators lie on a cycle: up → up;");
+  bad("[0, 1]", "[0, 5]", "9: operators[0].inputs[1]: there is no tensor 5; there are 5");
+  bad("[0, 1]", "[0, -1]", "9: operators[0].inputs[1]: -1 is out of range");
+  bad("[2, 3]", "[2, 9999999999]", "10: operators[1].inputs[1]: 9999999999 is out of range");
+  bad("\"outputs\": [4]", "\"outputs\": [5]", "1: outputs[0]: there is no tensor 5");
+  bad("\"outputs\": [4]", "\"outputs\": [4, 4]", " outputs: lists tensor 4 twice; list it once");
+  bad("\"down\"", "\"up\"", "10: operators[1].name: the operator in line 9 has the name \"up\"");
+  bad("[2]}", "[4]}", "10: operators[1].outputs[0]: tensor 4 is computed in line 9 already;");
+  bad("[2]}", "[1]}", "9: operators[0].outputs[0]: this tensor is a parameter;");
+  const std::string dims = "[8, 16]";
+  bad(dims, "[4294967296, 4294967296]", "3: tensors[0].dims: the size does not fit in 64 bits;");
+  bad(dims, "[18446744073709551616, 1]", "3: tensors[0].dims[0]: integer 18446744073709551616");
+  bad(dims, "[8, 1e400]", "3: number '1e400' is out of range");
+  bad(dims, "[8, 1e300]", "3: tensors[0].dims[1]: ");
+  bad(dims, "[8, NaN]", "3: expected a value");
+  bad(dims, "[8, 0]", "3: tensors[0].dims[1]: 0 is out of range");
+  bad(dims, "[8, 16.5]", "3: tensors[0].dims[1]: expected an integer, found 16.5");
+  bad("\"m\": 8, \"n\": 32, \"k\": 16", "\"m\": 4294967296, \"n\": 4294967296, \"k\": 4294967296",
+      " up: its sizes do not fit in 64 bits; use smaller sizes");
+  bad("\"m\": 8", "\"m\": -8", "9: operators[0].m: -8 is out of range");
+  bad("\"samples\": 8", "\"samples\": 0", "1: samples: 0 is out of range");
+}
+
+TEST(BadInput, EmptyFileNamesAndLists) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  const Words job = {"plan", "gpt2", "--cluster", "dgx-h100:1", "--global-batch", "8"};
+  Words written = job;
+  written.insert(written.end(), {"-o", plan});
+  ASSERT_EQ(run_braid(written).status, 0);
+  written.back() = "";
+  expect_bad_input(written, "--output: the file name is empty; name a file");
+  expect_bad_input({"profile", "gpt2", "--chip", "h100-sxm", "-o", ""}, "--output: the file name");
+  expect_bad_input({"export", plan, "--to", "megatron", "-o", ""}, "--output: the file name");
+  expect_bad_input({"report", plan, "-o", ""}, "--output: the file name is empty");
+  expect_bad_input({"simulate", plan, "--trace", ""}, "--trace: the file name is empty");
+  for (const char* verb : {"simulate", "verify", "report"}) {
+    expect_bad_input({verb, ""}, "the name of the file to read is empty; name a file");
+  }
+  expect_bad_input(plan_of(""), "MODEL is required; name one");
+  expect_bad_input({"profile", "", "--chip", "h100-sxm"}, "the name of the model is empty; give");
+  expect_bad_input({"plan", "gpt2", "--cluster", ""}, "--cluster or --chip is required; say what");
+  expect_bad_input({"compare", "gpt2", "--cluster", "dgx-h100:1", "--planners", ","},
+                   "--planners: needs a value; see braid --help");
+  expect_bad_input({"profile", "gpt2", "--chip", "h100-sxm", "--tp", ","}, "--tp: needs a value;");
+  expect_bad_input({"plan", "gpt2", "--cluster"}, "--cluster: needs a value;");
+  EXPECT_EQ(folder.size(), 1U);
+}
+
 TEST(BadInput, MixedClustersAreRefusedByWhatNeedsOneKindOfDevice) {
   const std::string mix = "p3.8xlarge:3nodes+g4dn.12xlarge:1nodes";
   for (const char* planner : {"braid", "megatron"}) {
@@ -133,6 +251,20 @@ TEST(BadInput, MixedClustersAreRefusedByWhatNeedsOneKindOfDevice) {
 }
 
 TEST(BadInput, RestrictionsThatTheModelOrClusterCannotMeet) {
+  // 80 layers, an embedding and a head; 64 heads.
+  const auto bad = [](const std::string& cluster, const Words& degree, const std::string& part) {
+    Words words = {"plan", kModel, "--cluster", cluster, "--global-batch", "8"};
+    words.insert(words.end(), degree.begin(), degree.end());
+    expect_bad_input(words, part);
+  };
+  bad("dgx-h100:5", {"--tp", "5"}, "tp 5 does not divide the model's attention heads");
+  bad("dgx-h100:96", {"--pp", "96"}, "--pp: 96 stages need as many layers; the model has 82;");
+  bad("dgx-h100:96", {"--pp", "12", "--vp", "8"}, "the model has 82; choose at most 82 stages");
+  bad("dgx-h100:6", {"--dp", "3"}, "--dp: 3 does not divide the global batch of 8; choose");
+  bad("dgx-h100:16", {"--dp", "16"}, "--dp: 16 does not divide the global batch of 8; choose");
+  bad("dgx-h100:8", {"--micro-batch", "3"}, "--micro-batch: 3 does not divide the global batch");
+  bad("dgx-h100:8", {"--dp", "4", "--micro-batch", "4"}, "dp times micro-batch is 16");
+  bad("dgx-h100:1", {"--tp", "2"}, "--tp: 2 does not divide 1 device;");
   expect_bad_input(plan_of(kModel, {"--tp", "3"}), "3");        // 64 heads, 8 devices
   expect_bad_input(plan_of(kModel, {"--tp", "16"}), "16");      // more than the devices
   expect_bad_input(plan_of(kModel, {"--ep", "2"}), "experts");  // a dense model

@@ -120,10 +120,11 @@ TEST(Documents, TruncatedPlansAreRefusedAtEveryLength) {
 TEST(Documents, FilesOfAnotherKindAreRefused) {
   const TemporaryFolder folder;
   const std::string plan = planned(folder);
-  const auto refused = [](const std::vector<std::string>& words) {
+  const auto refused = [](const std::vector<std::string>& words, const std::string& why = "") {
     const Ran ran = run_braid(words);
     EXPECT_EQ(ran.status, 2) << words[0] << ran.err;
     EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr(why));
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
   };
   const std::string chip = BRAID_SOURCE_DIR "/data/chips/h100-sxm.yaml";
@@ -134,8 +135,26 @@ TEST(Documents, FilesOfAnotherKindAreRefused) {
     refused({"report", other, "-o", folder / "r.html"});
     refused({"export", other, "--to", "deepspeed"});
   }
-  refused({"plan", plan, "--cluster", "dgx-h100:8"});
-  refused({"plan", "gpt2", "--cluster", plan});
+  const std::string profile = folder / "profile.json";
+  const std::string system = folder / "system.json";
+  ASSERT_EQ(run_braid({"profile", "gpt2", "--chip", "h100-sxm", "-o", profile}).status, 0);
+  write_file(system, run_braid({"show", "dgx-h100", "--json"}).out);
+  for (const std::string& other : {profile, system}) {
+    for (const char* verb : {"simulate", "verify", "report"}) {
+      refused({verb, other}, ".json:1: this is not a plan; give a file that braid plan -o wrote");
+    }
+    refused({"plan", other, "--cluster", "dgx-h100:8"}, ".json:");
+    refused({"plan", "gpt2", "--cluster", other}, ".json:");
+  }
+  refused({"plan", plan, "--cluster", "dgx-h100:8"},
+          "plan.json:2: braid: this is a braid 'plan' file, not a model; give a model of the zoo");
+  refused({"show", plan}, "this is a braid 'plan' file, not a model");
+  refused({"plan", profile, "--cluster", "dgx-h100:8"},
+          "profile.json:2: braid: this is a braid 'profile' file, not a model");
+  refused({"plan", "gpt2", "--cluster", plan},
+          "plan.json:2: braid: this is a braid 'plan' file, not a cluster; give a name of braid "
+          "list clusters or a YAML file of your own");
+  refused({"plan", "gpt2", "--chip", plan}, "'plan' file, not a chip; give a name of braid list");
   refused({"plan", "gpt2", "--cluster", chip});
   refused({"profile", plan, "--chip", "h100-sxm"});
   refused({"report", plan, "-o", folder / "none/r.html"});
@@ -144,7 +163,7 @@ TEST(Documents, FilesOfAnotherKindAreRefused) {
       {"plan", "llama-3-8b", "--cluster", "dgx-h100:8", "--sequence-parallel", "on", "--tp", "1"});
   refused(
       {"plan", "llama-3-8b", "--cluster", "dgx-h100:8", "--schedule", "interleaved", "--vp", "1"});
-  EXPECT_EQ(folder.size(), 1U);
+  EXPECT_EQ(folder.size(), 3U);
 }
 
 TEST(Documents, EnormousAndPrimeBatchesAreAnswered) {
@@ -153,6 +172,52 @@ TEST(Documents, EnormousAndPrimeBatchesAreAnswered) {
                                "--seq-len", "128", "--json"});
     EXPECT_TRUE(ran.status == 0 || ran.status == 1) << ran.err;
     EXPECT_TRUE(json::accept(ran.out));
+  }
+}
+
+TEST(Documents, PrimeNumbersOfDevicesAndOneAreAnswered) {
+  for (const int devices : {1, 13, 127}) {
+    for (const int batch : {127, 128}) {
+      const Ran ran =
+          run_braid({"plan", "gpt2", "--cluster", "dgx-h100:" + std::to_string(devices),
+                     "--global-batch", std::to_string(batch), "--seq-len", "128", "--json"});
+      const json outcome = json::parse(ran.out, nullptr, /*allow_exceptions=*/false);
+      ASSERT_TRUE(outcome.is_object()) << ran.err;
+      // 13 stages of 14 layers, or 127 replicas of a batch of 127; 12 heads have no such divisor.
+      if (devices == 127 && batch == 128) {
+        EXPECT_EQ(ran.status, 1);
+        EXPECT_EQ(outcome["status"], "infeasible");
+        EXPECT_THAT(ran.out, HasSubstr("no split uses all 127 devices"));
+        continue;
+      }
+      EXPECT_EQ(ran.status, 0) << devices << " " << batch << ran.err;
+      EXPECT_EQ(outcome["status"], "optimal");
+    }
+  }
+}
+
+/// What a run prints, less the one line that says how long the search took.
+std::string untimed(const std::vector<std::string>& words) {
+  const Ran ran = run_braid(words);
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  const std::size_t timed = ran.out.find("\"wall_s\"");
+  EXPECT_NE(timed, std::string::npos) << ran.out;
+  if (timed == std::string::npos) return ran.out;
+  const std::size_t begin = ran.out.rfind('\n', timed);
+  return ran.out.substr(0, begin) + ran.out.substr(ran.out.find('\n', timed));
+}
+
+TEST(Documents, PrintedPlansDoNotDependOnThreads) {
+  for (const char* planner : {"braid", "exhaustive", "piper"}) {
+    std::vector<std::string> words = {"plan",           "gpt2",      "--cluster", "dgx-h100:16",
+                                      "--global-batch", "32",        "--seq-len", "512",
+                                      "--top",          "5",         "--json",    "--planner",
+                                      planner,          "--threads", "1"};
+    const std::string one = untimed(words);
+    for (const char* threads : {"2", "8"}) {
+      words.back() = threads;
+      EXPECT_EQ(untimed(words), one) << planner << " " << threads;
+    }
   }
 }
 

@@ -117,6 +117,7 @@ std::string follow_links(const std::string& path) {
 }  // namespace
 
 std::string read_file(const std::string& path) {
+  if (path.empty()) throw Error("the name of the file to read is empty", "name a file");
   const bool standard_input = path == "-";
   Descriptor in(standard_input ? ::dup(STDIN_FILENO)
                                : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
@@ -133,6 +134,7 @@ std::string read_file(const std::string& path) {
 }
 
 void write_file(const std::string& path, std::string_view content) {
+  if (path.empty()) throw Error("the name of the file to write is empty", "name a file");
   if (path == "-") {
     if (std::fflush(stdout) != 0 || !write_all(STDOUT_FILENO, content)) {
       fail("<stdout>", "cannot write", errno);

@@ -28,7 +28,12 @@ int fail(std::string_view message) noexcept {
 /// is often why something else is missing.
 std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> extras = app.remaining(/*recurse=*/true);
-  if (extras.empty()) return std::string(error.what()) + "; see braid --help";
+  if (extras.empty()) {
+    const std::string message = error.what();  // "--tp: 1 required N missing"
+    const bool no_value = error.get_name() == "ArgumentMismatch" && message.ends_with(" missing");
+    return (no_value ? message.substr(0, message.find(':')) + ": needs a value" : message) +
+           "; see braid --help";
+  }
   const CLI::App* verb = &app;
   for (const CLI::App* chosen : app.get_subcommands()) verb = chosen;
   const std::string word = extras.front().substr(0, extras.front().find('='));

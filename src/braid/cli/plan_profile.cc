@@ -19,6 +19,7 @@
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
 #include "braid/cli/count_option.h"
+#include "braid/cli/file_option.h"
 #include "braid/cli/verbs.h"
 #include "braid/planners/piper_from_profile.h"
 #include "braid/planners/piper_table.h"
@@ -57,8 +58,8 @@ void add_profile_options(CLI::App& app, ProfileOptions& o) {
       ->check(CLI::IsMember({"once", "per-edge"}));
   app.add_flag("--uneven-microbatches", o.uneven,
                "With --profile: data-parallel degrees need not divide the micro-batches");
-  app.add_option("--table", o.table,
-                 "With --profile: write the best time for every number of devices as CSV");
+  add_output_file(app, "--table", o.table,
+                  "With --profile: write the best time for every number of devices as CSV");
   const std::vector<CLI::Option*> all = app.get_options();
   o.own_options.assign(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/file.h"
+#include "braid/cli/file_option.h"
 #include "braid/cli/valid_plan.h"
 #include "braid/cli/verbs.h"
 #include "braid/report/export.h"
@@ -40,7 +41,8 @@ Run add_export(CLI::App& app) {
   verb->footer("Example:\n  braid export plan.json --to megatron -o train.sh");
   verb->add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it")->required();
   verb->add_option("--to", options->target, "megatron, deepspeed or torchtitan")->required();
-  verb->add_option("-o,--output", options->output, "Where to write (default: standard output)");
+  add_output_file(*verb, "-o,--output", options->output,
+                  "Where to write (default: standard output)");
   return [options] { return run_export(*options); };
 }
 
@@ -50,7 +52,7 @@ Run add_report(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("report", "Write a plan as a page for a browser");
   verb->footer("Example:\n  braid report plan.json -o report.html");
   verb->add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it")->required();
-  verb->add_option("-o,--output", options->output, "Where to write (default: report.html)");
+  add_output_file(*verb, "-o,--output", options->output, "Where to write (default: report.html)");
   return [options] { return run_report(*options); };
 }
 

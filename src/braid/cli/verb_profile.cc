@@ -9,6 +9,7 @@
 #include "braid/base/file.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/dim_option.h"
+#include "braid/cli/file_option.h"
 #include "braid/cli/job_options.h"
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
@@ -110,7 +111,8 @@ Run add_profile(CLI::App& app) {
   list("--cp", options->cp, "Context parallel degrees");
   list("--ep", options->ep, "Expert parallel degrees");
   list("--micro-batch", options->micro_batch, "Samples per micro-batch");
-  verb->add_option("-o,--output", options->output, "File to write (default: standard output)");
+  add_output_file(*verb, "-o,--output", options->output,
+                  "File to write (default: standard output)");
   return [options] { return run(*options); };
 }
 

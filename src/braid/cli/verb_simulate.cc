@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/file.h"
+#include "braid/cli/file_option.h"
 #include "braid/cli/outcome_json.h"
 #include "braid/cli/valid_plan.h"
 #include "braid/cli/verbs.h"
@@ -95,7 +96,7 @@ Run add_simulate(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("simulate", "Replay a plan; write a Perfetto trace");
   verb->footer("Example:\n  braid simulate plan.json --trace trace.json");
   verb->add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it")->required();
-  verb->add_option("--trace", options->trace, "Write a Chrome/Perfetto trace");
+  add_output_file(*verb, "--trace", options->trace, "Write a Chrome/Perfetto trace");
   verb->add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run_simulate(*options); };
 }

@@ -7,6 +7,7 @@
 #include "braid/base/document.h"
 #include "braid/base/embedded_file.h"
 #include "braid/base/suggest.h"
+#include "braid/base/text.h"
 #include "braid/frontend/hugging_face.h"
 #include "braid/frontend/onnx.h"
 #include "braid/graph/graph_json.h"
@@ -30,6 +31,9 @@ std::string name_for(const std::filesystem::path& path) {
 Graph load_model(const std::string& source, const ModelOptions& options) {
   namespace fs = std::filesystem;
   std::error_code error;
+  if (source.empty()) {
+    throw Error("the name of the model is empty", "give a file or a name of braid list models");
+  }
   fs::path path = source;
   if (path.extension() == ".onnx" && fs::exists(path, error)) {
     if (options.seq_len > 0) {
@@ -55,7 +59,12 @@ Graph load_model(const std::string& source, const ModelOptions& options) {
   if (fs::exists(path, error)) {
     const Document document = Document::parse_file(path.string());
     const Value root = document.root();
-    if (root.is_object() && root["braid"].string_or("") == "graph") return graph_from_json(root);
+    if (root.is_object() && root["braid"].exists()) {
+      const std::string form = root["braid"].string_or("");
+      if (form == "graph") return graph_from_json(root);
+      root["braid"].fail("this is a braid " + braid::quoted(form) + " file, not a model",
+                         "give a model of the zoo, a config.json, an ONNX file or a graph");
+    }
     Graph graph = graph_from_config(root, name_for(path), options);
     check_graph(graph, path.string());
     return graph;

@@ -77,7 +77,7 @@ OperatorKind read_fields(const Value& value) {
           std::find(common_fields.begin(), common_fields.end(), name) != common_fields.end();
       visit_fields(kind, [&](std::string_view field, auto&) { found = found || field == name; });
       if (!found) {
-        member.fail(fmt::format("a {} has no such field", kind_name<Kind>()), "remove it");
+        member.fail(fmt::format("the kind {} has no such field", kind_name<Kind>()), "remove it");
       }
     }
   }

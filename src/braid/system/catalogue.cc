@@ -8,6 +8,7 @@
 #include "braid/base/document.h"
 #include "braid/base/embedded_file.h"
 #include "braid/base/suggest.h"
+#include "braid/base/text.h"
 #include "braid/system/chip_reader.h"
 #include "braid/system/join.h"
 #include "braid/system/system_reader.h"
@@ -32,6 +33,18 @@ std::vector<std::string> names_of(std::span<const EmbeddedFile> files) {
   return names;
 }
 
+/// A user's file, which is none of the forms that name themselves: a plan, a graph, a profile.
+Document open_file(const std::string& path, const std::string& what) {
+  Document document = Document::parse_file(path);
+  const Value root = document.root();
+  if (root.is_object() && root["braid"].exists()) {
+    root["braid"].fail(
+        "this is a braid " + braid::quoted(root["braid"].string_or("")) + " file, not a " + what,
+        "give a name of braid list " + what + "s or a YAML file of your own");
+  }
+  return document;
+}
+
 /// Document of a catalogue entry or a user's file.
 Document open_entry(const std::string& name, const std::string& beside,
                     std::span<const EmbeddedFile> files, const char* what) {
@@ -41,8 +54,8 @@ Document open_entry(const std::string& name, const std::string& beside,
     }
   }
   const std::filesystem::path sibling = std::filesystem::path(beside).parent_path() / name;
-  if (!beside.empty() && is_file(sibling)) return Document::parse_file(sibling.string());
-  if (is_file(name)) return Document::parse_file(name);
+  if (!beside.empty() && is_file(sibling)) return open_file(sibling.string(), what);
+  if (is_file(name)) return open_file(name, what);
   throw Error("no " + std::string(what) + " '" + name + "': neither in the catalogue nor a file",
               did_you_mean(name, names_of(files)));
 }
