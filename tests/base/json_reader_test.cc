@@ -60,7 +60,8 @@ TEST(JsonReader, RefusesWithFileAndLine) {
   EXPECT_EQ(refusal("{\n\"a\": 1,\n\"a\": 2}"), "f.json:3: duplicate key 'a'; keep one of the two");
   EXPECT_EQ(refusal("[1,\n2,\n]"), "f.json:3: expected a value, found ']'");
   EXPECT_EQ(refusal("[1]\n\n x"), "f.json:3: text after the end of the JSON value");
-  EXPECT_EQ(refusal("[1e400]"), "f.json:1: number '1e400' is out of range");
+  EXPECT_EQ(refusal("[1e400]"),
+            "f.json:1: number '1e400' is out of range; give one that a 64-bit number holds");
   EXPECT_EQ(refusal("[\n\"\xff\"]"), "f.json:2: a string is not valid UTF-8");
   EXPECT_EQ(refusal("[1 2]"), "f.json:1: expected ',' or ']' in an array, found '2'");
   EXPECT_EQ(refusal("{\"a\" 2}"), "f.json:1: expected ':' after a key, found '2'");

@@ -98,11 +98,14 @@ TEST(YamlReader, RefusesWithFileAndLine) {
   EXPECT_THAT(refusal("a: &x 1\nb: *x\n"), HasSubstr("f.yaml:1: YAML anchors are not supported"));
   EXPECT_THAT(refusal("a: !!int 1\n"), HasSubstr("f.yaml:1: YAML tags are not supported"));
   EXPECT_THAT(refusal("a: !<x> [1]\n"), HasSubstr("YAML tags are not supported"));
-  EXPECT_EQ(refusal("a: 1\nb: -.inf\n"), "f.yaml:2: number '-.inf' is not finite");
-  EXPECT_EQ(refusal("a: .NaN\n"), "f.yaml:1: number '.NaN' is not finite");
-  EXPECT_EQ(refusal("a: 1e400\n"), "f.yaml:1: number '1e400' is out of range");
+  EXPECT_EQ(refusal("a: 1\nb: -.inf\n"),
+            "f.yaml:2: number '-.inf' is not finite; give a finite one");
+  EXPECT_EQ(refusal("a: .NaN\n"), "f.yaml:1: number '.NaN' is not finite; give a finite one");
+  EXPECT_EQ(refusal("a: 1e400\n"),
+            "f.yaml:1: number '1e400' is out of range; give one that a 64-bit number holds");
   EXPECT_EQ(refusal("a: 0xffffffffffffffffff\n"),
-            "f.yaml:1: number '0xffffffffffffffffff' is out of range");
+            "f.yaml:1: number '0xffffffffffffffffff' is out of range; give one that a 64-bit "
+            "number holds");
   EXPECT_EQ(refusal("a: 1\nb: \xff\n"), "f.yaml:2: the text is not valid UTF-8");
   EXPECT_EQ(refusal("a: 1\n\x04 b: 2\n"), "f.yaml:2: control character in a YAML text");
   EXPECT_EQ(refusal(""), "f.yaml: the file is empty");

@@ -132,6 +132,11 @@ TEST(BadInput, QuantitiesSayWhichUnitIsDue) {
                      "x.yaml:4: intra_node.bandwidth: " + part);
   };
   bad_link("0 GB/s", "a bandwidth of zero; give one above zero");
+  for (const char* number : {".nan", ".inf", "1e400"}) {
+    write_file(file, "name: x\nchip: h100-sxm\nnodes: " + std::string(number) + "\n");
+    expect_bad_input({"plan", kModel, "--cluster", file, "--global-batch", "8"},
+                     "x.yaml:3: number '" + std::string(number) + "' is");
+  }
   bad_link("900", "a bandwidth without a unit; write it with its unit, such as \"900 GB/s\"");
   for (const char* bandwidth : {"-900 GB/s", "nan GB/s", "1e400 GB/s", "900 GB", "GB/s"}) {
     bad_link(bandwidth, "'" + std::string(bandwidth) + "' is not a bandwidth; write it with");
@@ -201,7 +206,7 @@ TEST(BadInput, Graphs) {
   const std::string dims = "[8, 16]";
   bad(dims, "[4294967296, 4294967296]", "3: tensors[0].dims: the size does not fit in 64 bits;");
   bad(dims, "[18446744073709551616, 1]", "3: tensors[0].dims[0]: integer 18446744073709551616");
-  bad(dims, "[8, 1e400]", "3: number '1e400' is out of range");
+  bad(dims, "[8, 1e400]", "3: number '1e400' is out of range; give one");
   bad(dims, "[8, 1e300]", "3: tensors[0].dims[1]: ");
   bad(dims, "[8, NaN]", "3: expected a value");
   bad(dims, "[8, 0]", "3: tensors[0].dims[1]: 0 is out of range");

@@ -185,7 +185,7 @@ std::int64_t Value::as_int() const {
   const double value = node.number();
   if (value != std::floor(value)) fail("expected an integer, found " + number_text(value));
   if (value < -0x1p63 || value >= 0x1p63) {
-    fail("integer " + number_text(value) + " is out of range");
+    fail("integer " + number_text(value) + " is out of range", "give one of less than 2^63");
   }
   return static_cast<std::int64_t>(value);
 }

@@ -38,8 +38,8 @@ class JsonReader {
     std::uint32_t length;
   };
 
-  [[noreturn]] void fail(const std::string& message) const {
-    throw Error(Where{data_.file, line_, {}}, message);
+  [[noreturn]] void fail(const std::string& message, const std::string& remedy = {}) const {
+    throw Error(Where{data_.file, line_, {}}, message, remedy);
   }
 
   // What stands at the current place, for an error message.
@@ -190,7 +190,8 @@ class JsonReader {
     const auto value = finite_double({first, static_cast<std::size_t>(at_ - first)});
     if (!value) {
       fail("number " + quoted({first, static_cast<std::size_t>(at_ - first)}, 40) +
-           " is out of range");
+               " is out of range",
+           "give one that a 64-bit number holds");
     }
     builder_.add_number(*value, line_);
   }

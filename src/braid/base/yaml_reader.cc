@@ -173,7 +173,7 @@ class YamlHandler : public YAML::EventHandler {
     } else if (is_decimal_float(unsigned_part)) {
       add_decimal(mark, value, (negative ? "-" : "") + std::string(unsigned_part));
     } else if (is_not_finite(unsigned_part)) {
-      fail(mark, "number " + quoted(value) + " is not finite");
+      fail(mark, "number " + quoted(value) + " is not finite", "give a finite one");
     } else {
       add_string(mark, value);
     }
@@ -190,7 +190,9 @@ class YamlHandler : public YAML::EventHandler {
     std::int64_t integer = 0;
     const auto result =
         std::from_chars(digits.data(), digits.data() + digits.size(), integer, base);
-    if (result.ec != std::errc()) fail(mark, "number " + quoted(value, 40) + " is out of range");
+    if (result.ec != std::errc())
+      fail(mark, "number " + quoted(value, 40) + " is out of range",
+           "give one that a 64-bit number holds");
     builder_.add_integer(integer, line_of(mark));
   }
 
@@ -205,7 +207,9 @@ class YamlHandler : public YAML::EventHandler {
       }
     }
     const auto real = finite_double(number);
-    if (!real) fail(mark, "number " + quoted(value, 40) + " is out of range");
+    if (!real)
+      fail(mark, "number " + quoted(value, 40) + " is out of range",
+           "give one that a 64-bit number holds");
     builder_.add_number(*real, line_of(mark));
   }
 
