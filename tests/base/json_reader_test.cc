@@ -72,6 +72,15 @@ TEST(JsonReader, RefusesWithFileAndLine) {
   EXPECT_EQ(refusal("\"a\nb\""), "f.json:1: control character in a string; write it as an escape");
 }
 
+TEST(JsonReader, NamesWhatIsNotANumberInJson) {
+  for (const std::string word : {"NaN", "nan", "Infinity", "inf"}) {
+    for (const std::string sign : {"", "-"}) {
+      EXPECT_EQ(refusal("{\"a\":\n" + sign + word + "}"),
+                "f.json:2: " + word + " is not a number in JSON; give a finite number");
+    }
+  }
+}
+
 TEST(JsonReader, RefusesWhatTheGrammarDoesNotHave) {
   for (const char* text : {"01",
                            "-",

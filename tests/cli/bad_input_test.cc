@@ -208,7 +208,7 @@ TEST(BadInput, Graphs) {
   bad(dims, "[18446744073709551616, 1]", "3: tensors[0].dims[0]: integer 18446744073709551616");
   bad(dims, "[8, 1e400]", "3: number '1e400' is out of range; give one");
   bad(dims, "[8, 1e300]", "3: tensors[0].dims[1]: ");
-  bad(dims, "[8, NaN]", "3: expected a value");
+  bad(dims, "[8, NaN]", "3: NaN is not a number in JSON; give a finite number");
   bad(dims, "[8, 0]", "3: tensors[0].dims[1]: 0 is out of range");
   bad(dims, "[8, 16.5]", "3: tensors[0].dims[1]: expected an integer, found 16.5");
   bad("\"m\": 8, \"n\": 32, \"k\": 16", "\"m\": 4294967296, \"n\": 4294967296, \"k\": 4294967296",
@@ -235,7 +235,20 @@ TEST(BadInput, EmptyFileNamesAndLists) {
   }
   expect_bad_input(plan_of(""), "MODEL is required; name one");
   expect_bad_input({"profile", "", "--chip", "h100-sxm"}, "the name of the model is empty; give");
-  expect_bad_input({"plan", "gpt2", "--cluster", ""}, "--cluster or --chip is required; say what");
+  for (const char* option : {"--cluster", "--chip", "--max-memory"}) {
+    expect_bad_input({"plan", "gpt2", option, ""}, std::string(option) + ": its value is empty");
+  }
+  expect_bad_input({"plan", "gpt2", "--chip", "h100-sxm", "--cluster", ""},
+                   "--cluster: its value is empty; give one or leave the option out");
+  expect_bad_input(plan_of("gpt2", {"--cluster", "dgx-h100:16"}),
+                   "--cluster: given more than once; give it once");
+  expect_bad_input({"profile", "gpt2", "--chip", "h100-sxm", "--cluster", ""},
+                   "--cluster: its value is empty; give one");
+  for (const char* option : {"--memory", "--bandwidth"}) {
+    expect_bad_input({"plan", "--profile", "p.json", option, ""},
+                     std::string(option) + ": its value is empty");
+  }
+  expect_bad_input({"plan", "gpt2"}, "--cluster or --chip is required; say what");
   expect_bad_input({"compare", "gpt2", "--cluster", "dgx-h100:1", "--planners", ","},
                    "--planners: needs a value; see braid --help");
   expect_bad_input({"profile", "gpt2", "--chip", "h100-sxm", "--tp", ","}, "--tp: needs a value;");

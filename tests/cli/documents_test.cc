@@ -155,6 +155,10 @@ TEST(Documents, FilesOfAnotherKindAreRefused) {
           "plan.json:2: braid: this is a braid 'plan' file, not a cluster; give a name of braid "
           "list clusters or a YAML file of your own");
   refused({"plan", "gpt2", "--chip", plan}, "'plan' file, not a chip; give a name of braid list");
+  refused({"plan", "gpt2", "--cluster", system}, "this is what braid show --json prints");
+  write_file(folder / "chip.json", run_braid({"show", "h100-sxm", "--json"}).out);
+  refused({"plan", "gpt2", "--chip", folder / "chip.json"},
+          "is not read back; give a name of braid list chips or a YAML file of your own");
   refused({"plan", "gpt2", "--cluster", chip});
   refused({"profile", plan, "--chip", "h100-sxm"});
   refused({"report", plan, "-o", folder / "none/r.html"});
@@ -163,7 +167,7 @@ TEST(Documents, FilesOfAnotherKindAreRefused) {
       {"plan", "llama-3-8b", "--cluster", "dgx-h100:8", "--sequence-parallel", "on", "--tp", "1"});
   refused(
       {"plan", "llama-3-8b", "--cluster", "dgx-h100:8", "--schedule", "interleaved", "--vp", "1"});
-  EXPECT_EQ(folder.size(), 3U);
+  EXPECT_EQ(folder.size(), 4U);
 }
 
 TEST(Documents, EnormousAndPrimeBatchesAreAnswered) {

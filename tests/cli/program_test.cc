@@ -281,6 +281,16 @@ TEST(Program, AwkwardDeviceCountsAreAnsweredNotCrashed) {
   }
 }
 
+TEST(Program, ComparesWithTheProgressOfEachPlanner) {
+  Words words = plan_words({"--planners", "braid,exhaustive", "--progress"});
+  words[0] = "compare";
+  const Ran ran = run_braid(words);
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("exhaustive  best "));
+  words.pop_back();
+  EXPECT_EQ(run_braid(words).err, "");
+}
+
 TEST(Program, SpentBudgetIsSaid) {
   const Ran ran = run_braid({"plan", kModel, "--cluster", "dgx-h100:64", "--global-batch", "256",
                              "--seq-len", "8192", "--budget", "1", "--json"});

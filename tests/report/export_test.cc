@@ -16,8 +16,11 @@
 namespace braid {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::made_plan;
 using ::testing::Not;
 
@@ -268,10 +271,67 @@ TEST(Export, TorchtitanShardsOrReplicates) {
   Parallelism p;
   p.dp = 4;
   p.zero = Zero::parameters;
-  EXPECT_THAT(export_torchtitan(made_plan(p, 4)).text, HasSubstr("data_parallel_shard_degree = 4"));
+  EXPECT_THAT(export_torchtitan(made_plan(p, 4)).text,
+              AllOf(HasSubstr("data_parallel_shard_degree = 4"),
+                    HasSubstr("fsdp_reshard_after_forward = \"always\"")));
+  for (const Zero zero : {Zero::optimizer, Zero::gradients}) {
+    p.zero = zero;
+    const Export kept = export_torchtitan(made_plan(p, 4));
+    EXPECT_THAT(kept.text, AllOf(HasSubstr("data_parallel_shard_degree = 4"),
+                                 HasSubstr("fsdp_reshard_after_forward = \"never\"")));
+    EXPECT_THAT(kept.warnings, Contains(HasSubstr("keeps gathered parameters")));
+  }
   p.zero = Zero::none;
   EXPECT_THAT(export_torchtitan(made_plan(p, 4)).text,
               HasSubstr("data_parallel_replicate_degree = 4"));
+  EXPECT_THAT(export_torchtitan(made_plan(p, 4)).warnings, IsEmpty());
+  p.tp = 2;
+  p.sequence_parallel = true;
+  EXPECT_THAT(export_torchtitan(made_plan(p, 4)).warnings, ElementsAre(HasSubstr("--zero 1")));
+}
+
+/// What stands between "key = [" and its "]" line.
+std::vector<std::string> toml_lines(const std::string& text, const std::string& key) {
+  const std::string open = key + " = [\n";
+  const std::size_t at = text.find(open);
+  std::vector<std::string> lines;
+  if (at == std::string::npos) return lines;
+  for (std::size_t begin = at + open.size(); text[begin] != ']';) {
+    const std::size_t end = text.find('\n', begin);
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+TEST(Export, TorchtitanNamesTheModulesOfEachStage) {
+  Parallelism p = piped();
+  p.pp = 4;
+  const std::string key = "module_fqns_per_model_part";
+  EXPECT_THAT(export_torchtitan(made_plan(p, 10)).warnings, Contains(HasSubstr(key)));
+  const auto modules = [&](const Parallelism& parallel, int blocks) {
+    Plan plan = made_plan(parallel, blocks);
+    plan.shape.emplace();
+    plan.shape->first_block = 1;
+    plan.shape->blocks = blocks;
+    const Export out = export_torchtitan(plan);
+    EXPECT_THAT(out.warnings, Not(Contains(HasSubstr(key))));
+    return toml_lines(out.text, key);
+  };
+  EXPECT_THAT(modules(p, 10),
+              ElementsAre("  [\"tok_embeddings\", \"layers.0\", \"layers.1\", \"layers.2\"],",
+                          "  [\"layers.3\", \"layers.4\", \"layers.5\"],",
+                          "  [\"layers.6\", \"layers.7\"],",
+                          "  [\"layers.8\", \"layers.9\", \"norm\", \"output\"],"));
+  p.pp = 2;
+  p.vp = 2;
+  p.schedule = ScheduleKind::interleaved;
+  EXPECT_THAT(modules(p, 4),
+              ElementsAre("  [\"tok_embeddings\", \"layers.0\"],", "  [\"layers.1\"],",
+                          "  [\"layers.2\"],", "  [\"layers.3\", \"norm\", \"output\"],"));
+  p.pp = 1;
+  p.vp = 1;
+  EXPECT_THAT(modules(p, 4), IsEmpty());
 }
 
 TEST(Export, NamesCannotBreakOutOfTheirComment) {

@@ -125,6 +125,13 @@ TEST(Table, AlignsByCharactersNotBytes) {
   EXPECT_THAT(text, HasSubstr("abcd  22\n"));
 }
 
+TEST(Table, RuleIsAsWideAsTheColumnsButForFreeText) {
+  EXPECT_EQ(text_table({{"n", "name"}, {"1", "abcdefgh"}, {"22", "x"}}),
+            " n  name\n────────\n 1  abcdefgh\n22  x\n");
+  EXPECT_EQ(text_table({{"name", "n"}, {"abcdefgh", "123"}}),
+            "name        n\n─────────────\nabcdefgh  123\n");
+}
+
 TEST(PlanText, PartsOfTheTimeAreShownAndLinesFit) {
   Outcome outcome;
   outcome.status = Status::optimal;

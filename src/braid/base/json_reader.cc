@@ -93,14 +93,24 @@ class JsonReader {
           read_number();
           return;
         }
-        fail("expected a value, found " + found());
+        fail_value("expected a value");
     }
+  }
+
+  // Nothing that can stand here; what other languages write for numbers is named.
+  [[noreturn]] void fail_value(const char* expected) const {
+    const std::string_view rest(at_, static_cast<std::size_t>(end_ - at_));
+    for (const std::string_view word : {"NaN", "nan", "Infinity", "inf"}) {
+      if (!rest.starts_with(word)) continue;
+      fail(std::string(word) + " is not a number in JSON", "give a finite number");
+    }
+    fail(expected + (", found " + found()));
   }
 
   void read_word(std::string_view word) {
     if (std::string_view(at_, static_cast<std::size_t>(end_ - at_)).substr(0, word.size()) !=
         word) {
-      fail("expected a value, found " + found());
+      fail_value("expected a value");
     }
     at_ += word.size();
   }
@@ -197,7 +207,7 @@ class JsonReader {
   }
 
   void read_digits() {
-    if (!is_digit(*at_)) fail("expected a digit in a number, found " + found());
+    if (!is_digit(*at_)) fail_value("expected a digit in a number");
     while (is_digit(*at_)) ++at_;
   }
 

@@ -21,6 +21,7 @@
 #include "braid/base/text.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/dim_option.h"
+#include "braid/cli/text_option.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
 #include "braid/plan/names.h"
@@ -37,17 +38,16 @@ void add_job_options(CLI::App& app, JobOptions& o) {
   app.add_option("MODEL", o.model,
                  "Zoo name, Hugging Face folder or config.json, ONNX file, or graph JSON")
       ->required();
-  app.add_option("--cluster", o.cluster,
-                 "NAME, NAME:64 (devices), NAME:8nodes, or a YAML file; A:2nodes+B:1nodes mixes");
-  app.add_option("--chip", o.chip, "A single device instead of a cluster");
+  add_text(app, "--cluster", o.cluster,
+           "NAME, NAME:64 (devices), NAME:8nodes, or a YAML file; A:2nodes+B:1nodes mixes");
+  add_text(app, "--chip", o.chip, "A single device instead of a cluster");
   add_count(app, "--global-batch", o.global_batch, 1, std::numeric_limits<int>::max(),
             "Samples per iteration (default: 16 per device)");
   add_count(app, "--seq-len", o.seq_len, 1, std::int64_t{1} << 28,
             "Tokens per sample (default: the model's own maximum)");
   app.add_option("--precision", o.precision, "bf16, fp16, fp8, tf32 or fp32");
   add_dims(app, o.dims);
-  app.add_option("--max-memory", o.max_memory,
-                 "Use no more device memory than this, e.g. '40 GiB'");
+  add_text(app, "--max-memory", o.max_memory, "Use no more device memory than this, e.g. '40 GiB'");
   add_count(app, "--top", o.top, 1, 1000, "How many plans to show");
   add_count(app, "--budget", o.budget, 1, std::int64_t{1} << 40,
             "Stop after this many timed configurations");
@@ -94,7 +94,7 @@ System single_device(const std::string& name) {
 /// Best, bound, gap and work, at most ten times a second; on a terminal written over in place.
 class ProgressLine {
  public:
-  explicit ProgressLine(bool terminal) : terminal_(terminal) {}
+  ProgressLine(bool terminal, std::string label) : terminal_(terminal), label_(std::move(label)) {}
   ~ProgressLine() {
     if (terminal_ && shown_) std::fputs("\n", stderr);
   }
@@ -107,8 +107,8 @@ class ProgressLine {
     last_ = now;
     shown_ = true;
     const bool found = std::isfinite(best_s) && best_s > 0;
-    fmt::print(stderr, "{}best {:>10}  bound {:>10}  gap {:>8}  work {}{}", terminal_ ? "\r" : "",
-               found ? format_seconds(best_s) : "-",
+    fmt::print(stderr, "{}{}best {:>10}  bound {:>10}  gap {:>8}  work {}{}", terminal_ ? "\r" : "",
+               label_, found ? format_seconds(best_s) : "-",
                std::isfinite(bound_s) ? format_seconds(bound_s) : "-",
                found ? fmt::format("{:.2f}%", 100 * (1 - bound_s / best_s)) : "-", work,
                terminal_ ? "   " : "\n");
@@ -117,6 +117,7 @@ class ProgressLine {
 
  private:
   bool terminal_;
+  std::string label_;
   bool shown_ = false;
   std::chrono::steady_clock::time_point last_;
 };
@@ -180,10 +181,11 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   loaded.budget.work = o.budget;
 }
 
-Progress progress_line(const JobOptions& o) {
+Progress progress_line(const JobOptions& o, const std::string& planner) {
   const bool terminal = isatty(STDERR_FILENO) == 1;
   if (!o.progress && !terminal) return {};
-  const auto line = std::make_shared<ProgressLine>(terminal);
+  const auto line = std::make_shared<ProgressLine>(
+      terminal, planner.empty() ? "" : fmt::format("{:<12}", planner));
   return [line](double best_s, double bound_s, std::int64_t work) {
     line->show(best_s, bound_s, work);
   };

@@ -39,7 +39,8 @@ System load_devices(const std::string& cluster, const std::string& chip);
 /// Loads model and system and checks the restrictions' form. Throws Error.
 void load_job(const JobOptions& options, LoadedJob& loaded);
 
-/// Progress line on stderr like a MIP solver's, or nothing unless wanted or on a terminal.
-Progress progress_line(const JobOptions& options);
+/// Progress line on stderr like a MIP solver's, or nothing unless wanted or on a terminal. With
+/// `planner`, the line begins with that name.
+Progress progress_line(const JobOptions& options, const std::string& planner = "");
 
 }  // namespace braid

@@ -30,8 +30,12 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> extras = app.remaining(/*recurse=*/true);
   if (extras.empty()) {
     const std::string message = error.what();  // "--tp: 1 required N missing"
-    const bool no_value = error.get_name() == "ArgumentMismatch" && message.ends_with(" missing");
-    return (no_value ? message.substr(0, message.find(':')) + ": needs a value" : message) +
+    const bool mismatch = error.get_name() == "ArgumentMismatch";
+    const std::string option = message.substr(0, message.find(':'));
+    if (mismatch && message.find("At Most 1") != std::string::npos) {
+      return option + ": given more than once; give it once";
+    }
+    return (mismatch && message.ends_with(" missing") ? option + ": needs a value" : message) +
            "; see braid --help";
   }
   const CLI::App* verb = &app;

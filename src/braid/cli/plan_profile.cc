@@ -19,7 +19,7 @@
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
 #include "braid/cli/count_option.h"
-#include "braid/cli/file_option.h"
+#include "braid/cli/text_option.h"
 #include "braid/cli/verbs.h"
 #include "braid/planners/piper_from_profile.h"
 #include "braid/planners/piper_table.h"
@@ -44,8 +44,8 @@ void add_profile_options(CLI::App& app, ProfileOptions& o) {
             "With --profile: devices (default: the file's)");
   add_count(app, "--max-microbatches", o.micro_batches, 1, kMostPiperDevices,
             "With --profile: micro-batches in a batch (default: the file's)");
-  app.add_option("--memory", o.memory, "With --profile: of a device (default: the file's)");
-  app.add_option("--bandwidth", o.bandwidth, "With --profile: of a device (default: the file's)");
+  add_text(app, "--memory", o.memory, "With --profile: of a device (default: the file's)");
+  add_text(app, "--bandwidth", o.bandwidth, "With --profile: of a device (default: the file's)");
   app.add_option("--time-unit", o.time_unit, "With --profile: what its times are in, s, ms or us")
       ->check(CLI::IsMember({"s", "ms", "us"}));
   app.add_option("--rules", o.rules,

@@ -33,7 +33,8 @@ int run(const CompareOptions& options) {
                                                   "peak GiB", "bound s", "search s"}};
   bool any = false;
   for (const PlannerEntry* entry : entries) {
-    const CheckedOutcome checked = plan_checked(loaded, *entry, {});
+    const CheckedOutcome checked =
+        plan_checked(loaded, *entry, progress_line(options.job, std::string(entry->name)));
     const Outcome& outcome = checked.outcome;
     const std::string name(entry->name);
     rows.push_back(compare_row(outcome, name, checked.wall_s));

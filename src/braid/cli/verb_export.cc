@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/file.h"
-#include "braid/cli/file_option.h"
+#include "braid/cli/text_option.h"
 #include "braid/cli/valid_plan.h"
 #include "braid/cli/verbs.h"
 #include "braid/report/export.h"

@@ -9,8 +9,8 @@
 #include "braid/base/file.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/dim_option.h"
-#include "braid/cli/file_option.h"
 #include "braid/cli/job_options.h"
+#include "braid/cli/text_option.h"
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
@@ -99,8 +99,8 @@ Run add_profile(CLI::App& app) {
   verb->footer(
       "Example:\n  braid profile llama-3-8b --cluster dgx-h100 --tp 1,2,4,8 -o profile.json");
   verb->add_option("MODEL", options->model, "As for braid plan")->required();
-  verb->add_option("--cluster", options->cluster, "As for braid plan; needed for degrees above 1");
-  verb->add_option("--chip", options->chip, "A single device instead of a cluster");
+  add_text(*verb, "--cluster", options->cluster, "As for braid plan; needed for degrees above 1");
+  add_text(*verb, "--chip", options->chip, "A single device instead of a cluster");
   add_count(*verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28, "Tokens per sample");
   add_dims(*verb, options->dims);
   verb->add_option("--precision", options->precision, "bf16, fp16, fp8, tf32 or fp32");

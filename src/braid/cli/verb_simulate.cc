@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "braid/base/file.h"
-#include "braid/cli/file_option.h"
 #include "braid/cli/outcome_json.h"
+#include "braid/cli/text_option.h"
 #include "braid/cli/valid_plan.h"
 #include "braid/cli/verbs.h"
 #include "braid/plan/plan_json.h"

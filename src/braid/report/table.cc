@@ -40,6 +40,8 @@ std::string text_table(const std::vector<std::vector<std::string>>& rows) {
     if (r > 0) continue;
     std::size_t total = 2 * (widths.size() - 1);
     for (const std::size_t width : widths) total += width;
+    // Free text behind the last column's title would make the rule wider than most screens.
+    if (!right.back()) total -= widths.back() - width_of(rows[r].back());
     for (std::size_t i = 0; i < total; ++i) text += "─";
     text += "\n";
   }

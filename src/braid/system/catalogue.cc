@@ -33,13 +33,19 @@ std::vector<std::string> names_of(std::span<const EmbeddedFile> files) {
   return names;
 }
 
-/// A user's file, which is none of the forms that name themselves: a plan, a graph, a profile.
+/// A user's file, which is neither one of the forms that name themselves (a plan, a graph, a
+/// profile) nor what braid show prints.
 Document open_file(const std::string& path, const std::string& what) {
   Document document = Document::parse_file(path);
   const Value root = document.root();
   if (root.is_object() && root["braid"].exists()) {
     root["braid"].fail(
         "this is a braid " + braid::quoted(root["braid"].string_or("")) + " file, not a " + what,
+        "give a name of braid list " + what + "s or a YAML file of your own");
+  }
+  if (root.is_object() && root["provenance"].exists()) {
+    root["provenance"].fail(
+        "this is what braid show --json prints, with all figures resolved, and is not read back",
         "give a name of braid list " + what + "s or a YAML file of your own");
   }
   return document;
