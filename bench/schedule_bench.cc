@@ -1,6 +1,8 @@
 #include <benchmark/benchmark.h>
 
 #include "braid/schedule/evaluate.h"
+#include "braid/schedule/graph_orders.h"
+#include "braid/schedule/order_timing.h"
 #include "braid/schedule/pipeline_time.h"
 
 namespace braid {
@@ -55,6 +57,32 @@ void evaluate_any(benchmark::State& state, Record record) {
 }
 BENCHMARK_CAPTURE(evaluate_any, times, Record::times)->Arg(128)->Arg(4096);
 BENCHMARK_CAPTURE(evaluate_any, events, Record::events)->Arg(128)->Arg(4096);
+
+/// Branches of stages that join, with micro-batches of 1 and 2 samples in turn.
+TimedGraph branched_graph(std::int32_t branches, std::int32_t length, std::int64_t batch) {
+  StageGraph graph;
+  graph.batch = batch;
+  const std::int32_t join = branches * length;
+  for (std::int32_t s = 0; s <= join; ++s) {
+    graph.stages.push_back({s, 1 + s % 2});
+    if (s < join) graph.edges.push_back({s, s % length == length - 1 ? join : s + 1});
+  }
+  TimedGraph timed = timeless(graph);
+  for (StageCost& cost : timed.costs) cost.forward_s = cost.input_gradient_s = 1e-2;
+  for (double& time_s : timed.transfer_s) time_s = 1e-3;
+  return timed;
+}
+
+void time_graph(benchmark::State& state) {
+  const TimedGraph timed = branched_graph(4, 4, state.range(0));
+  const WorkOrder order = one_f_one_b_order(timed.graph);
+  std::int64_t tasks = 0;
+  for (const auto& device : order.devices) tasks += static_cast<std::int64_t>(device.size());
+  for (auto _ : state) benchmark::DoNotOptimize(time_order(timed, order));
+  state.counters["tasks"] = benchmark::Counter(static_cast<double>(state.iterations() * tasks),
+                                               benchmark::Counter::kIsRate);
+}
+BENCHMARK(time_graph)->Arg(64)->Arg(4096);
 
 }  // namespace
 }  // namespace braid
