@@ -1,0 +1,308 @@
+#include "braid/chip/dataflow_job.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace braid {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+bool is_training(const KernelGraph& graph) {
+  return std::any_of(graph.kernels.begin(), graph.kernels.end(),
+                     [](const Kernel& kernel) { return kernel.backward; });
+}
+
+// DRAM that is taken throughout, and how many micro-batches wait in it.
+void add_state(const DataflowSetup& setup, const JobRules& rules, ChipWork& work) {
+  const auto chips = static_cast<double>(setup.chips);
+  const DataflowJob& job = setup.job;
+  work.resident_bytes = job.resident_bytes / chips;
+  if (job.workload == DataflowWorkload::linpack || job.workload == DataflowWorkload::fourier) {
+    return;
+  }
+  const std::int64_t stages = degree_of(setup.fabric, FabricRole::pipeline);
+  const auto layers = static_cast<double>(ceil_div(job.layers, stages));
+  double weights = 0;
+  for (const ChipKernel& kernel : work.kernels) {
+    // Backward kernels multiply by the forward ones' parameters.
+    if (rules.training_state && kernel.backward) continue;
+    weights += kernel.weight_bytes;
+  }
+  work.live_copies = static_cast<double>(job.micro_batch);
+  if (!rules.training_state || !is_training(setup.graph)) {
+    work.resident_bytes += weights * layers;
+    return;
+  }
+  constexpr double kOptimizerBytes = 12;
+  work.resident_bytes +=
+      weights / setup.graph.word_bytes * layers * (2 * setup.graph.word_bytes + kOptimizerBytes);
+  std::vector<double> stash(work.kernels.size(), 0);
+  for (const ChipTensor& tensor : work.tensors) {
+    const auto from = static_cast<std::size_t>(tensor.from);
+    if (!work.kernels[from].backward &&
+        work.kernels[static_cast<std::size_t>(tensor.to)].backward) {
+      stash[from] = tensor.bytes;
+    }
+  }
+  double stashed = 0;
+  for (const double bytes : stash) stashed += bytes;
+  const double data = static_cast<double>(degree_of(setup.fabric, FabricRole::data));
+  const double micro_batches =
+      static_cast<double>(job.global_batch) / data / static_cast<double>(job.micro_batch);
+  const double in_flight = std::min(static_cast<double>(stages), micro_batches) * layers - 1;
+  work.resident_bytes += stashed * work.live_copies * std::max(0.0, in_flight);
+}
+
+/// A kernel's sizes on one chip where the workload, not a search, divides it.
+ShardShape fixed_shape(const Kernel& kernel, const DataflowSetup& setup) {
+  ShardShape shape{kernel.outer, kernel.m, kernel.k, kernel.n};
+  if (setup.job.workload == DataflowWorkload::linpack) {
+    shape.m = ceil_div(shape.m, setup.fabric.dimensions[0].size);
+    shape.k = ceil_div(shape.k, setup.fabric.dimensions[1].size);
+  } else if (setup.job.workload == DataflowWorkload::fourier) {
+    shape.n = ceil_div(shape.n, setup.chips);
+  }
+  return shape;
+}
+
+// All-reduce over all chips, dimension by dimension.
+double whole_all_reduce_s(double bytes, const Fabric& fabric, const CollectiveRules& rules) {
+  double total = 0;
+  for (const FabricDimension& dimension : fabric.dimensions) {
+    total += all_reduce_s(bytes, dimension, fabric, rules);
+    bytes /= static_cast<double>(dimension.size);
+  }
+  return total;
+}
+
+double message_s(const KernelMessage& message, const DataflowSetup& setup, const JobRules& rules,
+                 double micro_batches) {
+  const auto chips = static_cast<double>(setup.chips);
+  switch (message.transfer) {
+    case KernelTransfer::all_to_all: {
+      const double pairs = setup.job.workload == DataflowWorkload::fourier ? chips * chips : 1;
+      return exchange_s(message.bytes / pairs, setup.fabric);
+    }
+    case KernelTransfer::all_reduce_per_batch:
+      if (!rules.plain_pipeline) {
+        return rules.collectives.all_reduce_passes * message.bytes / micro_batches * 1e-9;
+      }
+      return whole_all_reduce_s(message.bytes, setup.fabric, rules.collectives) / micro_batches;
+    case KernelTransfer::all_reduce:
+      return whole_all_reduce_s(message.bytes, setup.fabric, rules.collectives);
+    case KernelTransfer::all_gather:
+      return whole_all_reduce_s(message.bytes, setup.fabric, rules.collectives) / 2;
+    case KernelTransfer::broadcast:
+    case KernelTransfer::point_to_point: {
+      // Along one side of the grid, each line of the other side with its share.
+      const std::size_t along = message.transfer == KernelTransfer::broadcast ? 1 : 0;
+      const std::size_t last = setup.fabric.dimensions.size() - 1;
+      const FabricDimension& links = setup.fabric.dimensions[std::min(along, last)];
+      const FabricDimension& lines = setup.fabric.dimensions[std::min(1 - along, last)];
+      return message.bytes / static_cast<double>(lines.size) / links.bytes_per_s;
+    }
+  }
+  return 0;
+}
+
+// Messages of different kinds use different links at once, except that gradients come on top.
+double messages_s(const Kernel& kernel, const DataflowSetup& setup, const JobRules& rules,
+                  double micro_batches) {
+  double longest = 0, further = 0;
+  for (const KernelMessage& message : kernel.messages) {
+    const double seconds = message_s(message, setup, rules, micro_batches);
+    if (message.transfer == KernelTransfer::all_reduce_per_batch) {
+      further += seconds;
+    } else {
+      longest = std::max(longest, seconds);
+    }
+  }
+  return longest + further;
+}
+
+ChipWork fixed_work(const DataflowSetup& setup, const JobRules& rules) {
+  const double micro_batches = job_time(setup, 0, rules).micro_batches;
+  const KernelGraph& graph = setup.graph;
+  ChipWork work;
+  work.kernels.reserve(graph.kernels.size());
+  for (const Kernel& kernel : graph.kernels) {
+    const ShardShape shape = fixed_shape(kernel, setup);
+    ChipKernel mine;
+    mine.name = kernel.name;
+    mine.matrix = kernel.matrix;
+    mine.backward = kernel.backward;
+    mine.rows = shape.outer * shape.m;
+    mine.depth = shape.k;
+    mine.columns = shape.n;
+    mine.flops = static_cast<double>(mine.rows) * static_cast<double>(shape.n) *
+                 static_cast<double>(shape.k) * (kernel.matrix ? 2 : 1);
+    if (kernel.weights && setup.job.workload == DataflowWorkload::recommendation) {
+      mine.weight_bytes =
+          static_cast<double>(mine.rows) * static_cast<double>(shape.k) * graph.word_bytes;
+    }
+    mine.dram_bytes = kernel.dram_bytes;
+    mine.network_s = messages_s(kernel, setup, rules, micro_batches);
+    for (const KernelMessage& message : kernel.messages) mine.network_bytes += message.bytes;
+    mine.pinned_partition = kernel.pinned_partition;
+    work.kernels.push_back(std::move(mine));
+  }
+  const std::vector<std::int32_t> levels = kernel_levels(graph.kernels.size(), graph.tensors);
+  work.tensors.reserve(graph.tensors.size());
+  for (const KernelTensor& tensor : graph.tensors) {
+    const ChipKernel& writer = work.kernels[static_cast<std::size_t>(tensor.from)];
+    ChipTensor mine;
+    mine.from = tensor.from;
+    mine.to = tensor.to;
+    mine.bytes =
+        static_cast<double>(writer.rows) * static_cast<double>(writer.columns) * graph.word_bytes;
+    mine.tile_bytes = mine.bytes;
+    mine.buffers = levels[static_cast<std::size_t>(tensor.to)] -
+                   levels[static_cast<std::size_t>(tensor.from)] + 1;
+    work.tensors.push_back(mine);
+  }
+  return work;
+}
+
+}  // namespace
+
+JobRules published_job_rules(const DataflowSetup& setup) {
+  JobRules rules;
+  rules.collectives = {setup.all_reduce_passes, setup.fabric.latency_s > 0};
+  rules.time_sharding = false;
+  rules.training_state = false;
+  rules.plain_pipeline = false;
+  return rules;
+}
+
+JobRules default_job_rules() { return {}; }
+
+MappingRules default_mapping_rules(const DataflowSetup& setup) {
+  MappingRules rules;
+  rules.overlap = setup.rules.overlap;
+  rules.compute_fraction = setup.rules.compute_fraction;
+  rules.sram_limit = setup.rules.sram_limit;
+  return rules;
+}
+
+Sharding choose_sharding(const DataflowSetup& setup, const JobRules& rules) {
+  if (setup.job.workload != DataflowWorkload::layers) {
+    return Sharding(setup.graph.kernels.size(), KernelDim::none);
+  }
+  ShardingGoal goal;
+  goal.bytes_only = !rules.time_sharding;
+  goal.elementwise_s_per_flop = 1 / (setup.rules.compute_fraction * peak_flops_per_s(setup.chip));
+  goal.s_per_byte = 0;
+  return find_sharding(setup.graph, setup.fabric, rules.collectives, goal).dims;
+}
+
+ChipWork chip_work(const DataflowSetup& setup, const Sharding& dims, const JobRules& rules) {
+  ChipWork work;
+  if (setup.job.workload == DataflowWorkload::layers) {
+    const double micro_batches = job_time(setup, 0, rules).micro_batches;
+    work = shard_kernels(setup.graph, dims, setup.fabric, rules.collectives, micro_batches,
+                         setup.job.tile);
+  } else {
+    work = fixed_work(setup, rules);
+  }
+  add_state(setup, rules, work);
+  return work;
+}
+
+JobTime job_time(const DataflowSetup& setup, double layer_s, const JobRules& rules) {
+  const DataflowJob& job = setup.job;
+  JobTime time;
+  for (const Kernel& kernel : setup.graph.kernels) time.flops += kernel_flops(kernel);
+  const auto batch = static_cast<double>(job.global_batch);
+  const auto micro = static_cast<double>(job.micro_batch);
+  const double rate = peak_flops_per_s(setup.chip) * static_cast<double>(setup.chips);
+  switch (job.workload) {
+    case DataflowWorkload::linpack:
+    case DataflowWorkload::fourier:
+      time.time_s = layer_s;
+      break;
+    case DataflowWorkload::recommendation:
+      time.data = static_cast<double>(setup.chips);
+      time.micro_batches = batch / time.data / micro;
+      time.time_s = layer_s * batch / time.data;
+      time.flops *= batch;
+      break;
+    case DataflowWorkload::layers: {
+      time.tensor = static_cast<double>(degree_of(setup.fabric, FabricRole::tensor));
+      time.pipeline = static_cast<double>(degree_of(setup.fabric, FabricRole::pipeline));
+      time.data = static_cast<double>(degree_of(setup.fabric, FabricRole::data));
+      time.layers_per_stage = std::ceil(static_cast<double>(job.layers) / time.pipeline);
+      time.micro_batches = batch / time.data / micro;
+      time.flops *= static_cast<double>(job.layers) * batch;
+      const bool interleaved = !rules.plain_pipeline && time.layers_per_stage >= 2;
+      const double chunks = interleaved ? time.layers_per_stage - 1 : 1;
+      time.bubble = (time.pipeline - 1) / (time.micro_batches * chunks);
+      const double sample_bytes = static_cast<double>(job.hidden) *
+                                  static_cast<double>(job.seq_len) * setup.graph.word_bytes;
+      const double ways = is_training(setup.graph) ? 2 : 1;
+      if (rules.plain_pipeline) {
+        time.message_s =
+            (time.micro_batches + time.pipeline - 1) *
+            pipeline_hop_s(ways * sample_bytes * micro, setup.fabric, rules.collectives);
+      } else if (ways == 2) {
+        time.message_s = pipeline_hop_s(ways * sample_bytes * static_cast<double>(job.layers),
+                                        setup.fabric, {rules.collectives.all_reduce_passes, false});
+      }
+      time.time_s =
+          layer_s * (1 + time.bubble) * time.layers_per_stage * batch / time.data + time.message_s;
+      break;
+    }
+  }
+  if (time.time_s > 0) time.utilisation = time.flops / (time.time_s * rate);
+  return time;
+}
+
+MachineCost machine_cost(const DataflowSetup& setup) {
+  const DataflowPrices& prices = setup.prices;
+  const auto chips = static_cast<double>(setup.chips);
+  const double dram_gb = setup.chip.dram_bytes_per_s / 1e9;
+  MachineCost cost{chips * (prices.chip_usd + dram_gb * prices.dram_usd),
+                   chips * (prices.chip_w + dram_gb * prices.dram_w)};
+  const std::vector<FabricDimension>& dimensions = setup.fabric.dimensions;
+  const bool torus = std::all_of(dimensions.begin(), dimensions.end(), [](const auto& dimension) {
+    return dimension.shape == FabricShape::ring;
+  });
+  const bool one = dimensions.size() == 1;
+  double beyond = chips;  // Chips that one unit of this dimension stands for.
+  for (std::size_t i = 0; i < dimensions.size(); ++i) {
+    const FabricDimension& dimension = dimensions[i];
+    const double bandwidth = dimension.bytes_per_s / 1e9;
+    const auto size = static_cast<double>(dimension.size);
+    const double others = chips / size;
+    beyond /= size;
+    const bool inner = i + 1 < dimensions.size();
+    // Lines of this dimension: those of a torus are everywhere, of others only beyond it.
+    const double lines = torus ? others : beyond;
+    double links = 0, ports = 0;
+    switch (dimension.shape) {
+      case FabricShape::ring:
+        links = lines * size * bandwidth;
+        ports = 2 * lines * bandwidth;
+        break;
+      case FabricShape::switched:
+        links = lines * size * bandwidth;
+        ports = links;
+        break;
+      case FabricShape::fully_connected:
+        links = lines * size * (size - 1) * bandwidth;
+        ports = inner || one ? 0 : size * size * bandwidth;
+        break;
+    }
+    if (setup.chips > 1) {
+      cost.usd += prices.link_usd * links;
+      cost.watts += prices.link_w[std::min<std::size_t>(i, 2)] * links;
+    }
+    if (setup.chips > 4) {
+      cost.usd += prices.switch_usd * ports;
+      cost.watts += prices.switch_w * ports;
+    }
+  }
+  return cost;
+}
+
+}  // namespace braid
