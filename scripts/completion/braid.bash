@@ -6,11 +6,11 @@ _braid_options() {
 }
 
 _braid_verbs() {
-  "$1" --help 2>/dev/null | sed -nE '/^Subcommands:/,$ s/^  ([a-z][a-z-]*) .*/\1/p'
+  "$1" --help 2>/dev/null | sed -nE '/^Subcommands:/,/^$/ s/^  ([a-z][a-z-]*) .*/\1/p'
 }
 
 _braid_names() {
-  "$1" list "$2" 2>/dev/null | sed -nE 's/^ *([a-z0-9][a-z0-9._-]*).*/\1/p'
+  "$1" list "$2" 2>/dev/null | sed -nE '3,$ s/^ *([a-z0-9][a-z0-9._-]*).*/\1/p'
 }
 
 _braid() {
@@ -27,6 +27,10 @@ _braid() {
     --planner | --planners)
       mapfile -t COMPREPLY < <(compgen -W "$(_braid_names "$program" planners)" -- "$cur")
       ;;
+    --recompute) mapfile -t COMPREPLY < <(compgen -W 'none selective full' -- "$cur") ;;
+    --schedule) mapfile -t COMPREPLY < <(compgen -W 'gpipe 1f1b interleaved' -- "$cur") ;;
+    --sequence-parallel) mapfile -t COMPREPLY < <(compgen -W 'on off' -- "$cur") ;;
+    --precision) mapfile -t COMPREPLY < <(compgen -W 'bf16 fp16 fp8 tf32 fp32' -- "$cur") ;;
     --to) mapfile -t COMPREPLY < <(compgen -W 'megatron deepspeed torchtitan' -- "$cur") ;;
   esac
   if ((${#COMPREPLY[@]} > 0)); then return; fi

@@ -1,5 +1,7 @@
 #include "cli/program.h"
 
+#include <utility>
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
@@ -13,12 +15,10 @@ extern char** environ;  // NOLINT: declared by no header
 
 namespace braid::testing {
 
-Ran run_braid(const std::vector<std::string>& arguments) {
+Ran run_program(std::vector<std::string> words) {
   const TemporaryFolder folder;
   const std::string out = folder / "out";
   const std::string err = folder / "err";
-  std::vector<std::string> words = {BRAID_PROGRAM};
-  words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -41,6 +41,12 @@ Ran run_braid(const std::vector<std::string>& arguments) {
   ran.out = read_file(out);
   ran.err = read_file(err);
   return ran;
+}
+
+Ran run_braid(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {BRAID_PROGRAM};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return run_program(std::move(words));
 }
 
 }  // namespace braid::testing

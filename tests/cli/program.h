@@ -12,7 +12,10 @@ struct Ran {
   std::string err;
 };
 
-/// Runs the program with these arguments (no shell).
+/// Runs the program at the path words[0] with the other words as arguments (no shell).
+Ran run_program(std::vector<std::string> words);
+
+/// Runs braid with these arguments.
 Ran run_braid(const std::vector<std::string>& arguments);
 
 }  // namespace braid::testing

@@ -291,6 +291,15 @@ TEST(Program, ComparesWithTheProgressOfEachPlanner) {
   EXPECT_EQ(run_braid(words).err, "");
 }
 
+TEST(Program, SaysThatAPlanRestsOnTheHostsMemory) {
+  Words words = plan_words({"--max-memory", "40 GiB", "--zero", "1", "--recompute", "none"});
+  const Ran with = run_braid(words);
+  ASSERT_EQ(with.status, 0) << with.err;
+  EXPECT_THAT(with.out, HasSubstr("  offload: the best plan keeps "));
+  words.emplace_back("--no-offload");
+  EXPECT_THAT(run_braid(words).out, Not(HasSubstr("offload")));
+}
+
 TEST(Program, SpentBudgetIsSaid) {
   const Ran ran = run_braid({"plan", kModel, "--cluster", "dgx-h100:64", "--global-batch", "256",
                              "--seq-len", "8192", "--budget", "1", "--json"});

@@ -2,13 +2,35 @@
 
 #include <chrono>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "braid/base/quantity.h"
 #include "braid/cli/verbs.h"
 #include "braid/verify/verify.h"
 
 namespace braid {
+namespace {
+
+/// What a plan that uses host memory rests on; empty for others.
+std::string host_assumption(const Plan& plan) {
+  const Parallelism& p = plan.parallel;
+  std::vector<std::string> kept;
+  if (p.offload_optimizer) kept.emplace_back("optimizer state");
+  if (p.offload_activations) kept.emplace_back("activations");
+  if (p.offload_weights) kept.emplace_back("weights");
+  const auto& host = plan.system.groups.front().chip.host;
+  if (kept.empty() || !host) return "";
+  return fmt::format(
+      "offload: the best plan keeps {} in host memory, {} a device behind a link of {}; "
+      "--no-offload plans without",
+      fmt::join(kept, " and "), format_bytes(host->bytes), format_bytes_per_s(host->bytes_per_s));
+}
+
+}  // namespace
 
 CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner,
                             const Progress& progress) {
@@ -18,6 +40,10 @@ CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner
   checked.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::vector<std::string>& assumptions = checked.outcome.assumptions;
   assumptions.insert(assumptions.begin(), loaded.assumptions.begin(), loaded.assumptions.end());
+  if (!checked.outcome.candidates.empty()) {
+    const std::string host = host_assumption(checked.outcome.candidates.front().plan);
+    if (!host.empty()) assumptions.insert(assumptions.begin(), host);
+  }
   const LowerBound& bound = checked.outcome.physical_bound;
   for (Candidate& candidate : checked.outcome.candidates) {
     candidate.plan.claims =

@@ -48,7 +48,6 @@ void add_job_options(CLI::App& app, JobOptions& o) {
   app.add_option("--precision", o.precision, "bf16, fp16, fp8, tf32 or fp32");
   add_dims(app, o.dims);
   add_text(app, "--max-memory", o.max_memory, "Use no more device memory than this, e.g. '40 GiB'");
-  add_count(app, "--top", o.top, 1, 1000, "How many plans to show");
   add_count(app, "--budget", o.budget, 1, std::int64_t{1} << 40,
             "Stop after this many timed configurations");
   const auto degree = [&](const char* name, int& value, const char* help) {

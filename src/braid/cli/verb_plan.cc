@@ -8,6 +8,7 @@
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/cli/checked_plan.h"
+#include "braid/cli/count_option.h"
 #include "braid/cli/outcome_json.h"
 #include "braid/cli/plan_profile.h"
 #include "braid/cli/text_option.h"
@@ -70,6 +71,7 @@ Run add_plan(CLI::App& app) {
       "Example:\n  braid plan llama-3-70b --cluster dgx-h100:64 --global-batch 1024 --seq-len 8192 "
       "--top 5");
   add_job_options(*verb, options->job);
+  add_count(*verb, "--top", options->job.top, 1, 1000, "How many plans to show");
   add_output_file(*verb, "-o,--output", options->output, "Write the best plan as JSON");
   verb->get_option("MODEL")->required(false);
   add_profile_options(*verb, options->profile);

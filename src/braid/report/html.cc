@@ -207,6 +207,7 @@ std::string html_report(const Plan& plan) {
                                            p.micro_batch == 1 ? "sample" : "samples"));
   text += row("recomputation, ZeRO stage",
               fmt::format("{}, {}", name_of(p.recompute), name_of(p.zero)));
+  if (!offload_text(p).empty()) text += row("kept in host memory", offload_text(p));
   text += row("schedule", std::string(name_of(p.schedule)));
   const std::string batch = plan.seq_len > 0
                                 ? fmt::format("{} × {}", plan.global_batch, plan.seq_len)

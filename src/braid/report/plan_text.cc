@@ -17,15 +17,13 @@ namespace {
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
-std::string offload_text(const Parallelism& p) {
-  std::string text;
-  if (p.offload_optimizer) text += "+opt";
-  if (p.offload_activations) text += "+act";
-  if (p.offload_weights) text += "+w";
-  return text.empty() ? "" : " off" + text;
-}
-
 double gap_of(double time_s, double bound_s) { return time_s > 0 ? 1 - bound_s / time_s : 0; }
+
+/// "none", "full off+opt".
+std::string recompute_text(const Parallelism& p) {
+  const std::string offload = offload_text(p);
+  return std::string(name_of(p.recompute)) + (offload.empty() ? "" : " off" + offload);
+}
 
 std::vector<std::string> row_of(const Outcome& outcome, const Candidate& candidate) {
   const Plan& plan = candidate.plan;
@@ -44,7 +42,7 @@ std::vector<std::string> row_of(const Outcome& outcome, const Candidate& candida
           fmt::format("{}", p.ep),
           fmt::format("{}", p.dp),
           std::string(name_of(p.schedule)),
-          std::string(name_of(p.recompute)) + offload_text(p),
+          recompute_text(p),
           std::string(name_of(p.zero)),
           fmt::format("{:.4g}", m.iteration_time_s),
           fmt::format("{:.0f}", m.tokens_per_s / devices),
@@ -132,6 +130,14 @@ std::string assumptions_text(const Outcome& outcome) {
 }
 
 }  // namespace
+
+std::string offload_text(const Parallelism& p) {
+  std::string text;
+  if (p.offload_optimizer) text += "+opt";
+  if (p.offload_activations) text += "+act";
+  if (p.offload_weights) text += "+w";
+  return text;
+}
 
 std::string ranges_text(const std::vector<std::int32_t>& numbers) {
   std::string text;

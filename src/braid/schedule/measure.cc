@@ -82,10 +82,11 @@ Metrics measure(const Plan& plan) {
   Metrics metrics = busiest_times(timed, workspace.stages());
   metrics.iteration_time_s = time_s;
   for (Transfer& transfer : timed.pipeline.transfers) transfer.time_s = 0;
-  metrics.pp_comm_s = std::max(0.0, time_s - pipeline_time_s(timed.pipeline, workspace));
-  // Without transfers the stage would still be busy for as long, so only rounding can go below
-  // zero.
-  metrics.bubble_s = std::max(0.0, time_s - busy_s(metrics) - metrics.pp_comm_s);
+  // Neither is negative: without transfers the stage would still be busy for as long. What rounding
+  // leaves is nothing.
+  const auto rest = [time_s](double left_s) { return left_s > 1e-12 * time_s ? left_s : 0.0; };
+  metrics.pp_comm_s = rest(time_s - pipeline_time_s(timed.pipeline, workspace));
+  metrics.bubble_s = rest(time_s - busy_s(metrics) - metrics.pp_comm_s);
 
   double devices = 0;
   double flops = 0;
