@@ -1,0 +1,204 @@
+#include "braid/schedule/in_flight.h"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "braid/schedule/graph_orders.h"
+#include "braid/schedule/greedy_order.h"
+
+#include "schedule/stage_graphs.h"
+
+namespace braid {
+namespace {
+
+/// Two or more stages in a chain whose passes take time by the sample.
+TimedGraph chain_of(const std::vector<std::int64_t>& sizes, std::int64_t batch, double forward_s,
+                    double backward_s) {
+  StageGraph graph;
+  graph.batch = batch;
+  for (std::size_t s = 0; s < sizes.size(); ++s) {
+    const auto stage = static_cast<std::int32_t>(s);
+    graph.stages.push_back({stage, sizes[s]});
+    if (s > 0) graph.edges.push_back({stage - 1, stage});
+  }
+  TimedGraph timed = timeless(graph);
+  for (std::size_t s = 0; s < sizes.size(); ++s) {
+    timed.costs[s].forward_s = forward_s * static_cast<double>(sizes[s]);
+    timed.costs[s].input_gradient_s = backward_s * static_cast<double>(sizes[s]);
+  }
+  return timed;
+}
+
+double time_with(const TimedGraph& timed, const std::vector<std::int64_t>& k,
+                 const std::vector<std::int64_t>& warm_ups) {
+  return time_order(timed, k_f_k_b_order(timed.graph, k, warm_ups)).time_s;
+}
+
+struct TableErrors {
+  int fewer_than_needed = 0, more_than_needed = 0;
+};
+
+/// The table's warm-up of the first of two stages against the fewest that give the shortest
+/// iteration of all, over micro-batch sizes and k of 1, 2 and 4.
+TableErrors table_errors(double forward_s, double backward_s) {
+  TableErrors errors;
+  const std::vector<std::int64_t> powers = {1, 2, 4};
+  for (const std::int64_t bx : powers) {
+    for (const std::int64_t kx : powers) {
+      for (const std::int64_t by : powers) {
+        for (const std::int64_t ky : powers) {
+          const TimedGraph timed = chain_of({bx, by}, 64, forward_s, backward_s);
+          const std::vector<std::int64_t> k = {kx, ky};
+          const auto table = warm_ups_of(timed.graph, k, table_in_flight(timed.graph, k));
+          const auto least = least_warm_ups(timed, k);
+          double best_s = std::numeric_limits<double>::infinity();
+          std::int64_t fewest = 0;
+          for (std::int64_t warm_up = kx; warm_up <= 64 / bx; ++warm_up) {
+            double time_s = 0;
+            try {
+              time_s = time_with(timed, k, {warm_up, ky});
+            } catch (const std::exception&) {
+              continue;
+            }
+            if (time_s >= best_s) continue;
+            best_s = time_s;
+            fewest = warm_up;
+          }
+          EXPECT_EQ(least, (std::vector<std::int64_t>{fewest, ky})) << bx << kx << by << ky;
+          if (table[0] < fewest) ++errors.fewer_than_needed;
+          if (table[0] > fewest) ++errors.more_than_needed;
+        }
+      }
+    }
+  }
+  return errors;
+}
+
+TEST(InFlight, TheTableIsBestForEqualPassesAndNotForOthers) {
+  const TableErrors equal = table_errors(1, 1);
+  EXPECT_EQ(equal.fewer_than_needed, 0);
+  EXPECT_EQ(equal.more_than_needed, 0);
+  const TableErrors twice = table_errors(1, 2);
+  EXPECT_EQ(twice.fewer_than_needed, 3);
+  EXPECT_EQ(twice.more_than_needed, 0);
+  const TableErrors half = table_errors(2, 1);
+  EXPECT_EQ(half.fewer_than_needed, 0);
+  EXPECT_EQ(half.more_than_needed, 4);
+}
+
+TEST(InFlight, SizesOf212AreThoseOfTheThesis) {
+  // Jeon 2024, Figure 3.5: four warm-up passes of the first stage, three if the second groups two.
+  const TimedGraph timed = chain_of({2, 1, 2}, 16, 1, 1);
+  using Counts = std::vector<std::int64_t>;
+  const Counts single = {1, 1, 1};
+  const Counts grouped = {1, 2, 1};
+  EXPECT_EQ(table_in_flight(timed.graph, single), (Counts{7, 4, 2}));
+  EXPECT_EQ(table_in_flight(timed.graph, grouped), (Counts{6, 4, 2}));
+  const Counts four = warm_ups_of(timed.graph, single, Counts{7, 4, 2});
+  const Counts three = warm_ups_of(timed.graph, grouped, Counts{6, 4, 2});
+  EXPECT_EQ(four, (Counts{4, 4, 1}));
+  EXPECT_EQ(three, (Counts{3, 4, 1}));
+  EXPECT_EQ(time_with(timed, single, four), time_with(timed, grouped, three));
+}
+
+TEST(InFlight, LeastWarmUpsOfEqualStagesAreTheDepthAndGrowWithTransfers) {
+  TimedGraph timed = chain_of({1, 1, 1, 1}, 32, 1, 2);
+  const std::vector<std::int64_t> k(4, 1);
+  EXPECT_EQ(least_warm_ups(timed, k), (std::vector<std::int64_t>{4, 3, 2, 1}));
+  // A hop of half a round both ways keeps one more micro-batch on its way.
+  timed.transfer_s.assign(3, 1.5);
+  EXPECT_EQ(least_warm_ups(timed, k), (std::vector<std::int64_t>{7, 5, 3, 1}));
+}
+
+TEST(InFlight, LeastWarmUpsAreOftenFewerThanTheTablesAndOnTheWholeFaster) {
+  Random random(21);
+  int fewer = 0;
+  double least_s = 0;
+  double table_s = 0;
+  for (int i = 0; i < 300; ++i) {
+    TimedGraph timed = random_costs(random, random_stage_graph(random, {4, 4, true}));
+    timed.transfer_s.assign(timed.transfer_s.size(), 0);
+    const StageGraph& graph = timed.graph;
+    const std::vector<std::int64_t> k(graph.stages.size(), 1);
+    const auto least = least_warm_ups(timed, k);
+    const auto table = warm_ups_of(graph, k, table_in_flight(graph, k));
+    for (std::size_t s = 0; s < k.size(); ++s) fewer += least[s] < table[s] ? 1 : 0;
+    const OrderTiming timing = time_order(timed, k_f_k_b_order(graph, k, least), true);
+    EXPECT_EQ(broken_rule(timed, timing), "");
+    least_s += timing.time_s;
+    table_s += time_with(timed, k, table);
+  }
+  EXPECT_GT(fewer, 20);
+  EXPECT_LT(least_s, table_s);
+}
+
+/// All orders of a stage's passes that keep its micro-batches in turn.
+void all_orders(std::int32_t stage, std::int64_t m, std::int64_t forwards, std::int64_t backwards,
+                std::vector<Work>& passes, std::vector<std::vector<Work>>& orders) {
+  if (backwards == m) return orders.push_back(passes);
+  if (forwards < m) {
+    passes.push_back({WorkKind::forward, stage, forwards});
+    all_orders(stage, m, forwards + 1, backwards, passes, orders);
+    passes.pop_back();
+  }
+  if (backwards < forwards) {
+    passes.push_back({WorkKind::backward, stage, backwards});
+    all_orders(stage, m, forwards, backwards + 1, passes, orders);
+    passes.pop_back();
+  }
+}
+
+TEST(GreedyOrder, FinishesFirstWithTheFewestInFlightOfAllOrdersOfTheFirstStage) {
+  Random random(22);
+  for (int i = 0; i < 400; ++i) {
+    // All stages after the first, so that all the others are reached from it.
+    StageGraph graph = random_stage_graph(random, {3, 1, true});
+    for (std::size_t s = 0; s < graph.stages.size(); ++s) {
+      graph.stages[s].device = static_cast<std::int32_t>(s) + 1;
+    }
+    const auto first = static_cast<std::int32_t>(graph.stages.size());
+    for (std::int32_t s = 0; s < first; ++s) graph.edges.push_back({first, s});
+    graph.stages.push_back({0, 1});
+    check_stage_graph(graph);
+    if (graph.batch > 5) continue;  // Orders grow as Catalan's numbers.
+    const TimedGraph timed = random_costs(random, graph);
+    const WorkOrder greedy = greedy_order(timed);
+    const OrderTiming found = time_order(timed, greedy, true);
+    ASSERT_EQ(broken_rule(timed, found), "");
+    std::vector<std::vector<Work>> orders;
+    std::vector<Work> passes;
+    all_orders(first, graph.micro_batches(static_cast<std::size_t>(first)), 0, 0, passes, orders);
+    double best_s = std::numeric_limits<double>::infinity();
+    std::int64_t fewest = 0;
+    for (const std::vector<Work>& order : orders) {
+      WorkOrder whole = greedy;
+      whole.devices[0] = order;
+      whole.devices[0].push_back({WorkKind::reduce_gradients, first, 0});
+      whole.devices[0].push_back({WorkKind::optimizer, first, 0});
+      try {
+        const OrderTiming timing = time_order(timed, whole);
+        const double end_s = timing.devices[0].end_s;
+        const std::int64_t in_flight = timing.peak_in_flight.back();
+        if (end_s < best_s || (end_s == best_s && in_flight < fewest)) {
+          best_s = end_s;
+          fewest = in_flight;
+        }
+      } catch (const std::exception&) {
+        continue;
+      }
+    }
+    ASSERT_EQ(found.devices[0].end_s, best_s) << i;
+    ASSERT_EQ(found.peak_in_flight.back(), fewest) << i;
+  }
+}
+
+TEST(GreedyOrder, IsOneFOneBForEqualStages) {
+  for (std::int64_t m = 1; m <= 9; ++m) {
+    const TimedGraph timed = chain_of({1, 1, 1, 1}, m, 1, 2);
+    EXPECT_EQ(greedy_order(timed), one_f_one_b_order(timed.graph)) << m;
+  }
+}
+
+}  // namespace
+}  // namespace braid
