@@ -100,6 +100,30 @@ TEST_F(PlanProfile, WritesTheTable) {
   EXPECT_EQ(ran.out, "devices,sum_of_dp,time\n1,1,8\n2,1,8\n2,2,4\n");
 }
 
+TEST_F(PlanProfile, ReadsWhatBraidProfileWrites) {
+  const std::string written = folder_ / "gpt2.json";
+  ASSERT_EQ(run_braid({"profile", "gpt2", "--cluster", "dgx-h100:8", "--tp", "1,2", "-o", written})
+                .status,
+            0);
+  const Words words = {"plan",     "--profile", written,       "--devices", "8",
+                       "--memory", "80 GB",     "--bandwidth", "100 GB/s",  "--max-microbatches",
+                       "8",        "--planner", "tp-only"};
+  const Ran ran = run_braid(words);
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("Assumed: the profile does not state all memory"));
+  // A device's half of 124 million parameters, 18 bytes each, and one micro-batch's activations.
+  file_ = written;
+  const auto json = plan(Words(words.begin() + 3, words.end()));
+  const double bytes = json["stages"][0]["memory_bytes"];
+  EXPECT_GT(bytes, 18 * 62.2e6);
+  EXPECT_LT(bytes, 18 * 62.2e6 + 4e9);
+  EXPECT_EQ(json["assumptions"].size(), 1U);
+  EXPECT_TRUE(plan({"--devices", "1", "--memory", "1 GB", "--bandwidth", "1 GB/s",
+                    "--max-microbatches", "1"},
+                   1)["stages"]
+                  .empty());
+}
+
 TEST_F(PlanProfile, RefusesWhatDoesNotGoTogether) {
   const std::pair<Words, const char*> cases[] = {
       {{"plan"}, "MODEL is required"},

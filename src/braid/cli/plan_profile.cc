@@ -106,7 +106,13 @@ PiperRules rules_of(const ProfileOptions& o) {
   return rules;
 }
 
-PiperProblem read_problem(const ProfileOptions& o) {
+/// A problem and what it takes for granted; empty for nothing.
+struct ReadProblem {
+  PiperProblem problem;
+  std::string assumption;
+};
+
+ReadProblem read_problem(const ProfileOptions& o) {
   const Document document = Document::parse_file(o.profile);
   PiperProfile read;
   if (is_piper_profile(document.root())) {
@@ -124,7 +130,10 @@ PiperProblem read_problem(const ProfileOptions& o) {
       unit_s * quantity_of("--bandwidth", o.bandwidth, Unit::bytes_per_s, read.bandwidth_bytes);
   problem.rules = rules_of(o);
   check_piper_problem(problem, o.profile);
-  return problem;
+  if (states_memory(read.profile)) return {std::move(problem), ""};
+  return {std::move(problem),
+          "the profile does not state all memory: weights, gradients and Adam's state of mixed "
+          "precision, not sharded, are 18 bytes a parameter"};
 }
 
 std::string rules_text(const ProfileOptions& o) {
@@ -253,7 +262,7 @@ void write_table(const PiperTable& table, const std::string& file) {
 int plan_profile(const ProfileOptions& options, const std::string& planner, std::int64_t budget,
                  bool json) {
   const PiperVariant& variant = find_piper_variant(planner);
-  const PiperProblem problem = read_problem(options);
+  const auto [problem, assumption] = read_problem(options);
   const PiperSearchLimits limits{.work = budget};
   if (!options.table.empty()) {
     if (variant.name != "piper") {
@@ -273,9 +282,13 @@ int plan_profile(const ProfileOptions& options, const std::string& planner, std:
                      : solution.status == Status::budget_exhausted ? kExhausted
                                                                    : kInfeasible;
   if (json) {
-    fmt::print("{}", to_text(to_json(problem, solution, options, planner, wall_s)));
+    Json out = to_json(problem, solution, options, planner, wall_s);
+    out["assumptions"] = Json::array();
+    if (!assumption.empty()) out["assumptions"].push_back(assumption);
+    fmt::print("{}", to_text(out));
   } else if (status == kFound) {
     fmt::print("{}", solution_text(problem, solution, options, planner, wall_s));
+    if (!assumption.empty()) fmt::print("Assumed: {}\n", assumption);
   } else {
     fmt::print(stderr, "braid: no plan: {}\n",
                status == kExhausted ? "the budget is used up" : solution.reason);

@@ -10,12 +10,31 @@ namespace {
 bool is_usable(const Option& option, int micro_batch) {
   const Execution& how = option.how;
   return how.micro_batch == micro_batch && how.cp == 1 && how.ep == 1 && !how.offload_weights &&
-         !how.offload_activations && option.fixed_bytes >= 0 && option.gradient_bytes >= 0;
+         !how.offload_activations;
+}
+
+/// `stated`, or where that is negative `bytes_each` for every parameter of the option.
+double stated_or(double stated, const Option& option, double bytes_each) {
+  const double parameters = option.cost.dense_parameters + option.cost.expert_parameters;
+  return stated >= 0 ? stated : parameters * bytes_each;
 }
 
 }  // namespace
 
-PiperProblem piper_from_profile(const Profile& profile, int micro_batch) {
+bool states_memory(const Profile& profile) {
+  for (const std::vector<Option>& options : profile.kinds) {
+    for (const Option& option : options) {
+      if (option.fixed_bytes < 0 || option.gradient_bytes < 0) return false;
+    }
+  }
+  return true;
+}
+
+PiperProblem piper_from_profile(const Profile& profile, int micro_batch,
+                                const Precision& precision) {
+  const double gradient_bytes = bytes_per_element(precision.gradient);
+  const double state_bytes = bytes_per_element(precision.weight) + gradient_bytes +
+                             precision.optimizer_bytes_per_parameter;
   PiperProblem problem;
   const std::size_t layers = profile.layers.size();
   std::vector<std::vector<std::size_t>> ins(layers), outs(layers);
@@ -38,9 +57,9 @@ PiperProblem piper_from_profile(const Profile& profile, int micro_batch) {
       PiperOption made;
       made.name = option.name;
       made.time = option.cost.forward.total_s() + option.cost.backward_s();
-      made.parameter_bytes = option.gradient_bytes;
+      made.parameter_bytes = stated_or(option.gradient_bytes, option, gradient_bytes);
       made.in_flight_bytes = option.cost.stash_bytes;
-      made.fixed_bytes = option.fixed_bytes;
+      made.fixed_bytes = stated_or(option.fixed_bytes, option, state_bytes);
       made.recompute = option.how.recompute != Recompute::none;
       if (!option.edge_syncs.empty()) {
         made.in_sync_bytes.assign(ins[v].size(), 0);
@@ -62,7 +81,8 @@ PiperProblem piper_from_profile(const Profile& profile, int micro_batch) {
     }
     if (node.degrees.empty()) {
       throw Error(Where{"", 0, node.name}, "the layer has no option that piper can use",
-                  "profile it without context or expert parallelism and offload");
+                  "profile it with micro-batches of " + std::to_string(micro_batch) +
+                      ", without context or expert parallelism and offload");
     }
     problem.nodes.push_back(std::move(node));
   }
