@@ -76,6 +76,7 @@ int run_program(int argc, char** argv) {
     verbs.emplace_back("verify", braid::add_verify(app));
     verbs.emplace_back("export", braid::add_export(app));
     verbs.emplace_back("report", braid::add_report(app));
+    verbs.emplace_back("validate", braid::add_validate(app));
     verbs.emplace_back("list", braid::add_list(app));
     verbs.emplace_back("show", braid::add_show(app));
     try {

@@ -28,5 +28,6 @@ Run add_export(CLI::App& app);
 Run add_report(CLI::App& app);
 Run add_list(CLI::App& app);
 Run add_show(CLI::App& app);
+Run add_validate(CLI::App& app);
 
 }  // namespace braid

@@ -1,0 +1,149 @@
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <numeric>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "braid/base/error.h"
+#include "braid/base/file.h"
+#include "braid/cli/verbs.h"
+#include "braid/report/table.h"
+#include "braid/validate/accuracy.h"
+#include "braid/validate/accuracy_json.h"
+
+namespace braid {
+namespace {
+
+struct ValidateOptions {
+  std::string runs;
+  std::vector<std::string> by = {"dataset"};
+  bool json = false;
+};
+
+std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
+std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100 * share); }
+
+std::vector<std::string> table_row(std::vector<std::string> row, const Accuracy& a) {
+  row.push_back(fmt::format("{}", a.runs));
+  row.push_back(fmt::format("{}", a.predicted));
+  if (a.predicted == 0) {
+    row.insert(row.end(), 8, "-");
+    return row;
+  }
+  row.push_back(percent(a.mape));
+  row.push_back(percent(a.median_ape));
+  row.push_back(signed_percent(a.bias));
+  row.push_back(percent(a.p90_ape));
+  row.push_back(signed_percent(a.worst));
+  row.push_back(a.ranked > 0 ? fmt::format("{:.3f}", a.spearman) : "-");
+  row.push_back(percent(a.constant_efficiency_mape));
+  row.push_back(a.memory_runs > 0 ? percent(a.memory_mape) : "-");
+  return row;
+}
+
+/// Lines of a file as "2, 5-9, 12".
+std::string line_ranges(const std::vector<int>& lines) {
+  std::vector<std::string> ranges;
+  for (std::size_t i = 0; i < lines.size();) {
+    std::size_t end = i;
+    while (end + 1 < lines.size() && lines[end + 1] == lines[end] + 1) ++end;
+    ranges.push_back(end > i ? fmt::format("{}-{}", lines[i], lines[end])
+                             : fmt::format("{}", lines[i]));
+    i = end + 1;
+  }
+  return fmt::format("{}", fmt::join(ranges, ", "));
+}
+
+void print_unpredicted(const std::vector<MeasuredRun>& runs,
+                       const std::vector<Prediction>& predictions) {
+  std::map<std::string, std::vector<int>> lines;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!predictions[i].predicted()) lines[predictions[i].reason].push_back(runs[i].line);
+  }
+  if (lines.empty()) return;
+  fmt::print("\nNot predicted:\n");
+  for (const auto& [reason, of_reason] : lines) {
+    fmt::print("{:>6}  {} (line {})\n", of_reason.size(), reason, line_ranges(of_reason));
+  }
+}
+
+void print_bounds(const std::vector<MeasuredRun>& runs, const Accuracy& all) {
+  if (all.predicted_below_bound > 0) {
+    fmt::print("\n{} predictions are below the physical bound.\n", all.predicted_below_bound);
+  } else if (all.predicted > 0) {
+    fmt::print("\nNo prediction is below the physical bound.\n");
+  }
+  if (all.measured_below_bound.empty()) return;
+  std::vector<int> lines;
+  for (const std::size_t i : all.measured_below_bound) lines.push_back(runs[i].line);
+  fmt::print("Measured faster than the physical bound, so the row or the bound is wrong: line {}\n",
+             line_ranges(lines));
+}
+
+int run(const ValidateOptions& options) {
+  const MeasuredRuns input = read_measured_runs(options.runs);
+  for (const std::string& column : input.ignored_columns) {
+    fmt::print(stderr, "braid: warning: {}: column '{}' is not known and is ignored\n",
+               options.runs, column);
+  }
+  const std::vector<MeasuredRun>& runs = input.runs;
+  if (runs.empty()) throw Error(Where{options.runs, 0, ""}, "there are no runs in the file");
+  static_cast<void>(accuracy_by({runs.front()}, {{}}, options.by));  // Complains before the work.
+  const std::vector<Prediction> predictions = predict(runs);
+  const std::vector<AccuracyGroup> groups = accuracy_by(runs, predictions, options.by);
+  std::vector<std::size_t> every(runs.size());
+  std::iota(every.begin(), every.end(), std::size_t{0});
+  const Accuracy all = accuracy_of(runs, predictions, every);
+  const int status = all.predicted_below_bound == 0 ? kFound : kInfeasible;
+  if (options.json) {
+    fmt::print("{}", to_text(accuracy_to_json(runs, predictions, options.by, groups)));
+    return status;
+  }
+  std::vector<std::string> head = options.by;
+  for (const char* column : {"runs", "predicted", "mean", "median", "bias", "p90", "worst", "rank",
+                             "one constant", "memory"}) {
+    head.emplace_back(column);
+  }
+  std::vector<std::vector<std::string>> table = {std::move(head)};
+  for (const AccuracyGroup& group : groups) {
+    table.push_back(table_row(group.values, group.accuracy));
+  }
+  if (groups.size() > 1) {
+    std::vector<std::string> name(options.by.size());
+    name.front() = "all";
+    table.push_back(table_row(std::move(name), all));
+  }
+  fmt::print("{}", text_table(table));
+  fmt::print(
+      "\nErrors of iteration time, predicted / measured - 1: mean and median size, bias, what nine "
+      "tenths\nof the runs stay below, worst. rank: Spearman's correlation between runs that split "
+      "the same work\nin different ways. one constant: mean error of the bound over one efficiency "
+      "fitted to these very runs.\n");
+  print_bounds(runs, all);
+  print_unpredicted(runs, predictions);
+  return status;
+}
+
+}  // namespace
+
+Run add_validate(CLI::App& app) {
+  auto options = std::make_shared<ValidateOptions>();
+  CLI::App* verb = app.add_subcommand("validate", "Hold predictions against measured runs");
+  verb->footer(
+      "Example:\n  braid validate runs.csv --by dataset,hardware\n\nThe file's columns: "
+      "docs/file-formats.md, \"Measured runs\". Exit status 1 when a prediction\nis below the "
+      "physical bound.");
+  verb->add_option("RUNS", options->runs, "CSV of measured runs")->required();
+  verb->add_option("--by", options->by, "Columns to group by, separated by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  verb->add_flag("--json", options->json, "Print exactly one JSON object");
+  return [options] { return run(*options); };
+}
+
+}  // namespace braid

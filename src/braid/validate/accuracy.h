@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "braid/validate/measured_run.h"
+#include "braid/validate/predict.h"
+
+namespace braid {
+
+/// How far predictions of a group of runs are off. Errors are shares of what was measured,
+/// predicted / measured - 1; averages are over the predicted runs and 0 when there are none.
+struct Accuracy {
+  std::size_t runs = 0, predicted = 0;
+  double mape = 0;            ///< Mean of |error|.
+  double median_ape = 0;      ///< Median of |error|.
+  double bias = 0;            ///< Mean error: above 0 when predictions are too long.
+  double p90_ape = 0;         ///< Nine tenths of the runs are off by no more.
+  double worst = 0;           ///< Error (with sign) of the run that is furthest off.
+  std::size_t worst_run = 0;  ///< Its index.
+  /// Mean of |error| when every run takes bound / e, with the one e that makes this least.
+  double constant_efficiency = 0;
+  double constant_efficiency_mape = 0;
+  /// Rank correlation of predicted and measured times within families of runs that do the same work
+  /// on the same machine, split in different ways: mean over families of four and more, weighted by
+  /// their runs. 0 without such families (`ranked` = 0).
+  double spearman = 0;
+  std::size_t ranked = 0;       ///< Runs in such families.
+  std::size_t memory_runs = 0;  ///< With a measured peak of memory.
+  double memory_mape = 0, memory_bias = 0;
+  std::size_t predicted_below_bound = 0;  ///< Must be 0.
+  /// Measured to be faster than the physical bound: a wrong row, or a wrong bound.
+  std::vector<std::size_t> measured_below_bound;
+};
+
+/// Accuracy over the runs of these indices.
+Accuracy accuracy_of(const std::vector<MeasuredRun>& runs,
+                     const std::vector<Prediction>& predictions,
+                     std::span<const std::size_t> indices);
+
+struct AccuracyGroup {
+  std::vector<std::string> values;  ///< Of the columns that the runs are grouped by.
+  std::vector<std::size_t> runs;    ///< Indices, ascending.
+  Accuracy accuracy;
+};
+
+/// Groups runs by columns (group_value), in the order in which groups first occur.
+std::vector<AccuracyGroup> accuracy_by(const std::vector<MeasuredRun>& runs,
+                                       const std::vector<Prediction>& predictions,
+                                       const std::vector<std::string>& columns);
+
+/// The e in (0, ∞) for which the mean of |bound/e / measured - 1| is least, and that mean. Exact:
+/// a weighted median. Lists are of equal length, at least one, positive.
+std::pair<double, double> best_constant_efficiency(std::span<const double> bounds,
+                                                   std::span<const double> measured);
+
+}  // namespace braid

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "braid/plan/plan.h"
+
+namespace braid {
+
+/// What a trainer does where a row of measured runs is silent. Facts of the programs' published
+/// defaults, the same for every run by that trainer.
+struct TrainerDefaults {
+  bool flash_attention = true;    ///< Attention scores are never written to memory.
+  bool sequence_parallel = true;  ///< Norms and dropout are split when tensor parallelism is on.
+  Zero zero = Zero::none;         ///< State sharded over data-parallel ranks.
+  bool dropout = false;           ///< GPT-like models are trained with it.
+  Recompute recompute = Recompute::none;
+};
+
+/// By words in the trainer's name; one that is not known is taken for a present-day trainer
+/// without sharding.
+TrainerDefaults trainer_defaults(const std::string& framework);
+
+}  // namespace braid

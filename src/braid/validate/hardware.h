@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "braid/system/system.h"
+#include "braid/validate/measured_run.h"
+
+namespace braid {
+
+/// A cluster, or why there is none.
+struct RunSystem {
+  System system;
+  std::string reason;  ///< Empty when there is one.
+};
+
+/// The cluster that a run was measured on: `hardware` names a cluster of the catalogue or holds the
+/// name of a chip that one is made of ("A100-SXM4-80GB (Selene)"), with as many devices as the run
+/// used. Node sizes and network bandwidths that the row states ("4x100Gb RoCE per node",
+/// "400Gbps/node", "400Gb/s per GPU") replace the catalogue's. Deterministic; loads one file.
+RunSystem system_of(const MeasuredRun& run);
+
+}  // namespace braid

@@ -1,0 +1,137 @@
+#include "braid/validate/run_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+#include <string_view>
+
+#include "braid/base/error.h"
+#include "braid/base/text.h"
+#include "braid/frontend/decoder.h"
+#include "braid/frontend/model.h"
+#include "braid/validate/framework.h"
+
+namespace braid {
+namespace {
+
+/// Lower-case letters and digits of a name up to a parenthesis, and with the trailer that says who
+/// trained it left out: "LLAMA3.1_405B" and "llama-3-405b" are one.
+std::string bare(std::string_view name) {
+  std::string result;
+  for (const char c : name.substr(0, name.find('('))) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  constexpr std::string_view kTrailer = "maxtext";
+  if (result.ends_with(kTrailer)) result.resize(result.size() - kTrailer.size());
+  // The models of Llama 3 and 3.1 are of the same shape.
+  if (const std::size_t at = result.find("llama31"); at != std::string::npos) {
+    result.erase(at + std::string_view("llama3").size(), 1);
+  }
+  return result;
+}
+
+std::string zoo_name(const std::string& model) {
+  const std::string wanted = bare(model);
+  for (const ZooEntry& entry : zoo_models()) {
+    if (bare(entry.name) == wanted) return entry.name;
+  }
+  return "";
+}
+
+enum class Family { gpt, bert, mpt, llama };
+
+Family family_of(const MeasuredRun& run) {
+  const std::string name = bare(run.model);
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
+  if (has("bert")) return Family::bert;
+  if (has("mpt")) return Family::mpt;
+  for (const std::string_view word :
+       {"llama", "mistral", "qwen", "internlm", "gemma", "baichuan"}) {
+    if (has(word)) return Family::llama;
+  }
+  if (run.kv_heads > 0 && run.kv_heads < run.heads) return Family::llama;
+  return run.ffn == 0 || run.ffn == 4 * run.hidden ? Family::gpt : Family::llama;
+}
+
+constexpr std::int64_t kMostLayers = 100000;
+constexpr std::int64_t kMostWidth = std::int64_t{1} << 24;
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 28;
+/// GPT-2's 50257 entries, padded to a multiple of 128 as trainers do.
+constexpr std::int64_t kUsualVocab = 50304;
+
+std::string bad_dimensions(const MeasuredRun& run) {
+  if (run.layers > kMostLayers || run.hidden > kMostWidth || run.ffn > kMostWidth ||
+      run.vocab > kMostWidth || run.heads > kMostWidth) {
+    return "the model's dimensions are absurd";
+  }
+  if (run.hidden % run.heads != 0) return "heads do not divide the hidden size";
+  if (run.kv_heads > 0 && run.heads % run.kv_heads != 0) return "kv_heads do not divide the heads";
+  return "";
+}
+
+Graph described_model(const MeasuredRun& run) {
+  const Family family = family_of(run);
+  const TrainerDefaults trainer = trainer_defaults(run.framework);
+  const bool llama = family == Family::llama;
+  const bool mpt = family == Family::mpt;
+  BlockSpec block;
+  block.hidden = run.hidden;
+  block.rms = llama;
+  block.attention.heads = run.heads;
+  block.attention.kv_heads = run.kv_heads > 0 ? run.kv_heads : run.heads;
+  block.attention.qk_dim = block.attention.v_dim = run.hidden / run.heads;
+  block.attention.causal = family != Family::bert;
+  block.mlp.inner = run.ffn > 0 ? run.ffn : 4 * run.hidden;
+  block.mlp.gated = llama;
+  block.mlp.activation = llama ? Activation::silu : Activation::gelu;
+  if (llama) {
+    block.attention.rotary_dim = block.attention.qk_dim;
+  } else {
+    const bool bias = !mpt;
+    block.attention.qkv_bias = block.attention.out_bias = block.mlp.bias = bias;
+    block.dropout = block.attention.dropout = trainer.dropout;
+  }
+  DecoderSpec spec;
+  spec.name = run.model.empty() ? "model" : run.model;
+  spec.blocks.assign(static_cast<std::size_t>(run.layers), block);
+  spec.vocab = run.vocab > 0 ? run.vocab : kUsualVocab;
+  spec.positions = llama || mpt ? 0 : run.seq_len;
+  spec.tied_embeddings = !llama;
+  spec.dropout = block.dropout;
+  return build_decoder(spec, run.seq_len);
+}
+
+}  // namespace
+
+RunModel model_of(const MeasuredRun& run) {
+  RunModel model;
+  if (run.seq_len == 0 || run.seq_len > kMostTokens) {
+    model.reason = run.seq_len == 0 ? "the sequence length is not said" : "the sequence is absurd";
+    return model;
+  }
+  if (run.layers > 0 && run.hidden > 0 && run.heads > 0) {
+    model.reason = bad_dimensions(run);
+    if (model.reason.empty()) model.graph = described_model(run);
+    return model;
+  }
+  const std::string name = zoo_name(run.model);
+  if (name.empty()) {
+    model.reason = "model " + quoted(run.model) +
+                   " is not in the zoo, and layers, hidden and heads are not given";
+    return model;
+  }
+  Graph graph = load_model(name, {.seq_len = run.seq_len, .dims = {}});
+  const auto blocks = static_cast<std::int64_t>(graph.layers.size()) - 2;
+  if (run.layers > 0 && run.layers != blocks) {
+    model.reason = "model " + quoted(run.model) + " is cut to " + std::to_string(run.layers) +
+                   " layers, and its dimensions are not given";
+    return model;
+  }
+  model.graph = std::move(graph);
+  return model;
+}
+
+}  // namespace braid

@@ -1,0 +1,170 @@
+#include "braid/validate/run_parallelism.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+#include "braid/base/text.h"
+#include "braid/validate/framework.h"
+
+namespace braid {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+bool has(std::string_view text, std::string_view word) {
+  return text.find(word) != std::string_view::npos;
+}
+
+/// Sharding in the words of ZeRO, PyTorch, and Megatron. False when it is not known.
+bool read_sharding(const std::string& text, Zero& zero) {
+  const std::string name = lower(text);
+  if (name.empty() || name == "fsdp=0") return true;
+  if (has(name, "zero-1") || has(name, "distributed optimizer")) {
+    zero = Zero::optimizer;
+  } else if (has(name, "zero-2") || has(name, "shard_grad_op")) {
+    zero = Zero::gradients;
+  } else if (has(name, "zero-3") || has(name, "full_shard") || has(name, "fsdp") ||
+             has(name, "hsdp") || has(name, "hybrid_shard")) {
+    zero = Zero::parameters;
+  } else if (name == "none" || name == "ddp" || has(name, "no_shard")) {
+    zero = Zero::none;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool read_recompute(const std::string& text, Recompute& recompute) {
+  const std::string name = lower(text);
+  if (name.empty()) return true;
+  if (has(name, "per-op")) return false;
+  if (has(name, "full")) {
+    recompute = Recompute::full;
+  } else if (has(name, "selective")) {
+    recompute = Recompute::selective;
+  } else if (has(name, "none")) {
+    recompute = Recompute::none;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool read_precision(const std::string& text, Precision& precision) {
+  const std::string name = lower(text);
+  if (name.empty() || has(name, "bf16")) {
+    // A submission that says "fp8/bf16" does not say which.
+    return !has(name, "fp8");
+  }
+  if (has(name, "fp16")) {
+    precision.matmul = precision.activation = precision.weight = Dtype::f16;
+  } else if (has(name, "fp8")) {
+    precision.matmul = Dtype::f8;
+  } else if (has(name, "fp4")) {
+    precision.matmul = Dtype::f4;
+  } else if (has(name, "tf32") || has(name, "fp32")) {
+    precision.matmul = has(name, "tf32") ? Dtype::tf32 : Dtype::f32;
+    precision.activation = precision.weight = Dtype::f32;
+    precision.optimizer_bytes_per_parameter = 8;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+int chunks_of(const MeasuredRun& run, std::int64_t layers, bool interleaved) {
+  if (run.vp > 0) return static_cast<int>(std::min<std::int64_t>(run.vp, layers));
+  if (!interleaved || run.pp <= 1) return 1;
+  // Interleaved, but not how often: as little as can be.
+  for (std::int64_t vp = 2; vp * run.pp <= layers; ++vp) {
+    if (layers % (vp * run.pp) == 0) return static_cast<int>(vp);
+  }
+  return 1;
+}
+
+std::string read_degrees(const MeasuredRun& run, std::int64_t layers, Parallelism& parallel) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  for (const std::int64_t degree : {run.tp, run.pp, run.dp, run.cp, run.ep, run.vp, run.micro_batch,
+                                    run.devices, run.global_batch}) {
+    if (degree > kMost) return "a degree or batch is absurd";
+  }
+  const auto or_one = [](std::int64_t degree) {
+    return static_cast<int>(std::max<std::int64_t>(1, degree));
+  };
+  parallel.tp = or_one(run.tp);
+  parallel.pp = or_one(run.pp);
+  parallel.cp = or_one(run.cp);
+  parallel.ep = or_one(run.ep);
+  const double model_devices = static_cast<double>(parallel.tp) * parallel.pp * parallel.cp;
+  if (model_devices > static_cast<double>(kMost)) return "the degrees are absurd";
+  const std::int64_t replica = std::int64_t{parallel.tp} * parallel.pp * parallel.cp;
+  if (run.devices % replica != 0 || (run.dp > 0 && run.devices / replica != run.dp)) {
+    return "tp x pp x cp x dp = " + std::to_string(replica) + " x " +
+           (run.dp > 0 ? std::to_string(run.dp) : "dp") + " is not " + std::to_string(run.devices) +
+           " devices";
+  }
+  parallel.dp = static_cast<int>(run.devices / replica);
+  if (std::int64_t{parallel.dp} * parallel.cp % parallel.ep != 0) {
+    return "ep " + std::to_string(parallel.ep) +
+           " does not divide dp x cp = " + std::to_string(std::int64_t{parallel.dp} * parallel.cp) +
+           ", and experts are not spread over tensor-parallel ranks";
+  }
+  if (run.global_batch == 0) return "the global batch is not said";
+  if (run.global_batch % parallel.dp != 0) return "dp does not divide the global batch";
+  const std::int64_t rank_batch = run.global_batch / parallel.dp;
+  std::int64_t micro_batch = run.micro_batch;
+  if (micro_batch == 0) micro_batch = parallel.pp > 1 ? 1 : rank_batch;
+  if (rank_batch % micro_batch != 0) return "dp x mbs does not divide the global batch";
+  parallel.micro_batch = static_cast<int>(micro_batch);
+  parallel.num_micro_batches = rank_batch / micro_batch;
+  if (parallel.pp > layers) return "there are more stages than layers";
+  return "";
+}
+
+}  // namespace
+
+RunParallelism parallelism_of(const MeasuredRun& run, std::int64_t layers) {
+  RunParallelism result;
+  Parallelism& parallel = result.parallel;
+  if (!run.lists.empty()) {
+    result.reason = run.lists.front() + " differs from stage to stage";
+    return result;
+  }
+  const TrainerDefaults trainer = trainer_defaults(run.framework);
+  parallel.zero = trainer.zero;
+  parallel.recompute = trainer.recompute;
+  if (!read_sharding(run.sharding, parallel.zero)) {
+    result.reason = "sharding " + quoted(run.sharding) + " is not known";
+  } else if (!read_recompute(run.recompute, parallel.recompute)) {
+    result.reason = "recomputation " + quoted(run.recompute) + " is not known";
+  } else if (!read_precision(run.precision, result.precision)) {
+    result.reason = "precision " + quoted(run.precision) + " is not known";
+  } else if (run.tp == 0 && run.pp == 0 && run.dp == 0 && run.devices > 1 &&
+             trainer.zero != Zero::parameters) {
+    result.reason = "how the model was split is not said";
+  } else {
+    result.reason = read_degrees(run, layers, parallel);
+  }
+  if (!result.reason.empty()) return result;
+  parallel.sequence_parallel = parallel.tp > 1 && (trainer.sequence_parallel ||
+                                                   has(lower(run.recompute), "sequence parallel"));
+  const bool gpipe = has(lower(run.schedule), "gpipe");
+  parallel.vp = gpipe ? 1 : chunks_of(run, layers, has(lower(run.schedule), "interleaved"));
+  parallel.schedule = gpipe             ? ScheduleKind::gpipe
+                      : parallel.vp > 1 ? ScheduleKind::interleaved
+                                        : ScheduleKind::one_f_one_b;
+  if (parallel.pp == 1) {
+    // Chunks of one stage run one behind the other.
+    parallel.vp = 1;
+    parallel.schedule = ScheduleKind::one_f_one_b;
+  }
+  return result;
+}
+
+}  // namespace braid

@@ -1,0 +1,203 @@
+#include "braid/validate/predict.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "braid/frontend/model.h"
+#include "braid/graph/op_work.h"
+#include "braid/validate/direct_plan.h"
+#include "braid/validate/hardware.h"
+#include "braid/validate/measured_time.h"
+#include "braid/validate/run_model.h"
+#include "braid/verify/verify.h"
+
+namespace braid {
+namespace {
+
+/// A run of GPT-3 22B as Korthikanti et al. 2022, table 4 and 5, describe it.
+MeasuredRun gpt_22b() {
+  MeasuredRun run;
+  run.framework = "Megatron-LM";
+  run.hardware = "A100-SXM4-80GB (Selene)";
+  run.devices = 8;
+  run.model = "megatron-22B";
+  run.layers = 48;
+  run.hidden = 6144;
+  run.ffn = 4 * 6144;
+  run.heads = 64;
+  run.vocab = 51200;
+  run.seq_len = 2048;
+  run.global_batch = run.micro_batch = 4;
+  run.precision = "fp16";
+  run.tp = 8;
+  run.recompute = "full";
+  run.iteration_time_s = 1.42;
+  return run;
+}
+
+TEST(Predict, PlansWhatTheRowSays) {
+  const Prediction prediction = predict(gpt_22b());
+  ASSERT_TRUE(prediction.predicted()) << prediction.reason;
+  EXPECT_EQ(prediction.parallel.tp, 8);
+  EXPECT_EQ(prediction.parallel.dp, 1);
+  EXPECT_EQ(prediction.parallel.num_micro_batches, 1);
+  EXPECT_EQ(prediction.parallel.recompute, Recompute::full);
+  EXPECT_FALSE(prediction.parallel.sequence_parallel);
+  EXPECT_GT(prediction.metrics.iteration_time_s, prediction.bound_s);
+  EXPECT_NEAR(prediction.ratio(), 1, 0.25);
+}
+
+TEST(Predict, SaysWhyNot) {
+  const auto reason = [](auto change) {
+    MeasuredRun run = gpt_22b();
+    change(run);
+    return predict(run).reason;
+  };
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.hardware = "abacus"; }),
+            "hardware 'abacus' is not in the catalogue");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.hardware = ""; }), "the hardware is not said");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.devices = 0; }), "the number of devices is not said");
+  EXPECT_EQ(reason([](MeasuredRun& r) {
+              r.heads = 0;
+              r.model = "who";
+            }),
+            "model 'who' is not in the zoo, and layers, hidden and heads are not given");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.heads = 7; }), "heads do not divide the hidden size");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.seq_len = 0; }), "the sequence length is not said");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.lists = {"tp"}; }), "tp differs from stage to stage");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.pp = 3; }),
+            "tp x pp x cp x dp = 24 x dp is not 8 devices");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.dp = 2; }), "tp x pp x cp x dp = 8 x 2 is not 8 devices");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.micro_batch = 3; }),
+            "dp x mbs does not divide the global batch");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.global_batch = 0; }), "the global batch is not said");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.recompute = "per-op"; }),
+            "recomputation 'per-op' is not known");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.sharding = "half"; }), "sharding 'half' is not known");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.precision = "int3"; }), "precision 'int3' is not known");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.tp = 0; }), "how the model was split is not said");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.iteration_time_s = 0; }),
+            "no figure says how long an iteration took");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.precision = "fp8"; }),
+            "chip a100-sxm-80gb lists no f8 peak; choose another --precision");
+}
+
+TEST(Predict, ReadsNodeLinksFromText) {
+  MeasuredRun run = gpt_22b();
+  run.devices = 64;
+  const auto uplink = [&](const std::string& text) {
+    run.interconnect = text;
+    const RunSystem found = system_of(run);
+    EXPECT_EQ(found.reason, "");
+    return std::pair{found.system.levels.front().unit_bytes_per_s,
+                     found.system.levels.front().bytes_per_s};
+  };
+  EXPECT_EQ(uplink("4x100Gb RoCE per node"), (std::pair{50e9, 6.25e9}));
+  EXPECT_EQ(uplink("NVLink + 8x200Gb HDR IB per node"), (std::pair{200e9, 25e9}));
+  EXPECT_EQ(uplink("400Gbps/node"), (std::pair{50e9, 6.25e9}));
+  EXPECT_EQ(uplink("NVLink + 400Gb/s RoCE per GPU"), (std::pair{400e9, 50e9}));
+  EXPECT_EQ(uplink("NVLink + 4x OmniPath 100"), (std::pair{50e9, 6.25e9}));
+  EXPECT_EQ(uplink("NVSwitch"), uplink(""));
+}
+
+TEST(Predict, ModelFollowsFromDimensionsOrName) {
+  MeasuredRun run = gpt_22b();
+  // Twelve h² a block with biases and norms, the table and the positions.
+  const double h = 6144;
+  const double blocks = 48 * (12 * h * h + 13 * h);
+  EXPECT_NEAR(static_cast<double>(parameter_count(*model_of(run).graph)),
+              blocks + (51200 + 2048) * h + 2 * h, 1);
+  run.layers = run.hidden = run.heads = 0;
+  run.model = "LLAMA3.1_405B";
+  EXPECT_NEAR(static_cast<double>(parameter_count(*model_of(run).graph)), 405.9e9, 0.1e9);
+}
+
+TEST(Predict, ReportedFlopsAreThePublishedFormula) {
+  // Narayanan et al. 2021, appendix: 96 B s l h² (1 + s/(6h) + V/(16 l h)) with all blocks computed
+  // again.
+  const MeasuredRun run = gpt_22b();
+  const Graph graph = *model_of(run).graph;
+  const double b = 4, s = 2048, l = 48, h = 6144, v = 51200;
+  EXPECT_NEAR(reported_flops(graph, 4, Recompute::full, true) /
+                  (96 * b * s * l * h * h * (1 + s / (6 * h) + v / (16 * l * h))),
+              1, 1e-9);
+  // And 72 … V/(12 l h) without.
+  EXPECT_NEAR(reported_flops(graph, 4, Recompute::full, false) /
+                  (72 * b * s * l * h * h * (1 + s / (6 * h) + v / (12 * l * h))),
+              1, 1e-9);
+}
+
+TEST(Predict, TakesTheTimeFromWhateverFigureThereIs) {
+  MeasuredRun run = gpt_22b();
+  const Graph graph = *model_of(run).graph;
+  const System system = system_of(run).system;
+  const Precision precision = parse_precision("fp16");
+  const auto time_s = [&] {
+    return measured_time_s(run, graph, precision, Recompute::full, system);
+  };
+  EXPECT_DOUBLE_EQ(time_s(), 1.42);
+  run.iteration_time_s = 0;
+  EXPECT_EQ(time_s(), 0);
+  run.tokens_per_s_per_device = 512;
+  EXPECT_DOUBLE_EQ(time_s(), 2);
+  run.tokens_per_s_per_device = 0;
+  run.notes = "reported TFLOP/s/GPU=142 counts recompute FLOPs";
+  const double hardware = reported_flops(graph, 4, Recompute::full, true);
+  EXPECT_DOUBLE_EQ(time_s(), hardware / (8 * 142e12));
+  run.notes = "149.02 TFLOPs logged (hardware FLOPs formula)";
+  EXPECT_DOUBLE_EQ(time_s(), hardware / (8 * 149.02e12));
+  run.notes = "";
+  run.hfu = 0.5;
+  EXPECT_DOUBLE_EQ(time_s(), hardware / (8 * 156e12));
+}
+
+TEST(DirectPlan, DealsBlocksEvenly) {
+  using Counts = std::vector<std::int32_t>;
+  EXPECT_EQ(layers_of_chunks(14, 1), Counts{14});
+  EXPECT_EQ(layers_of_chunks(14, 4), (Counts{4, 3, 3, 4}));
+  // Embedding and head count where that comes out even (126 blocks over 8 stages of 16).
+  EXPECT_EQ(layers_of_chunks(128, 8), Counts(8, 16));
+  EXPECT_EQ(layers_of_chunks(12, 4), (Counts{3, 3, 3, 3}));
+  EXPECT_EQ(layers_of_chunks(13, 4), (Counts{4, 3, 3, 3}));
+  EXPECT_EQ(layers_of_chunks(6, 5), (Counts{2, 1, 1, 1, 1}));
+}
+
+TEST(DirectPlan, PassesTheIndependentChecks) {
+  const Graph graph = load_model("gpt3-1.3b", {.seq_len = 1024, .dims = {}});
+  const System system = load_system("dgx-a100:16");
+  for (const int vp : {1, 3}) {
+    Parallelism parallel;
+    parallel.tp = 2;
+    parallel.pp = 4;
+    parallel.dp = 2;
+    parallel.vp = vp;
+    parallel.num_micro_batches = 8;
+    parallel.schedule = vp > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
+    const Plan plan = direct_plan(graph, parallel, parse_precision("bf16"), 16, system);
+    for (const Check& check : verify(plan).checks) {
+      EXPECT_TRUE(check.holds) << check.name << ": " << check.detail;
+    }
+  }
+}
+
+TEST(Predict, NothingBeatsTheBoundOnManyMeasuredRuns) {
+  const char* folder = std::getenv("BRAID_REFERENCE_DIR");
+  const std::string file =
+      (folder != nullptr ? std::string(folder) : std::string(BRAID_SOURCE_DIR "/../shared")) +
+      "/data/measured_training_runs.csv";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "reference data not present";
+  const std::vector<MeasuredRun> runs = read_measured_runs(file).runs;
+  std::size_t predicted = 0;
+  for (std::size_t i = 0; i < runs.size(); i += 5) {
+    const Prediction prediction = predict(runs[i]);
+    if (!prediction.predicted()) continue;
+    ++predicted;
+    EXPECT_GE(prediction.metrics.iteration_time_s, prediction.bound_s) << runs[i].line;
+  }
+  EXPECT_GT(predicted, 150U);
+}
+
+}  // namespace
+}  // namespace braid
