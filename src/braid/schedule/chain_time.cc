@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <span>
 
 namespace braid {
 namespace {
@@ -28,9 +29,14 @@ void run_side_by_side(double* __restrict device, double* __restrict link,
 /// link falls free is the time of arrival.
 class ChainTimer {
  public:
-  ChainTimer(const ChainTimes& chain, ChainWorkspace& w)
-      : c_(chain), w_(w), pp_(chain.pp), m_(chain.num_micro_batches) {
+  ChainTimer(TimedPasses& timed, ChainWorkspace& w)
+      : timed_(timed),
+        c_(timed.chain),
+        w_(w),
+        pp_(timed.chain.pp),
+        m_(timed.chain.num_micro_batches) {
     const std::size_t pp = at(pp_);
+    timed_.first_forward_end_s.assign(pp, 0);
     w_.state.assign(4 * pp, 0);
     forward_link_ = w_.state.data();
     device_ = forward_link_ + pp_;
@@ -137,9 +143,8 @@ class ChainTimer {
     } else {
       run_interleaved();
     }
+    timed_.passes_end_s.assign(device_, device_ + pp_);
   }
-
-  double passes_end_s(std::int64_t s) const { return device_[s]; }
 
  private:
   std::int64_t leap(std::int64_t remaining) {
@@ -181,8 +186,8 @@ class ChainTimer {
 
   /// The parameters' arrival can only delay a stage's first pass: later ones end after it.
   double hold_for_parameters(std::int64_t s, double end) {
-    w_.first_forward_end_s[at(s)] = end;
-    return later(end, w_.ready_s[at(s)]);
+    timed_.first_forward_end_s[at(s)] = end;
+    return timed_.ready_s.empty() ? end : later(end, timed_.ready_s[at(s)]);
   }
 
   void run_forwards(std::int64_t chunk, std::int64_t first, std::int64_t last) {
@@ -232,6 +237,7 @@ class ChainTimer {
     run_backwards(next, std::max(first, turned), last);
   }
 
+  TimedPasses& timed_;
   const ChainTimes& c_;
   ChainWorkspace& w_;
   const std::int64_t pp_;
@@ -243,7 +249,7 @@ class ChainTimer {
 };
 
 bool same_passes(const ChainTimes& a, const ChainTimes& b) {
-  return a.pp == b.pp && a.vp == b.vp && a.num_micro_batches == b.num_micro_batches &&
+  return a.num_micro_batches == b.num_micro_batches && a.pp == b.pp && a.vp == b.vp &&
          a.schedule == b.schedule && a.forward_s == b.forward_s && a.backward_s == b.backward_s &&
          a.hop_s == b.hop_s;
 }
@@ -259,16 +265,20 @@ void copy_passes(const ChainTimes& from, ChainTimes& to) {
 }
 
 /// Ends of all stages' first forward and last backward passes, no first pass ending before
-/// workspace.ready_s.
-void time_passes(const ChainTimes& chain, ChainWorkspace& workspace) {
-  const std::size_t pp = at(chain.pp);
-  workspace.first_forward_end_s.assign(pp, 0);
-  ChainTimer timer(chain, workspace);
-  timer.run();
-  workspace.passes_end_s.resize(pp);
-  for (std::int64_t s = 0; s < chain.pp; ++s) {
-    workspace.passes_end_s[at(s)] = timer.passes_end_s(s);
+/// `ready_s`. Valid until the next call.
+const TimedPasses& timed_passes(const ChainTimes& chain, std::span<const double> ready_s,
+                                ChainWorkspace& workspace) {
+  const std::size_t slots = workspace.timed.size();
+  for (std::size_t age = 0; age < slots; ++age) {
+    const TimedPasses& timed = workspace.timed[(workspace.newest + slots - age) % slots];
+    if (same_passes(timed.chain, chain) && std::ranges::equal(timed.ready_s, ready_s)) return timed;
   }
+  workspace.newest = (workspace.newest + 1) % slots;
+  TimedPasses& timed = workspace.timed[workspace.newest];
+  copy_passes(chain, timed.chain);
+  timed.ready_s.assign(ready_s.begin(), ready_s.end());
+  ChainTimer(timed, workspace).run();
+  return timed;
 }
 
 }  // namespace
@@ -282,40 +292,32 @@ double chain_time_s(const ChainTimes& chain, ChainWorkspace& workspace) {
          (chain.schedule == ScheduleKind::interleaved && chain.num_micro_batches % chain.pp == 0));
   const std::size_t pp = at(chain.pp);
   workspace.stages.assign(pp, {});
-  if (!same_passes(chain, workspace.timed)) {
-    workspace.ready_s.assign(pp, 0);
-    time_passes(chain, workspace);
-    copy_passes(chain, workspace.timed);
+  workspace.ready_s.resize(pp);
+  for (std::size_t s = 0; s < pp; ++s) {
+    workspace.ready_s[s] = parameters_ready_s(chain.sync[s], chain.forward_s[s]);
   }
+  const TimedPasses* timed = &timed_passes(chain, {}, workspace);
   // All passes follow the first stage's first one. When it waits for its parameters everything is
   // late by as much, and that may be all.
-  const auto ready_s = [&](std::size_t s) {
-    return parameters_ready_s(chain.sync[s], chain.forward_s[s]);
-  };
-  const double late_s = std::max(0.0, ready_s(0) - workspace.first_forward_end_s[0]);
+  double late_s = std::max(0.0, workspace.ready_s[0] - timed->first_forward_end_s[0]);
   bool only_late = true;
   for (std::size_t s = 1; s < pp; ++s) {
-    only_late = only_late && ready_s(s) <= workspace.first_forward_end_s[s] + late_s;
+    only_late = only_late && workspace.ready_s[s] <= timed->first_forward_end_s[s] + late_s;
   }
   if (only_late) {
     workspace.stages[0].parameter_wait_s = late_s;
-    for (std::size_t s = 0; s < pp; ++s) {
-      workspace.stages[s].passes_end_s = workspace.passes_end_s[s] + late_s;
-    }
   } else {
-    workspace.timed.pp = 0;
-    workspace.ready_s.clear();
-    for (std::size_t s = 0; s < pp; ++s) workspace.ready_s.push_back(ready_s(s));
-    time_passes(chain, workspace);
+    timed = &timed_passes(chain, workspace.ready_s, workspace);
+    late_s = 0;
     for (std::size_t s = 0; s < pp; ++s) {
-      workspace.stages[s].passes_end_s = workspace.passes_end_s[s];
       workspace.stages[s].parameter_wait_s =
-          std::max(0.0, workspace.ready_s[s] - workspace.first_forward_end_s[s]);
+          std::max(0.0, workspace.ready_s[s] - timed->first_forward_end_s[s]);
     }
   }
   double time_s = 0;
   for (std::size_t s = 0; s < pp; ++s) {
     StageTiming& stage = workspace.stages[s];
+    stage.passes_end_s = timed->passes_end_s[s] + late_s;
     stage.end_s = stage.passes_end_s + tail_s(chain.sync[s], chain.backward_s[s]);
     time_s = std::max(time_s, stage.end_s);
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -20,14 +22,22 @@ struct ChainTimes {
   std::vector<StageSync> sync;  ///< [stage]
 };
 
-/// What calls share so that none of them allocates, and so that the passes of a chain that differs
-/// from the last one in its synchronisation alone are not timed again.
+/// Ends of a chain's passes: all of its timing but the synchronisation after them.
+struct TimedPasses {
+  ChainTimes chain;             ///< Without its synchronisation. pp = 0: nothing timed yet.
+  std::vector<double> ready_s;  ///< [stage]: no first pass ends before; empty: no waiting.
+  std::vector<double> passes_end_s, first_forward_end_s;  ///< [stage]
+};
+
+/// What calls share so that none of them allocates, and so that passes are not timed again that
+/// were timed a few chains ago: searches look at many chains that differ in their synchronisation
+/// or their memory alone.
 struct ChainWorkspace {
   std::vector<StageTiming> stages;  ///< [stage]: result of the last call.
 
-  ChainTimes timed;  ///< The chain whose passes these are; its synchronisation left out.
-  std::vector<double> passes_end_s, first_forward_end_s;  ///< [stage], waiting for no parameters.
-  std::vector<double> state, hop_forward, hop_backward, ready_s;
+  std::array<TimedPasses, 12> timed;  ///< A ring.
+  std::size_t newest = 0;
+  std::vector<double> ready_s, state, hop_forward, hop_backward;
   SteadyState steady;
 };
 
@@ -36,9 +46,8 @@ struct ChainWorkspace {
 /// micro-batches.
 ///
 /// Cost: a nanosecond or less per pass, for as many micro-batches as it takes until the pipeline
-/// repeats itself; the others are added in one step (SteadyState). Passes that are those of the
-/// last call are not timed again unless parameters arrive late in the middle of the pipeline. No
-/// allocation once the workspace has grown.
+/// repeats itself; the others are added in one step (SteadyState). Passes that are those of one of
+/// the last calls are not timed again. No allocation once the workspace has grown.
 double chain_time_s(const ChainTimes& chain, ChainWorkspace& workspace);
 
 }  // namespace braid
