@@ -1,0 +1,44 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "braid/planners/partition.h"
+
+namespace braid {
+
+// What the exact partition and the enumeration of partitions for flushed 1F1B share.
+
+/// All that a stage's memory and its part in the path bound depend on beside its layers.
+struct StagePlace {
+  double in_flight = 1;
+  double handover_below_s = 0;  ///< All handovers behind the stage, both directions.
+  double steps = 0;             ///< m - 1
+  double after = 0;             ///< m - depth, at most 0 when there is no second dive.
+  double dives = 0, rest = 0;   ///< m - 1 = dives · depth + rest.
+
+  /// Excess of the path over the sum of all stages that such a stage would cause, see
+  /// one_f_one_b_path_s. Falls (or stays) as layers leave the stage at either end, and as its right
+  /// end moves left. `below_s`: all layers and handovers behind the stage.
+  double excess_s(double forward_s, double backward_s, double below_s) const {
+    double longest = steps * std::max(forward_s, backward_s);
+    if (after <= 0) return longest;
+    const double time_s = forward_s + backward_s;
+    longest = std::max(longest, after * time_s + below_s);
+    return std::max(longest, dives * (time_s + below_s) + rest * time_s);
+  }
+};
+
+/// Places of the stages of a pipeline with these handovers.
+std::vector<StagePlace> stage_places(std::span<const double> handover_s,
+                                     std::int64_t micro_batches);
+
+inline bool is_endless(const MemoryForm& memory) {
+  return memory.available_bytes == std::numeric_limits<double>::infinity() &&
+         memory.host_available_bytes == std::numeric_limits<double>::infinity();
+}
+
+}  // namespace braid

@@ -1,0 +1,323 @@
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "braid/planners/one_f_one_b_chain.h"
+#include "braid/planners/partition.h"
+
+namespace braid {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+/// One try to split the chain within a bound on every stage's excess.
+struct Attempt {
+  bool complete = false;
+  double next_bound = kInfinity;  ///< At the least, where some stage could take a layer more.
+  bool memory_bound = false;
+  bool stuck = false;  ///< Some stage could not take any layer.
+};
+
+/// Rounds values so that they and all sums of neighbours are multiples of one unit that doubles
+/// hold exactly: sums then do not depend on the order of adding, and differences of prefix sums are
+/// exact. Changes the values by less than 1e-15 of their total; whole numbers of a total below 2^51
+/// stay as they are.
+class ExactSums {
+ public:
+  ExactSums() = default;
+  ExactSums(std::span<const ChainLayer> layers, double ChainLayer::*field) {
+    double total = 0;
+    for (const ChainLayer& layer : layers) total += std::abs(layer.*field);
+    int exponent = 0;
+    std::frexp(total, &exponent);
+    // Adding and taking away what has ulps of one unit rounds to units; there are 2^51 at most.
+    const double rounder = std::ldexp(1.5, std::max(exponent, -900) + 1);
+    before_.reserve(layers.size() + 1);
+    before_.push_back(0);
+    for (const ChainLayer& layer : layers) {
+      before_.push_back(before_.back() + ((layer.*field + rounder) - rounder));
+    }
+  }
+
+  double of(std::int32_t left, std::int32_t right) const {
+    return before_[at(right)] - before_[at(left)];
+  }
+  double total() const { return before_.back(); }
+
+ private:
+  std::vector<double> before_;  ///< [l]: sum of the first l values.
+};
+
+/// The largest value in a window over the layers whose ends only move left.
+class LeftwardMax {
+ public:
+  void restart() { candidates_.clear(), first_ = 0; }
+  void add_left(std::int32_t layer, double value) {
+    while (candidates_.size() > first_ && candidates_.back().value <= value) candidates_.pop_back();
+    candidates_.push_back({layer, value});
+  }
+  void drop_from(std::int32_t right) {
+    while (candidates_.size() > first_ && candidates_[first_].layer >= right) ++first_;
+  }
+  double with(double value) const {
+    return candidates_.size() > first_ ? std::max(candidates_[first_].value, value) : value;
+  }
+
+ private:
+  struct Candidate {
+    std::int32_t layer = 0;
+    double value = 0;
+  };
+  std::vector<Candidate> candidates_;
+  std::size_t first_ = 0;
+};
+
+double layer_parameters(const ChainLayer& layer) {
+  return layer.dense_parameters + layer.expert_parameters;
+}
+
+/// The chain within memory, and tries to split it.
+class OneFOneB {
+ public:
+  OneFOneB(std::span<const ChainLayer> layers, std::span<const double> handover_s,
+           std::int64_t micro_batches, const MemoryForm& memory)
+      : layers_(layers),
+        places_(stage_places(handover_s, micro_batches)),
+        memory_(memory),
+        endless_(is_endless(memory)) {}
+
+  /// Whether there is any split at all.
+  bool fits_memory(Ends& ends) { return fill_from_the_end(kInfinity, ends).complete; }
+
+  /// Call before trying finite bounds. Returns the sum of all layers.
+  double prepare_times() {
+    forward_s_ = ExactSums(layers_, &ChainLayer::forward_s);
+    backward_s_ = ExactSums(layers_, &ChainLayer::backward_s);
+    return forward_s_.total() + backward_s_.total();
+  }
+
+  Attempt fill_from_the_end(double bound, Ends& ends) {
+    const Attempt greedy = fill_greedily(bound, ends);
+    if (greedy.complete || !greedy.stuck) return greedy;
+    Attempt attempt = fill_exhaustively(bound, ends);
+    attempt.memory_bound |= greedy.memory_bound;
+    return attempt;
+  }
+
+ private:
+  std::int32_t layer_count() const { return static_cast<std::int32_t>(layers_.size()); }
+
+  double excess_s(std::int64_t stage, std::int32_t left, std::int32_t right) const {
+    const StagePlace& place = places_[at(stage)];
+    const double forward_s = forward_s_.of(left, right);
+    const double backward_s = backward_s_.of(left, right);
+    const double below_s = forward_s_.of(right, layer_count()) +
+                           backward_s_.of(right, layer_count()) + place.handover_below_s;
+    return place.excess_s(forward_s, backward_s, below_s);
+  }
+
+  /// Whether [left, right) keeps within the bound as `stage`; notes the bound at which it would.
+  bool in_time(std::int64_t stage, std::int32_t left, std::int32_t right, double bound,
+               Attempt& attempt) const {
+    if (bound == kInfinity) return true;
+    const double excess = excess_s(stage, left, right);
+    if (excess > bound) attempt.next_bound = std::min(attempt.next_bound, excess);
+    return excess <= bound;
+  }
+
+  /// Takes as many layers as fit, stage by stage from the last, leaving a layer for each stage
+  /// before it. Conclusive unless `stuck`.
+  Attempt fill_greedily(double bound, Ends& ends) const {
+    Attempt attempt;
+    std::int32_t left = layer_count();
+    for (auto stage = std::ssize(places_) - 1; stage >= 0; --stage) {
+      const std::int32_t right = ends[at(stage)] = left;
+      RunSums sums;
+      while (left > stage) {
+        if (!endless_) {
+          RunSums larger = sums;
+          larger.add(layers_[at(left - 1)]);
+          if (!fits(larger, places_[at(stage)].in_flight, memory_)) {
+            attempt.memory_bound = true;
+            break;
+          }
+          sums = larger;
+        }
+        if (!in_time(stage, left - 1, right, bound, attempt)) break;
+        --left;
+      }
+      if (left == right) {
+        attempt.stuck = true;
+        return attempt;
+      }
+    }
+    attempt.complete = left == 0;
+    return attempt;
+  }
+
+  /// All left ends that stages i … p-1 can reach, for each i: conclusive always.
+  Attempt fill_exhaustively(double bound, Ends& ends) {
+    const auto stages = std::ssize(places_);
+    const std::size_t row = layers_.size() + 1;
+    right_end_.assign(places_.size() * row, -1);
+    Attempt attempt;
+    for (auto stage = stages - 1; stage >= 0; --stage) {
+      const std::int32_t* next = stage + 1 < stages ? &right_end_[at(stage + 1) * row] : nullptr;
+      fill_stage(stage, bound, next, &right_end_[at(stage) * row], attempt);
+    }
+    attempt.complete = right_end_[0] >= 0;
+    if (!attempt.complete) return attempt;
+    std::int32_t left = 0;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      left = right_end_[i * row + at(left)];
+      ends[i] = left;
+    }
+    return attempt;
+  }
+
+  /// Where `stage` may start: right_end[left] is where it ends then, -1 if it cannot. It may end
+  /// where the next stage may start. The left end that a stage reaches moves left with its right
+  /// end, so that one window passes over the layers once.
+  void fill_stage(std::int64_t stage, double bound, const std::int32_t* next,
+                  std::int32_t* right_end, Attempt& attempt) {
+    std::int32_t left = layer_count();
+    std::int32_t noted = left;  // Left ends from here on are noted, where there are any.
+    start_window();
+    for (std::int32_t right = layer_count(); right > stage; --right) {
+      const bool reached = next == nullptr ? right == layer_count() : next[right] >= 0;
+      if (!reached) continue;
+      left = std::min(left, right);
+      drop_from(right);
+      while (left > stage) {
+        if (!endless_ && !window_fits(stage, left - 1, right)) {
+          attempt.memory_bound = true;
+          break;
+        }
+        if (!in_time(stage, left - 1, right, bound, attempt)) break;
+        --left;
+        if (!endless_) add_left(left);
+      }
+      std::fill(right_end + left, right_end + std::max(left, std::min(right, noted)), right);
+      noted = std::min(noted, left);
+    }
+  }
+
+  void start_window() {
+    working_.restart();
+    parameters_.restart();
+    if (endless_ || !sums_.empty()) return;
+    for (double ChainLayer::*field :
+         {&ChainLayer::dense_parameters, &ChainLayer::expert_parameters, &ChainLayer::stash_bytes,
+          &ChainLayer::offloaded_bytes, &ChainLayer::fixed_bytes}) {
+      sums_.emplace_back(layers_, field);
+    }
+  }
+  void drop_from(std::int32_t right) {
+    working_.drop_from(right);
+    parameters_.drop_from(right);
+  }
+  void add_left(std::int32_t layer) {
+    working_.add_left(layer, layers_[at(layer)].working_bytes);
+    parameters_.add_left(layer, layer_parameters(layers_[at(layer)]));
+  }
+  /// Whether the window with the layer `left` before it, which it does not have yet, fits.
+  bool window_fits(std::int64_t stage, std::int32_t left, std::int32_t right) const {
+    RunSums sums;
+    sums.dense_parameters = sums_[0].of(left, right);
+    sums.expert_parameters = sums_[1].of(left, right);
+    sums.stash_bytes = sums_[2].of(left, right);
+    sums.offloaded_bytes = sums_[3].of(left, right);
+    sums.fixed_bytes = sums_[4].of(left, right);
+    sums.working_bytes = working_.with(layers_[at(left)].working_bytes);
+    sums.largest_layer_parameters = parameters_.with(layer_parameters(layers_[at(left)]));
+    return fits(sums, places_[at(stage)].in_flight, memory_);
+  }
+
+  const std::span<const ChainLayer> layers_;
+  const std::vector<StagePlace> places_;
+  const MemoryForm& memory_;
+  const bool endless_;
+  ExactSums forward_s_, backward_s_;
+  std::vector<ExactSums> sums_;  ///< What memory depends on, once a window needs it.
+  LeftwardMax working_, parameters_;
+  std::vector<std::int32_t> right_end_;  ///< [stage][left]
+};
+
+double path_of(std::span<const ChainLayer> layers, std::span<const double> handover_s,
+               const Ends& ends, std::int64_t m) {
+  std::vector<double> forward_s(ends.size());
+  std::vector<double> backward_s(ends.size());
+  std::int32_t begin = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    for (std::int32_t l = begin; l < ends[i]; ++l) {
+      forward_s[i] += layers[at(l)].forward_s;
+      backward_s[i] += layers[at(l)].backward_s;
+    }
+    begin = ends[i];
+  }
+  return one_f_one_b_path_s(forward_s, backward_s, handover_s, m);
+}
+
+/// Whether the layers' sums alone need more than all stages have.
+bool is_too_much(std::span<const ChainLayer> layers, std::size_t stages, const MemoryForm& memory) {
+  double least_bytes = 0;
+  for (const ChainLayer& layer : layers) {
+    RunSums sums;
+    sums.add(layer);
+    sums.working_bytes = sums.largest_layer_parameters = 0;
+    least_bytes += device_bytes(sums, 1, memory);
+  }
+  return least_bytes * (1 - 1e-12) > static_cast<double>(stages) * memory.available_bytes;
+}
+
+}  // namespace
+
+std::optional<Partition> partition_one_f_one_b(std::span<const ChainLayer> layers,
+                                               std::span<const double> handover_s,
+                                               std::int64_t micro_batches,
+                                               const MemoryForm& memory) {
+  const std::size_t stages = handover_s.size() + 1;
+  if (stages > layers.size() || is_too_much(layers, stages, memory)) return std::nullopt;
+  OneFOneB chain(layers, handover_s, micro_batches, memory);
+  Ends scratch(stages);
+  if (!chain.fits_memory(scratch)) return std::nullopt;
+  const double layers_s = chain.prepare_times();
+
+  Partition partition;
+  double infeasible = -1;
+  double feasible = kInfinity;
+  double next_bound = kInfinity;
+  const auto attempt_at = [&](double bound) {
+    const Attempt attempt = chain.fill_from_the_end(bound, scratch);
+    partition.memory_bound |= attempt.memory_bound;
+    if (attempt.complete) {
+      partition.ends = scratch;
+      feasible = bound;
+    } else {
+      infeasible = bound;
+      next_bound = attempt.next_bound;
+    }
+  };
+  // From nothing, quickly up to a feasible bound …
+  attempt_at(0);
+  double guess = static_cast<double>(micro_batches - 1) * layers_s / static_cast<double>(stages);
+  while (feasible == kInfinity) {
+    assert(next_bound < kInfinity);
+    attempt_at(std::max(next_bound, guess));
+    guess *= 1.03;
+  }
+  // … then in between, and at last through attained values only, from below.
+  while (infeasible >= 0 && feasible - infeasible > 1e-3 * feasible) {
+    attempt_at(infeasible + (feasible - infeasible) / 2);
+  }
+  if (infeasible >= 0) {
+    attempt_at(infeasible);
+    while (next_bound < feasible) attempt_at(next_bound);
+  }
+  partition.path_s = path_of(layers, handover_s, partition.ends, micro_batches);
+  return partition;
+}
+
+}  // namespace braid
