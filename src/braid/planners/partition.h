@@ -64,7 +64,7 @@ struct Partition {
 /// stage i to i + 1, one direction), for flushed 1F1B with `micro_batches` so that the path bound
 /// (see one_f_one_b_path_s) is least, each stage within memory with min(m, p - i) stashes. Exact
 /// when all handover times are equal. nullopt when no split fits memory or there are fewer layers
-/// than stages. Cost: O(layers) per distinct attained bound tried.
+/// than stages. Cost per bound tried: O(layers), or O(stages·layers) where memory stops a stage.
 ///
 /// Feasibility of a bound is decided greedily from the last stage to the first: with stage i's
 /// right end fixed, the constraint on its left end only relaxes as that right end moves left, so
