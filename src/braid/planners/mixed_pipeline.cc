@@ -1,0 +1,476 @@
+#include "braid/planners/mixed_pipeline.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace braid {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+}  // namespace
+
+double stage_excess_s(double forward_s, double backward_s, double below_s, std::int64_t depth,
+                      std::int64_t micro_batches) {
+  const double time_s = forward_s + backward_s;
+  double longest_s = static_cast<double>(micro_batches - 1) * std::max(forward_s, backward_s);
+  if (micro_batches <= depth) return longest_s;
+  longest_s = std::max(longest_s, static_cast<double>(micro_batches - depth) * time_s + below_s);
+  const std::int64_t dives = (micro_batches - 1) / depth;
+  const std::int64_t rest = (micro_batches - 1) % depth;
+  return std::max(longest_s, static_cast<double>(dives) * (time_s + below_s) +
+                                 static_cast<double>(rest) * time_s);
+}
+
+/// One pass: its limits, what it has reached, and the best end so far.
+struct MixedPasses::Pass {
+  double excess_s = 0, cutoff_s = 0;
+  std::int64_t depth = 1;  ///< Of the stage to be added, from the end.
+  std::vector<Level> levels;
+  MixedPass result;
+  // The best complete pipeline: its base, and its first stage.
+  double best_base_s = kInfinity;
+  std::int64_t best_depth = 0, best_number = 0;
+  std::size_t best_form = 0;
+};
+
+MixedPasses::MixedPasses(const MixedProblem& problem) : problem_(problem) {
+  assert(!problem.forms.empty());
+  layers_ = problem.forms.front().ways.front().layers.size();
+  for (const MixedForm& form : problem.forms) ways_ = std::max(ways_, form.ways.size());
+  least_forward_before_s_.assign(layers_ + 1, 0);
+  least_time_before_s_.assign(layers_ + 1, 0);
+  std::vector<double> least_forward_s(layers_, kInfinity), least_time_s(layers_, kInfinity);
+  for (const MixedForm& form : problem.forms) {
+    std::vector<Sums>& of_form = sums_.emplace_back();
+    for (const MixedWay& way : form.ways) {
+      Sums& sums = of_form.emplace_back();
+      for (std::vector<double>* values :
+           {&sums.forward_s, &sums.backward_s, &sums.dense, &sums.expert}) {
+        values->assign(layers_ + 1, 0);
+      }
+      for (std::size_t l = 0; l < layers_; ++l) {
+        const ChainLayer& layer = way.layers[l];
+        sums.forward_s[l + 1] = sums.forward_s[l] + layer.forward_s;
+        sums.backward_s[l + 1] = sums.backward_s[l] + layer.backward_s;
+        sums.dense[l + 1] = sums.dense[l] + layer.dense_parameters;
+        sums.expert[l + 1] = sums.expert[l] + layer.expert_parameters;
+        least_forward_s[l] = std::min(least_forward_s[l], layer.forward_s);
+        least_time_s[l] = std::min(least_time_s[l], layer.time_s());
+      }
+    }
+  }
+  for (std::size_t l = 0; l < layers_; ++l) {
+    least_forward_before_s_[l + 1] = least_forward_before_s_[l] + least_forward_s[l];
+    least_time_before_s_[l + 1] = least_time_before_s_[l] + least_time_s[l];
+  }
+  fitting_.resize(problem.forms.size() * ways_);
+}
+
+std::int64_t MixedPasses::number_of(std::span<const std::int32_t> used) const {
+  std::int64_t number = 0;
+  for (std::size_t k = 0; k < used.size(); ++k) {
+    number = number * (problem_.capacity[k] + std::int64_t{1}) + used[k];
+  }
+  return number;
+}
+
+MixedPasses::Facts& MixedPasses::facts_of(std::span<const std::int32_t> used) {
+  const auto [found, fresh] = facts_.try_emplace(number_of(used));
+  Facts& facts = found->second;
+  if (fresh) {
+    const std::size_t forms = problem_.forms.size();
+    facts.allowed.assign(forms, -1);
+    facts.rates.resize(forms * ways_);
+    facts.handover_s.assign(forms * forms * at(problem_.cut_classes), -1);
+  }
+  return facts;
+}
+
+bool MixedPasses::allows(Facts& facts, std::span<const std::int32_t> used, std::size_t form) {
+  std::int8_t& known = facts.allowed[form];
+  if (known >= 0) return known > 0;
+  known = 1;
+  const MixedForm& wanted = problem_.forms[form];
+  for (std::size_t k = 0; k < used.size(); ++k) {
+    if (used[k] + wanted.takes[k] > problem_.capacity[k]) known = 0;
+  }
+  const auto number = static_cast<std::int32_t>(form);
+  if (known > 0 && !problem_.allows(used, number)) known = 0;
+  for (std::size_t way = 0; known > 0 && way < wanted.ways.size(); ++way) {
+    facts.rates[form * ways_ + way] = problem_.rates(used, number, static_cast<std::int32_t>(way));
+  }
+  return known > 0;
+}
+
+double MixedPasses::handover_s(Facts& facts, std::span<const std::int32_t> used, std::size_t below,
+                               std::size_t above, std::int32_t cut) {
+  const std::int32_t kind = problem_.cut_class[at(cut)];
+  double& known_s =
+      facts.handover_s[(below * problem_.forms.size() + above) * at(problem_.cut_classes) +
+                       at(kind)];
+  if (known_s < 0) {
+    known_s = problem_.handover_s(used, static_cast<std::int32_t>(below),
+                                  static_cast<std::int32_t>(above), kind);
+  }
+  return known_s;
+}
+
+/// For each right end the least left end that fits memory; the right end itself when nothing does.
+const std::vector<std::int32_t>& MixedPasses::first_fitting(std::size_t form, std::size_t way,
+                                                            std::int64_t in_flight) {
+  auto& by_in_flight = fitting_[form * ways_ + way];
+  if (by_in_flight.size() <= at(in_flight)) by_in_flight.resize(at(in_flight) + 1);
+  std::vector<std::int32_t>& first = by_in_flight[at(in_flight)];
+  if (!first.empty()) return first;
+  const MixedWay& run = problem_.forms[form].ways[way];
+  first.assign(layers_ + 1, 0);
+  for (std::size_t right = 1; right <= layers_; ++right) {
+    RunSums sums;
+    std::size_t left = right;
+    while (left > 0) {
+      RunSums larger = sums;
+      larger.add(run.layers[left - 1]);
+      if (!fits(larger, static_cast<double>(in_flight), run.memory)) break;
+      sums = larger;
+      --left;
+    }
+    first[right] = static_cast<std::int32_t>(left);
+  }
+  return first;
+}
+
+MixedPasses::StageTime MixedPasses::time_of(std::size_t form, std::size_t way, std::int32_t left,
+                                            std::int32_t right, const MixedRates& rates) const {
+  const Sums& of = sums_[form][way];
+  const auto sum = [&](const std::vector<double>& before) {
+    return before[at(right)] - before[at(left)];
+  };
+  const double dense = sum(of.dense);
+  const double expert = sum(of.expert);
+  const int layers = right - left;
+  StageTime time;
+  time.forward_s = time.plain_forward_s = sum(of.forward_s);
+  time.backward_s = time.plain_backward_s = sum(of.backward_s);
+  time.forward_s +=
+      exposed_gradient_sync_s(rates.forward.of(dense, expert), time.forward_s, layers);
+  time.backward_s +=
+      exposed_gradient_sync_s(rates.backward.of(dense, expert), time.backward_s, layers);
+  time.tail_s = exposed_gradient_sync_s(rates.reduce.of(dense, expert), time.backward_s, layers) +
+                rates.optimizer_s + rates.optimizer.of(dense, expert);
+  return time;
+}
+
+/// All ways to put a stage with layers before `right` in front of what `start` stands for, each
+/// with `first_left` as its last first layer.
+void MixedPasses::take(std::size_t form, std::size_t way, std::int32_t right,
+                       std::int32_t first_left, const Entry& start, const MixedRates& rates,
+                       State& to, Pass& pass) {
+  const std::int64_t m = problem_.micro_batches;
+  const std::int32_t least_left = first_fitting(form, way, std::min(m, pass.depth))[at(right)];
+  if (least_left > 0 && first_left >= 0) pass.result.memory_bound = true;
+  const bool may_end = pass.depth >= problem_.least_stages;
+  const bool may_go_on = pass.depth < problem_.most_stages;
+  for (std::int32_t left = first_left; left >= least_left; --left) {
+    const StageTime time = time_of(form, way, left, right, rates);
+    const auto excess_of = [&](double forward_s, double backward_s) {
+      return stage_excess_s(forward_s, backward_s, start.below_s, pass.depth, m);
+    };
+    // More layers take longer, but for what data parallelism adds.
+    const double plain_s = excess_of(time.plain_forward_s, time.plain_backward_s);
+    if (plain_s > pass.excess_s) {
+      pass.result.next_excess_s = std::min(pass.result.next_excess_s, plain_s);
+      return;
+    }
+    ++pass.result.steps;
+    if (least_forward_before_s_[at(left)] + start.below_s + time.plain_forward_s +
+            time.plain_backward_s + plain_s >
+        pass.cutoff_s) {
+      return;
+    }
+    const double excess_s = excess_of(time.forward_s, time.backward_s);
+    if (excess_s > pass.excess_s) {
+      pass.result.next_excess_s = std::min(pass.result.next_excess_s, excess_s);
+      continue;
+    }
+    const double below_s = start.below_s + time.forward_s + time.backward_s;
+    const double end_s = least_forward_before_s_[at(left)] + below_s + excess_s + time.tail_s;
+    if (std::max(end_s, least_time_before_s_[at(left)] + below_s + excess_s) > pass.cutoff_s) {
+      continue;
+    }
+    if (left == 0 ? !may_end : !may_go_on) continue;
+    // What has ended is compared with its tail, what goes on without.
+    const double value_s = left == 0 ? below_s + time.tail_s : below_s;
+    Entry& entry = to.entries[form * (layers_ + 1) + at(left)];
+    if (value_s >= entry.below_s) continue;
+    entry = {value_s, right, start.below, static_cast<std::int16_t>(way)};
+  }
+}
+
+void MixedPasses::take_any_way(std::size_t form, std::int32_t right, const Entry& start,
+                               const Facts& facts, State& to, Pass& pass) {
+  const std::vector<MixedWay>& ways = problem_.forms[form].ways;
+  const std::int64_t in_flight = std::min(problem_.micro_batches, pass.depth);
+  // Ways that save memory are for stages that fit no other.
+  std::int32_t least_left = right;
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    if (ways[way].saves_memory) continue;
+    least_left = std::min(least_left, first_fitting(form, way, in_flight)[at(right)]);
+    take(form, way, right, right - 1, start, facts.rates[form * ways_ + way], to, pass);
+  }
+  if (least_left == 0) return;
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    if (!ways[way].saves_memory) continue;
+    take(form, way, right, std::min(least_left, right) - 1, start, facts.rates[form * ways_ + way],
+         to, pass);
+  }
+}
+
+void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pass) {
+  const std::size_t row = layers_ + 1;
+  const Facts& facts = facts_of(from.used);
+  struct Behind {
+    std::size_t form;
+    std::vector<std::int32_t> used;
+    Facts* facts;
+  };
+  std::vector<Behind> behind;
+  for (std::size_t below = 0; below < problem_.forms.size(); ++below) {
+    const auto entries = from.entries.begin() + static_cast<std::ptrdiff_t>(below * row);
+    if (std::none_of(entries + 1, entries + static_cast<std::ptrdiff_t>(row),
+                     [](const Entry& entry) { return entry.below_s < kInfinity; })) {
+      continue;
+    }
+    // Devices of the stage behind are those that were taken last.
+    Behind& one = behind.emplace_back(Behind{below, from.used, nullptr});
+    for (std::size_t k = 0; k < one.used.size(); ++k) {
+      one.used[k] -= problem_.forms[below].takes[k];
+    }
+    one.facts = &facts_of(one.used);
+  }
+  for (std::int32_t right = 1; at(right) < row; ++right) {
+    Entry start;
+    for (const Behind& one : behind) {
+      const Entry& entry = from.entries[one.form * row + at(right)];
+      if (entry.below_s >= start.below_s) continue;
+      const double below_s =
+          entry.below_s + 2 * handover_s(*one.facts, one.used, one.form, form, right);
+      if (below_s >= start.below_s) continue;
+      start.below_s = below_s;
+      start.below = static_cast<std::int16_t>(one.form);
+    }
+    if (start.below >= 0) take_any_way(form, right, start, facts, to, pass);
+  }
+}
+
+void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
+  for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
+    if (!allows(facts_of(from.used), from.used, form)) continue;
+    std::vector<std::int32_t> used = from.used;
+    for (std::size_t k = 0; k < used.size(); ++k) used[k] += problem_.forms[form].takes[k];
+    const std::int64_t number = number_of(used);
+    State& to = next[number];
+    if (to.entries.empty()) {
+      to.used = used;
+      to.entries.resize(problem_.forms.size() * (layers_ + 1));
+    }
+    if (pass.depth == 1) {
+      Entry start;
+      start.below_s = 0;
+      take_any_way(form, static_cast<std::int32_t>(layers_), start, facts_of(from.used), to, pass);
+    } else {
+      grow(from, form, to, pass);
+    }
+  }
+}
+
+MixedPass MixedPasses::run(double excess_s, double cutoff_s, std::int64_t most_steps) {
+  Pass pass;
+  pass.excess_s = excess_s;
+  pass.cutoff_s = cutoff_s;
+  State none;
+  none.used.assign(problem_.capacity.size(), 0);
+  pass.levels.push_back({{0, std::move(none)}});
+  const auto most =
+      std::min<std::int64_t>(problem_.most_stages, static_cast<std::int64_t>(layers_));
+  for (pass.depth = 1; pass.depth <= most; ++pass.depth) {
+    Level next;
+    for (const auto& [number, state] : pass.levels.back()) {
+      extend(state, next, pass);
+      if (pass.result.steps > most_steps) return std::move(pass.result);
+    }
+    for (auto entry = next.begin(); entry != next.end();) {
+      const State& state = entry->second;
+      bool reached = false;
+      for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
+        const auto row = state.entries.begin() + static_cast<std::ptrdiff_t>(form * (layers_ + 1));
+        if (row->below_s < pass.best_base_s) {
+          pass.best_base_s = row->below_s;
+          pass.best_depth = pass.depth;
+          pass.best_number = entry->first;
+          pass.best_form = form;
+        }
+        reached = reached || std::any_of(row, row + static_cast<std::ptrdiff_t>(layers_ + 1),
+                                         [](const Entry& e) { return e.below_s < kInfinity; });
+      }
+      entry = reached ? std::next(entry) : next.erase(entry);
+    }
+    if (next.empty()) break;
+    pass.levels.push_back(std::move(next));
+  }
+  if (pass.best_base_s < kInfinity) pass.result.pipeline = rebuild(pass);
+  return std::move(pass.result);
+}
+
+MixedPipeline MixedPasses::rebuild(const Pass& pass) const {
+  MixedPipeline pipeline;
+  pipeline.base_s = pass.best_base_s;
+  std::vector<std::int32_t> used =
+      pass.levels[at(pass.best_depth)].find(pass.best_number)->second.used;
+  std::size_t form = pass.best_form;
+  std::int32_t left = 0;
+  for (std::int64_t depth = pass.best_depth; depth > 0; --depth) {
+    const State& state = pass.levels[at(depth)].find(number_of(used))->second;
+    const Entry& entry = state.entries[form * (layers_ + 1) + at(left)];
+    MixedStage stage;
+    stage.form = static_cast<std::int32_t>(form);
+    stage.way = entry.way;
+    stage.begin = left;
+    stage.end = entry.right;
+    for (std::size_t k = 0; k < used.size(); ++k) used[k] -= problem_.forms[form].takes[k];
+    stage.used = used;
+    pipeline.stages.push_back(std::move(stage));
+    left = entry.right;
+    form = at(std::max<std::int32_t>(entry.below, 0));
+  }
+  // The excess that the path really has, stage by stage from the end.
+  double below_s = 0;
+  for (std::size_t i = pipeline.stages.size(); i-- > 0;) {
+    const MixedStage& stage = pipeline.stages[i];
+    if (i + 1 < pipeline.stages.size()) {
+      const MixedStage& behind = pipeline.stages[i + 1];
+      below_s += 2 * problem_.handover_s(behind.used, behind.form, stage.form,
+                                         problem_.cut_class[at(stage.end)]);
+    }
+    const StageTime time = time_of(at(stage.form), at(stage.way), stage.begin, stage.end,
+                                   problem_.rates(stage.used, stage.form, stage.way));
+    const auto depth = static_cast<std::int64_t>(pipeline.stages.size() - i);
+    const double excess_s =
+        stage_excess_s(time.forward_s, time.backward_s, below_s, depth, problem_.micro_batches);
+    pipeline.excess_s = std::max(pipeline.excess_s, excess_s);
+    pipeline.end_s =
+        std::max(pipeline.end_s, least_forward_before_s_[at(stage.begin)] + below_s +
+                                     time.forward_s + time.backward_s + excess_s + time.tail_s);
+    below_s += time.forward_s + time.backward_s;
+  }
+  return pipeline;
+}
+
+MixedSolution solve_mixed(const MixedProblem& problem, double cutoff_s, std::int64_t most_steps,
+                          const std::function<double(const MixedPipeline&)>& visit) {
+  constexpr double kFine = 1e-3;
+  MixedPasses passes(problem);
+  MixedSolution solution;
+  /// Excesses in [low_s, high_s), whose pipelines have at least base_s.
+  struct Range {
+    double low_s = 0, high_s = 0, base_s = 0;
+    double bound_s() const { return base_s + low_s; }
+  };
+  std::vector<Range> open;
+  double closed_s = cutoff_s;  ///< The least bound of what is not looked at any more.
+  bool spent = false;
+  const auto look = [&](Range range, double excess_s) {
+    // All of the range up to excess_s: what is found there splits it.
+    const MixedPass pass = passes.run(excess_s, cutoff_s, most_steps - solution.steps);
+    solution.steps += pass.steps;
+    solution.memory_bound = solution.memory_bound || pass.memory_bound;
+    if (solution.steps > most_steps) {
+      spent = true;
+      closed_s = std::min(closed_s, range.bound_s());
+      return;
+    }
+    const double next_s = std::max(excess_s, pass.next_excess_s);
+    if (range.high_s > next_s) open.push_back({next_s, range.high_s, range.base_s});
+    if (!pass.pipeline) return;
+    const MixedPipeline& found = *pass.pipeline;
+    // Between its excess and the limit there is none better than itself.
+    closed_s = std::min(closed_s, found.base_s + found.excess_s);
+    const double found_s = std::min(found.excess_s, excess_s);  // But for rounding.
+    if (found_s > range.low_s) open.push_back({range.low_s, found_s, found.base_s});
+    if (std::none_of(solution.pipelines.begin(), solution.pipelines.end(),
+                     [&](const MixedPipeline& known) { return known.stages == found.stages; })) {
+      solution.pipelines.push_back(found);
+      cutoff_s = std::min(cutoff_s, visit(found));
+    }
+  };
+  const double all_s = cutoff_s == kInfinity ? kInfinity : cutoff_s - passes.least_base_s();
+  if (all_s < 0) {
+    solution.bound_s = cutoff_s;
+    return solution;
+  }
+  look({0, all_s, passes.least_base_s()}, all_s);
+  while (!open.empty()) {
+    const auto least =
+        std::min_element(open.begin(), open.end(),
+                         [](const Range& a, const Range& b) { return a.bound_s() < b.bound_s(); });
+    const Range range = *least;
+    open.erase(least);
+    const double best_s = std::min(closed_s, cutoff_s);
+    if (spent || range.bound_s() >= best_s || range.high_s <= range.low_s) {
+      closed_s = std::min(closed_s, range.bound_s());
+      continue;
+    }
+    // What is above the best cannot be better, however long the range. Halves first, then the
+    // excesses that there are, one by one.
+    const double high_s = std::min(range.high_s, best_s - range.base_s);
+    const bool fine = range.bound_s() >= best_s * (1 - kFine);
+    const double middle_s = fine ? range.low_s : range.low_s + (high_s - range.low_s) / 2;
+    look({range.low_s, high_s, range.base_s}, middle_s);
+  }
+  solution.bound_s = std::min(closed_s, cutoff_s);
+  return solution;
+}
+
+double quick_bound_s(const MixedProblem& problem) {
+  const std::size_t layers = problem.forms.front().ways.front().layers.size();
+  const std::size_t kinds = problem.capacity.size();
+  // Whatever a second of a device of each kind is worth, the work at its cheapest cannot be worth
+  // more than all devices' time. A device is worth what it does of the whole model.
+  std::vector<double> worth(kinds, 0);
+  double least_sum_s = 0, slowest_s = 0;
+  for (std::size_t l = 0; l < layers; ++l) {
+    double least_s = kInfinity;
+    for (const MixedForm& form : problem.forms) {
+      least_s = std::min(least_s, form.ways.front().layers[l].time_s());
+    }
+    least_sum_s += least_s;
+    slowest_s = std::max(slowest_s, least_s);
+  }
+  for (const MixedForm& form : problem.forms) {
+    double devices = 0, sum_s = 0;
+    for (const std::int32_t takes : form.takes) devices += takes;
+    for (const ChainLayer& layer : form.ways.front().layers) sum_s += layer.time_s();
+    for (std::size_t k = 0; k < kinds && sum_s > 0; ++k) {
+      if (form.takes[k] > 0) worth[k] = std::max(worth[k], 1 / (devices * sum_s));
+    }
+  }
+  double there = 0;
+  for (std::size_t k = 0; k < kinds; ++k) there += problem.capacity[k] * worth[k];
+  double needed = 0;
+  for (std::size_t l = 0; l < layers; ++l) {
+    double least = kInfinity;
+    for (const MixedForm& form : problem.forms) {
+      double value = 0;
+      for (std::size_t k = 0; k < kinds; ++k) value += form.takes[k] * worth[k];
+      least = std::min(least, value * form.ways.front().layers[l].time_s());
+    }
+    needed += least;
+  }
+  const auto m = static_cast<double>(problem.micro_batches);
+  return std::max({least_sum_s, m * slowest_s, there > 0 ? m * needed / there : 0});
+}
+
+}  // namespace braid
