@@ -93,6 +93,18 @@ TEST(Mapping, SaysWhatIsWrong) {
   EXPECT_FALSE(evaluate_mapping(work, kChip, {{0, 0, 1}, {8, 8, 16}}, tiles).violation);
 }
 
+TEST(Mapping, BackwardPassWaitsForTheForwardPass) {
+  ChipWork work = chain(3);
+  work.kernels[2].backward = true;
+  DataflowChip chip = kChip;
+  chip.sram_bytes = 1e6;
+  MappingRules rules = dfmodel_rules(PartitionOverlap::all);
+  EXPECT_TRUE(evaluate_mapping(work, chip, {{0, 0, 0}, {}}, rules).violation);
+  EXPECT_FALSE(evaluate_mapping(work, chip, {{0, 0, 1}, {}}, rules).violation);
+  rules.separate_passes = false;
+  EXPECT_FALSE(evaluate_mapping(work, chip, {{0, 0, 0}, {}}, rules).violation);
+}
+
 TEST(Mapping, AKernelAloneIsCutIntoParts) {
   ChipWork work = chain(2);
   work.kernels[1].weight_bytes = 7000;

@@ -10,7 +10,7 @@ namespace braid {
 struct ChipKernel {
   std::string name;
   bool matrix = true;
-  bool backward = false;
+  bool backward = false;     ///< Backward kernels read of both passes, forward ones of theirs.
   std::int64_t rows = 1;     ///< `outer` times M.
   std::int64_t depth = 1;    ///< K.
   std::int64_t columns = 1;  ///< N.

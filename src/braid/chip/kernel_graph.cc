@@ -96,6 +96,16 @@ void check_kernel_graph(const KernelGraph& graph, const std::string& file) {
                   fmt::format("kernels are numbered from 1 to {}", kernels));
     }
   }
+  for (const KernelTensor& tensor : graph.tensors) {
+    const Kernel& from = graph.kernels[static_cast<std::size_t>(tensor.from)];
+    const Kernel& to = graph.kernels[static_cast<std::size_t>(tensor.to)];
+    if (from.backward && !to.backward) {
+      throw Error({file, 0, "connections"},
+                  fmt::format("{} of the forward pass reads {} of the backward pass",
+                              quoted(to.name), quoted(from.name)),
+                  "mend fwd_bwd");
+    }
+  }
   if (kernel_levels(graph.kernels.size(), graph.tensors).empty()) {
     throw Error({file, 0, "connections"}, "they form a cycle");
   }

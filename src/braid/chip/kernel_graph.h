@@ -72,7 +72,8 @@ std::vector<std::int32_t> kernel_levels(std::size_t kernels,
 
 /// Throws Error that names the kernel, when there is none, one has a dimension below 1 or above
 /// 2^40, more than 2^62 multiplications in all, a size that is negative or not finite; when a
-/// tensor's ends are out of range or the tensors form a cycle.
+/// tensor's ends are out of range, a forward kernel reads a backward one's, or the tensors form a
+/// cycle.
 void check_kernel_graph(const KernelGraph& graph, const std::string& file);
 
 }  // namespace braid

@@ -14,6 +14,9 @@
 namespace braid {
 namespace {
 
+// Sums of sizes are rounded.
+constexpr double kRounding = 1 + 1e-9;
+
 using Members = std::vector<std::vector<std::size_t>>;
 
 void add_kernels(const ChipWork& work, const Members& members, const MappingRules& rules,
@@ -79,13 +82,24 @@ std::vector<double> add_tensors(const ChipWork& work, const Mapping& mapping,
   return read_bytes;
 }
 
-std::optional<std::string> order_violation(const ChipWork& work, const Mapping& mapping) {
+std::optional<std::string> order_violation(const ChipWork& work, const Mapping& mapping,
+                                           const MappingRules& rules) {
   for (const ChipTensor& tensor : work.tensors) {
     const auto from = static_cast<std::size_t>(tensor.from);
     const auto to = static_cast<std::size_t>(tensor.to);
     if (mapping.partition_of[from] > mapping.partition_of[to]) {
       return fmt::format("{} runs before {}, which it reads", quoted(work.kernels[to].name),
                          quoted(work.kernels[from].name));
+    }
+  }
+  std::int32_t last_forward = -1;
+  for (std::size_t i = 0; i < work.kernels.size(); ++i) {
+    if (!work.kernels[i].backward) last_forward = std::max(last_forward, mapping.partition_of[i]);
+  }
+  for (std::size_t i = 0; i < work.kernels.size() && rules.separate_passes; ++i) {
+    if (work.kernels[i].backward && mapping.partition_of[i] <= last_forward) {
+      return fmt::format("{} of the backward pass runs before the forward pass is over",
+                         quoted(work.kernels[i].name));
     }
   }
   return std::nullopt;
@@ -163,8 +177,10 @@ Mapping kernel_by_kernel(const ChipWork& work) {
   assert(levels.size() == work.kernels.size());
   std::vector<std::size_t> order(work.kernels.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return levels[a] < levels[b]; });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const bool later = work.kernels[a].backward, other = work.kernels[b].backward;
+    return later != other ? other : levels[a] < levels[b];
+  });
   Mapping mapping;
   mapping.partition_of.resize(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -184,7 +200,7 @@ MappingCost evaluate_mapping(const ChipWork& work, const DataflowChip& chip, con
   for (std::size_t i = 0; i < mapping.partition_of.size(); ++i) {
     members[static_cast<std::size_t>(mapping.partition_of[i])].push_back(i);
   }
-  cost.violation = order_violation(work, mapping);
+  cost.violation = order_violation(work, mapping, rules);
   if (cost.violation) return cost;
   add_kernels(work, members, rules, cost);
   const std::vector<double> read_bytes = add_tensors(work, mapping, rules, cost);
@@ -209,12 +225,13 @@ MappingCost evaluate_mapping(const ChipWork& work, const DataflowChip& chip, con
         partition.dram_traffic_bytes += (partition.parts - 1) * read_bytes[p];
       }
     }
-    if (rules.sram_limit && partition.sram_bytes > chip.sram_bytes && !cost.violation) {
+    if (rules.sram_limit && partition.sram_bytes > chip.sram_bytes * kRounding && !cost.violation) {
       cost.violation = fmt::format("partition {} needs {:.0f} bytes of SRAM, there are {:.0f}",
                                    p + 1, partition.sram_bytes, chip.sram_bytes);
     }
     partition.dram_bytes += work.resident_bytes;
-    if (partition.dram_bytes > chip.dram_bytes + chip.spill_bytes && !cost.violation) {
+    if (partition.dram_bytes > (chip.dram_bytes + chip.spill_bytes) * kRounding &&
+        !cost.violation) {
       cost.violation = fmt::format("partition {} needs {:.0f} bytes of DRAM, there are {:.0f}",
                                    p + 1, partition.dram_bytes, chip.dram_bytes + chip.spill_bytes);
     }

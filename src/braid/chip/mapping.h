@@ -35,6 +35,9 @@ struct MappingRules {
   /// once. False: once for each reader.
   bool share_tensors = true;
   bool sram_limit = true;  ///< Partitions of two or more kernels must fit on chip.
+  /// All forward kernels run in partitions before those of the backward ones: what lies between are
+  /// the other layers.
+  bool separate_passes = true;
   friend bool operator==(const MappingRules&, const MappingRules&) = default;
 };
 
@@ -51,7 +54,7 @@ struct Mapping {
   friend bool operator==(const Mapping&, const Mapping&) = default;
 };
 
-/// One kernel per partition, in topological order.
+/// One kernel per partition, in topological order, the forward pass first.
 Mapping kernel_by_kernel(const ChipWork& work);
 
 struct PartitionCost {

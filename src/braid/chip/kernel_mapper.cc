@@ -1,0 +1,291 @@
+#include "braid/chip/kernel_mapper.h"
+
+#include <algorithm>
+#include <cassert>
+#include <queue>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "braid/chip/linear_cuts.h"
+#include "braid/chip/partition_sums.h"
+
+namespace braid {
+namespace {
+
+constexpr std::uint32_t kNone = 0xffffffff;
+constexpr double kCloseEnough = 1 - 1e-9;
+constexpr std::size_t kMostKernelsToSearch = 4096;
+constexpr std::int64_t kFirstOrders = 8;
+constexpr std::int32_t kMostPartitionsToJoin = 200;
+
+/// A* over downsets.
+class DownsetSearch {
+ public:
+  DownsetSearch(const MapperTables& tables, const MapperBudget& budget, double upper_s)
+      : tables_(tables), budget_(budget), sums_(tables), upper_s_(upper_s) {
+    for (const MapperTables::Kernel& kernel : tables.kernels) {
+      compute_s_ += kernel.compute_s;
+      network_s_ += kernel.network_s;
+      traffic_bytes_ += kernel.traffic_bytes;
+    }
+    Node root;
+    root.set = Bitset(tables.kernels.size());
+    root.so_far_s = 0;
+    root.bound_s = bound_of(root, 0);
+    for (std::size_t i = 0; i < tables.kernels.size(); ++i) {
+      if (tables.kernels[i].inputs.empty()) {
+        root.next.emplace_back(static_cast<std::uint32_t>(i), kNone);
+      }
+    }
+    by_set_.emplace(root.set, 0);
+    nodes_.push_back(std::move(root));
+    open_.emplace(nodes_[0].bound_s, 0U);
+  }
+
+  /// True when nothing better than the upper bound is left out.
+  bool run() {
+    while (!open_.empty()) {
+      const auto [total_s, id] = open_.top();
+      open_.pop();
+      if (total_s >= upper_s_ * kCloseEnough) break;
+      if (nodes_[id].closed) continue;
+      nodes_[id].closed = true;
+      if (id == whole_) return true;
+      sums_.begin(nodes_[id].set);
+      start_ = id;
+      ++stamp_;
+      if (!walk(id)) {
+        lower_bound_s_ = total_s;
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Sets of kernels, first partition first; empty when nothing beats the upper bound.
+  std::vector<Bitset> partitions() const {
+    std::vector<Bitset> found;
+    if (whole_ == kNone || nodes_[whole_].parent == kNone) return found;
+    for (std::uint32_t id = whole_; id != 0; id = nodes_[id].parent) {
+      found.push_back(nodes_[id].set - nodes_[nodes_[id].parent].set);
+    }
+    std::reverse(found.begin(), found.end());
+    return found;
+  }
+
+  double lower_bound_s() const { return lower_bound_s_; }
+  std::int64_t looked_at() const { return looked_at_; }
+  std::int64_t kept() const { return static_cast<std::int64_t>(nodes_.size()); }
+
+ private:
+  struct Node {
+    Bitset set;
+    double so_far_s = PartitionSums::kImpossible;
+    double bound_s = 0;
+    double compute_s = 0, network_s = 0, traffic_bytes = 0;  ///< Of its kernels.
+    std::uint32_t parent = kNone;
+    std::uint32_t seen = 0;
+    bool closed = false;
+    /// Kernels that may join, with the downset that each leads to.
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> next;
+  };
+
+  double bound_of(const Node& node, double cut_bytes) const {
+    return remaining_bound_s(tables_, std::max(0.0, compute_s_ - node.compute_s),
+                             std::max(0.0, network_s_ - node.network_s),
+                             std::max(0.0, traffic_bytes_ - node.traffic_bytes), cut_bytes);
+  }
+
+  // The downset `id` with the kernel of its entry `at`; the sums are those of the larger one.
+  std::uint32_t follow(std::uint32_t id, std::size_t at) {
+    const auto [kernel, known] = nodes_[id].next[at];
+    if (known != kNone) return known;
+    Bitset set = nodes_[id].set;
+    set.set(kernel);
+    const auto [entry, is_new] = by_set_.emplace(set, static_cast<std::uint32_t>(nodes_.size()));
+    nodes_[id].next[at].second = entry->second;
+    if (!is_new) return entry->second;
+    const MapperTables::Kernel& added = tables_.kernels[kernel];
+    Node node;
+    node.compute_s = nodes_[id].compute_s + added.compute_s;
+    node.network_s = nodes_[id].network_s + added.network_s;
+    node.traffic_bytes = nodes_[id].traffic_bytes + added.traffic_bytes;
+    node.next.reserve(nodes_[id].next.size() + added.outputs.size());
+    for (const auto& [other, unused] : nodes_[id].next) {
+      if (other != kernel) node.next.emplace_back(other, kNone);
+    }
+    for (const MapperTables::Tensor& tensor : added.outputs) {
+      const auto& inputs = tables_.kernels[tensor.other].inputs;
+      const bool ready = std::all_of(inputs.begin(), inputs.end(),
+                                     [&](const auto& input) { return set.test(input.other); });
+      const bool listed = std::any_of(node.next.begin(), node.next.end(),
+                                      [&](const auto& have) { return have.first == tensor.other; });
+      if (ready && !listed) node.next.emplace_back(tensor.other, kNone);
+    }
+    node.bound_s = bound_of(node, sums_.cut_bytes());
+    if (node.next.empty()) {
+      node.bound_s = 0;
+      whole_ = entry->second;
+    }
+    node.set = std::move(set);
+    nodes_.push_back(std::move(node));
+    return entry->second;
+  }
+
+  // Considers all partitions that continue the present one, which ends at the downset `id`. False
+  // when the budget is used up. Depth: the number of kernels.
+  // NOLINTNEXTLINE(misc-no-recursion)
+  bool walk(std::uint32_t id) {
+    for (std::size_t at = 0; at < nodes_[id].next.size(); ++at) {
+      const auto [kernel, known] = nodes_[id].next[at];
+      if (known != kNone && nodes_[known].seen == stamp_) continue;
+      if (!sums_.accepts(kernel)) continue;
+      if (looked_at_ >= budget_.partitions || kept() >= budget_.downsets) return false;
+      const PartitionSums::Sums earlier = sums_.add(kernel);
+      const std::uint32_t larger = follow(id, at);
+      Node& node = nodes_[larger];
+      bool more = true;
+      if (node.seen != stamp_) {
+        node.seen = stamp_;
+        ++looked_at_;
+        if (!node.closed) improve(larger);
+        if (!sums_.is_full()) more = walk(larger);
+      }
+      sums_.undo(earlier);
+      if (!more) return false;
+    }
+    return true;
+  }
+
+  void improve(std::uint32_t id) {
+    Node& node = nodes_[id];
+    const double start_s = nodes_[start_].so_far_s;
+    const double enough = std::min(node.so_far_s, upper_s_ * kCloseEnough - node.bound_s) - start_s;
+    const double total_s = start_s + sums_.time_s(enough);
+    if (total_s >= node.so_far_s || total_s + node.bound_s >= upper_s_ * kCloseEnough) return;
+    node.so_far_s = total_s;
+    node.parent = start_;
+    if (id == whole_) upper_s_ = total_s / kCloseEnough;
+    open_.emplace(total_s + node.bound_s, id);
+  }
+
+  using Entry = std::pair<double, std::uint32_t>;
+
+  const MapperTables& tables_;
+  const MapperBudget& budget_;
+  PartitionSums sums_;
+  double upper_s_;
+  double compute_s_ = 0, network_s_ = 0, traffic_bytes_ = 0;
+  double lower_bound_s_ = 0;
+  std::int64_t looked_at_ = 0;
+  std::vector<Node> nodes_;
+  std::unordered_map<Bitset, std::uint32_t, BitsetHash> by_set_;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open_;
+  std::uint32_t whole_ = kNone, start_ = 0, stamp_ = 0;
+};
+
+Mapping mapping_of(const std::vector<Bitset>& partitions, std::size_t kernels) {
+  Mapping mapping;
+  mapping.partition_of.assign(kernels, 0);
+  for (std::size_t p = 0; p < partitions.size(); ++p) {
+    partitions[p].for_each(
+        [&](std::size_t i) { mapping.partition_of[i] = static_cast<std::int32_t>(p); });
+  }
+  return mapping;
+}
+
+Mapping mapping_of(const LinearCuts& cuts) {
+  Mapping mapping;
+  mapping.partition_of.assign(cuts.order.size(), 0);
+  std::int32_t partition = 0;
+  for (std::size_t i = 0; i < cuts.order.size(); ++i) {
+    if (i == cuts.ends[static_cast<std::size_t>(partition)]) ++partition;
+    mapping.partition_of[cuts.order[i]] = partition;
+  }
+  return mapping;
+}
+
+// Joins neighbouring partitions where that costs nothing: of equally fast mappings the plainest.
+Mapping joined(const ChipWork& work, const DataflowChip& chip, const MappingRules& rules,
+               Mapping mapping) {
+  double time_s = evaluate_mapping(work, chip, mapping, rules).time_s;
+  const auto last = [](const Mapping& of) {
+    return *std::max_element(of.partition_of.begin(), of.partition_of.end());
+  };
+  if (last(mapping) > kMostPartitionsToJoin) return mapping;
+  for (std::int32_t p = 0; p < last(mapping);) {
+    Mapping fewer = mapping;
+    for (std::int32_t& partition : fewer.partition_of) {
+      if (partition > p) --partition;
+    }
+    const MappingCost cost = evaluate_mapping(work, chip, fewer, rules);
+    if (cost.violation || cost.time_s > time_s * (1 + 1e-12)) {
+      ++p;
+      continue;
+    }
+    time_s = cost.time_s;
+    mapping = std::move(fewer);
+  }
+  return mapping;
+}
+
+}  // namespace
+
+MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
+                           const MappingRules& rules, const MapperBudget& budget) {
+  assert(!work.kernels.empty());
+  const MapperTables tables(work, chip, rules);
+  MappingOutcome outcome;
+  double compute_s = 0, network_s = 0, traffic = 0;
+  for (const MapperTables::Kernel& kernel : tables.kernels) {
+    compute_s += kernel.compute_s;
+    network_s += kernel.network_s;
+    traffic += kernel.traffic_bytes;
+  }
+  const double bound_s = remaining_bound_s(tables, compute_s, network_s, traffic, 0);
+  // Enough to leave the search little to do; it takes over soon.
+  const auto count = static_cast<std::int64_t>(tables.kernels.size());
+  const std::int64_t first_runs = std::min(budget.partitions / 100, kFirstOrders * count * count);
+  LinearCuts cuts = find_cuts(tables, first_runs, bound_s / kCloseEnough, outcome.partitions);
+  bool complete = false;
+  outcome.lower_bound_s = bound_s;
+  if (tables.kernels.size() <= kMostKernelsToSearch) {
+    DownsetSearch search(tables, budget, cuts.time_s);
+    complete = search.run();
+    outcome.partitions += search.looked_at();
+    outcome.downsets = search.kept();
+    if (!complete) outcome.lower_bound_s = std::max(bound_s, search.lower_bound_s());
+    const std::vector<Bitset> partitions = search.partitions();
+    if (!partitions.empty()) outcome.mapping = mapping_of(partitions, tables.kernels.size());
+  } else {
+    complete = cuts.time_s * kCloseEnough <= bound_s;
+  }
+  if (!complete) {
+    const LinearCuts further = find_cuts(tables, budget.partitions / 2,
+                                         outcome.lower_bound_s / kCloseEnough, outcome.partitions);
+    if (further.time_s < cuts.time_s) cuts = further;
+  }
+  if (cuts.time_s < PartitionSums::kImpossible) {
+    const Mapping linear = mapping_of(cuts);
+    if (outcome.mapping.partition_of.empty() ||
+        evaluate_mapping(work, chip, linear, rules).time_s <
+            evaluate_mapping(work, chip, outcome.mapping, rules).time_s) {
+      outcome.mapping = linear;
+    }
+  }
+  if (outcome.mapping.partition_of.empty()) {
+    outcome.status = complete ? MappingStatus::infeasible : MappingStatus::exhausted;
+    return outcome;
+  }
+  outcome.mapping = joined(work, chip, rules, std::move(outcome.mapping));
+  outcome.cost = evaluate_mapping(work, chip, outcome.mapping, rules);
+  assert(!outcome.cost.violation);
+  outcome.status = complete ? MappingStatus::optimal : MappingStatus::feasible;
+  if (complete || outcome.lower_bound_s > outcome.cost.time_s) {
+    outcome.lower_bound_s = outcome.cost.time_s;
+  }
+  return outcome;
+}
+
+}  // namespace braid

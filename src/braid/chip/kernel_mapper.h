@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+
+#include "braid/chip/chip_work.h"
+#include "braid/chip/dataflow_chip.h"
+#include "braid/chip/mapping.h"
+
+namespace braid {
+
+enum class MappingStatus : std::uint8_t {
+  optimal,     ///< No mapping is faster by more than a part in 1e9.
+  feasible,    ///< A mapping, and a bound on how much faster another could be.
+  infeasible,  ///< DRAM is too small for every mapping.
+  exhausted    ///< Budget used up with none found.
+};
+
+struct MapperBudget {
+  std::int64_t partitions = 20'000'000;  ///< Sets of kernels that the search may look at.
+  std::int64_t downsets = 500'000;       ///< That it may keep.
+};
+
+struct MappingOutcome {
+  MappingStatus status = MappingStatus::infeasible;
+  Mapping mapping;
+  MappingCost cost;
+  double lower_bound_s = 0;     ///< No mapping takes less.
+  std::int64_t partitions = 0;  ///< Sets of kernels looked at.
+  std::int64_t downsets = 0;    ///< Kept.
+};
+
+/// The fastest mapping of a chip's kernels onto it, any number of partitions.
+///
+/// A mapping is a path over downsets of the kernel graph: each partition is the difference of two.
+/// The search takes the downset of least time so far plus bound first (A*; the bound is what the
+/// remaining kernels compute, move and send at least, and is consistent, so each downset is left
+/// once), walks all larger downsets whose difference's parameters fit on chip, with its times, SRAM
+/// and DRAM use kept up to date kernel by kernel, and drops what cannot beat the best mapping
+/// known. That one comes from exact cuts of several linear orders and moves of single kernels. When
+/// the budget is used up, the best mapping and the least bound of what is left are the answer.
+///
+/// The program published with DFModel solves the same problem as a mixed-integer program (section
+/// V-B). Deterministic; one thread.
+MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
+                           const MappingRules& rules, const MapperBudget& budget = {});
+
+}  // namespace braid

@@ -1,0 +1,201 @@
+#include "braid/chip/partition_sums.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "braid/chip/kernel_graph.h"
+#include "braid/chip/partition_time.h"
+
+namespace braid {
+namespace {
+
+// Sums in another order than evaluate_mapping's differ in the last digits; this is stricter than
+// its tolerance and looser than rounding.
+constexpr double kRounding = 1 + 1e-10;
+
+}  // namespace
+
+MapperTables::MapperTables(const ChipWork& work, const DataflowChip& the_chip,
+                           const MappingRules& the_rules)
+    : kernels(work.kernels.size()),
+      chip(the_chip),
+      rules(the_rules),
+      resident_bytes(work.resident_bytes),
+      live_copies(work.live_copies),
+      most_bytes_per_s(std::max(the_chip.dram_bytes_per_s, the_chip.spill_bytes_per_s)),
+      seconds_per_cycle(1 / (the_chip.clock_hz * the_rules.compute_fraction)) {
+  const double rate = rules.compute_fraction * peak_flops_per_s(chip);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const ChipKernel& kernel = work.kernels[i];
+    kernels[i].compute_s = kernel.flops / rate;
+    kernels[i].network_s = kernel.network_s;
+    kernels[i].weight_bytes = kernel.weight_bytes;
+    kernels[i].waits = rules.separate_passes && kernel.backward;
+    if (!kernels[i].waits) ++first_to_run;
+    kernels[i].traffic_bytes = kernel.dram_bytes + (rules.weight_traffic ? kernel.weight_bytes : 0);
+    if (!rules.whole_tiles) continue;
+    curves.push_back(tile_curve(kernel, chip));
+    double least = std::numeric_limits<double>::infinity();
+    for (const TileStep& step : curves.back()) {
+      least = std::min(least, static_cast<double>(step.tiles) * step.cycles);
+      cycles.push_back(step.cycles);
+    }
+    kernels[i].compute_s = least / static_cast<double>(chip.tiles) * seconds_per_cycle;
+  }
+  std::sort(cycles.begin(), cycles.end());
+  cycles.erase(std::unique(cycles.begin(), cycles.end()), cycles.end());
+  std::vector<KernelTensor> edges;
+  edges.reserve(work.tensors.size());
+  for (const ChipTensor& tensor : work.tensors) {
+    const auto from = static_cast<std::uint32_t>(tensor.from);
+    const auto to = static_cast<std::uint32_t>(tensor.to);
+    const double crossing = 2 * tensor.tile_bytes, inner = tensor.buffers * tensor.tile_bytes;
+    kernels[from].outputs.push_back({to, tensor.bytes, crossing, inner});
+    kernels[to].inputs.push_back({from, tensor.bytes, crossing, inner});
+    kernels[from].crossing_bytes += crossing;
+    kernels[from].output_bytes = std::max(kernels[from].output_bytes, tensor.bytes);
+    kernels[to].network_s += tensor.network_s;
+    edges.push_back({tensor.from, tensor.to});
+  }
+  const std::vector<std::int32_t> levels = kernel_levels(kernels.size(), edges);
+  order.resize(kernels.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const bool later = kernels[a].waits, other = kernels[b].waits;
+    return later != other ? other : levels[a] < levels[b];
+  });
+}
+
+PartitionSums::PartitionSums(const MapperTables& tables)
+    : tables_(tables),
+      side_(tables.kernels.size(), Side::after),
+      unread_(tables.kernels.size(), 0),
+      read_(tables.kernels.size(), 0) {}
+
+void PartitionSums::begin(const Bitset& before) {
+  sums_ = {};
+  members_.clear();
+  std::fill(side_.begin(), side_.end(), Side::after);
+  std::fill(read_.begin(), read_.end(), 0);
+  std::size_t have = 0;
+  before.for_each([&](std::size_t i) {
+    side_[i] = Side::before;
+    if (!tables_.kernels[i].waits) ++have;
+  });
+  forward_done_ = have == tables_.first_to_run;
+  cut_before_ = 0;
+  before.for_each([&](std::size_t i) {
+    unread_[i] = 0;
+    for (const MapperTables::Tensor& tensor : tables_.kernels[i].outputs) {
+      if (side_[tensor.other] != Side::after) continue;
+      ++unread_[i];
+      if (!tables_.rules.share_tensors) cut_before_ += tensor.bytes;
+    }
+    if (tables_.rules.share_tensors && unread_[i] > 0) {
+      cut_before_ += tables_.kernels[i].output_bytes;
+    }
+  });
+  sums_.passing = cut_before_;
+}
+
+PartitionSums::Sums PartitionSums::add(std::uint32_t kernel) {
+  const Sums earlier = sums_;
+  const MapperTables::Kernel& entry = tables_.kernels[kernel];
+  const bool share = tables_.rules.share_tensors;
+  sums_.compute_s += entry.compute_s;
+  sums_.network_s += entry.network_s;
+  sums_.traffic_bytes += entry.traffic_bytes;
+  sums_.weight_bytes += entry.weight_bytes;
+  sums_.sram_bytes += entry.weight_bytes + entry.crossing_bytes;
+  for (const MapperTables::Tensor& tensor : entry.inputs) {
+    const std::uint32_t writer = tensor.other;
+    const bool last = --unread_[writer] == 0;
+    const double written = share ? tables_.kernels[writer].output_bytes : tensor.bytes;
+    if (side_[writer] == Side::before) {
+      sums_.sram_bytes += tensor.crossing_bytes;
+      if (!share || read_[writer] == 0) sums_.reads += written;
+      ++read_[writer];
+      if (!share || last) sums_.passing -= written;
+    } else {
+      sums_.sram_bytes += tensor.inner_bytes - tensor.crossing_bytes;
+      if (!share || last) sums_.writes -= written;
+    }
+  }
+  unread_[kernel] = static_cast<std::uint32_t>(entry.outputs.size());
+  if (share) {
+    if (!entry.outputs.empty()) sums_.writes += entry.output_bytes;
+  } else {
+    for (const MapperTables::Tensor& tensor : entry.outputs) sums_.writes += tensor.bytes;
+  }
+  side_[kernel] = Side::inside;
+  members_.push_back(kernel);
+  return earlier;
+}
+
+void PartitionSums::undo(const Sums& earlier) {
+  const std::uint32_t kernel = members_.back();
+  members_.pop_back();
+  side_[kernel] = Side::after;
+  for (const MapperTables::Tensor& tensor : tables_.kernels[kernel].inputs) {
+    ++unread_[tensor.other];
+    if (side_[tensor.other] == Side::before) --read_[tensor.other];
+  }
+  sums_ = earlier;
+}
+
+bool PartitionSums::is_full() const {
+  if (members_.empty()) return false;
+  if (tables_.rules.whole_tiles &&
+      static_cast<std::int64_t>(members_.size()) >= tables_.chip.tiles) {
+    return true;
+  }
+  return tables_.rules.sram_limit && sums_.weight_bytes > tables_.chip.sram_bytes * kRounding;
+}
+
+double PartitionSums::compute_s(double least) const {
+  if (!tables_.rules.whole_tiles) return sums_.compute_s;
+  double slowest = least / tables_.seconds_per_cycle * (1 - 1e-12);
+  for (const std::uint32_t kernel : members_) {
+    slowest = std::max(slowest, tables_.curves[kernel].back().cycles);
+  }
+  const auto begin = std::lower_bound(tables_.cycles.begin(), tables_.cycles.end(), slowest);
+  const auto found = std::partition_point(begin, tables_.cycles.end(), [&](double cycles) {
+    std::int64_t left = tables_.chip.tiles;
+    for (const std::uint32_t kernel : members_) {
+      left -= tiles_for(tables_.curves[kernel], cycles).value_or(left + 1);
+      if (left < 0) return true;
+    }
+    return false;
+  });
+  return found == tables_.cycles.end() ? kImpossible : *found * tables_.seconds_per_cycle;
+}
+
+double PartitionSums::time_s(double enough) const {
+  const MappingRules& rules = tables_.rules;
+  const DataflowChip& chip = tables_.chip;
+  double traffic = sums_.traffic_bytes + sums_.reads + sums_.writes;
+  if (rules.sram_limit && sums_.sram_bytes > chip.sram_bytes * kRounding) {
+    if (members_.size() > 1) return kImpossible;
+    // As evaluate_mapping has it, with its own rounding.
+    const double parts = std::ceil(sums_.sram_bytes / chip.sram_bytes);
+    if (rules.weight_traffic) traffic += (parts - 1) * sums_.reads;
+  }
+  const double dram_bytes =
+      tables_.resident_bytes + (cut_before_ + sums_.writes) * tables_.live_copies;
+  if (dram_bytes > (chip.dram_bytes + chip.spill_bytes) * kRounding) return kImpossible;
+  const double memory_s = traffic / memory_bytes_per_s(chip, dram_bytes);
+  const double bound = partition_time_s(sums_.compute_s, memory_s, sums_.network_s, rules.overlap);
+  if (!rules.whole_tiles || bound >= enough) return bound;
+  return partition_time_s(compute_s(sums_.compute_s), memory_s, sums_.network_s, rules.overlap);
+}
+
+double remaining_bound_s(const MapperTables& tables, double compute_s, double network_s,
+                         double traffic_bytes, double cut_bytes) {
+  // A little less than the sums, which were rounded.
+  constexpr double kCaution = 1 - 1e-12;
+  return kCaution * partition_time_s(compute_s,
+                                     (traffic_bytes + cut_bytes) / tables.most_bytes_per_s,
+                                     network_s, tables.rules.overlap);
+}
+
+}  // namespace braid
