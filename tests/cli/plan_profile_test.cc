@@ -138,6 +138,10 @@ TEST_F(PlanProfile, RefusesWhatDoesNotGoTogether) {
       {{"plan", "--profile", file_, "--planner", "megatron"}, "use one of piper"},
       {{"plan", "--profile", file_, "--planner", "equi", "--table", "-"}, "--table"},
       {{"plan", "--profile", file_ + "x"}, "x"},
+      {{"plan", "--profile", file_, "--planner", "phaze"}, "is no input of Phaze"},
+      {{"plan", "--profile", file_, "--objective", "flush"}, "is for the planner phaze"},
+      {{"plan", "--profile", file_, "--memory", "1 B", "--memory", "2 B"}, "more than once"},
+      {{"plan", "--profile", file_, "--rules", "corrected"}, "use program or paper"},
   };
   for (const auto& [words, part] : cases) {
     const Ran ran = run_braid(words);

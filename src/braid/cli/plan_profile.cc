@@ -19,8 +19,10 @@
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
 #include "braid/cli/count_option.h"
+#include "braid/cli/plan_phaze.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/verbs.h"
+#include "braid/planners/phaze_problem.h"
 #include "braid/planners/piper_from_profile.h"
 #include "braid/planners/piper_table.h"
 #include "braid/planners/piper_variants.h"
@@ -37,20 +39,25 @@ void add_profile_options(CLI::App& app, ProfileOptions& o) {
       o.options_of_models.push_back(option);
     }
   }
-  app.add_option("--profile", o.profile,
-                 "Plan from this profile (Piper's format, or braid's own) instead of a model");
+  add_texts(app, "--profile", o.profiles,
+            "Plan from this profile (braid's, Piper's or Phaze's format) instead of a model; one "
+            "for each micro-batch size in Phaze's");
   const std::size_t before = app.get_options().size();
   add_count(app, "--devices", o.devices, 1, kMostPiperDevices,
             "With --profile: devices (default: the file's)");
   add_count(app, "--max-microbatches", o.micro_batches, 1, kMostPiperDevices,
             "With --profile: micro-batches in a batch (default: the file's)");
-  add_text(app, "--memory", o.memory, "With --profile: of a device (default: the file's)");
+  add_texts(app, "--memory", o.memory,
+            "With --profile: of a device (default: the file's); phaze takes several")
+      ->delimiter(',');
   add_text(app, "--bandwidth", o.bandwidth, "With --profile: of a device (default: the file's)");
-  app.add_option("--time-unit", o.time_unit, "With --profile: what its times are in, s, ms or us")
+  app.add_option("--time-unit", o.time_unit,
+                 "With --profile: what its times are in, s, ms or us (default: s; Phaze's are ms)")
       ->check(CLI::IsMember({"s", "ms", "us"}));
   app.add_option("--rules", o.rules,
-                 "With --profile: costs as Piper's program or its paper has them")
-      ->check(CLI::IsMember({"program", "paper"}));
+                 "With --profile: costs as the published program has them (piper's default), as "
+                 "Piper's paper does, or with Phaze's program put right (phaze's default)")
+      ->check(CLI::IsMember({"program", "paper", "corrected"}));
   app.add_option("--knapsack", o.knapsack, "With --profile: choice of options within memory")
       ->check(CLI::IsMember({"exact", "heuristic"}));
   app.add_option("--tensors", o.tensors,
@@ -58,6 +65,13 @@ void add_profile_options(CLI::App& app, ProfileOptions& o) {
       ->check(CLI::IsMember({"once", "per-edge"}));
   app.add_flag("--uneven-microbatches", o.uneven,
                "With --profile: data-parallel degrees need not divide the micro-batches");
+  app.add_option("--objective", o.objective,
+                 "With --profile, phaze: least time of a batch by its formula or by simulation")
+      ->check(CLI::IsMember({"flush", "simulated"}));
+  app.add_option("--activations", o.activations,
+                 "With --profile, phaze: stash, recompute or both (default: the file's)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"stash", "recompute"}));
   add_output_file(app, "--table", o.table,
                   "With --profile: write the best time for every number of devices as CSV");
   const std::vector<CLI::Option*> all = app.get_options();
@@ -65,7 +79,7 @@ void add_profile_options(CLI::App& app, ProfileOptions& o) {
 }
 
 void check_profile_options(const ProfileOptions& o) {
-  const bool from_profile = !o.profile.empty();
+  const bool from_profile = !o.profiles.empty();
   for (const CLI::Option* option : from_profile ? o.options_of_models : o.own_options) {
     if (option->count() == 0) continue;
     throw Error(Where{"", 0, option->get_name()},
@@ -74,7 +88,18 @@ void check_profile_options(const ProfileOptions& o) {
   }
 }
 
-namespace {
+void refuse_options(const ProfileOptions& o, std::initializer_list<const char*> names,
+                    const char* planner) {
+  for (const CLI::Option* option : o.own_options) {
+    if (option->count() == 0) continue;
+    for (const char* name : names) {
+      if (option->check_lname(name)) {
+        throw Error(Where{"", 0, option->get_name()}, std::string("is for the planner ") + planner,
+                    "leave it out");
+      }
+    }
+  }
+}
 
 double quantity_of(const char* option, const std::string& text, Unit unit, double otherwise) {
   if (text.empty()) {
@@ -87,6 +112,10 @@ double quantity_of(const char* option, const std::string& text, Unit unit, doubl
   throw Error(Where{"", 0, option}, "\"" + text + "\" is not understood",
               "write it like '" + std::string(quantity_example(unit)) + "'");
 }
+
+double time_unit_s(const std::string& name) { return name == "s" ? 1 : name == "ms" ? 1e-3 : 1e-6; }
+
+namespace {
 
 std::int64_t count_of(const char* option, std::int64_t given, std::int64_t otherwise) {
   if (given > 0) return given;
@@ -112,28 +141,45 @@ struct ReadProblem {
   std::string assumption;
 };
 
-ReadProblem read_problem(const ProfileOptions& o) {
-  const Document document = Document::parse_file(o.profile);
+ReadProblem read_problem(const ProfileOptions& o, const Document& document) {
+  const std::string& file = o.profiles.front();
   PiperProfile read;
   if (is_piper_profile(document.root())) {
     read = piper_profile_from_json(document.root());
   } else {
-    read.profile = read_profile(o.profile);
+    read.profile = read_profile(file);
   }
-  check_profile(read.profile, o.profile);
+  check_profile(read.profile, file);
   PiperProblem problem = piper_from_profile(read.profile, 1);
-  const double unit_s = o.time_unit == "s" ? 1 : o.time_unit == "ms" ? 1e-3 : 1e-6;
   problem.devices = count_of("--devices", o.devices, read.devices);
   problem.micro_batches = count_of("--max-microbatches", o.micro_batches, read.micro_batches);
-  problem.memory_bytes = quantity_of("--memory", o.memory, Unit::bytes, read.memory_bytes);
+  problem.memory_bytes = quantity_of("--memory", o.memory.empty() ? "" : o.memory.front(),
+                                     Unit::bytes, read.memory_bytes);
   problem.bandwidth_bytes =
-      unit_s * quantity_of("--bandwidth", o.bandwidth, Unit::bytes_per_s, read.bandwidth_bytes);
+      time_unit_s(o.time_unit) *
+      quantity_of("--bandwidth", o.bandwidth, Unit::bytes_per_s, read.bandwidth_bytes);
   problem.rules = rules_of(o);
-  check_piper_problem(problem, o.profile);
+  check_piper_problem(problem, file);
   if (states_memory(read.profile)) return {std::move(problem), ""};
   return {std::move(problem),
           "the profile does not state all memory: weights, gradients and Adam's state of mixed "
           "precision, not sharded, are 18 bytes a parameter"};
+}
+
+/// With Piper's defaults filled in. Throws Error for what only Phaze takes.
+ProfileOptions piper_options(ProfileOptions o) {
+  refuse_options(o, {"objective", "activations"}, "phaze");
+  if (o.profiles.size() > 1 || o.memory.size() > 1) {
+    throw Error(Where{"", 0, o.memory.size() > 1 ? "--memory" : "--profile"},
+                "is given more than once", "only the planner phaze takes several");
+  }
+  if (o.rules == "corrected") {
+    throw Error(Where{"", 0, "--rules"}, "corrected rules are for the planner phaze",
+                "use program or paper");
+  }
+  if (o.rules.empty()) o.rules = "program";
+  if (o.time_unit.empty()) o.time_unit = "s";
+  return o;
 }
 
 std::string rules_text(const ProfileOptions& o) {
@@ -179,7 +225,7 @@ Json to_json(const PiperProblem& problem, const PiperSolution& solution, const P
                    {"tensors", o.tensors},
                    {"uneven_microbatches", o.uneven},
                    {"text", rules_text(o)}};
-  json["profile"] = o.profile;
+  json["profile"] = o.profiles.front();
   json["devices"] = problem.devices;
   json["max_microbatches"] = problem.micro_batches;
   json["memory_bytes"] = problem.memory_bytes;
@@ -259,10 +305,19 @@ void write_table(const PiperTable& table, const std::string& file) {
 
 }  // namespace
 
-int plan_profile(const ProfileOptions& options, const std::string& planner, std::int64_t budget,
+int plan_profile(const ProfileOptions& given, const std::string& asked, std::int64_t budget,
                  bool json) {
+  const Document document = Document::parse_file(given.profiles.front());
+  const bool of_phaze = is_phaze_input(document.root());
+  const std::string planner = !asked.empty() ? asked : of_phaze ? "phaze" : "piper";
+  if (planner == "phaze") return plan_phaze_profile(given, json);
   const PiperVariant& variant = find_piper_variant(planner);
-  const auto [problem, assumption] = read_problem(options);
+  if (of_phaze) {
+    throw Error(Where{given.profiles.front(), 0, ""}, "is an input of Phaze",
+                "use --planner phaze");
+  }
+  const ProfileOptions options = piper_options(given);
+  const auto [problem, assumption] = read_problem(options, document);
   const PiperSearchLimits limits{.work = budget};
   if (!options.table.empty()) {
     if (variant.name != "piper") {

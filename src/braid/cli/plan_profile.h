@@ -1,19 +1,25 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
 #include <CLI/App.hpp>
 
+#include "braid/base/document.h"
+
 namespace braid {
 
 /// What planning from a profile, without model and cluster, takes from the command line.
 struct ProfileOptions {
-  std::string profile;  ///< Empty: not asked for.
+  std::vector<std::string> profiles;  ///< Empty: not asked for.
   std::int64_t devices = 0, micro_batches = 0;
-  std::string memory, bandwidth, time_unit = "s";
-  std::string rules = "program", knapsack = "exact", tensors = "per-edge";
+  std::vector<std::string> memory;
+  std::string bandwidth, time_unit, rules;  ///< Empty: the planner's default.
+  std::string knapsack = "exact", tensors = "per-edge";
+  std::string objective = "flush";
+  std::vector<std::string> activations;
   bool uneven = false;
   std::vector<const CLI::Option*> options_of_models, own_options;
   std::string table;  ///< Where to write the table; empty: nowhere.
@@ -26,9 +32,20 @@ void add_profile_options(CLI::App& app, ProfileOptions& options);
 /// Throws Error for an option of models given with a profile, or one of profiles without.
 void check_profile_options(const ProfileOptions& options);
 
-/// Plans from a profile and prints the solution, as text or as one JSON object, and the table
-/// to its file. Returns the exit
-/// status. Throws Error.
+/// Throws Error naming the first of these options that was given: they are for `planner` only.
+void refuse_options(const ProfileOptions& options, std::initializer_list<const char*> names,
+                    const char* planner);
+
+/// A quantity from the command line; `otherwise`, what the file says, when it was not given. Throws
+/// Error when neither says anything.
+double quantity_of(const char* option, const std::string& text, Unit unit, double otherwise);
+
+/// Seconds that "s", "ms" or "us" stands for.
+double time_unit_s(const std::string& name);
+
+/// Plans from a profile with the planner of that name (empty: Phaze's for its own inputs, else
+/// Piper's) and prints the solution, as text or as one JSON object, and the table to its file.
+/// Returns the exit status. Throws Error.
 int plan_profile(const ProfileOptions& options, const std::string& planner, std::int64_t budget,
                  bool json);
 

@@ -30,6 +30,24 @@ CLI::Option* add_text(CLI::App& verb, const std::string& name, std::string& valu
                     Error(where(name), "its value is empty", "give one or leave the option out"));
 }
 
+CLI::Option* add_texts(CLI::App& verb, const std::string& name, std::vector<std::string>& values,
+                       const std::string& description) {
+  return verb
+      .add_option_function<std::vector<std::string>>(
+          name,
+          [name, &values](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) {
+              if (!text.empty()) continue;
+              throw Error(where(name), "its value is empty", "give one or leave the option out");
+            }
+            values = texts;
+          },
+          description)
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
 CLI::Option* add_output_file(CLI::App& verb, const std::string& name, std::string& file,
                              const std::string& description) {
   return add_filled(

@@ -28,9 +28,8 @@ struct PlanOptions {
 
 int run(const PlanOptions& options) {
   check_profile_options(options.profile);
-  if (!options.profile.profile.empty()) {
-    const std::string planner = options.planner.empty() ? "piper" : options.planner;
-    return plan_profile(options.profile, planner, options.job.budget, options.job.json);
+  if (!options.profile.profiles.empty()) {
+    return plan_profile(options.profile, options.planner, options.job.budget, options.job.json);
   }
   if (options.job.model.empty()) {
     throw Error("MODEL is required", "name one, or give --profile; see braid plan --help");

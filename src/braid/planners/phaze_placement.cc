@@ -110,6 +110,7 @@ std::optional<PhazePlacement> place_by_program(const PhazeProblem& problem,
     if (!found.has_value()) continue;
     best_s = found->objective_s;
     best = placement_of(problem, width, lattice, *found);
+    best->bound_s = best->program_s;
   }
   return best;
 }
@@ -126,26 +127,32 @@ std::optional<PhazePlacement> place_phaze(const PhazeProblem& problem,
   std::vector<std::pair<PhazeCombination, const WidthSearch*>> open;
   for (const PhazeWidth& width : problem.widths) {
     searches.push_back(std::make_unique<WidthSearch>(problem, width, lattice, options.branches));
-    for (const PhazeCombination& combination : phaze_combinations(searches.back()->space)) {
+    for (const PhazeCombination& combination :
+         phaze_combinations(searches.back()->space, options.objective)) {
       open.emplace_back(combination, searches.back().get());
     }
   }
   std::stable_sort(open.begin(), open.end(),
                    [](const auto& a, const auto& b) { return a.first.bound_s < b.first.bound_s; });
   std::optional<PhazePlacement> best;
-  double best_s = kInfinity;
+  double best_s = kInfinity, bound_s = kInfinity;
+  std::int64_t plans_left = options.most_plans;
   for (const auto& [combination, search] : open) {
     if (!(combination.bound_s < best_s)) break;
-    // The flush time of a plan is close to, but neither above nor below the simulated one.
-    const bool simulate = options.objective == PhazeObjective::simulated;
-    const auto found = best_by_flush(search->space, combination, simulate ? kInfinity : best_s);
+    std::optional<PhazeFound> found;
+    if (options.objective == PhazeObjective::simulated) {
+      PhazeSimulated simulated = best_by_simulation(search->space, combination, best_s, plans_left);
+      bound_s = std::min(bound_s, simulated.bound_s);
+      plans_left -= simulated.plans;
+      found = std::move(simulated.best);
+    } else {
+      found = best_by_flush(search->space, combination, best_s);
+    }
     if (!found.has_value()) continue;
-    PhazePlacement placement = placement_of(problem, *search->width, lattice, *found);
-    const double time_s = simulate ? phaze_simulated_s(problem, placement) : found->objective_s;
-    if (!(time_s < best_s)) continue;
-    best_s = time_s;
-    best = std::move(placement);
+    best_s = found->objective_s;
+    best = placement_of(problem, *search->width, lattice, *found);
   }
+  if (best.has_value()) best->bound_s = std::min(best_s, bound_s);
   return best;
 }
 
@@ -188,7 +195,32 @@ std::optional<PhazePlacement> phaze_expert_placement(const PhazeProblem& problem
   return phaze_placement(problem, *width, expert.dp, stages);
 }
 
-std::string phaze_shortfall(const PhazeProblem& problem) {
+namespace {
+
+/// Least memory of a device with which there is a plan, at most a millionth too high; infinity when
+/// there is none whatever the memory.
+double least_memory_bytes(PhazeProblem problem, PhazeOptions options) {
+  options.objective = PhazeObjective::program;
+  const auto possible = [&](double memory_bytes) {
+    problem.memory_bytes = memory_bytes;
+    return place_phaze(problem, options).has_value();
+  };
+  double least = std::max(1.0, problem.memory_bytes), most = least;
+  while (!possible(most)) {
+    least = most;
+    most *= 4;
+    if (!(most < kInfinity)) return kInfinity;
+  }
+  while (most - least > 1e-6 * most) {
+    const double middle = least + (most - least) / 2;
+    (possible(middle) ? most : least) = middle;
+  }
+  return most;
+}
+
+}  // namespace
+
+std::string phaze_shortfall(const PhazeProblem& problem, const PhazeOptions& options) {
   PhazeStageCoster coster(problem);
   for (std::size_t layer = 0; layer < problem.names.size(); ++layer) {
     Bitset alone(problem.names.size());
@@ -209,7 +241,14 @@ std::string phaze_shortfall(const PhazeProblem& problem) {
                          problem.names[layer], least_bytes - problem.memory_bytes);
     }
   }
-  return {};
+  const double needed_bytes = least_memory_bytes(problem, options);
+  if (!(needed_bytes < kInfinity)) {
+    return fmt::format("no stages fit on {} devices, whatever their memory", problem.devices);
+  }
+  return fmt::format(
+      "each layer would fit alone, but every plan needs {:.0f} bytes of a device, {:.0f} more than "
+      "it has",
+      needed_bytes, needed_bytes - problem.memory_bytes);
 }
 
 }  // namespace braid

@@ -26,6 +26,7 @@ struct PhazePlacement {
   std::vector<PhazeStage> stages;
   double program_s = 0;  ///< By PhazeObjective::program.
   double flush_s = 0;    ///< By PhazeObjective::flush.
+  double bound_s = 0;    ///< As place_phaze() found it: no placement's objective is less.
 
   bool fits(const PhazeProblem& problem) const;  ///< Memory and number of devices.
 };
@@ -50,18 +51,20 @@ struct PhazeOptions {
   bool branches = true;
   std::size_t most_cuts = 100'000;       ///< Downsets of the layer graph.
   std::size_t most_stages = 20'000'000;  ///< Pairs of them.
+  /// Partial plans that `simulated` looks through beyond what its bounds settle.
+  std::int64_t most_plans = 1'000'000;
 };
 
 /// The placement whose objective is least over widths, dp, number of stages, stages and branches,
-/// within memory and devices. nullopt when none fits. Exact for `program` and `flush`; for
-/// `simulated` it is the best of those that are best by `flush` for their width, dp and number of
-/// stages. Among equals by `program`: the lowest width, then dp. Throws Error when the graph has
-/// too many cuts.
+/// within memory and devices. nullopt when none fits. Exact for `program` and `flush`, and for
+/// `simulated` unless it would take more than `most_plans`: then `bound_s` is below its time.
+/// Among equals by `program`: the lowest width, then dp. Throws Error when the graph has too many
+/// cuts.
 ///
 /// A table over (stages from the end, cut, devices used) of the least longest load, made once for
-/// each width, serves all dp; `flush` then goes through (width, dp, stages) by rising lower bound
-/// and keeps the undominated partial plans of those whose bound is below the best. Cost: O(widths ·
-/// stages · pairs of cuts).
+/// each width, serves all dp; `flush` and `simulated` then go through (width, dp, stages) by rising
+/// lower bound and keep the undominated partial plans of those whose bound is below the best
+/// (phaze_search.h). Cost: O(widths · stages · pairs of cuts).
 std::optional<PhazePlacement> place_phaze(const PhazeProblem& problem, const PhazeOptions& options);
 
 /// The placement with these stages (layers and branches are read), with all its figures.
@@ -77,7 +80,8 @@ double phaze_simulated_s(const PhazeProblem& problem, const PhazePlacement& plac
 /// such width. It need not fit: the program then discards its own plan too, this planner does not.
 std::optional<PhazePlacement> phaze_expert_placement(const PhazeProblem& problem);
 
-/// Which layer cannot be placed and how many bytes it misses; empty when each would fit alone.
-std::string phaze_shortfall(const PhazeProblem& problem);
+/// Why place_phaze() finds nothing: which layer cannot be placed and how many bytes it misses, or,
+/// when each would fit alone, how many bytes more of each device the most frugal plan needs.
+std::string phaze_shortfall(const PhazeProblem& problem, const PhazeOptions& options);
 
 }  // namespace braid

@@ -135,7 +135,8 @@ Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& spa
   const auto groups = groups_of(amp, job, system, space);
   std::vector<std::pair<PhazeCombination, const Group*>> open;
   for (const auto& group : groups) {
-    for (const PhazeCombination& combination : phaze_combinations(group->space)) {
+    for (const PhazeCombination& combination :
+         phaze_combinations(group->space, PhazeObjective::flush)) {
       if (group->by_dp_pp.count({combination.dp, combination.stages}) == 0) continue;
       open.emplace_back(combination, group.get());
     }

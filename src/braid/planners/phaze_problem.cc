@@ -128,6 +128,10 @@ std::int32_t tensor_width(std::string_view key, const Value& value) {
 
 }  // namespace
 
+bool is_phaze_input(const Value& root) {
+  return root.is_object() && !root["braid"].exists() && root["nodes"].is_object();
+}
+
 PhazeProblem read_phaze(const Value& root, const PhazeReading& reading) {
   PhazeProblem problem;
   problem.devices = root["maxDevices"].as_int_in(1, kMostDevices);

@@ -58,6 +58,9 @@ struct PhazeReading {
   bool last_tensor_only = false;
 };
 
+/// Is this an input of that program, with the layers listed for each tensor-parallel width?
+bool is_phaze_input(const Value& root);
+
 /// Reads the input of Phaze's device_placement program. Throws Error for missing or senseless
 /// values, unknown layers in edges, widths that disagree about the graph, and cycles.
 PhazeProblem read_phaze(const Value& root, const PhazeReading& reading);

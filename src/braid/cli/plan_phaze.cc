@@ -1,0 +1,397 @@
+#include "braid/cli/plan_phaze.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
+#include "braid/base/json.h"
+#include "braid/base/quantity.h"
+#include "braid/cli/verbs.h"
+#include "braid/planners/phaze_placement.h"
+#include "braid/report/plan_text.h"
+#include "braid/report/table.h"
+
+namespace braid {
+namespace {
+
+/// One profile, memory size and way to keep activations.
+struct PhazeRun {
+  std::string profile;
+  PhazeProblem problem;
+  std::optional<PhazePlacement> placement;
+  double time_s = 0;  ///< By the objective.
+  double simulated_s = 0;
+};
+
+/// Bound and time are rounded in different orders.
+bool proven(const PhazeRun& run) {
+  return run.placement->bound_s >= run.time_s - 1e-9 * run.time_s;
+}
+
+struct PhazeAnswer {
+  PhazeObjective objective = PhazeObjective::flush;
+  PhazeReading reading;
+  std::vector<PhazeRun> runs;
+  std::size_t best = 0;
+  double wall_s = 0;
+};
+
+const char* name_of(PhazeObjective objective) {
+  switch (objective) {
+    case PhazeObjective::program:
+      return "program";
+    case PhazeObjective::simulated:
+      return "simulated";
+    case PhazeObjective::flush:
+      break;
+  }
+  return "flush";
+}
+
+double time_of(const PhazePlacement& placement, PhazeObjective objective, double simulated_s) {
+  switch (objective) {
+    case PhazeObjective::program:
+      return placement.program_s;
+    case PhazeObjective::simulated:
+      return simulated_s;
+    case PhazeObjective::flush:
+      break;
+  }
+  return placement.flush_s;
+}
+
+bool by_program(const ProfileOptions& o) { return o.rules == "program"; }
+
+void check_options(const ProfileOptions& o) {
+  refuse_options(o, {"knapsack", "tensors", "uneven-microbatches", "table"}, "piper");
+  if (o.rules == "paper") {
+    throw Error(Where{"", 0, "--rules"}, "the paper's rules are for the planner piper",
+                "use program or corrected");
+  }
+  if (by_program(o)) refuse_options(o, {"objective"}, "phaze --rules corrected");
+  if (o.profiles.size() > 1 && o.micro_batches > 0) {
+    throw Error(Where{"", 0, "--max-microbatches"}, "cannot be the same for several profiles",
+                "leave it out: each profile has its own");
+  }
+}
+
+PhazeReading reading_of(const ProfileOptions& o) {
+  PhazeReading reading;
+  reading.last_tensor_only = by_program(o);
+  if (by_program(o)) reading.latency_unit_s = 1;
+  if (!o.time_unit.empty()) reading.latency_unit_s = time_unit_s(o.time_unit);
+  return reading;
+}
+
+PhazeProblem read_problem(const ProfileOptions& o, const std::string& file,
+                          const PhazeReading& reading) {
+  const Document document = Document::parse_file(file);
+  if (!is_phaze_input(document.root())) {
+    throw Error(Where{file, 0, ""}, "is no input of Phaze", "use --planner piper");
+  }
+  PhazeProblem problem = read_phaze(document.root(), reading);
+  if (o.devices > 0) problem.devices = o.devices;
+  if (o.micro_batches > 0) problem.micro_batches = o.micro_batches;
+  problem.bytes_per_s =
+      quantity_of("--bandwidth", o.bandwidth, Unit::bytes_per_s, problem.bytes_per_s);
+  return problem;
+}
+
+/// Every combination that the options name.
+std::vector<PhazeRun> runs_of(const ProfileOptions& o, const PhazeReading& reading) {
+  std::vector<PhazeRun> runs;
+  for (const std::string& file : o.profiles) {
+    const PhazeProblem problem = read_problem(o, file, reading);
+    std::vector<double> memories;
+    for (const std::string& memory : o.memory) {
+      memories.push_back(quantity_of("--memory", memory, Unit::bytes, 0));
+    }
+    if (memories.empty()) memories.push_back(problem.memory_bytes);
+    std::vector<bool> recomputes;
+    for (const std::string& kept : o.activations) recomputes.push_back(kept == "recompute");
+    if (recomputes.empty()) recomputes.push_back(problem.recompute);
+    for (const double memory_bytes : memories) {
+      for (const bool recompute : recomputes) {
+        runs.push_back({file, problem, std::nullopt, 0, 0});
+        runs.back().problem.memory_bytes = memory_bytes;
+        runs.back().problem.recompute = recompute;
+      }
+    }
+  }
+  return runs;
+}
+
+PhazeOptions search_options(PhazeObjective objective) {
+  return {.objective = objective, .branches = objective != PhazeObjective::program};
+}
+
+PhazeAnswer answer_of(const ProfileOptions& o) {
+  PhazeAnswer answer;
+  answer.reading = reading_of(o);
+  answer.objective = by_program(o)                ? PhazeObjective::program
+                     : o.objective == "simulated" ? PhazeObjective::simulated
+                                                  : PhazeObjective::flush;
+  answer.runs = runs_of(o, answer.reading);
+  const auto start = std::chrono::steady_clock::now();
+  const PhazeOptions options = search_options(answer.objective);
+  for (std::size_t i = 0; i < answer.runs.size(); ++i) {
+    PhazeRun& run = answer.runs[i];
+    run.placement = place_phaze(run.problem, options);
+    if (!run.placement.has_value()) continue;
+    run.simulated_s = phaze_simulated_s(run.problem, *run.placement);
+    run.time_s = time_of(*run.placement, answer.objective, run.simulated_s);
+    const PhazeRun& best = answer.runs[answer.best];
+    if (!best.placement.has_value() || run.time_s < best.time_s) answer.best = i;
+  }
+  answer.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return answer;
+}
+
+/// Another plan for the problem of a run: the expert's, or that of the program.
+struct OtherPlan {
+  PhazePlacement placement;
+  double own_s = 0;  ///< What the program says that it takes; 0: nothing.
+  double simulated_s = 0;
+  bool fits = false;
+};
+
+OtherPlan other_plan(const PhazeProblem& problem, PhazePlacement placement, double own_s) {
+  OtherPlan other;
+  other.simulated_s = phaze_simulated_s(problem, placement);
+  other.fits = placement.fits(problem);
+  other.own_s = own_s;
+  other.placement = std::move(placement);
+  return other;
+}
+
+/// What the published program answers for a run, costed by the rules of the run.
+std::optional<OtherPlan> plan_of_program(const ProfileOptions& o, const PhazeRun& run) {
+  PhazeReading reading;
+  reading.latency_unit_s = 1;
+  reading.last_tensor_only = true;
+  PhazeProblem problem = read_problem(o, run.profile, reading);
+  problem.memory_bytes = run.problem.memory_bytes;
+  problem.recompute = run.problem.recompute;
+  const auto found =
+      place_phaze(problem, {.objective = PhazeObjective::program, .branches = false});
+  if (!found.has_value()) return std::nullopt;
+  const auto width = std::find_if(run.problem.widths.begin(), run.problem.widths.end(),
+                                  [&](const PhazeWidth& w) { return w.tp == found->tp; });
+  return other_plan(run.problem, phaze_placement(run.problem, *width, found->dp, found->stages),
+                    found->program_s);
+}
+
+std::optional<OtherPlan> plan_of_expert(const PhazeRun& run) {
+  auto placement = phaze_expert_placement(run.problem);
+  if (!placement.has_value()) return std::nullopt;
+  return other_plan(run.problem, std::move(*placement), 0);
+}
+
+std::string shape_text(const PhazePlacement& placement) {
+  const std::size_t stages = placement.stages.size();
+  return fmt::format("{} stage{}, {} replica{}, tensor width {}", stages, stages == 1 ? "" : "s",
+                     placement.dp, placement.dp == 1 ? "" : "s", placement.tp);
+}
+
+std::string kept_text(const PhazeProblem& problem) {
+  return problem.recompute ? "recompute" : "stash";
+}
+
+std::string rules_text(const PhazeAnswer& answer) {
+  if (answer.objective == PhazeObjective::program) {
+    return fmt::format(
+        "costs as Phaze's program has them, latencies taken for {} s: unequal stages charged as "
+        "the longest, only the first stage's gradients",
+        answer.reading.latency_unit_s);
+  }
+  return fmt::format(
+      "Phaze's costs put right, latencies taken for {} s, stages charged for what they take, every "
+      "stage's gradients{}",
+      answer.reading.latency_unit_s,
+      answer.objective == PhazeObjective::simulated ? "; the simulated time is least" : "");
+}
+
+std::int64_t devices_used(const PhazePlacement& placement) {
+  std::int64_t devices = 0;
+  for (const PhazeStage& stage : placement.stages) devices += stage.devices;
+  return devices * placement.dp;
+}
+
+double formula_s(const PhazeAnswer& answer, const PhazePlacement& placement) {
+  return answer.objective == PhazeObjective::program ? placement.program_s : placement.flush_s;
+}
+
+Json times_to_json(const PhazePlacement& placement, double simulated_s) {
+  return {{"program_s", placement.program_s},
+          {"flush_s", placement.flush_s},
+          {"simulated_s", simulated_s}};
+}
+
+Json other_to_json(const std::optional<OtherPlan>& other) {
+  if (!other.has_value()) return nullptr;
+  Json json = times_to_json(other->placement, other->simulated_s);
+  if (other->own_s > 0) json["own_s"] = other->own_s;
+  json["pp"] = other->placement.stages.size();
+  json["dp"] = other->placement.dp;
+  json["tp"] = other->placement.tp;
+  json["fits"] = other->fits;
+  return json;
+}
+
+Json run_to_json(const PhazeRun& run, PhazeObjective objective) {
+  Json json = Json::object();
+  json["profile"] = run.profile;
+  json["memory_bytes"] = run.problem.memory_bytes;
+  json["activations"] = kept_text(run.problem);
+  if (!run.placement.has_value()) {
+    json["status"] = name_of(Status::infeasible);
+    json["reason"] = phaze_shortfall(run.problem, search_options(objective));
+    return json;
+  }
+  json["status"] = name_of(proven(run) ? Status::optimal : Status::feasible);
+  json["time_s"] = run.time_s;
+  json["lower_bound"] = std::min(run.placement->bound_s, run.time_s);
+  json["times"] = times_to_json(*run.placement, run.simulated_s);
+  json["pp"] = run.placement->stages.size();
+  json["dp"] = run.placement->dp;
+  json["tp"] = run.placement->tp;
+  return json;
+}
+
+Json stages_to_json(const PhazeProblem& problem, const PhazePlacement& placement) {
+  Json json = Json::array();
+  std::int64_t first_device = 0;
+  for (const PhazeStage& stage : placement.stages) {
+    Json part = Json::object();
+    part["layers"] = ranges_text(stage.layers);
+    part["names"] = Json::array();
+    for (const std::int32_t layer : stage.layers) {
+      part["names"].push_back(problem.names[static_cast<std::size_t>(layer)]);
+    }
+    part["branches"] = stage.branches;
+    part["devices"] = Json::array({first_device, first_device + stage.devices - 1});
+    first_device += stage.devices;
+    part["forward_s"] = stage.forward_s;
+    part["backward_s"] = stage.backward_s;
+    part["memory_bytes"] = stage.peak_bytes;
+    json.push_back(std::move(part));
+  }
+  return json;
+}
+
+Json to_json(const ProfileOptions& o, const PhazeAnswer& answer) {
+  const PhazeRun& best = answer.runs[answer.best];
+  Json json = Json::object();
+  json["status"] = nullptr;
+  json["planner"] = "phaze";
+  json["objective"] = {{"name", "time per batch (s)"}, {"value", nullptr}};
+  json["rules"] = {{"costs", by_program(o) ? "program" : "corrected"},
+                   {"objective", name_of(answer.objective)},
+                   {"latency_unit_s", answer.reading.latency_unit_s},
+                   {"text", rules_text(answer)}};
+  json["devices"] = best.problem.devices;
+  json["max_microbatches"] = best.problem.micro_batches;
+  json["bandwidth_bytes_per_s"] = best.problem.bytes_per_s;
+  json.update(run_to_json(best, answer.objective));
+  if (best.placement.has_value()) {
+    json["objective"]["value"] = best.time_s;
+    json["gap"] =
+        best.time_s > 0 ? 1 - std::min(best.placement->bound_s, best.time_s) / best.time_s : 0;
+    json["devices_used"] = devices_used(*best.placement);
+    json["micro_batches"] = best.placement->micro_batches;
+    json["stages"] = stages_to_json(best.problem, *best.placement);
+    json["expert"] = other_to_json(plan_of_expert(best));
+    if (!by_program(o)) json["program"] = other_to_json(plan_of_program(o, best));
+  }
+  json["runs"] = Json::array();
+  for (const PhazeRun& run : answer.runs) {
+    json["runs"].push_back(run_to_json(run, answer.objective));
+  }
+  json["search"] = {{"wall_s", answer.wall_s}};
+  return json;
+}
+
+std::string other_text(const char* whose, const OtherPlan& other) {
+  return fmt::format("{} plan: {}: {:.6g} s, simulated {:.6g} s{}{}\n", whose,
+                     shape_text(other.placement), other.placement.flush_s, other.simulated_s,
+                     other.own_s > 0 ? fmt::format(" (it says {:.6g} s)", other.own_s) : "",
+                     other.fits ? "" : "; it does not fit");
+}
+
+std::string stages_table(const PhazePlacement& placement) {
+  std::vector<std::vector<std::string>> rows = {
+      {"stage", "layers", "devices", "branches", "forward", "backward", "memory"}};
+  for (std::size_t s = 0; s < placement.stages.size(); ++s) {
+    const PhazeStage& stage = placement.stages[s];
+    rows.push_back({std::to_string(s), ranges_text(stage.layers), std::to_string(stage.devices),
+                    std::to_string(stage.branches), format_seconds(stage.forward_s),
+                    format_seconds(stage.backward_s), format_bytes(stage.peak_bytes)});
+  }
+  return text_table(rows);
+}
+
+std::string runs_table(const PhazeAnswer& answer) {
+  std::vector<std::vector<std::string>> rows = {
+      {"memory", "activations", "s per batch", "simulated", "plan", "profile"}};
+  for (const PhazeRun& run : answer.runs) {
+    std::vector<std::string> row = {format_bytes(run.problem.memory_bytes), kept_text(run.problem)};
+    if (run.placement.has_value()) {
+      row.push_back(fmt::format("{:.6g}", formula_s(answer, *run.placement)));
+      row.push_back(fmt::format("{:.6g}", run.simulated_s));
+      row.push_back(shape_text(*run.placement));
+    } else {
+      row.insert(row.end(), {"-", "-", "none"});
+    }
+    row.push_back(run.profile);
+    rows.push_back(std::move(row));
+  }
+  return text_table(rows);
+}
+
+std::string answer_text(const ProfileOptions& o, const PhazeAnswer& answer) {
+  const PhazeRun& best = answer.runs[answer.best];
+  const PhazePlacement& placement = *best.placement;
+  std::string text = fmt::format(
+      "phaze: {:.9g} s per batch by the formula, {:.9g} s simulated, on {} of {} devices\n"
+      "{}, {} micro-batches each, {}, {} a device\n{}\n\n{}\n",
+      formula_s(answer, placement), best.simulated_s, devices_used(placement), best.problem.devices,
+      shape_text(placement), placement.micro_batches,
+      best.problem.recompute ? "forward passes repeated" : "activations kept",
+      format_bytes(best.problem.memory_bytes), rules_text(answer), stages_table(placement));
+  if (answer.runs.size() > 1) text += runs_table(answer) + "\n";
+  if (const auto expert = plan_of_expert(best)) text += other_text("expert's", *expert);
+  if (!by_program(o)) {
+    if (const auto program = plan_of_program(o, best)) {
+      text += other_text("program's", *program);
+    }
+  }
+  if (proven(best)) {
+    text += fmt::format("Proven: the best of the planner's space ({:.3g} s)\n", answer.wall_s);
+  } else {
+    text += fmt::format("Not proven: nothing in the planner's space is below {:.9g} s\n",
+                        placement.bound_s);
+  }
+  return text;
+}
+
+}  // namespace
+
+int plan_phaze_profile(const ProfileOptions& options, bool json) {
+  check_options(options);
+  const PhazeAnswer answer = answer_of(options);
+  const PhazeRun& best = answer.runs[answer.best];
+  if (json) {
+    fmt::print("{}", to_text(to_json(options, answer)));
+  } else if (best.placement.has_value()) {
+    fmt::print("{}", answer_text(options, answer));
+  } else {
+    fmt::print(stderr, "braid: no plan: {}\n",
+               phaze_shortfall(best.problem, search_options(answer.objective)));
+  }
+  return best.placement.has_value() ? kFound : kInfeasible;
+}
+
+}  // namespace braid
