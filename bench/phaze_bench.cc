@@ -16,6 +16,7 @@ namespace {
 
 constexpr PhazeOptions kProgram{.objective = PhazeObjective::program, .branches = false};
 constexpr PhazeOptions kFlush{};
+constexpr PhazeOptions kSimulated{.objective = PhazeObjective::simulated};
 
 /// An embedding and `layers` equal layers of hidden size 12288 at tensor-parallel widths 4 and 8.
 PhazeProblem gpt(std::int32_t layers) {
@@ -76,6 +77,7 @@ void Published(benchmark::State& state, const PhazeOptions& options, double late
 }
 BENCHMARK_CAPTURE(Published, program, kProgram, 1.0)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(Published, flush, kFlush, 1e-3)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Published, simulated, kSimulated, 1e-3)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace braid
