@@ -130,6 +130,26 @@ TEST(Layering, ChainOfProductsIsCutAfterCheapOperators) {
   for (const Layer& layer : b.graph.layers) EXPECT_EQ(layer.last - layer.first, 3);
 }
 
+TEST(Layering, LayersInARowBecomeOneWhereThereAreTooMany) {
+  for (const int products : {1024, 1025, 5000}) {
+    GraphBuilder b;
+    TensorId x = b.input({8, 8});
+    for (int i = 0; i < products; ++i) {
+      x = b.add(MatMul{.m = 8, .n = 8, .k = 8}, {x, b.parameter({8, 8})}, {8, 8});
+    }
+    group_into_layers(b.graph);
+    check_graph(b.graph, "chain");
+    const int together = (products + 1023) / 1024;
+    ASSERT_EQ(b.graph.layers.size(), static_cast<std::size_t>((products - 1) / together + 1));
+    for (std::size_t l = 0; l + 1 < b.graph.layers.size(); ++l) {
+      EXPECT_EQ(b.graph.layers[l].last - b.graph.layers[l].first, together);
+    }
+    EXPECT_EQ(b.graph.layers.back().last, products);
+    find_repeated_layers(b.graph);
+    EXPECT_LE(layer_kind_count(b.graph), 3);  // The first, those between, and a shorter last one.
+  }
+}
+
 TEST(Layering, ParallelTowersGiveADag) {
   GraphBuilder b;
   std::vector<TensorId> ends;

@@ -15,6 +15,7 @@ namespace braid {
 namespace {
 
 constexpr int most_heavy_without_cut = 16;
+constexpr std::size_t most_layers = 1024;
 
 std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
@@ -162,6 +163,15 @@ class Cutter {
   std::vector<TensorId> ended_;
 };
 
+/// Every n-th of the cuts, so that most_layers are left at most: planners cost per layer.
+std::vector<OperatorId> thinned(const std::vector<OperatorId>& cuts) {
+  const std::size_t every = (cuts.size() - 1) / most_layers + 1;
+  std::vector<OperatorId> kept;
+  kept.reserve(most_layers + 1);
+  for (std::size_t at = 0; at < cuts.size(); at += every) kept.push_back(cuts[at]);
+  return kept;
+}
+
 /// The name of the first heavy operator, or of the first one.
 std::string layer_name(const Graph& graph, OperatorId first, OperatorId last) {
   for (OperatorId op = first; op < last; ++op) {
@@ -187,7 +197,7 @@ void group_into_layers(Graph& graph) {
   graph.layers.clear();
   if (graph.operators.empty()) return;
   sort_operators(graph);
-  std::vector<OperatorId> cuts = Cutter(graph).cuts();
+  std::vector<OperatorId> cuts = thinned(Cutter(graph).cuts());
   cuts.push_back(static_cast<OperatorId>(graph.operators.size()));
   for (std::size_t at = 0; at + 1 < cuts.size(); ++at) {
     const OperatorId first = cuts[at];

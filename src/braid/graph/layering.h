@@ -14,7 +14,8 @@ namespace braid {
 /// not count. Every layer holds at least one heavy operator (a product, a convolution, a
 /// recurrence, an embedding, experts); cheap operators that follow stay with the heavy one before.
 /// A stretch with more than 16 heavy operators and no such place (dense skip connections) gets one
-/// layer for each heavy operator with its followers. Linear time for operators in order.
+/// layer for each heavy operator with its followers. Of more than 1,024 layers, as many in a row
+/// become one as leave no more than that. Linear time for operators in order.
 void group_into_layers(Graph& graph);
 
 }  // namespace braid
