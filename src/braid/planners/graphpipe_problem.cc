@@ -1,0 +1,298 @@
+#include "braid/planners/graphpipe_problem.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "braid/base/error.h"
+
+namespace braid {
+namespace {
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+bool is_cost(double value) { return std::isfinite(value) && value >= 0; }
+
+[[noreturn]] void fail(const std::string& key, const std::string& message) {
+  throw Error(Where{"", 0, key}, message);
+}
+
+void check_counts(const GraphPipeProblem& problem) {
+  if (problem.nodes.empty() || problem.nodes.size() > at(kMostGraphPipeNodes)) {
+    fail("nodes", "there must be 1 to " + std::to_string(kMostGraphPipeNodes));
+  }
+  if (problem.devices < 1 || problem.devices > kMostGraphPipeDevices) {
+    fail("devices", "there must be 1 to " + std::to_string(kMostGraphPipeDevices));
+  }
+  if (problem.batch < 1 || problem.batch > (std::int64_t{1} << 40)) {
+    fail("batch", "must be 1 to 2^40 samples");
+  }
+  if (!is_cost(problem.memory_bytes)) fail("memory", "must be finite and not negative");
+  if (!is_cost(problem.bandwidth_bytes_per_s) || problem.bandwidth_bytes_per_s == 0) {
+    fail("bandwidth", "must be finite and above zero");
+  }
+}
+
+void check_groups(const GraphPipeProblem& problem) {
+  std::int64_t before = 0;
+  for (const std::int64_t samples : problem.device_samples) {
+    if (samples <= before) fail("device samples", "must be above zero and ascend");
+    before = samples;
+  }
+  if (problem.groups.empty()) fail("groups", "there is no micro-batch size to choose");
+  for (const PassGroup& group : problem.groups) {
+    if (group.micro_batch < 1 || problem.batch % group.micro_batch != 0) {
+      fail("groups", "micro-batches of " + std::to_string(group.micro_batch) +
+                         " samples do not divide the batch of " + std::to_string(problem.batch));
+    }
+    if (group.k < 1 || group.k > problem.batch) fail("groups", "k must be 1 to the batch");
+    if (problem.in_flight == InFlight::least && group.k != 1) {
+      fail("groups", "kFkB with k above 1 needs the table's samples in flight");
+    }
+  }
+  if (problem.mixed && problem.in_flight != InFlight::table) {
+    fail("groups", "different micro-batch sizes need the table's samples in flight");
+  }
+  if (problem.mixed && problem.groups.size() > kMostMixedGroups) {
+    fail("groups", "at most " + std::to_string(kMostMixedGroups) + " can be mixed");
+  }
+}
+
+/// Crossing bytes and sums of a stage.
+struct Sums {
+  double forward_s = 0, backward_s = 0;
+  double fixed_bytes = 0, gradient_bytes = 0, stash_bytes = 0, working_bytes = 0;
+  double in_bytes = 0, out_bytes = 0;  ///< Per sample, forward.
+};
+
+std::size_t samples_index(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
+  assert(stage.group.micro_batch % stage.devices == 0);
+  const std::int64_t samples = stage.group.micro_batch / stage.devices;
+  const auto found =
+      std::lower_bound(problem.device_samples.begin(), problem.device_samples.end(), samples);
+  assert(found != problem.device_samples.end() && *found == samples);
+  return static_cast<std::size_t>(found - problem.device_samples.begin());
+}
+
+Sums sums_of(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
+  Sums sums;
+  const std::size_t index = samples_index(problem, stage);
+  for (const std::int32_t node : stage.nodes) {
+    const GraphPipeKind& kind = problem.kinds[at(problem.nodes[at(node)])];
+    sums.forward_s += kind.forward_s[index];
+    sums.backward_s += kind.backward_s[index];
+    sums.fixed_bytes += kind.fixed_bytes;
+    sums.gradient_bytes += kind.gradient_bytes;
+    sums.stash_bytes += kind.stash_bytes;
+    sums.working_bytes = std::max(sums.working_bytes, kind.working_bytes);
+  }
+  const auto inside = [&](std::int32_t node) {
+    return std::binary_search(stage.nodes.begin(), stage.nodes.end(), node);
+  };
+  for (const GraphPipeEdge& edge : problem.edges) {
+    if (inside(edge.source) == inside(edge.target)) continue;
+    (inside(edge.target) ? sums.in_bytes : sums.out_bytes) += edge.bytes;
+  }
+  return sums;
+}
+
+double time_s(const GraphPipeProblem& problem, const GraphPipeStage& stage, const Sums& sums) {
+  const auto d = static_cast<double>(stage.devices);
+  const double compute_s =
+      (sums.forward_s + sums.backward_s) / static_cast<double>(stage.group.micro_batch) +
+      2 * (d - 1) / d * sums.gradient_bytes /
+          (problem.bandwidth_bytes_per_s * static_cast<double>(problem.batch));
+  const double network_s = (sums.in_bytes + sums.out_bytes) / (problem.bandwidth_bytes_per_s * d);
+  return problem.overlap ? std::max(compute_s, network_s) : compute_s + network_s;
+}
+
+/// Bytes per sample between stages, by their indices.
+std::map<std::pair<std::size_t, std::size_t>, double> stage_edges(
+    const GraphPipeProblem& problem, const std::vector<GraphPipeStage>& stages) {
+  std::vector<std::size_t> stage_of(problem.nodes.size(), stages.size());
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    for (const std::int32_t node : stages[s].nodes) stage_of[at(node)] = s;
+  }
+  std::map<std::pair<std::size_t, std::size_t>, double> edges;
+  for (const GraphPipeEdge& edge : problem.edges) {
+    const std::size_t from = stage_of[at(edge.source)];
+    const std::size_t to = stage_of[at(edge.target)];
+    if (from != to) edges[{from, to}] += edge.bytes;
+  }
+  return edges;
+}
+
+StageGraph graph_of(const GraphPipeProblem& problem, const std::vector<GraphPipeStage>& stages,
+                    const std::map<std::pair<std::size_t, std::size_t>, double>& edges) {
+  StageGraph graph;
+  graph.batch = problem.batch;
+  graph.stages.reserve(stages.size());
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    graph.stages.push_back({static_cast<std::int32_t>(s), stages[s].group.micro_batch});
+  }
+  graph.edges.reserve(edges.size());
+  for (const auto& [ends, bytes] : edges) {
+    graph.edges.push_back(
+        {static_cast<std::int32_t>(ends.first), static_cast<std::int32_t>(ends.second)});
+  }
+  return graph;
+}
+
+double transfer_s(const GraphPipeProblem& problem, const GraphPipeStage& receiver, double bytes,
+                  std::int64_t samples) {
+  return bytes * static_cast<double>(samples) /
+         (problem.bandwidth_bytes_per_s * static_cast<double>(receiver.devices));
+}
+
+}  // namespace
+
+void check_graphpipe_problem(const GraphPipeProblem& problem) {
+  check_counts(problem);
+  check_groups(problem);
+  for (const GraphPipeKind& kind : problem.kinds) {
+    if (kind.forward_s.size() != problem.device_samples.size() ||
+        kind.backward_s.size() != problem.device_samples.size()) {
+      fail("kinds", "each needs a time for every number of samples per device");
+    }
+    const bool times = std::all_of(kind.forward_s.begin(), kind.forward_s.end(), is_cost) &&
+                       std::all_of(kind.backward_s.begin(), kind.backward_s.end(), is_cost);
+    if (!times || !is_cost(kind.fixed_bytes) || !is_cost(kind.gradient_bytes) ||
+        !is_cost(kind.stash_bytes) || !is_cost(kind.working_bytes)) {
+      fail("kinds", "times and sizes must be finite and not negative");
+    }
+  }
+  const auto nodes = static_cast<std::int64_t>(problem.nodes.size());
+  for (const std::int32_t kind : problem.nodes) {
+    if (kind < 0 || at(kind) >= problem.kinds.size()) fail("nodes", "a node's kind does not exist");
+  }
+  for (const GraphPipeEdge& edge : problem.edges) {
+    if (edge.source < 0 || edge.source >= edge.target || edge.target >= nodes) {
+      fail("edges", "an edge joins a node that does not exist or leads backwards");
+    }
+    if (!is_cost(edge.bytes)) fail("edges", "sizes must be finite and not negative");
+  }
+}
+
+std::int64_t GraphPipeSolution::devices_used() const {
+  std::int64_t devices = 0;
+  for (const GraphPipeStage& stage : stages) devices += stage.devices;
+  return devices;
+}
+
+int GraphPipeSolution::depth() const {
+  int depth = 0;
+  for (const GraphPipeStage& stage : stages) depth = std::max(depth, stage.depth);
+  return depth;
+}
+
+double graphpipe_stage_time_s(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
+  return time_s(problem, stage, sums_of(problem, stage));
+}
+
+bool price_graphpipe(const GraphPipeProblem& problem, GraphPipeSolution& solution, double rate_s) {
+  {
+    const StageGraph graph =
+        graph_of(problem, solution.stages, stage_edges(problem, solution.stages));
+    const std::vector<int> depths = depths_of(graph);
+    std::vector<GraphPipeStage> ordered;
+    ordered.reserve(depths.size());
+    for (const std::size_t s : topological_stages(depths)) {
+      ordered.push_back(std::move(solution.stages[s]));
+      ordered.back().depth = depths[s];
+    }
+    solution.stages = std::move(ordered);
+  }
+  std::vector<GraphPipeStage>& stages = solution.stages;
+  std::vector<Sums> sums;
+  sums.reserve(stages.size());
+  solution.time_s = 0;
+  for (GraphPipeStage& stage : stages) {
+    sums.push_back(sums_of(problem, stage));
+    stage.time_s = time_s(problem, stage, sums.back());
+    solution.time_s = std::max(solution.time_s, stage.time_s);
+  }
+  const double rate = std::max(rate_s, solution.time_s);
+  std::vector<double> out_s(stages.size(), 0), back_s(stages.size(), 0);  // To a sink and back.
+  std::vector<std::int64_t> in_flight(stages.size(), 0);
+  const auto edges = stage_edges(problem, stages);
+  solution.fill_s = 0;
+  bool fits = true;
+  for (std::size_t s = stages.size(); s-- > 0;) {
+    GraphPipeStage& stage = stages[s];
+    const std::int64_t b = stage.group.micro_batch;
+    std::int64_t samples = stage.group.k * b;
+    for (auto edge = edges.lower_bound({s, 0}); edge != edges.end() && edge->first.first == s;
+         ++edge) {
+      const std::size_t y = edge->first.second;
+      const double hop_s = transfer_s(problem, stages[y], sums[y].in_bytes, b);
+      out_s[s] = std::max(out_s[s], hop_s + out_s[y]);
+      back_s[s] = std::max(back_s[s], hop_s + back_s[y]);
+      samples = std::max(samples, table_in_flight(stage.group, stages[y].group, in_flight[y]));
+    }
+    out_s[s] += sums[s].forward_s;
+    back_s[s] += sums[s].backward_s;
+    if (problem.in_flight == InFlight::least) {
+      const double period_s = rate * static_cast<double>(b);
+      samples = least_in_flight(out_s[s], back_s[s], sums[s].forward_s + sums[s].backward_s,
+                                period_s, problem.batch / b) *
+                b;
+    }
+    solution.fill_s = std::max(solution.fill_s, out_s[s] + back_s[s]);
+    in_flight[s] = samples;
+    stage.in_flight = std::min(samples, problem.batch);
+    stage.memory_bytes =
+        graphpipe_memory_bytes(stage.in_flight, stage.devices, b, sums[s].fixed_bytes,
+                               sums[s].stash_bytes, sums[s].working_bytes);
+    fits = fits && stage.memory_bytes <= problem.memory_bytes;
+  }
+  return fits;
+}
+
+std::int64_t least_in_flight(double out_s, double& back_s, double passes_s, double period_s,
+                             std::int64_t most) {
+  if (period_s <= 0) return 1;
+  // A hair's breadth less, so that equal times do not round up.
+  const double rounds = std::ceil((out_s + back_s) / period_s * (1 - 1e-12));
+  const double limit = static_cast<double>(most);
+  const double count = std::min(std::max(1.0, rounds), limit);
+  back_s = std::max(back_s, (count - 1) * period_s + passes_s - out_s);
+  return static_cast<std::int64_t>(count);
+}
+
+double graphpipe_memory_bytes(std::int64_t in_flight, std::int64_t devices,
+                              std::int64_t micro_batch, double fixed_bytes, double stash_bytes,
+                              double working_bytes) {
+  return fixed_bytes + (static_cast<double>(in_flight) * stash_bytes +
+                        static_cast<double>(micro_batch) * working_bytes) /
+                           static_cast<double>(devices);
+}
+
+TimedGraph timed_graph_of(const GraphPipeProblem& problem, const GraphPipeSolution& solution) {
+  const auto edges = stage_edges(problem, solution.stages);
+  TimedGraph timed = timeless(graph_of(problem, solution.stages, edges));
+  for (std::size_t s = 0; s < solution.stages.size(); ++s) {
+    const GraphPipeStage& stage = solution.stages[s];
+    const Sums sums = sums_of(problem, stage);
+    const auto d = static_cast<double>(stage.devices);
+    StageCost& cost = timed.costs[s];
+    cost.forward_s = sums.forward_s;
+    cost.input_gradient_s = sums.backward_s;
+    cost.reduce_gradients_s = 2 * (d - 1) / d * sums.gradient_bytes / problem.bandwidth_bytes_per_s;
+    cost.stash_bytes = sums.stash_bytes * static_cast<double>(stage.group.micro_batch) / d;
+    cost.fixed_bytes =
+        sums.fixed_bytes + sums.working_bytes * static_cast<double>(stage.group.micro_batch) / d;
+  }
+  std::size_t e = 0;
+  for (const auto& [ends, bytes] : edges) {
+    const GraphPipeStage& receiver = solution.stages[ends.second];
+    const std::int64_t part =
+        std::min(solution.stages[ends.first].group.micro_batch, receiver.group.micro_batch);
+    timed.transfer_s[e++] = transfer_s(problem, receiver, bytes, part);
+  }
+  return timed;
+}
+
+}  // namespace braid

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "braid/plan/outcome.h"
+#include "braid/schedule/in_flight.h"
+
+namespace braid {
+
+/// How many samples a stage counts as in flight when memory is checked.
+enum class InFlight : std::uint8_t {
+  least,  ///< The fewest that lose no time at the plan's rate, from its times (§ below).
+  table   ///< Jeon 2024, Table 3.2: right for equal forward and backward passes.
+};
+
+/// Nodes of a kind cost the same.
+struct GraphPipeKind {
+  /// [index in device_samples]: a pass over as many samples on one device.
+  std::vector<double> forward_s, backward_s;
+  double fixed_bytes = 0;     ///< Weights, gradients and optimizer state, on each device.
+  double gradient_bytes = 0;  ///< To synchronise over a stage's devices once per batch.
+  double stash_bytes = 0;     ///< Per sample in flight.
+  double working_bytes = 0;   ///< Per sample while the node runs.
+  friend bool operator==(const GraphPipeKind&, const GraphPipeKind&) = default;
+};
+
+struct GraphPipeEdge {
+  std::int32_t source = 0, target = 0;
+  double bytes = 0;  ///< Per sample; the gradient is as large.
+  friend bool operator==(const GraphPipeEdge&, const GraphPipeEdge&) = default;
+};
+
+/// Planning a pipeline whose stages form a graph (Jeon 2024, §3.3): cut the graph of nodes into
+/// convex stages that form a directed acyclic graph, give each devices, a micro-batch size b and a
+/// k for kFkB, such that the slowest stage's time per sample is least, where
+///   Σ devices ≤ the devices there are; a stage's d devices split its micro-batches, b/d samples
+///     each being one of `device_samples`; b divides the batch B, and b and k are one of `groups`;
+///   compute = Σ (forward + backward)/b + 2·(d-1)/d·gradient bytes/(bandwidth·B);
+///   network = bytes of all edges that cross the stage's border, in or out, /(bandwidth·d): what
+///     each direction carries in both passes;
+///   time per sample = max(compute, network) if `overlap`, else their sum;
+///   fixed + i/d·stash + b/d·(most working bytes of a node) ≤ memory, i being the samples in
+///   flight,
+///     at most B.
+/// i by the table: k·b at a sink, else the most that table_in_flight gives over the successors.
+/// Least i, for one b everywhere and k = 1: at a rate of t seconds per sample a pass over samples
+/// that go in at 0 comes back after R = the longest way to a sink and back through forward passes
+/// F, transfers X and backward passes G. With l = ⌈R/(t·b)⌉ micro-batches in flight the stage can
+/// repeat forward and backward passes in turn every t·b; where the two would collide the backward
+/// pass waits until (l-1)·t·b + F + G after. That is how long stages before it see. i = l·b.
+/// A transfer takes bytes·b/(bandwidth·d), for all bytes per sample that enter the receiving stage
+/// and its d devices, and as long back.
+struct GraphPipeProblem {
+  std::vector<GraphPipeKind> kinds;
+  std::vector<std::int32_t> nodes;           ///< Kind of each, in topological order.
+  std::vector<GraphPipeEdge> edges;          ///< source < target.
+  std::vector<std::int64_t> device_samples;  ///< Ascending.
+  std::int64_t batch = 1;                    ///< B, samples.
+  std::int64_t devices = 1;
+  double memory_bytes = 0;
+  double bandwidth_bytes_per_s = 0;
+  bool overlap = true;
+  InFlight in_flight = InFlight::least;
+  /// Micro-batch sizes and k that stages may have. All stages have the same one of them, the best,
+  /// unless `mixed`: then each has its own, if sizes of neighbours divide one another. Mixing needs
+  /// the table.
+  std::vector<PassGroup> groups;
+  bool mixed = false;
+  friend bool operator==(const GraphPipeProblem&, const GraphPipeProblem&) = default;
+};
+
+inline constexpr std::int64_t kMostGraphPipeNodes = 8192;
+inline constexpr std::int64_t kMostGraphPipeDevices = 65'536;
+inline constexpr std::size_t kMostMixedGroups = 8;
+
+/// Throws Error naming the field or node when the problem is not as described.
+void check_graphpipe_problem(const GraphPipeProblem& problem);
+
+struct GraphPipeStage {
+  std::vector<std::int32_t> nodes;  ///< Ascending.
+  std::int64_t devices = 1;
+  PassGroup group;
+  // What price_graphpipe fills in:
+  double time_s = 0;           ///< Per sample.
+  std::int64_t in_flight = 0;  ///< Samples.
+  double memory_bytes = 0;     ///< On one device.
+  int depth = 1;               ///< Stages on the longest path to a sink.
+  friend bool operator==(const GraphPipeStage&, const GraphPipeStage&) = default;
+};
+
+struct GraphPipeSolution {
+  Status status = Status::infeasible;
+  double time_s = 0;  ///< Per sample: of the slowest stage.
+  double fill_s = 0;  ///< The longest way of a micro-batch through the stages and back.
+  std::vector<GraphPipeStage> stages;  ///< Each before its successors.
+  /// Times added to make the graph series-parallel (OrderTree::cuts); with any, or with stages that
+  /// are not series-parallel, another search may find better.
+  std::int64_t cuts = 0;
+  std::int64_t work = 0;  ///< Stages examined.
+
+  std::int64_t devices_used() const;
+  int depth() const;
+};
+
+/// What a stage of these nodes costs for b/d samples per device, straight from the definition.
+double graphpipe_stage_time_s(const GraphPipeProblem& problem, const GraphPipeStage& stage);
+
+/// Fills in everything else from nodes, devices and groups of the stages, straight from the
+/// definition, at a rate of the slowest stage's or of `rate_s` if that is longer; then orders the
+/// stages. False, and the memory beyond the limit, when one does not fit.
+bool price_graphpipe(const GraphPipeProblem& problem, GraphPipeSolution& solution,
+                     double rate_s = 0);
+
+/// Micro-batches in flight, at most `most`, of a stage whose forward passes reach a sink after
+/// `out_s`, itself included, and whose backward passes end `back_s` after that, when a micro-batch
+/// comes every `period_s`; `passes_s` is its forward and backward pass. Raises back_s to what the
+/// stage's own turns make of it.
+std::int64_t least_in_flight(double out_s, double& back_s, double passes_s, double period_s,
+                             std::int64_t most);
+
+/// Memory on one of a stage's devices.
+double graphpipe_memory_bytes(std::int64_t in_flight, std::int64_t devices,
+                              std::int64_t micro_batch, double fixed_bytes, double stash_bytes,
+                              double working_bytes);
+
+/// The stages as schedules see them (stage_graph.h): stages in the solution's order, one device
+/// each standing for the stage's devices, with fixed memory and stash per micro-batch on it.
+TimedGraph timed_graph_of(const GraphPipeProblem& problem, const GraphPipeSolution& solution);
+
+}  // namespace braid

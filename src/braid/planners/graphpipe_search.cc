@@ -1,0 +1,555 @@
+#include "braid/planners/graphpipe_search.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <limits>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "braid/planners/graphpipe_shapes.h"
+
+namespace braid {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::int64_t kImpossible = std::int64_t{1} << 60;
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+/// How a partial plan came about.
+struct Choice {
+  enum class Kind : std::uint8_t { stage, block, part, partial, group, rest };
+  Kind kind = Kind::stage;
+  std::int32_t what = -1;  ///< Shape; block; class of a whole or partial branch; group of
+                           ///< the block or the absorption.
+  std::int32_t group = 0, samples = 0;  ///< Of a stage: indices in groups and device_samples.
+  std::int32_t absorption = -1;         ///< Of a block.
+  std::int32_t inner = -1;              ///< Of a block its first part; of a part its own plan.
+  std::int32_t next = -1;               ///< What was there before: the stages behind, other parts.
+};
+
+/// A partial plan of everything from some place on.
+struct Label {
+  std::int32_t devices = 0;
+  std::int32_t choice = -1;
+  double out_s = 0, back_s = 0;  ///< What a stage before it adds to its own passes.
+  std::array<std::int64_t, kMostMixedGroups> samples{};  ///< In flight there, for each group.
+};
+using Frontier = std::vector<Label>;
+
+/// What a stage of a shape is with one group and number of samples per device.
+struct Run {
+  double time_s = kInfinity;  ///< Infinite: it does not fit at all.
+  std::int32_t devices = 0;
+};
+
+class Search {
+ public:
+  Search(const GraphPipeProblem& problem, const GraphPipeShapes& form,
+         std::vector<PassGroup> groups)
+      : problem_(problem), form_(form), groups_(std::move(groups)) {
+    table_ = problem.in_flight == InFlight::table;
+    runs_.resize(form.shapes.size() * groups_.size() * problem.device_samples.size());
+    for (std::size_t s = 0; s < form.shapes.size(); ++s) {
+      for (std::size_t g = 0; g < groups_.size(); ++g) {
+        for (std::size_t u = 0; u < problem.device_samples.size(); ++u) fill_run(s, g, u);
+      }
+    }
+    for (const Run& run : runs_) {
+      if (run.time_s < kInfinity) times_s_.push_back(run.time_s);
+    }
+    std::sort(times_s_.begin(), times_s_.end());
+    times_s_.erase(std::unique(times_s_.begin(), times_s_.end()), times_s_.end());
+    const double least_s =
+        form.series.back().work_s.back() / static_cast<double>(problem.devices) * (1 - 1e-9);
+    times_s_.erase(times_s_.begin(), std::lower_bound(times_s_.begin(), times_s_.end(), least_s));
+  }
+
+  /// The least time below `limit_s` at which there is a plan; infinite when there is none.
+  double least_time_s(double limit_s) {
+    auto last = std::lower_bound(times_s_.begin(), times_s_.end(), limit_s);
+    if (last == times_s_.begin() || !plan_at(*(last - 1))) return kInfinity;
+    auto first = times_s_.begin();
+    --last;  // There is a plan at *last.
+    while (first < last) {
+      const auto middle = first + (last - first) / 2;
+      if (plan_at(*middle)) {
+        last = middle;
+      } else {
+        first = middle + 1;
+      }
+    }
+    return *last;
+  }
+
+  /// The plan with the shortest way through the stages and back among those found at that time.
+  std::optional<GraphPipeSolution> plan_at(double time_s) {
+    time_s_ = time_s;
+    choices_.clear();
+    known_.clear();
+    const GraphPipeSeries& whole = form_.series.back();
+    const std::int32_t items = static_cast<std::int32_t>(whole.items.size());
+    const Frontier found = front(static_cast<std::int32_t>(form_.series.size()) - 1, 0, items,
+                                 sink(), static_cast<std::int32_t>(problem_.devices));
+    if (found.empty()) return std::nullopt;
+    const auto best = std::min_element(
+        found.begin(), found.end(),
+        [](const auto& a, const auto& b) { return a.out_s + a.back_s < b.out_s + b.back_s; });
+    GraphPipeSolution solution;
+    std::vector<std::int32_t> same(problem_.nodes.size());
+    for (std::size_t v = 0; v < same.size(); ++v) same[v] = static_cast<std::int32_t>(v);
+    read_plan(best->choice, same, solution.stages);
+    return solution;
+  }
+
+  std::int64_t work() const { return work_; }
+
+ private:
+  void fill_run(std::size_t s, std::size_t g, std::size_t u) {
+    const PassGroup& group = groups_[g];
+    const std::int64_t samples = problem_.device_samples[u];
+    if (group.micro_batch % samples != 0) return;
+    const std::int64_t devices = group.micro_batch / samples;
+    if (devices > problem_.devices) return;
+    const GraphPipeShape& shape = form_.shapes[s];
+    const std::int64_t least =
+        table_ ? std::min(group.k * group.micro_batch, problem_.batch) : group.micro_batch;
+    if (memory_bytes(shape, group, devices, least) > problem_.memory_bytes) return;
+    const auto d = static_cast<double>(devices);
+    const double compute_s =
+        (shape.forward_s[u] + shape.backward_s[u]) / static_cast<double>(group.micro_batch) +
+        2 * (d - 1) / d * shape.gradient_bytes /
+            (problem_.bandwidth_bytes_per_s * static_cast<double>(problem_.batch));
+    const double network_s =
+        (shape.in_bytes + shape.out_bytes) / (problem_.bandwidth_bytes_per_s * d);
+    runs_[run_index(s, g, u)] = {
+        problem_.overlap ? std::max(compute_s, network_s) : compute_s + network_s,
+        static_cast<std::int32_t>(devices)};
+  }
+
+  static double memory_bytes(const GraphPipeShape& shape, const PassGroup& group,
+                             std::int64_t devices, std::int64_t in_flight) {
+    return graphpipe_memory_bytes(in_flight, devices, group.micro_batch, shape.fixed_bytes,
+                                  shape.stash_bytes, shape.working_bytes);
+  }
+
+  std::size_t run_index(std::size_t s, std::size_t g, std::size_t u) const {
+    return (s * groups_.size() + g) * problem_.device_samples.size() + u;
+  }
+
+  Label sink() const {
+    Label label;
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      label.samples[g] = groups_[g].k * groups_[g].micro_batch;
+    }
+    return label;
+  }
+
+  bool no_worse(const Label& a, const Label& b) const {
+    if (a.devices > b.devices) return false;
+    if (!table_) return a.out_s + a.back_s <= b.out_s + b.back_s;
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      if (a.samples[g] > b.samples[g]) return false;
+    }
+    return true;
+  }
+
+  void insert(Frontier& frontier, const Label& label) const {
+    for (const Label& other : frontier) {
+      if (no_worse(other, label)) return;
+    }
+    std::erase_if(frontier, [&](const Label& other) { return no_worse(label, other); });
+    frontier.push_back(label);
+  }
+
+  std::int32_t add(const Choice& choice) {
+    choices_.push_back(choice);
+    return static_cast<std::int32_t>(choices_.size() - 1);
+  }
+
+  /// Fewest devices that could do the work of items [first, last) of a series, as a real number.
+  double need(const GraphPipeSeries& series, int first, int last) const {
+    return (series.work_s[at(last)] - series.work_s[at(first)]) / time_s_ * (1 - 1e-9);
+  }
+
+  /// Puts a stage of this shape in front of `label`, in every way that keeps the target time, the
+  /// memory and at most `limit` devices.
+  void put_stage(std::int32_t shape_index, const Label& label, double limit, Frontier& frontier) {
+    const GraphPipeShape& shape = form_.shapes[at(shape_index)];
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      if (label.samples[g] >= kImpossible) continue;
+      const PassGroup& group = groups_[g];
+      for (std::size_t u = 0; u < problem_.device_samples.size(); ++u) {
+        const Run& run = runs_[run_index(at(shape_index), g, u)];
+        if (run.time_s > time_s_ || label.devices + run.devices > limit) continue;
+        ++work_;
+        Label made = label;
+        made.devices += run.devices;
+        made.out_s += shape.forward_s[u];
+        made.back_s += shape.backward_s[u];
+        std::int64_t in_flight = label.samples[g];
+        if (!table_) {
+          const double period_s = time_s_ * static_cast<double>(group.micro_batch);
+          in_flight =
+              group.micro_batch * least_in_flight(made.out_s, made.back_s,
+                                                  shape.forward_s[u] + shape.backward_s[u],
+                                                  period_s, problem_.batch / group.micro_batch);
+        }
+        if (memory_bytes(shape, group, run.devices, std::min(in_flight, problem_.batch)) >
+            problem_.memory_bytes) {
+          continue;
+        }
+        const double hop_s = shape.in_bytes * static_cast<double>(group.micro_batch) /
+                             (problem_.bandwidth_bytes_per_s * run.devices);
+        made.out_s += hop_s;
+        made.back_s += hop_s;
+        for (std::size_t f = 0; f < groups_.size(); ++f) {
+          const std::int64_t a = groups_[f].micro_batch;
+          const std::int64_t b = group.micro_batch;
+          made.samples[f] = a % b != 0 && b % a != 0
+                                ? kImpossible
+                                : table_in_flight(groups_[f], group, in_flight);
+        }
+        const auto useless = [&](const Label& other) { return no_worse(other, made); };
+        if (std::any_of(frontier.begin(), frontier.end(), useless)) continue;
+        made.choice = add({Choice::Kind::stage, shape_index, static_cast<std::int32_t>(g),
+                           static_cast<std::int32_t>(u), -1, -1, label.choice});
+        insert(frontier, made);
+      }
+    }
+  }
+
+  /// Plans of the items [first, last) of a series in front of `label`, `limit` devices at most with
+  /// those of the label.
+  Frontier front(std::int32_t series_index, int first, int last, const Label& label, double limit) {
+    const GraphPipeSeries& series = form_.series[at(series_index)];
+    std::vector<Frontier> cuts(at(last - first) + 1);
+    cuts.back() = {label};
+    for (int e = last; e > first; --e) {
+      const Frontier here = std::move(cuts[at(e - first)]);
+      for (const Label& from : here) {
+        const auto room = [&](int cut) { return limit - need(series, first, cut); };
+        if (from.devices + need(series, first, e) > limit) continue;
+        for (const SeriesStage& stage : series.ending[at(e)]) {
+          if (stage.to < first) continue;
+          put_stage(stage.shape, from, room(stage.to), cuts[at(stage.to - first)]);
+        }
+        for (const SeriesStage& stage : series.closing[at(e)]) {
+          const int p = stage.to - 1;
+          if (p < first) continue;
+          Frontier ends;
+          put_stage(stage.shape, from, room(p), ends);
+          for (const Label& end : ends) {
+            put_block(series.items[at(p)].block, stage.absorption, end, room(p),
+                      cuts[at(p - first)]);
+          }
+        }
+        const std::int32_t block = series.items[at(e - 1)].block;
+        if (block < 0) continue;
+        put_block(block, -1, from, room(e - 1), cuts[at(e - 1 - first)]);
+        int absorption = -1;
+        Frontier rest;
+        for (const SeriesStage& stage : series.opening[at(e - 1)]) {
+          if (stage.to < first) continue;
+          if (stage.absorption != absorption) {
+            absorption = stage.absorption;
+            rest.clear();
+            put_block(block, absorption, from, room(e - 1), rest);
+          }
+          for (const Label& before : rest) {
+            put_stage(stage.shape, before, room(stage.to), cuts[at(stage.to - first)]);
+          }
+        }
+      }
+    }
+    return std::move(cuts.front());
+  }
+
+  /// Of plans side by side everything is the most of both, but devices add up.
+  Label join(const Label& a, const Label& b) const {
+    Label both = a;
+    both.devices += b.devices;
+    both.out_s = std::max(a.out_s, b.out_s);
+    both.back_s = std::max(a.back_s, b.back_s);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      both.samples[g] = std::max(a.samples[g], b.samples[g]);
+    }
+    return both;
+  }
+
+  /// Plans of a block's branches, but for those that are absorbed, all in front of `label`.
+  void put_block(std::int32_t block_index, std::int32_t absorption, const Label& label,
+                 double limit, Frontier& frontier) {
+    Label start = label;
+    start.devices = 0;
+    start.choice = -1;
+    const Frontier found = block_front(block_index, absorption, start, limit - label.devices);
+    for (const Label& part : found) {
+      Label made = part;
+      made.devices += label.devices;
+      if (made.devices > limit) continue;
+      const auto useless = [&](const Label& other) { return no_worse(other, made); };
+      if (std::any_of(frontier.begin(), frontier.end(), useless)) continue;
+      made.choice =
+          add({Choice::Kind::block, block_index, 0, 0, absorption, part.choice, label.choice});
+      insert(frontier, made);
+    }
+  }
+
+  using BlockKey = std::tuple<std::int32_t, std::int32_t, double, double,
+                              std::array<std::int64_t, kMostMixedGroups>>;
+
+  const Frontier& block_front(std::int32_t block_index, std::int32_t absorption, const Label& start,
+                              double limit) {
+    const BlockKey key{block_index, absorption, table_ ? 0 : start.out_s, table_ ? 0 : start.back_s,
+                       start.samples};
+    auto& [known_limit, known] = known_.try_emplace(key, -1.0, Frontier{}).first->second;
+    if (known_limit < limit) {
+      known = plan_block(block_index, absorption, start, limit);
+      known_limit = limit;
+    }
+    return known;
+  }
+
+  Frontier plan_block(std::int32_t block_index, std::int32_t absorption, const Label& start,
+                      double limit) {
+    const GraphPipeBlock& block = form_.blocks[at(block_index)];
+    const Absorption none;
+    const Absorption& absorbed = absorption < 0 ? none : block.absorptions[at(absorption)];
+    std::vector<int> counts = block.counts;
+    for (std::size_t j = 0; j < absorbed.whole.size(); ++j) counts[j] -= absorbed.whole[j];
+    double needed = 0;
+    for (std::size_t j = 0; j < counts.size(); ++j) {
+      needed += counts[j] * branch_need(block, j);
+    }
+    // Without any branch planned yet; those absorbed behind are reached from before directly.
+    Label base;
+    if (!absorbed.whole.empty()) {
+      base = start;
+      base.devices = 0;
+      base.choice = -1;
+    }
+    std::vector<Seed> seeds = {{std::vector<int>(counts.size(), 0), {base}}};
+    if (absorbed.partial >= 0) {
+      --counts[at(absorbed.partial)];
+      needed -= branch_need(block, at(absorbed.partial));
+      for (std::size_t i = 0; i < absorbed.rest.size(); ++i) {
+        Frontier rest;
+        put_stage(absorbed.rest[i].shape, start, limit, rest);
+        if (rest.empty()) continue;
+        seeds.push_back({absorbed.rest[i].counts, with_part({base}, rest, Choice::Kind::rest,
+                                                            static_cast<std::int32_t>(i), limit)});
+      }
+      seeds[0].second = with_part({base},
+                                  front(block.classes[at(absorbed.partial)], absorbed.first,
+                                        absorbed.last, start, limit - needed),
+                                  Choice::Kind::partial, absorbed.partial, limit - needed);
+    }
+    std::vector<Frontier> single(counts.size());
+    for (std::size_t j = 0; j < counts.size(); ++j) {
+      if (counts[j] == 0) continue;
+      const GraphPipeSeries& branch = form_.series[at(block.classes[j])];
+      single[j] = front(block.classes[j], 0, static_cast<int>(branch.items.size()), start,
+                        limit - needed + branch_need(block, j));
+    }
+    return cover(block, counts, start, single, std::move(seeds), limit);
+  }
+
+  double branch_need(const GraphPipeBlock& block, std::size_t j) const {
+    const GraphPipeSeries& branch = form_.series[at(block.classes[j])];
+    return need(branch, 0, static_cast<int>(branch.items.size()));
+  }
+
+  Frontier with_part(const Frontier& others, const Frontier& parts, Choice::Kind kind,
+                     std::int32_t what, double limit) {
+    Frontier result;
+    for (const Label& other : others) {
+      for (const Label& part : parts) {
+        Label both = join(other, part);
+        if (both.devices > limit) continue;
+        const auto useless = [&](const Label& known) { return no_worse(known, both); };
+        if (std::any_of(result.begin(), result.end(), useless)) continue;
+        both.choice = add({kind, what, 0, 0, -1, part.choice, other.choice});
+        insert(result, both);
+      }
+    }
+    return result;
+  }
+
+  /// Plans for some branches of each class with what is left of a partial one, if there is one.
+  using Seed = std::pair<std::vector<int>, Frontier>;
+
+  /// Plans for so many branches of each class, beginning with those of the seeds: one at a time,
+  /// each on its own or in a stage of several whole ones.
+  Frontier cover(const GraphPipeBlock& block, const std::vector<int>& counts, const Label& start,
+                 const std::vector<Frontier>& single, std::vector<Seed> seeds, double limit) {
+    const std::size_t classes = counts.size();
+    std::vector<std::size_t> stride(classes + 1, 1);
+    for (std::size_t j = 0; j < classes; ++j) stride[j + 1] = stride[j] * (at(counts[j]) + 1);
+    std::vector<Frontier> groups(block.groups.size());
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      bool inside = true;
+      for (std::size_t j = 0; j < classes; ++j) {
+        inside = inside && block.groups[i].counts[j] <= counts[j];
+      }
+      if (inside) put_stage(block.groups[i].shape, start, limit, groups[i]);
+    }
+    std::vector<Frontier> covered(stride[classes]);
+    for (Seed& seed : seeds) {
+      std::size_t state = 0;
+      for (std::size_t j = 0; j < classes; ++j) state += at(seed.first[j]) * stride[j];
+      covered[state] = std::move(seed.second);
+    }
+    std::vector<int> have(classes, 0);
+    for (std::size_t state = 1; state < covered.size(); ++state) {
+      double missing = 0;
+      std::size_t last = 0;  // The highest class in it: one branch of it is in the part put last.
+      for (std::size_t j = 0; j < classes; ++j) {
+        have[j] = static_cast<int>(state / stride[j] % (at(counts[j]) + 1));
+        missing += (counts[j] - have[j]) * branch_need(block, j);
+        if (have[j] > 0) last = j;
+      }
+      const double room = limit - missing;
+      Frontier& here = covered[state];
+      const auto put = [&](std::size_t from, const Frontier& parts, Choice::Kind kind,
+                           std::size_t what) {
+        for (const Label& label :
+             with_part(covered[from], parts, kind, static_cast<std::int32_t>(what), room)) {
+          insert(here, label);
+        }
+      };
+      put(state - stride[last], single[last], Choice::Kind::part, last);
+      for (std::size_t i = 0; i < groups.size(); ++i) {
+        if (groups[i].empty() || block.groups[i].counts[last] == 0) continue;
+        std::size_t from = state;
+        bool inside = true;
+        for (std::size_t j = 0; j < classes; ++j) {
+          inside = inside && block.groups[i].counts[j] <= have[j];
+          from -= at(block.groups[i].counts[j]) * stride[j];
+        }
+        if (inside) put(from, groups[i], Choice::Kind::group, i);
+      }
+    }
+    return std::move(covered.back());
+  }
+
+  /// Appends the stages of a partial plan; `actual` has the node that each stands for.
+  void read_plan(std::int32_t index, const std::vector<std::int32_t>& actual,
+                 std::vector<GraphPipeStage>& stages) const {
+    for (; index >= 0; index = choices_[at(index)].next) {
+      const Choice& choice = choices_[at(index)];
+      if (choice.kind == Choice::Kind::stage) {
+        add_stage(form_.shapes[at(choice.what)].nodes, choice, actual, stages);
+      } else {
+        read_block(choice, actual, stages);
+      }
+    }
+  }
+
+  void add_stage(const std::vector<std::int32_t>& nodes, const Choice& choice,
+                 const std::vector<std::int32_t>& actual,
+                 std::vector<GraphPipeStage>& stages) const {
+    GraphPipeStage stage;
+    for (const std::int32_t v : nodes) stage.nodes.push_back(actual[at(v)]);
+    std::sort(stage.nodes.begin(), stage.nodes.end());
+    stage.group = groups_[at(choice.group)];
+    stage.devices = stage.group.micro_batch / problem_.device_samples[at(choice.samples)];
+    stages.push_back(std::move(stage));
+  }
+
+  void read_block(const Choice& choice, const std::vector<std::int32_t>& actual,
+                  std::vector<GraphPipeStage>& stages) const {
+    const GraphPipeBlock& block = form_.blocks[at(choice.what)];
+    std::vector<std::size_t> used(block.counts.size(), 0);  // Copies, [class].
+    if (choice.absorption >= 0) {
+      const Absorption& absorbed = block.absorptions[at(choice.absorption)];
+      for (std::size_t j = 0; j < absorbed.whole.size(); ++j) used[j] = at(absorbed.whole[j]);
+      if (absorbed.partial >= 0) used[at(absorbed.partial)] = 1;
+    }
+    for (std::int32_t index = choice.inner; index >= 0; index = choices_[at(index)].next) {
+      const Choice& part = choices_[at(index)];
+      if (part.kind == Choice::Kind::group || part.kind == Choice::Kind::rest) {
+        const bool rest = part.kind == Choice::Kind::rest;
+        std::vector<std::int32_t> nodes;
+        if (rest) {
+          // The shape lists it before the whole branches.
+          const Absorption& absorbed = block.absorptions[at(choice.absorption)];
+          nodes = form_.shapes[at(absorbed.rest[at(part.what)].shape)].nodes;
+          std::size_t whole = 0;
+          for (std::size_t j = 0; j < block.counts.size(); ++j) {
+            whole += at(absorbed.rest[at(part.what)].counts[j]) * block.copies[j][0].size();
+          }
+          nodes.resize(nodes.size() - whole);
+        }
+        const std::vector<int>& taken =
+            rest ? block.absorptions[at(choice.absorption)].rest[at(part.what)].counts
+                 : block.groups[at(part.what)].counts;
+        for (std::size_t j = 0; j < taken.size(); ++j) {
+          for (int i = 0; i < taken[j]; ++i) {
+            const std::vector<std::int32_t>& copy = block.copies[j][used[j]++];
+            nodes.insert(nodes.end(), copy.begin(), copy.end());
+          }
+        }
+        add_stage(nodes, choices_[at(part.inner)], actual, stages);
+        continue;
+      }
+      const auto j = at(part.what);
+      const std::size_t copy = part.kind == Choice::Kind::partial ? 0 : used[j]++;
+      const GraphPipeSeries& branch = form_.series[at(block.classes[j])];
+      std::vector<std::int32_t> inner = actual;
+      for (std::size_t i = 0; i < branch.nodes.size(); ++i) {
+        inner[at(branch.nodes[i])] = actual[at(block.copies[j][copy][i])];
+      }
+      read_plan(part.inner, inner, stages);
+    }
+  }
+
+  const GraphPipeProblem& problem_;
+  const GraphPipeShapes& form_;
+  std::vector<PassGroup> groups_;
+  bool table_ = false;
+  std::vector<Run> runs_;
+  std::vector<double> times_s_;  ///< Of all runs, ascending, each once.
+  double time_s_ = 0;            ///< The target.
+  std::vector<Choice> choices_;
+  std::map<BlockKey, std::pair<double, Frontier>> known_;
+  std::int64_t work_ = 0;
+};
+
+}  // namespace
+
+GraphPipeSolution solve_graphpipe(const GraphPipeProblem& problem) {
+  check_graphpipe_problem(problem);
+  const GraphPipeShapes form = graphpipe_shapes(problem);
+  std::vector<Search> searches;
+  if (problem.mixed) {
+    searches.emplace_back(problem, form, problem.groups);
+  } else {
+    searches.reserve(problem.groups.size());
+    for (const PassGroup& group : problem.groups) {
+      searches.emplace_back(problem, form, std::vector{group});
+    }
+  }
+  double best_s = kInfinity;
+  for (Search& search : searches) best_s = std::min(best_s, search.least_time_s(best_s));
+  GraphPipeSolution best;
+  best.cuts = form.cuts;
+  if (best_s < kInfinity) {
+    for (Search& search : searches) {
+      std::optional<GraphPipeSolution> found = search.plan_at(best_s);
+      if (!found) continue;
+      const bool fits = price_graphpipe(problem, *found, best_s);
+      if (best.status != Status::infeasible && found->fill_s >= best.fill_s) continue;
+      found->cuts = form.cuts;
+      best = std::move(*found);
+      best.status = fits ? Status::optimal : Status::feasible;
+    }
+  }
+  for (const Search& search : searches) best.work += search.work();
+  return best;
+}
+
+}  // namespace braid

@@ -1,0 +1,341 @@
+#include "planners/graphpipe_problems.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <set>
+
+#include "braid/graph/series_parallel_order.h"
+
+namespace braid::testing {
+namespace {
+
+int pick(std::mt19937_64& random, int least, int most) {
+  return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
+}
+
+struct Ends {
+  std::vector<std::int32_t> sources, sinks;
+};
+
+/// Nodes [first, first + count) composed at random, as a series or side by side.
+Ends compose(std::mt19937_64& random, int first, int count, GraphPipeProblem& problem) {
+  if (count == 1) return {{first}, {first}};
+  const int left = pick(random, 1, count - 1);
+  const Ends a = compose(random, first, left, problem);
+  const Ends b = compose(random, first + left, count - left, problem);
+  Ends both = a;
+  if (pick(random, 0, 1) == 0) {
+    both.sources.insert(both.sources.end(), b.sources.begin(), b.sources.end());
+    both.sinks.insert(both.sinks.end(), b.sinks.begin(), b.sinks.end());
+    return both;
+  }
+  for (const std::int32_t from : a.sinks) {
+    for (const std::int32_t to : b.sources) {
+      problem.edges.push_back({from, to, static_cast<double>(pick(random, 0, 3))});
+    }
+  }
+  both.sinks = b.sinks;
+  return both;
+}
+
+GraphPipeProblem small_problem() {
+  GraphPipeProblem problem;
+  problem.device_samples = {1, 2, 4, 8};
+  problem.batch = 16;
+  problem.memory_bytes = 1e9;
+  problem.bandwidth_bytes_per_s = 4;
+  problem.groups = {{4, 1}};
+  return problem;
+}
+
+}  // namespace
+
+GraphPipeProblem random_graphpipe(std::mt19937_64& random, int most_nodes, bool any_graph) {
+  GraphPipeProblem problem = small_problem();
+  const int nodes = pick(random, 1, most_nodes);
+  const int kinds = pick(random, 1, 2);
+  for (int i = 0; i < kinds; ++i) {
+    GraphPipeKind kind;
+    const double fixed_s = pick(random, 0, 2);
+    const double forward_s = pick(random, 1, 6);
+    const double backward_s = pick(random, 1, 9);
+    for (const std::int64_t samples : problem.device_samples) {
+      kind.forward_s.push_back(fixed_s + forward_s * static_cast<double>(samples));
+      kind.backward_s.push_back(fixed_s + backward_s * static_cast<double>(samples));
+    }
+    kind.fixed_bytes = pick(random, 0, 9);
+    kind.gradient_bytes = pick(random, 0, 9);
+    kind.stash_bytes = pick(random, 0, 4);
+    kind.working_bytes = pick(random, 0, 2);
+    problem.kinds.push_back(kind);
+  }
+  for (int v = 0; v < nodes; ++v) problem.nodes.push_back(pick(random, 0, kinds - 1));
+  if (any_graph) {
+    for (int to = 1; to < nodes; ++to) {
+      for (int from = 0; from < to; ++from) {
+        if (pick(random, 0, 2) > 0) continue;
+        problem.edges.push_back({from, to, static_cast<double>(pick(random, 0, 3))});
+      }
+    }
+  } else {
+    compose(random, 0, nodes, problem);
+  }
+  problem.devices = pick(random, 1, 6);
+  if (pick(random, 0, 1) == 0) problem.memory_bytes = pick(random, 20, 150);
+  problem.overlap = pick(random, 0, 1) == 0;
+  problem.in_flight = InFlight::table;
+  problem.groups = {{std::int64_t{1} << pick(random, 0, 3), 1}};
+  return problem;
+}
+
+GraphPipeProblem branched_graphpipe(int branches, int length, std::int64_t devices) {
+  GraphPipeProblem problem = small_problem();
+  GraphPipeKind kind;
+  for (const std::int64_t samples : problem.device_samples) {
+    kind.forward_s.push_back(static_cast<double>(samples));
+    kind.backward_s.push_back(2 * static_cast<double>(samples));
+  }
+  kind.fixed_bytes = kind.stash_bytes = 1;
+  problem.kinds = {kind};
+  problem.nodes.assign(static_cast<std::size_t>(branches * length + 1), 0);
+  const std::int32_t join = branches * length;
+  for (std::int32_t v = 0; v < join; ++v) {
+    problem.edges.push_back({v, v % length == length - 1 ? join : v + 1, 1});
+  }
+  std::sort(problem.edges.begin(), problem.edges.end(),
+            [](const GraphPipeEdge& a, const GraphPipeEdge& b) {
+              return std::pair(a.source, a.target) < std::pair(b.source, b.target);
+            });
+  problem.devices = devices;
+  return problem;
+}
+
+std::vector<Partition> all_partitions(const GraphPipeProblem& problem) {
+  std::vector<Partition> result;
+  Partition partition;
+  const std::function<void(std::int32_t)> go = [&](std::int32_t v) {
+    if (static_cast<std::size_t>(v) == problem.nodes.size()) {
+      std::vector<std::size_t> stage_of(problem.nodes.size());
+      for (std::size_t s = 0; s < partition.size(); ++s) {
+        for (const std::int32_t u : partition[s]) stage_of[static_cast<std::size_t>(u)] = s;
+      }
+      // Stages without edges into them from those left are taken away until none is left.
+      std::vector<bool> gone(partition.size(), false);
+      for (std::size_t round = 0; round < partition.size(); ++round) {
+        for (std::size_t s = 0; s < partition.size(); ++s) {
+          gone[s] = gone[s] ||
+                    std::none_of(problem.edges.begin(), problem.edges.end(),
+                                 [&](const GraphPipeEdge& edge) {
+                                   const auto a = stage_of[static_cast<std::size_t>(edge.source)];
+                                   const auto b = stage_of[static_cast<std::size_t>(edge.target)];
+                                   return b == s && a != s && !gone[a];
+                                 });
+        }
+      }
+      if (std::all_of(gone.begin(), gone.end(), [](bool g) { return g; })) {
+        result.push_back(partition);
+      }
+      return;
+    }
+    for (std::size_t s = 0; s < partition.size(); ++s) {
+      partition[s].push_back(v);
+      go(v + 1);
+      partition[s].pop_back();
+    }
+    partition.push_back({v});
+    go(v + 1);
+    partition.pop_back();
+  };
+  go(0);
+  return result;
+}
+
+namespace {
+
+/// A node, or branches side by side, each a series of such.
+struct Part {
+  std::int32_t node = -1;
+  std::vector<std::vector<Part>> branches;
+};
+using Series = std::vector<Part>;
+using Stage = std::vector<std::int32_t>;
+
+Part part_of(const OrderTree& tree, std::int32_t index);
+
+Series series_of(const OrderTree& tree, std::int32_t index) {
+  const OrderPart& part = tree.parts[static_cast<std::size_t>(index)];
+  if (part.kind != OrderPart::Kind::series) return {part_of(tree, index)};
+  Series series;
+  for (const std::int32_t child : part.children) series.push_back(part_of(tree, child));
+  return series;
+}
+
+Part part_of(const OrderTree& tree, std::int32_t index) {
+  const OrderPart& part = tree.parts[static_cast<std::size_t>(index)];
+  Part made;
+  made.node = part.node;
+  for (const std::int32_t child : part.children) made.branches.push_back(series_of(tree, child));
+  return made;
+}
+
+void collect(const Series& series, Stage& nodes) {
+  for (const Part& part : series) {
+    if (part.node >= 0) nodes.push_back(part.node);
+    for (const Series& branch : part.branches) collect(branch, nodes);
+  }
+}
+
+std::vector<Partition> product(const std::vector<Partition>& a, const std::vector<Partition>& b) {
+  std::vector<Partition> result;
+  for (const Partition& x : a) {
+    for (const Partition& y : b) {
+      result.push_back(x);
+      result.back().insert(result.back().end(), y.begin(), y.end());
+    }
+  }
+  return result;
+}
+
+std::vector<Partition> ways_of(const Series& series);
+
+/// Every grouping of the branches: alone, planned by themselves, or several whole ones as a stage.
+std::vector<Partition> ways_side_by_side(const std::vector<Series>& branches) {
+  if (branches.empty()) return {{}};
+  std::vector<Partition> result;
+  const std::size_t others = branches.size() - 1;
+  for (std::size_t set = 0; set < (std::size_t{1} << others); ++set) {
+    std::vector<Series> rest;
+    Stage group;
+    for (std::size_t i = 0; i < others; ++i) {
+      if ((set >> i & 1) == 0) rest.push_back(branches[i]);
+      if ((set >> i & 1) != 0) collect(branches[i], group);
+    }
+    std::vector<Partition> first;
+    if (group.empty()) {
+      first = ways_of(branches.back());
+    } else {
+      collect(branches.back(), group);
+      first = {{group}};
+    }
+    const std::vector<Partition> both = product(first, ways_side_by_side(rest));
+    result.insert(result.end(), both.begin(), both.end());
+  }
+  return result;
+}
+
+/// What can be absorbed from one side of branches: nodes, and what is left of the branches.
+std::vector<std::pair<Stage, std::vector<Series>>> absorptions(const std::vector<Series>& branches,
+                                                               bool at_end) {
+  std::vector<std::pair<Stage, std::vector<Series>>> result;
+  for (std::size_t set = 1; set + 1 < (std::size_t{1} << branches.size()); ++set) {
+    std::pair<Stage, std::vector<Series>> way;
+    for (std::size_t i = 0; i < branches.size(); ++i) {
+      if ((set >> i & 1) != 0) collect(branches[i], way.first);
+      if ((set >> i & 1) == 0) way.second.push_back(branches[i]);
+    }
+    result.push_back(way);
+  }
+  for (std::size_t i = 0; i < branches.size(); ++i) {
+    for (std::size_t cut = 1; cut < branches[i].size(); ++cut) {
+      const auto middle = branches[i].begin() + static_cast<std::ptrdiff_t>(cut);
+      const Series front(branches[i].begin(), middle);
+      const Series back(middle, branches[i].end());
+      std::pair<Stage, std::vector<Series>> way{{}, branches};
+      collect(at_end ? back : front, way.first);
+      way.second[i] = at_end ? front : back;
+      result.push_back(way);
+    }
+  }
+  return result;
+}
+
+std::vector<Partition> ways_of(const Series& series) {
+  if (series.empty()) return {{}};
+  std::vector<Partition> result;
+  const auto put = [&](const std::vector<Partition>& ways) {
+    result.insert(result.end(), ways.begin(), ways.end());
+  };
+  const auto items = [&](std::size_t first, std::size_t last) {
+    return Series(series.begin() + static_cast<std::ptrdiff_t>(first),
+                  series.begin() + static_cast<std::ptrdiff_t>(last));
+  };
+  const std::size_t end = series.size();
+  for (std::size_t a = 0; a < end; ++a) {
+    Stage stage;
+    collect(items(a, end), stage);
+    put(product({{stage}}, ways_of(items(0, a))));
+    if (a == 0 || series[a - 1].branches.empty()) continue;
+    for (const auto& [absorbed, rest] : absorptions(series[a - 1].branches, true)) {
+      Stage larger = stage;
+      larger.insert(larger.end(), absorbed.begin(), absorbed.end());
+      put(product({{larger}}, product(ways_side_by_side(rest), ways_of(items(0, a - 1)))));
+    }
+  }
+  const std::vector<Series>& last = series.back().branches;
+  if (last.empty()) return result;
+  put(product(ways_side_by_side(last), ways_of(items(0, end - 1))));
+  for (const auto& [absorbed, rest] : absorptions(last, false)) {
+    for (std::size_t q = 0; q + 1 < end; ++q) {
+      Stage stage = absorbed;
+      collect(items(q, end - 1), stage);
+      put(product({{stage}}, product(ways_side_by_side(rest), ways_of(items(0, q)))));
+    }
+  }
+  return result;
+}
+
+OrderTree tree_of(const GraphPipeProblem& problem) {
+  std::vector<std::pair<std::int32_t, std::int32_t>> edges;
+  for (const GraphPipeEdge& edge : problem.edges) edges.emplace_back(edge.source, edge.target);
+  return series_parallel_order(make_dag(problem.nodes.size(), edges));
+}
+
+}  // namespace
+
+std::vector<Partition> series_parallel_partitions(const GraphPipeProblem& problem) {
+  const OrderTree tree = tree_of(problem);
+  std::set<Partition> distinct;
+  for (Partition partition :
+       ways_of(series_of(tree, static_cast<std::int32_t>(tree.parts.size()) - 1))) {
+    for (Stage& stage : partition) std::sort(stage.begin(), stage.end());
+    std::sort(partition.begin(), partition.end());
+    distinct.insert(partition);
+  }
+  return {distinct.begin(), distinct.end()};
+}
+
+double best_of(const GraphPipeProblem& problem, const std::vector<Partition>& partitions) {
+  double best_s = std::numeric_limits<double>::infinity();
+  for (const Partition& partition : partitions) {
+    GraphPipeSolution solution;
+    const std::function<void(std::int64_t)> go = [&](std::int64_t devices) {
+      const std::size_t s = solution.stages.size();
+      if (s == partition.size()) {
+        GraphPipeSolution priced = solution;
+        if (price_graphpipe(problem, priced)) best_s = std::min(best_s, priced.time_s);
+        return;
+      }
+      for (const PassGroup& group : problem.groups) {
+        if (!problem.mixed && s > 0 && !(group == solution.stages[0].group)) continue;
+        for (const std::int64_t samples : problem.device_samples) {
+          if (group.micro_batch % samples != 0) continue;
+          const std::int64_t d = group.micro_batch / samples;
+          if (d > devices) continue;
+          GraphPipeStage stage;
+          stage.nodes = partition[s];
+          std::sort(stage.nodes.begin(), stage.nodes.end());
+          stage.devices = d;
+          stage.group = group;
+          solution.stages.push_back(stage);
+          go(devices - d);
+          solution.stages.pop_back();
+        }
+      }
+    };
+    go(problem.devices);
+  }
+  return best_s;
+}
+
+}  // namespace braid::testing

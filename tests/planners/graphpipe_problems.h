@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "braid/planners/graphpipe_problem.h"
+
+namespace braid::testing {
+
+/// A random problem of at most `most_nodes` nodes with small whole numbers for sizes; its graph is
+/// series-parallel, or any if `any_graph`.
+GraphPipeProblem random_graphpipe(std::mt19937_64& random, int most_nodes, bool any_graph);
+
+/// Identical branches of `length` nodes that meet in one.
+GraphPipeProblem branched_graphpipe(int branches, int length, std::int64_t devices);
+
+/// Stages as sets of nodes.
+using Partition = std::vector<std::vector<std::int32_t>>;
+
+/// All partitions of the nodes whose stages form a directed acyclic graph.
+std::vector<Partition> all_partitions(const GraphPipeProblem& problem);
+
+/// All partitions into series-parallel stages as graphpipe_shapes.h describes them, with every
+/// branch by itself; the graph must be series-parallel.
+std::vector<Partition> series_parallel_partitions(const GraphPipeProblem& problem);
+
+/// Least time of the given partitions with any devices and groups, by price_graphpipe alone.
+/// Infinite when none fits.
+double best_of(const GraphPipeProblem& problem, const std::vector<Partition>& partitions);
+
+}  // namespace braid::testing

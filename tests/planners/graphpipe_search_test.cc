@@ -1,0 +1,155 @@
+#include "braid/planners/graphpipe_search.h"
+
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/base/error.h"
+#include "braid/schedule/graph_orders.h"
+
+#include "planners/graphpipe_problems.h"
+
+namespace braid {
+namespace {
+
+using testing::all_partitions;
+using testing::best_of;
+using testing::branched_graphpipe;
+using testing::random_graphpipe;
+using testing::series_parallel_partitions;
+
+double found_s(const GraphPipeProblem& problem) {
+  const GraphPipeSolution solution = solve_graphpipe(problem);
+  if (solution.status == Status::infeasible) return std::numeric_limits<double>::infinity();
+  GraphPipeSolution again = solution;
+  EXPECT_TRUE(price_graphpipe(problem, again));
+  EXPECT_EQ(again.stages, solution.stages);
+  EXPECT_LE(solution.devices_used(), problem.devices);
+  std::vector<int> covered(problem.nodes.size(), 0);
+  for (const GraphPipeStage& stage : solution.stages) {
+    for (const std::int32_t v : stage.nodes) ++covered[static_cast<std::size_t>(v)];
+  }
+  EXPECT_THAT(covered, ::testing::Each(1));
+  return solution.time_s;
+}
+
+TEST(GraphPipeSearch, EqualsBruteForceOverAllSeriesParallelStages) {
+  std::mt19937_64 random(41);
+  int limited = 0;
+  for (int i = 0; i < 150; ++i) {
+    const GraphPipeProblem problem = random_graphpipe(random, 6, false);
+    const double best_s = best_of(problem, series_parallel_partitions(problem));
+    ASSERT_DOUBLE_EQ(found_s(problem), best_s) << i;
+    limited += best_s == std::numeric_limits<double>::infinity() ? 1 : 0;
+  }
+  EXPECT_GT(limited, 0);
+}
+
+TEST(GraphPipeSearch, IdenticalBranchesArePlannedAsIfTheyDiffered) {
+  for (int branches = 2; branches <= 3; ++branches) {
+    for (std::int64_t devices = 1; devices <= 5; ++devices) {
+      GraphPipeProblem problem = branched_graphpipe(branches, 2, devices);
+      problem.in_flight = InFlight::table;
+      problem.memory_bytes = 40;
+      ASSERT_DOUBLE_EQ(found_s(problem), best_of(problem, series_parallel_partitions(problem)));
+    }
+  }
+}
+
+TEST(GraphPipeSearch, MixesMicroBatchSizesAsBruteForceDoes) {
+  std::mt19937_64 random(42);
+  for (int i = 0; i < 60; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 4, false);
+    problem.groups = {{2, 1}, {4, 1}, {2, 2}};
+    problem.mixed = true;
+    problem.devices = std::min<std::int64_t>(problem.devices, 4);
+    ASSERT_DOUBLE_EQ(found_s(problem), best_of(problem, series_parallel_partitions(problem))) << i;
+  }
+}
+
+TEST(GraphPipeSearch, IsNeverBetterThanTheBestOfAllGraphPipelines) {
+  std::mt19937_64 random(43);
+  int equal = 0;
+  for (int i = 0; i < 60; ++i) {
+    const GraphPipeProblem problem = random_graphpipe(random, 5, true);
+    const double best_s = best_of(problem, all_partitions(problem));
+    const double time_s = found_s(problem);
+    ASSERT_GE(time_s, best_s * (1 - 1e-12)) << i;
+    equal += time_s <= best_s * (1 + 1e-12) ? 1 : 0;
+  }
+  EXPECT_GT(equal, 40);
+}
+
+TEST(GraphPipeSearch, LeastInFlightCountsHoldWhenRun) {
+  std::mt19937_64 random(44);
+  int planned = 0;
+  for (int i = 0; i < 150; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 8, i % 2 == 0);
+    problem.in_flight = InFlight::least;
+    const GraphPipeSolution solution = solve_graphpipe(problem);
+    if (solution.status == Status::infeasible) continue;
+    ++planned;
+    TimedGraph timed = timed_graph_of(problem, solution);
+    double period_s = solution.time_s * static_cast<double>(solution.stages[0].group.micro_batch);
+    std::vector<std::int64_t> warm_ups, k;
+    for (std::size_t s = 0; s < solution.stages.size(); ++s) {
+      warm_ups.push_back(solution.stages[s].in_flight / solution.stages[s].group.micro_batch);
+      k.push_back(1);
+      timed.costs[s].reduce_gradients_s = 0;
+    }
+    const OrderTiming timing = time_order(timed, k_f_k_b_order(timed.graph, k, warm_ups));
+    const auto count = static_cast<double>(timed.graph.micro_batches(0));
+    // The stages keep the rate: one more micro-batch takes one more period.
+    EXPECT_LE(timing.time_s, ((count - 1) * period_s + solution.fill_s) * (1 + 1e-9)) << i;
+    for (std::size_t s = 0; s < warm_ups.size(); ++s) {
+      EXPECT_LE(timing.devices[s].peak_bytes, problem.memory_bytes * (1 + 1e-12));
+    }
+  }
+  EXPECT_GT(planned, 75);
+}
+
+TEST(GraphPipeSearch, MoreDevicesMemoryAndBandwidthNeverHurt) {
+  std::mt19937_64 random(45);
+  for (int i = 0; i < 60; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 9, true);
+    const double before_s = found_s(problem);
+    GraphPipeProblem larger = problem;
+    (i % 3 == 0 ? larger.memory_bytes : larger.bandwidth_bytes_per_s) *= 2;
+    larger.devices += i % 2;
+    EXPECT_LE(found_s(larger), before_s * (1 + 1e-12)) << i;
+  }
+}
+
+TEST(GraphPipeSearch, BadProblemsAreRefused) {
+  const auto bad = [](auto change) {
+    GraphPipeProblem problem = branched_graphpipe(2, 2, 4);
+    change(problem);
+    try {
+      solve_graphpipe(problem);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  using ::testing::HasSubstr;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(bad([](auto& p) { p.nodes.clear(); }), HasSubstr("nodes"));
+  EXPECT_THAT(bad([](auto& p) { p.nodes[0] = 7; }), HasSubstr("kind does not exist"));
+  EXPECT_THAT(bad([](auto& p) { p.devices = 0; }), HasSubstr("devices"));
+  EXPECT_THAT(bad([](auto& p) { p.batch = -1; }), HasSubstr("batch"));
+  EXPECT_THAT(bad([](auto& p) { p.batch = 6; }), HasSubstr("do not divide the batch of 6"));
+  EXPECT_THAT(bad([](auto& p) { p.groups.clear(); }), HasSubstr("groups"));
+  EXPECT_THAT(bad([](auto& p) { p.groups[0].k = 2; }), HasSubstr("table"));
+  EXPECT_THAT(bad([](auto& p) { p.mixed = true; }), HasSubstr("table"));
+  EXPECT_THAT(bad([](auto& p) { p.device_samples = {2, 1, 4, 8}; }), HasSubstr("ascend"));
+  EXPECT_THAT(bad([](auto& p) { p.kinds[0].forward_s.pop_back(); }), HasSubstr("kinds"));
+  EXPECT_THAT(bad([&](auto& p) { p.kinds[0].stash_bytes = nan; }), HasSubstr("kinds"));
+  EXPECT_THAT(bad([](auto& p) { p.bandwidth_bytes_per_s = 0; }), HasSubstr("bandwidth"));
+  EXPECT_THAT(bad([&](auto& p) { p.memory_bytes = nan; }), HasSubstr("memory"));
+  EXPECT_THAT(bad([](auto& p) { p.edges[0].target = 0; }), HasSubstr("backwards"));
+  EXPECT_THAT(bad([](auto& p) { p.edges[0].bytes = -1; }), HasSubstr("edges"));
+}
+
+}  // namespace
+}  // namespace braid
