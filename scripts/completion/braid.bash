@@ -31,6 +31,9 @@ _braid() {
     --schedule) mapfile -t COMPREPLY < <(compgen -W 'gpipe 1f1b interleaved' -- "$cur") ;;
     --sequence-parallel) mapfile -t COMPREPLY < <(compgen -W 'on off' -- "$cur") ;;
     --precision) mapfile -t COMPREPLY < <(compgen -W 'bf16 fp16 fp8 tf32 fp32' -- "$cur") ;;
+    --compat) mapfile -t COMPREPLY < <(compgen -W 'dfmodel' -- "$cur") ;;
+    --style) mapfile -t COMPREPLY < <(compgen -W 'dataflow kernel-by-kernel' -- "$cur") ;;
+    --search) mapfile -t COMPREPLY < <(compgen -W 'roles shapes' -- "$cur") ;;
     --to) mapfile -t COMPREPLY < <(compgen -W 'megatron deepspeed torchtitan' -- "$cur") ;;
   esac
   if ((${#COMPREPLY[@]} > 0)); then return; fi

@@ -56,17 +56,18 @@ class Oracle {
   }
 
   double time(unsigned before, unsigned part) const {
-    double sram = 0, flops = 0, traffic = 0, network = 0, read = 0, waiting = 0;
+    double weights = 0, sram = 0, flops = 0, traffic = 0, network = 0, read = 0, waiting = 0;
     int count = 0;
     for (std::size_t i = 0; i < work_.kernels.size(); ++i) {
       if (!in(part, static_cast<std::int32_t>(i))) continue;
       ++count;
-      sram += work_.kernels[i].weight_bytes;
+      weights += work_.kernels[i].weight_bytes;
       flops += work_.kernels[i].flops;
       network += work_.kernels[i].network_s;
       traffic += work_.kernels[i].dram_bytes;
       if (rules_.weight_traffic) traffic += work_.kernels[i].weight_bytes;
     }
+    sram += weights;
     std::map<std::int32_t, double> reads, writes, waits;
     for (const ChipTensor& tensor : work_.tensors) {
       const bool from_here = in(part, tensor.from), to_here = in(part, tensor.to);
@@ -88,7 +89,7 @@ class Oracle {
     traffic += read;
     if (rules_.sram_limit && sram > chip_.sram_bytes) {
       if (count > 1) return 1e300;
-      if (rules_.weight_traffic) traffic += (std::ceil(sram / chip_.sram_bytes) - 1) * read;
+      if (rules_.weight_traffic && weights > 0) traffic += (std::ceil(sram / chip_.sram_bytes) - 1) * read;
     }
     const double dram = waiting + work_.resident_bytes;
     if (dram > chip_.dram_bytes + chip_.spill_bytes) return 1e300;

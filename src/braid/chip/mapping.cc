@@ -221,7 +221,7 @@ MappingCost evaluate_mapping(const ChipWork& work, const DataflowChip& chip, con
     if (members[p].size() == 1 && partition.sram_bytes > chip.sram_bytes && rules.sram_limit) {
       partition.parts = std::ceil(partition.sram_bytes / chip.sram_bytes);
       partition.sram_bytes /= partition.parts;
-      if (rules.weight_traffic) {
+      if (rules.weight_traffic && work.kernels[members[p][0]].weight_bytes > 0) {
         partition.dram_traffic_bytes += (partition.parts - 1) * read_bytes[p];
       }
     }

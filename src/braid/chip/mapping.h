@@ -28,8 +28,8 @@ struct MappingRules {
   /// Tiles go to kernels in whole numbers, kernels of a partition run side by side, and what does
   /// not fill a tile is lost. False: a partition's operations over the whole chip's rate.
   bool whole_tiles = true;
-  /// Parameters are read from DRAM whenever their partition runs, and a kernel that is cut into
-  /// parts reads its inputs for each. False: neither is charged.
+  /// Parameters are read from DRAM whenever their partition runs, and a kernel whose parameters are
+  /// cut into parts reads its inputs for each. False: neither is charged.
   bool weight_traffic = true;
   /// A tensor with several readers is written once and read once per partition, and lies in DRAM
   /// once. False: once for each reader.

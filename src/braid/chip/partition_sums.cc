@@ -178,7 +178,7 @@ double PartitionSums::time_s(double enough) const {
     if (members_.size() > 1) return kImpossible;
     // As evaluate_mapping has it, with its own rounding.
     const double parts = std::ceil(sums_.sram_bytes / chip.sram_bytes);
-    if (rules.weight_traffic) traffic += (parts - 1) * sums_.reads;
+    if (rules.weight_traffic && sums_.weight_bytes > 0) traffic += (parts - 1) * sums_.reads;
   }
   const double dram_bytes =
       tables_.resident_bytes + (cut_before_ + sums_.writes) * tables_.live_copies;

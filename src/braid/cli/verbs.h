@@ -29,5 +29,6 @@ Run add_report(CLI::App& app);
 Run add_list(CLI::App& app);
 Run add_show(CLI::App& app);
 Run add_validate(CLI::App& app);
+Run add_map(CLI::App& app);
 
 }  // namespace braid

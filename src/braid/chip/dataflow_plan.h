@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+
+#include "braid/chip/dataflow_job.h"
+#include "braid/chip/kernel_mapper.h"
+#include "braid/chip/sharding.h"
+
+namespace braid {
+
+/// How a setup is to be mapped.
+struct DataflowPlanRules {
+  JobRules job;
+  MappingRules mapping;
+  bool kernel_by_kernel = false;  ///< One kernel per partition instead of the best mapping.
+  MapperBudget budget;
+};
+
+/// As DFModel's published runs, or with everything charged.
+DataflowPlanRules published_plan_rules(const DataflowSetup& setup);
+DataflowPlanRules default_plan_rules(const DataflowSetup& setup);
+
+/// A division of kernels among chips, their mapping onto each, and the job's time.
+struct DataflowPlan {
+  DataflowSetup setup;  ///< With the sizes and roles of the network that it uses.
+  Sharding dims;
+  ChipWork work;
+  MappingOutcome outcome;
+  JobTime time;
+};
+
+/// Maps a setup whose network's roles are given. With time-priced division the one of fewest bytes
+/// is tried as well, and the faster kept.
+DataflowPlan plan_dataflow(const DataflowSetup& setup, const DataflowPlanRules& rules);
+
+enum class FabricSearch : std::uint8_t {
+  roles,  ///< Which dimension divides kernels, layers or samples.
+  shapes  ///< Also the dimensions' sizes, over all products that are the number of chips.
+};
+
+struct DataflowSearch {
+  DataflowPlan best;         ///< Its mapping is empty when nothing fits.
+  std::int64_t tried = 0;    ///< Networks mapped.
+  std::int64_t skipped = 0;  ///< Networks whose bound on time is above the best.
+};
+
+/// The fastest plan over the roles (and sizes) of the network's dimensions, each with the best
+/// mapping; layers and micro-batches must divide evenly, and each chip has a role. Never slower
+/// than the given roles if they are valid, and exact where each mapping is. Ties keep the earlier.
+/// Networks are tried in ascending order of a bound: operations and parameters' traffic of a chip,
+/// idle time of the pipeline.
+DataflowSearch search_fabrics(const DataflowSetup& setup, const DataflowPlanRules& rules,
+                              FabricSearch what);
+
+}  // namespace braid

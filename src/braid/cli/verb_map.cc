@@ -1,0 +1,210 @@
+#include <chrono>
+#include <memory>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
+#include "braid/base/file.h"
+#include "braid/base/json.h"
+#include "braid/base/suggest.h"
+#include "braid/base/text.h"
+#include "braid/chip/dataflow_plan.h"
+#include "braid/cli/count_option.h"
+#include "braid/cli/text_option.h"
+#include "braid/cli/verbs.h"
+#include "braid/report/mapping_text.h"
+#include "braid/report/roofline.h"
+
+namespace braid {
+namespace {
+
+struct MapOptions {
+  std::string setup, compat, style, search, roofline;
+  std::int64_t budget = MapperBudget{}.partitions;
+  bool json = false;
+};
+
+void check_word(const char* option, const std::string& word,
+                std::initializer_list<std::string_view> known) {
+  if (word.empty()) return;
+  for (const std::string_view name : known) {
+    if (word == name) return;
+  }
+  const std::vector<std::string_view> names(known);
+  throw Error(fmt::format("{}: unknown {}", option, braid::quoted(word)), did_you_mean(word, names));
+}
+
+const char* status_name(MappingStatus status) {
+  switch (status) {
+    case MappingStatus::optimal:
+      return "optimal";
+    case MappingStatus::feasible:
+      return "feasible";
+    case MappingStatus::infeasible:
+      return "infeasible";
+    case MappingStatus::exhausted:
+      return "budget_exhausted";
+  }
+  return "";
+}
+
+Json partition_json(const DataflowPlan& plan, std::size_t p) {
+  const PartitionCost& cost = plan.outcome.cost.partitions[p];
+  Json json = Json::object();
+  json["kernels"] = Json::array();
+  json["tiles"] = Json::array();
+  for (std::size_t i = 0; i < plan.work.kernels.size(); ++i) {
+    if (static_cast<std::size_t>(plan.outcome.mapping.partition_of[i]) != p) continue;
+    json["kernels"].push_back(plan.work.kernels[i].name);
+    if (!plan.outcome.cost.tiles.empty()) json["tiles"].push_back(plan.outcome.cost.tiles[i]);
+  }
+  json["time_s"] = cost.time_s;
+  json["compute_s"] = cost.compute_s;
+  json["memory_s"] = cost.memory_s;
+  json["network_s"] = cost.network_s;
+  json["bound_by"] = name_of(cost.bound);
+  json["flops"] = cost.flops;
+  json["dram_traffic_bytes"] = cost.dram_traffic_bytes;
+  json["network_bytes"] = cost.network_bytes;
+  json["sram_bytes"] = cost.sram_bytes;
+  json["dram_bytes"] = cost.dram_bytes;
+  json["parts"] = cost.parts;
+  return json;
+}
+
+Json job_json(const DataflowPlan& plan) {
+  const JobTime& time = plan.time;
+  const MachineCost machine = machine_cost(plan.setup);
+  Json json = Json::object();
+  json["time_s"] = time.time_s;
+  json["utilisation"] = time.utilisation;
+  json["flops"] = time.flops;
+  json["chips"] = plan.setup.chips;
+  json["tp"] = time.tensor;
+  json["pp"] = time.pipeline;
+  json["dp"] = time.data;
+  json["micro_batches"] = time.micro_batches;
+  json["bubble"] = time.bubble;
+  json["network"] = fabric_text(plan.setup.fabric);
+  json["price_usd"] = machine.usd;
+  json["power_w"] = machine.watts;
+  return json;
+}
+
+Json to_json(const DataflowPlan& plan, double wall_s, std::int64_t networks) {
+  const MappingOutcome& outcome = plan.outcome;
+  Json json = Json::object();
+  json["status"] = status_name(outcome.status);
+  if (!outcome.mapping.partition_of.empty()) {
+    json["time_s"] = outcome.cost.time_s;
+    json["lower_bound_s"] = outcome.lower_bound_s;
+    json["partitions"] = Json::array();
+    for (std::size_t p = 0; p < outcome.cost.partitions.size(); ++p) {
+      json["partitions"].push_back(partition_json(plan, p));
+    }
+    json["job"] = job_json(plan);
+  } else if (outcome.cost.violation) {
+    json["reason"] = *outcome.cost.violation;
+  }
+  json["search"] = {{"wall_s", wall_s},
+                    {"work", outcome.partitions},
+                    {"downsets", outcome.downsets},
+                    {"networks", networks}};
+  return json;
+}
+
+DataflowPlanRules rules_of(const MapOptions& options, const DataflowSetup& setup) {
+  DataflowPlanRules rules =
+      options.compat.empty() ? default_plan_rules(setup) : published_plan_rules(setup);
+  if (!options.style.empty()) rules.kernel_by_kernel = options.style == "kernel-by-kernel";
+  rules.budget.partitions = options.budget;
+  return rules;
+}
+
+int exit_status(const DataflowPlan& plan) {
+  if (!plan.outcome.mapping.partition_of.empty()) return kFound;
+  return plan.outcome.status == MappingStatus::exhausted ? kExhausted : kInfeasible;
+}
+
+void print(const MapOptions& options, const DataflowPlan& plan, std::int64_t networks) {
+  const MappingOutcome& outcome = plan.outcome;
+  if (outcome.mapping.partition_of.empty()) {
+    fmt::print("No mapping: {}\n", outcome.cost.violation ? *outcome.cost.violation
+                                   : outcome.status == MappingStatus::exhausted
+                                       ? "the budget was used up and none was found"
+                                       : "DRAM is too small for what every mapping keeps there");
+    return;
+  }
+  fmt::print("{}", mapping_text(plan));
+  if (networks > 1) fmt::print("The best of {} networks.\n", networks);
+  if (outcome.status == MappingStatus::optimal) {
+    fmt::print("The mapping is optimal ({} sets of kernels looked at).\n", outcome.partitions);
+  } else if (outcome.lower_bound_s > 0) {
+    fmt::print("Within {:.2f}% of the best mapping.\n",
+               100 * (1 - outcome.lower_bound_s / outcome.cost.time_s));
+  }
+  fmt::print(
+      "Charged: {}.\n",
+      options.compat.empty()
+          ? "what docs/dfmodel.md calls the default; --compat dfmodel for the published model"
+          : "as DFModel's published runs");
+}
+
+int run(const MapOptions& options) {
+  check_word("--compat", options.compat, {"dfmodel"});
+  check_word("--style", options.style, {"dataflow", "kernel-by-kernel"});
+  check_word("--search", options.search, {"roles", "shapes"});
+  const DataflowSetup setup = read_dataflow_setup(options.setup);
+  const DataflowPlanRules rules = rules_of(options, setup);
+  if (!options.search.empty() && setup.job.workload != DataflowWorkload::layers) {
+    throw Error("--search: only models of layers have roles to search", "leave it out");
+  }
+  const auto start = std::chrono::steady_clock::now();
+  DataflowPlan plan;
+  std::int64_t networks = 1;
+  if (options.search.empty()) {
+    plan = plan_dataflow(setup, rules);
+  } else {
+    DataflowSearch search = search_fabrics(
+        setup, rules, options.search == "roles" ? FabricSearch::roles : FabricSearch::shapes);
+    plan = std::move(search.best);
+    networks = search.tried + search.skipped;
+  }
+  const double wall_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!options.roofline.empty() && !plan.outcome.mapping.partition_of.empty()) {
+    write_file(options.roofline, roofline_svg(plan));
+  }
+  if (options.roofline == "-") return exit_status(plan);
+  if (options.json) {
+    fmt::print("{}", to_text(to_json(plan, wall_s, networks)));
+  } else {
+    print(options, plan, networks);
+  }
+  return exit_status(plan);
+}
+
+}  // namespace
+
+Run add_map(CLI::App& app) {
+  auto options = std::make_shared<MapOptions>();
+  CLI::App* verb = app.add_subcommand("map", "Map a graph of kernels onto dataflow chips");
+  verb->footer(
+      "Example:\n  braid map setup.txt --compat dfmodel --roofline roofline.svg\n\nThe file is an "
+      "input of DFModel (protobuf text): a graph of kernels, a chip, a network, a job.");
+  verb->add_option("SETUP", options->setup, "DFModel's setup.txt")->required();
+  add_text(*verb, "--compat", options->compat, "dfmodel: charge what its published runs charge");
+  add_text(*verb, "--style", options->style,
+           "dataflow or kernel-by-kernel (default: as the file says)");
+  add_text(*verb, "--search", options->search,
+           "roles: find what each dimension of the network divides; shapes: and its sizes");
+  add_count(*verb, "--budget", options->budget, 1, std::int64_t{1} << 40,
+            "Sets of kernels to look at before settling for the best found");
+  add_output_file(*verb, "--roofline", options->roofline, "Write a roofline picture (SVG)");
+  verb->add_flag("--json", options->json, "Print exactly one JSON object");
+  return [options] { return run(*options); };
+}
+
+}  // namespace braid

@@ -1,0 +1,95 @@
+#include "braid/report/mapping_text.h"
+
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "braid/base/quantity.h"
+#include "braid/report/table.h"
+
+namespace braid {
+namespace {
+
+constexpr std::size_t kWidestKernels = 60;
+
+std::string kernels_of(const DataflowPlan& plan, std::size_t partition) {
+  std::string names;
+  std::size_t left_out = 0;
+  for (std::size_t i = 0; i < plan.work.kernels.size(); ++i) {
+    if (static_cast<std::size_t>(plan.outcome.mapping.partition_of[i]) != partition) continue;
+    const std::string& name = plan.work.kernels[i].name;
+    if (!names.empty() && names.size() + name.size() > kWidestKernels) {
+      ++left_out;
+      continue;
+    }
+    names += (names.empty() ? "" : " ") + name;
+  }
+  if (left_out > 0) names += fmt::format(" and {} more", left_out);
+  return names;
+}
+
+std::string job_line(const DataflowPlan& plan) {
+  const JobTime& time = plan.time;
+  switch (plan.setup.job.workload) {
+    case DataflowWorkload::layers:
+      return fmt::format(
+          "A batch of {} samples through {} layers: {} ({:.1f}% of peak; pipeline idle {:.1f}%)\n",
+          plan.setup.job.global_batch, plan.setup.job.layers, format_seconds(time.time_s),
+          100 * time.utilisation, 100 * time.bubble / (1 + time.bubble));
+    case DataflowWorkload::recommendation:
+      return fmt::format("A batch of {} samples: {} ({:.1f}% of peak)\n",
+                         plan.setup.job.global_batch, format_seconds(time.time_s),
+                         100 * time.utilisation);
+    case DataflowWorkload::linpack:
+    case DataflowWorkload::fourier:
+      break;
+  }
+  return fmt::format("The whole: {} ({:.1f}% of peak)\n", format_seconds(time.time_s),
+                     100 * time.utilisation);
+}
+
+}  // namespace
+
+std::string fabric_text(const Fabric& fabric) {
+  std::string text;
+  for (const FabricDimension& dimension : fabric.dimensions) {
+    const char* shape = dimension.shape == FabricShape::ring              ? "ring"
+                        : dimension.shape == FabricShape::fully_connected ? "full mesh"
+                                                                          : "switch";
+    const char* role = dimension.role == FabricRole::tensor     ? "tensor"
+                       : dimension.role == FabricRole::pipeline ? "pipeline"
+                       : dimension.role == FabricRole::data     ? "data"
+                                                                : "";
+    text += fmt::format("{}{} of {}{}{}", text.empty() ? "" : ", ", shape, dimension.size,
+                        *role == '\0' ? "" : " ", role);
+  }
+  return text;
+}
+
+std::string mapping_text(const DataflowPlan& plan) {
+  const MappingOutcome& outcome = plan.outcome;
+  std::vector<std::vector<std::string>> rows = {{"#", "time", "bound by", "compute", "memory",
+                                                 "network", "SRAM", "DRAM", "tiles", "kernels"}};
+  for (std::size_t p = 0; p < outcome.cost.partitions.size(); ++p) {
+    const PartitionCost& cost = outcome.cost.partitions[p];
+    rows.push_back({std::to_string(p + 1), format_seconds(cost.time_s),
+                    std::string(name_of(cost.bound)), format_seconds(cost.compute_s),
+                    format_seconds(cost.memory_s), format_seconds(cost.network_s),
+                    format_bytes(cost.sram_bytes), format_bytes(cost.dram_bytes),
+                    std::to_string(cost.tiles), kernels_of(plan, p)});
+  }
+  std::string text = text_table(rows);
+  text += fmt::format("\nA micro-batch through the graph: {} in {} partitions; SRAM {}, DRAM {}\n",
+                      format_seconds(outcome.cost.time_s), outcome.cost.partitions.size(),
+                      format_bytes(plan.setup.chip.sram_bytes),
+                      format_bytes(plan.setup.chip.dram_bytes + plan.setup.chip.spill_bytes));
+  text += job_line(plan);
+  const MachineCost machine = machine_cost(plan.setup);
+  text += fmt::format("{} chips: {}", plan.setup.chips, fabric_text(plan.setup.fabric));
+  if (machine.usd > 0 || machine.watts > 0) {
+    text += fmt::format("; {:.6g} USD, {:.6g} W", machine.usd, machine.watts);
+  }
+  return text + "\n";
+}
+
+}  // namespace braid

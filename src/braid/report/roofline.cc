@@ -1,0 +1,166 @@
+#include "braid/report/roofline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace braid {
+namespace {
+
+constexpr double kWidth = 760, kHeight = 460;
+constexpr double kLeft = 78, kRight = 24, kTop = 46, kBottom = 88;
+constexpr std::size_t kMostLabels = 24;
+
+struct Mark {
+  double intensity = 0;  ///< Operations per byte.
+  double rate = 0;       ///< Operations per second.
+  std::string label;
+  bool network = false;
+};
+
+/// Logarithmic axes from powers of ten to powers of ten.
+struct Axes {
+  double least_x = 0, most_x = 0, least_y = 0, most_y = 0;  ///< Decimal logarithms.
+
+  double x(double value) const {
+    const double share = (std::log10(value) - least_x) / (most_x - least_x);
+    return kLeft + std::clamp(share, 0.0, 1.0) * (kWidth - kLeft - kRight);
+  }
+  double y(double value) const {
+    const double share = (std::log10(value) - least_y) / (most_y - least_y);
+    return kHeight - kBottom - std::clamp(share, 0.0, 1.0) * (kHeight - kTop - kBottom);
+  }
+};
+
+Axes axes_of(const std::vector<Mark>& marks, double peak, double slope) {
+  const double ridge = peak / slope;
+  double least_x = ridge, most_x = ridge, least_y = peak;
+  for (const Mark& mark : marks) {
+    least_x = std::min(least_x, mark.intensity);
+    most_x = std::max(most_x, mark.intensity);
+    least_y = std::min(least_y, mark.rate);
+  }
+  return {std::floor(std::log10(least_x / 2)), std::ceil(std::log10(most_x * 2)),
+          std::floor(std::log10(least_y / 2)), std::ceil(std::log10(peak * 1.3))};
+}
+
+std::string power_of_ten(int exponent, const char* unit) {
+  static constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+  if (exponent < 0 || exponent > 20) return fmt::format("1e{}{}", exponent, unit);
+  const int digits = exponent % 3 == 0 ? 1 : exponent % 3 == 1 ? 10 : 100;
+  return fmt::format("{} {}{}", digits, kPrefixes[exponent / 3], unit);
+}
+
+std::string grid(const Axes& axes) {
+  std::string svg;
+  for (auto at = static_cast<int>(axes.least_x); at <= static_cast<int>(axes.most_x); ++at) {
+    const double x = axes.x(std::pow(10.0, at));
+    svg += fmt::format(
+        "<line class=\"grid\" x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2}\"/>"
+        "<text x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4}</text>\n",
+        x, kTop, kHeight - kBottom, kHeight - kBottom + 18, power_of_ten(at, ""));
+  }
+  for (auto at = static_cast<int>(axes.least_y); at <= static_cast<int>(axes.most_y); ++at) {
+    const double y = axes.y(std::pow(10.0, at));
+    svg += fmt::format(
+        "<line class=\"grid\" x1=\"{0}\" y1=\"{1:.1f}\" x2=\"{2}\" y2=\"{1:.1f}\"/>"
+        "<text x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
+        kLeft, y, kWidth - kRight, kLeft - 6, y + 4, power_of_ten(at, "FLOP/s"));
+  }
+  return svg;
+}
+
+// The roof of a bandwidth below the peak, from the left edge to its ridge.
+std::string slope_line(const Axes& axes, double bytes_per_s, double peak, const char* style) {
+  const double least =
+      std::max(std::pow(10.0, axes.least_x), std::pow(10.0, axes.least_y) / bytes_per_s);
+  const double most = std::min(std::pow(10.0, axes.most_x), peak / bytes_per_s);
+  if (least >= most) return "";
+  return fmt::format(
+      "<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n", style,
+      axes.x(least), axes.y(least * bytes_per_s), axes.x(most), axes.y(most * bytes_per_s));
+}
+
+std::string marks_svg(const Axes& axes, const std::vector<Mark>& marks) {
+  std::string svg;
+  for (const Mark& mark : marks) {
+    const double x = axes.x(mark.intensity), y = axes.y(mark.rate);
+    svg +=
+        mark.network
+            ? fmt::format(
+                  "<rect class=\"network\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"9\" "
+                  "height=\"9\"/>",
+                  x - 4.5, y - 4.5)
+            : fmt::format("<circle class=\"memory\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"/>", x, y);
+    if (marks.size() <= kMostLabels) {
+      svg += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", x + 7, y + 14,
+                         mark.label);
+    }
+    svg += "\n";
+  }
+  return svg;
+}
+
+}  // namespace
+
+std::string roofline_svg(const DataflowPlan& plan) {
+  const double peak = peak_flops_per_s(plan.setup.chip);
+  const double dram = plan.setup.chip.dram_bytes_per_s;
+  std::vector<Mark> marks;
+  double sent_bytes = 0, sending_s = 0;
+  const std::vector<PartitionCost>& partitions = plan.outcome.cost.partitions;
+  for (std::size_t p = 0; p < partitions.size(); ++p) {
+    const PartitionCost& cost = partitions[p];
+    sent_bytes += cost.network_bytes;
+    sending_s += cost.network_s;
+    if (cost.flops <= 0 || cost.time_s <= 0) continue;
+    const double rate = cost.flops / cost.time_s;
+    const std::string label = std::to_string(p + 1);
+    if (cost.dram_traffic_bytes > 0) {
+      marks.push_back({cost.flops / cost.dram_traffic_bytes, rate, label, false});
+    }
+    if (cost.network_bytes > 0) {
+      marks.push_back({cost.flops / cost.network_bytes, rate, label, true});
+    }
+  }
+  const double network = sending_s > 0 ? sent_bytes / sending_s : 0;
+  const Axes axes = axes_of(marks, peak, network > 0 ? std::min(dram, network) : dram);
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
+      "height=\"{1}\" role=\"img\">\n<title>Roofline of the mapping's partitions</title>\n"
+      "<style>text{{font:12px sans-serif;fill:#333}}.head{{font-size:15px;font-weight:600}}"
+      ".grid{{stroke:#ddd}}.roof{{stroke:#222;stroke-width:2}}"
+      ".dram{{stroke:#1f6fb2;stroke-width:2}}.links{{stroke:#c8551b;stroke-width:2}}"
+      ".memory{{fill:#1f6fb2}}.network{{fill:#c8551b}}.label{{font-size:11px;fill:#555}}</style>\n"
+      "<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n"
+      "<text class=\"head\" x=\"{2}\" y=\"26\">Roofline of {3} partition{4} on one chip</text>\n",
+      kWidth, kHeight, kLeft, partitions.size(), partitions.size() == 1 ? "" : "s");
+  svg += grid(axes);
+  const double ridge = peak / std::max(dram, network);
+  svg += fmt::format(
+      "<line class=\"roof\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n"
+      "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">peak {:.4g} TFLOP/s</text>\n",
+      axes.x(ridge), axes.y(peak), kWidth - kRight, axes.y(peak), kWidth - kRight, axes.y(peak) - 6,
+      peak / 1e12);
+  svg += slope_line(axes, dram, peak, "dram");
+  if (network > 0) svg += slope_line(axes, network, peak, "links");
+  svg += marks_svg(axes, marks);
+  svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">operations per byte</text>\n",
+                     (kLeft + kWidth - kRight) / 2, kHeight - kBottom + 38);
+  const double key_y = kHeight - 22;
+  svg += fmt::format(
+      "<circle class=\"memory\" cx=\"{}\" cy=\"{}\" r=\"5\"/><text x=\"{}\" y=\"{}\">DRAM, {:.4g} "
+      "GB/s</text>\n",
+      kLeft + 5, key_y - 4, kLeft + 16, key_y, dram / 1e9);
+  if (network > 0) {
+    svg += fmt::format(
+        "<rect class=\"network\" x=\"{}\" y=\"{}\" width=\"9\" height=\"9\"/><text x=\"{}\" "
+        "y=\"{}\">network, {:.4g} GB/s of messages</text>\n",
+        kLeft + 190, key_y - 9, kLeft + 206, key_y, network / 1e9);
+  }
+  return svg + "</svg>\n";
+}
+
+}  // namespace braid

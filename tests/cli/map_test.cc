@@ -1,0 +1,119 @@
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "braid/base/file.h"
+
+#include "base/temporary_folder.h"
+#include "chip/small_setup.h"
+#include "cli/program.h"
+
+namespace braid {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using testing::Ran;
+using testing::run_braid;
+
+class Map : public ::testing::Test {
+ protected:
+  Map() { write_file(setup_, small_setup_text()); }
+
+  json mapped(std::vector<std::string> more) const {
+    std::vector<std::string> words = {"map", setup_, "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = run_braid(words);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    json value = json::parse(ran.out, nullptr, /*allow_exceptions=*/false);
+    EXPECT_TRUE(value.is_object()) << ran.out;
+    return value;
+  }
+
+  TemporaryFolder folder_;
+  std::string setup_ = folder_ / "setup.txt";
+};
+
+TEST_F(Map, PrintsPartitionsAndWhatBoundsThem) {
+  const Ran ran = run_braid({"map", setup_});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  for (const char* part : {"bound by", "SRAM", "up act down", "ring of 4 tensor", "optimal",
+                           "32 samples through 12 layers", "USD"}) {
+    EXPECT_THAT(ran.out, HasSubstr(part));
+  }
+}
+
+TEST_F(Map, JsonAddsUp) {
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{}, {"--compat", "dfmodel"}, {"--style", "kernel-by-kernel"}}) {
+    const json plan = mapped(more);
+    double sum = 0;
+    std::size_t kernels = 0;
+    for (const json& partition : plan["partitions"]) {
+      sum += partition["time_s"].get<double>();
+      kernels += partition["kernels"].size();
+      EXPECT_EQ(partition["time_s"].get<double>(),
+                std::max({partition["compute_s"].get<double>(), partition["memory_s"].get<double>(),
+                          partition["network_s"].get<double>()}));
+      EXPECT_LE(partition["sram_bytes"].get<double>(), 8388608);
+    }
+    EXPECT_EQ(kernels, 4U);
+    EXPECT_NEAR(plan["time_s"].get<double>(), sum, 1e-12 * sum);
+    EXPECT_LE(plan["lower_bound_s"].get<double>(), plan["time_s"].get<double>());
+    EXPECT_EQ(plan["job"]["tp"], 4);
+  }
+  EXPECT_LE(mapped({})["time_s"], mapped({"--style", "kernel-by-kernel"})["time_s"]);
+  EXPECT_EQ(mapped({"--style", "kernel-by-kernel"})["partitions"].size(), 4U);
+}
+
+TEST_F(Map, SearchIsNeverSlowerThanWhatIsGiven) {
+  const json given = mapped({}), roles = mapped({"--search", "roles"});
+  const json shapes = mapped({"--search", "shapes"});
+  EXPECT_LE(roles["job"]["time_s"], given["job"]["time_s"]);
+  EXPECT_LE(shapes["job"]["time_s"], roles["job"]["time_s"]);
+  EXPECT_EQ(
+      roles["job"]["tp"].get<int>() * roles["job"]["pp"].get<int>() * roles["job"]["dp"].get<int>(),
+      4);
+}
+
+TEST_F(Map, WritesARoofline) {
+  const std::string file = folder_ / "roofline.svg";
+  const Ran ran = run_braid({"map", setup_, "--roofline", file});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  const std::string svg = read_file(file);
+  EXPECT_EQ(svg.rfind("<svg ", 0), 0U);
+  EXPECT_THAT(svg, HasSubstr("</svg>"));
+  EXPECT_THAT(svg, HasSubstr("class=\"memory\""));
+  EXPECT_THAT(svg, HasSubstr("class=\"network\""));
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+  EXPECT_EQ(svg.find("inf"), std::string::npos);
+}
+
+TEST_F(Map, BadInputIsOneLine) {
+  const auto refused = [this](const std::vector<std::string>& words, const std::string& message) {
+    const Ran ran = run_braid(words);
+    EXPECT_EQ(ran.status, 2) << words.back();
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr(message));
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1);
+  };
+  refused({"map", folder_ / "none.txt"}, "none.txt");
+  refused({"map", setup_, "--compat", "calculon"}, "--compat: unknown 'calculon'");
+  refused({"map", setup_, "--search", "shape"}, "did you mean 'shapes'?");
+  refused({"map", setup_, "--style", ""}, "--style");
+  refused({"map", setup_, "--budget", "0"}, "--budget");
+  write_file(setup_, replaced(small_setup_text(), "core: 64", "core: 0"));
+  refused({"map", setup_}, "setup.txt:18: system.accelerator.core: 0 is not in");
+}
+
+TEST_F(Map, TooLittleDramIsInfeasible) {
+  write_file(setup_, replaced(small_setup_text(), "dram_cap: 1e11", "dram_cap: 1e6"));
+  const Ran ran = run_braid({"map", setup_});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_THAT(ran.out, HasSubstr("No mapping"));
+}
+
+}  // namespace
+}  // namespace braid
