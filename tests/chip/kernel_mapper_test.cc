@@ -89,7 +89,8 @@ class Oracle {
     traffic += read;
     if (rules_.sram_limit && sram > chip_.sram_bytes) {
       if (count > 1) return 1e300;
-      if (rules_.weight_traffic && weights > 0) traffic += (std::ceil(sram / chip_.sram_bytes) - 1) * read;
+      if (rules_.weight_traffic && weights > 0)
+        traffic += (std::ceil(sram / chip_.sram_bytes) - 1) * read;
     }
     const double dram = waiting + work_.resident_bytes;
     if (dram > chip_.dram_bytes + chip_.spill_bytes) return 1e300;

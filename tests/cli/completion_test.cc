@@ -45,7 +45,7 @@ Words completions(const Words& words) {
 TEST(Completion, OffersCommands) {
   EXPECT_THAT(completions({""}),
               UnorderedElementsAre("plan", "compare", "profile", "simulate", "verify", "export",
-                                   "report", "list", "show", "--help"));
+                                   "report", "validate", "map", "list", "show", "--help"));
   EXPECT_THAT(completions({"pl"}), ElementsAre("plan"));
 }
 

@@ -39,7 +39,7 @@ class Map : public ::testing::Test {
 TEST_F(Map, PrintsPartitionsAndWhatBoundsThem) {
   const Ran ran = run_braid({"map", setup_});
   EXPECT_EQ(ran.status, 0) << ran.err;
-  for (const char* part : {"bound by", "SRAM", "up act down", "ring of 4 tensor", "optimal",
+  for (const char* part : {"bound by", "SRAM", "act down norm", "ring of 4 tensor", "optimal",
                            "32 samples through 12 layers", "USD"}) {
     EXPECT_THAT(ran.out, HasSubstr(part));
   }
@@ -105,7 +105,7 @@ TEST_F(Map, BadInputIsOneLine) {
   refused({"map", setup_, "--style", ""}, "--style");
   refused({"map", setup_, "--budget", "0"}, "--budget");
   write_file(setup_, replaced(small_setup_text(), "core: 64", "core: 0"));
-  refused({"map", setup_}, "setup.txt:18: system.accelerator.core: 0 is not in");
+  refused({"map", setup_}, "setup.txt:17: system.accelerator.core: 0 is not in");
 }
 
 TEST_F(Map, TooLittleDramIsInfeasible) {

@@ -33,7 +33,8 @@ void check_word(const char* option, const std::string& word,
     if (word == name) return;
   }
   const std::vector<std::string_view> names(known);
-  throw Error(fmt::format("{}: unknown {}", option, braid::quoted(word)), did_you_mean(word, names));
+  throw Error(fmt::format("{}: unknown {}", option, braid::quoted(word)),
+              did_you_mean(word, names));
 }
 
 const char* status_name(MappingStatus status) {

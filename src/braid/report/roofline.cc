@@ -10,7 +10,7 @@ namespace braid {
 namespace {
 
 constexpr double kWidth = 760, kHeight = 460;
-constexpr double kLeft = 78, kRight = 24, kTop = 46, kBottom = 88;
+constexpr double kLeft = 92, kRight = 32, kTop = 46, kBottom = 88;
 constexpr std::size_t kMostLabels = 24;
 
 struct Mark {
