@@ -269,6 +269,8 @@ void read_job(ProtoReader& execution, DataflowSetup& setup) {
       "overlap", {"NO_OVERLAP", "PERFECT_OVERLAP", "OVERLAP_COMPUTE_MEMORY"}, perfect ? 1 : 0)];
   setup.rules = dfmodel_rules(overlap);
   const double fraction = execution.number("compute_util", 0, 0, 1);
+  // Passes lie in the halves of the partitions: of one partition both.
+  setup.rules.separate_passes = setup.most_partitions != 1;
   setup.rules.whole_tiles = fraction == 0;
   setup.rules.compute_fraction = fraction == 0 ? 1 : fraction;
   setup.rules.sram_limit =

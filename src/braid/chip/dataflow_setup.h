@@ -48,8 +48,9 @@ struct DataflowSetup {
   DataflowJob job;
   DataflowPrices prices;
   bool kernel_by_kernel = false;
-  std::int64_t most_partitions = 0;  ///< 0: any number.
-  MappingRules rules;                ///< As the file asks for: dfmodel_rules with its overlap.
+  /// As the file has it; 0: any number. Of no effect but that one partition may hold both passes.
+  std::int64_t most_partitions = 0;
+  MappingRules rules;  ///< As the file asks for: dfmodel_rules with its overlap.
   double all_reduce_passes = 2;
 };
 
