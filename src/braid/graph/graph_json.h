@@ -12,7 +12,6 @@ namespace braid {
 /// in any order and are put in topological order; a graph without layers is grouped into layers;
 /// repeated layers are marked. Throws Error with file and line for every mistake. Linear time for
 /// operators in order.
-Graph read_graph_json(const std::string& path);
 Graph graph_from_json(const Value& root);
 
 /// The same form, one line for each tensor and operator; reads back as an equal graph, up to the

@@ -306,9 +306,4 @@ class Reader {
 
 Graph graph_from_json(const Value& root) { return Reader(root).read(); }
 
-Graph read_graph_json(const std::string& path) {
-  const Document document = Document::parse_file(path);
-  return graph_from_json(document.root());
-}
-
 }  // namespace braid

@@ -48,7 +48,6 @@ std::optional<ScheduleKind> parse_schedule(std::string_view name) {
 std::optional<Recompute> parse_recompute(std::string_view name) {
   return find_value(kRecomputes, name);
 }
-std::optional<Zero> parse_zero(std::string_view name) { return find_value(kZeros, name); }
 std::optional<Axis> parse_axis(std::string_view name) { return find_value(kAxes, name); }
 
 }  // namespace braid

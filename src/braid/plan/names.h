@@ -14,7 +14,6 @@ std::string_view name_of(Zero zero);              ///< "0" … "3"
 std::string_view name_of(Axis axis);              ///< "tp", "cp", "dp", "pp"
 std::optional<ScheduleKind> parse_schedule(std::string_view name);
 std::optional<Recompute> parse_recompute(std::string_view name);
-std::optional<Zero> parse_zero(std::string_view name);
 std::optional<Axis> parse_axis(std::string_view name);
 
 }  // namespace braid

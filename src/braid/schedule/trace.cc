@@ -101,7 +101,7 @@ class TraceWriter {
   void write_names(std::size_t stage) {
     const Stage& part = plan_.stages[stage];
     write_metadata(stage, 0, "process_name", "name",
-                   quoted_json(fmt::format("stage {} (dp {} x tp {} x cp {})", stage, part.dp,
+                   quoted_json(fmt::format("stage {} (dp {} x tp {} x cp {})", stage + 1, part.dp,
                                            part.tp, part.cp)));
     write_metadata(stage, 0, "process_labels", "labels", quoted_json(stage_label(part)));
     write_metadata(stage, 0, "process_sort_index", "sort_index", fmt::format("{}", stage));
@@ -109,7 +109,7 @@ class TraceWriter {
     write_thread(stage, kCollectives, "collectives");
     if (peers_.empty()) collect_peers();
     for (const std::int32_t peer : peers_[stage]) {
-      write_thread(stage, kFirstSend + peer, fmt::format("send to stage {}", peer));
+      write_thread(stage, kFirstSend + peer, fmt::format("send to stage {}", peer + 1));
     }
   }
   void collect_peers() {
