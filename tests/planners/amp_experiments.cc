@@ -1,5 +1,6 @@
 #include "planners/amp_experiments.h"
 
+#include <algorithm>
 #include <fstream>
 #include <numeric>
 #include <sstream>
@@ -12,6 +13,8 @@ namespace {
 constexpr double kGbps = 1e9 / 8;
 constexpr std::int32_t kDegrees[] = {1, 2, 4};
 
+/// Of Ethernet's rate that a collective over TCP reaches, as in braid's catalogue.
+constexpr double kEthernetEfficiency = 0.85;
 /// Nodes of p3.8xlarge (V100) and g4dn.12xlarge (T4), with the speeds given in the paper.
 constexpr AmpNode p3(std::int32_t count, std::int32_t type) {
   return {count, 4, type, 170 * kGbps, 10 * kGbps};
@@ -19,6 +22,16 @@ constexpr AmpNode p3(std::int32_t count, std::int32_t type) {
 constexpr AmpNode g4dn(std::int32_t count, std::int32_t type) {
   return {count, 4, type, 50 * kGbps, 50 * kGbps};
 }
+
+/// Of a transformer layer, not fused: about 30.
+constexpr double kLayerOperators = 30;
+/// All-reduces of 0.17 and 2 MB, the difference that the tensor degree makes to layers of 81 and
+/// 1024 tokens on p3, fit messages of 42 (degree 2) to 90 kB (degree 4) at half the rate.
+constexpr double kHalfBytes = 64 * 1024;
+/// Hosts of p3: TransGAN's layers of 81 tokens, which compute next to nothing, take 2.05 ms. Those
+/// of g4dn, by their newer processor: its lookup of embeddings, all issue, takes 0.27 ms for 0.37.
+constexpr double kP3Operator_s = 2.05e-3 / kLayerOperators;
+constexpr double kG4dnOperator_s = kP3Operator_s * 0.27 / 0.37;
 
 std::vector<double> times_of(const Document& document, const std::string& name,
                              const std::vector<std::int32_t>& item) {
@@ -47,20 +60,40 @@ void fill_gpt2(AmpModel& model) {
     if (l == 28) layer.split_activation_bytes = 14 * kTokens * kWords;
     if (l < 2 || l > 25) continue;
     layer.parameters = 12 * kHidden * kHidden;
+    layer.operators = kLayerOperators;
     // Korthikanti et al. 2022, §4.1.
     layer.activation_bytes = 10 * kTokens * kHidden;
     layer.split_activation_bytes = 24 * kTokens * kHidden + 5 * kHeads * kTokens * kTokens;
   }
 }
 
-/// TransGAN's generator: an input layer, 12 layers of hidden size 1024 and 12 of size 16.
+/// TransGAN's generator: an input layer, 12 layers of hidden size 1024 for 9 × 9 tokens and, after
+/// doubling the resolution five times, 12 of size 16 for 288 × 288.
 void fill_transgan(AmpModel& model) {
   model.layers.resize(25);
   for (std::size_t l = 0; l < 25; ++l) {
-    model.layers[l].output_elements = 81.0 * 1024;
-    if (l >= 1 && l <= 12) model.layers[l].parameters = 12.0 * 1024 * 1024;
-    if (l >= 13) model.layers[l].parameters = 12.0 * 16 * 16;
+    AmpLayer& layer = model.layers[l];
+    layer.output_elements = 81.0 * 1024;
+    if (l == 0) continue;
+    layer.operators = kLayerOperators;
+    const double hidden = l <= 12 ? 1024 : 16;
+    layer.parameters = 12 * hidden * hidden;
   }
+}
+
+/// AMP takes every cut of TransGAN for one of 81 · 1024 elements and knows nothing of memory.
+AmpModel physical_transgan(AmpModel model) {
+  constexpr double kHeads = 4;  // Jiang et al. 2021, who attend within windows of 16 × 16 tokens.
+  for (std::size_t l = 1; l < 25; ++l) {
+    const double tokens = l <= 12 ? 81 : 288.0 * 288, hidden = l <= 12 ? 1024 : 16;
+    const double window = std::min(tokens, 256.0);
+    AmpLayer& layer = model.layers[l];
+    layer.output_elements = tokens * hidden;
+    // Korthikanti et al. 2022, §4.1.
+    layer.activation_bytes = 10 * tokens * hidden;
+    layer.split_activation_bytes = 24 * tokens * hidden + 5 * kHeads * tokens * window;
+  }
+  return model;
 }
 
 }  // namespace
@@ -92,12 +125,21 @@ AmpExperiment amp_experiment(const std::string& name, const std::string& folder)
       profiles = {"gpt2_P3", "gpt2_G4"};
     }
   }
+  experiment.physical =
+      name == "het_model" ? physical_transgan(experiment.model) : experiment.model;
   // As in the catalogue, less its reserve.
   std::vector<double> memory_bytes;
   for (const std::string& profile : profiles) {
     memory_bytes.push_back((profile.ends_with("P3") ? 14.28 : 14.0) * (1 << 30));
   }
   experiment.cluster = amp_cluster_of(nodes, memory_bytes);
+  for (AmpNode& node : nodes) node.outside_bytes_per_s *= kEthernetEfficiency;
+  experiment.physical_cluster = amp_cluster_of(nodes, memory_bytes);
+  for (const std::string& profile : profiles) {
+    experiment.physical_cluster.operator_s.push_back(profile.ends_with("P3") ? kP3Operator_s
+                                                                             : kG4dnOperator_s);
+    experiment.physical_cluster.half_bytes.push_back(kHalfBytes);
+  }
   const Document document = Document::parse_file(folder + "/profiled_layer_costs.json");
   experiment.model.degrees.assign(std::begin(kDegrees), std::end(kDegrees));
   for (const std::string& profile : profiles) {
@@ -107,6 +149,8 @@ AmpExperiment amp_experiment(const std::string& name, const std::string& folder)
           times_of(document, profile + "_" + std::to_string(degree) + ".npy", experiment.item));
     }
   }
+  experiment.physical.degrees = experiment.model.degrees;
+  experiment.physical.forward_s = experiment.model.forward_s;
   return experiment;
 }
 

@@ -11,8 +11,10 @@ namespace braid {
 /// A setting of AMP's evaluation (Li et al. 2022, §4.3): four nodes of four GPUs.
 struct AmpExperiment {
   std::string name;
-  AmpCluster cluster;
-  AmpModel model;
+  AmpCluster cluster;           ///< As AMP sees it.
+  AmpCluster physical_cluster;  ///< With what applications reach of the network.
+  AmpModel model;               ///< As AMP sees it.
+  AmpModel physical;            ///< With real volumes and activations.
   std::int64_t global_batch = 1;
   /// Places of the model's layers among the items that measured plans number, and one more.
   std::vector<std::int32_t> item;

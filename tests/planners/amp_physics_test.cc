@@ -35,14 +35,14 @@ AmpModel equal_layers(int layers) {
   return model;
 }
 
-constexpr AmpPhysics kNoLaunch{.launch_s = 0, .split_launch_s = 0};
+constexpr AmpPhysics kPhysics{};
 
 TEST(AmpPhysics, IsTheClosedFormForEqualStagesWithoutTraffic) {
   const AmpModel model = equal_layers(8);
   const std::vector<AmpNode> nodes = {{2, 4, 0, 1e30, 1e30}};
   const AmpCluster cluster = amp_cluster_of(nodes, {1e9, 1e9});
   const AmpForecast forecast =
-      amp_forecast(model, cluster, in_rank_order(4, 2, 1, 3), 60, {2, 4, 6, 8}, kNoLaunch);
+      amp_forecast(model, cluster, in_rank_order(4, 2, 1, 3), 60, {2, 4, 6, 8}, kPhysics);
   // 10 micro-batches of 3 samples, 4 stages of 2 layers, 3 s each forward and backward.
   EXPECT_NEAR(forecast.iteration_s, (10 + 4 - 1) * 3 * 2 * 3, 1e-9);
   // The first stage keeps four micro-batches.
@@ -50,18 +50,42 @@ TEST(AmpPhysics, IsTheClosedFormForEqualStagesWithoutTraffic) {
   EXPECT_DOUBLE_EQ(forecast.peak_bytes[3], 2 * 100 * 20 + 1 * 3 * 2 * 27);
 }
 
-TEST(AmpPhysics, LaunchesDoNotGrowWithTheMicroBatch) {
-  const AmpModel model = equal_layers(1);
+TEST(AmpPhysics, IssuingOperatorsDoesNotGrowWithTheMicroBatch) {
+  AmpModel model = equal_layers(1);
+  model.layers[0].operators = 10;
   const std::vector<AmpNode> nodes = {{1, 1, 0, 1, 1}};
-  const AmpCluster cluster = amp_cluster_of(nodes, {1e9});
-  const auto time_s = [&](int micro_batch, double launch_s) {
-    return amp_forecast(model, cluster, in_rank_order(1, 1, 1, micro_batch), micro_batch, {1},
-                        {.launch_s = launch_s})
+  AmpCluster cluster = amp_cluster_of(nodes, {1e9});
+  const auto time_s = [&](int micro_batch, double operator_s) {
+    cluster.operator_s = {operator_s};
+    return amp_forecast(model, cluster, in_rank_order(1, 1, 1, micro_batch), micro_batch, {1}, {})
         .iteration_s;
   };
-  EXPECT_NEAR(time_s(1, 0.25), 3, 1e-12);
-  EXPECT_NEAR(time_s(8, 0.25), 3 * (0.25 + 0.75 * 8), 1e-12);
-  EXPECT_NEAR(time_s(8, 5), 3, 1e-12);  // At most the whole layer.
+  EXPECT_NEAR(time_s(1, 0.025), 3, 1e-12);
+  EXPECT_NEAR(time_s(8, 0.025), 3 * (0.25 + 0.75 * 8), 1e-12);
+  EXPECT_NEAR(time_s(8, 0.5), 3, 1e-12);  // At most the whole layer.
+}
+
+TEST(AmpPhysics, ShardsDivideWorkAndCommunicateOnceEachWay) {
+  AmpModel model = equal_layers(1);
+  model.layers[0].operators = 10;
+  // Of the 1 s of a single device 0.2 are issued; of the 0.9 s of two, 0.4 are work: 0.3 s to
+  // communicate 10 elements of two bytes, half a message of each shard.
+  model.forward_s[0] = {{1.0}, {0.9}};
+  const std::vector<AmpNode> nodes = {{1, 2, 0, 1e30, 1e30}};
+  AmpCluster cluster = amp_cluster_of(nodes, {1e9});
+  cluster.operator_s = {0.02};
+  const auto time_s = [&](int micro_batch) {
+    return amp_forecast(model, cluster, in_rank_order(1, 1, 2, micro_batch), micro_batch, {1}, {})
+        .iteration_s;
+  };
+  EXPECT_NEAR(time_s(1), 3 * 0.2 + 3 * 0.4 + 2 * 0.3, 1e-12);
+  EXPECT_NEAR(time_s(4), 3 * 0.2 + 4 * (3 * 0.4 + 2 * 0.3), 1e-12);
+  cluster.half_bytes = {20};  // Messages of 10 and 40 bytes: twice as long, not four times.
+  EXPECT_NEAR(time_s(4), 3 * 0.2 + 4 * 3 * 0.4 + 2 * 2 * 0.3, 1e-12);
+  // Without times of a single device all is work but issuing.
+  model.degrees = {2};
+  model.forward_s = {{{0.9}}};
+  EXPECT_NEAR(time_s(4), 3 * (0.2 + 4 * 0.7), 1e-12);
 }
 
 TEST(AmpPhysics, RingsShareANodesCard) {
@@ -70,7 +94,7 @@ TEST(AmpPhysics, RingsShareANodesCard) {
   const std::vector<AmpNode> nodes = {{2, 2, 0, 1e30, 100}};
   const AmpCluster cluster = amp_cluster_of(nodes, {1e9});
   const auto sync_s = [&](AmpStrategy strategy) {
-    return amp_forecast(model, cluster, strategy, 4, {1}, kNoLaunch).iteration_s;
+    return amp_forecast(model, cluster, strategy, 4, {1}, kPhysics).iteration_s;
   };
   // tp 2: two rings of two devices in different nodes, 50 parameters of 4 bytes each; both leave
   // each node, at 50 bytes/s.
@@ -89,9 +113,9 @@ TEST(AmpPhysics, AStageIsAsFastAsItsOwnDevices) {
   const AmpCluster cluster = amp_cluster_of(nodes, {1e9, 1e9});
   const AmpStrategy strategy = in_rank_order(2, 1, 1, 1);
   // Two layers of 3 s on the fast device, one of 6 s on the slow one.
-  EXPECT_NEAR(amp_forecast(model, cluster, strategy, 10, {2, 3}, kNoLaunch).iteration_s,
+  EXPECT_NEAR(amp_forecast(model, cluster, strategy, 10, {2, 3}, kPhysics).iteration_s,
               (10 + 1) * 6, 1e-9);
-  const AmpPipeline pipeline = amp_physical_pipeline(model, cluster, strategy, 10, kNoLaunch);
+  const AmpPipeline pipeline = amp_physical_pipeline(model, cluster, strategy, 10, kPhysics);
   EXPECT_EQ(assign_layers(pipeline.chain)->ends, (Ends{2, 3}));
   // AMP's program takes all stages for equal.
   const AmpPipeline averaged =
@@ -124,6 +148,7 @@ TEST(AmpPhysics, BetterHardwareNeverHurts) {
     for (auto& layer : model.layers) {
       layer.output_elements = pick(random, 0, 50);
       layer.parameters = pick(random, 0, 50);
+      layer.operators = pick(random, 0, 40);
       layer.embedding_parameters = pick(random, 0, 3) == 0 ? 40 : 0;
     }
     for (auto& type : model.forward_s) {
@@ -134,7 +159,9 @@ TEST(AmpPhysics, BetterHardwareNeverHurts) {
     const std::vector<AmpNode> nodes = {
         {pick(random, 1, 2), 4, 0, 20.0 * pick(random, 1, 9), 10.0 * pick(random, 1, 9)},
         {1, 4, 1, 20.0 * pick(random, 1, 9), 10.0 * pick(random, 1, 9)}};
-    const AmpCluster cluster = amp_cluster_of(nodes, {1e4, 1e4});
+    AmpCluster cluster = amp_cluster_of(nodes, {1e4, 1e4});
+    cluster.operator_s = {0.01, 0.02};
+    cluster.half_bytes = {10, 0};
     AmpStrategy strategy;
     const int tp = pick(random, 1, 2);
     const int dp = pick(random, 0, 1) == 0 ? 2 : 4;
@@ -145,9 +172,7 @@ TEST(AmpPhysics, BetterHardwareNeverHurts) {
     for (int i = 1; i < strategy.pp; ++i) ends.push_back(i);
     ends.push_back(layers);
     const auto time_s = [&](const AmpModel& of_model, const AmpCluster& on) {
-      return amp_forecast(of_model, on, strategy, 8L * dp, ends,
-                          {.launch_s = 0.5, .split_launch_s = 0.5})
-          .iteration_s;
+      return amp_forecast(of_model, on, strategy, 8L * dp, ends, {}).iteration_s;
     };
     const double before_s = time_s(model, cluster);
     AmpCluster faster = cluster;
@@ -162,17 +187,14 @@ TEST(AmpPhysics, BetterHardwareNeverHurts) {
         for (double& time : degree) time /= 2;
       }
     }
-    ASSERT_NEAR(amp_forecast(quick, faster, strategy, 8L * dp, ends,
-                             {.launch_s = 0.25, .split_launch_s = 0.25})
-                    .iteration_s,
-                before_s / 2, 1e-9);
+    for (double& issue_s : faster.operator_s) issue_s /= 2;
+    ASSERT_NEAR(amp_forecast(quick, faster, strategy, 8L * dp, ends, {}).iteration_s, before_s / 2,
+                1e-9);
     // Which of a node's devices is which does not matter.
     AmpStrategy renamed = strategy;
     for (auto& device : renamed.device) device = device / 4 * 4 + 3 - device % 4;
-    ASSERT_NEAR(amp_forecast(model, cluster, renamed, 8L * dp, ends,
-                             {.launch_s = 0.5, .split_launch_s = 0.5})
-                    .iteration_s,
-                before_s, 1e-9);
+    ASSERT_NEAR(amp_forecast(model, cluster, renamed, 8L * dp, ends, {}).iteration_s, before_s,
+                1e-9);
   }
 }
 

@@ -108,12 +108,12 @@ TEST(AmpReference, OrdersMeasuredRunsBetterThanAmp) {
   struct Limits {
     double correlation = 0;
     double top_regret = 0, top_five_regret = 0;
-    int foreseen = 0;  ///< Of the failures. Nothing is known of TransGAN's activations.
+    int foreseen = 0;  ///< Of the failures.
     int refused = 0;   ///< Of the runs that finished.
   };
-  const std::map<std::string, Limits> experiments = {{"homogeneous", {0.95, 0.11, 1e-9, 4, 0}},
+  const std::map<std::string, Limits> experiments = {{"homogeneous", {0.97, 0.11, 1e-9, 4, 0}},
                                                      {"het_cluster", {0.8, 0.15, 0.1, 1, 2}},
-                                                     {"het_model", {0.95, 0.04, 1e-9, 0, 0}}};
+                                                     {"het_model", {0.93, 0.04, 1e-9, 15, 0}}};
   for (const auto& [name, limits] : experiments) {
     const AmpExperiment experiment = amp_experiment(name, folder);
     const std::vector<AmpTrial> trials = amp_trials(experiment, folder);
@@ -122,7 +122,7 @@ TEST(AmpReference, OrdersMeasuredRunsBetterThanAmp) {
     int foreseen = 0, refused = 0;
     for (const AmpTrial& trial : trials) {
       const AmpForecast forecast =
-          amp_forecast(experiment.model, experiment.cluster, trial.strategy,
+          amp_forecast(experiment.physical, experiment.physical_cluster, trial.strategy,
                        experiment.global_batch, trial.ends, {});
       theirs.push_back(trial.program_s);
       ours.push_back(forecast.iteration_s);

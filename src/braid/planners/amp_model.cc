@@ -15,6 +15,10 @@ constexpr std::int64_t kMostDevices = 2048;
 
 }  // namespace
 
+bool AmpModel::has_degree(std::int32_t tp) const {
+  return std::find(degrees.begin(), degrees.end(), tp) != degrees.end();
+}
+
 const std::vector<double>& AmpModel::forward_at(std::int32_t type, std::int32_t tp) const {
   const auto at = std::find(degrees.begin(), degrees.end(), tp);
   if (at == degrees.end()) {
@@ -58,6 +62,8 @@ AmpCluster amp_cluster(const System& system) {
   AmpCluster cluster;
   for (const DeviceGroup& group : system.groups) {
     cluster.memory_bytes.push_back(usable_bytes(group.chip));
+    cluster.operator_s.push_back(group.chip.efficiency.kernel_launch_s);
+    cluster.half_bytes.push_back(group.intra_node.half_bytes);
   }
   for (std::int64_t device = 0; device < system.device_count; ++device) {
     const Placement placement = placement_of(system, device);

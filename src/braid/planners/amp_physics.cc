@@ -1,6 +1,7 @@
 #include "braid/planners/amp_physics.h"
 
 #include <algorithm>
+#include <compare>
 #include <limits>
 #include <set>
 #include <utility>
@@ -11,6 +12,11 @@ namespace braid {
 namespace {
 
 constexpr double kBackwardPerForward = 2;
+
+struct PassTimes {
+  double forward_s = 0, backward_s = 0;
+  friend auto operator<=>(const PassTimes&, const PassTimes&) = default;
+};
 
 /// A strategy on its devices.
 class Layout {
@@ -28,25 +34,25 @@ class Layout {
     return cluster_.node[static_cast<std::size_t>(strategy_.at(stage, replica, shard))];
   }
 
-  /// Forward time of a micro-batch on the slowest shard of a stage's replica.
-  double layer_s(std::size_t layer, std::int32_t stage, std::int32_t replica) const {
-    const double launch_s = strategy_.tp == 1 ? physics_.launch_s : physics_.split_launch_s;
-    double longest_s = 0;
+  /// Times of a micro-batch on the slowest shard of a stage's replica.
+  PassTimes layer_s(std::size_t layer, std::int32_t stage, std::int32_t replica) const {
+    PassTimes longest;
     for (std::int32_t shard = 0; shard < strategy_.tp; ++shard) {
       const auto device = static_cast<std::size_t>(strategy_.at(stage, replica, shard));
-      const std::int32_t type = cluster_.type[device];
-      const double sample_s = model_.forward_at(type, strategy_.tp)[layer];
-      const double fixed_s = std::min(launch_s, sample_s);
-      longest_s = std::max(longest_s, fixed_s + (sample_s - fixed_s) * strategy_.micro_batch);
+      const PassTimes times = layer_s_on(layer, cluster_.type[device]);
+      longest.forward_s = std::max(longest.forward_s, times.forward_s);
+      longest.backward_s = std::max(longest.backward_s, times.backward_s);
     }
-    return longest_s;
+    return longest;
   }
-  double stage_s(const Ends& ends, std::int32_t stage, std::int32_t replica) const {
-    double sum_s = 0;
+  PassTimes stage_s(const Ends& ends, std::int32_t stage, std::int32_t replica) const {
+    PassTimes sum;
     for (std::int32_t l = begin_of(ends, stage); l < ends[static_cast<std::size_t>(stage)]; ++l) {
-      sum_s += layer_s(static_cast<std::size_t>(l), stage, replica);
+      const PassTimes times = layer_s(static_cast<std::size_t>(l), stage, replica);
+      sum.forward_s += times.forward_s;
+      sum.backward_s += times.backward_s;
     }
-    return sum_s;
+    return sum;
   }
   static std::int32_t begin_of(const Ends& ends, std::int32_t stage) {
     return stage == 0 ? 0 : ends[static_cast<std::size_t>(stage) - 1];
@@ -164,6 +170,36 @@ class Layout {
   }
 
  private:
+  PassTimes layer_s_on(std::size_t layer, std::int32_t type) const {
+    const double sample_s = model_.forward_at(type, strategy_.tp)[layer];
+    double issue_s = std::min(sample_s, issue_s_on(layer, type));
+    double work_s = sample_s - issue_s, communication_s = 0;
+    if (strategy_.tp > 1 && model_.has_degree(1)) {
+      const double whole_s = model_.forward_at(type, 1)[layer];
+      issue_s = std::min(issue_s, whole_s);
+      work_s = std::min(sample_s - issue_s, (whole_s - issue_s) / strategy_.tp);
+      communication_s = sample_s - issue_s - work_s;
+    }
+    const double samples = strategy_.micro_batch;
+    work_s *= samples;
+    communication_s *= message_growth(layer, type);
+    return {issue_s + work_s + communication_s,
+            kBackwardPerForward * (issue_s + work_s) + communication_s};
+  }
+  /// How much longer than a sample's a micro-batch's messages between the shards take.
+  double message_growth(std::size_t layer, std::int32_t type) const {
+    const double samples = strategy_.micro_batch;
+    if (cluster_.half_bytes.empty()) return samples;
+    const double half_bytes = cluster_.half_bytes[static_cast<std::size_t>(type)];
+    const double bytes =
+        model_.layers[layer].output_elements * physics_.activation_element_bytes / strategy_.tp;
+    return bytes > 0 ? (bytes * samples + half_bytes) / (bytes + half_bytes) : samples;
+  }
+  double issue_s_on(std::size_t layer, std::int32_t type) const {
+    if (cluster_.operator_s.empty()) return 0;
+    return model_.layers[layer].operators * cluster_.operator_s[static_cast<std::size_t>(type)];
+  }
+
   const AmpModel& model_;
   const AmpCluster& cluster_;
   const AmpStrategy& strategy_;
@@ -171,8 +207,8 @@ class Layout {
   std::int64_t micro_batches_;
 };
 
-/// Times of one replica's pipeline: forward passes of the stages, transfers between them.
-using Replica = std::pair<std::vector<double>, std::vector<double>>;
+/// Times of one replica's pipeline: the stages' passes, transfers between them.
+using Replica = std::pair<std::vector<PassTimes>, std::vector<double>>;
 
 Replica replica_of(const Layout& layout, const AmpStrategy& strategy, const Ends& ends,
                    std::int32_t replica) {
@@ -199,15 +235,15 @@ AmpForecast amp_forecast(const AmpModel& model, const AmpCluster& cluster,
   const auto stages = static_cast<std::size_t>(strategy.pp);
   std::vector<double> passes_end_s(stages, 0);
   PipelineWorkspace workspace;
-  for (const auto& [forward_s, transfer_s] : replicas) {
+  for (const auto& [passes, transfer_s] : replicas) {
     Pipeline pipeline;
     pipeline.schedule = ScheduleKind::one_f_one_b;
     pipeline.pp = strategy.pp;
     pipeline.num_micro_batches = layout.micro_batches();
-    pipeline.forward_s = forward_s;
     pipeline.sync.assign(stages, {});
     for (std::size_t i = 0; i < stages; ++i) {
-      pipeline.backward_s.push_back(kBackwardPerForward * forward_s[i]);
+      pipeline.forward_s.push_back(passes[i].forward_s);
+      pipeline.backward_s.push_back(passes[i].backward_s);
       const auto at = static_cast<std::int32_t>(i);
       if (i > 0) pipeline.transfers.push_back({at - 1, at, transfer_s[i - 1]});
     }
@@ -248,8 +284,8 @@ AmpPipeline amp_physical_pipeline(const AmpModel& model, const AmpCluster& clust
     std::vector<double> times_s(layers, 0), bytes(layers);
     for (std::size_t l = 0; l < layers; ++l) {
       for (std::int32_t replica = 0; replica < strategy.dp; ++replica) {
-        times_s[l] =
-            std::max(times_s[l], (1 + kBackwardPerForward) * layout.layer_s(l, stage, replica));
+        const PassTimes times = layout.layer_s(l, stage, replica);
+        times_s[l] = std::max(times_s[l], times.forward_s + times.backward_s);
       }
       bytes[l] = layout.layer_bytes(l, stage);
     }

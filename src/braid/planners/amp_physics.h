@@ -8,15 +8,15 @@
 
 namespace braid {
 
-/// What AMP's model leaves out, in figures that do not depend on the strategy.
+/// What AMP's model leaves out and that no cluster or layer says.
 ///
-/// Layer times are measured with one sample, one layer at a time, so that they hold a part that a
-/// larger micro-batch does not repeat: a millisecond or so to launch some hundred kernels of ten
-/// microseconds, and with tensor parallelism the ranks' waiting for each other. The published times
-/// of TransGAN's layers of 81 tokens, which compute next to nothing, are 2.3 to 2.5 ms then.
+/// A layer's times are measured with one sample at one or more tensor-parallel degrees t. Of such a
+/// time, issuing the operators (AmpLayer::operators · AmpCluster::operator_s) does not grow with
+/// the micro-batch; the rest at t = 1 is work, which is divided by t; what is left at t > 1 is
+/// communication, which takes as long as its messages and AmpCluster::half_bytes. The backward pass
+/// has twice the operators and the work, but communicates as much. Times at t = 1 are needed to
+/// tell work from communication; without them all is work.
 struct AmpPhysics {
-  double launch_s = 1.0e-3;        ///< Of a layer, at most its whole time; for tp = 1.
-  double split_launch_s = 2.4e-3;  ///< For tp > 1.
   /// Bytes per element: activations travel in half precision, gradients are reduced in single
   /// precision, those of a table shared by two stages in half.
   double activation_element_bytes = 2;
