@@ -58,45 +58,36 @@ class Search {
         for (std::size_t u = 0; u < problem.device_samples.size(); ++u) fill_run(s, g, u);
       }
     }
-    for (const Run& run : runs_) {
-      if (run.time_s < kInfinity) times_s_.push_back(run.time_s);
-    }
-    std::sort(times_s_.begin(), times_s_.end());
-    times_s_.erase(std::unique(times_s_.begin(), times_s_.end()), times_s_.end());
-    const double least_s =
-        form.series.back().work_s.back() / static_cast<double>(problem.devices) * (1 - 1e-9);
-    times_s_.erase(times_s_.begin(), std::lower_bound(times_s_.begin(), times_s_.end(), least_s));
+    work_s_ = form.series.back().work_s.back();
   }
 
   /// The least time below `limit_s` at which there is a plan; infinite when there is none.
   double least_time_s(double limit_s) {
-    auto last = std::lower_bound(times_s_.begin(), times_s_.end(), limit_s);
-    if (last == times_s_.begin() || !plan_at(*(last - 1))) return kInfinity;
-    auto first = times_s_.begin();
-    --last;  // There is a plan at *last.
-    while (first < last) {
-      const auto middle = first + (last - first) / 2;
-      if (plan_at(*middle)) {
-        last = middle;
-      } else {
-        first = middle + 1;
-      }
+    const double least_s = work_s_ / static_cast<double>(problem_.devices) * (1 - 1e-9);
+    std::vector<double> times_s;
+    for (const Run& run : runs_) {
+      if (run.time_s >= least_s && run.time_s < limit_s) times_s.push_back(run.time_s);
     }
-    return *last;
+    std::sort(times_s.begin(), times_s.end());
+    times_s.erase(std::unique(times_s.begin(), times_s.end()), times_s.end());
+    if (times_s.empty()) return kInfinity;
+    // With no more in flight than a sink has, partial plans differ in devices alone. Mostly that is
+    // all there is to it.
+    const auto relaxed = first_of(times_s, 0, [&](double time_s) { return has_relaxed(time_s); });
+    if (relaxed == times_s.size()) return kInfinity;
+    if (plan_at(times_s[relaxed])) return times_s[relaxed];
+    const auto full =
+        first_of(times_s, relaxed + 1, [&](double time_s) { return plan_at(time_s).has_value(); });
+    return full == times_s.size() ? kInfinity : times_s[full];
   }
 
   /// The plan with the shortest way through the stages and back among those found at that time.
   std::optional<GraphPipeSolution> plan_at(double time_s) {
-    time_s_ = time_s;
-    choices_.clear();
-    known_.clear();
-    const GraphPipeSeries& whole = form_.series.back();
-    const std::int32_t items = static_cast<std::int32_t>(whole.items.size());
-    const Frontier found = front(static_cast<std::int32_t>(form_.series.size()) - 1, 0, items,
-                                 sink(), static_cast<std::int32_t>(problem_.devices));
-    if (found.empty()) return std::nullopt;
+    relaxed_ = false;
+    const Frontier* found = root_front(time_s);
+    if (found == nullptr || found->empty()) return std::nullopt;
     const auto best = std::min_element(
-        found.begin(), found.end(),
+        found->begin(), found->end(),
         [](const auto& a, const auto& b) { return a.out_s + a.back_s < b.out_s + b.back_s; });
     GraphPipeSolution solution;
     std::vector<std::int32_t> same(problem_.nodes.size());
@@ -105,9 +96,47 @@ class Search {
     return solution;
   }
 
+  /// Whether there would be a plan if a stage never had more in flight than a sink.
+  bool has_relaxed(double time_s) {
+    relaxed_ = true;
+    const Frontier* found = root_front(time_s);
+    return found != nullptr && !found->empty();
+  }
+
   std::int64_t work() const { return work_; }
 
  private:
+  /// The first from `first` on of ascending times at which something is possible that stays so.
+  template <class Possible>
+  static std::size_t first_of(const std::vector<double>& times_s, std::size_t first,
+                              const Possible& possible) {
+    std::size_t last = times_s.size();
+    if (first == last || !possible(times_s.back())) return last;
+    for (--last; first < last;) {
+      const std::size_t middle = first + (last - first) / 2;
+      if (possible(times_s[middle])) {
+        last = middle;
+      } else {
+        first = middle + 1;
+      }
+    }
+    return last;
+  }
+
+  const Frontier* root_front(double time_s) {
+    time_s_ = time_s;
+    choices_.clear();
+    known_series_.clear();
+    known_blocks_.clear();
+    known_groups_.clear();
+    slack_ = static_cast<double>(problem_.devices) - work_s_ / time_s_ * (1 - 1e-9);
+    if (slack_ < 0) return nullptr;
+    find_fewest();
+    const GraphPipeSeries& whole = form_.series.back();
+    return &front(static_cast<std::int32_t>(form_.series.size()) - 1, 0,
+                  static_cast<int>(whole.items.size()), sink());
+  }
+
   void fill_run(std::size_t s, std::size_t g, std::size_t u) {
     const PassGroup& group = groups_[g];
     const std::int64_t samples = problem_.device_samples[u];
@@ -138,6 +167,18 @@ class Search {
 
   std::size_t run_index(std::size_t s, std::size_t g, std::size_t u) const {
     return (s * groups_.size() + g) * problem_.device_samples.size() + u;
+  }
+
+  /// For each shape and group how many numbers of samples per device there are up to the largest
+  /// that keeps the target time.
+  void find_fewest() {
+    const std::size_t samples = problem_.device_samples.size();
+    fewest_.resize(runs_.size() / samples);
+    for (std::size_t i = 0; i < fewest_.size(); ++i) {
+      std::size_t u = samples;
+      while (u > 0 && runs_[i * samples + u - 1].time_s > time_s_) --u;
+      fewest_[i] = u;
+    }
   }
 
   Label sink() const {
@@ -171,85 +212,104 @@ class Search {
   }
 
   /// Fewest devices that could do the work of items [first, last) of a series, as a real number.
+  /// Everything else needs its own, so that no part of a plan may use more than `slack_` beyond it.
   double need(const GraphPipeSeries& series, int first, int last) const {
-    return (series.work_s[at(last)] - series.work_s[at(first)]) / time_s_ * (1 - 1e-9);
+    return (series.work_s[at(last)] - series.work_s[at(first)]) / time_s_;
   }
 
-  /// Puts a stage of this shape in front of `label`, in every way that keeps the target time, the
-  /// memory and at most `limit` devices.
+  /// Puts a stage of this shape in front of `label`, with the fewest devices that keep the target
+  /// time and the memory, at most `limit` in all.
   void put_stage(std::int32_t shape_index, const Label& label, double limit, Frontier& frontier) {
     const GraphPipeShape& shape = form_.shapes[at(shape_index)];
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       if (label.samples[g] >= kImpossible) continue;
-      const PassGroup& group = groups_[g];
-      for (std::size_t u = 0; u < problem_.device_samples.size(); ++u) {
-        const Run& run = runs_[run_index(at(shape_index), g, u)];
-        if (run.time_s > time_s_ || label.devices + run.devices > limit) continue;
+      const std::size_t index = at(shape_index) * groups_.size() + g;
+      for (std::size_t u = fewest_[index]; u-- > 0;) {
+        const Run& run = runs_[index * problem_.device_samples.size() + u];
+        if (run.time_s > time_s_) continue;
+        if (label.devices + run.devices > limit) break;
         ++work_;
         Label made = label;
         made.devices += run.devices;
-        made.out_s += shape.forward_s[u];
-        made.back_s += shape.backward_s[u];
-        std::int64_t in_flight = label.samples[g];
-        if (!table_) {
-          const double period_s = time_s_ * static_cast<double>(group.micro_batch);
-          in_flight =
-              group.micro_batch * least_in_flight(made.out_s, made.back_s,
-                                                  shape.forward_s[u] + shape.backward_s[u],
-                                                  period_s, problem_.batch / group.micro_batch);
-        }
-        if (memory_bytes(shape, group, run.devices, std::min(in_flight, problem_.batch)) >
-            problem_.memory_bytes) {
-          continue;
-        }
-        const double hop_s = shape.in_bytes * static_cast<double>(group.micro_batch) /
-                             (problem_.bandwidth_bytes_per_s * run.devices);
-        made.out_s += hop_s;
-        made.back_s += hop_s;
-        for (std::size_t f = 0; f < groups_.size(); ++f) {
-          const std::int64_t a = groups_[f].micro_batch;
-          const std::int64_t b = group.micro_batch;
-          made.samples[f] = a % b != 0 && b % a != 0
-                                ? kImpossible
-                                : table_in_flight(groups_[f], group, in_flight);
-        }
+        if (!extend(shape, g, u, made)) continue;
         const auto useless = [&](const Label& other) { return no_worse(other, made); };
-        if (std::any_of(frontier.begin(), frontier.end(), useless)) continue;
+        if (std::any_of(frontier.begin(), frontier.end(), useless)) break;
         made.choice = add({Choice::Kind::stage, shape_index, static_cast<std::int32_t>(g),
                            static_cast<std::int32_t>(u), -1, -1, label.choice});
         insert(frontier, made);
+        break;
       }
     }
   }
 
-  /// Plans of the items [first, last) of a series in front of `label`, `limit` devices at most with
-  /// those of the label.
-  Frontier front(std::int32_t series_index, int first, int last, const Label& label, double limit) {
-    const GraphPipeSeries& series = form_.series[at(series_index)];
-    std::vector<Frontier> cuts(at(last - first) + 1);
-    cuts.back() = {label};
+  /// Makes of what is behind a stage what a stage before it sees; false when it does not fit.
+  bool extend(const GraphPipeShape& shape, std::size_t g, std::size_t u, Label& label) const {
+    if (relaxed_) return true;
+    const PassGroup& group = groups_[g];
+    const std::int64_t devices = group.micro_batch / problem_.device_samples[u];
+    label.out_s += shape.forward_s[u];
+    label.back_s += shape.backward_s[u];
+    std::int64_t in_flight = label.samples[g];
+    if (!table_) {
+      const double period_s = time_s_ * static_cast<double>(group.micro_batch);
+      in_flight = group.micro_batch * least_in_flight(label.out_s, label.back_s,
+                                                      shape.forward_s[u] + shape.backward_s[u],
+                                                      period_s, problem_.batch / group.micro_batch);
+    }
+    if (memory_bytes(shape, group, devices, std::min(in_flight, problem_.batch)) >
+        problem_.memory_bytes) {
+      return false;
+    }
+    const double hop_s = shape.in_bytes * static_cast<double>(group.micro_batch) /
+                         (problem_.bandwidth_bytes_per_s * static_cast<double>(devices));
+    label.out_s += hop_s;
+    label.back_s += hop_s;
+    for (std::size_t f = 0; f < groups_.size(); ++f) {
+      const std::int64_t a = groups_[f].micro_batch;
+      const std::int64_t b = group.micro_batch;
+      label.samples[f] =
+          a % b != 0 && b % a != 0 ? kImpossible : table_in_flight(groups_[f], group, in_flight);
+    }
+    return true;
+  }
+
+  using Values = std::tuple<double, double, std::array<std::int64_t, kMostMixedGroups>>;
+  Values values_of(const Label& label) const {
+    return {table_ ? 0 : label.out_s, table_ ? 0 : label.back_s, label.samples};
+  }
+
+  /// Plans of the items [first, last) of a series in front of `start`, which has no devices.
+  const Frontier& front(std::int32_t series_index, int first, int last, const Label& start) {
+    const auto [known, added] =
+        known_series_.try_emplace({series_index, first, last, values_of(start)}, Frontier{});
+    if (added) known->second = plan_series(form_.series[at(series_index)], first, last, start);
+    return known->second;
+  }
+
+  Frontier plan_series(const GraphPipeSeries& series, int first, int last, const Label& start) {
+    std::vector<Frontier> cuts(at(std::max(0, last - first)) + 1);
+    cuts.back() = {start};
+    const auto limit = [&](int cut) { return slack_ + need(series, cut, last); };
     for (int e = last; e > first; --e) {
       const Frontier here = std::move(cuts[at(e - first)]);
       for (const Label& from : here) {
-        const auto room = [&](int cut) { return limit - need(series, first, cut); };
-        if (from.devices + need(series, first, e) > limit) continue;
         for (const SeriesStage& stage : series.ending[at(e)]) {
-          if (stage.to < first) continue;
-          put_stage(stage.shape, from, room(stage.to), cuts[at(stage.to - first)]);
+          if (stage.to < first) break;
+          put_stage(stage.shape, from, limit(stage.to), cuts[at(stage.to - first)]);
         }
         for (const SeriesStage& stage : series.closing[at(e)]) {
           const int p = stage.to - 1;
           if (p < first) continue;
           Frontier ends;
-          put_stage(stage.shape, from, room(p), ends);
+          put_stage(stage.shape, from, limit(p), ends);
           for (const Label& end : ends) {
-            put_block(series.items[at(p)].block, stage.absorption, end, room(p),
+            put_block(series.items[at(p)].block, stage.absorption, end, limit(p),
                       cuts[at(p - first)]);
           }
         }
         const std::int32_t block = series.items[at(e - 1)].block;
         if (block < 0) continue;
-        put_block(block, -1, from, room(e - 1), cuts[at(e - 1 - first)]);
+        put_block(block, -1, from, limit(e - 1), cuts[at(e - 1 - first)]);
         int absorption = -1;
         Frontier rest;
         for (const SeriesStage& stage : series.opening[at(e - 1)]) {
@@ -257,10 +317,10 @@ class Search {
           if (stage.absorption != absorption) {
             absorption = stage.absorption;
             rest.clear();
-            put_block(block, absorption, from, room(e - 1), rest);
+            put_block(block, absorption, from, limit(e - 1), rest);
           }
           for (const Label& before : rest) {
-            put_stage(stage.shape, before, room(stage.to), cuts[at(stage.to - first)]);
+            put_stage(stage.shape, before, limit(stage.to), cuts[at(stage.to - first)]);
           }
         }
       }
@@ -286,8 +346,10 @@ class Search {
     Label start = label;
     start.devices = 0;
     start.choice = -1;
-    const Frontier found = block_front(block_index, absorption, start, limit - label.devices);
-    for (const Label& part : found) {
+    const auto [known, added] =
+        known_blocks_.try_emplace({block_index, absorption, 0, values_of(start)}, Frontier{});
+    if (added) known->second = plan_block(block_index, absorption, start);
+    for (const Label& part : known->second) {
       Label made = part;
       made.devices += label.devices;
       if (made.devices > limit) continue;
@@ -299,63 +361,80 @@ class Search {
     }
   }
 
-  using BlockKey = std::tuple<std::int32_t, std::int32_t, double, double,
-                              std::array<std::int64_t, kMostMixedGroups>>;
+  /// Plans for some branches of each class with what is left of a partial one, if there is one.
+  using Seed = std::pair<std::vector<int>, Frontier>;
 
-  const Frontier& block_front(std::int32_t block_index, std::int32_t absorption, const Label& start,
-                              double limit) {
-    const BlockKey key{block_index, absorption, table_ ? 0 : start.out_s, table_ ? 0 : start.back_s,
-                       start.samples};
-    auto& [known_limit, known] = known_.try_emplace(key, -1.0, Frontier{}).first->second;
-    if (known_limit < limit) {
-      known = plan_block(block_index, absorption, start, limit);
-      known_limit = limit;
-    }
-    return known;
-  }
-
-  Frontier plan_block(std::int32_t block_index, std::int32_t absorption, const Label& start,
-                      double limit) {
+  Frontier plan_block(std::int32_t block_index, std::int32_t absorption, const Label& start) {
     const GraphPipeBlock& block = form_.blocks[at(block_index)];
     const Absorption none;
     const Absorption& absorbed = absorption < 0 ? none : block.absorptions[at(absorption)];
     std::vector<int> counts = block.counts;
     for (std::size_t j = 0; j < absorbed.whole.size(); ++j) counts[j] -= absorbed.whole[j];
-    double needed = 0;
-    for (std::size_t j = 0; j < counts.size(); ++j) {
-      needed += counts[j] * branch_need(block, j);
-    }
     // Without any branch planned yet; those absorbed behind are reached from before directly.
     Label base;
-    if (!absorbed.whole.empty()) {
-      base = start;
-      base.devices = 0;
-      base.choice = -1;
-    }
+    if (!absorbed.whole.empty()) base = start;
     std::vector<Seed> seeds = {{std::vector<int>(counts.size(), 0), {base}}};
+    double partial_need = 0;
     if (absorbed.partial >= 0) {
-      --counts[at(absorbed.partial)];
-      needed -= branch_need(block, at(absorbed.partial));
+      const auto j = at(absorbed.partial);
+      --counts[j];
+      partial_need = need(form_.series[at(block.classes[j])], absorbed.first, absorbed.last);
       for (std::size_t i = 0; i < absorbed.rest.size(); ++i) {
         Frontier rest;
-        put_stage(absorbed.rest[i].shape, start, limit, rest);
+        put_stage(absorbed.rest[i].shape, start,
+                  slack_ + partial_need + group_need(block, absorbed.rest[i].counts), rest);
         if (rest.empty()) continue;
-        seeds.push_back({absorbed.rest[i].counts, with_part({base}, rest, Choice::Kind::rest,
-                                                            static_cast<std::int32_t>(i), limit)});
+        seeds.push_back(
+            {absorbed.rest[i].counts,
+             with_part({base}, rest, Choice::Kind::rest, static_cast<std::int32_t>(i), kInfinity)});
       }
-      seeds[0].second = with_part({base},
-                                  front(block.classes[at(absorbed.partial)], absorbed.first,
-                                        absorbed.last, start, limit - needed),
-                                  Choice::Kind::partial, absorbed.partial, limit - needed);
+      seeds[0].second =
+          with_part({base}, front(block.classes[j], absorbed.first, absorbed.last, start),
+                    Choice::Kind::partial, absorbed.partial, kInfinity);
     }
-    std::vector<Frontier> single(counts.size());
-    for (std::size_t j = 0; j < counts.size(); ++j) {
-      if (counts[j] == 0) continue;
+    return cover(block, counts, parts_of(block_index, start), std::move(seeds),
+                 slack_ + partial_need);
+  }
+
+  double group_need(const GraphPipeBlock& block, const std::vector<int>& counts) const {
+    double needed = 0;
+    for (std::size_t j = 0; j < counts.size(); ++j) needed += counts[j] * branch_need(block, j);
+    return needed;
+  }
+
+  /// Branches planned at once: one by itself, or several whole ones as a stage.
+  struct Part {
+    std::vector<int> counts;
+    Frontier plans;
+    Choice::Kind kind = Choice::Kind::part;
+    std::int32_t what = 0;
+  };
+
+  const std::vector<Part>& parts_of(std::int32_t block_index, const Label& start) {
+    const auto [known, added] =
+        known_groups_.try_emplace({block_index, 0, 0, values_of(start)}, std::vector<Part>{});
+    if (added) known->second = plan_parts(form_.blocks[at(block_index)], start);
+    return known->second;
+  }
+
+  std::vector<Part> plan_parts(const GraphPipeBlock& block, const Label& start) {
+    std::vector<Part> parts;
+    for (std::size_t j = 0; j < block.classes.size(); ++j) {
       const GraphPipeSeries& branch = form_.series[at(block.classes[j])];
-      single[j] = front(block.classes[j], 0, static_cast<int>(branch.items.size()), start,
-                        limit - needed + branch_need(block, j));
+      std::vector<int> one(block.classes.size(), 0);
+      one[j] = 1;
+      parts.push_back({std::move(one),
+                       front(block.classes[j], 0, static_cast<int>(branch.items.size()), start),
+                       Choice::Kind::part, static_cast<std::int32_t>(j)});
     }
-    return cover(block, counts, start, single, std::move(seeds), limit);
+    for (std::size_t i = 0; i < block.groups.size(); ++i) {
+      const std::vector<int>& taken = block.groups[i].counts;
+      Frontier plans;
+      put_stage(block.groups[i].shape, start, slack_ + group_need(block, taken), plans);
+      if (plans.empty()) continue;
+      parts.push_back({taken, std::move(plans), Choice::Kind::group, static_cast<std::int32_t>(i)});
+    }
+    return parts;
   }
 
   double branch_need(const GraphPipeBlock& block, std::size_t j) const {
@@ -366,71 +445,69 @@ class Search {
   Frontier with_part(const Frontier& others, const Frontier& parts, Choice::Kind kind,
                      std::int32_t what, double limit) {
     Frontier result;
+    put_parts(others, parts, kind, what, limit, result);
+    return result;
+  }
+
+  void put_parts(const Frontier& others, const Frontier& parts, Choice::Kind kind,
+                 std::int32_t what, double limit, Frontier& result) {
     for (const Label& other : others) {
       for (const Label& part : parts) {
+        if (other.devices + part.devices > limit) continue;
         Label both = join(other, part);
-        if (both.devices > limit) continue;
         const auto useless = [&](const Label& known) { return no_worse(known, both); };
         if (std::any_of(result.begin(), result.end(), useless)) continue;
         both.choice = add({kind, what, 0, 0, -1, part.choice, other.choice});
         insert(result, both);
       }
     }
-    return result;
   }
 
-  /// Plans for some branches of each class with what is left of a partial one, if there is one.
-  using Seed = std::pair<std::vector<int>, Frontier>;
-
   /// Plans for so many branches of each class, beginning with those of the seeds: one at a time,
-  /// each on its own or in a stage of several whole ones.
-  Frontier cover(const GraphPipeBlock& block, const std::vector<int>& counts, const Label& start,
-                 const std::vector<Frontier>& single, std::vector<Seed> seeds, double limit) {
+  /// each on its own or in a stage of several whole ones. `spare`: devices that may be used beyond
+  /// what the branches need.
+  Frontier cover(const GraphPipeBlock& block, const std::vector<int>& counts,
+                 const std::vector<Part>& all_parts, std::vector<Seed> seeds, double spare) {
     const std::size_t classes = counts.size();
-    std::vector<std::size_t> stride(classes + 1, 1);
-    for (std::size_t j = 0; j < classes; ++j) stride[j + 1] = stride[j] * (at(counts[j]) + 1);
-    std::vector<Frontier> groups(block.groups.size());
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-      bool inside = true;
-      for (std::size_t j = 0; j < classes; ++j) {
-        inside = inside && block.groups[i].counts[j] <= counts[j];
-      }
-      if (inside) put_stage(block.groups[i].shape, start, limit, groups[i]);
+    std::vector<std::size_t> stride;
+    stride.reserve(classes);
+    std::size_t states = 1;
+    for (const int count : counts) {
+      stride.push_back(states);
+      states *= at(count) + 1;
     }
-    std::vector<Frontier> covered(stride[classes]);
-    for (Seed& seed : seeds) {
+    const auto state_of = [&](const std::vector<int>& some) {
       std::size_t state = 0;
-      for (std::size_t j = 0; j < classes; ++j) state += at(seed.first[j]) * stride[j];
-      covered[state] = std::move(seed.second);
+      for (std::size_t j = 0; j < classes; ++j) state += at(some[j]) * stride[j];
+      return state;
+    };
+    std::vector<std::vector<std::pair<std::size_t, const Part*>>> parts(
+        classes);  // By the highest class in them.
+    for (const Part& part : all_parts) {
+      bool inside = true;
+      std::size_t last = 0;
+      for (std::size_t j = 0; j < classes; ++j) {
+        inside = inside && part.counts[j] <= counts[j];
+        if (part.counts[j] > 0) last = j;
+      }
+      if (inside) parts[last].emplace_back(state_of(part.counts), &part);
     }
+    std::vector<Frontier> covered;
+    covered.resize(states);
+    for (Seed& seed : seeds) covered[state_of(seed.first)] = std::move(seed.second);
     std::vector<int> have(classes, 0);
     for (std::size_t state = 1; state < covered.size(); ++state) {
-      double missing = 0;
-      std::size_t last = 0;  // The highest class in it: one branch of it is in the part put last.
+      std::size_t last = 0;  // One branch of the highest class in it is in the part put last.
       for (std::size_t j = 0; j < classes; ++j) {
         have[j] = static_cast<int>(state / stride[j] % (at(counts[j]) + 1));
-        missing += (counts[j] - have[j]) * branch_need(block, j);
         if (have[j] > 0) last = j;
       }
-      const double room = limit - missing;
-      Frontier& here = covered[state];
-      const auto put = [&](std::size_t from, const Frontier& parts, Choice::Kind kind,
-                           std::size_t what) {
-        for (const Label& label :
-             with_part(covered[from], parts, kind, static_cast<std::int32_t>(what), room)) {
-          insert(here, label);
-        }
-      };
-      put(state - stride[last], single[last], Choice::Kind::part, last);
-      for (std::size_t i = 0; i < groups.size(); ++i) {
-        if (groups[i].empty() || block.groups[i].counts[last] == 0) continue;
-        std::size_t from = state;
+      const double limit = spare + group_need(block, have);
+      for (const auto& [own, part] : parts[last]) {
         bool inside = true;
-        for (std::size_t j = 0; j < classes; ++j) {
-          inside = inside && block.groups[i].counts[j] <= have[j];
-          from -= at(block.groups[i].counts[j]) * stride[j];
-        }
-        if (inside) put(from, groups[i], Choice::Kind::group, i);
+        for (std::size_t j = 0; j <= last; ++j) inside = inside && part->counts[j] <= have[j];
+        if (!inside) continue;
+        put_parts(covered[state - own], part->plans, part->kind, part->what, limit, covered[state]);
       }
     }
     return std::move(covered.back());
@@ -511,11 +588,16 @@ class Search {
   const GraphPipeShapes& form_;
   std::vector<PassGroup> groups_;
   bool table_ = false;
+  bool relaxed_ = false;  ///< Whatever is in flight, but for what fill_run has seen to.
   std::vector<Run> runs_;
-  std::vector<double> times_s_;  ///< Of all runs, ascending, each once.
-  double time_s_ = 0;            ///< The target.
+  std::vector<std::size_t> fewest_;
+  double work_s_ = 0;  ///< Least device-seconds per sample of everything.
+  double time_s_ = 0;  ///< The target.
+  double slack_ = 0;
   std::vector<Choice> choices_;
-  std::map<BlockKey, std::pair<double, Frontier>> known_;
+  using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, Values>;
+  std::map<Key, Frontier> known_series_, known_blocks_;
+  std::map<Key, std::vector<Part>> known_groups_;
   std::int64_t work_ = 0;
 };
 
@@ -528,10 +610,13 @@ GraphPipeSolution solve_graphpipe(const GraphPipeProblem& problem) {
   if (problem.mixed) {
     searches.emplace_back(problem, form, problem.groups);
   } else {
-    searches.reserve(problem.groups.size());
-    for (const PassGroup& group : problem.groups) {
-      searches.emplace_back(problem, form, std::vector{group});
-    }
+    // Large micro-batches are mostly the fastest: the others then only have to be ruled out.
+    std::vector<PassGroup> groups = problem.groups;
+    std::stable_sort(groups.begin(), groups.end(), [](const PassGroup& a, const PassGroup& b) {
+      return a.micro_batch > b.micro_batch;
+    });
+    searches.reserve(groups.size());
+    for (const PassGroup& group : groups) searches.emplace_back(problem, form, std::vector{group});
   }
   double best_s = kInfinity;
   for (Search& search : searches) best_s = std::min(best_s, search.least_time_s(best_s));
@@ -539,6 +624,7 @@ GraphPipeSolution solve_graphpipe(const GraphPipeProblem& problem) {
   best.cuts = form.cuts;
   if (best_s < kInfinity) {
     for (Search& search : searches) {
+      if (!search.has_relaxed(best_s)) continue;
       std::optional<GraphPipeSolution> found = search.plan_at(best_s);
       if (!found) continue;
       const bool fits = price_graphpipe(problem, *found, best_s);
