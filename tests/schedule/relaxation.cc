@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 namespace braid {
 namespace {
@@ -11,7 +14,7 @@ using Key = std::tuple<TaskKind, std::int64_t, std::int64_t>;  // kind, chunk id
 
 struct Sending {
   std::size_t stage = 0, position = 0;  // Of the pass that produces the data.
-  Key receiver;
+  std::vector<Key> receivers;
   double time_s = 0;
   double arrival_s = 0;
   bool linked = false;
@@ -21,6 +24,19 @@ bool raise(double& value, double least) {
   if (value >= least) return false;
   value = least;
   return true;
+}
+
+/// Micro-batches of stage `to` that hold any sample of micro-batch `k` of stage `from`.
+std::set<std::int64_t> sharing(const Pipeline& pipeline, std::int64_t from, std::int64_t k,
+                               std::int64_t to) {
+  if (pipeline.rounds.empty()) return {k};
+  const StageRounds& mine = pipeline.rounds[static_cast<std::size_t>(from)];
+  const StageRounds& others = pipeline.rounds[static_cast<std::size_t>(to)];
+  std::set<std::int64_t> found;
+  for (std::int64_t sample = 0; sample < mine.samples * mine.count; ++sample) {
+    if (sample / mine.samples == k) found.insert(sample / others.samples);
+  }
+  return found;
 }
 
 }  // namespace
@@ -58,8 +74,13 @@ std::optional<Relaxed> relax(const Pipeline& pipeline, const Schedule& schedule)
         const std::int64_t to = forward ? transfer.target : transfer.source;
         if (from != chunk) continue;
         const bool linked = from / vp != to / vp;
+        std::vector<Key> receivers;
+        for (const std::int64_t k : sharing(pipeline, from / vp, task.micro_batch, to / vp)) {
+          receivers.emplace_back(task.kind, to, k);
+        }
+        const double time_s = forward ? transfer.time_s : transfer.back_s();
         links[{from / vp, to / vp}].push_back(
-            {s, i, Key{task.kind, to, task.micro_batch}, linked ? transfer.time_s : 0, 0, linked});
+            {s, i, std::move(receivers), linked ? time_s : 0, 0, linked});
       }
     }
   }
@@ -108,8 +129,10 @@ std::optional<Relaxed> relax(const Pipeline& pipeline, const Schedule& schedule)
         if (i > 0 && sending.linked) {
           changed |= raise(sending.arrival_s, list[i - 1].arrival_s + sending.time_s);
         }
-        const auto [rs, ri] = where.at(sending.receiver);
-        changed |= raise(result.passes[rs][ri].start_s, sending.arrival_s);
+        for (const Key& receiver : sending.receivers) {
+          const auto [rs, ri] = where.at(receiver);
+          changed |= raise(result.passes[rs][ri].start_s, sending.arrival_s);
+        }
       }
     }
   }

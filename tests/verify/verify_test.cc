@@ -16,6 +16,7 @@
 #include "braid/planners/planner.h"
 #include "braid/schedule/timeline.h"
 
+#include "plan/unlike_plan.h"
 #include "planners/tiny_job.h"
 #include "report/plan_maker.h"
 
@@ -98,6 +99,52 @@ TEST(Verify, HoldsForWhatThePlannerFinds) {
   }
   EXPECT_GT(plans, 100);
   EXPECT_GT(kinds.size(), 12U);
+}
+
+/// Stages with degrees, micro-batches, options and devices of their own, on one or two kinds of
+/// chips.
+TEST(Verify, ReplaysWhatTheSimulatorSaysOfUnlikeStages) {
+  std::mt19937_64 random(77);
+  for (int trial = 0; trial < 400; ++trial) {
+    const Plan plan = testing::unlike_plan(random, trial % 2 == 1, trial % 3 == 0);
+    const Metrics metrics = measure(plan);
+    const Verification verification = verify(plan, claims_of(metrics));
+    for (const Check& check : verification.checks) {
+      EXPECT_TRUE(check.holds) << "trial " << trial << " " << check.name << ": " << check.detail;
+    }
+    EXPECT_EQ(verification.checks.size(), 10U);
+    EXPECT_NEAR(verification.iteration_time_s, metrics.iteration_time_s,
+                1e-10 * metrics.iteration_time_s);
+    EXPECT_NEAR(verification.peak_memory_bytes, metrics.peak_memory_bytes,
+                1e-9 * metrics.peak_memory_bytes);
+  }
+}
+
+TEST(Verify, FindsWhatIsWrongWithUnlikeStages) {
+  std::mt19937_64 random(78);
+  Plan plan;
+  do {
+    plan = testing::unlike_plan(random);
+  } while (plan.stages.size() < 3);
+  ASSERT_EQ(failing(plan), Names{});
+  const auto spoil = [&](const std::function<void(Plan&)>& change) {
+    Plan bad = plan;
+    change(bad);
+    return failing(bad);
+  };
+  EXPECT_EQ(spoil([](Plan& p) { p.stages[0].devices = p.stages[1].devices; }), Names{"devices"});
+  EXPECT_EQ(spoil([](Plan& p) { p.stages[0].devices[0] = p.system.device_count; }),
+            Names{"devices"});
+  EXPECT_EQ(spoil([](Plan& p) { p.stages[0].devices.pop_back(); }), Names{"devices"});
+  EXPECT_EQ(spoil([](Plan& p) { p.stages[1].own->micro_batch = 0; }).front(), "options");
+  EXPECT_EQ(spoil([](Plan& p) { p.stages[1].dp = -1; }).front(), "options");
+  EXPECT_EQ(spoil([](Plan& p) { p.global_batch = 25; }), Names{"batch"});
+  EXPECT_EQ(spoil([](Plan& p) { p.stages[2].tp += 1; }).front(), "options");
+  EXPECT_EQ(spoil([](Plan& p) {
+              for (Option& option : p.profile.kinds[0]) option.how.micro_batch += 1;
+            }),
+            Names{"options"});
+  EXPECT_EQ(spoil([](Plan& p) { p.stages[1].own.reset(); }).front(), "options");
 }
 
 /// Stages that form a graph, and chunks that hand over to several others.

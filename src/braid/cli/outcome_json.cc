@@ -36,6 +36,7 @@ Json metrics_to_json(const Metrics& metrics, double bound_s) {
 Json stages_to_json(const Plan& plan) {
   Json json = Json::array();
   const std::vector<StageLoad> loads = stage_loads(plan);
+  const std::vector<MemoryBreakdown> memories = memory_of_stages(plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     Json part = Json::object();
@@ -50,7 +51,15 @@ Json stages_to_json(const Plan& plan) {
     part["tp"] = stage.tp;
     part["cp"] = stage.cp;
     part["time_s"] = time_s;
-    const MemoryBreakdown memory = memory_of_stage(plan, s);
+    if (stage.own) {
+      const Parallelism form = form_of(plan, s);
+      part["ep"] = form.ep;
+      part["micro_batch"] = form.micro_batch;
+      part["num_micro_batches"] = form.num_micro_batches;
+      part["sequence_parallel"] = form.sequence_parallel;
+      part["zero"] = static_cast<int>(form.zero);
+    }
+    const MemoryBreakdown& memory = memories[s];
     part["memory_bytes"] = memory.device_total();
     part["memory"] = to_json(memory);
     json.push_back(std::move(part));
@@ -75,6 +84,7 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
     json["global_batch"] = best.plan.global_batch;
     json["seq_len"] = best.plan.seq_len;
     json["parallel"] = to_json(best.plan.parallel);
+    json["uniform"] = is_uniform(best.plan);
     json["stages"] = stages_to_json(best.plan);
   } else {
     json["lower_bound_s"] = outcome.physical_bound.time_s;

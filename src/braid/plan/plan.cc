@@ -4,7 +4,8 @@
 #include <map>
 #include <tuple>
 
-#include "braid/plan/totals.h"
+#include "braid/plan/stage_context.h"
+#include "braid/plan/stage_rounds.h"
 
 namespace braid {
 namespace {
@@ -28,6 +29,48 @@ std::vector<Place> places(const Plan& plan) {
 
 }  // namespace
 
+bool is_uniform(const Plan& plan) {
+  return std::none_of(plan.stages.begin(), plan.stages.end(),
+                      [](const Stage& stage) { return stage.own.has_value(); });
+}
+
+Parallelism form_of(const Plan& plan, std::size_t stage) {
+  const Stage& at = plan.stages[stage];
+  Parallelism form = plan.parallel;
+  if (!at.own) return form;
+  form.tp = at.tp;
+  form.cp = at.cp;
+  form.dp = at.dp;
+  form.ep = at.own->ep;
+  form.micro_batch = at.own->micro_batch;
+  form.sequence_parallel = at.own->sequence_parallel;
+  form.zero = at.own->zero;
+  form.offload_optimizer = at.own->offload_optimizer;
+  form.offload_weights = at.own->offload_weights;
+  const std::int64_t round = std::int64_t{form.dp} * form.micro_batch;
+  form.num_micro_batches = round > 0 ? plan.global_batch / round : 0;
+  return form;
+}
+
+std::int64_t devices_used(const Plan& plan) {
+  std::int64_t devices = 0;
+  for (const Stage& stage : plan.stages) devices += static_cast<std::int64_t>(stage.devices.size());
+  return devices;
+}
+
+double handover_bytes(const ProfileEdge& edge, const Parallelism& from, const Parallelism& to) {
+  const std::int64_t senders = std::int64_t{from.tp} * from.cp * from.dp;
+  const std::int64_t receivers = std::int64_t{to.tp} * to.cp * to.dp;
+  const int parts = to.sequence_parallel ? to.tp : 1;
+  if (receivers >= senders) {
+    const std::int64_t samples = std::int64_t{from.dp} * from.micro_batch;
+    const std::int64_t received = (samples + to.dp - 1) / to.dp;
+    return edge.bytes * static_cast<double>(received) / (static_cast<double>(to.cp) * parts);
+  }
+  const double copies = static_cast<double>(to.tp) / parts;
+  return edge.bytes * from.micro_batch * copies / (static_cast<double>(from.cp) * from.tp);
+}
+
 double boundary_bytes(const ProfileEdge& edge, const Parallelism& parallel) {
   const double split = static_cast<double>(parallel.cp) *
                        (parallel.sequence_parallel ? static_cast<double>(parallel.tp) : 1.0);
@@ -35,20 +78,38 @@ double boundary_bytes(const ProfileEdge& edge, const Parallelism& parallel) {
 }
 
 std::vector<ChunkEdge> chunk_edges(const Plan& plan) {
+  struct Bytes {
+    double forward = 0, backward = 0;
+  };
   const std::vector<Place> place = places(plan);
-  std::map<std::tuple<int, int, int, int>, double> bytes;
+  const bool uniform = is_uniform(plan);
+  std::vector<Parallelism> forms;
+  forms.reserve(plan.stages.size());
+  for (std::size_t s = 0; !uniform && s < plan.stages.size(); ++s) {
+    forms.push_back(form_of(plan, s));
+  }
+  std::map<std::tuple<int, int, int, int>, Bytes> sums;
   for (const ProfileEdge& edge : plan.profile.edges) {
     const Place from = place[static_cast<std::size_t>(edge.source)];
     const Place to = place[static_cast<std::size_t>(edge.target)];
     if (from.stage < 0 || to.stage < 0) continue;
     if (from.stage == to.stage && from.chunk == to.chunk) continue;
-    bytes[{from.stage, from.chunk, to.stage, to.chunk}] += boundary_bytes(edge, plan.parallel);
+    Bytes& bytes = sums[{from.stage, from.chunk, to.stage, to.chunk}];
+    if (uniform) {
+      bytes.forward += boundary_bytes(edge, plan.parallel);
+      continue;
+    }
+    const Parallelism& source = forms[static_cast<std::size_t>(from.stage)];
+    const Parallelism& target = forms[static_cast<std::size_t>(to.stage)];
+    bytes.forward += handover_bytes(edge, source, target);
+    bytes.backward += handover_bytes(edge, target, source);
   }
   std::vector<ChunkEdge> edges;
-  edges.reserve(bytes.size());
-  for (const auto& [key, sum] : bytes) {
+  edges.reserve(sums.size());
+  for (const auto& [key, bytes] : sums) {
     const auto [source_stage, source_chunk, target_stage, target_chunk] = key;
-    edges.push_back({source_stage, source_chunk, target_stage, target_chunk, sum});
+    edges.push_back({source_stage, source_chunk, target_stage, target_chunk, bytes.forward,
+                     uniform ? -1 : bytes.backward});
   }
   return edges;
 }
@@ -69,18 +130,33 @@ std::int64_t in_flight_chunks(ScheduleKind schedule, int pp, int stage, int vp,
   return m;
 }
 
-MemoryBreakdown memory_of_stage(const Plan& plan, std::size_t stage) {
-  std::vector<ChunkTotals> totals;
-  for (const Chunk& chunk : plan.stages[stage].chunks) {
-    totals.push_back(totals_of(plan.profile, chunk));
-  }
-  const int index = static_cast<int>(stage);
+std::vector<MemoryBreakdown> memory_of_stages(const Plan& plan) {
   const Parallelism& parallel = plan.parallel;
-  const auto context = data_parallel_context(parallel, plan.precision, plan.system);
-  const std::int64_t in_flight =
-      in_flight_chunks(parallel.schedule, static_cast<int>(plan.stages.size()), index, parallel.vp,
-                       parallel.num_micro_batches);
-  return memory_of(totals, in_flight, context);
+  const auto stages = static_cast<int>(plan.stages.size());
+  std::vector<std::int64_t> in_flight;
+  if (parallel.vp == 1) {
+    in_flight = forwards_first(parallel.schedule, stage_rounds(plan), chunk_edges(plan));
+  } else {
+    for (int s = 0; s < stages; ++s) {
+      in_flight.push_back(
+          in_flight_chunks(parallel.schedule, stages, s, parallel.vp, parallel.num_micro_batches));
+    }
+  }
+  std::vector<MemoryBreakdown> memory;
+  memory.reserve(plan.stages.size());
+  std::vector<ChunkTotals> totals;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    totals.clear();
+    for (const Chunk& chunk : plan.stages[s].chunks) {
+      totals.push_back(totals_of(plan.profile, chunk));
+    }
+    memory.push_back(memory_of(totals, in_flight[s], StageContext(plan, s).data_parallel()));
+  }
+  return memory;
+}
+
+MemoryBreakdown memory_of_stage(const Plan& plan, std::size_t stage) {
+  return memory_of_stages(plan)[stage];
 }
 
 }  // namespace braid

@@ -57,10 +57,24 @@ struct Chunk {
   friend bool operator==(const Chunk&, const Chunk&) = default;
 };
 
+/// What a stage that does not share the plan's parallel form does in its own way, beside its
+/// degrees dp, tp and cp. Recomputation and offloaded activations are those of its layers' options.
+struct StageForm {
+  int micro_batch = 1;  ///< Samples per micro-batch.
+  int ep = 1;
+  bool sequence_parallel = false;
+  Zero zero = Zero::none;
+  bool offload_optimizer = false;
+  bool offload_weights = false;
+  friend bool operator==(const StageForm&, const StageForm&) = default;
+};
+
+/// Its ranks take its devices in rising order along the plan's order of axes without pp.
 struct Stage {
   std::vector<Chunk> chunks;
   int dp = 1, tp = 1, cp = 1;
   std::vector<std::int64_t> devices;  ///< All of them, ascending. dp·tp·cp many.
+  std::optional<StageForm> own;       ///< Nullopt: as Plan::parallel says, dp, tp and cp too.
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 
@@ -84,6 +98,8 @@ struct Plan {
   std::int64_t seq_len = 0;
   std::int64_t global_batch = 1;  ///< Samples per iteration.
   Precision precision;
+  /// Of all stages when the plan is uniform. Else pp, vp (1), the schedule and the order of axes
+  /// hold, and the rest is for those stages that have no form of their own.
   Parallelism parallel;
   Profile profile;  ///< Restricted to what the plan uses.
   System system;
@@ -93,21 +109,44 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
+/// Whether all stages share the plan's parallel form, as most trainers want it, and lie where its
+/// order of axes puts them.
+bool is_uniform(const Plan& plan);
+
+/// Parallel form of a stage: the plan's, with what the stage has of its own in place of it. Samples
+/// that the global batch is short of a whole number of micro-batches are left out of
+/// num_micro_batches (verify() refuses such plans).
+Parallelism form_of(const Plan& plan, std::size_t stage);
+
+/// Devices of all stages together.
+std::int64_t devices_used(const Plan& plan);
+
 /// Edges between stages, from the layer graph; self-edges left out. With interleaving, edges join
 /// chunks: see ChunkEdge.
 struct ChunkEdge {
   std::int32_t source_stage = 0, source_chunk = 0;
   std::int32_t target_stage = 0, target_chunk = 0;
-  double bytes = 0;  ///< Forward, per micro-batch and sending device.
+  double bytes = 0;  ///< Forward, of each flow (see handover_bytes) and micro-batch of the source.
+  /// Backward, of each flow and micro-batch of the target; negative: as many.
+  double backward_bytes = -1;
   friend bool operator==(const ChunkEdge&, const ChunkEdge&) = default;
 };
 std::vector<ChunkEdge> chunk_edges(const Plan& plan);
 
-/// What one device sends along a layer edge for one micro-batch: split over context parallel ranks,
-/// and over tensor parallel ranks under sequence parallelism.
+/// What one device sends along a layer edge for one micro-batch between stages of one form: split
+/// over context parallel ranks, and over tensor parallel ranks under sequence parallelism.
 double boundary_bytes(const ProfileEdge& edge, const Parallelism& parallel);
 
-/// Most micro-batches whose activations a stage holds at once under the schedule; for interleaving,
+/// The same between stages of any forms, for one micro-batch of `from` on each of its replicas:
+/// the bytes of each of max(devices of from, devices of to) flows (docs/cost-model.md, "Handing
+/// over between stages"). Samples are dealt to replicas in turn. A receiving device needs its
+/// samples' tensor, split as its own form says; a sending device sends its share of the copies that
+/// the receivers need. The larger side's figure counts, so that a flow stands for one of its
+/// devices. Works either way: gradients go from the target's form to the source's.
+double handover_bytes(const ProfileEdge& edge, const Parallelism& from, const Parallelism& to);
+
+/// Most micro-batches whose activations a stage holds at once under the schedule, in a chain of
+/// stages of one form (stage_rounds.h has other graphs); for interleaving,
 /// counted in chunk activations (a stage holds `in_flight_chunks` chunk stashes).
 /// GPipe: m; 1F1B: min(m, pp - stage); interleaved: min(m·vp, (pp - stage - 1)·2 + (vp - 1)·pp +
 /// 1).
@@ -127,7 +166,11 @@ struct MemoryBreakdown {
   friend bool operator==(const MemoryBreakdown&, const MemoryBreakdown&) = default;
 };
 
-/// Memory of stage `stage` of a plan (docs/cost-model.md, "Memory").
+/// Memory of all stages of a plan, in order (docs/cost-model.md, "Memory"). Throws Error when the
+/// stages form a circle.
+std::vector<MemoryBreakdown> memory_of_stages(const Plan& plan);
+
+/// Of stage `stage` alone; for one stage as dear as for all.
 MemoryBreakdown memory_of_stage(const Plan& plan, std::size_t stage);
 
 }  // namespace braid

@@ -122,6 +122,16 @@ Json stage_to_json(const Stage& stage) {
   json["tp"] = stage.tp;
   json["cp"] = stage.cp;
   json["devices"] = ranges_to_json(stage.devices);
+  if (stage.own) {
+    Json own = Json::object();
+    own["micro_batch"] = stage.own->micro_batch;
+    own["ep"] = stage.own->ep;
+    own["sequence_parallel"] = stage.own->sequence_parallel;
+    own["zero"] = static_cast<int>(stage.own->zero);
+    own["offload_optimizer"] = stage.own->offload_optimizer;
+    own["offload_weights"] = stage.own->offload_weights;
+    json["own"] = std::move(own);
+  }
   json["chunks"] = Json::array();
   for (const Chunk& chunk : stage.chunks) {
     Json part = Json::object();
@@ -160,6 +170,36 @@ Chunk chunk_from_json(const Value& value, const Profile& profile) {
   }
   if (chunk.options.size() != chunk.layers.size()) value.fail("fewer options than layers");
   return chunk;
+}
+
+StageForm stage_form_from_json(const Value& value) {
+  value.expect_only(
+      {"micro_batch", "ep", "sequence_parallel", "zero", "offload_optimizer", "offload_weights"});
+  StageForm form;
+  form.micro_batch = degree(value["micro_batch"]);
+  form.ep = degree(value["ep"]);
+  form.sequence_parallel = value["sequence_parallel"].as_bool();
+  form.zero = static_cast<Zero>(value["zero"].as_int_in(0, 3));
+  form.offload_optimizer = value["offload_optimizer"].as_bool();
+  form.offload_weights = value["offload_weights"].as_bool();
+  return form;
+}
+
+/// Throws unless a form of the stage's own goes with its devices and the batch.
+void check_own_form(const Value& value, const Stage& stage, std::int64_t global_batch) {
+  const double devices = static_cast<double>(stage.dp) * stage.tp * stage.cp;
+  if (devices != static_cast<double>(stage.devices.size())) {
+    value["devices"].fail("the stage has " + std::to_string(stage.devices.size()) +
+                              " devices, its degrees dp, tp and cp ask for others",
+                          "list dp x tp x cp devices");
+  }
+  if ((std::int64_t{stage.dp} * stage.cp) % stage.own->ep != 0) {
+    value["own"]["ep"].fail("ep does not divide the stage's dp x cp");
+  }
+  if (global_batch % (std::int64_t{stage.dp} * stage.own->micro_batch) != 0) {
+    value["own"]["micro_batch"].fail(
+        "the stage's dp x micro_batch does not divide the global batch");
+  }
 }
 
 /// Names and places of a shape's counts and flags, for reading and writing alike.
@@ -323,12 +363,17 @@ Plan plan_from_json(const Value& value) {
                         "leave the shape out, or count the blocks that are there");
   }
   for (const Value& entry : value["stages"].elements()) {
-    entry.expect_only({"dp", "tp", "cp", "devices", "chunks"});
+    entry.expect_only({"dp", "tp", "cp", "devices", "own", "chunks"});
     Stage stage;
     stage.dp = degree(entry["dp"]);
     stage.tp = degree(entry["tp"]);
     stage.cp = degree(entry["cp"]);
     stage.devices = ranges_from_json<std::int64_t>(entry["devices"], plan.system.device_count);
+    if (entry["own"].exists()) {
+      if (plan.parallel.vp != 1) entry["own"].fail("interleaved stages share one form");
+      stage.own = stage_form_from_json(entry["own"]);
+      check_own_form(entry, stage, plan.global_batch);
+    }
     for (const Value& part : entry["chunks"].elements()) {
       stage.chunks.push_back(chunk_from_json(part, plan.profile));
     }

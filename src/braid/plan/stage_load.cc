@@ -2,21 +2,21 @@
 
 #include <algorithm>
 
-#include "braid/plan/totals.h"
+#include "braid/plan/stage_context.h"
+#include "braid/system/links.h"
 
 namespace braid {
 
 std::vector<StageLoad> stage_loads(const Plan& plan) {
   std::vector<StageLoad> loads;
   loads.reserve(plan.stages.size());
-  const auto context = data_parallel_context(plan.parallel, plan.precision, plan.system);
   std::vector<ChunkTotals> totals;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     totals.clear();
     for (const Chunk& chunk : plan.stages[s].chunks) {
       totals.push_back(totals_of(plan.profile, chunk));
     }
-    loads.push_back(load_of(totals, context));
+    loads.push_back(load_of(totals, StageContext(plan, s).data_parallel()));
   }
   return loads;
 }
@@ -36,14 +36,42 @@ double transfer_time_s(const Parallelism& parallel, const System& system, int so
                   point_to_point_s(system, last, last + distance, bytes, concurrent));
 }
 
+double handover_s(const System& system, std::span<const std::int64_t> senders,
+                  std::span<const std::int64_t> receivers, double bytes) {
+  if (bytes <= 0) return 0;
+  const std::size_t count = std::max(senders.size(), receivers.size());
+  std::vector<Flow> flows;
+  flows.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    flows.push_back({senders[i * senders.size() / count], receivers[i * receivers.size() / count]});
+  }
+  const std::vector<double> rates = flow_rates(system, flows, bytes);
+  double slowest_s = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    slowest_s =
+        std::max(slowest_s, link_latency_s(system, flows[i].from, flows[i].to) + bytes / rates[i]);
+  }
+  return slowest_s;
+}
+
 std::vector<EdgeLoad> edge_loads(const Plan& plan) {
   std::vector<EdgeLoad> loads;
+  const bool uniform = is_uniform(plan);
   for (const ChunkEdge& edge : chunk_edges(plan)) {
-    const double transfer_s = edge.source_stage == edge.target_stage
-                                  ? 0
-                                  : transfer_time_s(plan.parallel, plan.system, edge.source_stage,
-                                                    edge.target_stage, edge.bytes);
-    loads.push_back({edge, transfer_s});
+    EdgeLoad load{edge, 0, -1};
+    if (uniform) {
+      if (edge.source_stage != edge.target_stage) {
+        load.transfer_s = transfer_time_s(plan.parallel, plan.system, edge.source_stage,
+                                          edge.target_stage, edge.bytes);
+      }
+    } else {
+      const auto& source = plan.stages[static_cast<std::size_t>(edge.source_stage)].devices;
+      const auto& target = plan.stages[static_cast<std::size_t>(edge.target_stage)].devices;
+      load.transfer_s = handover_s(plan.system, source, target, edge.bytes);
+      const double back_s = handover_s(plan.system, target, source, edge.backward_bytes);
+      if (back_s != load.transfer_s) load.backward_transfer_s = back_s;
+    }
+    loads.push_back(load);
   }
   return loads;
 }

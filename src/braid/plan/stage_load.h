@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "braid/plan/plan.h"
@@ -42,10 +43,12 @@ struct StageLoad {
   StageSync sync;
 };
 
-/// Transfer time of one micro-batch along each ChunkEdge of chunk_edges(plan), in that order.
+/// Transfer time of one micro-batch of the source along each ChunkEdge of chunk_edges(plan), in
+/// that order; and back, of one micro-batch of the target.
 struct EdgeLoad {
   ChunkEdge edge;
   double transfer_s = 0;
+  double backward_transfer_s = -1;  ///< Negative: as transfer_s.
 };
 
 std::vector<StageLoad> stage_loads(const Plan& plan);
@@ -55,6 +58,12 @@ std::vector<EdgeLoad> edge_loads(const Plan& plan);
 /// the stage sending at once; the slowest of the stage's first and last device.
 double transfer_time_s(const Parallelism& parallel, const System& system, int source_stage,
                        int target_stage, double bytes);
+
+/// Time of `bytes` in each of max(senders, receivers) flows at once: the i-th device of the larger
+/// side with the one as far along the smaller side; of the slowest flow, where all share ports and
+/// uplinks (flow_rates). For stages of any devices.
+double handover_s(const System& system, std::span<const std::int64_t> senders,
+                  std::span<const std::int64_t> receivers, double bytes);
 
 /// Part of the gradient synchronisation that outlasts the last backward pass of `backward_s`, when
 /// bucket i starts at (i + 1)/n of it and buckets go one after another:

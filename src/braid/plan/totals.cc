@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "braid/system/named_groups.h"
+
 namespace braid {
 
 void ChunkTotals::add(const LayerCost& cost, int count) {
@@ -192,6 +194,10 @@ double group_time_s(Collective collective, double dense_bytes, double expert_byt
                     const DataParallelContext& context) {
   const auto compute = [&] {
     double time_s = 0;
+    if (context.named != nullptr) {
+      return named_groups_time_s(collective, dense_bytes, context.named->dense, *context.system) +
+             named_groups_time_s(collective, expert_bytes, context.named->expert, *context.system);
+    }
     if (dense_bytes > 0 && context.dense_ranks > 1) {
       time_s +=
           collective_time(collective, dense_bytes, context.dense_group, *context.system).time_s;

@@ -67,6 +67,12 @@ class SyncMemo {
   std::size_t used_ = 0, next_ = 0;
 };
 
+/// Groups of named devices that synchronise at the same time, where they do not lie as a job-wide
+/// parallel form says.
+struct NamedReplicas {
+  std::vector<std::vector<std::int64_t>> dense, expert;
+};
+
 /// What sharding and synchronising over data-parallel ranks depends on, for one stage.
 struct DataParallelContext {
   Precision precision;
@@ -81,6 +87,7 @@ struct DataParallelContext {
   const Chip* chip = nullptr;
   SyncMemo* memo =
       nullptr;  ///< Where a search keeps collective times of these groups; may be null.
+  const NamedReplicas* named = nullptr;  ///< In place of the two groups, when not null.
 };
 
 /// Context of a stage laid out as `parallel` says, its first device being `first`. `system`

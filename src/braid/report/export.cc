@@ -10,6 +10,11 @@ namespace braid {
 std::vector<std::string> export_targets() { return {"megatron", "deepspeed", "torchtitan"}; }
 
 Export export_plan(const Plan& plan, const std::string& target) {
+  if (!is_uniform(plan)) {
+    throw Error(
+        "the plan's stages have parallel forms of their own, which " + target + " cannot be told",
+        "plan with --planner braid, whose stages share one form");
+  }
   if (target == "megatron") return export_megatron(plan);
   if (target == "deepspeed") return export_deepspeed(plan);
   if (target == "torchtitan") return export_torchtitan(plan);

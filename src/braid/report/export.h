@@ -14,7 +14,8 @@ struct Export {
   std::string suggested_file;
 };
 
-/// `target` is one of export_targets(). Throws Error for others.
+/// `target` is one of export_targets(). Throws Error for others, and for plans that
+/// are not uniform.
 Export export_plan(const Plan& plan, const std::string& target);
 std::vector<std::string> export_targets();
 

@@ -8,6 +8,8 @@
 
 #include "braid/base/quantity.h"
 #include "braid/plan/names.h"
+#include "braid/plan/stage_context.h"
+#include "braid/report/form_text.h"
 #include "braid/report/html_timeline.h"
 #include "braid/report/plan_text.h"
 #include "braid/schedule/timeline.h"
@@ -112,20 +114,30 @@ std::vector<Share> memory_shares(const MemoryBreakdown& memory) {
 
 std::string stages_section(const Plan& plan) {
   std::string text = "<h2>Stages</h2>\n";
-  const double usable = usable_bytes(plan.system.groups.front().chip);
-  text += legend(memory_shares(memory_of_stage(plan, 0)), [](double) { return std::string(); });
+  double usable = 0;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    usable = std::max(usable, usable_bytes_of_stage(plan, s));
+  }
+  const std::vector<MemoryBreakdown> memories = memory_of_stages(plan);
+  const bool uniform = is_uniform(plan);
+  text += legend(memory_shares(memories.front()), [](double) { return std::string(); });
   text +=
       "<table class=\"wide\"><tr><th>stage</th><th>layers</th><th>devices</th><th>memory</th><th "
       "style=\"width:40%\">of " +
       format_bytes(usable) + " usable</th></tr>\n";
   for (std::size_t s = 0; s < plan.stages.size() && s < kMostStages; ++s) {
     const Stage& stage = plan.stages[s];
-    const MemoryBreakdown memory = memory_of_stage(plan, s);
+    const MemoryBreakdown& memory = memories[s];
+    const Parallelism form = form_of(plan, s);
+    const std::string own =
+        uniform ? ""
+                : fmt::format("<br>dp {} tp {}{} cp {}, micro-batches of {}", form.dp, form.tp,
+                              form.sequence_parallel ? " (sp)" : "", form.cp, form.micro_batch);
     text += fmt::format(
         "<tr><td>{}</td><td class=\"layers\">{}</td><td>{}–{} "
-        "({})</td><td>{}</td><td>{}</td></tr>\n",
+        "({}){}</td><td>{}</td><td>{}</td></tr>\n",
         s + 1, layers_text(stage), stage.devices.front(), stage.devices.back(),
-        stage.devices.size(), format_bytes(memory.device_total()),
+        stage.devices.size(), own, format_bytes(memory.device_total()),
         bar(memory_shares(memory), usable));
   }
   text += "</table>\n";
@@ -182,32 +194,31 @@ std::string row(const std::string& name, const std::string& value) {
 std::string html_report(const Plan& plan) {
   const Metrics metrics = measure(plan);
   const Parallelism& p = plan.parallel;
+  const FormText form = form_text(plan);
   std::string text = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>" +
                      escaped(plan.model) + " on " + escaped(plan.system.name) + "</title>\n" +
                      kStyle + "</head><body>\n";
   text += fmt::format(
       "<h1>{} on {}</h1>\n<p class=\"note\">{} parameters, {} devices, planner {}</p>\n",
       escaped(plan.model), escaped(plan.system.name), format_count(plan.model_parameters),
-      p.devices(), escaped(plan.planner));
+      devices_used(plan), escaped(plan.planner));
   text += "<div class=\"cards\">\n";
   const auto card = [&text](const std::string& value, const char* name) {
     text += "<div><b>" + escaped(value) + "</b><span>" + name + "</span></div>\n";
   };
   card(format_seconds(metrics.iteration_time_s), "an iteration");
-  card(fmt::format("{:.5g}", metrics.tokens_per_s / static_cast<double>(p.devices())),
+  card(fmt::format("{:.5g}", metrics.tokens_per_s / static_cast<double>(devices_used(plan))),
        plan.seq_len > 0 ? "tokens per second and device" : "samples per second and device");
   card(fmt::format("{:.1f}", metrics.model_flops_per_s_per_device / 1e12), "TFLOP/s per device");
   card(fmt::format("{:.1f} %", 100 * metrics.mfu), "model FLOPs utilisation");
   card(format_bytes(metrics.peak_memory_bytes), "peak memory");
   text += "</div>\n<table>\n";
-  text +=
-      row("split", fmt::format("tp {}{} pp {} cp {} ep {} dp {} vp {}", p.tp,
-                               p.sequence_parallel ? " (sp)" : "", p.pp, p.cp, p.ep, p.dp, p.vp));
-  text += row("micro-batches", fmt::format("{} × {} {}", p.num_micro_batches, p.micro_batch,
-                                           p.micro_batch == 1 ? "sample" : "samples"));
-  text += row("recomputation, ZeRO stage",
-              fmt::format("{}, {}", name_of(p.recompute), name_of(p.zero)));
-  if (!offload_text(p).empty()) text += row("kept in host memory", offload_text(p));
+  text += row("split", fmt::format("tp {} pp {} cp {} ep {} dp {} vp {}", form.tp, p.pp, form.cp,
+                                   form.ep, form.dp, p.vp));
+  text += row("micro-batches", fmt::format("{} × {} {}", form.num_micro_batches, form.micro_batch,
+                                           form.micro_batch == "1" ? "sample" : "samples"));
+  text += row("recomputation, ZeRO stage", fmt::format("{}, {}", form.recompute, form.zero));
+  if (!form.offload.empty()) text += row("kept in host memory", form.offload);
   text += row("schedule", std::string(name_of(p.schedule)));
   const std::string batch = plan.seq_len > 0
                                 ? fmt::format("{} × {}", plan.global_batch, plan.seq_len)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -10,7 +9,9 @@
 
 #include "braid/base/quantity.h"
 #include "braid/plan/names.h"
+#include "braid/report/form_text.h"
 #include "braid/report/table.h"
+#include "braid/system/links.h"
 
 namespace braid {
 namespace {
@@ -19,31 +20,26 @@ constexpr double kGiB = 1024.0 * 1024 * 1024;
 
 double gap_of(double time_s, double bound_s) { return time_s > 0 ? 1 - bound_s / time_s : 0; }
 
-/// "none", "full off+opt".
-std::string recompute_text(const Parallelism& p) {
-  const std::string offload = offload_text(p);
-  return std::string(name_of(p.recompute)) + (offload.empty() ? "" : " off" + offload);
-}
-
 std::vector<std::string> row_of(const Outcome& outcome, const Candidate& candidate) {
   const Plan& plan = candidate.plan;
   const Parallelism& p = plan.parallel;
   const Metrics& m = candidate.metrics;
-  const auto devices = static_cast<double>(p.devices());
-  return {fmt::format("{}", p.devices()),
+  const FormText form = form_text(plan);
+  const auto devices = static_cast<double>(devices_used(plan));
+  return {fmt::format("{}", devices_used(plan)),
           name_of(plan.precision),
           fmt::format("{}", plan.global_batch),
-          fmt::format("{}", p.micro_batch),
+          form.micro_batch,
           plan.seq_len > 0 ? fmt::format("{}", plan.seq_len) : "-",
-          fmt::format("{}{}", p.tp, p.sequence_parallel ? "sp" : ""),
+          form.tp,
           fmt::format("{}", p.pp),
-          fmt::format("{}", p.cp),
+          form.cp,
           fmt::format("{}", p.vp),
-          fmt::format("{}", p.ep),
-          fmt::format("{}", p.dp),
+          form.ep,
+          form.dp,
           std::string(name_of(p.schedule)),
-          recompute_text(p),
-          std::string(name_of(p.zero)),
+          form.offload.empty() ? form.recompute : form.recompute + " off" + form.offload,
+          form.zero,
           fmt::format("{:.4g}", m.iteration_time_s),
           fmt::format("{:.0f}", m.tokens_per_s / devices),
           fmt::format("{:.1f}", m.model_flops_per_s_per_device / 1e12),
@@ -86,7 +82,7 @@ std::string time_text(const Metrics& m) {
 }
 
 std::string memory_text(const Plan& plan, const Metrics& m) {
-  const Chip& chip = plan.system.groups.front().chip;
+  const Chip& chip = chip_at(plan.system, plan.stages[m.tightest_stage].devices.front());
   const MemoryBreakdown& memory = m.tightest_memory;
   std::string text = fmt::format(
       "Memory of the tightest stage, {} of {} ({:.1f} of {:.1f} GiB, {:.1f} GiB more kept free)\n",
@@ -104,9 +100,31 @@ std::string memory_text(const Plan& plan, const Metrics& m) {
   return text;
 }
 
+/// How many layers of a stage run with each option, in order of first use.
+std::string options_text(const Plan& plan, const Stage& stage) {
+  std::vector<std::pair<std::string, int>> used;
+  for (const Chunk& chunk : stage.chunks) {
+    for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
+      const std::string& name =
+          options_of(plan.profile, chunk.layers[i])[static_cast<std::size_t>(chunk.options[i])]
+              .name;
+      const auto found = std::find_if(used.begin(), used.end(),
+                                      [&](const auto& entry) { return entry.first == name; });
+      if (found == used.end()) used.emplace_back(name, 0);
+      ++(found == used.end() ? used.back() : *found).second;
+    }
+  }
+  std::string text;
+  for (const auto& [name, count] : used) {
+    text += fmt::format("{}{}x {}", text.empty() ? "" : ", ", count, name);
+  }
+  return text;
+}
+
 std::string stages_text(const Plan& plan) {
+  const bool uniform = is_uniform(plan);
   std::vector<std::vector<std::string>> rows = {{"stage", "layers", "devices"}};
-  std::set<std::size_t> sizes;
+  if (!uniform) rows[0].insert(rows[0].end(), {"DP", "TP", "CP", "MBS", "options"});
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     std::string layers;
     std::size_t count = 0;
@@ -114,10 +132,16 @@ std::string stages_text(const Plan& plan) {
       layers += (layers.empty() ? "" : " | ") + ranges_text(chunk.layers);
       count += chunk.layers.size();
     }
-    sizes.insert(count);
     const auto& devices = plan.stages[s].devices;
     rows.push_back({fmt::format("{}", s + 1), fmt::format("{}: {}", count, layers),
                     fmt::format("{} … {}", devices.front(), devices.back())});
+    if (uniform) continue;
+    const Parallelism form = form_of(plan, s);
+    rows.back().insert(rows.back().end(),
+                       {fmt::format("{}", form.dp),
+                        fmt::format("{}{}", form.tp, form.sequence_parallel ? "sp" : ""),
+                        fmt::format("{}", form.cp), fmt::format("{}", form.micro_batch),
+                        options_text(plan, plan.stages[s])});
   }
   if (plan.stages.size() < 2 || plan.stages.size() > 64) return "";
   return "Stages (layers numbered from 0 in model order)\n" + text_table(rows) + "\n";
@@ -130,14 +154,6 @@ std::string assumptions_text(const Outcome& outcome) {
 }
 
 }  // namespace
-
-std::string offload_text(const Parallelism& p) {
-  std::string text;
-  if (p.offload_optimizer) text += "+opt";
-  if (p.offload_activations) text += "+act";
-  if (p.offload_weights) text += "+w";
-  return text;
-}
 
 std::string ranges_text(const std::vector<std::int32_t>& numbers) {
   std::string text;

@@ -16,10 +16,6 @@ std::string plan_text(const Outcome& outcome);
 /// Why there is no plan, in one line.
 std::string infeasibility_text(const Outcome& outcome);
 
-/// What a plan keeps in host memory: "+opt+act+w" for optimizer state, activations and weights; ""
-/// for nothing.
-std::string offload_text(const Parallelism& parallel);
-
 /// "0-39" for consecutive numbers, "0-3,8" otherwise.
 std::string ranges_text(const std::vector<std::int32_t>& numbers);
 

@@ -40,7 +40,7 @@ class HopTable {
       Hop hop{to, -1, 0};
       if (stages.first != stages.second) {
         hop.link = links.try_emplace(stages, static_cast<std::int32_t>(links.size())).first->second;
-        hop.time_s = transfer.time_s;
+        hop.time_s = backward ? transfer.back_s() : transfer.time_s;
       }
       hops_[next[at(from)]++] = hop;
     }
@@ -64,27 +64,32 @@ class Evaluator {
       : p_(pipeline),
         schedule_(schedule),
         record_(record),
-        micro_batches_(pipeline.num_micro_batches),
         forward_hops_(pipeline, false, links_),
         backward_hops_(pipeline, true, links_),
-        inputs_(2 * pipeline.forward_s.size() * at(micro_batches_)),
         link_free_(links_.size(), 0),
         stages_(at(pipeline.pp)) {
     const auto chunks = static_cast<std::int64_t>(p_.forward_s.size());
+    std::size_t passes = 0;
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-      // A backward pass also waits for its own forward pass.
-      const auto gradients = static_cast<std::int32_t>(forward_hops_.from(chunk).size()) + 1;
-      const auto activations = static_cast<std::int32_t>(backward_hops_.from(chunk).size());
-      for (std::int64_t k = 0; k < micro_batches_; ++k) {
-        inputs_[task_id(TaskKind::forward, chunk, k)].missing = activations;
-        inputs_[task_id(TaskKind::backward, chunk, k)].missing = gradients;
+      first_pass_.push_back(passes);
+      passes += at(micro_batches_of(chunk));
+    }
+    inputs_.resize(2 * passes);
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+      for (std::int64_t k = 0; k < micro_batches_of(chunk); ++k) {
+        // A backward pass also waits for its own forward pass.
+        ++inputs_[task_id(TaskKind::backward, chunk, k)].missing;
+      }
+      for (const Hop& hop : forward_hops_.from(chunk)) expect(TaskKind::forward, chunk, hop.target);
+      for (const Hop& hop : backward_hops_.from(chunk)) {
+        expect(TaskKind::backward, chunk, hop.target);
       }
     }
   }
 
   Evaluation run() {
     for (std::size_t s = 0; s < stages_.size(); ++s) {
-      assert(schedule_.order[s].size() == 2 * at(p_.vp) * at(micro_batches_));
+      assert(schedule_.order[s].size() == 2 * at(p_.vp) * at(p_.micro_batches_of(s)));
       awake_.push_back(s);
     }
     while (!awake_.empty()) {
@@ -113,10 +118,38 @@ class Evaluator {
     bool started = false;
   };
 
+  std::int64_t micro_batches_of(std::int64_t chunk) const {
+    return p_.micro_batches_of(at(chunk / p_.vp));
+  }
+
   std::size_t task_id(TaskKind kind, std::int64_t chunk, std::int64_t micro_batch) const {
-    const auto chunks = static_cast<std::int64_t>(p_.forward_s.size());
-    const std::int64_t row = kind == TaskKind::forward ? chunk : chunks + chunk;
-    return at(row * micro_batches_ + micro_batch);
+    const std::size_t row =
+        first_pass_[at(chunk)] + (kind == TaskKind::forward ? 0 : inputs_.size() / 2);
+    return row + at(micro_batch);
+  }
+
+  /// Calls visit(k) for the micro-batches of chunk `to` that share samples with micro-batch
+  /// `micro_batch` of chunk `from`.
+  template <typename Visit>
+  void for_each_sharing(std::int64_t from, std::int64_t micro_batch, std::int64_t to,
+                        const Visit& visit) const {
+    if (p_.rounds.empty()) {
+      visit(micro_batch);
+      return;
+    }
+    // vp = 1: chunks are stages.
+    const std::int64_t samples = p_.rounds[at(from)].samples;
+    const std::int64_t others = p_.rounds[at(to)].samples;
+    const std::int64_t last = ((micro_batch + 1) * samples - 1) / others;
+    for (std::int64_t k = micro_batch * samples / others; k <= last; ++k) visit(k);
+  }
+
+  /// Counts what chunk `to` will get from chunk `from`.
+  void expect(TaskKind kind, std::int64_t from, std::int64_t to) {
+    for (std::int64_t k = 0; k < micro_batches_of(from); ++k) {
+      for_each_sharing(from, k, to,
+                       [&](std::int64_t other) { ++inputs_[task_id(kind, to, other)].missing; });
+    }
   }
 
   void advance(std::size_t stage) {
@@ -162,7 +195,9 @@ class Evaluator {
                                     hop.target / p_.vp, task.micro_batch});
         }
       }
-      arrive(task.kind, hop.target, task.micro_batch, arrived_s);
+      for_each_sharing(chunk, task.micro_batch, hop.target, [&](std::int64_t other) {
+        arrive(task.kind, hop.target, other, arrived_s);
+      });
     }
   }
 
@@ -235,10 +270,10 @@ class Evaluator {
   const Pipeline& p_;
   const Schedule& schedule_;
   const Record record_;
-  const std::int64_t micro_batches_;
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> links_;
   HopTable forward_hops_, backward_hops_;
-  std::vector<Inputs> inputs_;  ///< By task_id.
+  std::vector<std::size_t> first_pass_;  ///< [chunk], among the forward passes.
+  std::vector<Inputs> inputs_;           ///< By task_id.
   std::vector<double> link_free_;
   std::vector<StageState> stages_;
   std::vector<std::size_t> awake_;
@@ -255,6 +290,10 @@ Schedule schedule_of(const Pipeline& pipeline) {
   edges.reserve(pipeline.transfers.size());
   for (const Transfer& transfer : pipeline.transfers) {
     edges.push_back({transfer.source, 0, transfer.target, 0, 0});
+  }
+  if (!pipeline.rounds.empty()) {
+    return make_graph_schedule(pipeline.schedule, pipeline.rounds,
+                               forwards_first(pipeline.schedule, pipeline.rounds, edges));
   }
   return make_graph_schedule(pipeline.schedule, stage_depths(pipeline.pp, edges),
                              pipeline.num_micro_batches);

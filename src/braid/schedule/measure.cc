@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "braid/plan/stage_context.h"
 #include "braid/schedule/pipeline_time.h"
 #include "braid/schedule/plan_pipeline.h"
 #include "braid/schedule/timeline.h"
+#include "braid/system/links.h"
 
 namespace braid {
 namespace {
@@ -36,23 +38,14 @@ double busy_s(const Metrics& metrics) {
 
 /// Times of the stage with most to do.
 Metrics busiest_times(const PlanPipeline& timed, const std::vector<StageTiming>& timings) {
-  const auto micro_batches = static_cast<double>(timed.pipeline.num_micro_batches);
   Metrics busiest;
   for (std::size_t s = 0; s < timed.loads.size(); ++s) {
+    const auto micro_batches = static_cast<double>(timed.pipeline.micro_batches_of(s));
     const Metrics metrics =
         busy_times(timed.loads[s], timed.pipeline.sync[s], timings[s], micro_batches);
     if (s == 0 || busy_s(metrics) > busy_s(busiest)) busiest = metrics;
   }
   return busiest;
-}
-
-const Chip& chip_of(const System& system, std::int64_t device) {
-  std::int64_t end = 0;
-  for (const DeviceGroup& group : system.groups) {
-    end += group.nodes * group.devices_per_node;
-    if (device < end) return group.chip;
-  }
-  return system.groups.back().chip;
 }
 
 /// Sum of the matmul peaks of the plan's devices; 0 when one of them lists none.
@@ -65,7 +58,7 @@ double peak_flops_per_s(const Plan& plan, double devices) {
   double sum = 0;
   for (const Stage& stage : plan.stages) {
     for (const std::int64_t device : stage.devices) {
-      const auto peak = matmul_peak(chip_of(plan.system, device), plan.precision.matmul);
+      const auto peak = matmul_peak(chip_at(plan.system, device), plan.precision.matmul);
       if (!peak) return 0;
       sum += *peak;
     }
@@ -81,28 +74,35 @@ Metrics measure(const Plan& plan) {
   const double time_s = checked_time_s(pipeline_time_s(timed.pipeline, workspace));
   Metrics metrics = busiest_times(timed, workspace.stages());
   metrics.iteration_time_s = time_s;
-  for (Transfer& transfer : timed.pipeline.transfers) transfer.time_s = 0;
+  for (Transfer& transfer : timed.pipeline.transfers) {
+    transfer.time_s = 0;
+    transfer.backward_time_s = -1;
+  }
   // Neither is negative: without transfers the stage would still be busy for as long. What rounding
   // leaves is nothing.
   const auto rest = [time_s](double left_s) { return left_s > 1e-12 * time_s ? left_s : 0.0; };
   metrics.pp_comm_s = rest(time_s - pipeline_time_s(timed.pipeline, workspace));
   metrics.bubble_s = rest(time_s - busy_s(metrics) - metrics.pp_comm_s);
 
+  const std::vector<MemoryBreakdown> memory = memory_of_stages(plan);
   double devices = 0;
   double flops = 0;
+  double least_room = 0;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     const double stage_devices = static_cast<double>(stage.dp) * stage.tp * stage.cp;
+    const auto micro_batches = static_cast<double>(timed.pipeline.micro_batches_of(s));
     devices += stage_devices;
     for (const ChunkLoad& chunk : timed.loads[s].chunks) {
-      flops +=
-          stage_devices * chunk.model_flops * static_cast<double>(plan.parallel.num_micro_batches);
+      flops += stage_devices * chunk.model_flops * micro_batches;
     }
-    const MemoryBreakdown memory = memory_of_stage(plan, s);
-    if (s == 0 || memory.device_total() > metrics.peak_memory_bytes) {
-      metrics.peak_memory_bytes = memory.device_total();
+    const double needed = memory[s].device_total();
+    metrics.peak_memory_bytes = std::max(metrics.peak_memory_bytes, needed);
+    const double room = usable_bytes_of_stage(plan, s) - needed;
+    if (s == 0 || room < least_room) {
+      least_room = room;
       metrics.tightest_stage = s;
-      metrics.tightest_memory = memory;
+      metrics.tightest_memory = memory[s];
     }
   }
   if (time_s > 0) {

@@ -13,6 +13,7 @@ void fill_pipeline(ScheduleKind schedule, std::span<const StageLoad> loads,
   pipeline.pp = static_cast<int>(loads.size());
   pipeline.vp = static_cast<int>(loads.front().chunks.size());
   pipeline.num_micro_batches = num_micro_batches;
+  pipeline.rounds.clear();
   pipeline.forward_s.clear();
   pipeline.backward_s.clear();
   pipeline.sync.clear();
@@ -29,7 +30,7 @@ void fill_pipeline(ScheduleKind schedule, std::span<const StageLoad> loads,
     const ChunkEdge& edge = load.edge;
     pipeline.transfers.push_back({edge.source_stage * pipeline.vp + edge.source_chunk,
                                   edge.target_stage * pipeline.vp + edge.target_chunk,
-                                  load.transfer_s});
+                                  load.transfer_s, load.backward_transfer_s});
   }
 }
 

@@ -5,14 +5,18 @@
 #include <vector>
 
 #include "braid/plan/stage_load.h"
+#include "braid/plan/stage_rounds.h"
 
 namespace braid {
 
-/// Data that passes from one chunk to another for each micro-batch, and back as a gradient of the
-/// same size. Chunks are numbered stage · vp + chunk.
+/// Data that passes from one chunk to another for each micro-batch of the source, and back as a
+/// gradient for each of the target. Chunks are numbered stage · vp + chunk.
 struct Transfer {
   std::int32_t source = 0, target = 0;
   double time_s = 0;  ///< Each way. Not used between chunks of one stage: that is no transfer.
+  double backward_time_s = -1;  ///< Of the way back; negative: time_s.
+
+  double back_s() const { return backward_time_s < 0 ? time_s : backward_time_s; }
   friend bool operator==(const Transfer&, const Transfer&) = default;
 };
 
@@ -20,13 +24,18 @@ struct Transfer {
 struct Pipeline {
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
   int pp = 1, vp = 1;
-  std::int64_t num_micro_batches = 1;
+  std::int64_t num_micro_batches = 1;  ///< Of every stage, unless rounds says otherwise.
+  std::vector<StageRounds> rounds;     ///< [stage], vp = 1, of the same samples; empty: all alike.
   std::vector<double> forward_s, backward_s;  ///< [stage · vp + chunk], whole passes.
   std::vector<Transfer> transfers;
   std::vector<StageSync> sync;  ///< [stage]
+
+  std::int64_t micro_batches_of(std::size_t stage) const {
+    return rounds.empty() ? num_micro_batches : rounds[stage].count;
+  }
 };
 
-/// Pipeline of stages that all have as many chunks as the first.
+/// Pipeline of stages that all have as many chunks as the first and as many micro-batches.
 Pipeline make_pipeline(ScheduleKind schedule, std::span<const StageLoad> loads,
                        std::span<const EdgeLoad> edges, std::int64_t num_micro_batches);
 void fill_pipeline(ScheduleKind schedule, std::span<const StageLoad> loads,

@@ -51,6 +51,36 @@ void check_times(std::span<const double> times, const char* what) {
   }
 }
 
+/// Throws for rounds of different samples, and for more passes than that.
+void check_passes(const Pipeline& pipeline, std::int64_t most_passes) {
+  const std::int64_t chunks = std::int64_t{pipeline.pp} * pipeline.vp;
+  const auto refuse = [&](std::int64_t most) {
+    throw Error(std::to_string(most) + " micro-batches over " + std::to_string(chunks) +
+                    " chunks are too many passes to simulate",
+                "use larger micro-batches");
+  };
+  if (pipeline.rounds.empty()) {
+    const std::int64_t m = pipeline.num_micro_batches;
+    if (m > most_passes / chunks) refuse(m);
+    return;
+  }
+  assert(pipeline.rounds.size() == at(pipeline.pp) && pipeline.vp == 1);
+  std::int64_t passes = 0;
+  std::int64_t samples = 0;
+  for (std::size_t s = 0; s < pipeline.rounds.size(); ++s) {
+    const StageRounds& round = pipeline.rounds[s];
+    std::int64_t all = 0;
+    if (round.samples < 1 || round.count < 1 ||
+        __builtin_mul_overflow(round.samples, round.count, &all) || (s > 0 && all != samples)) {
+      throw Error("stage " + std::to_string(s + 1) + " takes other samples than the first",
+                  "let dp x micro-batch of every stage divide the global batch");
+    }
+    samples = all;
+    passes = round.count > most_passes - passes ? most_passes + 1 : passes + round.count;
+    if (passes > most_passes) refuse(round.count);
+  }
+}
+
 }  // namespace
 
 bool is_chain(const Pipeline& pipeline) {
@@ -80,11 +110,7 @@ void check_pipeline(const Pipeline& pipeline, std::int64_t most_passes) {
                     " micro-batches, the plan has " + std::to_string(m),
                 "change the micro-batch size or the pipeline depth");
   }
-  if (m > most_passes / chunks) {
-    throw Error(std::to_string(m) + " micro-batches over " + std::to_string(chunks) +
-                    " chunks are too many passes to simulate",
-                "use larger micro-batches");
-  }
+  check_passes(pipeline, most_passes);
   assert(static_cast<std::int64_t>(pipeline.forward_s.size()) == chunks &&
          static_cast<std::int64_t>(pipeline.backward_s.size()) == chunks &&
          static_cast<std::int64_t>(pipeline.sync.size()) == pipeline.pp);
@@ -98,12 +124,17 @@ void check_pipeline(const Pipeline& pipeline, std::int64_t most_passes) {
   for (const Transfer& transfer : pipeline.transfers) {
     assert(transfer.source >= 0 && transfer.source < chunks && transfer.target >= 0 &&
            transfer.target < chunks && transfer.source != transfer.target);
-    check_times({{transfer.time_s}}, "the transfer");
+    check_times({{transfer.time_s, transfer.back_s()}}, "the transfer");
   }
 }
 
 bool has_chain_timer(const Pipeline& pipeline) {
-  return (pipeline.vp == 1 || pipeline.schedule == ScheduleKind::interleaved) && is_chain(pipeline);
+  if (pipeline.vp > 1 && pipeline.schedule != ScheduleKind::interleaved) return false;
+  if (!pipeline.rounds.empty()) return false;
+  const bool even =
+      std::all_of(pipeline.transfers.begin(), pipeline.transfers.end(),
+                  [](const Transfer& transfer) { return transfer.back_s() == transfer.time_s; });
+  return even && is_chain(pipeline);
 }
 
 double pipeline_time_s(const Pipeline& pipeline, PipelineWorkspace& workspace) {

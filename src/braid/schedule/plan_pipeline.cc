@@ -1,7 +1,9 @@
 #include "braid/schedule/plan_pipeline.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "braid/base/error.h"
 #include "braid/schedule/pipeline_time.h"
@@ -23,6 +25,14 @@ PlanPipeline pipeline_of(const Plan& plan, std::int64_t most_passes) {
   result.loads = stage_loads(plan);
   result.pipeline = make_pipeline(plan.parallel.schedule, result.loads, edge_loads(plan),
                                   plan.parallel.num_micro_batches);
+  if (!is_uniform(plan)) {
+    std::vector<StageRounds> rounds = stage_rounds(plan);
+    const bool alike = std::all_of(rounds.begin(), rounds.end(), [&](const StageRounds& round) {
+      return round == rounds.front();
+    });
+    result.pipeline.num_micro_batches = rounds.front().count;
+    if (!alike) result.pipeline.rounds = std::move(rounds);
+  }
   check_pipeline(result.pipeline, most_passes);
   return result;
 }

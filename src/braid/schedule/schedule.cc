@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <string>
-
-#include "braid/base/error.h"
 
 namespace braid {
 namespace {
@@ -62,6 +59,20 @@ Schedule make_schedule(ScheduleKind kind, int pp, int vp, std::int64_t num_micro
   return schedule;
 }
 
+Schedule make_graph_schedule(ScheduleKind kind, std::span<const StageRounds> rounds,
+                             std::span<const std::int64_t> first) {
+  assert(rounds.size() == first.size());
+  Schedule schedule;
+  schedule.order.reserve(rounds.size());
+  for (std::size_t s = 0; s < rounds.size(); ++s) {
+    assert(rounds[s].count >= 1 && first[s] >= 1);
+    schedule.order.push_back(kind == ScheduleKind::gpipe
+                                 ? gpipe_order(1, rounds[s].count)
+                                 : alternating_order(1, 1, rounds[s].count, first[s]));
+  }
+  return schedule;
+}
+
 Schedule make_graph_schedule(ScheduleKind kind, std::span<const int> depths,
                              std::int64_t num_micro_batches) {
   assert(num_micro_batches >= 1);
@@ -74,39 +85,6 @@ Schedule make_graph_schedule(ScheduleKind kind, std::span<const int> depths,
                                  : alternating_order(1, 1, num_micro_batches, depth));
   }
   return schedule;
-}
-
-std::vector<int> stage_depths(int stages, std::span<const ChunkEdge> edges) {
-  const auto count = static_cast<std::size_t>(stages);
-  std::vector<std::vector<std::int32_t>> sources(count);
-  std::vector<int> successors(count, 0);
-  for (const ChunkEdge& edge : edges) {
-    if (edge.source_stage == edge.target_stage) continue;
-    sources[static_cast<std::size_t>(edge.target_stage)].push_back(edge.source_stage);
-    ++successors[static_cast<std::size_t>(edge.source_stage)];
-  }
-  std::vector<int> depths(count, 1);
-  std::vector<std::size_t> done;
-  done.reserve(count);
-  for (std::size_t s = 0; s < count; ++s) {
-    if (successors[s] == 0) done.push_back(s);
-  }
-  for (std::size_t next = 0; next < done.size(); ++next) {
-    const std::size_t target = done[next];
-    for (const std::int32_t source : sources[target]) {
-      const auto s = static_cast<std::size_t>(source);
-      depths[s] = std::max(depths[s], depths[target] + 1);
-      if (--successors[s] == 0) done.push_back(s);
-    }
-  }
-  if (done.size() < count) {
-    const auto stuck =
-        std::find_if(successors.begin(), successors.end(), [](int waiting) { return waiting > 0; });
-    throw Error(
-        "stage " + std::to_string(stuck - successors.begin()) + " leads to a circle of stages",
-        "cut the layers so that data flows between stages in one direction");
-  }
-  return depths;
 }
 
 }  // namespace braid

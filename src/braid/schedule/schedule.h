@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "braid/plan/plan.h"
+#include "braid/plan/stage_rounds.h"
 
 namespace braid {
 
@@ -31,15 +32,16 @@ struct Schedule {
 /// a multiple of pp (checked where plans are timed; asserted here).
 Schedule make_schedule(ScheduleKind kind, int pp, int vp, std::int64_t num_micro_batches);
 
-/// GPipe or 1F1B for stages of one chunk that form any directed acyclic graph. `depths` as from
+/// GPipe or 1F1B for stages of one chunk that form any directed acyclic graph, each with its own
+/// number of micro-batches: `first` forward passes as forwards_first (stage_rounds.h) has them,
+/// then backward and forward passes in turn.
+Schedule make_graph_schedule(ScheduleKind kind, std::span<const StageRounds> rounds,
+                             std::span<const std::int64_t> first);
+
+/// The same for stages of one number of micro-batches. `depths` as from
 /// stage_depths. A stage of depth d runs min(m, d) forward passes before its first backward pass,
 /// so that every stage starts them one earlier than its successors can ask for.
 Schedule make_graph_schedule(ScheduleKind kind, std::span<const int> depths,
                              std::int64_t num_micro_batches);
-
-/// For each of `stages` stages, the number of stages on the longest path from it to a sink, itself
-/// included: pp - stage in a chain. Throws Error naming a stage when the edges form a circle.
-/// Cost: linear.
-std::vector<int> stage_depths(int stages, std::span<const ChunkEdge> edges);
 
 }  // namespace braid

@@ -14,8 +14,7 @@ namespace {
 /// two stashes on their way to or from the host where they are offloaded.
 class StashMemory {
  public:
-  StashMemory(const Plan& plan, std::size_t stage) {
-    const MemoryBreakdown memory = memory_of_stage(plan, stage);
+  StashMemory(const Plan& plan, std::size_t stage, const MemoryBreakdown& memory) {
     constant_bytes_ = memory.device_total() - memory.activations;
     for (const Chunk& chunk : plan.stages[stage].chunks) {
       const ChunkTotals totals = totals_of(plan.profile, chunk);
@@ -63,7 +62,8 @@ Timeline simulate(const Plan& plan) {
   timeline.iteration_time_s = checked_time_s(evaluation.iteration_time_s);
   std::vector<StashMemory> memories;
   memories.reserve(plan.stages.size());
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) memories.emplace_back(plan, s);
+  const std::vector<MemoryBreakdown> totals = memory_of_stages(plan);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) memories.emplace_back(plan, s, totals[s]);
   // Passes of one device follow each other, so each stage's changes come in the order of time.
   for (const Event& event : evaluation.events) {
     StashMemory& memory = memories[static_cast<std::size_t>(event.stage)];

@@ -100,9 +100,11 @@ class TraceWriter {
 
   void write_names(std::size_t stage) {
     const Stage& part = plan_.stages[stage];
+    const std::string own =
+        part.own ? fmt::format(", micro-batches of {}", part.own->micro_batch) : "";
     write_metadata(stage, 0, "process_name", "name",
-                   quoted_json(fmt::format("stage {} (dp {} x tp {} x cp {})", stage + 1, part.dp,
-                                           part.tp, part.cp)));
+                   quoted_json(fmt::format("stage {} (dp {} x tp {} x cp {}{})", stage + 1, part.dp,
+                                           part.tp, part.cp, own)));
     write_metadata(stage, 0, "process_labels", "labels", quoted_json(stage_label(part)));
     write_metadata(stage, 0, "process_sort_index", "sort_index", fmt::format("{}", stage));
     write_thread(stage, kCompute, "compute");

@@ -29,7 +29,4 @@ struct Replay {
 };
 Replay replay(const Plan& plan);
 
-/// Chip of a device.
-const Chip& chip_of(const System& system, std::int64_t device);
-
 }  // namespace braid

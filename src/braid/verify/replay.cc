@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <limits>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -15,16 +17,21 @@ namespace {
 /// More passes than any real job has; a replay of so many takes a second.
 constexpr std::int64_t kMostPasses = 5'000'000;
 
+/// One way of a hand-over, as seen from the part whose passes start it.
 struct Handover {
   std::size_t part = 0;
   std::size_t link = 0;   ///< By source and target stage; any within a stage.
   double transfer_s = 0;  ///< 0 within a stage.
   bool moves = false;     ///< From one stage to another.
+  std::size_t sent = 0;   ///< Number of the log of what this part sends.
+  std::size_t got = 0;    ///< And of what comes back.
 };
 
 /// A chunk of a stage, and what it exchanges with others.
 struct Part {
   PartWork work;
+  std::int64_t samples = 1;  ///< Of one micro-batch on all replicas.
+  std::int64_t micro_batches = 1;
   std::vector<Handover> inputs;   ///< Gradients go there.
   std::vector<Handover> outputs;  ///< Activations go there.
 };
@@ -36,33 +43,44 @@ std::vector<Part> parts_of(const Plan& plan, const std::vector<StageWork>& stage
   std::vector<Part> parts(pp * static_cast<std::size_t>(plan.parallel.vp));
   std::vector<std::size_t> place(plan.profile.layers.size(), 0);
   for (std::size_t s = 0; s < pp; ++s) {
+    const Parallelism form = form_of(plan, s);
     for (std::size_t c = 0; c < plan.stages[s].chunks.size(); ++c) {
-      parts[c * pp + s].work = stages[s].parts[c];
+      Part& part = parts[c * pp + s];
+      part.work = stages[s].parts[c];
+      part.samples = std::int64_t{form.dp} * form.micro_batch;
+      part.micro_batches = form.num_micro_batches;
       for (const std::int32_t layer : plan.stages[s].chunks[c].layers) {
         place[static_cast<std::size_t>(layer)] = c * pp + s;
       }
     }
   }
-  const Parallelism& p = plan.parallel;
-  std::map<std::pair<std::size_t, std::size_t>, double> bytes;
+  struct Bytes {
+    double forward = 0, backward = 0;
+  };
+  std::map<std::pair<std::size_t, std::size_t>, Bytes> bytes;
   for (const ProfileEdge& edge : plan.profile.edges) {
     const std::size_t from = place[static_cast<std::size_t>(edge.source)];
     const std::size_t to = place[static_cast<std::size_t>(edge.target)];
-    if (from != to)
-      bytes[{from, to}] += edge.bytes * p.micro_batch / p.cp / (p.sequence_parallel ? p.tp : 1);
+    if (from == to) continue;
+    Bytes& sum = bytes[{from, to}];
+    sum.forward += bytes_of_flow(edge.bytes, form_of(plan, from % pp), form_of(plan, to % pp));
+    sum.backward += bytes_of_flow(edge.bytes, form_of(plan, to % pp), form_of(plan, from % pp));
   }
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> links;
   const auto link = [&links](std::size_t source, std::size_t target) {
     return links.try_emplace({source, target}, links.size()).first->second;
   };
+  std::size_t logs = 0;
   for (const auto& [ends, size] : bytes) {
     const auto [from, to] = ends;
     const std::size_t source = from % pp;
     const std::size_t target = to % pp;
     const bool moves = source != target;
-    const double transfer_s = moves ? handover_s(plan, source, target, size) : 0;
-    parts[from].outputs.push_back({to, link(source, target), transfer_s, moves});
-    parts[to].inputs.push_back({from, link(target, source), transfer_s, moves});
+    const double there_s = moves ? handover_s(plan, source, target, size.forward) : 0;
+    const double back_s = moves ? handover_s(plan, target, source, size.backward) : 0;
+    parts[from].outputs.push_back({to, link(source, target), there_s, moves, logs, logs + 1});
+    parts[to].inputs.push_back({from, link(target, source), back_s, moves, logs + 1, logs});
+    logs += 2;
   }
   return parts;
 }
@@ -78,6 +96,37 @@ std::vector<int> depths_of(const std::vector<Part>& parts) {
   return depths;
 }
 
+/// Forward passes that come first in a graph of stages with rounds of their own
+/// (docs/timeline.md). Parts are in an order that no hand-over goes against.
+std::vector<std::int64_t> warm_ups(ScheduleKind kind, const std::vector<Part>& parts) {
+  std::vector<std::int64_t> ahead(parts.size(), 0);
+  for (std::size_t s = 0; s < parts.size(); ++s) {
+    const std::int64_t g = parts[s].samples;
+    for (const Handover& from : parts[s].inputs) {
+      const std::int64_t h = parts[from.part].samples;
+      ahead[s] = std::max(ahead[s], ahead[from.part] + h - std::gcd(g, h));
+    }
+  }
+  std::vector<std::int64_t> path(parts.size(), 0);
+  std::vector<std::int64_t> lag(parts.size(), 0);
+  std::vector<std::int64_t> first(parts.size(), 0);
+  for (std::size_t s = parts.size(); s-- > 0;) {
+    const std::int64_t g = parts[s].samples;
+    for (const Handover& next : parts[s].outputs) {
+      const std::int64_t h = parts[next.part].samples;
+      path[s] = std::max(path[s], path[next.part]);
+      lag[s] = std::max(lag[s], lag[next.part] + h - std::gcd(g, h));
+    }
+    path[s] += g;
+    std::int64_t rounds = path[s] / g + (path[s] % g > 0 ? 1 : 0);
+    while (ahead[s] + rounds * g <= lag[s]) ++rounds;
+    lag[s] = std::max(lag[s], ahead[s] + (rounds - 1) * g);
+    first[s] = std::min(rounds, parts[s].micro_batches);
+    if (kind == ScheduleKind::gpipe) first[s] = parts[s].micro_batches;
+  }
+  return first;
+}
+
 std::string refusal_of(const Plan& plan) {
   const Parallelism& p = plan.parallel;
   if (p.schedule == ScheduleKind::one_f_one_b && p.vp > 1) return "1F1B has one chunk per stage";
@@ -85,47 +134,21 @@ std::string refusal_of(const Plan& plan) {
     return fmt::format("interleaving needs micro-batches in groups of pp, {} is no multiple of {}",
                        p.num_micro_batches, p.pp);
   }
-  std::int64_t passes = 2 * std::int64_t{p.pp};
-  if (__builtin_mul_overflow(passes, std::int64_t{p.vp}, &passes) ||
-      __builtin_mul_overflow(passes, p.num_micro_batches, &passes) || passes > kMostPasses) {
-    return "too many passes to replay";
+  std::int64_t passes = 0;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    std::int64_t of_stage = 0;
+    if (__builtin_mul_overflow(2 * std::int64_t{p.vp}, form_of(plan, s).num_micro_batches,
+                               &of_stage) ||
+        __builtin_add_overflow(passes, of_stage, &passes) || passes > kMostPasses) {
+      return "too many passes to replay";
+    }
   }
   return "";
 }
 
-/// What a pass waits for: how many hand-overs have not come yet, and when the last one came.
-struct Wait {
-  std::int32_t missing = 0;
-  double arrived_s = 0;
-  bool ran = false;
-};
-
-/// The waits of all passes of one direction, by part and micro-batch.
-class Waits {
- public:
-  Waits(const std::vector<Part>& parts, bool forward, std::int64_t micro_batches)
-      : micro_batches_(static_cast<std::size_t>(micro_batches)) {
-    waits_.reserve(parts.size() * micro_batches_);
-    for (const Part& part : parts) {
-      Wait wait;
-      // A backward pass also waits for its own forward pass.
-      wait.missing =
-          static_cast<std::int32_t>(forward ? part.inputs.size() : part.outputs.size() + 1);
-      waits_.insert(waits_.end(), micro_batches_, wait);
-    }
-  }
-  Wait& at(std::size_t part, std::int64_t micro_batch) {
-    return waits_[part * micro_batches_ + static_cast<std::size_t>(micro_batch)];
-  }
-  void arrive(std::size_t part, std::int64_t micro_batch, double time_s) {
-    Wait& wait = at(part, micro_batch);
-    --wait.missing;
-    wait.arrived_s = std::max(wait.arrived_s, time_s);
-  }
-
- private:
-  std::size_t micro_batches_;
-  std::vector<Wait> waits_;
+/// Passes of one part.
+struct Progress {
+  std::vector<bool> forward_ran, backward_ran;  ///< By micro-batch.
 };
 
 /// The device that stands for a stage.
@@ -139,21 +162,28 @@ struct Device {
 };
 
 class Replayer {
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+
  public:
   explicit Replayer(const Plan& plan)
       : p_(plan.parallel),
         stages_(stages_of(plan)),
         parts_(parts_of(plan, stages_)),
-        schedule_(schedule_of(plan.parallel, parts_)),
-        forward_(parts_, true, p_.num_micro_batches),
-        backward_(parts_, false, p_.num_micro_batches),
+        schedule_(schedule_of(plan, parts_)),
+        progress_(parts_.size()),
         devices_(stages_.size()) {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const auto micro_batches = static_cast<std::size_t>(parts_[i].micro_batches);
+      progress_[i].forward_ran.assign(micro_batches, false);
+      progress_[i].backward_ran.assign(micro_batches, false);
+      expected_passes_ += 2 * parts_[i].micro_batches;
       double& slot_bytes = devices_[i % devices_.size()].slot_bytes;
       slot_bytes = std::max(slot_bytes, parts_[i].work.offloaded_bytes);
       for (const std::vector<Handover>* handovers : {&parts_[i].inputs, &parts_[i].outputs}) {
         for (const Handover& handover : *handovers) {
           if (link_free_s_.size() <= handover.link) link_free_s_.resize(handover.link + 1, 0);
+          if (arrived_s_.size() <= handover.sent) arrived_s_.resize(handover.sent + 1);
+          arrived_s_[handover.sent].assign(micro_batches, kNever);
         }
       }
     }
@@ -171,10 +201,9 @@ class Replayer {
         if (!result_.fault.empty()) return std::move(result_);
       }
     }
-    const auto expected = static_cast<std::int64_t>(2 * parts_.size()) * p_.num_micro_batches;
-    if (result_.passes != expected) {
+    if (result_.passes != expected_passes_) {
       result_.fault = fmt::format("{} of {} passes can run, then every stage waits for another",
-                                  result_.passes, expected);
+                                  result_.passes, expected_passes_);
       return std::move(result_);
     }
     finish();
@@ -187,7 +216,13 @@ class Replayer {
     for (std::size_t s = 0; s < plan.stages.size(); ++s) stages.push_back(work_of_stage(plan, s));
     return stages;
   }
-  static Schedule schedule_of(const Parallelism& p, const std::vector<Part>& parts) {
+  static Schedule schedule_of(const Plan& plan, const std::vector<Part>& parts) {
+    const Parallelism& p = plan.parallel;
+    if (!is_uniform(plan)) {
+      std::vector<StageRounds> rounds;
+      for (const Part& part : parts) rounds.push_back({part.samples, part.micro_batches});
+      return make_graph_schedule(p.schedule, rounds, warm_ups(p.schedule, parts));
+    }
     if (p.vp > 1) return make_schedule(p.schedule, p.pp, p.vp, p.num_micro_batches);
     const bool interleaved = p.schedule == ScheduleKind::interleaved;
     return make_graph_schedule(interleaved ? ScheduleKind::one_f_one_b : p.schedule,
@@ -198,25 +233,42 @@ class Replayer {
   bool run_next_pass(std::size_t s) {
     Device& device = devices_[s];
     const PassTask& task = schedule_.order[s][device.next];
+    const std::size_t index = static_cast<std::size_t>(task.chunk) * devices_.size() + s;
     if (task.chunk < 0 || task.chunk >= p_.vp || task.micro_batch < 0 ||
-        task.micro_batch >= p_.num_micro_batches) {
+        task.micro_batch >= parts_[index].micro_batches) {
       result_.fault = fmt::format("stage {} runs a pass that does not exist", s + 1);
       return false;
     }
-    const std::size_t index = static_cast<std::size_t>(task.chunk) * devices_.size() + s;
     const bool forward = task.kind == TaskKind::forward;
-    Wait& wait = (forward ? forward_ : backward_).at(index, task.micro_batch);
-    if (wait.ran) {
+    const auto k = static_cast<std::size_t>(task.micro_batch);
+    Progress& progress = progress_[index];
+    if ((forward ? progress.forward_ran : progress.backward_ran)[k]) {
       result_.fault =
           fmt::format("stage {} runs a pass of micro-batch {} twice", s + 1, task.micro_batch);
       return false;
     }
-    if (wait.missing > 0) return false;
-    wait.ran = true;
-    run_pass(s, index, forward, task.micro_batch, std::max(device.free_s, wait.arrived_s));
+    // A backward pass also waits for its own forward pass, earlier on the same device.
+    const double ready_s = inputs_ready_s(parts_[index], forward, task.micro_batch);
+    if (ready_s == kNever || (!forward && !progress.forward_ran[k])) return false;
+    (forward ? progress.forward_ran : progress.backward_ran)[k] = true;
+    run_pass(s, index, forward, task.micro_batch, std::max(device.free_s, ready_s));
     ++device.next;
     ++result_.passes;
     return true;
+  }
+
+  /// When the last part of what a pass needs is there; kNever when some is not.
+  double inputs_ready_s(const Part& part, bool forward, std::int64_t micro_batch) const {
+    double ready_s = 0;
+    const std::int64_t first_sample = micro_batch * part.samples;
+    const std::int64_t last_sample = first_sample + part.samples - 1;
+    for (const Handover& from : forward ? part.inputs : part.outputs) {
+      const std::int64_t samples = parts_[from.part].samples;
+      for (std::int64_t k = first_sample / samples; k <= last_sample / samples; ++k) {
+        ready_s = std::max(ready_s, arrived_s_[from.got][static_cast<std::size_t>(k)]);
+      }
+    }
+    return ready_s;
   }
 
   void run_pass(std::size_t s, std::size_t index, bool forward, std::int64_t micro_batch,
@@ -241,14 +293,13 @@ class Replayer {
     const double slots = static_cast<double>(std::min<std::int64_t>(device.held, 2));
     double& peak = result_.peak_stash_bytes[s];
     peak = std::max(peak, device.stash_bytes + slots * device.slot_bytes);
-    if (forward) backward_.arrive(index, micro_batch, end_s);
     for (const Handover& handover : forward ? part.outputs : part.inputs) {
       double arrived_s = end_s;
       if (handover.moves) {
         double& free_s = link_free_s_[handover.link];
         free_s = arrived_s = std::max(free_s, end_s) + handover.transfer_s;
       }
-      (forward ? forward_ : backward_).arrive(handover.part, micro_batch, arrived_s);
+      arrived_s_[handover.sent][static_cast<std::size_t>(micro_batch)] = arrived_s;
     }
   }
 
@@ -263,8 +314,10 @@ class Replayer {
       result_.serial_s += device.work_s + stage.gather_s + stage.reduce_s + stage.optimizer_s;
     }
     for (const Part& part : parts_) {
-      for (const Handover& before : part.inputs) {
-        result_.serial_s += 2 * before.transfer_s * static_cast<double>(p_.num_micro_batches);
+      for (const std::vector<Handover>* ways : {&part.inputs, &part.outputs}) {
+        for (const Handover& way : *ways) {
+          result_.serial_s += way.transfer_s * static_cast<double>(part.micro_batches);
+        }
       }
     }
   }
@@ -273,9 +326,11 @@ class Replayer {
   const std::vector<StageWork> stages_;
   const std::vector<Part> parts_;
   const Schedule schedule_;
-  Waits forward_, backward_;
+  std::vector<Progress> progress_;
   std::vector<Device> devices_;
   std::vector<double> link_free_s_;
+  std::vector<std::vector<double>> arrived_s_;  ///< [log][micro-batch of the sender]
+  std::int64_t expected_passes_ = 0;
   Replay result_;
 };
 
@@ -286,15 +341,6 @@ Replay replay(const Plan& plan) {
   result.fault = refusal_of(plan);
   if (!result.fault.empty()) return result;
   return Replayer(plan).run();
-}
-
-const Chip& chip_of(const System& system, std::int64_t device) {
-  std::int64_t end = 0;
-  for (const DeviceGroup& group : system.groups) {
-    end += group.nodes * group.devices_per_node;
-    if (device < end) return group.chip;
-  }
-  return system.groups.back().chip;
 }
 
 }  // namespace braid

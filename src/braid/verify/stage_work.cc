@@ -1,8 +1,11 @@
 #include "braid/verify/stage_work.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "braid/system/collective.h"
+#include "braid/system/links.h"
+#include "braid/system/named_groups.h"
 #include "braid/verify/checks.h"
 
 namespace braid {
@@ -35,13 +38,17 @@ std::int64_t step_of(const Parallelism& p, Axis axis) {
   return step;
 }
 
-/// The ranks that hold the same parameters, and how long a collective of theirs takes.
+/// The ranks of a stage that hold the same parameters, and how long a collective of theirs takes.
 class Replicas {
  public:
-  explicit Replicas(const Plan& plan) : system_(plan.system) {
-    const Parallelism& p = plan.parallel;
+  Replicas(const Plan& plan, std::size_t s) : system_(plan.system) {
+    const Parallelism p = form_of(plan, s);
     ranks_ = std::int64_t{p.dp} * p.cp;
     expert_ranks_ = ranks_ / p.ep;
+    if (plan.stages[s].own || plan.system.groups.size() > 1) {
+      list_devices(plan.stages[s].devices, p);
+      return;
+    }
     const std::int64_t cp_step = step_of(p, Axis::cp);
     const std::int64_t dp_step = step_of(p, Axis::dp);
     std::int64_t step = p.dp == 1 ? cp_step : dp_step;
@@ -60,18 +67,45 @@ class Replicas {
 
   double time_s(Collective collective, double bytes, double expert_bytes) const {
     double time_s = 0;
-    if (bytes > 0 && ranks_ > 1)
-      time_s += collective_time(collective, bytes, span_, system_).time_s;
+    if (bytes > 0 && ranks_ > 1) time_s += time_of(collective, bytes, groups_, span_);
     if (expert_bytes > 0 && expert_ranks_ > 1) {
-      time_s += collective_time(collective, expert_bytes, expert_span_, system_).time_s;
+      time_s += time_of(collective, expert_bytes, expert_groups_, expert_span_);
     }
     return time_s;
   }
 
  private:
+  using Groups = std::vector<std::vector<std::int64_t>>;
+
+  double time_of(Collective collective, double bytes, const Groups& groups,
+                 const GroupSpan& span) const {
+    return groups.empty() ? collective_time(collective, bytes, span, system_).time_s
+                          : named_groups_time_s(collective, bytes, groups, system_);
+  }
+
+  /// Reads each device's rank on every axis off its place among the stage's devices.
+  void list_devices(const std::vector<std::int64_t>& devices, const Parallelism& p) {
+    groups_.resize(static_cast<std::size_t>(p.tp));
+    expert_groups_.resize(static_cast<std::size_t>(p.tp) * static_cast<std::size_t>(p.ep));
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      auto rest = static_cast<std::int64_t>(i);
+      std::int64_t tp = 0, cp = 0, dp = 0;
+      for (const Axis axis : p.order) {
+        if (axis == Axis::pp) continue;
+        const std::int64_t degree = degree_of(p, axis);
+        (axis == Axis::tp ? tp : axis == Axis::cp ? cp : dp) = rest % degree;
+        rest /= degree;
+      }
+      const std::int64_t expert = (dp * p.cp + cp) % p.ep;
+      groups_[static_cast<std::size_t>(tp)].push_back(devices[i]);
+      expert_groups_[static_cast<std::size_t>(tp * p.ep + expert)].push_back(devices[i]);
+    }
+  }
+
   const System& system_;
   std::int64_t ranks_ = 1, expert_ranks_ = 1;
   GroupSpan span_, expert_span_;
+  Groups groups_, expert_groups_;  ///< Of a stage with a form of its own.
 };
 
 /// What the layers of a chunk, or of a stage, have in all.
@@ -81,17 +115,26 @@ struct LayerSums {
 };
 
 /// Reading and writing the optimizer's state, the gradients and the weights of `elements` elements.
-double optimizer_s(const Plan& plan, double elements) {
+double optimizer_s(const Plan& plan, std::size_t s, double elements) {
   if (elements <= 0) return 0;
   const Precision& precision = plan.precision;
-  const Chip& chip = plan.system.groups.front().chip;
+  const Chip* slowest = nullptr;
+  for (const std::int64_t device : plan.stages[s].devices) {
+    const Chip& here = chip_at(plan.system, device);
+    if (slowest == nullptr ||
+        here.memory.bytes_per_s * here.efficiency.memory_peak_fraction <
+            slowest->memory.bytes_per_s * slowest->efficiency.memory_peak_fraction) {
+      slowest = &here;
+    }
+  }
+  const Chip& chip = *slowest;
   const double state = elements * precision.optimizer_bytes_per_parameter;
   const double gradient = elements * bytes_per_element(precision.gradient);
   const double weight = elements * bytes_per_element(precision.weight);
   const double achieved = chip.memory.bytes_per_s * chip.efficiency.memory_peak_fraction;
   const double here_s =
       chip.efficiency.kernel_launch_s + (2 * state + gradient + weight) / achieved;
-  if (!plan.parallel.offload_optimizer || !chip.host) return here_s;
+  if (!form_of(plan, s).offload_optimizer || !chip.host) return here_s;
   return std::max(here_s, (2 * state + std::max(gradient, weight)) / chip.host->bytes_per_s);
 }
 
@@ -116,10 +159,10 @@ double end_of_waiting_work_s(double start_s, double work_s, double transfer_s, i
 }
 
 StageWork work_of_stage(const Plan& plan, std::size_t s) {
-  const Zero zero = plan.parallel.zero;
+  const Zero zero = form_of(plan, s).zero;
   const double weight_bytes = bytes_per_element(plan.precision.weight);
   const double gradient_bytes = bytes_per_element(plan.precision.gradient);
-  const Replicas replicas(plan);
+  const Replicas replicas(plan, s);
   const auto gather_s = [&](double dense, double expert) {
     return replicas.time_s(Collective::all_gather, dense * weight_bytes, expert * weight_bytes);
   };
@@ -179,14 +222,41 @@ StageWork work_of_stage(const Plan& plan, std::size_t s) {
     work.gather_s = n * gather_s(all.dense / n, all.expert / n);
   }
   const double shard = all.dense / replicas.ranks() + all.expert / replicas.expert_ranks();
-  work.optimizer_s = optimizer_s(plan, zero == Zero::none ? all.dense + all.expert : shard);
+  work.optimizer_s = optimizer_s(plan, s, zero == Zero::none ? all.dense + all.expert : shard);
   return work;
+}
+
+double bytes_of_flow(double edge_bytes, const Parallelism& from, const Parallelism& to) {
+  const double samples = static_cast<double>(from.dp) * from.micro_batch;
+  const double senders = static_cast<double>(from.dp) * from.cp * from.tp;
+  const double receivers = static_cast<double>(to.dp) * to.cp * to.tp;
+  // Without sequence parallelism each tensor-parallel rank wants the tensor for itself.
+  const double shards = static_cast<double>(to.cp) * (to.sequence_parallel ? to.tp : 1);
+  if (receivers >= senders) return edge_bytes * std::ceil(samples / to.dp) / shards;
+  return edge_bytes * (samples / to.dp) / shards * receivers / senders;
 }
 
 double handover_s(const Plan& plan, std::size_t from, std::size_t to, double bytes) {
   const System& system = plan.system;
   const std::vector<std::int64_t>& senders = plan.stages[from].devices;
   const std::vector<std::int64_t>& receivers = plan.stages[to].devices;
+  if (!is_uniform(plan)) {
+    if (bytes <= 0) return 0;
+    std::vector<Flow> flows;
+    for (std::size_t i = 0; i < senders.size() && senders.size() >= receivers.size(); ++i) {
+      flows.push_back({senders[i], receivers[i * receivers.size() / senders.size()]});
+    }
+    for (std::size_t i = 0; i < receivers.size() && senders.size() < receivers.size(); ++i) {
+      flows.push_back({senders[i * senders.size() / receivers.size()], receivers[i]});
+    }
+    const std::vector<double> rates = flow_rates(system, flows, bytes);
+    double last_s = 0;
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+      const double latency_s = link_latency_s(system, flows[i].from, flows[i].to);
+      last_s = std::max(last_s, latency_s + bytes / rates[i]);
+    }
+    return last_s;
+  }
   // As many neighbours send beside each device as the pipeline's step, up to a node.
   const std::int64_t beside =
       std::min(system.groups.front().devices_per_node, step_of(plan.parallel, Axis::pp));

@@ -35,7 +35,12 @@ double outlasting_s(double transfer_s, double work_s, int pieces);
 /// for the i-th of as many equal transfers, which take `transfer_s` in all from time 0.
 double end_of_waiting_work_s(double start_s, double work_s, double transfer_s, int pieces);
 
-/// Time to hand `bytes` over from each device of one stage to its counterpart in another.
+/// What one flow carries of an edge of so many bytes a sample for a micro-batch of stages run as
+/// `from`: there are as many flows as the larger stage has devices, and each receiver takes its
+/// samples' part from one of them.
+double bytes_of_flow(double edge_bytes, const Parallelism& from, const Parallelism& to);
+
+/// Time to hand `bytes` over in each flow from one stage to another.
 double handover_s(const Plan& plan, std::size_t from, std::size_t to, double bytes);
 
 }  // namespace braid

@@ -67,8 +67,9 @@ bool is_cost(const LayerCost& cost) {
   return std::isfinite(sum);
 }
 
-/// How an option differs from the plan's parallel form; empty when it does not.
-std::string difference(const Execution& how, const Parallelism& p) {
+/// How an option differs from its stage's parallel form; empty when it does not. Layers of a stage
+/// with a form of its own may recompute and offload activations each as it likes.
+std::string difference(const Execution& how, const Parallelism& p, bool own) {
   if (how.micro_batch != p.micro_batch) {
     return fmt::format("micro-batch {} instead of {}", how.micro_batch, p.micro_batch);
   }
@@ -76,16 +77,27 @@ std::string difference(const Execution& how, const Parallelism& p) {
   if (how.cp != p.cp) return fmt::format("cp {} instead of {}", how.cp, p.cp);
   if (how.ep != p.ep) return fmt::format("ep {} instead of {}", how.ep, p.ep);
   if (how.sequence_parallel != p.sequence_parallel) return "another sequence parallelism";
-  if (how.recompute != p.recompute) return "another recomputation";
-  if (how.offload_activations != p.offload_activations) return "another offload of activations";
+  if (!own && how.recompute != p.recompute) return "another recomputation";
+  if (!own && how.offload_activations != p.offload_activations) {
+    return "another offload of activations";
+  }
   if (how.offload_weights != p.offload_weights) return "another offload of weights";
   return "";
+}
+
+/// Whether the stage's form can be looked at.
+bool has_degrees(const Stage& stage) {
+  return !stage.own ||
+         std::min({stage.dp, stage.tp, stage.cp, stage.own->ep, stage.own->micro_batch}) >= 1;
 }
 
 }  // namespace
 
 std::string options_fault(const Plan& plan) {
-  for (const Stage& stage : plan.stages) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    if (!has_degrees(stage)) return fmt::format("stage {} has a degree below 1", s + 1);
+    const Parallelism form = form_of(plan, s);
     for (const Chunk& chunk : stage.chunks) {
       if (chunk.options.size() != chunk.layers.size()) {
         return fmt::format("{} options for {} layers", chunk.options.size(), chunk.layers.size());
@@ -104,7 +116,7 @@ std::string options_fault(const Plan& plan) {
         const Option& option = option_at(plan, chunk, i);
         if (!is_cost(option.cost))
           return fmt::format("layer {} has a cost below zero or infinite", layer);
-        const std::string other = difference(option.how, plan.parallel);
+        const std::string other = difference(option.how, form, stage.own.has_value());
         if (!other.empty()) return fmt::format("layer {} runs with {}", layer, other);
       }
     }
@@ -142,6 +154,43 @@ std::string edges_fault(const Plan& plan) {
   return "";
 }
 
+namespace {
+
+/// For plans with stages of their own form: devices that exist, in rising order, as many as the
+/// degrees ask for, none twice.
+std::string own_devices_fault(const Plan& plan) {
+  std::vector<bool> taken(static_cast<std::size_t>(plan.system.device_count), false);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    const Parallelism form = form_of(plan, s);
+    std::int64_t needed = 0;
+    if (stage.tp != form.tp || stage.cp != form.cp || stage.dp != form.dp) {
+      return fmt::format("stage {} has other degrees than the plan, but no form of its own", s + 1);
+    }
+    if (__builtin_mul_overflow(std::int64_t{form.tp} * form.cp, std::int64_t{form.dp}, &needed) ||
+        static_cast<std::int64_t>(stage.devices.size()) != needed) {
+      return fmt::format("stage {} has {} devices, its degrees ask for {}", s + 1,
+                         stage.devices.size(), needed);
+    }
+    for (std::size_t i = 0; i < stage.devices.size(); ++i) {
+      const std::int64_t device = stage.devices[i];
+      if (device < 0 || device >= plan.system.device_count) {
+        return fmt::format("stage {} has device {} of {}", s + 1, device, plan.system.device_count);
+      }
+      if (i > 0 && device <= stage.devices[i - 1]) {
+        return fmt::format("the devices of stage {} are not in rising order", s + 1);
+      }
+      if (taken[static_cast<std::size_t>(device)]) {
+        return fmt::format("device {} is used twice, again in stage {}", device, s + 1);
+      }
+      taken[static_cast<std::size_t>(device)] = true;
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string devices_fault(const Plan& plan) {
   const Parallelism& p = plan.parallel;
   std::vector<Axis> axes = p.order;
@@ -150,6 +199,7 @@ std::string devices_fault(const Plan& plan) {
     return "the order does not name each axis once";
   }
   if (std::min({p.tp, p.cp, p.dp, p.pp}) < 1) return "a degree is below 1";
+  if (!is_uniform(plan)) return own_devices_fault(plan);
   std::int64_t total = p.tp;
   for (const int degree : {p.cp, p.dp, p.pp}) {
     if (__builtin_mul_overflow(total, std::int64_t{degree}, &total)) return "the degrees overflow";
@@ -193,7 +243,30 @@ std::string devices_fault(const Plan& plan) {
   return "";
 }
 
+namespace {
+
+std::string own_batch_fault(const Plan& plan) {
+  if (plan.parallel.vp != 1) return "interleaved stages cannot have forms of their own";
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Parallelism form = form_of(plan, s);
+    const std::int64_t round = std::int64_t{form.dp} * form.micro_batch;
+    if (form.micro_batch < 1 || form.num_micro_batches < 1 || plan.global_batch % round != 0 ||
+        form.num_micro_batches != plan.global_batch / round) {
+      return fmt::format("stage {}: dp {} x micro-batch {} does not divide the global batch {}",
+                         s + 1, form.dp, form.micro_batch, plan.global_batch);
+    }
+    if (form.ep < 1 || (std::int64_t{form.dp} * form.cp) % form.ep != 0) {
+      return fmt::format("stage {}: ep {} does not divide dp {} x cp {}", s + 1, form.ep, form.dp,
+                         form.cp);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string batch_fault(const Plan& plan) {
+  if (!is_uniform(plan)) return own_batch_fault(plan);
   const Parallelism& p = plan.parallel;
   if (p.micro_batch < 1 || p.num_micro_batches < 1) return "a micro-batch count is below 1";
   std::int64_t samples = p.num_micro_batches;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/system/links.h"
 #include "braid/verify/checks.h"
 
 namespace braid {
@@ -23,8 +24,10 @@ struct Elements {
   double whole = 0, shard = 0, largest_layer = 0, stated_bytes = 0, working_bytes = 0;
 };
 
-Elements elements_of(const Plan& plan, const Stage& stage) {
-  const double ranks = static_cast<double>(plan.parallel.dp) * plan.parallel.cp;
+Elements elements_of(const Plan& plan, std::size_t s) {
+  const Stage& stage = plan.stages[s];
+  const Parallelism p = form_of(plan, s);
+  const double ranks = static_cast<double>(p.dp) * p.cp;
   Elements elements;
   for (const Chunk& chunk : stage.chunks) {
     for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
@@ -32,7 +35,7 @@ Elements elements_of(const Plan& plan, const Stage& stage) {
       const LayerCost& cost = option.cost;
       const double layer = cost.dense_parameters + cost.expert_parameters;
       elements.whole += layer;
-      elements.shard += (cost.dense_parameters + cost.expert_parameters * plan.parallel.ep) / ranks;
+      elements.shard += (cost.dense_parameters + cost.expert_parameters * p.ep) / ranks;
       elements.largest_layer = std::max(elements.largest_layer, layer);
       elements.working_bytes = std::max(elements.working_bytes, cost.working_bytes);
       if (option.fixed_bytes > 0) elements.stated_bytes += option.fixed_bytes;
@@ -43,9 +46,9 @@ Elements elements_of(const Plan& plan, const Stage& stage) {
 
 /// Bytes that one device of a stage cannot do without at its fullest moment.
 double device_bytes(const Plan& plan, std::size_t s, double peak_stash_bytes) {
-  const Parallelism& p = plan.parallel;
+  const Parallelism p = form_of(plan, s);
   const Precision& precision = plan.precision;
-  const Elements e = elements_of(plan, plan.stages[s]);
+  const Elements e = elements_of(plan, s);
   const double weight = bytes_of(precision.weight);
   const double gradient = bytes_of(precision.gradient);
   double bytes = peak_stash_bytes + e.working_bytes;
@@ -65,8 +68,8 @@ double device_bytes(const Plan& plan, std::size_t s, double peak_stash_bytes) {
 
 /// Bytes that one device of a stage keeps on the host at its fullest moment.
 double host_bytes(const Plan& plan, std::size_t s, double peak_offloaded_bytes) {
-  const Parallelism& p = plan.parallel;
-  const Elements e = elements_of(plan, plan.stages[s]);
+  const Parallelism p = form_of(plan, s);
+  const Elements e = elements_of(plan, s);
   double bytes = peak_offloaded_bytes;
   if (p.offload_weights) {
     bytes += bytes_of(plan.precision.weight) * (p.zero == Zero::parameters ? e.shard : e.whole);
@@ -83,7 +86,7 @@ std::string host_fault(const Plan& plan, const Replay& replayed) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const double needed = host_bytes(plan, s, replayed.peak_offloaded_bytes[s]);
     for (const std::int64_t device : plan.stages[s].devices) {
-      const auto& host = chip_of(plan.system, device).host;
+      const auto& host = chip_at(plan.system, device).host;
       const double available = host ? host->bytes : 0;
       if (needed > available * (1 + 1e-9) + 1) {
         return fmt::format("stage {} offloads {:.0f} bytes a device, its host has room for {:.0f}",
@@ -100,9 +103,9 @@ Check memory_check(const Plan& plan, const Replay& replayed, double& peak_bytes)
   bool holds = true;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const double needed = device_bytes(plan, s, replayed.peak_stash_bytes[s]);
-    double available = usable_bytes(chip_of(plan.system, plan.stages[s].devices.front()));
+    double available = usable_bytes(chip_at(plan.system, plan.stages[s].devices.front()));
     for (const std::int64_t device : plan.stages[s].devices) {
-      available = std::min(available, usable_bytes(chip_of(plan.system, device)));
+      available = std::min(available, usable_bytes(chip_at(plan.system, device)));
     }
     peak_bytes = std::max(peak_bytes, needed);
     const double room = available - needed;
@@ -132,15 +135,16 @@ Check claims_check(const Claims& claims, const Verification& found) {
 /// The plan's own arithmetic at the peak of all devices together.
 double arithmetic_bound_s(const Plan& plan) {
   double flops = 0;
-  for (const Stage& stage : plan.stages) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    const double passes = static_cast<double>(form_of(plan, s).num_micro_batches) *
+                          static_cast<double>(stage.devices.size());
     for (const Chunk& chunk : stage.chunks) {
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
-        flops +=
-            option_at(plan, chunk, i).cost.model_flops * static_cast<double>(stage.devices.size());
+        flops += option_at(plan, chunk, i).cost.model_flops * passes;
       }
     }
   }
-  flops *= static_cast<double>(plan.parallel.num_micro_batches);
   double rate = 0;
   std::int64_t left = plan.system.device_count;
   for (const DeviceGroup& group : plan.system.groups) {
@@ -176,13 +180,16 @@ Verification verify(const Plan& plan, const std::optional<Claims>& claims) {
   const bool options = add("options", options_fault(plan), "each layer runs as the plan says");
   const bool edges = add("edges", edges_fault(plan),
                          fmt::format("{} edges, all forward", plan.profile.edges.size()));
-  const bool devices = add("devices", devices_fault(plan),
-                           fmt::format("{} of {} devices, each once", plan.parallel.devices(),
-                                       plan.system.device_count));
-  const bool batch = add(
-      "batch", batch_fault(plan),
-      fmt::format("dp {} x micro-batch {} x {} = {}", plan.parallel.dp, plan.parallel.micro_batch,
-                  plan.parallel.num_micro_batches, plan.global_batch));
+  const bool devices =
+      add("devices", devices_fault(plan),
+          fmt::format("{} of {} devices, each once", devices_used(plan), plan.system.device_count));
+  const bool batch =
+      add("batch", batch_fault(plan),
+          is_uniform(plan)
+              ? fmt::format("dp {} x micro-batch {} x {} = {}", plan.parallel.dp,
+                            plan.parallel.micro_batch, plan.parallel.num_micro_batches,
+                            plan.global_batch)
+              : fmt::format("dp x micro-batch of every stage divides {}", plan.global_batch));
   if (!(options && edges && devices && batch)) return result;
 
   const Replay replayed = replay(plan);

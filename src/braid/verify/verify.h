@@ -27,14 +27,14 @@ struct Verification {
 /// Re-checks a plan by simple code of its own (of the rest of braid it uses the types, the times of
 /// collectives and the order of passes that a schedule prescribes): each layer exactly once;
 /// options that exist and agree with the parallel form; no edge backwards, so that stages are
-/// convex and form no circle; devices distinct, counted and where the order of axes puts them; the
-/// batch made up exactly; every pass once, none before its inputs, no deadlock, by replaying the
-/// order with its transfers and synchronisation; each stage's memory summed layer by layer with the
-/// stashes that its order holds at once; the replay's time between the busiest stage's work and all
-/// work one by one, and no less than all arithmetic at peak. When there are claims: the claimed
-/// time is the replayed one within a millionth, either way, and the claimed memory no less than
-/// what is needed. Checks whose ground has failed are left out: any plan may be given. Cost: linear
-/// in passes, of which a plan may have 5·10^6.
+/// convex and form no circle; devices distinct, counted and, of uniform plans, where the order of
+/// axes puts them; the batch made up exactly by every stage; every pass once, none before its
+/// inputs, no deadlock, by replaying the order with its transfers and synchronisation; each stage's
+/// memory summed layer by layer with the stashes that its order holds at once; the replay's time
+/// between the busiest stage's work and all work one by one, and no less than all arithmetic at
+/// peak. When there are claims: the claimed time is the replayed one within a millionth, either
+/// way, and the claimed memory no less than what is needed. Checks whose ground has failed are left
+/// out: any plan may be given. Cost: linear in passes, of which a plan may have 5·10^6.
 Verification verify(const Plan& plan, const std::optional<Claims>& claims);
 
 /// The same, with the claims that the plan carries.

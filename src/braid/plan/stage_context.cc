@@ -1,0 +1,78 @@
+#include "braid/plan/stage_context.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "braid/system/links.h"
+
+namespace braid {
+namespace {
+
+/// Devices that hold the same parameters: for each tensor-parallel rank the replicas, cp inside dp,
+/// and of these, for experts, those ep apart.
+NamedReplicas named_replicas(const Stage& stage, Parallelism form) {
+  form.pp = 1;
+  const std::int64_t tp_stride = stride_of(form, Axis::tp);
+  const std::int64_t cp_stride = stride_of(form, Axis::cp);
+  const std::int64_t dp_stride = stride_of(form, Axis::dp);
+  NamedReplicas named;
+  std::vector<std::int64_t> replicas;
+  for (int t = 0; t < form.tp; ++t) {
+    replicas.clear();
+    for (int d = 0; d < form.dp; ++d) {
+      for (int c = 0; c < form.cp; ++c) {
+        const std::int64_t rank = t * tp_stride + c * cp_stride + d * dp_stride;
+        replicas.push_back(stage.devices[static_cast<std::size_t>(rank)]);
+      }
+    }
+    for (int e = 0; e < form.ep; ++e) {
+      std::vector<std::int64_t> experts;
+      for (auto r = static_cast<std::size_t>(e); r < replicas.size();
+           r += static_cast<std::size_t>(form.ep)) {
+        experts.push_back(replicas[r]);
+      }
+      std::sort(experts.begin(), experts.end());
+      named.expert.push_back(std::move(experts));
+    }
+    std::sort(replicas.begin(), replicas.end());
+    named.dense.push_back(replicas);
+  }
+  return named;
+}
+
+}  // namespace
+
+StageContext::StageContext(const Plan& plan, std::size_t stage) {
+  const Stage& at = plan.stages[stage];
+  if (!at.own && plan.system.groups.size() == 1) {
+    context_ = data_parallel_context(plan.parallel, plan.precision, plan.system);
+    return;
+  }
+  const Parallelism form = form_of(plan, stage);
+  replicas_ = std::make_unique<const NamedReplicas>(named_replicas(at, form));
+  context_.precision = plan.precision;
+  context_.zero = form.zero;
+  context_.offload_optimizer = form.offload_optimizer;
+  context_.offload_weights = form.offload_weights;
+  context_.dense_ranks = static_cast<double>(form.dp) * form.cp;
+  context_.expert_ranks = context_.dense_ranks / form.ep;
+  context_.system = &plan.system;
+  context_.named = replicas_.get();
+  for (const std::int64_t device : at.devices) {
+    const Chip& chip = chip_at(plan.system, device);
+    const auto rate = [](const Chip& of) {
+      return of.memory.bytes_per_s * of.efficiency.memory_peak_fraction;
+    };
+    if (context_.chip == nullptr || rate(chip) < rate(*context_.chip)) context_.chip = &chip;
+  }
+}
+
+double usable_bytes_of_stage(const Plan& plan, std::size_t stage) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::int64_t device : plan.stages[stage].devices) {
+    least = std::min(least, usable_bytes(chip_at(plan.system, device)));
+  }
+  return least;
+}
+
+}  // namespace braid

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "braid/plan/plan.h"
+
+namespace braid {
+
+/// For each of `stages` stages, the number of stages on the longest path from it to a sink, itself
+/// included: pp - stage in a chain. Throws Error naming a stage when the edges form a circle.
+/// Cost: linear.
+std::vector<int> stage_depths(int stages, std::span<const ChunkEdge> edges);
+
+/// Samples that a stage's replicas take in together, micro-batch by micro-batch, and how often.
+struct StageRounds {
+  std::int64_t samples = 1;  ///< dp · micro-batch.
+  std::int64_t count = 1;    ///< Micro-batches of each replica.
+  friend bool operator==(const StageRounds&, const StageRounds&) = default;
+};
+
+/// Of each stage of a plan. Throws Error naming a stage whose rounds do not make up the global
+/// batch.
+std::vector<StageRounds> stage_rounds(const Plan& plan);
+
+/// Forward passes that each stage of one chunk runs before its first backward pass, which is also
+/// the most micro-batches that it holds. GPipe: all. 1F1B: with g samples a round, let
+///   S = g + the largest S of any successor
+/// be the samples on the longest way to the end; then ⌈S/g⌉ (Piper's bound, Tarnawski et al. 2021,
+/// §3.2; the depth when all rounds are alike), more where rounds do not nest, and at most all.
+///
+/// How much more: a round of stage u can reach o(u, v) = g_u - gcd(g_u, g_v) samples beyond one of
+/// its neighbour v. With a_v = max over predecessors u of a_u + o(u, v), and
+///   z_u = max(a_u + (⌈S/g⌉ - 1)·g, max over successors v of z_v + o(v, u)),
+/// it is ⌊(z - a)/g⌋ + 1. Then (last sample of a forward pass) + a and (last sample of a backward
+/// pass) + z never fall along an order or dependency, and rise where a forward pass follows a
+/// backward one: no circle, so nothing waits for ever. Throws Error when the edges form a circle.
+/// Cost: linear.
+std::vector<std::int64_t> forwards_first(ScheduleKind schedule, std::span<const StageRounds> rounds,
+                                         std::span<const ChunkEdge> edges);
+
+}  // namespace braid

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "braid/system/collective.h"
+
+namespace braid {
+
+/// Time of `collective` (all_reduce, reduce_scatter or all_gather) over `bytes` in each of
+/// `groups`, which are as large as each other, name their devices in rising order and all run at
+/// once; of the slowest group. `bytes` as for collective_time. Groups that lie evenly on equal
+/// nodes of one kind take the closed forms of collective_time, as span_of places them; others, on
+/// mixed systems, ragged nodes or bandwidth matrices, take rings (ring_all_reduce_s; half of one
+/// for reduce_scatter and all_gather). Cost: linear in devices for even groups, else with their
+/// sorting.
+double named_groups_time_s(Collective collective, double bytes,
+                           std::span<const std::vector<std::int64_t>> groups, const System& system);
+
+}  // namespace braid

@@ -1,0 +1,139 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "braid/plan/plan.h"
+
+namespace braid::testing {
+
+inline int draw(std::mt19937_64& random, int least, int most) {
+  return std::uniform_int_distribution<int>(least, most)(random);
+}
+
+/// Times of some milliseconds, all a multiple of a small step.
+inline double draw_time_s(std::mt19937_64& random) { return draw(random, 0, 40) * 0.25e-3; }
+
+/// Nodes of four devices: one kind, or two kinds of chips.
+inline System unlike_system(std::mt19937_64& random, std::int64_t nodes, bool mixed) {
+  System system;
+  system.name = "unlike";
+  for (int kind = 0; kind < (mixed ? 2 : 1); ++kind) {
+    DeviceGroup group;
+    group.chip.name = kind == 0 ? "fast" : "slow";
+    group.chip.peaks = {{Dtype::bf16, kind == 0 ? 4e14 : 1e14}};
+    group.chip.vector_flops_per_s = 1e13;
+    group.chip.memory = {"HBM", 8e10, kind == 0 ? 2e12 : 5e11};
+    group.devices_per_node = 4;
+    group.nodes = mixed ? (kind == 0 ? nodes / 2 : nodes - nodes / 2) : nodes;
+    group.intra_node.name = "link";
+    group.intra_node.size = 4;
+    group.intra_node.bytes_per_s = kind == 0 ? 1e11 : 1e10;
+    group.intra_node.unit_bytes_per_s = group.intra_node.bytes_per_s;
+    group.intra_node.latency_s = 2e-6;
+    system.groups.push_back(group);
+  }
+  NetworkLevel level;
+  level.name = "network";
+  level.size = nodes;
+  level.bytes_per_s = 5e9;
+  level.unit_bytes_per_s = 1e10 * draw(random, 1, 2);
+  level.latency_s = 1e-5;
+  level.half_bytes = draw(random, 0, 1) * 1e5;
+  system.levels = {level};
+  system.device_count = 4 * nodes;
+  return system;
+}
+
+/// A plan whose stages have degrees, micro-batches, devices and options of their own. Layers form a
+/// random graph; `chain` joins each to the next alone. About one in three has stages of like
+/// rounds.
+inline Plan unlike_plan(std::mt19937_64& random, bool mixed = false, bool chain = false) {
+  Plan plan;
+  plan.planner = "test";
+  plan.model = "unlike";
+  plan.seq_len = 64;
+  plan.global_batch = 24;
+  const int stages = draw(random, 1, 5);
+  const bool like_rounds = draw(random, 0, 2) == 0;
+  const int round = like_rounds ? 4 : 0;
+  plan.parallel.pp = stages;
+  plan.parallel.schedule =
+      draw(random, 0, 3) == 0 ? ScheduleKind::gpipe : ScheduleKind::one_f_one_b;
+  if (draw(random, 0, 1) == 0) {
+    plan.parallel.order = {Axis::dp, Axis::cp, Axis::pp, Axis::tp};
+  }
+  std::int64_t devices = 0;
+  for (int s = 0; s < stages; ++s) {
+    constexpr int kRounds[] = {1, 2, 3, 4, 6, 8, 12, 24};
+    Stage stage;
+    stage.own.emplace();
+    const int samples = round > 0 ? round : kRounds[draw(random, 0, 7)];
+    do {
+      stage.dp = draw(random, 1, 4);
+    } while (samples % stage.dp != 0);
+    stage.own->micro_batch = samples / stage.dp;
+    stage.tp = draw(random, 1, 3);
+    stage.cp = draw(random, 1, 2);
+    stage.own->ep = (stage.dp * stage.cp) % 2 == 0 ? draw(random, 1, 2) : 1;
+    stage.own->sequence_parallel = stage.tp > 1 && draw(random, 0, 1) == 0;
+    stage.own->zero = static_cast<Zero>(draw(random, 0, 3));
+    stage.own->offload_optimizer = draw(random, 0, 4) == 0;
+    devices += std::int64_t{stage.dp} * stage.tp * stage.cp;
+    stage.chunks.emplace_back();
+    plan.stages.push_back(stage);
+  }
+  plan.system = unlike_system(random, std::max<std::int64_t>(2, (devices + 3) / 4), mixed);
+  for (DeviceGroup& group : plan.system.groups) group.chip.host = Memory{"DDR", 1e12, 2e10};
+  std::vector<std::int64_t> free;
+  for (std::int64_t d = 0; d < plan.system.device_count; ++d) free.push_back(d);
+  if (draw(random, 0, 1) == 0) std::shuffle(free.begin(), free.end(), random);
+  std::size_t taken = 0;
+  std::int32_t layer = 0;
+  for (Stage& stage : plan.stages) {
+    for (int i = 0; i < stage.dp * stage.tp * stage.cp; ++i) stage.devices.push_back(free[taken++]);
+    std::sort(stage.devices.begin(), stage.devices.end());
+    const int layers = draw(random, 1, 3);
+    for (int l = 0; l < layers; ++l, ++layer) {
+      std::vector<Option> options;
+      for (int o = 0; o < 2; ++o) {
+        Option option;
+        option.how = {stage.own->micro_batch, stage.tp, stage.own->sequence_parallel, stage.cp,
+                      stage.own->ep};
+        option.how.recompute = static_cast<Recompute>(draw(random, 0, 2));
+        option.name = o == 0 ? "one way" : "another";
+        option.cost.forward.compute_s = draw_time_s(random);
+        option.cost.forward.tp_comm_s = draw_time_s(random);
+        option.cost.recompute.compute_s = draw_time_s(random);
+        option.cost.backward_input.compute_s = draw_time_s(random);
+        option.cost.backward_weight.compute_s = draw_time_s(random);
+        option.cost.dense_parameters = draw(random, 0, 4) * 1e5;
+        option.cost.expert_parameters = draw(random, 0, 1) * 1e5;
+        option.cost.stash_bytes = draw(random, 1, 9) * 1e6;
+        option.cost.working_bytes = draw(random, 0, 9) * 1e6;
+        option.cost.model_flops = 1e6;
+        options.push_back(option);
+      }
+      plan.profile.layers.push_back({"layer" + std::to_string(layer), layer});
+      plan.profile.kinds.push_back(options);
+      stage.chunks.front().layers.push_back(layer);
+      stage.chunks.front().options.push_back(draw(random, 0, 1));
+    }
+  }
+  for (std::int32_t to = 1; to < layer; ++to) {
+    for (std::int32_t from = chain ? to - 1 : 0; from < to; ++from) {
+      if (chain || draw(random, 0, to) <= 1) {
+        plan.profile.edges.push_back({from, to, draw(random, 0, 8) * 1e5});
+      }
+    }
+  }
+  std::sort(plan.profile.edges.begin(), plan.profile.edges.end(),
+            [](const ProfileEdge& a, const ProfileEdge& b) {
+              return std::pair(a.source, a.target) < std::pair(b.source, b.target);
+            });
+  return plan;
+}
+
+}  // namespace braid::testing
