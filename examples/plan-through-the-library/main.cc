@@ -27,7 +27,7 @@ void print(const braid::Candidate& best) {
   for (std::size_t i = 0; i < best.plan.stages.size(); ++i) {
     std::size_t layers = 0;
     for (const braid::Chunk& chunk : best.plan.stages[i].chunks) layers += chunk.layers.size();
-    std::cout << "stage " << i << ": " << layers << " layers on "
+    std::cout << "stage " << i + 1 << ": " << layers << " layers on "
               << best.plan.stages[i].devices.size() << " devices\n";
   }
 }

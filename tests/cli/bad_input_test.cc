@@ -277,7 +277,9 @@ TEST(BadInput, RestrictionsThatTheModelOrClusterCannotMeet) {
   };
   bad("dgx-h100:5", {"--tp", "5"}, "tp 5 does not divide the model's attention heads");
   bad("dgx-h100:96", {"--pp", "96"}, "--pp: 96 stages need as many layers; the model has 82;");
-  bad("dgx-h100:96", {"--pp", "12", "--vp", "8"}, "the model has 82; choose at most 82 stages");
+  bad("dgx-h100:64", {"--pp", "8", "--vp", "20"},
+      "--vp: 160 chunks need as many layers; the model has 82; choose at most 82 chunks in all");
+  bad("dgx-h100:96", {"--pp", "12", "--vp", "8"}, "the model has 82; choose at most 82 chunks");
   bad("dgx-h100:6", {"--dp", "3"}, "--dp: 3 does not divide the global batch of 8; choose");
   bad("dgx-h100:16", {"--dp", "16"}, "--dp: 16 does not divide the global batch of 8; choose");
   bad("dgx-h100:8", {"--micro-batch", "3"}, "--micro-batch: 3 does not divide the global batch");

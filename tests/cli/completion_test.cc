@@ -23,13 +23,12 @@ using Words = std::vector<std::string>;
 
 /// What bash offers for the last of the words behind "braid".
 Words completions(const Words& words) {
-  Words line = {"/bin/bash",
-                "-c",
-                "source \"$1\"; shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); cd /; _braid; "
-                "printf '%s\\n' \"${COMPREPLY[@]}\"",
-                "bash",
-                BRAID_SOURCE_DIR "/scripts/completion/braid.bash",
-                BRAID_PROGRAM};
+  const std::string script =
+      "source \"$1\"; shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); cd /; _braid; "
+      "printf '%s\\n' \"${COMPREPLY[@]}\"";
+  Words line = {
+      "/bin/bash",  "-c", script, "bash", BRAID_SOURCE_DIR "/scripts/completion/braid.bash",
+      BRAID_PROGRAM};
   line.insert(line.end(), words.begin(), words.end());
   const Ran ran = run_program(line);
   EXPECT_EQ(ran.status, 0) << ran.err;

@@ -290,6 +290,13 @@ TEST(Export, TorchtitanShardsOrReplicates) {
   EXPECT_THAT(export_torchtitan(made_plan(p, 4)).warnings, ElementsAre(HasSubstr("--zero 1")));
 }
 
+TEST(Export, TorchtitanIsWarnedOfEmbeddingsTiedAcrossStages) {
+  Plan plan = shaped_plan("gpt2-xl", piped());
+  EXPECT_THAT(export_torchtitan(plan).warnings, Contains(HasSubstr("untie")));
+  plan = shaped_plan("llama-3-8b", piped());
+  EXPECT_THAT(export_torchtitan(plan).warnings, Not(Contains(HasSubstr("untie"))));
+}
+
 /// What stands between "key = [" and its "]" line.
 std::vector<std::string> toml_lines(const std::string& text, const std::string& key) {
   const std::string open = key + " = [\n";

@@ -74,9 +74,10 @@ void check_space(const SpaceLimits& limits, const SpaceOptions& options) {
   }
   const std::int64_t pieces = std::int64_t{options.pp.value_or(1)} * options.vp.value_or(1);
   if (pieces > limits.layers) {
-    throw Error(Where{"", 0, options.pp ? "--pp" : "--vp"},
-                text(pieces) + " stages need as many layers; the model has " + text(limits.layers),
-                "choose at most " + text(limits.layers) + " stages");
+    const char* what = options.vp ? " chunks" : " stages";
+    throw Error(Where{"", 0, options.vp ? "--vp" : "--pp"},
+                text(pieces) + what + " need as many layers; the model has " + text(limits.layers),
+                "choose at most " + text(limits.layers) + what + " in all");
   }
   check_divides("--dp", options.dp, limits.global_batch,
                 "the global batch of " + text(limits.global_batch));

@@ -81,6 +81,10 @@ void warn_of_order(const Plan& plan, std::vector<std::string>& warnings) {
         "the plan does not know the model's modules: give those of each stage by "
         "module_fqns_per_model_part");
   }
+  if (p.pp > 1 && plan.shape && plan.shape->tied_embeddings) {
+    warnings.emplace_back(
+        "torchtitan refuses embeddings tied across stages: untie them, or plan with --pp 1");
+  }
   if (plan.seq_len == 0) {
     warnings.emplace_back(
         "torchtitan trains language models, and this model has no sequence: only the degrees carry "
