@@ -6,8 +6,6 @@
 namespace braid {
 namespace {
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
-
 bool is_training(const KernelGraph& graph) {
   return std::any_of(graph.kernels.begin(), graph.kernels.end(),
                      [](const Kernel& kernel) { return kernel.backward; });
@@ -127,24 +125,11 @@ ChipWork fixed_work(const DataflowSetup& setup, const JobRules& rules) {
   ChipWork work;
   work.kernels.reserve(graph.kernels.size());
   for (const Kernel& kernel : graph.kernels) {
-    const ShardShape shape = fixed_shape(kernel, setup);
-    ChipKernel mine;
-    mine.name = kernel.name;
-    mine.matrix = kernel.matrix;
-    mine.backward = kernel.backward;
-    mine.rows = shape.outer * shape.m;
-    mine.depth = shape.k;
-    mine.columns = shape.n;
-    mine.flops = static_cast<double>(mine.rows) * static_cast<double>(shape.n) *
-                 static_cast<double>(shape.k) * (kernel.matrix ? 2 : 1);
-    if (kernel.weights && setup.job.workload == DataflowWorkload::recommendation) {
-      mine.weight_bytes =
-          static_cast<double>(mine.rows) * static_cast<double>(shape.k) * graph.word_bytes;
-    }
-    mine.dram_bytes = kernel.dram_bytes;
+    ChipKernel mine = chip_kernel(kernel, fixed_shape(kernel, setup), graph.word_bytes);
+    // The matrix and the signal are counted whole, in the machine's memory.
+    if (setup.job.workload != DataflowWorkload::recommendation) mine.weight_bytes = 0;
     mine.network_s = messages_s(kernel, setup, rules, micro_batches);
     for (const KernelMessage& message : kernel.messages) mine.network_bytes += message.bytes;
-    mine.pinned_partition = kernel.pinned_partition;
     work.kernels.push_back(std::move(mine));
   }
   const std::vector<std::int32_t> levels = kernel_levels(graph.kernels.size(), graph.tensors);

@@ -58,6 +58,11 @@ struct KernelGraph {
   friend bool operator==(const KernelGraph&, const KernelGraph&) = default;
 };
 
+/// For a >= 0 and b > 0.
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return a / b + (a % b != 0 ? 1 : 0);
+}
+
 /// Multiply and add count as two; an elementwise kernel does one operation per element.
 double kernel_flops(const Kernel& kernel);
 /// Elements of the output.

@@ -15,8 +15,6 @@ double tensor_bytes(const Kernel& writer, double word_bytes) {
 // Published sizes are rounded to eight digits.
 bool nearly_equal(double a, double b) { return std::abs(a - b) <= 1e-6 * std::max(a, b); }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
-
 /// What a change of layout sends.
 struct Conversion {
   double bytes = 0;
@@ -207,6 +205,22 @@ ShardShape shard_shape(const Kernel& kernel, KernelDim dim, std::int64_t chips) 
   return shape;
 }
 
+ChipKernel chip_kernel(const Kernel& kernel, const ShardShape& shape, double word_bytes) {
+  ChipKernel mine;
+  mine.name = kernel.name;
+  mine.matrix = kernel.matrix;
+  mine.backward = kernel.backward;
+  mine.rows = shape.outer * shape.m;
+  mine.depth = shape.k;
+  mine.columns = shape.n;
+  const double products = static_cast<double>(mine.rows) * static_cast<double>(shape.k);
+  mine.flops = products * static_cast<double>(shape.n) * (kernel.matrix ? 2 : 1);
+  if (kernel.weights) mine.weight_bytes = products * word_bytes;
+  mine.dram_bytes = kernel.dram_bytes;
+  mine.pinned_partition = kernel.pinned_partition;
+  return mine;
+}
+
 ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fabric& fabric,
                        const CollectiveRules& rules, double micro_batches, std::int64_t tile) {
   const std::int64_t chips = degree_of(fabric, FabricRole::tensor);
@@ -218,20 +232,7 @@ ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fab
   for (std::size_t i = 0; i < graph.kernels.size(); ++i) {
     const Kernel& kernel = graph.kernels[i];
     const ShardShape shape = shard_shape(kernel, dims[i], chips);
-    ChipKernel mine;
-    mine.name = kernel.name;
-    mine.matrix = kernel.matrix;
-    mine.backward = kernel.backward;
-    mine.rows = shape.outer * shape.m;
-    mine.depth = shape.k;
-    mine.columns = shape.n;
-    const double elements = static_cast<double>(mine.rows) * static_cast<double>(shape.n);
-    mine.flops = elements * static_cast<double>(shape.k) * (kernel.matrix ? 2 : 1);
-    if (kernel.weights) {
-      mine.weight_bytes =
-          static_cast<double>(mine.rows) * static_cast<double>(shape.k) * graph.word_bytes;
-    }
-    mine.dram_bytes = kernel.dram_bytes;
+    ChipKernel mine = chip_kernel(kernel, shape, graph.word_bytes);
     mine.network_s = messages_s(kernel, shape, graph.word_bytes, fabric, rules, micro_batches);
     for (const KernelMessage& message : kernel.messages) mine.network_bytes += message.bytes;
     if (dims[i] == KernelDim::k && chips > 1) {
@@ -239,8 +240,8 @@ ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fab
       mine.network_s += all_reduce_s(bytes, FabricRole::tensor, fabric, rules);
       mine.network_bytes += bytes;
     }
-    mine.pinned_partition = kernel.pinned_partition;
-    out_bytes.push_back(elements * graph.word_bytes);
+    out_bytes.push_back(static_cast<double>(mine.rows) * static_cast<double>(mine.columns) *
+                        graph.word_bytes);
     double tiles = 1;
     if (tile > 0 && kernel.tiled == KernelDim::n) {
       tiles = static_cast<double>(ceil_div(shape.n, std::min(tile, shape.n)));

@@ -70,4 +70,7 @@ struct ShardShape {
 };
 ShardShape shard_shape(const Kernel& kernel, KernelDim dim, std::int64_t chips);
 
+/// A kernel of these sizes as one chip runs it, without its messages.
+ChipKernel chip_kernel(const Kernel& kernel, const ShardShape& shape, double word_bytes);
+
 }  // namespace braid

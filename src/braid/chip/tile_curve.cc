@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "braid/chip/kernel_graph.h"
+
 namespace braid {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 /// The smallest p above `p` for which ceil(groups / p) is less; `none` when it is 1 already.
 std::int64_t next_divisor(std::int64_t groups, std::int64_t p, std::int64_t none) {
