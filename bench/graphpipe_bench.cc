@@ -1,32 +1,15 @@
-// GraphPipe's search (Jeon 2024, §3.7) on the models of the thesis: V100 in nodes of four, NVLink
-// inside, 100 Gb/s a node between. Arguments: devices, samples of a mini-batch.
+// GraphPipe's search on the models of Jeon's thesis. Arguments: devices, samples of a mini-batch.
 
 #include <string>
 
 #include <benchmark/benchmark.h>
 
-#include "braid/frontend/model.h"
-#include "braid/planners/graphpipe_job.h"
 #include "braid/planners/graphpipe_search.h"
-#include "braid/system/system.h"
+
+#include "graphpipe_models.h"
 
 namespace braid {
 namespace {
-
-GraphPipeProblem problem_of(const std::string& model, std::int64_t devices, std::int64_t batch) {
-  System system = load_system("p3.8xlarge:" + std::to_string(devices));
-  for (NetworkLevel& level : system.levels) {
-    level.unit_bytes_per_s = 100e9 / 8;
-    level.bytes_per_s = level.unit_bytes_per_s / 4;
-  }
-  const Graph graph = load_model(model, {});
-  Job job;
-  job.graph = &graph;
-  job.model_source = model;
-  job.precision = parse_precision("fp32");
-  job.global_batch = batch;
-  return graphpipe_problem(job, system);
-}
 
 void search(benchmark::State& state, const GraphPipeProblem& problem) {
   GraphPipeSolution solution;
@@ -44,34 +27,36 @@ void search(benchmark::State& state, const GraphPipeProblem& problem) {
 }
 
 void thesis(benchmark::State& state, const char* model, InFlight in_flight) {
-  GraphPipeProblem problem = problem_of(model, state.range(0), state.range(1));
+  GraphPipeProblem problem = thesis_problem(model, state.range(0), state.range(1));
   problem.in_flight = in_flight;
   search(state, problem);
 }
 
-void sizes(benchmark::internal::Benchmark* bench, std::int64_t smallest) {
+void iteration(benchmark::State& state, const char* model) {
+  const GraphPipeProblem problem = thesis_problem(model, state.range(0), state.range(1));
+  for (auto _ : state) benchmark::DoNotOptimize(solve_graphpipe_iteration(problem));
+}
+
+void sizes(benchmark::internal::Benchmark* bench, std::size_t model) {
   for (std::int64_t devices = 4; devices <= 32; devices *= 2) {
-    bench->Args({devices, smallest * devices / 4});
+    bench->Args({devices, kThesisModels[model].batch * devices / 4});
   }
   bench->Unit(benchmark::kMillisecond);
 }
+void multi_modal(benchmark::internal::Benchmark* bench) { sizes(bench, 0); }
+void dlrm(benchmark::internal::Benchmark* bench) { sizes(bench, 1); }
+void candle(benchmark::internal::Benchmark* bench) { sizes(bench, 2); }
 
-BENCHMARK_CAPTURE(thesis, multi_modal, "multi-modal-transformer", InFlight::least)
-    ->Apply([](auto* bench) { sizes(bench, 64); });
-BENCHMARK_CAPTURE(thesis, dlrm, "dlrm-thesis", InFlight::least)->Apply([](auto* bench) {
-  sizes(bench, 256);
-});
-BENCHMARK_CAPTURE(thesis, candle, "candle-uno", InFlight::least)->Apply([](auto* bench) {
-  sizes(bench, 4096);
-});
-BENCHMARK_CAPTURE(thesis, multi_modal_table, "multi-modal-transformer", InFlight::table)
-    ->Apply([](auto* bench) { sizes(bench, 64); });
-BENCHMARK_CAPTURE(thesis, dlrm_table, "dlrm-thesis", InFlight::table)->Apply([](auto* bench) {
-  sizes(bench, 256);
-});
-BENCHMARK_CAPTURE(thesis, candle_table, "candle-uno", InFlight::table)->Apply([](auto* bench) {
-  sizes(bench, 4096);
-});
+BENCHMARK_CAPTURE(thesis, multi_modal, kThesisModels[0].name, InFlight::least)->Apply(multi_modal);
+BENCHMARK_CAPTURE(thesis, dlrm, kThesisModels[1].name, InFlight::least)->Apply(dlrm);
+BENCHMARK_CAPTURE(thesis, candle, kThesisModels[2].name, InFlight::least)->Apply(candle);
+BENCHMARK_CAPTURE(thesis, multi_modal_table, kThesisModels[0].name, InFlight::table)
+    ->Apply(multi_modal);
+BENCHMARK_CAPTURE(thesis, dlrm_table, kThesisModels[1].name, InFlight::table)->Apply(dlrm);
+BENCHMARK_CAPTURE(thesis, candle_table, kThesisModels[2].name, InFlight::table)->Apply(candle);
+BENCHMARK_CAPTURE(iteration, multi_modal, kThesisModels[0].name)->Apply(multi_modal);
+BENCHMARK_CAPTURE(iteration, dlrm, kThesisModels[1].name)->Apply(dlrm);
+BENCHMARK_CAPTURE(iteration, candle, kThesisModels[2].name)->Apply(candle);
 
 }  // namespace
 }  // namespace braid

@@ -9,6 +9,7 @@
 #include "braid/schedule/graph_orders.h"
 
 #include "planners/graphpipe_problems.h"
+#include "planners/plain_graphpipe.h"
 
 namespace braid {
 namespace {
@@ -121,6 +122,53 @@ TEST(GraphPipeSearch, MoreDevicesMemoryAndBandwidthNeverHurt) {
   }
 }
 
+TEST(GraphPipeSearch, IsNeverWorseThanAlgorithm2AsListed) {
+  std::mt19937_64 random(46);
+  int better = 0;
+  for (int i = 0; i < 100; ++i) {
+    const GraphPipeProblem problem = random_graphpipe(random, 8, false);
+    const double plain_s = testing::plain_graphpipe_s(problem, 1e-6);
+    const double time_s = found_s(problem);
+    ASSERT_LE(time_s, plain_s * (1 + 1e-12)) << i;
+    better += time_s < plain_s * (1 - 1e-5) ? 1 : 0;
+  }
+  EXPECT_GT(better, 0);
+}
+
+TEST(GraphPipeSearch, EqualsAlgorithm2OnChains) {
+  std::mt19937_64 random(47);
+  for (int i = 0; i < 60; ++i) {
+    const GraphPipeProblem problem = linear_graphpipe(random_graphpipe(random, 8, true));
+    const double plain_s = testing::plain_graphpipe_s(problem, 1e-9);
+    const double time_s = found_s(problem);
+    if (plain_s == std::numeric_limits<double>::infinity()) {
+      EXPECT_EQ(time_s, plain_s);
+    } else {
+      EXPECT_NEAR(time_s, plain_s, 2e-9 * plain_s) << i;
+    }
+  }
+}
+
+TEST(GraphPipeSearch, IterationsAreNeverLongerThanThoseOfALineOfStages) {
+  std::mt19937_64 random(48);
+  int shorter = 0;
+  for (int i = 0; i < 60; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 8, i % 2 == 0);
+    problem.in_flight = InFlight::least;
+    problem.groups = {{1, 1}, {2, 1}, {4, 1}, {8, 1}};
+    const GraphPipeProblem linear = linear_graphpipe(problem);
+    const GraphPipeSolution line = solve_graphpipe_iteration(linear);
+    const GraphPipeSolution graph = solve_graphpipe_iteration(problem);
+    if (line.stages.empty()) continue;
+    ASSERT_FALSE(graph.stages.empty());
+    const double line_s = graphpipe_iteration_s(linear, line);
+    const double graph_s = graphpipe_iteration_s(problem, graph);
+    EXPECT_LE(graph_s, line_s * (1 + 1e-12)) << i;
+    shorter += graph_s < line_s * (1 - 1e-9) ? 1 : 0;
+  }
+  EXPECT_GT(shorter, 10);
+}
+
 TEST(GraphPipeSearch, BadProblemsAreRefused) {
   const auto bad = [](auto change) {
     GraphPipeProblem problem = branched_graphpipe(2, 2, 4);
@@ -146,6 +194,8 @@ TEST(GraphPipeSearch, BadProblemsAreRefused) {
   EXPECT_THAT(bad([](auto& p) { p.kinds[0].forward_s.pop_back(); }), HasSubstr("kinds"));
   EXPECT_THAT(bad([&](auto& p) { p.kinds[0].stash_bytes = nan; }), HasSubstr("kinds"));
   EXPECT_THAT(bad([](auto& p) { p.bandwidth_bytes_per_s = 0; }), HasSubstr("bandwidth"));
+  EXPECT_THAT(bad([](auto& p) { p.devices_per_node = 0; }), HasSubstr("node"));
+  EXPECT_THAT(bad([&](auto& p) { p.node_bandwidth_bytes_per_s = nan; }), HasSubstr("node"));
   EXPECT_THAT(bad([&](auto& p) { p.memory_bytes = nan; }), HasSubstr("memory"));
   EXPECT_THAT(bad([](auto& p) { p.edges[0].target = 0; }), HasSubstr("backwards"));
   EXPECT_THAT(bad([](auto& p) { p.edges[0].bytes = -1; }), HasSubstr("edges"));

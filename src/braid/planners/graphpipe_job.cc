@@ -74,6 +74,8 @@ GraphPipeProblem graphpipe_problem(const Job& job, const System& system) {
       system.levels.empty() || system.device_count <= group.devices_per_node
           ? group.intra_node.bytes_per_s
           : system.levels.back().bytes_per_s;
+  problem.devices_per_node = group.devices_per_node;
+  problem.node_bandwidth_bytes_per_s = group.intra_node.bytes_per_s;
   problem.memory_bytes = usable_bytes(group.chip);
   return problem;
 }

@@ -104,7 +104,7 @@ double time_s(const GraphPipeProblem& problem, const GraphPipeStage& stage, cons
   const double compute_s =
       (sums.forward_s + sums.backward_s) / static_cast<double>(stage.group.micro_batch) +
       2 * (d - 1) / d * sums.gradient_bytes /
-          (problem.bandwidth_bytes_per_s * static_cast<double>(problem.batch));
+          (graphpipe_sync_bytes_per_s(problem, stage.devices) * static_cast<double>(problem.batch));
   const double network_s = (sums.in_bytes + sums.out_bytes) / (problem.bandwidth_bytes_per_s * d);
   return problem.overlap ? std::max(compute_s, network_s) : compute_s + network_s;
 }
@@ -164,6 +164,9 @@ void check_graphpipe_problem(const GraphPipeProblem& problem) {
       fail("kinds", "times and sizes must be finite and not negative");
     }
   }
+  if (problem.devices_per_node < 1 || !is_cost(problem.node_bandwidth_bytes_per_s)) {
+    fail("node", "must have a device, and a bandwidth that is finite and not negative");
+  }
   const auto nodes = static_cast<std::int64_t>(problem.nodes.size());
   for (const std::int32_t kind : problem.nodes) {
     if (kind < 0 || at(kind) >= problem.kinds.size()) fail("nodes", "a node's kind does not exist");
@@ -186,6 +189,19 @@ int GraphPipeSolution::depth() const {
   int depth = 0;
   for (const GraphPipeStage& stage : stages) depth = std::max(depth, stage.depth);
   return depth;
+}
+
+double graphpipe_sync_bytes_per_s(const GraphPipeProblem& problem, std::int64_t devices) {
+  const bool inside = devices <= problem.devices_per_node && problem.node_bandwidth_bytes_per_s > 0;
+  return inside ? problem.node_bandwidth_bytes_per_s : problem.bandwidth_bytes_per_s;
+}
+
+GraphPipeProblem linear_graphpipe(GraphPipeProblem problem) {
+  for (std::size_t v = 1; v < problem.nodes.size(); ++v) {
+    const auto node = static_cast<std::int32_t>(v);
+    problem.edges.push_back({node - 1, node, 0});
+  }
+  return problem;
 }
 
 double graphpipe_stage_time_s(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
@@ -280,7 +296,8 @@ TimedGraph timed_graph_of(const GraphPipeProblem& problem, const GraphPipeSoluti
     StageCost& cost = timed.costs[s];
     cost.forward_s = sums.forward_s;
     cost.input_gradient_s = sums.backward_s;
-    cost.reduce_gradients_s = 2 * (d - 1) / d * sums.gradient_bytes / problem.bandwidth_bytes_per_s;
+    cost.reduce_gradients_s =
+        2 * (d - 1) / d * sums.gradient_bytes / graphpipe_sync_bytes_per_s(problem, stage.devices);
     cost.stash_bytes = sums.stash_bytes * static_cast<double>(stage.group.micro_batch) / d;
     cost.fixed_bytes =
         sums.fixed_bytes + sums.working_bytes * static_cast<double>(stage.group.micro_batch) / d;

@@ -37,7 +37,8 @@ struct GraphPipeEdge {
 /// k for kFkB, such that the slowest stage's time per sample is least, where
 ///   Σ devices ≤ the devices there are; a stage's d devices split its micro-batches, b/d samples
 ///     each being one of `device_samples`; b divides the batch B, and b and k are one of `groups`;
-///   compute = Σ (forward + backward)/b + 2·(d-1)/d·gradient bytes/(bandwidth·B);
+///   compute = Σ (forward + backward)/b + 2·(d-1)/d·gradient bytes/(bandwidth·B), at
+///     the node's bandwidth if d devices fit in a node;
 ///   network = bytes of all edges that cross the stage's border, in or out, /(bandwidth·d): what
 ///     each direction carries in both passes;
 ///   time per sample = max(compute, network) if `overlap`, else their sum;
@@ -60,7 +61,9 @@ struct GraphPipeProblem {
   std::int64_t batch = 1;                    ///< B, samples.
   std::int64_t devices = 1;
   double memory_bytes = 0;
-  double bandwidth_bytes_per_s = 0;
+  double bandwidth_bytes_per_s = 0;       ///< Of one device.
+  std::int64_t devices_per_node = 1;      ///< Up to so many devices synchronise gradients …
+  double node_bandwidth_bytes_per_s = 0;  ///< … at this rate; 0: as others.
   bool overlap = true;
   InFlight in_flight = InFlight::least;
   /// Micro-batch sizes and k that stages may have. All stages have the same one of them, the best,
@@ -95,14 +98,21 @@ struct GraphPipeSolution {
   double time_s = 0;  ///< Per sample: of the slowest stage.
   double fill_s = 0;  ///< The longest way of a micro-batch through the stages and back.
   std::vector<GraphPipeStage> stages;  ///< Each before its successors.
-  /// Times added to make the graph series-parallel (OrderTree::cuts); with any, or with stages that
-  /// are not series-parallel, another search may find better.
+  /// Cuts that made the graph series-parallel (OrderTree::cuts): with any, there may be better
+  /// plans of series-parallel stages; with other stages there may be anyway.
   std::int64_t cuts = 0;
   std::int64_t work = 0;  ///< Stages examined.
 
   std::int64_t devices_used() const;
   int depth() const;
 };
+
+/// Rate at which d devices synchronise gradients, each.
+double graphpipe_sync_bytes_per_s(const GraphPipeProblem& problem, std::int64_t devices);
+
+/// The same problem for a line of stages: nodes one after the other in their order, every stage
+/// with the next one alone behind it, as PipeDream and Piper have it.
+GraphPipeProblem linear_graphpipe(GraphPipeProblem problem);
 
 /// What a stage of these nodes costs for b/d samples per device, straight from the definition.
 double graphpipe_stage_time_s(const GraphPipeProblem& problem, const GraphPipeStage& stage);

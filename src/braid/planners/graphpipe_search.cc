@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "braid/planners/graphpipe_shapes.h"
+#include "braid/schedule/graph_orders.h"
 
 namespace braid {
 namespace {
@@ -151,7 +152,7 @@ class Search {
     const double compute_s =
         (shape.forward_s[u] + shape.backward_s[u]) / static_cast<double>(group.micro_batch) +
         2 * (d - 1) / d * shape.gradient_bytes /
-            (problem_.bandwidth_bytes_per_s * static_cast<double>(problem_.batch));
+            (graphpipe_sync_bytes_per_s(problem_, devices) * static_cast<double>(problem_.batch));
     const double network_s =
         (shape.in_bytes + shape.out_bytes) / (problem_.bandwidth_bytes_per_s * d);
     runs_[run_index(s, g, u)] = {
@@ -601,40 +602,102 @@ class Search {
   std::int64_t work_ = 0;
 };
 
+/// One search for all groups if they may be mixed, else one for each, the largest first: its plans
+/// are mostly the fastest, and the others then only have to be ruled out.
+std::vector<Search> searches_of(const GraphPipeProblem& problem, const GraphPipeShapes& form) {
+  std::vector<Search> searches;
+  if (problem.mixed) {
+    searches.emplace_back(problem, form, problem.groups);
+    return searches;
+  }
+  std::vector<PassGroup> groups = problem.groups;
+  std::stable_sort(groups.begin(), groups.end(), [](const PassGroup& a, const PassGroup& b) {
+    return a.micro_batch > b.micro_batch;
+  });
+  searches.reserve(groups.size());
+  for (const PassGroup& group : groups) searches.emplace_back(problem, form, std::vector{group});
+  return searches;
+}
+
+std::optional<GraphPipeSolution> priced_plan(const GraphPipeProblem& problem,
+                                             const GraphPipeShapes& form, Search& search,
+                                             double time_s) {
+  std::optional<GraphPipeSolution> found = search.plan_at(time_s);
+  if (!found) return found;
+  const bool fits = price_graphpipe(problem, *found, time_s);
+  found->status = fits ? Status::optimal : Status::feasible;
+  found->cuts = form.cuts;
+  return found;
+}
+
 }  // namespace
 
 GraphPipeSolution solve_graphpipe(const GraphPipeProblem& problem) {
   check_graphpipe_problem(problem);
   const GraphPipeShapes form = graphpipe_shapes(problem);
-  std::vector<Search> searches;
-  if (problem.mixed) {
-    searches.emplace_back(problem, form, problem.groups);
-  } else {
-    // Large micro-batches are mostly the fastest: the others then only have to be ruled out.
-    std::vector<PassGroup> groups = problem.groups;
-    std::stable_sort(groups.begin(), groups.end(), [](const PassGroup& a, const PassGroup& b) {
-      return a.micro_batch > b.micro_batch;
-    });
-    searches.reserve(groups.size());
-    for (const PassGroup& group : groups) searches.emplace_back(problem, form, std::vector{group});
-  }
+  std::vector<Search> searches = searches_of(problem, form);
   double best_s = kInfinity;
   for (Search& search : searches) best_s = std::min(best_s, search.least_time_s(best_s));
   GraphPipeSolution best;
   best.cuts = form.cuts;
-  if (best_s < kInfinity) {
-    for (Search& search : searches) {
-      if (!search.has_relaxed(best_s)) continue;
-      std::optional<GraphPipeSolution> found = search.plan_at(best_s);
-      if (!found) continue;
-      const bool fits = price_graphpipe(problem, *found, best_s);
-      if (best.status != Status::infeasible && found->fill_s >= best.fill_s) continue;
-      found->cuts = form.cuts;
-      best = std::move(*found);
-      best.status = fits ? Status::optimal : Status::feasible;
-    }
+  for (Search& search : searches) {
+    if (best_s == kInfinity) break;
+    if (!search.has_relaxed(best_s)) continue;
+    std::optional<GraphPipeSolution> found = priced_plan(problem, form, search, best_s);
+    if (!found) continue;
+    if (best.status == Status::infeasible || found->fill_s < best.fill_s) best = std::move(*found);
   }
+  best.work = 0;
   for (const Search& search : searches) best.work += search.work();
+  return best;
+}
+
+double graphpipe_iteration_s(const GraphPipeProblem& problem, const GraphPipeSolution& solution) {
+  constexpr std::int64_t kMostSimulated = std::int64_t{1} << 17;
+  std::int64_t passes = 0;
+  double sync_s = 0;
+  const TimedGraph timed = timed_graph_of(problem, solution);
+  std::vector<std::int64_t> k, in_flight;
+  for (std::size_t s = 0; s < solution.stages.size(); ++s) {
+    passes += timed.graph.micro_batches(s);
+    sync_s = std::max(sync_s, timed.costs[s].reduce_gradients_s);
+    k.push_back(solution.stages[s].group.k);
+    in_flight.push_back(solution.stages[s].in_flight);
+  }
+  if (passes > kMostSimulated) {
+    const auto last = static_cast<double>(problem.batch - solution.stages[0].group.micro_batch);
+    return last * solution.time_s + solution.fill_s + sync_s;
+  }
+  const std::vector<std::int64_t> warm_ups = warm_ups_of(timed.graph, k, in_flight);
+  return time_order(timed, k_f_k_b_order(timed.graph, k, warm_ups)).time_s;
+}
+
+GraphPipeSolution solve_graphpipe_iteration(const GraphPipeProblem& problem) {
+  check_graphpipe_problem(problem);
+  GraphPipeSolution best;
+  double best_s = kInfinity;
+  std::int64_t work = 0;
+  const auto consider = [&](const GraphPipeProblem& ordered) {
+    const GraphPipeShapes form = graphpipe_shapes(ordered);
+    if (&ordered == &problem) best.cuts = form.cuts;
+    for (Search& search : searches_of(ordered, form)) {
+      // The slowest stage alone takes its time for every sample of the batch.
+      const double time_s = search.least_time_s(best_s / static_cast<double>(problem.batch));
+      work += search.work();
+      if (time_s == kInfinity) continue;
+      std::optional<GraphPipeSolution> found = priced_plan(problem, form, search, time_s);
+      if (!found) continue;
+      const double iteration_s = graphpipe_iteration_s(problem, *found);
+      if (iteration_s >= best_s) continue;
+      best_s = iteration_s;
+      found->cuts = best.cuts;
+      best = std::move(*found);
+      best.status = Status::feasible;
+    }
+  };
+  consider(problem);
+  consider(linear_graphpipe(problem));
+  best.work = work;
   return best;
 }
 

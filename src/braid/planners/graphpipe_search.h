@@ -18,4 +18,15 @@ namespace braid {
 /// (OrderTree::cuts). Throws Error as check_graphpipe_problem.
 GraphPipeSolution solve_graphpipe(const GraphPipeProblem& problem);
 
+/// Time of an iteration of that plan by simulation (order_timing.h), every stage with the warm-up
+/// passes of its samples in flight; of more than 2^17 micro-batches over all stages the time that
+/// its rate, fill and gradients allow at least.
+double graphpipe_iteration_s(const GraphPipeProblem& problem, const GraphPipeSolution& solution);
+
+/// Of the plans that solve_graphpipe has for each of the micro-batch sizes by itself, and of those
+/// of stages that follow each other in the nodes' order (which may hold parts of several branches;
+/// only real edges join them), the one with the shortest iteration: large micro-batches are
+/// efficient but leave the pipeline idle while it fills. At best Status::feasible.
+GraphPipeSolution solve_graphpipe_iteration(const GraphPipeProblem& problem);
+
 }  // namespace braid
