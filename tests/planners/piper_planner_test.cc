@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
-#include "braid/planners/assess.h"
+#include "braid/planners/layer_table.h"
 #include "braid/planners/piper_variants.h"
 
 #include "planners/tiny_job.h"
@@ -20,10 +20,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Piper's time per sample of a plan, from the definition.
 double time_per_sample(const Plan& plan, double bandwidth) {
-  const Parallelism& p = plan.parallel;
-  const auto batch = static_cast<double>(plan.global_batch / p.micro_batch);
   double slowest = 0;
-  for (const Stage& stage : plan.stages) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    const Parallelism p = form_of(plan, s);
+    const auto batch = static_cast<double>(plan.global_batch / p.micro_batch);
     const Chunk& chunk = stage.chunks.at(0);
     const std::set<std::int32_t> inside(chunk.layers.begin(), chunk.layers.end());
     double time = 0, gradient_bytes = 0, border_bytes = 0;
@@ -43,10 +44,11 @@ double time_per_sample(const Plan& plan, double bandwidth) {
       }
     }
     const double d = p.dp;
-    slowest = std::max(slowest, (time + border_bytes / bandwidth) / d +
-                                    4 * (d - 1) / d * gradient_bytes / batch / bandwidth);
+    const double stage_time = (time + border_bytes / bandwidth) / d +
+                              4 * (d - 1) / d * gradient_bytes / batch / bandwidth;
+    slowest = std::max(slowest, stage_time / p.micro_batch);
   }
-  return slowest / p.micro_batch;
+  return slowest;
 }
 
 double flat_bandwidth(const System& system) {
@@ -67,48 +69,77 @@ void make(std::mt19937_64& random, double memory_bytes, Instance& instance) {
   instance.job.global_batch = testing::pick(random, 1, 8);
 }
 
-/// Least time per sample over every uniform form and every cut of the chain, memory ignored.
-double exhaustive(const Instance& instance) {
-  const ChainJob chain = chain_job(instance.job, instance.system);
-  LayerTables tables(instance.graph, instance.job.precision, instance.system);
-  const SplitLimits split = split_limits(instance.graph);
-  const auto layers = static_cast<int>(instance.graph.layers.size());
-  const auto devices = static_cast<int>(instance.system.device_count);
+/// Least of the slowest stage over every cut of what is left of the chain and every degree of each
+/// stage, memory ignored; `cost(first, last, tp, dp)` is a stage's time per sample.
+template <typename Cost>
+double least_slowest(int first, int layers, int devices, int batches, int most_tp,
+                     std::int64_t all_batches, const Cost& cost) {
+  if (first == layers) return 0;
   double best = kInfinity;
-  for (int tp = 1; tp <= instance.system.groups.front().devices_per_node; ++tp) {
-    for (int micro_batch = 1; micro_batch <= 16; micro_batch *= 2) {
-      for (int dp = 1; dp * tp <= devices; ++dp) {
-        if (instance.job.global_batch % (dp * micro_batch) != 0) continue;
-        Configuration form;
-        form.tp = tp;
-        form.micro_batch = micro_batch;
-        form.dp = dp;
-        form.num_micro_batches = instance.job.global_batch / (dp * micro_batch);
-        form.sequence_parallel = tp > 1;
-        if (!refusal(split, to_execution(form)).empty()) form.sequence_parallel = false;
-        if (!refusal(split, to_execution(form)).empty()) continue;
-        for (unsigned cuts = 0; cuts < 1U << (layers - 1); ++cuts) {
-          Ends ends;
-          for (int l = 1; l < layers; ++l) {
-            if ((cuts >> (l - 1) & 1) != 0) ends.push_back(l);
-          }
-          ends.push_back(layers);
-          form.pp = static_cast<std::int32_t>(ends.size());
-          if (form.pp * tp * dp > devices ||
-              form.pp * dp > instance.job.global_batch / micro_batch) {
-            continue;
-          }
-          const Plan plan = build_plan(chain, tables, form, ends, "test");
-          best = std::min(best, time_per_sample(plan, flat_bandwidth(instance.system)));
-        }
+  for (int last = first + 1; last <= layers; ++last) {
+    for (int tp = 1; tp <= most_tp; ++tp) {
+      for (int dp = 1; dp * tp <= devices && dp <= batches; ++dp) {
+        if (all_batches % dp != 0) continue;
+        const double here = cost(first, last, tp, dp);
+        if (here >= best) continue;
+        best =
+            std::min(best, std::max(here, least_slowest(last, layers, devices - dp * tp,
+                                                        batches - dp, most_tp, all_batches, cost)));
       }
     }
   }
   return best;
 }
 
+/// Least time per sample over every form of each stage and every cut of the chain, memory ignored.
+double exhaustive(const Instance& instance) {
+  LayerTables tables(instance.graph, instance.job.precision, instance.system);
+  const SplitLimits split = split_limits(instance.graph);
+  const auto layers = static_cast<int>(instance.graph.layers.size());
+  const auto devices = static_cast<int>(instance.system.device_count);
+  const double bandwidth = flat_bandwidth(instance.system);
+  double best = kInfinity;
+  for (int micro_batch = 1; micro_batch <= 16; micro_batch *= 2) {
+    if (instance.job.global_batch % micro_batch != 0) continue;
+    const std::int64_t batches = instance.job.global_batch / micro_batch;
+    const auto cost = [&](int first, int last, int tp, int dp) {
+      Configuration form;
+      form.tp = tp;
+      form.micro_batch = micro_batch;
+      form.sequence_parallel = tp > 1;
+      if (!refusal(split, to_execution(form)).empty()) form.sequence_parallel = false;
+      if (!refusal(split, to_execution(form)).empty()) return kInfinity;
+      const LayerTable& table = tables.at(form);
+      double time = 0, gradient_bytes = 0, border_bytes = 0;
+      for (int l = first; l < last; ++l) {
+        const auto& layer = instance.graph.layers[static_cast<std::size_t>(l)];
+        const LayerCost& layer_cost = table.kinds[static_cast<std::size_t>(layer.kind)];
+        time += layer_cost.forward.total_s() + layer_cost.backward_s();
+        gradient_bytes += 4 * layer_cost.dense_parameters;
+      }
+      for (const LayerEdge& edge : layer_edges(instance.graph)) {
+        const bool in = edge.target >= first && edge.target < last;
+        const bool out = edge.source >= first && edge.source < last;
+        if (in == out) continue;
+        border_bytes += 2 * edge.bytes / static_cast<double>(instance.graph.samples) * micro_batch /
+                        (form.sequence_parallel ? tp : 1);
+      }
+      const double d = dp;
+      return ((time + border_bytes / bandwidth) / d +
+              4 * (d - 1) / d * gradient_bytes / static_cast<double>(batches) / bandwidth) /
+             micro_batch;
+    };
+    best = std::min(best,
+                    least_slowest(0, layers, devices, static_cast<int>(batches),
+                                  static_cast<int>(instance.system.groups.front().devices_per_node),
+                                  batches, cost));
+  }
+  return best;
+}
+
 TEST(PiperPlanner, FindsTheLeastTimePerSample) {
   std::mt19937_64 random(1);
+  int unlike = 0;
   for (int i = 0; i < 150; ++i) {
     Instance instance;
     make(random, 1e15, instance);
@@ -118,7 +149,9 @@ TEST(PiperPlanner, FindsTheLeastTimePerSample) {
     ASSERT_NEAR(outcome.objective, best, 1e-9 * best) << i;
     const Plan& plan = outcome.candidates.front().plan;
     ASSERT_NEAR(time_per_sample(plan, flat_bandwidth(instance.system)), best, 1e-9 * best) << i;
+    if (!is_uniform(plan)) ++unlike;
   }
+  EXPECT_GT(unlike, 10);
 }
 
 TEST(PiperPlanner, KeepsMemoryAndNoSmallerSpaceWins) {
@@ -145,7 +178,12 @@ TEST(PiperPlanner, KeepsMemoryAndNoSmallerSpaceWins) {
         EXPECT_LE(memory_of_stage(candidate.plan, s).device_total(),
                   usable_bytes(instance.system.groups.front().chip));
       }
-      if (candidate.plan.parallel.recompute != Recompute::none) ++tight;
+      for (const Stage& stage : candidate.plan.stages) {
+        const Chunk& chunk = stage.chunks.front();
+        const Option& option = options_of(
+            candidate.plan.profile, chunk.layers[0])[static_cast<std::size_t>(chunk.options[0])];
+        if (option.how.recompute != Recompute::none) ++tight;
+      }
     }
   }
   // The cases are of both kinds.
@@ -170,6 +208,7 @@ TEST(PiperPlanner, RestrictionsAreKept) {
   EXPECT_EQ(parallel.dp, 2);
   EXPECT_EQ(parallel.micro_batch, 2);
   EXPECT_EQ(parallel.recompute, Recompute::full);
+  for (const Stage& stage : outcome.candidates.front().plan.stages) EXPECT_EQ(stage.dp, 2);
   space.pp = 2;
   const Outcome outside = plan_piper("piper", instance.job, instance.system, space, {});
   EXPECT_EQ(outside.status, Status::infeasible);

@@ -9,12 +9,19 @@ namespace braid {
 /// Plans a job for Piper's time per sample (piper_problem.h, the published program's rules) by the
 /// variant of that name: piper, no-dp, no-tp, no-ar, equi, equi-no-tp, pipedream, dp-only, tp-only.
 ///
-/// A plan's stages share their degrees, micro-batch and recomputation, so these are searched one by
-/// one, and for each the layers are cut by the variant's own method, exactly but for equi and
-/// pipedream: any contiguous sets of the layer graph, 1F1B, any number of stages. Memory is the
-/// shared model's, the largest transient of any layer being kept free on every device; the network
-/// is flat, at the rate of its outermost level. Throws Error for mixed clusters;
-/// with restrictions that leave this space nothing is feasible.
+/// Stages have a data- and a tensor-parallel degree each, layers a recomputation each;
+/// micro-batches (powers of two up to 16, or the one asked for) and the ZeRO stage asked for are
+/// the same everywhere, and with ZeRO so is the data-parallel degree. Solved exactly for any
+/// contiguous sets of the layer graph, 1F1B, any number of stages; equi and pipedream go their own
+/// ways, one tensor-parallel degree and recomputation at a time. A plan whose stages turn out alike
+/// is uniform.
+///
+/// Memory is the shared model's. The largest transient of any layer, run in any of the ways that
+/// the stages choose among, is kept free on every device: all sets of ways below a level are tried.
+/// Where rounds that do not nest keep more in flight than Piper counts, memory is lowered until the
+/// plan fits, and the outcome is no longer `optimal`. The network is flat, at the rate of its
+/// outermost level. Throws Error for mixed clusters; with restrictions that leave this space
+/// nothing is feasible.
 Outcome plan_piper(std::string_view variant, const Job& job, const System& system,
                    const SpaceOptions& space, const Budget& budget, const Progress& progress = {});
 

@@ -1,0 +1,272 @@
+#include "braid/planners/piper_job.h"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "braid/graph/downsets.h"
+#include "braid/plan/totals.h"
+
+namespace braid {
+namespace {
+
+/// More downsets of a model's layers than this, and they are cut as a chain.
+constexpr std::size_t kMostDownsets = 2'000;
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+/// What a device sends along an edge of so many bytes a sample.
+double sent_bytes(const Configuration& form, double edge_bytes) {
+  return boundary_bytes({0, 0, edge_bytes}, to_parallelism(form));
+}
+
+/// Forms of one tp, in the order of their options.
+using FormsByDegree = std::map<int, std::vector<std::int32_t>>;
+
+FormsByDegree by_degree(const std::vector<PiperForm>& forms) {
+  FormsByDegree degrees;
+  for (std::size_t f = 0; f < forms.size(); ++f) {
+    degrees[forms[f].form.tp].push_back(static_cast<std::int32_t>(f));
+  }
+  return degrees;
+}
+
+/// Least that any form's devices send, of bytes 1: what every stage pays for an edge.
+double least_share(const std::vector<PiperForm>& forms) {
+  double least = sent_bytes(forms.front().form, 1);
+  for (const PiperForm& form : forms) least = std::min(least, sent_bytes(form.form, 1));
+  return least;
+}
+
+}  // namespace
+
+PiperJob piper_job(const Job& job, const System& system, LayerTables& tables) {
+  PiperJob result{&job, &system, &tables, {}, 0};
+  const DeviceGroup& group = system.groups.front();
+  result.bandwidth = system.levels.empty() || system.device_count <= group.devices_per_node
+                         ? group.intra_node.bytes_per_s
+                         : system.levels.back().bytes_per_s;
+  const Graph& graph = *job.graph;
+  for (const LayerEdge& edge : layer_edges(graph)) {
+    result.edges.push_back(
+        {edge.source, edge.target, edge.bytes / static_cast<double>(graph.samples)});
+  }
+  if (downsets(layer_dag(graph), kMostDownsets)) return result;
+  // Edges that carry nothing leave only the order of a chain.
+  for (std::size_t l = 0; l + 1 < graph.layers.size(); ++l) {
+    const auto from = static_cast<std::int32_t>(l);
+    const bool there = std::any_of(
+        result.edges.begin(), result.edges.end(),
+        [&](const PiperEdge& edge) { return edge.source == from && edge.target == from + 1; });
+    if (!there) result.edges.push_back({from, from + 1, 0});
+  }
+  std::sort(result.edges.begin(), result.edges.end(), [](const PiperEdge& a, const PiperEdge& b) {
+    return std::pair(a.source, a.target) < std::pair(b.source, b.target);
+  });
+  return result;
+}
+
+std::vector<PiperForm> piper_forms(const PiperJob& job, const SpaceOptions& space, int micro_batch,
+                                   std::int64_t most_tp, bool recompute) {
+  const SplitLimits split = split_limits(*job.job->graph);
+  std::vector<PiperForm> forms;
+  for (int tp = 1; tp <= most_tp; ++tp) {
+    if (space.tp && *space.tp != tp) continue;
+    for (const Recompute kind : {Recompute::none, Recompute::selective, Recompute::full}) {
+      if (space.recompute ? *space.recompute != kind : kind != Recompute::none && !recompute) {
+        continue;
+      }
+      if (kind != Recompute::none && !recompute) continue;
+      PiperForm made;
+      Configuration& form = made.form;
+      form.tp = tp;
+      form.micro_batch = micro_batch;
+      form.recompute = kind;
+      form.zero = space.zero.value_or(Zero::none);
+      form.sequence_parallel = tp > 1 && space.sequence_parallel.value_or(true);
+      if (!refusal(split, to_execution(form)).empty()) {
+        if (space.sequence_parallel.value_or(false)) continue;
+        form.sequence_parallel = false;
+        if (!refusal(split, to_execution(form)).empty()) continue;
+      }
+      const LayerTable& table = job.tables->at(form);
+      made.time_s = table.time_s() / micro_batch;
+      const auto context =
+          data_parallel_context(to_parallelism(form), job.job->precision, *job.system);
+      for (const LayerCost& cost : table.kinds) {
+        ChunkTotals totals;
+        totals.add(cost, 1);
+        made.working_bytes =
+            std::max(made.working_bytes, memory_of(std::span(&totals, 1), 1, context).working);
+      }
+      forms.push_back(made);
+    }
+  }
+  return forms;
+}
+
+PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>& forms,
+                              std::int64_t dp, double working_bytes) {
+  assert(!forms.empty());
+  const Graph& graph = *job.job->graph;
+  PiperProblem problem;
+  const double share = least_share(forms);
+  problem.edges = job.edges;
+  for (PiperEdge& edge : problem.edges) edge.bytes *= share;
+  std::vector<std::vector<double>> in_bytes(graph.layers.size()), out_bytes(graph.layers.size());
+  for (const PiperEdge& edge : job.edges) {
+    in_bytes[at(edge.target)].push_back(edge.bytes);
+    out_bytes[at(edge.source)].push_back(edge.bytes);
+  }
+  const auto beyond = [](std::vector<double> bytes, double factor) {
+    for (double& each : bytes) each *= factor;
+    return bytes;
+  };
+  const FormsByDegree degrees = by_degree(forms);
+  for (std::size_t l = 0; l < graph.layers.size(); ++l) {
+    PiperNode node;
+    node.name = graph.layers[l].name;
+    for (const auto& [tp, members] : degrees) {
+      PiperDegree degree{tp, {}};
+      for (const std::int32_t member : members) {
+        Configuration form = forms[at(member)].form;
+        const LayerCost& cost = job.tables->at(form).kinds[at(graph.layers[l].kind)];
+        form.dp = static_cast<std::int32_t>(dp);
+        const auto context =
+            data_parallel_context(to_parallelism(form), job.job->precision, *job.system);
+        ChunkTotals totals;
+        totals.add(cost, 1);
+        const MemoryBreakdown idle = memory_of(std::span(&totals, 1), 0, context);
+        const MemoryBreakdown busy = memory_of(std::span(&totals, 1), 1, context);
+        PiperOption option;
+        option.name = name_of(to_execution(form));
+        option.time = cost.forward.total_s() + cost.backward_s();
+        option.parameter_bytes = (cost.dense_parameters + cost.expert_parameters) *
+                                 bytes_per_element(job.job->precision.gradient);
+        option.in_flight_bytes = busy.activations - idle.activations;
+        option.fixed_bytes = idle.weights + idle.gradients + idle.optimizer;
+        option.recompute = form.recompute != Recompute::none;
+        if (const double more = sent_bytes(form, 1) - share; more > 0) {
+          option.in_sync_bytes = beyond(in_bytes[l], more);
+          option.out_sync_bytes = beyond(out_bytes[l], more);
+        }
+        degree.options.push_back(std::move(option));
+      }
+      node.degrees.push_back(std::move(degree));
+    }
+    problem.nodes.push_back(std::move(node));
+  }
+  const int micro_batch = forms.front().form.micro_batch;
+  problem.devices = std::min(job.system->device_count, kMostPiperDevices);
+  problem.micro_batches = std::min(job.job->global_batch / micro_batch, kMostPiperDevices);
+  problem.memory_bytes =
+      std::max(1.0, usable_bytes(job.system->groups.front().chip) - working_bytes);
+  problem.bandwidth_bytes = job.bandwidth;
+  return problem;
+}
+
+namespace {
+
+/// First device of each stage: stages of higher tp first.
+std::vector<std::int64_t> first_devices(const std::vector<PiperStage>& stages) {
+  std::vector<std::size_t> order(stages.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&stages](std::size_t a, std::size_t b) { return stages[a].tp > stages[b].tp; });
+  std::vector<std::int64_t> first(stages.size(), 0);
+  std::int64_t next = 0;
+  for (const std::size_t s : order) {
+    first[s] = next;
+    next += stages[s].dp * stages[s].tp;
+  }
+  return first;
+}
+
+}  // namespace
+
+Plan plan_of_piper(const PiperJob& job, const std::vector<PiperForm>& forms,
+                   const std::vector<PiperStage>& stages, const std::string& planner) {
+  const Graph& graph = *job.job->graph;
+  const FormsByDegree degrees = by_degree(forms);
+  const auto form_at = [&](const PiperStage& stage, std::size_t i) {
+    return degrees.at(stage.tp)[at(stage.options[i])];
+  };
+  // Forms in use, and their places among the options of every kind of layer.
+  std::vector<std::int32_t> place(forms.size(), -1);
+  std::vector<std::int32_t> used;
+  bool uniform = true;
+  for (const PiperStage& stage : stages) {
+    uniform = uniform && stage.dp == stages.front().dp;
+    for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
+      const std::int32_t form = form_at(stage, i);
+      if (place[at(form)] >= 0) continue;
+      place[at(form)] = static_cast<std::int32_t>(used.size());
+      used.push_back(form);
+    }
+  }
+  uniform = uniform && used.size() == 1;
+
+  Plan plan;
+  plan.planner = planner;
+  plan.model = graph.name;
+  plan.model_source = job.job->model_source;
+  plan.model_parameters = static_cast<double>(parameter_count(graph));
+  plan.shape = model_shape(graph);
+  plan.seq_len = graph.seq_len;
+  plan.global_batch = job.job->global_batch;
+  plan.precision = job.job->precision;
+  plan.system = *job.system;
+  plan.profile.model = graph.name;
+  plan.profile.chip = job.system->groups.front().chip.name;
+  plan.profile.provenance = "estimated";
+  plan.profile.seq_len = graph.seq_len;
+  for (const LayerEdge& edge : layer_edges(graph)) {
+    plan.profile.edges.push_back(
+        {edge.source, edge.target, edge.bytes / static_cast<double>(graph.samples)});
+  }
+  for (const Layer& layer : graph.layers) plan.profile.layers.push_back({layer.name, layer.kind});
+  plan.profile.kinds.resize(job.tables->at(forms.front().form).kinds.size());
+  for (const std::int32_t f : used) {
+    const Configuration& form = forms[at(f)].form;
+    const LayerTable& table = job.tables->at(form);
+    for (std::size_t k = 0; k < table.kinds.size(); ++k) {
+      Option option;
+      option.how = to_execution(form);
+      option.name = name_of(option.how);
+      option.cost = table.kinds[k];
+      plan.profile.kinds[k].push_back(option);
+    }
+  }
+
+  Configuration shared = forms[at(used.front())].form;
+  shared.pp = static_cast<std::int32_t>(stages.size());
+  shared.dp = static_cast<std::int32_t>(stages.front().dp);
+  shared.num_micro_batches = plan.global_batch / (std::int64_t{shared.dp} * shared.micro_batch);
+  plan.parallel = to_parallelism(shared);
+  const std::vector<std::int64_t> first = first_devices(stages);
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const PiperStage& from = stages[s];
+    Stage stage;
+    stage.dp = static_cast<int>(from.dp);
+    stage.tp = from.tp;
+    stage.devices.resize(at(from.dp * from.tp));
+    std::iota(stage.devices.begin(), stage.devices.end(), first[s]);
+    Chunk chunk;
+    chunk.layers = from.nodes;
+    for (std::size_t i = 0; i < from.nodes.size(); ++i) {
+      chunk.options.push_back(place[at(form_at(from, i))]);
+    }
+    if (!uniform) {
+      const Configuration& form = forms[at(form_at(from, 0))].form;
+      stage.own = StageForm{form.micro_batch, 1, form.sequence_parallel, form.zero, false, false};
+    }
+    stage.chunks.push_back(std::move(chunk));
+    plan.stages.push_back(std::move(stage));
+  }
+  return plan;
+}
+
+}  // namespace braid
