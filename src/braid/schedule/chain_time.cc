@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <span>
+#include <tuple>
+
+#include "braid/schedule/chain_waves.h"
 
 namespace braid {
 namespace {
@@ -12,21 +15,12 @@ std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 /// max of times, in the form that compilers turn into one instruction.
 double later(double a, double b) { return a > b ? a : b; }
 
-/// Runs one pass on each of `count` neighbouring stages that do not wait for each other:
-/// device = max(device, arrived) + pass, link = max(link, device) + hop.
-void run_side_by_side(double* __restrict device, double* __restrict link,
-                      const double* __restrict arrived, const double* __restrict pass,
-                      const double* __restrict hop, std::int64_t count) {
-  for (std::int64_t s = 0; s < count; ++s) {
-    const double end = later(device[s], arrived[s]) + pass[s];
-    device[s] = end;
-    link[s] = later(link[s], end) + hop[s];
-  }
-}
+/// With fewer stages of one chunk, waves are slower than one pass after another.
+constexpr int kFewestForWaves = 12;
 
-/// Times a chain pass by pass. When a pass ends its result goes over the stage's link in that
-/// direction, and what arrives is used by the neighbour's next pass that way: the time at which the
-/// link falls free is the time of arrival.
+/// Times a chain pass by pass: few stages of one chunk, or two. When a pass ends its result goes
+/// over the stage's link in that direction, and what arrives is used by the neighbour's next pass
+/// that way: the time at which the link falls free is the time of arrival.
 class ChainTimer {
  public:
   ChainTimer(TimedPasses& timed, ChainWorkspace& w)
@@ -74,24 +68,8 @@ class ChainTimer {
   }
 
   /// Round r runs forward pass r - s of each stage s and then the backward pass that follows it
-  /// there, r - (vp + 1)·pp + 2 + s: every pass then needs only results of the round before.
-  /// The k-th pass of a stage belongs to chunk k / pp mod vp, so a round has at most two chunks a
-  /// direction, each on a run of neighbouring stages.
-  void run_interleaved() {
-    add_hops();
-    const std::int64_t passes = m_ * c_.vp;
-    const std::int64_t lag = std::int64_t{c_.vp + 1} * pp_ - 2;
-    const std::int64_t cycle = std::int64_t{c_.vp} * pp_;
-    for (std::int64_t round = 0; round < passes + lag; ++round) {
-      forwards_of_round(round, passes);
-      backwards_of_round(round - lag, passes);
-      if (round >= lag + pp_ && (round + 1) % cycle == 0 && round < passes) {
-        round += cycle * leap((passes - 1 - round) / cycle);
-      }
-    }
-  }
-
-  /// The same for two stages. Links are one per ordered pair of stages, so the hop that wraps
+  /// there, r - (vp + 1)·pp + 2 + s, for two stages; the k-th pass of a stage belongs to chunk
+  /// k / pp mod vp. Links are one per ordered pair of stages, so the hop that wraps
   /// around to the next chunk shares its link with the gradients, and arrivals need a place of
   /// their own.
   void run_interleaved_pair() {
@@ -138,10 +116,8 @@ class ChainTimer {
       run_gpipe();
     } else if (c_.vp == 1) {
       run_1f1b();
-    } else if (pp_ == 2) {
-      run_interleaved_pair();
     } else {
-      run_interleaved();
+      run_interleaved_pair();
     }
     timed_.passes_end_s.assign(device_, device_ + pp_);
   }
@@ -190,53 +166,6 @@ class ChainTimer {
     return timed_.ready_s.empty() ? end : later(end, timed_.ready_s[at(s)]);
   }
 
-  void run_forwards(std::int64_t chunk, std::int64_t first, std::int64_t last) {
-    const std::int64_t from = chunk * pp_ + first;
-    run_side_by_side(device_ + first, forward_link_ + first, before_ + first,
-                     c_.forward_s.data() + from, w_.hop_forward.data() + from, last - first);
-  }
-  void run_backwards(std::int64_t chunk, std::int64_t first, std::int64_t last) {
-    const std::int64_t from = chunk * pp_ + first;
-    run_side_by_side(device_ + first, backward_link_ + first, before_ + first,
-                     c_.backward_s.data() + from, w_.hop_backward.data() + from, last - first);
-  }
-
-  void forwards_of_round(std::int64_t round, std::int64_t passes) {
-    const std::int64_t first = std::max<std::int64_t>(0, round - passes + 1);
-    const std::int64_t last = std::min<std::int64_t>(pp_, round + 1);
-    if (first >= last) return;
-    // Stages up to round mod pp have turned to the next chunk, the others have not.
-    const std::int64_t turned = round % pp_ + 1;
-    const std::int64_t chunk = round / pp_ % c_.vp;
-    const std::int64_t previous = chunk == 0 ? c_.vp - 1 : chunk - 1;
-    // What each stage finds: its neighbour's result of the round before.
-    std::copy_n(forward_link_, pp_ - 1, before_ + 1);
-    before_[0] = chunk == 0 ? 0 : forward_link_[pp_ - 1];
-    run_forwards(chunk, first, std::min(last, turned));
-    run_forwards(previous, std::max(first, turned), last);
-    if (round >= pp_) return;
-    // The stage that has just run its first pass, with an idle link until now.
-    const double held = hold_for_parameters(round, device_[round]);
-    device_[round] = held;
-    forward_link_[round] = held + w_.hop_forward[at(round)];
-  }
-
-  void backwards_of_round(std::int64_t offset, std::int64_t passes) {
-    const std::int64_t first = std::max<std::int64_t>(0, -offset);
-    const std::int64_t last = std::min<std::int64_t>(pp_, passes - offset);
-    if (first >= last) return;
-    // Stage s runs its backward pass number offset + s; floors, as the offset may be negative.
-    const std::int64_t turns = (offset + pp_) / pp_ - 1;
-    const std::int64_t turned = (turns + 1) * pp_ - offset;
-    const std::int64_t chunk = c_.vp - 1 - (turns + c_.vp) % c_.vp;
-    const std::int64_t next = chunk == 0 ? c_.vp - 1 : chunk - 1;
-    const std::int64_t chunk_of_last = pp_ - 1 < turned ? chunk : next;
-    std::copy_n(backward_link_ + 1, pp_ - 1, before_);
-    before_[pp_ - 1] = chunk_of_last == c_.vp - 1 ? 0 : backward_link_[0];
-    run_backwards(chunk, first, std::min(last, turned));
-    run_backwards(next, std::max(first, turned), last);
-  }
-
   TimedPasses& timed_;
   const ChainTimes& c_;
   ChainWorkspace& w_;
@@ -268,7 +197,7 @@ void copy_passes(const ChainTimes& from, ChainTimes& to) {
 /// `ready_s`. Valid until the next call.
 const TimedPasses& timed_passes(const ChainTimes& chain, std::span<const double> ready_s,
                                 ChainWorkspace& workspace) {
-  const std::size_t slots = workspace.timed.size();
+  constexpr std::size_t slots = std::tuple_size_v<decltype(ChainWorkspace::timed)>;
   for (std::size_t age = 0; age < slots; ++age) {
     const TimedPasses& timed = workspace.timed[(workspace.newest + slots - age) % slots];
     if (same_passes(timed.chain, chain) && std::ranges::equal(timed.ready_s, ready_s)) return timed;
@@ -277,7 +206,13 @@ const TimedPasses& timed_passes(const ChainTimes& chain, std::span<const double>
   TimedPasses& timed = workspace.timed[workspace.newest];
   copy_passes(chain, timed.chain);
   timed.ready_s.assign(ready_s.begin(), ready_s.end());
-  ChainTimer(timed, workspace).run();
+  const Lanes lanes = widest_lanes();
+  if (chain.vp > 1 ? chain.pp > 2 : chain.pp >= kFewestForWaves && lanes > Lanes::two) {
+    // Half empty vectors are slower than whole ones of half the length.
+    time_in_waves(timed, chain.pp <= 4 ? std::min(lanes, Lanes::four) : lanes, workspace);
+  } else {
+    ChainTimer(timed, workspace).run();
+  }
   return timed;
 }
 

@@ -37,7 +37,11 @@ struct ChainWorkspace {
 
   std::array<TimedPasses, 12> timed;  ///< A ring.
   std::size_t newest = 0;
-  std::vector<double> ready_s, state, hop_forward, hop_backward;
+  std::vector<double> ready_s, state, hop_forward, hop_backward, rows;
+  struct alignas(64) Block {
+    std::byte times[64];
+  };
+  std::vector<Block> blocks;
   SteadyState steady;
 };
 

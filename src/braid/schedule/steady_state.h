@@ -48,7 +48,8 @@ class SteadyState {
     const double step_s = times[0] - kept_[0];
     for (std::size_t i = 0; i < times.size(); ++i) {
       const double off_s = times[i] - kept_[i] - step_s;
-      if (std::max(off_s, -off_s) > kTolerance * times[i]) return false;
+      // Written so that infinite times, whose differences are no numbers, never repeat.
+      if (!(std::max(off_s, -off_s) <= kTolerance * times[i])) return false;
     }
     return true;
   }
