@@ -35,7 +35,8 @@ TEST(ChainWaves, AnyNumberOfLanesAgreesWithTheGeneralEvaluator) {
     // Every number of stages around those of one, two and three vectors.
     const int pp = static_cast<int>(pick(random, interleaved ? 3 : 1, trial % 10 == 0 ? 40 : 18));
     const int vp = interleaved ? static_cast<int>(pick(random, 2, 4)) : 1;
-    const std::int64_t m = interleaved ? pp * pick(random, 1, 4) : pick(random, 1, 3 * pp);
+    const std::int64_t m =
+        interleaved ? pp * pick(random, 1, 4) : pick(random, 1, std::int64_t{3} * pp);
     const Pipeline pipeline = random_chain(random, kind, pp, vp, m);
     const Evaluation expected = evaluate(pipeline, schedule_of(pipeline), Record::times);
     TimedPasses timed = passes_of(pipeline, workspace);

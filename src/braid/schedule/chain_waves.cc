@@ -66,7 +66,7 @@ class Waves {
   /// Room for `Sets` times all blocks: here where their number is known.
   template <int Sets>
   struct Storage {
-    Times known[static_cast<std::size_t>(Sets) * (N > 0 ? N : 1)];
+    Times known[Sets * std::max(N, 1)];
 
     [[gnu::always_inline]] inline Times* get(std::int64_t blocks, ChainWorkspace& workspace) {
       if constexpr (N > 0) return known;
