@@ -75,7 +75,8 @@ AmpJob::AmpJob(const Job& job, const System& system, const SpaceOptions& space, 
   limits.split = split_limits(*job.graph);
   check_space(limits, space_);
   for (Configuration configuration : base_configurations(limits, space_)) {
-    configuration.zero = space_.zero.value_or(Zero::none);
+    // Moves as many bytes as plain replicas do, so AMP's cost is the same.
+    configuration.zero = space_.zero.value_or(configuration.dp > 1 ? Zero::optimizer : Zero::none);
     configuration.recompute = space_.recompute.value_or(Recompute::none);
     if (configuration.tp <= limits.devices_per_node) configurations_.push_back(configuration);
   }

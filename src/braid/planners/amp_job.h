@@ -20,7 +20,8 @@ struct AmpFound {
 
 /// A job as AMP plans it on a homogeneous system: pp, dp, tp and micro-batch size, 1F1B, layers
 /// assigned exactly for equation 5 with the profile's times, the gradients' ring all-reduce on its
-/// slowest link. Unlike AMP, within memory: what does not fit is tried with full recomputation.
+/// slowest link. Unlike AMP, within memory: replicas share the optimizer's state (ZeRO-1, or what
+/// the restrictions say), and what does not fit is tried with full recomputation.
 class AmpJob {
  public:
   /// Keeps references. Throws Error for mixed systems and for restrictions to what AMP does not

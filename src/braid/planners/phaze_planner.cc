@@ -84,14 +84,16 @@ PhazeCandidates candidates_of(AmpJob& job, const Configuration& configuration, d
 
 std::vector<std::unique_ptr<Group>> groups_of(AmpJob& job, const Job& given, const System& system,
                                               const SpaceOptions& space) {
-  using Key = std::tuple<std::int32_t, std::int32_t, Recompute>;
+  // Replicas share the optimizer's state, so that memory depends on their number.
+  using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, Recompute>;
   std::map<Key, std::unique_ptr<Group>> groups;
   for (Configuration configuration : job.configurations()) {
     if (configuration.order != AxisOrder::pipeline_outermost) continue;
     for (const Recompute recompute : {configuration.recompute, Recompute::full}) {
       if (space.recompute.has_value() && recompute != *space.recompute) continue;
       configuration.recompute = recompute;
-      auto& group = groups[{configuration.tp, configuration.micro_batch, recompute}];
+      auto& group =
+          groups[{configuration.tp, configuration.dp, configuration.micro_batch, recompute}];
       if (!group) {
         group = std::make_unique<Group>();
         group->costs = configuration;
