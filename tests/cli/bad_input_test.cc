@@ -86,6 +86,12 @@ TEST(BadInput, ModelFiles) {
   bad("d.json", "{\"model_type\": \"perceptron\"}", "perceptron");
   bad("e.json", "{\"braid\": \"plan\", \"version\": 1}", "e.json");
   bad("f.json", "{\"model_type\": \"llama\", \"hidden_size\": 1e400}", "f.json");
+  bad("views.json",
+      R"({"braid": "graph", "version": 1, "inputs": [0], "outputs": [1],
+          "tensors": [{"dims": [4, 2], "dtype": "f32"}, {"dims": [8], "dtype": "f32"}],
+          "operators": [{"name": "v", "kind": "data_movement", "view": true, "inputs": [0],
+                         "outputs": [1]}]})",
+      "the model computes nothing: all its operators are views");
   bad("g.json", "{\"model_type\": \"llama\", \"hidden_size\": NaN}", "g.json");
   bad("h.json", "", "h.json");
   bad("i.json", std::string(100000, '['), "i.json");

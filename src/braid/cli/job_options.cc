@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <utility>
+#include <variant>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -28,6 +29,19 @@
 
 namespace braid {
 namespace {
+
+/// Throws Error for a model of views alone, which takes no time however it is run.
+void check_computes(const Graph& graph, const std::string& model) {
+  const bool views =
+      std::all_of(graph.operators.begin(), graph.operators.end(), [](const Operator& op) {
+        const auto* movement = std::get_if<DataMovement>(&op.kind);
+        return movement != nullptr && movement->view;
+      });
+  if (views) {
+    throw Error(Where{model, 0, ""}, "the model computes nothing: all its operators are views",
+                "give one that takes time");
+  }
+}
 
 /// Of a job whose batch is not given.
 constexpr std::int64_t kSamplesPerDevice = 16;
@@ -136,6 +150,7 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   if (o.threads > 0) set_thread_count(o.threads);
   loaded.job.precision = parse_precision(o.precision);
   loaded.graph = load_model(o.model, {.seq_len = o.seq_len, .dims = parse_dims(o.dims)});
+  check_computes(loaded.graph, o.model);
   set_working_precision(loaded.graph, loaded.job.precision.activation, loaded.job.precision.weight);
   loaded.system = load_devices(o.cluster, o.chip);
   if (!o.max_memory.empty()) {
