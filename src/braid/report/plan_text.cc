@@ -108,10 +108,10 @@ std::string options_text(const Plan& plan, const Stage& stage) {
       const std::string& name =
           options_of(plan.profile, chunk.layers[i])[static_cast<std::size_t>(chunk.options[i])]
               .name;
-      const auto found = std::find_if(used.begin(), used.end(),
-                                      [&](const auto& entry) { return entry.first == name; });
-      if (found == used.end()) used.emplace_back(name, 0);
-      ++(found == used.end() ? used.back() : *found).second;
+      auto found = used.begin();
+      while (found != used.end() && found->first != name) ++found;
+      if (found == used.end()) found = used.insert(found, {name, 0});
+      ++found->second;
     }
   }
   std::string text;
