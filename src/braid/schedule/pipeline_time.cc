@@ -97,7 +97,7 @@ bool is_chain(const Pipeline& pipeline) {
 }
 
 void check_pipeline(const Pipeline& pipeline, std::int64_t most_passes) {
-  const std::int64_t chunks = std::int64_t{pipeline.pp} * pipeline.vp;
+  [[maybe_unused]] const std::int64_t chunks = std::int64_t{pipeline.pp} * pipeline.vp;
   const std::int64_t m = pipeline.num_micro_batches;
   if (pipeline.pp < 1 || pipeline.vp < 1) throw Error("the plan has no stages");
   if (m < 1) throw Error("the plan has no micro-batches");
