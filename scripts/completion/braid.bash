@@ -43,7 +43,7 @@ _braid() {
   fi
   local words=
   case $verb in
-    plan | compare | profile) words=$(_braid_names "$program" models) ;;
+    plan | compare | profile | map) words=$(_braid_names "$program" models) ;;
     list) words='models chips clusters planners' ;;
     show)
       words="$(_braid_names "$program" models) $(_braid_names "$program" chips)

@@ -104,8 +104,29 @@ TEST_F(Map, BadInputIsOneLine) {
   refused({"map", setup_, "--search", "shape"}, "did you mean 'shapes'?");
   refused({"map", setup_, "--style", ""}, "--style");
   refused({"map", setup_, "--budget", "0"}, "--budget");
+  refused({"map", setup_, "--layer", "block0"}, "give --chip");
+  refused({"map", "llama-3-8b", "--chip", "sn30", "--layer", "blok0"}, "did you mean 'block0'?");
+  refused({"map", "llama-3-8b", "--chip", "sn30", "--compat", "dfmodel"}, "DFModel's inputs");
+  refused({"map", "llama-3-8b", "--chip", "h100"}, "h100");
   write_file(setup_, replaced(small_setup_text(), "core: 64", "core: 0"));
   refused({"map", setup_}, "setup.txt:17: system.accelerator.core: 0 is not in");
+}
+
+// A chip with room for one product's parameters at a time.
+TEST_F(Map, MapsALayerOfAModelOntoAChip) {
+  const Ran ran = run_braid(
+      {"map", "llama-3-8b", "--chip", "sn30", "--layer", "block0", "--seq-len", "2048", "--json"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const json plan = json::parse(ran.out, nullptr, /*allow_exceptions=*/false);
+  ASSERT_TRUE(plan.is_object());
+  EXPECT_EQ(plan["status"], "optimal");
+  EXPECT_EQ(plan["job"]["chips"], 1);
+  // The block's products: 2 x 218 M parameters x 2048 tokens, and attention's two.
+  const double flops = plan["job"]["flops"].get<double>();
+  const double products = 2.0 * 218103808 * 2048 + 2 * 2.0 * 32 * 128 * 2048 * 2048;
+  EXPECT_GE(flops, products);
+  EXPECT_LE(flops, 1.02 * products);
+  EXPECT_GE(plan["time_s"].get<double>(), products / 614.4e12);
 }
 
 TEST_F(Map, TooLittleDramIsInfeasible) {

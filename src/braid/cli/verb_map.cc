@@ -11,17 +11,23 @@
 #include "braid/base/suggest.h"
 #include "braid/base/text.h"
 #include "braid/chip/dataflow_plan.h"
+#include "braid/chip/graph_kernels.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/verbs.h"
+#include "braid/frontend/model.h"
+#include "braid/graph/working_precision.h"
+#include "braid/profile/estimator.h"
 #include "braid/report/mapping_text.h"
 #include "braid/report/roofline.h"
+#include "braid/system/system.h"
 
 namespace braid {
 namespace {
 
 struct MapOptions {
-  std::string setup, compat, style, search, roofline;
+  std::string setup, compat, style, search, roofline, chip, layer, precision = "bf16";
+  std::int64_t seq_len = 0;
   std::int64_t budget = MapperBudget{}.partitions;
   bool json = false;
 };
@@ -124,6 +130,48 @@ DataflowPlanRules rules_of(const MapOptions& options, const DataflowSetup& setup
   return rules;
 }
 
+/// The layers [first, last) that --layer names; all of them without it.
+std::pair<LayerId, LayerId> layers_of(const Graph& graph, const std::string& layer) {
+  const auto count = static_cast<LayerId>(graph.layers.size());
+  if (layer.empty()) return {0, count};
+  std::vector<std::string_view> names;
+  for (LayerId id = 0; id < count; ++id) {
+    const std::string& name = graph.layers[static_cast<std::size_t>(id)].name;
+    if (name == layer) return {id, id + 1};
+    names.emplace_back(name);
+  }
+  throw Error(fmt::format("--layer: {} has no layer {}", graph.name, braid::quoted(layer)),
+              did_you_mean(layer, names));
+}
+
+/// A model's layers on one chip of the catalogue, once through.
+DataflowSetup model_setup(const MapOptions& options) {
+  const Precision precision = parse_precision(options.precision);
+  const Chip chip = load_chip(options.chip);
+  Graph graph = load_model(options.setup, {.seq_len = options.seq_len, .dims = {}});
+  set_working_precision(graph, precision.activation, precision.weight);
+  const auto [first, last] = layers_of(graph, options.layer);
+  DataflowSetup setup;
+  setup.graph = kernels_of(graph, first, last, bytes_per_element(precision.activation));
+  setup.chip = dataflow_chip(chip, precision.activation);
+  setup.rules.compute_fraction = chip.efficiency.matmul_peak_fraction;
+  return setup;
+}
+
+DataflowSetup setup_of(const MapOptions& options) {
+  if (!options.chip.empty()) {
+    if (!options.compat.empty() || !options.search.empty()) {
+      throw Error("--compat and --search are for DFModel's inputs, not for a model on one chip",
+                  "leave out --chip or them");
+    }
+    return model_setup(options);
+  }
+  if (!options.layer.empty() || options.seq_len > 0) {
+    throw Error("--layer and --seq-len are for a model on a chip", "give --chip");
+  }
+  return read_dataflow_setup(options.setup);
+}
+
 int exit_status(const DataflowPlan& plan) {
   if (!plan.outcome.mapping.partition_of.empty()) return kFound;
   return plan.outcome.status == MappingStatus::exhausted ? kExhausted : kInfeasible;
@@ -157,7 +205,7 @@ int run(const MapOptions& options) {
   check_word("--compat", options.compat, {"dfmodel"});
   check_word("--style", options.style, {"dataflow", "kernel-by-kernel"});
   check_word("--search", options.search, {"roles", "shapes"});
-  const DataflowSetup setup = read_dataflow_setup(options.setup);
+  const DataflowSetup setup = setup_of(options);
   const DataflowPlanRules rules = rules_of(options, setup);
   if (!options.search.empty() && setup.job.workload != DataflowWorkload::layers) {
     throw Error("--search: only models of layers have roles to search", "leave it out");
@@ -193,9 +241,15 @@ Run add_map(CLI::App& app) {
   auto options = std::make_shared<MapOptions>();
   CLI::App* verb = app.add_subcommand("map", "Map a graph of kernels onto dataflow chips");
   verb->footer(
-      "Example:\n  braid map setup.txt --compat dfmodel --roofline roofline.svg\n\nThe file is an "
+      "Example:\n  braid map setup.txt --compat dfmodel --roofline roofline.svg\n  braid map "
+      "llama-3-8b --chip sn30 --layer block0 --seq-len 4096\n\nWithout --chip the file is an "
       "input of DFModel (protobuf text): a graph of kernels, a chip, a network, a job.");
-  verb->add_option("SETUP", options->setup, "DFModel's setup.txt")->required();
+  verb->add_option("INPUT", options->setup, "DFModel's setup.txt, or with --chip a model")
+      ->required();
+  add_text(*verb, "--chip", options->chip, "Map a model's forward pass onto one chip like this");
+  add_text(*verb, "--layer", options->layer, "One layer of the model (default: all)");
+  add_count(*verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28, "Tokens per sample");
+  add_text(*verb, "--precision", options->precision, "bf16, fp16, fp8, tf32 or fp32");
   add_text(*verb, "--compat", options->compat, "dfmodel: charge what its published runs charge");
   add_text(*verb, "--style", options->style,
            "dataflow or kernel-by-kernel (default: as the file says)");

@@ -32,6 +32,9 @@ std::string job_line(const DataflowPlan& plan) {
   const JobTime& time = plan.time;
   switch (plan.setup.job.workload) {
     case DataflowWorkload::layers:
+      if (plan.setup.fabric.dimensions.empty()) {
+        return fmt::format("{:.1f}% of the chip's peak\n", 100 * time.utilisation);
+      }
       return fmt::format(
           "A batch of {} samples through {} layers: {} ({:.1f}% of peak; pipeline idle {:.1f}%)\n",
           plan.setup.job.global_batch, plan.setup.job.layers, format_seconds(time.time_s),
@@ -84,6 +87,7 @@ std::string mapping_text(const DataflowPlan& plan) {
                       format_bytes(plan.setup.chip.sram_bytes),
                       format_bytes(plan.setup.chip.dram_bytes + plan.setup.chip.spill_bytes));
   text += job_line(plan);
+  if (plan.setup.fabric.dimensions.empty()) return text;
   const MachineCost machine = machine_cost(plan.setup);
   text += fmt::format("{} chips: {}", plan.setup.chips, fabric_text(plan.setup.fabric));
   if (machine.usd > 0 || machine.watts > 0) {
