@@ -220,6 +220,12 @@ TEST(PublishedRuns, DecodingOnSn40l) {
   const JobTime time = job_time(setup, cost.time_s, rules);
   expect_close(time.time_s, 13.793589503572779);
   EXPECT_NEAR(16384 / time.time_s, 1187.8, 0.05);
+  // The same with pipelines of 4 and 16 stages, from the logged times of a layer.
+  setup.fabric.dimensions = {{FabricShape::ring, 4, 50e9, FabricRole::tensor},
+                             {FabricShape::ring, 4, 50e9, FabricRole::pipeline}};
+  expect_close(job_time(setup, 69070.5067522362e-9, rules).time_s, 9.053446274192236);
+  setup.fabric.dimensions = {{FabricShape::ring, 16, 50e9, FabricRole::pipeline}};
+  expect_close(job_time(setup, 267115.7974362057e-9, rules).time_s, 8.760863924312675);
 }
 
 }  // namespace
