@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -122,6 +124,46 @@ TEST_F(PlanProfile, ReadsWhatBraidProfileWrites) {
                     "--max-microbatches", "1"},
                    1)["stages"]
                   .empty());
+}
+
+/// Every fault of a profile: one line that names the place, exit status 2, nothing on stdout.
+TEST_F(PlanProfile, RefusesBadProfilesInOneLine) {
+  const auto in = [](std::string text, const std::string& from, const std::string& to) {
+    const std::size_t place = text.find(from);
+    EXPECT_NE(place, std::string::npos) << from;
+    return text.replace(place, from.size(), to);
+  };
+  const auto edges = [&](const std::string& more) {
+    return in(kChain, R"("communicationCost": 4})", R"("communicationCost": 4}, )" + more);
+  };
+  const std::pair<std::string, const char*> cases[] = {
+      {edges(R"({"sourceId": 1, "destId": 0, "communicationCost": 1})"),
+       "nodes[0]: the layer is on a cycle"},
+      {edges(R"({"sourceId": 0, "destId": 7, "communicationCost": 1})"),
+       "edges[1].destId: no layer has id 7"},
+      {in(kChain, R"("id": 1, "name": "head")", R"("id": 0, "name": "head")"),
+       "nodes[1].id: a second layer has id 0"},
+      {in(kChain, R"("timePerSample": 6)", R"("timePerSample": -6)"),
+       "nodes[1].TMPCs.1[0].timePerSample: -6 is out of range"},
+      {in(kChain, R"("communicationCost": 4)", R"("communicationCost": -4)"),
+       "edges[0].communicationCost: -4 is out of range"},
+      {in(kChain, R"("maxDevices": 4)", R"("maxDevices": 0)"), "maxDevices: 0 is out of range"},
+      {in(kChain, R"("mbsInBatch": 4)", R"("mbsInBatch": 0)"), "mbsInBatch: 0 is out of range"},
+      {in(kChain, R"("mbsInBatch": 4)", R"("mbsInBatch": 0.5)"), "mbsInBatch: expected an integer"},
+      {in(kChain, R"("maxMemoryPerDevice": 100)", R"("maxMemoryPerDevice": NaN)"),
+       "NaN is not a number in JSON"},
+      {in(kChain, R"("TMPCs": {"1": [{"id": "vanilla", "timePerSample": 2)",
+          R"("TMPCs": {"1": []}, "ignored": {"1": [{"id": "vanilla", "timePerSample": 2)"),
+       "nodes[0].TMPCs: the layer has no option for any degree"},
+  };
+  for (const auto& [text, part] : cases) {
+    write_file(file_, text);
+    const Ran ran = run_braid({"plan", "--profile", file_});
+    EXPECT_EQ(ran.status, 2) << part;
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr(part));
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  }
 }
 
 TEST_F(PlanProfile, RefusesWhatDoesNotGoTogether) {
