@@ -56,8 +56,10 @@ int run(const PlanOptions& options) {
   const std::string file = options.output.empty() ? "plan.json" : options.output;
   fmt::print("\nNext{}\n  braid report {} -o report.html\n",
              options.output.empty() ? " (after adding -o plan.json)" : "", file);
-  fmt::print("  braid export {} --to megatron\n  braid simulate {} --trace trace.json\n", file,
-             file);
+  if (is_uniform(outcome.candidates.front().plan)) {
+    fmt::print("  braid export {} --to megatron\n", file);
+  }
+  fmt::print("  braid simulate {} --trace trace.json\n", file);
   return status_of(outcome);
 }
 

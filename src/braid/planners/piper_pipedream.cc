@@ -83,6 +83,10 @@ PiperSolution solve_pipedream(const PiperProblem& problem, const PiperSearchLimi
       }
     }
   }
+  if (table[layers][most].time == kInfinity) {
+    solution.reason = "no data-parallel degree that may be used fits the devices and micro-batches";
+    return solution;
+  }
   std::size_t end = layers, devices = most;
   while (end > 0) {
     const Entry& entry = table[end][devices];
