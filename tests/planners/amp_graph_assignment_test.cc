@@ -101,6 +101,48 @@ TEST(AmpGraphAssignment, IsTheChainsOnChains) {
   }
 }
 
+/// Place of each layer in a topological order drawn at random.
+std::vector<std::int32_t> other_numbers(std::mt19937_64& random, const AssignmentGraph& graph) {
+  std::vector<std::int32_t> place(graph.output_bytes.size(), -1);
+  for (std::int32_t next = 0; next < static_cast<std::int32_t>(place.size()); ++next) {
+    std::vector<std::size_t> free;
+    for (std::size_t l = 0; l < place.size(); ++l) {
+      const bool waits = std::any_of(graph.edges.begin(), graph.edges.end(), [&](const auto& edge) {
+        return static_cast<std::size_t>(edge.second) == l &&
+               place[static_cast<std::size_t>(edge.first)] < 0;
+      });
+      if (place[l] < 0 && !waits) free.push_back(l);
+    }
+    place[free[random() % free.size()]] = next;
+  }
+  return place;
+}
+
+TEST(AmpGraphAssignment, LayerNumbersDoNotMatter) {
+  std::mt19937_64 random(93);
+  for (int n = 0; n < 1000; ++n) {
+    const AssignmentGraph graph = random_graph(random, false);
+    const std::vector<std::int32_t> place = other_numbers(random, graph);
+    AssignmentGraph renumbered = graph;
+    for (auto& [source, target] : renumbered.edges) {
+      source = place[static_cast<std::size_t>(source)];
+      target = place[static_cast<std::size_t>(target)];
+    }
+    for (std::size_t l = 0; l < place.size(); ++l) {
+      const auto at = static_cast<std::size_t>(place[l]);
+      renumbered.output_bytes[at] = graph.output_bytes[l];
+      for (std::size_t s = 0; s < graph.layer_s.size(); ++s) {
+        renumbered.layer_s[s][at] = graph.layer_s[s][l];
+      }
+    }
+    const auto found = assign_graph(graph), again = assign_graph(renumbered);
+    ASSERT_EQ(found.has_value(), again.has_value()) << n;
+    if (found.has_value()) {
+      ASSERT_NEAR(found->pipeline_s, again->pipeline_s, 1e-9) << n;
+    }
+  }
+}
+
 TEST(AmpGraphAssignment, RefusesGraphsWithTooManyCuts) {
   AssignmentGraph graph;
   graph.output_bytes.assign(40, 1);

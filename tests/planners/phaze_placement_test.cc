@@ -381,6 +381,72 @@ TEST(PhazePlacement, MoreDevicesMemoryAndBandwidthNeverHurt) {
   }
 }
 
+/// Place of each layer in a topological order drawn at random.
+std::vector<std::int32_t> other_numbers(std::mt19937_64& random, const PhazeProblem& problem) {
+  std::vector<std::int32_t> place(problem.names.size(), -1);
+  for (std::int32_t next = 0; next < static_cast<std::int32_t>(place.size()); ++next) {
+    std::vector<std::size_t> free;
+    for (std::size_t l = 0; l < place.size(); ++l) {
+      const bool waits =
+          std::any_of(problem.edges.begin(), problem.edges.end(), [&](const auto& edge) {
+            return static_cast<std::size_t>(edge.second) == l &&
+                   place[static_cast<std::size_t>(edge.first)] < 0;
+          });
+      if (place[l] < 0 && !waits) free.push_back(l);
+    }
+    place[free[random() % free.size()]] = next;
+  }
+  return place;
+}
+
+/// Layers of a stage run in the order of their numbers, which can matter only to those that wait
+/// for transfers or run in branches.
+TEST(PhazePlacement, LayerNumbersDoNotMatterWhereNothingWaits) {
+  std::mt19937_64 random(56);
+  for (int n = 0; n < 400; ++n) {
+    PhazeProblem problem = random_problem(random, 6);
+    problem.recompute = false;  // Stashes the inputs, whose sizes would have to be kept.
+    for (PhazeWidth& width : problem.widths) {
+      std::fill(width.edge_bytes.begin(), width.edge_bytes.end(), 0);
+    }
+    const std::vector<std::int32_t> place = other_numbers(random, problem);
+    PhazeProblem renumbered = problem;
+    for (auto& [from, to] : renumbered.edges) {
+      from = place[static_cast<std::size_t>(from)];
+      to = place[static_cast<std::size_t>(to)];
+    }
+    std::sort(renumbered.edges.begin(), renumbered.edges.end());
+    for (std::size_t w = 0; w < problem.widths.size(); ++w) {
+      for (std::size_t l = 0; l < place.size(); ++l) {
+        renumbered.widths[w].layers[static_cast<std::size_t>(place[l])] =
+            problem.widths[w].layers[l];
+      }
+    }
+    for (const PhazeObjective objective : kObjectives) {
+      const PhazeOptions options{.objective = objective, .branches = false};
+      const auto found = place_phaze(problem, options), again = place_phaze(renumbered, options);
+      ASSERT_EQ(found.has_value(), again.has_value()) << n;
+      if (!found.has_value()) continue;
+      ASSERT_NEAR(found->bound_s, again->bound_s, 1e-9 * (1 + found->bound_s)) << n;
+    }
+  }
+}
+
+/// Each objective is the least of itself, and the exact time is at most the formula's.
+TEST(PhazePlacement, TheFormulasAreUpperBounds) {
+  std::mt19937_64 random(57);
+  for (int n = 0; n < 1000; ++n) {
+    const PhazeProblem problem = random_problem(random, 6);
+    const auto flush = place_phaze(problem, {.branches = false});
+    if (!flush.has_value()) continue;
+    const double simulated_s = phaze_simulated_s(problem, *flush);
+    ASSERT_LE(simulated_s, flush->flush_s * (1 + 1e-12)) << n;
+    const auto exact =
+        place_phaze(problem, {.objective = PhazeObjective::simulated, .branches = false});
+    ASSERT_LE(exact->bound_s, simulated_s * (1 + 1e-12)) << n;
+  }
+}
+
 TEST(PhazePlacement, SimulatesToTheFormulaWhenLoadsAreEqual) {
   std::mt19937_64 random(54);
   for (int n = 0; n < 200; ++n) {
