@@ -108,6 +108,10 @@ TEST_F(Map, BadInputIsOneLine) {
   refused({"map", "llama-3-8b", "--chip", "sn30", "--layer", "blok0"}, "did you mean 'block0'?");
   refused({"map", "llama-3-8b", "--chip", "sn30", "--compat", "dfmodel"}, "DFModel's inputs");
   refused({"map", "llama-3-8b", "--chip", "h100"}, "h100");
+  write_file(setup_, replaced(small_setup_text(), "par_x: \"TP\"", ""));
+  refused({"map", setup_},
+          "setup.txt: par_x: what the 4 chips of this dimension divide is not said");
+  EXPECT_EQ(run_braid({"map", setup_, "--search", "roles"}).status, 0);
   write_file(setup_, replaced(small_setup_text(), "core: 64", "core: 0"));
   refused({"map", setup_}, "setup.txt:17: system.accelerator.core: 0 is not in");
 }

@@ -172,6 +172,19 @@ DataflowSetup setup_of(const MapOptions& options) {
   return read_dataflow_setup(options.setup);
 }
 
+/// Chips without a role would stand idle.
+void check_roles(const MapOptions& options, const DataflowSetup& setup) {
+  if (!options.search.empty() || setup.job.workload != DataflowWorkload::layers) return;
+  for (std::size_t i = 0; i < setup.fabric.dimensions.size(); ++i) {
+    const FabricDimension& dimension = setup.fabric.dimensions[i];
+    if (dimension.size == 1 || dimension.role != FabricRole::none) continue;
+    throw Error(
+        {options.setup, 0, fmt::format("par_{}", "xyz"[i])},
+        fmt::format("what the {} chips of this dimension divide is not said", dimension.size),
+        "give TP, PP or DP, or --search roles");
+  }
+}
+
 int exit_status(const DataflowPlan& plan) {
   if (!plan.outcome.mapping.partition_of.empty()) return kFound;
   return plan.outcome.status == MappingStatus::exhausted ? kExhausted : kInfeasible;
@@ -206,6 +219,7 @@ int run(const MapOptions& options) {
   check_word("--style", options.style, {"dataflow", "kernel-by-kernel"});
   check_word("--search", options.search, {"roles", "shapes"});
   const DataflowSetup setup = setup_of(options);
+  check_roles(options, setup);
   const DataflowPlanRules rules = rules_of(options, setup);
   if (!options.search.empty() && setup.job.workload != DataflowWorkload::layers) {
     throw Error("--search: only models of layers have roles to search", "leave it out");
