@@ -96,6 +96,15 @@ TEST_F(PlanProfile, RulesChangeTheCost) {
   EXPECT_EQ(plan({"--planner", "no-dp", "--time-unit", "us"})["status"], "optimal");
 }
 
+TEST_F(PlanProfile, DegreesMaySumToExactlyTheMicroBatches) {
+  // Three devices cannot hold degrees that sum to four; two micro-batches take two of them.
+  const auto json = plan({"--devices", "3", "--sum-of-dp", "exact"}, 1);
+  EXPECT_THAT(json["reason"].get<std::string>(), HasSubstr("sum to exactly 4"));
+  const auto two = plan({"--devices", "3", "--max-microbatches", "2", "--sum-of-dp", "exact"});
+  EXPECT_EQ(two["sum_of_dp"], 2);
+  EXPECT_EQ(two["objective"]["value"], 4.0);
+}
+
 TEST_F(PlanProfile, WritesTheTable) {
   const Ran ran = run_braid({"plan", "--profile", file_, "--devices", "2", "--table", "-"});
   EXPECT_EQ(ran.status, 0) << ran.err;
@@ -184,6 +193,9 @@ TEST_F(PlanProfile, RefusesWhatDoesNotGoTogether) {
       {{"plan", "--profile", file_, "--objective", "flush"}, "is for the planner phaze"},
       {{"plan", "--profile", file_, "--memory", "1 B", "--memory", "2 B"}, "more than once"},
       {{"plan", "--profile", file_, "--rules", "corrected"}, "use program or paper"},
+      {{"plan", "--profile", file_, "--sum-of-dp", "all"}, "--sum-of-dp"},
+      {{"plan", "--profile", file_, "--sum-of-dp", "exact", "--table", "-"}, "--sum-of-dp"},
+      {{"plan", "--profile", file_, "--sum-of-dp", "exact", "--planner", "equi"}, "--sum-of-dp"},
   };
   for (const auto& [words, part] : cases) {
     const Ran ran = run_braid(words);

@@ -157,6 +157,7 @@ class BruteForce {
   void place(unsigned done, std::int64_t devices, std::int64_t suffix, double slowest) {
     const unsigned all = (1U << n_) - 1;
     if (done == all) {
+      if (p_.rules.sum == PiperSum::exact && suffix != p_.micro_batches) return;
       if (all_.empty()) best_ = std::min(best_, slowest);
       for (std::int64_t k = devices; k <= static_cast<std::int64_t>(all_.size()); ++k) {
         std::vector<double>& row = all_[static_cast<std::size_t>(k - 1)];

@@ -60,6 +60,30 @@ TEST(PiperSearch, AgreesWithBruteForceOnLargerGraphs) {
   }
 }
 
+TEST(PiperSearch, ExactSumsOfDegreesAgreeWithBruteForce) {
+  std::mt19937_64 random(9);
+  int slower = 0;
+  int infeasible = 0;
+  for (int i = 0; i < 1500; ++i) {
+    PiperProblem problem = random_piper_problem(random, {.whole_numbers = i % 2 == 0});
+    const PiperSolution at_most = solve_piper(problem);
+    problem.rules.sum = PiperSum::exact;
+    expect_optimal(problem, "case " + std::to_string(i));
+    if (HasFatalFailure()) return;
+    const PiperSolution exact = solve_piper(problem);
+    if (exact.stages.empty()) {
+      ++infeasible;
+      EXPECT_FALSE(exact.reason.empty() && has_options(problem)) << i;
+      continue;
+    }
+    EXPECT_EQ(exact.stages.front().suffix, problem.micro_batches) << i;
+    EXPECT_GE(exact.time, at_most.time * (1 - 1e-9)) << i;
+    if (exact.time > at_most.time * (1 + 1e-9)) ++slower;
+  }
+  EXPECT_GT(slower, 20);
+  EXPECT_GT(infeasible, 20);
+}
+
 TEST(PiperSearch, HeuristicKnapsackIsThePapers) {
   std::mt19937_64 random(4);
   for (int i = 0; i < 3000; ++i) {

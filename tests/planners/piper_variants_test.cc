@@ -16,7 +16,7 @@ TEST(PiperVariants, NoSmallerSpaceBeatsPiper) {
   std::mt19937_64 random(31);
   std::map<std::string_view, int> found;
   int slower = 0;
-  for (int trial = 0; trial < 1500; ++trial) {
+  for (int trial = 0; trial < 600; ++trial) {
     RandomPiper what;
     what.whole_numbers = trial % 2 == 0;
     what.recompute_pairs = trial % 3 == 0;
@@ -36,8 +36,8 @@ TEST(PiperVariants, NoSmallerSpaceBeatsPiper) {
     if (HasFailure()) return;
   }
   EXPECT_EQ(found.size(), piper_variants().size());
-  for (const auto& [name, times] : found) EXPECT_GT(times, 20) << name;
-  EXPECT_GT(slower, 100);
+  for (const auto& [name, times] : found) EXPECT_GT(times, 10) << name;
+  EXPECT_GT(slower, 50);
 }
 
 }  // namespace

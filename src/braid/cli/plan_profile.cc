@@ -63,6 +63,9 @@ void add_profile_options(CLI::App& app, ProfileOptions& o) {
   app.add_option("--tensors", o.tensors,
                  "With --profile: charge tensors that cross stages per reader or once a stage")
       ->check(CLI::IsMember({"once", "per-edge"}));
+  app.add_option("--sum-of-dp", o.sum,
+                 "With --profile: whether data-parallel degrees sum to at most the micro-batches")
+      ->check(CLI::IsMember({"at-most", "exact"}));
   app.add_flag("--uneven-microbatches", o.uneven,
                "With --profile: data-parallel degrees need not divide the micro-batches");
   app.add_option("--objective", o.objective,
@@ -132,6 +135,7 @@ PiperRules rules_of(const ProfileOptions& o) {
   if (o.uneven) rules.split = PiperSplit::uneven;
   if (o.knapsack == "heuristic") rules.knapsack = PiperKnapsack::heuristic;
   if (o.tensors == "once") rules.tensors = PiperTensors::once;
+  if (o.sum == "exact") rules.sum = PiperSum::exact;
   return rules;
 }
 
@@ -184,11 +188,12 @@ ProfileOptions piper_options(ProfileOptions o) {
 
 std::string rules_text(const ProfileOptions& o) {
   return fmt::format(
-      "costs as Piper's {} has them, {} knapsack, tensors paid {}, data-parallel degrees {}",
+      "costs as Piper's {} has them, {} knapsack, tensors paid {}, data-parallel degrees {}{}",
       o.rules, o.knapsack, o.tensors == "once" ? "once a stage" : "per reader",
       o.uneven             ? "any (the busiest replica counts)"
       : o.rules == "paper" ? "any (as if micro-batches could be cut)"
-                           : "divide the micro-batches");
+                           : "divide the micro-batches",
+      o.sum == "exact" ? " and sum to exactly as many" : "");
 }
 
 const PiperOption& option_at(const PiperProblem& problem, const PiperStage& stage, std::size_t i) {
@@ -220,11 +225,9 @@ Json to_json(const PiperProblem& problem, const PiperSolution& solution, const P
   json["planner"] = planner;
   json["objective"] = {{"name", "time per sample"}, {"value", nullptr}};
   json["time_unit"] = o.time_unit;
-  json["rules"] = {{"costs", o.rules},
-                   {"knapsack", o.knapsack},
-                   {"tensors", o.tensors},
-                   {"uneven_microbatches", o.uneven},
-                   {"text", rules_text(o)}};
+  json["rules"] = {
+      {"costs", o.rules},   {"knapsack", o.knapsack},          {"tensors", o.tensors},
+      {"sum_of_dp", o.sum}, {"uneven_microbatches", o.uneven}, {"text", rules_text(o)}};
   json["profile"] = o.profiles.front();
   json["devices"] = problem.devices;
   json["max_microbatches"] = problem.micro_batches;
@@ -305,6 +308,20 @@ void write_table(const PiperTable& table, const std::string& file) {
 
 }  // namespace
 
+namespace {
+
+/// Throws for what cannot have the degrees sum to exactly the micro-batches.
+void check_exact_sum(const ProfileOptions& o, const PiperVariant& variant) {
+  if (o.sum != "exact") return;
+  const bool own_way = variant.name.starts_with("equi") || variant.name == "pipedream";
+  if (!own_way && o.knapsack == "exact" && o.table.empty()) return;
+  throw Error(Where{"", 0, "--sum-of-dp"},
+              "exact does not go with --table, --knapsack heuristic, equi and pipedream",
+              "leave one of them out");
+}
+
+}  // namespace
+
 int plan_profile(const ProfileOptions& given, const std::string& asked, std::int64_t budget,
                  bool json) {
   const Document document = Document::parse_file(given.profiles.front());
@@ -317,6 +334,7 @@ int plan_profile(const ProfileOptions& given, const std::string& asked, std::int
                 "use --planner phaze");
   }
   const ProfileOptions options = piper_options(given);
+  check_exact_sum(options, variant);
   const auto [problem, assumption] = read_problem(options, document);
   const PiperSearchLimits limits{.work = budget};
   if (!options.table.empty()) {

@@ -17,7 +17,7 @@ struct ProfileOptions {
   std::int64_t devices = 0, micro_batches = 0;
   std::vector<std::string> memory;
   std::string bandwidth, time_unit, rules;  ///< Empty: the planner's default.
-  std::string knapsack = "exact", tensors = "per-edge";
+  std::string knapsack = "exact", tensors = "per-edge", sum = "at-most";
   std::string objective = "flush";
   std::vector<std::string> activations;
   bool uneven = false;

@@ -35,6 +35,12 @@ enum class PiperKnapsack : std::uint8_t {
               ///< saved to time lost, until the stage fits.
 };
 
+/// How the sum of all stages' data-parallel degrees relates to the micro-batches of a batch.
+enum class PiperSum : std::uint8_t {
+  at_most,  ///< As the published program has it.
+  exact,    ///< As the paper has it (§3.6).
+};
+
 /// What a stage costs. The default is what Piper's published program computes, with the exact
 /// knapsack.
 struct PiperRules {
@@ -42,6 +48,7 @@ struct PiperRules {
   PiperSync sync = PiperSync::per_batch;
   PiperTensors tensors = PiperTensors::per_edge;
   PiperKnapsack knapsack = PiperKnapsack::exact;
+  PiperSum sum = PiperSum::at_most;
   friend bool operator==(const PiperRules&, const PiperRules&) = default;
 };
 
@@ -83,7 +90,7 @@ struct PiperEdge {
 /// Piper's planning problem (Tarnawski et al. 2021, §3.6): cut the layer graph into contiguous
 /// stages, each with a data-parallel degree d, a tensor-parallel degree t and an option for every
 /// layer, such that the slowest stage's time for one micro-batch is least, where
-///   Σ d·t ≤ devices,  Σ d ≤ micro_batches,
+///   Σ d·t ≤ devices,  Σ d ≤ micro_batches (or =, see PiperSum),
 ///   Σ (a·⌈s/d⌉ + b) ≤ memory_bytes for the layers of a stage, s being the sum of the degrees d of
 ///   this stage and all later ones, and
 ///   a stage's time is share·(Σ time + border bytes / bandwidth) + sync·Σ parameter_bytes /

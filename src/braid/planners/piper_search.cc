@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "braid/planners/piper_exact_sum.h"
 #include "braid/planners/piper_threshold.h"
 
 namespace braid {
@@ -128,6 +129,7 @@ class Bisection {
 }  // namespace
 
 PiperSolution solve_piper(const PiperProblem& problem, const PiperSearchLimits& limits) {
+  if (problem.rules.sum == PiperSum::exact) return solve_exact_sum(problem, limits);
   PiperSolution solution;
   if (!has_options(problem)) return solution;
   const std::vector<Bitset> prefixes = piper_prefixes(problem, limits);
