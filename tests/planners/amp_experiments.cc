@@ -129,6 +129,7 @@ AmpExperiment amp_experiment(const std::string& name, const std::string& folder)
       name == "het_model" ? physical_transgan(experiment.model) : experiment.model;
   // As in the catalogue, less its reserve.
   std::vector<double> memory_bytes;
+  memory_bytes.reserve(profiles.size());
   for (const std::string& profile : profiles) {
     memory_bytes.push_back((profile.ends_with("P3") ? 14.28 : 14.0) * (1 << 30));
   }

@@ -15,6 +15,7 @@ constexpr double kBackwardPerForward = 2;
 
 struct PassTimes {
   double forward_s = 0, backward_s = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr)
   friend auto operator<=>(const PassTimes&, const PassTimes&) = default;
 };
 
