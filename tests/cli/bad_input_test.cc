@@ -264,11 +264,14 @@ TEST(BadInput, EmptyFileNamesAndLists) {
 
 TEST(BadInput, MixedClustersAreRefusedByWhatNeedsOneKindOfDevice) {
   const std::string mix = "p3.8xlarge:3nodes+g4dn.12xlarge:1nodes";
-  for (const char* planner : {"braid", "megatron"}) {
-    expect_bad_input(
-        {"plan", kModel, "--cluster", mix, "--global-batch", "8", "--planner", planner},
-        "one kind of device");
-  }
+  expect_bad_input(
+      {"plan", kModel, "--cluster", mix, "--global-batch", "8", "--planner", "exhaustive"},
+      "one kind of device");
+  expect_bad_input({"plan", "gpt2", "--cluster", mix, "--global-batch", "8"},
+                   "lists no bf16 peak; choose another --precision");
+  expect_bad_input({"plan", "gpt2", "--cluster", mix, "--global-batch", "8", "--precision", "fp16",
+                    "--schedule", "gpipe"},
+                   "--schedule: a mixed cluster runs 1f1b; leave it out");
   expect_bad_input({"profile", kModel, "--cluster", mix}, "one kind of device");
   expect_bad_input({"plan", kModel, "--cluster", "p3.8xlarge:3nodes+", "--global-batch", "8"},
                    "no cluster ''");

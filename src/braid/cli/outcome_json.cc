@@ -2,6 +2,7 @@
 
 #include "braid/plan/plan_json.h"
 #include "braid/plan/stage_load.h"
+#include "braid/report/devices_text.h"
 #include "braid/report/plan_text.h"
 
 namespace braid {
@@ -47,6 +48,7 @@ Json stages_to_json(const Plan& plan) {
       time_s += loads[s].chunks[c].forward_s() + loads[s].chunks[c].backward_s();
     }
     part["devices"] = Json::array({stage.devices.front(), stage.devices.back()});
+    if (plan.system.groups.size() > 1) part["chips"] = stage_chips(plan, s);
     part["dp"] = stage.dp;
     part["tp"] = stage.tp;
     part["cp"] = stage.cp;
@@ -80,6 +82,7 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
     json["model_parameters"] = best.plan.model_parameters;
     json["system"] = best.plan.system.name;
     json["devices"] = best.plan.system.device_count;
+    json["devices_used"] = devices_used(best.plan);
     json["precision"] = name_of(best.plan.precision);
     json["global_batch"] = best.plan.global_batch;
     json["seq_len"] = best.plan.seq_len;

@@ -77,11 +77,9 @@ std::vector<std::string> row_of(const Compared& compared) {
   } else {
     const Parallelism& p = outcome.candidates.front().plan.parallel;
     const Metrics& m = outcome.candidates.front().metrics;
-    for (const int degree : {p.tp, p.pp, p.cp, p.vp, p.ep, p.dp, p.micro_batch}) {
-      row.push_back(fmt::format("{}", degree));
-    }
-    static constexpr const char* kRecompute[] = {"none", "selective", "full"};
-    row.emplace_back(kRecompute[static_cast<int>(p.recompute)]);
+    const FormText form = form_text(outcome.candidates.front().plan);
+    row.insert(row.end(), {form.tp, fmt::format("{}", p.pp), form.cp, fmt::format("{}", p.vp),
+                           form.ep, form.dp, form.micro_batch, form.recompute});
     row.push_back(fmt::format("{:.4g}", m.iteration_time_s));
     row.push_back(fmt::format("{:.1f}%", 100 * m.mfu));
     row.push_back(fmt::format("{:.1f}", m.peak_memory_bytes / (1024.0 * 1024 * 1024)));

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/planners/mixed_planner.h"
 #include "braid/planners/planner.h"
 #include "braid/planners/search.h"
+#include "braid/system/part.h"
 
 namespace braid {
 namespace {
@@ -191,9 +193,9 @@ Outcome Search::run() {
 Outcome plan_braid(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress) {
   if (!is_homogeneous(system)) {
-    throw Error("the braid planner needs one kind of device on a hierarchical network; " +
-                    system.name + " mixes them or gives a bandwidth matrix",
-                "plan on one of its groups");
+    const System joined = with_equal_groups_joined(system);
+    if (!is_homogeneous(joined)) return plan_mixed(job, joined, space, budget, progress);
+    return Search(job, joined, space, budget, progress).run();
   }
   return Search(job, system, space, budget, progress).run();
 }

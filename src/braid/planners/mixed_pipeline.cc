@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cassert>
+#include <tuple>
 #include <utility>
 
 namespace braid {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Complete pipelines that a pass shows.
+constexpr std::size_t kMostOthers = 24;
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
@@ -31,10 +34,17 @@ struct MixedPasses::Pass {
   std::int64_t depth = 1;  ///< Of the stage to be added, from the end.
   std::vector<Level> levels;
   MixedPass result;
-  // The best complete pipeline: its base, and its first stage.
-  double best_base_s = kInfinity;
-  std::int64_t best_depth = 0, best_number = 0;
-  std::size_t best_form = 0;
+  /// Complete pipelines, the best for each number of stages, devices used and first form.
+  struct End {
+    double base_s = kInfinity;
+    std::int64_t depth = 0, number = 0;
+    std::size_t form = 0;
+    friend bool operator<(const End& a, const End& b) {
+      return std::tie(a.base_s, a.depth, a.number, a.form) <
+             std::tie(b.base_s, b.depth, b.number, b.form);
+    }
+  };
+  std::vector<End> ends;
 };
 
 MixedPasses::MixedPasses(const MixedProblem& problem) : problem_(problem) {
@@ -307,11 +317,8 @@ MixedPass MixedPasses::run(double excess_s, double cutoff_s, std::int64_t most_s
       bool reached = false;
       for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
         const auto row = state.entries.begin() + static_cast<std::ptrdiff_t>(form * (layers_ + 1));
-        if (row->below_s < pass.best_base_s) {
-          pass.best_base_s = row->below_s;
-          pass.best_depth = pass.depth;
-          pass.best_number = entry->first;
-          pass.best_form = form;
+        if (row->below_s < kInfinity) {
+          pass.ends.push_back({row->below_s, pass.depth, entry->first, form});
         }
         reached = reached || std::any_of(row, row + static_cast<std::ptrdiff_t>(layers_ + 1),
                                          [](const Entry& e) { return e.below_s < kInfinity; });
@@ -321,18 +328,21 @@ MixedPass MixedPasses::run(double excess_s, double cutoff_s, std::int64_t most_s
     if (next.empty()) break;
     pass.levels.push_back(std::move(next));
   }
-  if (pass.best_base_s < kInfinity) pass.result.pipeline = rebuild(pass);
+  std::sort(pass.ends.begin(), pass.ends.end());
+  for (std::size_t i = 0; i < std::min(pass.ends.size(), kMostOthers); ++i) {
+    pass.result.pipelines.push_back(rebuild(pass, i));
+  }
   return std::move(pass.result);
 }
 
-MixedPipeline MixedPasses::rebuild(const Pass& pass) const {
+MixedPipeline MixedPasses::rebuild(const Pass& pass, std::size_t number) const {
+  const Pass::End& end = pass.ends[number];
   MixedPipeline pipeline;
-  pipeline.base_s = pass.best_base_s;
-  std::vector<std::int32_t> used =
-      pass.levels[at(pass.best_depth)].find(pass.best_number)->second.used;
-  std::size_t form = pass.best_form;
+  pipeline.base_s = end.base_s;
+  std::vector<std::int32_t> used = pass.levels[at(end.depth)].find(end.number)->second.used;
+  std::size_t form = end.form;
   std::int32_t left = 0;
-  for (std::int64_t depth = pass.best_depth; depth > 0; --depth) {
+  for (std::int64_t depth = end.depth; depth > 0; --depth) {
     const State& state = pass.levels[at(depth)].find(number_of(used))->second;
     const Entry& entry = state.entries[form * (layers_ + 1) + at(left)];
     MixedStage stage;
@@ -372,6 +382,8 @@ MixedPipeline MixedPasses::rebuild(const Pass& pass) const {
 MixedSolution solve_mixed(const MixedProblem& problem, double cutoff_s, std::int64_t most_steps,
                           const std::function<double(const MixedPipeline&)>& visit) {
   constexpr double kFine = 1e-3;
+  constexpr int kMostFinePasses = 50;
+  int fine_passes = 0;
   MixedPasses passes(problem);
   MixedSolution solution;
   /// Excesses in [low_s, high_s), whose pipelines have at least base_s.
@@ -394,17 +406,20 @@ MixedSolution solve_mixed(const MixedProblem& problem, double cutoff_s, std::int
     }
     const double next_s = std::max(excess_s, pass.next_excess_s);
     if (range.high_s > next_s) open.push_back({next_s, range.high_s, range.base_s});
-    if (!pass.pipeline) return;
-    const MixedPipeline& found = *pass.pipeline;
+    for (const MixedPipeline& pipeline : pass.pipelines) {
+      const bool known =
+          std::any_of(solution.pipelines.begin(), solution.pipelines.end(),
+                      [&](const MixedPipeline& other) { return other.stages == pipeline.stages; });
+      if (known || pipeline.bound_s() > cutoff_s) continue;
+      solution.pipelines.push_back(pipeline);
+      cutoff_s = std::min(cutoff_s, visit(pipeline));
+    }
+    if (pass.pipelines.empty()) return;
+    const MixedPipeline& found = pass.pipelines.front();
     // Between its excess and the limit there is none better than itself.
     closed_s = std::min(closed_s, found.base_s + found.excess_s);
     const double found_s = std::min(found.excess_s, excess_s);  // But for rounding.
     if (found_s > range.low_s) open.push_back({range.low_s, found_s, found.base_s});
-    if (std::none_of(solution.pipelines.begin(), solution.pipelines.end(),
-                     [&](const MixedPipeline& known) { return known.stages == found.stages; })) {
-      solution.pipelines.push_back(found);
-      cutoff_s = std::min(cutoff_s, visit(found));
-    }
   };
   const double all_s = cutoff_s == kInfinity ? kInfinity : cutoff_s - passes.least_base_s();
   if (all_s < 0) {
@@ -419,14 +434,16 @@ MixedSolution solve_mixed(const MixedProblem& problem, double cutoff_s, std::int
     const Range range = *least;
     open.erase(least);
     const double best_s = std::min(closed_s, cutoff_s);
-    if (spent || range.bound_s() >= best_s || range.high_s <= range.low_s) {
+    const bool fine = range.bound_s() >= best_s * (1 - kFine);
+    // What is met between bound and time stays open anyway.
+    const bool pointless = fine && (closed_s < cutoff_s || ++fine_passes > kMostFinePasses);
+    if (spent || pointless || range.bound_s() >= best_s) {
       closed_s = std::min(closed_s, range.bound_s());
       continue;
     }
     // What is above the best cannot be better, however long the range. Halves first, then the
     // excesses that there are, one by one.
     const double high_s = std::min(range.high_s, best_s - range.base_s);
-    const bool fine = range.bound_s() >= best_s * (1 - kFine);
     const double middle_s = fine ? range.low_s : range.low_s + (high_s - range.low_s) / 2;
     look({range.low_s, high_s, range.base_s}, middle_s);
   }

@@ -5,7 +5,6 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -85,7 +84,9 @@ struct MixedPipeline {
 
 /// What one pass over a problem finds.
 struct MixedPass {
-  std::optional<MixedPipeline> pipeline;
+  /// By rising base_s: the best, and the best of others in number of stages, devices used or form
+  /// of the first stage. Empty: there is none.
+  std::vector<MixedPipeline> pipelines;
   /// The least excess above the limit that kept a stage from taking more.
   double next_excess_s = std::numeric_limits<double>::infinity();
   bool memory_bound = false;  ///< Memory kept some stage from taking more.
@@ -151,7 +152,7 @@ class MixedPasses {
             const Entry& start, const MixedRates& rates, State& to, Pass& pass);
   void take_any_way(std::size_t form, std::int32_t right, const Entry& start, const Facts& facts,
                     State& to, Pass& pass);
-  MixedPipeline rebuild(const Pass& pass) const;
+  MixedPipeline rebuild(const Pass& pass, std::size_t number) const;
 
   const MixedProblem& problem_;
   std::size_t layers_ = 0, ways_ = 1;

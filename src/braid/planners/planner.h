@@ -34,8 +34,8 @@ struct SpaceOptions {
 /// Called now and then during long searches: best so far, bound, work done.
 using Progress = std::function<void(double best_s, double bound_s, std::int64_t work)>;
 
-/// braid's planner for homogeneous, hierarchical clusters: best-first by bound over the documented
-/// space (docs/design.md, "Planner braid"). Throws Error for mixed clusters.
+/// braid's planner: best-first by bound over the documented space (docs/design.md, "braid"); mixed
+/// clusters and bandwidth matrices have one of their own (mixed_planner.h).
 Outcome plan_braid(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress = {});
 

@@ -1,4 +1,5 @@
 #include "braid/base/error.h"
+#include "braid/planners/mixed_baseline.h"
 #include "braid/planners/piper_planner.h"
 #include "braid/planners/piper_variants.h"
 #include "braid/planners/planner.h"
@@ -6,11 +7,35 @@
 namespace braid {
 namespace {
 
+template <std::size_t number>
+Outcome piper_alone(const Job& job, const System& system, const SpaceOptions& space,
+                    const Budget& budget, const Progress& progress) {
+  return plan_piper(piper_variants()[number].name, job, system, space, budget, progress);
+}
+
 /// The planner of piper_variants()[number].
 template <std::size_t number>
 Outcome piper(const Job& job, const System& system, const SpaceOptions& space, const Budget& budget,
               const Progress& progress) {
-  return plan_piper(piper_variants()[number].name, job, system, space, budget, progress);
+  return plan_for_slowest(piper_alone<number>, std::string(piper_variants()[number].name), job,
+                          system, space, budget, progress);
+}
+
+struct Baseline {
+  std::string_view name;
+  PlanFunction plan;
+};
+constexpr Baseline kMegatron{"megatron", plan_megatron};
+constexpr Baseline kAmp{"amp", plan_amp};
+constexpr Baseline kAmpSa{"amp-sa", plan_amp_sa};
+constexpr Baseline kPhaze{"phaze", plan_phaze};
+constexpr Baseline kRandom{"random", plan_random};
+
+template <const Baseline& baseline>
+Outcome on_any(const Job& job, const System& system, const SpaceOptions& space,
+               const Budget& budget, const Progress& progress) {
+  return plan_for_slowest(baseline.plan, std::string(baseline.name), job, system, space, budget,
+                          progress);
 }
 
 }  // namespace
@@ -21,12 +46,12 @@ const std::vector<PlannerEntry>& planners() {
       {"exhaustive", "every configuration of braid's space evaluated, as a check of its search",
        plan_exhaustively},
       {"megatron", "published rule of thumb: tensor within the node, then pipeline, then data",
-       plan_megatron},
+       on_any<kMegatron>},
       {"amp", "AMP's cost model over pp, dp, tp and micro-batch size, layers assigned exactly",
-       plan_amp},
-      {"amp-sa", "AMP's simulated annealing, 100 steps", plan_amp_sa},
-      {"phaze", "Phaze's placement: flushed 1F1B on a flat network, stages exact", plan_phaze},
-      {"random", "the best by AMP's cost of 100 strategies drawn at random", plan_random},
+       on_any<kAmp>},
+      {"amp-sa", "AMP's simulated annealing, 100 steps", on_any<kAmpSa>},
+      {"phaze", "Phaze's placement: flushed 1F1B on a flat network, stages exact", on_any<kPhaze>},
+      {"random", "the best by AMP's cost of 100 strategies drawn at random", on_any<kRandom>},
       {"piper", "least time per sample over cuts of the layer graph (Piper)", piper<0>},
       {"no-dp", "piper without data parallelism", piper<1>},
       {"no-tp", "piper without tensor parallelism", piper<2>},

@@ -40,6 +40,8 @@ struct Option {
   double gradient_bytes =
       -1;  ///< To synchronise over data-parallel ranks; negative: from the parameters.
   std::vector<EdgeSync> edge_syncs;
+  /// Index into System::groups of the devices that the times are for; negative: of any.
+  std::int32_t device_group = -1;
   friend bool operator==(const Option&, const Option&) = default;
 };
 

@@ -117,6 +117,7 @@ Json option_to_json(const Option& option) {
   json["cost"] = cost_to_json(option.cost);
   if (option.fixed_bytes >= 0) json["fixed_bytes"] = option.fixed_bytes;
   if (option.gradient_bytes >= 0) json["gradient_bytes"] = option.gradient_bytes;
+  if (option.device_group >= 0) json["device_group"] = option.device_group;
   if (!option.edge_syncs.empty()) {
     json["edge_syncs"] = Json::array();
     for (const EdgeSync& sync : option.edge_syncs) {
@@ -128,7 +129,8 @@ Json option_to_json(const Option& option) {
 }
 
 Option option_from_json(const Value& value) {
-  value.expect_only({"name", "how", "cost", "fixed_bytes", "gradient_bytes", "edge_syncs"});
+  value.expect_only(
+      {"name", "how", "cost", "fixed_bytes", "gradient_bytes", "edge_syncs", "device_group"});
   Option option;
   option.name = value["name"].as_string();
   option.how = execution_from_json(value["how"]);
@@ -138,6 +140,9 @@ Option option_from_json(const Value& value) {
   }
   if (value["gradient_bytes"].exists()) {
     option.gradient_bytes = value["gradient_bytes"].as_double_in(0, kMost);
+  }
+  if (value["device_group"].exists()) {
+    option.device_group = static_cast<std::int32_t>(value["device_group"].as_int_in(0, 1 << 30));
   }
   const Value syncs = value["edge_syncs"];
   if (syncs.exists()) {

@@ -9,6 +9,7 @@
 #include "braid/base/quantity.h"
 #include "braid/plan/names.h"
 #include "braid/plan/stage_context.h"
+#include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
 #include "braid/report/html_timeline.h"
 #include "braid/report/plan_text.h"
@@ -133,11 +134,19 @@ std::string stages_section(const Plan& plan) {
         uniform ? ""
                 : fmt::format("<br>dp {} tp {}{} cp {}, micro-batches of {}", form.dp, form.tp,
                               form.sequence_parallel ? " (sp)" : "", form.cp, form.micro_batch);
+    std::string chips;
+    if (plan.system.groups.size() > 1) {
+      for (const std::string& chip : stage_chips(plan, s)) {
+        chips += (chips.empty() ? " × " : ", ") + escaped(chip);
+      }
+    }
     text += fmt::format(
-        "<tr><td>{}</td><td class=\"layers\">{}</td><td>{}–{} "
-        "({}){}</td><td>{}</td><td>{}</td></tr>\n",
-        s + 1, layers_text(stage), stage.devices.front(), stage.devices.back(),
-        stage.devices.size(), own, format_bytes(memory.device_total()),
+        "<tr><td>{}</td><td class=\"layers\">{}</td><td>{} "
+        "({}{}){}</td><td>{}</td><td>{}</td></tr>\n",
+        s + 1, layers_text(stage),
+        uniform ? fmt::format("{}–{}", stage.devices.front(), stage.devices.back())
+                : stage_devices_text(plan, s),
+        stage.devices.size(), chips, own, format_bytes(memory.device_total()),
         bar(memory_shares(memory), usable));
   }
   text += "</table>\n";

@@ -7,6 +7,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/quantity.h"
+#include "braid/plan/stage_context.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
@@ -147,8 +148,10 @@ std::string memory_shape(const std::vector<MemorySample>& samples, double end_s,
 
 std::string memory_chart(const Plan& plan, const Timeline& timeline, double end_s,
                          const std::vector<std::size_t>& drawn) {
-  const double usable = usable_bytes(plan.system.groups.front().chip);
-  double most = usable;
+  double most = 0;
+  for (const std::size_t stage : drawn) {
+    most = std::max(most, usable_bytes_of_stage(plan, stage));
+  }
   for (const auto& samples : timeline.memory) {
     for (const MemorySample& sample : samples) most = std::max(most, sample.bytes);
   }
@@ -160,6 +163,7 @@ std::string memory_chart(const Plan& plan, const Timeline& timeline, double end_
     double peak = 0;
     for (const MemorySample& sample : timeline.memory[drawn[r]])
       peak = std::max(peak, sample.bytes);
+    const double usable = usable_bytes_of_stage(plan, drawn[r]);
     const double limit_y = top + kMemoryRow - 4 - usable * (kMemoryRow - 8) / most;
     body += stage_number(top + kMemoryRow / 2 + 4, drawn[r]);
     body += memory_shape(timeline.memory[drawn[r]], end_s, most, top);
@@ -215,10 +219,11 @@ std::string timeline_section(const Plan& plan) {
           key("#c2528b", "gradients and parameters") + "</div>\n";
   text += passes_chart(shown, row_of, drawn.size(), end_s, drawn);
   text += "<h2>Memory over time</h2>\n";
+  const bool alike = plan.system.groups.size() == 1;
   text += fmt::format(
-      "<p class=\"note\">Of each stage's device; the dashed line is the {} that a plan "
-      "may use.</p>\n",
-      format_bytes(usable_bytes(plan.system.groups.front().chip)));
+      "<p class=\"note\">Of each stage's device; the dashed line is {} that a plan may use.</p>\n",
+      alike ? "the " + format_bytes(usable_bytes(plan.system.groups.front().chip))
+            : "what its chip has");
   return text + memory_chart(plan, timeline, end_s, drawn);
 }
 

@@ -9,6 +9,7 @@
 
 #include "braid/base/quantity.h"
 #include "braid/plan/names.h"
+#include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
 #include "braid/report/table.h"
 #include "braid/system/links.h"
@@ -132,9 +133,8 @@ std::string stages_text(const Plan& plan) {
       layers += (layers.empty() ? "" : " | ") + ranges_text(chunk.layers);
       count += chunk.layers.size();
     }
-    const auto& devices = plan.stages[s].devices;
     rows.push_back({fmt::format("{}", s + 1), fmt::format("{}: {}", count, layers),
-                    fmt::format("{} … {}", devices.front(), devices.back())});
+                    stage_devices_text(plan, s)});
     if (uniform) continue;
     const Parallelism form = form_of(plan, s);
     rows.back().insert(rows.back().end(),
@@ -143,8 +143,10 @@ std::string stages_text(const Plan& plan) {
                         fmt::format("{}", form.cp), fmt::format("{}", form.micro_batch),
                         options_text(plan, plan.stages[s])});
   }
-  if (plan.stages.size() < 2 || plan.stages.size() > 64) return "";
-  return "Stages (layers numbered from 0 in model order)\n" + text_table(rows) + "\n";
+  if ((uniform && plan.stages.size() < 2) || plan.stages.size() > 64) return "";
+  std::string text = "Stages (layers numbered from 0 in model order)\n" + text_table(rows);
+  const std::string unused = unused_text(plan);
+  return text + (unused.empty() ? "" : unused + "\n") + "\n";
 }
 
 std::string assumptions_text(const Outcome& outcome) {
@@ -182,9 +184,9 @@ std::string plans_table(const Outcome& outcome) {
 std::string plan_text(const Outcome& outcome) {
   const Candidate& best = outcome.candidates.front();
   const Plan& plan = best.plan;
-  std::string text = fmt::format("{} ({} parameters) on {}: {} × {}\n\n", plan.model,
-                                 format_count(plan.model_parameters), plan.system.name,
-                                 plan.system.device_count, plan.system.groups.front().chip.name);
+  std::string text =
+      fmt::format("{} ({} parameters) on {}: {}\n\n", plan.model,
+                  format_count(plan.model_parameters), plan.system.name, devices_text(plan.system));
   text += plans_table(outcome) + "\n";
   text += time_text(best.metrics) + "\n";
   text += memory_text(plan, best.metrics) + "\n";

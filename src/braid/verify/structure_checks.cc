@@ -85,6 +85,43 @@ std::string difference(const Execution& how, const Parallelism& p, bool own) {
   return "";
 }
 
+/// Groups of the system that a stage's devices lie in; of devices that there are.
+std::vector<std::int32_t> groups_of(const System& system, const Stage& stage) {
+  std::vector<std::int32_t> groups;
+  for (const std::int64_t device : stage.devices) {
+    if (device < 0 || device >= system.device_count) continue;
+    std::int64_t end = 0;
+    std::int32_t group = -1;
+    while (device >= end && group + 1 < static_cast<std::int32_t>(system.groups.size())) {
+      const DeviceGroup& next = system.groups[static_cast<std::size_t>(++group)];
+      end += next.nodes * next.devices_per_node;
+    }
+    if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
+  }
+  return groups;
+}
+
+double time_s(const LayerCost& cost) { return cost.forward.total_s() + cost.backward_s(); }
+
+/// Why the option's times are not those of the slowest of these groups; empty when they are, or
+/// are of any device.
+std::string group_fault(const std::vector<Option>& options, const Option& option,
+                        const std::vector<std::int32_t>& groups) {
+  if (option.device_group < 0) return "";
+  for (const std::int32_t group : groups) {
+    const auto own = std::find_if(options.begin(), options.end(), [&](const Option& other) {
+      return other.device_group == group && other.how == option.how;
+    });
+    if (own == options.end()) return fmt::format("has no times for device group {}", group);
+    if (time_s(option.cost) < time_s(own->cost) * (1 - 1e-9)) {
+      return fmt::format("takes less than on its devices of group {}", group);
+    }
+  }
+  const bool on_its_own =
+      std::find(groups.begin(), groups.end(), option.device_group) != groups.end();
+  return on_its_own ? "" : fmt::format("has times of device group {}", option.device_group);
+}
+
 /// Whether the stage's form can be looked at.
 bool has_degrees(const Stage& stage) {
   return !stage.own ||
@@ -98,6 +135,7 @@ std::string options_fault(const Plan& plan) {
     const Stage& stage = plan.stages[s];
     if (!has_degrees(stage)) return fmt::format("stage {} has a degree below 1", s + 1);
     const Parallelism form = form_of(plan, s);
+    const std::vector<std::int32_t> groups = groups_of(plan.system, stage);
     for (const Chunk& chunk : stage.chunks) {
       if (chunk.options.size() != chunk.layers.size()) {
         return fmt::format("{} options for {} layers", chunk.options.size(), chunk.layers.size());
@@ -118,6 +156,9 @@ std::string options_fault(const Plan& plan) {
           return fmt::format("layer {} has a cost below zero or infinite", layer);
         const std::string other = difference(option.how, form, stage.own.has_value());
         if (!other.empty()) return fmt::format("layer {} runs with {}", layer, other);
+        const std::string elsewhere =
+            group_fault(plan.profile.kinds[static_cast<std::size_t>(kind)], option, groups);
+        if (!elsewhere.empty()) return fmt::format("layer {} {}", layer, elsewhere);
       }
     }
   }

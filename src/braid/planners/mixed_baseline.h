@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "braid/planners/planner.h"
+
+namespace braid {
+
+/// A homogeneous system in place of a mixed one, no part of which is better than the worst of that
+/// kind there: as many devices, in nodes whose size divides all nodes', each figure of chip and
+/// networks the worst of any group's (of a bandwidth matrix: its least entry).
+System slowest_of(const System& system);
+
+using PlanFunction = Outcome (*)(const Job&, const System&, const SpaceOptions&, const Budget&,
+                                 const Progress&);
+
+/// What a planner of homogeneous systems makes of any: on a mixed one it plans for slowest_of() it,
+/// and its plans are then timed on the real devices in their order. The objective stays its own.
+/// Throws Error for plans that mixed systems cannot run (interleaved stages).
+Outcome plan_for_slowest(PlanFunction plan, const std::string& planner, const Job& job,
+                         const System& system, const SpaceOptions& space, const Budget& budget,
+                         const Progress& progress);
+
+}  // namespace braid

@@ -1,0 +1,237 @@
+#include "braid/planners/mixed_planner.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "braid/base/error.h"
+#include "braid/base/quantity.h"
+#include "braid/planners/search.h"
+#include "braid/schedule/timeline.h"
+
+namespace braid {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// What is slower than the best by more is no alternative to it.
+constexpr double kAlternative = 1.5;
+/// What is slower by more is not tried to be improved on.
+constexpr double kNear = 1.1;
+/// Stages tried in one family.
+constexpr std::int64_t kMostSteps = 20'000'000;
+
+struct Found {
+  double time_s = kInfinity;
+  std::vector<PlacedStage> stages;
+};
+
+void refuse(bool asked, const char* option, const char* what) {
+  if (!asked) return;
+  throw Error(Where{"", 0, option}, what, "leave it out, or plan on one kind of device");
+}
+
+void check_mixed_space(const Job& job, const System& system, const SpaceOptions& space) {
+  refuse(space.vp.value_or(1) != 1, "--vp", "stages on a mixed cluster are not interleaved");
+  refuse(space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b,
+         "--schedule", "a mixed cluster runs 1f1b");
+  SpaceLimits limits;
+  // Devices may stay unused, so the degrees need not make up all of them.
+  limits.devices = 1;
+  for (const std::optional<int>& degree : {space.tp, space.pp, space.dp, space.cp}) {
+    if (degree && *degree > 0 &&
+        (__builtin_mul_overflow(limits.devices, std::int64_t{*degree}, &limits.devices) ||
+         limits.devices > system.device_count)) {
+      throw Error("the degrees set multiply to more than the " +
+                      std::to_string(system.device_count) + " devices",
+                  "change --tp, --pp, --dp or --cp, or leave one of them out");
+    }
+  }
+  limits.devices_per_node = system.groups.front().devices_per_node;
+  limits.global_batch = job.global_batch;
+  limits.layers = static_cast<int>(job.graph->layers.size());
+  limits.split = split_limits(*job.graph);
+  check_space(limits, space);
+}
+
+class MixedSearch {
+ public:
+  MixedSearch(const Job& job, const System& system, const SpaceOptions& space, const Budget& budget,
+              const Progress& progress)
+      : space_(space),
+        budget_(budget),
+        progress_(progress),
+        job_(job, system, "braid"),
+        outcome_(begin_outcome(job, system)) {}
+
+  Outcome run();
+
+ private:
+  struct Open {
+    double bound_s = 0;
+    std::int64_t round_samples = 1;
+    std::unique_ptr<MixedFamily> family;
+  };
+
+  void add(double time_s, std::vector<PlacedStage> stages);
+  void improve(std::vector<PlacedStage> stages, double time_s);
+  double cutoff_s() const { return found_.size() < capacity() ? kInfinity : found_.back().time_s; }
+  std::size_t capacity() const { return static_cast<std::size_t>(std::max(1, space_.top)); }
+  bool spent() const { return budget_.work > 0 && outcome_.evaluated >= budget_.work; }
+  void search(Open& open, double cutoff_s);
+  void find_first(std::vector<Open>& open);
+  bool is_chain() const;
+
+  const SpaceOptions& space_;
+  const Budget& budget_;
+  const Progress& progress_;
+  MixedJob job_;
+  MixedFamily::Rates rates_;
+  std::vector<Found> found_;  ///< Best first.
+  double bound_s_ = kInfinity;
+  Outcome outcome_;
+};
+
+/// Whether each layer needs the one before it, as the bounds assume.
+bool MixedSearch::is_chain() const {
+  std::size_t hops = 0;
+  for (const ProfileEdge& edge : job_.chain().edges) hops += edge.target == edge.source + 1 ? 1 : 0;
+  return hops + 1 >= job_.chain().kind_of_layer.size();
+}
+
+void MixedSearch::add(double time_s, std::vector<PlacedStage> stages) {
+  if (time_s >= cutoff_s()) return;
+  for (const Found& known : found_) {
+    if (known.stages == stages) return;
+  }
+  const auto place = std::find_if(found_.begin(), found_.end(),
+                                  [&](const Found& known) { return time_s < known.time_s; });
+  found_.insert(place, {time_s, std::move(stages)});
+  if (found_.size() > capacity()) found_.pop_back();
+}
+
+/// Moves layers over the cuts for as long as that simulates faster: the bound that layers are
+/// assigned by is not quite the time.
+void MixedSearch::improve(std::vector<PlacedStage> stages, double time_s) {
+  bool better = true;
+  while (better && !spent()) {
+    better = false;
+    for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
+      for (const std::int32_t step : {-1, 1}) {
+        std::vector<PlacedStage> next = stages;
+        next[s].end += step;
+        next[s + 1].begin += step;
+        if (next[s].end <= next[s].begin || next[s + 1].end <= next[s + 1].begin) continue;
+        if (job_.missing_bytes(next) > 0) continue;
+        ++outcome_.evaluated;
+        const double next_s = job_.time_s(next);
+        if (next_s >= time_s) continue;
+        time_s = next_s;
+        stages = std::move(next);
+        better = true;
+      }
+    }
+  }
+  add(time_s, std::move(stages));
+}
+
+/// All pipelines of the family below the cutoff; its bound rises to what none of them can beat.
+void MixedSearch::search(Open& open, double cutoff_s) {
+  const MixedSolution solution =
+      solve_mixed(open.family->problem(), cutoff_s, kMostSteps, [&](const MixedPipeline& pipeline) {
+        const auto limit_s = [&] { return std::min(cutoff_s, this->cutoff_s()); };
+        std::vector<PlacedStage> stages = open.family->stages(pipeline);
+        if (job_.missing_bytes(stages) > 0) return limit_s();
+        ++outcome_.evaluated;
+        const double time_s = job_.time_s(stages);
+        const bool good = found_.empty() || time_s < kNear * found_.front().time_s;
+        add(time_s, stages);
+        if (good) improve(std::move(stages), time_s);
+        return limit_s();
+      });
+  outcome_.work += solution.steps;
+  open.bound_s = std::max(open.bound_s, solution.bound_s);
+  if (progress_) {
+    progress_(found_.empty() ? kInfinity : found_.front().time_s, open.bound_s, outcome_.evaluated);
+  }
+}
+
+/// Looks for any plan, below a time that is raised until there is one: far less is tried than
+/// without a limit.
+void MixedSearch::find_first(std::vector<Open>& open) {
+  double limit_s = open.front().bound_s;
+  for (int round = 0; round < 24 && found_.empty(); ++round) {
+    limit_s *= round < 23 ? 1.5 : kInfinity;
+    for (Open& family : open) {
+      if (family.bound_s < limit_s && found_.empty()) search(family, limit_s);
+    }
+  }
+}
+
+Outcome MixedSearch::run() {
+  const std::int64_t batch = job_.job().global_batch;
+  std::vector<Open> open;
+  for (std::int64_t round = 1; round <= batch; ++round) {
+    if (batch % round != 0) {
+      // Past the square root divisors are found from the other side.
+      if (round > batch / round) round = batch / (batch / round);
+      if (batch % round != 0) continue;
+    }
+    if (batch / round > kMostPlannedPasses) continue;
+    auto family = std::make_unique<MixedFamily>(job_, space_, round, rates_);
+    if (family->empty()) continue;
+    const double bound_s = quick_bound_s(family->problem());
+    open.push_back({bound_s, round, std::move(family)});
+  }
+  if (open.empty()) {
+    outcome_.infeasibility =
+        Infeasibility{"no stage's degrees divide the model's heads and the global batch of " +
+                          std::to_string(batch),
+                      -1,
+                      0,
+                      0,
+                      {}};
+    return std::move(outcome_);
+  }
+  const auto sort = [&open] {
+    std::stable_sort(open.begin(), open.end(),
+                     [](const Open& a, const Open& b) { return a.bound_s < b.bound_s; });
+  };
+  sort();
+  find_first(open);
+  sort();
+  bool exhausted = false;
+  for (Open& family : open) {
+    exhausted = exhausted || spent();
+    if (family.bound_s < cutoff_s() && !exhausted) search(family, cutoff_s());
+    bound_s_ = std::min(bound_s_, family.bound_s);
+  }
+  if (found_.empty()) {
+    const bool gave_up = exhausted || bound_s_ < kInfinity;
+    outcome_.status = gave_up ? Status::budget_exhausted : Status::infeasible;
+    outcome_.infeasibility = Infeasibility{
+        "no assignment of layers to stages on these devices fits in their memory", -1, 0, 0, {}};
+    return std::move(outcome_);
+  }
+  for (const Found& found : found_) {
+    Candidate candidate;
+    candidate.plan = job_.plan(found.stages);
+    candidate.metrics = measure(candidate.plan);
+    outcome_.candidates.push_back(std::move(candidate));
+  }
+  outcome_.objective = found_.front().time_s;
+  if (!is_chain()) bound_s_ = outcome_.physical_bound.time_s;
+  outcome_.search_bound_s = std::min(bound_s_, outcome_.objective);
+  outcome_.status = outcome_.search_bound_s >= outcome_.objective * (1 - 1e-9) ? Status::optimal
+                                                                               : Status::feasible;
+  return std::move(outcome_);
+}
+
+}  // namespace
+
+Outcome plan_mixed(const Job& job, const System& system, const SpaceOptions& space,
+                   const Budget& budget, const Progress& progress) {
+  check_mixed_space(job, system, space);
+  return MixedSearch(job, system, space, budget, progress).run();
+}
+
+}  // namespace braid
