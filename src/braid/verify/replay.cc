@@ -220,6 +220,7 @@ class Replayer {
     const Parallelism& p = plan.parallel;
     if (!is_uniform(plan)) {
       std::vector<StageRounds> rounds;
+      rounds.reserve(parts.size());
       for (const Part& part : parts) rounds.push_back({part.samples, part.micro_batches});
       return make_graph_schedule(p.schedule, rounds, warm_ups(p.schedule, parts));
     }
