@@ -41,6 +41,9 @@ struct Parallelism {
   bool offload_optimizer = false;
   bool offload_weights = false;
   bool offload_activations = false;
+  /// Gradients are synchronised behind the last backward pass; false: after it, as trainers did
+  /// until 2023.
+  bool overlap_gradients = true;
   /// Axes from the innermost (neighbouring devices) outwards. Expert groups take consecutive
   /// devices of the cp and dp axes.
   std::vector<Axis> order = {Axis::tp, Axis::cp, Axis::dp, Axis::pp};

@@ -54,7 +54,7 @@ Precision precision_from_json(const Value& value) {
 Parallelism parallelism_from_json(const Value& value) {
   value.expect_only({"tp", "pp", "dp", "cp", "ep", "vp", "micro_batch", "num_micro_batches",
                      "sequence_parallel", "recompute", "zero", "schedule", "offload_optimizer",
-                     "offload_weights", "offload_activations", "order"});
+                     "offload_weights", "offload_activations", "overlap_gradients", "order"});
   Parallelism parallel;
   parallel.tp = degree(value["tp"]);
   parallel.pp = degree(value["pp"]);
@@ -72,6 +72,9 @@ Parallelism parallelism_from_json(const Value& value) {
       named<ScheduleKind>(value["schedule"], parse_schedule, "gpipe, 1f1b, interleaved");
   parallel.offload_optimizer = value["offload_optimizer"].as_bool();
   parallel.offload_weights = value["offload_weights"].as_bool();
+  if (value["overlap_gradients"].exists()) {
+    parallel.overlap_gradients = value["overlap_gradients"].as_bool();
+  }
   parallel.offload_activations = value["offload_activations"].as_bool();
   parallel.order.clear();
   for (const Value& axis : value["order"].elements()) {
@@ -290,6 +293,7 @@ Json to_json(const Parallelism& parallel) {
   json["schedule"] = name_of(parallel.schedule);
   json["offload_optimizer"] = parallel.offload_optimizer;
   json["offload_weights"] = parallel.offload_weights;
+  if (!parallel.overlap_gradients) json["overlap_gradients"] = false;
   json["offload_activations"] = parallel.offload_activations;
   json["order"] = Json::array();
   for (const Axis axis : parallel.order) json["order"].push_back(name_of(axis));

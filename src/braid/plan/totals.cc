@@ -118,6 +118,7 @@ DataParallelContext data_parallel_context(const Parallelism& parallel, const Pre
   context.zero = parallel.zero;
   context.offload_optimizer = parallel.offload_optimizer;
   context.offload_weights = parallel.offload_weights;
+  context.overlap_gradients = parallel.overlap_gradients;
   const std::int64_t replicas = std::int64_t{parallel.dp} * parallel.cp;
   context.dense_ranks = static_cast<double>(replicas);
   context.dense_group = replica_span(parallel, system, replicas);
@@ -275,7 +276,7 @@ StageSync stage_sync(const StageParameters& parameters, const DataParallelContex
   const double dense = parameters.dense;
   const double expert = parameters.expert;
   StageSync sync;
-  sync.buckets = std::max(1, parameters.layers);
+  sync.buckets = context.overlap_gradients ? std::max(1, parameters.layers) : 1;
   const double buckets = sync.buckets;
   switch (context.zero) {
     case Zero::none:

@@ -79,6 +79,7 @@ struct DataParallelContext {
   Zero zero = Zero::none;
   bool offload_optimizer = false;
   bool offload_weights = false;
+  bool overlap_gradients = true;
   GroupSpan dense_group;   ///< Ranks that hold the same dense parameters: dp × cp.
   GroupSpan expert_group;  ///< Ranks that hold the same experts: dp × cp / ep.
   double dense_ranks = 1;  ///< Their sizes.

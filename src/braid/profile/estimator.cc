@@ -56,11 +56,28 @@ struct OpTimes {
   double forward_s = 0, backward_input_s = 0, backward_weight_s = 0;
 };
 
+/// Peak for operators that stay in the precision of the activations when weight products run in a
+/// narrower one: attention, and the output projection (Micikevicius et al. 2022, section 3).
+double activation_peak(const Chip& chip, const Precision& precision, double peak) {
+  if (bytes_per_element(precision.matmul) >= bytes_per_element(precision.activation)) return peak;
+  return std::min(peak, matmul_peak(chip, precision.activation).value_or(peak));
+}
+
+/// Traffic of cross entropy in f32 when each of its steps is a kernel, bytes per logit. Forward:
+/// conversion, maximum, difference, exponential, sum, quotient. Backward: copy, product,
+/// conversion.
+constexpr double kLossForwardBytes = 38, kLossBackwardBytes = 26;
+
 class LayerEstimate {
  public:
   LayerEstimate(const Graph& graph, const Execution& how, const Precision& precision,
                 const Chip& chip, double peak)
-      : graph_(graph), how_(how), precision_(precision), chip_(chip), peak_(peak) {}
+      : graph_(graph),
+        how_(how),
+        precision_(precision),
+        chip_(chip),
+        peak_(peak),
+        wide_peak_(activation_peak(chip, precision, peak)) {}
 
   OpTimes times(const Operator& op, bool fused) const {
     const Shard shard = shard_of(op.split, how_, graph_.samples);
@@ -83,8 +100,10 @@ class LayerEstimate {
 
     if (const auto shape = product_shape(op, shard)) {
       const Products products = products_of(*shape);
+      const bool narrow = wide_peak_ < peak_ && is_narrow(op);
+      const double peak = narrow ? peak_ : wide_peak_;
       const auto product_s = [&](const MatMulShape& s, double moved) {
-        return time_of({matmul_compute_s(s, peak_, chip_), moved}, chip_);
+        return time_of({matmul_compute_s(s, peak, chip_), moved}, chip_);
       };
       times.forward_s = product_s(products.forward, bytes(forward));
       if (input_gradient.matmul_flops > 0) {
@@ -93,10 +112,18 @@ class LayerEstimate {
       if (weight_gradient.matmul_flops > 0) {
         times.backward_weight_s = product_s(products.weight_gradient, bytes(weight_gradient));
       }
+      if (narrow) {
+        // Operands are converted, row by row and column by column, by kernels of their own: each is
+        // read once and written twice at half the width.
+        times.forward_s += conversion_s(forward.input_bytes);
+        times.backward_input_s += conversion_s(forward.output_bytes);
+      }
       return times;
     }
-    if (std::holds_alternative<Attention>(op.kind)) {
-      const double rate = peak_ * chip_.efficiency.attention_peak_fraction;
+    if (const auto* attention = std::get_if<Attention>(&op.kind)) {
+      if (!attention->flash)
+        return plain_attention_times(*attention, forward, input_gradient, shard);
+      const double rate = wide_peak_ * chip_.efficiency.attention_peak_fraction;
       times.forward_s = time_of({forward.matmul_flops / rate, bytes(forward)}, chip_);
       // The backward kernel keeps more in registers and reaches about four fifths of the rate.
       times.backward_input_s =
@@ -106,13 +133,24 @@ class LayerEstimate {
     if (const auto* cell = std::get_if<Recurrent>(&op.kind)) {
       return recurrent_times(*cell, op, input_gradient.matmul_flops > 0, shard);
     }
+    if (const auto* loss = std::get_if<Loss>(&op.kind)) {
+      const double logits = static_cast<double>(loss->rows) * static_cast<double>(loss->width) *
+                            shard.tokens / how_.tp;
+      times.forward_s =
+          memory_s(kLossForwardBytes * logits, chip_) + chip_.efficiency.kernel_launch_s;
+      times.backward_input_s =
+          memory_s(kLossBackwardBytes * logits, chip_) + chip_.efficiency.kernel_launch_s;
+      return times;
+    }
     const auto pointwise_s = [&](const OpWork& work) {
       if (bytes(work) + work.vector_flops + work.matmul_flops <= 0) return 0.0;
       const double compute_s = vector_s(work.vector_flops, chip_) +
                                work.matmul_flops / (peak_ * chip_.efficiency.matmul_peak_fraction);
       if (!fused) return time_of({compute_s, bytes(work)}, chip_);
-      // Fused into its producer: reads nothing back, and needs no launch of its own.
-      return std::max(compute_s, memory_s(work.output_bytes, chip_));
+      // Fused into its producer: reads what that wrote no more, and needs no launch of its own.
+      const double moved = work.weight_bytes + std::max(work.output_bytes, work.input_bytes);
+      return std::max(compute_s,
+                      moved / (chip_.memory.bytes_per_s * chip_.efficiency.memory_peak_fraction));
     };
     times.forward_s = pointwise_s(forward);
     times.backward_input_s = pointwise_s(input_gradient);
@@ -121,6 +159,40 @@ class LayerEstimate {
   }
 
  private:
+  /// Whether a product runs in the job's narrow format: those of the blocks with weights.
+  static bool is_narrow(const Operator& op) {
+    const auto* product = std::get_if<MatMul>(&op.kind);
+    return (product != nullptr && product->weight && op.split != Split::vocab) ||
+           std::holds_alternative<MoeExperts>(op.kind);
+  }
+
+  double conversion_s(double bytes) const {
+    return bytes <= 0 ? 0 : memory_s(2 * bytes, chip_) + chip_.efficiency.kernel_launch_s;
+  }
+
+  /// Scores and probabilities pass through memory between batched products, which compute what the
+  /// mask leaves out too.
+  OpTimes plain_attention_times(const Attention& op, const OpWork& forward,
+                                const OpWork& input_gradient, const Shard& shard) const {
+    constexpr double kForwardKernels = 4, kBackwardKernels = 6;
+    const double launch_s = chip_.efficiency.kernel_launch_s;
+    const double batch = static_cast<double>(op.samples) * static_cast<double>(op.heads) *
+                         shard.output * how_.micro_batch / static_cast<double>(graph_.samples);
+    const double rows = static_cast<double>(op.q_len) / how_.cp;
+    const auto keys = static_cast<double>(op.kv_len);
+    const double scores_s =
+        matmul_compute_s({batch, rows, keys, static_cast<double>(op.qk_dim)}, wide_peak_, chip_);
+    const double values_s =
+        matmul_compute_s({batch, rows, static_cast<double>(op.v_dim), keys}, wide_peak_, chip_);
+    const auto moved = [](const OpWork& w) { return w.input_bytes + w.output_bytes; };
+    OpTimes times;
+    times.forward_s =
+        scores_s + values_s + memory_s(moved(forward), chip_) + kForwardKernels * launch_s;
+    times.backward_input_s = 2 * (scores_s + values_s) + memory_s(moved(input_gradient), chip_) +
+                             kBackwardKernels * launch_s;
+    return times;
+  }
+
   /// Local matrix product of an operator that is one.
   std::optional<MatMulShape> product_shape(const Operator& op, const Shard& shard) const {
     if (const auto* o = std::get_if<MatMul>(&op.kind)) {
@@ -169,6 +241,7 @@ class LayerEstimate {
   const Precision& precision_;
   const Chip& chip_;
   double peak_;
+  double wide_peak_;  ///< Of what keeps the activations' precision.
 };
 
 bool is_pointwise(const Operator& op) {
@@ -176,16 +249,22 @@ bool is_pointwise(const Operator& op) {
          std::holds_alternative<Normalization>(op.kind) || std::holds_alternative<Softmax>(op.kind);
 }
 
-/// A pointwise operator right behind a pointwise one whose output it reads runs in one kernel with
-/// it.
+/// An elementwise operator right behind a pointwise one whose output it reads runs in one kernel
+/// with it.
 bool is_fused(const Graph& graph, const Layer& layer, OperatorId id) {
   const Operator& op = graph.operators[static_cast<std::size_t>(id)];
-  if (!is_pointwise(op)) return false;
+  // What needs whole rows is a kernel of its own.
+  if (!std::holds_alternative<Elementwise>(op.kind)) return false;
   return std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
     const OperatorId producer = graph.tensors[static_cast<std::size_t>(input)].producer;
     return producer >= layer.first && producer == id - 1 &&
            is_pointwise(graph.operators[static_cast<std::size_t>(producer)]);
   });
+}
+
+/// The pass takes at least as long as the host takes to issue it.
+void wait_for_host(double host_s, PassTime& pass) {
+  pass.compute_s += std::max(0.0, host_s - pass.total_s());
 }
 
 bool recomputed_selectively(const Operator& op) {
@@ -277,6 +356,16 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, const Execution& 
           elements(tensor) * share;
     }
   }
+  // Kernels wait for the host where it takes longer to issue them. The backward pass of an operator
+  // is two on average: gradients of what it read and of its weights.
+  double issued = 0;
+  for (OperatorId id = layer.first; id < layer.last; ++id) {
+    const Operator& op = graph.operators[static_cast<std::size_t>(id)];
+    const auto* view = std::get_if<DataMovement>(&op.kind);
+    if (view == nullptr || !view->view) ++issued;
+    if (how.tp > 1 && op.split == Split::row) ++issued;  // The collective behind it.
+  }
+  const double host_s = issued * chip.efficiency.host_operator_s;
   const LayerComm comm = layer_comm(graph, layer, how, precision, groups, system);
   cost.forward.tp_comm_s = comm.tp_forward_s;
   cost.backward_input.tp_comm_s = comm.tp_backward_s;
@@ -293,8 +382,16 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, const Execution& 
     cost.backward_input.cp_comm_s =
         std::max(2 * step_s / how.cp, 2 * step_s - attention_backward_s * hidden);
   }
+  if (how.recompute == Recompute::full) cost.recompute = cost.forward;
+  wait_for_host(host_s, cost.forward);
+  {
+    PassTime backward = cost.backward_input;
+    backward += cost.backward_weight;
+    const double wait_s = std::max(0.0, 2 * host_s - backward.total_s());
+    cost.backward_input.compute_s += wait_s;
+  }
   if (how.recompute == Recompute::full) {
-    cost.recompute = cost.forward;
+    wait_for_host(host_s, cost.recompute);
     cost.stash_bytes = cost.output_bytes;
     cost.working_bytes = std::max(cost.working_bytes, whole_stash);
   } else if (how.recompute == Recompute::selective) {

@@ -41,6 +41,9 @@ struct Efficiency {
   double memory_peak_fraction = 0.85;    ///< Of memory bandwidth, large transfers.
   double memory_half_bytes = 2e6;        ///< Transfer size at which half of that is achieved.
   double kernel_launch_s = 4e-6;         ///< Device time lost per kernel.
+  /// Host time that the trainer spends on issuing one operator's pass; kernels wait where the host
+  /// takes longer than the device. 0: compiled or captured.
+  double host_operator_s = 0;
   int tile_m = 128, tile_n = 128, tile_k = 64;  ///< Tile of one compute unit's matrix product.
   friend bool operator==(const Efficiency&, const Efficiency&) = default;
 };

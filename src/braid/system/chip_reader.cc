@@ -12,8 +12,8 @@ Memory read_memory(const Value& value) {
 }
 
 void read_efficiency(const Value& value, Efficiency& efficiency) {
-  value.expect_only(
-      {"matmul", "vector", "attention", "memory", "memory_half_size", "kernel_launch", "tile"});
+  value.expect_only({"matmul", "vector", "attention", "memory", "memory_half_size", "kernel_launch",
+                     "host_operator", "tile"});
   const auto fraction = [&](const char* key, double& field) {
     if (value[key].exists()) field = value[key].as_double_in(1e-6, 1);
   };
@@ -26,6 +26,9 @@ void read_efficiency(const Value& value, Efficiency& efficiency) {
   }
   if (value["kernel_launch"].exists()) {
     efficiency.kernel_launch_s = value["kernel_launch"].as_quantity(Unit::seconds);
+  }
+  if (value["host_operator"].exists()) {
+    efficiency.host_operator_s = value["host_operator"].as_quantity(Unit::seconds);
   }
   const Value tile = value["tile"];
   if (tile.exists()) {

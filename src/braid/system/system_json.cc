@@ -59,13 +59,15 @@ Json efficiency_to_json(const Efficiency& efficiency) {
   json["memory_peak_fraction"] = efficiency.memory_peak_fraction;
   json["memory_half_bytes"] = efficiency.memory_half_bytes;
   json["kernel_launch_s"] = efficiency.kernel_launch_s;
+  json["host_operator_s"] = efficiency.host_operator_s;
   json["tile"] = Json::array({efficiency.tile_m, efficiency.tile_n, efficiency.tile_k});
   return json;
 }
 
 Efficiency efficiency_from_json(const Value& value) {
   value.expect_only({"matmul_peak_fraction", "vector_peak_fraction", "attention_peak_fraction",
-                     "memory_peak_fraction", "memory_half_bytes", "kernel_launch_s", "tile"});
+                     "memory_peak_fraction", "memory_half_bytes", "kernel_launch_s",
+                     "host_operator_s", "tile"});
   Efficiency efficiency;
   efficiency.matmul_peak_fraction = value["matmul_peak_fraction"].as_double_in(1e-9, 1);
   efficiency.vector_peak_fraction = value["vector_peak_fraction"].as_double_in(1e-9, 1);
@@ -73,6 +75,9 @@ Efficiency efficiency_from_json(const Value& value) {
   efficiency.memory_peak_fraction = value["memory_peak_fraction"].as_double_in(1e-9, 1);
   efficiency.memory_half_bytes = value["memory_half_bytes"].as_double_in(0, 1e18);
   efficiency.kernel_launch_s = value["kernel_launch_s"].as_double_in(0, 1e6);
+  if (value["host_operator_s"].exists()) {
+    efficiency.host_operator_s = value["host_operator_s"].as_double_in(0, 1e6);
+  }
   const Value tile = value["tile"];
   if (tile.size() != 3) tile.fail("a tile has three sizes", "write [m, n, k]");
   efficiency.tile_m = static_cast<int>(tile[0].as_int_in(1, 1 << 16));

@@ -14,6 +14,8 @@ struct TrainerDefaults {
   Zero zero = Zero::none;         ///< State sharded over data-parallel ranks.
   bool dropout = false;           ///< GPT-like models are trained with it.
   Recompute recompute = Recompute::none;
+  bool overlap_gradients = true;  ///< Gradients are synchronised behind the backward pass.
+  bool half_gradients = false;    ///< Training in fp16 keeps and reduces gradients in fp16.
 };
 
 /// By words in the trainer's name; one that is not known is taken for a present-day trainer

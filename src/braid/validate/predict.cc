@@ -24,43 +24,62 @@ void use_plain_attention(Graph& graph) {
   }
 }
 
-Prediction unpredicted(std::string reason) {
-  Prediction prediction;
-  prediction.reason = std::move(reason);
-  return prediction;
-}
-
-Prediction predict_or_throw(const MeasuredRun& run) {
+void fill_or_throw(const MeasuredRun& run, PreparedRun& prepared) {
   RunSystem system = system_of(run);
-  if (!system.reason.empty()) return unpredicted(std::move(system.reason));
+  prepared.reason = std::move(system.reason);
+  if (!prepared.reason.empty()) return;
+  prepared.system = std::move(system.system);
   RunModel model = model_of(run);
-  if (!model.graph) return unpredicted(std::move(model.reason));
-  Graph& graph = *model.graph;
+  prepared.reason = std::move(model.reason);
+  if (!prepared.reason.empty()) return;
+  prepared.graph = std::move(*model.graph);
+  Graph& graph = prepared.graph;
   RunParallelism form = parallelism_of(run, static_cast<std::int64_t>(graph.layers.size()) - 2);
-  if (!form.reason.empty()) return unpredicted(std::move(form.reason));
+  prepared.reason = std::move(form.reason);
+  if (!prepared.reason.empty()) return;
+  prepared.parallel = std::move(form.parallel);
+  prepared.precision = form.precision;
+  prepared.global_batch = run.global_batch;
   set_working_precision(graph, form.precision.activation, form.precision.weight);
   if (!trainer_defaults(run.framework).flash_attention) use_plain_attention(graph);
-
-  Prediction prediction;
-  prediction.parallel = form.parallel;
-  prediction.measured_memory_bytes = run.peak_memory_bytes;
-  prediction.measured_s =
-      measured_time_s(run, graph, form.precision, form.parallel.recompute, system.system);
-  if (prediction.measured_s <= 0) return unpredicted("no figure says how long an iteration took");
-  prediction.bound_s = lower_bound(graph, form.precision, run.global_batch, system.system).time_s;
-  prediction.metrics =
-      measure(direct_plan(graph, form.parallel, form.precision, run.global_batch, system.system));
-  return prediction;
+  prepared.measured_memory_bytes = run.peak_memory_bytes;
+  prepared.measured_s =
+      measured_time_s(run, graph, form.precision, prepared.parallel.recompute, prepared.system);
+  if (prepared.measured_s <= 0) {
+    prepared.reason = "no figure says how long an iteration took";
+    return;
+  }
+  prepared.bound_s = lower_bound(graph, form.precision, run.global_batch, prepared.system).time_s;
 }
 
 }  // namespace
 
-Prediction predict(const MeasuredRun& run) {
+PreparedRun prepare(const MeasuredRun& run) {
+  PreparedRun prepared;
   try {
-    return predict_or_throw(run);
+    fill_or_throw(run, prepared);
   } catch (const Error& error) {
-    return unpredicted(error.what());
+    prepared.reason = error.what();
   }
+  return prepared;
+}
+
+Metrics metrics_of(const PreparedRun& run, const System& system) {
+  return measure(direct_plan(run.graph, run.parallel, run.precision, run.global_batch, system));
+}
+
+Prediction predict(const MeasuredRun& run) {
+  const PreparedRun prepared = prepare(run);
+  Prediction prediction{
+      prepared.measured_s, prepared.measured_memory_bytes, prepared.bound_s, prepared.parallel, {},
+      prepared.reason};
+  if (!prediction.predicted()) return prediction;
+  try {
+    prediction.metrics = metrics_of(prepared, prepared.system);
+  } catch (const Error& error) {
+    prediction.reason = error.what();
+  }
+  return prediction;
 }
 
 std::vector<Prediction> predict(const std::vector<MeasuredRun>& runs) {

@@ -4,29 +4,51 @@
 #include <string>
 #include <vector>
 
+#include "braid/graph/graph.h"
 #include "braid/plan/outcome.h"
+#include "braid/system/system.h"
 #include "braid/validate/measured_run.h"
 
 namespace braid {
 
-/// A run beside what braid says of it, or the reason why it says nothing.
-struct Prediction {
+/// A run as it is to be predicted, from nothing but what its row says, or the reason why it cannot
+/// be.
+struct PreparedRun {
+  Graph graph;
+  System system;
+  Parallelism parallel;
+  Precision precision;
+  std::int64_t global_batch = 1;
   double measured_s = 0;             ///< Time of one iteration.
   double measured_memory_bytes = 0;  ///< 0: not measured.
   double bound_s = 0;                ///< LowerBound::time_s: no prediction is below it.
+  std::string reason;                ///< Empty when the run can be predicted.
+};
+
+/// model_of, system_of, parallelism_of, measured_time_s. Deterministic; about a millisecond.
+PreparedRun prepare(const MeasuredRun& run);
+
+/// Time and memory of the plan that the run describes (direct_plan), estimated and simulated on
+/// `system` as every plan is. Throws Error when it cannot run so.
+Metrics metrics_of(const PreparedRun& run, const System& system);
+
+/// A run beside what braid says of it, or the reason why it says nothing.
+struct Prediction {
+  double measured_s = 0;
+  double measured_memory_bytes = 0;
+  double bound_s = 0;
   Parallelism parallel;
-  Metrics metrics;     ///< Of the plan that the row describes, by the simulator.
-  std::string reason;  ///< Empty when the run is predicted.
+  Metrics metrics;
+  std::string reason;
 
   bool predicted() const { return reason.empty(); }
   /// Predicted over measured.
   double ratio() const { return metrics.iteration_time_s / measured_s; }
 };
 
-/// Predicts each run from nothing but what its row says: model_of, system_of, parallelism_of, then
-/// direct_plan, estimated and simulated as every plan is. In the runs' order; deterministic. About
-/// a millisecond a run.
-std::vector<Prediction> predict(const std::vector<MeasuredRun>& runs);
 Prediction predict(const MeasuredRun& run);
+
+/// Each run, in their order; deterministic.
+std::vector<Prediction> predict(const std::vector<MeasuredRun>& runs);
 
 }  // namespace braid

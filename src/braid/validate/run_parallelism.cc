@@ -83,7 +83,9 @@ int chunks_of(const MeasuredRun& run, std::int64_t layers, bool interleaved) {
   if (!interleaved || run.pp <= 1) return 1;
   // Interleaved, but not how often: as little as can be.
   for (std::int64_t vp = 2; vp * run.pp <= layers; ++vp) {
-    if (layers % (vp * run.pp) == 0) return static_cast<int>(vp);
+    if (layers % (vp * run.pp) == 0 || (layers + 2) % (vp * run.pp) == 0) {
+      return static_cast<int>(vp);
+    }
   }
   return 1;
 }
@@ -152,6 +154,10 @@ RunParallelism parallelism_of(const MeasuredRun& run, std::int64_t layers) {
     result.reason = read_degrees(run, layers, parallel);
   }
   if (!result.reason.empty()) return result;
+  parallel.overlap_gradients = trainer.overlap_gradients;
+  if (trainer.half_gradients && result.precision.weight == Dtype::f16) {
+    result.precision.gradient = Dtype::f16;
+  }
   parallel.sequence_parallel = parallel.tp > 1 && (trainer.sequence_parallel ||
                                                    has(lower(run.recompute), "sequence parallel"));
   const bool gpipe = has(lower(run.schedule), "gpipe");

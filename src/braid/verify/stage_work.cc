@@ -207,7 +207,7 @@ StageWork work_of_stage(const Plan& plan, std::size_t s) {
     all.stated_gradient_bytes += sums.stated_gradient_bytes;
     all.layers += sums.layers;
   }
-  work.buckets = std::max(1, all.layers);
+  work.buckets = plan.parallel.overlap_gradients ? std::max(1, all.layers) : 1;
   const double n = work.buckets;
   if (zero == Zero::none) {
     const double dense_bytes = all.dense * gradient_bytes + all.stated_gradient_bytes;
