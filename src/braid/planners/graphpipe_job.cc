@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "braid/base/error.h"
-#include "braid/plan/totals.h"
+#include "braid/plan/model_shape.h"
 
 namespace braid {
 namespace {
@@ -78,6 +78,47 @@ GraphPipeProblem graphpipe_problem(const Job& job, const System& system) {
   problem.node_bandwidth_bytes_per_s = group.intra_node.bytes_per_s;
   problem.memory_bytes = usable_bytes(group.chip);
   return problem;
+}
+
+Plan graphpipe_plan(const Job& job, const System& system, const GraphPipeSolution& solution) {
+  const Graph& graph = *job.graph;
+  Plan plan;
+  plan.planner = "graphpipe";
+  plan.model = graph.name;
+  plan.model_source = job.model_source;
+  plan.model_parameters = static_cast<double>(parameter_count(graph));
+  plan.shape = model_shape(graph);
+  plan.seq_len = graph.seq_len;
+  plan.global_batch = job.global_batch;
+  plan.precision = job.precision;
+  plan.parallel.pp = static_cast<int>(solution.stages.size());
+  plan.system = system;
+  std::vector<Execution> executions;  // One for each number of samples per device.
+  for (const GraphPipeStage& from : solution.stages) {
+    Execution how;
+    how.micro_batch = static_cast<int>(from.group.micro_batch / from.devices);
+    auto option = std::find(executions.begin(), executions.end(), how);
+    if (option == executions.end()) option = executions.insert(option, how);
+    Stage stage;
+    stage.dp = static_cast<int>(from.devices);
+    stage.own.emplace();
+    stage.own->micro_batch = how.micro_batch;
+    stage.chunks.push_back({from.nodes, std::vector<std::int32_t>(
+                                            from.nodes.size(), static_cast<std::int32_t>(
+                                                                   option - executions.begin()))});
+    plan.stages.push_back(std::move(stage));
+  }
+  plan.profile = estimate_profile(graph, executions, job.precision, system);
+  // Large stages first: powers of two then never straddle a node that they fit in.
+  std::vector<Stage*> by_size;
+  for (Stage& stage : plan.stages) by_size.push_back(&stage);
+  std::stable_sort(by_size.begin(), by_size.end(),
+                   [](const Stage* a, const Stage* b) { return a->dp > b->dp; });
+  std::int64_t next = 0;
+  for (Stage* stage : by_size) {
+    for (int i = 0; i < stage->dp; ++i) stage->devices.push_back(next++);
+  }
+  return plan;
 }
 
 }  // namespace braid

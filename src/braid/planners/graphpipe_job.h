@@ -12,4 +12,8 @@ namespace braid {
 /// outermost level. Throws Error for mixed clusters and where the estimator does.
 GraphPipeProblem graphpipe_problem(const Job& job, const System& system);
 
+/// The plan that a solution of that problem stands for: 1F1B, each stage with its own replicas and
+/// samples on neighbouring devices, in one node if they fit. All stages have one micro-batch size.
+Plan graphpipe_plan(const Job& job, const System& system, const GraphPipeSolution& solution);
+
 }  // namespace braid

@@ -672,31 +672,40 @@ double graphpipe_iteration_s(const GraphPipeProblem& problem, const GraphPipeSol
   return time_order(timed, k_f_k_b_order(timed.graph, k, warm_ups)).time_s;
 }
 
-GraphPipeSolution solve_graphpipe_iteration(const GraphPipeProblem& problem) {
+std::int64_t visit_graphpipe_plans(const GraphPipeProblem& problem,
+                                   const std::function<double(const GraphPipeSolution&)>& visit) {
   check_graphpipe_problem(problem);
-  GraphPipeSolution best;
-  double best_s = kInfinity;
+  const std::int64_t cuts = graphpipe_shapes(problem).cuts;
+  double limit_s = kInfinity;
   std::int64_t work = 0;
-  const auto consider = [&](const GraphPipeProblem& ordered) {
+  for (const GraphPipeProblem& ordered : {problem, linear_graphpipe(problem)}) {
     const GraphPipeShapes form = graphpipe_shapes(ordered);
-    if (&ordered == &problem) best.cuts = form.cuts;
     for (Search& search : searches_of(ordered, form)) {
-      // The slowest stage alone takes its time for every sample of the batch.
-      const double time_s = search.least_time_s(best_s / static_cast<double>(problem.batch));
+      const double time_s = search.least_time_s(limit_s);
       work += search.work();
       if (time_s == kInfinity) continue;
       std::optional<GraphPipeSolution> found = priced_plan(problem, form, search, time_s);
       if (!found) continue;
-      const double iteration_s = graphpipe_iteration_s(problem, *found);
-      if (iteration_s >= best_s) continue;
-      best_s = iteration_s;
-      found->cuts = best.cuts;
-      best = std::move(*found);
-      best.status = Status::feasible;
+      found->cuts = cuts;
+      found->status = Status::feasible;
+      limit_s = visit(*found);
     }
-  };
-  consider(problem);
-  consider(linear_graphpipe(problem));
+  }
+  return work;
+}
+
+GraphPipeSolution solve_graphpipe_iteration(const GraphPipeProblem& problem) {
+  GraphPipeSolution best;
+  double best_s = kInfinity;
+  const std::int64_t work = visit_graphpipe_plans(problem, [&](const GraphPipeSolution& found) {
+    const double iteration_s = graphpipe_iteration_s(problem, found);
+    if (iteration_s < best_s) {
+      best_s = iteration_s;
+      best = found;
+    }
+    // The slowest stage alone takes its time for every sample of the batch.
+    return best_s / static_cast<double>(problem.batch);
+  });
   best.work = work;
   return best;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "braid/planners/graphpipe_problem.h"
 
 namespace braid {
@@ -17,6 +19,12 @@ namespace braid {
 /// the shortest fill_s is returned. A graph that is not series-parallel is made so
 /// (OrderTree::cuts). Throws Error as check_graphpipe_problem.
 GraphPipeSolution solve_graphpipe(const GraphPipeProblem& problem);
+
+/// Shows the plans that solve_graphpipe_iteration chooses from, micro-batch size by micro-batch
+/// size. What `visit` returns bounds the time per sample of those to come that are of interest.
+/// Returns the stages examined.
+std::int64_t visit_graphpipe_plans(const GraphPipeProblem& problem,
+                                   const std::function<double(const GraphPipeSolution&)>& visit);
 
 /// Time of an iteration of that plan by simulation (order_timing.h), every stage with the warm-up
 /// passes of its samples in flight; of more than 2^17 micro-batches over all stages the time that

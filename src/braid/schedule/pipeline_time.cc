@@ -53,7 +53,7 @@ void check_times(std::span<const double> times, const char* what) {
 
 /// Throws for rounds of different samples, and for more passes than that.
 void check_passes(const Pipeline& pipeline, std::int64_t most_passes) {
-  const std::int64_t chunks = std::int64_t{pipeline.pp} * pipeline.vp;
+  [[maybe_unused]] const std::int64_t chunks = std::int64_t{pipeline.pp} * pipeline.vp;
   const auto refuse = [&](std::int64_t most) {
     throw Error(std::to_string(most) + " micro-batches over " + std::to_string(chunks) +
                     " chunks are too many passes to simulate",
@@ -84,7 +84,7 @@ void check_passes(const Pipeline& pipeline, std::int64_t most_passes) {
 }  // namespace
 
 bool is_chain(const Pipeline& pipeline) {
-  const std::int64_t chunks = std::int64_t{pipeline.pp} * pipeline.vp;
+  [[maybe_unused]] const std::int64_t chunks = std::int64_t{pipeline.pp} * pipeline.vp;
   if (static_cast<std::int64_t>(pipeline.transfers.size()) != chunks - 1) return false;
   // As many transfers as hops, each a hop, no two alike: every hop once.
   for (const Transfer& transfer : pipeline.transfers) {

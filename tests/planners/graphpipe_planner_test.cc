@@ -1,0 +1,76 @@
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "braid/base/error.h"
+#include "braid/planners/graphpipe_job.h"
+#include "braid/planners/planner.h"
+#include "braid/schedule/timeline.h"
+
+#include "planners/tiny_job.h"
+
+namespace braid {
+namespace {
+
+Job tiny_job(const Graph& graph) {
+  Job job;
+  job.graph = &graph;
+  job.model_source = "tiny";
+  job.global_batch = 8;
+  return job;
+}
+
+TEST(GraphPipePlanner, PlansFitTheDevicesAndMemoryAndCoverTheLayers) {
+  std::mt19937_64 random(51);
+  int planned = 0;
+  for (int i = 0; i < 40; ++i) {
+    const Graph graph = testing::tiny_graph(random, testing::pick(random, 1, 6));
+    const double memory = 1e6 * testing::pick(random, 1, 60);
+    const System system = testing::tiny_system(random, testing::pick(random, 1, 6), memory);
+    const Outcome outcome = plan_graphpipe(tiny_job(graph), system, {}, {}, {});
+    if (outcome.candidates.empty()) {
+      ASSERT_TRUE(outcome.infeasibility);
+      continue;
+    }
+    ++planned;
+    const Candidate& best = outcome.candidates.front();
+    std::set<std::int64_t> devices;
+    std::set<std::int32_t> layers;
+    std::size_t device_count = 0;
+    for (const Stage& stage : best.plan.stages) {
+      devices.insert(stage.devices.begin(), stage.devices.end());
+      device_count += stage.devices.size();
+      layers.insert(stage.chunks[0].layers.begin(), stage.chunks[0].layers.end());
+      EXPECT_EQ(8 % (stage.dp * stage.own->micro_batch), 0);
+    }
+    EXPECT_EQ(devices.size(), device_count);
+    EXPECT_LE(*devices.rbegin(), system.device_count - 1);
+    EXPECT_EQ(layers.size(), graph.layers.size());
+    EXPECT_LE(best.metrics.peak_memory_bytes, memory);
+    EXPECT_EQ(best.metrics.iteration_time_s, measure(best.plan).iteration_time_s);
+    EXPECT_GE(best.metrics.iteration_time_s, outcome.physical_bound.time_s * (1 - 1e-9));
+  }
+  EXPECT_GT(planned, 10);
+}
+
+TEST(GraphPipePlanner, SaysWhatItCannotDo) {
+  std::mt19937_64 random(52);
+  const Graph graph = testing::tiny_graph(random, 3);
+  const System system = testing::tiny_system(random, 4, 1e9);
+  SpaceOptions tp;
+  tp.tp = 2;
+  const Outcome outcome = plan_graphpipe(tiny_job(graph), system, tp, {}, {});
+  EXPECT_EQ(outcome.status, Status::infeasible);
+  EXPECT_NE(outcome.infeasibility->reason.find("--tp"), std::string::npos);
+  SpaceOptions samples;
+  samples.micro_batch = 3;
+  EXPECT_EQ(plan_graphpipe(tiny_job(graph), system, samples, {}, {}).status, Status::infeasible);
+  samples.micro_batch = 2;
+  for (const Stage& stage :
+       plan_graphpipe(tiny_job(graph), system, samples, {}, {}).candidates.at(0).plan.stages) {
+    EXPECT_EQ(stage.own->micro_batch, 2);
+  }
+}
+
+}  // namespace
+}  // namespace braid
