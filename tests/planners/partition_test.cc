@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "braid/planners/one_f_one_b_partitioner.h"
+
 namespace braid {
 namespace {
 
@@ -127,6 +129,68 @@ TEST(Partition, OneFOneBEqualsExhaustiveSearch) {
   }
   EXPECT_GT(feasible, 5000);
   EXPECT_GT(memory_bound, 400);
+}
+
+/// Few memories of large stashes: the last stages take what the first ones have no room for, so
+/// that some stage's first layer is often too big.
+Instance tight_instance(std::mt19937_64& random) {
+  Instance instance = random_instance(random);
+  for (ChainLayer& layer : instance.layers) {
+    layer.stash_bytes = static_cast<double>(random() % 12);
+    layer.offloaded_bytes = std::min(layer.offloaded_bytes, layer.stash_bytes);
+    layer.working_bytes = static_cast<double>(random() % 20);
+  }
+  instance.memory.available_bytes = static_cast<double>(20 + random() % 40);
+  return instance;
+}
+
+TEST(Partition, PartitionerKeepsNothingWrongFromOnePipelineOrMemoryToTheNext) {
+  std::mt19937_64 random(31);
+  int feasible = 0;
+  int raised = 0;  // Splits that memory makes slower.
+  for (int trial = 0; trial < 1500; ++trial) {
+    Instance instance = tight_instance(random);
+    OneFOneBPartitioner partitioner(instance.layers);
+    for (int pipeline = 0; pipeline < 3; ++pipeline) {
+      if (pipeline > 0) {
+        const Instance other = random_instance(random);
+        if (other.stages <= std::ssize(instance.layers) && random() % 2 == 0) {
+          instance.stages = other.stages;
+          instance.handover_s = other.handover_s;
+        }
+        if (random() % 2 == 0) instance.micro_batches = other.micro_batches;
+        for (double& handover_s : instance.handover_s) {
+          handover_s = static_cast<double>(random() % 6);
+        }
+      }
+      partitioner.set_pipeline(instance.handover_s, instance.micro_batches);
+      MemoryForm endless;
+      endless.available_bytes = kInfinity;
+      const auto free = partitioner.within(endless);
+      ASSERT_TRUE(free);
+      for (int memory = 0; memory < 2; ++memory) {
+        instance.memory.per_dense_parameter = memory;
+        double best = kInfinity;
+        each_split(static_cast<int>(instance.layers.size()), instance.stages,
+                   [&](const Ends& ends) { best = std::min(best, split_path_s(instance, ends)); });
+        const auto found = partitioner.within(instance.memory, free->excess_s);
+        ASSERT_EQ(found.has_value(), best < kInfinity) << "trial " << trial;
+        const auto fresh = partition_one_f_one_b(instance.layers, instance.handover_s,
+                                                 instance.micro_batches, instance.memory);
+        ASSERT_EQ(fresh.has_value(), found.has_value()) << "trial " << trial;
+        if (!found) continue;
+        ++feasible;
+        raised += found->excess_s > free->excess_s ? 1 : 0;
+        ASSERT_NEAR(found->path_s, best, 1e-9 * best) << "trial " << trial;
+        // The same, not only as good.
+        ASSERT_EQ(found->ends, fresh->ends) << "trial " << trial;
+        ASSERT_EQ(found->path_s, fresh->path_s) << "trial " << trial;
+        ASSERT_EQ(found->excess_s, fresh->excess_s) << "trial " << trial;
+      }
+    }
+  }
+  EXPECT_GT(feasible, 1000);
+  EXPECT_GT(raised, 100);
 }
 
 TEST(Partition, EnumerationVisitsExactlyTheSplitsBelowTheBound) {

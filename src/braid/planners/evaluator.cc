@@ -76,10 +76,11 @@ void Evaluator::fill_handovers(const Configuration& configuration, double bytes,
 }
 
 Evaluator::Memory Evaluator::memory(const Configuration& configuration, const Layout& layout) {
-  DataParallelContext context = form_of(configuration).context;
+  DataParallelContext& context = form_of(configuration).context;
   const MemoryForm form = memory_form(context, 0);
   context.offload_optimizer = true;
   const MemoryForm without_optimizer = memory_form(context, 0);
+  context.offload_optimizer = configuration.offload_optimizer;
   Memory memory;
   // Of stages that are alike, the first has most micro-batches in flight.
   for (const Layout::StageKind& kind : layout.stage_kinds) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/planners/one_f_one_b_partitioner.h"
 #include "braid/planners/planner.h"
 #include "braid/planners/search.h"
 
@@ -72,7 +73,8 @@ class Walk {
   /// Forgets layer tables: the next configurations have other degrees.
   void forget_tables() {
     tables_.clear();
-    even_table_ = uneven_table_ = nullptr;
+    even_table_ = uneven_table_ = partitioner_table_ = nullptr;
+    partitioner_.reset();
   }
 
   const BestPlans& best() const { return best_; }
@@ -115,11 +117,16 @@ class Walk {
         configuration,
         boundary_bytes({0, 0, chain_.least_cut_bytes}, to_parallelism(configuration)),
         scratch_.handover_s);
+    if (&table != partitioner_table_) {
+      partitioner_table_ = &table;
+      partitioner_.emplace(table.chain);
+    }
+    partitioner_->set_pipeline(scratch_.handover_s, configuration.num_micro_batches);
     MemoryForm endless;
     endless.available_bytes = kInfinity;
-    const auto partition = partition_one_f_one_b(table.chain, scratch_.handover_s,
-                                                 configuration.num_micro_batches, endless);
+    const auto partition = partitioner_->within(endless);
     uneven_path_s_ = partition->path_s;
+    uneven_excess_s_ = partition->excess_s;
     fill_layout(chain_.kind_of_layer, table.kinds, configuration.pp, 1, partition->ends, uneven_);
   }
 
@@ -132,15 +139,24 @@ class Walk {
       if (time_s < best_.cutoff_s()) best_.add({time_s, configuration, uneven_.ends});
       return;
     }
-    Assessment assessment = assess(chain_, tables_, configuration, kInfinity, scratch_);
-    if (!assessment.feasible) {
-      note_infeasible(configuration, {assessment.tightest_stage, assessment.needed_bytes});
+    const MemoryForm form =
+        memory_form(scratch_.evaluator.context(configuration), available_bytes_);
+    auto partition = partitioner_->within(form, uneven_excess_s_);
+    if (!partition) {
+      note_that_none_fits(configuration);
       return;
     }
-    if (assessment.path_s < best_.best_s()) unproven_.push_back({assessment.path_s, configuration});
-    if (assessment.iteration_time_s < best_.cutoff_s()) {
-      best_.add({assessment.iteration_time_s, configuration, std::move(assessment.ends)});
-    }
+    if (partition->path_s < best_.best_s()) unproven_.push_back({partition->path_s, configuration});
+    fill_layout(chain_.kind_of_layer, uneven_table_->kinds, configuration.pp, 1, partition->ends,
+                scratch_.layout);
+    const double time_s = scratch_.evaluator.time_s(configuration, scratch_.layout);
+    if (time_s < best_.cutoff_s()) best_.add({time_s, configuration, std::move(partition->ends)});
+  }
+
+  /// No split fits: the most even one shows what is missing, unless there is a plan.
+  void note_that_none_fits(const Configuration& configuration) {
+    if (!best_.found().empty()) return;
+    note_infeasible(configuration, even_memory(chain_, tables_, configuration, scratch_));
   }
 
   void visit_even(const Configuration& configuration) {
@@ -182,7 +198,9 @@ class Walk {
   Layout uneven_;
   const LayerTable* uneven_table_ = nullptr;
   Configuration uneven_for_;
-  double uneven_path_s_ = 0;
+  double uneven_path_s_ = 0, uneven_excess_s_ = 0;
+  std::optional<OneFOneBPartitioner> partitioner_;
+  const LayerTable* partitioner_table_ = nullptr;
   std::vector<BoundedConfiguration> unproven_;
   std::optional<Infeasibility> nearest_;
 };

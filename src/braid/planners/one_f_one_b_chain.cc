@@ -14,7 +14,8 @@ std::vector<StagePlace> stage_places(std::span<const double> handover_s,
     if (depth > 1) place.handover_below_s = places[at + 1].handover_below_s + 2 * handover_s[at];
     place.steps = static_cast<double>(micro_batches - 1);
     place.after = static_cast<double>(micro_batches - depth);
-    place.dives = static_cast<double>((micro_batches - 1) / depth);
+    const std::int64_t dives = (micro_batches - 1) / depth;
+    place.dives = static_cast<double>(dives);
     place.rest = static_cast<double>((micro_batches - 1) % depth);
   }
   return places;

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
+#include "braid/planners/layer_windows.h"
 #include "braid/planners/one_f_one_b_chain.h"
-#include "braid/planners/partition.h"
+#include "braid/planners/one_f_one_b_partitioner.h"
 
 namespace braid {
 namespace {
@@ -20,82 +20,41 @@ struct Attempt {
   bool stuck = false;  ///< Some stage could not take any layer.
 };
 
-/// Rounds values so that they and all sums of neighbours are multiples of one unit that doubles
-/// hold exactly: sums then do not depend on the order of adding, and differences of prefix sums are
-/// exact. Changes the values by less than 1e-15 of their total; whole numbers of a total below 2^51
-/// stay as they are.
-class ExactSums {
- public:
-  ExactSums() = default;
-  ExactSums(std::span<const ChainLayer> layers, double ChainLayer::*field) {
-    double total = 0;
-    for (const ChainLayer& layer : layers) total += std::abs(layer.*field);
-    int exponent = 0;
-    std::frexp(total, &exponent);
-    // Adding and taking away what has ulps of one unit rounds to units; there are 2^51 at most.
-    const double rounder = std::ldexp(1.5, std::max(exponent, -900) + 1);
-    before_.reserve(layers.size() + 1);
-    before_.push_back(0);
-    for (const ChainLayer& layer : layers) {
-      before_.push_back(before_.back() + ((layer.*field + rounder) - rounder));
-    }
-  }
-
-  double of(std::int32_t left, std::int32_t right) const {
-    return before_[at(right)] - before_[at(left)];
-  }
-  double total() const { return before_.back(); }
-
- private:
-  std::vector<double> before_;  ///< [l]: sum of the first l values.
-};
-
-/// The largest value in a window over the layers whose ends only move left.
-class LeftwardMax {
- public:
-  void restart() { candidates_.clear(), first_ = 0; }
-  void add_left(std::int32_t layer, double value) {
-    while (candidates_.size() > first_ && candidates_.back().value <= value) candidates_.pop_back();
-    candidates_.push_back({layer, value});
-  }
-  void drop_from(std::int32_t right) {
-    while (candidates_.size() > first_ && candidates_[first_].layer >= right) ++first_;
-  }
-  double with(double value) const {
-    return candidates_.size() > first_ ? std::max(candidates_[first_].value, value) : value;
-  }
-
- private:
-  struct Candidate {
-    std::int32_t layer = 0;
-    double value = 0;
-  };
-  std::vector<Candidate> candidates_;
-  std::size_t first_ = 0;
-};
-
 double layer_parameters(const ChainLayer& layer) {
   return layer.dense_parameters + layer.expert_parameters;
 }
 
-/// The chain within memory, and tries to split it.
-class OneFOneB {
+}  // namespace
+
+/// The chain's sums, and tries to split it within memory.
+class OneFOneBPartitioner::Chain {
  public:
-  OneFOneB(std::span<const ChainLayer> layers, std::span<const double> handover_s,
-           std::int64_t micro_batches, const MemoryForm& memory)
+  explicit Chain(std::span<const ChainLayer> layers)
       : layers_(layers),
-        places_(stage_places(handover_s, micro_batches)),
-        memory_(memory),
-        endless_(is_endless(memory)) {}
+        forward_s_(layers, &ChainLayer::forward_s),
+        backward_s_(layers, &ChainLayer::backward_s) {
+    for (const ChainLayer& layer : layers) all_.add(layer);
+    all_.working_bytes = all_.largest_layer_parameters = 0;
+  }
 
-  /// Whether there is any split at all.
-  bool fits_memory(Ends& ends) { return fill_from_the_end(kInfinity, ends).complete; }
+  void set_pipeline(std::span<const double> handover_s, std::int64_t micro_batches) {
+    if (handover_s.size() != handover_s_.size() || micro_batches != micro_batches_) {
+      too_small_.clear();
+    }
+    handover_s_.assign(handover_s.begin(), handover_s.end());
+    micro_batches_ = micro_batches;
+    places_ = stage_places(handover_s, micro_batches);
+  }
 
-  /// Call before trying finite bounds. Returns the sum of all layers.
-  double prepare_times() {
-    forward_s_ = ExactSums(layers_, &ChainLayer::forward_s);
-    backward_s_ = ExactSums(layers_, &ChainLayer::backward_s);
-    return forward_s_.total() + backward_s_.total();
+  std::optional<Partition> within(const MemoryForm& memory, double least_excess_s);
+
+ private:
+  std::size_t stages() const { return places_.size(); }
+
+  /// Whether the layers' sums alone need more than all stages have.
+  bool is_too_much() const {
+    return device_bytes(all_, 1, memory_) * (1 - 1e-12) >
+           static_cast<double>(stages()) * memory_.available_bytes;
   }
 
   Attempt fill_from_the_end(double bound, Ends& ends) {
@@ -106,7 +65,6 @@ class OneFOneB {
     return attempt;
   }
 
- private:
   std::int32_t layer_count() const { return static_cast<std::int32_t>(layers_.size()); }
 
   double excess_s(std::int64_t stage, std::int32_t left, std::int32_t right) const {
@@ -236,14 +194,21 @@ class OneFOneB {
   }
 
   const std::span<const ChainLayer> layers_;
-  const std::vector<StagePlace> places_;
-  const MemoryForm& memory_;
-  const bool endless_;
-  ExactSums forward_s_, backward_s_;
+  const ExactSums forward_s_, backward_s_;
+  RunSums all_;  ///< Of all layers; no maxima.
+  std::vector<double> handover_s_;
+  std::int64_t micro_batches_ = 1;
+  std::vector<StagePlace> places_;
+  std::vector<MemoryForm> too_small_;  ///< No split fits, whatever the handover times are.
+  MemoryForm memory_;
+  bool endless_ = false;
+  Ends scratch_;
   std::vector<ExactSums> sums_;  ///< What memory depends on, once a window needs it.
   LeftwardMax working_, parameters_;
   std::vector<std::int32_t> right_end_;  ///< [stage][left]
 };
+
+namespace {
 
 double path_of(std::span<const ChainLayer> layers, std::span<const double> handover_s,
                const Ends& ends, std::int64_t m) {
@@ -260,49 +225,41 @@ double path_of(std::span<const ChainLayer> layers, std::span<const double> hando
   return one_f_one_b_path_s(forward_s, backward_s, handover_s, m);
 }
 
-/// Whether the layers' sums alone need more than all stages have.
-bool is_too_much(std::span<const ChainLayer> layers, std::size_t stages, const MemoryForm& memory) {
-  double least_bytes = 0;
-  for (const ChainLayer& layer : layers) {
-    RunSums sums;
-    sums.add(layer);
-    sums.working_bytes = sums.largest_layer_parameters = 0;
-    least_bytes += device_bytes(sums, 1, memory);
-  }
-  return least_bytes * (1 - 1e-12) > static_cast<double>(stages) * memory.available_bytes;
-}
-
 }  // namespace
 
-std::optional<Partition> partition_one_f_one_b(std::span<const ChainLayer> layers,
-                                               std::span<const double> handover_s,
-                                               std::int64_t micro_batches,
-                                               const MemoryForm& memory) {
-  const std::size_t stages = handover_s.size() + 1;
-  if (stages > layers.size() || is_too_much(layers, stages, memory)) return std::nullopt;
-  OneFOneB chain(layers, handover_s, micro_batches, memory);
-  Ends scratch(stages);
-  if (!chain.fits_memory(scratch)) return std::nullopt;
-  const double layers_s = chain.prepare_times();
-
+std::optional<Partition> OneFOneBPartitioner::Chain::within(const MemoryForm& memory,
+                                                            double least_excess_s) {
+  memory_ = memory;
+  endless_ = is_endless(memory);
+  if (stages() > layers_.size() || is_too_much()) return std::nullopt;
+  if (std::find(too_small_.begin(), too_small_.end(), memory) != too_small_.end()) {
+    return std::nullopt;
+  }
+  scratch_.resize(stages());
+  if (!fill_from_the_end(kInfinity, scratch_).complete) {
+    too_small_.push_back(memory);
+    return std::nullopt;
+  }
   Partition partition;
+  double& feasible = partition.excess_s;
+  feasible = kInfinity;
   double infeasible = -1;
-  double feasible = kInfinity;
   double next_bound = kInfinity;
   const auto attempt_at = [&](double bound) {
-    const Attempt attempt = chain.fill_from_the_end(bound, scratch);
+    const Attempt attempt = fill_from_the_end(bound, scratch_);
     partition.memory_bound |= attempt.memory_bound;
     if (attempt.complete) {
-      partition.ends = scratch;
+      partition.ends = scratch_;
       feasible = bound;
     } else {
       infeasible = bound;
       next_bound = attempt.next_bound;
     }
   };
-  // From nothing, quickly up to a feasible bound …
-  attempt_at(0);
-  double guess = static_cast<double>(micro_batches - 1) * layers_s / static_cast<double>(stages);
+  // From the least, quickly up to a feasible bound …
+  attempt_at(least_excess_s);
+  double guess = static_cast<double>(micro_batches_ - 1) *
+                 (forward_s_.total() + backward_s_.total()) / static_cast<double>(stages());
   while (feasible == kInfinity) {
     assert(next_bound < kInfinity);
     attempt_at(std::max(next_bound, guess));
@@ -316,8 +273,33 @@ std::optional<Partition> partition_one_f_one_b(std::span<const ChainLayer> layer
     attempt_at(infeasible);
     while (next_bound < feasible) attempt_at(next_bound);
   }
-  partition.path_s = path_of(layers, handover_s, partition.ends, micro_batches);
+  partition.path_s = path_of(layers_, handover_s_, partition.ends, micro_batches_);
   return partition;
+}
+
+OneFOneBPartitioner::OneFOneBPartitioner(std::span<const ChainLayer> layers)
+    : chain_(std::make_unique<Chain>(layers)) {}
+OneFOneBPartitioner::~OneFOneBPartitioner() = default;
+OneFOneBPartitioner::OneFOneBPartitioner(OneFOneBPartitioner&&) noexcept = default;
+OneFOneBPartitioner& OneFOneBPartitioner::operator=(OneFOneBPartitioner&&) noexcept = default;
+
+void OneFOneBPartitioner::set_pipeline(std::span<const double> handover_s,
+                                       std::int64_t micro_batches) {
+  chain_->set_pipeline(handover_s, micro_batches);
+}
+
+std::optional<Partition> OneFOneBPartitioner::within(const MemoryForm& memory,
+                                                     double least_excess_s) {
+  return chain_->within(memory, least_excess_s);
+}
+
+std::optional<Partition> partition_one_f_one_b(std::span<const ChainLayer> layers,
+                                               std::span<const double> handover_s,
+                                               std::int64_t micro_batches,
+                                               const MemoryForm& memory) {
+  OneFOneBPartitioner partitioner(layers);
+  partitioner.set_pipeline(handover_s, micro_batches);
+  return partitioner.within(memory);
 }
 
 }  // namespace braid

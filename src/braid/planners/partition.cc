@@ -31,37 +31,6 @@ MemoryForm memory_form(const DataParallelContext& context, double available_byte
   return form;
 }
 
-void RunSums::add(const ChainLayer& layer) {
-  forward_s += layer.forward_s;
-  backward_s += layer.backward_s;
-  dense_parameters += layer.dense_parameters;
-  expert_parameters += layer.expert_parameters;
-  stash_bytes += layer.stash_bytes;
-  offloaded_bytes += layer.offloaded_bytes;
-  fixed_bytes += layer.fixed_bytes;
-  working_bytes = std::max(working_bytes, layer.working_bytes);
-  largest_layer_parameters =
-      std::max(largest_layer_parameters, layer.dense_parameters + layer.expert_parameters);
-}
-
-double device_bytes(const RunSums& sums, double in_flight, const MemoryForm& form) {
-  return sums.dense_parameters * form.per_dense_parameter +
-         sums.expert_parameters * form.per_expert_parameter +
-         sums.largest_layer_parameters * form.per_largest_layer_parameter + sums.working_bytes +
-         sums.fixed_bytes + (sums.stash_bytes - sums.offloaded_bytes) * in_flight +
-         sums.offloaded_bytes * std::min(in_flight, 2.0);
-}
-
-double host_bytes(const RunSums& sums, double in_flight, const MemoryForm& form) {
-  return sums.dense_parameters * form.host_per_dense_parameter +
-         sums.expert_parameters * form.host_per_expert_parameter + sums.offloaded_bytes * in_flight;
-}
-
-bool fits(const RunSums& sums, double in_flight, const MemoryForm& form) {
-  return device_bytes(sums, in_flight, form) <= form.available_bytes &&
-         host_bytes(sums, in_flight, form) <= form.host_available_bytes;
-}
-
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -30,6 +31,8 @@ struct MemoryForm {
   double available_bytes = 0;
   double host_per_dense_parameter = 0, host_per_expert_parameter = 0;  ///< Of what is offloaded.
   double host_available_bytes = std::numeric_limits<double>::infinity();
+
+  friend bool operator==(const MemoryForm&, const MemoryForm&) = default;
 };
 /// The device's share of host memory is that of the context's chip.
 MemoryForm memory_form(const DataParallelContext& context, double available_bytes);
@@ -41,13 +44,36 @@ struct RunSums {
   double stash_bytes = 0, offloaded_bytes = 0, working_bytes = 0, fixed_bytes = 0;
   double largest_layer_parameters = 0;
 
-  void add(const ChainLayer& layer);
+  void add(const ChainLayer& layer) {
+    forward_s += layer.forward_s;
+    backward_s += layer.backward_s;
+    dense_parameters += layer.dense_parameters;
+    expert_parameters += layer.expert_parameters;
+    stash_bytes += layer.stash_bytes;
+    offloaded_bytes += layer.offloaded_bytes;
+    fixed_bytes += layer.fixed_bytes;
+    working_bytes = std::max(working_bytes, layer.working_bytes);
+    largest_layer_parameters =
+        std::max(largest_layer_parameters, layer.dense_parameters + layer.expert_parameters);
+  }
   double time_s() const { return forward_s + backward_s; }
 };
-double device_bytes(const RunSums& sums, double in_flight, const MemoryForm& form);
-double host_bytes(const RunSums& sums, double in_flight, const MemoryForm& form);
+inline double device_bytes(const RunSums& sums, double in_flight, const MemoryForm& form) {
+  return sums.dense_parameters * form.per_dense_parameter +
+         sums.expert_parameters * form.per_expert_parameter +
+         sums.largest_layer_parameters * form.per_largest_layer_parameter + sums.working_bytes +
+         sums.fixed_bytes + (sums.stash_bytes - sums.offloaded_bytes) * in_flight +
+         sums.offloaded_bytes * std::min(in_flight, 2.0);
+}
+inline double host_bytes(const RunSums& sums, double in_flight, const MemoryForm& form) {
+  return sums.dense_parameters * form.host_per_dense_parameter +
+         sums.expert_parameters * form.host_per_expert_parameter + sums.offloaded_bytes * in_flight;
+}
 /// Whether the run fits the device's memory, and what it offloads its share of the host's.
-bool fits(const RunSums& sums, double in_flight, const MemoryForm& form);
+inline bool fits(const RunSums& sums, double in_flight, const MemoryForm& form) {
+  return device_bytes(sums, in_flight, form) <= form.available_bytes &&
+         host_bytes(sums, in_flight, form) <= form.host_available_bytes;
+}
 
 /// Ends of the stages: stage i holds layers [ends[i-1], ends[i]), ends[-1] = 0.
 using Ends = std::vector<std::int32_t>;
@@ -57,6 +83,7 @@ struct Partition {
   /// Length of the longest path through the 1F1B schedule that the objective counts; no simulation
   /// of this partition can be shorter.
   double path_s = 0;
+  double excess_s = 0;        ///< What the path has more than all stages and handovers together.
   bool memory_bound = false;  ///< Some stage was cut short by memory, not by time.
 };
 
