@@ -4,39 +4,9 @@
 
 #include "braid/base/error.h"
 #include "braid/graph/op_work.h"
+#include "braid/plan/network_bound.h"
 
 namespace braid {
-namespace {
-
-/// Bytes that must cross between devices over all links together. Nothing must as long as the
-/// weights fit one device; else some layer boundary or the weights beyond one device's memory do.
-double network_bound_s(const Graph& graph, const Precision& precision, std::int64_t global_batch,
-                       const System& system) {
-  const double state_bytes =
-      static_cast<double>(parameter_count(graph)) * bytes_per_element(precision.weight);
-  double device_bytes = 0;
-  double fastest = 0;
-  for (const DeviceGroup& group : system.groups) {
-    device_bytes = std::max(device_bytes, usable_bytes(group.chip));
-    fastest = std::max(fastest, group.intra_node.unit_bytes_per_s);
-    fastest = std::max(fastest, group.intra_node.bytes_per_s);
-    if (group.chip.host) device_bytes += group.chip.host->bytes;
-  }
-  for (const NetworkLevel& level : system.levels) {
-    fastest = std::max({fastest, level.bytes_per_s, level.unit_bytes_per_s});
-  }
-  for (const double bandwidth : system.bandwidth_matrix) fastest = std::max(fastest, bandwidth);
-  if (state_bytes <= device_bytes || fastest <= 0) return 0;
-  // The narrowest tensor between layers crosses forward and backward for every sample.
-  double narrowest = state_bytes - device_bytes;
-  const double samples = static_cast<double>(global_batch) / static_cast<double>(graph.samples);
-  for (const LayerEdge& edge : layer_edges(graph)) {
-    narrowest = std::min(narrowest, 2 * edge.bytes * samples);
-  }
-  return narrowest / (fastest * static_cast<double>(system.device_count));
-}
-
-}  // namespace
 
 LowerBound lower_bound(const Graph& graph, const Precision& precision, std::int64_t global_batch,
                        const System& system) {

@@ -12,12 +12,12 @@ struct LowerBound {
   double time_s = 0;
   double compute_s = 0;  ///< All forward and backward arithmetic at peak over all devices.
   double memory_s = 0;   ///< Compulsory bytes at full memory bandwidth over all devices.
-  double network_s =
-      0;  ///< Bytes that must cross network cuts (when the state cannot fit one side).
-  std::string binding;  ///< "arithmetic at peak", "memory bandwidth", "network".
+  double network_s = 0;  ///< Bytes that must cross network cuts (network_bound.h).
+  std::string binding;   ///< "arithmetic at peak", "memory bandwidth", "network".
 };
 
-/// Lower bound for one iteration of `global_batch` samples. Cost: linear in distinct layers.
+/// Lower bound for one iteration of `global_batch` samples. Throws Error when a chip does not list
+/// the peak for the precision. Cost: as network_bound_s.
 LowerBound lower_bound(const Graph& graph, const Precision& precision, std::int64_t global_batch,
                        const System& system);
 
