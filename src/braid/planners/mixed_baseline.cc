@@ -1,6 +1,7 @@
 #include "braid/planners/mixed_baseline.h"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -91,6 +92,7 @@ System slowest_of(const System& system) {
                          group.node_bytes_per_s > 0 ? group.node_bytes_per_s : uplink});
     }
   }
+  assert(per_node > 0);  // A system has devices.
   DeviceGroup& group = slow.groups.front();
   group.devices_per_node = per_node;
   group.nodes = (system.device_count + per_node - 1) / per_node;

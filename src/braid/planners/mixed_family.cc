@@ -109,10 +109,12 @@ void MixedFamily::add_forms(const Configuration& degrees) {
     const std::int64_t size = std::int64_t{form.tp} * form.cp;
     const std::int64_t dp = form.dp;
     std::vector<std::int64_t> blocks;
+    blocks.reserve(runs.size());
     for (const DeviceRun& run : runs) blocks.push_back(blocks_of(run, size));
     std::vector<std::vector<std::int32_t>> kinds;
     const auto add = [&](const std::vector<std::int64_t>& taken) {
       std::vector<std::int32_t> takes;
+      takes.reserve(taken.size());
       for (const std::int64_t n : taken) takes.push_back(static_cast<std::int32_t>(n * size));
       if (std::find(kinds.begin(), kinds.end(), takes) == kinds.end()) kinds.push_back(takes);
     };
