@@ -118,12 +118,12 @@ struct LayerSums {
 double optimizer_s(const Plan& plan, std::size_t s, double elements) {
   if (elements <= 0) return 0;
   const Precision& precision = plan.precision;
-  const Chip* slowest = nullptr;
-  for (const std::int64_t device : plan.stages[s].devices) {
+  const std::vector<std::int64_t>& devices = plan.stages[s].devices;
+  const Chip* slowest = &chip_at(plan.system, devices.front());
+  for (const std::int64_t device : devices) {
     const Chip& here = chip_at(plan.system, device);
-    if (slowest == nullptr ||
-        here.memory.bytes_per_s * here.efficiency.memory_peak_fraction <
-            slowest->memory.bytes_per_s * slowest->efficiency.memory_peak_fraction) {
+    if (here.memory.bytes_per_s * here.efficiency.memory_peak_fraction <
+        slowest->memory.bytes_per_s * slowest->efficiency.memory_peak_fraction) {
       slowest = &here;
     }
   }
