@@ -66,8 +66,8 @@ TEST(GraphPipePlanner, SaysWhatItCannotDo) {
   samples.micro_batch = 3;
   EXPECT_EQ(plan_graphpipe(tiny_job(graph), system, samples, {}, {}).status, Status::infeasible);
   samples.micro_batch = 2;
-  for (const Stage& stage :
-       plan_graphpipe(tiny_job(graph), system, samples, {}, {}).candidates.at(0).plan.stages) {
+  const Outcome pairs = plan_graphpipe(tiny_job(graph), system, samples, {}, {});
+  for (const Stage& stage : pairs.candidates.at(0).plan.stages) {
     EXPECT_EQ(stage.own->micro_batch, 2);
   }
 }
