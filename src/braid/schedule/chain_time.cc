@@ -68,10 +68,9 @@ class ChainTimer {
   }
 
   /// Round r runs forward pass r - s of each stage s and then the backward pass that follows it
-  /// there, r - (vp + 1)·pp + 2 + s, for two stages; the k-th pass of a stage belongs to chunk
-  /// k / pp mod vp. Links are one per ordered pair of stages, so the hop that wraps
-  /// around to the next chunk shares its link with the gradients, and arrivals need a place of
-  /// their own.
+  /// there, r - (vp + 1)·pp + 2 + s, for one or two stages; the k-th pass of a stage belongs to
+  /// chunk k / pp mod vp. Links are one per ordered pair of stages, so the hop that wraps around to
+  /// the next chunk shares its link with the gradients, and arrivals need a place of their own.
   void run_interleaved_pair() {
     add_hops();
     const std::int64_t passes = m_ * c_.vp;
@@ -81,7 +80,8 @@ class ChainTimer {
     double* arrived_forward = backward_link_;
     double* arrived_backward = before_;
     for (std::int64_t round = 0; round < passes + lag; ++round) {
-      double next[] = {arrived_forward[0], arrived_forward[1]};
+      double next[2];
+      std::copy_n(arrived_forward, pp_, next);
       for (std::int64_t s = 0; s < pp_; ++s) {
         const std::int64_t step = round - s;
         if (step < 0 || step >= passes) continue;
@@ -91,20 +91,20 @@ class ChainTimer {
         if (step == 0) end = hold_for_parameters(s, end);
         device_[s] = end;
         link[s] = later(link[s], end) + w_.hop_forward[at(chunk * pp_ + s)];
-        next[1 - s] = link[s];
+        next[pp_ - 1 - s] = link[s];
       }
-      std::copy_n(next, 2, arrived_forward);
-      std::copy_n(arrived_backward, 2, next);
+      std::copy_n(next, pp_, arrived_forward);
+      std::copy_n(arrived_backward, pp_, next);
       for (std::int64_t s = 0; s < pp_; ++s) {
         const std::int64_t step = round - lag + s;
         if (step < 0 || step >= passes) continue;
         const std::int64_t chunk = c_.vp - 1 - step / pp_ % c_.vp;
-        const double arrived = s == 1 && chunk == c_.vp - 1 ? 0 : arrived_backward[s];
+        const double arrived = s == pp_ - 1 && chunk == c_.vp - 1 ? 0 : arrived_backward[s];
         device_[s] = later(device_[s], arrived) + c_.backward_s[at(chunk * pp_ + s)];
         link[s] = later(link[s], device_[s]) + w_.hop_backward[at(chunk * pp_ + s)];
-        next[1 - s] = link[s];
+        next[pp_ - 1 - s] = link[s];
       }
-      std::copy_n(next, 2, arrived_backward);
+      std::copy_n(next, pp_, arrived_backward);
       if (round >= lag + pp_ && (round + 1) % cycle == 0 && round < passes) {
         round += cycle * w_.steady.leap(w_.state, (passes - 1 - round) / cycle);
       }
