@@ -7,6 +7,9 @@
 #include <tuple>
 #include <utility>
 
+#include "braid/plan/blank_plan.h"
+#include "braid/profile/layer_profile.h"
+
 namespace braid {
 
 double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
@@ -216,30 +219,17 @@ Plan build_plan(const ChainJob& chain, LayerTables& tables, const Configuration&
   const Job& job = *chain.job;
   const Graph& graph = *job.graph;
   const LayerTable& table = tables.at(configuration);
-  Plan plan;
+  Plan plan = blank_plan(graph, job.precision, job.global_batch, *chain.system);
   plan.planner = planner;
-  plan.model = graph.name;
   plan.model_source = job.model_source;
-  plan.model_parameters = static_cast<double>(parameter_count(graph));
-  plan.shape = model_shape(graph);
-  plan.seq_len = graph.seq_len;
-  plan.global_batch = job.global_batch;
-  plan.precision = job.precision;
   plan.parallel = to_parallelism(configuration);
-  plan.system = *chain.system;
-
-  plan.profile.model = graph.name;
-  plan.profile.chip = chain.system->groups.front().chip.name;
-  plan.profile.provenance = "estimated";
-  plan.profile.seq_len = graph.seq_len;
-  plan.profile.edges = chain.edges;
-  for (const Layer& layer : graph.layers) plan.profile.layers.push_back({layer.name, layer.kind});
-  for (const LayerCost& cost : table.kinds) {
+  plan.profile = layer_profile(graph, chain.system->groups.front().chip.name, chain.edges);
+  for (std::size_t k = 0; k < table.kinds.size(); ++k) {
     Option option;
     option.how = to_execution(configuration);
     option.name = name_of(option.how);
-    option.cost = cost;
-    plan.profile.kinds.push_back({option});
+    option.cost = table.kinds[k];
+    plan.profile.kinds[k].push_back(option);
   }
   for (int s = 0; s < configuration.pp; ++s) {
     Stage stage;

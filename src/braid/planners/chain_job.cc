@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "braid/profile/layer_profile.h"
+
 namespace braid {
 namespace {
 
@@ -16,15 +18,14 @@ ChainJob chain_job(const Job& job, const System& system) {
   chain.system = &system;
   const Graph& graph = *job.graph;
   for (const Layer& layer : graph.layers) chain.kind_of_layer.push_back(layer.kind);
-  const auto samples = static_cast<double>(graph.samples);
   // Sum of the edges that are open after each layer, by differences.
   std::vector<double> change(graph.layers.size() + 1, 0.0);
   bool only_hops = true;
-  for (const LayerEdge& edge : layer_edges(graph)) {
+  chain.edges = profile_edges(graph);
+  for (const ProfileEdge& edge : chain.edges) {
     only_hops = only_hops && edge.target == edge.source + 1;
-    chain.edges.push_back({edge.source, edge.target, edge.bytes / samples});
-    change[at(edge.source)] += edge.bytes / samples;
-    change[at(edge.target)] -= edge.bytes / samples;
+    change[at(edge.source)] += edge.bytes;
+    change[at(edge.target)] -= edge.bytes;
   }
   double open = 0;
   chain.least_cut_bytes = std::numeric_limits<double>::infinity();

@@ -4,7 +4,9 @@
 #include <limits>
 #include <utility>
 
+#include "braid/plan/blank_plan.h"
 #include "braid/plan/stage_context.h"
+#include "braid/profile/layer_profile.h"
 #include "braid/schedule/timeline.h"
 #include "braid/system/links.h"
 
@@ -23,29 +25,15 @@ MixedJob::MixedJob(const Job& job, const System& system, std::string planner)
   for (const System& part : parts_) tables_.emplace_back(*job.graph, job.precision, part);
 
   const Graph& graph = *job.graph;
+  base_ = blank_plan(graph, job.precision, job.global_batch, system);
   base_.planner = std::move(planner);
-  base_.model = graph.name;
   base_.model_source = job.model_source;
-  base_.model_parameters = static_cast<double>(parameter_count(graph));
-  base_.shape = model_shape(graph);
-  base_.seq_len = graph.seq_len;
-  base_.global_batch = job.global_batch;
-  base_.precision = job.precision;
-  base_.system = system;
-  base_.profile.model = graph.name;
+  std::string chips;
   for (const DeviceGroup& group : system.groups) {
-    if (base_.profile.chip.find(group.chip.name) != std::string::npos) continue;
-    base_.profile.chip += (base_.profile.chip.empty() ? "" : " + ") + group.chip.name;
+    if (chips.find(group.chip.name) != std::string::npos) continue;
+    chips += (chips.empty() ? "" : " + ") + group.chip.name;
   }
-  base_.profile.provenance = "estimated";
-  base_.profile.seq_len = graph.seq_len;
-  base_.profile.edges = chain_.edges;
-  std::size_t kinds = 0;
-  for (const Layer& layer : graph.layers) {
-    base_.profile.layers.push_back({layer.name, layer.kind});
-    kinds = std::max(kinds, at(layer.kind) + 1);
-  }
-  base_.profile.kinds.resize(kinds);
+  base_.profile = layer_profile(graph, chips, chain_.edges);
   scratch_ = base_;
 }
 

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "braid/graph/downsets.h"
+#include "braid/plan/blank_plan.h"
 #include "braid/plan/totals.h"
+#include "braid/profile/layer_profile.h"
 
 namespace braid {
 namespace {
@@ -209,26 +211,10 @@ Plan plan_of_piper(const PiperJob& job, const std::vector<PiperForm>& forms,
   }
   uniform = uniform && used.size() == 1;
 
-  Plan plan;
+  Plan plan = blank_plan(graph, job.job->precision, job.job->global_batch, *job.system);
   plan.planner = planner;
-  plan.model = graph.name;
   plan.model_source = job.job->model_source;
-  plan.model_parameters = static_cast<double>(parameter_count(graph));
-  plan.shape = model_shape(graph);
-  plan.seq_len = graph.seq_len;
-  plan.global_batch = job.job->global_batch;
-  plan.precision = job.job->precision;
-  plan.system = *job.system;
-  plan.profile.model = graph.name;
-  plan.profile.chip = job.system->groups.front().chip.name;
-  plan.profile.provenance = "estimated";
-  plan.profile.seq_len = graph.seq_len;
-  for (const LayerEdge& edge : layer_edges(graph)) {
-    plan.profile.edges.push_back(
-        {edge.source, edge.target, edge.bytes / static_cast<double>(graph.samples)});
-  }
-  for (const Layer& layer : graph.layers) plan.profile.layers.push_back({layer.name, layer.kind});
-  plan.profile.kinds.resize(job.tables->at(forms.front().form).kinds.size());
+  plan.profile = layer_profile(graph, job.system->groups.front().chip.name, profile_edges(graph));
   for (const std::int32_t f : used) {
     const Configuration& form = forms[at(f)].form;
     const LayerTable& table = job.tables->at(form);

@@ -8,6 +8,7 @@
 #include "braid/base/error.h"
 #include "braid/graph/op_work.h"
 #include "braid/profile/layer_comm.h"
+#include "braid/profile/layer_profile.h"
 #include "braid/profile/operator_time.h"
 #include "braid/profile/recurrent_time.h"
 #include "braid/profile/shard.h"
@@ -428,21 +429,12 @@ double layer_bound_s(const Graph& graph, LayerId layer_id, const Precision& prec
 Profile estimate_profile(const Graph& graph, const std::vector<Execution>& executions,
                          const Precision& precision, const System& system) {
   const SplitLimits limits = split_limits(graph);
-  Profile profile;
-  profile.model = graph.name;
-  profile.chip = system.groups.front().chip.name;
-  profile.provenance = "estimated";
-  profile.seq_len = graph.seq_len;
-  for (const LayerEdge& edge : layer_edges(graph)) {
-    profile.edges.push_back(
-        {edge.source, edge.target, edge.bytes / static_cast<double>(graph.samples)});
-  }
+  Profile profile = layer_profile(graph, system.groups.front().chip.name, profile_edges(graph));
+  std::vector<bool> filled(profile.kinds.size(), false);
   for (std::size_t l = 0; l < graph.layers.size(); ++l) {
-    const Layer& layer = graph.layers[l];
-    profile.layers.push_back({layer.name, layer.kind});
-    const auto kind = static_cast<std::size_t>(layer.kind);
-    if (kind < profile.kinds.size()) continue;
-    profile.kinds.resize(kind + 1);
+    const auto kind = static_cast<std::size_t>(graph.layers[l].kind);
+    if (filled[kind]) continue;
+    filled[kind] = true;
     for (const Execution& how : executions) {
       if (!refusal(limits, how).empty()) continue;
       LayerGroups groups;

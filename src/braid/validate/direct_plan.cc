@@ -1,7 +1,9 @@
 #include "braid/validate/direct_plan.h"
 
 #include "braid/base/error.h"
+#include "braid/plan/blank_plan.h"
 #include "braid/plan/totals.h"
+#include "braid/profile/layer_profile.h"
 
 namespace braid {
 namespace {
@@ -21,26 +23,15 @@ Execution execution_of(const Parallelism& parallel) {
 
 Profile profile_of(const Graph& graph, const Execution& how, const Precision& precision,
                    const LayerGroups& groups, const System& system) {
-  Profile profile;
-  profile.model = graph.name;
-  profile.chip = system.groups.front().chip.name;
-  profile.provenance = "estimated";
-  profile.seq_len = graph.seq_len;
-  for (const LayerEdge& edge : layer_edges(graph)) {
-    profile.edges.push_back(
-        {edge.source, edge.target, edge.bytes / static_cast<double>(graph.samples)});
-  }
+  Profile profile = layer_profile(graph, system.groups.front().chip.name, profile_edges(graph));
   for (std::size_t l = 0; l < graph.layers.size(); ++l) {
-    const Layer& layer = graph.layers[l];
-    profile.layers.push_back({layer.name, layer.kind});
-    const auto kind = static_cast<std::size_t>(layer.kind);
-    if (kind < profile.kinds.size()) continue;
-    profile.kinds.resize(kind + 1);
+    std::vector<Option>& options = profile.kinds[static_cast<std::size_t>(graph.layers[l].kind)];
+    if (!options.empty()) continue;
     Option option;
     option.name = name_of(how);
     option.how = how;
     option.cost = estimate_layer(graph, static_cast<LayerId>(l), how, precision, groups, system);
-    profile.kinds[kind].push_back(std::move(option));
+    options.push_back(std::move(option));
   }
   return profile;
 }
@@ -75,16 +66,9 @@ Plan direct_plan(const Graph& graph, const Parallelism& parallel, const Precisio
   }
   if (parallel.devices() > system.device_count) throw Error("there are too few devices");
 
-  Plan plan;
+  Plan plan = blank_plan(graph, precision, global_batch, system);
   plan.planner = "direct";
-  plan.model = graph.name;
-  plan.model_parameters = static_cast<double>(parameter_count(graph));
-  plan.shape = model_shape(graph);
-  plan.seq_len = graph.seq_len;
-  plan.global_batch = global_batch;
-  plan.precision = precision;
   plan.parallel = parallel;
-  plan.system = system;
   plan.profile = profile_of(graph, how, precision, layer_groups(parallel, system), system);
   plan.stages.resize(static_cast<std::size_t>(parallel.pp));
   for (int s = 0; s < parallel.pp; ++s) {
