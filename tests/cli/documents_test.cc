@@ -225,5 +225,30 @@ TEST(Documents, PrintedPlansDoNotDependOnThreads) {
   }
 }
 
+TEST(Documents, PrintedPlansOfMixedClustersDoNotDependOnThreads) {
+  for (const char* planner : {"braid", "amp", "amp-sa", "random"}) {
+    std::vector<std::string> words = {"plan",
+                                      "gpt2",
+                                      "--cluster",
+                                      "p3.8xlarge:1nodes+g4dn.12xlarge:1nodes",
+                                      "--precision",
+                                      "fp16",
+                                      "--global-batch",
+                                      "8",
+                                      "--seq-len",
+                                      "512",
+                                      "--json",
+                                      "--planner",
+                                      planner,
+                                      "--threads",
+                                      "1"};
+    const std::string one = untimed(words);
+    for (const char* threads : {"2", "8"}) {
+      words.back() = threads;
+      EXPECT_EQ(untimed(words), one) << planner << " " << threads;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace braid

@@ -8,6 +8,7 @@
 
 #include "braid/base/error.h"
 #include "braid/planners/mixed_job.h"
+#include "braid/planners/usable_groups.h"
 #include "braid/schedule/timeline.h"
 #include "braid/system/part.h"
 
@@ -93,6 +94,13 @@ System slowest_of(const System& system) {
     }
   }
   assert(per_node > 0);  // A system has devices.
+  // Where larger nodes are cut, some of what was inside now lies between.
+  for (const DeviceGroup& group : system.groups) {
+    if (group.devices_per_node == per_node || slow.levels.empty()) continue;
+    worsen(slow.levels.front(), group.intra_node);
+    uplink =
+        std::min(uplink, std::max(group.intra_node.bytes_per_s, group.intra_node.unit_bytes_per_s));
+  }
   DeviceGroup& group = slow.groups.front();
   group.devices_per_node = per_node;
   group.nodes = (system.device_count + per_node - 1) / per_node;
@@ -121,6 +129,11 @@ Outcome plan_for_slowest(PlanFunction plan, const std::string& planner, const Jo
                          const System& system, const SpaceOptions& space, const Budget& budget,
                          const Progress& progress) {
   if (is_homogeneous(system)) return plan(job, system, space, budget, progress);
+  if (const auto usable = usable_groups(job, system)) {
+    Outcome outcome = plan_for_slowest(plan, planner, job, usable->system, space, budget, progress);
+    outcome.assumptions.push_back(usable->note);
+    return outcome;
+  }
   const System joined = with_equal_groups_joined(system);
   if (is_homogeneous(joined)) return plan(job, joined, space, budget, progress);
   const LowerBound bound = lower_bound(*job.graph, job.precision, job.global_batch, joined);

@@ -6,6 +6,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/quantity.h"
+#include "braid/planners/mixed_shortage.h"
 #include "braid/planners/search.h"
 #include "braid/schedule/timeline.h"
 
@@ -80,6 +81,7 @@ class MixedSearch {
   void search(Open& open, double cutoff_s);
   void find_first(std::vector<Open>& open);
   bool is_chain() const;
+  Infeasibility nearest(const std::vector<Open>& open);
 
   const SpaceOptions& space_;
   const Budget& budget_;
@@ -167,6 +169,37 @@ void MixedSearch::find_first(std::vector<Open>& open) {
   }
 }
 
+/// What would have to be added to some device for the pipeline that comes nearest to fitting.
+Infeasibility MixedSearch::nearest(const std::vector<Open>& open) {
+  Infeasibility why{
+      "no assignment of layers to stages on these devices fits in their memory", -1, 0, 0, {}};
+  double least_bytes = kInfinity;
+  for (const Open& family : open) {
+    const auto shortage = least_shortage(family.family->problem(), least_bytes);
+    if (!shortage.has_value()) continue;
+    least_bytes = shortage->missing_bytes();
+    if (least_bytes <= 0) continue;
+    const PlacedStage stage = family.family->stages(shortage->pipeline)[shortage->stage];
+    Configuration form = stage.form;
+    form.pp = static_cast<int>(shortage->pipeline.stages.size());
+    why.parallel = to_parallelism(form);
+    why.stage = static_cast<std::int64_t>(shortage->stage);
+    why.needed_bytes = shortage->needed_bytes;
+    why.available_bytes = shortage->available_bytes;
+    std::string chips;
+    for (const std::size_t group : job_.groups_of(stage.devices)) {
+      chips += (chips.empty() ? "" : " + ") + job_.system().groups[group].chip.name;
+    }
+    why.reason =
+        "no assignment of layers to stages on these devices fits in their memory (nearest: "
+        "layers " +
+        std::to_string(stage.begin) + "-" + std::to_string(stage.end - 1) + " on " +
+        std::to_string(stage.devices.size()) + " x " + chips + ")";
+  }
+  if (least_bytes == kInfinity) why.reason = "no pipeline of that many stages on these devices";
+  return why;
+}
+
 Outcome MixedSearch::run() {
   const std::int64_t batch = job_.job().global_batch;
   std::vector<Open> open;
@@ -208,8 +241,7 @@ Outcome MixedSearch::run() {
   if (found_.empty()) {
     const bool gave_up = exhausted || bound_s_ < kInfinity;
     outcome_.status = gave_up ? Status::budget_exhausted : Status::infeasible;
-    outcome_.infeasibility = Infeasibility{
-        "no assignment of layers to stages on these devices fits in their memory", -1, 0, 0, {}};
+    if (!gave_up) outcome_.infeasibility = nearest(open);
     return std::move(outcome_);
   }
   for (const Found& found : found_) {

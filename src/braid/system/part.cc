@@ -91,6 +91,37 @@ System group_of(const System& system, std::size_t group) {
   return part;
 }
 
+std::optional<System> part_with_peak(const System& system, Dtype dtype) {
+  System part = system;
+  part.groups.clear();
+  part.device_count = 0;
+  std::vector<std::int64_t> kept;  // Their numbers in the whole.
+  std::int64_t nodes = 0;
+  for (std::size_t g = 0; g < system.groups.size(); ++g) {
+    if (!matmul_peak(system.groups[g].chip, dtype)) continue;
+    const std::int64_t count = devices_of(system, g);
+    if (count == 0) continue;
+    part.groups.push_back(system.groups[g]);
+    part.device_count += count;
+    nodes += system.groups[g].nodes;
+    if (system.bandwidth_matrix.empty()) continue;
+    for (std::int64_t d = 0; d < count; ++d) kept.push_back(first_of(system, g) + d);
+  }
+  if (part.groups.empty()) return std::nullopt;
+  if (part.levels.size() == 1 && part.levels.front().torus_dims.empty()) {
+    part.levels.front().size = std::min(part.levels.front().size, nodes);
+  }
+  part.bandwidth_matrix.clear();
+  part.bandwidth_matrix.reserve(kept.size() * kept.size());
+  for (const std::int64_t from : kept) {
+    for (const std::int64_t to : kept) {
+      part.bandwidth_matrix.push_back(
+          system.bandwidth_matrix[static_cast<std::size_t>(from * system.device_count + to)]);
+    }
+  }
+  return part;
+}
+
 System with_equal_groups_joined(System system) {
   std::vector<DeviceGroup> joined;
   for (DeviceGroup& group : system.groups) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "braid/system/system.h"
@@ -24,6 +25,11 @@ std::vector<DeviceRun> device_runs(const System& system);
 /// on the system's levels. A bandwidth matrix becomes a network inside nodes and one between them,
 /// each as fast as the slowest of the group's entries there, without latency.
 System group_of(const System& system, std::size_t group);
+
+/// The groups whose chips list a matrix peak for `dtype`, as a system by themselves. Its devices
+/// keep their order and are numbered from 0, so nodes behind a group that is left out move up in
+/// the levels; bandwidths stay. Nullopt when there are none.
+std::optional<System> part_with_peak(const System& system, Dtype dtype);
 
 /// The same devices and networks, neighbouring groups that do not differ taken for one.
 System with_equal_groups_joined(System system);
