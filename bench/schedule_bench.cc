@@ -60,6 +60,18 @@ BENCHMARK_CAPTURE(time_chain, interleaved, ScheduleKind::interleaved)
     ->Args({16, 4, 128})
     ->Args({16, 8, 2048});
 
+/// Branches of one stage that join before a chain, as a recommendation model's tables do.
+void time_branches(benchmark::State& state) {
+  Pipeline pipeline = uneven_chain(ScheduleKind::one_f_one_b, 64, 1, state.range(0));
+  for (Transfer& transfer : pipeline.transfers) {
+    if (transfer.source < 56) transfer.target = 57;
+  }
+  PipelineWorkspace workspace;
+  for (auto _ : state) benchmark::DoNotOptimize(pipeline_time_s(pipeline, workspace));
+  count_passes(state, pipeline);
+}
+BENCHMARK(time_branches)->Arg(128)->Arg(4096);
+
 void evaluate_any(benchmark::State& state, Record record) {
   const Pipeline pipeline = uneven_chain(ScheduleKind::one_f_one_b, 16, 1, state.range(0));
   const Schedule schedule = schedule_of(pipeline);

@@ -139,6 +139,11 @@ bool has_chain_timer(const Pipeline& pipeline) {
 
 double pipeline_time_s(const Pipeline& pipeline, PipelineWorkspace& workspace) {
   if (!has_chain_timer(pipeline)) {
+    const double time_s = graph_time_s(pipeline, workspace.graph);
+    if (time_s >= 0) {
+      workspace.chain.stages.swap(workspace.graph.stages);
+      return time_s;
+    }
     Evaluation evaluation = evaluate(pipeline, schedule_of(pipeline), Record::times);
     workspace.chain.stages = std::move(evaluation.stages);
     return evaluation.iteration_time_s;

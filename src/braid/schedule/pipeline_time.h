@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "braid/schedule/chain_time.h"
+#include "braid/schedule/graph_time.h"
 #include "braid/schedule/pipeline.h"
 #include "braid/schedule/schedule.h"
 
@@ -14,6 +15,7 @@ struct PipelineWorkspace {
   Pipeline pipeline;
   ChainTimes chain_times;
   ChainWorkspace chain;
+  GraphWorkspace graph;
 
   /// [stage]: result of the last call.
   const std::vector<StageTiming>& stages() const { return chain.stages; }
@@ -26,8 +28,9 @@ struct PipelineWorkspace {
 ///     double time_s = pipeline_time_s(pipeline, workspace);
 ///
 /// A chain (each chunk hands over to the next in pipeline order and to no other) takes what
-/// chain_time_s (chain_time.h) does. Anything else takes evaluate() (evaluate.h). Throws Error when
-/// the transfers contradict the schedule. Preconditions as for check_pipeline.
+/// chain_time_s (chain_time.h) does, stages that form another graph what graph_time_s does
+/// (graph_time.h), anything else what evaluate() does (evaluate.h). Throws Error when the transfers
+/// contradict the schedule. Preconditions as for check_pipeline.
 double pipeline_time_s(const Pipeline& pipeline, PipelineWorkspace& workspace);
 
 /// Same, from loads: uses workspace.pipeline.

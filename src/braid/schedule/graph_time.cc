@@ -1,0 +1,271 @@
+#include "braid/schedule/graph_time.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <span>
+
+namespace braid {
+namespace {
+
+using Way = GraphWorkspace::Way;
+using Ways = GraphWorkspace::Ways;
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+std::int32_t narrow(std::size_t value) { return static_cast<std::int32_t>(value); }
+
+/// max of times, in the form that compilers turn into one instruction.
+double later(double a, double b) { return a > b ? a : b; }
+
+std::span<const Way> of(const Ways& ways, std::int32_t chunk) {
+  const std::int32_t first = ways.first[at(chunk)];
+  return std::span(ways.ways).subspan(at(first), at(ways.first[at(chunk) + 1] - first));
+}
+
+/// Groups the transfers by an end; grouped[i]: the transfer that is the i-th way.
+void group(std::span<const Transfer> transfers, std::int32_t Transfer::*end, std::size_t chunks,
+           Ways& ways, std::vector<std::int32_t>& grouped) {
+  ways.first.assign(chunks + 2, 0);
+  for (const Transfer& transfer : transfers) ++ways.first[at(transfer.*end) + 2];
+  for (std::size_t c = 2; c < ways.first.size(); ++c) ways.first[c] += ways.first[c - 1];
+  grouped.resize(transfers.size());
+  for (std::size_t e = 0; e < transfers.size(); ++e) {
+    grouped[at(ways.first[at(transfers[e].*end) + 1]++)] = narrow(e);
+  }
+  ways.first.pop_back();
+  ways.ways.resize(transfers.size());
+}
+
+/// Numbers the links, one for each ordered pair of w.senders and w.receivers, as w.link. Returns
+/// how many there are.
+std::int32_t number_links(std::size_t stages, GraphWorkspace& w) {
+  w.group_first.assign(stages + 2, 0);
+  for (const std::int32_t sender : w.senders) ++w.group_first[at(sender) + 2];
+  for (std::size_t s = 2; s < w.group_first.size(); ++s) w.group_first[s] += w.group_first[s - 1];
+  w.grouped.resize(w.senders.size());
+  for (std::size_t e = 0; e < w.senders.size(); ++e) {
+    w.grouped[at(w.group_first[at(w.senders[e]) + 1]++)] = narrow(e);
+  }
+  w.newest.assign(stages, -1);
+  w.sender_of_link.clear();
+  w.link.resize(w.senders.size());
+  for (const std::int32_t e : w.grouped) {
+    std::int32_t& newest = w.newest[at(w.receivers[at(e)])];
+    if (newest < 0 || w.sender_of_link[at(newest)] != w.senders[at(e)]) {
+      newest = narrow(w.sender_of_link.size());
+      w.sender_of_link.push_back(w.senders[at(e)]);
+    }
+    w.link[at(e)] = newest;
+  }
+  return narrow(w.sender_of_link.size());
+}
+
+/// What both kinds of timers share.
+class Timer {
+ public:
+  Timer(const Pipeline& pipeline, GraphWorkspace& workspace)
+      : p_(pipeline), w_(workspace), pp_(pipeline.pp), m_(pipeline.num_micro_batches) {}
+
+ protected:
+  void start_stages() {
+    w_.stages.assign(at(pp_), {});
+    w_.ready_s.resize(at(pp_));
+    for (std::int32_t s = 0; s < pp_; ++s) {
+      w_.ready_s[at(s)] = parameters_ready_s(p_.sync[at(s)], p_.forward_s[at(s) * at(p_.vp)]);
+    }
+    w_.steady.restart();
+  }
+
+  /// End of a stage's first pass, which may have to wait for its parameters.
+  double hold_for_parameters(std::int32_t s, double end_s) {
+    const double held_s = later(end_s, w_.ready_s[at(s)]);
+    w_.stages[at(s)].parameter_wait_s = held_s - end_s;
+    return held_s;
+  }
+
+  double finish(const double* device) {
+    double time_s = 0;
+    for (std::int32_t s = 0; s < pp_; ++s) {
+      StageTiming& stage = w_.stages[at(s)];
+      stage.passes_end_s = device[s];
+      stage.end_s = device[s] + tail_s(p_.sync[at(s)], p_.backward_s[at(s) * at(p_.vp)]);
+      time_s = std::max(time_s, stage.end_s);
+    }
+    return time_s;
+  }
+
+  const Pipeline& p_;
+  GraphWorkspace& w_;
+  const std::int32_t pp_;
+  const std::int64_t m_;
+};
+
+/// Stages of one chunk. The state: when the links forward, the devices and the links back fall
+/// free, which is when what they carry arrives, then earlier arrivals of links back.
+class SingleChunkTimer : Timer {
+ public:
+  using Timer::Timer;
+
+  /// False for a circle of stages.
+  bool prepare() {
+    const std::span<const Transfer> transfers = p_.transfers;
+    w_.senders.resize(transfers.size());
+    w_.receivers.resize(transfers.size());
+    for (std::size_t e = 0; e < transfers.size(); ++e) {
+      w_.senders[e] = transfers[e].source;
+      w_.receivers[e] = transfers[e].target;
+    }
+    links_ = number_links(at(pp_), w_);
+    group(transfers, &Transfer::target, at(pp_), w_.in, w_.grouped);
+    for (std::size_t i = 0; i < transfers.size(); ++i) {
+      const auto e = at(w_.grouped[i]);
+      w_.in.ways[i] = {w_.link[e], links_ + pp_ + w_.link[e], transfers[e].source, false,
+                       transfers[e].back_s()};
+    }
+    group(transfers, &Transfer::source, at(pp_), w_.out, w_.grouped);
+    for (std::size_t i = 0; i < transfers.size(); ++i) {
+      const auto e = at(w_.grouped[i]);
+      w_.out.ways[i] = {links_ + pp_ + w_.link[e], w_.link[e], transfers[e].target, false,
+                        transfers[e].time_s};
+    }
+    if (!order_stages()) return false;
+    keep_history();
+    start_stages();
+    return true;
+  }
+
+  double run() {
+    if (p_.schedule == ScheduleKind::gpipe) {
+      run_gpipe();
+    } else {
+      run_1f1b();
+    }
+    return finish(device_);
+  }
+
+ private:
+  /// Depths (see stage_depths), and the stages with sources before targets.
+  bool order_stages() {
+    w_.depth.assign(at(pp_), 1);
+    w_.waiting.resize(at(pp_));
+    w_.order.clear();
+    for (std::int32_t s = pp_ - 1; s >= 0; --s) {
+      w_.waiting[at(s)] = narrow(of(w_.out, s).size());
+      if (w_.waiting[at(s)] == 0) w_.order.push_back(s);
+    }
+    for (std::size_t next = 0; next < w_.order.size(); ++next) {
+      const std::int32_t target = w_.order[next];
+      for (const Way& way : of(w_.in, target)) {
+        std::int32_t& depth = w_.depth[at(way.target)];
+        depth = std::max(depth, w_.depth[at(target)] + 1);
+        if (--w_.waiting[at(way.target)] == 0) w_.order.push_back(way.target);
+      }
+    }
+    std::reverse(w_.order.begin(), w_.order.end());
+    return w_.order.size() == at(pp_);
+  }
+
+  /// Gradients that arrive more than one round before they are waited for.
+  void keep_history() {
+    const std::int32_t newest = 2 * links_ + pp_;
+    std::int32_t size = newest;
+    w_.history.assign(at(links_), -1);
+    for (std::int32_t s = 0; s < pp_; ++s) {
+      for (std::int32_t i = w_.out.first[at(s)]; i < w_.out.first[at(s) + 1]; ++i) {
+        Way& way = w_.out.ways[at(i)];
+        const std::int32_t rounds = w_.depth[at(s)] - w_.depth[at(way.target)];
+        deepest_ = std::max(deepest_, w_.depth[at(s)]);
+        if (rounds == 1) continue;
+        std::int32_t& history = w_.history[at(way.write)];
+        if (history < 0) {
+          history = size;
+          size += rounds;
+        }
+        way.read = history + rounds - 1;
+      }
+    }
+    w_.state.assign(at(size), 0);
+    state_ = w_.state.data();
+    device_ = state_ + links_;
+    history_ = state_ + newest;
+    histories_ = at(size - newest);
+  }
+
+  void run_gpipe() {
+    for (std::int64_t k = 0; k < m_; ++k) {
+      forward_sweep(k == 0);
+      k += w_.steady.leap({state_, at(links_ + pp_)}, m_ - 1 - k);
+    }
+    w_.steady.restart();
+    // Each reads its gradients as they have just arrived.
+    for (Way& way : w_.out.ways) way.read = links_ + pp_ + way.write;
+    for (std::int64_t k = 0; k < m_; ++k) {
+      for (std::int32_t i = pp_ - 1; i >= 0; --i) backward(w_.order[at(i)]);
+      k += w_.steady.leap({device_, at(links_ + pp_)}, m_ - 1 - k);
+    }
+  }
+
+  /// Round r runs forward pass r of all stages, and before it the backward pass r - depth of each
+  /// stage: the one that precedes it on the device. A stage takes up the gradients of the round
+  /// before ahead of its successors, which hand over the next ones.
+  void run_1f1b() {
+    for (std::int64_t round = 0; round < m_ + deepest_; ++round) {
+      for (const std::int32_t s : w_.order) {
+        const std::int64_t k = round - w_.depth[at(s)];
+        if (k >= 0 && k < m_) backward(s);
+      }
+      if (histories_ > 0) remember();
+      if (round < m_) forward_sweep(round == 0);
+      if (round > deepest_ && round < m_) round += w_.steady.leap(w_.state, m_ - 1 - round);
+    }
+  }
+
+  void remember() {
+    std::memmove(history_ + 1, history_, (histories_ - 1) * sizeof(double));
+    for (std::int32_t link = 0; link < links_; ++link) {
+      const std::int32_t history = w_.history[at(link)];
+      if (history >= 0) state_[history] = state_[links_ + pp_ + link];
+    }
+  }
+
+  void forward_sweep(bool first) {
+    for (const std::int32_t s : w_.order) {
+      double start_s = device_[s];
+      for (const Way& way : of(w_.in, s)) start_s = later(start_s, state_[way.read]);
+      double end_s = start_s + p_.forward_s[at(s)];
+      if (first) end_s = hold_for_parameters(s, end_s);
+      send(s, end_s, w_.out);
+    }
+  }
+
+  void backward(std::int32_t s) {
+    double start_s = device_[s];
+    for (const Way& way : of(w_.out, s)) start_s = later(start_s, state_[way.read]);
+    send(s, start_s + p_.backward_s[at(s)], w_.in);
+  }
+
+  void send(std::int32_t s, double end_s, const Ways& ways) {
+    device_[s] = end_s;
+    for (const Way& way : of(ways, s)) {
+      double& link = state_[way.write];
+      link = later(link, end_s) + way.time_s;
+    }
+  }
+
+  std::int32_t links_ = 0;
+  std::int32_t deepest_ = 1;
+  std::size_t histories_ = 0;
+  double* state_ = nullptr;
+  double* device_ = nullptr;
+  double* history_ = nullptr;
+};
+
+}  // namespace
+
+double graph_time_s(const Pipeline& pipeline, GraphWorkspace& workspace) {
+  if (!pipeline.rounds.empty() || pipeline.vp > 1) return -1;
+  SingleChunkTimer timer(pipeline, workspace);
+  return timer.prepare() ? timer.run() : -1;
+}
+
+}  // namespace braid
