@@ -39,10 +39,13 @@ TEST(Validate, HoldsPredictionsAgainstMeasuredRuns) {
   EXPECT_EQ(unpredicted[0]["row"].as_int(), 4);
   EXPECT_EQ(document.root()["runs"].size(), 2U);
 
-  const Ran table = run_braid({"validate", file});
+  const std::string page = folder / "out.html";
+  const Ran table = run_braid({"validate", file, "--html", page});
   EXPECT_EQ(table.status, 0);
   EXPECT_NE(table.out.find("hardware 'abacus' is not in the catalogue (line 4)"),
             std::string::npos);
+  EXPECT_NE(read_file(page).find("<circle"), std::string::npos);
+  EXPECT_EQ(run_braid({"validate", file, "--html", folder / "no/such/folder.html"}).status, 2);
 }
 
 TEST(Validate, RefusesBadFilesAndColumns) {

@@ -1,25 +1,24 @@
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <numeric>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/cli/verbs.h"
 #include "braid/report/table.h"
 #include "braid/validate/accuracy.h"
+#include "braid/validate/accuracy_html.h"
 #include "braid/validate/accuracy_json.h"
 
 namespace braid {
 namespace {
 
 struct ValidateOptions {
-  std::string runs;
+  std::string runs, html;
   std::vector<std::string> by = {"dataset"};
   bool json = false;
 };
@@ -46,25 +45,9 @@ std::vector<std::string> table_row(std::vector<std::string> row, const Accuracy&
   return row;
 }
 
-/// Lines of a file as "2, 5-9, 12".
-std::string line_ranges(const std::vector<int>& lines) {
-  std::vector<std::string> ranges;
-  for (std::size_t i = 0; i < lines.size();) {
-    std::size_t end = i;
-    while (end + 1 < lines.size() && lines[end + 1] == lines[end] + 1) ++end;
-    ranges.push_back(end > i ? fmt::format("{}-{}", lines[i], lines[end])
-                             : fmt::format("{}", lines[i]));
-    i = end + 1;
-  }
-  return fmt::format("{}", fmt::join(ranges, ", "));
-}
-
 void print_unpredicted(const std::vector<MeasuredRun>& runs,
                        const std::vector<Prediction>& predictions) {
-  std::map<std::string, std::vector<int>> lines;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (!predictions[i].predicted()) lines[predictions[i].reason].push_back(runs[i].line);
-  }
+  const auto lines = unpredicted_lines(runs, predictions);
   if (lines.empty()) return;
   fmt::print("\nNot predicted:\n");
   for (const auto& [reason, of_reason] : lines) {
@@ -100,6 +83,9 @@ int run(const ValidateOptions& options) {
   std::iota(every.begin(), every.end(), std::size_t{0});
   const Accuracy all = accuracy_of(runs, predictions, every);
   const int status = all.predicted_below_bound == 0 ? kFound : kInfeasible;
+  if (!options.html.empty()) {
+    write_file(options.html, accuracy_page(runs, predictions, options.by, groups));
+  }
   if (options.json) {
     fmt::print("{}", to_text(accuracy_to_json(runs, predictions, options.by, groups)));
     return status;
@@ -142,6 +128,7 @@ Run add_validate(CLI::App& app) {
   verb->add_option("--by", options->by, "Columns to group by, separated by commas")
       ->delimiter(',')
       ->capture_default_str();
+  verb->add_option("--html", options->html, "Write a page with plots and the worst runs here");
   verb->add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }

@@ -11,6 +11,7 @@
 #include "braid/plan/stage_context.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
+#include "braid/report/html_parts.h"
 #include "braid/report/html_timeline.h"
 #include "braid/report/plan_text.h"
 #include "braid/schedule/timeline.h"
@@ -20,97 +21,12 @@ namespace {
 
 constexpr std::size_t kMostStages = 64;  ///< Rows of memory bars.
 
-constexpr const char* kStyle = R"(<meta name="viewport" content="width=device-width"><style>
-:root{color-scheme:light dark;--text:#1c2733;--dim:#5a6b7d;--page:#fff;--box:#eef1f5;--line:#dde3ea}
-@media(prefers-color-scheme:dark){:root{--text:#dfe6ee;--dim:#93a3b5;--page:#15191e;--box:#252c35;--line:#333c47}}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--text);background:var(--page);max-width:1100px;margin:2em auto;padding:0 1em}
-h1{font-size:1.5em;margin-bottom:0}h2{font-size:1.15em;margin:2em 0 .5em}
-table{border-collapse:collapse}table.wide{width:100%}
-td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid var(--line);vertical-align:top}
-td:first-child,th:first-child,.wide th:nth-child(2),.wide th:last-child{text-align:left}td.layers{text-align:left;max-width:22em;overflow-wrap:anywhere}
-.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:.8em;margin:1.2em 0}
-.cards div{background:var(--box);border-radius:6px;padding:.5em .8em}.cards b{display:block;font-size:1.25em}
-.cards span{color:var(--dim);font-size:.87em}
-.bar{display:flex;height:24px;border-radius:4px;overflow:hidden;background:var(--box)}
-.keys{display:flex;flex-wrap:wrap;gap:.1em 1.4em;margin:.5em 0}
-.key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.4em}
-.note{color:var(--dim)}svg{width:100%;background:var(--box);border-radius:4px;display:block}
-svg text{font:12px sans-serif;fill:var(--text)}li{overflow-wrap:anywhere}
-</style>
-)";
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 std::string layers_text(const Stage& stage) {
   std::string text;
   for (const Chunk& chunk : stage.chunks) {
     text += (text.empty() ? "" : " | ") + ranges_text(chunk.layers);
   }
   return text;
-}
-
-struct Share {
-  const char* name;
-  const char* colour;
-  double value;
-};
-
-std::string legend(const std::vector<Share>& shares, std::string (*format)(double)) {
-  std::string text = "<div class=\"keys\">";
-  for (const Share& share : shares) {
-    if (share.value <= 0) continue;
-    text += fmt::format(R"(<span><i class="key" style="background:{}"></i>{} {}</span>)",
-                        share.colour, share.name, format(share.value));
-  }
-  return text + "</div>\n";
-}
-
-std::string bar(const std::vector<Share>& shares, double whole) {
-  std::string text = R"(<div class="bar">)";
-  for (const Share& share : shares) {
-    if (share.value <= 0 || whole <= 0) continue;
-    text += fmt::format(R"(<div style="width:{:.3f}%;background:{}" title="{}"></div>)",
-                        100 * share.value / whole, share.colour, share.name);
-  }
-  return text + "</div>\n";
-}
-
-std::vector<Share> time_shares(const Metrics& metrics) {
-  return {
-      {"compute", "#3572b0", metrics.compute_s}, {"recomputation", "#7fb0d8", metrics.recompute_s},
-      {"TP", "#e08e3c", metrics.tp_comm_s},      {"CP", "#c9b037", metrics.cp_comm_s},
-      {"EP", "#a0522d", metrics.ep_comm_s},      {"PP", "#8c6bb1", metrics.pp_comm_s},
-      {"DP", "#c2528b", metrics.dp_comm_s},      {"host memory", "#777777", metrics.offload_s},
-      {"bubble", "#cfd6de", metrics.bubble_s},   {"optimizer", "#4f9d69", metrics.optimizer_s}};
-}
-
-std::vector<Share> memory_shares(const MemoryBreakdown& memory) {
-  return {{"weights", "#3572b0", memory.weights},
-          {"gradients", "#7fb0d8", memory.gradients},
-          {"optimizer state", "#4f9d69", memory.optimizer},
-          {"activations", "#e08e3c", memory.activations},
-          {"working space", "#c9b037", memory.working}};
 }
 
 std::string stages_section(const Plan& plan) {
@@ -204,9 +120,7 @@ std::string html_report(const Plan& plan) {
   const Metrics metrics = measure(plan);
   const Parallelism& p = plan.parallel;
   const FormText form = form_text(plan);
-  std::string text = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>" +
-                     escaped(plan.model) + " on " + escaped(plan.system.name) + "</title>\n" +
-                     kStyle + "</head><body>\n";
+  std::string text = page_head(plan.model + " on " + plan.system.name);
   text += fmt::format(
       "<h1>{} on {}</h1>\n<p class=\"note\">{} parameters, {} devices, planner {}</p>\n",
       escaped(plan.model), escaped(plan.system.name), format_count(plan.model_parameters),

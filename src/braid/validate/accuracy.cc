@@ -6,6 +6,9 @@
 #include <numeric>
 #include <string>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "braid/planners/rank_statistics.h"
 
 namespace braid {
@@ -92,6 +95,7 @@ Accuracy accuracy_of(const std::vector<MeasuredRun>& runs,
     bounds.push_back(prediction.bound_s);
     measured.push_back(prediction.measured_s);
     accuracy.bias += error;
+    accuracy.bound_mape += std::abs(prediction.bound_s / prediction.measured_s - 1);
     if (prediction.metrics.iteration_time_s < prediction.bound_s * (1 - 1e-9)) {
       ++accuracy.predicted_below_bound;
     }
@@ -113,6 +117,7 @@ Accuracy accuracy_of(const std::vector<MeasuredRun>& runs,
   const auto count = static_cast<double>(predicted.size());
   accuracy.mape = std::accumulate(absolute.begin(), absolute.end(), 0.0) / count;
   accuracy.bias /= count;
+  accuracy.bound_mape /= count;
   std::sort(absolute.begin(), absolute.end());
   accuracy.median_ape = quantile(absolute, 0.5);
   accuracy.p90_ape = quantile(absolute, 0.9);
@@ -139,6 +144,40 @@ std::vector<AccuracyGroup> accuracy_by(const std::vector<MeasuredRun>& runs,
     group.accuracy = accuracy_of(runs, predictions, group.runs);
   }
   return groups;
+}
+
+std::vector<std::size_t> furthest_off(const std::vector<Prediction>& predictions,
+                                      std::size_t count) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    if (predictions[i].predicted()) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::abs(predictions[a].ratio() - 1) > std::abs(predictions[b].ratio() - 1);
+  });
+  order.resize(std::min(order.size(), count));
+  return order;
+}
+
+std::map<std::string, std::vector<int>> unpredicted_lines(
+    const std::vector<MeasuredRun>& runs, const std::vector<Prediction>& predictions) {
+  std::map<std::string, std::vector<int>> lines;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!predictions[i].predicted()) lines[predictions[i].reason].push_back(runs[i].line);
+  }
+  return lines;
+}
+
+std::string line_ranges(const std::vector<int>& lines) {
+  std::vector<std::string> ranges;
+  for (std::size_t i = 0; i < lines.size();) {
+    std::size_t end = i;
+    while (end + 1 < lines.size() && lines[end + 1] == lines[end] + 1) ++end;
+    ranges.push_back(end > i ? fmt::format("{}-{}", lines[i], lines[end])
+                             : fmt::format("{}", lines[i]));
+    i = end + 1;
+  }
+  return fmt::format("{}", fmt::join(ranges, ", "));
 }
 
 }  // namespace braid

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -24,6 +25,7 @@ struct Accuracy {
   /// Mean of |error| when every run takes bound / e, with the one e that makes this least.
   double constant_efficiency = 0;
   double constant_efficiency_mape = 0;
+  double bound_mape = 0;  ///< Mean of |error| when every run takes its bound.
   /// Rank correlation of predicted and measured times within families of runs that do the same work
   /// on the same machine, split in different ways: mean over families of four and more, weighted by
   /// their runs. 0 without such families (`ranked` = 0).
@@ -51,6 +53,18 @@ struct AccuracyGroup {
 std::vector<AccuracyGroup> accuracy_by(const std::vector<MeasuredRun>& runs,
                                        const std::vector<Prediction>& predictions,
                                        const std::vector<std::string>& columns);
+
+/// Indices of the predicted runs that are furthest off, at most `count`, worst first; of equals the
+/// first.
+std::vector<std::size_t> furthest_off(const std::vector<Prediction>& predictions,
+                                      std::size_t count);
+
+/// Lines of the runs that are not predicted, by the reason.
+std::map<std::string, std::vector<int>> unpredicted_lines(
+    const std::vector<MeasuredRun>& runs, const std::vector<Prediction>& predictions);
+
+/// Ascending numbers as "2, 5-9, 12".
+std::string line_ranges(const std::vector<int>& lines);
 
 /// The e in (0, ∞) for which the mean of |bound/e / measured - 1| is least, and that mean. Exact:
 /// a weighted median. Lists are of equal length, at least one, positive.

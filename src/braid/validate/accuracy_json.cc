@@ -28,6 +28,7 @@ Json group_to_json(const std::vector<MeasuredRun>& runs, const std::vector<std::
     json["worst_row"] = runs[a.worst_run].line;
     json["constant_efficiency"] = a.constant_efficiency;
     json["constant_efficiency_mape"] = a.constant_efficiency_mape;
+    json["bound_mape"] = a.bound_mape;
   }
   if (a.ranked > 0) {
     json["spearman"] = a.spearman;
@@ -48,6 +49,7 @@ Json run_to_json(const MeasuredRun& run, const Prediction& prediction) {
   Json json = Json::object();
   json["row"] = run.line;
   json["dataset"] = run.dataset;
+  json["chip"] = prediction.chip;
   json["measured_s"] = prediction.measured_s;
   json["predicted_s"] = m.iteration_time_s;
   json["bound_s"] = prediction.bound_s;

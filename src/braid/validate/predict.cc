@@ -70,9 +70,13 @@ Metrics metrics_of(const PreparedRun& run, const System& system) {
 
 Prediction predict(const MeasuredRun& run) {
   const PreparedRun prepared = prepare(run);
-  Prediction prediction{
-      prepared.measured_s, prepared.measured_memory_bytes, prepared.bound_s, prepared.parallel, {},
-      prepared.reason};
+  Prediction prediction;
+  prediction.measured_s = prepared.measured_s;
+  prediction.measured_memory_bytes = prepared.measured_memory_bytes;
+  prediction.bound_s = prepared.bound_s;
+  prediction.parallel = prepared.parallel;
+  prediction.reason = prepared.reason;
+  if (!prepared.system.groups.empty()) prediction.chip = prepared.system.groups.front().chip.name;
   if (!prediction.predicted()) return prediction;
   try {
     prediction.metrics = metrics_of(prepared, prepared.system);

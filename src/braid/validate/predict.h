@@ -37,6 +37,7 @@ struct Prediction {
   double measured_s = 0;
   double measured_memory_bytes = 0;
   double bound_s = 0;
+  std::string chip;  ///< Catalogue name.
   Parallelism parallel;
   Metrics metrics;
   std::string reason;

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "braid/plan/outcome.h"
+
+namespace braid {
+
+// What braid's HTML pages are made of: they need nothing but themselves.
+
+/// The text with the characters that mean something in HTML replaced, for content and attributes.
+std::string escaped(const std::string& text);
+
+/// Everything up to and with <body>, with the style of all pages. The title is escaped.
+std::string page_head(const std::string& title);
+
+/// A part of a whole, such as the seconds of an iteration in which a stage computes.
+struct Share {
+  const char* name;
+  const char* colour;
+  double value;
+};
+
+/// What the iteration time and a stage's memory are made of.
+std::vector<Share> time_shares(const Metrics& metrics);
+std::vector<Share> memory_shares(const MemoryBreakdown& memory);
+
+/// One coloured bar; `whole` fills it. Shares that are not positive are left out.
+std::string bar(const std::vector<Share>& shares, double whole);
+
+/// Names and values of the shares that are positive.
+std::string legend(const std::vector<Share>& shares, std::string (*format)(double));
+
+}  // namespace braid
