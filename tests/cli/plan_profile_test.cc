@@ -96,6 +96,37 @@ TEST_F(PlanProfile, RulesChangeTheCost) {
   EXPECT_EQ(plan({"--planner", "no-dp", "--time-unit", "us"})["status"], "optimal");
 }
 
+TEST_F(PlanProfile, PlansOnLevelsOfANetwork) {
+  // Nodes of two devices, joined by a network that is better left alone: each node has the whole
+  // chain, one copy on each device.
+  const auto apart = plan({"--levels", "2@8B/s,2@0.001B/s"});
+  EXPECT_EQ(apart["objective"]["value"], 2.0);
+  EXPECT_EQ(apart["devices"], 4);
+  EXPECT_EQ(apart["levels"].size(), 2U);
+  ASSERT_EQ(apart["stages"].size(), 1U);
+  EXPECT_EQ(apart["stages"][0]["dp"], 4);
+  EXPECT_EQ(apart["stages"][0]["local_dp"], 2);
+  ASSERT_EQ(apart["superstages"].size(), 1U);
+  EXPECT_EQ(apart["superstages"][0]["level"], 2);
+  EXPECT_EQ(apart["superstages"][0]["dp"], 2);
+  EXPECT_EQ(plan({"--levels", "4@8B/s"})["objective"]["value"], 2.0);
+  // Between nodes the tensor takes 2·4/0.5, more than the work: all layers on one node, the first
+  // one twice for memory's sake. Where it takes 2·4/4 they part.
+  const auto with = [&](const char* levels, const char* memory) {
+    return plan({"--levels", levels, "--planner", "no-dp", "--memory", memory});
+  };
+  EXPECT_EQ(with("1@8B/s,2@0.5B/s", "10 B")["objective"]["value"], 11.0);
+  EXPECT_EQ(with("1@8B/s,2@4B/s", "10 B")["objective"]["value"], 10.0);
+  EXPECT_EQ(with("1@8B/s,2@4B/s", "20 B")["objective"]["value"], 7.0);
+  const Ran ran = run_braid({"plan", "--profile", file_, "--levels", "2@8B/s,2@0.001B/s"});
+  EXPECT_THAT(ran.out, HasSubstr("on levels 2@8B/s,2@0.001B/s"));
+  EXPECT_THAT(ran.out, HasSubstr("2x2=4"));
+  const Ran none =
+      run_braid({"plan", "--profile", file_, "--levels", "2@8B/s,2@1B/s", "--memory", "2B"});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_THAT(none.err, HasSubstr("body 0 alone needs 3 B on a device, 1 B more than there is"));
+}
+
 TEST_F(PlanProfile, DegreesMaySumToExactlyTheMicroBatches) {
   // Three devices cannot hold degrees that sum to four; two micro-batches take two of them.
   const auto json = plan({"--devices", "3", "--sum-of-dp", "exact"}, 1);
@@ -193,6 +224,20 @@ TEST_F(PlanProfile, RefusesWhatDoesNotGoTogether) {
       {{"plan", "--profile", file_, "--objective", "flush"}, "is for the planner phaze"},
       {{"plan", "--profile", file_, "--memory", "1 B", "--memory", "2 B"}, "more than once"},
       {{"plan", "--profile", file_, "--rules", "corrected"}, "use program or paper"},
+      {{"plan", "--profile", file_, "--levels", "8"}, "write each level like 8@300GB/s"},
+      {{"plan", "--profile", file_, "--levels", "8@1GB/s,"}, "write each level like 8@300GB/s"},
+      {{"plan", "--profile", file_, "--levels", "0@1GB/s"}, "write each level like 8@300GB/s"},
+      {{"plan", "--profile", file_, "--levels", "-2@1GB/s"}, "write each level like 8@300GB/s"},
+      {{"plan", "--profile", file_, "--levels", "2x@1GB/s"}, "write each level like 8@300GB/s"},
+      {{"plan", "--profile", file_, "--levels", "2@nan"}, "write each level like 8@300GB/s"},
+      {{"plan", "--profile", file_, "--levels", "2@0GB/s"}, "write each level like 8@300GB/s"},
+      {{"plan", "--profile", file_, "--levels", "9999999999999999999999@1GB/s"}, "--levels"},
+      {{"plan", "--profile", file_, "--levels", "99999@1GB/s,99999@1GB/s"}, "too many devices"},
+      {{"plan", "--profile", file_, "--levels", "2@1GB/s", "--devices", "2"}, "--devices"},
+      {{"plan", "--profile", file_, "--levels", "2@1GB/s", "--table", "-"}, "--table"},
+      {{"plan", "--profile", file_, "--levels", "2@1GB/s", "--planner", "equi"}, "--levels"},
+      {{"plan", "--profile", file_, "--levels", "2@1GB/s", "--knapsack", "heuristic"}, "--levels"},
+      {{"plan", "gpt2", "--levels", "2@1GB/s"}, "goes with --profile only"},
       {{"plan", "--profile", file_, "--sum-of-dp", "all"}, "--sum-of-dp"},
       {{"plan", "--profile", file_, "--sum-of-dp", "exact", "--table", "-"}, "--sum-of-dp"},
       {{"plan", "--profile", file_, "--sum-of-dp", "exact", "--planner", "equi"}, "--sum-of-dp"},

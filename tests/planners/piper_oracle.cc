@@ -83,22 +83,6 @@ class BruteForce {
     return sum;
   }
 
- private:
-  bool fits(double bytes) const { return bytes <= p_.memory_bytes * (1 + 1e-12); }
-
-  double stage_time(unsigned stage, int tp, std::int64_t d, std::int64_t s) {
-    const std::int64_t in_flight = (s + d - 1) / d;
-    const auto key = std::tuple(stage, tp, d, in_flight);
-    const auto known = times_.find(key);
-    if (known != times_.end()) return known->second;
-    std::vector<std::size_t> pick(n_, 0);
-    const double time = p_.rules.knapsack == PiperKnapsack::exact
-                            ? best_pick(stage, 0, tp, d, static_cast<double>(in_flight), pick)
-                            : bang_per_buck(stage, tp, d, static_cast<double>(in_flight));
-    times_.emplace(key, time);
-    return time;
-  }
-
   double best_pick(unsigned stage, std::size_t v, int tp, std::int64_t d, double in_flight,
                    std::vector<std::size_t>& pick) {
     while (v < n_ && (stage >> v & 1) == 0) ++v;
@@ -114,6 +98,22 @@ class BruteForce {
     }
     pick[v] = 0;
     return best;
+  }
+
+ private:
+  bool fits(double bytes) const { return bytes <= p_.memory_bytes * (1 + 1e-12); }
+
+  double stage_time(unsigned stage, int tp, std::int64_t d, std::int64_t s) {
+    const std::int64_t in_flight = (s + d - 1) / d;
+    const auto key = std::tuple(stage, tp, d, in_flight);
+    const auto known = times_.find(key);
+    if (known != times_.end()) return known->second;
+    std::vector<std::size_t> pick(n_, 0);
+    const double time = p_.rules.knapsack == PiperKnapsack::exact
+                            ? best_pick(stage, 0, tp, d, static_cast<double>(in_flight), pick)
+                            : bang_per_buck(stage, tp, d, static_cast<double>(in_flight));
+    times_.emplace(key, time);
+    return time;
   }
 
   double bang_per_buck(unsigned stage, int tp, std::int64_t d, double in_flight) {
@@ -201,6 +201,12 @@ class BruteForce {
 }  // namespace
 
 double brute_force_time(const PiperProblem& problem) { return BruteForce(problem).solve(); }
+
+double brute_force_stage_time(const PiperProblem& problem, unsigned layers, int tp, std::int64_t dp,
+                              double in_flight) {
+  std::vector<std::size_t> pick(problem.nodes.size(), 0);
+  return BruteForce(problem).best_pick(layers, 0, tp, dp, in_flight, pick);
+}
 
 std::vector<std::vector<double>> brute_force_table(const PiperProblem& problem) {
   return BruteForce(problem).solve_all();

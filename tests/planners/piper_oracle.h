@@ -15,6 +15,11 @@ double brute_force_time(const PiperProblem& problem);
 /// The same for at most k devices and a sum of data-parallel degrees of at most s: [k - 1][s - 1].
 std::vector<std::vector<double>> brute_force_table(const PiperProblem& problem);
 
+/// Least time of one stage, the layers in `layers` (bit by bit), with so many micro-batches in
+/// flight, over all choices of options within memory: infinity when nothing fits.
+double brute_force_stage_time(const PiperProblem& problem, unsigned layers, int tp, std::int64_t dp,
+                              double in_flight);
+
 struct RandomPiper {
   int most_nodes = 4;
   int most_devices = 5;

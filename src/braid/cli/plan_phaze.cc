@@ -66,7 +66,8 @@ double time_of(const PhazePlacement& placement, PhazeObjective objective, double
 bool by_program(const ProfileOptions& o) { return o.rules == "program"; }
 
 void check_options(const ProfileOptions& o) {
-  refuse_options(o, {"knapsack", "tensors", "sum-of-dp", "uneven-microbatches", "table"}, "piper");
+  refuse_options(o, {"levels", "knapsack", "tensors", "sum-of-dp", "uneven-microbatches", "table"},
+                 "piper");
   if (o.rules == "paper") {
     throw Error(Where{"", 0, "--rules"}, "the paper's rules are for the planner piper",
                 "use program or corrected");

@@ -1,10 +1,12 @@
 #include "braid/cli/plan_profile.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <iterator>
-#include <stdexcept>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,7 @@
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
 #include "braid/cli/count_option.h"
+#include "braid/cli/piper_report.h"
 #include "braid/cli/plan_phaze.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/verbs.h"
@@ -28,8 +31,6 @@
 #include "braid/planners/piper_variants.h"
 #include "braid/profile/piper_profile.h"
 #include "braid/profile/profile_json.h"
-#include "braid/report/plan_text.h"
-#include "braid/report/table.h"
 
 namespace braid {
 
@@ -51,6 +52,9 @@ void add_profile_options(CLI::App& app, ProfileOptions& o) {
             "With --profile: of a device (default: the file's); phaze takes several")
       ->delimiter(',');
   add_text(app, "--bandwidth", o.bandwidth, "With --profile: of a device (default: the file's)");
+  add_text(app, "--levels", o.levels,
+           "With --profile: a hierarchical network instead of --devices and --bandwidth, lowest "
+           "level first: 8@300GB/s,64@25GB/s is 64 nodes of 8 devices");
   app.add_option("--time-unit", o.time_unit,
                  "With --profile: what its times are in, s, ms or us (default: s; Phaze's are ms)")
       ->check(CLI::IsMember({"s", "ms", "us"}));
@@ -91,17 +95,26 @@ void check_profile_options(const ProfileOptions& o) {
   }
 }
 
-void refuse_options(const ProfileOptions& o, std::initializer_list<const char*> names,
-                    const char* planner) {
+namespace {
+
+/// Throws Error with the message for the first of these options that was given.
+void refuse_given(const ProfileOptions& o, std::initializer_list<const char*> names,
+                  const std::string& message) {
   for (const CLI::Option* option : o.own_options) {
     if (option->count() == 0) continue;
     for (const char* name : names) {
       if (option->check_lname(name)) {
-        throw Error(Where{"", 0, option->get_name()}, std::string("is for the planner ") + planner,
-                    "leave it out");
+        throw Error(Where{"", 0, option->get_name()}, message, "leave it out");
       }
     }
   }
+}
+
+}  // namespace
+
+void refuse_options(const ProfileOptions& o, std::initializer_list<const char*> names,
+                    const char* planner) {
+  refuse_given(o, names, std::string("is for the planner ") + planner);
 }
 
 double quantity_of(const char* option, const std::string& text, Unit unit, double otherwise) {
@@ -139,6 +152,51 @@ PiperRules rules_of(const ProfileOptions& o) {
   return rules;
 }
 
+/// Levels written like 8@300GB/s,64@25GB/s, lowest first; rates per second. Throws Error.
+std::vector<PiperLevel> parse_levels(const std::string& text) {
+  std::vector<PiperLevel> levels;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string part = text.substr(at, end - at);
+    const std::size_t sign = part.find('@');
+    const std::string_view rate =
+        sign == std::string::npos ? "" : std::string_view(part).substr(sign + 1);
+    const double bytes_per_s = parse_quantity(rate, Unit::bytes_per_s).value_or(0);
+    std::int64_t devices = 0;
+    const char* const count_end = part.data() + std::min(sign, part.size());
+    const auto [read_to, fault] = std::from_chars(part.data(), count_end, devices);
+    if (bytes_per_s <= 0 || fault != std::errc() || read_to != count_end || devices < 1) {
+      throw Error(Where{"", 0, "--levels"}, "\"" + part + "\" is not understood",
+                  "write each level like 8@300GB/s, the lowest first");
+    }
+    levels.push_back({devices, bytes_per_s});
+    at = end + 1;
+  }
+  return levels;
+}
+
+/// Fills in the devices and how they are connected.
+void read_network(const ProfileOptions& o, const PiperProfile& file, PiperProblem& problem) {
+  const double unit_s = time_unit_s(o.time_unit);
+  if (o.levels.empty()) {
+    problem.devices = count_of("--devices", o.devices, file.devices);
+    problem.bandwidth_bytes =
+        unit_s * quantity_of("--bandwidth", o.bandwidth, Unit::bytes_per_s, file.bandwidth_bytes);
+    return;
+  }
+  problem.levels = parse_levels(o.levels);
+  problem.devices = 1;
+  for (PiperLevel& level : problem.levels) {
+    level.bandwidth_bytes *= unit_s;
+    if (level.devices > kMostPiperDevices / problem.devices) {
+      throw Error(Where{"", 0, "--levels"}, "has too many devices",
+                  "use at most " + std::to_string(kMostPiperDevices) + " in all");
+    }
+    problem.devices *= level.devices;
+  }
+  problem.bandwidth_bytes = problem.levels.front().bandwidth_bytes;
+}
+
 /// A problem and what it takes for granted; empty for nothing.
 struct ReadProblem {
   PiperProblem problem;
@@ -155,13 +213,10 @@ ReadProblem read_problem(const ProfileOptions& o, const Document& document) {
   }
   check_profile(read.profile, file);
   PiperProblem problem = piper_from_profile(read.profile, 1);
-  problem.devices = count_of("--devices", o.devices, read.devices);
+  read_network(o, read, problem);
   problem.micro_batches = count_of("--max-microbatches", o.micro_batches, read.micro_batches);
   problem.memory_bytes = quantity_of("--memory", o.memory.empty() ? "" : o.memory.front(),
                                      Unit::bytes, read.memory_bytes);
-  problem.bandwidth_bytes =
-      time_unit_s(o.time_unit) *
-      quantity_of("--bandwidth", o.bandwidth, Unit::bytes_per_s, read.bandwidth_bytes);
   problem.rules = rules_of(o);
   check_piper_problem(problem, file);
   if (states_memory(read.profile)) return {std::move(problem), ""};
@@ -186,114 +241,6 @@ ProfileOptions piper_options(ProfileOptions o) {
   return o;
 }
 
-std::string rules_text(const ProfileOptions& o) {
-  return fmt::format(
-      "costs as Piper's {} has them, {} knapsack, tensors paid {}, data-parallel degrees {}{}",
-      o.rules, o.knapsack, o.tensors == "once" ? "once a stage" : "per reader",
-      o.uneven             ? "any (the busiest replica counts)"
-      : o.rules == "paper" ? "any (as if micro-batches could be cut)"
-                           : "divide the micro-batches",
-      o.sum == "exact" ? " and sum to exactly as many" : "");
-}
-
-const PiperOption& option_at(const PiperProblem& problem, const PiperStage& stage, std::size_t i) {
-  const PiperNode& node = problem.nodes[static_cast<std::size_t>(stage.nodes[i])];
-  for (const PiperDegree& degree : node.degrees) {
-    if (degree.tp == stage.tp) return degree.options[static_cast<std::size_t>(stage.options[i])];
-  }
-  throw std::logic_error("a stage's degree is not its layers'");
-}
-
-/// How many layers of a stage run with each option, in order of first use.
-std::vector<std::pair<std::string, int>> options_used(const PiperProblem& problem,
-                                                      const PiperStage& stage) {
-  std::vector<std::pair<std::string, int>> used;
-  for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
-    const std::string& name = option_at(problem, stage, i).name;
-    auto found = used.begin();
-    while (found != used.end() && found->first != name) ++found;
-    if (found == used.end()) found = used.insert(found, {name, 0});
-    ++found->second;
-  }
-  return used;
-}
-
-Json to_json(const PiperProblem& problem, const PiperSolution& solution, const ProfileOptions& o,
-             const std::string& planner, double wall_s) {
-  Json json = Json::object();
-  json["status"] = name_of(solution.status);
-  json["planner"] = planner;
-  json["objective"] = {{"name", "time per sample"}, {"value", nullptr}};
-  json["time_unit"] = o.time_unit;
-  json["rules"] = {
-      {"costs", o.rules},   {"knapsack", o.knapsack},          {"tensors", o.tensors},
-      {"sum_of_dp", o.sum}, {"uneven_microbatches", o.uneven}, {"text", rules_text(o)}};
-  json["profile"] = o.profiles.front();
-  json["devices"] = problem.devices;
-  json["max_microbatches"] = problem.micro_batches;
-  json["memory_bytes"] = problem.memory_bytes;
-  if (solution.stages.empty()) {
-    json["reason"] = solution.reason;
-    json["needed_bytes"] = solution.needed_bytes;
-  } else {
-    json["objective"]["value"] = solution.time;
-    json["lower_bound"] = solution.bound;
-    json["gap"] = solution.time > 0 ? 1 - solution.bound / solution.time : 0;
-    json["devices_used"] = solution.devices_used();
-    json["sum_of_dp"] = solution.stages.front().suffix;
-  }
-  json["stages"] = Json::array();
-  std::int64_t first_device = 0;
-  for (const PiperStage& stage : solution.stages) {
-    Json part = Json::object();
-    part["layers"] = ranges_text(stage.nodes);
-    part["names"] = Json::array();
-    part["options"] = Json::array();
-    for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
-      part["names"].push_back(problem.nodes[static_cast<std::size_t>(stage.nodes[i])].name);
-      part["options"].push_back(option_at(problem, stage, i).name);
-    }
-    part["devices"] = Json::array({first_device, first_device + stage.dp * stage.tp - 1});
-    first_device += stage.dp * stage.tp;
-    part["dp"] = stage.dp;
-    part["tp"] = stage.tp;
-    part["suffix_dp"] = stage.suffix;
-    part["time"] = stage.time;
-    part["memory_bytes"] = stage.memory_bytes;
-    json["stages"].push_back(std::move(part));
-  }
-  json["search"] = {{"wall_s", wall_s}, {"work", solution.work}, {"downsets", solution.downsets}};
-  return json;
-}
-
-std::string solution_text(const PiperProblem& problem, const PiperSolution& solution,
-                          const ProfileOptions& o, const std::string& planner, double wall_s) {
-  std::vector<std::vector<std::string>> rows = {
-      {"stage", "layers", "dp", "tp", "time", "memory", "options"}};
-  for (std::size_t s = 0; s < solution.stages.size(); ++s) {
-    const PiperStage& stage = solution.stages[s];
-    std::string used;
-    for (const auto& [name, count] : options_used(problem, stage)) {
-      used += fmt::format("{}{}x {}", used.empty() ? "" : ", ", count, name);
-    }
-    rows.push_back({std::to_string(s), ranges_text(stage.nodes), std::to_string(stage.dp),
-                    std::to_string(stage.tp), fmt::format("{:.6g} {}", stage.time, o.time_unit),
-                    format_bytes(stage.memory_bytes), used});
-  }
-  std::string text = fmt::format(
-      "{}: time per sample {:.9g} {} on {} of {} devices, {} micro-batches in flight of {}\n",
-      planner, solution.time, o.time_unit, solution.devices_used(), problem.devices,
-      solution.stages.front().suffix, problem.micro_batches);
-  text += fmt::format("{}\n\n{}\n", rules_text(o), text_table(rows));
-  text +=
-      solution.status == Status::optimal
-          ? fmt::format("Proven: the best of the planner's space ({} stages examined, {:.3g} s)\n",
-                        solution.work, wall_s)
-          : fmt::format("Not proven: nothing in the planner's space is below {:.9g} {}\n",
-                        solution.bound, o.time_unit);
-  return text;
-}
-
 /// Lines `devices,sum_of_dp,time` for at most so many of each, where anything fits.
 void write_table(const PiperTable& table, const std::string& file) {
   std::string text = "devices,sum_of_dp,time\n";
@@ -306,9 +253,20 @@ void write_table(const PiperTable& table, const std::string& file) {
   write_file(file, text);
 }
 
-}  // namespace
-
-namespace {
+/// Throws for what does not go with levels of the network.
+void check_levels(const ProfileOptions& o, const PiperVariant& variant) {
+  if (o.levels.empty()) return;
+  if (variant.name.starts_with("equi") || variant.name == "pipedream") {
+    throw Error(Where{"", 0, "--levels"}, std::string(variant.name) + " takes the network as flat",
+                "use --bandwidth");
+  }
+  refuse_given(o, {"devices", "bandwidth", "table"}, "does not go with --levels");
+  if (o.knapsack == "heuristic" || o.sum == "exact") {
+    throw Error(Where{"", 0, "--levels"},
+                "does not go with --knapsack heuristic and --sum-of-dp exact",
+                "leave one of them out");
+  }
+}
 
 /// Throws for what cannot have the degrees sum to exactly the micro-batches.
 void check_exact_sum(const ProfileOptions& o, const PiperVariant& variant) {
@@ -335,6 +293,7 @@ int plan_profile(const ProfileOptions& given, const std::string& asked, std::int
   }
   const ProfileOptions options = piper_options(given);
   check_exact_sum(options, variant);
+  check_levels(options, variant);
   const auto [problem, assumption] = read_problem(options, document);
   const PiperSearchLimits limits{.work = budget};
   if (!options.table.empty()) {
@@ -355,12 +314,12 @@ int plan_profile(const ProfileOptions& given, const std::string& asked, std::int
                      : solution.status == Status::budget_exhausted ? kExhausted
                                                                    : kInfeasible;
   if (json) {
-    Json out = to_json(problem, solution, options, planner, wall_s);
+    Json out = piper_json(problem, solution, options, planner, wall_s);
     out["assumptions"] = Json::array();
     if (!assumption.empty()) out["assumptions"].push_back(assumption);
     fmt::print("{}", to_text(out));
   } else if (status == kFound) {
-    fmt::print("{}", solution_text(problem, solution, options, planner, wall_s));
+    fmt::print("{}", piper_text(problem, solution, options, planner, wall_s));
     if (!assumption.empty()) fmt::print("Assumed: {}\n", assumption);
   } else {
     fmt::print(stderr, "braid: no plan: {}\n",

@@ -16,7 +16,7 @@ struct ProfileOptions {
   std::vector<std::string> profiles;  ///< Empty: not asked for.
   std::int64_t devices = 0, micro_batches = 0;
   std::vector<std::string> memory;
-  std::string bandwidth, time_unit, rules;  ///< Empty: the planner's default.
+  std::string bandwidth, levels, time_unit, rules;  ///< Empty: the planner's default.
   std::string knapsack = "exact", tensors = "per-edge", sum = "at-most";
   std::string objective = "flush";
   std::vector<std::string> activations;

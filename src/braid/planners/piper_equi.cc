@@ -226,6 +226,7 @@ class Equi {
 }  // namespace
 
 PiperSolution solve_equi(const PiperProblem& problem, const PiperSearchLimits&) {
+  check_flat(problem, "equi");
   Equi equi(problem);
   const auto most = static_cast<std::size_t>(std::min(problem.devices, problem.micro_batches));
   if (const auto found = find_blocks(problem)) {

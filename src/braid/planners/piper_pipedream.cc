@@ -36,6 +36,7 @@ const PiperOption* plain_option(const PiperNode& node, std::int32_t& number) {
 }  // namespace
 
 PiperSolution solve_pipedream(const PiperProblem& problem, const PiperSearchLimits&) {
+  check_flat(problem, "pipedream");
   const std::size_t layers = problem.nodes.size();
   PiperSolution solution;
   std::vector<std::int32_t> options(layers, 0);

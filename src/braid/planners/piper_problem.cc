@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "braid/base/error.h"
@@ -27,6 +28,20 @@ std::string bad_field(const PiperOption& option, std::size_t ins, std::size_t ou
   return "";
 }
 
+/// Tensors that cross a stage's border one way, and whether another edge has to be paid for.
+struct Payments {
+  PiperTensors rule;
+  std::vector<std::pair<std::int32_t, double>> paid;  ///< Layer that makes the tensor, its bytes.
+
+  bool is_due(const PiperEdge& edge) {
+    if (rule == PiperTensors::per_edge) return true;
+    const std::pair tensor(edge.source, edge.bytes);
+    if (std::find(paid.begin(), paid.end(), tensor) != paid.end()) return false;
+    paid.push_back(tensor);
+    return true;
+  }
+};
+
 void check_limits(const PiperProblem& problem, const std::string& file) {
   const auto count = [&](const char* name, std::int64_t value) {
     if (value >= 1 && value <= kMostPiperDevices) return;
@@ -42,6 +57,18 @@ void check_limits(const PiperProblem& problem, const std::string& file) {
   };
   positive("memory", problem.memory_bytes);
   positive("bandwidth", problem.bandwidth_bytes);
+  if (problem.levels.empty()) return;
+  std::int64_t devices = 1;
+  for (const PiperLevel& level : problem.levels) {
+    count("devices of a level", level.devices);
+    positive("bandwidth of a level", level.bandwidth_bytes);
+    devices = std::min(devices * level.devices, kMostPiperDevices + 1);
+  }
+  if (devices != problem.devices) {
+    throw Error(Where{file, 0, "devices"},
+                "the levels' devices do not multiply to " + std::to_string(problem.devices));
+  }
+  assert(problem.levels.front().bandwidth_bytes == problem.bandwidth_bytes);
 }
 
 }  // namespace
@@ -86,6 +113,11 @@ void check_piper_problem(const PiperProblem& problem, const std::string& file) {
   }
 }
 
+void check_flat(const PiperProblem& problem, const char* planner) {
+  if (problem.levels.empty()) return;
+  throw Error(std::string(planner) + " takes the network as flat", "leave out its levels");
+}
+
 double piper_share(const PiperProblem& problem, std::int64_t dp) {
   if (problem.rules.split != PiperSplit::uneven) return 1.0 / static_cast<double>(dp);
   const std::int64_t most = (problem.micro_batches + dp - 1) / dp;
@@ -93,10 +125,24 @@ double piper_share(const PiperProblem& problem, std::int64_t dp) {
 }
 
 double piper_sync_factor(const PiperProblem& problem, std::int64_t dp) {
-  const double sent = 4.0 * static_cast<double>(dp - 1) / static_cast<double>(dp);
+  return piper_sync_factor(problem, dp, dp);
+}
+
+double piper_sync_factor(const PiperProblem& problem, std::int64_t dp, std::int64_t local_dp) {
+  const double sent = 4.0 * static_cast<double>(local_dp - 1) / static_cast<double>(local_dp);
   return problem.rules.sync == PiperSync::per_batch
              ? sent / static_cast<double>(problem.micro_batches)
              : sent * piper_share(problem, dp);
+}
+
+double piper_weight_bytes(const PiperNode& node) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const PiperDegree& degree : node.degrees) {
+    for (const PiperOption& option : degree.options) {
+      least = std::min(least, degree.tp * option.parameter_bytes);
+    }
+  }
+  return least;
 }
 
 std::vector<std::int64_t> piper_dp_degrees(const PiperProblem& problem) {
@@ -131,15 +177,7 @@ void price_piper_stage(const PiperProblem& problem, PiperStage& stage) {
     parameter_bytes += option.parameter_bytes;
     stage.memory_bytes += option.in_flight_bytes * in_flight + option.fixed_bytes;
   }
-  // Edges already charged for, as (layer that makes the tensor, its bytes), on the way in and out.
-  std::vector<std::pair<std::int32_t, double>> paid_in, paid_out;
-  const auto pay = [&](auto& paid, const PiperEdge& edge) {
-    if (problem.rules.tensors == PiperTensors::per_edge) return true;
-    const std::pair tensor(edge.source, edge.bytes);
-    if (std::find(paid.begin(), paid.end(), tensor) != paid.end()) return false;
-    paid.push_back(tensor);
-    return true;
-  };
+  Payments in_payments{problem.rules.tensors, {}}, out_payments = in_payments;
   double border_bytes = 0;
   std::vector<std::size_t> ins(problem.nodes.size(), 0), outs(problem.nodes.size(), 0);
   for (const PiperEdge& edge : problem.edges) {
@@ -147,17 +185,42 @@ void price_piper_stage(const PiperProblem& problem, PiperStage& stage) {
     const std::size_t out = outs[static_cast<std::size_t>(edge.source)]++;
     const std::int32_t source = place[static_cast<std::size_t>(edge.source)];
     const std::int32_t target = place[static_cast<std::size_t>(edge.target)];
-    if (source < 0 && target >= 0 && pay(paid_in, edge)) {
+    if (source < 0 && target >= 0 && in_payments.is_due(edge)) {
       const auto& sync = chosen(static_cast<std::size_t>(target)).in_sync_bytes;
       border_bytes += 2 * (edge.bytes + (sync.empty() ? 0 : sync[in]));
     }
-    if (source >= 0 && target < 0 && pay(paid_out, edge)) {
+    if (source >= 0 && target < 0 && out_payments.is_due(edge)) {
       const auto& sync = chosen(static_cast<std::size_t>(source)).out_sync_bytes;
       border_bytes += 2 * (edge.bytes + (sync.empty() ? 0 : sync[out]));
     }
   }
-  stage.time = piper_share(problem, stage.dp) * (time + border_bytes / problem.bandwidth_bytes) +
-               piper_sync_factor(problem, stage.dp) * parameter_bytes / problem.bandwidth_bytes;
+  stage.time =
+      piper_share(problem, stage.dp) * (time + border_bytes / problem.bandwidth_bytes) +
+      piper_sync_factor(problem, stage.dp, stage.local_dp > 0 ? stage.local_dp : stage.dp) *
+          parameter_bytes / problem.bandwidth_bytes;
+}
+
+void price_piper_superstage(const PiperProblem& problem, const std::vector<PiperStage>& stages,
+                            PiperSuperstage& superstage) {
+  std::vector<bool> inside(problem.nodes.size(), false);
+  double weight_bytes = 0;
+  for (std::int32_t s = superstage.first; s < superstage.first + superstage.count; ++s) {
+    for (const std::int32_t v : stages[static_cast<std::size_t>(s)].nodes) {
+      inside[static_cast<std::size_t>(v)] = true;
+      weight_bytes += piper_weight_bytes(problem.nodes[static_cast<std::size_t>(v)]);
+    }
+  }
+  Payments in_payments{problem.rules.tensors, {}}, out_payments = in_payments;
+  double border_bytes = 0;
+  for (const PiperEdge& edge : problem.edges) {
+    const bool source = inside[static_cast<std::size_t>(edge.source)];
+    const bool target = inside[static_cast<std::size_t>(edge.target)];
+    if (source == target || !(source ? out_payments : in_payments).is_due(edge)) continue;
+    border_bytes += 2 * edge.bytes;
+  }
+  superstage.time = (piper_share(problem, superstage.all_dp) * border_bytes +
+                     piper_sync_factor(problem, superstage.all_dp, superstage.dp) * weight_bytes) /
+                    problem.levels[static_cast<std::size_t>(superstage.level)].bandwidth_bytes;
 }
 
 std::int64_t PiperSolution::devices_used() const {

@@ -87,6 +87,14 @@ struct PiperEdge {
   friend bool operator==(const PiperEdge&, const PiperEdge&) = default;
 };
 
+/// A level of a hierarchical network (Tarnawski et al. 2021, Appendix E): devices of the level
+/// below, joined into one of this level; the lowest joins accelerators.
+struct PiperLevel {
+  std::int64_t devices = 1;    ///< How many are joined.
+  double bandwidth_bytes = 0;  ///< Of each of them on this level's network, per time unit.
+  friend bool operator==(const PiperLevel&, const PiperLevel&) = default;
+};
+
 /// Piper's planning problem (Tarnawski et al. 2021, §3.6): cut the layer graph into contiguous
 /// stages, each with a data-parallel degree d, a tensor-parallel degree t and an option for every
 /// layer, such that the slowest stage's time for one micro-batch is least, where
@@ -96,6 +104,8 @@ struct PiperEdge {
 ///   a stage's time is share·(Σ time + border bytes / bandwidth) + sync·Σ parameter_bytes /
 ///   bandwidth with share = 1/d (or ⌈N/d⌉/N), sync = 4·(d-1)/d/N (or ·share instead of /N), and
 ///   2·(bytes + re-layout) for every edge that crosses the stage's border, at both its ends.
+/// With levels, superstages on the devices of each level hold those of the level below, and the
+/// slowest time of a stage or a superstage is least; see piper_levels.h.
 struct PiperProblem {
   std::vector<PiperNode> nodes;  ///< In topological order.
   std::vector<PiperEdge> edges;  ///< Sorted by (source, target), each pair once, source < target.
@@ -103,6 +113,9 @@ struct PiperProblem {
   std::int64_t micro_batches = 1;
   double memory_bytes = 0;
   double bandwidth_bytes = 0;  ///< Per time unit.
+  /// Lowest first; none: the network is flat. All devices together are `devices`, and the lowest
+  /// level's bandwidth is `bandwidth_bytes`.
+  std::vector<PiperLevel> levels;
   PiperRules rules;
   std::int64_t least_dp = 1;                     ///< Data-parallel degrees of stages, from …
   std::int64_t most_dp = std::int64_t{1} << 40;  ///< … to.
@@ -118,10 +131,17 @@ constexpr std::int64_t kMostPiperDevices = 1'000'000;
 /// options, an edge that leads backwards …
 void check_piper_problem(const PiperProblem& problem, const std::string& file);
 
+/// Throws Error that names the planner when the network has levels.
+void check_flat(const PiperProblem& problem, const char* planner);
+
 /// Part of a batch's micro-batches that the busiest of d replicas runs, times d being at least 1.
 double piper_share(const PiperProblem& problem, std::int64_t dp);
 /// Bytes that a replica sends for each parameter byte and micro-batch to synchronise gradients.
 double piper_sync_factor(const PiperProblem& problem, std::int64_t dp);
+/// The same on one level of the network, where `local_dp` of all dp replicas synchronise.
+double piper_sync_factor(const PiperProblem& problem, std::int64_t dp, std::int64_t local_dp);
+/// Bytes of one whole copy of a layer's weights: the least that its options' devices hold together.
+double piper_weight_bytes(const PiperNode& node);
 /// The data-parallel degrees that the rules allow, ascending, up to min(devices, micro_batches).
 std::vector<std::int64_t> piper_dp_degrees(const PiperProblem& problem);
 
@@ -130,6 +150,7 @@ struct PiperStage {
   std::vector<std::int32_t> options;  ///< For each: index in its degree's options.
   int tp = 1;
   std::int64_t dp = 1;
+  std::int64_t local_dp = 0;  ///< How many of the replicas share a device of level 2; 0: all.
   std::int64_t suffix = 1;  ///< Sum of the data-parallel degrees of this stage and all later ones.
   double time = 0;
   double memory_bytes = 0;  ///< On one device.
@@ -139,11 +160,29 @@ struct PiperStage {
 /// Fills in time and memory of a stage from its other fields, straight from the definition.
 void price_piper_stage(const PiperProblem& problem, PiperStage& stage);
 
+/// Consecutive stages that share devices of a level above the lowest, and are replicated on them.
+struct PiperSuperstage {
+  std::int32_t level = 1;  ///< Index in PiperProblem::levels.
+  std::int32_t first = 0;  ///< Stage.
+  std::int32_t count = 0;
+  std::int64_t dp = 1;      ///< Replicas, each on one device of the level.
+  std::int64_t all_dp = 1;  ///< Times those of the superstages around it.
+  double time = 0;          ///< What such a device communicates takes, for one micro-batch.
+  friend bool operator==(const PiperSuperstage&, const PiperSuperstage&) = default;
+};
+
+/// Fills in a superstage's time from its other fields and its stages', straight from the
+/// definition.
+void price_piper_superstage(const PiperProblem& problem, const std::vector<PiperStage>& stages,
+                            PiperSuperstage& superstage);
+
 struct PiperSolution {
   Status status = Status::infeasible;
   double time = 0;                 ///< Of the slowest stage: Piper's time per sample.
   double bound = 0;                ///< No solution is faster.
   std::vector<PiperStage> stages;  ///< First to last.
+  /// With levels: by first stage, outer before inner.
+  std::vector<PiperSuperstage> superstages;
   std::int64_t downsets = 0;
   std::int64_t work = 0;  ///< Stages examined.
   /// Of an infeasible problem: why, and when memory is short, the least that would do and the stage

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "braid/planners/piper_exact_sum.h"
+#include "braid/planners/piper_levels.h"
 #include "braid/planners/piper_threshold.h"
 
 namespace braid {
@@ -129,6 +130,7 @@ class Bisection {
 }  // namespace
 
 PiperSolution solve_piper(const PiperProblem& problem, const PiperSearchLimits& limits) {
+  if (!problem.levels.empty()) return solve_piper_levels(problem, limits);
   if (problem.rules.sum == PiperSum::exact) return solve_exact_sum(problem, limits);
   PiperSolution solution;
   if (!has_options(problem)) return solution;
@@ -146,6 +148,7 @@ PiperSolution solve_piper(const PiperProblem& problem, const PiperSearchLimits& 
 
 std::optional<std::vector<PiperStage>> feasible_stages(const PiperProblem& problem,
                                                        const PiperSearchLimits& limits) {
+  if (!problem.levels.empty()) return feasible_level_stages(problem, limits);
   if (!has_options(problem)) return std::nullopt;
   PiperTables tables(problem, piper_prefixes(problem, limits));
   PiperThreshold threshold(problem, tables, limits.work);

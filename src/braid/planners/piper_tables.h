@@ -71,7 +71,11 @@ class PiperTables {
   /// Can the stage fit memory in at most `limit` time, by the rules' knapsack? Answers about a
   /// simple degree are remembered for other limits and data-parallel degrees.
   KnapsackAnswer fits(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
-                      double limit);
+                      double limit) {
+    return fits(stage, share_[dp], sync_[dp], in_flight, limit);
+  }
+  KnapsackAnswer fits(const PiperStageSums& stage, double share, double sync_factor,
+                      std::int64_t in_flight, double limit);
   /// The stage's least time by the exact knapsack; infinity when it does not fit. `proven`: set to
   /// false when the knapsack is too large and there may be less.
   double least_time(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
@@ -80,7 +84,13 @@ class PiperTables {
   double least_time_within(const PiperStageSums& stage, std::int64_t in_flight);
   /// The stage with its best options by the rules' knapsack (or as good as they were found, when
   /// the knapsack is too large); it has to fit at all. Not priced.
-  PiperStage choose(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight);
+  PiperStage choose(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight) {
+    PiperStage chosen = choose(stage, share_[dp], sync_[dp], in_flight);
+    chosen.dp = dp_[dp];
+    return chosen;
+  }
+  PiperStage choose(const PiperStageSums& stage, double share, double sync_factor,
+                    std::int64_t in_flight);
 
  private:
   static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }

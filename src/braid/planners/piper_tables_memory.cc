@@ -196,14 +196,14 @@ double PiperTables::least_time_within(const PiperStageSums& stage, std::int64_t 
   return within(stage, in_flight).low + border_time(stage);
 }
 
-KnapsackAnswer PiperTables::fits(const PiperStageSums& stage, std::size_t dp,
+KnapsackAnswer PiperTables::fits(const PiperStageSums& stage, double share, double sync_factor,
                                  std::int64_t in_flight, double limit) {
   const bool exact = problem_->rules.knapsack == PiperKnapsack::exact;
   const double border = border_time(stage);
   if (is_simple(stage.degree)) {
     // Options differ in time alone, so what the layers may take is the same question for all data-
     // parallel degrees.
-    const double most = (limit - sync_[dp] * stage.sync_time) / share_[dp] - border;
+    const double most = (limit - sync_factor * stage.sync_time) / share - border;
     Within& known = within(stage, in_flight);
     if (known.low == std::numeric_limits<double>::infinity()) return KnapsackAnswer::no;
     if (known.high <= most) return KnapsackAnswer::yes;
@@ -216,8 +216,8 @@ KnapsackAnswer PiperTables::fits(const PiperStageSums& stage, std::size_t dp,
     }
     return answer;
   }
-  fill_groups(stage, share_[dp], sync_[dp], in_flight, false);
-  limit -= share_[dp] * border;
+  fill_groups(stage, share, sync_factor, in_flight, false);
+  limit -= share * border;
   if (exact) return knapsack_.at_most(groups_, problem_->memory_bytes, limit);
   if (knapsack_.greedy(groups_, problem_->memory_bytes) == KnapsackAnswer::no) {
     return KnapsackAnswer::no;
@@ -246,9 +246,9 @@ double PiperTables::least_time(const PiperStageSums& stage, std::size_t dp, std:
   return share_[dp] * (known.high + border) + sync_[dp] * stage.sync_time;
 }
 
-PiperStage PiperTables::choose(const PiperStageSums& stage, std::size_t dp,
+PiperStage PiperTables::choose(const PiperStageSums& stage, double share, double sync_factor,
                                std::int64_t in_flight) {
-  fill_groups(stage, share_[dp], sync_[dp], in_flight, true);
+  fill_groups(stage, share, sync_factor, in_flight, true);
   if (problem_->rules.knapsack == PiperKnapsack::exact) {
     knapsack_.cheapest(groups_, problem_->memory_bytes);
   } else {
@@ -256,7 +256,6 @@ PiperStage PiperTables::choose(const PiperStageSums& stage, std::size_t dp,
   }
   PiperStage chosen;
   chosen.tp = degrees_[index(stage.degree)];
-  chosen.dp = dp_[dp];
   std::vector<std::pair<std::int32_t, std::int32_t>> options;
   std::size_t at = 0;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
