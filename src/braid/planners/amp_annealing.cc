@@ -5,6 +5,7 @@
 
 #include "braid/planners/amp_strategies.h"
 #include "braid/planners/dice.h"
+#include "braid/planners/random_tiling.h"
 
 namespace braid {
 namespace {
@@ -21,76 +22,6 @@ std::vector<std::vector<std::int32_t>> mesh_of(const AmpCluster& cluster) {
   }
   return mesh;
 }
-
-/// Lays rectangles of tp × dp devices, upright or lying, until the mesh is full.
-class Tiler {
- public:
-  Tiler(const std::vector<std::vector<std::int32_t>>& mesh, const AmpStrategy& strategy, Dice& dice)
-      : mesh_(mesh),
-        shards_(static_cast<std::size_t>(strategy.tp)),
-        replicas_(static_cast<std::size_t>(strategy.dp)),
-        dice_(dice),
-        taken_(mesh.size(), std::vector<bool>(mesh.front().size(), false)) {}
-
-  /// Devices in the order of ranks; empty when no tiling was found in a fair number of steps.
-  std::vector<std::int32_t> tile() {
-    if (!fill()) device_.clear();
-    return device_;
-  }
-
- private:
-  bool fill() {
-    for (std::size_t column = 0; column < mesh_.size(); ++column) {
-      for (std::size_t row = 0; row < mesh_[column].size(); ++row) {
-        if (!taken_[column][row]) return lay(column, row);
-      }
-    }
-    return true;
-  }
-
-  bool lay(std::size_t column, std::size_t row) {
-    const bool upright_first = dice_.below(2) == 0;
-    for (const bool upright : {upright_first, !upright_first}) {
-      if (--steps_ < 0) return false;
-      const std::size_t rows = upright ? shards_ : replicas_;
-      const std::size_t columns = upright ? replicas_ : shards_;
-      if (!free(column, row, columns, rows)) continue;
-      mark(column, row, columns, rows, true);
-      for (std::size_t replica = 0; replica < replicas_; ++replica) {
-        for (std::size_t shard = 0; shard < shards_; ++shard) {
-          device_.push_back(upright ? mesh_[column + replica][row + shard]
-                                    : mesh_[column + shard][row + replica]);
-        }
-      }
-      if (fill()) return true;
-      mark(column, row, columns, rows, false);
-      device_.resize(device_.size() - shards_ * replicas_);
-    }
-    return false;
-  }
-
-  bool free(std::size_t column, std::size_t row, std::size_t columns, std::size_t rows) const {
-    if (column + columns > mesh_.size() || row + rows > mesh_.front().size()) return false;
-    for (std::size_t c = column; c < column + columns; ++c) {
-      for (std::size_t r = row; r < row + rows; ++r) {
-        if (taken_[c][r]) return false;
-      }
-    }
-    return true;
-  }
-  void mark(std::size_t column, std::size_t row, std::size_t columns, std::size_t rows, bool as) {
-    for (std::size_t c = column; c < column + columns; ++c) {
-      for (std::size_t r = row; r < row + rows; ++r) taken_[c][r] = as;
-    }
-  }
-
-  const std::vector<std::vector<std::int32_t>>& mesh_;
-  std::size_t shards_, replicas_;
-  Dice& dice_;
-  std::vector<std::vector<bool>> taken_;
-  std::vector<std::int32_t> device_;
-  int steps_ = 2000;
-};
 
 /// Each strategy that was tried, once.
 class Record {
@@ -127,7 +58,7 @@ std::vector<AmpChoice> amp_anneal(const AmpModel& model, const AmpCluster& clust
   for (std::int32_t chain = 0; chain < options.chains; ++chain) {
     Dice dice(options.seed + static_cast<std::uint64_t>(chain));
     const auto place = [&](AmpStrategy strategy) {
-      if (!mesh.empty()) strategy.device = Tiler(mesh, strategy, dice).tile();
+      if (!mesh.empty()) strategy.device = random_tiling(mesh, strategy.tp, strategy.dp, dice);
       if (strategy.device.empty()) strategy.device = rank_order(cluster);
       return amp_evaluate(model, cluster, strategy, global_batch, objective);
     };

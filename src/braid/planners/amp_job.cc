@@ -1,13 +1,13 @@
 #include "braid/planners/amp_job.h"
 
 #include <algorithm>
-#include <deque>
 #include <limits>
 #include <map>
 
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
 #include "braid/planners/amp_assignment.h"
+#include "braid/planners/fitting_layers.h"
 #include "braid/schedule/timeline.h"
 #include "braid/system/links.h"
 
@@ -28,7 +28,8 @@ void refuse(bool asked, const char* option, const std::string& planner) {
               "leave it out or use --planner braid");
 }
 
-/// Restrictions that leave AMP's space.
+}  // namespace
+
 SpaceOptions amp_space(SpaceOptions space, const std::string& planner) {
   refuse(space.cp.value_or(1) != 1, "--cp", planner);
   refuse(space.ep.value_or(1) != 1, "--ep", planner);
@@ -40,24 +41,6 @@ SpaceOptions amp_space(SpaceOptions space, const std::string& planner) {
   if (!space.sequence_parallel) space.sequence_parallel = false;
   return space;
 }
-
-/// The largest value of a window whose ends only move right.
-class SlidingLargest {
- public:
-  void push(std::size_t index, double value) {
-    while (!rising_.empty() && rising_.back().second <= value) rising_.pop_back();
-    rising_.emplace_back(index, value);
-  }
-  double from(std::size_t first) {
-    while (!rising_.empty() && rising_.front().first < first) rising_.pop_front();
-    return rising_.empty() ? 0 : rising_.front().second;
-  }
-
- private:
-  std::deque<std::pair<std::size_t, double>> rising_;
-};
-
-}  // namespace
 
 AmpJob::AmpJob(const Job& job, const System& system, const SpaceOptions& space, std::string planner)
     : job_(job),
@@ -100,36 +83,6 @@ std::optional<AmpFound> AmpJob::evaluate(const Configuration& configuration) {
   return assign(smaller);
 }
 
-/// device_bytes() of runs of layers, over a window whose ends only move right.
-std::vector<std::int32_t> AmpJob::first_fitting_layers(const LayerTable& table,
-                                                       const MemoryForm& form,
-                                                       double in_flight) const {
-  std::vector<std::int32_t> first(table.chain.size() + 1, 0);
-  std::vector<double> additive_bytes;
-  for (const ChainLayer& layer : table.chain) {
-    RunSums alone;
-    alone.add(layer);
-    alone.working_bytes = 0;
-    alone.largest_layer_parameters = 0;
-    additive_bytes.push_back(device_bytes(alone, in_flight, form));
-  }
-  const std::vector<double> before_bytes = running_sums(additive_bytes);
-  SlidingLargest working, parameters;
-  std::size_t left = 0;
-  for (std::size_t right = 1; right < first.size(); ++right) {
-    const ChainLayer& layer = table.chain[right - 1];
-    working.push(right - 1, layer.working_bytes);
-    parameters.push(right - 1, layer.dense_parameters + layer.expert_parameters);
-    while (left < right && before_bytes[right] - before_bytes[left] + working.from(left) +
-                                   form.per_largest_layer_parameter * parameters.from(left) >
-                               form.available_bytes) {
-      ++left;
-    }
-    first[right] = static_cast<std::int32_t>(left);
-  }
-  return first;
-}
-
 MemoryForm AmpJob::memory(const Configuration& configuration) {
   return memory_form(scratch_.evaluator.context(configuration),
                      usable_bytes(system_.groups.front().chip));
@@ -148,7 +101,9 @@ std::optional<AmpFound> AmpJob::assign(const Configuration& configuration) {
     const std::int64_t in_flight =
         std::min<std::int64_t>(configuration.num_micro_batches, configuration.pp - stage);
     auto& first = first_allowed[in_flight];
-    if (first.empty()) first = first_fitting_layers(table, form, static_cast<double>(in_flight));
+    if (first.empty()) {
+      first = first_fitting_layers(table.chain, form, static_cast<double>(in_flight));
+    }
     chain.stages.push_back({before_s, first});
   }
   std::map<double, std::vector<double>> handovers;

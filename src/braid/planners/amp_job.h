@@ -18,6 +18,10 @@ struct AmpFound {
   double cost_s = 0;
 };
 
+/// What of the restrictions AMP's space has. Throws Error, naming the planner, for what it has not
+/// (context or expert parallelism, interleaving, other schedules).
+SpaceOptions amp_space(SpaceOptions space, const std::string& planner);
+
 /// A job as AMP plans it on a homogeneous system: pp, dp, tp and micro-batch size, 1F1B, layers
 /// assigned exactly for equation 5 with the profile's times, the gradients' ring all-reduce on its
 /// slowest link. Unlike AMP, within memory: replicas share the optimizer's state (ZeRO-1, or what
@@ -44,8 +48,6 @@ class AmpJob {
 
  private:
   std::optional<AmpFound> assign(const Configuration& configuration);
-  std::vector<std::int32_t> first_fitting_layers(const LayerTable& table, const MemoryForm& form,
-                                                 double in_flight) const;
   double sync_s(const LayerTable& table, const Configuration& configuration,
                 const Ends& ends) const;
   Infeasibility nearest();

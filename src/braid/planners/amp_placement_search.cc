@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <queue>
 
 #include "braid/planners/amp_assignment.h"
+#include "braid/planners/placement_search.h"
 
 namespace braid {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Bounds are compared with costs summed in another order.
-constexpr double kRounding = 1 - 1e-12;
 
 /// Nodes of a cluster and what is alike about them.
 struct Nodes {
@@ -64,27 +62,11 @@ Nodes nodes_of(const AmpCluster& cluster) {
   return nodes;
 }
 
-/// The first stages of a strategy on their nodes.
-struct Partial {
-  double bound_s = 0;
-  std::size_t degrees = 0;                       ///< Index into the strategies.
-  std::vector<std::vector<std::size_t>> stages;  ///< [stage][replica]: node.
-};
-
-struct Later {
-  bool operator()(const Partial& a, const Partial& b) const {
-    if (a.bound_s != b.bound_s) return a.bound_s > b.bound_s;
-    if (a.stages.size() != b.stages.size()) return a.stages.size() < b.stages.size();
-    if (a.degrees != b.degrees) return a.degrees > b.degrees;
-    return a.stages > b.stages;
-  }
-};
-
-class PlacementSearch {
+class AmpPlacement : public PlacementCosts {
  public:
-  PlacementSearch(const AmpModel& model, const AmpCluster& cluster,
-                  std::span<const AmpStrategy> degrees, std::int64_t global_batch,
-                  const AmpRules& rules)
+  AmpPlacement(const AmpModel& model, const AmpCluster& cluster,
+               std::span<const AmpStrategy> degrees, std::int64_t global_batch,
+               const AmpRules& rules)
       : model_(model),
         cluster_(cluster),
         degrees_(degrees),
@@ -102,117 +84,40 @@ class PlacementSearch {
   }
 
   AmpPlacementResult run(std::int64_t most_states) {
-    for (std::size_t d = 0; d < degrees_.size(); ++d) {
-      AmpStrategy strategy = degrees_[d];
+    std::vector<PlacementShape> shapes;
+    shapes.reserve(degrees_.size());
+    for (AmpStrategy strategy : degrees_) {
+      PlacementShape& shape = shapes.emplace_back();
+      shape.stages = strategy.pp;
+      shape.replicas = strategy.dp;
+      for (const auto& devices : nodes_.devices) {
+        shape.room.push_back(static_cast<std::int32_t>(devices.size()) / strategy.tp);
+      }
       strategy.device = rank_order(cluster_);
       keep(amp_evaluate(model_, cluster_, strategy, global_batch_, objective_));
-      Partial root{0, d, {}};
-      push(std::move(root));
     }
-    while (!open_.empty()) {
-      const Partial partial = open_.top();
-      if (!(partial.bound_s < cost_s())) break;
-      if (result_.states >= most_states) break;
-      open_.pop();
-      if (partial.stages.size() == static_cast<std::size_t>(degrees_[partial.degrees].pp)) {
-        keep(amp_evaluate(model_, cluster_, on_devices(partial), global_batch_, objective_));
-        continue;
-      }
-      extend(partial);
-    }
-    result_.bound_s = open_.empty() ? cost_s() : std::min(cost_s(), open_.top().bound_s);
+    shapes_ = shapes;
+    PlacementSearchOptions options;
+    options.first_alike = nodes_.first_alike;
+    options.ordered_replicas = true;
+    options.best_s = cost_s();
+    options.most_states = most_states;
+    const PlacementSearchResult found = search_placements(shapes, options, *this);
+    result_.bound_s = found.bound_s;
+    result_.states = found.states;
     return result_;
   }
 
- private:
-  double cost_s() const { return result_.best.has_value() ? result_.best->cost_s : kInfinity; }
-  void keep(std::optional<AmpChoice> choice) {
-    if (choice.has_value() && choice->cost_s < cost_s()) result_.best = std::move(choice);
-  }
-  void push(Partial partial) {
-    ++result_.states;
-    partial.bound_s = std::max(partial.bound_s, bound_s(partial) * kRounding);
-    if (partial.bound_s < cost_s()) open_.push(std::move(partial));
+  double complete_s(const PartialPlacement& placement) override {
+    auto choice = amp_evaluate(model_, cluster_, on_devices(placement), global_batch_, objective_);
+    const double cost = choice.has_value() ? choice->cost_s : kInfinity;
+    keep(std::move(choice));
+    return cost;
   }
 
-  /// Room for replicas left in each node.
-  std::vector<std::int32_t> room(const Partial& partial) const {
-    std::vector<std::int32_t> left;
-    for (const auto& devices : nodes_.devices) {
-      left.push_back(static_cast<std::int32_t>(devices.size()) / degrees_[partial.degrees].tp);
-    }
-    for (const auto& stage : partial.stages) {
-      for (const std::size_t node : stage) --left[node];
-    }
-    return left;
-  }
-
-  /// All next stages that differ.
-  void extend(const Partial& partial) {
-    const auto replicas = static_cast<std::size_t>(degrees_[partial.degrees].dp);
-    std::vector<std::int32_t> left = room(partial);
-    std::vector<bool> used(left.size(), false);
-    for (const auto& stage : partial.stages) {
-      for (const std::size_t node : stage) used[node] = true;
-    }
-    std::vector<std::size_t> stage;
-    choose(partial, replicas, left, used, stage);
-  }
-
-  void choose(const Partial& partial, std::size_t replicas, std::vector<std::int32_t>& left,
-              std::vector<bool>& used, std::vector<std::size_t>& stage) {
-    if (stage.size() == replicas) {
-      Partial next = partial;
-      next.stages.push_back(stage);
-      push(std::move(next));
-      return;
-    }
-    const std::size_t replica = stage.size();
-    const bool like_last =
-        replica > 0 && std::all_of(partial.stages.begin(), partial.stages.end(),
-                                   [&](const auto& s) { return s[replica] == s[replica - 1]; });
-    std::vector<std::size_t> fresh;  // Kinds of unused nodes tried here.
-    for (std::size_t node = like_last ? stage.back() : 0; node < left.size(); ++node) {
-      if (left[node] == 0) continue;
-      const bool opens = !used[node];
-      if (opens) {
-        const std::size_t kind = nodes_.first_alike[node];
-        if (std::find(fresh.begin(), fresh.end(), kind) != fresh.end()) continue;
-        fresh.push_back(kind);
-      }
-      used[node] = true;
-      --left[node];
-      stage.push_back(node);
-      choose(partial, replicas, left, used, stage);
-      stage.pop_back();
-      ++left[node];
-      if (opens) used[node] = false;
-    }
-  }
-
-  /// Sums of layer times on a set of types: the slowest of them, or the fastest.
-  std::span<const double> times_before_s(const AmpStrategy& strategy, std::uint64_t types,
-                                         bool slowest) {
-    auto& sums = sums_[{strategy.tp, strategy.micro_batch, types, slowest}];
-    if (sums.empty()) {
-      std::vector<double> times_s(model_.layers.size(), slowest ? 0 : kInfinity);
-      for (std::int32_t type = 0; static_cast<std::size_t>(type) < model_.forward_s.size();
-           ++type) {
-        if ((types >> type & 1U) == 0) continue;
-        const std::vector<double>& forward_s = model_.forward_at(type, strategy.tp);
-        for (std::size_t l = 0; l < times_s.size(); ++l) {
-          const double time_s = 3 * strategy.micro_batch * forward_s[l];
-          times_s[l] = slowest ? std::max(times_s[l], time_s) : std::min(times_s[l], time_s);
-        }
-      }
-      sums = running_sums(times_s);
-    }
-    return sums;
-  }
-
-  double bound_s(const Partial& partial) {
-    const AmpStrategy& strategy = degrees_[partial.degrees];
-    const std::vector<std::int32_t> left = room(partial);
+  double bound_s(const PartialPlacement& partial) override {
+    const AmpStrategy& strategy = degrees_[partial.shape];
+    const std::vector<std::int32_t> left = room_left(shapes_[partial.shape], partial);
     std::uint64_t free_types = 0;
     for (std::size_t node = 0; node < left.size(); ++node) {
       if (left[node] > 0) free_types |= std::uint64_t{1} << nodes_.type[node];
@@ -256,8 +161,34 @@ class PlacementSearch {
     return assignment->pipeline_s + (ring_bytes > 0 ? 1 / parts_per_s : 0);
   }
 
-  AmpStrategy on_devices(const Partial& partial) const {
-    AmpStrategy strategy = degrees_[partial.degrees];
+ private:
+  double cost_s() const { return result_.best.has_value() ? result_.best->cost_s : kInfinity; }
+  void keep(std::optional<AmpChoice> choice) {
+    if (choice.has_value() && choice->cost_s < cost_s()) result_.best = std::move(choice);
+  }
+
+  /// Sums of layer times on a set of types: the slowest of them, or the fastest.
+  std::span<const double> times_before_s(const AmpStrategy& strategy, std::uint64_t types,
+                                         bool slowest) {
+    auto& sums = sums_[{strategy.tp, strategy.micro_batch, types, slowest}];
+    if (sums.empty()) {
+      std::vector<double> times_s(model_.layers.size(), slowest ? 0 : kInfinity);
+      for (std::int32_t type = 0; static_cast<std::size_t>(type) < model_.forward_s.size();
+           ++type) {
+        if ((types >> type & 1U) == 0) continue;
+        const std::vector<double>& forward_s = model_.forward_at(type, strategy.tp);
+        for (std::size_t l = 0; l < times_s.size(); ++l) {
+          const double time_s = 3 * strategy.micro_batch * forward_s[l];
+          times_s[l] = slowest ? std::max(times_s[l], time_s) : std::min(times_s[l], time_s);
+        }
+      }
+      sums = running_sums(times_s);
+    }
+    return sums;
+  }
+
+  AmpStrategy on_devices(const PartialPlacement& partial) const {
+    AmpStrategy strategy = degrees_[partial.shape];
     std::vector<std::size_t> next(nodes_.devices.size(), 0);
     for (const auto& stage : partial.stages) {
       for (const std::size_t node : stage) {
@@ -272,12 +203,12 @@ class PlacementSearch {
   const AmpModel& model_;
   const AmpCluster& cluster_;
   std::span<const AmpStrategy> degrees_;
+  std::span<const PlacementShape> shapes_;
   std::int64_t global_batch_;
   Nodes nodes_;
   AmpObjective objective_;
   double parameters_ = 0;
   std::map<std::tuple<std::int32_t, std::int32_t, std::uint64_t, bool>, std::vector<double>> sums_;
-  std::priority_queue<Partial, std::vector<Partial>, Later> open_;
   AmpPlacementResult result_;
 };
 
@@ -286,7 +217,7 @@ class PlacementSearch {
 AmpPlacementResult amp_place(const AmpModel& model, const AmpCluster& cluster,
                              std::span<const AmpStrategy> degrees, std::int64_t global_batch,
                              const AmpRules& rules, const AmpPlacementOptions& options) {
-  return PlacementSearch(model, cluster, degrees, global_batch, rules).run(options.most_states);
+  return AmpPlacement(model, cluster, degrees, global_batch, rules).run(options.most_states);
 }
 
 }  // namespace braid

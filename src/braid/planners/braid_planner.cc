@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/planners/mixed_baseline.h"
 #include "braid/planners/mixed_planner.h"
 #include "braid/planners/planner.h"
 #include "braid/planners/search.h"
-#include "braid/planners/usable_groups.h"
-#include "braid/system/part.h"
 
 namespace braid {
 namespace {
@@ -189,21 +188,16 @@ Outcome Search::run() {
   return std::move(outcome_);
 }
 
+Outcome plan_homogeneous(const Job& job, const System& system, const SpaceOptions& space,
+                         const Budget& budget, const Progress& progress) {
+  return Search(job, system, space, budget, progress).run();
+}
+
 }  // namespace
 
 Outcome plan_braid(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress) {
-  if (!is_homogeneous(system)) {
-    if (const auto usable = usable_groups(job, system)) {
-      Outcome outcome = plan_braid(job, usable->system, space, budget, progress);
-      outcome.assumptions.push_back(usable->note);
-      return outcome;
-    }
-    const System joined = with_equal_groups_joined(system);
-    if (!is_homogeneous(joined)) return plan_mixed(job, joined, space, budget, progress);
-    return Search(job, joined, space, budget, progress).run();
-  }
-  return Search(job, system, space, budget, progress).run();
+  return plan_by_kind(plan_homogeneous, plan_mixed, job, system, space, budget, progress);
 }
 
 }  // namespace braid

@@ -125,6 +125,20 @@ System slowest_of(const System& system) {
   return slow;
 }
 
+Outcome plan_by_kind(PlanFunction homogeneous, PlanFunction mixed, const Job& job,
+                     const System& system, const SpaceOptions& space, const Budget& budget,
+                     const Progress& progress) {
+  if (is_homogeneous(system)) return homogeneous(job, system, space, budget, progress);
+  if (const auto usable = usable_groups(job, system)) {
+    Outcome outcome =
+        plan_by_kind(homogeneous, mixed, job, usable->system, space, budget, progress);
+    outcome.assumptions.push_back(usable->note);
+    return outcome;
+  }
+  const System joined = with_equal_groups_joined(system);
+  return (is_homogeneous(joined) ? homogeneous : mixed)(job, joined, space, budget, progress);
+}
+
 Outcome plan_for_slowest(PlanFunction plan, const std::string& planner, const Job& job,
                          const System& system, const SpaceOptions& space, const Budget& budget,
                          const Progress& progress) {

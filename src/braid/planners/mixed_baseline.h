@@ -14,6 +14,12 @@ System slowest_of(const System& system);
 using PlanFunction = Outcome (*)(const Job&, const System&, const SpaceOptions&, const Budget&,
                                  const Progress&);
 
+/// A planner that takes any system, made of one for homogeneous systems and one for others: groups
+/// that the job cannot run on are left out (usable_groups), equal neighbours joined.
+Outcome plan_by_kind(PlanFunction homogeneous, PlanFunction mixed, const Job& job,
+                     const System& system, const SpaceOptions& space, const Budget& budget,
+                     const Progress& progress);
+
 /// What a planner of homogeneous systems makes of any: on a mixed one it plans for slowest_of() it,
 /// and its plans are then timed on the real devices in their order. The objective stays its own.
 /// Throws Error for plans that mixed systems cannot run (interleaved stages).

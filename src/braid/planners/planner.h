@@ -49,7 +49,8 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
 Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& space,
                       const Budget& budget, const Progress& progress = {});
 
-/// AMP (Li et al. 2022) on a homogeneous system, where its placement order is braid's default:
+/// AMP (Li et al. 2022) on a homogeneous system, where its placement order is braid's default
+/// (others: amp_mixed_planner.h):
 /// every pp, dp, tp and micro-batch size, layers assigned exactly for AMP's model of a pipeline,
 /// within memory (see amp_job.h). The objective is AMP's cost.
 Outcome plan_amp(const Job& job, const System& system, const SpaceOptions& space,

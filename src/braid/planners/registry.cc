@@ -1,4 +1,5 @@
 #include "braid/base/error.h"
+#include "braid/planners/amp_mixed_planner.h"
 #include "braid/planners/mixed_baseline.h"
 #include "braid/planners/piper_planner.h"
 #include "braid/planners/piper_variants.h"
@@ -26,16 +27,19 @@ struct Baseline {
   PlanFunction plan;
 };
 constexpr Baseline kMegatron{"megatron", plan_megatron};
-constexpr Baseline kAmp{"amp", plan_amp};
-constexpr Baseline kAmpSa{"amp-sa", plan_amp_sa};
 constexpr Baseline kPhaze{"phaze", plan_phaze};
-constexpr Baseline kRandom{"random", plan_random};
 
 template <const Baseline& baseline>
 Outcome on_any(const Job& job, const System& system, const SpaceOptions& space,
                const Budget& budget, const Progress& progress) {
   return plan_for_slowest(baseline.plan, std::string(baseline.name), job, system, space, budget,
                           progress);
+}
+
+template <PlanFunction homogeneous, PlanFunction mixed>
+Outcome by_kind(const Job& job, const System& system, const SpaceOptions& space,
+                const Budget& budget, const Progress& progress) {
+  return plan_by_kind(homogeneous, mixed, job, system, space, budget, progress);
 }
 
 }  // namespace
@@ -48,10 +52,11 @@ const std::vector<PlannerEntry>& planners() {
       {"megatron", "published rule of thumb: tensor within the node, then pipeline, then data",
        on_any<kMegatron>},
       {"amp", "AMP's cost model over pp, dp, tp and micro-batch size, layers assigned exactly",
-       on_any<kAmp>},
-      {"amp-sa", "AMP's simulated annealing, 100 steps", on_any<kAmpSa>},
+       by_kind<plan_amp, plan_amp_mixed>},
+      {"amp-sa", "AMP's simulated annealing, 100 steps", by_kind<plan_amp_sa, plan_amp_sa_mixed>},
       {"phaze", "Phaze's placement: flushed 1F1B on a flat network, stages exact", on_any<kPhaze>},
-      {"random", "the best by AMP's cost of 100 strategies drawn at random", on_any<kRandom>},
+      {"random", "the best by AMP's cost of 100 strategies drawn at random",
+       by_kind<plan_random, plan_random_mixed>},
       {"piper", "least time per sample over cuts of the layer graph (Piper)", piper<0>},
       {"no-dp", "piper without data parallelism", piper<1>},
       {"no-tp", "piper without tensor parallelism", piper<2>},

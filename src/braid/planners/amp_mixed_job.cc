@@ -1,0 +1,292 @@
+#include "braid/planners/amp_mixed_job.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "braid/base/dtype.h"
+#include "braid/base/error.h"
+#include "braid/plan/stage_context.h"
+#include "braid/planners/amp_job.h"
+#include "braid/planners/fitting_layers.h"
+#include "braid/planners/search.h"
+#include "braid/schedule/timeline.h"
+#include "braid/system/links.h"
+
+namespace braid {
+namespace {
+
+constexpr std::int64_t kMostDevices = 2048;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+const System& small_enough(const System& system) {
+  if (system.device_count <= kMostDevices) return system;
+  throw Error("AMP's planner compares links between all devices; " +
+                  std::to_string(system.device_count) + " are too many",
+              "plan for at most " + std::to_string(kMostDevices));
+}
+
+}  // namespace
+
+AmpMixedJob::AmpMixedJob(const Job& job, const System& system, const SpaceOptions& space,
+                         std::string planner)
+    : job_(job),
+      system_(small_enough(system)),
+      space_(amp_space(space, planner)),
+      planner_(std::move(planner)),
+      mixed_(job, system, planner_) {
+  std::int64_t node = -1;
+  std::int64_t most_in_node = 1;
+  for (std::int64_t device = 0; device < system.device_count; ++device) {
+    const std::int64_t here = braid::placement_of(system, device).node;
+    if (here != node) nodes_.emplace_back();
+    node = here;
+    nodes_.back().push_back(device);
+    most_in_node = std::max(most_in_node, static_cast<std::int64_t>(nodes_.back().size()));
+  }
+
+  const SpaceLimits limits = space_limits(job, system);
+  check_space(limits, space_);
+  for (Configuration configuration : base_configurations(limits, space_)) {
+    if (configuration.order != AxisOrder::pipeline_outermost) continue;
+    if (std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& devices) {
+          return devices.size() % at(configuration.tp) != 0;
+        })) {
+      continue;
+    }
+    // Moves as many bytes as plain replicas do, so AMP's cost is the same.
+    configuration.zero = space_.zero.value_or(configuration.dp > 1 ? Zero::optimizer : Zero::none);
+    for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+      configuration.recompute = space_.recompute.value_or(recompute);
+      configurations_.push_back(configuration);
+    }
+  }
+  std::sort(configurations_.begin(), configurations_.end());
+  configurations_.erase(std::unique(configurations_.begin(), configurations_.end()),
+                        configurations_.end());
+
+  const std::size_t layers = job.graph->layers.size();
+  std::vector<double> change(layers + 1, 0);
+  for (const ProfileEdge& edge : mixed_.chain().edges) {
+    change[at(edge.source)] += edge.bytes;
+    change[at(edge.target)] -= edge.bytes;
+  }
+  double open = 0;
+  for (std::size_t l = 0; l < layers; ++l) {
+    open = std::max(0.0, open + change[l]);
+    const auto known = std::find(bytes_of_class_.begin(), bytes_of_class_.end(), open);
+    cut_class_.push_back(static_cast<std::size_t>(known - bytes_of_class_.begin()));
+    if (known == bytes_of_class_.end()) bytes_of_class_.push_back(open);
+  }
+}
+
+AmpMixedJob::StageTable& AmpMixedJob::table(const Configuration& configuration,
+                                            std::span<const std::size_t> groups) {
+  const auto [found, fresh] = tables_.try_emplace({configuration, {groups.begin(), groups.end()}});
+  StageTable& table = found->second;
+  if (!fresh) return table;
+  table.layers = mixed_.layers(configuration, groups);
+  std::vector<double> times_s;
+  times_s.reserve(table.layers.size());
+  for (const ChainLayer& layer : table.layers) {
+    times_s.push_back(layer.time_s());
+    table.parameters += layer.dense_parameters + layer.expert_parameters;
+  }
+  table.time_before_s = running_sums(times_s);
+  DataParallelContext context;
+  context.precision = job_.precision;
+  context.zero = configuration.zero;
+  context.dense_ranks = configuration.dp;
+  context.expert_ranks = configuration.dp;
+  double available = kInfinity;
+  for (const std::size_t group : groups) {
+    available = std::min(available, usable_bytes(system_.groups[group].chip));
+  }
+  table.memory = memory_form(context, available);
+  return table;
+}
+
+std::int64_t AmpMixedJob::in_flight(const Configuration& configuration, std::int32_t stage) {
+  return std::min<std::int64_t>(configuration.num_micro_batches, configuration.pp - stage);
+}
+
+std::span<const std::int32_t> AmpMixedJob::first_allowed(StageTable& table,
+                                                         std::int64_t in_flight) {
+  std::vector<std::int32_t>& first = table.first_allowed[in_flight];
+  if (first.empty()) {
+    first = first_fitting_layers(table.layers, table.memory, static_cast<double>(in_flight));
+  }
+  return first;
+}
+
+std::vector<double> AmpMixedJob::handover_bytes(const Configuration& configuration) const {
+  const Parallelism parallel = to_parallelism(configuration);
+  std::vector<double> bytes;
+  bytes.reserve(bytes_of_class_.size());
+  for (const double per_sample : bytes_of_class_) {
+    bytes.push_back(braid::handover_bytes({0, 1, per_sample}, parallel, parallel));
+  }
+  return bytes;
+}
+
+double AmpMixedJob::ring_bytes_per_parameter(const Configuration& configuration) const {
+  return 2.0 * (configuration.dp - 1) / configuration.dp *
+         bytes_per_element(job_.precision.gradient);
+}
+
+AmpMixedJob::Placement AmpMixedJob::placement_of(const Configuration& configuration,
+                                                 std::span<const std::int64_t> devices) {
+  const std::size_t size = at(std::int64_t{configuration.dp} * configuration.tp);
+  Placement placement;
+  for (std::size_t first = 0; first + size <= devices.size(); first += size) {
+    auto& stage =
+        placement.emplace_back(devices.begin() + static_cast<std::ptrdiff_t>(first),
+                               devices.begin() + static_cast<std::ptrdiff_t>(first + size));
+    std::sort(stage.begin(), stage.end());
+  }
+  return placement;
+}
+
+std::optional<LayerAssignment> AmpMixedJob::assign(const Configuration& configuration,
+                                                   const Placement& placement, double extra_bytes) {
+  AssignmentChain chain;
+  chain.micro_batches = configuration.num_micro_batches;
+  std::vector<std::vector<std::int32_t>> roomier;
+  roomier.reserve(placement.size());
+  for (std::size_t s = 0; s < placement.size(); ++s) {
+    StageTable& stage = table(configuration, mixed_.groups_of(placement[s]));
+    const std::int64_t stashes = in_flight(configuration, static_cast<std::int32_t>(s));
+    if (extra_bytes <= 0) {
+      chain.stages.push_back({stage.time_before_s, first_allowed(stage, stashes)});
+      continue;
+    }
+    MemoryForm memory = stage.memory;
+    memory.available_bytes += extra_bytes;
+    roomier.push_back(first_fitting_layers(stage.layers, memory, static_cast<double>(stashes)));
+    chain.stages.push_back({stage.time_before_s, roomier.back()});
+  }
+  const std::size_t hops = placement.size() - 1;
+  std::vector<double> hop_s;  // [class · hops + hop]
+  for (const double bytes : handover_bytes(configuration)) {
+    for (std::size_t s = 0; s < hops; ++s) {
+      hop_s.push_back(bytes > 0 ? handover_s(system_, placement[s], placement[s + 1], bytes) : 0);
+    }
+  }
+  for (std::size_t l = 0; l + 1 < layers(); ++l) {
+    for (std::size_t s = 0; s < hops; ++s) {
+      chain.boundary_s.push_back(hop_s[cut_class_[l] * hops + s]);
+    }
+  }
+  return assign_layers(chain);
+}
+
+double AmpMixedJob::sync_s(const Configuration& configuration, const AmpMixedFound& found) {
+  if (configuration.dp == 1) return 0;
+  const auto tp = at(configuration.tp);
+  double slowest_s = 0;
+  for (const PlacedStage& stage : found.stages) {
+    const StageTable& costs = table(configuration, mixed_.groups_of(stage.devices));
+    double parameters = 0;
+    for (std::int32_t l = stage.begin; l < stage.end; ++l) {
+      parameters += costs.layers[at(l)].dense_parameters + costs.layers[at(l)].expert_parameters;
+    }
+    double link = kInfinity;
+    for (std::size_t d = 0; d < stage.devices.size(); ++d) {
+      link = std::min(link, link_bytes_per_s(system_, stage.devices[d],
+                                             stage.devices[(d + tp) % stage.devices.size()]));
+    }
+    slowest_s = std::max(slowest_s, parameters * ring_bytes_per_parameter(configuration) / link);
+  }
+  return slowest_s;
+}
+
+std::optional<AmpMixedFound> AmpMixedJob::evaluate(const Configuration& configuration,
+                                                   const Placement& placement) {
+  ++evaluated_;
+  const auto assignment = assign(configuration, placement, 0);
+  if (!assignment.has_value()) return std::nullopt;
+  AmpMixedFound found;
+  std::int32_t begin = 0;
+  for (std::size_t s = 0; s < placement.size(); ++s) {
+    const std::int32_t end = assignment->ends[s];
+    found.stages.push_back({begin, end, configuration, placement[s]});
+    begin = end;
+  }
+  found.cost_s = assignment->pipeline_s + sync_s(configuration, found);
+  return found;
+}
+
+Infeasibility AmpMixedJob::nearest() {
+  Infeasibility nearest{"no split divides the nodes, heads and batch", -1, 0, 0, {}};
+  double least = kInfinity;
+  std::vector<std::int64_t> ranks;
+  for (const auto& devices : nodes_) ranks.insert(ranks.end(), devices.begin(), devices.end());
+  for (const Configuration& configuration : configurations_) {
+    const Placement placement = placement_of(configuration, ranks);
+    // To a thousandth of what is missing, and only when it is less than elsewhere.
+    double low = 0, high = std::min(least, 1e18);
+    auto assignment = assign(configuration, placement, high * (1 - 1e-3));
+    if (!assignment.has_value()) continue;
+    for (int step = 0; step < 80 && high - low > 1e-3 * high; ++step) {
+      const double middle = low > 0 ? (low + high) / 2 : high / 16;
+      auto smaller = assign(configuration, placement, middle);
+      (smaller.has_value() ? high : low) = middle;
+      if (smaller.has_value()) assignment = std::move(smaller);
+      if (high < 1) break;
+    }
+    std::int32_t begin = 0;
+    double most = -kInfinity;
+    Infeasibility here{"every split needs more memory than a device has", -1, 0, 0,
+                       to_parallelism(configuration)};
+    for (std::size_t s = 0; s < placement.size(); ++s) {
+      const StageTable& stage = table(configuration, mixed_.groups_of(placement[s]));
+      RunSums sums;
+      for (; begin < assignment->ends[s]; ++begin) sums.add(stage.layers[at(begin)]);
+      const double needed = device_bytes(
+          sums, static_cast<double>(in_flight(configuration, static_cast<std::int32_t>(s))),
+          stage.memory);
+      if (needed - stage.memory.available_bytes <= most) continue;
+      most = needed - stage.memory.available_bytes;
+      here.stage = static_cast<std::int64_t>(s);
+      here.needed_bytes = needed;
+      here.available_bytes = stage.memory.available_bytes;
+    }
+    if (most >= least) continue;
+    least = most;
+    nearest = here;
+  }
+  return nearest;
+}
+
+Outcome AmpMixedJob::outcome(std::vector<AmpMixedFound> found, double bound_s, std::int64_t work) {
+  Outcome outcome = begin_outcome(job_, system_);
+  outcome.objective_name = "AMP's cost (s)";
+  outcome.work = work;
+  outcome.evaluated = evaluated_;
+  if (found.empty()) {
+    outcome.infeasibility = nearest();
+    return outcome;
+  }
+  std::stable_sort(found.begin(), found.end(), [](const AmpMixedFound& a, const AmpMixedFound& b) {
+    return a.cost_s < b.cost_s;
+  });
+  std::vector<Configuration> taken;
+  for (const AmpMixedFound& choice : found) {
+    if (outcome.candidates.size() >= at(std::max(1, space_.top))) break;
+    const Configuration& form = choice.stages.front().form;
+    if (std::find(taken.begin(), taken.end(), form) != taken.end()) continue;
+    taken.push_back(form);
+    Candidate candidate;
+    candidate.plan = mixed_.plan(choice.stages);
+    candidate.metrics = measure(candidate.plan);
+    outcome.candidates.push_back(std::move(candidate));
+  }
+  outcome.objective = found.front().cost_s;
+  outcome.search_bound_s = std::min(bound_s, outcome.objective);
+  const bool proven = outcome.search_bound_s >= outcome.objective * (1 - 1e-9);
+  outcome.status = proven ? Status::optimal : Status::feasible;
+  return outcome;
+}
+
+}  // namespace braid

@@ -1,0 +1,149 @@
+#include "braid/planners/amp_mixed_planner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "braid/planners/amp_mixed_job.h"
+#include "braid/planners/amp_mixed_placement.h"
+#include "braid/planners/dice.h"
+#include "braid/planners/random_tiling.h"
+
+namespace braid {
+namespace {
+
+constexpr std::int64_t kMostStates = 20'000;
+constexpr std::int64_t kChains = 2, kSteps = 50;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+/// Nothing found within the budget is not proof that there is nothing.
+Outcome finished(AmpMixedJob& amp, std::vector<AmpMixedFound> found, double bound_s,
+                 std::int64_t work, bool complete) {
+  const bool none = found.empty();
+  Outcome outcome = amp.outcome(std::move(found), bound_s, work);
+  if (none && !complete) outcome.status = Status::budget_exhausted;
+  return outcome;
+}
+
+/// First devices of all shard groups, node by node.
+std::vector<std::vector<std::int32_t>> shard_groups(const AmpMixedJob& amp,
+                                                    const Configuration& configuration) {
+  std::vector<std::vector<std::int32_t>> groups;
+  for (const auto& devices : amp.nodes()) {
+    auto& of_node = groups.emplace_back();
+    for (std::size_t d = 0; d < devices.size(); d += at(configuration.tp)) {
+      of_node.push_back(static_cast<std::int32_t>(devices[d]));
+    }
+  }
+  return groups;
+}
+
+std::vector<std::int64_t> devices_of(const std::vector<std::int32_t>& groups,
+                                     const Configuration& configuration) {
+  std::vector<std::int64_t> devices;
+  devices.reserve(groups.size() * at(configuration.tp));
+  for (const std::int32_t first : groups) {
+    for (std::int32_t shard = 0; shard < configuration.tp; ++shard) {
+      devices.push_back(std::int64_t{first} + shard);
+    }
+  }
+  return devices;
+}
+
+std::vector<std::int32_t> shuffled(const AmpMixedJob& amp, const Configuration& configuration,
+                                   Dice& dice) {
+  std::vector<std::int32_t> all;
+  for (const auto& of_node : shard_groups(amp, configuration)) {
+    all.insert(all.end(), of_node.begin(), of_node.end());
+  }
+  dice.shuffle(all);
+  return all;
+}
+
+std::vector<std::int32_t> tiled(const AmpMixedJob& amp, const Configuration& configuration,
+                                Dice& dice) {
+  const auto mesh = shard_groups(amp, configuration);
+  const bool even = std::all_of(mesh.begin(), mesh.end(), [&](const auto& column) {
+    return column.size() == mesh.front().size();
+  });
+  std::vector<std::int32_t> groups;
+  if (even) groups = random_tiling(mesh, 1, configuration.dp, dice);
+  return groups.empty() ? shuffled(amp, configuration, dice) : groups;
+}
+
+std::optional<AmpMixedFound> evaluate(AmpMixedJob& amp, const Configuration& configuration,
+                                      const std::vector<std::int32_t>& groups) {
+  return amp.evaluate(configuration,
+                      AmpMixedJob::placement_of(configuration, devices_of(groups, configuration)));
+}
+
+}  // namespace
+
+Outcome plan_amp_mixed(const Job& job, const System& system, const SpaceOptions& space,
+                       const Budget& budget, const Progress&) {
+  AmpMixedJob amp(job, system, space, "amp");
+  AmpMixedPlacements placed = place_amp_mixed(amp, budget.work > 0 ? budget.work : kMostStates);
+  const bool complete = placed.bound_s == kInfinity;
+  return finished(amp, std::move(placed.found), placed.bound_s, placed.states, complete);
+}
+
+Outcome plan_amp_sa_mixed(const Job& job, const System& system, const SpaceOptions& space,
+                          const Budget& budget, const Progress&) {
+  constexpr double kHottest_s = 10;
+  AmpMixedJob amp(job, system, space, "amp-sa");
+  const std::vector<Configuration>& all = amp.configurations();
+  std::vector<AmpMixedFound> found;
+  std::int64_t work = 0;
+  for (std::int64_t chain = 0; chain < kChains && !all.empty(); ++chain) {
+    Dice dice(static_cast<std::uint64_t>(chain) + 1);
+    Configuration here = all[dice.below(all.size())];
+    double cost_s = kInfinity;
+    for (std::int64_t step = 0; step < kSteps; ++step) {
+      if (budget.work > 0 && work >= budget.work) break;
+      ++work;
+      const bool keep_dp = dice.below(2) == 0;
+      std::vector<Configuration> near;
+      for (const Configuration& other : all) {
+        if (step == 0 ? other == here : keep_dp ? other.dp == here.dp : other.tp == here.tp) {
+          near.push_back(other);
+        }
+      }
+      const Configuration next = near[dice.below(near.size())];
+      const double chance = dice.share();
+      auto choice = evaluate(amp, next, tiled(amp, next, dice));
+      if (!choice.has_value()) continue;
+      const double temperature_s =
+          kHottest_s * (1 - static_cast<double>(step) / static_cast<double>(kSteps));
+      const double next_s = choice->cost_s;
+      found.push_back(std::move(*choice));
+      if (cost_s < kInfinity &&
+          chance >= std::exp(std::min((cost_s - next_s) / temperature_s, 0.0))) {
+        continue;
+      }
+      here = next;
+      cost_s = next_s;
+    }
+  }
+  return finished(amp, std::move(found), 0, work, all.empty());
+}
+
+Outcome plan_random_mixed(const Job& job, const System& system, const SpaceOptions& space,
+                          const Budget& budget, const Progress&) {
+  AmpMixedJob amp(job, system, space, "random");
+  const std::vector<Configuration>& all = amp.configurations();
+  std::vector<AmpMixedFound> found;
+  std::int64_t work = 0;
+  Dice dice(1);
+  while (!all.empty() && work < kChains * kSteps && (budget.work == 0 || work < budget.work)) {
+    ++work;
+    const Configuration& configuration = all[dice.below(all.size())];
+    auto choice = evaluate(amp, configuration, shuffled(amp, configuration, dice));
+    if (choice.has_value()) found.push_back(std::move(*choice));
+  }
+  return finished(amp, std::move(found), 0, work, all.empty());
+}
+
+}  // namespace braid
