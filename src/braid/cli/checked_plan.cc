@@ -32,8 +32,8 @@ std::string host_assumption(const Plan& plan) {
 
 }  // namespace
 
-CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner,
-                            const Progress& progress) {
+CheckedOutcome plan_and_check(const LoadedJob& loaded, const PlannerEntry& planner,
+                              const Progress& progress) {
   CheckedOutcome checked;
   const auto start = std::chrono::steady_clock::now();
   checked.outcome = planner.plan(loaded.job, loaded.system, loaded.space, loaded.budget, progress);
@@ -51,11 +51,18 @@ CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner
                bound.compute_s, bound.memory_s, bound.network_s};
     const Verification verification = verify(candidate.plan);
     for (const Check& check : verification.checks) {
-      if (check.holds) continue;
-      throw std::logic_error(fmt::format("a plan of {} fails the check '{}': {}", planner.name,
-                                         check.name, check.detail));
+      if (check.holds || !checked.failure.empty()) continue;
+      checked.failure = fmt::format("a plan of {} fails the check '{}': {}", planner.name,
+                                    check.name, check.detail);
     }
   }
+  return checked;
+}
+
+CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner,
+                            const Progress& progress) {
+  CheckedOutcome checked = plan_and_check(loaded, planner, progress);
+  if (!checked.failure.empty()) throw std::logic_error(checked.failure);
   return checked;
 }
 

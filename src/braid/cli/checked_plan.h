@@ -1,18 +1,25 @@
 #pragma once
 
+#include <string>
+
 #include "braid/cli/job_options.h"
 #include "braid/plan/outcome.h"
 
 namespace braid {
 
-/// An outcome all of whose plans have passed the verifier, and how long the search took.
+/// An outcome whose plans have been put to the verifier, and how long the search took.
 struct CheckedOutcome {
   Outcome outcome;
   double wall_s = 0;
+  std::string failure;  ///< The first check that a plan does not pass; empty when all hold.
 };
 
-/// Plans a job and verifies every plan. Throws Error for bad input; a plan that does not verify is
-/// a defect of braid: std::logic_error.
+/// Plans a job and puts every plan to the verifier. Throws Error for bad input.
+CheckedOutcome plan_and_check(const LoadedJob& loaded, const PlannerEntry& planner,
+                              const Progress& progress);
+
+/// The same, for those who need all plans to hold: one that does not is a defect of braid,
+/// std::logic_error.
 CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner,
                             const Progress& progress);
 

@@ -81,6 +81,10 @@ void add_job_options(CLI::App& app, JobOptions& o) {
   add_count(app, "--zero", o.zero, 0, 3, "Fix the ZeRO stage, 0 to 3");
   app.add_option("--schedule", o.schedule, "Fix it: gpipe, 1f1b or interleaved")
       ->check(CLI::IsMember({"gpipe", "1f1b", "interleaved"}));
+  app.add_option("--objective", o.objective,
+                 "The time that phaze makes least: flush (its formula put right, the default), "
+                 "simulated, or program (as published)")
+      ->check(CLI::IsMember({"flush", "simulated", "program"}));
   app.add_flag("--no-offload", o.no_offload, "Never move state to host memory");
   add_count(app, "--threads", o.threads, 1, 1024, "Worker threads (results do not depend on it)");
   app.add_flag("--progress", o.progress, "Show progress even when stderr is no terminal");
@@ -191,8 +195,17 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   if (!o.schedule.empty()) space.schedule = parse_schedule(o.schedule);
   if (o.zero >= 0) space.zero = static_cast<Zero>(o.zero);
   space.allow_offload = !o.no_offload;
+  if (!o.objective.empty()) space.phaze_objective = parse_phaze_objective(o.objective);
   space.top = o.top;
   loaded.budget.work = o.budget;
+}
+
+void check_objective(const JobOptions& o, const std::vector<const PlannerEntry*>& planners) {
+  const bool of_phaze =
+      std::any_of(planners.begin(), planners.end(),
+                  [](const PlannerEntry* entry) { return entry->name == "phaze"; });
+  if (o.objective.empty() || of_phaze) return;
+  throw Error(Where{"", 0, "--objective"}, "is for the planner phaze", "leave it out");
 }
 
 Progress progress_line(const JobOptions& o, const std::string& planner) {

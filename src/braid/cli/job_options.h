@@ -18,6 +18,7 @@ struct JobOptions {
   int tp = 0, pp = 0, dp = 0, cp = 0, ep = 0, vp = 0, micro_batch = 0, zero = -1, top = 1;
   int threads = 0;
   std::string sequence_parallel, recompute, schedule;
+  std::string objective;  ///< Of the planner phaze; empty: its default.
   bool no_offload = false, json = false, progress = false;
 };
 
@@ -38,6 +39,9 @@ System load_devices(const std::string& cluster, const std::string& chip);
 
 /// Loads model and system and checks the restrictions' form. Throws Error.
 void load_job(const JobOptions& options, LoadedJob& loaded);
+
+/// Throws Error when --objective is given and none of the planners has several.
+void check_objective(const JobOptions& options, const std::vector<const PlannerEntry*>& planners);
 
 /// Progress line on stderr like a MIP solver's, or nothing unless wanted or on a terminal. With
 /// `planner`, the line begins with that name.

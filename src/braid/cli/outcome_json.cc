@@ -71,6 +71,21 @@ Json stages_to_json(const Plan& plan) {
 
 }  // namespace
 
+namespace {
+
+Json objective_to_json(const Outcome& outcome) {
+  Json json = Json::object();
+  json["name"] = outcome.objective_name;
+  json["value"] = outcome.objective;
+  if (!outcome.other_times_s.empty()) {
+    json["times"] = Json::object();
+    for (const auto& [name, time_s] : outcome.other_times_s) json["times"][name] = time_s;
+  }
+  return json;
+}
+
+}  // namespace
+
 Json outcome_to_json(const Outcome& outcome, const std::string& planner, double wall_s) {
   Json json = Json::object();
   json["status"] = name_of(outcome.status);
@@ -103,7 +118,7 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
                     {"work", outcome.work},
                     {"evaluated", outcome.evaluated},
                     {"bound_s", outcome.search_bound_s}};
-  json["objective"] = {{"name", outcome.objective_name}, {"value", outcome.objective}};
+  json["objective"] = objective_to_json(outcome);
   json["alternatives"] = Json::array();
   for (std::size_t i = 1; i < outcome.candidates.size(); ++i) {
     const Candidate& candidate = outcome.candidates[i];
@@ -115,24 +130,39 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
   return json;
 }
 
-Json compare_row(const Outcome& outcome, const std::string& planner, double wall_s) {
-  Json json = Json::object();
-  json["planner"] = planner;
+Json compare_row(const CheckedOutcome& checked, const std::string& planner) {
+  const Outcome& outcome = checked.outcome;
+  Json json = refused_row(planner, "");
   json["status"] = name_of(outcome.status);
-  json["objective"] = {{"name", outcome.objective_name}, {"value", outcome.objective}};
+  json["objective"] = objective_to_json(outcome);
   if (!outcome.candidates.empty()) {
     const Candidate& best = outcome.candidates.front();
     json["iteration_time_s"] = best.metrics.iteration_time_s;
     json["peak_memory_bytes"] = best.metrics.peak_memory_bytes;
+    json["mfu"] = best.metrics.mfu;
+    json["devices_used"] = devices_used(best.plan);
     json["parallel"] = to_json(best.plan.parallel);
+    json["verified"] = checked.failure.empty();
+    if (!checked.failure.empty()) json["reason"] = checked.failure;
   } else {
-    json["iteration_time_s"] = nullptr;
-    json["peak_memory_bytes"] = nullptr;
     json["reason"] = infeasibility_text(outcome);
+    json["objective"]["value"] = nullptr;
   }
   json["lower_bound_s"] = outcome.physical_bound.time_s;
-  json["search_s"] = wall_s;
-  json["verified"] = !outcome.candidates.empty();
+  json["search_s"] = checked.wall_s;
+  return json;
+}
+
+Json refused_row(const std::string& planner, const std::string& reason) {
+  Json json = Json::object();
+  json["planner"] = planner;
+  json["status"] = "refused";
+  for (const char* none : {"objective", "iteration_time_s", "peak_memory_bytes", "mfu",
+                           "devices_used", "parallel", "lower_bound_s", "search_s", "reason"}) {
+    json[none] = nullptr;
+  }
+  if (!reason.empty()) json["reason"] = reason;
+  json["verified"] = false;
   return json;
 }
 

@@ -1,14 +1,16 @@
 #pragma once
 
 #include "braid/base/json.h"
-#include "braid/plan/outcome.h"
+#include "braid/cli/checked_plan.h"
 
 namespace braid {
 
 /// What `braid plan --json` prints.
 Json outcome_to_json(const Outcome& outcome, const std::string& planner, double wall_s);
 
-/// One row of `braid compare --json`.
-Json compare_row(const Outcome& outcome, const std::string& planner, double wall_s);
+/// One row of `braid compare --json`; what there is no value for is null.
+Json compare_row(const CheckedOutcome& checked, const std::string& planner);
+/// The row, with the same keys, of a planner that does not take the job.
+Json refused_row(const std::string& planner, const std::string& reason);
 
 }  // namespace braid

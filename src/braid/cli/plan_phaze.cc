@@ -32,24 +32,12 @@ bool proven(const PhazeRun& run) {
 }
 
 struct PhazeAnswer {
-  PhazeObjective objective = PhazeObjective::flush;
+  PhazeOptions options;
   PhazeReading reading;
   std::vector<PhazeRun> runs;
   std::size_t best = 0;
   double wall_s = 0;
 };
-
-const char* name_of(PhazeObjective objective) {
-  switch (objective) {
-    case PhazeObjective::program:
-      return "program";
-    case PhazeObjective::simulated:
-      return "simulated";
-    case PhazeObjective::flush:
-      break;
-  }
-  return "flush";
-}
 
 double time_of(const PhazePlacement& placement, PhazeObjective objective, double simulated_s) {
   switch (objective) {
@@ -72,7 +60,9 @@ void check_options(const ProfileOptions& o) {
     throw Error(Where{"", 0, "--rules"}, "the paper's rules are for the planner piper",
                 "use program or corrected");
   }
-  if (by_program(o)) refuse_options(o, {"objective"}, "phaze --rules corrected");
+  if (by_program(o) && o.objective != "program") {
+    refuse_options(o, {"objective"}, "phaze --rules corrected");
+  }
   if (o.profiles.size() > 1 && o.micro_batches > 0) {
     throw Error(Where{"", 0, "--max-microbatches"}, "cannot be the same for several profiles",
                 "leave it out: each profile has its own");
@@ -125,25 +115,19 @@ std::vector<PhazeRun> runs_of(const ProfileOptions& o, const PhazeReading& readi
   return runs;
 }
 
-PhazeOptions search_options(PhazeObjective objective) {
-  return {.objective = objective, .branches = objective != PhazeObjective::program};
-}
-
 PhazeAnswer answer_of(const ProfileOptions& o) {
   PhazeAnswer answer;
   answer.reading = reading_of(o);
-  answer.objective = by_program(o)                ? PhazeObjective::program
-                     : o.objective == "simulated" ? PhazeObjective::simulated
-                                                  : PhazeObjective::flush;
+  if (!o.objective.empty()) answer.options.objective = parse_phaze_objective(o.objective);
+  if (by_program(o)) answer.options = {.objective = PhazeObjective::program, .branches = false};
   answer.runs = runs_of(o, answer.reading);
   const auto start = std::chrono::steady_clock::now();
-  const PhazeOptions options = search_options(answer.objective);
   for (std::size_t i = 0; i < answer.runs.size(); ++i) {
     PhazeRun& run = answer.runs[i];
-    run.placement = place_phaze(run.problem, options);
+    run.placement = place_phaze(run.problem, answer.options);
     if (!run.placement.has_value()) continue;
     run.simulated_s = phaze_simulated_s(run.problem, *run.placement);
-    run.time_s = time_of(*run.placement, answer.objective, run.simulated_s);
+    run.time_s = time_of(*run.placement, answer.options.objective, run.simulated_s);
     const PhazeRun& best = answer.runs[answer.best];
     if (!best.placement.has_value() || run.time_s < best.time_s) answer.best = i;
   }
@@ -201,18 +185,20 @@ std::string kept_text(const PhazeProblem& problem) {
   return problem.recompute ? "recompute" : "stash";
 }
 
-std::string rules_text(const PhazeAnswer& answer) {
-  if (answer.objective == PhazeObjective::program) {
-    return fmt::format(
-        "costs as Phaze's program has them, latencies taken for {} s: unequal stages charged as "
-        "the longest, only the first stage's gradients",
-        answer.reading.latency_unit_s);
+std::string rules_text(const ProfileOptions& o, const PhazeAnswer& answer) {
+  std::string text =
+      fmt::format("{}, latencies taken for {} s, ",
+                  by_program(o) ? "costs as Phaze's program has them" : "Phaze's costs put right",
+                  answer.reading.latency_unit_s);
+  if (answer.options.objective == PhazeObjective::program) {
+    return text +
+           "unequal stages charged as the longest, only the first stage's gradients (the "
+           "program's formula)";
   }
-  return fmt::format(
-      "Phaze's costs put right, latencies taken for {} s, stages charged for what they take, every "
-      "stage's gradients{}",
-      answer.reading.latency_unit_s,
-      answer.objective == PhazeObjective::simulated ? "; the simulated time is least" : "");
+  text += "stages charged for what they take, every stage's gradients";
+  if (answer.options.objective == PhazeObjective::simulated)
+    text += "; the simulated time is least";
+  return text;
 }
 
 std::int64_t devices_used(const PhazePlacement& placement) {
@@ -222,7 +208,8 @@ std::int64_t devices_used(const PhazePlacement& placement) {
 }
 
 double formula_s(const PhazeAnswer& answer, const PhazePlacement& placement) {
-  return answer.objective == PhazeObjective::program ? placement.program_s : placement.flush_s;
+  return answer.options.objective == PhazeObjective::program ? placement.program_s
+                                                             : placement.flush_s;
 }
 
 Json times_to_json(const PhazePlacement& placement, double simulated_s) {
@@ -242,14 +229,14 @@ Json other_to_json(const std::optional<OtherPlan>& other) {
   return json;
 }
 
-Json run_to_json(const PhazeRun& run, PhazeObjective objective) {
+Json run_to_json(const PhazeRun& run, const PhazeOptions& options) {
   Json json = Json::object();
   json["profile"] = run.profile;
   json["memory_bytes"] = run.problem.memory_bytes;
   json["activations"] = kept_text(run.problem);
   if (!run.placement.has_value()) {
     json["status"] = name_of(Status::infeasible);
-    json["reason"] = phaze_shortfall(run.problem, search_options(objective));
+    json["reason"] = phaze_shortfall(run.problem, options);
     return json;
   }
   json["status"] = name_of(proven(run) ? Status::optimal : Status::feasible);
@@ -290,13 +277,13 @@ Json to_json(const ProfileOptions& o, const PhazeAnswer& answer) {
   json["planner"] = "phaze";
   json["objective"] = {{"name", "time per batch (s)"}, {"value", nullptr}};
   json["rules"] = {{"costs", by_program(o) ? "program" : "corrected"},
-                   {"objective", name_of(answer.objective)},
+                   {"objective", name_of(answer.options.objective)},
                    {"latency_unit_s", answer.reading.latency_unit_s},
-                   {"text", rules_text(answer)}};
+                   {"text", rules_text(o, answer)}};
   json["devices"] = best.problem.devices;
   json["max_microbatches"] = best.problem.micro_batches;
   json["bandwidth_bytes_per_s"] = best.problem.bytes_per_s;
-  json.update(run_to_json(best, answer.objective));
+  json.update(run_to_json(best, answer.options));
   if (best.placement.has_value()) {
     json["objective"]["value"] = best.time_s;
     json["gap"] =
@@ -309,7 +296,7 @@ Json to_json(const ProfileOptions& o, const PhazeAnswer& answer) {
   }
   json["runs"] = Json::array();
   for (const PhazeRun& run : answer.runs) {
-    json["runs"].push_back(run_to_json(run, answer.objective));
+    json["runs"].push_back(run_to_json(run, answer.options));
   }
   json["search"] = {{"wall_s", answer.wall_s}};
   return json;
@@ -361,7 +348,7 @@ std::string answer_text(const ProfileOptions& o, const PhazeAnswer& answer) {
       formula_s(answer, placement), best.simulated_s, devices_used(placement), best.problem.devices,
       shape_text(placement), placement.micro_batches,
       best.problem.recompute ? "forward passes repeated" : "activations kept",
-      format_bytes(best.problem.memory_bytes), rules_text(answer), stages_table(placement));
+      format_bytes(best.problem.memory_bytes), rules_text(o, answer), stages_table(placement));
   if (answer.runs.size() > 1) text += runs_table(answer) + "\n";
   if (const auto expert = plan_of_expert(best)) text += other_text("expert's", *expert);
   if (!by_program(o)) {
@@ -389,8 +376,7 @@ int plan_phaze_profile(const ProfileOptions& options, bool json) {
   } else if (best.placement.has_value()) {
     fmt::print("{}", answer_text(options, answer));
   } else {
-    fmt::print(stderr, "braid: no plan: {}\n",
-               phaze_shortfall(best.problem, search_options(answer.objective)));
+    fmt::print(stderr, "braid: no plan: {}\n", phaze_shortfall(best.problem, answer.options));
   }
   return best.placement.has_value() ? kFound : kInfeasible;
 }

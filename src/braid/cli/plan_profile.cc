@@ -36,9 +36,9 @@ namespace braid {
 
 void add_profile_options(CLI::App& app, ProfileOptions& o) {
   for (const CLI::Option* option : app.get_options()) {
-    if (!option->check_lname("json") && !option->check_lname("budget")) {
-      o.options_of_models.push_back(option);
-    }
+    const bool shared = option->check_lname("json") || option->check_lname("budget") ||
+                        option->check_lname("objective");
+    (shared ? o.shared_options : o.options_of_models).push_back(option);
   }
   add_texts(app, "--profile", o.profiles,
             "Plan from this profile (braid's, Piper's or Phaze's format) instead of a model; one "
@@ -72,9 +72,6 @@ void add_profile_options(CLI::App& app, ProfileOptions& o) {
       ->check(CLI::IsMember({"at-most", "exact"}));
   app.add_flag("--uneven-microbatches", o.uneven,
                "With --profile: data-parallel degrees need not divide the micro-batches");
-  app.add_option("--objective", o.objective,
-                 "With --profile, phaze: least time of a batch by its formula or by simulation")
-      ->check(CLI::IsMember({"flush", "simulated"}));
   app.add_option("--activations", o.activations,
                  "With --profile, phaze: stash, recompute or both (default: the file's)")
       ->delimiter(',')
@@ -100,10 +97,11 @@ namespace {
 /// Throws Error with the message for the first of these options that was given.
 void refuse_given(const ProfileOptions& o, std::initializer_list<const char*> names,
                   const std::string& message) {
-  for (const CLI::Option* option : o.own_options) {
-    if (option->count() == 0) continue;
-    for (const char* name : names) {
-      if (option->check_lname(name)) {
+  for (const auto* options : {&o.own_options, &o.shared_options}) {
+    for (const CLI::Option* option : *options) {
+      if (option->count() == 0) continue;
+      for (const char* name : names) {
+        if (!option->check_lname(name)) continue;
         throw Error(Where{"", 0, option->get_name()}, message, "leave it out");
       }
     }

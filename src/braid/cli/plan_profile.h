@@ -18,15 +18,15 @@ struct ProfileOptions {
   std::vector<std::string> memory;
   std::string bandwidth, levels, time_unit, rules;  ///< Empty: the planner's default.
   std::string knapsack = "exact", tensors = "per-edge", sum = "at-most";
-  std::string objective = "flush";
+  std::string objective;  ///< Empty: the planner's default.
   std::vector<std::string> activations;
   bool uneven = false;
-  std::vector<const CLI::Option*> options_of_models, own_options;
+  std::vector<const CLI::Option*> options_of_models, own_options, shared_options;
   std::string table;  ///< Where to write the table; empty: nowhere.
 };
 
-/// To be called after the options of models have been added: those, but for --json and --budget,
-/// do not go together with a profile.
+/// To be called after the options of models have been added: those, but for --json, --budget and
+/// --objective, do not go together with a profile.
 void add_profile_options(CLI::App& app, ProfileOptions& options);
 
 /// Throws Error for an option of models given with a profile, or one of profiles without.

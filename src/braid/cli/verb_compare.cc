@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/Config.hpp>
@@ -12,6 +14,8 @@
 #include "braid/cli/checked_plan.h"
 #include "braid/cli/outcome_json.h"
 #include "braid/cli/verbs.h"
+#include "braid/plan/names.h"
+#include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/table.h"
@@ -51,7 +55,7 @@ std::vector<Compared> compare(const CompareOptions& options, const LoadedJob& lo
     Compared compared{entry, std::nullopt, std::nullopt};
     try {
       compared.checked =
-          plan_checked(loaded, *entry, progress_line(options.job, std::string(entry->name)));
+          plan_and_check(loaded, *entry, progress_line(options.job, std::string(entry->name)));
       any = true;
     } catch (const Error& error) {
       compared.refusal = error;
@@ -62,68 +66,157 @@ std::vector<Compared> compare(const CompareOptions& options, const LoadedJob& lo
   return all;
 }
 
-std::vector<std::string> row_of(const Compared& compared) {
-  constexpr std::size_t kColumns = 17;
-  std::vector<std::string> row = {std::string(compared.planner->name)};
-  if (compared.refusal.has_value()) {
-    row.emplace_back("refused");
-    row.resize(kColumns, "-");
-    return row;
-  }
-  const Outcome& outcome = compared.checked->outcome;
-  row.emplace_back(name_of(outcome.status));
-  if (outcome.candidates.empty()) {
-    row.resize(kColumns - 3, "-");
-  } else {
-    const Parallelism& p = outcome.candidates.front().plan.parallel;
-    const Metrics& m = outcome.candidates.front().metrics;
-    const FormText form = form_text(outcome.candidates.front().plan);
-    row.insert(row.end(), {form.tp, fmt::format("{}", p.pp), form.cp, fmt::format("{}", p.vp),
-                           form.ep, form.dp, form.micro_batch, form.recompute});
-    row.push_back(fmt::format("{:.4g}", m.iteration_time_s));
-    row.push_back(fmt::format("{:.1f}%", 100 * m.mfu));
-    row.push_back(fmt::format("{:.1f}", m.peak_memory_bytes / (1024.0 * 1024 * 1024)));
-    row.emplace_back("yes");  // Plans that do not verify are never shown.
-  }
-  row.push_back(fmt::format("{:.4g}", outcome.physical_bound.time_s));
-  row.push_back(fmt::format("{:.3f}", compared.checked->wall_s));
-  row.push_back(outcome.candidates.empty()
-                    ? "-"
-                    : fmt::format("{:.4g} {}", outcome.objective, outcome.objective_name));
-  return row;
+const Candidate* best_of(const Compared& compared) {
+  if (!compared.checked.has_value() || compared.checked->outcome.candidates.empty()) return nullptr;
+  return &compared.checked->outcome.candidates.front();
 }
 
-Json to_json(const Compared& compared) {
-  const std::string name(compared.planner->name);
-  if (compared.checked.has_value()) {
-    return compare_row(compared.checked->outcome, name, compared.checked->wall_s);
+/// Iteration time of the fastest plan.
+double least_s(const std::vector<Compared>& all) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Compared& compared : all) {
+    if (const Candidate* best = best_of(compared)) {
+      least = std::min(least, best->metrics.iteration_time_s);
+    }
   }
-  return {{"planner", name}, {"status", "refused"}, {"reason", compared.refusal->what()}};
+  return least;
+}
+
+struct Column {
+  std::string title, value;
+};
+
+/// The cells of a row; those of a planner without a plan are "-".
+std::vector<Column> columns_of(const Compared& compared, double least_s) {
+  const Candidate* best = best_of(compared);
+  std::vector<Column> columns = {{"planner", std::string(compared.planner->name)}};
+  const Outcome* outcome = compared.checked.has_value() ? &compared.checked->outcome : nullptr;
+  columns.push_back(
+      {"status", outcome != nullptr ? std::string(name_of(outcome->status)) : "refused"});
+  const FormText form = best != nullptr ? form_text(best->plan) : FormText{};
+  const auto add = [&](const char* title, const auto& value) {
+    columns.push_back({title, best != nullptr ? value() : std::string("-")});
+  };
+  add("devices", [&] { return fmt::format("{}", devices_used(best->plan)); });
+  add("TP", [&] { return form.tp; });
+  add("PP", [&] { return fmt::format("{}", best->plan.parallel.pp); });
+  add("CP", [&] { return form.cp; });
+  add("VP", [&] { return fmt::format("{}", best->plan.parallel.vp); });
+  add("EP", [&] { return form.ep; });
+  add("DP", [&] { return form.dp; });
+  add("MBS", [&] { return form.micro_batch; });
+  add("recompute", [&] {
+    return form.offload.empty() ? form.recompute : form.recompute + " off" + form.offload;
+  });
+  add("s/iter", [&] { return fmt::format("{:.4g}", best->metrics.iteration_time_s); });
+  add("of best", [&] { return fmt::format("{:.2f}", best->metrics.iteration_time_s / least_s); });
+  add("MFU", [&] { return fmt::format("{:.1f}%", 100 * best->metrics.mfu); });
+  add("peak GiB", [&] {
+    return fmt::format("{:.1f}", best->metrics.peak_memory_bytes / (1024.0 * 1024 * 1024));
+  });
+  add("verified", [&] { return compared.checked->failure.empty() ? "yes" : "no"; });
+  columns.push_back({"bound s", outcome != nullptr
+                                    ? fmt::format("{:.4g}", outcome->physical_bound.time_s)
+                                    : "-"});
+  columns.push_back(
+      {"search s", outcome != nullptr ? fmt::format("{:.3f}", compared.checked->wall_s) : "-"});
+  add("own", [&] { return fmt::format("{:.4g}", outcome->objective); });
+  add("objective", [&] { return outcome->objective_name; });
+  return columns;
+}
+
+/// Ways to split that no plan uses need no column.
+bool is_left_out(const std::string& title, const std::vector<std::vector<Column>>& rows,
+                 std::size_t column) {
+  if (title != "CP" && title != "VP" && title != "EP") return false;
+  return std::all_of(rows.begin(), rows.end(), [&](const std::vector<Column>& row) {
+    return row[column].value == "1" || row[column].value == "-";
+  });
+}
+
+std::string compare_table(const std::vector<Compared>& all) {
+  std::vector<std::vector<Column>> rows;
+  rows.reserve(all.size());
+  for (const Compared& compared : all) rows.push_back(columns_of(compared, least_s(all)));
+  std::vector<std::vector<std::string>> table(rows.size() + 1);
+  for (std::size_t c = 0; c < rows.front().size(); ++c) {
+    const std::string& title = rows.front()[c].title;
+    if (is_left_out(title, rows, c)) continue;
+    table.front().push_back(title);
+    for (std::size_t r = 0; r < rows.size(); ++r) table[r + 1].push_back(rows[r][c].value);
+  }
+  return text_table(table);
+}
+
+std::string heading(const LoadedJob& loaded) {
+  std::string text =
+      fmt::format("{} on {}: {}; global batch {}", loaded.graph.name, loaded.system.name,
+                  devices_text(loaded.system), loaded.job.global_batch);
+  if (loaded.graph.seq_len > 0) text += fmt::format(", {} tokens each", loaded.graph.seq_len);
+  return text + ", " + name_of(loaded.job.precision) + "\n\n";
+}
+
+/// Why a planner has no plan, or one that does not hold; empty otherwise.
+std::string complaint(const Compared& compared) {
+  if (compared.refusal.has_value()) return compared.refusal->what();
+  if (best_of(compared) == nullptr) return infeasibility_text(compared.checked->outcome);
+  return compared.checked->failure;
+}
+
+/// What the figures rest on, each line once, with whose figures when they are not everyone's.
+std::string assumptions_text(const std::vector<Compared>& all) {
+  std::vector<std::pair<std::string, std::string>> lines;  // With the planners.
+  std::vector<std::size_t> counts;
+  std::size_t planned = 0;
+  for (const Compared& compared : all) {
+    if (best_of(compared) == nullptr) continue;
+    ++planned;
+    for (const std::string& assumption : compared.checked->outcome.assumptions) {
+      auto line = std::find_if(lines.begin(), lines.end(),
+                               [&](const auto& other) { return other.first == assumption; });
+      if (line == lines.end()) {
+        line = lines.insert(lines.end(), {assumption, ""});
+        counts.push_back(0);
+      }
+      line->second += (line->second.empty() ? "" : ", ") + std::string(compared.planner->name);
+      ++counts[static_cast<std::size_t>(line - lines.begin())];
+    }
+  }
+  std::string text;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto& [assumption, whose] = lines[i];
+    text += "  " + assumption + (counts[i] < planned ? " (" + whose + ")" : "") + "\n";
+  }
+  return text.empty() ? "" : "Assumed:\n" + text;
 }
 
 int run(const CompareOptions& options) {
+  check_objective(options.job, planners_of(options));
   LoadedJob loaded;
   load_job(options.job, loaded);
   const std::vector<Compared> all = compare(options, loaded);
-  const bool any = std::any_of(all.begin(), all.end(), [](const Compared& compared) {
-    return compared.checked.has_value() && !compared.checked->outcome.candidates.empty();
-  });
+  const bool any =
+      std::any_of(all.begin(), all.end(), [](const Compared& c) { return best_of(c) != nullptr; });
   if (options.job.json) {
     Json json = Json::object();
     json["rows"] = Json::array();
-    for (const Compared& compared : all) json["rows"].push_back(to_json(compared));
+    for (const Compared& compared : all) {
+      const std::string name(compared.planner->name);
+      json["rows"].push_back(compared.checked.has_value()
+                                 ? compare_row(*compared.checked, name)
+                                 : refused_row(name, compared.refusal->what()));
+    }
     fmt::print("{}", to_text(json));
     return any ? kFound : kInfeasible;
   }
-  std::vector<std::vector<std::string>> table = {
-      {"planner", "status", "TP", "PP", "CP", "VP", "EP", "DP", "MBS", "recompute", "s/iter", "MFU",
-       "peak GiB", "verified", "bound s", "search s", "own objective"}};
-  for (const Compared& compared : all) table.push_back(row_of(compared));
-  fmt::print("{}", text_table(table));
+  fmt::print("{}{}\n", heading(loaded), compare_table(all));
+  std::string reasons;
   for (const Compared& compared : all) {
-    if (!compared.refusal.has_value()) continue;
-    fmt::print("{}: {}\n", compared.planner->name, compared.refusal->what());
+    const std::string reason = complaint(compared);
+    if (!reason.empty()) reasons += fmt::format("  {}: {}\n", compared.planner->name, reason);
   }
+  if (!reasons.empty()) fmt::print("Without a plan:\n{}", reasons);
+  fmt::print("{}", assumptions_text(all));
   return any ? kFound : kInfeasible;
 }
 

@@ -29,12 +29,15 @@ struct PlanOptions {
 int run(const PlanOptions& options) {
   check_profile_options(options.profile);
   if (!options.profile.profiles.empty()) {
-    return plan_profile(options.profile, options.planner, options.job.budget, options.job.json);
+    ProfileOptions profile = options.profile;
+    profile.objective = options.job.objective;
+    return plan_profile(profile, options.planner, options.job.budget, options.job.json);
   }
   if (options.job.model.empty()) {
     throw Error("MODEL is required", "name one, or give --profile; see braid plan --help");
   }
   const PlannerEntry& planner = find_planner(options.planner.empty() ? "braid" : options.planner);
+  check_objective(options.job, {&planner});
   LoadedJob loaded;
   load_job(options.job, loaded);
   const CheckedOutcome checked = plan_checked(loaded, planner, progress_line(options.job));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "braid/plan/bound.h"
@@ -52,6 +53,8 @@ struct Outcome {
   double search_bound_s = 0;  ///< No plan in the planner's space is faster (= best when optimal).
   std::string objective_name;
   double objective = 0;
+  /// Other times that the planner's model has for the best plan, by name: "flush_s" …
+  std::vector<std::pair<std::string, double>> other_times_s;
   std::int64_t work = 0;       ///< Configurations bounded.
   std::int64_t evaluated = 0;  ///< Configurations evaluated in full.
   std::optional<Infeasibility> infeasibility;

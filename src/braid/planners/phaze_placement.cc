@@ -54,28 +54,24 @@ PhazePlacement phaze_placement(const PhazeProblem& problem, const PhazeWidth& wi
   placement.micro_batches = (problem.micro_batches - 1) / dp + 1;
   placement.stages = stages;
   PhazeStageCoster coster(problem);
-  double longest_s = 0, sum_s = 0, late_s = 0, backward_before_s = 0;
+  std::vector<PhazeCandidate> costs;
+  costs.reserve(stages.size());
   for (std::size_t i = 0; i < stages.size(); ++i) {
     PhazeStage& stage = placement.stages[i];
     Bitset layers(problem.names.size());
     for (const std::int32_t layer : stage.layers) layers.set(static_cast<std::size_t>(layer));
     const PhazeStageCost cost = coster.cost(width, layers, stage.branches);
-    const bool last = i + 1 == stages.size();
+    const auto from_end = static_cast<std::int64_t>(stages.size() - i);
+    costs.push_back(phaze_candidate(problem, cost, 0, 0, stage.branches));
     stage.devices = cost.devices;
     stage.forward_s = cost.forward_s;
-    stage.backward_s = last ? cost.last_backward_s : cost.backward_s;
+    stage.backward_s = backward_of(costs.back(), from_end);
     stage.weight_bytes = cost.weight_bytes;
-    stage.peak_bytes = cost.peak_bytes(static_cast<std::int64_t>(stages.size() - i));
-    const double load_s = cost.load_s(last);
-    longest_s = std::max(longest_s, load_s);
-    sum_s += load_s;
-    late_s = std::max(late_s, sync_s(problem, dp, cost.weight_bytes) - backward_before_s);
-    backward_before_s += stage.backward_s;
+    stage.peak_bytes = cost.peak_bytes(from_end);
   }
-  const auto repeats = static_cast<double>(placement.micro_batches - 1);
-  placement.program_s = longest_s * (repeats + static_cast<double>(stages.size())) +
-                        sync_s(problem, dp, placement.stages.front().weight_bytes);
-  placement.flush_s = repeats * longest_s + sum_s + late_s;
+  const PhazeFormulas formulas = phaze_formulas(problem, dp, costs);
+  placement.program_s = formulas.program_s;
+  placement.flush_s = formulas.flush_s;
   return placement;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "braid/planners/phaze_objective.h"
 #include "braid/planners/phaze_problem.h"
 
 namespace braid {
@@ -29,19 +30,6 @@ struct PhazePlacement {
   double bound_s = 0;    ///< As place_phaze() found it: no placement's objective is less.
 
   bool fits(const PhazeProblem& problem) const;  ///< Memory and number of devices.
-};
-
-/// Time of an iteration. With m micro-batches per pipeline, p stages, load = forward + backward of
-/// a stage, sync = 4·(dp - 1)/dp · weights / bandwidth:
-enum class PhazeObjective : std::uint8_t {
-  /// As Phaze has it: (m + p - 1) · longest load + sync of the first stage. Right when all loads
-  /// are equal; else too long, and a small first stage escapes most of the synchronisation.
-  program,
-  /// Sum of the loads + (m - 1) · longest load + the longest that some stage's synchronisation
-  /// lasts beyond the backward passes of the stages before it, which run meanwhile.
-  flush,
-  /// The exact time of flushed 1F1B.
-  simulated
 };
 
 struct PhazeOptions {

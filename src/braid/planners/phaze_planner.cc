@@ -124,6 +124,102 @@ std::vector<std::unique_ptr<Group>> groups_of(AmpJob& job, const Job& given, con
   return made;
 }
 
+/// A search over all groups' combinations by one objective, least bound first.
+class PhazeSearch {
+ public:
+  PhazeSearch(const std::vector<std::unique_ptr<Group>>& groups, const SpaceOptions& space)
+      : objective_(space.phaze_objective), top_(static_cast<std::size_t>(std::max(1, space.top))) {
+    for (const auto& group : groups) {
+      for (const PhazeCombination& combination : phaze_combinations(group->space, objective_)) {
+        if (group->by_dp_pp.count({combination.dp, combination.stages}) == 0) continue;
+        open_.emplace_back(combination, group.get());
+      }
+    }
+    std::stable_sort(open_.begin(), open_.end(), [](const auto& a, const auto& b) {
+      return a.first.bound_s < b.first.bound_s;
+    });
+  }
+
+  /// Stops, with a bound, after `most` combinations; 0: none.
+  void run(std::int64_t most) {
+    for (const auto& [combination, group] : open_) {
+      if (!(combination.bound_s < limit_s_)) break;
+      if (most > 0 && work_ >= most) {
+        complete_ = false;
+        bound_s_ = std::min(bound_s_, combination.bound_s);
+        break;
+      }
+      ++work_;
+      auto plan = best_of(group->space, combination);
+      if (plan.has_value()) keep(*group, combination, std::move(*plan));
+    }
+  }
+
+  std::vector<AmpFound> take_found() { return std::move(found_); }
+  std::int64_t work() const { return work_; }
+  bool complete() const { return complete_; }
+  /// What no plan's objective is below, as far as the search has come.
+  double bound_s() const { return std::min(bound_s_, best_s_); }
+  /// Of the best plan, by every objective.
+  const std::vector<std::pair<std::string, double>>& times_s() const { return times_s_; }
+
+ private:
+  std::optional<PhazeFound> best_of(const PhazeSpace& space, const PhazeCombination& combination) {
+    if (objective_ == PhazeObjective::program) return best_by_program(space, combination, limit_s_);
+    if (objective_ == PhazeObjective::flush) return best_by_flush(space, combination, limit_s_);
+    PhazeSimulated simulated = best_by_simulation(space, combination, limit_s_, plans_left_);
+    plans_left_ -= simulated.plans;
+    bound_s_ = std::min(bound_s_, simulated.bound_s);
+    return std::move(simulated.best);
+  }
+
+  void keep(const Group& group, const PhazeCombination& combination, PhazeFound plan) {
+    AmpFound choice;
+    choice.configuration = group.by_dp_pp.at({combination.dp, combination.stages});
+    choice.cost_s = plan.objective_s;
+    for (const PhazeCandidate& stage : plan.stages) {
+      choice.ends.push_back(static_cast<std::int32_t>(stage.outer));
+    }
+    found_.push_back(std::move(choice));
+    // Only what is better than the worst that would be shown is still of use.
+    shown_s_.push(plan.objective_s);
+    if (shown_s_.size() > top_) shown_s_.pop();
+    if (shown_s_.size() == top_) limit_s_ = shown_s_.top();
+    if (!(plan.objective_s < best_s_)) return;
+    best_s_ = plan.objective_s;
+    const PhazeFormulas formulas = phaze_formulas(group.problem, plan.dp, plan.stages);
+    times_s_ = {{"flush_s", formulas.flush_s},
+                {"simulated_s", phaze_simulated_s(group.problem, plan.dp, plan.stages, workspace_)},
+                {"program_s", formulas.program_s}};
+  }
+
+  PhazeObjective objective_;
+  std::size_t top_;
+  std::vector<std::pair<PhazeCombination, const Group*>> open_;
+  std::vector<AmpFound> found_;
+  std::priority_queue<double> shown_s_;
+  double limit_s_ = std::numeric_limits<double>::infinity();
+  double best_s_ = std::numeric_limits<double>::infinity();
+  double bound_s_ = std::numeric_limits<double>::infinity();
+  std::vector<std::pair<std::string, double>> times_s_;
+  PipelineWorkspace workspace_;
+  std::int64_t plans_left_ = PhazeOptions{}.most_plans;
+  std::int64_t work_ = 0;
+  bool complete_ = true;
+};
+
+const char* title_of(PhazeObjective objective) {
+  switch (objective) {
+    case PhazeObjective::program:
+      return "Phaze's time per batch as its program has it (s)";
+    case PhazeObjective::simulated:
+      return "Phaze's time per batch, simulated (s)";
+    case PhazeObjective::flush:
+      break;
+  }
+  return "Phaze's time per batch (s)";
+}
+
 }  // namespace
 
 Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& space,
@@ -135,47 +231,17 @@ Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& spa
                 "use --planner braid");
   }
   const auto groups = groups_of(amp, job, system, space);
-  std::vector<std::pair<PhazeCombination, const Group*>> open;
-  for (const auto& group : groups) {
-    for (const PhazeCombination& combination :
-         phaze_combinations(group->space, PhazeObjective::flush)) {
-      if (group->by_dp_pp.count({combination.dp, combination.stages}) == 0) continue;
-      open.emplace_back(combination, group.get());
-    }
+  PhazeSearch search(groups, space);
+  search.run(budget.work);
+  Outcome outcome = amp.outcome(search.take_found(), search.work());
+  outcome.objective_name = title_of(space.phaze_objective);
+  outcome.other_times_s = search.times_s();
+  if (outcome.candidates.empty()) {
+    if (!search.complete()) outcome.status = Status::budget_exhausted;
+    return outcome;
   }
-  std::stable_sort(open.begin(), open.end(),
-                   [](const auto& a, const auto& b) { return a.first.bound_s < b.first.bound_s; });
-  std::vector<AmpFound> found;
-  const auto top = static_cast<std::size_t>(std::max(1, space.top));
-  std::priority_queue<double> shown_s;
-  std::int64_t work = 0;
-  bool complete = true;
-  double limit_s = std::numeric_limits<double>::infinity();
-  for (const auto& [combination, group] : open) {
-    if (!(combination.bound_s < limit_s)) break;
-    if (budget.work > 0 && work >= budget.work) {
-      complete = false;
-      break;
-    }
-    ++work;
-    const auto plan = best_by_flush(group->space, combination, limit_s);
-    if (!plan.has_value()) continue;
-    AmpFound choice;
-    choice.configuration = group->by_dp_pp.at({combination.dp, combination.stages});
-    choice.cost_s = plan->objective_s;
-    for (const PhazeCandidate& stage : plan->stages) {
-      choice.ends.push_back(static_cast<std::int32_t>(stage.outer));
-    }
-    found.push_back(std::move(choice));
-    // Only what is better than the worst that would be shown is still of use.
-    shown_s.push(found.back().cost_s);
-    if (shown_s.size() > top) shown_s.pop();
-    if (shown_s.size() == top) limit_s = shown_s.top();
-  }
-  const bool none = found.empty();
-  Outcome outcome = amp.outcome(std::move(found), work);
-  outcome.objective_name = "Phaze's time per batch (s)";
-  if (none && !complete) outcome.status = Status::budget_exhausted;
+  outcome.search_bound_s = search.bound_s();
+  if (outcome.search_bound_s >= outcome.objective * (1 - 1e-9)) outcome.status = Status::optimal;
   return outcome;
 }
 

@@ -57,38 +57,61 @@ double backward_of(const PhazeCandidate& candidate, std::int64_t from_end) {
   return from_end == 1 ? candidate.last_backward_s : candidate.backward_s;
 }
 
-std::optional<PhazeFound> best_by_program(const PhazeSpace& space, double below_s) {
+std::optional<PhazeFound> best_by_program(const PhazeSpace& space,
+                                          const PhazeCombination& combination, double below_s) {
   const PhazeProblem& problem = *space.problem;
+  const std::int64_t devices = problem.devices / combination.dp;
+  const std::int64_t p = combination.stages;
+  const auto factor = static_cast<double>(ceiling(problem.micro_batches, combination.dp) + p - 1);
+  PhazeCandidate first;
+  double longest_s = kInfinity;
   PhazeFound best;
   best.objective_s = below_s;
-  PhazeCandidate first;
-  std::int64_t stages = 0;
-  double longest_s = 0;
-  for (const std::int64_t dp : useful_dps(problem)) {
-    const std::int64_t devices = problem.devices / dp;
-    const std::int64_t micro_batches = ceiling(problem.micro_batches, dp);
-    for (std::int64_t p = 1; p <= std::min(space.table->stages(), devices); ++p) {
-      const auto factor = static_cast<double>(micro_batches + p - 1);
-      if (!(space.table->least_longest_s(p, devices) * factor < best.objective_s)) continue;
-      for (const PhazeCandidate& candidate : space.candidates->from(0)) {
-        if (candidate.most_from_end < p) continue;
-        for (const PhazeEntry& behind : space.table->at(p - 1, candidate.outer)) {
-          if (candidate.devices + behind.devices > devices) break;
-          const double load_s = std::max(load_of(candidate, p), behind.longest_s);
-          const double time_s = load_s * factor + sync_factor(dp) * candidate.gradients_s;
-          if (!(time_s < best.objective_s)) continue;
-          best.objective_s = time_s;
-          best.dp = dp;
-          first = candidate;
-          stages = p;
-          longest_s = load_s;
-        }
-      }
+  best.dp = combination.dp;
+  for (const PhazeCandidate& candidate : space.candidates->from(0)) {
+    if (candidate.most_from_end < p) continue;
+    for (const PhazeEntry& behind : space.table->at(p - 1, candidate.outer)) {
+      if (candidate.devices + behind.devices > devices) break;
+      const double load_s = std::max(load_of(candidate, p), behind.longest_s);
+      const double time_s = load_s * factor + sync_factor(combination.dp) * candidate.gradients_s;
+      if (!(time_s < best.objective_s)) continue;
+      best.objective_s = time_s;
+      first = candidate;
+      longest_s = load_s;
     }
   }
-  if (stages == 0) return std::nullopt;
-  append_stages(space, first, stages - 1, problem.devices / best.dp, longest_s, best.stages);
+  if (!(longest_s < kInfinity)) return std::nullopt;
+  append_stages(space, first, p - 1, devices, longest_s, best.stages);
   return best;
+}
+
+std::optional<PhazeFound> best_by_program(const PhazeSpace& space, double below_s) {
+  std::optional<PhazeFound> best;
+  for (const PhazeCombination& combination : phaze_combinations(space, PhazeObjective::program)) {
+    if (!(combination.bound_s < below_s)) continue;
+    auto found = best_by_program(space, combination, below_s);
+    if (!found.has_value()) continue;
+    below_s = found->objective_s;
+    best = std::move(found);
+  }
+  return best;
+}
+
+PhazeFormulas phaze_formulas(const PhazeProblem& problem, std::int64_t dp,
+                             const std::vector<PhazeCandidate>& stages) {
+  double longest_s = 0, sum_s = 0, late_s = 0, backward_before_s = 0;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const auto from_end = static_cast<std::int64_t>(stages.size() - i);
+    const double load_s = load_of(stages[i], from_end);
+    longest_s = std::max(longest_s, load_s);
+    sum_s += load_s;
+    late_s = std::max(late_s, sync_factor(dp) * stages[i].gradients_s - backward_before_s);
+    backward_before_s += backward_of(stages[i], from_end);
+  }
+  const auto repeats = static_cast<double>(ceiling(problem.micro_batches, dp) - 1);
+  return {longest_s * (repeats + static_cast<double>(stages.size())) +
+              sync_factor(dp) * stages.front().gradients_s,
+          repeats * longest_s + sum_s + late_s};
 }
 
 PhazeSums phaze_sums(const PhazeCandidates& candidates, std::size_t cuts) {
@@ -126,6 +149,11 @@ std::vector<PhazeCombination> phaze_combinations(const PhazeSpace& space,
     for (std::int64_t p = 1; p <= std::min(space.table->stages(), devices); ++p) {
       const double least_s = space.table->least_longest_s(p, devices);
       if (!(least_s < kInfinity)) continue;
+      if (objective == PhazeObjective::program) {
+        const double bound_s = least_s * static_cast<double>(micro_batches + p - 1);
+        combinations.push_back({bound_s * kPhazeRounding, dp, p});
+        continue;
+      }
       // How often the longest load x counts beyond the sum of all. Of a path that stays on its
       // stage, the s-th from the end: (m - s)·x and the loads behind it, which are all others but
       // p - s that are no longer than x. Or forward passes alone.

@@ -34,10 +34,6 @@ struct PhazeSpace {
   std::size_t cuts = 0;
 };
 
-/// The best by PhazeObjective::program that is below `below_s`: among equals the least dp, then the
-/// fewest stages.
-std::optional<PhazeFound> best_by_program(const PhazeSpace& space, double below_s);
-
 /// A combination with a lower bound on the time that its plans take.
 struct PhazeCombination {
   double bound_s = 0;
@@ -45,8 +41,15 @@ struct PhazeCombination {
   std::int64_t stages = 1;
 };
 /// All that have enough devices and a dp that no smaller one replaces (as few micro-batches), by
-/// rising dp and stages. For PhazeObjective::flush or simulated.
+/// rising dp and stages.
 std::vector<PhazeCombination> phaze_combinations(const PhazeSpace& space, PhazeObjective objective);
+
+/// The best by PhazeObjective::program of a combination, if it is below `below_s`.
+std::optional<PhazeFound> best_by_program(const PhazeSpace& space,
+                                          const PhazeCombination& combination, double below_s);
+/// The best by PhazeObjective::program of all combinations, if it is below `below_s`: among equals
+/// the least dp, then the fewest stages.
+std::optional<PhazeFound> best_by_program(const PhazeSpace& space, double below_s);
 
 /// The best by PhazeObjective::flush of a combination, if it is below `below_s`.
 std::optional<PhazeFound> best_by_flush(const PhazeSpace& space,
@@ -68,6 +71,13 @@ struct PhazeSimulated {
 /// below the best time are looked through, depth first, up to `most_plans` partial ones.
 PhazeSimulated best_by_simulation(const PhazeSpace& space, const PhazeCombination& combination,
                                   double below_s, std::int64_t most_plans);
+
+/// Times of an iteration with such stages, in pipeline order, by both formulas.
+struct PhazeFormulas {
+  double program_s = 0, flush_s = 0;
+};
+PhazeFormulas phaze_formulas(const PhazeProblem& problem, std::int64_t dp,
+                             const std::vector<PhazeCandidate>& stages);
 
 /// The time of flushed 1F1B with such stages, in pipeline order.
 double phaze_simulated_s(const PhazeProblem& problem, std::int64_t dp,

@@ -8,6 +8,7 @@
 
 #include "braid/graph/graph.h"
 #include "braid/plan/outcome.h"
+#include "braid/planners/phaze_objective.h"
 
 namespace braid {
 
@@ -28,7 +29,8 @@ struct SpaceOptions {
   std::optional<Zero> zero;
   std::optional<ScheduleKind> schedule;
   bool allow_offload = true;
-  int top = 1;  ///< How many plans to return.
+  int top = 1;                                             ///< How many plans to return.
+  PhazeObjective phaze_objective = PhazeObjective::flush;  ///< What the planner phaze makes least.
 };
 
 /// Called now and then during long searches: best so far, bound, work done.
@@ -67,7 +69,8 @@ Outcome plan_random(const Job& job, const System& system, const SpaceOptions& sp
 
 /// Phaze's placement (Adnan et al. 2024, §5) on a homogeneous system taken for a flat network of
 /// its slowest links: one tp, pp, dp and micro-batch size, all layers recomputed or none, stages
-/// exact for PhazeObjective::flush (phaze_placement.h) within braid's memory.
+/// exact for space.phaze_objective (phaze_objective.h) within braid's memory. The plan's times by
+/// all three stand beside the objective.
 Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress = {});
 

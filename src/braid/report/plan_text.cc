@@ -181,6 +181,22 @@ std::string plans_table(const Outcome& outcome) {
   return text_table(rows);
 }
 
+namespace {
+
+/// What the planner made least, where that is not the simulated time that the table has.
+std::string objective_text(const Outcome& outcome) {
+  const Metrics& metrics = outcome.candidates.front().metrics;
+  if (outcome.objective == metrics.iteration_time_s && outcome.other_times_s.empty()) return "";
+  std::string text =
+      fmt::format("Own objective: {:.6g}, {}", outcome.objective, outcome.objective_name);
+  for (const auto& [name, time_s] : outcome.other_times_s) {
+    text += fmt::format("; {} {:.6g}", name, time_s);
+  }
+  return text + ".\n";
+}
+
+}  // namespace
+
 std::string plan_text(const Outcome& outcome) {
   const Candidate& best = outcome.candidates.front();
   const Plan& plan = best.plan;
@@ -191,6 +207,7 @@ std::string plan_text(const Outcome& outcome) {
   text += time_text(best.metrics) + "\n";
   text += memory_text(plan, best.metrics) + "\n";
   text += stages_text(plan);
+  text += objective_text(outcome);
   const LowerBound& bound = outcome.physical_bound;
   text += fmt::format(
       "Bounds: no plan at all takes less than {:.4g} s ({}); gap is 1 - bound / time.\n",
@@ -205,6 +222,9 @@ std::string plan_text(const Outcome& outcome) {
         "configurations bounded, {} looked at).\n\n",
         outcome.search_bound_s, 100 * gap_of(outcome.objective, outcome.search_bound_s),
         outcome.work, outcome.evaluated);
+  } else if (outcome.evaluated > 1) {
+    text +=
+        fmt::format("Not proven best: the best of the {} plans looked at.\n\n", outcome.evaluated);
   } else {
     text += "Taken by rule, without a search.\n\n";
   }
