@@ -34,8 +34,9 @@ TEST(CompareVerb, RunsAllPlannersOnOneJob) {
     EXPECT_LE(row["lower_bound_s"], row["iteration_time_s"]);
     EXPECT_LE(braid_s, double{row["iteration_time_s"]} * (1 + 1e-9)) << row["planner"];
   }
-  for (const char* name : {"braid", "piper", "no-dp", "no-tp", "no-ar", "equi", "equi-no-tp",
-                           "pipedream", "amp", "amp-sa", "phaze", "megatron", "random"}) {
+  for (const char* name :
+       {"braid", "piper", "no-dp", "no-tp", "no-ar", "equi", "equi-no-tp", "pipedream", "graphpipe",
+        "amp", "amp-sa", "phaze", "megatron", "random"}) {
     EXPECT_EQ(names.count(name), 1U) << name;
   }
   EXPECT_EQ(names.count("exhaustive"), 0U);

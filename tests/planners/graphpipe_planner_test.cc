@@ -1,5 +1,7 @@
 #include <set>
+#include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
@@ -11,6 +13,8 @@
 
 namespace braid {
 namespace {
+
+using ::testing::HasSubstr;
 
 Job tiny_job(const Graph& graph) {
   Job job;
@@ -57,14 +61,21 @@ TEST(GraphPipePlanner, SaysWhatItCannotDo) {
   std::mt19937_64 random(52);
   const Graph graph = testing::tiny_graph(random, 3);
   const System system = testing::tiny_system(random, 4, 1e9);
-  SpaceOptions tp;
-  tp.tp = 2;
-  const Outcome outcome = plan_graphpipe(tiny_job(graph), system, tp, {}, {});
-  EXPECT_EQ(outcome.status, Status::infeasible);
-  EXPECT_NE(outcome.infeasibility->reason.find("--tp"), std::string::npos);
+  const auto refusal = [&](const SpaceOptions& space) {
+    try {
+      plan_graphpipe(tiny_job(graph), system, space, {}, {});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  SpaceOptions context;
+  context.cp = 2;
+  EXPECT_THAT(refusal(context), HasSubstr("--cp: the graphpipe planner cannot do that"));
   SpaceOptions samples;
   samples.micro_batch = 3;
-  EXPECT_EQ(plan_graphpipe(tiny_job(graph), system, samples, {}, {}).status, Status::infeasible);
+  EXPECT_THAT(refusal(samples),
+              HasSubstr("3 samples are no power of two that divides the batch of 8"));
   samples.micro_batch = 2;
   const Outcome pairs = plan_graphpipe(tiny_job(graph), system, samples, {}, {});
   for (const Stage& stage : pairs.candidates.at(0).plan.stages) {

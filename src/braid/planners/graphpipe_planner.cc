@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <limits>
-#include <string_view>
 
 #include <fmt/format.h>
 
+#include "braid/base/error.h"
 #include "braid/planners/graphpipe_job.h"
 #include "braid/planners/graphpipe_search.h"
 #include "braid/planners/planner.h"
@@ -12,20 +12,24 @@
 namespace braid {
 namespace {
 
-/// The option that asks for what is outside of the space; empty when none does.
-std::string_view option_outside(const SpaceOptions& space) {
-  if (space.tp.value_or(1) != 1) return "--tp";
-  if (space.pp) return "--pp";
-  if (space.dp) return "--dp";
-  if (space.cp.value_or(1) != 1) return "--cp";
-  if (space.ep.value_or(1) != 1) return "--ep";
-  if (space.vp.value_or(1) != 1) return "--vp";
-  if (space.recompute.value_or(Recompute::none) != Recompute::none) return "--recompute";
-  if (space.zero.value_or(Zero::none) != Zero::none) return "--zero";
-  if (space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b) {
-    return "--schedule";
-  }
-  return "";
+void refuse(bool asked, const char* option) {
+  if (!asked) return;
+  throw Error(Where{"", 0, option}, "the graphpipe planner cannot do that",
+              "leave it out or use --planner braid");
+}
+
+void check_space(const SpaceOptions& space) {
+  refuse(space.tp.value_or(1) != 1, "--tp");
+  refuse(space.pp.has_value(), "--pp");
+  refuse(space.dp.has_value(), "--dp");
+  refuse(space.cp.value_or(1) != 1, "--cp");
+  refuse(space.ep.value_or(1) != 1, "--ep");
+  refuse(space.vp.value_or(1) != 1, "--vp");
+  refuse(space.recompute.value_or(Recompute::none) != Recompute::none, "--recompute");
+  refuse(space.zero.value_or(Zero::none) != Zero::none, "--zero");
+  refuse(space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b,
+         "--schedule");
+  refuse(space.sequence_parallel.value_or(false), "--sequence-parallel");
 }
 
 /// What the plan with most devices and any memory would need.
@@ -48,13 +52,9 @@ Infeasibility explain(GraphPipeProblem problem) {
 Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions& space,
                        const Budget& budget, const Progress&) {
   Outcome outcome;
+  check_space(space);
   outcome.physical_bound = lower_bound(*job.graph, job.precision, job.global_batch, system);
-  outcome.objective_name = "time per sample of the slowest stage";
-  if (const std::string_view option = option_outside(space); !option.empty()) {
-    outcome.infeasibility = Infeasibility{
-        fmt::format("the planner graphpipe cannot do as {} says", option), -1, 0, 0, {}};
-    return outcome;
-  }
+  outcome.objective_name = "iteration time (simulated, s)";
   GraphPipeProblem problem = graphpipe_problem(job, system);
   // The plan's schedule is 1F1B with as many in flight as the stage is deep.
   problem.in_flight = InFlight::table;
@@ -65,13 +65,10 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
     const auto keep =
         std::find(problem.device_samples.begin(), problem.device_samples.end(), *space.micro_batch);
     if (keep == problem.device_samples.end() || problem.groups.empty()) {
-      outcome.infeasibility = Infeasibility{
-          fmt::format("{} samples are no power of two that divides the batch", *space.micro_batch),
-          -1,
-          0,
-          0,
-          {}};
-      return outcome;
+      throw Error(Where{"", 0, "--micro-batch"},
+                  fmt::format("{} samples are no power of two that divides the batch of {}",
+                              *space.micro_batch, job.global_batch),
+                  "the graphpipe planner tries powers of two");
     }
     const auto index = static_cast<std::size_t>(keep - problem.device_samples.begin());
     problem.device_samples = {*space.micro_batch};
@@ -80,12 +77,14 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
       kind.backward_s = {kind.backward_s[index]};
     }
   }
-  outcome.assumptions = {"no tensor parallelism and no recomputation",
-                         "the network between stages is taken as flat in the search"};
+  outcome.assumptions = {
+      "no tensor parallelism and no recomputation",
+      "the search takes the network between stages as flat, at the rate of its outermost level "
+      "and at that inside a node; plans are then timed on the real one"};
   const double usable = usable_bytes(system.groups.front().chip);
   double best_s = std::numeric_limits<double>::infinity();
   std::int64_t plans = 0;
-  outcome.work = visit_graphpipe_plans(problem, [&](const GraphPipeSolution& found) {
+  const auto visit = [&](const GraphPipeSolution& found) {
     if (budget.work > 0 && ++plans > budget.work) return 0.0;
     Candidate candidate;
     candidate.plan = graphpipe_plan(job, system, found);
@@ -94,11 +93,21 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
     if (candidate.metrics.peak_memory_bytes <= usable &&
         candidate.metrics.iteration_time_s < best_s) {
       best_s = candidate.metrics.iteration_time_s;
-      outcome.objective = found.time_s;
+      outcome.objective = best_s;
       outcome.candidates = {std::move(candidate)};
     }
     return std::numeric_limits<double>::infinity();
-  });
+  };
+  outcome.work = visit_graphpipe_plans(problem, visit);
+  GraphPipeProblem inside = problem;  // As if neighbouring stages were always in one node.
+  inside.bandwidth_bytes_per_s = problem.node_bandwidth_bytes_per_s;
+  if (inside.bandwidth_bytes_per_s > problem.bandwidth_bytes_per_s) {
+    outcome.work += visit_graphpipe_plans(inside, [&](const GraphPipeSolution& found) {
+      // On that network no plan is slower than on the real one, nor than its slowest stage.
+      return std::min(visit(found), best_s / static_cast<double>(problem.batch));
+    });
+  }
+  outcome.search_bound_s = std::max(outcome.physical_bound.time_s, graphpipe_bound_s(problem));
   outcome.status = outcome.candidates.empty() ? Status::infeasible : Status::feasible;
   if (outcome.candidates.empty()) outcome.infeasibility = explain(problem);
   return outcome;

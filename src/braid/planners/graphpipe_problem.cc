@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -26,6 +27,9 @@ void check_counts(const GraphPipeProblem& problem) {
   }
   if (problem.devices < 1 || problem.devices > kMostGraphPipeDevices) {
     fail("devices", "there must be 1 to " + std::to_string(kMostGraphPipeDevices));
+  }
+  if (problem.least_stage_devices < 1 || problem.most_stage_devices < problem.least_stage_devices) {
+    fail("stage devices", "the least must be at least one, and at most the most");
   }
   if (problem.batch < 1 || problem.batch > (std::int64_t{1} << 40)) {
     fail("batch", "must be 1 to 2^40 samples");
@@ -194,6 +198,22 @@ int GraphPipeSolution::depth() const {
 double graphpipe_sync_bytes_per_s(const GraphPipeProblem& problem, std::int64_t devices) {
   const bool inside = devices <= problem.devices_per_node && problem.node_bandwidth_bytes_per_s > 0;
   return inside ? problem.node_bandwidth_bytes_per_s : problem.bandwidth_bytes_per_s;
+}
+
+double graphpipe_bound_s(const GraphPipeProblem& problem) {
+  std::vector<double> least_s;  // [kind]: of a sample.
+  least_s.reserve(problem.kinds.size());
+  for (const GraphPipeKind& kind : problem.kinds) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < problem.device_samples.size(); ++i) {
+      least = std::min(least, (kind.forward_s[i] + kind.backward_s[i]) /
+                                  static_cast<double>(problem.device_samples[i]));
+    }
+    least_s.push_back(least);
+  }
+  double work_s = 0;
+  for (const std::int32_t kind : problem.nodes) work_s += least_s[at(kind)];
+  return work_s * static_cast<double>(problem.batch) / static_cast<double>(problem.devices);
 }
 
 GraphPipeProblem linear_graphpipe(GraphPipeProblem problem) {

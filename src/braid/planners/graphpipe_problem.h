@@ -15,6 +15,8 @@ enum class InFlight : std::uint8_t {
   table   ///< Jeon 2024, Table 3.2: right for equal forward and backward passes.
 };
 
+inline constexpr std::int64_t kMostGraphPipeDevices = 65'536;
+
 /// Nodes of a kind cost the same.
 struct GraphPipeKind {
   /// [index in device_samples]: a pass over as many samples on one device.
@@ -65,6 +67,8 @@ struct GraphPipeProblem {
   std::int64_t devices_per_node = 1;      ///< Up to so many devices synchronise gradients …
   double node_bandwidth_bytes_per_s = 0;  ///< … at this rate; 0: as others.
   bool overlap = true;
+  std::int64_t least_stage_devices = 1;  ///< Every stage has at least so many …
+  std::int64_t most_stage_devices = kMostGraphPipeDevices;  ///< … and at most so many.
   InFlight in_flight = InFlight::least;
   /// Micro-batch sizes and k that stages may have. All stages have the same one of them, the best,
   /// unless `mixed`: then each has its own, if sizes of neighbours divide one another. Mixing needs
@@ -75,7 +79,6 @@ struct GraphPipeProblem {
 };
 
 inline constexpr std::int64_t kMostGraphPipeNodes = 8192;
-inline constexpr std::int64_t kMostGraphPipeDevices = 65'536;
 inline constexpr std::size_t kMostMixedGroups = 8;
 
 /// Throws Error naming the field or node when the problem is not as described.
@@ -109,6 +112,10 @@ struct GraphPipeSolution {
 
 /// Rate at which d devices synchronise gradients, each.
 double graphpipe_sync_bytes_per_s(const GraphPipeProblem& problem, std::int64_t devices);
+
+/// No plan's iteration is shorter: all passes of the batch, each node's at the number of samples
+/// per device that takes it least, spread over all devices.
+double graphpipe_bound_s(const GraphPipeProblem& problem);
 
 /// The same problem for a line of stages: nodes one after the other in their order, every stage
 /// with the next one alone behind it, as PipeDream and Piper have it.

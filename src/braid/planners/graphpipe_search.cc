@@ -143,7 +143,8 @@ class Search {
     const std::int64_t samples = problem_.device_samples[u];
     if (group.micro_batch % samples != 0) return;
     const std::int64_t devices = group.micro_batch / samples;
-    if (devices > problem_.devices) return;
+    if (devices > std::min(problem_.devices, problem_.most_stage_devices)) return;
+    if (devices < problem_.least_stage_devices) return;
     const GraphPipeShape& shape = form_.shapes[s];
     const std::int64_t least =
         table_ ? std::min(group.k * group.micro_batch, problem_.batch) : group.micro_batch;
@@ -630,6 +631,19 @@ std::optional<GraphPipeSolution> priced_plan(const GraphPipeProblem& problem,
   return found;
 }
 
+/// Least and most devices of a stage: any, all the same power of two, or at least that many.
+std::vector<std::pair<std::int64_t, std::int64_t>> stage_devices_of(
+    const GraphPipeProblem& problem) {
+  const std::int64_t most = std::min(problem.most_stage_devices, problem.devices);
+  std::vector<std::pair<std::int64_t, std::int64_t>> limits = {{problem.least_stage_devices, most}};
+  for (std::int64_t devices = 1; devices <= most; devices *= 2) {
+    if (devices < problem.least_stage_devices) continue;
+    limits.emplace_back(devices, devices);
+    if (devices > problem.least_stage_devices) limits.emplace_back(devices, most);
+  }
+  return limits;
+}
+
 }  // namespace
 
 GraphPipeSolution solve_graphpipe(const GraphPipeProblem& problem) {
@@ -678,17 +692,21 @@ std::int64_t visit_graphpipe_plans(const GraphPipeProblem& problem,
   const std::int64_t cuts = graphpipe_shapes(problem).cuts;
   double limit_s = kInfinity;
   std::int64_t work = 0;
-  for (const GraphPipeProblem& ordered : {problem, linear_graphpipe(problem)}) {
+  for (GraphPipeProblem ordered : {problem, linear_graphpipe(problem)}) {
     const GraphPipeShapes form = graphpipe_shapes(ordered);
-    for (Search& search : searches_of(ordered, form)) {
-      const double time_s = search.least_time_s(limit_s);
-      work += search.work();
-      if (time_s == kInfinity) continue;
-      std::optional<GraphPipeSolution> found = priced_plan(problem, form, search, time_s);
-      if (!found) continue;
-      found->cuts = cuts;
-      found->status = Status::feasible;
-      limit_s = visit(*found);
+    for (const auto& [least, most] : stage_devices_of(problem)) {
+      ordered.least_stage_devices = least;
+      ordered.most_stage_devices = most;
+      for (Search& search : searches_of(ordered, form)) {
+        const double time_s = search.least_time_s(limit_s);
+        work += search.work();
+        if (time_s == kInfinity) continue;
+        std::optional<GraphPipeSolution> found = priced_plan(problem, form, search, time_s);
+        if (!found) continue;
+        found->cuts = cuts;
+        found->status = Status::feasible;
+        limit_s = visit(*found);
+      }
     }
   }
   return work;

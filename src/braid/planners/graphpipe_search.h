@@ -20,9 +20,10 @@ namespace braid {
 /// (OrderTree::cuts). Throws Error as check_graphpipe_problem.
 GraphPipeSolution solve_graphpipe(const GraphPipeProblem& problem);
 
-/// Shows the plans that solve_graphpipe_iteration chooses from, micro-batch size by micro-batch
-/// size. What `visit` returns bounds the time per sample of those to come that are of interest.
-/// Returns the stages examined.
+/// Shows the plans that solve_graphpipe_iteration chooses from: stages of series-parallel graphs,
+/// then stages in a line; with any devices in every stage, exactly and at least 1, 2, 4, …;
+/// micro-batch size by micro-batch size. What `visit` returns bounds the time per sample of those
+/// to come that are of interest. Returns the stages examined.
 std::int64_t visit_graphpipe_plans(const GraphPipeProblem& problem,
                                    const std::function<double(const GraphPipeSolution&)>& visit);
 
@@ -31,10 +32,12 @@ std::int64_t visit_graphpipe_plans(const GraphPipeProblem& problem,
 /// its rate, fill and gradients allow at least.
 double graphpipe_iteration_s(const GraphPipeProblem& problem, const GraphPipeSolution& solution);
 
-/// Of the plans that solve_graphpipe has for each of the micro-batch sizes by itself, and of those
-/// of stages that follow each other in the nodes' order (which may hold parts of several branches;
-/// only real edges join them), the one with the shortest iteration: large micro-batches are
-/// efficient but leave the pipeline idle while it fills. At best Status::feasible.
+/// Of the plans that solve_graphpipe has for each of the micro-batch sizes and for every stage on
+/// at least 1, 2, 4, … devices by itself, and of those of stages that follow each other in the
+/// nodes' order (which may hold parts of several branches; only real edges join them), the one with
+/// the shortest iteration: large micro-batches are efficient but leave the pipeline idle while it
+/// fills, few stages with many devices fill it soon but synchronise gradients. At best
+/// Status::feasible.
 GraphPipeSolution solve_graphpipe_iteration(const GraphPipeProblem& problem);
 
 }  // namespace braid

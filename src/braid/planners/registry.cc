@@ -64,6 +64,8 @@ const std::vector<PlannerEntry>& planners() {
       {"equi", "equal stages (PipeDream-2BW), with tensor parallelism", piper<4>},
       {"equi-no-tp", "equal stages (PipeDream-2BW)", piper<5>},
       {"pipedream", "PipeDream's recurrence on the layers as a chain", piper<6>},
+      {"graphpipe", "stages that form a graph, each with its own replicas (GraphPipe)",
+       plan_graphpipe},
       {"dp-only", "one stage, data parallelism", piper<7>},
       {"tp-only", "one stage, tensor parallelism", piper<8>},
   };

@@ -1,0 +1,75 @@
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/temporary_folder.h"
+#include "cli/program.h"
+
+namespace braid {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Ran;
+using testing::run_braid;
+
+std::vector<std::string> job(const std::string& verb, const std::string& model) {
+  return {verb, model, "--cluster", "p3.8xlarge:8", "--precision", "fp32", "--global-batch", "32"};
+}
+
+TEST(GraphPipe, PlansVerifySimulateAndAreDrawn) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  for (const char* model : {"multi-modal-transformer", "t5-large"}) {
+    std::vector<std::string> words = job("plan", model);
+    words.insert(words.end(), {"--planner", "graphpipe", "--json", "-o", plan});
+    const Ran ran = run_braid(words);
+    ASSERT_EQ(ran.status, 0) << ran.err;
+    const auto out = nlohmann::json::parse(ran.out);
+    EXPECT_LE(out["lower_bound_s"], out["iteration_time_s"]);
+    EXPECT_EQ(run_braid({"verify", plan}).status, 0) << model;
+    const Ran replayed = run_braid({"simulate", plan, "--json", "--trace", folder / "trace.json"});
+    ASSERT_EQ(replayed.status, 0) << replayed.err;
+    EXPECT_EQ(nlohmann::json::parse(replayed.out)["iteration_time_s"], out["iteration_time_s"]);
+    EXPECT_EQ(run_braid({"report", plan, "-o", folder / "plan.html"}).status, 0);
+  }
+}
+
+TEST(GraphPipe, StagesOfBranchesRunSideBySide) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  std::vector<std::string> words = job("plan", "multi-modal-transformer");
+  words.insert(words.end(), {"--planner", "graphpipe", "-o", plan});
+  const Ran ran = run_braid(words);
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  for (const char* trainer : {"megatron", "deepspeed", "torchtitan"}) {
+    const Ran exported = run_braid({"export", plan, "--to", trainer});
+    EXPECT_EQ(exported.status, 2) << trainer;
+    EXPECT_THAT(exported.err, HasSubstr("stages have parallel forms of their own"));
+  }
+}
+
+TEST(GraphPipe, IsNeverBehindItsBaselines) {
+  std::vector<std::string> words = job("compare", "multi-modal-transformer");
+  words.insert(words.end(), {"--planners", "graphpipe,pipedream,piper", "--json"});
+  const Ran ran = run_braid(words);
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const auto rows = nlohmann::json::parse(ran.out)["rows"];
+  for (const auto& row : rows) {
+    EXPECT_LE(rows[0]["iteration_time_s"], row["iteration_time_s"]) << row["planner"];
+  }
+}
+
+TEST(GraphPipe, RefusesMixedClustersInOneLine) {
+  const Ran ran = run_braid({"plan", "candle-uno", "--cluster", "dgx-a100:1nodes+dgx-h100:1nodes",
+                             "--planner", "graphpipe"});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(ran.err, HasSubstr("the planner graphpipe wants devices of one kind"));
+  EXPECT_EQ(ran.err.find('\n'), ran.err.size() - 1);
+}
+
+}  // namespace
+}  // namespace braid
