@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,6 +86,24 @@ TEST_F(PlanProfile, SaysWhatDoesNotFit) {
   EXPECT_EQ(json["status"], "infeasible");
   EXPECT_EQ(json["needed_bytes"], 3.0);
   EXPECT_TRUE(json["objective"]["value"].is_null());
+}
+
+TEST_F(PlanProfile, SaysWhatDoesNotFitThePlanner) {
+  const std::tuple<const char*, const char*, const char*> cases[] = {
+      {"no-ar", "9 B", "body 0 alone needs 10 B on a device, 1 B more than there is"},
+      {"no-dp", "3 B", "stage 0 (body 0 to head 1) then needs 4 B, 1 B more than there is"},
+      {"pipedream", "9 B", "of the plan made without regard to memory needs"},
+      {"equi", "3 B", "stage 0 (body 0 to head 1) then needs 4 B, 1 B more than there is"},
+      {"tp-only", "3 B", "stage 0 (body 0 to head 1) then needs 4 B, 1 B more than there is"},
+      {"dp-only", "2 B", "body 0 alone needs 3 B on a device, 1 B more than there is"},
+  };
+  for (const auto& [planner, memory, part] : cases) {
+    const Ran ran =
+        run_braid({"plan", "--profile", file_, "--memory", memory, "--planner", planner});
+    EXPECT_EQ(ran.status, 1) << planner;
+    EXPECT_THAT(ran.err, HasSubstr(part)) << planner;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  }
 }
 
 TEST_F(PlanProfile, RulesChangeTheCost) {

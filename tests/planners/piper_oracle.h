@@ -29,6 +29,9 @@ struct RandomPiper {
 /// A small random DAG of any shape, with several options per layer and often too little memory.
 PiperProblem random_piper_problem(std::mt19937_64& random, const RandomPiper& what);
 
+/// The same graph with its layers in another topological order.
+PiperProblem relabelled(const PiperProblem& problem, std::mt19937_64& random);
+
 /// Checks a solution against the definition: stages contiguous and in order, every layer once,
 /// counts, memory and times. Empty when all is well.
 std::string fault_of(const PiperProblem& problem, const PiperSolution& solution);

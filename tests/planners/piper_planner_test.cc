@@ -191,6 +191,61 @@ TEST(PiperPlanner, KeepsMemoryAndNoSmallerSpaceWins) {
   EXPECT_GT(infeasible, 0);
 }
 
+/// Do the rounds of all stages nest: each a multiple of the next smaller?
+bool rounds_nest(const Plan& plan) {
+  std::vector<int> dps;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) dps.push_back(form_of(plan, s).dp);
+  std::sort(dps.begin(), dps.end());
+  for (std::size_t i = 1; i < dps.size(); ++i) {
+    if (dps[i] % dps[i - 1] != 0) return false;
+  }
+  return true;
+}
+
+/// Degrees like 3 beside 2 are run by the shared simulator too, and what they hold more than Piper
+/// counts fits.
+TEST(PiperPlanner, RoundsThatDoNotNestAreRunAndFit) {
+  std::mt19937_64 random(4);
+  int unlike = 0, searched_again = 0;
+  for (int i = 0; i < 400; ++i) {
+    Instance instance;
+    instance.graph = testing::tiny_graph(random, testing::pick(random, 2, 6));
+    const int devices[] = {5, 7, 8, 10, 11, 13};
+    instance.system = testing::tiny_system(random, devices[i % 6], 1e15);
+    instance.job.graph = &instance.graph;
+    instance.job.global_batch = i % 2 == 0 ? 192 : 480;
+    SpaceOptions space;
+    space.micro_batch = 16;
+    space.tp = 1;
+    space.recompute = Recompute::none;
+    const Outcome roomy = plan_piper("piper", instance.job, instance.system, space, {});
+    ASSERT_FALSE(roomy.candidates.empty());
+    const Metrics& metrics = roomy.candidates.front().metrics;
+    EXPECT_GT(metrics.iteration_time_s, 0);
+    Chip& chip = instance.system.groups.front().chip;
+    const double usable_share = usable_bytes(chip) / chip.memory.bytes;
+    chip.memory.bytes =
+        metrics.peak_memory_bytes / usable_share * testing::pick(random, 70, 99) / 100;
+    const Outcome tight = plan_piper("piper", instance.job, instance.system, space, {});
+    if (!tight.assumptions.empty() &&
+        tight.assumptions.back().find("do not nest") != std::string::npos) {
+      ++searched_again;
+      EXPECT_NE(tight.status, Status::optimal) << i;
+      EXPECT_NE(tight.status, Status::infeasible) << i;
+    }
+    for (const Outcome* outcome : {&roomy, &tight}) {
+      if (outcome->candidates.empty()) continue;
+      const Candidate& candidate = outcome->candidates.front();
+      if (!rounds_nest(candidate.plan)) ++unlike;
+      EXPECT_LE(candidate.metrics.peak_memory_bytes,
+                usable_bytes(outcome == &tight ? chip : candidate.plan.system.groups[0].chip));
+      EXPECT_GT(candidate.metrics.iteration_time_s, 0);
+    }
+  }
+  EXPECT_GT(unlike, 5);
+  EXPECT_GT(searched_again, 0);
+}
+
 TEST(PiperPlanner, RestrictionsAreKept) {
   std::mt19937_64 random(3);
   Instance instance;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -154,64 +153,6 @@ TEST(PiperSearch, ScalesWithItsUnits) {
     ASSERT_EQ(a.status, b.status) << i;
     ASSERT_NEAR(a.time * 8, b.time, 1e-9 * b.time) << i;
   }
-}
-
-/// The same graph with its layers in another topological order.
-PiperProblem relabelled(const PiperProblem& problem, std::mt19937_64& random) {
-  const std::size_t nodes = problem.nodes.size();
-  std::vector<std::size_t> order, number(nodes, nodes);
-  while (order.size() < nodes) {
-    std::vector<std::size_t> ready;
-    for (std::size_t v = 0; v < nodes; ++v) {
-      const bool waits =
-          std::any_of(problem.edges.begin(), problem.edges.end(), [&](const PiperEdge& edge) {
-            return static_cast<std::size_t>(edge.target) == v &&
-                   number[static_cast<std::size_t>(edge.source)] == nodes;
-          });
-      if (number[v] == nodes && !waits) ready.push_back(v);
-    }
-    const std::size_t next = ready[random() % ready.size()];
-    number[next] = order.size();
-    order.push_back(next);
-  }
-  PiperProblem other = problem;
-  std::vector<std::pair<PiperEdge, std::size_t>> edges;
-  for (std::size_t e = 0; e < problem.edges.size(); ++e) {
-    PiperEdge edge = problem.edges[e];
-    edge.source = static_cast<std::int32_t>(number[static_cast<std::size_t>(edge.source)]);
-    edge.target = static_cast<std::int32_t>(number[static_cast<std::size_t>(edge.target)]);
-    edges.emplace_back(edge, e);
-  }
-  std::sort(edges.begin(), edges.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.first.source, a.first.target) < std::pair(b.first.source, b.first.target);
-  });
-  for (std::size_t v = 0; v < nodes; ++v) other.nodes[v] = problem.nodes[order[v]];
-  for (std::size_t e = 0; e < edges.size(); ++e) other.edges[e] = edges[e].first;
-  // Re-layouts follow their edges.
-  for (std::size_t v = 0; v < nodes; ++v) {
-    std::vector<std::size_t> in_places, out_places;
-    const auto place = [&](std::size_t old_edge, bool in) {
-      std::size_t at = 0;
-      for (std::size_t e = 0; e < old_edge; ++e) {
-        const PiperEdge& a = problem.edges[e];
-        const PiperEdge& b = problem.edges[old_edge];
-        at += in ? (a.target == b.target ? 1U : 0U) : (a.source == b.source ? 1U : 0U);
-      }
-      return at;
-    };
-    for (const auto& [edge, old_edge] : edges) {
-      if (static_cast<std::size_t>(edge.target) == v) in_places.push_back(place(old_edge, true));
-      if (static_cast<std::size_t>(edge.source) == v) out_places.push_back(place(old_edge, false));
-    }
-    for (PiperDegree& degree : other.nodes[v].degrees) {
-      for (PiperOption& option : degree.options) {
-        const std::vector<double> in = option.in_sync_bytes, out = option.out_sync_bytes;
-        for (std::size_t i = 0; i < in.size(); ++i) option.in_sync_bytes[i] = in[in_places[i]];
-        for (std::size_t i = 0; i < out.size(); ++i) option.out_sync_bytes[i] = out[out_places[i]];
-      }
-    }
-  }
-  return other;
 }
 
 TEST(PiperSearch, LayerNumbersDoNotMatter) {

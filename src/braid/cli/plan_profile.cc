@@ -306,7 +306,7 @@ int plan_profile(const ProfileOptions& given, const std::string& asked, std::int
   const double wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (solution.status == Status::infeasible && solution.reason.empty()) {
-    explain_infeasible(problem, limits, solution);
+    explain_infeasible(variant.restrict(problem), variant.solve_restricted, limits, solution);
   }
   const int status = !solution.stages.empty()                      ? kFound
                      : solution.status == Status::budget_exhausted ? kExhausted

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "braid/base/error.h"
+#include "braid/base/quantity.h"
 #include "braid/planners/piper_variants.h"
 
 namespace braid {
@@ -112,8 +115,13 @@ PiperSolution solve_pipedream(const PiperProblem& problem, const PiperSearchLimi
     fits = false;
     if (stage.memory_bytes < solution.needed_bytes) continue;
     solution.needed_bytes = stage.memory_bytes;
-    solution.reason =
-        "stage " + std::to_string(s) + " of the plan made without regard to memory does not fit";
+    solution.reason = fmt::format(
+        "stage {} ({} to {}) of the plan made without regard to memory needs {}, {} more than "
+        "there "
+        "is",
+        s, problem.nodes[static_cast<std::size_t>(stage.nodes.front())].name,
+        problem.nodes[static_cast<std::size_t>(stage.nodes.back())].name,
+        format_bytes(stage.memory_bytes), format_bytes(stage.memory_bytes - problem.memory_bytes));
   }
   solution.status = fits ? Status::feasible : Status::infeasible;
   if (!fits) {

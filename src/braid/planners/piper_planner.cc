@@ -23,7 +23,7 @@ constexpr const char* kObjective = "time per sample";
 /// What a variant leaves out of the space.
 struct Restriction {
   bool dp = true, tp = true, recompute = true, one_stage = false;
-  PiperSolution (*solve)(const PiperProblem&, const PiperSearchLimits&) = solve_piper;
+  PiperSolve solve = solve_piper;
 };
 
 Restriction restriction_of(std::string_view variant) {
@@ -96,7 +96,7 @@ class Search {
           proven && restriction_.solve == solve_piper ? Status::optimal : Status::feasible;
       return outcome;
     }
-    outcome.status = proven || budget_.work == 0 ? Status::infeasible : Status::budget_exhausted;
+    outcome.status = proven ? Status::infeasible : Status::budget_exhausted;
     explain(outcome, families);
     return outcome;
   }
@@ -105,32 +105,57 @@ class Search {
   /// Keeps the family's best plan if it is the best so far. False when there may be a better one.
   bool solve(const Family& family, Outcome& outcome) {
     PiperProblem problem = problem_of(family);
-    const double usable = usable_bytes(system_.groups.front().chip);
-    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-      const PiperSearchLimits limits{.work = budget_.work > 0 ? budget_.work - outcome.work : 0};
-      const PiperSolution solution = restriction_.solve(problem, limits);
-      outcome.work += std::max<std::int64_t>(1, solution.work);
-      const bool sure = attempt == 0 && solution.status != Status::budget_exhausted &&
-                        (solution.stages.empty() || solution.status == Status::optimal);
-      if (solution.stages.empty()) return sure;
-      const double time_s = solution.time / family.forms.front().form.micro_batch;
-      if (time_s >= best_s_) return sure;
-      Candidate candidate;
-      candidate.plan = plan_of_piper(piper_, family.forms, solution.stages, std::string(variant_));
-      candidate.metrics = measure(candidate.plan);
-      ++outcome.evaluated;
-      const double excess = candidate.metrics.peak_memory_bytes - usable;
-      if (excess > 0) {
-        // Rounds that do not nest have more in flight than Piper counts.
-        problem.memory_bytes -= excess;
-        if (problem.memory_bytes <= 0) return false;
-        continue;
+    const double all_memory = problem.memory_bytes;
+    for (int attempt = 0; attempt < kMostAttempts && problem.memory_bytes > 0; ++attempt) {
+      const Attempt done = solve_once(family, problem, outcome);
+      if (done.excess_bytes <= 0) return attempt == 0 && done.sure;
+      // Rounds that do not nest have more in flight than Piper counts.
+      if (!std::exchange(overfull_, true)) {
+        outcome.assumptions.push_back(overfull_text(done.excess_bytes));
       }
-      best_s_ = time_s;
-      outcome.candidates = {std::move(candidate)};
-      return sure;
+      problem.memory_bytes -= done.excess_bytes;
+    }
+    // Those of equal degrees nest.
+    problem.memory_bytes = all_memory;
+    for (std::int64_t dp = family.least_dp; dp <= family.most_dp; ++dp) {
+      problem.least_dp = problem.most_dp = dp;
+      if (problem.micro_batches % dp == 0) solve_once(family, problem, outcome);
     }
     return false;
+  }
+
+  /// What came of a problem: its plan is kept if it fits and is the best so far.
+  struct Attempt {
+    double excess_bytes = 0;  ///< Above the memory of a device.
+    bool sure = false;        ///< There is no better plan.
+  };
+  Attempt solve_once(const Family& family, const PiperProblem& problem, Outcome& outcome) {
+    const PiperSearchLimits limits{
+        .work = budget_.work > 0 ? std::max<std::int64_t>(1, budget_.work - outcome.work) : 0};
+    const PiperSolution solution = restriction_.solve(problem, limits);
+    outcome.work += std::max<std::int64_t>(1, solution.work);
+    const bool sure = solution.status != Status::budget_exhausted &&
+                      (solution.stages.empty() || solution.status == Status::optimal);
+    if (solution.stages.empty()) return {0, sure};
+    const double time_s = solution.time / family.forms.front().form.micro_batch;
+    if (time_s >= best_s_) return {0, sure};
+    Candidate candidate;
+    candidate.plan = plan_of_piper(piper_, family.forms, solution.stages, std::string(variant_));
+    candidate.metrics = measure(candidate.plan);
+    ++outcome.evaluated;
+    const double excess =
+        candidate.metrics.peak_memory_bytes - usable_bytes(system_.groups.front().chip);
+    if (excess > 0) return {excess, sure};
+    best_s_ = time_s;
+    outcome.candidates = {std::move(candidate)};
+    return {0, sure};
+  }
+
+  static std::string overfull_text(double excess_bytes) {
+    return fmt::format(
+        "a faster plan by Piper's objective takes {} more than a device has, as its stages' rounds "
+        "do not nest and hold more micro-batches than Piper counts",
+        format_bytes(excess_bytes));
   }
 
   std::vector<Family> all_families() {
@@ -230,8 +255,11 @@ class Search {
           };
           return rank(a) < rank(b);
         });
-    PiperSolution solution;
-    explain_infeasible(problem_of(*smallest), {}, solution);
+    const PiperProblem problem = problem_of(*smallest);
+    PiperSolution solution = restriction_.solve(problem, {});
+    if (solution.reason.empty()) {
+      explain_infeasible(problem, restriction_.solve, {}, solution);
+    }
     const double available = usable_bytes(system_.groups.front().chip);
     outcome.infeasibility = Infeasibility{solution.reason, -1, solution.needed_bytes, available,
                                           to_parallelism(smallest->forms.back().form)};
@@ -249,6 +277,7 @@ class Search {
   LayerTables tables_;
   PiperJob piper_;
   double best_s_ = std::numeric_limits<double>::infinity();
+  bool overfull_ = false;  ///< A plan fitted by Piper's count alone.
 };
 
 }  // namespace

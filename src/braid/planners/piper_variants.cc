@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -25,19 +26,43 @@ PiperProblem without(PiperProblem problem, bool tensor_parallel, bool recompute)
   return problem;
 }
 
-PiperSolution solve_no_dp(const PiperProblem& problem, const PiperSearchLimits& limits) {
+PiperProblem all_of(const PiperProblem& problem) { return problem; }
+
+PiperProblem without_dp(const PiperProblem& problem) {
   PiperProblem less = problem;
   less.most_dp = 1;
-  return solve_piper(less, limits);
+  return less;
 }
 
-PiperSolution solve_no_tp(const PiperProblem& problem, const PiperSearchLimits& limits) {
-  return solve_piper(without(problem, true, false), limits);
+PiperProblem without_tp(const PiperProblem& problem) { return without(problem, true, false); }
+
+PiperProblem without_recomputation(const PiperProblem& problem) {
+  return without(problem, false, true);
+}
+
+PiperProblem dp_alone(const PiperProblem& problem) {
+  PiperProblem less = without_tp(problem);
+  less.one_stage = true;
+  return less;
+}
+
+PiperProblem tp_alone(const PiperProblem& problem) {
+  PiperProblem less = without_dp(problem);
+  less.one_stage = true;
+  return less;
+}
+
+/// What PipeDream has: the options that it does not look at are left out.
+PiperProblem plain(const PiperProblem& problem) { return without(problem, true, true); }
+
+template <auto restrict, auto solve>
+PiperSolution solve_less(const PiperProblem& problem, const PiperSearchLimits& limits) {
+  return solve(restrict(problem), limits);
 }
 
 /// Gives the stages' options their places in the full problem's lists.
 PiperSolution solve_no_ar(const PiperProblem& problem, const PiperSearchLimits& limits) {
-  PiperSolution solution = solve_piper(without(problem, false, true), limits);
+  PiperSolution solution = solve_piper(without_recomputation(problem), limits);
   for (PiperStage& stage : solution.stages) {
     for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
       const PiperNode& node = problem.nodes[static_cast<std::size_t>(stage.nodes[i])];
@@ -55,23 +80,6 @@ PiperSolution solve_no_ar(const PiperProblem& problem, const PiperSearchLimits& 
   return solution;
 }
 
-PiperSolution solve_dp_only(const PiperProblem& problem, const PiperSearchLimits& limits) {
-  PiperProblem less = without(problem, true, false);
-  less.one_stage = true;
-  return solve_piper(less, limits);
-}
-
-PiperSolution solve_tp_only(const PiperProblem& problem, const PiperSearchLimits& limits) {
-  PiperProblem less = problem;
-  less.one_stage = true;
-  less.most_dp = 1;
-  return solve_piper(less, limits);
-}
-
-PiperSolution solve_equi_no_tp(const PiperProblem& problem, const PiperSearchLimits& limits) {
-  return solve_equi(without(problem, true, false), limits);
-}
-
 std::string stage_name(const PiperProblem& problem, const PiperStage& stage) {
   const std::string& first = problem.nodes[static_cast<std::size_t>(stage.nodes.front())].name;
   const std::string& last = problem.nodes[static_cast<std::size_t>(stage.nodes.back())].name;
@@ -80,16 +88,24 @@ std::string stage_name(const PiperProblem& problem, const PiperStage& stage) {
 
 /// The layer that needs most memory even alone, on its best options, with nothing behind it.
 void explain_layers(const PiperProblem& problem, PiperSolution& solution) {
+  const std::int64_t most_tp =
+      problem.levels.empty() ? problem.devices : problem.levels.front().devices;
   for (const PiperNode& node : problem.nodes) {
     double least = std::numeric_limits<double>::infinity();
+    if (node.degrees.empty()) {
+      solution.reason =
+          fmt::format("{} has no option of the kinds that the planner uses", node.name);
+      solution.needed_bytes = 0;
+      return;
+    }
     for (const PiperDegree& degree : node.degrees) {
-      if (degree.tp > problem.devices) continue;
+      if (degree.tp > most_tp) continue;
       for (const PiperOption& option : degree.options) {
         least = std::min(least, option.in_flight_bytes + option.fixed_bytes);
       }
     }
     if (least == std::numeric_limits<double>::infinity()) {
-      solution.reason = fmt::format("{} has no option for {} devices", node.name, problem.devices);
+      solution.reason = fmt::format("{} has no option for {} devices", node.name, most_tp);
       solution.needed_bytes = 0;
       return;
     }
@@ -106,15 +122,24 @@ void explain_layers(const PiperProblem& problem, PiperSolution& solution) {
 
 const std::vector<PiperVariant>& piper_variants() {
   static const std::vector<PiperVariant> variants = {
-      {"piper", "stages with their own data and tensor degrees, an option per layer", solve_piper},
-      {"no-dp", "piper without data parallelism", solve_no_dp},
-      {"no-tp", "piper without tensor parallelism", solve_no_tp},
-      {"no-ar", "piper without activation recomputation", solve_no_ar},
-      {"equi", "PipeDream-2BW's equal stages, with tensor parallelism", solve_equi},
-      {"equi-no-tp", "PipeDream-2BW's equal stages", solve_equi_no_tp},
-      {"pipedream", "PipeDream's recurrence on the layers as a chain", solve_pipedream},
-      {"dp-only", "one stage, data parallelism", solve_dp_only},
-      {"tp-only", "one stage, tensor parallelism", solve_tp_only},
+      {"piper", "stages with their own data and tensor degrees, an option per layer", solve_piper,
+       all_of, solve_piper},
+      {"no-dp", "piper without data parallelism", solve_less<without_dp, solve_piper>, without_dp,
+       solve_piper},
+      {"no-tp", "piper without tensor parallelism", solve_less<without_tp, solve_piper>, without_tp,
+       solve_piper},
+      {"no-ar", "piper without activation recomputation", solve_no_ar, without_recomputation,
+       solve_piper},
+      {"equi", "PipeDream-2BW's equal stages, with tensor parallelism", solve_equi, all_of,
+       solve_equi},
+      {"equi-no-tp", "PipeDream-2BW's equal stages", solve_less<without_tp, solve_equi>, without_tp,
+       solve_equi},
+      {"pipedream", "PipeDream's recurrence on the layers as a chain", solve_pipedream, plain,
+       solve_pipedream},
+      {"dp-only", "one stage, data parallelism", solve_less<dp_alone, solve_piper>, dp_alone,
+       solve_piper},
+      {"tp-only", "one stage, tensor parallelism", solve_less<tp_alone, solve_piper>, tp_alone,
+       solve_piper},
   };
   return variants;
 }
@@ -130,39 +155,44 @@ const PiperVariant& find_piper_variant(std::string_view name) {
               "use one of " + known);
 }
 
-void explain_infeasible(const PiperProblem& problem, const PiperSearchLimits& limits,
-                        PiperSolution& solution) {
+void explain_infeasible(const PiperProblem& problem, PiperSolve solve,
+                        const PiperSearchLimits& limits, PiperSolution& solution) {
   explain_layers(problem, solution);
   if (!solution.reason.empty()) return;
-  // With so much memory only the counts of devices can be in the way.
   PiperProblem other = problem;
-  other.memory_bytes = std::numeric_limits<double>::max() / 4;
-  if (!feasible_stages(other, limits)) {
-    solution.reason =
-        fmt::format("the layers' tensor-parallel degrees do not fit {} devices", problem.devices);
+  const auto stages_within = [&](double memory_bytes) -> std::vector<PiperStage> {
+    other.memory_bytes = memory_bytes;
+    if (solve != solve_piper) return solve(other, limits).stages;
+    return feasible_stages(other, limits).value_or(std::vector<PiperStage>());
+  };
+  // With so much memory only the counts of devices can be in the way.
+  if (stages_within(std::numeric_limits<double>::max() / 4).empty()) {
+    solution.reason = fmt::format(
+        "the layers' tensor-parallel degrees, and what the planner may do, do not fit {} devices",
+        problem.devices);
     return;
   }
   double low = problem.memory_bytes, high = low;
+  std::vector<PiperStage> stages;
   do {
     low = high;
-    other.memory_bytes = high = 2 * high;
-  } while (!feasible_stages(other, limits));
-  PiperProblem enough = other;
+    high *= 2;
+    stages = stages_within(high);
+  } while (stages.empty());
   while (high > low * 1.0005) {
-    other.memory_bytes = (low + high) / 2;
-    const bool feasible = feasible_stages(other, limits).has_value();
-    (feasible ? high : low) = other.memory_bytes;
-    if (feasible) enough.memory_bytes = high;
+    const double middle = (low + high) / 2;
+    std::vector<PiperStage> found = stages_within(middle);
+    (found.empty() ? low : high) = middle;
+    if (!found.empty()) stages = std::move(found);
   }
-  const auto stages = feasible_stages(enough, limits);
   const auto fullest = std::max_element(
-      stages->begin(), stages->end(),
+      stages.begin(), stages.end(),
       [](const PiperStage& a, const PiperStage& b) { return a.memory_bytes < b.memory_bytes; });
   solution.needed_bytes = fullest->memory_bytes;
   solution.reason = fmt::format(
       "memory for every stage takes {} a device: stage {} ({}) then needs {}, {} more than there "
       "is",
-      format_bytes(fullest->memory_bytes), fullest - stages->begin(), stage_name(problem, *fullest),
+      format_bytes(fullest->memory_bytes), fullest - stages.begin(), stage_name(problem, *fullest),
       format_bytes(fullest->memory_bytes),
       format_bytes(fullest->memory_bytes - problem.memory_bytes));
 }

@@ -8,10 +8,15 @@
 namespace braid {
 
 /// A planner on piper problems: Piper, or one whose space is part of Piper's.
+using PiperSolve = PiperSolution (*)(const PiperProblem& problem, const PiperSearchLimits& limits);
+
 struct PiperVariant {
   std::string_view name;
   std::string_view description;
-  PiperSolution (*solve)(const PiperProblem& problem, const PiperSearchLimits& limits);
+  PiperSolve solve;
+  /// The problem with what the variant leaves out left out; layers may end up without options.
+  PiperProblem (*restrict)(const PiperProblem& problem);
+  PiperSolve solve_restricted;  ///< solve_piper, solve_equi or solve_pipedream.
 };
 
 /// piper, no-dp, no-tp, no-ar, dp-only, tp-only: solve_piper with less to choose from;
@@ -36,10 +41,10 @@ PiperSolution solve_equi(const PiperProblem& problem, const PiperSearchLimits& l
 /// not fit memory after all.
 PiperSolution solve_pipedream(const PiperProblem& problem, const PiperSearchLimits& limits);
 
-/// Why an infeasible problem is so: a layer that fits nowhere, or the least memory that would do
-/// and the stage that needs it; fills in reason and needed_bytes. Cost: some tens of feasibility
-/// checks.
-void explain_infeasible(const PiperProblem& problem, const PiperSearchLimits& limits,
-                        PiperSolution& solution);
+/// Why a (restricted) problem is infeasible for solve_piper, solve_equi or solve_pipedream: a layer
+/// that fits nowhere, or the least memory that would do and the stage that needs it; fills in
+/// reason and needed_bytes. Cost: some tens of feasibility checks.
+void explain_infeasible(const PiperProblem& problem, PiperSolve solve,
+                        const PiperSearchLimits& limits, PiperSolution& solution);
 
 }  // namespace braid
