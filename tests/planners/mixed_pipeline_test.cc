@@ -97,13 +97,13 @@ class BruteForce {
 
   double least_s() {
     const auto layers = static_cast<std::int32_t>(problem_.forms[0].ways[0].layers.size());
-    add({}, Used(problem_.capacity.size(), 0), -1, layers, 0, 0, 0);
+    add({}, Used(problem_.capacity.size(), 0), -1, layers, 0, 0, 0, 0);
     return best_s_;
   }
 
  private:
   void add(const Used& behind, const Used& used, std::int32_t below, std::int32_t right,
-           double below_s, double excess_s, double end_s) {
+           double below_s, double behind_s, double excess_s, double end_s) {
     ++depth_;
     for (std::int32_t f = 0; f < static_cast<std::int32_t>(problem_.forms.size()); ++f) {
       const MixedForm& form = problem_.forms[static_cast<std::size_t>(f)];
@@ -138,8 +138,8 @@ class BruteForce {
                                       n);
           const double time_s = sums.forward_s + backward_s;
           const double start_s = below_s + 2 * hop_s;
-          const double own_s =
-              stage_excess_s(sums.forward_s, backward_s, start_s, depth_, problem_.micro_batches);
+          const double own_s = stage_excess_s(sums.forward_s, backward_s, start_s,
+                                              behind_s + 2 * hop_s, depth_, problem_.micro_batches);
           const double worst_s = std::max(excess_s, own_s);
           const double tail_s =
               exposed_gradient_sync_s(rates.reduce.dense * sums.dense_parameters, backward_s, n) +
@@ -147,7 +147,7 @@ class BruteForce {
           const double last_s = std::max(end_s, forward_before_s_[static_cast<std::size_t>(left)] +
                                                     start_s + time_s + own_s + tail_s);
           if (left > 0 && depth_ < problem_.most_stages) {
-            add(used, next, f, left, start_s + time_s, worst_s, last_s);
+            add(used, next, f, left, start_s + time_s, time_s, worst_s, last_s);
           }
           if (left == 0 && depth_ >= problem_.least_stages) {
             best_s_ = std::min(best_s_, std::max(last_s, start_s + time_s + tail_s + worst_s));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -11,21 +12,27 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Complete pipelines that a pass shows.
 constexpr std::size_t kMostOthers = 24;
+/// Rests of pipelines kept in one list.
+constexpr int kMostEntries = 4;
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 
-double stage_excess_s(double forward_s, double backward_s, double below_s, std::int64_t depth,
-                      std::int64_t micro_batches) {
+double stage_excess_s(double forward_s, double backward_s, double below_s, double next_s,
+                      std::int64_t depth, std::int64_t micro_batches) {
   const double time_s = forward_s + backward_s;
   double longest_s = static_cast<double>(micro_batches - 1) * std::max(forward_s, backward_s);
   if (micro_batches <= depth) return longest_s;
   longest_s = std::max(longest_s, static_cast<double>(micro_batches - depth) * time_s + below_s);
   const std::int64_t dives = (micro_batches - 1) / depth;
   const std::int64_t rest = (micro_batches - 1) % depth;
-  return std::max(longest_s, static_cast<double>(dives) * (time_s + below_s) +
-                                 static_cast<double>(rest) * time_s);
+  longest_s = std::max(longest_s, static_cast<double>(dives) * (time_s + below_s) +
+                                      static_cast<double>(rest) * time_s);
+  if (depth < 2) return longest_s;
+  const std::int64_t steps = micro_batches - depth - 1;
+  return std::max(longest_s, static_cast<double>(steps / 2) * (time_s + next_s) +
+                                 static_cast<double>(steps % 2 + 1) * time_s + below_s);
 }
 
 /// One pass: its limits, what it has reached, and the best end so far.
@@ -174,68 +181,120 @@ MixedPasses::StageTime MixedPasses::time_of(std::size_t form, std::size_t way, s
   return time;
 }
 
-/// All ways to put a stage with layers before `right` in front of what `start` stands for, each
-/// with `first_left` as its last first layer.
-void MixedPasses::take(std::size_t form, std::size_t way, std::int32_t right,
-                       std::int32_t first_left, const Entry& start, const MixedRates& rates,
-                       State& to, Pass& pass) {
+/// Keeps the list free of what is worse in both; when it grows too long, two become one that is as
+/// good as the better in each.
+void MixedPasses::insert(State& to, std::size_t cell, Entry entry) {
+  int count = 0;
+  std::int32_t free = -1, nearest = -1, before = -1;
+  for (std::int32_t at_entry = to.heads[cell]; at_entry >= 0;) {
+    Entry& known = to.entries[at(at_entry)];
+    if (known.below_s <= entry.below_s && known.first_s <= entry.first_s) return;
+    const std::int32_t next = known.next;
+    if (entry.below_s <= known.below_s && entry.first_s <= known.first_s) {
+      (before < 0 ? to.heads[cell] : to.entries[at(before)].next) = next;
+      free = at_entry;
+    } else {
+      const auto away = [&](std::int32_t other) {
+        return std::abs(to.entries[at(other)].below_s - entry.below_s);
+      };
+      if (nearest < 0 || away(at_entry) < away(nearest)) nearest = at_entry;
+      before = at_entry;
+      ++count;
+    }
+    at_entry = next;
+  }
+  if (count >= kMostEntries) {
+    Entry& known = to.entries[at(nearest)];
+    entry.first_s = std::min(entry.first_s, known.first_s);
+    entry.next = known.next;
+    if (entry.below_s < known.below_s) known = entry;
+    known.first_s = entry.first_s;
+    return;
+  }
+  if (free < 0) {
+    free = static_cast<std::int32_t>(to.entries.size());
+    to.entries.emplace_back();
+  }
+  entry.next = to.heads[cell];
+  to.heads[cell] = free;
+  to.entries[at(free)] = entry;
+}
+
+/// All ways to put a stage with layers before `right` in front of `start`, each with `first_left`
+/// as its last first layer. Returns the first such layer at which the excess was too long.
+std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t right,
+                               std::int32_t first_left, const Start& start, const MixedRates& rates,
+                               State& to, Pass& pass) {
   const std::int64_t m = problem_.micro_batches;
   const std::int32_t least_left = first_fitting(form, way, std::min(m, pass.depth))[at(right)];
   if (least_left > 0 && first_left >= 0) pass.result.memory_bound = true;
   const bool may_end = pass.depth >= problem_.least_stages;
   const bool may_go_on = pass.depth < problem_.most_stages;
+  std::int32_t too_long = -1;
   for (std::int32_t left = first_left; left >= least_left; --left) {
     const StageTime time = time_of(form, way, left, right, rates);
     const auto excess_of = [&](double forward_s, double backward_s) {
-      return stage_excess_s(forward_s, backward_s, start.below_s, pass.depth, m);
+      return stage_excess_s(forward_s, backward_s, start.below_s, start.next_s, pass.depth, m);
     };
     // More layers take longer, but for what data parallelism adds.
     const double plain_s = excess_of(time.plain_forward_s, time.plain_backward_s);
     if (plain_s > pass.excess_s) {
       pass.result.next_excess_s = std::min(pass.result.next_excess_s, plain_s);
-      return;
+      return std::max(too_long, left);
     }
     ++pass.result.steps;
     if (least_forward_before_s_[at(left)] + start.below_s + time.plain_forward_s +
             time.plain_backward_s + plain_s >
         pass.cutoff_s) {
-      return;
+      return std::max(too_long, left);
     }
     const double excess_s = excess_of(time.forward_s, time.backward_s);
     if (excess_s > pass.excess_s) {
       pass.result.next_excess_s = std::min(pass.result.next_excess_s, excess_s);
+      too_long = std::max(too_long, left);
       continue;
     }
     const double below_s = start.below_s + time.forward_s + time.backward_s;
     const double end_s = least_forward_before_s_[at(left)] + below_s + excess_s + time.tail_s;
     if (std::max(end_s, least_time_before_s_[at(left)] + below_s + excess_s) > pass.cutoff_s) {
+      too_long = std::max(too_long, left);
       continue;
     }
     if (left == 0 ? !may_end : !may_go_on) continue;
+    Entry entry;
     // What has ended is compared with its tail, what goes on without.
-    const double value_s = left == 0 ? below_s + time.tail_s : below_s;
-    Entry& entry = to.entries[form * (layers_ + 1) + at(left)];
-    if (value_s >= entry.below_s) continue;
-    entry = {value_s, right, start.below, static_cast<std::int16_t>(way)};
+    entry.below_s = left == 0 ? below_s + time.tail_s : below_s;
+    entry.first_s = left == 0 ? 0 : time.forward_s + time.backward_s;
+    entry.right = right;
+    entry.below = start.below;
+    entry.below_entry = start.below_entry;
+    entry.way = static_cast<std::int16_t>(way);
+    insert(to, form * (layers_ + 1) + at(left), entry);
   }
+  return too_long;
 }
 
-void MixedPasses::take_any_way(std::size_t form, std::int32_t right, const Entry& start,
+/// `starts` by rising length: each is for what is too long with those before it.
+void MixedPasses::take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
                                const Facts& facts, State& to, Pass& pass) {
   const std::vector<MixedWay>& ways = problem_.forms[form].ways;
   const std::int64_t in_flight = std::min(problem_.micro_batches, pass.depth);
+  const auto take_from = [&](std::size_t way, std::int32_t left) {
+    for (const Start& start : starts) {
+      if (left < 0) break;
+      left = take(form, way, right, left, start, facts.rates[form * ways_ + way], to, pass);
+    }
+  };
   // Ways that save memory are for stages that fit no other.
   std::int32_t least_left = right;
   for (std::size_t way = 0; way < ways.size(); ++way) {
     if (ways[way].saves_memory) continue;
     least_left = std::min(least_left, first_fitting(form, way, in_flight)[at(right)]);
-    take(form, way, right, right - 1, start, facts.rates[form * ways_ + way], to, pass);
+    take_from(way, right - 1);
   }
   if (least_left == 0) return;
   for (std::size_t way = 0; way < ways.size(); ++way) {
-    if (!ways[way].saves_memory) continue;
-    take(form, way, right, std::min(least_left, right) - 1, start, facts.rates[form * ways_ + way],
-         to, pass);
+    if (ways[way].saves_memory) take_from(way, std::min(least_left, right) - 1);
   }
 }
 
@@ -249,9 +308,9 @@ void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pas
   };
   std::vector<Behind> behind;
   for (std::size_t below = 0; below < problem_.forms.size(); ++below) {
-    const auto entries = from.entries.begin() + static_cast<std::ptrdiff_t>(below * row);
-    if (std::none_of(entries + 1, entries + static_cast<std::ptrdiff_t>(row),
-                     [](const Entry& entry) { return entry.below_s < kInfinity; })) {
+    const auto heads = from.heads.begin() + static_cast<std::ptrdiff_t>(below * row);
+    if (std::none_of(heads + 1, heads + static_cast<std::ptrdiff_t>(row),
+                     [](std::int32_t head) { return head >= 0; })) {
       continue;
     }
     // Devices of the stage behind are those that were taken last.
@@ -261,18 +320,31 @@ void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pas
     }
     one.facts = &facts_of(one.used);
   }
+  std::vector<Start> starts;
   for (std::int32_t right = 1; at(right) < row; ++right) {
-    Entry start;
+    starts.clear();
     for (const Behind& one : behind) {
-      const Entry& entry = from.entries[one.form * row + at(right)];
-      if (entry.below_s >= start.below_s) continue;
-      const double below_s =
-          entry.below_s + 2 * handover_s(*one.facts, one.used, one.form, form, right);
-      if (below_s >= start.below_s) continue;
-      start.below_s = below_s;
-      start.below = static_cast<std::int16_t>(one.form);
+      std::int32_t entry = from.heads[one.form * row + at(right)];
+      if (entry < 0) continue;
+      const double hops_s = 2 * handover_s(*one.facts, one.used, one.form, form, right);
+      for (; entry >= 0; entry = from.entries[at(entry)].next) {
+        const Entry& rest = from.entries[at(entry)];
+        starts.push_back({rest.below_s + hops_s, rest.first_s + hops_s,
+                          static_cast<std::int16_t>(one.form), entry});
+      }
     }
-    if (start.below >= 0) take_any_way(form, right, start, facts, to, pass);
+    if (starts.empty()) continue;
+    std::stable_sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) {
+      return std::tie(a.below_s, a.next_s) < std::tie(b.below_s, b.next_s);
+    });
+    double least_next_s = kInfinity;
+    const auto worse = [&](const Start& start) {
+      const bool as_long = start.next_s >= least_next_s;
+      least_next_s = std::min(least_next_s, start.next_s);
+      return as_long;
+    };
+    starts.erase(std::remove_if(starts.begin(), starts.end(), worse), starts.end());
+    take_any_way(form, right, starts, facts, to, pass);
   }
 }
 
@@ -283,14 +355,13 @@ void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
     for (std::size_t k = 0; k < used.size(); ++k) used[k] += problem_.forms[form].takes[k];
     const std::int64_t number = number_of(used);
     State& to = next[number];
-    if (to.entries.empty()) {
+    if (to.heads.empty()) {
       to.used = used;
-      to.entries.resize(problem_.forms.size() * (layers_ + 1));
+      to.heads.assign(problem_.forms.size() * (layers_ + 1), -1);
     }
     if (pass.depth == 1) {
-      Entry start;
-      start.below_s = 0;
-      take_any_way(form, static_cast<std::int32_t>(layers_), start, facts_of(from.used), to, pass);
+      const Start end[] = {{}};
+      take_any_way(form, static_cast<std::int32_t>(layers_), end, facts_of(from.used), to, pass);
     } else {
       grow(from, form, to, pass);
     }
@@ -314,15 +385,12 @@ MixedPass MixedPasses::run(double excess_s, double cutoff_s, std::int64_t most_s
     }
     for (auto entry = next.begin(); entry != next.end();) {
       const State& state = entry->second;
-      bool reached = false;
       for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
-        const auto row = state.entries.begin() + static_cast<std::ptrdiff_t>(form * (layers_ + 1));
-        if (row->below_s < kInfinity) {
-          pass.ends.push_back({row->below_s, pass.depth, entry->first, form});
-        }
-        reached = reached || std::any_of(row, row + static_cast<std::ptrdiff_t>(layers_ + 1),
-                                         [](const Entry& e) { return e.below_s < kInfinity; });
+        const std::int32_t head = state.heads[form * (layers_ + 1)];
+        if (head < 0) continue;
+        pass.ends.push_back({state.entries[at(head)].below_s, pass.depth, entry->first, form});
       }
+      const bool reached = !state.entries.empty();
       entry = reached ? std::next(entry) : next.erase(entry);
     }
     if (next.empty()) break;
@@ -342,9 +410,11 @@ MixedPipeline MixedPasses::rebuild(const Pass& pass, std::size_t number) const {
   std::vector<std::int32_t> used = pass.levels[at(end.depth)].find(end.number)->second.used;
   std::size_t form = end.form;
   std::int32_t left = 0;
+  std::int32_t number_in_state = -1;
   for (std::int64_t depth = end.depth; depth > 0; --depth) {
     const State& state = pass.levels[at(depth)].find(number_of(used))->second;
-    const Entry& entry = state.entries[form * (layers_ + 1) + at(left)];
+    if (number_in_state < 0) number_in_state = state.heads[form * (layers_ + 1)];
+    const Entry& entry = state.entries[at(number_in_state)];
     MixedStage stage;
     stage.form = static_cast<std::int32_t>(form);
     stage.way = entry.way;
@@ -354,27 +424,31 @@ MixedPipeline MixedPasses::rebuild(const Pass& pass, std::size_t number) const {
     stage.used = used;
     pipeline.stages.push_back(std::move(stage));
     left = entry.right;
+    number_in_state = entry.below_entry;
     form = at(std::max<std::int32_t>(entry.below, 0));
   }
   // The excess that the path really has, stage by stage from the end.
-  double below_s = 0;
+  double below_s = 0, next_s = 0;
   for (std::size_t i = pipeline.stages.size(); i-- > 0;) {
     const MixedStage& stage = pipeline.stages[i];
     if (i + 1 < pipeline.stages.size()) {
       const MixedStage& behind = pipeline.stages[i + 1];
-      below_s += 2 * problem_.handover_s(behind.used, behind.form, stage.form,
-                                         problem_.cut_class[at(stage.end)]);
+      const double hops_s = 2 * problem_.handover_s(behind.used, behind.form, stage.form,
+                                                    problem_.cut_class[at(stage.end)]);
+      below_s += hops_s;
+      next_s += hops_s;
     }
     const StageTime time = time_of(at(stage.form), at(stage.way), stage.begin, stage.end,
                                    problem_.rates(stage.used, stage.form, stage.way));
     const auto depth = static_cast<std::int64_t>(pipeline.stages.size() - i);
-    const double excess_s =
-        stage_excess_s(time.forward_s, time.backward_s, below_s, depth, problem_.micro_batches);
+    const double excess_s = stage_excess_s(time.forward_s, time.backward_s, below_s, next_s, depth,
+                                           problem_.micro_batches);
     pipeline.excess_s = std::max(pipeline.excess_s, excess_s);
     pipeline.end_s =
         std::max(pipeline.end_s, least_forward_before_s_[at(stage.begin)] + below_s +
                                      time.forward_s + time.backward_s + excess_s + time.tail_s);
-    below_s += time.forward_s + time.backward_s;
+    next_s = time.forward_s + time.backward_s;
+    below_s += next_s;
   }
   return pipeline;
 }

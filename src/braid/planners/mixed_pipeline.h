@@ -99,10 +99,11 @@ class MixedPasses {
   explicit MixedPasses(const MixedProblem& problem);
 
   /// The pipeline of least base_s whose stages all have an excess of at most `excess_s`, among
-  /// those that may take no more than `cutoff_s`, by bound_s(). Exact: a dynamic program over
-  /// (stages, devices used, layers left, form of the first stage), in which a shorter rest of the
-  /// pipeline is always better. Cost: its states times forms times layers of a stage. Gives up,
-  /// with nothing, after `most_steps`.
+  /// those that may take no more than `cutoff_s`, by bound_s(); a shorter one may have more excess.
+  /// A dynamic program over (stages, devices used, layers left, form of the first stage), in which
+  /// a rest of the pipeline that is shorter and begins with a shorter stage is always better; of
+  /// several that are not both the least of either is taken when there are more than a few. Cost:
+  /// its states times forms times layers of a stage. Gives up, with nothing, after `most_steps`.
   MixedPass run(double excess_s, double cutoff_s, std::int64_t most_steps);
 
   /// No pipeline has a smaller base_s: every layer in its fastest form.
@@ -119,15 +120,28 @@ class MixedPasses {
     std::vector<MixedRates> rates;     ///< [form · ways + way], where allowed.
     std::vector<double> handover_s;    ///< [(below · forms + above) · classes + class]; -1.
   };
+  /// The rest of a pipeline from a stage on. Of those that begin with the same form and layer some
+  /// are shorter, others begin with a shorter stage; none of a list is worse in both.
   struct Entry {
     double below_s = std::numeric_limits<double>::infinity();
+    double first_s = 0;  ///< Of its first stage alone.
     std::int32_t right = 0;
-    std::int16_t below = -1;  ///< Form of the stage behind.
+    std::int32_t below_entry = -1;  ///< The rest behind that stage, in its state's entries.
+    std::int32_t next = -1;         ///< In the list.
+    std::int16_t below = -1;        ///< Form of the stage behind.
     std::int16_t way = 0;
   };
   struct State {
     std::vector<std::int32_t> used;
-    std::vector<Entry> entries;  ///< [form · (layers + 1) + left end]
+    std::vector<std::int32_t> heads;  ///< [form · (layers + 1) + left end]; -1: none.
+    std::vector<Entry> entries;       ///< Lists.
+  };
+  /// What a stage is put in front of.
+  struct Start {
+    double below_s = 0;
+    double next_s = 0;  ///< Of the stage behind, with handing over to it and back.
+    std::int16_t below = -1;
+    std::int32_t below_entry = -1;
   };
   using Level = std::map<std::int64_t, State>;  ///< By number of the devices used.
   struct Pass;
@@ -148,10 +162,11 @@ class MixedPasses {
   };
   StageTime time_of(std::size_t form, std::size_t way, std::int32_t left, std::int32_t right,
                     const MixedRates& rates) const;
-  void take(std::size_t form, std::size_t way, std::int32_t right, std::int32_t first_left,
-            const Entry& start, const MixedRates& rates, State& to, Pass& pass);
-  void take_any_way(std::size_t form, std::int32_t right, const Entry& start, const Facts& facts,
-                    State& to, Pass& pass);
+  std::int32_t take(std::size_t form, std::size_t way, std::int32_t right, std::int32_t first_left,
+                    const Start& start, const MixedRates& rates, State& to, Pass& pass);
+  void take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
+                    const Facts& facts, State& to, Pass& pass);
+  static void insert(State& to, std::size_t cell, Entry entry);
   MixedPipeline rebuild(const Pass& pass, std::size_t number) const;
 
   const MixedProblem& problem_;
@@ -164,10 +179,14 @@ class MixedPasses {
 };
 
 /// By how much a stage of flushed 1F1B, `depth` stages from the end (itself included), lengthens
-/// the iteration beyond one way down and up the pipeline; `below_s` is the way behind it. See
-/// one_f_one_b_path_s.
-double stage_excess_s(double forward_s, double backward_s, double below_s, std::int64_t depth,
-                      std::int64_t micro_batches);
+/// the iteration beyond one way down and up the pipeline; `below_s` is the way behind it, `next_s`
+/// the stage behind it with the handovers to it and back. Besides the paths of one_f_one_b_path_s
+/// there is one between the two stages: the stage's n-th backward pass comes before its forward
+/// pass n + depth, which comes before that of the stage behind, there before backward pass n + 2,
+/// and that before the stage's own, so that every two micro-batches take both stages' times and two
+/// handovers.
+double stage_excess_s(double forward_s, double backward_s, double below_s, double next_s,
+                      std::int64_t depth, std::int64_t micro_batches);
 
 struct MixedSolution {
   std::vector<MixedPipeline> pipelines;  ///< Met on the way, each once.
