@@ -18,6 +18,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kAlternative = 1.5;
 /// What is slower by more is not tried to be improved on.
 constexpr double kNear = 1.1;
+/// A bound that is as near is not worth another search.
+constexpr double kProven = 1 - 1e-6;
 /// Stages tried in one family.
 constexpr std::int64_t kMostSteps = 20'000'000;
 
@@ -71,6 +73,7 @@ class MixedSearch {
     double bound_s = 0;
     std::int64_t round_samples = 1;
     std::unique_ptr<MixedFamily> family;
+    double searched_below_s = 0;  ///< The least cutoff so far; 0: none.
   };
 
   void add(double time_s, std::vector<PlacedStage> stages);
@@ -151,6 +154,7 @@ void MixedSearch::search(Open& open, double cutoff_s) {
         return limit_s();
       });
   outcome_.work += solution.steps;
+  open.searched_below_s = cutoff_s;
   open.bound_s = std::max(open.bound_s, solution.bound_s);
   if (progress_) {
     progress_(found_.empty() ? kInfinity : found_.front().time_s, open.bound_s, outcome_.evaluated);
@@ -160,9 +164,10 @@ void MixedSearch::search(Open& open, double cutoff_s) {
 /// Looks for any plan, below a time that is raised until there is one: far less is tried than
 /// without a limit.
 void MixedSearch::find_first(std::vector<Open>& open) {
+  constexpr int kSmallSteps = 12, kSteps = 32;
   double limit_s = open.front().bound_s;
-  for (int round = 0; round < 24 && found_.empty(); ++round) {
-    limit_s *= round < 23 ? 1.5 : kInfinity;
+  for (int step = 1; step <= kSteps && found_.empty(); ++step) {
+    limit_s *= step <= kSmallSteps ? 1.1 : step < kSteps ? 1.5 : kInfinity;
     for (Open& family : open) {
       if (family.bound_s < limit_s && found_.empty()) search(family, limit_s);
     }
@@ -213,7 +218,7 @@ Outcome MixedSearch::run() {
     auto family = std::make_unique<MixedFamily>(job_, space_, round, rates_);
     if (family->empty()) continue;
     const double bound_s = quick_bound_s(family->problem());
-    open.push_back({bound_s, round, std::move(family)});
+    open.push_back({bound_s, round, std::move(family), 0});
   }
   if (open.empty()) {
     outcome_.infeasibility =
@@ -236,6 +241,14 @@ Outcome MixedSearch::run() {
   for (Open& family : open) {
     exhausted = exhausted || spent();
     if (family.bound_s < cutoff_s() && !exhausted) search(family, cutoff_s());
+  }
+  // Below a shorter time more is ruled out.
+  for (Open& family : open) {
+    exhausted = exhausted || spent();
+    const double best_s = cutoff_s();
+    if (family.bound_s < best_s * kProven && best_s < family.searched_below_s && !exhausted) {
+      search(family, best_s);
+    }
     bound_s_ = std::min(bound_s_, family.bound_s);
   }
   if (found_.empty()) {
