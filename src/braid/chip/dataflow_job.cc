@@ -56,8 +56,9 @@ void add_state(const DataflowSetup& setup, const JobRules& rules, ChipWork& work
 ShardShape fixed_shape(const Kernel& kernel, const DataflowSetup& setup) {
   ShardShape shape{kernel.outer, kernel.m, kernel.k, kernel.n};
   if (setup.job.workload == DataflowWorkload::linpack) {
-    shape.m = ceil_div(shape.m, setup.fabric.dimensions[0].size);
-    shape.k = ceil_div(shape.k, setup.fabric.dimensions[1].size);
+    const std::int64_t lines = setup.fabric.dimensions[0].size;
+    shape.m = ceil_div(shape.m, lines);
+    shape.k = ceil_div(shape.k, setup.chips / lines);
   } else if (setup.job.workload == DataflowWorkload::fourier) {
     shape.n = ceil_div(shape.n, setup.chips);
   }
@@ -91,14 +92,20 @@ double message_s(const KernelMessage& message, const DataflowSetup& setup, const
       return whole_all_reduce_s(message.bytes, setup.fabric, rules.collectives);
     case KernelTransfer::all_gather:
       return whole_all_reduce_s(message.bytes, setup.fabric, rules.collectives) / 2;
-    case KernelTransfer::broadcast:
+    case KernelTransfer::broadcast: {
+      // Across x's lines, each with its share, over the slowest of the other dimensions.
+      const std::vector<FabricDimension>& dimensions = setup.fabric.dimensions;
+      double slowest = 0;
+      for (std::size_t i = 1; i < dimensions.size(); ++i) {
+        slowest = std::max(slowest, message.bytes / static_cast<double>(dimensions[0].size) /
+                                        dimensions[i].bytes_per_s);
+      }
+      return slowest;
+    }
     case KernelTransfer::point_to_point: {
-      // Along one side of the grid, each line of the other side with its share.
-      const std::size_t along = message.transfer == KernelTransfer::broadcast ? 1 : 0;
-      const std::size_t last = setup.fabric.dimensions.size() - 1;
-      const FabricDimension& links = setup.fabric.dimensions[std::min(along, last)];
-      const FabricDimension& lines = setup.fabric.dimensions[std::min(1 - along, last)];
-      return message.bytes / static_cast<double>(lines.size) / links.bytes_per_s;
+      const FabricDimension& links = setup.fabric.dimensions[0];
+      const double lines = chips / static_cast<double>(links.size);
+      return message.bytes / lines / links.bytes_per_s;
     }
   }
   return 0;

@@ -36,7 +36,8 @@ Sharding choose_sharding(const DataflowSetup& setup, const JobRules& rules);
 /// - layers: kernels divided as `dims` says.
 /// - recommendation: every chip its own samples; all-to-all of the fetched rows between all chips;
 ///   gradients over all chips (the published program takes their bytes for nanoseconds).
-/// - linpack: M over x, K over y; broadcast along y's and shift along x's links, the slower counts.
+/// - linpack: M over x, K over the further dimensions; broadcast along theirs and shift along x's
+///   links, the slower counts.
 /// - fourier: N over all chips; all-to-all of the signal.
 ChipWork chip_work(const DataflowSetup& setup, const Sharding& dims, const JobRules& rules);
 

@@ -1,16 +1,30 @@
 #include "braid/chip/dataflow_plan.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace braid {
 namespace {
 
+constexpr double kAny = std::numeric_limits<double>::infinity();
+
 bool is_mapped(const DataflowPlan& plan) { return !plan.outcome.mapping.partition_of.empty(); }
 
+// The time of a micro-batch through a layer with which the job takes `job_s`.
+double layer_time_s(const DataflowSetup& setup, const JobRules& rules, double job_s) {
+  const double fixed_s = job_time(setup, 0, rules).time_s;
+  return (job_s - fixed_s) / (job_time(setup, 1, rules).time_s - fixed_s);
+}
+
+// A plan that takes `worth_s` or more may be left without a mapping.
 DataflowPlan plan_with(const DataflowSetup& setup, const DataflowPlanRules& rules,
-                       const Sharding& dims) {
+                       const Sharding& dims, double worth_s) {
   DataflowPlan plan;
   plan.setup = setup;
   plan.dims = dims;
@@ -24,7 +38,9 @@ DataflowPlan plan_with(const DataflowSetup& setup, const DataflowPlanRules& rule
       plan.outcome.mapping = kernel_by_kernel(plan.work);
     }
   } else {
-    plan.outcome = map_kernels(plan.work, setup.chip, rules.mapping, rules.budget);
+    MapperBudget budget = rules.budget;
+    if (worth_s < kAny) budget.worth_s = layer_time_s(setup, rules.job, worth_s);
+    plan.outcome = map_kernels(plan.work, setup.chip, rules.mapping, budget);
   }
   if (is_mapped(plan)) plan.time = job_time(setup, plan.outcome.cost.time_s, rules.job);
   return plan;
@@ -35,7 +51,7 @@ bool is_faster(const DataflowPlan& a, const DataflowPlan& b) {
   return is_mapped(a) && a.time.time_s < b.time.time_s;
 }
 
-/// All ways to write `chips` as an ordered product of `count` sizes.
+/// All ways to write `chips` as an ordered product of `count` sizes, ascending.
 void factor(std::int64_t chips, std::size_t count, std::vector<std::int64_t>& sizes,
             std::vector<std::vector<std::int64_t>>& found) {
   if (count == 1) {
@@ -44,8 +60,14 @@ void factor(std::int64_t chips, std::size_t count, std::vector<std::int64_t>& si
     sizes.pop_back();
     return;
   }
-  for (std::int64_t size = 1; size <= chips; ++size) {
+  std::vector<std::int64_t> divisors;
+  for (std::int64_t size = 1; size * size <= chips; ++size) {
     if (chips % size != 0) continue;
+    divisors.push_back(size);
+    if (size != chips / size) divisors.push_back(chips / size);
+  }
+  std::sort(divisors.begin(), divisors.end());
+  for (const std::int64_t size : divisors) {
     sizes.push_back(size);
     factor(chips / size, count - 1, sizes, found);
     sizes.pop_back();
@@ -65,48 +87,121 @@ std::vector<std::vector<std::int64_t>> shapes_of(const DataflowSetup& setup, Fab
 }
 
 // Whether layers and samples divide over the roles.
-bool divides(const DataflowSetup& setup) {
-  const std::int64_t stages = degree_of(setup.fabric, FabricRole::pipeline);
-  const std::int64_t data = degree_of(setup.fabric, FabricRole::data);
-  return setup.job.layers % stages == 0 && setup.job.global_batch % data == 0 &&
-         setup.job.global_batch / data % setup.job.micro_batch == 0;
+bool divides(const DataflowJob& job, const Fabric& fabric) {
+  if (job.workload != DataflowWorkload::layers) return true;
+  const std::int64_t stages = degree_of(fabric, FabricRole::pipeline);
+  const std::int64_t data = degree_of(fabric, FabricRole::data);
+  return job.layers % stages == 0 && job.global_batch % data == 0 &&
+         job.global_batch / data % job.micro_batch == 0;
 }
 
-std::vector<DataflowSetup> candidates_of(const DataflowSetup& setup, FabricSearch what) {
+/// Fabrics to try, in a fixed order.
+std::vector<Fabric> candidates_of(const DataflowSetup& setup, FabricSearch what) {
   static constexpr FabricRole kRoles[] = {FabricRole::tensor, FabricRole::pipeline,
                                           FabricRole::data};
-  std::vector<DataflowSetup> candidates;
+  std::vector<Fabric> candidates;
   const std::size_t dimensions = setup.fabric.dimensions.size();
+  const bool layers = setup.job.workload == DataflowWorkload::layers;
   std::size_t assignments = 1;
-  for (std::size_t i = 0; i < dimensions; ++i) assignments *= 3;
+  for (std::size_t i = 0; layers && i < dimensions; ++i) assignments *= 3;
   for (const std::vector<std::int64_t>& sizes : shapes_of(setup, what)) {
     for (std::size_t assignment = 0; assignment < assignments; ++assignment) {
-      DataflowSetup candidate = setup;
+      Fabric candidate = setup.fabric;
       std::size_t left = assignment;
       bool plain = true;  // A dimension of one chip has no role worth choosing.
       for (std::size_t i = 0; i < dimensions; ++i) {
-        FabricDimension& dimension = candidate.fabric.dimensions[i];
+        FabricDimension& dimension = candidate.dimensions[i];
         dimension.size = sizes[i];
-        dimension.role = kRoles[left % 3];
+        dimension.role = layers ? kRoles[left % 3] : FabricRole::none;
         plain = plain && (dimension.size > 1 || left % 3 == 0);
         left /= 3;
       }
-      if (plain && divides(candidate)) candidates.push_back(std::move(candidate));
+      if (plain && divides(setup.job, candidate)) candidates.push_back(std::move(candidate));
     }
   }
   return candidates;
 }
 
-// Time that no division and mapping beats: all operations spread evenly over the tensor-parallel
-// chips.
-double bound_s(const DataflowSetup& setup, const DataflowPlanRules& rules) {
-  double products = 0;
-  for (const Kernel& kernel : setup.graph.kernels) {
-    if (kernel.matrix) products += kernel_flops(kernel);
+// The divisions to try: with time-priced ones that of fewest bytes as well.
+std::vector<Sharding> divisions_of(const DataflowSetup& setup, const JobRules& rules) {
+  std::vector<Sharding> divisions{choose_sharding(setup, rules)};
+  if (!rules.time_sharding) return divisions;
+  JobRules by_bytes = rules;
+  by_bytes.time_sharding = false;
+  Sharding other = choose_sharding(setup, by_bytes);
+  if (other != divisions.front()) divisions.push_back(std::move(other));
+  return divisions;
+}
+
+// The faster of these divisions.
+DataflowPlan plan_divided(const DataflowSetup& setup, const DataflowPlanRules& rules,
+                          const std::vector<Sharding>& divisions, double worth_s) {
+  DataflowPlan best = plan_with(setup, rules, divisions.front(), worth_s);
+  for (std::size_t i = 1; i < divisions.size(); ++i) {
+    if (is_mapped(best)) worth_s = std::min(worth_s, best.time.time_s);
+    DataflowPlan plan = plan_with(setup, rules, divisions[i], worth_s);
+    if (is_faster(plan, best)) best = std::move(plan);
   }
-  const double rate = peak_flops_per_s(setup.chip) * rules.mapping.compute_fraction;
-  const auto chips = static_cast<double>(degree_of(setup.fabric, FabricRole::tensor));
-  return job_time(setup, products / (rate * chips) * (1 - 1e-12), rules.job).time_s;
+  return best;
+}
+
+/// Dimensions of one role, as far as times depend on them.
+using DimensionsKey = std::vector<std::tuple<FabricShape, std::int64_t, double>>;
+
+DimensionsKey dimensions_of(const Fabric& fabric, FabricRole role) {
+  DimensionsKey key;
+  for (const FabricDimension& dimension : fabric.dimensions) {
+    if (dimension.role == role && dimension.size > 1) {
+      key.emplace_back(dimension.shape, dimension.size, dimension.bytes_per_s);
+    }
+  }
+  return key;
+}
+
+/// What the time of a plan of layers depends on; equal for dimensions that are as good as each
+/// other. A rail-only fabric's dimensions differ by their place.
+using FabricKey = std::array<DimensionsKey, 3>;
+
+FabricKey key_of(const Fabric& fabric) {
+  DimensionsKey stages;
+  double slowest = kAny;
+  for (const FabricDimension& dimension : fabric.dimensions) {
+    if (dimension.role == FabricRole::pipeline && dimension.size > 1) {
+      slowest = std::min(slowest, dimension.bytes_per_s);
+    }
+  }
+  stages.emplace_back(FabricShape::ring, degree_of(fabric, FabricRole::pipeline), slowest);
+  return {dimensions_of(fabric, FabricRole::tensor), stages,
+          dimensions_of(fabric, FabricRole::data)};
+}
+
+/// The divisions of a setup, kept by what they depend on: the dimensions that divide kernels.
+class Divisions {
+ public:
+  const std::vector<Sharding>& of(const DataflowSetup& setup, const JobRules& rules) {
+    if (setup.fabric.domain_size > 0) {
+      latest_ = divisions_of(setup, rules);
+      return latest_;
+    }
+    std::vector<Sharding>& known = known_[dimensions_of(setup.fabric, FabricRole::tensor)];
+    if (known.empty()) known = divisions_of(setup, rules);
+    return known;
+  }
+
+ private:
+  std::map<DimensionsKey, std::vector<Sharding>> known_;
+  std::vector<Sharding> latest_;
+};
+
+// Time of the job that no mapping of these divisions beats.
+double bound_s(const DataflowSetup& setup, const DataflowPlanRules& rules,
+               const std::vector<Sharding>& divisions) {
+  double least = kAny;
+  for (const Sharding& dims : divisions) {
+    const ChipWork work = chip_work(setup, dims, rules.job);
+    least = std::min(least, work_bound_s(work, setup.chip, rules.mapping));
+  }
+  return job_time(setup, least, rules.job).time_s;
 }
 
 }  // namespace
@@ -128,34 +223,40 @@ DataflowPlanRules default_plan_rules(const DataflowSetup& setup) {
 }
 
 DataflowPlan plan_dataflow(const DataflowSetup& setup, const DataflowPlanRules& rules) {
-  DataflowPlan plan = plan_with(setup, rules, choose_sharding(setup, rules.job));
-  if (!rules.job.time_sharding) return plan;
-  JobRules by_bytes = rules.job;
-  by_bytes.time_sharding = false;
-  const Sharding other = choose_sharding(setup, by_bytes);
-  if (other == plan.dims) return plan;
-  DataflowPlan second = plan_with(setup, rules, other);
-  return is_faster(second, plan) ? second : plan;
+  return plan_divided(setup, rules, divisions_of(setup, rules.job), kAny);
 }
 
 DataflowSearch search_fabrics(const DataflowSetup& setup, const DataflowPlanRules& rules,
                               FabricSearch what) {
-  std::vector<std::pair<double, DataflowSetup>> candidates;
-  for (DataflowSetup& candidate : candidates_of(setup, what)) {
-    const double bound = bound_s(candidate, rules);
-    candidates.emplace_back(bound, std::move(candidate));
-  }
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  constexpr double kCloseEnough = 1 - 1e-9;
+  const bool alike =
+      setup.job.workload == DataflowWorkload::layers && setup.fabric.domain_size == 0;
   DataflowSearch search;
   search.best.setup = setup;
-  for (const auto& [bound, candidate] : candidates) {
-    if (is_mapped(search.best) && bound >= search.best.time.time_s) {
+  Divisions divisions;
+  DataflowSetup candidate = setup;
+  std::set<FabricKey> seen;
+  std::vector<std::pair<double, Fabric>> fabrics;
+  for (Fabric& fabric : candidates_of(setup, what)) {
+    if (alike && !seen.insert(key_of(fabric)).second) {
+      ++search.skipped;
+      continue;
+    }
+    candidate.fabric = std::move(fabric);
+    const double bound = bound_s(candidate, rules, divisions.of(candidate, rules.job));
+    fabrics.emplace_back(bound, candidate.fabric);
+  }
+  std::stable_sort(fabrics.begin(), fabrics.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [bound, fabric] : fabrics) {
+    const double best_s = is_mapped(search.best) ? search.best.time.time_s : kAny;
+    if (bound >= best_s * kCloseEnough) {
       ++search.skipped;
       continue;
     }
     ++search.tried;
-    DataflowPlan plan = plan_dataflow(candidate, rules);
+    candidate.fabric = fabric;
+    DataflowPlan plan = plan_divided(candidate, rules, divisions.of(candidate, rules.job), best_s);
     if (is_faster(plan, search.best)) search.best = std::move(plan);
   }
   return search;

@@ -46,9 +46,10 @@ struct DataflowSearch {
 
 /// The fastest plan over the roles (and sizes) of the network's dimensions, each with the best
 /// mapping; layers and micro-batches must divide evenly, and each chip has a role. Never slower
-/// than the given roles if they are valid, and exact where each mapping is. Ties keep the earlier.
-/// Networks are tried in ascending order of a bound: operations and parameters' traffic of a chip,
-/// idle time of the pipeline.
+/// than the given roles if they are valid, and exact where each mapping is.
+/// Networks are tried in ascending order of a bound: what a chip computes, sends and moves at
+/// least, idle time of the pipeline. One that is as good as an earlier one, or cannot beat the best
+/// by a part in 1e9, is skipped. Other workloads than layers have sizes to search, but no roles.
 DataflowSearch search_fabrics(const DataflowSetup& setup, const DataflowPlanRules& rules,
                               FabricSearch what);
 

@@ -148,7 +148,7 @@ double exchange_s(double pair_bytes, const Fabric& fabric) {
         links = x * x / 2;
         break;
       case FabricShape::switched:
-        links = x / 2;
+        links = fabric.switch_bisection * x;
         break;
     }
     worst = std::max(worst, pair_bytes * pairs / (dimension.bytes_per_s * links));

@@ -28,6 +28,9 @@ struct Fabric {
   /// inside, the other dimensions' between domains); 0: the dimensions as they are.
   double domain_size = 0;
   double latency_s = 0;  ///< Of one hop.
+  /// Links across a switch's bisection for each of its chips, when every chip sends to every other
+  /// (DFModel's published runs have 1/2 or 2).
+  double switch_bisection = 0.5;
   friend bool operator==(const Fabric&, const Fabric&) = default;
 };
 
@@ -71,8 +74,8 @@ double all_to_all_s(double bytes, FabricRole role, const Fabric& fabric,
 
 /// Every chip sends `pair_bytes` to every other chip of the fabric: the slowest dimension's
 /// bisection, N^2/2 pairs of them over B g links, where g is 2 for a ring (times the sizes of the
-/// other dimensions in a torus), x^2/2 for a full mesh, x/2 for a switch; x(x-1)/2 pairs in an
-/// inner dimension that is no torus's.
+/// other dimensions in a torus), x^2/2 for a full mesh, switch_bisection x for a switch; x(x-1)/2
+/// pairs in an inner dimension that is no torus's.
 double exchange_s(double pair_bytes, const Fabric& fabric);
 
 /// Time of a message of `bytes` between neighbours in the pipeline: over the slowest dimension of

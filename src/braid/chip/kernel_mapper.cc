@@ -9,6 +9,7 @@
 
 #include "braid/chip/linear_cuts.h"
 #include "braid/chip/partition_sums.h"
+#include "braid/chip/partition_time.h"
 
 namespace braid {
 namespace {
@@ -232,6 +233,21 @@ Mapping joined(const ChipWork& work, const DataflowChip& chip, const MappingRule
 
 }  // namespace
 
+double work_bound_s(const ChipWork& work, const DataflowChip& chip, const MappingRules& rules) {
+  constexpr double kCaution = 1 - 1e-12;  // Sums were rounded.
+  double flops = 0, network_s = 0, traffic_bytes = 0;
+  for (const ChipKernel& kernel : work.kernels) {
+    flops += kernel.flops;
+    network_s += kernel.network_s;
+    traffic_bytes += kernel.dram_bytes + (rules.weight_traffic ? kernel.weight_bytes : 0);
+  }
+  for (const ChipTensor& tensor : work.tensors) network_s += tensor.network_s;
+  const double rate = rules.compute_fraction * peak_flops_per_s(chip);
+  const double bytes_per_s = std::max(chip.dram_bytes_per_s, chip.spill_bytes_per_s);
+  return kCaution *
+         partition_time_s(flops / rate, traffic_bytes / bytes_per_s, network_s, rules.overlap);
+}
+
 MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
                            const MappingRules& rules, const MapperBudget& budget) {
   assert(!work.kernels.empty());
@@ -244,6 +260,11 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
     traffic += kernel.traffic_bytes;
   }
   const double bound_s = remaining_bound_s(tables, compute_s, network_s, traffic, 0);
+  if (bound_s >= budget.worth_s) {
+    outcome.status = MappingStatus::exhausted;
+    outcome.lower_bound_s = bound_s;
+    return outcome;
+  }
   // Enough to leave the search little to do; it takes over soon.
   const auto count = static_cast<std::int64_t>(tables.kernels.size());
   const std::int64_t first_runs = std::min(budget.partitions / 100, kFirstOrders * count * count);
@@ -251,7 +272,7 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
   bool complete = false;
   outcome.lower_bound_s = bound_s;
   if (tables.kernels.size() <= kMostKernelsToSearch) {
-    DownsetSearch search(tables, budget, cuts.time_s);
+    DownsetSearch search(tables, budget, std::min(cuts.time_s, budget.worth_s));
     complete = search.run();
     outcome.partitions += search.looked_at();
     outcome.downsets = search.kept();
@@ -275,7 +296,9 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
     }
   }
   if (outcome.mapping.partition_of.empty()) {
-    outcome.status = complete ? MappingStatus::infeasible : MappingStatus::exhausted;
+    const bool all_looked_for = budget.worth_s == std::numeric_limits<double>::infinity();
+    outcome.status =
+        complete && all_looked_for ? MappingStatus::infeasible : MappingStatus::exhausted;
     return outcome;
   }
   outcome.mapping = joined(work, chip, rules, std::move(outcome.mapping));

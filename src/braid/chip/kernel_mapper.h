@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "braid/chip/chip_work.h"
 #include "braid/chip/dataflow_chip.h"
@@ -18,6 +19,9 @@ enum class MappingStatus : std::uint8_t {
 struct MapperBudget {
   std::int64_t partitions = 20'000'000;  ///< Sets of kernels that the search may look at.
   std::int64_t downsets = 500'000;       ///< That it may keep.
+  /// Mappings that take this long are not looked for; with no faster one the outcome is
+  /// `exhausted`.
+  double worth_s = std::numeric_limits<double>::infinity();
 };
 
 struct MappingOutcome {
@@ -28,6 +32,10 @@ struct MappingOutcome {
   std::int64_t partitions = 0;  ///< Sets of kernels looked at.
   std::int64_t downsets = 0;    ///< Kept.
 };
+
+/// A time that no mapping takes less than: all operations at the chip's rate, its kernels' own
+/// traffic, and all messages. Linear; looser than the bound that map_kernels begins with.
+double work_bound_s(const ChipWork& work, const DataflowChip& chip, const MappingRules& rules);
 
 /// The fastest mapping of a chip's kernels onto it, any number of partitions.
 ///
