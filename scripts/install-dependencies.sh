@@ -7,6 +7,7 @@ packages=(
   g++ cmake ninja-build ccache
   libcli11-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev
   libprotobuf-dev protobuf-compiler libonnx-dev libonnx-testdata
+  libsqlite3-dev
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev coinor-cbc
 )
 case "${1:-}" in

@@ -45,7 +45,7 @@ TEST(Completion, OffersCommands) {
   EXPECT_THAT(
       completions({""}),
       UnorderedElementsAre("plan", "compare", "profile", "simulate", "verify", "export", "report",
-                           "validate", "calibrate", "map", "list", "show", "--help"));
+                           "validate", "calibrate", "map", "explore", "list", "show", "--help"));
   EXPECT_THAT(completions({"pl"}), ElementsAre("plan"));
 }
 

@@ -42,7 +42,7 @@ TEST(Documents, TheManPageNamesEveryVerbAndOption) {
     if (c != '\\') page += c;
   }
   for (const char* verb : {"plan", "compare", "profile", "simulate", "verify", "export", "report",
-                           "validate", "calibrate", "map", "list", "show"}) {
+                           "validate", "calibrate", "map", "explore", "list", "show"}) {
     EXPECT_THAT(page, HasSubstr(std::string("braid ") + verb));
     for (const std::string& option : options_of(run_braid({verb, "--help"}).out)) {
       EXPECT_TRUE(page.find(option) != std::string::npos) << verb << " " << option;

@@ -43,7 +43,7 @@ TEST(Program, HelpHasAnExampleForEachVerb) {
   const Ran help = run_braid({"--help"});
   EXPECT_EQ(help.status, 0);
   for (const char* verb : {"plan", "compare", "profile", "simulate", "verify", "export", "report",
-                           "validate", "calibrate", "map", "list", "show"}) {
+                           "validate", "calibrate", "map", "explore", "list", "show"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + verb));
     const Ran ran = run_braid({verb, "--help"});
     EXPECT_EQ(ran.status, 0) << verb;

@@ -30,6 +30,7 @@ Run add_list(CLI::App& app);
 Run add_show(CLI::App& app);
 Run add_validate(CLI::App& app);
 Run add_map(CLI::App& app);
+Run add_explore(CLI::App& app);
 Run add_calibrate(CLI::App& app);
 
 }  // namespace braid

@@ -1,0 +1,33 @@
+#include "braid/explore/pareto.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace braid {
+
+bool dominates(const ParetoPoint& a, const ParetoPoint& b) {
+  if (a.throughput < b.throughput || a.usd > b.usd || a.watts > b.watts) return false;
+  return a.throughput > b.throughput || a.usd < b.usd || a.watts < b.watts;
+}
+
+std::vector<std::size_t> pareto_set(std::span<const ParetoPoint> points) {
+  std::vector<std::size_t> order(points.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  // Fastest first, then cheapest: whatever dominates a point stands before it.
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::tuple(-points[a].throughput, points[a].usd, points[a].watts) <
+           std::tuple(-points[b].throughput, points[b].usd, points[b].watts);
+  });
+  std::vector<std::size_t> set;
+  for (const std::size_t i : order) {
+    const bool beaten = std::any_of(set.begin(), set.end(), [&](std::size_t other) {
+      return dominates(points[other], points[i]);
+    });
+    if (!beaten) set.push_back(i);
+  }
+  std::sort(set.begin(), set.end());
+  return set;
+}
+
+}  // namespace braid

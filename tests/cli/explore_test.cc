@@ -1,0 +1,139 @@
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "braid/base/file.h"
+
+#include "base/temporary_folder.h"
+#include "chip/small_setup.h"
+#include "cli/program.h"
+#include "explore/small_space_text.h"
+
+namespace braid {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using testing::Ran;
+using testing::run_braid;
+
+class Explore : public ::testing::Test {
+ protected:
+  Explore() { write_file(space_, small_space_text()); }
+
+  TemporaryFolder folder_;
+  std::string space_ = folder_ / "space.yaml";
+};
+
+TEST_F(Explore, PrintsTheBestAndTheRatios) {
+  const Ran ran = run_braid({"explore", space_});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  for (const char* part : {"64 points", "none beats", "tp x pp x dp", "wide over thin", "shapes"}) {
+    EXPECT_THAT(ran.out, HasSubstr(part));
+  }
+}
+
+TEST_F(Explore, FilesDoNotDependOnThreadsOrResuming) {
+  std::vector<std::string> texts;
+  for (const char* threads : {"1", "2", "8", "8"}) {
+    const std::string out = folder_ / (std::string("out") + threads);  // The last one resumes.
+    const Ran ran = run_braid({"explore", space_, "--out", out, "--threads", threads});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(out)) {
+      if (entry.path().extension() != ".sqlite") names.push_back(entry.path().filename());
+    }
+    std::sort(names.begin(), names.end());
+    std::string all;
+    for (const std::string& name : names) all += name + "\n" + read_file(out + "/" + name);
+    texts.push_back(std::move(all));
+  }
+  EXPECT_THAT(texts[0], HasSubstr("points.csv"));
+  for (const std::string& text : texts) EXPECT_TRUE(text == texts[0]);
+  const Ran again = run_braid({"explore", space_, "--out", folder_ / "out8"});
+  EXPECT_THAT(again.out, HasSubstr("64 of them from before"));
+}
+
+// A space of one point that is the machine of an input for `braid map`.
+TEST_F(Explore, APointIsWhatMapFinds) {
+  const std::string setup = folder_ / "setup.txt";
+  const std::string network = "r { x: 4 link_bw_x: 50.0 par_x: \"TP\" }";
+  for (const char* rules : {"dfmodel", "braid"}) {
+    for (const char* parallelism : {"given", "roles", "shapes"}) {
+      for (const std::string two : {"",
+                                    "r_sw { x: 2 y: 2 link_bw_x: 50 link_bw_y: 50 par_x: 'TP' "
+                                    "par_y: 'PP' }"}) {
+        write_file(setup,
+                   two.empty() ? small_setup_text() : replaced(small_setup_text(), network, two));
+        write_file(space_,
+                   std::string("devices: 4\nrules: ") + rules + "\nparallelism: " + parallelism +
+                       R"(
+workloads: {tiny: {kind: dfmodel, file: setup.txt}}
+chips: {one: {tiles: 64, tile: [32, 8], clock: 1 GHz, sram: 8 MiB, price: 1000 USD, power: 100 W}}
+memories: {dram: {capacity: 100 GB, bandwidth: 200 GB/s, price: 1 USD per GB/s, power: 0.16 W per GB/s}}
+topologies: {net: )" +
+                       (two.empty() ? "{dimensions: [ring], sizes: [4], roles: [tensor]}"
+                                    : "{dimensions: [ring, switch], sizes: [2, 2], roles: [tensor, "
+                                      "pipeline]}") +
+                       R"(}
+links: {all: {bandwidth: 50 GB/s, price: 2 USD per GB/s, power: [0.05 W per GB/s, 0 W per GB/s], port_price: 24 USD per GB/s, port_power: 0.05 W per GB/s}}
+)");
+        std::vector<std::string> words{"map", setup, "--json"};
+        if (std::string(rules) == "dfmodel") words.insert(words.end(), {"--compat", "dfmodel"});
+        if (std::string(parallelism) != "given") {
+          words.insert(words.end(), {"--search", parallelism});
+        }
+        const Ran mapped = run_braid(words);
+        ASSERT_EQ(mapped.status, 0) << mapped.err;
+        const Ran explored = run_braid({"explore", space_, "--json"});
+        ASSERT_EQ(explored.status, 0) << explored.err;
+        const json job = json::parse(mapped.out)["job"];
+        const json point = json::parse(explored.out)["points"][0];
+        EXPECT_EQ(point["time_s"], job["time_s"]) << rules << " " << parallelism;
+        EXPECT_EQ(point["utilisation"], job["utilisation"]);
+        EXPECT_EQ(point["price_usd"], job["price_usd"]);
+        EXPECT_EQ(point["power_w"], job["power_w"]);
+        EXPECT_EQ(point["tp"], job["tp"]);
+        EXPECT_EQ(point["pp"], job["pp"]);
+      }
+    }
+  }
+}
+
+TEST_F(Explore, MistakesAreOneLineAndStatus2) {
+  const auto expect_error = [](const Ran& ran, const char* part) {
+    EXPECT_EQ(ran.status, 2);
+    EXPECT_THAT(ran.err, HasSubstr(part));
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+    EXPECT_EQ(ran.out, "");
+  };
+  expect_error(run_braid({"explore", folder_ / "none.yaml"}), "none.yaml");
+  expect_error(run_braid({"explore", space_, "--out", space_}), "folder");
+  expect_error(run_braid({"explore", space_, "--out", space_ + "/below"}), "folder");
+  expect_error(run_braid({"explore", space_, "--out", "/proc/braid"}), "folder");
+  expect_error(run_braid({"explore", space_, "--threads", "0"}), "--threads");
+  const std::string out = folder_ / "out";
+  EXPECT_EQ(run_braid({"explore", space_, "--out", out}).status, 0);
+  write_file(space_, with("sram: 4 MiB", "sram: 5 MiB"));
+  expect_error(run_braid({"explore", space_, "--out", out}), "another space");
+  write_file(space_, with("tiles: 64", "tiles: 0"));
+  expect_error(run_braid({"explore", space_}), "chips.flow.tiles");
+}
+
+TEST_F(Explore, NoPlanAnywhereIsStatus1) {
+  std::string text = small_space_text();
+  text = text.substr(0, text.find("ratios:"));
+  for (const char* capacity : {"64 GB", "16 GB"}) {
+    text.replace(text.find(capacity), 5, "64 B ");
+  }
+  write_file(space_, text);
+  const Ran ran = run_braid({"explore", space_});
+  EXPECT_EQ(ran.status, 1) << ran.out;
+  EXPECT_THAT(ran.out, HasSubstr("64 without a plan"));
+}
+
+}  // namespace
+}  // namespace braid

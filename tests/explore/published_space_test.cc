@@ -1,0 +1,64 @@
+// The spaces in examples/explore against what DFModel's paper and logs say.
+#include <cmath>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "braid/explore/findings.h"
+#include "braid/explore/sweep.h"
+
+#include "explore/small_space.h"
+
+namespace braid {
+namespace {
+
+Space example(const std::string& name) {
+  return read_space(BRAID_SOURCE_DIR "/examples/explore/" + name);
+}
+
+TEST(PublishedSpace, RatiosOfTheLanguageModelSweep) {
+  Space space = example("gpt3-1t.yaml");
+  space.parallelisms = {SpaceParallelism::given};
+  ASSERT_EQ(point_count(space), 80U);
+  const Sweep sweep = sweep_space(space, nullptr);
+  for (const RatioFinding& finding : find_ratios(space, sweep.results)) {
+    const SpaceRatio& ratio = space.ratios[finding.ratio];
+    ASSERT_TRUE(finding.value.has_value());
+    // docs/dfmodel.md: what the inputs do not give.
+    const bool given_otherwise = ratio.figure == SpaceFigure::per_w && ratio.published == 0.91;
+    if (!given_otherwise) {
+      EXPECT_NEAR(*finding.value, ratio.published, 0.011) << ratio.name;
+    }
+  }
+}
+
+// Times computed before by another program from the same equations.
+TEST(PublishedSpace, TimesOfAnotherProgram) {
+  const char* folder = std::getenv("BRAID_REFERENCE_DIR");
+  const std::filesystem::path path =
+      std::filesystem::path(folder != nullptr ? folder : BRAID_SOURCE_DIR "/../shared") /
+      "reference/dfmodel/llm_heatmap_recomputed.json";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "reference data not present";
+  const Document document = Document::parse_file(path.string());
+  Space space = example("gpt3-1t.yaml");
+  space.parallelisms = {SpaceParallelism::given};
+  const std::vector<std::string> chips{"h100", "tpu", "sn30", "wse"};
+  const std::vector<std::string> networks{"2d_torus", "3d_torus", "dragonfly", "dgx_1", "dgx_2"};
+  const Sweep sweep = sweep_space(space, nullptr);
+  std::size_t compared = 0;
+  for (std::size_t number = 0; number < sweep.results.size(); ++number) {
+    const SpacePoint point = point_of(space, number);
+    // Its mappings of dataflow chips in the 3-D torus are those of the 2-D torus.
+    if (point[4] == 1 && point[2] >= 2) continue;
+    const std::string key = "True|" + chips[point[2]] + "|" + networks[point[4]] + "|" +
+                            (point[3] == 1 ? "hbm" : "ddr") + "|" +
+                            (point[5] == 1 ? "nvlink" : "pcie");
+    const double time_s = document.root()[key][0].as_double();
+    EXPECT_NEAR(sweep.results[number].time_s, time_s, 1e-4 * time_s) << key;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 72U);
+}
+
+}  // namespace
+}  // namespace braid

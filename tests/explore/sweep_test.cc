@@ -1,0 +1,135 @@
+#include "braid/explore/sweep.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/base/file.h"
+#include "braid/base/parallel.h"
+
+#include "base/temporary_folder.h"
+#include "explore/small_space.h"
+
+namespace braid {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Threads {
+ public:
+  explicit Threads(int threads) : before_(thread_count()) { set_thread_count(threads); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+  ~Threads() { set_thread_count(before_); }
+
+ private:
+  int before_;
+};
+
+TEST(Sweep, ParallelResultsDoNotDependOnThreads) {
+  const Space space = space_from(small_space_text());
+  std::vector<std::vector<PointResult>> results;
+  for (const int threads : {1, 2, 8}) {
+    const Threads set(threads);
+    results.push_back(sweep_space(space, nullptr).results);
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+}
+
+TEST(Sweep, ParallelResumedIsUnresumed) {
+  const TemporaryFolder folder;
+  const Space space = space_from(small_space_text());
+  const std::vector<PointResult> whole = sweep_space(space, nullptr).results;
+  {
+    PointStore store(folder / "points.sqlite", canonical_text(space), whole.size());
+    for (std::size_t number = 0; number < whole.size(); number += 3) {
+      store.add(number, whole[number]);
+    }
+    store.commit();
+    store.add(1, whole[0]);  // Not committed: lost, as in an interruption.
+  }
+  PointStore store(folder / "points.sqlite", canonical_text(space), whole.size());
+  std::size_t calls = 0;
+  const Sweep sweep = sweep_space(space, &store, [&calls](std::size_t) { ++calls; });
+  EXPECT_EQ(sweep.resumed, 22U);
+  EXPECT_EQ(calls, whole.size() - 22);
+  EXPECT_EQ(sweep.results, whole);
+  const Sweep again = sweep_space(space, &store);
+  EXPECT_EQ(again.resumed, whole.size());
+  EXPECT_EQ(again.results, whole);
+}
+
+std::string message_of(const std::string& path, const std::string& text, std::size_t points) {
+  try {
+    const PointStore store(path, text, points);
+    store.load();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(PointStore, RefusesWhatIsNotItsOwn) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "points.sqlite";
+  { PointStore store(path, "this space", 4); }
+  EXPECT_EQ(message_of(path, "this space", 4), "");
+  EXPECT_THAT(message_of(path, "another space", 4), HasSubstr("another space"));
+  EXPECT_THAT(message_of(folder.path(), "this space", 4), HasSubstr("cannot open"));
+  EXPECT_THAT(message_of(folder / "none/points.sqlite", "this space", 4), HasSubstr("cannot open"));
+  write_file(folder / "text.sqlite",
+             "no database at all, but a text that is long enough for one "
+             "to be read as the head of a file of a hundred bytes or so");
+  EXPECT_THAT(message_of(folder / "text.sqlite", "this space", 4), HasSubstr("database"));
+}
+
+TEST(PointStore, RefusesResultsThatCannotBe) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "points.sqlite";
+  PointResult result;
+  result.status = MappingStatus::optimal;
+  result.time_s = 0.1 + 0.2;
+  {
+    PointStore store(path, "space", 4);
+    store.add(3, result);
+    store.commit();
+  }
+  EXPECT_EQ(message_of(path, "space", 4), "");
+  EXPECT_THAT(message_of(path, "space", 3), HasSubstr("point 3"));  // There are points 0 to 2.
+  result.time_s = -1;
+  {
+    PointStore store(path, "space", 4);
+    store.add(2, result);
+    store.commit();
+  }
+  EXPECT_THAT(message_of(path, "space", 4), HasSubstr("point 2"));
+}
+
+// What a database that was cut short holds is either read or refused.
+TEST(PointStore, DamagedFilesAreErrors) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "points.sqlite";
+  {
+    PointStore store(path, "space", 100);
+    for (std::size_t number = 0; number < 100; ++number) store.add(number, {});
+    store.commit();
+  }
+  const std::string whole = read_file(path);
+  for (std::size_t length = 100; length < whole.size(); length += 977) {
+    const std::string cut = folder / "cut.sqlite";
+    write_file(cut, whole.substr(0, length));
+    message_of(cut, "space", 100);
+  }
+  for (std::size_t at = 0; at < whole.size(); at += 499) {
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 0x5a);
+    const std::string damaged = folder / "damaged.sqlite";
+    write_file(damaged, changed);
+    message_of(damaged, "space", 100);
+  }
+}
+
+}  // namespace
+}  // namespace braid
