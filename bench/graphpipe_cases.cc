@@ -1,61 +1,216 @@
-// The table of docs/graphpipe.md: graph pipelines against lines of stages, with the same nodes,
-// times and search.
+// The tables of docs/graphpipe.md: graph pipelines against PipeDream's and Piper's lines of stages
+// on the same estimator and simulator. Argument: the table (planners, branches, case-study, large);
+// all without one.
 
 #include <algorithm>
 #include <ctime>
+#include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
+#include "braid/base/error.h"
+#include "braid/plan/stage_rounds.h"
 #include "braid/planners/graphpipe_search.h"
+#include "braid/planners/planner.h"
 
 #include "graphpipe_models.h"
 
+namespace braid {
 namespace {
 
-struct Row {
-  braid::GraphPipeSolution plan;
-  double iteration_s = 0;
+constexpr double kGb = 1e9;
+
+double ms_since(std::clock_t start) {
+  return static_cast<double>(std::clock() - start) * 1e3 / CLOCKS_PER_SEC;
+}
+
+/// The best plan of a planner over all micro-batch sizes, and how long all its searches took.
+struct Found {
+  std::optional<Candidate> best;
   double search_ms = 0;
 };
 
-Row solve(const braid::GraphPipeProblem& problem) {
-  const std::clock_t start = std::clock();
-  Row row{braid::solve_graphpipe_iteration(problem)};
-  row.search_ms = static_cast<double>(std::clock() - start) * 1e3 / CLOCKS_PER_SEC;
-  if (!row.plan.stages.empty()) row.iteration_s = graphpipe_iteration_s(problem, row.plan);
-  return row;
-}
-
-std::string cells(const braid::GraphPipeProblem& problem, const Row& row) {
-  if (row.plan.stages.empty()) return "no plan | | | | | |";
-  double peak_bytes = 0;
-  for (const braid::GraphPipeStage& stage : row.plan.stages) {
-    peak_bytes = std::max(peak_bytes, stage.memory_bytes);
+void plan_with(const PlannerEntry& planner, const Job& job, const System& system,
+               const SpaceOptions& space, Found& found) {
+  Outcome outcome = planner.plan(job, system, space, {}, {});
+  for (Candidate& candidate : outcome.candidates) {
+    if (found.best.has_value() &&
+        found.best->metrics.iteration_time_s <= candidate.metrics.iteration_time_s) {
+      continue;
+    }
+    found.best = std::move(candidate);
   }
-  return fmt::format("{:.0f} | {} | {} | {} | {:.1f} | {:.1f} |",
-                     static_cast<double>(problem.batch) / row.iteration_s, row.plan.stages.size(),
-                     row.plan.depth(), row.plan.stages[0].group.micro_batch, peak_bytes / 1e9,
-                     row.search_ms);
 }
 
-void compare(const std::string& name, const braid::GraphPipeProblem& problem) {
-  const braid::GraphPipeProblem linear = braid::linear_graphpipe(problem);
-  const Row graph = solve(problem);
-  const Row line = solve(linear);
-  fmt::print("| {} | {} | {} {} {:.2f} |\n", name, problem.devices, cells(problem, graph),
-             cells(linear, line), line.iteration_s / graph.iteration_s);
+/// graphpipe tries sizes by itself; the others are told each power of two.
+Found find(const std::string& name, const Job& job, const System& system) {
+  constexpr int kMostSamples = 4096;
+  const PlannerEntry& planner = find_planner(name);
+  Found found;
+  const std::clock_t start = std::clock();
+  if (name == "graphpipe") {
+    plan_with(planner, job, system, {}, found);
+  } else {
+    for (int samples = 1; samples <= std::min<std::int64_t>(job.global_batch, kMostSamples);
+         samples *= 2) {
+      SpaceOptions space;
+      space.micro_batch = samples;
+      plan_with(planner, job, system, space, found);
+    }
+  }
+  found.search_ms = ms_since(start);
+  return found;
+}
+
+std::string range_text(std::int64_t least, std::int64_t most) {
+  return least == most ? fmt::format("{}", least) : fmt::format("{}-{}", least, most);
+}
+
+std::string cells(const Found& found, const Job& job) {
+  if (!found.best.has_value()) return fmt::format("no plan | | | | | {:.0f} |", found.search_ms);
+  const Plan& plan = found.best->plan;
+  const std::vector<int> depths =
+      stage_depths(static_cast<int>(plan.stages.size()), chunk_edges(plan));
+  const std::vector<StageRounds> rounds = stage_rounds(plan);
+  const auto [least, most] =
+      std::minmax_element(rounds.begin(), rounds.end(),
+                          [](const auto& a, const auto& b) { return a.samples < b.samples; });
+  double activation_bytes = 0;
+  for (const MemoryBreakdown& memory : memory_of_stages(plan)) {
+    activation_bytes = std::max(activation_bytes, memory.activations);
+  }
+  return fmt::format("{:.0f} | {} | {} | {} | {:.2f} | {:.0f} |",
+                     static_cast<double>(job.global_batch) / found.best->metrics.iteration_time_s,
+                     plan.stages.size(), *std::max_element(depths.begin(), depths.end()),
+                     range_text(least->samples, most->samples), activation_bytes / kGb,
+                     found.search_ms);
+}
+
+void heading() {
+  fmt::print(
+      "| model | V100 | planner | samples/s | stages | depth | micro-batch | activations GB | "
+      "search ms | graphpipe is faster by |\n|---|---|---|---|---|---|---|---|---|---|\n");
+}
+
+void compare(const std::string& name, const Graph& graph, std::int64_t devices,
+             std::int64_t batch) {
+  const Job job = thesis_job(graph, batch);
+  const System system = thesis_system(devices);
+  double graphpipe_s = 0;
+  for (const char* planner : {"graphpipe", "pipedream", "piper"}) {
+    const Found found = find(planner, job, system);
+    const double time_s = found.best.has_value() ? found.best->metrics.iteration_time_s : 0;
+    if (graphpipe_s == 0) graphpipe_s = time_s;
+    const std::string ratio = time_s > 0 ? fmt::format("{:.2f}", time_s / graphpipe_s) : "";
+    fmt::print("| {} | {} | {} | {} {} |\n", name, devices, planner, cells(found, job), ratio);
+    std::fflush(stdout);
+  }
+}
+
+void planners_table() {
+  heading();
+  for (const ThesisModel& model : kThesisModels) {
+    const Graph graph = load_model(model.name, {});
+    for (std::int64_t devices = 4; devices <= 32; devices *= 2) {
+      compare(model.name, graph, devices, model.batch * devices / 4);
+    }
+  }
+}
+
+void branches_table() {
+  heading();
+  for (const std::int64_t devices : {8, 32}) {
+    for (const int branches : {2, 4}) {
+      compare(fmt::format("multi-modal, {} branches", branches), multi_modal(branches, 8), devices,
+              16 * devices);
+    }
+    for (const int branches : {7, 8}) {
+      compare(fmt::format("candle, {} branches", branches), candle(branches), devices,
+              1024 * devices);
+    }
+  }
+  for (int branches = 2; branches <= 16; branches *= 2) {
+    compare(fmt::format("candle, {} branches", branches), candle(branches), 16, 16'384);
+  }
+}
+
+/// Two branches of four blocks on eight devices, a stage on each.
+void case_study_table() {
+  const Graph graph = multi_modal(2, 4);
+  GraphPipeProblem problem = graphpipe_problem(thesis_job(graph, 128), thesis_system(8));
+  problem.in_flight = InFlight::table;
+  problem.most_stage_devices = 1;
+  problem.memory_bytes = 1e15;
+  fmt::print(
+      "| micro-batch | stages | depth | fullest device GB | samples/s | line: stages | depth | "
+      "fullest device GB | samples/s |\n|---|---|---|---|---|---|---|---|---|\n");
+  for (std::int64_t samples = 1; samples <= 8; samples *= 2) {
+    problem.groups = {{samples, 1}};
+    std::string row;
+    for (const GraphPipeProblem& ordered : {problem, linear_graphpipe(problem)}) {
+      GraphPipeSolution plan = solve_graphpipe(ordered);
+      double bytes = 0;
+      for (const GraphPipeStage& stage : plan.stages) bytes = std::max(bytes, stage.memory_bytes);
+      row +=
+          fmt::format(" {} | {} | {:.2f} | {:.1f} |", plan.stages.size(), plan.depth(), bytes / kGb,
+                      static_cast<double>(problem.batch) / graphpipe_iteration_s(ordered, plan));
+    }
+    fmt::print("| {} |{}\n", samples, row);
+  }
+}
+
+/// 64 branches of 64 operators on 1,024 devices.
+void large_case() {
+  GraphPipeProblem problem;
+  problem.device_samples = {1, 2, 4, 8, 16};
+  problem.batch = 4096;
+  problem.devices = 1024;
+  problem.devices_per_node = 4;
+  problem.memory_bytes = 16e9;
+  problem.bandwidth_bytes_per_s = 3e9;
+  problem.node_bandwidth_bytes_per_s = 20e9;
+  problem.groups = {{1, 1}, {4, 1}, {16, 1}, {64, 1}, {256, 1}, {1024, 1}};
+  for (int kind = 0; kind < 4; ++kind) {
+    GraphPipeKind cost;
+    for (const std::int64_t samples : problem.device_samples) {
+      cost.forward_s.push_back(1e-5 + 1e-4 * (kind + 1) * static_cast<double>(samples));
+      cost.backward_s.push_back(2 * cost.forward_s.back());
+    }
+    cost.fixed_bytes = 64e6;
+    cost.gradient_bytes = 16e6;
+    cost.stash_bytes = 4e6;
+    problem.kinds.push_back(cost);
+  }
+  constexpr int kBranches = 64;
+  constexpr int kLength = 64;
+  constexpr std::int32_t kJoin = kBranches * kLength;
+  for (std::int32_t v = 0; v <= kJoin; ++v) {
+    problem.nodes.push_back(v % kLength % 4);
+    if (v < kJoin) problem.edges.push_back({v, v % kLength == kLength - 1 ? kJoin : v + 1, 1e6});
+  }
+  const std::clock_t start = std::clock();
+  const GraphPipeSolution plan = solve_graphpipe(problem);
+  fmt::print("64 branches of 64 operators, 1024 devices: {} stages, depth {}, {:.0f} ms\n",
+             plan.stages.size(), plan.depth(), ms_since(start));
+}
+
+int print(std::string_view table) {
+  if (table.empty() || table == "planners") planners_table();
+  if (table.empty() || table == "branches") branches_table();
+  if (table.empty() || table == "case-study") case_study_table();
+  if (table.empty() || table == "large") large_case();
+  return 0;
 }
 
 }  // namespace
+}  // namespace braid
 
-int main() {
-  fmt::print(
-      "| model | V100 | samples/s | stages | depth | micro-batch | GB | search ms | line: "
-      "samples/s | stages | depth | micro-batch | GB | search ms | faster by |\n"
-      "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
-  for (const braid::ThesisModel& model : braid::kThesisModels) {
-    for (std::int64_t devices = 4; devices <= 32; devices *= 2) {
-      compare(model.name, braid::thesis_problem(model.name, devices, model.batch * devices / 4));
-    }
+int main(int count, char** arguments) {
+  try {
+    return braid::print(count > 1 ? arguments[1] : "");
+  } catch (const braid::Error& error) {
+    fmt::print(stderr, "graphpipe_cases: {}\n", error.what());
+    return 1;
   }
 }

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "braid/base/file.h"
+
 #include "base/temporary_folder.h"
 #include "cli/program.h"
 
@@ -60,6 +62,34 @@ TEST(GraphPipe, IsNeverBehindItsBaselines) {
   for (const auto& row : rows) {
     EXPECT_LE(rows[0]["iteration_time_s"], row["iteration_time_s"]) << row["planner"];
   }
+}
+
+/// What `simulate` says of the plan after a change.
+std::string fault_of(const std::string& plan, nlohmann::json json, const std::string& changed) {
+  write_file(changed, json.dump());
+  const Ran ran = run_braid({"simulate", changed});
+  EXPECT_EQ(ran.status, 2) << plan;
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.err.find('\n'), ran.err.size() - 1);
+  return ran.err;
+}
+
+TEST(GraphPipe, RefusesPlansThatCannotRunNamingTheStage) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  std::vector<std::string> words = job("plan", "multi-modal-transformer");
+  words.insert(words.end(), {"--planner", "graphpipe", "--micro-batch", "1", "-o", plan});
+  ASSERT_EQ(run_braid(words).status, 0);
+  const auto good = nlohmann::json::parse(read_file(plan));
+  ASSERT_GT(good["stages"].size(), 1U);
+  auto uneven = good;
+  uneven["stages"][0]["own"]["micro_batch"] = 5;
+  EXPECT_THAT(fault_of(plan, uneven, folder / "uneven.json"),
+              HasSubstr("stages[0].own.micro_batch: the stage's dp x micro_batch does not divide"));
+  auto circle = good;
+  std::swap(circle["stages"].front(), circle["stages"].back());
+  EXPECT_THAT(fault_of(plan, circle, folder / "circle.json"),
+              HasSubstr("hands over to stage 1 (layer"));
 }
 
 TEST(GraphPipe, RefusesMixedClustersInOneLine) {

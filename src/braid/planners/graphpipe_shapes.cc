@@ -16,8 +16,10 @@ namespace {
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 constexpr std::int64_t kMostShapeNodes = std::int64_t{1} << 23;
-/// More combinations of branches than this, and a stage of whole branches has those of one class.
+/// More combinations of branches than this, or nodes in them than that, and a stage of whole
+/// branches has those of one class, a power of two of them or all.
 constexpr std::int64_t kMostCombinations = 256;
+constexpr std::int64_t kMostBlockNodes = std::int64_t{1} << 22;
 
 class Builder {
  public:
@@ -202,8 +204,17 @@ class Builder {
     for (int i = first; i < last; ++i) append_item(series.items[at(i)], nodes);
   }
 
-  /// All counts of branches of the classes but none and all of them.
-  static std::vector<std::vector<int>> combinations(const GraphPipeBlock& block) {
+  static std::int64_t nodes_of(const GraphPipeBlock& block) {
+    std::size_t nodes = 0;
+    for (const auto& copies : block.copies) {
+      for (const std::vector<std::int32_t>& copy : copies) nodes += copy.size();
+    }
+    return static_cast<std::int64_t>(nodes);
+  }
+
+  /// All counts of branches of the classes but none and all of them, for `uses` shapes each.
+  static std::vector<std::vector<int>> combinations(const GraphPipeBlock& block,
+                                                    std::int64_t uses) {
     const std::size_t classes = block.counts.size();
     std::vector<std::vector<int>> result;
     std::int64_t count = 1;
@@ -211,7 +222,8 @@ class Builder {
       count = std::min(count * (copies + 1), kMostCombinations + 1);
     }
     std::vector<int> chosen(classes, 0);
-    if (count > kMostCombinations) {
+    const std::int64_t nodes = nodes_of(block);
+    if (count > kMostCombinations || count * uses > kMostBlockNodes / nodes) {
       for (std::size_t j = 0; j < classes; ++j) {
         // Of many identical branches powers of two and all.
         for (int taken = 1; taken < block.counts[j]; taken *= 2) {
@@ -235,7 +247,7 @@ class Builder {
   }
 
   void add_groups(GraphPipeBlock& block) {
-    for (std::vector<int>& counts : combinations(block)) {
+    for (std::vector<int>& counts : combinations(block, 1)) {
       if (std::accumulate(counts.begin(), counts.end(), 0) >= 2) {
         std::vector<std::int32_t> nodes;
         append_branches(block, counts, nodes);
@@ -255,11 +267,20 @@ class Builder {
     }
   }
 
+  /// How many ends of branches a block has.
+  std::int64_t partials_of(const GraphPipeBlock& block) const {
+    std::size_t ends = 0;
+    for (const std::int32_t branch : block.classes) {
+      ends += 2 * (result_.series[at(branch)].items.size() - 1);
+    }
+    return static_cast<std::int64_t>(ends);
+  }
+
   /// An end of a branch, and what is left of it together with other branches.
   void add_partial(GraphPipeBlock& block, Absorption absorbed) {
     GraphPipeBlock others = block;
     --others.counts[at(absorbed.partial)];
-    std::vector<std::vector<int>> all = combinations(others);
+    std::vector<std::vector<int>> all = combinations(others, partials_of(block));
     all.push_back(others.counts);
     for (std::vector<int>& counts : all) {
       if (std::accumulate(counts.begin(), counts.end(), 0) == 0) continue;

@@ -188,8 +188,11 @@ std::string edges_fault(const Plan& plan) {
     const std::int64_t from = position[static_cast<std::size_t>(edge.source)];
     const std::int64_t to = position[static_cast<std::size_t>(edge.target)];
     if (from > to) {
-      return fmt::format("layer {} hands over to layer {}, which comes earlier in the pipeline",
-                         edge.source, edge.target);
+      const auto stages = static_cast<std::int64_t>(plan.stages.size());
+      return fmt::format(
+          "stage {} (layer {}) hands over to stage {} (layer {}), which comes earlier in the "
+          "pipeline",
+          from % stages + 1, edge.source, to % stages + 1, edge.target);
     }
   }
   return "";
