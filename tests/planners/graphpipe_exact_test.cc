@@ -1,0 +1,93 @@
+#include "braid/planners/graphpipe_exact.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/base/error.h"
+#include "braid/planners/graphpipe_search.h"
+
+#include "planners/graphpipe_problems.h"
+
+namespace braid {
+namespace {
+
+using testing::all_partitions;
+using testing::best_of;
+using testing::branched_graphpipe;
+using ::testing::HasSubstr;
+using testing::random_graphpipe;
+
+TEST(GraphPipeExact, FindsTheBestOfAllPartitions) {
+  std::mt19937_64 random(61);
+  int planned = 0;
+  for (int i = 0; i < 120; ++i) {
+    const GraphPipeProblem problem = random_graphpipe(random, 5, i % 2 == 0);
+    const GraphPipeSolution found = solve_graphpipe_exactly(problem);
+    const double best_s = best_of(problem, all_partitions(problem));
+    if (found.status == Status::infeasible) {
+      EXPECT_EQ(best_s, std::numeric_limits<double>::infinity()) << i;
+      continue;
+    }
+    ++planned;
+    EXPECT_NEAR(found.time_s, best_s, 1e-9 * best_s) << i;
+    GraphPipeSolution priced = found;
+    EXPECT_TRUE(price_graphpipe(problem, priced));
+  }
+  EXPECT_GT(planned, 60);
+}
+
+/// How far stages of series-parallel graphs are from the best (docs/graphpipe.md).
+TEST(GraphPipeExact, SeriesParallelStagesAreBehindBySoMuch) {
+  std::mt19937_64 random(62);
+  int planned = 0, behind = 0, missed = 0;
+  double most = 1;
+  for (int i = 0; i < 200; ++i) {
+    const GraphPipeProblem problem = random_graphpipe(random, 7, true);
+    const GraphPipeSolution exact = solve_graphpipe_exactly(problem);
+    const GraphPipeSolution found = solve_graphpipe(problem);
+    if (exact.status == Status::infeasible) {
+      EXPECT_EQ(found.status, Status::infeasible);
+      continue;
+    }
+    ++planned;
+    if (found.status == Status::infeasible) {
+      ++missed;
+      continue;
+    }
+    const double ratio = found.time_s / exact.time_s;
+    EXPECT_GE(ratio, 1 - 1e-9);
+    if (ratio > 1 + 1e-9) ++behind;
+    most = std::max(most, ratio);
+  }
+  EXPECT_EQ(planned, 189);
+  EXPECT_LE(behind, 25);
+  EXPECT_LE(missed, 3);
+  EXPECT_LE(most, 1.2702);
+}
+
+TEST(GraphPipeExact, RefusesWhatItCannotSearch) {
+  const auto refusal = [](const GraphPipeProblem& problem) {
+    try {
+      solve_graphpipe_exactly(problem);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  GraphPipeProblem problem = branched_graphpipe(5, 5, 4);
+  problem.in_flight = InFlight::table;
+  EXPECT_THAT(refusal(problem), HasSubstr("at most 24 nodes, not 26"));
+  problem = branched_graphpipe(23, 1, 4);
+  problem.in_flight = InFlight::table;
+  EXPECT_THAT(refusal(problem), HasSubstr("too many sets"));
+  problem = branched_graphpipe(2, 2, 4);
+  problem.in_flight = InFlight::least;
+  EXPECT_THAT(refusal(problem), HasSubstr("the table's samples in flight"));
+}
+
+}  // namespace
+}  // namespace braid
