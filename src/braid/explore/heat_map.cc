@@ -138,7 +138,7 @@ std::string heat_map_svg(const Space& space, std::span<const PointResult> result
           "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/><text{} x=\"{}\" "
           "y=\"{:.0f}\" text-anchor=\"middle\">{}</text>\n",
           x + 1, y + 1, kCellWidth - 2, kCellHeight - 2, colour_of(share),
-          share > 0.55 ? " class=\"dark\"" : "", x + kCellWidth / 2, y + 0.68 * kCellHeight,
+          share > 0.45 ? " class=\"dark\"" : "", x + kCellWidth / 2, y + 0.68 * kCellHeight,
           share >= 0.0995 ? fmt::format("{:.2f}", share) : fmt::format("{:.2g}", share));
     }
   }
