@@ -38,6 +38,9 @@ class PiperThreshold {
 
  private:
   static constexpr std::int32_t kNone = -1;
+  static constexpr std::int64_t kTooMany = std::int64_t{1} << 60;
+  /// The least whole number of at least x >= 0, but for rounding.
+  static std::int64_t ceil_of(double x);
 
   /// A stage in front of a suffix.
   struct Link {
@@ -67,6 +70,7 @@ class PiperThreshold {
   void bound_suffix(std::size_t inner, std::size_t outer, double limit);
   void bound_by_waste(std::size_t outer, double limit);
   void bound_before(double limit);
+  bool raise_fast_dp(std::size_t inner, PiperStageSums& stage, std::size_t& fast, double limit);
   void extend(const State& rest, std::int32_t number, PiperStageSums& stage, std::size_t fast,
               double limit);
   void extend_heuristically(const State& rest, std::int32_t number, PiperStageSums& stage,
