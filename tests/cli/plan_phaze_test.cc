@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,9 +90,82 @@ TEST_F(PlanPhaze, LoopsOverMemoryAndActivations) {
   EXPECT_THAT(ran.out, HasSubstr("expert's plan: 2 stages, 1 replica, tensor width 1: 0.025 s"));
 }
 
+TEST_F(PlanPhaze, TheFormulaOfTheProgramMayBeLeastUnderCorrectedRules) {
+  const auto json = plan({"--memory", "100 B", "--objective", "program"});
+  EXPECT_EQ(json["rules"]["objective"], "program");
+  EXPECT_EQ(json["rules"]["costs"], "corrected");
+  EXPECT_EQ(json["objective"]["value"], json["times"]["program_s"]);
+  EXPECT_EQ(json["rules"]["latency_unit_s"], 1e-3);
+  EXPECT_EQ(plan({"--rules", "program", "--objective", "program"})["rules"]["costs"], "program");
+}
+
+TEST_F(PlanPhaze, PipersPlannersReadIt) {
+  // Two replicas: 8 ms halved, and 4·1/2/4·14 bytes at 8000 a second.
+  const auto json = plan({"--memory", "100 B", "--planner", "piper"});
+  EXPECT_EQ(json["status"], "optimal");
+  EXPECT_NEAR(json["objective"]["value"], 4e-3 + 0.5 * 14 / 8000, 1e-12);
+  EXPECT_EQ(json["time_unit"], "s");
+  EXPECT_EQ(json["stages"][0]["dp"], 2);
+  EXPECT_EQ(json["assumptions"].size(), 1U);
+  EXPECT_NEAR(
+      plan({"--memory", "100 B", "--planner", "dp-only", "--time-unit", "s"})["objective"]["value"],
+      4 + 0.5 * 14 / 8000, 1e-12);
+}
+
+/// Every fault of an input: one line that names the place, exit status 2, nothing on stdout.
+TEST_F(PlanPhaze, RefusesBadInputsInOneLine) {
+  const auto with = [](const std::string& from, const std::string& to) {
+    std::string text = kPhaze;
+    const std::size_t place = text.find(from);
+    EXPECT_NE(place, std::string::npos) << from;
+    return text.replace(place, from.size(), to);
+  };
+  const std::string edge = R"({"sourceId": 0, "destId": 1, "communicationCost": 8})";
+  const std::pair<std::string, const char*> cases[] = {
+      {with(edge, edge + R"(, {"sourceId": 1, "destId": 0, "communicationCost": 8})"),
+       "edges: layer 0 is on or behind a cycle of edges"},
+      {with(edge, R"({"sourceId": 0, "destId": 7, "communicationCost": 8})"),
+       "destId: there is no layer 7"},
+      {with(R"({"id": 1,)", R"({"id": 0,)"), "id: there is another layer 0"},
+      {with(R"("optimalLatencyFw": 2)", R"("optimalLatencyFw": -2)"),
+       "optimalLatencyFw: -2 is out of range"},
+      {with(R"("communicationCost": 8)", R"("communicationCost": -8)"),
+       "communicationCost: -8 is out of range"},
+      {with(R"("maxDevices": 3)", R"("maxDevices": 0)"), "maxDevices: 0 is out of range"},
+      {with(R"("mbsInBatch": 4)", R"("mbsInBatch": 0)"), "mbsInBatch: 0 is out of range"},
+      {with(R"("mbsInBatch": 4)", R"("mbsInBatch": 0.5)"), "mbsInBatch: expected an integer"},
+      {with(R"("maxMemoryPerDevice": 40)", R"("maxMemoryPerDevice": NaN)"),
+       "NaN is not a number in JSON"},
+      {with(R"("bandwidth": 8000)", R"("bandwidth": 0)"), "bandwidth: 0 is out of range"},
+      {with(R"("nodes": {"1": [)", R"("nodes": {}, "ignored": {"1": [)"),
+       "nodes: there are no layers"},
+      {with(R"("nodes": {"1": [)", R"("nodes": {"1": [], "2": [)"), "nodes.1: there are no layers"},
+  };
+  for (const auto& [text, part] : cases) {
+    write_file(file_, text);
+    for (const char* planner : {"phaze", "piper"}) {
+      const Ran ran = run_braid({"plan", "--profile", file_, "--planner", planner});
+      EXPECT_EQ(ran.status, 2) << part;
+      EXPECT_EQ(ran.out, "");
+      EXPECT_THAT(ran.err, HasSubstr(part));
+      EXPECT_THAT(ran.err, HasSubstr(file_));
+      EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+    }
+  }
+}
+
+TEST_F(PlanPhaze, SaysWhichStageMissesHowMuch) {
+  const Ran ran = run_braid({"plan", "--profile", file_, "--devices", "1", "--memory", "30 B"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(ran.err, HasSubstr("stage 0 of the most frugal one (2 layers from 0 to 1) needs 38 "
+                                 "bytes of a device, 8 more than it has"));
+}
+
 TEST_F(PlanPhaze, RefusesWhatIsPipers) {
   const std::pair<Words, const char*> cases[] = {
-      {{"--planner", "piper"}, "use --planner phaze"},
+      {{"--planner", "megatron"}, "use one of piper"},
+      {{"--planner", "piper", "--objective", "flush"}, "is for the planner phaze"},
       {{"--tensors", "once"}, "is for the planner piper"},
       {{"--rules", "paper"}, "use program or corrected"},
       {{"--rules", "program", "--objective", "simulated"}, "phaze --rules corrected"},

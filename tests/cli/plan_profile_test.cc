@@ -72,6 +72,22 @@ TEST_F(PlanProfile, PipelinesWhenReplicasAreNotAllowed) {
   EXPECT_EQ(json["stages"][0]["memory_bytes"], 20.0);
 }
 
+TEST_F(PlanProfile, PhazePlacesPipersProfiles) {
+  // Four replicas of one micro-batch each; nothing to synchronise.
+  const auto json = plan({"--planner", "phaze"});
+  EXPECT_EQ(json["status"], "optimal");
+  EXPECT_NEAR(json["objective"]["value"], 8, 1e-12);
+  EXPECT_EQ(json["dp"], 4);
+  // Recomputing adds half to the first layer: its forward pass. A third of the second is.
+  EXPECT_NEAR(json["stages"][0]["forward_s"], 3 + 2.0 / 3, 1e-12);
+  EXPECT_EQ(json["memory_bytes"], 100);
+  EXPECT_EQ(json["assumptions"].size(), 1U);
+  EXPECT_FALSE(json.contains("program") && !json["program"].is_null());
+  EXPECT_NEAR(plan({"--planner", "phaze", "--time-unit", "ms"})["objective"]["value"], 8e-3, 1e-12);
+  EXPECT_THAT(plan({"--planner", "phaze", "--memory", "9 B"}, 1)["reason"],
+              HasSubstr("layer body 0 alone needs 1 bytes more than a device has"));
+}
+
 TEST_F(PlanProfile, RecomputesWhenMemoryIsShort) {
   const auto json = plan({"--planner", "no-dp", "--memory", "19 B"});
   EXPECT_EQ(json["objective"]["value"], 8.0);  // One stage after all.
@@ -179,6 +195,15 @@ TEST_F(PlanProfile, ReadsWhatBraidProfileWrites) {
   EXPECT_GT(bytes, 18 * 62.2e6);
   EXPECT_LT(bytes, 18 * 62.2e6 + 4e9);
   EXPECT_EQ(json["assumptions"].size(), 1U);
+  const auto phaze =
+      plan({"--devices", "8", "--memory", "80 GB", "--bandwidth", "100 GB/s", "--max-microbatches",
+            "8", "--planner", "phaze", "--objective", "simulated"});
+  EXPECT_EQ(phaze["status"], "optimal");
+  EXPECT_THAT(phaze["assumptions"][0], HasSubstr("18 bytes a parameter"));
+  EXPECT_GT(phaze["times"]["flush_s"], double{phaze["times"]["simulated_s"]} * (1 - 1e-12));
+  const Ran lacking = run_braid({"plan", "--profile", written, "--planner", "phaze"});
+  EXPECT_EQ(lacking.status, 2);
+  EXPECT_THAT(lacking.err, HasSubstr("--devices: is not given, and the profile does not say"));
   EXPECT_TRUE(plan({"--devices", "1", "--memory", "1 GB", "--bandwidth", "1 GB/s",
                     "--max-microbatches", "1"},
                    1)["stages"]
@@ -239,7 +264,6 @@ TEST_F(PlanProfile, RefusesWhatDoesNotGoTogether) {
       {{"plan", "--profile", file_, "--planner", "megatron"}, "use one of piper"},
       {{"plan", "--profile", file_, "--planner", "equi", "--table", "-"}, "--table"},
       {{"plan", "--profile", file_ + "x"}, "x"},
-      {{"plan", "--profile", file_, "--planner", "phaze"}, "is no input of Phaze"},
       {{"plan", "--profile", file_, "--objective", "flush"}, "is for the planner phaze"},
       {{"plan", "--profile", file_, "--memory", "1 B", "--memory", "2 B"}, "more than once"},
       {{"plan", "--profile", file_, "--rules", "corrected"}, "use program or paper"},

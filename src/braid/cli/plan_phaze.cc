@@ -10,7 +10,11 @@
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
 #include "braid/cli/verbs.h"
+#include "braid/planners/phaze_from_profile.h"
 #include "braid/planners/phaze_placement.h"
+#include "braid/planners/piper_from_profile.h"
+#include "braid/profile/piper_profile.h"
+#include "braid/profile/profile_json.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/table.h"
 
@@ -24,6 +28,9 @@ struct PhazeRun {
   std::optional<PhazePlacement> placement;
   double time_s = 0;  ///< By the objective.
   double simulated_s = 0;
+  double time_unit_s = 1;  ///< Of the profile.
+  bool of_phaze = true;
+  std::string assumption;
 };
 
 /// Bound and time are rounded in different orders.
@@ -33,7 +40,6 @@ bool proven(const PhazeRun& run) {
 
 struct PhazeAnswer {
   PhazeOptions options;
-  PhazeReading reading;
   std::vector<PhazeRun> runs;
   std::size_t best = 0;
   double wall_s = 0;
@@ -69,6 +75,7 @@ void check_options(const ProfileOptions& o) {
   }
 }
 
+/// How Phaze's own inputs are read.
 PhazeReading reading_of(const ProfileOptions& o) {
   PhazeReading reading;
   reading.last_tensor_only = by_program(o);
@@ -77,25 +84,65 @@ PhazeReading reading_of(const ProfileOptions& o) {
   return reading;
 }
 
-PhazeProblem read_problem(const ProfileOptions& o, const std::string& file,
-                          const PhazeReading& reading) {
-  const Document document = Document::parse_file(file);
-  if (!is_phaze_input(document.root())) {
-    throw Error(Where{file, 0, ""}, "is no input of Phaze", "use --planner piper");
+/// A problem, what its times are in, and what it takes for granted; empty for nothing.
+struct ReadProblem {
+  PhazeProblem problem;
+  double time_unit_s = 1;
+  bool of_phaze = true;  ///< In the format of its program.
+  std::string assumption;
+};
+
+/// A profile in braid's or Piper's format.
+ReadProblem read_other_format(const ProfileOptions& o, const std::string& file, const Value& root) {
+  PiperProfile of_file;
+  if (is_piper_profile(root)) {
+    of_file = piper_profile_from_json(root);
+  } else {
+    of_file.profile = read_profile(file);
   }
-  PhazeProblem problem = read_phaze(document.root(), reading);
-  if (o.devices > 0) problem.devices = o.devices;
-  if (o.micro_batches > 0) problem.micro_batches = o.micro_batches;
-  problem.bytes_per_s =
-      quantity_of("--bandwidth", o.bandwidth, Unit::bytes_per_s, problem.bytes_per_s);
-  return problem;
+  const Profile& profile = of_file.profile;
+  check_profile(profile, file);
+  ReadProblem read;
+  read.of_phaze = false;
+  read.time_unit_s = o.time_unit.empty() ? profile.time_unit_s : time_unit_s(o.time_unit);
+  read.problem = phaze_from_profile(profile, read.time_unit_s);
+  read.problem.devices = count_of("--devices", o.devices, of_file.devices);
+  read.problem.micro_batches =
+      count_of("--max-microbatches", o.micro_batches, of_file.micro_batches);
+  read.problem.bytes_per_s = of_file.bandwidth_bytes / read.time_unit_s;
+  read.problem.memory_bytes =
+      o.memory.empty() ? quantity_of("--memory", "", Unit::bytes, of_file.memory_bytes) : 0;
+  read.assumption = states_memory(profile)
+                        ? "passes that the profile has in one figure are told apart by what "
+                          "recomputation adds, or as one to two"
+                        : "the profile does not state all memory: weights, gradients and Adam's "
+                          "state of mixed precision, not sharded, are 18 bytes a parameter";
+  return read;
+}
+
+ReadProblem read_problem(const ProfileOptions& o, const std::string& file,
+                         const PhazeReading& reading) {
+  const Document document = Document::parse_file(file);
+  ReadProblem read;
+  if (is_phaze_input(document.root())) {
+    read.problem = read_phaze(document.root(), reading);
+    read.time_unit_s = reading.latency_unit_s;
+  } else {
+    read = read_other_format(o, file, document.root());
+  }
+  if (o.devices > 0) read.problem.devices = o.devices;
+  if (o.micro_batches > 0) read.problem.micro_batches = o.micro_batches;
+  read.problem.bytes_per_s =
+      quantity_of("--bandwidth", o.bandwidth, Unit::bytes_per_s, read.problem.bytes_per_s);
+  return read;
 }
 
 /// Every combination that the options name.
 std::vector<PhazeRun> runs_of(const ProfileOptions& o, const PhazeReading& reading) {
   std::vector<PhazeRun> runs;
   for (const std::string& file : o.profiles) {
-    const PhazeProblem problem = read_problem(o, file, reading);
+    const ReadProblem read = read_problem(o, file, reading);
+    const PhazeProblem& problem = read.problem;
     std::vector<double> memories;
     for (const std::string& memory : o.memory) {
       memories.push_back(quantity_of("--memory", memory, Unit::bytes, 0));
@@ -106,7 +153,8 @@ std::vector<PhazeRun> runs_of(const ProfileOptions& o, const PhazeReading& readi
     if (recomputes.empty()) recomputes.push_back(problem.recompute);
     for (const double memory_bytes : memories) {
       for (const bool recompute : recomputes) {
-        runs.push_back({file, problem, std::nullopt, 0, 0});
+        runs.push_back(
+            {file, problem, std::nullopt, 0, 0, read.time_unit_s, read.of_phaze, read.assumption});
         runs.back().problem.memory_bytes = memory_bytes;
         runs.back().problem.recompute = recompute;
       }
@@ -117,10 +165,9 @@ std::vector<PhazeRun> runs_of(const ProfileOptions& o, const PhazeReading& readi
 
 PhazeAnswer answer_of(const ProfileOptions& o) {
   PhazeAnswer answer;
-  answer.reading = reading_of(o);
   if (!o.objective.empty()) answer.options.objective = parse_phaze_objective(o.objective);
   if (by_program(o)) answer.options = {.objective = PhazeObjective::program, .branches = false};
-  answer.runs = runs_of(o, answer.reading);
+  answer.runs = runs_of(o, reading_of(o));
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < answer.runs.size(); ++i) {
     PhazeRun& run = answer.runs[i];
@@ -154,10 +201,11 @@ OtherPlan other_plan(const PhazeProblem& problem, PhazePlacement placement, doub
 
 /// What the published program answers for a run, costed by the rules of the run.
 std::optional<OtherPlan> plan_of_program(const ProfileOptions& o, const PhazeRun& run) {
+  if (!run.of_phaze || by_program(o)) return std::nullopt;
   PhazeReading reading;
   reading.latency_unit_s = 1;
   reading.last_tensor_only = true;
-  PhazeProblem problem = read_problem(o, run.profile, reading);
+  PhazeProblem problem = read_problem(o, run.profile, reading).problem;
   problem.memory_bytes = run.problem.memory_bytes;
   problem.recompute = run.problem.recompute;
   const auto found =
@@ -189,7 +237,7 @@ std::string rules_text(const ProfileOptions& o, const PhazeAnswer& answer) {
   std::string text =
       fmt::format("{}, latencies taken for {} s, ",
                   by_program(o) ? "costs as Phaze's program has them" : "Phaze's costs put right",
-                  answer.reading.latency_unit_s);
+                  answer.runs[answer.best].time_unit_s);
   if (answer.options.objective == PhazeObjective::program) {
     return text +
            "unequal stages charged as the longest, only the first stage's gradients (the "
@@ -278,7 +326,7 @@ Json to_json(const ProfileOptions& o, const PhazeAnswer& answer) {
   json["objective"] = {{"name", "time per batch (s)"}, {"value", nullptr}};
   json["rules"] = {{"costs", by_program(o) ? "program" : "corrected"},
                    {"objective", name_of(answer.options.objective)},
-                   {"latency_unit_s", answer.reading.latency_unit_s},
+                   {"latency_unit_s", best.time_unit_s},
                    {"text", rules_text(o, answer)}};
   json["devices"] = best.problem.devices;
   json["max_microbatches"] = best.problem.micro_batches;
@@ -299,6 +347,8 @@ Json to_json(const ProfileOptions& o, const PhazeAnswer& answer) {
     json["runs"].push_back(run_to_json(run, answer.options));
   }
   json["search"] = {{"wall_s", answer.wall_s}};
+  json["assumptions"] = Json::array();
+  if (!best.assumption.empty()) json["assumptions"].push_back(best.assumption);
   return json;
 }
 
@@ -351,17 +401,14 @@ std::string answer_text(const ProfileOptions& o, const PhazeAnswer& answer) {
       format_bytes(best.problem.memory_bytes), rules_text(o, answer), stages_table(placement));
   if (answer.runs.size() > 1) text += runs_table(answer) + "\n";
   if (const auto expert = plan_of_expert(best)) text += other_text("expert's", *expert);
-  if (!by_program(o)) {
-    if (const auto program = plan_of_program(o, best)) {
-      text += other_text("program's", *program);
-    }
-  }
+  if (const auto program = plan_of_program(o, best)) text += other_text("program's", *program);
   if (proven(best)) {
     text += fmt::format("Proven: the best of the planner's space ({:.3g} s)\n", answer.wall_s);
   } else {
     text += fmt::format("Not proven: nothing in the planner's space is below {:.9g} s\n",
                         placement.bound_s);
   }
+  if (!best.assumption.empty()) text += fmt::format("Assumed: {}\n", best.assumption);
   return text;
 }
 

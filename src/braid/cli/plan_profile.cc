@@ -26,6 +26,7 @@
 #include "braid/cli/text_option.h"
 #include "braid/cli/verbs.h"
 #include "braid/planners/phaze_problem.h"
+#include "braid/planners/piper_from_phaze.h"
 #include "braid/planners/piper_from_profile.h"
 #include "braid/planners/piper_table.h"
 #include "braid/planners/piper_variants.h"
@@ -129,13 +130,13 @@ double quantity_of(const char* option, const std::string& text, Unit unit, doubl
 
 double time_unit_s(const std::string& name) { return name == "s" ? 1 : name == "ms" ? 1e-3 : 1e-6; }
 
-namespace {
-
 std::int64_t count_of(const char* option, std::int64_t given, std::int64_t otherwise) {
   if (given > 0) return given;
   if (otherwise > 0) return otherwise;
   throw Error(Where{"", 0, option}, "is not given, and the profile does not say");
 }
+
+namespace {
 
 PiperRules rules_of(const ProfileOptions& o) {
   PiperRules rules;
@@ -201,8 +202,30 @@ struct ReadProblem {
   std::string assumption;
 };
 
+/// An input of Phaze's program, whose times become seconds.
+ReadProblem read_input_of_phaze(const ProfileOptions& o, const Document& document) {
+  PhazeReading reading;
+  if (!o.time_unit_of_phaze.empty()) reading.latency_unit_s = time_unit_s(o.time_unit_of_phaze);
+  const PhazeProblem input = read_phaze(document.root(), reading);
+  PiperProblem problem = piper_from_phaze(input);
+  PiperProfile file;
+  file.devices = input.devices;
+  file.bandwidth_bytes = input.bytes_per_s;
+  read_network(o, file, problem);
+  problem.micro_batches = count_of("--max-microbatches", o.micro_batches, input.micro_batches);
+  problem.memory_bytes = quantity_of("--memory", o.memory.empty() ? "" : o.memory.front(),
+                                     Unit::bytes, input.memory_bytes);
+  problem.rules = rules_of(o);
+  check_piper_problem(problem, o.profiles.front());
+  return {std::move(problem),
+          fmt::format("Phaze's latencies are in units of {} s; a layer that is recomputed repeats "
+                      "its forward pass and keeps its inputs",
+                      reading.latency_unit_s)};
+}
+
 ReadProblem read_problem(const ProfileOptions& o, const Document& document) {
   const std::string& file = o.profiles.front();
+  if (is_phaze_input(document.root())) return read_input_of_phaze(o, document);
   PiperProfile read;
   if (is_piper_profile(document.root())) {
     read = piper_profile_from_json(document.root());
@@ -224,7 +247,7 @@ ReadProblem read_problem(const ProfileOptions& o, const Document& document) {
 }
 
 /// With Piper's defaults filled in. Throws Error for what only Phaze takes.
-ProfileOptions piper_options(ProfileOptions o) {
+ProfileOptions piper_options(ProfileOptions o, bool of_phaze) {
   refuse_options(o, {"objective", "activations"}, "phaze");
   if (o.profiles.size() > 1 || o.memory.size() > 1) {
     throw Error(Where{"", 0, o.memory.size() > 1 ? "--memory" : "--profile"},
@@ -235,6 +258,7 @@ ProfileOptions piper_options(ProfileOptions o) {
                 "use program or paper");
   }
   if (o.rules.empty()) o.rules = "program";
+  if (of_phaze) std::swap(o.time_unit, o.time_unit_of_phaze);
   if (o.time_unit.empty()) o.time_unit = "s";
   return o;
 }
@@ -285,11 +309,7 @@ int plan_profile(const ProfileOptions& given, const std::string& asked, std::int
   const std::string planner = !asked.empty() ? asked : of_phaze ? "phaze" : "piper";
   if (planner == "phaze") return plan_phaze_profile(given, json);
   const PiperVariant& variant = find_piper_variant(planner);
-  if (of_phaze) {
-    throw Error(Where{given.profiles.front(), 0, ""}, "is an input of Phaze",
-                "use --planner phaze");
-  }
-  const ProfileOptions options = piper_options(given);
+  const ProfileOptions options = piper_options(given, of_phaze);
   check_exact_sum(options, variant);
   check_levels(options, variant);
   const auto [problem, assumption] = read_problem(options, document);

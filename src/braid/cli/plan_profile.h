@@ -16,6 +16,7 @@ struct ProfileOptions {
   std::vector<std::string> profiles;  ///< Empty: not asked for.
   std::int64_t devices = 0, micro_batches = 0;
   std::vector<std::string> memory;
+  std::string time_unit_of_phaze;  ///< Of an input of Phaze's that is planned in seconds.
   std::string bandwidth, levels, time_unit, rules;  ///< Empty: the planner's default.
   std::string knapsack = "exact", tensors = "per-edge", sum = "at-most";
   std::string objective;  ///< Empty: the planner's default.
@@ -39,6 +40,10 @@ void refuse_options(const ProfileOptions& options, std::initializer_list<const c
 /// A quantity from the command line; `otherwise`, what the file says, when it was not given. Throws
 /// Error when neither says anything.
 double quantity_of(const char* option, const std::string& text, Unit unit, double otherwise);
+
+/// A count from the command line, or what the file says; 0: nothing. Throws Error when neither
+/// does.
+std::int64_t count_of(const char* option, std::int64_t given, std::int64_t otherwise);
 
 /// Seconds that "s", "ms" or "us" stands for.
 double time_unit_s(const std::string& name);

@@ -62,8 +62,7 @@ PhazeCandidates phaze_linear_candidates(const PhazeProblem& problem, const Phaze
       cost.backward_s =
           problem.recompute ? std::max(backward_s[right], repeated_s + alone_s) : backward_s[right];
       cost.weight_bytes += last.weight_bytes;
-      held_bytes +=
-          (2 + problem.optimizer_bytes_per_weight_byte) * last.weight_bytes + last.activation_bytes;
+      held_bytes += problem.held_bytes(last) + last.activation_bytes;
       if (!problem.recompute) stash_bytes += last.activation_bytes;
       if (last.tensor_parallel) cost.devices = width.tp;
       if (cost.devices > problem.devices || !(held_bytes <= problem.memory_bytes)) break;

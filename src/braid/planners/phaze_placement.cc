@@ -193,25 +193,35 @@ std::optional<PhazePlacement> phaze_expert_placement(const PhazeProblem& problem
 
 namespace {
 
-/// Least memory of a device with which there is a plan, at most a millionth too high; infinity when
-/// there is none whatever the memory.
-double least_memory_bytes(PhazeProblem problem, PhazeOptions options) {
+/// A plan that needs least memory of a device, at most a millionth too much; nullopt when there is
+/// none whatever the memory.
+std::optional<PhazePlacement> most_frugal(PhazeProblem problem, PhazeOptions options) {
   options.objective = PhazeObjective::program;
-  const auto possible = [&](double memory_bytes) {
+  const auto placed = [&](double memory_bytes) {
     problem.memory_bytes = memory_bytes;
-    return place_phaze(problem, options).has_value();
+    return place_phaze(problem, options);
   };
   double least = std::max(1.0, problem.memory_bytes), most = least;
-  while (!possible(most)) {
+  std::optional<PhazePlacement> found = placed(most);
+  while (!found.has_value()) {
     least = most;
     most *= 4;
-    if (!(most < kInfinity)) return kInfinity;
+    if (!(most < kInfinity)) return std::nullopt;
+    found = placed(most);
   }
   while (most - least > 1e-6 * most) {
     const double middle = least + (most - least) / 2;
-    (possible(middle) ? most : least) = middle;
+    auto smaller = placed(middle);
+    (smaller.has_value() ? most : least) = middle;
+    if (smaller.has_value()) found = std::move(smaller);
   }
-  return most;
+  return found;
+}
+
+const PhazeStage& fullest(const PhazePlacement& placement) {
+  return *std::max_element(
+      placement.stages.begin(), placement.stages.end(),
+      [](const PhazeStage& a, const PhazeStage& b) { return a.peak_bytes < b.peak_bytes; });
 }
 
 }  // namespace
@@ -237,14 +247,21 @@ std::string phaze_shortfall(const PhazeProblem& problem, const PhazeOptions& opt
                          problem.names[layer], least_bytes - problem.memory_bytes);
     }
   }
-  const double needed_bytes = least_memory_bytes(problem, options);
-  if (!(needed_bytes < kInfinity)) {
+  const auto frugal = most_frugal(problem, options);
+  if (!frugal.has_value()) {
     return fmt::format("no stages fit on {} devices, whatever their memory", problem.devices);
   }
+  const PhazeStage& stage = fullest(*frugal);
   return fmt::format(
-      "each layer would fit alone, but every plan needs {:.0f} bytes of a device, {:.0f} more than "
-      "it has",
-      needed_bytes, needed_bytes - problem.memory_bytes);
+      "each layer would fit alone, but the stages of every plan need more: stage {} of the most "
+      "frugal one ({}) needs {:.0f} bytes of a device, {:.0f} more than it has",
+      &stage - frugal->stages.data(),
+      stage.layers.size() == 1
+          ? "layer " + problem.names[static_cast<std::size_t>(stage.layers.front())]
+          : fmt::format("{} layers from {} to {}", stage.layers.size(),
+                        problem.names[static_cast<std::size_t>(stage.layers.front())],
+                        problem.names[static_cast<std::size_t>(stage.layers.back())]),
+      stage.peak_bytes, stage.peak_bytes - problem.memory_bytes);
 }
 
 }  // namespace braid

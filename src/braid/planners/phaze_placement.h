@@ -37,8 +37,8 @@ struct PhazeOptions {
   /// Whether parallel branches of a stage may have devices of their own, as in the paper; the
   /// program knows linear graphs only.
   bool branches = true;
-  std::size_t most_cuts = 100'000;       ///< Downsets of the layer graph.
-  std::size_t most_stages = 20'000'000;  ///< Pairs of them.
+  std::size_t most_cuts = 100'000;      ///< Downsets of the layer graph.
+  std::size_t most_stages = 2'000'000;  ///< Pairs of them; seconds of work.
   /// Partial plans that `simulated` looks through beyond what its bounds settle.
   std::int64_t most_plans = 1'000'000;
 };
@@ -69,7 +69,8 @@ double phaze_simulated_s(const PhazeProblem& problem, const PhazePlacement& plac
 std::optional<PhazePlacement> phaze_expert_placement(const PhazeProblem& problem);
 
 /// Why place_phaze() finds nothing: which layer cannot be placed and how many bytes it misses, or,
-/// when each would fit alone, how many bytes more of each device the most frugal plan needs.
+/// when each would fit alone, how many bytes more of each device the most frugal plan needs, and in
+/// which of its stages.
 std::string phaze_shortfall(const PhazeProblem& problem, const PhazeOptions& options);
 
 }  // namespace braid

@@ -17,6 +17,9 @@ struct PhazeLayer {
   double weight_bytes = 0;
   double activation_bytes = 0;  ///< Outputs of all its operators.
   bool tensor_parallel = false;
+  /// Weights, gradients and optimizer state, where a profile states them; negative: by the rule of
+  /// PhazeProblem::held_bytes.
+  double fixed_bytes = -1;
 };
 
 /// The layers at one tensor-parallel width.
@@ -45,6 +48,13 @@ struct PhazeProblem {
   std::vector<std::pair<std::int32_t, std::int32_t>> edges;  ///< Distinct, from lower to higher.
   std::vector<PhazeWidth> widths;                            ///< By rising tp.
   std::optional<PhazeExpert> expert;
+
+  /// What a layer holds however many micro-batches wait, but for activations: 2·weights +
+  /// optimizer (§5.1), unless it is stated.
+  double held_bytes(const PhazeLayer& layer) const {
+    return layer.fixed_bytes >= 0 ? layer.fixed_bytes
+                                  : (2 + optimizer_bytes_per_weight_byte) * layer.weight_bytes;
+  }
 };
 
 /// How the program's input files are to be understood.

@@ -126,8 +126,7 @@ void PhazeStageCoster::add_memory(const PhazeWidth& width, const Bitset& layers,
     const PhazeLayer& values = width.layers[layer];
     auto& [held, stash] = cost.memory_bytes[group_[layer]];
     weight_bytes[group_[layer]] += values.weight_bytes;
-    held += (2 + problem_.optimizer_bytes_per_weight_byte) * values.weight_bytes +
-            values.activation_bytes;
+    held += problem_.held_bytes(values) + values.activation_bytes;
     if (!problem_.recompute) {
       stash += values.activation_bytes;
       continue;
