@@ -30,9 +30,10 @@ double stage_excess_s(double forward_s, double backward_s, double below_s, doubl
   longest_s = std::max(longest_s, static_cast<double>(dives) * (time_s + below_s) +
                                       static_cast<double>(rest) * time_s);
   if (depth < 2) return longest_s;
-  const std::int64_t steps = micro_batches - depth - 1;
-  return std::max(longest_s, static_cast<double>(steps / 2) * (time_s + next_s) +
-                                 static_cast<double>(steps % 2 + 1) * time_s + below_s);
+  const std::int64_t pairs = (micro_batches - depth - 1) / 2;
+  const std::int64_t alone = micro_batches - depth - 2 * pairs;
+  return std::max(longest_s, static_cast<double>(pairs) * (time_s + next_s) +
+                                 static_cast<double>(alone) * time_s + below_s);
 }
 
 /// One pass: its limits, what it has reached, and the best end so far.
