@@ -69,6 +69,30 @@ TEST(GraphTime, IsThatOfTheWholeSimulation) {
   }
 }
 
+TEST(GraphTime, InterleavedIsThatOfTheWholeSimulation) {
+  Random random(33);
+  GraphWorkspace workspace;
+  for (int trial = 0; trial < 4000; ++trial) {
+    const int pp = static_cast<int>(pick(random, 1, 5));
+    const int vp = static_cast<int>(pick(random, 2, 4));
+    const std::int64_t groups = trial % 10 == 0 ? pick(random, 4, 40) : pick(random, 1, 4);
+    Pipeline pipeline = random_graph(random, pp, vp, pp * groups);
+    pipeline.schedule = ScheduleKind::interleaved;
+    vary_transfers(random, pipeline);
+    const double time_s = graph_time_s(pipeline, workspace);
+    ASSERT_GT(time_s, 0);
+    expect_same(time_s, workspace.stages, pipeline, kRounding, trial);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(GraphTime, RefusesWhatLeadsBack) {
+  Pipeline pipeline = even_chain(ScheduleKind::interleaved, 3, 2, 6, 1, 1);
+  pipeline.transfers.push_back({3, 1, 0});
+  GraphWorkspace workspace;
+  EXPECT_LT(graph_time_s(pipeline, workspace), 0);
+}
+
 TEST(GraphTime, LeapsOverRepeatedRounds) {
   Random random(32);
   GraphWorkspace workspace;

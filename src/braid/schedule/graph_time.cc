@@ -1,110 +1,19 @@
 #include "braid/schedule/graph_time.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 #include <span>
+
+#include "braid/schedule/graph_timer.h"
 
 namespace braid {
 namespace {
 
-using Way = GraphWorkspace::Way;
-using Ways = GraphWorkspace::Ways;
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-std::int32_t narrow(std::size_t value) { return static_cast<std::int32_t>(value); }
-
-/// max of times, in the form that compilers turn into one instruction.
-double later(double a, double b) { return a > b ? a : b; }
-
-std::span<const Way> of(const Ways& ways, std::int32_t chunk) {
-  const std::int32_t first = ways.first[at(chunk)];
-  return std::span(ways.ways).subspan(at(first), at(ways.first[at(chunk) + 1] - first));
-}
-
-/// Groups the transfers by an end; grouped[i]: the transfer that is the i-th way.
-void group(std::span<const Transfer> transfers, std::int32_t Transfer::*end, std::size_t chunks,
-           Ways& ways, std::vector<std::int32_t>& grouped) {
-  ways.first.assign(chunks + 2, 0);
-  for (const Transfer& transfer : transfers) ++ways.first[at(transfer.*end) + 2];
-  for (std::size_t c = 2; c < ways.first.size(); ++c) ways.first[c] += ways.first[c - 1];
-  grouped.resize(transfers.size());
-  for (std::size_t e = 0; e < transfers.size(); ++e) {
-    grouped[at(ways.first[at(transfers[e].*end) + 1]++)] = narrow(e);
-  }
-  ways.first.pop_back();
-  ways.ways.resize(transfers.size());
-}
-
-/// Numbers the links, one for each ordered pair of w.senders and w.receivers, as w.link. Returns
-/// how many there are.
-std::int32_t number_links(std::size_t stages, GraphWorkspace& w) {
-  w.group_first.assign(stages + 2, 0);
-  for (const std::int32_t sender : w.senders) ++w.group_first[at(sender) + 2];
-  for (std::size_t s = 2; s < w.group_first.size(); ++s) w.group_first[s] += w.group_first[s - 1];
-  w.grouped.resize(w.senders.size());
-  for (std::size_t e = 0; e < w.senders.size(); ++e) {
-    w.grouped[at(w.group_first[at(w.senders[e]) + 1]++)] = narrow(e);
-  }
-  w.newest.assign(stages, -1);
-  w.sender_of_link.clear();
-  w.link.resize(w.senders.size());
-  for (const std::int32_t e : w.grouped) {
-    std::int32_t& newest = w.newest[at(w.receivers[at(e)])];
-    if (newest < 0 || w.sender_of_link[at(newest)] != w.senders[at(e)]) {
-      newest = narrow(w.sender_of_link.size());
-      w.sender_of_link.push_back(w.senders[at(e)]);
-    }
-    w.link[at(e)] = newest;
-  }
-  return narrow(w.sender_of_link.size());
-}
-
-/// What both kinds of timers share.
-class Timer {
- public:
-  Timer(const Pipeline& pipeline, GraphWorkspace& workspace)
-      : p_(pipeline), w_(workspace), pp_(pipeline.pp), m_(pipeline.num_micro_batches) {}
-
- protected:
-  void start_stages() {
-    w_.stages.assign(at(pp_), {});
-    w_.ready_s.resize(at(pp_));
-    for (std::int32_t s = 0; s < pp_; ++s) {
-      w_.ready_s[at(s)] = parameters_ready_s(p_.sync[at(s)], p_.forward_s[at(s) * at(p_.vp)]);
-    }
-    w_.steady.restart();
-  }
-
-  /// End of a stage's first pass, which may have to wait for its parameters.
-  double hold_for_parameters(std::int32_t s, double end_s) {
-    const double held_s = later(end_s, w_.ready_s[at(s)]);
-    w_.stages[at(s)].parameter_wait_s = held_s - end_s;
-    return held_s;
-  }
-
-  double finish(const double* device) {
-    double time_s = 0;
-    for (std::int32_t s = 0; s < pp_; ++s) {
-      StageTiming& stage = w_.stages[at(s)];
-      stage.passes_end_s = device[s];
-      stage.end_s = device[s] + tail_s(p_.sync[at(s)], p_.backward_s[at(s) * at(p_.vp)]);
-      time_s = std::max(time_s, stage.end_s);
-    }
-    return time_s;
-  }
-
-  const Pipeline& p_;
-  GraphWorkspace& w_;
-  const std::int32_t pp_;
-  const std::int64_t m_;
-};
-
 /// Stages of one chunk. The state: when the links forward, the devices and the links back fall
 /// free, which is when what they carry arrives, then earlier arrivals of links back.
-class SingleChunkTimer : Timer {
+class SingleChunkTimer : GraphTimer {
  public:
-  using Timer::Timer;
+  using GraphTimer::GraphTimer;
 
   /// False for a circle of stages.
   bool prepare() {
@@ -115,14 +24,14 @@ class SingleChunkTimer : Timer {
       w_.senders[e] = transfers[e].source;
       w_.receivers[e] = transfers[e].target;
     }
-    links_ = number_links(at(pp_), w_);
-    group(transfers, &Transfer::target, at(pp_), w_.in, w_.grouped);
+    links_ = number_links();
+    group(w_.receivers, at(pp_), w_.in);
     for (std::size_t i = 0; i < transfers.size(); ++i) {
       const auto e = at(w_.grouped[i]);
       w_.in.ways[i] = {w_.link[e], links_ + pp_ + w_.link[e], transfers[e].source, false,
                        transfers[e].back_s()};
     }
-    group(transfers, &Transfer::source, at(pp_), w_.out, w_.grouped);
+    group(w_.senders, at(pp_), w_.out);
     for (std::size_t i = 0; i < transfers.size(); ++i) {
       const auto e = at(w_.grouped[i]);
       w_.out.ways[i] = {links_ + pp_ + w_.link[e], w_.link[e], transfers[e].target, false,
@@ -263,7 +172,12 @@ class SingleChunkTimer : Timer {
 }  // namespace
 
 double graph_time_s(const Pipeline& pipeline, GraphWorkspace& workspace) {
-  if (!pipeline.rounds.empty() || pipeline.vp > 1) return -1;
+  if (!pipeline.rounds.empty()) return -1;
+  if (pipeline.vp > 1) {
+    return pipeline.schedule == ScheduleKind::interleaved
+               ? interleaved_graph_time_s(pipeline, workspace)
+               : -1;
+  }
   SingleChunkTimer timer(pipeline, workspace);
   return timer.prepare() ? timer.run() : -1;
 }

@@ -26,19 +26,27 @@ struct GraphWorkspace {
     std::vector<Way> ways;
   };
   Ways out, in;                    ///< Transfers by source and by target.
-  std::vector<std::int32_t> link;  ///< Of each transfer, forward; interleaved: then backward.
-  std::vector<std::int32_t> senders, receivers, grouped, group_first, newest, sender_of_link;
+  Ways by_sender;                  ///< Links by the stage that sends.
+  std::vector<std::int32_t> link;  ///< Of each transfer; interleaved: forward, then back.
+  std::vector<std::int32_t> senders, receivers, grouped, newest, sender_of_link;
   std::vector<std::int32_t> depth, order, waiting;
   std::vector<std::int32_t> history;  ///< Of each link: where its past arrivals are, or -1.
-  std::vector<std::int32_t> forward_cell, backward_cell, chunk, slot;
-  std::vector<double> forward_s, backward_s, ready_s, state;
+  std::vector<std::int32_t> sources, targets;  ///< Interleaved: positions in the pipeline.
+  std::vector<std::int32_t> forward_cell, backward_cell;  ///< [position]: place of its arrivals.
+  /// The pass of a stage that is next: its chunk, and where in its group the micro-batch is.
+  struct Turn {
+    std::int32_t chunk = 0, slot = 0;
+  };
+  std::vector<Turn> forward_turn, backward_turn;
+  std::vector<double> times_s, back_times_s, ready_s, state;
   SteadyState steady;
 };
 
 /// Times `pipeline` when its transfers join the stages in any acyclic way, by the rules of
-/// docs/timeline.md, and leaves per-stage figures in `workspace.stages`. Returns the time of one
-/// iteration; a negative number for what it cannot time: stages with micro-batches of their own,
-/// several chunks a stage in GPipe, and orders that contradict the transfers.
+/// docs/timeline.md, and leaves per-stage figures in `workspace.stages`. Chunks of an interleaved
+/// pipeline may be joined in any way that leads on in the order of the pipeline. Returns the time
+/// of one iteration; a negative number for what it cannot time: stages with micro-batches of their
+/// own, several chunks a stage in GPipe, and transfers that contradict the schedule.
 ///
 /// As chain_time_s, it runs round by round, one pass of each direction on every stage, until the
 /// pipeline repeats itself, and adds the other rounds in one step. What a transfer carries back can
