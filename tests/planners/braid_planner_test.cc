@@ -118,6 +118,60 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
   EXPECT_GT(optimal, feasible / 2);
 }
 
+/// Lets some layers read the model's input instead of the layer before, and the last one all that
+/// nothing else reads.
+void branch_out(std::mt19937_64& random, Graph& graph) {
+  const auto tensor_before = [&](std::size_t layer) -> TensorId& {
+    return graph.operators[static_cast<std::size_t>(graph.layers[layer].first)].inputs.front();
+  };
+  std::vector<TensorId> loose;
+  for (std::size_t l = 1; l + 1 < graph.layers.size(); ++l) {
+    if (pick(random, 0, 1) == 0) continue;
+    loose.push_back(tensor_before(l));
+    tensor_before(l) = graph.inputs.front();
+  }
+  Operator& last = graph.operators[static_cast<std::size_t>(graph.layers.back().last - 1)];
+  for (const TensorId tensor : loose) {
+    if (tensor != graph.inputs.front()) last.inputs.push_back(tensor);
+  }
+  find_repeated_layers(graph);
+}
+
+TEST(BraidPlanner, AgreesWithExhaustiveSearchOnBranches) {
+  std::mt19937_64 random(1618);
+  int optimal = 0;
+  int branched = 0;
+  for (int trial = 0; trial < 100; ++trial) {
+    Graph graph = testing::tiny_graph(random, pick(random, 3, 6));
+    branch_out(random, graph);
+    const System system = testing::tiny_system(random, pick(random, 2, 5), 1e12);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 8);
+    SpaceOptions space;
+    space.allow_offload = false;
+    if (chain_job(job, system).branched) ++branched;
+    const Outcome outcome = plan_braid(job, system, space, {}, {});
+    const double best = exhaustive_best_s(job, system, space);
+    ASSERT_EQ(outcome.candidates.empty(), best == std::numeric_limits<double>::infinity());
+    if (outcome.candidates.empty()) continue;
+    ASSERT_DOUBLE_EQ(simulate_time_s(outcome.candidates[0].plan), outcome.objective);
+    ASSERT_LE(outcome.search_bound_s, best * (1 + 1e-9)) << "trial " << trial;
+    ASSERT_GE(outcome.objective, best * (1 - 1e-9)) << "trial " << trial;
+    if (outcome.status == Status::optimal) {
+      ++optimal;
+      ASSERT_NEAR(outcome.objective, best, 1e-9 * best) << "trial " << trial;
+    }
+    const Outcome walked = plan_exhaustively(job, system, space, {}, {});
+    ASSERT_LE(walked.search_bound_s, best * (1 + 1e-9)) << "trial " << trial;
+    if (walked.status == Status::optimal) {
+      ASSERT_NEAR(walked.objective, best, 1e-9 * best);
+    }
+  }
+  EXPECT_GT(branched, 50);
+  EXPECT_GT(optimal, 50);
+}
+
 TEST(BraidPlanner, OffloadWithinTheHostsMemoryAgreesWithExhaustiveSearch) {
   std::mt19937_64 random(2718);
   int offloaded = 0;

@@ -208,7 +208,7 @@ TEST(Partition, EnumerationVisitsExactlyTheSplitsBelowTheBound) {
     std::set<Ends> found;
     const bool complete =
         for_each_partition_below(instance.layers, instance.handover_s, instance.micro_batches,
-                                 instance.memory, below_s, 1 << 20, [&](const Ends& ends) {
+                                 instance.memory, {.path_below_s = below_s}, [&](const Ends& ends) {
                                    EXPECT_TRUE(found.insert(ends).second);
                                    EXPECT_LT(split_path_s(instance, ends), below_s);
                                  });
@@ -218,11 +218,13 @@ TEST(Partition, EnumerationVisitsExactlyTheSplitsBelowTheBound) {
     ASSERT_EQ(found.size(), static_cast<std::size_t>(expected)) << "trial " << trial;
     visited += found.size();
     std::int64_t some = 0;
-    EXPECT_EQ(for_each_partition_below(instance.layers, instance.handover_s, instance.micro_batches,
-                                       instance.memory, below_s, expected - 1,
-                                       [&](const Ends&) { ++some; }),
-              false);
-    EXPECT_EQ(some, expected - 1);
+    PartitionLimits limits{.path_below_s = below_s};
+    limits.most = expected - 1;
+    limits.most_of_more = expected / 2;
+    EXPECT_FALSE(for_each_partition_below(instance.layers, instance.handover_s,
+                                          instance.micro_batches, instance.memory, limits,
+                                          [&](const Ends&) { ++some; }));
+    EXPECT_EQ(some, expected / 2);
   }
   EXPECT_GT(visited, 5000u);
 }

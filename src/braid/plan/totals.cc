@@ -213,12 +213,11 @@ double group_time_s(Collective collective, double dense_bytes, double expert_byt
   return context.memo->time_s(collective, dense_bytes, expert_bytes, compute);
 }
 
-/// Time of the optimizer step over `parameters` elements: bound by the traffic of the optimizer
-/// state, the gradient and the weight; by the host link when the state lives there.
-double optimizer_time_s(double parameters, const DataParallelContext& context) {
+}  // namespace
+
+double optimizer_time_s(double parameters, const Precision& precision, const Chip& chip,
+                        bool offloaded) {
   if (parameters <= 0) return 0;
-  const Precision& precision = context.precision;
-  const Chip& chip = *context.chip;
   const double state_bytes = parameters * precision.optimizer_bytes_per_parameter;
   const double gradient_bytes = parameters * bytes_per_element(precision.gradient);
   const double weight_bytes = parameters * bytes_per_element(precision.weight);
@@ -226,15 +225,13 @@ double optimizer_time_s(double parameters, const DataParallelContext& context) {
   const double device_s =
       chip.efficiency.kernel_launch_s +
       traffic / (chip.memory.bytes_per_s * chip.efficiency.memory_peak_fraction);
-  if (!context.offload_optimizer || !chip.host) return device_s;
+  if (!offloaded || !chip.host) return device_s;
   // Gradients go down while weights come up (full duplex); the state is read and written there. No
   // host is taken to update faster than the device would.
   const double host_s =
       (std::max(gradient_bytes, weight_bytes) + 2 * state_bytes) / chip.host->bytes_per_s;
   return std::max(device_s, host_s);
 }
-
-}  // namespace
 
 ChunkLoad chunk_load(const ChunkTotals& chunk, const DataParallelContext& context) {
   const Precision& precision = context.precision;
@@ -303,7 +300,7 @@ StageSync stage_sync(const StageParameters& parameters, const DataParallelContex
   sync.optimizer_s =
       optimizer_time_s(shard_optimizer ? dense / context.dense_ranks + expert / context.expert_ranks
                                        : dense + expert,
-                       context);
+                       context.precision, *context.chip, context.offload_optimizer);
   return sync;
 }
 

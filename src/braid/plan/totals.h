@@ -127,6 +127,12 @@ struct StageParameters {
 };
 StageSync stage_sync(const StageParameters& parameters, const DataParallelContext& context);
 
+/// Time of the optimizer step over `parameters` elements on one device: bound by the traffic of the
+/// optimizer's state, the gradients and the weights; by the host link when the state lives there.
+/// Per element it falls as there are more of them.
+double optimizer_time_s(double parameters, const Precision& precision, const Chip& chip,
+                        bool offloaded);
+
 /// Times of a stage for its schedule: chunk_load of each chunk and stage_sync of all.
 /// docs/cost-model.md, "Data parallelism".
 StageLoad load_of(std::span<const ChunkTotals> chunks, const DataParallelContext& context);

@@ -8,35 +8,10 @@
 #include <utility>
 
 #include "braid/plan/blank_plan.h"
+#include "braid/planners/assignment_bound.h"
 #include "braid/profile/layer_profile.h"
 
 namespace braid {
-
-double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
-                             const Configuration& configuration) {
-  (void)chain;
-  LayerTable& table = tables.at(configuration);
-  const std::int64_t p = configuration.pp;
-  const std::int64_t m = configuration.num_micro_batches;
-  const double sum_s = table.time_s();
-  const double slowest_s = tables.min_max_s(table, configuration.pp);
-  const auto steps = static_cast<double>(m);
-  switch (configuration.schedule) {
-    case ScheduleKind::one_f_one_b: {
-      // The paths of one_f_one_b_path_s, each at its least over all partitions.
-      const std::int64_t dives = (m - 1) / p;
-      double longest = static_cast<double>(dives) * sum_s;
-      if (m > p) longest = std::max(longest, sum_s + static_cast<double>(m - p - 1) * slowest_s);
-      longest = std::max(longest, (steps - 1) * slowest_s * table.least_backward_share);
-      return std::max(sum_s + longest, steps * slowest_s);
-    }
-    case ScheduleKind::gpipe:
-      return sum_s + (steps - 1) * slowest_s;
-    case ScheduleKind::interleaved:
-      return steps * sum_s / static_cast<double>(p);
-  }
-  return 0;
-}
 
 namespace {
 
@@ -62,13 +37,13 @@ void lay_out(const ChainJob& chain, const LayerTable& table, const Configuration
 /// Least time to hand over from each stage to the next, wherever the cut between them is.
 void fill_handovers(const ChainJob& chain, const Configuration& configuration,
                     AssessmentScratch& scratch) {
-  const double bytes = boundary_bytes({0, 0, chain.least_cut_bytes}, to_parallelism(configuration));
+  const double bytes = boundary_bytes({0, 0, chain.least_hop_bytes}, to_parallelism(configuration));
   scratch.evaluator.fill_handovers(configuration, bytes, scratch.handover_s);
 }
 
-/// The longest, over all stages, of: the first chunks before it down and up once, and all of its
-/// work.
-double busy_path_s(const Configuration& configuration, const Layout& layout,
+/// The longest, over all stages, of: the first chunks before it down and up once (where they must
+/// come before it), and all of its work.
+double busy_path_s(const ChainJob& chain, const Configuration& configuration, const Layout& layout,
                    std::span<const double> handover_s) {
   const auto time_of = [&](std::int64_t chunk) {
     const auto kind = layout.kind_of_chunk[static_cast<std::size_t>(chunk)];
@@ -84,6 +59,7 @@ double busy_path_s(const Configuration& configuration, const Layout& layout,
     longest_s = std::max(longest_s,
                          before_s + static_cast<double>(configuration.num_micro_batches) * work_s);
     if (s + 1 == configuration.pp) break;
+    if (chain.branched) continue;
     before_s += time_of(s) + 2 * handover_s[static_cast<std::size_t>(s)];
   }
   return longest_s;
@@ -110,16 +86,26 @@ double least_tail_s(const LayerTable& table, const Configuration& configuration,
 }  // namespace
 
 bool improve_assignment(const ChainJob& chain, LayerTables& tables,
-                        const Configuration& configuration, std::int64_t most, double& time_s,
-                        Ends& best_ends, std::int64_t& timed, AssessmentScratch& scratch) {
+                        const Configuration& configuration, std::int64_t most,
+                        std::int64_t most_of_more, double& time_s, Ends& best_ends,
+                        std::int64_t& timed, AssessmentScratch& scratch) {
   const LayerTable& table = tables.at(configuration);
   const DataParallelContext& context = scratch.evaluator.context(configuration);
   const MemoryForm memory = memory_form(context, usable_bytes(chain.system->groups.front().chip));
   fill_handovers(chain, configuration, scratch);
-  const double tail_s = least_tail_s(table, configuration, chain.kind_of_layer, context);
+  const OptimizerShare optimizer = optimizer_share(chain, table, configuration);
+  PartitionLimits limits;
+  limits.most = most;
+  limits.most_of_more = most_of_more;
+  limits.load_below_s = time_s;
+  limits.optimizer_s_per_dense_parameter = optimizer.s_per_dense_parameter;
+  limits.optimizer_s_per_expert_parameter = optimizer.s_per_expert_parameter;
+  if (!chain.branched) {
+    limits.path_below_s = time_s - least_tail_s(table, configuration, chain.kind_of_layer, context);
+  }
   const std::vector<double> handover_s = scratch.handover_s;
   return for_each_partition_below(table.chain, handover_s, configuration.num_micro_batches, memory,
-                                  time_s - tail_s, most, [&](const Ends& ends) {
+                                  limits, [&](const Ends& ends) {
                                     lay_out(chain, table, configuration, ends, scratch.layout);
                                     const double found_s =
                                         scratch.evaluator.time_s(configuration, scratch.layout);
@@ -195,21 +181,43 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
       fits_in_memory();
       return assessment;
     }
-    assessment.path_s = partition->path_s;
+    assessment.path_s = path_bound_s(chain, tables, configuration, partition->path_s);
+    // Where the optimizer may take longer than filling the pipeline, it has a say.
+    const OptimizerShare optimizer = optimizer_share(chain, table, configuration);
+    const double passes_s = static_cast<double>(configuration.num_micro_batches) *
+                            tables.min_max_s(table, configuration.pp);
+    Ends least_loaded;
+    if (passes_s + optimizer.all_s > assessment.path_s) {
+      assessment.path_s =
+          std::max(assessment.path_s, least_load_s(table, configuration, optimizer, least_loaded));
+    }
     if (assessment.path_s >= cutoff_s) return assessment;
     assessment.ends = std::move(partition->ends);
     lay_out(chain, table, configuration, assessment.ends, layout);
-  } else {
-    take_even();
-    assessment.path_s = std::max(busy_path_s(configuration, layout, scratch.handover_s),
-                                 configuration_bound_s(chain, tables, configuration));
-    assessment.feasible = true;
-    if (assessment.path_s >= cutoff_s) return assessment;
-    assessment.feasible = fits_in_memory();
-    assessment.needed_without_optimizer_bytes = memory_without_optimizer;
-    assessment.memory_bound = !assessment.feasible;
-    if (!assessment.feasible) return assessment;
+    assessment.iteration_time_s = evaluator.time_s(configuration, layout);
+    if (least_loaded.empty() || least_loaded == assessment.ends ||
+        assessment.iteration_time_s <= assessment.path_s) {
+      return assessment;
+    }
+    lay_out(chain, table, configuration, least_loaded, layout);
+    const Evaluator::Memory memory = evaluator.memory(configuration, layout);
+    if (memory.needed_bytes > available_bytes || !memory.host_fits) return assessment;
+    const double loaded_s = evaluator.time_s(configuration, layout);
+    if (loaded_s < assessment.iteration_time_s) {
+      assessment.iteration_time_s = loaded_s;
+      assessment.ends = std::move(least_loaded);
+    }
+    return assessment;
   }
+  take_even();
+  assessment.path_s = std::max(busy_path_s(chain, configuration, layout, scratch.handover_s),
+                               configuration_bound_s(chain, tables, configuration));
+  assessment.feasible = true;
+  if (assessment.path_s >= cutoff_s) return assessment;
+  assessment.feasible = fits_in_memory();
+  assessment.needed_without_optimizer_bytes = memory_without_optimizer;
+  assessment.memory_bound = !assessment.feasible;
+  if (!assessment.feasible) return assessment;
   assessment.iteration_time_s = evaluator.time_s(configuration, layout);
   return assessment;
 }

@@ -11,11 +11,6 @@
 
 namespace braid {
 
-/// A lower bound on the iteration time of any partition of the layers under this configuration, in
-/// O(1) once the table is there.
-double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
-                             const Configuration& configuration);
-
 /// A configuration with its layers assigned to stages, timed.
 struct Assessment {
   bool feasible = false;
@@ -52,19 +47,22 @@ LeastMemory least_memory(LayerTables& tables, const Configuration& configuration
 Evaluator::Memory even_memory(const ChainJob& chain, LayerTables& tables,
                               const Configuration& configuration, AssessmentScratch& scratch);
 
-/// Assigns layers to stages (1F1B: exactly, by path bound, within memory; GPipe and interleaved: as
-/// evenly as possible) and simulates. When the path alone is not below `cutoff_s`, stops there: the
-/// simulation (iteration_time_s stays 0) and, for the even assignments, the memory are left out.
+/// Assigns layers to stages (1F1B: exactly, by path bound, within memory, or by passes and
+/// optimizer where that is faster; GPipe and interleaved: as evenly as possible) and simulates.
+/// When the path alone is not below `cutoff_s`, stops there: the simulation (iteration_time_s stays
+/// 0) and, for the even assignments, the memory are left out.
 Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                   double cutoff_s, AssessmentScratch& scratch);
 
 /// Looks through the other assignments of a 1F1B configuration for one that simulates in less than
 /// `time_s`: those whose path, with the least that the first stage must add before and after it, is
-/// below. Returns false when there are more than `most` (or handover times differ), so that nothing
-/// is proven; else `best_ends` and `time_s` are the best there is.
+/// below, and whose stages have less to do. Returns false when there are more than `most`, so that
+/// nothing is proven, having tried `most_of_more` of them; else `best_ends` and `time_s` are the
+/// best there is. `timed` counts what it simulates.
 bool improve_assignment(const ChainJob& chain, LayerTables& tables,
-                        const Configuration& configuration, std::int64_t most, double& time_s,
-                        Ends& best_ends, std::int64_t& timed, AssessmentScratch& scratch);
+                        const Configuration& configuration, std::int64_t most,
+                        std::int64_t most_of_more, double& time_s, Ends& best_ends,
+                        std::int64_t& timed, AssessmentScratch& scratch);
 
 /// The plan that an assessment stands for.
 Plan build_plan(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/planners/assignment_bound.h"
 #include "braid/planners/mixed_baseline.h"
 #include "braid/planners/mixed_planner.h"
 #include "braid/planners/planner.h"

@@ -16,8 +16,10 @@ struct ChainJob {
   /// Forward bytes per sample from each layer to the next, when there are no other edges; else
   /// empty.
   std::vector<double> hop_bytes;
-  /// Forward bytes per sample across the narrowest cut between layers.
-  double least_cut_bytes = 0;
+  /// Some layer hands nothing to the next: stages need not follow one another.
+  bool branched = false;
+  /// Least forward bytes per sample from any layer to the next; 0 when some hand over nothing.
+  double least_hop_bytes = 0;
 };
 ChainJob chain_job(const Job& job, const System& system);
 

@@ -1,6 +1,7 @@
 #include "braid/planners/evaluator.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "braid/system/links.h"
@@ -110,7 +111,7 @@ double Evaluator::time_s(const Configuration& configuration, const Layout& layou
   return chain_time_s(times_, workspace_);
 }
 
-void Evaluator::fill_chain(const Configuration& configuration, const Layout& layout, Form& form) {
+void Evaluator::fill_kinds(const Layout& layout, const Form& form) {
   passes_.clear();
   for (const ChunkTotals& totals : layout.chunk_kinds) {
     const ChunkLoad load = chunk_load(totals, form.context);
@@ -120,6 +121,10 @@ void Evaluator::fill_chain(const Configuration& configuration, const Layout& lay
   for (const Layout::StageKind& kind : layout.stage_kinds) {
     syncs_.push_back(stage_sync(kind.parameters, form.context));
   }
+}
+
+void Evaluator::fill_chain(const Configuration& configuration, const Layout& layout, Form& form) {
+  fill_kinds(layout, form);
   times_.schedule = configuration.schedule;
   times_.pp = configuration.pp;
   times_.vp = configuration.vp;
@@ -158,72 +163,70 @@ void Evaluator::fill_chain(const Configuration& configuration, const Layout& lay
   times_.hop_s[chunks - 1] = 0;
 }
 
-namespace {
-
-/// Chunk of a layer, for edges that skip stages.
-std::size_t chunk_of(const Ends& ends, std::int32_t layer) {
-  return at(std::upper_bound(ends.begin(), ends.end(), layer) - ends.begin());
-}
-
-/// What passes between chunks, for each micro-batch, in order of source and target.
-void fill_transfers(const ChainJob& chain, const Parallelism& parallel, const Ends& ends,
-                    std::vector<EdgeLoad>& transfers) {
-  transfers.clear();
-  for (const ProfileEdge& edge : chain.edges) {
-    const std::size_t from = chunk_of(ends, edge.source);
-    const std::size_t to = chunk_of(ends, edge.target);
+void Evaluator::fill_transfers(const Layout& layout, const Parallelism& parallel) {
+  // In order of source and target; edges come in order of their sources.
+  std::int32_t to_layer = 0;
+  chunk_of_layer_.resize(at(layout.ends.back()));
+  for (std::size_t chunk = 0; chunk < layout.ends.size(); ++chunk) {
+    for (; to_layer < layout.ends[chunk]; ++to_layer) {
+      chunk_of_layer_[at(to_layer)] = static_cast<std::int32_t>(chunk);
+    }
+  }
+  cuts_.clear();
+  newest_cut_.assign(layout.ends.size(), -1);
+  for (const ProfileEdge& edge : chain_.edges) {
+    const std::int32_t from = chunk_of_layer_[at(edge.source)];
+    const std::int32_t to = chunk_of_layer_[at(edge.target)];
     if (from == to) continue;
-    ChunkEdge part;
-    part.source_stage = static_cast<std::int32_t>(from) % parallel.pp;
-    part.source_chunk = static_cast<std::int32_t>(from) / parallel.pp;
-    part.target_stage = static_cast<std::int32_t>(to) % parallel.pp;
-    part.target_chunk = static_cast<std::int32_t>(to) / parallel.pp;
-    part.bytes = boundary_bytes(edge, parallel);
-    transfers.push_back({part, 0});
-  }
-  const auto ids = [](const EdgeLoad& load) {
-    return std::tie(load.edge.source_stage, load.edge.source_chunk, load.edge.target_stage,
-                    load.edge.target_chunk);
-  };
-  std::stable_sort(transfers.begin(), transfers.end(),
-                   [&](const EdgeLoad& a, const EdgeLoad& b) { return ids(a) < ids(b); });
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < transfers.size(); ++i) {
-    if (kept > 0 && ids(transfers[kept - 1]) == ids(transfers[i])) {
-      transfers[kept - 1].edge.bytes += transfers[i].edge.bytes;
+    const double bytes = boundary_bytes(edge, parallel);
+    std::int32_t& newest = newest_cut_[at(to)];
+    if (newest >= 0 && cuts_[at(newest)].from == from) {
+      cuts_[at(newest)].bytes += bytes;
     } else {
-      transfers[kept++] = transfers[i];
+      newest = static_cast<std::int32_t>(cuts_.size());
+      cuts_.push_back({from, to, bytes});
     }
   }
-  transfers.resize(kept);
-  for (EdgeLoad& load : transfers) {
-    if (load.edge.source_stage != load.edge.target_stage) {
-      load.transfer_s = transfer_time_s(parallel, *chain.system, load.edge.source_stage,
-                                        load.edge.target_stage, load.edge.bytes);
-    }
-  }
+  std::sort(cuts_.begin(), cuts_.end(), [](const Cut& a, const Cut& b) {
+    return std::tie(a.from, a.to) < std::tie(b.from, b.to);
+  });
 }
-
-}  // namespace
 
 double Evaluator::time_graph_s(const Configuration& configuration, const Layout& layout,
                                Form& form) {
-  loads_.resize(at(configuration.pp));
-  for (int s = 0; s < configuration.pp; ++s) {
-    StageLoad& load = loads_[at(s)];
-    load.chunks.clear();
-    for (int c = 0; c < configuration.vp; ++c) {
-      const auto kind = layout.kind_of_chunk[at(std::int64_t{c} * configuration.pp + s)];
-      load.chunks.push_back(chunk_load(layout.chunk_kinds[at(kind)], form.context));
-    }
-    load.sync =
-        stage_sync(layout.stage_kinds[at(layout.kind_of_stage[at(s)])].parameters, form.context);
-  }
+  fill_kinds(layout, form);
   form.parallel.micro_batch = configuration.micro_batch;
   form.parallel.sequence_parallel = configuration.sequence_parallel;
-  fill_transfers(chain_, form.parallel, layout.ends, transfers_);
-  return pipeline_time_s(configuration.schedule, loads_, transfers_,
-                         configuration.num_micro_batches, pipeline_);
+  fill_transfers(layout, form.parallel);
+  Pipeline& pipeline = pipeline_.pipeline;
+  pipeline.schedule = configuration.schedule;
+  pipeline.pp = configuration.pp;
+  pipeline.vp = configuration.vp;
+  pipeline.num_micro_batches = configuration.num_micro_batches;
+  pipeline.forward_s.clear();
+  pipeline.backward_s.clear();
+  pipeline.sync.clear();
+  for (int s = 0; s < configuration.pp; ++s) {
+    for (int c = 0; c < configuration.vp; ++c) {
+      const auto kind = layout.kind_of_chunk[at(std::int64_t{c} * configuration.pp + s)];
+      pipeline.forward_s.push_back(passes_[at(kind)].forward_s);
+      pipeline.backward_s.push_back(passes_[at(kind)].backward_s);
+    }
+    pipeline.sync.push_back(syncs_[at(layout.kind_of_stage[at(s)])]);
+  }
+  pipeline.transfers.clear();
+  for (const Cut& cut : cuts_) {
+    const std::int32_t source = cut.from % configuration.pp;
+    const std::int32_t target = cut.to % configuration.pp;
+    Transfer transfer;
+    transfer.source = source * configuration.vp + cut.from / configuration.pp;
+    transfer.target = target * configuration.vp + cut.to / configuration.pp;
+    if (source != target) {
+      transfer.time_s = transfer_time_s(form.parallel, *chain_.system, source, target, cut.bytes);
+    }
+    pipeline.transfers.push_back(transfer);
+  }
+  return pipeline_time_s(pipeline, pipeline_);
 }
 
 }  // namespace braid

@@ -53,6 +53,10 @@ class Evaluator {
 
   Form& form_of(const Configuration& configuration);
   double handover_s(const Form& form, std::size_t kind, double bytes) const;
+  /// Times of the chunks and stages that are alike.
+  void fill_kinds(const Layout& layout, const Form& form);
+  /// What passes between chunks.
+  void fill_transfers(const Layout& layout, const Parallelism& parallel);
   void fill_chain(const Configuration& configuration, const Layout& layout, Form& form);
   double time_graph_s(const Configuration& configuration, const Layout& layout, Form& form);
 
@@ -68,8 +72,13 @@ class Evaluator {
   std::vector<Pass> passes_;
   std::vector<StageSync> syncs_;
   std::vector<double> hop_bytes_, hop_s_;  ///< Last bytes and time of each kind of handover.
-  std::vector<StageLoad> loads_;
-  std::vector<EdgeLoad> transfers_;
+  /// Bytes for each micro-batch from one chunk to another, in model order.
+  struct Cut {
+    std::int32_t from = 0, to = 0;
+    double bytes = 0;
+  };
+  std::vector<Cut> cuts_;
+  std::vector<std::int32_t> chunk_of_layer_, newest_cut_;
   PipelineWorkspace pipeline_;
 };
 

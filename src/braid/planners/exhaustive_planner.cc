@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/planners/assignment_bound.h"
 #include "braid/planners/one_f_one_b_partitioner.h"
 #include "braid/planners/planner.h"
 #include "braid/planners/search.h"
@@ -115,7 +116,7 @@ class Walk {
     uneven_for_ = configuration;
     scratch_.evaluator.fill_handovers(
         configuration,
-        boundary_bytes({0, 0, chain_.least_cut_bytes}, to_parallelism(configuration)),
+        boundary_bytes({0, 0, chain_.least_hop_bytes}, to_parallelism(configuration)),
         scratch_.handover_s);
     if (&table != partitioner_table_) {
       partitioner_table_ = &table;
@@ -134,7 +135,7 @@ class Walk {
     lay_out_uneven(configuration);
     const Evaluator::Memory memory = scratch_.evaluator.memory(configuration, uneven_);
     if (memory.needed_bytes <= available_bytes_ && memory.host_fits) {
-      if (uneven_path_s_ < best_.best_s()) unproven_.push_back({uneven_path_s_, configuration});
+      note_unproven(configuration, uneven_path_s_);
       const double time_s = scratch_.evaluator.time_s(configuration, uneven_);
       if (time_s < best_.cutoff_s()) best_.add({time_s, configuration, uneven_.ends});
       return;
@@ -146,11 +147,16 @@ class Walk {
       note_that_none_fits(configuration);
       return;
     }
-    if (partition->path_s < best_.best_s()) unproven_.push_back({partition->path_s, configuration});
+    note_unproven(configuration, partition->path_s);
     fill_layout(chain_.kind_of_layer, uneven_table_->kinds, configuration.pp, 1, partition->ends,
                 scratch_.layout);
     const double time_s = scratch_.evaluator.time_s(configuration, scratch_.layout);
     if (time_s < best_.cutoff_s()) best_.add({time_s, configuration, std::move(partition->ends)});
+  }
+
+  void note_unproven(const Configuration& configuration, double path_s) {
+    const double bound_s = path_bound_s(chain_, tables_, configuration, path_s);
+    if (bound_s < best_.best_s()) unproven_.push_back({bound_s, configuration});
   }
 
   /// No split fits: the most even one shows what is missing, unless there is a plan.

@@ -81,4 +81,20 @@ double LayerTables::min_max_s(LayerTable& table, int pieces) const {
   return table.min_max_s[at];
 }
 
+double LayerTables::longest_way_s(LayerTable& table, std::span<const ProfileEdge> edges) {
+  if (table.longest_way_s >= 0) return table.longest_way_s;
+  // Of each layer, from the first one up to its end. Edges come in order of their sources.
+  std::vector<double> before_s(table.chain.size(), 0);
+  for (const ProfileEdge& edge : edges) {
+    const auto source = static_cast<std::size_t>(edge.source);
+    double& before = before_s[static_cast<std::size_t>(edge.target)];
+    before = std::max(before, before_s[source] + table.chain[source].time_s());
+  }
+  table.longest_way_s = 0;
+  for (std::size_t l = 0; l < before_s.size(); ++l) {
+    table.longest_way_s = std::max(table.longest_way_s, before_s[l] + table.chain[l].time_s());
+  }
+  return table.longest_way_s;
+}
+
 }  // namespace braid

@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <tuple>
 #include <vector>
 
 #include "braid/graph/graph.h"
 #include "braid/planners/configuration.h"
 #include "braid/planners/partition.h"
+#include "braid/profile/profile.h"
 
 namespace braid {
 
@@ -20,6 +22,8 @@ struct LayerTable {
   double dense_parameters = 0, expert_parameters = 0;
   double stash_bytes = 0, offloaded_bytes = 0;
   double least_stash_bytes = 0;  ///< Of any layer, what stays on the device.
+  /// Time of the layers on the way through the model that takes longest; negative: not known yet.
+  double longest_way_s = -1;
   /// Least possible largest piece for a number of pieces; 0: not computed yet.
   std::vector<double> min_max_s;
 
@@ -36,6 +40,8 @@ class LayerTables {
   LayerTable& at(const Configuration& configuration);
   /// Least possible largest time of `pieces` runs of the chain, memory ignored.
   double min_max_s(LayerTable& table, int pieces) const;
+  /// The table's longest_way_s, `edges` being between the model's layers.
+  static double longest_way_s(LayerTable& table, std::span<const ProfileEdge> edges);
   std::size_t size() const { return tables_.size(); }
   void clear() { tables_.clear(); }  ///< Invalidates all references.
 

@@ -103,12 +103,23 @@ std::optional<Partition> partition_one_f_one_b(std::span<const ChainLayer> layer
                                                std::int64_t micro_batches,
                                                const MemoryForm& memory);
 
-/// Calls visit(ends) for every split of the chain as above that fits memory and whose path bound is
-/// below `path_below_s`. Returns false, having visited `most` of them, when there are more. Cost:
-/// O(stages·layers²) plus O(stages) per split.
+/// Which splits are worth looking at, and how many of them.
+struct PartitionLimits {
+  double path_below_s = std::numeric_limits<double>::infinity();  ///< The path bound.
+  /// m passes of each stage and its optimizer.
+  double load_below_s = std::numeric_limits<double>::infinity();
+  double optimizer_s_per_dense_parameter = 0, optimizer_s_per_expert_parameter = 0;
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  /// How many to look at when there are more than that.
+  std::int64_t most_of_more = 0;
+};
+
+/// Calls visit(ends) for every split of the chain as above that fits memory and keeps within
+/// `limits`. Returns false when there are more than `limits.most` of them, having visited
+/// `limits.most_of_more`. Cost: O(stages·layers²) plus O(stages) per split.
 bool for_each_partition_below(std::span<const ChainLayer> layers,
                               std::span<const double> handover_s, std::int64_t micro_batches,
-                              const MemoryForm& memory, double path_below_s, std::int64_t most,
+                              const MemoryForm& memory, const PartitionLimits& limits,
                               const std::function<void(const Ends&)>& visit);
 
 /// Splits the chain into `pieces` non-empty runs with the least largest time, memory ignored; among

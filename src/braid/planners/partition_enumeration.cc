@@ -11,26 +11,31 @@ namespace {
 class Enumeration {
  public:
   Enumeration(std::span<const ChainLayer> layers, std::span<const double> handover_s,
-              std::int64_t micro_batches, const MemoryForm& memory, double path_below_s,
-              std::int64_t most, const std::function<void(const Ends&)>& visit)
+              std::int64_t micro_batches, const MemoryForm& memory, const PartitionLimits& limits,
+              const std::function<void(const Ends&)>& visit)
       : layers_(layers),
         places_(stage_places(handover_s, micro_batches)),
         memory_(memory),
-        left_(most),
+        limits_(limits),
+        passes_(static_cast<double>(micro_batches)),
         visit_(visit),
         completes_(places_.size() + 1, std::vector<bool>(layers.size() + 1)),
         ends_(places_.size()) {
     for (const ChainLayer& layer : layers) layers_s_ += layer.time_s();
-    bound_ = path_below_s - layers_s_ - places_.front().handover_below_s;
+    bound_ = limits.path_below_s - layers_s_ - places_.front().handover_below_s;
   }
 
   bool run() {
     // completes_[i][b]: the first i stages can take the first b layers.
     completes_[0][0] = true;
+    const std::ptrdiff_t spare = std::ssize(layers_) - std::ssize(places_);
     double before_s = 0;
     for (std::size_t right = 1; right <= layers_.size(); ++right) {
       before_s += layers_[right - 1].time_s();
-      for (int i = 0; i < std::ssize(places_) && i < static_cast<int>(right); ++i) {
+      // Each stage before and behind takes a layer.
+      const auto before = static_cast<std::ptrdiff_t>(right) - 1;
+      const auto last = std::min(before, std::ssize(places_) - 1);
+      for (auto i = static_cast<int>(std::max<std::ptrdiff_t>(0, before - spare)); i <= last; ++i) {
         const auto at = static_cast<std::size_t>(i);
         each_stage(i, static_cast<std::int32_t>(right), before_s, [&](std::int32_t left) {
           if (!completes_[at][static_cast<std::size_t>(left)]) return true;
@@ -40,7 +45,14 @@ class Enumeration {
       }
     }
     if (!completes_.back().back()) return true;
-    return descend(static_cast<int>(places_.size()) - 1, layers_.size(), layers_s_);
+    const auto walk = [&](std::int64_t most) {
+      left_ = most;
+      return descend(static_cast<int>(places_.size()) - 1, layers_.size(), layers_s_);
+    };
+    const bool all = walk(limits_.most);
+    visiting_ = true;
+    walk(all ? limits_.most : limits_.most_of_more);
+    return all;
   }
 
  private:
@@ -54,12 +66,20 @@ class Enumeration {
     for (std::int32_t left = right - 1; left >= index; --left) {
       sums.add(layers_[static_cast<std::size_t>(left)]);
       if (!fits(sums, place.in_flight, memory_) ||
-          place.excess_s(sums.forward_s, sums.backward_s, below_s) >= bound_ || !body(left)) {
+          place.excess_s(sums.forward_s, sums.backward_s, below_s) >= bound_ ||
+          load_s(sums) >= limits_.load_below_s || !body(left)) {
         return;
       }
     }
   }
 
+  double load_s(const RunSums& sums) const {
+    return passes_ * sums.time_s() +
+           sums.dense_parameters * limits_.optimizer_s_per_dense_parameter +
+           sums.expert_parameters * limits_.optimizer_s_per_expert_parameter;
+  }
+
+  /// Visits, or only counts, until there are none left to visit.
   bool descend(int index, std::size_t right, double before_s) {
     ends_[static_cast<std::size_t>(index)] = static_cast<std::int32_t>(right);
     bool complete = true;
@@ -71,7 +91,7 @@ class Enumeration {
       if (index > 0) {
         complete = descend(index - 1, at, start_s);
       } else if (left_-- > 0) {
-        visit_(ends_);
+        if (visiting_) visit_(ends_);
       } else {
         complete = false;
       }
@@ -85,7 +105,10 @@ class Enumeration {
   const MemoryForm& memory_;
   double layers_s_ = 0;
   double bound_ = 0;
-  std::int64_t left_;
+  const PartitionLimits& limits_;
+  const double passes_;
+  std::int64_t left_ = 0;
+  bool visiting_ = false;
   const std::function<void(const Ends&)>& visit_;
   std::vector<std::vector<bool>> completes_;
   Ends ends_;
@@ -95,10 +118,10 @@ class Enumeration {
 
 bool for_each_partition_below(std::span<const ChainLayer> layers,
                               std::span<const double> handover_s, std::int64_t micro_batches,
-                              const MemoryForm& memory, double path_below_s, std::int64_t most,
+                              const MemoryForm& memory, const PartitionLimits& limits,
                               const std::function<void(const Ends&)>& visit) {
   if (handover_s.size() >= layers.size()) return true;
-  return Enumeration(layers, handover_s, micro_batches, memory, path_below_s, most, visit).run();
+  return Enumeration(layers, handover_s, micro_batches, memory, limits, visit).run();
 }
 
 }  // namespace braid

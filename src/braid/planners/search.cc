@@ -68,14 +68,18 @@ double close_gap(const ChainJob& chain, LayerTables& tables,
                  std::vector<BoundedConfiguration> configurations, BestPlans& best,
                  std::int64_t& timed, AssessmentScratch& scratch) {
   constexpr std::int64_t kMostPerConfiguration = 2000;
+  // What cannot be looked through is tried here and there, within a budget of all together.
+  std::int64_t tries = 10 * kMostPerConfiguration;
   double residual_bound_s = kInfinity;
   std::sort(configurations.begin(), configurations.end());
   for (const BoundedConfiguration& open : configurations) {
     if (open.bound_s >= best.best_s()) break;
     double time_s = best.best_s();
     Ends ends;
-    if (!improve_assignment(chain, tables, open.configuration, kMostPerConfiguration, time_s, ends,
-                            timed, scratch)) {
+    const std::int64_t most_of_more = std::min(kMostPerConfiguration, tries);
+    if (!improve_assignment(chain, tables, open.configuration, kMostPerConfiguration, most_of_more,
+                            time_s, ends, timed, scratch)) {
+      tries -= most_of_more;
       residual_bound_s = std::min(residual_bound_s, open.bound_s);
     }
     if (!ends.empty()) best.add({time_s, open.configuration, std::move(ends)});

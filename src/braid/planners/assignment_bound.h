@@ -1,0 +1,35 @@
+#pragma once
+
+#include "braid/planners/chain_job.h"
+#include "braid/planners/configuration.h"
+#include "braid/planners/layer_table.h"
+
+namespace braid {
+
+// What no assignment of layers to stages can be faster than.
+
+/// A lower bound on the iteration time of any partition of the layers under this configuration, in
+/// O(1) once the table is there.
+double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
+                             const Configuration& configuration);
+
+/// The same for 1F1B where `path_s` is the least path (partition_one_f_one_b): that bounds only
+/// stages of which each hands over to the next.
+double path_bound_s(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
+                    double path_s);
+
+/// What each parameter of a stage adds to its optimizer step at least.
+struct OptimizerShare {
+  double s_per_dense_parameter = 0, s_per_expert_parameter = 0;
+  double all_s = 0;  ///< Of all the model's parameters.
+};
+OptimizerShare optimizer_share(const ChainJob& chain, const LayerTable& table,
+                               const Configuration& configuration);
+
+/// Passes and optimizer of the stage that has most of both, at its least over all partitions, which
+/// `ends` shows; memory ignored. A stage's optimizer follows all of its passes, so that nothing is
+/// faster. Cost: O(layers) per bound tried.
+double least_load_s(const LayerTable& table, const Configuration& configuration,
+                    const OptimizerShare& optimizer, Ends& ends);
+
+}  // namespace braid
