@@ -267,8 +267,8 @@ TEST(BadInput, MixedClustersAreRefusedByWhatNeedsOneKindOfDevice) {
   expect_bad_input(
       {"plan", kModel, "--cluster", mix, "--global-batch", "8", "--planner", "exhaustive"},
       "one kind of device");
-  expect_bad_input({"plan", "gpt2", "--cluster", mix, "--global-batch", "8"},
-                   "lists no bf16 peak; choose another --precision");
+  expect_bad_input({"plan", "gpt2", "--cluster", mix, "--global-batch", "8", "--precision", "bf16"},
+                   "lists no bf16 peak; choose a --precision that it has: fp16, fp32");
   expect_bad_input({"plan", "gpt2", "--cluster", mix, "--global-batch", "8", "--precision", "fp16",
                     "--schedule", "gpipe"},
                    "--schedule: a mixed cluster runs 1f1b; leave it out");

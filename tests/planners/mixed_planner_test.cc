@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/profile/split_limits.h"
 #include "braid/verify/verify.h"
 
 #include "planners/two_kinds.h"

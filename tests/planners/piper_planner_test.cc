@@ -10,6 +10,7 @@
 #include "braid/base/error.h"
 #include "braid/planners/layer_table.h"
 #include "braid/planners/piper_variants.h"
+#include "braid/profile/split_limits.h"
 
 #include "planners/tiny_job.h"
 

@@ -13,9 +13,9 @@ LayerCost cost_of(const Graph& graph, LayerId layer, int micro_batch, int tp,
   how.micro_batch = micro_batch;
   how.tp = tp;
   LayerGroups groups;
-  groups.tp = span_of(system, 0, 1, tp);
-  groups.cp = span_of(system, 0, tp, 1);
-  groups.ep = span_of(system, 0, tp, 1);
+  groups.tp = span_of(system, 1, tp);
+  groups.cp = span_of(system, tp, 1);
+  groups.ep = span_of(system, tp, 1);
   return estimate_layer(graph, layer, how, precision, groups, system);
 }
 

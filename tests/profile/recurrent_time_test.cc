@@ -6,6 +6,7 @@
 #include "braid/frontend/model.h"
 #include "braid/profile/estimator.h"
 #include "braid/profile/operator_time.h"
+#include "braid/profile/split_limits.h"
 #include "braid/system/system.h"
 
 namespace braid {
@@ -60,7 +61,7 @@ TEST(RecurrentTime, SeparatesInputsFromTheState) {
   const System system = load_system("dgx-a100:8");
   const Graph graph = load_model("gnmt", {});
   LayerGroups groups;
-  groups.tp = groups.cp = groups.ep = span_of(system, 0, 1, 1);
+  groups.tp = groups.cp = groups.ep = span_of(system, 1, 1);
   Execution how;
   how.micro_batch = 64;
   LayerId layer = 0;

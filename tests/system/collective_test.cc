@@ -67,7 +67,7 @@ GroupSpan random_span(std::mt19937_64& random, const System& system) {
   for (std::int64_t s = 1; s <= most; ++s) {
     if (most % s == 0) sizes.push_back(s);
   }
-  return span_of(system, 0, stride, sizes[random() % sizes.size()]);
+  return span_of(system, stride, sizes[random() % sizes.size()]);
 }
 
 /// Messages around a ring, one step after another: each device passes on a block in every step.
@@ -89,7 +89,7 @@ double ring_all_reduce_by_steps(std::int64_t n, double bytes, double bytes_per_s
 TEST(AllReduce, RingEqualsAStepByStepReplay) {
   for (std::int64_t n = 2; n <= 8; ++n) {
     const System system = two_levels(Topology::ring, n, 1, 1e9, 1e9, 1e-6);
-    const GroupSpan span = span_of(system, 0, 1, n);
+    const GroupSpan span = span_of(system, 1, n);
     const CollectiveTime time = collective_time(Collective::all_reduce, 1e8, span, system);
     EXPECT_EQ(time.algorithm, CollectiveAlgorithm::ring);
     EXPECT_NEAR(time.time_s, ring_all_reduce_by_steps(n, 1e8, 1e9, 1e-6), 1e-12);
@@ -102,7 +102,7 @@ TEST(AllReduce, RingEqualsAStepByStepReplay) {
 TEST(AllReduce, SmallMessagesTakeTheTree) {
   const System system = two_levels(Topology::ring, 64, 1, 1e9, 1e9, 1e-5);
   const CollectiveTime time =
-      collective_time(Collective::all_reduce, 1e3, span_of(system, 0, 1, 64), system);
+      collective_time(Collective::all_reduce, 1e3, span_of(system, 1, 64), system);
   EXPECT_EQ(time.algorithm, CollectiveAlgorithm::tree);
   EXPECT_NEAR(time.latency_s, 2 * 6 * 1e-5, 1e-12);
 }
@@ -111,7 +111,7 @@ TEST(AllReduce, HierarchyUsesTheFastLinksInside) {
   // Eight devices a node at 100 GB/s, 1 GB/s a device between nodes: the tensor crosses once per
   // node over eight rails, not over one device's link.
   const System system = two_levels(Topology::switched, 8, 4, 1e11, 1e9, 0);
-  const GroupSpan span = span_of(system, 0, 1, 32);
+  const GroupSpan span = span_of(system, 1, 32);
   EXPECT_EQ(span.members, (std::vector<std::int64_t>{8, 4}));
   const CollectiveTime time = collective_time(Collective::all_reduce, 8e9, span, system);
   EXPECT_EQ(time.algorithm, CollectiveAlgorithm::hierarchical);
@@ -120,12 +120,12 @@ TEST(AllReduce, HierarchyUsesTheFastLinksInside) {
 
 TEST(Span, StridesAndSharing) {
   const System system = two_levels(Topology::switched, 8, 4, 1e11, 1e9, 0);
-  EXPECT_EQ(span_of(system, 0, 1, 8).members, (std::vector<std::int64_t>{8, 1}));
-  EXPECT_EQ(span_of(system, 0, 8, 4).members, (std::vector<std::int64_t>{1, 4}));
-  EXPECT_EQ(span_of(system, 0, 8, 4).sharing[1], 8);
-  EXPECT_EQ(span_of(system, 0, 4, 8).members, (std::vector<std::int64_t>{2, 4}));
-  EXPECT_EQ(span_of(system, 0, 4, 8).sharing[1], 4);
-  EXPECT_EQ(span_of(system, 0, 1, 1).members, (std::vector<std::int64_t>{1, 1}));
+  EXPECT_EQ(span_of(system, 1, 8).members, (std::vector<std::int64_t>{8, 1}));
+  EXPECT_EQ(span_of(system, 8, 4).members, (std::vector<std::int64_t>{1, 4}));
+  EXPECT_EQ(span_of(system, 8, 4).sharing[1], 8);
+  EXPECT_EQ(span_of(system, 4, 8).members, (std::vector<std::int64_t>{2, 4}));
+  EXPECT_EQ(span_of(system, 4, 8).sharing[1], 4);
+  EXPECT_EQ(span_of(system, 1, 1).members, (std::vector<std::int64_t>{1, 1}));
 }
 
 TEST(Laws, NeverBelowTheBound) {
@@ -191,8 +191,8 @@ TEST(Laws, ScalingBytesAndBandwidthTogetherChangesNothing) {
 TEST(Laws, OneDeviceAndNoBytesAreFree) {
   const System system = two_levels(Topology::switched, 8, 4, 1e11, 1e9, 1e-6);
   for (const Collective collective : kAll) {
-    EXPECT_EQ(collective_time(collective, 1e6, span_of(system, 0, 1, 1), system).time_s, 0);
-    EXPECT_EQ(collective_time(collective, 0, span_of(system, 0, 1, 8), system).time_s, 0);
+    EXPECT_EQ(collective_time(collective, 1e6, span_of(system, 1, 1), system).time_s, 0);
+    EXPECT_EQ(collective_time(collective, 0, span_of(system, 1, 8), system).time_s, 0);
   }
 }
 
@@ -221,7 +221,7 @@ System torus(const std::vector<std::int64_t>& dims, double link) {
 TEST(Torus, AWholePodUsesAllLinks) {
   // 4 x 4 x 4 with six links of 50 GB/s: all-reduce moves 2(n - 1)/n of the tensor over 300 GB/s.
   const System pod = torus({4, 4, 4}, 50e9);
-  const GroupSpan all = span_of(pod, 0, 1, 64);
+  const GroupSpan all = span_of(pod, 1, 64);
   EXPECT_NEAR(collective_time(Collective::all_reduce, 3e9, all, pod).time_s,
               2 * 63.0 / 64 * 3e9 / 300e9, 1e-9);
   EXPECT_NEAR(collective_time(Collective::all_gather, 3e9, all, pod).time_s,
@@ -234,7 +234,7 @@ TEST(Torus, AWholePodUsesAllLinks) {
 TEST(Torus, APartHasTheLinksOfTheDimensionsItReaches) {
   const System pod = torus({4, 4, 4}, 50e9);
   const auto all_gather = [&](std::int64_t size) {
-    return collective_time(Collective::all_gather, 64e9, span_of(pod, 0, 1, size), pod).time_s;
+    return collective_time(Collective::all_gather, 64e9, span_of(pod, 1, size), pod).time_s;
   };
   EXPECT_NEAR(all_gather(2), 32e9 / 50e9, 1e-9);    // one link of an open line
   EXPECT_NEAR(all_gather(4), 48e9 / 100e9, 1e-9);   // a closed ring, both directions
@@ -245,8 +245,7 @@ TEST(Torus, APartHasTheLinksOfTheDimensionsItReaches) {
 TEST(Torus, LatencyIsThatOfOneRingForEachDimension) {
   System pod = torus({4, 4, 4}, 50e9);
   pod.groups[0].intra_node.latency_s = 1e-6;
-  const CollectiveTime time =
-      collective_time(Collective::all_gather, 64, span_of(pod, 0, 1, 64), pod);
+  const CollectiveTime time = collective_time(Collective::all_gather, 64, span_of(pod, 1, 64), pod);
   EXPECT_NEAR(time.latency_s, 3 * 3e-6, 1e-15);
 }
 
@@ -262,7 +261,7 @@ TEST(Torus, AllToAllIsNotFasterThanAnyCutAllows) {
     }
     if (chips < 2) continue;
     const System pod = torus(dims, 1e9);
-    const GroupSpan all = span_of(pod, 0, 1, static_cast<std::int64_t>(chips));
+    const GroupSpan all = span_of(pod, 1, static_cast<std::int64_t>(chips));
     const double time_s = collective_time(Collective::all_to_all, 1e9, all, pod).time_s;
     for (const std::int64_t dim : dims) {
       if (dim < 2) continue;
@@ -280,7 +279,7 @@ TEST(Mesh, APartHasTheLinksAmongItsMembers) {
   // Eight fully connected devices, seven links of 64 GB/s each.
   System mesh = two_levels(Topology::fully_connected, 8, 1, 448e9, 0, 0);
   const auto all_reduce = [&](std::int64_t size) {
-    return collective_time(Collective::all_reduce, 64e9, span_of(mesh, 0, 1, size), mesh).time_s;
+    return collective_time(Collective::all_reduce, 64e9, span_of(mesh, 1, size), mesh).time_s;
   };
   EXPECT_NEAR(all_reduce(2), 64e9 / 64e9, 1e-9);
   EXPECT_NEAR(all_reduce(4), 2 * 0.75 * 64e9 / 192e9, 1e-9);
@@ -291,7 +290,7 @@ TEST(Dragonfly, ReachesEveryUnitDirectly) {
   System system = two_levels(Topology::switched, 4, 16, 100e9, 10e9, 1e-6);
   system.levels[0].topology = Topology::dragonfly;
   system.levels[0].oversubscription = 2;
-  const GroupSpan span = span_of(system, 0, 4, 16);  // One device a node.
+  const GroupSpan span = span_of(system, 4, 16);  // One device a node.
   const CollectiveTime time = collective_time(Collective::all_gather, 16e9, span, system);
   EXPECT_EQ(time.algorithm, CollectiveAlgorithm::direct);
   EXPECT_NEAR(time.time_s, 2e-6 + 15e9 / 5e9, 1e-9);
@@ -299,7 +298,7 @@ TEST(Dragonfly, ReachesEveryUnitDirectly) {
 
 TEST(MixedNodes, TheSlowestNodeDecides) {
   System system = two_levels(Topology::switched, 4, 4, 100e9, 10e9, 0);
-  const GroupSpan all = span_of(system, 0, 1, 16);
+  const GroupSpan all = span_of(system, 1, 16);
   const double equal_s = collective_time(Collective::all_reduce, 1e9, all, system).time_s;
   DeviceGroup slow = system.groups[0];
   system.groups[0].nodes = slow.nodes = 2;

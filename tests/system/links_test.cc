@@ -192,7 +192,7 @@ TEST(Rings, AgreeWithTheClosedFormOnAHomogeneousSystem) {
     for (std::int64_t d = 0; d < n; ++d) ring.push_back(d);
     const double time_s = ring_all_reduce_s(system, ring, 1e9);
     const CollectiveTime closed =
-        collective_time(Collective::all_reduce, 1e9, span_of(system, 0, 1, n), system);
+        collective_time(Collective::all_reduce, 1e9, span_of(system, 1, n), system);
     // The closed form may do better only by its lower latency.
     EXPECT_LE(closed.time_s, time_s * (1 + 1e-9));
     EXPECT_NEAR(closed.time_s - closed.latency_s, time_s - 2 * static_cast<double>(n - 1) * 1e-6,

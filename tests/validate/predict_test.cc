@@ -81,7 +81,8 @@ TEST(Predict, SaysWhyNot) {
   EXPECT_EQ(reason([](MeasuredRun& r) { r.iteration_time_s = 0; }),
             "no figure says how long an iteration took");
   EXPECT_EQ(reason([](MeasuredRun& r) { r.precision = "fp8"; }),
-            "chip a100-sxm-80gb lists no f8 peak; choose another --precision");
+            "chip a100-sxm-80gb lists no fp8 peak; choose a --precision that it has: bf16, fp16, "
+            "tf32, fp32");
 }
 
 TEST(Predict, ReadsNodeLinksFromText) {

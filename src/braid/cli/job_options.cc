@@ -59,7 +59,10 @@ void add_job_options(CLI::App& app, JobOptions& o) {
             "Samples per iteration (default: 16 per device)");
   add_count(app, "--seq-len", o.seq_len, 1, std::int64_t{1} << 28,
             "Tokens per sample (default: the model's own maximum)");
-  app.add_option("--precision", o.precision, "bf16, fp16, fp8, tf32 or fp32");
+  app.add_option(
+      "--precision", o.precision,
+      "bf16, fp16, fp8, tf32 or fp32 (default: the first of bf16, fp16 and fp32 that the "
+      "chips list)");
   add_dims(app, o.dims);
   add_text(app, "--max-memory", o.max_memory, "Use no more device memory than this, e.g. '40 GiB'");
   add_count(app, "--budget", o.budget, 1, std::int64_t{1} << 40,
@@ -150,13 +153,21 @@ System load_devices(const std::string& cluster, const std::string& chip) {
   return cluster.empty() ? single_device(chip) : load_system(cluster);
 }
 
+Precision job_precision(const std::string& name, const System& system) {
+  return name.empty() ? usual_precision(system) : parse_precision(name);
+}
+
 void load_job(const JobOptions& o, LoadedJob& loaded) {
   if (o.threads > 0) set_thread_count(o.threads);
-  loaded.job.precision = parse_precision(o.precision);
+  loaded.system = load_devices(o.cluster, o.chip);
+  loaded.job.precision = job_precision(o.precision, loaded.system);
+  if (o.precision.empty() && loaded.job.precision != Precision{}) {
+    loaded.assumptions.push_back("precision: " + name_of(loaded.job.precision) +
+                                 ", as no bf16 peak is listed (no --precision given)");
+  }
   loaded.graph = load_model(o.model, {.seq_len = o.seq_len, .dims = parse_dims(o.dims)});
   check_computes(loaded.graph, o.model);
   set_working_precision(loaded.graph, loaded.job.precision.activation, loaded.job.precision.weight);
-  loaded.system = load_devices(o.cluster, o.chip);
   if (!o.max_memory.empty()) {
     const auto bytes = parse_quantity(o.max_memory, Unit::bytes);
     if (!bytes || *bytes <= 0) {

@@ -12,7 +12,7 @@ namespace braid {
 
 /// What the verbs that plan have in common on their command line.
 struct JobOptions {
-  std::string model, cluster, chip, precision = "bf16", max_memory;
+  std::string model, cluster, chip, precision, max_memory;
   std::int64_t global_batch = 0, seq_len = 0, budget = 0;
   std::vector<std::string> dims;
   int tp = 0, pp = 0, dp = 0, cp = 0, ep = 0, vp = 0, micro_batch = 0, zero = -1, top = 1;
@@ -36,6 +36,9 @@ struct LoadedJob {
 
 /// A cluster by its name, or a single device by its chip's. Throws Error unless one is given.
 System load_devices(const std::string& cluster, const std::string& chip);
+
+/// The precision of that name, or without one the usual one of `system`.
+Precision job_precision(const std::string& name, const System& system);
 
 /// Loads model and system and checks the restrictions' form. Throws Error.
 void load_job(const JobOptions& options, LoadedJob& loaded);

@@ -13,11 +13,12 @@
 #include "braid/chip/dataflow_plan.h"
 #include "braid/chip/graph_kernels.h"
 #include "braid/cli/count_option.h"
+#include "braid/cli/job_options.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
-#include "braid/profile/estimator.h"
+#include "braid/profile/precision.h"
 #include "braid/report/mapping_text.h"
 #include "braid/report/roofline.h"
 #include "braid/system/system.h"
@@ -26,7 +27,7 @@ namespace braid {
 namespace {
 
 struct MapOptions {
-  std::string setup, compat, style, search, roofline, chip, layer, precision = "bf16";
+  std::string setup, compat, style, search, roofline, chip, layer, precision;
   std::int64_t seq_len = 0;
   std::int64_t budget = MapperBudget{}.partitions;
   bool json = false;
@@ -146,8 +147,9 @@ std::pair<LayerId, LayerId> layers_of(const Graph& graph, const std::string& lay
 
 /// A model's layers on one chip of the catalogue, once through.
 DataflowSetup model_setup(const MapOptions& options) {
-  const Precision precision = parse_precision(options.precision);
-  const Chip chip = load_chip(options.chip);
+  const System system = load_devices("", options.chip);
+  const Chip& chip = system.groups.front().chip;
+  const Precision precision = job_precision(options.precision, system);
   Graph graph = load_model(options.setup, {.seq_len = options.seq_len, .dims = {}});
   set_working_precision(graph, precision.activation, precision.weight);
   const auto [first, last] = layers_of(graph, options.layer);
@@ -263,7 +265,7 @@ Run add_map(CLI::App& app) {
   add_text(*verb, "--chip", options->chip, "Map a model's forward pass onto one chip like this");
   add_text(*verb, "--layer", options->layer, "One layer of the model (default: all)");
   add_count(*verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28, "Tokens per sample");
-  add_text(*verb, "--precision", options->precision, "bf16, fp16, fp8, tf32 or fp32");
+  add_text(*verb, "--precision", options->precision, "As for braid plan");
   add_text(*verb, "--compat", options->compat, "dfmodel: charge what its published runs charge");
   add_text(*verb, "--style", options->style,
            "dataflow or kernel-by-kernel (default: as the file says)");

@@ -21,7 +21,7 @@ namespace braid {
 namespace {
 
 struct ProfileOptions {
-  std::string model, cluster, chip, precision = "bf16", output = "-";
+  std::string model, cluster, chip, precision, output = "-";
   std::int64_t seq_len = 0;
   std::vector<std::string> dims;
   std::vector<std::string> tp = {"1"}, cp = {"1"}, ep = {"1"}, micro_batch = {"1"};
@@ -74,8 +74,8 @@ std::vector<Execution> executions_of(const ProfileOptions& options, std::int64_t
 }
 
 int run(const ProfileOptions& options) {
-  const Precision precision = parse_precision(options.precision);
   const System system = load_devices(options.cluster, options.chip);
+  const Precision precision = job_precision(options.precision, system);
   if (!is_homogeneous(system)) {
     throw Error("a profile is of one kind of device, and " + system.name +
                     " mixes them or gives a bandwidth matrix",
@@ -103,7 +103,7 @@ Run add_profile(CLI::App& app) {
   add_text(*verb, "--chip", options->chip, "A single device instead of a cluster");
   add_count(*verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28, "Tokens per sample");
   add_dims(*verb, options->dims);
-  verb->add_option("--precision", options->precision, "bf16, fp16, fp8, tf32 or fp32");
+  verb->add_option("--precision", options->precision, "As for braid plan");
   const auto list = [verb](const char* name, std::vector<std::string>& values, const char* help) {
     verb->add_option(name, values, help)->delimiter(',')->type_name("N,N")->allow_extra_args(false);
   };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "braid/base/error.h"
 #include "braid/graph/op_work.h"
 #include "braid/plan/network_bound.h"
 
@@ -19,14 +18,9 @@ LowerBound lower_bound(const Graph& graph, const Precision& precision, std::int6
     const std::int64_t devices =
         last ? system.device_count - counted : group.nodes * group.devices_per_node;
     counted += devices;
-    const auto peak = matmul_peak(group.chip, precision.matmul);
-    if (!peak) {
-      throw Error("chip " + group.chip.name + " lists no " +
-                      std::string(name_of(precision.matmul)) + " peak",
-                  "choose another --precision");
-    }
+    const double peak = matmul_peak_in(group.chip, precision);
     // Pointwise work may run beside the matrix units, so only matrix work is bounded by their peak.
-    matmul_rate += static_cast<double>(devices) * *peak;
+    matmul_rate += static_cast<double>(devices) * peak;
     bytes_per_s += static_cast<double>(devices) * group.chip.memory.bytes_per_s;
   }
   const double passes = static_cast<double>(global_batch) / static_cast<double>(graph.samples);

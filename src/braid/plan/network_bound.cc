@@ -6,10 +6,10 @@
 #include <numeric>
 #include <utility>
 
-#include "braid/base/error.h"
 #include "braid/graph/op_work.h"
 #include "braid/graph/tensor_size.h"
 #include "braid/profile/shard.h"
+#include "braid/profile/split_limits.h"
 
 namespace braid {
 namespace {
@@ -27,13 +27,6 @@ double uplink_bytes_per_s(const NetworkLevel& level) {
   return std::max(level.bytes_per_s, level.unit_bytes_per_s);
 }
 
-double peak_of(const Chip& chip, const Precision& precision) {
-  const auto peak = matmul_peak(chip, precision.matmul);
-  if (peak) return *peak;
-  throw Error("chip " + chip.name + " lists no " + std::string(name_of(precision.matmul)) + " peak",
-              "choose another --precision");
-}
-
 /// Devices first, then nodes, then what each level above the node joins, as long as there are two.
 /// A device sends inside its node and, beside that, its part of what the node sends.
 std::vector<Cut> cuts_of(const System& system, const Precision& precision) {
@@ -41,7 +34,7 @@ std::vector<Cut> cuts_of(const System& system, const Precision& precision) {
   std::int64_t left = system.device_count;
   std::int64_t node_count = 0;
   for (const DeviceGroup& group : system.groups) {
-    const double peak = peak_of(group.chip, precision);
+    const double peak = matmul_peak_in(group.chip, precision);
     const double memory = usable_bytes(group.chip) + (group.chip.host ? group.chip.host->bytes : 0);
     const std::int64_t here = std::min(left, group.nodes * group.devices_per_node);
     const std::int64_t units = (here + group.devices_per_node - 1) / group.devices_per_node;

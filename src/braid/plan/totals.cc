@@ -92,21 +92,21 @@ namespace {
 /// evenly strided by the wider gap, which no real placement of it beats.
 GroupSpan replica_span(const Parallelism& parallel, const System& system, std::int64_t size) {
   if (size <= parallel.cp || parallel.dp == 1) {
-    return span_of(system, 0, stride_of(parallel, Axis::cp), size);
+    return span_of(system, stride_of(parallel, Axis::cp), size);
   }
-  if (parallel.cp == 1) return span_of(system, 0, stride_of(parallel, Axis::dp), size);
+  if (parallel.cp == 1) return span_of(system, stride_of(parallel, Axis::dp), size);
   const std::int64_t dp_stride = stride_of(parallel, Axis::dp);
   const std::int64_t cp_stride = stride_of(parallel, Axis::cp);
   const bool adjacent = dp_stride == cp_stride * parallel.cp;
-  return span_of(system, 0, adjacent ? cp_stride : dp_stride / parallel.cp, size);
+  return span_of(system, adjacent ? cp_stride : dp_stride / parallel.cp, size);
 }
 
 }  // namespace
 
 LayerGroups layer_groups(const Parallelism& parallel, const System& system) {
   LayerGroups groups;
-  groups.tp = span_of(system, 0, stride_of(parallel, Axis::tp), parallel.tp);
-  groups.cp = span_of(system, 0, stride_of(parallel, Axis::cp), parallel.cp);
+  groups.tp = span_of(system, stride_of(parallel, Axis::tp), parallel.tp);
+  groups.cp = span_of(system, stride_of(parallel, Axis::cp), parallel.cp);
   groups.ep = replica_span(parallel, system, parallel.ep);
   return groups;
 }
@@ -130,7 +130,7 @@ DataParallelContext data_parallel_context(const Parallelism& parallel, const Pre
     // Members that hold the same experts are ep ranks apart.
     const std::int64_t inner =
         parallel.cp > 1 ? stride_of(parallel, Axis::cp) : stride_of(parallel, Axis::dp);
-    context.expert_group = span_of(system, 0, inner * parallel.ep, expert_replicas);
+    context.expert_group = span_of(system, inner * parallel.ep, expert_replicas);
   }
   context.system = &system;
   context.chip = &system.groups.front().chip;

@@ -4,6 +4,7 @@
 
 #include "braid/plan/stage_context.h"
 #include "braid/planners/mixed_planner.h"
+#include "braid/profile/split_limits.h"
 
 namespace braid {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "braid/planners/mixed_job.h"
 #include "braid/planners/mixed_pipeline.h"
+#include "braid/profile/split_limits.h"
 
 namespace braid {
 

@@ -11,6 +11,7 @@
 #include "braid/plan/blank_plan.h"
 #include "braid/plan/totals.h"
 #include "braid/profile/layer_profile.h"
+#include "braid/profile/split_limits.h"
 
 namespace braid {
 namespace {

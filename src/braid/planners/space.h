@@ -5,6 +5,7 @@
 
 #include "braid/planners/configuration.h"
 #include "braid/planners/planner.h"
+#include "braid/profile/split_limits.h"
 
 namespace braid {
 

@@ -1,17 +1,16 @@
 #include "braid/profile/estimator.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <vector>
 
-#include "braid/base/error.h"
 #include "braid/graph/op_work.h"
 #include "braid/profile/layer_comm.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/profile/operator_time.h"
 #include "braid/profile/recurrent_time.h"
 #include "braid/profile/shard.h"
+#include "braid/profile/split_limits.h"
 
 namespace braid {
 namespace {
@@ -288,14 +287,9 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, const Execution& 
                          const Precision& precision, const LayerGroups& groups,
                          const System& system) {
   const Chip& chip = system.groups.front().chip;
-  const auto peak = matmul_peak(chip, precision.matmul);
-  if (!peak) {
-    throw Error(
-        "chip " + chip.name + " lists no " + std::string(name_of(precision.matmul)) + " peak",
-        "choose another --precision");
-  }
+  const double peak = matmul_peak_in(chip, precision);
   const Layer& layer = graph.layers[static_cast<std::size_t>(layer_id)];
-  const LayerEstimate estimate(graph, how, precision, chip, *peak);
+  const LayerEstimate estimate(graph, how, precision, chip, peak);
   const double rows =
       static_cast<double>(how.micro_batch) / static_cast<double>(graph.samples) / how.cp;
   LayerCost cost;
@@ -414,18 +408,6 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, const Execution& 
   return cost;
 }
 
-double layer_bound_s(const Graph& graph, LayerId layer_id, const Precision& precision,
-                     const Chip& chip) {
-  const Layer& layer = graph.layers[static_cast<std::size_t>(layer_id)];
-  double flops = 0;
-  for (OperatorId id = layer.first; id < layer.last; ++id) {
-    const Operator& op = graph.operators[static_cast<std::size_t>(id)];
-    flops += forward_model_flops(graph, op) + backward_model_flops(graph, op);
-  }
-  const auto peak = matmul_peak(chip, precision.matmul);
-  return peak ? flops / *peak : 0;
-}
-
 Profile estimate_profile(const Graph& graph, const std::vector<Execution>& executions,
                          const Precision& precision, const System& system) {
   const SplitLimits limits = split_limits(graph);
@@ -438,9 +420,9 @@ Profile estimate_profile(const Graph& graph, const std::vector<Execution>& execu
     for (const Execution& how : executions) {
       if (!refusal(limits, how).empty()) continue;
       LayerGroups groups;
-      groups.tp = span_of(system, 0, 1, how.tp);
-      groups.cp = span_of(system, 0, how.tp, how.cp);
-      groups.ep = span_of(system, 0, how.tp, how.ep);
+      groups.tp = span_of(system, 1, how.tp);
+      groups.cp = span_of(system, how.tp, how.cp);
+      groups.ep = span_of(system, how.tp, how.ep);
       Option option;
       option.name = name_of(how);
       option.how = how;
@@ -461,92 +443,6 @@ std::string name_of(const Execution& how) {
   if (how.offload_activations) name += " activations offloaded";
   if (how.offload_weights) name += " weights offloaded";
   return name;
-}
-
-Precision parse_precision(const std::string& name) {
-  Precision precision;
-  if (name == "bf16") return precision;
-  if (name == "fp16" || name == "f16") {
-    precision.matmul = precision.activation = precision.weight = Dtype::f16;
-    return precision;
-  }
-  if (name == "fp8" || name == "f8") {
-    precision.matmul = Dtype::f8;
-    return precision;
-  }
-  if (name == "fp32" || name == "f32" || name == "tf32") {
-    precision.matmul = name == "tf32" ? Dtype::tf32 : Dtype::f32;
-    precision.activation = precision.weight = Dtype::f32;
-    precision.optimizer_bytes_per_parameter = 8;
-    return precision;
-  }
-  throw Error(Where{"", 0, "--precision"}, "unknown precision '" + name + "'",
-              "use bf16, fp16, fp8, tf32 or fp32");
-}
-
-std::string name_of(const Precision& precision) {
-  switch (precision.matmul) {
-    case Dtype::f16:
-      return "fp16";
-    case Dtype::f8:
-      return "fp8";
-    case Dtype::f32:
-      return "fp32";
-    default:
-      return std::string(name_of(precision.matmul));
-  }
-}
-
-SplitLimits split_limits(const Graph& graph) {
-  SplitLimits limits;
-  limits.seq_len = graph.seq_len;
-  for (const Operator& op : graph.operators) {
-    limits.recurrent = limits.recurrent || std::holds_alternative<Recurrent>(op.kind);
-    if (const auto* o = std::get_if<Attention>(&op.kind); o && op.split == Split::heads) {
-      limits.heads = std::gcd(limits.heads, o->heads);
-      limits.kv_heads = std::gcd(limits.kv_heads, o->kv_heads);
-    }
-    if (const auto* o = std::get_if<MatMul>(&op.kind)) {
-      if (op.split == Split::column) limits.heads = std::gcd(limits.heads, o->n);
-      if (op.split == Split::row) limits.heads = std::gcd(limits.heads, o->k);
-    }
-    if (const auto* o = std::get_if<MoeExperts>(&op.kind)) {
-      limits.experts = std::gcd(limits.experts, o->experts);
-      limits.heads = std::gcd(limits.heads, o->inner);
-    }
-  }
-  return limits;
-}
-
-std::string refusal(const SplitLimits& limits, const Execution& how) {
-  if (how.tp > 1) {
-    if (limits.heads == 0) return "the model cannot be split by tensor parallelism";
-    if (limits.heads % how.tp != 0) {
-      return "tp " + std::to_string(how.tp) +
-             " does not divide the model's attention heads and widths (" +
-             std::to_string(limits.heads) + ")";
-    }
-    if (how.sequence_parallel && limits.seq_len == 0) {
-      return "sequence parallelism needs a sequence, and the model has none";
-    }
-    if (how.sequence_parallel && limits.seq_len % how.tp != 0) {
-      return "tp " + std::to_string(how.tp) + " does not divide the sequence of " +
-             std::to_string(limits.seq_len) + " tokens";
-    }
-  }
-  if (how.cp > 1 && limits.recurrent) {
-    return "context parallelism cannot split the steps of a recurrent layer";
-  }
-  if (how.cp > 1 && (limits.seq_len == 0 || limits.seq_len % (2 * std::int64_t{how.cp}) != 0)) {
-    return "2·cp = " + std::to_string(2 * std::int64_t{how.cp}) +
-           " does not divide the sequence of " + std::to_string(limits.seq_len) + " tokens";
-  }
-  if (how.ep > 1 && (limits.experts == 0 || limits.experts % how.ep != 0)) {
-    return limits.experts == 0 ? "the model has no experts to split with ep"
-                               : "ep " + std::to_string(how.ep) + " does not divide " +
-                                     std::to_string(limits.experts) + " experts";
-  }
-  return "";
 }
 
 }  // namespace braid

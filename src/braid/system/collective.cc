@@ -200,28 +200,6 @@ CollectiveTime broadcast(const Steps& steps, double bytes) {
 
 }  // namespace
 
-GroupSpan span_of(const System& system, std::int64_t, std::int64_t stride, std::int64_t size) {
-  GroupSpan span;
-  const std::size_t levels = system.levels.size() + 1;
-  span.members.reserve(levels);
-  span.sharing.reserve(levels);
-  std::int64_t unit = 1;    // Devices in a unit of the level below.
-  std::int64_t inside = 1;  // Group members in such a unit.
-  for (std::size_t l = 0; l < levels; ++l) {
-    std::int64_t capacity = unit * (l == 0 ? system.groups.front().devices_per_node
-                                           : std::max<std::int64_t>(1, system.levels[l - 1].size));
-    if (l + 1 == levels) capacity = std::max(capacity, system.device_count);
-    const std::int64_t within =
-        l + 1 == levels ? size : std::clamp<std::int64_t>(capacity / stride, inside, size);
-    const std::int64_t members = (within + inside - 1) / inside;
-    span.members.push_back(members);
-    span.sharing.push_back(l == 0 || members == 1 ? 1 : std::max<std::int64_t>(1, unit / inside));
-    unit = capacity;
-    inside = within;
-  }
-  return span;
-}
-
 std::string_view name_of(CollectiveAlgorithm algorithm) {
   switch (algorithm) {
     case CollectiveAlgorithm::none:

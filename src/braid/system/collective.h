@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
+#include "braid/system/group_span.h"
 #include "braid/system/system.h"
 
 namespace braid {
@@ -16,22 +16,6 @@ enum class Collective : std::uint8_t {
   broadcast,
   point_to_point
 };
-
-/// How one communicator lies on the hierarchy of a homogeneous system.
-struct GroupSpan {
-  /// For level 0 (node), 1, … : how many units of the level below the group touches within one unit
-  /// of this level. The product is the group's size.
-  std::vector<std::int64_t> members;
-  /// For each level: how many such groups share one lower unit's link at that level at the same
-  /// time (1: alone; 8: each of a node's eight devices belongs to a different group that leaves the
-  /// node).
-  std::vector<std::int64_t> sharing;
-};
-
-/// The span of the group of devices {first, first + stride, …} (`size` of them), when all devices
-/// of `system` take part in groups of the same form. Ragged last nodes are rounded to the worst
-/// case.
-GroupSpan span_of(const System& system, std::int64_t first, std::int64_t stride, std::int64_t size);
 
 enum class CollectiveAlgorithm : std::uint8_t { none, ring, tree, hierarchical, direct };
 std::string_view name_of(CollectiveAlgorithm algorithm);

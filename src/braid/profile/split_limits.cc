@@ -1,0 +1,60 @@
+#include "braid/profile/split_limits.h"
+
+#include <numeric>
+#include <variant>
+
+namespace braid {
+
+SplitLimits split_limits(const Graph& graph) {
+  SplitLimits limits;
+  limits.seq_len = graph.seq_len;
+  for (const Operator& op : graph.operators) {
+    limits.recurrent = limits.recurrent || std::holds_alternative<Recurrent>(op.kind);
+    if (const auto* o = std::get_if<Attention>(&op.kind); o && op.split == Split::heads) {
+      limits.heads = std::gcd(limits.heads, o->heads);
+      limits.kv_heads = std::gcd(limits.kv_heads, o->kv_heads);
+    }
+    if (const auto* o = std::get_if<MatMul>(&op.kind)) {
+      if (op.split == Split::column) limits.heads = std::gcd(limits.heads, o->n);
+      if (op.split == Split::row) limits.heads = std::gcd(limits.heads, o->k);
+    }
+    if (const auto* o = std::get_if<MoeExperts>(&op.kind)) {
+      limits.experts = std::gcd(limits.experts, o->experts);
+      limits.heads = std::gcd(limits.heads, o->inner);
+    }
+  }
+  return limits;
+}
+
+std::string refusal(const SplitLimits& limits, const Execution& how) {
+  if (how.tp > 1) {
+    if (limits.heads == 0) return "the model cannot be split by tensor parallelism";
+    if (limits.heads % how.tp != 0) {
+      return "tp " + std::to_string(how.tp) +
+             " does not divide the model's attention heads and widths (" +
+             std::to_string(limits.heads) + ")";
+    }
+    if (how.sequence_parallel && limits.seq_len == 0) {
+      return "sequence parallelism needs a sequence, and the model has none";
+    }
+    if (how.sequence_parallel && limits.seq_len % how.tp != 0) {
+      return "tp " + std::to_string(how.tp) + " does not divide the sequence of " +
+             std::to_string(limits.seq_len) + " tokens";
+    }
+  }
+  if (how.cp > 1 && limits.recurrent) {
+    return "context parallelism cannot split the steps of a recurrent layer";
+  }
+  if (how.cp > 1 && (limits.seq_len == 0 || limits.seq_len % (2 * std::int64_t{how.cp}) != 0)) {
+    return "2·cp = " + std::to_string(2 * std::int64_t{how.cp}) +
+           " does not divide the sequence of " + std::to_string(limits.seq_len) + " tokens";
+  }
+  if (how.ep > 1 && (limits.experts == 0 || limits.experts % how.ep != 0)) {
+    return limits.experts == 0 ? "the model has no experts to split with ep"
+                               : "ep " + std::to_string(how.ep) + " does not divide " +
+                                     std::to_string(limits.experts) + " experts";
+  }
+  return "";
+}
+
+}  // namespace braid

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "braid/graph/graph.h"
+#include "braid/profile/profile.h"
+
+namespace braid {
+
+/// Which degrees a model allows.
+struct SplitLimits {
+  std::int64_t heads =
+      0;  ///< gcd of what tp must divide (heads, features, vocabulary is padded); 0: tp = 1 only.
+  std::int64_t kv_heads = 0;  ///< Key/value heads; tp beyond it replicates them.
+  std::int64_t experts = 0;   ///< ep must divide it; 0: dense model.
+  std::int64_t seq_len = 0;   ///< sp: tp divides it; cp: 2·cp divides it; 0: neither.
+  bool recurrent = false;     ///< A layer needs the whole sequence in order: cp = 1 only.
+};
+SplitLimits split_limits(const Graph& graph);
+
+/// Empty when the graph can run as `how` says, else why not ("tp 3 does not divide 64 attention
+/// heads").
+std::string refusal(const SplitLimits& limits, const Execution& how);
+
+}  // namespace braid
