@@ -268,7 +268,7 @@ TEST(BadInput, MixedClustersAreRefusedByWhatNeedsOneKindOfDevice) {
       {"plan", kModel, "--cluster", mix, "--global-batch", "8", "--planner", "exhaustive"},
       "one kind of device");
   expect_bad_input({"plan", "gpt2", "--cluster", mix, "--global-batch", "8", "--precision", "bf16"},
-                   "lists no bf16 peak; choose a --precision that it has: fp16, fp32");
+                   "no chip of p3.8xlarge+g4dn.12xlarge lists a bf16 peak");
   expect_bad_input({"plan", "gpt2", "--cluster", mix, "--global-batch", "8", "--precision", "fp16",
                     "--schedule", "gpipe"},
                    "--schedule: a mixed cluster runs 1f1b; leave it out");

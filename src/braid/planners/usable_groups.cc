@@ -16,7 +16,7 @@ std::optional<UsableGroups> usable_groups(const Job& job, const System& system) 
     lacking += (lacking.empty() ? "" : ", ") + group.chip.name;
   }
   if (lacking.empty()) return std::nullopt;
-  const std::string precision(name_of(job.precision.matmul));
+  const std::string precision = name_of(job.precision);
   auto part = part_with_peak(system, job.precision.matmul);
   if (!part) {
     throw Error("no chip of " + system.name + " lists a " + precision + " peak (" + lacking + ")",
