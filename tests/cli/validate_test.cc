@@ -48,6 +48,59 @@ TEST(Validate, HoldsPredictionsAgainstMeasuredRuns) {
   EXPECT_EQ(run_braid({"validate", file, "--html", folder / "no/such/folder.html"}).status, 2);
 }
 
+TEST(Validate, ComparesWithARecord) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "runs.csv";
+  const std::string record = folder / "record.csv";
+  write_file(file, kRuns);
+  ASSERT_EQ(run_braid({"validate", file, "--record", record}).status, 0);
+  const Ran same = run_braid({"validate", file, "--against", record});
+  EXPECT_EQ(same.status, 0) << same.out;
+  write_file(record, "dataset,runs,mean_error,memory_error,not_predicted\nk,3,0.001,,\n");
+  const Ran worse = run_braid({"validate", file, "--against", record});
+  EXPECT_EQ(worse.status, 1);
+  EXPECT_NE(worse.out.find("line 4 is no longer predicted"), std::string::npos) << worse.out;
+  EXPECT_NE(worse.out.find("the mean error is"), std::string::npos) << worse.out;
+}
+
+TEST(Calibrate, WritesAFileThatOtherVerbsUse) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "runs.csv";
+  const std::string figures = folder / "ours.yaml";
+  write_file(file, kRuns);
+  const Ran fitted = run_braid({"calibrate", file, "--out", figures});
+  ASSERT_EQ(fitted.status, 0) << fitted.err;
+  EXPECT_NE(read_file(figures).find("chip: a100-sxm-80gb"), std::string::npos);
+  const auto mean_error = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--json"});
+    const Ran ran = run_braid(arguments);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    const Document document = Document::parse(ran.out, Document::Syntax::json, "out");
+    return document.root()["groups"].elements()[0]["mape"].as_double();
+  };
+  EXPECT_LE(mean_error({"validate", file, "--calibration", figures}),
+            mean_error({"validate", file}));
+  const std::vector<std::string> plan = {
+      "plan", "gpt2", "--cluster", "dgx-a100:8", "--global-batch", "8",    "--tp", "1",
+      "--pp", "1",    "--seq-len", "256",        "--calibration",  figures};
+  const Ran planned = run_braid(plan);
+  EXPECT_EQ(planned.status, 0) << planned.err;
+  std::vector<std::string> other = plan;
+  other[3] = "dgx-h100:8";
+  const Ran refused = run_braid(other);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("is calibrated"), std::string::npos) << refused.err;
+}
+
+TEST(Calibrate, CrossValidates) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "runs.csv";
+  write_file(file, kRuns);
+  const Ran ran = run_braid({"calibrate", file, "--cross-validate"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(ran.out.find("left out"), std::string::npos);
+}
+
 TEST(Validate, RefusesBadFilesAndColumns) {
   const TemporaryFolder folder;
   const std::string file = folder / "runs.csv";

@@ -51,6 +51,28 @@ TEST(Zoo, EveryModelIsAProperGraphOfFewKinds) {
   EXPECT_GE(zoo_models().size(), 20u);
 }
 
+/// GPT-OSS model card (arXiv:2508.10925), table 1; Mistral AI's and Google's model cards; Kimi K2
+/// report (arXiv:2507.20534), table 2.
+TEST(Zoo, ExpertModelsNearTheirPublishedSizes) {
+  const auto billions = [](const char* name) {
+    return static_cast<double>(parameter_count(load_model(name, {.seq_len = 16, .dims = {}}))) /
+           1e9;
+  };
+  EXPECT_NEAR(billions("gpt-oss-120b"), 116.8, 0.5);
+  EXPECT_NEAR(billions("mixtral-8x22b"), 140.6, 0.1);
+  EXPECT_NEAR(billions("kimi-k2"), 1030, 15);
+  EXPECT_NEAR(billions("gemma-3-12b"), 11.8, 0.2);
+}
+
+TEST(Zoo, DecodersCanBeCut) {
+  const Graph whole = load_model("gpt2", {.seq_len = 16, .dims = {}});
+  const Graph cut = load_model("gpt2", {.seq_len = 16, .layers = 3, .dims = {}});
+  EXPECT_EQ(cut.layers.size(), 5U);
+  EXPECT_LT(parameter_count(cut), parameter_count(whole));
+  EXPECT_EQ(load_model("gpt2", {.seq_len = 16, .layers = 1000, .dims = {}}).layers.size(),
+            whole.layers.size());
+}
+
 TEST(Zoo, GptFamilyNearItsNames) {
   const auto billions = [](const char* name) {
     return static_cast<double>(parameter_count(load_model(name, {}))) / 1e9;

@@ -148,6 +148,14 @@ TEST(GradientSync, HidesBehindTheLastBackwardPass) {
   EXPECT_DOUBLE_EQ(exposed_gradient_sync_s(8, 100, 1), 8);
 }
 
+TEST(GradientSync, TakesFromThePassThatHidesIt) {
+  EXPECT_DOUBLE_EQ(pass_sync_s(8, 100, 4, 0), 2);
+  EXPECT_DOUBLE_EQ(pass_sync_s(8, 100, 4, 0.5), 2 + 0.5 * 6);
+  EXPECT_DOUBLE_EQ(pass_sync_s(8, 100, 4, 1), 8);
+  EXPECT_DOUBLE_EQ(pass_sync_s(8, 0, 4, 0.5), 8);
+  EXPECT_DOUBLE_EQ(pass_sync_s(0, 100, 4, 0.5), 0);
+}
+
 TEST(GradientSync, EqualsBucketByBucketReplay) {
   std::mt19937_64 random(3);
   for (int trial = 0; trial < 2000; ++trial) {

@@ -10,7 +10,7 @@ namespace {
 
 /// Runs of small models whose products, memory and network matter in different shares, "measured"
 /// on a machine of which `truth` holds.
-CalibrationRuns made_up_runs(const Fitted& truth) {
+CalibrationRuns made_up_runs(const Achieved& truth) {
   std::vector<MeasuredRun> rows;
   for (const std::int64_t hidden : {1024, 4096}) {
     for (const std::int64_t micro_batch : {1, 8}) {
@@ -42,7 +42,7 @@ CalibrationRuns made_up_runs(const Fitted& truth) {
 }
 
 TEST(Calibrate, FindsTheFiguresThatRunsWereMadeWith) {
-  Fitted truth = fitted_of(load_system("dgx-a100:8"));
+  Achieved truth = achieved_of(load_system("dgx-a100:8"));
   truth.matmul = 0.6;
   truth.memory = 0.7;
   truth.host_operator_s = 40e-6;
@@ -58,7 +58,7 @@ TEST(Calibrate, FindsTheFiguresThatRunsWereMadeWith) {
 }
 
 TEST(Calibrate, LeavesWhatIsRightAlone) {
-  const Fitted truth = fitted_of(load_system("dgx-a100:8"));
+  const Achieved truth = achieved_of(load_system("dgx-a100:8"));
   const ChipCalibration fit = calibrate_chip(made_up_runs(truth));
   EXPECT_LT(fit.mape_before, 1e-9);
   EXPECT_LT(fit.mape_after, 1e-9);
@@ -66,9 +66,9 @@ TEST(Calibrate, LeavesWhatIsRightAlone) {
 }
 
 TEST(Calibrate, CrossValidatesByDataset) {
-  Fitted truth = fitted_of(load_system("dgx-a100:8"));
+  Achieved truth = achieved_of(load_system("dgx-a100:8"));
   truth.matmul = 0.55;
-  const std::vector<LeftOut> left_out = cross_validate(made_up_runs(truth));
+  const std::vector<LeftOut> left_out = cross_validate({made_up_runs(truth)});
   ASSERT_EQ(left_out.size(), 2U);
   EXPECT_EQ(left_out[0].dataset, "large");
   EXPECT_EQ(left_out[1].dataset, "small");

@@ -77,12 +77,93 @@ TEST(Predict, SaysWhyNot) {
             "recomputation 'per-op' is not known");
   EXPECT_EQ(reason([](MeasuredRun& r) { r.sharding = "half"; }), "sharding 'half' is not known");
   EXPECT_EQ(reason([](MeasuredRun& r) { r.precision = "int3"; }), "precision 'int3' is not known");
+  EXPECT_EQ(reason([](MeasuredRun& r) {
+              r.hardware = "H100";
+              r.precision = "";
+            }),
+            "the precision is not said, and the chip has 8-bit units");
   EXPECT_EQ(reason([](MeasuredRun& r) { r.tp = 0; }), "how the model was split is not said");
   EXPECT_EQ(reason([](MeasuredRun& r) { r.iteration_time_s = 0; }),
             "no figure says how long an iteration took");
   EXPECT_EQ(reason([](MeasuredRun& r) { r.precision = "fp8"; }),
             "chip a100-sxm-80gb lists no fp8 peak; choose a --precision that it has: bf16, fp16, "
             "tf32, fp32");
+}
+
+/// Llama 3 report, table 4: 16,384 devices, and section 3.3.2: the first chunk holds the embedding
+/// alone, so each of the 126 blocks is a chunk of its own; sharded state, but gradients summed over
+/// micro-batches before they are reduced.
+TEST(Predict, OneLayerChunksWhereTheTrainerHasThem) {
+  MeasuredRun run;
+  run.framework = "Meta internal";
+  run.precision = "bf16";
+  run.hardware = "H100 80GB";
+  run.model = "Llama3.1-405B";
+  run.devices = 16384;
+  run.seq_len = 8192;
+  run.global_batch = 2048;
+  run.tp = 8;
+  run.pp = 16;
+  run.schedule = "modified interleaved 1F1B";
+  run.sharding = "FSDP (ZeRO-2-like)";
+  run.model_tflops_per_device = 400;
+  const Prediction prediction = predict(run);
+  ASSERT_TRUE(prediction.predicted()) << prediction.reason;
+  EXPECT_EQ(prediction.parallel.vp, 8);
+  EXPECT_EQ(prediction.parallel.zero, Zero::optimizer);
+  EXPECT_NEAR(prediction.ratio(), 1, 0.2);
+}
+
+TEST(Predict, AdaptersNeedNoWeightGradients) {
+  MeasuredRun run = gpt_22b();
+  run.recompute = "none";
+  const Prediction whole = predict(run);
+  run.notes = "LoRA; eight of them";
+  const Prediction adapters = predict(run);
+  ASSERT_TRUE(adapters.predicted()) << adapters.reason;
+  EXPECT_DOUBLE_EQ(adapters.bound_s, whole.bound_s * 2 / 3);
+  EXPECT_GE(adapters.metrics.iteration_time_s, adapters.bound_s);
+  // One of three products of every weight is gone; attention keeps all of its.
+  EXPECT_LT(adapters.metrics.compute_s, 0.85 * whole.metrics.compute_s);
+  EXPECT_GT(adapters.metrics.compute_s, 2.0 / 3 * whole.metrics.compute_s);
+  EXPECT_LT(adapters.metrics.peak_memory_bytes, whole.metrics.peak_memory_bytes);
+  EXPECT_GT(adapters.metrics.peak_memory_bytes, 0.1 * whole.metrics.peak_memory_bytes);
+}
+
+TEST(Predict, OldAttentionKernelsAreSlowerWhereNewOnesExist) {
+  MeasuredRun run = gpt_22b();
+  run.precision = "bf16";
+  run.seq_len = 32768;
+  const auto time_s = [&](const char* hardware, const char* framework) {
+    run.hardware = hardware;
+    run.framework = framework;
+    const Prediction prediction = predict(run);
+    EXPECT_EQ(prediction.reason, "");
+    return prediction.metrics.iteration_time_s;
+  };
+  EXPECT_GT(time_s("H100", "Composer"), 1.1 * time_s("H100", "another"));
+  EXPECT_DOUBLE_EQ(time_s("A100", "Composer"), time_s("A100", "another"));
+}
+
+TEST(Predict, ModelsOfTheZooMayBeCut) {
+  MeasuredRun run = gpt_22b();
+  run.layers = run.hidden = run.heads = 0;
+  run.model = "deepseekv2_truncated_layers";
+  run.layers = 4;
+  // The first block is dense, three have experts.
+  EXPECT_EQ(model_of(run).graph->layers.size(), 6U);
+  run.layers = 61;
+  EXPECT_EQ(model_of(run).reason, "model 'deepseekv2_truncated_layers' has 60 layers, not 61");
+}
+
+TEST(Predict, UsesACalibration) {
+  const MeasuredRun run = gpt_22b();
+  Achieved slower;
+  slower.matmul = 0.35;
+  const Calibration calibration = {"f", {{"a100-sxm-80gb", 3, slower}}};
+  EXPECT_GT(predict(run, calibration).metrics.iteration_time_s,
+            1.3 * predict(run).metrics.iteration_time_s);
+  EXPECT_DOUBLE_EQ(predict(run, calibration).bound_s, predict(run).bound_s);
 }
 
 TEST(Predict, ReadsNodeLinksFromText) {

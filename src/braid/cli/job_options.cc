@@ -26,6 +26,7 @@
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
 #include "braid/plan/names.h"
+#include "braid/system/calibration.h"
 
 namespace braid {
 namespace {
@@ -89,6 +90,8 @@ void add_job_options(CLI::App& app, JobOptions& o) {
                  "simulated, or program (as published)")
       ->check(CLI::IsMember({"flush", "simulated", "program"}));
   app.add_flag("--no-offload", o.no_offload, "Never move state to host memory");
+  app.add_option("--calibration", o.calibration,
+                 "Achieved efficiencies of your own cluster, from braid calibrate --out");
   add_count(app, "--threads", o.threads, 1, 1024, "Worker threads (results do not depend on it)");
   app.add_flag("--progress", o.progress, "Show progress even when stderr is no terminal");
   app.add_flag("--json", o.json, "Print exactly one JSON object");
@@ -157,6 +160,13 @@ Precision job_precision(const std::string& name, const System& system) {
   return name.empty() ? usual_precision(system) : parse_precision(name);
 }
 
+void calibrate_system(const std::string& path, System& system) {
+  if (apply_calibration(read_calibration(path), system)) return;
+  throw Error(Where{path, 0, ""},
+              "no chip of " + (system.name.empty() ? "the system" : system.name) + " is calibrated",
+              "run braid calibrate on runs of " + system.groups.front().chip.name);
+}
+
 void load_job(const JobOptions& o, LoadedJob& loaded) {
   if (o.threads > 0) set_thread_count(o.threads);
   loaded.system = load_devices(o.cluster, o.chip);
@@ -168,6 +178,7 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   loaded.graph = load_model(o.model, {.seq_len = o.seq_len, .dims = parse_dims(o.dims)});
   check_computes(loaded.graph, o.model);
   set_working_precision(loaded.graph, loaded.job.precision.activation, loaded.job.precision.weight);
+  if (!o.calibration.empty()) calibrate_system(o.calibration, loaded.system);
   if (!o.max_memory.empty()) {
     const auto bytes = parse_quantity(o.max_memory, Unit::bytes);
     if (!bytes || *bytes <= 0) {

@@ -12,7 +12,7 @@ namespace braid {
 
 /// What the verbs that plan have in common on their command line.
 struct JobOptions {
-  std::string model, cluster, chip, precision, max_memory;
+  std::string model, cluster, chip, precision, max_memory, calibration;
   std::int64_t global_batch = 0, seq_len = 0, budget = 0;
   std::vector<std::string> dims;
   int tp = 0, pp = 0, dp = 0, cp = 0, ep = 0, vp = 0, micro_batch = 0, zero = -1, top = 1;
@@ -39,6 +39,10 @@ System load_devices(const std::string& cluster, const std::string& chip);
 
 /// The precision of that name, or without one the usual one of `system`.
 Precision job_precision(const std::string& name, const System& system);
+
+/// Puts the figures of a calibration file in place of the catalogue's. Throws Error when the file
+/// has none for the system's chips.
+void calibrate_system(const std::string& path, System& system);
 
 /// Loads model and system and checks the restrictions' form. Throws Error.
 void load_job(const JobOptions& options, LoadedJob& loaded);

@@ -1,92 +1,125 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/file.h"
 #include "braid/base/json.h"
 #include "braid/cli/verbs.h"
+#include "braid/report/table.h"
 #include "braid/validate/calibrate.h"
 
 namespace braid {
 namespace {
 
 struct CalibrateOptions {
-  std::string runs, chip;
-  bool json = false;
+  std::string runs, chip, out;
+  bool json = false, cross_validate = false;
 };
 
-Json to_json(const Fitted& fitted) {
+Json to_json(const Achieved& fitted) {
   Json json = Json::object();
   json["matmul"] = fitted.matmul;
   json["attention"] = fitted.attention;
   json["memory"] = fitted.memory;
   json["kernel_launch_s"] = fitted.kernel_launch_s;
   json["host_operator_s"] = fitted.host_operator_s;
+  if (fitted.overlap_loss > 0) json["overlap_loss"] = fitted.overlap_loss;
   json["intra_node"] = fitted.intra_node;
   if (fitted.inter_node > 0) json["inter_node"] = fitted.inter_node;
   return json;
 }
 
-void print(const ChipCalibration& fit, const std::vector<LeftOut>& left_out) {
-  const Fitted& f = fit.after;
-  fmt::print("{}: {} runs, mean error {:.1f}% before, {:.1f}% after\n", fit.chip, fit.runs,
-             100 * fit.mape_before, 100 * fit.mape_after);
-  fmt::print(
-      "  in the chip's file     efficiency: {{matmul: {:.3f}, attention: {:.3f}, memory: {:.3f}, "
-      "kernel_launch: {:.2f} us, host_operator: {:.1f} us}}\n",
-      f.matmul, f.attention, f.memory, 1e6 * f.kernel_launch_s, 1e6 * f.host_operator_s);
-  fmt::print("  in the cluster's file  intra_node: efficiency: {:.3f}", f.intra_node);
-  if (f.inter_node > 0) fmt::print("; first level: efficiency: {:.3f}", f.inter_node);
-  fmt::print("\n");
+void print(const ChipCalibration& fit) {
+  fmt::print("{}: {} run{}, mean error {:.1f}% before, {:.1f}% after\n", fit.chip, fit.runs,
+             fit.runs == 1 ? "" : "s", 100 * fit.mape_before, 100 * fit.mape_after);
+}
+
+std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
+void print(const std::vector<LeftOut>& left_out) {
+  std::vector<std::vector<std::string>> table = {
+      {"left out", "runs", "by analogy", "mean", "median", "bias", "worst", "mean when fitted"}};
   for (const LeftOut& left : left_out) {
-    fmt::print("  fitted without {}: mean error on it {:.1f}% ({} runs)\n", left.dataset,
-               100 * left.mape, left.runs);
+    table.push_back({left.dataset, std::to_string(left.runs), std::to_string(left.by_analogy),
+                     percent(left.mape), percent(left.median_ape),
+                     fmt::format("{:+.1f}%", 100 * left.bias),
+                     fmt::format("{:+.1f}%", 100 * left.worst), percent(left.mape_fitted)});
   }
+  fmt::print("\n{}", text_table(table));
+  fmt::print(
+      "\nErrors of each dataset's iteration times with figures fitted to all others. by analogy: "
+      "runs on\nchips that no other dataset has, predicted with the mean of the other chips' "
+      "figures.\n");
+}
+
+Json to_json(const LeftOut& left) {
+  return {{"dataset", left.dataset},
+          {"runs", left.runs},
+          {"by_analogy", left.by_analogy},
+          {"mape", left.mape},
+          {"bias", left.bias},
+          {"median_ape", left.median_ape},
+          {"worst", left.worst},
+          {"mape_fitted", left.mape_fitted}};
+}
+
+Json to_json(const ChipCalibration& fit) {
+  Json entry = Json::object();
+  entry["chip"] = fit.chip;
+  entry["runs"] = fit.runs;
+  entry["mape_before"] = fit.mape_before;
+  entry["mape_after"] = fit.mape_after;
+  entry["figures"] = to_json(fit.after);
+  return entry;
 }
 
 int run(const CalibrateOptions& options) {
   const MeasuredRuns input = read_measured_runs(options.runs);
-  const std::vector<CalibrationRuns> chips = runs_by_chip(input.runs);
-  Json json = Json::array();
-  for (const CalibrationRuns& runs : chips) {
-    if (!options.chip.empty() && runs.chip != options.chip) continue;
-    const ChipCalibration fit = calibrate_chip(runs);
-    const std::vector<LeftOut> left_out = cross_validate(runs);
-    if (!options.json) {
-      print(fit, left_out);
-      continue;
-    }
-    Json entry = Json::object();
-    entry["chip"] = fit.chip;
-    entry["runs"] = fit.runs;
-    entry["mape_before"] = fit.mape_before;
-    entry["mape_after"] = fit.mape_after;
-    entry["figures"] = to_json(fit.after);
-    entry["left_out"] = Json::array();
-    for (const LeftOut& left : left_out) {
-      entry["left_out"].push_back(
-          {{"dataset", left.dataset}, {"runs", left.runs}, {"mape", left.mape}});
-    }
-    json.push_back(std::move(entry));
-  }
-  if (options.json) {
-    Json whole = Json::object();
-    whole["chips"] = std::move(json);
-    fmt::print("{}", to_text(whole));
-  }
-  const bool any = std::any_of(chips.begin(), chips.end(), [&](const CalibrationRuns& runs) {
-    return options.chip.empty() || runs.chip == options.chip;
+  std::vector<CalibrationRuns> chips = runs_by_chip(input.runs);
+  std::erase_if(chips, [&](const CalibrationRuns& runs) {
+    return !options.chip.empty() && runs.chip != options.chip;
   });
-  if (!any) {
+  if (chips.empty()) {
     throw Error(Where{options.runs, 0, ""},
                 options.chip.empty() ? "no run can be predicted"
                                      : "no run on " + options.chip + " can be predicted",
                 "braid validate says why");
   }
+  std::vector<ChipCalibration> fits;
+  std::vector<CalibratedChip> figures;
+  fits.reserve(chips.size());
+  figures.reserve(chips.size());
+  for (const CalibrationRuns& runs : chips) {
+    fits.push_back(calibrate_chip(runs));
+    figures.push_back({runs.chip, runs.runs.size(), fits.back().after});
+  }
+  std::vector<LeftOut> left_out;
+  if (options.cross_validate) left_out = cross_validate(chips);
+  const std::string text = calibration_text(figures);
+  if (!options.out.empty()) write_file(options.out, text);
+  if (options.json) {
+    Json json = Json::object();
+    json["chips"] = Json::array();
+    for (const ChipCalibration& fit : fits) json["chips"].push_back(to_json(fit));
+    json["left_out"] = Json::array();
+    for (const LeftOut& left : left_out) json["left_out"].push_back(to_json(left));
+    fmt::print("{}", to_text(json));
+    return kFound;
+  }
+  for (const ChipCalibration& fit : fits) print(fit);
+  if (options.out.empty()) {
+    fmt::print("\n{}", text);
+  } else {
+    fmt::print("Written to {}; use it with --calibration.\n", options.out);
+  }
+  if (options.cross_validate) print(left_out);
   return kFound;
 }
 
@@ -97,11 +130,14 @@ Run add_calibrate(CLI::App& app) {
   CLI::App* verb =
       app.add_subcommand("calibrate", "Fit chips' and networks' efficiencies to measured runs");
   verb->footer(
-      "Example:\n  braid calibrate runs.csv --chip h100-sxm\n\nPrints what to put into the chip's "
-      "and the cluster's file, and how far off runs of each\ndataset are when it is left out of "
-      "the fit.");
+      "Example:\n  braid calibrate runs.csv --out ours.yaml\n  braid plan MODEL --cluster C "
+      "--global-batch N --calibration ours.yaml\n\nA dozen runs of different sizes and splits are "
+      "enough. The file: docs/file-formats.md, \"Calibration\".");
   verb->add_option("RUNS", options->runs, "CSV of measured runs")->required();
   verb->add_option("--chip", options->chip, "Only this chip");
+  verb->add_option("--out,-o", options->out, "Write the figures here rather than print them");
+  verb->add_flag("--cross-validate", options->cross_validate,
+                 "Say how far off each dataset is when the others alone are fitted");
   verb->add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }

@@ -80,6 +80,8 @@ void print_chip(const Chip& chip) {
                   100 * reached.vector_peak_fraction, 100 * reached.memory_peak_fraction));
   line("kernel launch", format_seconds(reached.kernel_launch_s));
   line("host, per operator", format_seconds(reached.host_operator_s));
+  line("lost to hidden collectives",
+       fmt::format("{:g}% of their time", 100 * reached.overlap_loss));
   line("tile", fmt::format("{} x {} x {}", reached.tile_m, reached.tile_n, reached.tile_k));
   print_provenance(chip.provenance);
 }

@@ -13,12 +13,13 @@
 #include "braid/validate/accuracy.h"
 #include "braid/validate/accuracy_html.h"
 #include "braid/validate/accuracy_json.h"
+#include "braid/validate/record.h"
 
 namespace braid {
 namespace {
 
 struct ValidateOptions {
-  std::string runs, html;
+  std::string runs, html, calibration, record, against;
   std::vector<std::string> by = {"dataset"};
   bool json = false;
 };
@@ -68,6 +69,17 @@ void print_bounds(const std::vector<MeasuredRun>& runs, const Accuracy& all) {
              line_ranges(lines));
 }
 
+/// Compares with a record of earlier predictions.
+int check(const ValidateOptions& options, const std::vector<MeasuredRun>& runs,
+          const std::vector<Prediction>& predictions) {
+  const std::vector<std::string> complaints =
+      worse_than_record(read_file(options.against), options.against, runs, predictions);
+  for (const std::string& complaint : complaints) fmt::print("{}\n", complaint);
+  if (!complaints.empty()) return kInfeasible;
+  fmt::print("As accurate as recorded in {}.\n", options.against);
+  return kFound;
+}
+
 int run(const ValidateOptions& options) {
   const MeasuredRuns input = read_measured_runs(options.runs);
   for (const std::string& column : input.ignored_columns) {
@@ -77,11 +89,15 @@ int run(const ValidateOptions& options) {
   const std::vector<MeasuredRun>& runs = input.runs;
   if (runs.empty()) throw Error(Where{options.runs, 0, ""}, "there are no runs in the file");
   static_cast<void>(accuracy_by({runs.front()}, {{}}, options.by));  // Complains before the work.
-  const std::vector<Prediction> predictions = predict(runs);
+  const Calibration calibration =
+      options.calibration.empty() ? Calibration{} : read_calibration(options.calibration);
+  const std::vector<Prediction> predictions = predict(runs, calibration);
   const std::vector<AccuracyGroup> groups = accuracy_by(runs, predictions, options.by);
   std::vector<std::size_t> every(runs.size());
   std::iota(every.begin(), every.end(), std::size_t{0});
   const Accuracy all = accuracy_of(runs, predictions, every);
+  if (!options.record.empty()) write_file(options.record, accuracy_record(runs, predictions));
+  if (!options.against.empty()) return check(options, runs, predictions);
   const int status = all.predicted_below_bound == 0 ? kFound : kInfeasible;
   if (!options.html.empty()) {
     write_file(options.html, accuracy_page(runs, predictions, options.by, groups));
@@ -128,7 +144,14 @@ Run add_validate(CLI::App& app) {
   verb->add_option("--by", options->by, "Columns to group by, separated by commas")
       ->delimiter(',')
       ->capture_default_str();
+  verb->add_option("--calibration", options->calibration,
+                   "Predict with the efficiencies of this file, from braid calibrate --out");
   verb->add_option("--html", options->html, "Write a page with plots and the worst runs here");
+  CLI::Option* record = verb->add_option("--record", options->record,
+                                         "Write the mean errors by dataset to this file");
+  verb->add_option("--against", options->against,
+                   "Only say where predictions are worse than such a file says (exit status 1)")
+      ->excludes(record);
   verb->add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }

@@ -43,8 +43,8 @@ BlockSpec gpt_block(std::int64_t hidden, std::int64_t heads, std::int64_t inner)
   return block;
 }
 
-/// The blocks' windows: by `layer_types` where the config lists them, else global attention in
-/// every `period`-th block and the window in the others.
+}  // namespace
+
 void set_windows(const Value& config, std::int64_t window, std::size_t period,
                  std::vector<BlockSpec>& blocks) {
   const Value types = config["layer_types"];
@@ -68,8 +68,6 @@ void set_windows(const Value& config, std::int64_t window, std::size_t period,
     blocks[l].attention.window = type == "sliding_attention" ? window : 0;
   }
 }
-
-}  // namespace
 
 DecoderSpec read_llama_like(const Value& config) {
   BlockSpec block;

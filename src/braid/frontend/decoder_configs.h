@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "braid/base/document.h"
 #include "braid/frontend/decoder.h"
 
@@ -22,9 +25,15 @@ DecoderSpec read_qwen3(const Value& config);
 
 // Mixtures of experts.
 DecoderSpec read_deepseek(const Value& config);  ///< V2 and V3.
+DecoderSpec read_gpt_oss(const Value& config);
 DecoderSpec read_mixtral(const Value& config);
 DecoderSpec read_qwen2_moe(const Value& config);
 DecoderSpec read_qwen3_moe(const Value& config);
+
+/// The blocks' windows: by `layer_types` where the config lists them, else global attention in
+/// every `period`-th block and the window in the others.
+void set_windows(const Value& config, std::int64_t window, std::size_t period,
+                 std::vector<BlockSpec>& blocks);
 
 /// The common ground of Llama and its kin: rotary positions over whole heads, RMS norms, gated
 /// feed-forward networks without biases.

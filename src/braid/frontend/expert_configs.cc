@@ -40,6 +40,21 @@ DecoderSpec read_mixtral(const Value& config) {
   return spec;
 }
 
+DecoderSpec read_gpt_oss(const Value& config) {
+  DecoderSpec spec = read_llama_like(config);
+  ExpertsSpec experts;
+  experts.count = size_of(config, "num_local_experts");
+  experts.top_k = config["num_experts_per_tok"].as_int_in(1, experts.count);
+  experts.inner = spec.blocks.front().mlp.inner;
+  const bool bias = flag_or(config, "attention_bias", true);
+  for (BlockSpec& block : spec.blocks) {
+    block.experts = experts;
+    block.attention.qkv_bias = block.attention.out_bias = bias;
+  }
+  set_windows(config, size_or(config, "sliding_window", 128, kMostTokens), 2, spec.blocks);
+  return spec;
+}
+
 DecoderSpec read_qwen2_moe(const Value& config) {
   DecoderSpec spec = read_llama_like(config);
   const bool bias = flag_or(config, "qkv_bias", true);

@@ -24,6 +24,9 @@ template <DecoderSpec (*Read)(const Value&)>
 Graph decoder(const Value& config, const std::string& name, const ModelOptions& options) {
   DecoderSpec spec = Read(config);
   spec.name = name;
+  if (options.layers > 0 && static_cast<std::size_t>(options.layers) < spec.blocks.size()) {
+    spec.blocks.resize(static_cast<std::size_t>(options.layers));
+  }
   const bool learned = spec.positions > 0;
   const std::int64_t longest =
       learned ? spec.positions
@@ -50,6 +53,7 @@ constexpr auto kArchitectures = std::to_array<Architecture>({
     {"gnmt", gnmt_from_config},
     {"gpt2", decoder<read_gpt2>},
     {"gpt_neox", decoder<read_gpt_neox>},
+    {"gpt_oss", decoder<read_gpt_oss>},
     {"llama", decoder<read_llama>},
     {"mistral", decoder<read_mistral>},
     {"mixtral", decoder<read_mixtral>},

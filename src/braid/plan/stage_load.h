@@ -70,4 +70,12 @@ double handover_s(const System& system, std::span<const std::int64_t> senders,
 /// max(0, max_i ...) = max(sync/n, sync - backward·(n-1)/n), zero for sync = 0.
 double exposed_gradient_sync_s(double sync_s, double backward_s, int buckets);
 
+/// What gathering or scattering that takes `sync_s` adds to a pass of `pass_s` behind which it
+/// hides layer by layer: the exposed part, and of the hidden part the share
+/// Efficiency::overlap_loss.
+inline double pass_sync_s(double sync_s, double pass_s, int layers, double overlap_loss) {
+  const double exposed_s = exposed_gradient_sync_s(sync_s, pass_s, layers);
+  return exposed_s + overlap_loss * (sync_s - exposed_s);
+}
+
 }  // namespace braid

@@ -244,6 +244,7 @@ ChunkLoad chunk_load(const ChunkTotals& chunk, const DataParallelContext& contex
   if (context.zero < Zero::gradients) return load;
   const int layers = std::max(1, chunk.layers);
   const double backward_s = chunk.time_s() - chunk.forward.total_s();
+  const double loss = context.chip->efficiency.overlap_loss;
   // Layer by layer, one ahead: what does not fit behind the layers' compute is exposed.
   const auto by_layer_s = [&](Collective collective, double bytes_per_parameter) {
     return layers * group_time_s(collective, chunk.dense_parameters / layers * bytes_per_parameter,
@@ -251,12 +252,12 @@ ChunkLoad chunk_load(const ChunkTotals& chunk, const DataParallelContext& contex
   };
   if (context.zero == Zero::parameters) {
     const double gather_s = by_layer_s(Collective::all_gather, bytes_per_element(precision.weight));
-    load.dp_forward_s = exposed_gradient_sync_s(gather_s, chunk.forward.total_s(), layers);
-    load.dp_backward_s = exposed_gradient_sync_s(gather_s, backward_s, layers);
+    load.dp_forward_s = pass_sync_s(gather_s, chunk.forward.total_s(), layers, loss);
+    load.dp_backward_s = pass_sync_s(gather_s, backward_s, layers, loss);
   }
   const double scatter_s =
       by_layer_s(Collective::reduce_scatter, bytes_per_element(precision.gradient));
-  load.dp_backward_s += exposed_gradient_sync_s(scatter_s, backward_s, layers);
+  load.dp_backward_s += pass_sync_s(scatter_s, backward_s, layers, loss);
   return load;
 }
 

@@ -287,6 +287,7 @@ MixedRates MixedFamily::measured_rates(const Configuration& way,
   const StageContext probe(probe_, 0);
   const DataParallelContext& context = probe.data_parallel();
   MixedRates rates;
+  rates.overlap_loss = kLess * context.chip->efficiency.overlap_loss;
   const auto measure = [&](bool expert) {
     StageParameters parameters;
     parameters.layers = 1;

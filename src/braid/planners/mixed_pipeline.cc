@@ -174,9 +174,9 @@ MixedPasses::StageTime MixedPasses::time_of(std::size_t form, std::size_t way, s
   time.forward_s = time.plain_forward_s = sum(of.forward_s);
   time.backward_s = time.plain_backward_s = sum(of.backward_s);
   time.forward_s +=
-      exposed_gradient_sync_s(rates.forward.of(dense, expert), time.forward_s, layers);
+      pass_sync_s(rates.forward.of(dense, expert), time.forward_s, layers, rates.overlap_loss);
   time.backward_s +=
-      exposed_gradient_sync_s(rates.backward.of(dense, expert), time.backward_s, layers);
+      pass_sync_s(rates.backward.of(dense, expert), time.backward_s, layers, rates.overlap_loss);
   time.tail_s = exposed_gradient_sync_s(rates.reduce.of(dense, expert), time.backward_s, layers) +
                 rates.optimizer_s + rates.optimizer.of(dense, expert);
   return time;

@@ -25,6 +25,7 @@ struct MixedRates {
   PerParameter optimizer;          ///< After that.
   double optimizer_s = 0;          ///< Whatever the parameters.
   PerParameter forward, backward;  ///< In every pass, hidden behind its layers (ZeRO-2 and 3).
+  double overlap_loss = 0;         ///< Share of what hides behind layers that is lost all the same.
 };
 
 /// One way to run the layers of a stage; ways of a form differ in what memory they need.

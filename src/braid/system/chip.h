@@ -44,6 +44,9 @@ struct Efficiency {
   /// Host time that the trainer spends on issuing one operator's pass; kernels wait where the host
   /// takes longer than the device. 0: compiled or captured.
   double host_operator_s = 0;
+  /// Share of a collective's time that is lost although it runs behind kernels: it takes compute
+  /// units, cache and memory bandwidth from them. 0: transfers have engines of their own.
+  double overlap_loss = 0;
   int tile_m = 128, tile_n = 128, tile_k = 64;  ///< Tile of one compute unit's matrix product.
   friend bool operator==(const Efficiency&, const Efficiency&) = default;
 };

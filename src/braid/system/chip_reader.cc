@@ -13,7 +13,7 @@ Memory read_memory(const Value& value) {
 
 void read_efficiency(const Value& value, Efficiency& efficiency) {
   value.expect_only({"matmul", "vector", "attention", "memory", "memory_half_size", "kernel_launch",
-                     "host_operator", "tile"});
+                     "host_operator", "overlap_loss", "tile"});
   const auto fraction = [&](const char* key, double& field) {
     if (value[key].exists()) field = value[key].as_double_in(1e-6, 1);
   };
@@ -21,6 +21,9 @@ void read_efficiency(const Value& value, Efficiency& efficiency) {
   fraction("vector", efficiency.vector_peak_fraction);
   fraction("attention", efficiency.attention_peak_fraction);
   fraction("memory", efficiency.memory_peak_fraction);
+  if (value["overlap_loss"].exists()) {
+    efficiency.overlap_loss = value["overlap_loss"].as_double_in(0, 1);
+  }
   if (value["memory_half_size"].exists()) {
     efficiency.memory_half_bytes = value["memory_half_size"].as_quantity(Unit::bytes);
   }

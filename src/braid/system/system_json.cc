@@ -60,6 +60,7 @@ Json efficiency_to_json(const Efficiency& efficiency) {
   json["memory_half_bytes"] = efficiency.memory_half_bytes;
   json["kernel_launch_s"] = efficiency.kernel_launch_s;
   json["host_operator_s"] = efficiency.host_operator_s;
+  json["overlap_loss"] = efficiency.overlap_loss;
   json["tile"] = Json::array({efficiency.tile_m, efficiency.tile_n, efficiency.tile_k});
   return json;
 }
@@ -67,7 +68,7 @@ Json efficiency_to_json(const Efficiency& efficiency) {
 Efficiency efficiency_from_json(const Value& value) {
   value.expect_only({"matmul_peak_fraction", "vector_peak_fraction", "attention_peak_fraction",
                      "memory_peak_fraction", "memory_half_bytes", "kernel_launch_s",
-                     "host_operator_s", "tile"});
+                     "host_operator_s", "overlap_loss", "tile"});
   Efficiency efficiency;
   efficiency.matmul_peak_fraction = value["matmul_peak_fraction"].as_double_in(1e-9, 1);
   efficiency.vector_peak_fraction = value["vector_peak_fraction"].as_double_in(1e-9, 1);
@@ -77,6 +78,9 @@ Efficiency efficiency_from_json(const Value& value) {
   efficiency.kernel_launch_s = value["kernel_launch_s"].as_double_in(0, 1e6);
   if (value["host_operator_s"].exists()) {
     efficiency.host_operator_s = value["host_operator_s"].as_double_in(0, 1e6);
+  }
+  if (value["overlap_loss"].exists()) {
+    efficiency.overlap_loss = value["overlap_loss"].as_double_in(0, 1);
   }
   const Value tile = value["tile"];
   if (tile.size() != 3) tile.fail("a tile has three sizes", "write [m, n, k]");

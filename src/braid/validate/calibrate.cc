@@ -14,17 +14,18 @@ namespace braid {
 namespace {
 
 struct Figure {
-  double Fitted::*field;
+  double Achieved::*field;
   double least, most;  ///< Bounds.
   double spread;       ///< How far, as a logarithm, the catalogue may well be off.
 };
-constexpr std::array kFigures = {Figure{&Fitted::matmul, 0.3, 0.98, 0.3},
-                                 Figure{&Fitted::attention, 0.1, 0.9, 0.5},
-                                 Figure{&Fitted::memory, 0.3, 0.98, 0.3},
-                                 Figure{&Fitted::kernel_launch_s, 5e-7, 2e-5, 0.7},
-                                 Figure{&Fitted::host_operator_s, 1e-6, 2e-4, 1.5},
-                                 Figure{&Fitted::intra_node, 0.15, 1, 0.5},
-                                 Figure{&Fitted::inter_node, 0.1, 1, 0.7}};
+constexpr std::array kFigures = {Figure{&Achieved::matmul, 0.3, 0.98, 0.3},
+                                 Figure{&Achieved::attention, 0.1, 0.9, 0.5},
+                                 Figure{&Achieved::memory, 0.3, 0.98, 0.3},
+                                 Figure{&Achieved::kernel_launch_s, 5e-7, 2e-5, 0.7},
+                                 Figure{&Achieved::host_operator_s, 1e-6, 2e-4, 1.5},
+                                 Figure{&Achieved::overlap_loss, 0.02, 0.5, 0.5},
+                                 Figure{&Achieved::intra_node, 0.15, 1, 0.5},
+                                 Figure{&Achieved::inter_node, 0.1, 1, 0.7}};
 constexpr std::size_t kCount = kFigures.size();
 using Vector = std::array<double, kCount>;
 using Matrix = std::array<Vector, kCount>;
@@ -34,12 +35,19 @@ constexpr double kPriorWeight = 0.002;
 /// Residuals beyond this count by their size, not its square.
 constexpr double kLargeResidual = 0.1;
 
-double& of(Fitted& fitted, std::size_t i) { return fitted.*kFigures[i].field; }
-double of(const Fitted& fitted, std::size_t i) { return fitted.*kFigures[i].field; }
+double& of(Achieved& fitted, std::size_t i) { return fitted.*kFigures[i].field; }
+double of(const Achieved& fitted, std::size_t i) { return fitted.*kFigures[i].field; }
 
-Fitted bounded(Fitted fitted) {
+/// Zero means that there is no such effect, and stays.
+bool may_be_none(std::size_t i) {
+  return kFigures[i].field == &Achieved::inter_node ||
+         kFigures[i].field == &Achieved::host_operator_s ||
+         kFigures[i].field == &Achieved::overlap_loss;
+}
+
+Achieved bounded(Achieved fitted) {
   for (std::size_t i = 0; i < kCount; ++i) {
-    if (of(fitted, i) <= 0 && kFigures[i].field == &Fitted::inter_node) continue;
+    if (of(fitted, i) <= 0 && may_be_none(i)) continue;
     of(fitted, i) = std::clamp(of(fitted, i), kFigures[i].least, kFigures[i].most);
   }
   return fitted;
@@ -68,22 +76,27 @@ Vector solve(Matrix a, Vector b) {
 
 class Fit {
  public:
-  Fit(const std::vector<const PreparedRun*>& runs, const std::vector<std::string>& datasets)
+  /// `prior`: what to begin at and be drawn to in place of the catalogue's figures.
+  Fit(const std::vector<const PreparedRun*>& runs, const std::vector<std::string>& datasets,
+      const Achieved* prior = nullptr)
       : runs_(runs), weights_(runs.size()) {
     std::map<std::string, double> sizes;
     for (const std::string& dataset : datasets) ++sizes[dataset];
     for (std::size_t i = 0; i < runs.size(); ++i) weights_[i] = 1 / sizes[datasets[i]];
     // Clusters of one chip may differ in their networks; what is fitted is the same for all.
-    prior_ = bounded(fitted_of(runs.front()->system));
+    prior_ = bounded(achieved_of(runs.front()->system));
     for (const PreparedRun* run : runs) {
-      if (prior_.inter_node <= 0) prior_.inter_node = fitted_of(run->system).inter_node;
+      if (prior_.inter_node <= 0) prior_.inter_node = achieved_of(run->system).inter_node;
+    }
+    for (std::size_t i = 0; prior != nullptr && i < kCount; ++i) {
+      if (of(prior_, i) > 0) of(prior_, i) = of(*prior, i);
     }
   }
 
-  const Fitted& prior() const { return prior_; }
+  const Achieved& prior() const { return prior_; }
 
   /// log(predicted / measured) of each run.
-  std::vector<double> residuals(const Fitted& fitted) const {
+  std::vector<double> residuals(const Achieved& fitted) const {
     std::vector<double> result(runs_.size());
     parallel_for(runs_.size(), [&](std::size_t i) {
       System system = runs_[i]->system;
@@ -93,7 +106,7 @@ class Fit {
     return result;
   }
 
-  double cost(const Fitted& fitted, const std::vector<double>& residuals) const {
+  double cost(const Achieved& fitted, const std::vector<double>& residuals) const {
     double sum = 0;
     for (std::size_t i = 0; i < residuals.size(); ++i) {
       const double r = std::abs(residuals[i]);
@@ -104,17 +117,17 @@ class Fit {
     return sum;
   }
 
-  Fitted run() const {
+  Achieved run() const {
     constexpr int kMostSteps = 12;
     constexpr double kDifference = 0.03;
-    Fitted best = prior_;
+    Achieved best = prior_;
     std::vector<double> residual = residuals(best);
     double best_cost = cost(best, residual);
     double damping = 0.01;
     for (int step = 0; step < kMostSteps; ++step) {
       std::array<std::vector<double>, kCount> slopes;
       for (std::size_t p = 0; p < kCount; ++p) {
-        Fitted moved = best;
+        Achieved moved = best;
         const bool up = of(best, p) * std::exp(kDifference) <= kFigures[p].most;
         of(moved, p) *= std::exp(up ? kDifference : -kDifference);
         slopes[p] = residuals(moved);
@@ -124,7 +137,7 @@ class Fit {
       }
       const double before = best_cost;
       for (int attempt = 0; attempt < 4; ++attempt) {
-        const Fitted moved = bounded(stepped(best, residual, slopes, damping));
+        const Achieved moved = bounded(stepped(best, residual, slopes, damping));
         std::vector<double> moved_residual = residuals(moved);
         const double moved_cost = cost(moved, moved_residual);
         if (moved_cost < best_cost) {
@@ -144,13 +157,13 @@ class Fit {
  private:
   static double square(double x) { return x * x; }
 
-  double drawn(const Fitted& fitted, std::size_t p) const {
+  double drawn(const Achieved& fitted, std::size_t p) const {
     if (of(prior_, p) <= 0) return 0;
     return std::log(of(fitted, p) / of(prior_, p)) / kFigures[p].spread;
   }
 
-  Fitted stepped(const Fitted& from, const std::vector<double>& residual,
-                 const std::array<std::vector<double>, kCount>& slopes, double damping) const {
+  Achieved stepped(const Achieved& from, const std::vector<double>& residual,
+                   const std::array<std::vector<double>, kCount>& slopes, double damping) const {
     Matrix a{};
     Vector b{};
     for (std::size_t i = 0; i < residual.size(); ++i) {
@@ -167,7 +180,7 @@ class Fit {
       a[p][p] *= 1 + damping;
     }
     const Vector step = solve(a, b);
-    Fitted moved = from;
+    Achieved moved = from;
     for (std::size_t p = 0; p < kCount; ++p) {
       of(moved, p) *= std::exp(std::clamp(step[p], -0.5, 0.5));
     }
@@ -176,11 +189,11 @@ class Fit {
 
   const std::vector<const PreparedRun*>& runs_;
   std::vector<double> weights_;
-  Fitted prior_;
+  Achieved prior_;
 };
 
 /// The runs, and their datasets, but for those of `left_out` (may be null).
-std::pair<std::vector<const PreparedRun*>, std::vector<std::string>> without(
+std::pair<std::vector<const PreparedRun*>, std::vector<std::string>> kept_runs(
     const CalibrationRuns& runs, const std::string* left_out) {
   std::pair<std::vector<const PreparedRun*>, std::vector<std::string>> result;
   for (std::size_t i = 0; i < runs.runs.size(); ++i) {
@@ -197,33 +210,81 @@ double mean_error(const std::vector<double>& residuals) {
   return sum / static_cast<double>(residuals.size());
 }
 
-}  // namespace
+/// What cross-validation begins at, whatever the chip: round figures of common accelerators.
+constexpr Achieved kCommon = {.matmul = 0.65,
+                              .attention = 0.4,
+                              .memory = 0.85,
+                              .kernel_launch_s = 4e-6,
+                              .host_operator_s = 15e-6,
+                              .overlap_loss = 0.15,
+                              .intra_node = 0.85,
+                              .inter_node = 0.85};
 
-Fitted fitted_of(const System& system) {
-  const DeviceGroup& group = system.groups.front();
-  const Efficiency& e = group.chip.efficiency;
-  return {e.matmul_peak_fraction,
-          e.attention_peak_fraction,
-          e.memory_peak_fraction,
-          e.kernel_launch_s,
-          e.host_operator_s,
-          group.intra_node.efficiency,
-          system.levels.empty() ? 0 : system.levels.front().efficiency};
-}
+/// Fits of each chip with one dataset left out, each done once.
+class LeftOneOut {
+ public:
+  explicit LeftOneOut(const std::vector<CalibrationRuns>& chips) : chips_(chips) {}
 
-void apply(const Fitted& fitted, System& system) {
-  DeviceGroup& group = system.groups.front();
-  Efficiency& e = group.chip.efficiency;
-  e.matmul_peak_fraction = fitted.matmul;
-  e.attention_peak_fraction = fitted.attention;
-  e.memory_peak_fraction = fitted.memory;
-  e.kernel_launch_s = fitted.kernel_launch_s;
-  e.host_operator_s = fitted.host_operator_s;
-  group.intra_node.efficiency = fitted.intra_node;
-  if (!system.levels.empty() && fitted.inter_node > 0) {
-    system.levels.front().efficiency = fitted.inter_node;
+  bool has_others(std::size_t chip, const std::string& dataset) const {
+    const std::vector<std::string>& datasets = chips_[chip].datasets;
+    return std::any_of(datasets.begin(), datasets.end(),
+                       [&](const std::string& other) { return other != dataset; });
   }
+
+  const Achieved& with_all(std::size_t chip) { return fit(chip, ""); }
+
+  Achieved without(std::size_t chip, const std::string& dataset) {
+    if (has_others(chip, dataset)) return fit(chip, dataset);
+    Achieved mean;
+    double count = 0;
+    for (std::size_t c = 0; c < chips_.size(); ++c) {
+      if (!has_others(c, dataset)) continue;
+      const Achieved& fitted = fit(c, dataset);
+      ++count;
+      for (std::size_t i = 0; i < kCount; ++i) {
+        of(mean, i) += std::log(std::max(of(fitted, i) > 0 ? of(fitted, i) : of(kCommon, i), 1e-9));
+      }
+    }
+    if (count == 0) return kCommon;
+    const Achieved own = achieved_of(chips_[chip].runs.front().system);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      of(mean, i) = of(own, i) > 0 ? std::exp(of(mean, i) / count) : 0;
+    }
+    return mean;
+  }
+
+ private:
+  const Achieved& fit(std::size_t chip, const std::string& dataset) {
+    const std::vector<std::string>& datasets = chips_[chip].datasets;
+    const bool has = std::find(datasets.begin(), datasets.end(), dataset) != datasets.end();
+    const auto key = std::make_pair(chip, has ? dataset : std::string());
+    const auto found = done_.find(key);
+    if (found != done_.end()) return found->second;
+    const auto [kept, names] = kept_runs(chips_[chip], has ? &dataset : nullptr);
+    return done_.emplace(key, Fit(kept, names, &kCommon).run()).first->second;
+  }
+
+  const std::vector<CalibrationRuns>& chips_;
+  std::map<std::pair<std::size_t, std::string>, Achieved> done_;
+};
+
+void summarise(LeftOut& left) {
+  left.runs = left.errors.size();
+  std::vector<double> sizes;
+  sizes.reserve(left.runs);
+  for (const double error : left.errors) {
+    sizes.push_back(std::abs(error));
+    left.mape += std::abs(error);
+    left.bias += error;
+    if (std::abs(error) > std::abs(left.worst)) left.worst = error;
+  }
+  left.mape /= static_cast<double>(left.runs);
+  left.bias /= static_cast<double>(left.runs);
+  std::sort(sizes.begin(), sizes.end());
+  left.median_ape = (sizes[(left.runs - 1) / 2] + sizes[left.runs / 2]) / 2;
 }
+
+}  // namespace
 
 std::vector<CalibrationRuns> runs_by_chip(const std::vector<MeasuredRun>& runs) {
   std::vector<PreparedRun> prepared(runs.size());
@@ -252,32 +313,47 @@ std::vector<CalibrationRuns> runs_by_chip(const std::vector<MeasuredRun>& runs) 
 }
 
 ChipCalibration calibrate_chip(const CalibrationRuns& runs) {
-  const auto [kept, datasets] = without(runs, nullptr);
+  const auto [kept, datasets] = kept_runs(runs, nullptr);
   const Fit fit(kept, datasets);
   ChipCalibration result;
   result.chip = runs.chip;
   result.runs = kept.size();
-  result.before = fitted_of(kept.front()->system);
+  result.before = achieved_of(kept.front()->system);
   result.mape_before = mean_error(fit.residuals(fit.prior()));
   result.after = fit.run();
   result.mape_after = mean_error(fit.residuals(result.after));
   return result;
 }
 
-std::vector<LeftOut> cross_validate(const CalibrationRuns& runs) {
-  const std::set<std::string> names(runs.datasets.begin(), runs.datasets.end());
+std::vector<LeftOut> cross_validate(const std::vector<CalibrationRuns>& chips) {
+  std::set<std::string> names;
+  for (const CalibrationRuns& chip : chips) {
+    names.insert(chip.datasets.begin(), chip.datasets.end());
+  }
+  LeftOneOut fits(chips);
   std::vector<LeftOut> result;
-  if (names.size() < 2) return result;
   result.reserve(names.size());
   for (const std::string& name : names) {
-    const auto [kept, datasets] = without(runs, &name);
-    const Fitted fitted = Fit(kept, datasets).run();
-    std::vector<const PreparedRun*> left;
-    for (std::size_t i = 0; i < runs.runs.size(); ++i) {
-      if (runs.datasets[i] == name) left.push_back(&runs.runs[i]);
+    LeftOut left;
+    left.dataset = name;
+    double fitted_sum = 0;
+    for (std::size_t c = 0; c < chips.size(); ++c) {
+      std::vector<const PreparedRun*> own;
+      for (std::size_t i = 0; i < chips[c].runs.size(); ++i) {
+        if (chips[c].datasets[i] == name) own.push_back(&chips[c].runs[i]);
+      }
+      if (own.empty()) continue;
+      const Fit fit(own, std::vector<std::string>(own.size(), name));
+      const std::vector<double> with = fit.residuals(fits.with_all(c));
+      fitted_sum += mean_error(with) * static_cast<double>(own.size());
+      if (!fits.has_others(c, name)) left.by_analogy += own.size();
+      for (const double residual : fit.residuals(fits.without(c, name))) {
+        left.errors.push_back(std::exp(residual) - 1);
+      }
     }
-    const std::vector<std::string> own(left.size(), name);
-    result.push_back({name, left.size(), mean_error(Fit(left, own).residuals(fitted))});
+    left.mape_fitted = fitted_sum / static_cast<double>(left.errors.size());
+    summarise(left);
+    result.push_back(std::move(left));
   }
   return result;
 }

@@ -15,7 +15,10 @@ struct TrainerDefaults {
   bool dropout = false;           ///< GPT-like models are trained with it.
   Recompute recompute = Recompute::none;
   bool overlap_gradients = true;  ///< Gradients are synchronised behind the backward pass.
-  bool half_gradients = false;    ///< Training in fp16 keeps and reduces gradients in fp16.
+  bool one_layer_chunks = false;  ///< Interleaved pipelines have a chunk for every layer.
+  /// Attention kernels are of the generation before Hopper's and Blackwell's asynchronous units.
+  bool old_attention = false;
+  bool half_gradients = false;  ///< Training in fp16 keeps and reduces gradients in fp16.
 };
 
 /// By words in the trainer's name; one that is not known is taken for a present-day trainer

@@ -34,6 +34,7 @@ constexpr std::array kKnown = {Known{"gb300", "", "gb300-nvl72"},
                                Known{"v5e", "", "tpu-v5e-pod"},
                                Known{"v5p", "", "tpu-v5p-pod"},
                                Known{"v6e", "", "tpu-v6e-pod"},
+                               Known{"ironwood", "", "tpu-v7-pod"},
                                Known{"tpu v4", "", "tpu-v4-pod"},
                                Known{"l4", "", "g6.48xlarge"},
                                Known{"t4", "", "g4dn.12xlarge"}};

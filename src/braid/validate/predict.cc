@@ -1,5 +1,8 @@
 #include "braid/validate/predict.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "braid/base/error.h"
@@ -13,6 +16,7 @@
 #include "braid/validate/measured_time.h"
 #include "braid/validate/run_model.h"
 #include "braid/validate/run_parallelism.h"
+#include "braid/validate/run_rates.h"
 
 namespace braid {
 namespace {
@@ -24,7 +28,43 @@ void use_plain_attention(Graph& graph) {
   }
 }
 
-void fill_or_throw(const MeasuredRun& run, PreparedRun& prepared) {
+/// FlashAttention 2 reaches 35 % of an H100's peak where kernels for its asynchronous units reach
+/// 1.5 to 2 times as much (Shah et al. 2024, FlashAttention-3).
+constexpr double kOldAttentionRate = 0.6;
+constexpr std::array<std::string_view, 6> kAsynchronous = {"h100", "h200",  "b200",
+                                                           "b300", "gb200", "gb300"};
+
+/// Hopper and Blackwell.
+bool has_asynchronous_units(const Chip& chip) {
+  return std::any_of(kAsynchronous.begin(), kAsynchronous.end(),
+                     [&](std::string_view family) { return chip.name.starts_with(family); });
+}
+
+/// Adapters are trained, all other weights stay (Hu et al. 2021, LoRA).
+bool is_frozen(const MeasuredRun& run) { return run.notes.starts_with("LoRA"); }
+
+/// With the weights' gradients neither computed nor reduced; the adapters' own are left out.
+Metrics frozen_metrics(Plan plan) {
+  plan.precision.optimizer_bytes_per_parameter = 0;
+  plan.precision.gradient = Dtype::f4;
+  for (std::vector<Option>& options : plan.profile.kinds) {
+    for (Option& option : options) option.cost.backward_weight = {};
+  }
+  const Metrics with_weights = measure(plan);
+  for (std::vector<Option>& options : plan.profile.kinds) {
+    for (Option& option : options) {
+      option.cost.dense_parameters = option.cost.expert_parameters = 0;
+    }
+  }
+  Metrics metrics = measure(plan);
+  metrics.peak_memory_bytes = with_weights.peak_memory_bytes;
+  metrics.tightest_stage = with_weights.tightest_stage;
+  metrics.tightest_memory = with_weights.tightest_memory;
+  return metrics;
+}
+
+void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
+  const MeasuredRun run = with_told_by_rates(stated);
   RunSystem system = system_of(run);
   prepared.reason = std::move(system.reason);
   if (!prepared.reason.empty()) return;
@@ -37,11 +77,20 @@ void fill_or_throw(const MeasuredRun& run, PreparedRun& prepared) {
   RunParallelism form = parallelism_of(run, static_cast<std::int64_t>(graph.layers.size()) - 2);
   prepared.reason = std::move(form.reason);
   if (!prepared.reason.empty()) return;
+  if (run.precision.empty() &&
+      matmul_peak(prepared.system.groups.front().chip, Dtype::f8).has_value()) {
+    prepared.reason = "the precision is not said, and the chip has 8-bit units";
+    return;
+  }
   prepared.parallel = std::move(form.parallel);
   prepared.precision = form.precision;
   prepared.global_batch = run.global_batch;
   set_working_precision(graph, form.precision.activation, form.precision.weight);
-  if (!trainer_defaults(run.framework).flash_attention) use_plain_attention(graph);
+  const TrainerDefaults trainer = trainer_defaults(run.framework);
+  if (!trainer.flash_attention) use_plain_attention(graph);
+  if (trainer.old_attention && has_asynchronous_units(prepared.system.groups.front().chip)) {
+    prepared.attention_rate = kOldAttentionRate;
+  }
   prepared.measured_memory_bytes = run.peak_memory_bytes;
   prepared.measured_s =
       measured_time_s(run, graph, form.precision, prepared.parallel.recompute, prepared.system);
@@ -50,6 +99,9 @@ void fill_or_throw(const MeasuredRun& run, PreparedRun& prepared) {
     return;
   }
   prepared.bound_s = lower_bound(graph, form.precision, run.global_batch, prepared.system).time_s;
+  prepared.frozen_weights = is_frozen(run);
+  // Two of the three products of every weight remain.
+  if (prepared.frozen_weights) prepared.bound_s *= 2.0 / 3;
 }
 
 }  // namespace
@@ -65,11 +117,17 @@ PreparedRun prepare(const MeasuredRun& run) {
 }
 
 Metrics metrics_of(const PreparedRun& run, const System& system) {
-  return measure(direct_plan(run.graph, run.parallel, run.precision, run.global_batch, system));
+  System slower = system;
+  for (DeviceGroup& group : slower.groups) {
+    group.chip.efficiency.attention_peak_fraction *= run.attention_rate;
+  }
+  Plan plan = direct_plan(run.graph, run.parallel, run.precision, run.global_batch, slower);
+  return run.frozen_weights ? frozen_metrics(std::move(plan)) : measure(plan);
 }
 
-Prediction predict(const MeasuredRun& run) {
-  const PreparedRun prepared = prepare(run);
+Prediction predict(const MeasuredRun& run, const Calibration& calibration) {
+  PreparedRun prepared = prepare(run);
+  if (prepared.reason.empty()) static_cast<void>(apply_calibration(calibration, prepared.system));
   Prediction prediction;
   prediction.measured_s = prepared.measured_s;
   prediction.measured_memory_bytes = prepared.measured_memory_bytes;
@@ -86,9 +144,10 @@ Prediction predict(const MeasuredRun& run) {
   return prediction;
 }
 
-std::vector<Prediction> predict(const std::vector<MeasuredRun>& runs) {
+std::vector<Prediction> predict(const std::vector<MeasuredRun>& runs,
+                                const Calibration& calibration) {
   std::vector<Prediction> predictions(runs.size());
-  parallel_for(runs.size(), [&](std::size_t i) { predictions[i] = predict(runs[i]); });
+  parallel_for(runs.size(), [&](std::size_t i) { predictions[i] = predict(runs[i], calibration); });
   return predictions;
 }
 

@@ -6,6 +6,7 @@
 
 #include "braid/graph/graph.h"
 #include "braid/plan/outcome.h"
+#include "braid/system/calibration.h"
 #include "braid/system/system.h"
 #include "braid/validate/measured_run.h"
 
@@ -19,8 +20,12 @@ struct PreparedRun {
   Parallelism parallel;
   Precision precision;
   std::int64_t global_batch = 1;
+  /// Rate of the trainer's attention kernels over that of the chip's best ones, for which
+  /// Efficiency::attention_peak_fraction stands.
+  double attention_rate = 1;
   double measured_s = 0;             ///< Time of one iteration.
   double measured_memory_bytes = 0;  ///< 0: not measured.
+  bool frozen_weights = false;       ///< Only adapters are trained: no gradients of the weights.
   double bound_s = 0;                ///< LowerBound::time_s: no prediction is below it.
   std::string reason;                ///< Empty when the run can be predicted.
 };
@@ -47,9 +52,11 @@ struct Prediction {
   double ratio() const { return metrics.iteration_time_s / measured_s; }
 };
 
-Prediction predict(const MeasuredRun& run);
+/// With the calibration's figures in place of the catalogue's.
+Prediction predict(const MeasuredRun& run, const Calibration& calibration = {});
 
 /// Each run, in their order; deterministic.
-std::vector<Prediction> predict(const std::vector<MeasuredRun>& runs);
+std::vector<Prediction> predict(const std::vector<MeasuredRun>& runs,
+                                const Calibration& calibration = {});
 
 }  // namespace braid

@@ -24,8 +24,9 @@ std::string bare(std::string_view name) {
       result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     }
   }
-  constexpr std::string_view kTrailer = "maxtext";
-  if (result.ends_with(kTrailer)) result.resize(result.size() - kTrailer.size());
+  for (const std::string_view trailer : {"maxtext", "truncatedlayers"}) {
+    if (result.ends_with(trailer)) result.resize(result.size() - trailer.size());
+  }
   // The models of Llama 3 and 3.1 are of the same shape.
   if (const std::size_t at = result.find("llama31"); at != std::string::npos) {
     result.erase(at + std::string_view("llama3").size(), 1);
@@ -123,11 +124,15 @@ RunModel model_of(const MeasuredRun& run) {
                    " is not in the zoo, and layers, hidden and heads are not given";
     return model;
   }
-  Graph graph = load_model(name, {.seq_len = run.seq_len, .dims = {}});
+  if (run.layers > kMostLayers) {
+    model.reason = "the model's dimensions are absurd";
+    return model;
+  }
+  Graph graph = load_model(name, {.seq_len = run.seq_len, .layers = run.layers, .dims = {}});
   const auto blocks = static_cast<std::int64_t>(graph.layers.size()) - 2;
   if (run.layers > 0 && run.layers != blocks) {
-    model.reason = "model " + quoted(run.model) + " is cut to " + std::to_string(run.layers) +
-                   " layers, and its dimensions are not given";
+    model.reason = "model " + quoted(run.model) + " has " + std::to_string(blocks) +
+                   " layers, not " + std::to_string(run.layers);
     return model;
   }
   model.graph = std::move(graph);

@@ -25,7 +25,9 @@ bool has(std::string_view text, std::string_view word) {
 bool read_sharding(const std::string& text, Zero& zero) {
   const std::string name = lower(text);
   if (name.empty() || name == "fsdp=0") return true;
-  if (has(name, "zero-1") || has(name, "distributed optimizer")) {
+  // FSDP that keeps weights after the forward pass and sums gradients over micro-batches before it
+  // reduces them communicates as ZeRO-1 does (Llama 3 report, section 3.3.2).
+  if (has(name, "zero-1") || has(name, "distributed optimizer") || has(name, "zero-2-like")) {
     zero = Zero::optimizer;
   } else if (has(name, "zero-2") || has(name, "shard_grad_op")) {
     zero = Zero::gradients;
@@ -81,6 +83,9 @@ bool read_precision(const std::string& text, Precision& precision) {
 int chunks_of(const MeasuredRun& run, std::int64_t layers, bool interleaved) {
   if (run.vp > 0) return static_cast<int>(std::min<std::int64_t>(run.vp, layers));
   if (!interleaved || run.pp <= 1) return 1;
+  if (trainer_defaults(run.framework).one_layer_chunks) {
+    return static_cast<int>(std::max<std::int64_t>(1, (layers + 2) / run.pp));
+  }
   // Interleaved, but not how often: as little as can be.
   for (std::int64_t vp = 2; vp * run.pp <= layers; ++vp) {
     if (layers % (vp * run.pp) == 0 || (layers + 2) % (vp * run.pp) == 0) {
