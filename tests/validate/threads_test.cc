@@ -21,6 +21,7 @@ std::vector<MeasuredRun> runs_of_many_kinds(int count) {
     if (n % 7 == 6) run.hardware = "abacus";
     run.devices = 8;
     run.model = "GPT";
+    run.precision = "bf16";
     run.layers = 4 + n % 5;
     run.hidden = 1024;
     run.heads = 16;
@@ -68,7 +69,7 @@ TEST(ValidateThreads, CalibrationsAreTheSame) {
       const ChipCalibration fit = calibrate_chip(of_chip);
       text += fmt::format("{} {} {:a} {:a} {:a} {:a}\n", fit.chip, fit.runs, fit.mape_before,
                           fit.mape_after, fit.after.matmul, fit.after.host_operator_s);
-      for (const LeftOut& left : cross_validate(of_chip)) {
+      for (const LeftOut& left : cross_validate({of_chip})) {
         text += fmt::format("  {} {:a}\n", left.dataset, left.mape);
       }
     }

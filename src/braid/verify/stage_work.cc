@@ -114,10 +114,8 @@ struct LayerSums {
   int layers = 0;
 };
 
-/// Reading and writing the optimizer's state, the gradients and the weights of `elements` elements.
-double optimizer_s(const Plan& plan, std::size_t s, double elements) {
-  if (elements <= 0) return 0;
-  const Precision& precision = plan.precision;
+/// The stage's chip whose memory is slowest; it has the last word for all.
+const Chip& slowest_chip(const Plan& plan, std::size_t s) {
   const std::vector<std::int64_t>& devices = plan.stages[s].devices;
   const Chip* slowest = &chip_at(plan.system, devices.front());
   for (const std::int64_t device : devices) {
@@ -127,7 +125,14 @@ double optimizer_s(const Plan& plan, std::size_t s, double elements) {
       slowest = &here;
     }
   }
-  const Chip& chip = *slowest;
+  return *slowest;
+}
+
+/// Reading and writing the optimizer's state, the gradients and the weights of `elements` elements.
+double optimizer_s(const Plan& plan, std::size_t s, double elements) {
+  if (elements <= 0) return 0;
+  const Precision& precision = plan.precision;
+  const Chip& chip = slowest_chip(plan, s);
   const double state = elements * precision.optimizer_bytes_per_parameter;
   const double gradient = elements * bytes_per_element(precision.gradient);
   const double weight = elements * bytes_per_element(precision.weight);
@@ -162,6 +167,7 @@ StageWork work_of_stage(const Plan& plan, std::size_t s) {
   const Zero zero = form_of(plan, s).zero;
   const double weight_bytes = bytes_per_element(plan.precision.weight);
   const double gradient_bytes = bytes_per_element(plan.precision.gradient);
+  const double lost_share = slowest_chip(plan, s).efficiency.overlap_loss;
   const Replicas replicas(plan, s);
   const auto gather_s = [&](double dense, double expert) {
     return replicas.time_s(Collective::all_gather, dense * weight_bytes, expert * weight_bytes);
@@ -184,20 +190,25 @@ StageWork work_of_stage(const Plan& plan, std::size_t s) {
       if (option.gradient_bytes > 0) sums.stated_gradient_bytes += option.gradient_bytes;
       ++sums.layers;
     }
+    // Of a transfer that hides behind a pass a share is lost all the same.
+    const auto added_s = [&](double transfer_s, double pass_s) {
+      const double late_s = outlasting_s(transfer_s, pass_s, sums.layers);
+      return late_s + lost_share * (transfer_s - late_s);
+    };
     // Sharded parameters and gradients travel in every pass, an average layer at a time.
     const double n = sums.layers;
     double more_forward_s = 0;
     double more_backward_s = 0;
     if (zero == Zero::parameters) {
       const double gathering_s = n * gather_s(sums.dense / n, sums.expert / n);
-      more_forward_s += outlasting_s(gathering_s, part.forward_s, sums.layers);
-      more_backward_s += outlasting_s(gathering_s, part.backward_s, sums.layers);
+      more_forward_s += added_s(gathering_s, part.forward_s);
+      more_backward_s += added_s(gathering_s, part.backward_s);
     }
     if (zero == Zero::parameters || zero == Zero::gradients) {
       const double scattering_s =
           n * replicas.time_s(Collective::reduce_scatter, sums.dense / n * gradient_bytes,
                               sums.expert / n * gradient_bytes);
-      more_backward_s += outlasting_s(scattering_s, part.backward_s, sums.layers);
+      more_backward_s += added_s(scattering_s, part.backward_s);
     }
     part.forward_s += more_forward_s;
     part.backward_s += more_backward_s;
