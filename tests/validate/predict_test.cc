@@ -184,6 +184,27 @@ TEST(Predict, ReadsNodeLinksFromText) {
   EXPECT_EQ(uplink("NVSwitch"), uplink(""));
 }
 
+TEST(Predict, SixtyFourOfARackOf72RunAJob) {
+  MeasuredRun run = gpt_22b();
+  run.hardware = "GB200";
+  run.interconnect.clear();
+  const auto nodes = [&](std::int64_t devices) {
+    run.devices = devices;
+    const System system = system_of(run).system;
+    EXPECT_EQ(system.device_count, devices);
+    return std::pair{system.groups[0].nodes, system.groups[0].devices_per_node};
+  };
+  using Nodes = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(nodes(256), Nodes(4, 64));
+  EXPECT_EQ(nodes(64), Nodes(1, 64));
+  EXPECT_EQ(nodes(72), Nodes(1, 72));
+  EXPECT_EQ(nodes(144), Nodes(2, 72));
+  run.devices = 256;
+  const System system = system_of(run).system;
+  EXPECT_EQ(system.levels[0].rails, 64);
+  EXPECT_DOUBLE_EQ(system.levels[0].unit_bytes_per_s, 64 * 50e9);
+}
+
 TEST(Predict, ModelFollowsFromDimensionsOrName) {
   MeasuredRun run = gpt_22b();
   // Twelve h² a block with biases and norms, the table and the positions.

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -122,6 +124,23 @@ void apply_links(const NodeLinks& links, System& system) {
   }
 }
 
+/// Schedulers place a job of a multiple of 64 GPUs on 64 of each rack's 72, so that no group of a
+/// power of two reaches over two racks.
+void place_in_segments(System& system) {
+  DeviceGroup& group = system.groups.front();
+  const auto devices = static_cast<std::uint64_t>(group.devices_per_node);
+  const auto segment = static_cast<std::int64_t>(std::bit_floor(devices));
+  if (segment == group.devices_per_node || system.device_count % segment != 0) return;
+  const double share = static_cast<double>(segment) / static_cast<double>(group.devices_per_node);
+  group.devices_per_node = group.intra_node.size = segment;
+  group.nodes = system.device_count / segment;
+  if (system.levels.empty()) return;
+  NetworkLevel& level = system.levels.front();
+  level.unit_bytes_per_s *= share;
+  level.rails = std::min(level.rails, static_cast<int>(segment));
+  if (system.levels.size() == 1) level.size = group.nodes;
+}
+
 /// Catalogue name of the run's cluster; empty when its hardware is not known.
 std::string cluster_of(const std::string& hardware) {
   const std::vector<std::string> names = cluster_names();
@@ -154,6 +173,7 @@ RunSystem system_of(const MeasuredRun& run) {
     return result;
   }
   result.system = load_system(name + ":" + std::to_string(run.devices));
+  place_in_segments(result.system);
   NodeLinks links = links_of(lower(run.interconnect));
   if (links.node_bytes_per_s == 0 && links.device_bytes_per_s == 0) {
     links = links_of(lower(run.notes));
