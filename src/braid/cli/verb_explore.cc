@@ -86,7 +86,8 @@ void write_findings(const std::string& folder, const Space& space, const Finding
         write_file(fmt::format("{}/{}{}", folder, name_of(figure), end),
                    heat_map_svg(space, results, workload, way, figure));
       }
-      write_file(folder + "/breakdown" + end, breakdown_svg(space, results, workload, way));
+      write_file(fmt::format("{}/breakdown{}", folder, end),
+                 breakdown_svg(space, results, workload, way));
     }
   }
 }
