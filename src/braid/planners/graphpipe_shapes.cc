@@ -222,7 +222,7 @@ class Builder {
       count = std::min(count * (copies + 1), kMostCombinations + 1);
     }
     std::vector<int> chosen(classes, 0);
-    const std::int64_t nodes = nodes_of(block);
+    const std::int64_t nodes = std::max<std::int64_t>(1, nodes_of(block));
     if (count > kMostCombinations || count * uses > kMostBlockNodes / nodes) {
       for (std::size_t j = 0; j < classes; ++j) {
         // Of many identical branches powers of two and all.

@@ -173,7 +173,7 @@ class PhazeSearch {
     return std::move(simulated.best);
   }
 
-  void keep(const Group& group, const PhazeCombination& combination, PhazeFound plan) {
+  void keep(const Group& group, const PhazeCombination& combination, const PhazeFound& plan) {
     AmpFound choice;
     choice.configuration = group.by_dp_pp.at({combination.dp, combination.stages});
     choice.cost_s = plan.objective_s;
