@@ -151,7 +151,7 @@ class PhazeSearch {
       }
       ++work_;
       auto plan = best_of(group->space, combination);
-      if (plan.has_value()) keep(*group, combination, std::move(*plan));
+      if (plan.has_value()) keep(*group, combination, *plan);
     }
   }
 
