@@ -1,12 +1,12 @@
 #include "braid/planners/amp_mixed_planner.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "braid/planners/amp_mixed_job.h"
 #include "braid/planners/amp_mixed_placement.h"
+#include "braid/planners/amp_walks.h"
 #include "braid/planners/dice.h"
 #include "braid/planners/random_tiling.h"
 
@@ -14,7 +14,6 @@ namespace braid {
 namespace {
 
 constexpr std::int64_t kMostStates = 20'000;
-constexpr std::int64_t kChains = 2, kSteps = 50;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
@@ -92,58 +91,22 @@ Outcome plan_amp_mixed(const Job& job, const System& system, const SpaceOptions&
 
 Outcome plan_amp_sa_mixed(const Job& job, const System& system, const SpaceOptions& space,
                           const Budget& budget, const Progress&) {
-  constexpr double kHottest_s = 10;
   AmpMixedJob amp(job, system, space, "amp-sa");
-  const std::vector<Configuration>& all = amp.configurations();
-  std::vector<AmpMixedFound> found;
-  std::int64_t work = 0;
-  for (std::int64_t chain = 0; chain < kChains && !all.empty(); ++chain) {
-    Dice dice(static_cast<std::uint64_t>(chain) + 1);
-    Configuration here = all[dice.below(all.size())];
-    double cost_s = kInfinity;
-    for (std::int64_t step = 0; step < kSteps; ++step) {
-      if (budget.work > 0 && work >= budget.work) break;
-      ++work;
-      const bool keep_dp = dice.below(2) == 0;
-      std::vector<Configuration> near;
-      for (const Configuration& other : all) {
-        if (step == 0 ? other == here : keep_dp ? other.dp == here.dp : other.tp == here.tp) {
-          near.push_back(other);
-        }
-      }
-      const Configuration next = near[dice.below(near.size())];
-      const double chance = dice.share();
-      auto choice = evaluate(amp, next, tiled(amp, next, dice));
-      if (!choice.has_value()) continue;
-      const double temperature_s =
-          kHottest_s * (1 - static_cast<double>(step) / static_cast<double>(kSteps));
-      const double next_s = choice->cost_s;
-      found.push_back(std::move(*choice));
-      if (cost_s < kInfinity &&
-          chance >= std::exp(std::min((cost_s - next_s) / temperature_s, 0.0))) {
-        continue;
-      }
-      here = next;
-      cost_s = next_s;
-    }
-  }
-  return finished(amp, std::move(found), 0, work, all.empty());
+  auto walk = amp_annealing_walk<AmpMixedFound>(
+      amp.configurations(), budget, [&](const Configuration& configuration, Dice& dice) {
+        return evaluate(amp, configuration, tiled(amp, configuration, dice));
+      });
+  return finished(amp, std::move(walk.found), 0, walk.work, amp.configurations().empty());
 }
 
 Outcome plan_random_mixed(const Job& job, const System& system, const SpaceOptions& space,
                           const Budget& budget, const Progress&) {
   AmpMixedJob amp(job, system, space, "random");
-  const std::vector<Configuration>& all = amp.configurations();
-  std::vector<AmpMixedFound> found;
-  std::int64_t work = 0;
-  Dice dice(1);
-  while (!all.empty() && work < kChains * kSteps && (budget.work == 0 || work < budget.work)) {
-    ++work;
-    const Configuration& configuration = all[dice.below(all.size())];
-    auto choice = evaluate(amp, configuration, shuffled(amp, configuration, dice));
-    if (choice.has_value()) found.push_back(std::move(*choice));
-  }
-  return finished(amp, std::move(found), 0, work, all.empty());
+  auto walk = amp_random_walk<AmpMixedFound>(
+      amp.configurations(), budget, [&](const Configuration& configuration, Dice& dice) {
+        return evaluate(amp, configuration, shuffled(amp, configuration, dice));
+      });
+  return finished(amp, std::move(walk.found), 0, walk.work, amp.configurations().empty());
 }
 
 }  // namespace braid
