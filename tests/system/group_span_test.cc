@@ -8,6 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include "braid/system/aligned_span.h"
+#include "braid/system/named_groups.h"
+
 namespace braid {
 namespace {
 
@@ -119,6 +122,28 @@ TEST(GroupSpan, GroupsThatFillNoNodeEvenlyReachOverItsEdge) {
   const GroupSpan all = span_of(hierarchy({8, 2}, 13), 1, 13);
   EXPECT_EQ(all.members, (std::vector<std::int64_t>{8, 2}));
   EXPECT_EQ(all.sharing, (std::vector<std::int64_t>{1, 1}));
+}
+
+TEST(AlignedSpan, IsThatOfAnyGroupWhereEdgesMeet) {
+  for (const std::int64_t stride : {1, 2, 4, 8}) {
+    for (const std::int64_t size : {1, 2, 4, 8}) {
+      const System system = hierarchy({4, 4, 4}, 64);
+      EXPECT_EQ(aligned_span(system, stride, size).members, span_of(system, stride, size).members);
+      EXPECT_EQ(aligned_span(system, stride, size).sharing, span_of(system, stride, size).sharing);
+    }
+  }
+}
+
+TEST(AlignedSpan, NamedGroupsInsideANodeNeverLeaveIt) {
+  // Blocks of three reach over the edges of nodes of four, these two groups do not.
+  const System system = load_system("p3.8xlarge:3nodes");
+  const std::vector<std::vector<std::int64_t>> groups{{0, 1, 2}, {8, 9, 10}};
+  const double inside_s =
+      collective_time(Collective::all_reduce, 1e8, GroupSpan{{3, 1}, {1, 1}}, system).time_s;
+  EXPECT_DOUBLE_EQ(named_groups_time_s(Collective::all_reduce, 1e8, groups, system), inside_s);
+  EXPECT_LT(
+      inside_s,
+      0.5 * collective_time(Collective::all_reduce, 1e8, span_of(system, 1, 3), system).time_s);
 }
 
 }  // namespace

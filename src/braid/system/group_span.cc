@@ -4,43 +4,18 @@
 #include <numeric>
 #include <utility>
 
+#include "braid/system/aligned_span.h"
+
 namespace braid {
 namespace {
 
 using Counts = std::vector<std::int64_t>;
-
-/// Devices in a unit of each level, innermost first. The outermost has them all.
-Counts capacities_of(const System& system) {
-  Counts capacities{system.groups.front().devices_per_node};
-  for (const NetworkLevel& level : system.levels) {
-    capacities.push_back(capacities.back() * std::max<std::int64_t>(1, level.size));
-  }
-  capacities.back() = std::max(capacities.back(), system.device_count);
-  return capacities;
-}
 
 /// Whether every unit of `capacity` devices cuts groups of this form alike, or not at all.
 bool meets_edges(std::int64_t capacity, std::int64_t stride, std::int64_t size) {
   const std::int64_t block = stride * size;
   return (capacity % block == 0 || block % capacity == 0) &&
          (capacity % stride == 0 || stride % capacity == 0);
-}
-
-GroupSpan even_span(const Counts& capacities, std::int64_t stride, std::int64_t size) {
-  GroupSpan span;
-  std::int64_t unit = 1;    // Devices in a unit of the level below.
-  std::int64_t inside = 1;  // Group members in such a unit.
-  for (std::size_t l = 0; l < capacities.size(); ++l) {
-    const std::int64_t within =
-        l + 1 == capacities.size() ? size
-                                   : std::clamp<std::int64_t>(capacities[l] / stride, inside, size);
-    const std::int64_t members = within / inside;
-    span.members.push_back(members);
-    span.sharing.push_back(l == 0 || members == 1 ? 1 : unit / inside);
-    unit = capacities[l];
-    inside = within;
-  }
-  return span;
 }
 
 /// Units of `capacity` devices that devices first, first + stride, … (`size` of them) touch.
@@ -134,10 +109,10 @@ std::int64_t most_leaving(std::int64_t unit, std::int64_t stride, std::int64_t s
 }  // namespace
 
 GroupSpan span_of(const System& system, std::int64_t stride, std::int64_t size) {
-  const Counts capacities = capacities_of(system);
+  const Counts capacities = unit_devices(system);
   const bool even = std::all_of(capacities.begin(), capacities.end() - 1,
                                 [&](std::int64_t c) { return meets_edges(c, stride, size); });
-  if (even) return even_span(capacities, stride, size);
+  if (even) return aligned_span(system, stride, size);
   GroupSpan span;
   span.members = members_of(capacities, widest_group(capacities, stride, size, system.device_count),
                             stride, size);

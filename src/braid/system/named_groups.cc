@@ -4,6 +4,7 @@
 #include <cassert>
 #include <optional>
 
+#include "braid/system/aligned_span.h"
 #include "braid/system/links.h"
 
 namespace braid {
@@ -78,7 +79,7 @@ double named_groups_time_s(Collective collective, double bytes,
   if (const auto home = home_of(system, groups)) {
     if (const std::int64_t stride = even_stride(*home, groups); stride > 0) {
       const auto size = static_cast<std::int64_t>(groups.front().size());
-      const GroupSpan span = span_of(home->system, stride, size);
+      const GroupSpan span = aligned_span(home->system, stride, size);
       return collective_time(collective, bytes, span, home->system).time_s;
     }
   }

@@ -11,7 +11,7 @@ namespace braid {
 /// Time of `collective` (all_reduce, reduce_scatter or all_gather) over `bytes` in each of
 /// `groups`, which are as large as each other, name their devices in rising order and all run at
 /// once; of the slowest group. `bytes` as for collective_time. Groups that lie evenly on equal
-/// nodes of one kind take the closed forms of collective_time, as span_of places them; others, on
+/// nodes of one kind take the closed forms of collective_time (aligned_span.h); others, on
 /// mixed systems, ragged nodes or bandwidth matrices, take rings (ring_all_reduce_s; half of one
 /// for reduce_scatter and all_gather). Cost: linear in devices for even groups, else with their
 /// sorting.
