@@ -1,7 +1,6 @@
 // The sweep of DFModel's section VI-C1: GPT3-1T on 1024 of four chips in five networks with two
 // memories and two kinds of links. Chips, prices and powers are those of the published inputs.
 #include <cmath>
-#include <filesystem>
 #include <functional>
 #include <map>
 
@@ -10,6 +9,7 @@
 #include "braid/base/document.h"
 #include "braid/chip/dataflow_plan.h"
 
+#include "base/reference_files.h"
 #include "chip/reference_setup.h"
 
 namespace braid {
@@ -148,12 +148,9 @@ TEST_F(PublishedSweep, RatiosOfThePaper) {
 
 // Times computed before by another program from the same equations.
 TEST_F(PublishedSweep, TimesOfAnotherProgram) {
-  const char* folder = std::getenv("BRAID_REFERENCE_DIR");
-  const std::filesystem::path path =
-      std::filesystem::path(folder != nullptr ? folder : BRAID_SOURCE_DIR "/../shared") /
-      "reference/dfmodel/llm_heatmap_recomputed.json";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "reference data not present";
-  const Document document = Document::parse_file(path.string());
+  const std::string path = reference_file("reference/dfmodel/llm_heatmap_recomputed.json");
+  if (path.empty()) GTEST_SKIP() << "reference data not present";
+  const Document document = Document::parse_file(path);
   for (const Point& point : points_) {
     // Its mappings of dataflow chips in the 3-D torus are those of the 2-D torus.
     if (point.network == "3d_torus" && (is_rdu(point) || is_wafer(point))) continue;

@@ -1,12 +1,12 @@
 // The spaces in examples/explore against what DFModel's paper and logs say.
 #include <cmath>
-#include <filesystem>
 
 #include <gtest/gtest.h>
 
 #include "braid/explore/findings.h"
 #include "braid/explore/sweep.h"
 
+#include "base/reference_files.h"
 #include "explore/small_space.h"
 
 namespace braid {
@@ -34,12 +34,9 @@ TEST(PublishedSpace, RatiosOfTheLanguageModelSweep) {
 
 // Times computed before by another program from the same equations.
 TEST(PublishedSpace, TimesOfAnotherProgram) {
-  const char* folder = std::getenv("BRAID_REFERENCE_DIR");
-  const std::filesystem::path path =
-      std::filesystem::path(folder != nullptr ? folder : BRAID_SOURCE_DIR "/../shared") /
-      "reference/dfmodel/llm_heatmap_recomputed.json";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "reference data not present";
-  const Document document = Document::parse_file(path.string());
+  const std::string path = reference_file("reference/dfmodel/llm_heatmap_recomputed.json");
+  if (path.empty()) GTEST_SKIP() << "reference data not present";
+  const Document document = Document::parse_file(path);
   Space space = example("gpt3-1t.yaml");
   space.parallelisms = {SpaceParallelism::given};
   const std::vector<std::string> chips{"h100", "tpu", "sn30", "wse"};

@@ -1,10 +1,8 @@
 #include "braid/frontend/gnmt.h"
 
-#include <cstdlib>
-#include <filesystem>
-
 #include <gtest/gtest.h>
 
+#include "base/reference_files.h"
 #include "frontend/zoo_figures.h"
 
 namespace braid {
@@ -30,10 +28,8 @@ TEST(Gnmt, PublishedProfilesSizes) {
 
 TEST(Gnmt, EqualsThePublishedProfile) {
   // The profile that PipeDream took and Piper plans lists each node's parameters in f32.
-  const char* folder = std::getenv("BRAID_REFERENCE_DIR");
-  const std::filesystem::path base = folder != nullptr ? folder : BRAID_SOURCE_DIR "/../shared";
-  const std::string path = (base / "reference" / "piper" / "gnmt.json").string();
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "reference data not present";
+  const std::string path = reference_file("reference/piper/gnmt.json");
+  if (path.empty()) GTEST_SKIP() << "reference data not present";
   const Document document = Document::parse_file(path);
   double bytes = 0;
   for (const Value& node : document.root()["nodes"].elements()) {

@@ -9,7 +9,7 @@
 
 #include "braid/base/document.h"
 
-#include "planners/reference_files.h"
+#include "base/reference_files.h"
 
 namespace braid {
 namespace {

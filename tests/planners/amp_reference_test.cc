@@ -13,8 +13,8 @@
 #include "braid/planners/amp_physics.h"
 #include "braid/planners/rank_statistics.h"
 
+#include "base/reference_files.h"
 #include "planners/amp_experiments.h"
-#include "planners/reference_files.h"
 
 namespace braid {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "braid/planners/amp_placement_search.h"
 
+#include "base/reference_files.h"
 #include "planners/amp_experiments.h"
-#include "planners/reference_files.h"
 
 namespace braid {
 namespace {

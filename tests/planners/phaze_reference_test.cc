@@ -7,7 +7,7 @@
 
 #include "braid/planners/phaze_placement.h"
 
-#include "planners/reference_files.h"
+#include "base/reference_files.h"
 
 namespace braid {
 namespace {

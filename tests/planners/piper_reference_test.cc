@@ -12,7 +12,7 @@
 #include "braid/planners/piper_variants.h"
 #include "braid/profile/piper_profile.h"
 
-#include "planners/reference_files.h"
+#include "base/reference_files.h"
 
 namespace braid {
 namespace {

@@ -1,8 +1,5 @@
 #include "braid/validate/predict.h"
 
-#include <cstdlib>
-#include <filesystem>
-
 #include <gtest/gtest.h>
 
 #include "braid/frontend/model.h"
@@ -12,6 +9,8 @@
 #include "braid/validate/measured_time.h"
 #include "braid/validate/run_model.h"
 #include "braid/verify/verify.h"
+
+#include "base/reference_files.h"
 
 namespace braid {
 namespace {
@@ -286,11 +285,8 @@ TEST(DirectPlan, PassesTheIndependentChecks) {
 }
 
 TEST(Predict, NothingBeatsTheBoundOnManyMeasuredRuns) {
-  const char* folder = std::getenv("BRAID_REFERENCE_DIR");
-  const std::string file =
-      (folder != nullptr ? std::string(folder) : std::string(BRAID_SOURCE_DIR "/../shared")) +
-      "/data/measured_training_runs.csv";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << "reference data not present";
+  const std::string file = reference_file("data/measured_training_runs.csv");
+  if (file.empty()) GTEST_SKIP() << "reference data not present";
   const std::vector<MeasuredRun> runs = read_measured_runs(file).runs;
   std::size_t predicted = 0;
   for (std::size_t i = 0; i < runs.size(); i += 5) {
