@@ -302,6 +302,7 @@ MixedRates MixedFamily::measured_rates(const Configuration& way,
     const auto set = [&](MixedRates::PerParameter& rate, double time_s) {
       (expert ? rate.expert : rate.dense) = kLess * time_s / kMany;
     };
+    set(rates.gather, sync.parameter_sync_s);
     set(rates.reduce, sync.gradient_sync_s);
     set(rates.optimizer, twice.optimizer_s - sync.optimizer_s);
     set(rates.forward, load.dp_forward_s);

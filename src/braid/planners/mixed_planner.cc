@@ -6,7 +6,9 @@
 
 #include "braid/base/error.h"
 #include "braid/base/quantity.h"
+#include "braid/planners/mixed_bounds.h"
 #include "braid/planners/mixed_shortage.h"
+#include "braid/planners/mixed_solve.h"
 #include "braid/planners/search.h"
 #include "braid/schedule/timeline.h"
 
@@ -71,9 +73,11 @@ class MixedSearch {
  private:
   struct Open {
     double bound_s = 0;
-    std::int64_t round_samples = 1;
     std::unique_ptr<MixedFamily> family;
     double searched_below_s = 0;  ///< The least cutoff so far; 0: none.
+    std::int64_t steps = 0;       ///< Stages tried in it.
+    double limit_s = 0;           ///< Below which a first plan is looked for,
+    int raised = 0;               ///< and how often that was raised.
   };
 
   void add(double time_s, std::vector<PlacedStage> stages);
@@ -154,6 +158,7 @@ void MixedSearch::search(Open& open, double cutoff_s) {
         return limit_s();
       });
   outcome_.work += solution.steps;
+  open.steps += solution.steps;
   open.searched_below_s = cutoff_s;
   open.bound_s = std::max(open.bound_s, solution.bound_s);
   if (progress_) {
@@ -161,16 +166,21 @@ void MixedSearch::search(Open& open, double cutoff_s) {
   }
 }
 
-/// Looks for any plan, below a time that is raised until there is one: far less is tried than
-/// without a limit.
+/// Looks for any plan: in each family below a time of its own, raised wherever least was tried so
+/// far until there is one. Some family is cheap to search, and far less is tried in the others
+/// below what is found there.
 void MixedSearch::find_first(std::vector<Open>& open) {
   constexpr int kSmallSteps = 12, kSteps = 32;
-  double limit_s = open.front().bound_s;
-  for (int step = 1; step <= kSteps && found_.empty(); ++step) {
-    limit_s *= step <= kSmallSteps ? 1.1 : step < kSteps ? 1.5 : kInfinity;
+  while (found_.empty()) {
+    Open* next = nullptr;
     for (Open& family : open) {
-      if (family.bound_s < limit_s && found_.empty()) search(family, limit_s);
+      if (family.raised >= kSteps || (next != nullptr && family.steps >= next->steps)) continue;
+      next = &family;
     }
+    if (next == nullptr) return;
+    const int step = ++next->raised;
+    next->limit_s *= step <= kSmallSteps ? 1.1 : step < kSteps ? 1.5 : kInfinity;
+    if (next->bound_s < next->limit_s) search(*next, next->limit_s);
   }
 }
 
@@ -218,7 +228,9 @@ Outcome MixedSearch::run() {
     auto family = std::make_unique<MixedFamily>(job_, space_, round, rates_);
     if (family->empty()) continue;
     const double bound_s = quick_bound_s(family->problem());
-    open.push_back({bound_s, round, std::move(family), 0});
+    Open& added = open.emplace_back();
+    added.bound_s = bound_s;
+    added.family = std::move(family);
   }
   if (open.empty()) {
     outcome_.infeasibility =
@@ -230,13 +242,13 @@ Outcome MixedSearch::run() {
                       {}};
     return std::move(outcome_);
   }
-  const auto sort = [&open] {
-    std::stable_sort(open.begin(), open.end(),
-                     [](const Open& a, const Open& b) { return a.bound_s < b.bound_s; });
-  };
-  sort();
+  const auto first = std::min_element(
+      open.begin(), open.end(), [](const Open& a, const Open& b) { return a.bound_s < b.bound_s; });
+  const double least_bound_s = first->bound_s;
+  for (Open& family : open) family.limit_s = least_bound_s;
   find_first(open);
-  sort();
+  std::stable_sort(open.begin(), open.end(),
+                   [](const Open& a, const Open& b) { return a.steps < b.steps; });
   bool exhausted = false;
   for (Open& family : open) {
     exhausted = exhausted || spent();

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "braid/planners/mixed_job.h"
-#include "braid/planners/mixed_pipeline.h"
+#include "braid/planners/mixed_problem.h"
 #include "braid/profile/split_limits.h"
 
 namespace braid {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "braid/planners/mixed_pipeline.h"
+#include "braid/planners/mixed_problem.h"
 
 namespace braid {
 

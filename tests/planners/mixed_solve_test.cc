@@ -1,4 +1,4 @@
-#include "braid/planners/mixed_pipeline.h"
+#include "braid/planners/mixed_solve.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,6 +6,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "braid/planners/mixed_bounds.h"
 
 #include "planners/tiny_job.h"
 
@@ -72,6 +74,7 @@ MixedProblem random_problem(std::uint64_t seed, int layers) {
   };
   problem.rates = [seed](std::span<const std::int32_t> used, std::int32_t form, std::int32_t way) {
     MixedRates rates;
+    rates.gather.dense = way == 1 ? 0 : 4 * scramble(seed + 4, used, form, way);
     rates.reduce.dense = 5 * scramble(seed + 5, used, form, way);
     rates.optimizer.dense = scramble(seed + 6, used, form, way);
     rates.optimizer_s = scramble(seed + 7, used, form, way);
@@ -85,13 +88,19 @@ MixedProblem random_problem(std::uint64_t seed, int layers) {
 class BruteForce {
  public:
   explicit BruteForce(const MixedProblem& problem)
-      : problem_(problem), forward_before_s_(problem.forms[0].ways[0].layers.size() + 1, 0) {
+      : problem_(problem),
+        forward_before_s_(problem.forms[0].ways[0].layers.size() + 1, 0),
+        backward_before_s_(forward_before_s_) {
     for (std::size_t l = 0; l + 1 < forward_before_s_.size(); ++l) {
-      double least_s = kInfinity;
+      double forward_s = kInfinity, backward_s = kInfinity;
       for (const MixedForm& form : problem.forms) {
-        for (const MixedWay& way : form.ways) least_s = std::min(least_s, way.layers[l].forward_s);
+        for (const MixedWay& way : form.ways) {
+          forward_s = std::min(forward_s, way.layers[l].forward_s);
+          backward_s = std::min(backward_s, way.layers[l].backward_s);
+        }
       }
-      forward_before_s_[l + 1] = forward_before_s_[l] + least_s;
+      forward_before_s_[l + 1] = forward_before_s_[l] + forward_s;
+      backward_before_s_[l + 1] = backward_before_s_[l] + backward_s;
     }
   }
 
@@ -144,13 +153,18 @@ class BruteForce {
           const double tail_s =
               exposed_gradient_sync_s(rates.reduce.dense * sums.dense_parameters, backward_s, n) +
               rates.optimizer_s + rates.optimizer.dense * sums.dense_parameters;
-          const double last_s = std::max(end_s, forward_before_s_[static_cast<std::size_t>(left)] +
-                                                    start_s + time_s + own_s + tail_s);
+          const double head_s = exposed_gradient_sync_s(rates.gather.dense * sums.dense_parameters,
+                                                        sums.forward_s, n);
+          const auto before = static_cast<std::size_t>(left);
+          const double last_s =
+              std::max(end_s, std::max(head_s, forward_before_s_[before]) + start_s + time_s +
+                                  own_s + std::max(tail_s, backward_before_s_[before]));
           if (left > 0 && depth_ < problem_.most_stages) {
             add(used, next, f, left, start_s + time_s, time_s, worst_s, last_s);
           }
           if (left == 0 && depth_ >= problem_.least_stages) {
-            best_s_ = std::min(best_s_, std::max(last_s, start_s + time_s + tail_s + worst_s));
+            best_s_ =
+                std::min(best_s_, std::max(last_s, head_s + start_s + time_s + tail_s + worst_s));
           }
         }
       }
@@ -159,7 +173,7 @@ class BruteForce {
   }
 
   const MixedProblem& problem_;
-  std::vector<double> forward_before_s_;
+  std::vector<double> forward_before_s_, backward_before_s_;
   std::int64_t depth_ = 0;
   double best_s_ = kInfinity;
 };

@@ -1,0 +1,340 @@
+#include "braid/planners/mixed_passes.h"
+
+#include <algorithm>
+#include <cassert>
+#include <tuple>
+#include <utility>
+
+#include "braid/planners/mixed_bounds.h"
+
+namespace braid {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Complete pipelines that a pass shows.
+constexpr std::size_t kMostOthers = 24;
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+/// Length of a stage's path from its head, or the first forward pass of what is before it, to its
+/// tail, or the last backward pass of that.
+double end_of(const MixedStageTimes& times, const MixedStageTimes::Time& stage, std::int32_t left,
+              double below_s, double excess_s) {
+  return std::max(times.least_forward_before_s(left), stage.head_s) + below_s + excess_s +
+         std::max(times.least_backward_before_s(left), stage.tail_s);
+}
+
+}  // namespace
+
+/// One pass: its limits, what it has reached, and the best end so far.
+struct MixedPasses::Pass {
+  double excess_s = 0, cutoff_s = 0;
+  std::int64_t depth = 1;  ///< Of the stage to be added, from the end.
+  std::vector<Level> levels;
+  MixedPass result;
+  /// Complete pipelines, the best for each number of stages, devices used and first form.
+  struct End {
+    double base_s = kInfinity;
+    std::int64_t depth = 0, number = 0;
+    std::size_t form = 0;
+    friend bool operator<(const End& a, const End& b) {
+      return std::tie(a.base_s, a.depth, a.number, a.form) <
+             std::tie(b.base_s, b.depth, b.number, b.form);
+    }
+  };
+  std::vector<End> ends;
+};
+
+MixedPasses::MixedPasses(const MixedProblem& problem)
+    : problem_(problem), times_(problem), layers_(times_.layers()) {
+  for (const MixedForm& form : problem.forms) ways_ = std::max(ways_, form.ways.size());
+}
+
+std::int64_t MixedPasses::number_of(std::span<const std::int32_t> used) const {
+  std::int64_t number = 0;
+  for (std::size_t k = 0; k < used.size(); ++k) {
+    number = number * (problem_.capacity[k] + std::int64_t{1}) + used[k];
+  }
+  return number;
+}
+
+MixedPasses::Facts& MixedPasses::facts_of(std::span<const std::int32_t> used) {
+  const auto [found, fresh] = facts_.try_emplace(number_of(used));
+  Facts& facts = found->second;
+  if (fresh) {
+    const std::size_t forms = problem_.forms.size();
+    facts.allowed.assign(forms, -1);
+    facts.rates.resize(forms * ways_);
+    facts.handover_s.assign(forms * forms * at(problem_.cut_classes), -1);
+  }
+  return facts;
+}
+
+bool MixedPasses::allows(Facts& facts, std::span<const std::int32_t> used, std::size_t form) {
+  std::int8_t& known = facts.allowed[form];
+  if (known >= 0) return known > 0;
+  known = 1;
+  const MixedForm& wanted = problem_.forms[form];
+  for (std::size_t k = 0; k < used.size(); ++k) {
+    if (used[k] + wanted.takes[k] > problem_.capacity[k]) known = 0;
+  }
+  const auto number = static_cast<std::int32_t>(form);
+  if (known > 0 && !problem_.allows(used, number)) known = 0;
+  for (std::size_t way = 0; known > 0 && way < wanted.ways.size(); ++way) {
+    facts.rates[form * ways_ + way] = problem_.rates(used, number, static_cast<std::int32_t>(way));
+  }
+  return known > 0;
+}
+
+double MixedPasses::handover_s(Facts& facts, std::span<const std::int32_t> used, std::size_t below,
+                               std::size_t above, std::int32_t cut) {
+  const std::int32_t kind = problem_.cut_class[at(cut)];
+  double& known_s =
+      facts.handover_s[(below * problem_.forms.size() + above) * at(problem_.cut_classes) +
+                       at(kind)];
+  if (known_s < 0) {
+    known_s = problem_.handover_s(used, static_cast<std::int32_t>(below),
+                                  static_cast<std::int32_t>(above), kind);
+  }
+  return known_s;
+}
+
+/// All ways to put a stage with layers before `right` in front of `start`, each with `first_left`
+/// as its last first layer. Returns the first such layer at which the excess was too long.
+std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t right,
+                               std::int32_t first_left, const Start& start, const MixedRates& rates,
+                               State& to, Pass& pass) {
+  const std::int64_t m = problem_.micro_batches;
+  const std::int32_t least_left =
+      times_.first_fitting(form, way, std::min(m, pass.depth))[at(right)];
+  if (least_left > 0 && first_left >= 0) pass.result.memory_bound = true;
+  const bool may_end = pass.depth >= problem_.least_stages;
+  const bool may_go_on = pass.depth < problem_.most_stages;
+  std::int32_t too_long = -1;
+  for (std::int32_t left = first_left; left >= least_left; --left) {
+    const MixedStageTimes::Time time = times_.of(form, way, left, right, rates);
+    const auto excess_of = [&](double forward_s, double backward_s) {
+      return stage_excess_s(forward_s, backward_s, start.below_s, start.next_s, pass.depth, m);
+    };
+    // More layers take longer, but for what data parallelism adds.
+    const double plain_s = excess_of(time.plain_forward_s, time.plain_backward_s);
+    if (plain_s > pass.excess_s) {
+      pass.result.next_excess_s = std::min(pass.result.next_excess_s, plain_s);
+      return std::max(too_long, left);
+    }
+    ++pass.result.steps;
+    const double before_s = times_.least_before_s(left);
+    if (before_s + start.below_s + time.plain_forward_s + time.plain_backward_s + plain_s >
+        pass.cutoff_s) {
+      return std::max(too_long, left);
+    }
+    const double excess_s = excess_of(time.forward_s, time.backward_s);
+    if (excess_s > pass.excess_s) {
+      pass.result.next_excess_s = std::min(pass.result.next_excess_s, excess_s);
+      too_long = std::max(too_long, left);
+      continue;
+    }
+    const double below_s = start.below_s + time.time_s();
+    const double end_s = end_of(times_, time, left, below_s, excess_s);
+    if (std::max(end_s, before_s + below_s + excess_s) > pass.cutoff_s) {
+      too_long = std::max(too_long, left);
+      continue;
+    }
+    if (left == 0 ? !may_end : !may_go_on) continue;
+    MixedRest rest;
+    // What has ended is compared with its head and tail, what goes on without.
+    rest.below_s = left == 0 ? below_s + time.head_s + time.tail_s : below_s;
+    rest.first_s = left == 0 ? 0 : time.time_s();
+    rest.end_s = end_s;
+    rest.right = right;
+    rest.below = start.below;
+    rest.below_rest = start.below_rest;
+    rest.way = static_cast<std::int16_t>(way);
+    to.rests.insert(form * (layers_ + 1) + at(left), rest);
+  }
+  return too_long;
+}
+
+/// `starts` by rising length: each is for what is too long with those before it.
+void MixedPasses::take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
+                               const Facts& facts, State& to, Pass& pass) {
+  const std::vector<MixedWay>& ways = problem_.forms[form].ways;
+  const std::int64_t in_flight = std::min(problem_.micro_batches, pass.depth);
+  const auto take_from = [&](std::size_t way, std::int32_t left) {
+    for (const Start& start : starts) {
+      if (left < 0) break;
+      left = take(form, way, right, left, start, facts.rates[form * ways_ + way], to, pass);
+    }
+  };
+  // Ways that save memory are for stages that fit no other.
+  std::int32_t least_left = right;
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    if (ways[way].saves_memory) continue;
+    least_left = std::min(least_left, times_.first_fitting(form, way, in_flight)[at(right)]);
+    take_from(way, right - 1);
+  }
+  if (least_left == 0) return;
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    if (ways[way].saves_memory) take_from(way, std::min(least_left, right) - 1);
+  }
+}
+
+void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pass) {
+  const std::size_t row = layers_ + 1;
+  const Facts& facts = facts_of(from.used);
+  struct Behind {
+    std::size_t form;
+    std::vector<std::int32_t> used;
+    Facts* facts;
+  };
+  std::vector<Behind> behind;
+  for (std::size_t below = 0; below < problem_.forms.size(); ++below) {
+    bool any = false;
+    for (std::size_t left = 1; left < row && !any; ++left) {
+      any = from.rests.head(below * row + left) >= 0;
+    }
+    if (!any) continue;
+    // Devices of the stage behind are those that were taken last.
+    Behind& one = behind.emplace_back(Behind{below, from.used, nullptr});
+    for (std::size_t k = 0; k < one.used.size(); ++k) {
+      one.used[k] -= problem_.forms[below].takes[k];
+    }
+    one.facts = &facts_of(one.used);
+  }
+  std::vector<Start> starts;
+  for (std::int32_t right = 1; at(right) < row; ++right) {
+    starts.clear();
+    for (const Behind& one : behind) {
+      std::int32_t number = from.rests.head(one.form * row + at(right));
+      if (number < 0) continue;
+      const double hops_s = 2 * handover_s(*one.facts, one.used, one.form, form, right);
+      for (; number >= 0; number = from.rests[number].next) {
+        const MixedRest& rest = from.rests[number];
+        starts.push_back({rest.below_s + hops_s, rest.first_s + hops_s,
+                          static_cast<std::int16_t>(one.form), number});
+      }
+    }
+    if (starts.empty()) continue;
+    std::stable_sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) {
+      return std::tie(a.below_s, a.next_s) < std::tie(b.below_s, b.next_s);
+    });
+    double least_next_s = kInfinity;
+    const auto worse = [&](const Start& start) {
+      const bool as_long = start.next_s >= least_next_s;
+      least_next_s = std::min(least_next_s, start.next_s);
+      return as_long;
+    };
+    starts.erase(std::remove_if(starts.begin(), starts.end(), worse), starts.end());
+    take_any_way(form, right, starts, facts, to, pass);
+  }
+}
+
+void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
+  for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
+    if (!allows(facts_of(from.used), from.used, form)) continue;
+    std::vector<std::int32_t> used = from.used;
+    for (std::size_t k = 0; k < used.size(); ++k) used[k] += problem_.forms[form].takes[k];
+    const std::int64_t number = number_of(used);
+    State& to = next[number];
+    if (!to.rests.is_open()) {
+      to.used = used;
+      to.rests.open(problem_.forms.size() * (layers_ + 1));
+    }
+    if (pass.depth == 1) {
+      const Start end[] = {{}};
+      take_any_way(form, static_cast<std::int32_t>(layers_), end, facts_of(from.used), to, pass);
+    } else {
+      grow(from, form, to, pass);
+    }
+  }
+}
+
+MixedPass MixedPasses::run(double excess_s, double cutoff_s, std::int64_t most_steps) {
+  Pass pass;
+  pass.excess_s = excess_s;
+  pass.cutoff_s = cutoff_s;
+  State none;
+  none.used.assign(problem_.capacity.size(), 0);
+  pass.levels.push_back({{0, std::move(none)}});
+  const auto most =
+      std::min<std::int64_t>(problem_.most_stages, static_cast<std::int64_t>(layers_));
+  for (pass.depth = 1; pass.depth <= most; ++pass.depth) {
+    Level next;
+    for (const auto& [number, state] : pass.levels.back()) {
+      extend(state, next, pass);
+      if (pass.result.steps > most_steps) return std::move(pass.result);
+    }
+    for (auto entry = next.begin(); entry != next.end();) {
+      const State& state = entry->second;
+      for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
+        const std::int32_t head = state.rests.head(form * (layers_ + 1));
+        if (head < 0) continue;
+        pass.ends.push_back({state.rests[head].below_s, pass.depth, entry->first, form});
+      }
+      const bool reached = !state.rests.empty();
+      entry = reached ? std::next(entry) : next.erase(entry);
+    }
+    if (next.empty()) break;
+    pass.levels.push_back(std::move(next));
+  }
+  std::sort(pass.ends.begin(), pass.ends.end());
+  for (std::size_t i = 0; i < std::min(pass.ends.size(), kMostOthers); ++i) {
+    pass.result.pipelines.push_back(rebuild(pass, i));
+  }
+  return std::move(pass.result);
+}
+
+MixedPipeline MixedPasses::rebuild(const Pass& pass, std::size_t number) const {
+  const Pass::End& end = pass.ends[number];
+  MixedPipeline pipeline;
+  pipeline.base_s = end.base_s;
+  std::vector<std::int32_t> used = pass.levels[at(end.depth)].find(end.number)->second.used;
+  std::size_t form = end.form;
+  std::int32_t left = 0;
+  std::int32_t number_in_state = -1;
+  for (std::int64_t depth = end.depth; depth > 0; --depth) {
+    const State& state = pass.levels[at(depth)].find(number_of(used))->second;
+    if (number_in_state < 0) number_in_state = state.rests.head(form * (layers_ + 1));
+    const MixedRest& rest = state.rests[number_in_state];
+    MixedStage stage;
+    stage.form = static_cast<std::int32_t>(form);
+    stage.way = rest.way;
+    stage.begin = left;
+    stage.end = rest.right;
+    for (std::size_t k = 0; k < used.size(); ++k) used[k] -= problem_.forms[form].takes[k];
+    stage.used = used;
+    pipeline.stages.push_back(std::move(stage));
+    left = rest.right;
+    number_in_state = rest.below_rest;
+    form = at(std::max<std::int32_t>(rest.below, 0));
+  }
+  set_times(pipeline);
+  return pipeline;
+}
+
+/// The excess that the stages really have, from the last to the first.
+void MixedPasses::set_times(MixedPipeline& pipeline) const {
+  double below_s = 0, next_s = 0;
+  for (std::size_t i = pipeline.stages.size(); i-- > 0;) {
+    const MixedStage& stage = pipeline.stages[i];
+    if (i + 1 < pipeline.stages.size()) {
+      const MixedStage& behind = pipeline.stages[i + 1];
+      const double hops_s = 2 * problem_.handover_s(behind.used, behind.form, stage.form,
+                                                    problem_.cut_class[at(stage.end)]);
+      below_s += hops_s;
+      next_s += hops_s;
+    }
+    const MixedStageTimes::Time time =
+        times_.of(at(stage.form), at(stage.way), stage.begin, stage.end,
+                  problem_.rates(stage.used, stage.form, stage.way));
+    const auto depth = static_cast<std::int64_t>(pipeline.stages.size() - i);
+    const double excess_s = stage_excess_s(time.forward_s, time.backward_s, below_s, next_s, depth,
+                                           problem_.micro_batches);
+    next_s = time.time_s();
+    below_s += next_s;
+    pipeline.excess_s = std::max(pipeline.excess_s, excess_s);
+    pipeline.end_s = std::max(pipeline.end_s, end_of(times_, time, stage.begin, below_s, excess_s));
+  }
+}
+
+}  // namespace braid

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "braid/planners/mixed_problem.h"
+#include "braid/planners/mixed_rests.h"
+#include "braid/planners/mixed_stage_times.h"
+
+namespace braid {
+
+/// What one pass over a problem finds.
+struct MixedPass {
+  /// By rising base_s: the best, and the best of others in number of stages, devices used or form
+  /// of the first stage. Empty: there is none.
+  std::vector<MixedPipeline> pipelines;
+  /// The least excess above the limit that kept a stage from taking more.
+  double next_excess_s = std::numeric_limits<double>::infinity();
+  bool memory_bound = false;  ///< Memory kept some stage from taking more.
+  std::int64_t steps = 0;     ///< Stages tried.
+};
+
+/// The passes over one problem; what they share is kept.
+class MixedPasses {
+ public:
+  explicit MixedPasses(const MixedProblem& problem);
+
+  /// The pipeline of least base_s whose stages all have an excess of at most `excess_s`, among
+  /// those that may take no more than `cutoff_s`, by bound_s(); a shorter one may have more excess.
+  /// A dynamic program over (stages, devices used, layers left, form of the first stage), in which
+  /// a rest of the pipeline that is shorter and begins with a shorter stage is always better; of
+  /// several that are not both the least of either is taken when there are more than a few. Cost:
+  /// its states times forms times layers of a stage. Gives up, with nothing, after `most_steps`.
+  MixedPass run(double excess_s, double cutoff_s, std::int64_t most_steps);
+
+  double least_base_s() const { return times_.least_base_s(); }
+
+ private:
+  /// What depends on the devices that are used already, kept from pass to pass.
+  struct Facts {
+    std::vector<std::int8_t> allowed;  ///< [form]; -1: not asked yet.
+    std::vector<MixedRates> rates;     ///< [form · ways + way], where allowed.
+    std::vector<double> handover_s;    ///< [(below · forms + above) · classes + class]; -1.
+  };
+  struct State {
+    std::vector<std::int32_t> used;
+    MixedRests rests;  ///< In cells of [form · (layers + 1) + left end].
+  };
+  /// What a stage is put in front of.
+  struct Start {
+    double below_s = 0;
+    double next_s = 0;  ///< Of the stage behind, with handing over to it and back.
+    std::int16_t below = -1;
+    std::int32_t below_rest = -1;
+  };
+  using Level = std::map<std::int64_t, State>;  ///< By number of the devices used.
+  struct Pass;
+
+  std::int64_t number_of(std::span<const std::int32_t> used) const;
+  Facts& facts_of(std::span<const std::int32_t> used);
+  bool allows(Facts& facts, std::span<const std::int32_t> used, std::size_t form);
+  double handover_s(Facts& facts, std::span<const std::int32_t> used, std::size_t below,
+                    std::size_t above, std::int32_t cut);
+  void extend(const State& from, Level& next, Pass& pass);
+  void grow(const State& from, std::size_t form, State& to, Pass& pass);
+  std::int32_t take(std::size_t form, std::size_t way, std::int32_t right, std::int32_t first_left,
+                    const Start& start, const MixedRates& rates, State& to, Pass& pass);
+  void take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
+                    const Facts& facts, State& to, Pass& pass);
+  MixedPipeline rebuild(const Pass& pass, std::size_t number) const;
+  void set_times(MixedPipeline& pipeline) const;
+
+  const MixedProblem& problem_;
+  MixedStageTimes times_;
+  std::size_t layers_ = 0, ways_ = 1;
+  std::map<std::int64_t, Facts> facts_;
+};
+
+}  // namespace braid

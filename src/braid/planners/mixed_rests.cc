@@ -1,0 +1,58 @@
+#include "braid/planners/mixed_rests.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace braid {
+namespace {
+
+/// Rests kept in one list.
+constexpr int kMost = 4;
+
+}  // namespace
+
+void MixedRests::insert(std::size_t cell, MixedRest rest) {
+  int count = 0;
+  std::int32_t free = -1, nearest = -1, before = -1;
+  const auto rest_at = [this](std::int32_t number) -> MixedRest& {
+    return rests_[static_cast<std::size_t>(number)];
+  };
+  for (std::int32_t number = heads_[cell]; number >= 0;) {
+    MixedRest& known = rest_at(number);
+    const bool alike = known.below_s == rest.below_s && known.first_s == rest.first_s;
+    if (alike ? known.end_s <= rest.end_s
+              : known.below_s <= rest.below_s && known.first_s <= rest.first_s) {
+      return;
+    }
+    const std::int32_t next = known.next;
+    if (rest.below_s <= known.below_s && rest.first_s <= known.first_s) {
+      (before < 0 ? heads_[cell] : rest_at(before).next) = next;
+      free = number;
+    } else {
+      const auto away = [&](std::int32_t other) {
+        return std::abs(rest_at(other).below_s - rest.below_s);
+      };
+      if (nearest < 0 || away(number) < away(nearest)) nearest = number;
+      before = number;
+      ++count;
+    }
+    number = next;
+  }
+  if (count >= kMost) {
+    MixedRest& known = rest_at(nearest);
+    rest.first_s = std::min(rest.first_s, known.first_s);
+    rest.next = known.next;
+    if (rest.below_s < known.below_s) known = rest;
+    known.first_s = rest.first_s;
+    return;
+  }
+  if (free < 0) {
+    free = static_cast<std::int32_t>(rests_.size());
+    rests_.emplace_back();
+  }
+  rest.next = heads_[cell];
+  heads_[cell] = free;
+  rest_at(free) = rest;
+}
+
+}  // namespace braid

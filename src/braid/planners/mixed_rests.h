@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace braid {
+
+/// The rest of a pipeline from a stage on, as a search from its end keeps it.
+struct MixedRest {
+  double below_s = 0;  ///< One way down and up it, its first stage included.
+  double first_s = 0;  ///< Of its first stage alone.
+  double end_s = 0;    ///< That stage's path with its own head and tail; breaks ties.
+  std::int32_t right = 0;
+  std::int32_t below_rest = -1;  ///< What is behind that stage, by its number in the state there.
+  std::int32_t next = -1;        ///< In the list.
+  std::int16_t below = -1;       ///< Form of the stage behind.
+  std::int16_t way = 0;
+};
+
+/// Rests in lists, one for each cell (form and first layer of their first stages). None of a list
+/// is longer than another of it and begins with a longer stage, too: none is worse in both.
+class MixedRests {
+ public:
+  /// Makes empty lists; there are none before.
+  void open(std::size_t cells) { heads_.assign(cells, -1); }
+  bool is_open() const { return !heads_.empty(); }
+  bool empty() const { return rests_.empty(); }
+
+  /// Number of the first rest of a cell's list, or -1; the others by MixedRest::next.
+  std::int32_t head(std::size_t cell) const { return heads_[cell]; }
+  const MixedRest& operator[](std::int32_t rest) const {
+    return rests_[static_cast<std::size_t>(rest)];
+  }
+
+  /// Keeps the list free of what is worse in both; when it grows too long, two become one that is
+  /// as good as the better in each. Numbers that others may hold stay.
+  void insert(std::size_t cell, MixedRest rest);
+
+ private:
+  std::vector<std::int32_t> heads_;
+  std::vector<MixedRest> rests_;
+};
+
+}  // namespace braid
