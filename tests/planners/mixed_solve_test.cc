@@ -106,14 +106,24 @@ class BruteForce {
 
   double least_s() {
     const auto layers = static_cast<std::int32_t>(problem_.forms[0].ways[0].layers.size());
-    add({}, Used(problem_.capacity.size(), 0), -1, layers, 0, 0, 0, 0);
+    add(Used(problem_.capacity.size(), 0), -1, layers);
     return best_s_;
   }
 
  private:
-  void add(const Used& behind, const Used& used, std::int32_t below, std::int32_t right,
-           double below_s, double behind_s, double excess_s, double end_s) {
-    ++depth_;
+  struct Stage {
+    double forward_s = 0, backward_s = 0, head_s = 0, tail_s = 0;
+    double hop_s = 0;  ///< To the stage behind.
+    std::int32_t left = 0;
+    Used used;
+    double time_s() const { return forward_s + backward_s; }
+  };
+
+  void add(const Used& used, std::int32_t below, std::int32_t right) {
+    if (right == 0 && std::ssize(stages_) >= problem_.least_stages) {
+      best_s_ = std::min(best_s_, bound_s());
+    }
+    if (right == 0 || std::ssize(stages_) == problem_.most_stages) return;
     for (std::int32_t f = 0; f < static_cast<std::int32_t>(problem_.forms.size()); ++f) {
       const MixedForm& form = problem_.forms[static_cast<std::size_t>(f)];
       Used next = used;
@@ -123,58 +133,94 @@ class BruteForce {
         room = room && next[k] <= problem_.capacity[k];
       }
       if (!room || !problem_.allows(used, f)) continue;
-      const double hop_s =
-          below < 0 ? 0
-                    : problem_.handover_s(behind, below, f,
+      Stage stage;
+      stage.used = used;
+      if (below >= 0) {
+        stage.hop_s = problem_.handover_s(stages_.back().used, below, f,
                                           problem_.cut_class[static_cast<std::size_t>(right)]);
-      for (std::int32_t left = right - 1; left >= 0; --left) {
-        bool fast = false;
-        for (std::size_t w = 0; w < form.ways.size(); ++w) {
-          const MixedWay& way = form.ways[w];
-          if (fast && way.saves_memory) break;
-          RunSums sums;
-          for (std::int32_t l = left; l < right; ++l)
-            sums.add(way.layers[static_cast<std::size_t>(l)]);
-          const auto in_flight =
-              static_cast<double>(std::min<std::int64_t>(problem_.micro_batches, depth_));
-          if (!fits(sums, in_flight, way.memory)) continue;
-          fast = fast || !way.saves_memory;
-          const MixedRates rates = problem_.rates(used, f, static_cast<std::int32_t>(w));
-          const int n = right - left;
-          const double backward_s =
-              sums.backward_s +
-              exposed_gradient_sync_s(rates.backward.dense * sums.dense_parameters, sums.backward_s,
-                                      n);
-          const double time_s = sums.forward_s + backward_s;
-          const double start_s = below_s + 2 * hop_s;
-          const double own_s = stage_excess_s(sums.forward_s, backward_s, start_s,
-                                              behind_s + 2 * hop_s, depth_, problem_.micro_batches);
-          const double worst_s = std::max(excess_s, own_s);
-          const double tail_s =
-              exposed_gradient_sync_s(rates.reduce.dense * sums.dense_parameters, backward_s, n) +
-              rates.optimizer_s + rates.optimizer.dense * sums.dense_parameters;
-          const double head_s = exposed_gradient_sync_s(rates.gather.dense * sums.dense_parameters,
-                                                        sums.forward_s, n);
-          const auto before = static_cast<std::size_t>(left);
-          const double last_s =
-              std::max(end_s, std::max(head_s, forward_before_s_[before]) + start_s + time_s +
-                                  own_s + std::max(tail_s, backward_before_s_[before]));
-          if (left > 0 && depth_ < problem_.most_stages) {
-            add(used, next, f, left, start_s + time_s, time_s, worst_s, last_s);
-          }
-          if (left == 0 && depth_ >= problem_.least_stages) {
-            best_s_ =
-                std::min(best_s_, std::max(last_s, head_s + start_s + time_s + tail_s + worst_s));
-          }
-        }
       }
+      for (stage.left = right - 1; stage.left >= 0; --stage.left) add_ways(stage, f, right, next);
     }
-    --depth_;
+  }
+
+  void add_ways(Stage& stage, std::int32_t f, std::int32_t right, const Used& next) {
+    const MixedForm& form = problem_.forms[static_cast<std::size_t>(f)];
+    bool fast = false;
+    for (std::size_t w = 0; w < form.ways.size(); ++w) {
+      const MixedWay& way = form.ways[w];
+      if (fast && way.saves_memory) break;
+      RunSums sums;
+      for (std::int32_t l = stage.left; l < right; ++l) {
+        sums.add(way.layers[static_cast<std::size_t>(l)]);
+      }
+      const auto in_flight = static_cast<double>(
+          std::min<std::int64_t>(problem_.micro_batches, std::ssize(stages_) + 1));
+      if (!fits(sums, in_flight, way.memory)) continue;
+      fast = fast || !way.saves_memory;
+      const MixedRates rates = problem_.rates(stage.used, f, static_cast<std::int32_t>(w));
+      const int n = right - stage.left;
+      const double parameters = sums.dense_parameters;
+      const auto exposed_s = [&](const MixedRates::PerParameter& rate, double pass_s) {
+        return exposed_gradient_sync_s(rate.dense * parameters, pass_s, n);
+      };
+      stage.forward_s = sums.forward_s;
+      stage.backward_s = sums.backward_s + exposed_s(rates.backward, sums.backward_s);
+      stage.head_s = exposed_s(rates.gather, stage.forward_s);
+      stage.tail_s = exposed_s(rates.reduce, stage.backward_s) + rates.optimizer_s +
+                     rates.optimizer.dense * parameters;
+      stages_.push_back(stage);
+      add(next, f, stage.left);
+      stages_.pop_back();
+    }
+  }
+
+  /// Of stages_, the last first. Whatever stage a path turns at, it may start at the head of any
+  /// stage from there on or in front of it, and end at the tail of any.
+  double bound_s() const {
+    const auto m = problem_.micro_batches;
+    const std::size_t n = stages_.size();
+    double longest_s = 0;
+    std::vector<double> below_s(n + 1, 0), turning_s(n, 0);
+    double excess_s = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const Stage& stage = stages_[i];
+      const double start_s = below_s[i] + 2 * stage.hop_s;
+      const double next_s = i > 0 ? stages_[i - 1].time_s() + 2 * stage.hop_s : 0;
+      const auto depth = static_cast<std::int64_t>(i) + 1;
+      below_s[i + 1] = start_s + stage.time_s();
+      turning_s[i] = turning_excess_s(stage.time_s(), start_s, next_s, depth, m);
+      const double own_s =
+          stage_excess_s(stage.forward_s, stage.backward_s, start_s, next_s, depth, m);
+      excess_s = std::max(excess_s, own_s);
+      const auto left = static_cast<std::size_t>(stage.left);
+      longest_s =
+          std::max(longest_s, std::max(forward_before_s_[left], stage.head_s) + below_s[i + 1] +
+                                  own_s + std::max(backward_before_s_[left], stage.tail_s));
+    }
+    const Stage& first = stages_.back();
+    longest_s = std::max(longest_s, first.head_s + below_s[n] + excess_s + first.tail_s);
+    // From a head to a tail by way of every turn behind, seen from each stage `front`.
+    for (std::size_t front = 0; front < n; ++front) {
+      const auto left = static_cast<std::size_t>(stages_[front].left);
+      double late_s = forward_before_s_[left], rise_s = backward_before_s_[left];
+      double peak_s = 0, down_s = 0, up_s = 0;
+      for (std::size_t i = front + 1; i-- > 0;) {
+        late_s = std::max({late_s, stages_[i].head_s - down_s,
+                           forward_before_s_[static_cast<std::size_t>(stages_[i].left)] - down_s});
+        rise_s = std::max({rise_s, stages_[i].tail_s - up_s,
+                           backward_before_s_[static_cast<std::size_t>(stages_[i].left)] - up_s});
+        peak_s = std::max(peak_s, turning_s[i]);
+        down_s += stages_[i].forward_s + stages_[i].hop_s;
+        up_s += stages_[i].backward_s + stages_[i].hop_s;
+      }
+      longest_s = std::max(longest_s, late_s + below_s[front + 1] + peak_s + rise_s);
+    }
+    return longest_s;
   }
 
   const MixedProblem& problem_;
   std::vector<double> forward_before_s_, backward_before_s_;
-  std::int64_t depth_ = 0;
+  std::vector<Stage> stages_;
   double best_s_ = kInfinity;
 };
 

@@ -12,21 +12,25 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-double stage_excess_s(double forward_s, double backward_s, double below_s, double next_s,
-                      std::int64_t depth, std::int64_t micro_batches) {
-  const double time_s = forward_s + backward_s;
-  double longest_s = static_cast<double>(micro_batches - 1) * std::max(forward_s, backward_s);
-  if (micro_batches <= depth) return longest_s;
-  longest_s = std::max(longest_s, static_cast<double>(micro_batches - depth) * time_s + below_s);
+double turning_excess_s(double time_s, double below_s, double next_s, std::int64_t depth,
+                        std::int64_t micro_batches) {
+  if (micro_batches <= depth) return 0;
   const std::int64_t dives = (micro_batches - 1) / depth;
   const std::int64_t rest = (micro_batches - 1) % depth;
-  longest_s = std::max(longest_s, static_cast<double>(dives) * (time_s + below_s) +
-                                      static_cast<double>(rest) * time_s);
+  const double longest_s = std::max(
+      static_cast<double>(micro_batches - depth) * time_s + below_s,
+      static_cast<double>(dives) * (time_s + below_s) + static_cast<double>(rest) * time_s);
   if (depth < 2) return longest_s;
   const std::int64_t pairs = (micro_batches - depth - 1) / 2;
   const std::int64_t alone = micro_batches - depth - 2 * pairs;
   return std::max(longest_s, static_cast<double>(pairs) * (time_s + next_s) +
                                  static_cast<double>(alone) * time_s + below_s);
+}
+
+double stage_excess_s(double forward_s, double backward_s, double below_s, double next_s,
+                      std::int64_t depth, std::int64_t micro_batches) {
+  return std::max(static_cast<double>(micro_batches - 1) * std::max(forward_s, backward_s),
+                  turning_excess_s(forward_s + backward_s, below_s, next_s, depth, micro_batches));
 }
 
 double quick_bound_s(const MixedProblem& problem) {

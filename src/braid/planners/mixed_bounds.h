@@ -16,6 +16,12 @@ namespace braid {
 double stage_excess_s(double forward_s, double backward_s, double below_s, double next_s,
                       std::int64_t depth, std::int64_t micro_batches);
 
+/// The same of those paths alone that pass the last stage with the first micro-batch and with the
+/// last, whose forward passes may thus wait at any stage and whose backward passes may leave at
+/// any.
+double turning_excess_s(double time_s, double below_s, double next_s, std::int64_t depth,
+                        std::int64_t micro_batches);
+
 /// A time that no pipeline of the problem can beat; quick.
 double quick_bound_s(const MixedProblem& problem);
 

@@ -16,12 +16,29 @@ constexpr std::size_t kMostOthers = 24;
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-/// Length of a stage's path from its head, or the first forward pass of what is before it, to its
-/// tail, or the last backward pass of that.
-double end_of(const MixedStageTimes& times, const MixedStageTimes::Time& stage, std::int32_t left,
-              double below_s, double excess_s) {
-  return std::max(times.least_forward_before_s(left), stage.head_s) + below_s + excess_s +
-         std::max(times.least_backward_before_s(left), stage.tail_s);
+/// What a stage and those behind it are known to take, seen from it.
+struct Reach {
+  double below_s = 0;  ///< One way down and up, the stage included.
+  double late_s = 0;   ///< As MixedRest has them.
+  double rise_s = 0;
+  double peak_s = 0;
+  double end_s = 0;  ///< No pipeline that goes on like this takes less.
+};
+
+/// `behind` is that of the stages behind, less a handover each way; its end does not count.
+Reach reach_of(const MixedStageTimes& times, const MixedStageTimes::Time& stage, std::int32_t left,
+               const Reach& behind, double excess_s, double turning_s) {
+  const double forward_s = times.least_forward_before_s(left);
+  const double backward_s = times.least_backward_before_s(left);
+  Reach reach;
+  reach.below_s = behind.below_s + stage.time_s();
+  reach.late_s = std::max({forward_s, stage.head_s, behind.late_s - stage.forward_s});
+  reach.rise_s = std::max({backward_s, stage.tail_s, behind.rise_s - stage.backward_s});
+  reach.peak_s = std::max(behind.peak_s, turning_s);
+  const double own_s =
+      std::max(forward_s, stage.head_s) + excess_s + std::max(backward_s, stage.tail_s);
+  reach.end_s = reach.below_s + std::max(own_s, reach.late_s + reach.peak_s + reach.rise_s);
+  return reach;
 }
 
 }  // namespace
@@ -43,11 +60,17 @@ struct MixedPasses::Pass {
     }
   };
   std::vector<End> ends;
+  std::vector<std::int32_t> too_long;  ///< See take_from_all.
 };
 
 MixedPasses::MixedPasses(const MixedProblem& problem)
     : problem_(problem), times_(problem), layers_(times_.layers()) {
   for (const MixedForm& form : problem.forms) ways_ = std::max(ways_, form.ways.size());
+}
+
+bool MixedPasses::no_worse(const Start& a, const Start& b) {
+  return a.below_s <= b.below_s && a.next_s <= b.next_s && a.late_s <= b.late_s &&
+         a.rise_s <= b.rise_s && a.peak_s <= b.peak_s;
 }
 
 std::int64_t MixedPasses::number_of(std::span<const std::int32_t> used) const {
@@ -110,6 +133,7 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
   if (least_left > 0 && first_left >= 0) pass.result.memory_bound = true;
   const bool may_end = pass.depth >= problem_.least_stages;
   const bool may_go_on = pass.depth < problem_.most_stages;
+  const Reach behind{start.below_s, start.late_s, start.rise_s, start.peak_s, 0};
   std::int32_t too_long = -1;
   for (std::int32_t left = first_left; left >= least_left; --left) {
     const MixedStageTimes::Time time = times_.of(form, way, left, right, rates);
@@ -134,18 +158,25 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
       too_long = std::max(too_long, left);
       continue;
     }
-    const double below_s = start.below_s + time.time_s();
-    const double end_s = end_of(times_, time, left, below_s, excess_s);
-    if (std::max(end_s, before_s + below_s + excess_s) > pass.cutoff_s) {
+    const Reach reach =
+        reach_of(times_, time, left, behind, excess_s,
+                 turning_excess_s(time.time_s(), start.below_s, start.next_s, pass.depth, m));
+    if (std::max(reach.end_s, before_s + reach.below_s + excess_s) > pass.cutoff_s) {
       too_long = std::max(too_long, left);
       continue;
     }
     if (left == 0 ? !may_end : !may_go_on) continue;
     MixedRest rest;
     // What has ended is compared with its head and tail, what goes on without.
-    rest.below_s = left == 0 ? below_s + time.head_s + time.tail_s : below_s;
-    rest.first_s = left == 0 ? 0 : time.time_s();
-    rest.end_s = end_s;
+    rest.below_s = reach.below_s;
+    if (left == 0) {
+      rest.below_s += time.head_s + time.tail_s;
+    } else {
+      rest.first_s = time.time_s();
+      rest.late_s = reach.late_s;
+      rest.rise_s = reach.rise_s;
+      rest.peak_s = reach.peak_s;
+    }
     rest.right = right;
     rest.below = start.below;
     rest.below_rest = start.below_rest;
@@ -155,16 +186,32 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
   return too_long;
 }
 
-/// `starts` by rising length: each is for what is too long with those before it.
+/// `starts` by rising length: each is for what is too long with those before it, unless it is
+/// better than they are in what else counts.
+void MixedPasses::take_from_all(std::size_t form, std::size_t way, std::int32_t right,
+                                std::int32_t first_left, std::span<const Start> starts,
+                                const MixedRates& rates, State& to, Pass& pass) {
+  std::vector<std::int32_t>& too_long = pass.too_long;
+  too_long.clear();
+  for (const Start& start : starts) {
+    std::int32_t left = first_left;
+    for (std::size_t e = 0; e < too_long.size(); ++e) {
+      const Start& earlier = starts[e];
+      if (earlier.late_s <= start.late_s && earlier.rise_s <= start.rise_s &&
+          earlier.peak_s <= start.peak_s) {
+        left = std::min(left, too_long[e]);
+      }
+    }
+    too_long.push_back(left < 0 ? left : take(form, way, right, left, start, rates, to, pass));
+  }
+}
+
 void MixedPasses::take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
                                const Facts& facts, State& to, Pass& pass) {
   const std::vector<MixedWay>& ways = problem_.forms[form].ways;
   const std::int64_t in_flight = std::min(problem_.micro_batches, pass.depth);
   const auto take_from = [&](std::size_t way, std::int32_t left) {
-    for (const Start& start : starts) {
-      if (left < 0) break;
-      left = take(form, way, right, left, start, facts.rates[form * ways_ + way], to, pass);
-    }
+    take_from_all(form, way, right, left, starts, facts.rates[form * ways_ + way], to, pass);
   };
   // Ways that save memory are for stages that fit no other.
   std::int32_t least_left = right;
@@ -207,24 +254,26 @@ void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pas
     for (const Behind& one : behind) {
       std::int32_t number = from.rests.head(one.form * row + at(right));
       if (number < 0) continue;
-      const double hops_s = 2 * handover_s(*one.facts, one.used, one.form, form, right);
+      const double hop_s = handover_s(*one.facts, one.used, one.form, form, right);
       for (; number >= 0; number = from.rests[number].next) {
         const MixedRest& rest = from.rests[number];
-        starts.push_back({rest.below_s + hops_s, rest.first_s + hops_s,
-                          static_cast<std::int16_t>(one.form), number});
+        starts.push_back({rest.below_s + 2 * hop_s, rest.first_s + 2 * hop_s, rest.late_s - hop_s,
+                          rest.rise_s - hop_s, rest.peak_s, static_cast<std::int16_t>(one.form),
+                          number});
       }
     }
     if (starts.empty()) continue;
     std::stable_sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) {
       return std::tie(a.below_s, a.next_s) < std::tie(b.below_s, b.next_s);
     });
-    double least_next_s = kInfinity;
-    const auto worse = [&](const Start& start) {
-      const bool as_long = start.next_s >= least_next_s;
-      least_next_s = std::min(least_next_s, start.next_s);
-      return as_long;
-    };
-    starts.erase(std::remove_if(starts.begin(), starts.end(), worse), starts.end());
+    std::size_t kept = 0;
+    for (const Start& start : starts) {
+      const bool worse =
+          std::any_of(starts.begin(), starts.begin() + static_cast<std::ptrdiff_t>(kept),
+                      [&](const Start& a) { return no_worse(a, start); });
+      if (!worse) starts[kept++] = start;
+    }
+    starts.resize(kept);
     take_any_way(form, right, starts, facts, to, pass);
   }
 }
@@ -312,28 +361,33 @@ MixedPipeline MixedPasses::rebuild(const Pass& pass, std::size_t number) const {
   return pipeline;
 }
 
-/// The excess that the stages really have, from the last to the first.
+/// What the stages really take, from the last to the first.
 void MixedPasses::set_times(MixedPipeline& pipeline) const {
-  double below_s = 0, next_s = 0;
+  Reach behind;
+  double next_s = 0;
   for (std::size_t i = pipeline.stages.size(); i-- > 0;) {
     const MixedStage& stage = pipeline.stages[i];
     if (i + 1 < pipeline.stages.size()) {
-      const MixedStage& behind = pipeline.stages[i + 1];
-      const double hops_s = 2 * problem_.handover_s(behind.used, behind.form, stage.form,
-                                                    problem_.cut_class[at(stage.end)]);
-      below_s += hops_s;
-      next_s += hops_s;
+      const MixedStage& below = pipeline.stages[i + 1];
+      const double hop_s = problem_.handover_s(below.used, below.form, stage.form,
+                                               problem_.cut_class[at(stage.end)]);
+      behind.below_s += 2 * hop_s;
+      behind.late_s -= hop_s;
+      behind.rise_s -= hop_s;
+      next_s += 2 * hop_s;
     }
     const MixedStageTimes::Time time =
         times_.of(at(stage.form), at(stage.way), stage.begin, stage.end,
                   problem_.rates(stage.used, stage.form, stage.way));
     const auto depth = static_cast<std::int64_t>(pipeline.stages.size() - i);
-    const double excess_s = stage_excess_s(time.forward_s, time.backward_s, below_s, next_s, depth,
-                                           problem_.micro_batches);
-    next_s = time.time_s();
-    below_s += next_s;
+    const std::int64_t m = problem_.micro_batches;
+    const double excess_s =
+        stage_excess_s(time.forward_s, time.backward_s, behind.below_s, next_s, depth, m);
+    const double turning_s = turning_excess_s(time.time_s(), behind.below_s, next_s, depth, m);
+    behind = reach_of(times_, time, stage.begin, behind, excess_s, turning_s);
     pipeline.excess_s = std::max(pipeline.excess_s, excess_s);
-    pipeline.end_s = std::max(pipeline.end_s, end_of(times_, time, stage.begin, below_s, excess_s));
+    pipeline.end_s = std::max(pipeline.end_s, behind.end_s);
+    next_s = time.time_s();
   }
 }
 

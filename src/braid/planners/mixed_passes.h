@@ -52,12 +52,15 @@ class MixedPasses {
   /// What a stage is put in front of.
   struct Start {
     double below_s = 0;
-    double next_s = 0;  ///< Of the stage behind, with handing over to it and back.
+    double next_s = 0;              ///< Of the stage behind, with handing over to it and back.
+    double late_s = 0, rise_s = 0;  ///< As MixedRest has them, less a handover.
+    double peak_s = 0;
     std::int16_t below = -1;
     std::int32_t below_rest = -1;
   };
   using Level = std::map<std::int64_t, State>;  ///< By number of the devices used.
   struct Pass;
+  static bool no_worse(const Start& a, const Start& b);
 
   std::int64_t number_of(std::span<const std::int32_t> used) const;
   Facts& facts_of(std::span<const std::int32_t> used);
@@ -68,6 +71,8 @@ class MixedPasses {
   void grow(const State& from, std::size_t form, State& to, Pass& pass);
   std::int32_t take(std::size_t form, std::size_t way, std::int32_t right, std::int32_t first_left,
                     const Start& start, const MixedRates& rates, State& to, Pass& pass);
+  void take_from_all(std::size_t form, std::size_t way, std::int32_t right, std::int32_t first_left,
+                     std::span<const Start> starts, const MixedRates& rates, State& to, Pass& pass);
   void take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
                     const Facts& facts, State& to, Pass& pass);
   MixedPipeline rebuild(const Pass& pass, std::size_t number) const;

@@ -9,6 +9,11 @@ namespace {
 /// Rests kept in one list.
 constexpr int kMost = 4;
 
+bool no_worse(const MixedRest& a, const MixedRest& b) {
+  return a.below_s <= b.below_s && a.first_s <= b.first_s && a.late_s <= b.late_s &&
+         a.rise_s <= b.rise_s && a.peak_s <= b.peak_s;
+}
+
 }  // namespace
 
 void MixedRests::insert(std::size_t cell, MixedRest rest) {
@@ -19,13 +24,9 @@ void MixedRests::insert(std::size_t cell, MixedRest rest) {
   };
   for (std::int32_t number = heads_[cell]; number >= 0;) {
     MixedRest& known = rest_at(number);
-    const bool alike = known.below_s == rest.below_s && known.first_s == rest.first_s;
-    if (alike ? known.end_s <= rest.end_s
-              : known.below_s <= rest.below_s && known.first_s <= rest.first_s) {
-      return;
-    }
+    if (no_worse(known, rest)) return;
     const std::int32_t next = known.next;
-    if (rest.below_s <= known.below_s && rest.first_s <= known.first_s) {
+    if (no_worse(rest, known)) {
       (before < 0 ? heads_[cell] : rest_at(before).next) = next;
       free = number;
     } else {
@@ -40,10 +41,13 @@ void MixedRests::insert(std::size_t cell, MixedRest rest) {
   }
   if (count >= kMost) {
     MixedRest& known = rest_at(nearest);
-    rest.first_s = std::min(rest.first_s, known.first_s);
-    rest.next = known.next;
-    if (rest.below_s < known.below_s) known = rest;
-    known.first_s = rest.first_s;
+    MixedRest both = rest.below_s < known.below_s ? rest : known;
+    both.first_s = std::min(rest.first_s, known.first_s);
+    both.late_s = std::min(rest.late_s, known.late_s);
+    both.rise_s = std::min(rest.rise_s, known.rise_s);
+    both.peak_s = std::min(rest.peak_s, known.peak_s);
+    both.next = known.next;
+    known = both;
     return;
   }
   if (free < 0) {

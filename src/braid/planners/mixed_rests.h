@@ -10,7 +10,9 @@ namespace braid {
 struct MixedRest {
   double below_s = 0;  ///< One way down and up it, its first stage included.
   double first_s = 0;  ///< Of its first stage alone.
-  double end_s = 0;    ///< That stage's path with its own head and tail; breaks ties.
+  double late_s = 0;   ///< No earlier does its first forward pass start, in effect,
+  double rise_s = 0;   ///< nor does all end sooner after its last backward pass.
+  double peak_s = 0;   ///< The longest turning_excess_s of any stage.
   std::int32_t right = 0;
   std::int32_t below_rest = -1;  ///< What is behind that stage, by its number in the state there.
   std::int32_t next = -1;        ///< In the list.
@@ -19,7 +21,7 @@ struct MixedRest {
 };
 
 /// Rests in lists, one for each cell (form and first layer of their first stages). None of a list
-/// is longer than another of it and begins with a longer stage, too: none is worse in both.
+/// has all of the times above as long as another of it or longer.
 class MixedRests {
  public:
   /// Makes empty lists; there are none before.
@@ -33,8 +35,8 @@ class MixedRests {
     return rests_[static_cast<std::size_t>(rest)];
   }
 
-  /// Keeps the list free of what is worse in both; when it grows too long, two become one that is
-  /// as good as the better in each. Numbers that others may hold stay.
+  /// Keeps the list free of what is worse in all; when it grows too long, two become one that is
+  /// as good as the better in each.
   void insert(std::size_t cell, MixedRest rest);
 
  private:

@@ -10,92 +10,170 @@ namespace braid {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Times that differ by less are gone through one by one, no longer halved,
+constexpr double kFine = 1e-3;
+/// this often,
+constexpr int kMostFinePasses = 50;
+/// and with no more tried than before, but for a little.
+constexpr std::int64_t kFineSteps = 100'000;
+constexpr double kBelow = 1 - 1e-9;
 
-}  // namespace
+class Solver {
+ public:
+  Solver(const MixedProblem& problem, double cutoff_s, std::int64_t most_steps,
+         const std::function<double(const MixedPipeline&)>& visit)
+      : passes_(problem),
+        cutoff_s_(cutoff_s),
+        most_steps_(most_steps),
+        visit_(visit),
+        closed_s_(cutoff_s) {}
 
-MixedSolution solve_mixed(const MixedProblem& problem, double cutoff_s, std::int64_t most_steps,
-                          const std::function<double(const MixedPipeline&)>& visit) {
-  constexpr double kFine = 1e-3;
-  constexpr int kMostFinePasses = 50;
-  // However few those are, no more is tried in them than in all others, but for a little.
-  constexpr std::int64_t kFineSteps = 100'000;
-  int fine_passes = 0;
-  std::int64_t fine_steps = 0;
-  MixedPasses passes(problem);
-  MixedSolution solution;
+  MixedSolution run() {
+    const double all_s = cutoff_s_ == kInfinity ? kInfinity : cutoff_s_ - passes_.least_base_s();
+    if (all_s >= 0) {
+      look({0, all_s, passes_.least_base_s()}, all_s);
+      search();
+      look_at_ends();
+    }
+    solution_.bound_s = std::min(closed_s_, cutoff_s_);
+    return std::move(solution_);
+  }
+
+ private:
   /// Excesses in [low_s, high_s), whose pipelines have at least base_s.
   struct Range {
     double low_s = 0, high_s = 0, base_s = 0;
     double bound_s() const { return base_s + low_s; }
   };
-  std::vector<Range> open;
-  double closed_s = cutoff_s;  ///< The least bound of what is not looked at any more.
-  bool spent = false;
-  const auto look = [&](Range range, double excess_s) {
-    // All of the range up to excess_s: what is found there splits it.
-    const MixedPass pass = passes.run(excess_s, cutoff_s, most_steps - solution.steps);
-    const double cutoff_then_s = cutoff_s;
-    solution.steps += pass.steps;
-    solution.memory_bound = solution.memory_bound || pass.memory_bound;
-    if (solution.steps > most_steps) {
-      spent = true;
-      closed_s = std::min(closed_s, range.bound_s());
-      return;
-    }
-    const double next_s = std::max(excess_s, pass.next_excess_s);
-    if (range.high_s > next_s) open.push_back({next_s, range.high_s, range.base_s});
-    for (const MixedPipeline& pipeline : pass.pipelines) {
-      const bool known =
-          std::any_of(solution.pipelines.begin(), solution.pipelines.end(),
-                      [&](const MixedPipeline& other) { return other.stages == pipeline.stages; });
-      if (known || pipeline.bound_s() > cutoff_s) continue;
-      solution.pipelines.push_back(pipeline);
-      cutoff_s = std::min(cutoff_s, visit(pipeline));
-    }
-    if (pass.pipelines.empty()) return;
-    const MixedPipeline& found = pass.pipelines.front();
-    const double found_s = found.base_s + found.excess_s;
-    if (cutoff_s < cutoff_then_s && found_s < cutoff_s && found.end_s > cutoff_s) {
-      // It ends too late by now, whatever its excess; others may not.
-      open.push_back({range.low_s, std::min(range.high_s, excess_s), found.base_s});
-      return;
-    }
-    // Between its excess and the limit there is none better than itself.
-    closed_s = std::min(closed_s, found_s);
-    const double nearer_s = std::min(found.excess_s, excess_s);  // But for rounding.
-    if (nearer_s > range.low_s) open.push_back({range.low_s, nearer_s, found.base_s});
+  /// Pipelines of excesses up to limit_s none of which takes less than bound_s, perhaps more.
+  struct Loose {
+    double limit_s = 0, bound_s = 0;
   };
-  const double all_s = cutoff_s == kInfinity ? kInfinity : cutoff_s - passes.least_base_s();
-  if (all_s < 0) {
-    solution.bound_s = cutoff_s;
-    return solution;
+
+  MixedPass pass(double excess_s, double cutoff_s);
+  void look(const Range& range, double excess_s);
+  void search();
+  void look_at_ends();
+  void close(double bound_s) { closed_s_ = std::min(closed_s_, bound_s); }
+
+  MixedPasses passes_;
+  double cutoff_s_ = 0;
+  std::int64_t most_steps_ = 0;
+  const std::function<double(const MixedPipeline&)>& visit_;
+  double closed_s_ = 0;  ///< The least bound of what is not looked at any more.
+  bool spent_ = false;
+  int fine_passes_ = 0;
+  std::int64_t fine_steps_ = 0;
+  std::vector<Range> open_;
+  std::vector<Loose> loose_;
+  MixedSolution solution_;
+};
+
+MixedPass Solver::pass(double excess_s, double cutoff_s) {
+  MixedPass pass = passes_.run(excess_s, cutoff_s, most_steps_ - solution_.steps);
+  solution_.steps += pass.steps;
+  solution_.memory_bound = solution_.memory_bound || pass.memory_bound;
+  spent_ = spent_ || solution_.steps > most_steps_;
+  for (const MixedPipeline& pipeline : pass.pipelines) {
+    const bool known =
+        std::any_of(solution_.pipelines.begin(), solution_.pipelines.end(),
+                    [&](const MixedPipeline& other) { return other.stages == pipeline.stages; });
+    if (known || pipeline.bound_s() > cutoff_s_) continue;
+    solution_.pipelines.push_back(pipeline);
+    cutoff_s_ = std::min(cutoff_s_, visit_(pipeline));
   }
-  look({0, all_s, passes.least_base_s()}, all_s);
-  while (!open.empty()) {
+  return pass;
+}
+
+/// All of the range up to excess_s: what is found there splits it.
+void Solver::look(const Range& range, double excess_s) {
+  const MixedPass found = pass(excess_s, cutoff_s_);
+  if (spent_) {
+    close(range.bound_s());
+    return;
+  }
+  const double next_s = std::max(excess_s, found.next_excess_s);
+  if (range.high_s > next_s) open_.push_back({next_s, range.high_s, range.base_s});
+  if (found.pipelines.empty()) return;
+  // Between its excess and the limit no other has less of both.
+  const MixedPipeline& first = found.pipelines.front();
+  const double first_s = first.base_s + first.excess_s;
+  const double nearer_s = std::min(first.excess_s, excess_s);  // But for rounding.
+  loose_.push_back({excess_s, first_s});
+  if (nearer_s > range.low_s) open_.push_back({range.low_s, nearer_s, first.base_s});
+}
+
+void Solver::search() {
+  while (!open_.empty()) {
     const auto least =
-        std::min_element(open.begin(), open.end(),
+        std::min_element(open_.begin(), open_.end(),
                          [](const Range& a, const Range& b) { return a.bound_s() < b.bound_s(); });
     const Range range = *least;
-    open.erase(least);
-    const double best_s = std::min(closed_s, cutoff_s);
+    open_.erase(least);
+    double best_s = std::min(closed_s_, cutoff_s_);
+    for (const Loose& loose : loose_) best_s = std::min(best_s, loose.bound_s);
     const bool fine = range.bound_s() >= best_s * (1 - kFine);
     // What is met between bound and time stays open anyway.
-    const bool pointless = fine && (closed_s < cutoff_s || ++fine_passes > kMostFinePasses ||
-                                    2 * fine_steps > solution.steps + kFineSteps);
-    if (spent || pointless || range.bound_s() >= best_s) {
-      closed_s = std::min(closed_s, range.bound_s());
+    const bool pointless = fine && (best_s < cutoff_s_ || ++fine_passes_ > kMostFinePasses ||
+                                    2 * fine_steps_ > solution_.steps + kFineSteps);
+    if (spent_ || pointless || range.bound_s() >= best_s) {
+      close(range.bound_s());
       continue;
     }
     // What is above the best cannot be better, however long the range. Halves first, then the
     // excesses that there are, one by one.
     const double high_s = std::min(range.high_s, best_s - range.base_s);
     const double middle_s = fine ? range.low_s : range.low_s + (high_s - range.low_s) / 2;
-    const std::int64_t steps = solution.steps;
+    const std::int64_t steps = solution_.steps;
     look({range.low_s, high_s, range.base_s}, middle_s);
-    if (fine) fine_steps += solution.steps - steps;
+    if (fine) fine_steps_ += solution_.steps - steps;
   }
-  solution.bound_s = std::min(closed_s, cutoff_s);
-  return solution;
+}
+
+/// Raises the bounds of what was found by base and excess to what its ends allow: by passes below
+/// times between what is proven and what is found.
+void Solver::look_at_ends() {
+  for (const MixedPipeline& pipeline : solution_.pipelines) close(pipeline.bound_s());
+  const std::int64_t most_steps = 2 * solution_.steps + kFineSteps;
+  for (int fine = 0; !loose_.empty();) {
+    const auto least =
+        std::min_element(loose_.begin(), loose_.end(),
+                         [](const Loose& a, const Loose& b) { return a.bound_s < b.bound_s; });
+    const Loose range = *least;
+    loose_.erase(least);
+    const double best_s = std::min(closed_s_, cutoff_s_);
+    if (range.bound_s >= best_s * kBelow) break;
+    const bool near = range.bound_s >= best_s * (1 - kFine);
+    if (spent_ || solution_.steps > most_steps || (near && ++fine > kMostFinePasses)) {
+      close(range.bound_s);
+      break;
+    }
+    const double below_s = near ? best_s * kBelow : range.bound_s + (best_s - range.bound_s) / 2;
+    const MixedPass found = pass(range.limit_s, below_s);
+    if (spent_) {
+      close(range.bound_s);
+      break;
+    }
+    double found_s = kInfinity;
+    for (const MixedPipeline& pipeline : found.pipelines) {
+      found_s = std::min(found_s, pipeline.bound_s());
+    }
+    if (found.pipelines.empty()) {
+      loose_.push_back({range.limit_s, below_s});
+    } else if (found_s <= below_s) {
+      close(found_s);
+      loose_.push_back(range);
+    } else {
+      close(range.bound_s);  // Rests that a list keeps as one are not told apart.
+    }
+  }
+}
+
+}  // namespace
+
+MixedSolution solve_mixed(const MixedProblem& problem, double cutoff_s, std::int64_t most_steps,
+                          const std::function<double(const MixedPipeline&)>& visit) {
+  return Solver(problem, cutoff_s, most_steps, visit).run();
 }
 
 }  // namespace braid
