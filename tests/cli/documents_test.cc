@@ -83,7 +83,7 @@ TEST(Documents, TracesKeepToTheTraceEventFormat) {
       // Counters go forwards in time and hold numbers.
       EXPECT_GE(start, counted_at[track.first]);
       counted_at[track.first] = start;
-      EXPECT_TRUE(event["args"]["bytes"].is_number());
+      EXPECT_TRUE(event["args"]["GiB"].is_number());
       continue;
     }
     ASSERT_EQ(kind, "X");

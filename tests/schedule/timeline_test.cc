@@ -4,8 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -199,19 +202,22 @@ TEST(Trace, IsWellFormedAndTracksDoNotOverlap) {
     EXPECT_EQ(document.root()["otherData"]["model"].as_string(), plan.model);
     std::map<std::pair<std::int64_t, std::int64_t>, double> free;
     std::map<std::pair<std::int64_t, std::int64_t>, int> named;
+    std::map<std::int64_t, std::int64_t> process_of;
     std::size_t slices = 0;
     std::size_t counters = 0;
     double end = 0;
     for (const Value& event : document.root()["traceEvents"].elements()) {
       const std::string_view phase = event["ph"].as_string();
       const std::int64_t pid =
-          event["pid"].as_int_in(0, static_cast<std::int64_t>(plan.stages.size()) - 1);
+          event["pid"].as_int_in(1, static_cast<std::int64_t>(plan.stages.size()));
       const std::pair track{pid, event["tid"].as_int()};
+      // Perfetto once looked threads up by their number alone.
+      EXPECT_EQ(process_of.try_emplace(track.second, pid).first->second, pid);
       if (phase == "M") {
         if (event["name"].as_string() == "thread_name") ++named[track];
       } else if (phase == "C") {
         ++counters;
-        EXPECT_GE(event["args"]["bytes"].as_double(), 0);
+        EXPECT_GE(event["args"]["GiB"].as_double(), 0);
       } else {
         ASSERT_EQ(phase, "X");
         ++slices;
@@ -229,6 +235,49 @@ TEST(Trace, IsWellFormedAndTracksDoNotOverlap) {
     EXPECT_EQ(slices, timeline.events.size());
     EXPECT_EQ(counters, samples);
     EXPECT_NEAR(end, timeline.iteration_time_s * 1e6, 1e-2);
+  }
+}
+
+/// An arrow joins a transfer and the pass that it is for: with transfers that take time, every
+/// forward pass but those of the first chunk and every backward pass but those of the last has one.
+TEST(Trace, ArrowsLeadFromTransfersToThePassesThatWaitForThem) {
+  for (const int stages : {2, 3, 4}) {
+    const int chunks = stages == 3 ? 1 : 2;
+    const int micro_batches = 2 * stages;
+    const ScheduleKind kind = chunks > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
+    Plan plan = small_plan(kind, stages, chunks, micro_batches);
+    set_boundary_bytes(plan, 1e8);
+    const Timeline timeline = simulate(plan);
+    const Document document =
+        Document::parse(to_trace(plan, timeline), Document::Syntax::json, "trace.json");
+    std::map<std::int64_t, std::pair<double, std::string>> tails;  // End and name, by number.
+    std::set<std::int64_t> heads;
+    std::size_t passes = 0;
+    for (const Value& event : document.root()["traceEvents"].elements()) {
+      if (event["ph"].as_string() != "X") continue;
+      const std::string category(event["cat"].as_string());
+      if (category == "forward" || category == "backward") ++passes;
+      if (!event["bind_id"].exists()) continue;
+      const std::int64_t number = event["bind_id"].as_int();
+      const double start = event["ts"].as_double();
+      if (category == "send") {
+        EXPECT_TRUE(event["flow_out"].as_bool());
+        const double end = start + event["dur"].as_double();
+        EXPECT_TRUE(tails.try_emplace(number, end, event["name"].as_string()).second);
+        continue;
+      }
+      EXPECT_TRUE(event["flow_in"].as_bool());
+      EXPECT_TRUE(heads.insert(number).second);
+      ASSERT_TRUE(tails.contains(number));
+      const auto& [end, name] = tails[number];
+      EXPECT_GE(start, end - 2e-3);
+      EXPECT_EQ(name.substr(0, 9), category == "forward" ? "activatio" : "gradients");
+      const auto micro_batch = fmt::format(" {}", event["args"]["micro_batch"].as_int());
+      EXPECT_EQ(name.substr(name.find(' ')).substr(0, micro_batch.size()), micro_batch);
+    }
+    EXPECT_EQ(heads.size(), tails.size());
+    EXPECT_EQ(passes, 2U * stages * chunks * micro_batches);
+    EXPECT_EQ(heads.size(), passes - 2U * micro_batches);
   }
 }
 

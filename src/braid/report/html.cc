@@ -39,7 +39,8 @@ std::string stages_section(const Plan& plan) {
   const bool uniform = is_uniform(plan);
   text += legend(memory_shares(memories.front()), [](double) { return std::string(); });
   text +=
-      "<table class=\"wide\"><tr><th>stage</th><th>layers</th><th>devices</th><th>memory</th><th "
+      "<div class=\"scroll\">\n<table "
+      "class=\"wide\"><tr><th>stage</th><th>layers</th><th>devices</th><th>memory</th><th "
       "style=\"width:40%\">of " +
       format_bytes(usable) + " usable</th></tr>\n";
   for (std::size_t s = 0; s < plan.stages.size() && s < kMostStages; ++s) {
@@ -65,7 +66,7 @@ std::string stages_section(const Plan& plan) {
         stage.devices.size(), chips, own, format_bytes(memory.device_total()),
         bar(memory_shares(memory), usable));
   }
-  text += "</table>\n";
+  text += "</table>\n</div>\n";
   if (plan.stages.size() > kMostStages) {
     text += fmt::format("<p class=\"note\">The first {} of {} stages are shown.</p>\n", kMostStages,
                         plan.stages.size());

@@ -5,7 +5,8 @@
 namespace braid {
 namespace {
 
-constexpr const char* kStyle = R"(<meta name="viewport" content="width=device-width"><style>
+constexpr const char* kStyle =
+    R"(<meta name="viewport" content="width=device-width,initial-scale=1"><style>
 :root{color-scheme:light dark;--text:#1c2733;--dim:#5a6b7d;--page:#fff;--box:#eef1f5;--line:#dde3ea}
 @media(prefers-color-scheme:dark){:root{--text:#dfe6ee;--dim:#93a3b5;--page:#15191e;--box:#252c35;--line:#333c47}}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--text);background:var(--page);max-width:1100px;margin:2em auto;padding:0 1em}
@@ -22,6 +23,8 @@ td.layers{text-align:left;max-width:22em;overflow-wrap:anywhere}
 .key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.4em}
 .note{color:var(--dim)}svg{width:100%;background:var(--box);border-radius:4px;display:block}
 svg text{font:12px sans-serif;fill:var(--text)}li{overflow-wrap:anywhere}
+.scroll{overflow-x:auto}.scroll+.scroll{margin-top:.6em}
+@media(max-width:700px){.scroll>table{min-width:44em}.scroll>svg{min-width:50em}body{margin:1em auto}}
 </style>
 )";
 
@@ -53,6 +56,10 @@ std::string escaped(const std::string& text) {
 std::string page_head(const std::string& title) {
   return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>" +
          escaped(title) + "</title>\n" + kStyle + "</head><body>\n";
+}
+
+std::string scrolled(const std::string& part) {
+  return "<div class=\"scroll\">\n" + part + "</div>\n";
 }
 
 std::string legend(const std::vector<Share>& shares, std::string (*format)(double)) {

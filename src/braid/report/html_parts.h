@@ -15,6 +15,9 @@ std::string escaped(const std::string& text);
 /// Everything up to and with <body>, with the style of all pages. The title is escaped.
 std::string page_head(const std::string& title);
 
+/// A chart or table that scrolls sideways where the window is narrow, so that the page does not.
+std::string scrolled(const std::string& part);
+
 /// A part of a whole, such as the seconds of an iteration in which a stage computes.
 struct Share {
   const char* name;

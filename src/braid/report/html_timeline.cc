@@ -1,6 +1,7 @@
 #include "braid/report/html_timeline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include <fmt/format.h>
@@ -8,15 +9,19 @@
 #include "braid/base/error.h"
 #include "braid/base/quantity.h"
 #include "braid/plan/stage_context.h"
+#include "braid/report/html_parts.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
 namespace {
 
-constexpr std::size_t kMostEvents = 6000;  ///< Boxes.
-constexpr std::size_t kMostRows = 32;      ///< Stages drawn.
-constexpr double kLeft = 34;               ///< Room for a stage's number.
-constexpr double kWidth = 1060;            ///< Of the time axis.
+constexpr std::size_t kMostRows = 32;  ///< Stages drawn.
+/// Passes of a stage in one chart, such that each is some pixels wide; fewer where there are many
+/// stages, to keep the page small.
+constexpr std::size_t kMostPasses = 250, kFewestPasses = 60, kMostPassesOfAll = 2500;
+constexpr std::size_t kMostBoxes = 8000;  ///< Of one chart; of more, transfers are left out.
+constexpr double kLeft = 34;              ///< Room for a stage's number.
+constexpr double kWidth = 1060;           ///< Of the time axis.
 constexpr double kRow = 30, kPasses = 16, kTransfers = 8;
 constexpr double kMemoryRow = 56;
 constexpr double kAxis = 22;
@@ -74,19 +79,53 @@ std::string key(const char* colour, const char* name) {
   return fmt::format(R"(<span><i class="key" style="background:{}"></i>{}</span>)", colour, name);
 }
 
+/// A stretch of the iteration, drawn as one chart.
+struct Window {
+  double begin_s = 0, end_s = 0;
+  double zero_s = 0;  ///< What the marks of the axis count from.
+  double x(double time_s) const {
+    return kLeft + kWidth * std::clamp((time_s - begin_s) / (end_s - begin_s), 0.0, 1.0);
+  }
+  bool meets(const Event& event) const {
+    return event.end_s > begin_s && event.start_s < end_s && event.end_s > event.start_s;
+  }
+};
+
+/// The whole iteration, or where that has too many passes to be made out, its start and its end.
+std::vector<Window> windows_of(const Timeline& timeline, const std::vector<std::size_t>& row_of,
+                               std::size_t rows) {
+  const std::size_t most = std::clamp(kMostPassesOfAll / rows, kFewestPasses, kMostPasses);
+  const double whole_s = timeline.iteration_time_s;
+  std::vector<std::vector<const Event*>> passes(rows);
+  for (const Event& event : timeline.events) {
+    const std::size_t row = row_of[static_cast<std::size_t>(event.stage)];
+    if (row < rows && is_pass(event)) passes[row].push_back(&event);
+  }
+  double first_s = whole_s;
+  double last_s = 0;
+  for (const std::vector<const Event*>& row : passes) {
+    if (row.size() <= most) continue;
+    first_s = std::min(first_s, row[most]->start_s);
+    last_s = std::max(last_s, row[row.size() - 1 - most]->end_s);
+  }
+  if (first_s >= last_s) return {{0, whole_s, 0}};
+  return {{0, first_s, 0}, {last_s, whole_s, whole_s}};
+}
+
 /// Marks at fifths of the axis, below the rows.
-std::string axis(double height, double end_s) {
+std::string axis(double height, const Window& window) {
   std::string text;
   for (int i = 0; i <= 5; ++i) {
     const double x = kLeft + kWidth * i / 5;
+    const double time_s = window.begin_s + (window.end_s - window.begin_s) * i / 5 - window.zero_s;
     text += fmt::format(
         "<line x1=\"{0:.0f}\" x2=\"{0:.0f}\" y1=\"0\" y2=\"{1:.0f}\" stroke=\"#8884\"/><text "
-        "x=\"{0:.0f}\" y=\"{2:.0f}\" text-anchor=\"{3}\">{4}</text>\n",
+        "x=\"{0:.0f}\" y=\"{2:.0f}\" text-anchor=\"{3}\">{4}{5}</text>\n",
         x, height, height + 16,
         i == 0   ? "start"
         : i == 5 ? "end"
                  : "middle",
-        format_seconds(end_s * i / 5));
+        time_s < 0 ? "−" : "", format_seconds(std::abs(time_s)));
   }
   return text;
 }
@@ -96,30 +135,40 @@ std::string stage_number(double y, std::size_t stage) {
 }
 
 std::string svg(double height, const std::string& body) {
-  return fmt::format("<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\">\n", kLeft + kWidth + 6,
-                     height) +
-         body + "</svg>\n";
+  return scrolled(fmt::format("<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\">\n",
+                              kLeft + kWidth + 6, height) +
+                  body + "</svg>\n");
 }
 
-std::string passes_chart(const std::vector<const Event*>& shown,
-                         const std::vector<std::size_t>& row_of, std::size_t rows, double end_s,
-                         const std::vector<std::size_t>& drawn) {
-  std::string body = axis(kRow * static_cast<double>(rows), end_s);
-  for (std::size_t r = 0; r < rows; ++r) {
+std::string passes_chart(const Timeline& timeline, const std::vector<std::size_t>& row_of,
+                         const std::vector<std::size_t>& drawn, const Window& window) {
+  std::vector<const Event*> shown;
+  for (const Event& event : timeline.events) {
+    if (row_of[static_cast<std::size_t>(event.stage)] < drawn.size() && window.meets(event)) {
+      shown.push_back(&event);
+    }
+  }
+  if (shown.size() > kMostBoxes) {
+    std::erase_if(shown, [](const Event* event) { return event->kind == EventKind::send; });
+  }
+  const double height = kRow * static_cast<double>(drawn.size());
+  std::string body = axis(height, window);
+  for (std::size_t r = 0; r < drawn.size(); ++r) {
     body += stage_number(kRow * static_cast<double>(r) + 15, drawn[r]);
   }
   for (const Event* event : shown) {
     const double top = kRow * static_cast<double>(row_of[static_cast<std::size_t>(event->stage)]);
     const bool pass = is_pass(*event);
-    const double width = kWidth * (event->end_s - event->start_s) / end_s;
+    const double left = window.x(event->start_s);
     body += fmt::format(
         R"(<rect x="{:.2f}" y="{:.0f}" width="{:.2f}" height="{:.0f}" fill="{}"><title>{} {}, {}</title></rect>)",
-        kLeft + kWidth * event->start_s / end_s, pass ? top + 2 : top + 3 + kPasses,
-        std::max(0.3, width - 0.2), pass ? kPasses : kTransfers, colour_of(*event),
-        name_of(event->kind), event->micro_batch, format_seconds(event->end_s - event->start_s));
+        left, pass ? top + 2 : top + 3 + kPasses,
+        std::max(0.3, window.x(event->end_s) - left - 0.2), pass ? kPasses : kTransfers,
+        colour_of(*event), name_of(event->kind), event->micro_batch,
+        format_seconds(event->end_s - event->start_s));
     body += "\n";
   }
-  return svg(kRow * static_cast<double>(rows) + kAxis, body);
+  return svg(height + kAxis, body);
 }
 
 /// Steps of a stage's memory as a filled shape, at most a few points for each pixel.
@@ -157,7 +206,7 @@ std::string memory_chart(const Plan& plan, const Timeline& timeline, double end_
   }
   if (!(most > 0)) return "";
   const double height = kMemoryRow * static_cast<double>(drawn.size());
-  std::string body = axis(height, end_s);
+  std::string body = axis(height, {0, end_s, 0});
   for (std::size_t r = 0; r < drawn.size(); ++r) {
     const double top = kMemoryRow * static_cast<double>(r);
     double peak = 0;
@@ -189,27 +238,17 @@ std::string timeline_section(const Plan& plan) {
   const std::vector<std::size_t> drawn = drawn_stages(plan.stages.size());
   std::vector<std::size_t> row_of(plan.stages.size(), plan.stages.size());
   for (std::size_t r = 0; r < drawn.size(); ++r) row_of[drawn[r]] = r;
-  std::vector<const Event*> shown;
-  bool cut = false;
-  for (const Event& event : timeline.events) {
-    if (row_of[static_cast<std::size_t>(event.stage)] == plan.stages.size()) continue;
-    if (shown.size() == kMostEvents) {
-      cut = true;
-      break;
-    }
-    shown.push_back(&event);
-  }
-  double end_s = timeline.iteration_time_s;
-  if (cut) end_s = shown.back()->start_s;
-  if (!(end_s > 0)) return "";
-  if (cut) {
-    std::erase_if(shown, [end_s](const Event* event) { return event->end_s > end_s; });
-  }
+  const double whole_s = timeline.iteration_time_s;
+  if (!(whole_s > 0)) return "";
+  const std::vector<Window> windows = windows_of(timeline, row_of, drawn.size());
   std::string text = "<h2>Timeline</h2>\n";
-  const std::string whole = format_seconds(timeline.iteration_time_s);
+  const std::string whole = format_seconds(whole_s);
   text += "<p class=\"note\">One device per stage, ";
-  text += cut ? fmt::format("the first {} of {}", format_seconds(end_s), whole)
-              : fmt::format("the whole iteration of {}", whole);
+  text +=
+      windows.size() == 1
+          ? "the whole iteration of " + whole
+          : fmt::format("the first {} and the last {} of {}", format_seconds(windows.front().end_s),
+                        format_seconds(whole_s - windows.back().begin_s), whole);
   if (drawn.size() < plan.stages.size()) {
     text += fmt::format("; the first and last {} of {} stages", kMostRows / 2, plan.stages.size());
   }
@@ -217,14 +256,14 @@ std::string timeline_section(const Plan& plan) {
   text += "<div class=\"keys\">" + key("#3572b0", "forward") + key("#e08e3c", "backward") +
           key("#4f9d69", "optimizer") + key("#8c6bb1", "sending") +
           key("#c2528b", "gradients and parameters") + "</div>\n";
-  text += passes_chart(shown, row_of, drawn.size(), end_s, drawn);
+  for (const Window& window : windows) text += passes_chart(timeline, row_of, drawn, window);
   text += "<h2>Memory over time</h2>\n";
   const bool alike = plan.system.groups.size() == 1;
   text += fmt::format(
       "<p class=\"note\">Of each stage's device; the dashed line is {} that a plan may use.</p>\n",
       alike ? "the " + format_bytes(usable_bytes(plan.system.groups.front().chip))
             : "what its chip has");
-  return text + memory_chart(plan, timeline, end_s, drawn);
+  return text + memory_chart(plan, timeline, whole_s, drawn);
 }
 
 }  // namespace braid

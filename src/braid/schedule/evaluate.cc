@@ -191,8 +191,13 @@ class Evaluator {
         const double sent_s = std::max(link_free_s, end_s);
         arrived_s = link_free_s = sent_s + hop.time_s;
         if (record_ == Record::events && hop.time_s > 0) {
+          std::int64_t receiver = -1;
+          for_each_sharing(chunk, task.micro_batch, hop.target, [&](std::int64_t other) {
+            if (receiver < 0) receiver = other;
+          });
           result_.events.push_back({sent_s, arrived_s, EventKind::send, stage, task.chunk,
-                                    hop.target / p_.vp, task.micro_batch});
+                                    hop.target / p_.vp, task.micro_batch, !forward,
+                                    hop.target % p_.vp, receiver});
         }
       }
       for_each_sharing(chunk, task.micro_batch, hop.target, [&](std::int64_t other) {

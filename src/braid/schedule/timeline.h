@@ -27,6 +27,11 @@ struct Event {
   std::int32_t stage = 0, chunk = 0;
   std::int32_t peer_stage = -1;  ///< For send.
   std::int64_t micro_batch = 0;  ///< For gradient_sync: the bucket.
+  // For send: what it carries, and the pass on the other side that waits for it (the first, where
+  // several passes need its samples).
+  bool gradients = false;
+  std::int32_t peer_chunk = -1;
+  std::int64_t peer_micro_batch = 0;
   friend bool operator==(const Event&, const Event&) = default;
 };
 
@@ -70,8 +75,11 @@ double simulate_time_s(const Plan& plan);
 /// are samples/s when the model has no sequence length. Throws Error as simulate_time_s.
 Metrics measure(const Plan& plan);
 
-/// Chrome/Perfetto trace (JSON text): one process per stage; tracks compute, collectives and one
-/// for sending to each other stage; a counter for memory. Times in microseconds, to the nanosecond.
+/// Trace (JSON text in the Trace Event Format) for Perfetto and chrome://tracing: one process per
+/// stage, numbered from 1; tracks compute, collectives and one for sending to each other stage; a
+/// counter of memory in GiB; an arrow from the last transfer that a pass waits for to the pass.
+/// Times in microseconds, to the nanosecond. No two tracks share a thread number, whatever their
+/// process, and that of compute is the process's: Perfetto takes it for the main thread.
 std::string to_trace(const Plan& plan, const Timeline& timeline);
 
 }  // namespace braid

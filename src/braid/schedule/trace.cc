@@ -4,6 +4,9 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,10 +16,10 @@
 namespace braid {
 namespace {
 
-// Threads of each process. Sends take one for each receiver, because links run side by side.
-constexpr int kCompute = 0;
-constexpr int kCollectives = 1;
-constexpr int kFirstSend = 2;
+// Tracks of each process. Sends take one for each receiver, because links run side by side.
+constexpr std::int64_t kCompute = 0;
+constexpr std::int64_t kCollectives = 1;
+constexpr std::int64_t kFirstSend = 2;
 
 /// Nanoseconds, rounded alike for starts and ends so that neighbours still do not overlap.
 std::int64_t nanoseconds(double seconds) {
@@ -26,6 +29,42 @@ std::int64_t nanoseconds(double seconds) {
 
 std::string quoted_json(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// A pass: stage, whether backward, chunk, micro-batch.
+using PassKey = std::tuple<std::int32_t, bool, std::int32_t, std::int64_t>;
+
+/// For each event the number of the arrow at it, 0 for none: each pass has one to it from the
+/// transfer that came last, which carries the same number.
+std::vector<std::int64_t> arrows(const std::vector<Event>& events) {
+  std::vector<std::pair<PassKey, std::size_t>> passes;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const Event& event = events[i];
+    if (event.kind == EventKind::forward || event.kind == EventKind::backward) {
+      passes.push_back(
+          {{event.stage, event.kind == EventKind::backward, event.chunk, event.micro_batch}, i});
+    }
+  }
+  std::sort(passes.begin(), passes.end());
+  std::vector<std::int64_t> arrow_of(events.size(), 0);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const Event& event = events[i];
+    if (event.kind != EventKind::send) continue;
+    const PassKey key{event.peer_stage, event.gradients, event.peer_chunk, event.peer_micro_batch};
+    const auto found =
+        std::lower_bound(passes.begin(), passes.end(), std::pair{key, std::size_t{0}});
+    if (found == passes.end() || found->first != key) continue;
+    // Viewers take events by start, and want an arrow's tail first.
+    if (nanoseconds(event.start_s) >= nanoseconds(events[found->second].start_s)) continue;
+    std::int64_t& arrow = arrow_of[found->second];
+    if (arrow > 0) {
+      const auto other = static_cast<std::size_t>(arrow - 1);
+      if (events[other].end_s > event.end_s) continue;
+      arrow_of[other] = 0;
+    }
+    arrow = arrow_of[i] = static_cast<std::int64_t>(i) + 1;
+  }
+  return arrow_of;
 }
 
 std::string layer_ranges(const Chunk& chunk) {
@@ -41,20 +80,23 @@ std::string layer_ranges(const Chunk& chunk) {
   return text;
 }
 
-std::string stage_label(const Stage& stage) {
-  std::string text = "layers ";
+std::string stage_name(const Stage& stage, std::size_t index) {
+  std::string text = fmt::format("stage {}: layers ", index + 1);
   for (std::size_t c = 0; c < stage.chunks.size(); ++c) {
     if (c > 0) text += " | ";
     text += layer_ranges(stage.chunks[c]);
   }
-  return text;
+  text += fmt::format(" (dp {} x tp {} x cp {}", stage.dp, stage.tp, stage.cp);
+  if (stage.own) text += fmt::format(", micro-batches of {}", stage.own->micro_batch);
+  return text + ")";
 }
 
 /// Text of a trace, event by event.
 class TraceWriter {
  public:
-  TraceWriter(const Plan& plan, const Timeline& timeline) : plan_(plan), timeline_(timeline) {
-    text_.reserve(512 + 160 * timeline.events.size());
+  TraceWriter(const Plan& plan, const Timeline& timeline)
+      : plan_(plan), timeline_(timeline), arrow_of_(arrows(timeline.events)) {
+    text_.reserve(512 + 200 * timeline.events.size());
   }
 
   std::string write() {
@@ -62,14 +104,15 @@ class TraceWriter {
     format("\"program\": \"braid\", \"model\": {}, \"planner\": {}, \"iteration_time_s\": {}}},\n",
            quoted_json(plan_.model), quoted_json(plan_.planner), timeline_.iteration_time_s);
     text_ += "\"traceEvents\": [";
+    collect_peers();
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) write_names(s);
-    for (const Event& event : timeline_.events) write_event(event);
+    for (std::size_t i = 0; i < timeline_.events.size(); ++i) write_event(i);
     for (std::size_t s = 0; s < timeline_.memory.size(); ++s) {
       for (const MemorySample& sample : timeline_.memory[s]) {
-        begin();
-        format(R"("ph": "C", "name": "memory", "pid": {}, "tid": 0, "ts": )", s);
+        begin("C", s, kCompute);
+        text_ += R"(, "cat": "memory", "name": "memory", "ts": )";
         write_time(nanoseconds(sample.time_s));
-        format(R"(, "args": {{"bytes": {:.0f}}}}})", sample.bytes);
+        format(R"(, "args": {{"GiB": {:.6f}}}}})", sample.bytes / 0x1p30);
       }
     }
     text_ += "\n]}\n";
@@ -81,35 +124,33 @@ class TraceWriter {
   void format(fmt::format_string<Args...> form, Args&&... args) {
     fmt::format_to(std::back_inserter(text_), form, std::forward<Args>(args)...);
   }
-  void begin() {
+  void begin(std::string_view phase, std::size_t stage, std::int64_t track) {
+    const auto process = static_cast<std::int64_t>(stage) + 1;
+    const auto stages = static_cast<std::int64_t>(plan_.stages.size());
+    // Beyond the processes' numbers; a stage has at most one track for each other one and two more.
+    const std::int64_t thread =
+        track == kCompute ? process : stages + (process - 1) * (stages + 1) + track;
     text_ += first_ ? "\n{" : ",\n{";
     first_ = false;
+    format(R"("ph": "{}", "pid": {}, "tid": {})", phase, process, thread);
   }
   void write_time(std::int64_t time_ns) { format("{}.{:03}", time_ns / 1000, time_ns % 1000); }
 
-  void write_metadata(std::size_t stage, int thread, std::string_view key, std::string_view field,
-                      const std::string& value) {
-    begin();
-    format(R"("ph": "M", "name": "{}", "pid": {}, "tid": {}, "args": {{"{}": {}}}}})", key, stage,
-           thread, field, value);
+  void write_metadata(std::size_t stage, std::int64_t track, std::string_view key,
+                      std::string_view field, const std::string& value) {
+    begin("M", stage, track);
+    format(R"(, "name": "{}", "args": {{"{}": {}}}}})", key, field, value);
   }
-  void write_thread(std::size_t stage, int thread, const std::string& name) {
-    write_metadata(stage, thread, "thread_name", "name", quoted_json(name));
-    write_metadata(stage, thread, "thread_sort_index", "sort_index", fmt::format("{}", thread));
+  void write_thread(std::size_t stage, std::int64_t track, const std::string& name) {
+    write_metadata(stage, track, "thread_name", "name", quoted_json(name));
+    write_metadata(stage, track, "thread_sort_index", "sort_index", fmt::format("{}", track));
   }
-
   void write_names(std::size_t stage) {
-    const Stage& part = plan_.stages[stage];
-    const std::string own =
-        part.own ? fmt::format(", micro-batches of {}", part.own->micro_batch) : "";
-    write_metadata(stage, 0, "process_name", "name",
-                   quoted_json(fmt::format("stage {} (dp {} x tp {} x cp {}{})", stage + 1, part.dp,
-                                           part.tp, part.cp, own)));
-    write_metadata(stage, 0, "process_labels", "labels", quoted_json(stage_label(part)));
-    write_metadata(stage, 0, "process_sort_index", "sort_index", fmt::format("{}", stage));
+    const std::string name = stage_name(plan_.stages[stage], stage);
+    write_metadata(stage, kCompute, "process_name", "name", quoted_json(name));
+    write_metadata(stage, kCompute, "process_sort_index", "sort_index", fmt::format("{}", stage));
     write_thread(stage, kCompute, "compute");
     write_thread(stage, kCollectives, "collectives");
-    if (peers_.empty()) collect_peers();
     for (const std::int32_t peer : peers_[stage]) {
       write_thread(stage, kFirstSend + peer, fmt::format("send to stage {}", peer + 1));
     }
@@ -123,17 +164,22 @@ class TraceWriter {
     }
   }
 
-  void write_event(const Event& event) {
+  void write_event(std::size_t index) {
+    const Event& event = timeline_.events[index];
     const std::int64_t start_ns = nanoseconds(event.start_s);
-    begin();
-    format(R"("ph": "X", "pid": {}, "tid": {}, "ts": )", event.stage, thread_of(event));
+    begin("X", static_cast<std::size_t>(event.stage), track_of(event));
+    text_ += ", \"ts\": ";
     write_time(start_ns);
     text_ += ", \"dur\": ";
     write_time(nanoseconds(event.end_s) - start_ns);
+    if (const std::int64_t arrow = arrow_of_[index]; arrow > 0) {
+      format(R"(, "bind_id": {}, "{}": true)", arrow,
+             event.kind == EventKind::send ? "flow_out" : "flow_in");
+    }
     write_what(event);
     text_ += '}';
   }
-  static int thread_of(const Event& event) {
+  static std::int64_t track_of(const Event& event) {
     switch (event.kind) {
       case EventKind::send:
         return kFirstSend + event.peer_stage;
@@ -147,34 +193,44 @@ class TraceWriter {
     }
     return kCompute;
   }
+  // The colours are those of chrome://tracing that are nearest to the report's. Perfetto colours by
+  // the name without its digits, which comes to one colour a kind as well.
   void write_what(const Event& event) {
     switch (event.kind) {
       case EventKind::forward:
-        return write_pass("forward", "F", event);
+        return write_pass("forward", "rail_response", "F", event);
       case EventKind::backward:
-        return write_pass("backward", "B", event);
+        return write_pass("backward", "rail_idle", "B", event);
       case EventKind::send:
-        return write_pass("send", "send", event);
+        return write_pass("send", "detailed_memory_dump",
+                          event.gradients ? "gradients" : "activations", event);
       case EventKind::gradient_sync:
-        return format(R"(, "cat": "sync", "name": "gradients {}")", event.micro_batch);
+        return write_kind("sync", "thread_state_uninterruptible",
+                          fmt::format("gradient bucket {}", event.micro_batch));
       case EventKind::parameter_sync:
-        text_ += R"(, "cat": "sync", "name": "parameters")";
-        return;
+        return write_kind("sync", "thread_state_uninterruptible", "parameters");
       case EventKind::optimizer:
-        text_ += R"(, "cat": "optimizer", "name": "optimizer")";
-        return;
+        return write_kind("optimizer", "rail_load", "optimizer");
     }
   }
-  void write_pass(std::string_view category, std::string_view name, const Event& event) {
-    format(R"(, "cat": "{}", "name": "{} {}", "args": {{"micro_batch": {}, "chunk": {}}})",
-           category, name, event.micro_batch, event.micro_batch, event.chunk);
+  void write_kind(std::string_view category, std::string_view colour, const std::string& name) {
+    format(R"(, "cat": "{}", "cname": "{}", "name": "{}")", category, colour, name);
+  }
+  void write_pass(std::string_view category, std::string_view colour, std::string_view name,
+                  const Event& event) {
+    const bool chunked = plan_.stages[static_cast<std::size_t>(event.stage)].chunks.size() > 1;
+    write_kind(category, colour,
+               fmt::format("{} {}", name, event.micro_batch) +
+                   (chunked ? fmt::format(" c{}", event.chunk) : ""));
+    format(R"(, "args": {{"micro_batch": {}, "chunk": {}}})", event.micro_batch, event.chunk);
   }
 
   const Plan& plan_;
   const Timeline& timeline_;
+  std::vector<std::int64_t> arrow_of_;         ///< [event]
+  std::vector<std::set<std::int32_t>> peers_;  ///< [stage]: to which it sends.
   std::string text_;
   bool first_ = true;
-  std::vector<std::set<std::int32_t>> peers_;  ///< [stage]: to which it sends.
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ std::string group_row(const std::string& name, const Accuracy& a) {
 
 std::string groups_section(const std::vector<AccuracyGroup>& groups, const Accuracy& all) {
   std::string text =
-      "<table class=\"wide "
+      "<div class=\"scroll\">\n<table class=\"wide "
       "figures\"><tr><th>group</th><th>predicted</th><th>mean</th><th>median</th>"
       "<th>bias</th><th>p90</th><th>worst</th><th>rank</th><th>one constant</th>"
       "<th>bound</th><th>memory</th></tr>\n";
@@ -62,7 +62,8 @@ std::string groups_section(const std::vector<AccuracyGroup>& groups, const Accur
   }
   if (groups.size() > 1) text += group_row("<b>all</b>", all);
   return text +
-         "</table>\n<p class=\"note\">Errors of iteration time, predicted / measured - 1: mean and "
+         "</table>\n</div>\n<p class=\"note\">Errors of iteration time, predicted / measured - 1: "
+         "mean and "
          "median size, bias, what nine tenths of the runs stay below, worst. rank: Spearman's "
          "correlation between runs that split the same work in different ways. one constant: mean "
          "error of the physical bound over one efficiency fitted to these very runs. bound: mean "
@@ -89,7 +90,7 @@ std::string scatter_section(const std::vector<MeasuredRun>& runs,
     }
   }
   if (plotted.empty()) return "";
-  return "<h2>Predicted against measured</h2>\n" + scatter_plot(plotted) +
+  return "<h2>Predicted against measured</h2>\n" + scrolled(scatter_plot(plotted)) +
          "<p class=\"note\">One dot a run, coloured as in the table; a fifth off at the dashed "
          "lines.</p>\n";
 }
@@ -129,7 +130,8 @@ std::string errors_by(const char* heading, const std::vector<Prediction>& predic
   for (auto& [value, errors] : kept) {
     columns.push_back({fmt::format("{}", value), std::move(errors)});
   }
-  std::string text = std::string("<h2>Error by ") + heading + "</h2>\n" + error_plot(columns);
+  std::string text =
+      std::string("<h2>Error by ") + heading + "</h2>\n" + scrolled(error_plot(columns));
   if (left_out > 0) {
     text +=
         fmt::format("<p class=\"note\">{} runs with rarer values are not shown.</p>\n", left_out);
@@ -151,7 +153,8 @@ std::string worst_section(const std::vector<MeasuredRun>& runs,
   if (order.empty()) return "";
   std::string text = "<h2>The worst</h2>\n";
   text +=
-      "<table class=\"wide\"><tr><th>line</th><th>run</th><th>split</th><th>measured</th>"
+      "<div class=\"scroll\">\n<table "
+      "class=\"wide\"><tr><th>line</th><th>run</th><th>split</th><th>measured</th>"
       "<th>predicted</th><th>bound</th><th>error</th><th style=\"width:32%\">predicted time</th>"
       "</tr>\n";
   for (const std::size_t i : order) {
@@ -171,9 +174,10 @@ std::string worst_section(const std::vector<MeasuredRun>& runs,
     text += legend(time_shares(metrics), format_seconds);
     text += "</td></tr>\n";
   }
-  text += "</table>\n<h2>Memory of the worst</h2>\n";
+  text += "</table>\n</div>\n<h2>Memory of the worst</h2>\n";
   text +=
-      "<table class=\"wide\"><tr><th>line</th><th>fullest stage</th><th>predicted</th>"
+      "<div class=\"scroll\">\n<table class=\"wide\"><tr><th>line</th><th>fullest "
+      "stage</th><th>predicted</th>"
       "<th>measured</th><th style=\"width:55%\">made of</th></tr>\n";
   for (const std::size_t i : order) {
     const Prediction& prediction = predictions[i];
@@ -185,7 +189,7 @@ std::string worst_section(const std::vector<MeasuredRun>& runs,
         bar(shares, prediction.metrics.tightest_memory.device_total()),
         legend(shares, format_bytes));
   }
-  return text + "</table>\n";
+  return text + "</table>\n</div>\n";
 }
 
 std::string unpredicted_section(const std::vector<MeasuredRun>& runs,
