@@ -172,8 +172,8 @@ std::string passes_chart(const Timeline& timeline, const std::vector<std::size_t
 }
 
 /// Steps of a stage's memory as a filled shape, at most a few points for each pixel.
-std::string memory_shape(const std::vector<MemorySample>& samples, double end_s, double most_bytes,
-                         double top) {
+std::string memory_shape(const std::vector<MemorySample>& samples, const Window& window,
+                         double most_bytes, double top) {
   const double floor = top + kMemoryRow - 4;
   const double scale = (kMemoryRow - 8) / most_bytes;
   std::string path = fmt::format("M{:.0f} {:.1f}", kLeft, floor);
@@ -181,21 +181,21 @@ std::string memory_shape(const std::vector<MemorySample>& samples, double end_s,
   double level = floor;
   double highest = floor;  // Of the samples that share a pixel: the fullest is drawn.
   for (const MemorySample& sample : samples) {
-    if (sample.time_s > end_s) break;
-    const double x = kLeft + kWidth * sample.time_s / end_s;
+    if (sample.time_s > window.end_s) break;
+    const double x = window.x(sample.time_s);
     if (x - last_x >= 0.5) {
       path += fmt::format("V{:.1f}H{:.1f}V{:.1f}", highest, x, level);
       last_x = x;
       highest = floor;
     }
     level = floor - sample.bytes * scale;
-    highest = std::min(highest, level);
+    highest = sample.time_s > window.begin_s ? std::min(highest, level) : level;
   }
   path += fmt::format("V{:.1f}H{:.0f}V{:.1f}Z", highest, kLeft + kWidth, floor);
   return "<path d=\"" + path + "\" fill=\"#3572b0\" fill-opacity=\".75\"/>\n";
 }
 
-std::string memory_chart(const Plan& plan, const Timeline& timeline, double end_s,
+std::string memory_chart(const Plan& plan, const Timeline& timeline, const Window& window,
                          const std::vector<std::size_t>& drawn) {
   double most = 0;
   for (const std::size_t stage : drawn) {
@@ -206,7 +206,7 @@ std::string memory_chart(const Plan& plan, const Timeline& timeline, double end_
   }
   if (!(most > 0)) return "";
   const double height = kMemoryRow * static_cast<double>(drawn.size());
-  std::string body = axis(height, {0, end_s, 0});
+  std::string body = axis(height, window);
   for (std::size_t r = 0; r < drawn.size(); ++r) {
     const double top = kMemoryRow * static_cast<double>(r);
     double peak = 0;
@@ -215,7 +215,7 @@ std::string memory_chart(const Plan& plan, const Timeline& timeline, double end_
     const double usable = usable_bytes_of_stage(plan, drawn[r]);
     const double limit_y = top + kMemoryRow - 4 - usable * (kMemoryRow - 8) / most;
     body += stage_number(top + kMemoryRow / 2 + 4, drawn[r]);
-    body += memory_shape(timeline.memory[drawn[r]], end_s, most, top);
+    body += memory_shape(timeline.memory[drawn[r]], window, most, top);
     body += fmt::format(
         "<line x1=\"{0:.0f}\" x2=\"{1:.0f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#c0392b\" "
         "stroke-dasharray=\"4 3\"/><text x=\"{3:.0f}\" y=\"{4:.0f}\" text-anchor=\"end\">at most "
@@ -260,10 +260,15 @@ std::string timeline_section(const Plan& plan) {
   text += "<h2>Memory over time</h2>\n";
   const bool alike = plan.system.groups.size() == 1;
   text += fmt::format(
-      "<p class=\"note\">Of each stage's device; the dashed line is {} that a plan may use.</p>\n",
+      "<p class=\"note\">Of each stage's device; the dashed line is {} that a plan may "
+      "use.{}</p>\n",
       alike ? "the " + format_bytes(usable_bytes(plan.system.groups.front().chip))
-            : "what its chip has");
-  return text + memory_chart(plan, timeline, whole_s, drawn);
+            : "what its chip has",
+      plan.parallel.vp == 1 ? ""
+                            : " Where a stage's chunks are unlike, it is less than in the table "
+                              "above, which counts each as the largest.");
+  for (const Window& window : windows) text += memory_chart(plan, timeline, window, drawn);
+  return text;
 }
 
 }  // namespace braid

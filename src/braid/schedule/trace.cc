@@ -222,6 +222,8 @@ class TraceWriter {
     write_kind(category, colour,
                fmt::format("{} {}", name, event.micro_batch) +
                    (chunked ? fmt::format(" c{}", event.chunk) : ""));
+    // chrome://tracing wants no key at both ends of an arrow.
+    if (event.kind == EventKind::send) return;
     format(R"(, "args": {{"micro_batch": {}, "chunk": {}}})", event.micro_batch, event.chunk);
   }
 
