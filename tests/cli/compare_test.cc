@@ -77,6 +77,17 @@ TEST(CompareVerb, SaysWhoFindsNothingAndWhatTheFiguresRestOn) {
   EXPECT_THAT(ran.out, Not(HasSubstr("  CP  ")));
 }
 
+TEST(CompareVerb, TakesTheClustersLevelsForPiper) {
+  const Ran ran = run_braid({"compare", "gpt2-xl", "--cluster", "p3.8xlarge:32", "--precision",
+                             "fp16", "--planners", "piper,equi", "--network", "levels"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("4 devices at 21.2 GB/s, 8 of these at 1.25 GB/s"));
+  EXPECT_THAT(ran.out, HasSubstr("equi: equi takes the network as flat; leave out --network"));
+  const Ran other = run_braid({"plan", "gpt2", "--cluster", "dgx-h100:16", "--network", "levels"});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.err, HasSubstr("--network: is for piper, no-dp"));
+}
+
 TEST(CompareVerb, TakesPhazesObjective) {
   const auto phaze = [](const char* objective) {
     const Ran ran = run_braid({"compare", "gpt2-xl", "--cluster", "p3.8xlarge:32", "--precision",

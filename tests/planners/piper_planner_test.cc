@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
 #include "braid/planners/layer_table.h"
+#include "braid/planners/piper_network.h"
 #include "braid/planners/piper_variants.h"
 #include "braid/profile/split_limits.h"
+#include "braid/verify/verify.h"
 
 #include "planners/tiny_job.h"
 
@@ -245,6 +249,218 @@ TEST(PiperPlanner, RoundsThatDoNotNestAreRunAndFit) {
   }
   EXPECT_GT(unlike, 5);
   EXPECT_GT(searched_again, 0);
+}
+
+/// Nodes of `per_node` devices, joined by fours, and those again.
+System two_levels(std::mt19937_64& random, int nodes, int per_node, double memory_bytes) {
+  System system = testing::tiny_system(random, per_node * nodes, memory_bytes);
+  DeviceGroup& group = system.groups.front();
+  group.nodes = nodes;
+  group.devices_per_node = per_node;
+  group.intra_node.size = per_node;
+  NetworkLevel level;
+  level.name = "rack";
+  level.size = 4;
+  level.bytes_per_s = 1e6 * testing::pick(random, 1, 100);
+  level.unit_bytes_per_s = level.bytes_per_s * per_node;
+  system.levels = {level};
+  if (nodes > 4) {
+    level.size = (nodes + 3) / 4;
+    level.oversubscription = 2;
+    system.levels.push_back(level);
+  }
+  return system;
+}
+
+TEST(PiperNetwork, HasTheSystemsLevels) {
+  std::mt19937_64 random(1);
+  const System system = two_levels(random, 8, 2, 1e12);
+  const double node = system.groups[0].intra_node.bytes_per_s;
+  const double unit = system.levels[0].unit_bytes_per_s;
+  EXPECT_EQ(piper_levels_of(system),
+            (std::vector<PiperLevel>{{2, node}, {4, unit}, {2, unit / 2}}));
+  EXPECT_EQ(device_count(piper_levels_of(system)), 16);
+
+  System part = system;  // Three racks of two nodes do not come out even.
+  part.device_count = 12;
+  EXPECT_EQ(piper_levels_of(part), (std::vector<PiperLevel>{{2, node}, {6, unit / 2}}));
+  part.device_count = 5;
+  EXPECT_EQ(piper_levels_of(part), (std::vector<PiperLevel>{{2, node}, {2, unit}}));
+  part.device_count = 2;
+  EXPECT_EQ(piper_levels_of(part), (std::vector<PiperLevel>{{2, node}}));
+  part.device_count = 1;
+  EXPECT_EQ(piper_levels_of(part), (std::vector<PiperLevel>{{1, node}}));
+  part = system;
+  part.groups[0].node_bytes_per_s = unit / 5;
+  EXPECT_EQ(piper_levels_of(part)[1].bandwidth_bytes, unit / 5);
+}
+
+/// Two superstages, the first on two nodes, the second on one.
+TEST(PiperNetwork, FillsEachUnitAlike) {
+  PiperSolution solution;
+  const auto stage = [&](std::int64_t dp, std::int64_t local_dp, int tp) {
+    PiperStage made;
+    made.dp = dp;
+    made.local_dp = local_dp;
+    made.tp = tp;
+    solution.stages.push_back(made);
+  };
+  stage(2, 1, 2);
+  stage(4, 2, 1);
+  stage(3, 3, 1);
+  solution.superstages = {{1, 0, 2, 2, 2, 0}, {1, 2, 1, 1, 1, 0}};
+  const std::vector<PiperLevel> levels = {{4, 10}, {3, 1}};
+  EXPECT_EQ(devices_of_stages(solution, levels),
+            (std::vector<std::vector<std::int64_t>>{{0, 1, 4, 5}, {2, 3, 6, 7}, {8, 9, 10}}));
+
+  // Both of these on each of two racks of three nodes.
+  solution.superstages = {{2, 0, 3, 2, 2, 0}, {1, 0, 2, 2, 4, 0}, {1, 2, 1, 1, 2, 0}};
+  EXPECT_EQ(
+      devices_of_stages(solution, {{4, 10}, {3, 1}, {2, 1}}),
+      (std::vector<std::vector<std::int64_t>>{
+          {0, 1, 4, 5, 12, 13, 16, 17}, {2, 3, 6, 7, 14, 15, 18, 19}, {8, 9, 10, 20, 21, 22}}));
+}
+
+/// Of stages, for one micro-batch: tensors that cross their border, the gradients of a whole copy,
+/// and the time of their layers.
+struct Bytes {
+  double border = 0, gradients = 0, seconds = 0;
+};
+Bytes bytes_of(const Plan& plan, std::size_t first, std::size_t last) {
+  Bytes bytes;
+  std::set<std::int32_t> inside;
+  for (std::size_t s = first; s < last; ++s) {
+    const Chunk& chunk = plan.stages[s].chunks.at(0);
+    inside.insert(chunk.layers.begin(), chunk.layers.end());
+    for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
+      const LayerCost& cost =
+          options_of(plan.profile, chunk.layers[i])[static_cast<std::size_t>(chunk.options[i])]
+              .cost;
+      bytes.gradients += 4 * cost.dense_parameters * plan.stages[s].tp;
+      bytes.seconds += cost.forward.total_s() + cost.backward_s();
+    }
+  }
+  for (const ProfileEdge& edge : plan.profile.edges) {
+    if (inside.count(edge.source) == inside.count(edge.target)) continue;
+    bytes.border += 2 * edge.bytes * form_of(plan, first).micro_batch;
+  }
+  return bytes;
+}
+
+/// Piper's time per sample on nodes and what joins them, from Appendix E and where stages lie:
+/// those next to each other on the same nodes are a superstage.
+double time_on_levels(const Plan& plan) {
+  const std::vector<PiperLevel> levels = piper_levels_of(plan.system);
+  const auto nodes_of = [&](const Stage& stage) {
+    std::set<std::int64_t> nodes;
+    for (const std::int64_t device : stage.devices) nodes.insert(device / levels[0].devices);
+    return nodes;
+  };
+  const Parallelism any = form_of(plan, 0);
+  const double batch = static_cast<double>(plan.global_batch) / any.micro_batch;
+  const auto sent = [&](double d) { return 4 * (d - 1) / d / batch; };
+  double slowest = 0;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const auto nodes = nodes_of(plan.stages[s]);
+    const Parallelism form = form_of(plan, s);
+    const Bytes stage = bytes_of(plan, s, s + 1);
+    const double border = stage.border / (form.sequence_parallel ? form.tp : 1);
+    const double here = form.dp / static_cast<double>(nodes.size());
+    slowest =
+        std::max(slowest, (stage.seconds + border / levels[0].bandwidth_bytes) / form.dp +
+                              sent(here) * stage.gradients / form.tp / levels[0].bandwidth_bytes);
+    if (s > 0 && nodes_of(plan.stages[s - 1]) == nodes) continue;
+    std::size_t last = s + 1;
+    while (last < plan.stages.size() && nodes_of(plan.stages[last]) == nodes) ++last;
+    const Bytes all = bytes_of(plan, s, last);
+    const auto copies = static_cast<double>(nodes.size());
+    slowest = std::max(
+        slowest, (all.border / copies + sent(copies) * all.gradients) / levels[1].bandwidth_bytes);
+  }
+  return slowest / any.micro_batch;
+}
+
+TEST(PiperPlanner, LevelsKeepStagesInsideUnits) {
+  std::mt19937_64 random(5);
+  int spread = 0, uniform = 0, unlike = 0, priced = 0;
+  for (int i = 0; i < 150; ++i) {
+    Instance instance;
+    instance.graph = testing::tiny_graph(random, testing::pick(random, 1, 5));
+    const int per_node = testing::pick(random, 1, 3);
+    instance.system = two_levels(random, testing::pick(random, 2, 6), per_node,
+                                 i % 3 == 0 ? 1e6 * testing::pick(random, 5, 60) : 1e15);
+    instance.job.graph = &instance.graph;
+    instance.job.global_batch = testing::pick(random, 1, 12);
+    SpaceOptions space;
+    space.piper_network = PiperNetwork::levels;
+    if (i % 2 == 0) space.tp = 1;
+    const Outcome outcome = plan_piper("piper", instance.job, instance.system, space, {});
+    if (outcome.candidates.empty()) continue;
+    const Candidate& candidate = outcome.candidates.front();
+    EXPECT_THAT(outcome.assumptions.front(), ::testing::HasSubstr("of these at"));
+    ASSERT_TRUE(verify(candidate.plan).holds()) << i;
+    if (piper_levels_of(instance.system).size() == 2) {
+      EXPECT_NEAR(time_on_levels(candidate.plan), outcome.objective, 1e-9 * outcome.objective) << i;
+      ++priced;
+    }
+    EXPECT_GT(candidate.metrics.iteration_time_s, 0);
+    for (std::size_t s = 0; s < candidate.plan.stages.size(); ++s) {
+      const Stage& stage = candidate.plan.stages[s];
+      std::map<std::int64_t, int> of_node;
+      for (const std::int64_t device : stage.devices) ++of_node[device / per_node];
+      for (const auto& [node, count] : of_node) {
+        EXPECT_EQ(count, of_node.begin()->second) << i;  // Alike on each of its nodes.
+        EXPECT_EQ(count % stage.tp, 0) << i;
+      }
+      if (of_node.size() > 1) ++spread;
+      EXPECT_LE(memory_of_stage(candidate.plan, s).device_total(),
+                usable_bytes(instance.system.groups.front().chip));
+    }
+    ++(is_uniform(candidate.plan) ? uniform : unlike);
+    // The variants' spaces are part of it.
+    for (const char* variant : {"no-dp", "no-tp", "no-ar", "dp-only", "tp-only"}) {
+      const Outcome smaller = plan_piper(variant, instance.job, instance.system, space, {});
+      if (smaller.candidates.empty()) continue;
+      EXPECT_GE(smaller.objective, outcome.objective * (1 - 1e-9)) << variant << " " << i;
+    }
+    // With bandwidth without end everywhere both networks are the same but for where stages may
+    // lie.
+    System fast = instance.system;
+    fast.groups[0].intra_node.bytes_per_s = 1e30;
+    for (NetworkLevel& level : fast.levels) level.bytes_per_s = level.unit_bytes_per_s = 1e30;
+    SpaceOptions flat = space;
+    flat.piper_network = PiperNetwork::flat;
+    const Outcome with = plan_piper("piper", instance.job, fast, space, {});
+    const Outcome without = plan_piper("piper", instance.job, fast, flat, {});
+    if (with.status == Status::optimal && without.status == Status::optimal) {
+      EXPECT_GE(with.objective, without.objective * (1 - 1e-9)) << i;
+    }
+  }
+  EXPECT_GT(spread, 10);
+  EXPECT_GT(uniform, 10);
+  EXPECT_GT(unlike, 10);
+  EXPECT_GT(priced, 10);
+}
+
+TEST(PiperPlanner, OneNodeIsAFlatNetwork) {
+  std::mt19937_64 random(6);
+  SpaceOptions levels;
+  levels.piper_network = PiperNetwork::levels;
+  for (int i = 0; i < 60; ++i) {
+    Instance instance;
+    make(random, 1e15, instance);
+    instance.system.device_count =
+        std::min(instance.system.device_count, instance.system.groups[0].devices_per_node);
+    const Outcome flat = plan_piper("piper", instance.job, instance.system, {}, {});
+    const Outcome levelled = plan_piper("piper", instance.job, instance.system, levels, {});
+    EXPECT_EQ(levelled.status, flat.status);
+    EXPECT_NEAR(levelled.objective, flat.objective, 1e-9 * flat.objective) << i;
+  }
+  Instance instance;
+  make(random, 1e15, instance);
+  for (const char* variant : {"equi", "equi-no-tp", "pipedream"}) {
+    EXPECT_THROW(plan_piper(variant, instance.job, instance.system, levels, {}), Error);
+  }
 }
 
 TEST(PiperPlanner, RestrictionsAreKept) {

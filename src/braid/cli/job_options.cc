@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -26,6 +27,7 @@
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
 #include "braid/plan/names.h"
+#include "braid/planners/piper_variants.h"
 #include "braid/system/calibration.h"
 
 namespace braid {
@@ -89,6 +91,10 @@ void add_job_options(CLI::App& app, JobOptions& o) {
                  "The time that phaze makes least: flush (its formula put right, the default), "
                  "simulated, or program (as published)")
       ->check(CLI::IsMember({"flush", "simulated", "program"}));
+  app.add_option("--network", o.network,
+                 "What piper and its relatives take the cluster for: flat (the default) or levels, "
+                 "nodes and what joins them")
+      ->check(CLI::IsMember({"flat", "levels"}));
   app.add_flag("--no-offload", o.no_offload, "Never move state to host memory");
   app.add_option("--calibration", o.calibration,
                  "Achieved efficiencies of your own cluster, from braid calibrate --out");
@@ -218,16 +224,29 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   if (o.zero >= 0) space.zero = static_cast<Zero>(o.zero);
   space.allow_offload = !o.no_offload;
   if (!o.objective.empty()) space.phaze_objective = parse_phaze_objective(o.objective);
+  if (o.network == "levels") space.piper_network = PiperNetwork::levels;
   space.top = o.top;
   loaded.budget.work = o.budget;
 }
 
-void check_objective(const JobOptions& o, const std::vector<const PlannerEntry*>& planners) {
-  const bool of_phaze =
-      std::any_of(planners.begin(), planners.end(),
-                  [](const PlannerEntry* entry) { return entry->name == "phaze"; });
-  if (o.objective.empty() || of_phaze) return;
-  throw Error(Where{"", 0, "--objective"}, "is for the planner phaze", "leave it out");
+void check_planner_options(const JobOptions& o, const std::vector<const PlannerEntry*>& planners) {
+  const auto any = [&](const auto& takes) {
+    return std::any_of(planners.begin(), planners.end(),
+                       [&](const PlannerEntry* entry) { return takes(entry->name); });
+  };
+  if (!o.objective.empty() && !any([](std::string_view name) { return name == "phaze"; })) {
+    throw Error(Where{"", 0, "--objective"}, "is for the planner phaze", "leave it out");
+  }
+  const auto takes_levels = [](std::string_view name) {
+    const std::vector<PiperVariant>& variants = piper_variants();
+    return std::any_of(variants.begin(), variants.end(), [&](const PiperVariant& variant) {
+      return variant.name == name && variant.solve_restricted == solve_piper;
+    });
+  };
+  if (!o.network.empty() && !any(takes_levels)) {
+    throw Error(Where{"", 0, "--network"}, "is for piper, no-dp, no-tp, no-ar, dp-only and tp-only",
+                "leave it out");
+  }
 }
 
 Progress progress_line(const JobOptions& o, const std::string& planner) {

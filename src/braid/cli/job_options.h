@@ -19,6 +19,7 @@ struct JobOptions {
   int threads = 0;
   std::string sequence_parallel, recompute, schedule;
   std::string objective;  ///< Of the planner phaze; empty: its default.
+  std::string network;    ///< Of piper and its relatives; empty: flat.
   bool no_offload = false, json = false, progress = false;
 };
 
@@ -47,8 +48,9 @@ void calibrate_system(const std::string& path, System& system);
 /// Loads model and system and checks the restrictions' form. Throws Error.
 void load_job(const JobOptions& options, LoadedJob& loaded);
 
-/// Throws Error when --objective is given and none of the planners has several.
-void check_objective(const JobOptions& options, const std::vector<const PlannerEntry*>& planners);
+/// Throws Error when --objective or --network is given and none of the planners has a choice.
+void check_planner_options(const JobOptions& options,
+                           const std::vector<const PlannerEntry*>& planners);
 
 /// Progress line on stderr like a MIP solver's, or nothing unless wanted or on a terminal. With
 /// `planner`, the line begins with that name.

@@ -191,7 +191,7 @@ std::string assumptions_text(const std::vector<Compared>& all) {
 }
 
 int run(const CompareOptions& options) {
-  check_objective(options.job, planners_of(options));
+  check_planner_options(options.job, planners_of(options));
   LoadedJob loaded;
   load_job(options.job, loaded);
   const std::vector<Compared> all = compare(options, loaded);

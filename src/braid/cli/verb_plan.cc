@@ -37,7 +37,7 @@ int run(const PlanOptions& options) {
     throw Error("MODEL is required", "name one, or give --profile; see braid plan --help");
   }
   const PlannerEntry& planner = find_planner(options.planner.empty() ? "braid" : options.planner);
-  check_objective(options.job, {&planner});
+  check_planner_options(options.job, {&planner});
   LoadedJob loaded;
   load_job(options.job, loaded);
   const CheckedOutcome checked = plan_checked(loaded, planner, progress_line(options.job));

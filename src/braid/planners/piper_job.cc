@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
-#include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "braid/graph/downsets.h"
 #include "braid/plan/blank_plan.h"
 #include "braid/plan/totals.h"
+#include "braid/planners/piper_levels.h"
+#include "braid/planners/piper_network.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/profile/split_limits.h"
 
@@ -46,18 +48,25 @@ double least_share(const std::vector<PiperForm>& forms) {
 
 }  // namespace
 
-PiperJob piper_job(const Job& job, const System& system, LayerTables& tables) {
-  PiperJob result{&job, &system, &tables, {}, 0};
+PiperJob piper_job(const Job& job, const System& system, LayerTables& tables,
+                   PiperNetwork network) {
+  PiperJob result{&job, &system, &tables, {}, 0, {}, system.device_count};
   const DeviceGroup& group = system.groups.front();
   result.bandwidth = system.levels.empty() || system.device_count <= group.devices_per_node
                          ? group.intra_node.bytes_per_s
                          : system.levels.back().bytes_per_s;
+  if (network == PiperNetwork::levels) {
+    result.levels = piper_levels_of(system);
+    result.bandwidth = result.levels.front().bandwidth_bytes;
+    result.devices = device_count(result.levels);
+  }
   const Graph& graph = *job.graph;
   for (const LayerEdge& edge : layer_edges(graph)) {
     result.edges.push_back(
         {edge.source, edge.target, edge.bytes / static_cast<double>(graph.samples)});
   }
-  if (downsets(layer_dag(graph), kMostDownsets)) return result;
+  const std::size_t most_downsets = result.levels.empty() ? kMostDownsets : kMostPiperLevelDownsets;
+  if (downsets(layer_dag(graph), most_downsets)) return result;
   // Edges that carry nothing leave only the order of a chain.
   for (std::size_t l = 0; l + 1 < graph.layers.size(); ++l) {
     const auto from = static_cast<std::int32_t>(l);
@@ -118,7 +127,10 @@ PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>&
   PiperProblem problem;
   const double share = least_share(forms);
   problem.edges = job.edges;
-  for (PiperEdge& edge : problem.edges) edge.bytes *= share;
+  for (PiperEdge& edge : problem.edges) {
+    edge.whole_bytes = edge.bytes * forms.front().form.micro_batch;
+    edge.bytes *= share;
+  }
   std::vector<std::vector<double>> in_bytes(graph.layers.size()), out_bytes(graph.layers.size());
   for (const PiperEdge& edge : job.edges) {
     in_bytes[at(edge.target)].push_back(edge.bytes);
@@ -163,7 +175,8 @@ PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>&
     problem.nodes.push_back(std::move(node));
   }
   const int micro_batch = forms.front().form.micro_batch;
-  problem.devices = std::min(job.system->device_count, kMostPiperDevices);
+  problem.levels = job.levels;
+  problem.devices = std::min(job.devices, kMostPiperDevices);
   problem.micro_batches = std::min(job.job->global_batch / micro_batch, kMostPiperDevices);
   problem.memory_bytes =
       std::max(1.0, usable_bytes(job.system->groups.front().chip) - working_bytes);
@@ -173,25 +186,26 @@ PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>&
 
 namespace {
 
-/// First device of each stage: stages of higher tp first.
-std::vector<std::int64_t> first_devices(const std::vector<PiperStage>& stages) {
-  std::vector<std::size_t> order(stages.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&stages](std::size_t a, std::size_t b) { return stages[a].tp > stages[b].tp; });
-  std::vector<std::int64_t> first(stages.size(), 0);
-  std::int64_t next = 0;
-  for (const std::size_t s : order) {
-    first[s] = next;
-    next += stages[s].dp * stages[s].tp;
+/// An order of axes by which the plan's stages, which share its degrees, lie on `devices`.
+std::optional<std::vector<Axis>> order_of(Parallelism parallel,
+                                          const std::vector<std::vector<std::int64_t>>& devices) {
+  for (const auto& order : {std::vector{Axis::tp, Axis::cp, Axis::dp, Axis::pp},
+                            std::vector{Axis::tp, Axis::cp, Axis::pp, Axis::dp}}) {
+    parallel.order = order;
+    bool lie_so = true;
+    for (std::size_t s = 0; s < devices.size() && lie_so; ++s) {
+      lie_so = stage_devices(parallel, static_cast<int>(s)) == devices[s];
+    }
+    if (lie_so) return order;
   }
-  return first;
+  return std::nullopt;
 }
 
 }  // namespace
 
 Plan plan_of_piper(const PiperJob& job, const std::vector<PiperForm>& forms,
-                   const std::vector<PiperStage>& stages, const std::string& planner) {
+                   const PiperSolution& solution, const std::string& planner) {
+  const std::vector<PiperStage>& stages = solution.stages;
   const Graph& graph = *job.job->graph;
   const FormsByDegree degrees = by_degree(forms);
   const auto form_at = [&](const PiperStage& stage, std::size_t i) {
@@ -211,6 +225,7 @@ Plan plan_of_piper(const PiperJob& job, const std::vector<PiperForm>& forms,
     }
   }
   uniform = uniform && used.size() == 1;
+  const std::vector<std::vector<std::int64_t>> devices = devices_of_stages(solution, job.levels);
 
   Plan plan = blank_plan(graph, job.job->precision, job.job->global_batch, *job.system);
   plan.planner = planner;
@@ -233,14 +248,17 @@ Plan plan_of_piper(const PiperJob& job, const std::vector<PiperForm>& forms,
   shared.dp = static_cast<std::int32_t>(stages.front().dp);
   shared.num_micro_batches = plan.global_batch / (std::int64_t{shared.dp} * shared.micro_batch);
   plan.parallel = to_parallelism(shared);
-  const std::vector<std::int64_t> first = first_devices(stages);
+  if (uniform) {
+    const auto order = order_of(plan.parallel, devices);
+    uniform = order.has_value();
+    if (order) plan.parallel.order = *order;
+  }
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const PiperStage& from = stages[s];
     Stage stage;
     stage.dp = static_cast<int>(from.dp);
     stage.tp = from.tp;
-    stage.devices.resize(at(from.dp * from.tp));
-    std::iota(stage.devices.begin(), stage.devices.end(), first[s]);
+    stage.devices = devices[s];
     Chunk chunk;
     chunk.layers = from.nodes;
     for (std::size_t i = 0; i < from.nodes.size(); ++i) {

@@ -22,12 +22,15 @@ struct PiperJob {
   const Job* job = nullptr;
   const System* system = nullptr;
   LayerTables* tables = nullptr;
-  std::vector<PiperEdge> edges;  ///< Bytes of one sample.
-  double bandwidth = 0;          ///< Of a device, the network being flat.
+  std::vector<PiperEdge> edges;    ///< Bytes of one sample.
+  double bandwidth = 0;            ///< Of a device; with levels, on the lowest.
+  std::vector<PiperLevel> levels;  ///< None: the network is flat.
+  std::int64_t devices = 1;        ///< That may be used.
 };
 
-/// The layer graph; as a chain when it has more than some thousands of downsets.
-PiperJob piper_job(const Job& job, const System& system, LayerTables& tables);
+/// The layer graph; as a chain when it has more than some thousands of downsets. A flat network has
+/// the rate of the system's outermost level, one of levels is piper_levels_of(system).
+PiperJob piper_job(const Job& job, const System& system, LayerTables& tables, PiperNetwork network);
 
 /// All forms of micro-batches of `micro_batch` samples that the model and `space` allow, with
 /// tensor parallelism up to `most_tp` and with recomputation if asked. Cost: that of the layers'
@@ -38,14 +41,14 @@ std::vector<PiperForm> piper_forms(const PiperJob& job, const SpaceOptions& spac
 /// The problem in which stages choose among `forms`, all of one micro-batch size: an option for
 /// each form, a degree for each tp. Memory is the shared model's: `dp` is what ZeRO shards over (1
 /// without), `working_bytes` stay free on every device. An edge costs a stage what one of its
-/// devices sends, less under sequence parallelism.
+/// devices sends, less under sequence parallelism; levels above the lowest carry the whole tensor.
 PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>& forms,
                               std::int64_t dp, double working_bytes);
 
-/// The plan of stages found for that problem: uniform when they share degrees and recomputation,
-/// else with forms of their own; stages of higher tp come first on the devices, so that powers of
-/// two stay within nodes.
+/// The plan of the solution of that problem, on the devices that devices_of_stages() gives: uniform
+/// when stages share degrees and recomputation and lie as an order of axes has them, else with
+/// forms of their own.
 Plan plan_of_piper(const PiperJob& job, const std::vector<PiperForm>& forms,
-                   const std::vector<PiperStage>& stages, const std::string& planner);
+                   const PiperSolution& solution, const std::string& planner);
 
 }  // namespace braid

@@ -24,6 +24,7 @@ PiperProblem bytes_alone(const PiperProblem& problem) {
     weights.parameter_bytes = piper_weight_bytes(node);
     node.degrees = {{1, {weights}}};
   }
+  for (PiperEdge& edge : bytes.edges) edge.bytes = whole_bytes(edge);
   bytes.bandwidth_bytes = 1;
   bytes.levels.clear();
   return bytes;

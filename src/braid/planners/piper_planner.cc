@@ -69,15 +69,13 @@ class Search {
         space_(space),
         budget_(budget),
         tables_(*job.graph, job.precision, system),
-        piper_(piper_job(job, system, tables_)) {}
+        piper_(piper_job(job, system, tables_, space.piper_network)) {}
 
   Outcome run() {
     Outcome outcome;
     outcome.physical_bound = lower_bound(*job_.graph, job_.precision, job_.global_batch, system_);
     outcome.objective_name = kObjective;
-    outcome.assumptions = {
-        fmt::format("Piper's objective takes the network as flat, at {} a device",
-                    format_bytes_per_s(piper_.bandwidth))};
+    outcome.assumptions = {network_text()};
     std::vector<Family> families = all_families();
     std::stable_sort(families.begin(), families.end(),
                      [](const Family& a, const Family& b) { return a.bound_s < b.bound_s; });
@@ -102,6 +100,28 @@ class Search {
   }
 
  private:
+  std::string network_text() const {
+    if (piper_.levels.empty()) {
+      return fmt::format("Piper's objective takes the network as flat, at {} a device",
+                         format_bytes_per_s(piper_.bandwidth));
+    }
+    std::string text = fmt::format("Piper's objective takes the network for {} at {}",
+                                   counted(piper_.levels.front().devices, "device"),
+                                   format_bytes_per_s(piper_.bandwidth));
+    for (std::size_t l = 1; l < piper_.levels.size(); ++l) {
+      text += fmt::format(", {} of these at {}", piper_.levels[l].devices,
+                          format_bytes_per_s(piper_.levels[l].bandwidth_bytes));
+    }
+    if (const std::int64_t left = system_.device_count - piper_.devices; left > 0) {
+      text += fmt::format("; {} of a node that is not full left out", counted(left, "device"));
+    }
+    return text;
+  }
+
+  static std::string counted(std::int64_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  }
+
   /// Keeps the family's best plan if it is the best so far. False when there may be a better one.
   bool solve(const Family& family, Outcome& outcome) {
     PiperProblem problem = problem_of(family);
@@ -140,7 +160,7 @@ class Search {
     const double time_s = solution.time / family.forms.front().form.micro_batch;
     if (time_s >= best_s_) return {0, sure};
     Candidate candidate;
-    candidate.plan = plan_of_piper(piper_, family.forms, solution.stages, std::string(variant_));
+    candidate.plan = plan_of_piper(piper_, family.forms, solution, std::string(variant_));
     candidate.metrics = measure(candidate.plan);
     ++outcome.evaluated;
     const double excess =
@@ -161,7 +181,7 @@ class Search {
   std::vector<Family> all_families() {
     std::vector<Family> families;
     const std::int64_t per_node = system_.groups.front().devices_per_node;
-    const std::int64_t most_tp = restriction_.tp ? std::min(per_node, system_.device_count) : 1;
+    const std::int64_t most_tp = restriction_.tp ? std::min(per_node, piper_.devices) : 1;
     for (std::int64_t micro_batch = 1; micro_batch <= job_.global_batch; micro_batch *= 2) {
       const std::int64_t samples = space_.micro_batch.value_or(
           static_cast<int>(std::min<std::int64_t>(micro_batch, std::numeric_limits<int>::max())));
@@ -201,7 +221,7 @@ class Search {
 
   /// Any data-parallel degrees; with sharded state, which they shard, one for all stages at a time.
   void add_degrees(Family family, std::int64_t batches, std::vector<Family>& families) {
-    const std::int64_t devices = system_.device_count;
+    const std::int64_t devices = piper_.devices;
     const std::int64_t most = restriction_.dp ? std::min(devices, batches) : 1;
     const auto layers = static_cast<std::int64_t>(job_.graph->layers.size());
     const auto add = [&](std::int64_t least_dp, std::int64_t most_dp) {
@@ -289,6 +309,10 @@ Outcome plan_piper(std::string_view variant, const Job& job, const System& syste
     throw Error("the " + std::string(variant) +
                     " planner needs one kind of device on a hierarchical network",
                 "plan on one group of " + system.name);
+  }
+  const bool flat_only = variant.starts_with("equi") || variant == "pipedream";
+  if (flat_only && space.piper_network != PiperNetwork::flat) {
+    throw Error(std::string(variant) + " takes the network as flat", "leave out --network levels");
   }
   if (const std::string_view option = option_outside(space); !option.empty()) {
     Outcome outcome;

@@ -19,8 +19,10 @@ namespace braid {
 /// Memory is the shared model's. The largest transient of any layer, run in any of the ways that
 /// the stages choose among, is kept free on every device: all sets of ways below a level are tried.
 /// Where rounds that do not nest keep more in flight than Piper counts, memory is lowered until the
-/// plan fits, and the outcome is no longer `optimal`. The network is flat, at the rate of its
-/// outermost level. Throws Error for mixed clusters; with restrictions that leave this space
+/// plan fits, and the outcome is no longer `optimal`. The network is as space.piper_network says:
+/// flat at the rate of its outermost level, or its levels, where a stage has a device's replicas on
+/// each level and tensor parallelism stays inside nodes (piper_levels.h). Throws Error for mixed
+/// clusters, and for equi and pipedream with levels; with restrictions that leave this space
 /// nothing is feasible.
 Outcome plan_piper(std::string_view variant, const Job& job, const System& system,
                    const SpaceOptions& space, const Budget& budget, const Progress& progress = {});

@@ -89,7 +89,8 @@ void check_piper_problem(const PiperProblem& problem, const std::string& file) {
     const std::string& name = problem.nodes[static_cast<std::size_t>(edge.source)].name;
     if (std::pair(edge.source, edge.target) <= before) fail(name, "its edges are not in order");
     before = {edge.source, edge.target};
-    if (!is_cost(edge.bytes)) fail(name, "an edge's bytes must be a finite number of at least 0");
+    if (!is_cost(edge.bytes) || !is_cost(whole_bytes(edge)))
+      fail(name, "an edge's bytes must be a finite number of at least 0");
     ++outs[static_cast<std::size_t>(edge.source)];
     ++ins[static_cast<std::size_t>(edge.target)];
   }
@@ -133,6 +134,10 @@ double piper_sync_factor(const PiperProblem& problem, std::int64_t dp, std::int6
   return problem.rules.sync == PiperSync::per_batch
              ? sent / static_cast<double>(problem.micro_batches)
              : sent * piper_share(problem, dp);
+}
+
+double whole_bytes(const PiperEdge& edge) {
+  return edge.whole_bytes < 0 ? edge.bytes : edge.whole_bytes;
 }
 
 double piper_weight_bytes(const PiperNode& node) {
@@ -216,7 +221,7 @@ void price_piper_superstage(const PiperProblem& problem, const std::vector<Piper
     const bool source = inside[static_cast<std::size_t>(edge.source)];
     const bool target = inside[static_cast<std::size_t>(edge.target)];
     if (source == target || !(source ? out_payments : in_payments).is_due(edge)) continue;
-    border_bytes += 2 * edge.bytes;
+    border_bytes += 2 * whole_bytes(edge);
   }
   superstage.time = (piper_share(problem, superstage.all_dp) * border_bytes +
                      piper_sync_factor(problem, superstage.all_dp, superstage.dp) * weight_bytes) /

@@ -84,6 +84,9 @@ struct PiperNode {
 struct PiperEdge {
   std::int32_t source = 0, target = 0;
   double bytes = 0;  ///< Of the tensor for one micro-batch; its gradient is as large.
+  /// Where `bytes` are what one of several devices sends: of the whole tensor, which the levels
+  /// above the lowest carry. Negative: `bytes`.
+  double whole_bytes = -1;
   friend bool operator==(const PiperEdge&, const PiperEdge&) = default;
 };
 
@@ -140,6 +143,8 @@ double piper_share(const PiperProblem& problem, std::int64_t dp);
 double piper_sync_factor(const PiperProblem& problem, std::int64_t dp);
 /// The same on one level of the network, where `local_dp` of all dp replicas synchronise.
 double piper_sync_factor(const PiperProblem& problem, std::int64_t dp, std::int64_t local_dp);
+/// Bytes of an edge's tensor on levels above the lowest.
+double whole_bytes(const PiperEdge& edge);
 /// Bytes of one whole copy of a layer's weights: the least that its options' devices hold together.
 double piper_weight_bytes(const PiperNode& node);
 /// The data-parallel degrees that the rules allow, ascending, up to min(devices, micro_batches).

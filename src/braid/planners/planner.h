@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,6 +21,12 @@ struct Job {
   std::int64_t global_batch = 1;
 };
 
+/// What piper and those of its relatives that can take a cluster's network for.
+enum class PiperNetwork : std::uint8_t {
+  flat,    ///< Every device as far from all others as over the outermost level.
+  levels,  ///< Nodes of devices, and the levels above (piper_network.h).
+};
+
 /// Restrictions on the space; empty: everything that the model and system allow. A degree that is
 /// set is fixed to that value.
 struct SpaceOptions {
@@ -31,6 +38,7 @@ struct SpaceOptions {
   bool allow_offload = true;
   int top = 1;                                             ///< How many plans to return.
   PhazeObjective phaze_objective = PhazeObjective::flush;  ///< What the planner phaze makes least.
+  PiperNetwork piper_network = PiperNetwork::flat;
 };
 
 /// Called now and then during long searches: best so far, bound, work done.
