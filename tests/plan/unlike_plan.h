@@ -47,6 +47,23 @@ inline System unlike_system(std::mt19937_64& random, std::int64_t nodes, bool mi
   return system;
 }
 
+/// Lets one to three parameters be read by two layers or more.
+inline void share_parameters(std::mt19937_64& random, Profile& profile) {
+  const auto layers = static_cast<std::int32_t>(profile.layers.size());
+  for (int count = draw(random, 1, 3); layers > 1 && count > 0; --count) {
+    SharedParameter parameter;
+    while (parameter.layers.size() < 2) {
+      parameter.layers.clear();
+      for (std::int32_t l = 0; l < layers; ++l) {
+        if (draw(random, 0, 2) == 0) parameter.layers.push_back(l);
+      }
+    }
+    parameter.elements = draw(random, 0, 9) * 1e5;
+    parameter.divided = draw(random, 0, 1) == 0;
+    profile.shared.push_back(parameter);
+  }
+}
+
 /// A plan whose stages have degrees, micro-batches, devices and options of their own. Layers form a
 /// random graph; `chain` joins each to the next alone. About one in three has stages of like
 /// rounds.

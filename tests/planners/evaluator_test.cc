@@ -47,6 +47,12 @@ TEST(Evaluator, FindsWhatMeasuringTheWholePlanFinds) {
     const int layers = pick(random, 1, 9);
     Graph graph = testing::tiny_graph(random, layers);
     if (trial % 3 == 0) add_skip(random, graph);
+    // Twice in three: a parameter of two layers, of three now and then.
+    for (int ties = trial % 3; layers > 1 && ties > 0; --ties) {
+      const int from = pick(random, 0, layers - 2);
+      testing::tie_layers(graph, static_cast<std::size_t>(from),
+                          static_cast<std::size_t>(pick(random, from + 1, layers - 1)));
+    }
     const System system = testing::tiny_system(random, 1 << pick(random, 0, 3), 1e9);
     Job job;
     job.graph = &graph;

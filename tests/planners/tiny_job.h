@@ -63,6 +63,16 @@ inline Graph tiny_graph(std::mt19937_64& random, int layers) {
   return graph;
 }
 
+/// Makes a layer of a tiny graph read the first parameter of another in place of its own, as tied
+/// embeddings do.
+inline void tie_layers(Graph& graph, std::size_t from, std::size_t to) {
+  const auto first_operator = [&graph](std::size_t layer) -> Operator& {
+    return graph.operators[static_cast<std::size_t>(graph.layers[layer].first)];
+  };
+  first_operator(to).inputs.back() = first_operator(from).inputs.back();
+  find_repeated_layers(graph);
+}
+
 /// A small cluster whose devices have `memory_bytes`, slow enough for communication to matter.
 inline System tiny_system(std::mt19937_64& random, int devices, double memory_bytes) {
   Chip chip;

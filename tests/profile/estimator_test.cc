@@ -10,6 +10,7 @@
 #include "braid/base/error.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/op_work.h"
+#include "braid/profile/layer_profile.h"
 #include "braid/profile/operator_time.h"
 #include "braid/profile/profile_json.h"
 #include "braid/profile/split_limits.h"
@@ -223,6 +224,33 @@ TEST(Limits, RefusalsSayWhy) {
   EXPECT_NE(refusal(limits, execution(1, 1, false, 1, 2)).find("experts"), std::string::npos);
 }
 
+/// What layers count beyond the model's parameters are the copies of those that they share.
+TEST(Profile, SharedParametersAreWhatLayersCountTwice) {
+  for (const char* model : {"gpt2", "bert-base", "llama-2-7b", "t5-large", "resnet-50"}) {
+    const Graph graph = load_model(model, {});
+    const System system = load_system("dgx-a100");
+    double counted = 0;
+    for (LayerId l = 0; l < static_cast<LayerId>(graph.layers.size()); ++l) {
+      counted += cost_of(graph, l, execution(1, 1), system).dense_parameters;
+    }
+    double copies = 0;
+    for (const SharedParameter& parameter : shared_parameters(graph)) {
+      copies += parameter.elements * static_cast<double>(parameter.layers.size() - 1);
+    }
+    EXPECT_DOUBLE_EQ(counted - copies, static_cast<double>(parameter_count(graph))) << model;
+  }
+}
+
+TEST(Profile, TiedTablesAreSharedByTheEnds) {
+  // Radford et al. 2019: 50,257 tokens, 768 features, 12 blocks, input and output tied.
+  const std::vector<SharedParameter> shared = shared_parameters(load_model("gpt2", {}));
+  ASSERT_EQ(shared.size(), 1U);
+  EXPECT_EQ(shared[0].layers, (std::vector<std::int32_t>{0, 13}));
+  EXPECT_EQ(shared[0].elements, 50257.0 * 768);
+  EXPECT_TRUE(shared[0].divided);
+  EXPECT_TRUE(shared_parameters(load_model("llama-2-7b", {})).empty());
+}
+
 TEST(Profile, ReadsBackEqual) {
   const Graph graph = load_model("gpt2", {});
   const System system = load_system("dgx-a100");
@@ -264,6 +292,14 @@ TEST(Profile, BadOnesAreRefused) {
   bad = profile;
   bad.kinds[0][0].cost.stash_bytes = -1;
   EXPECT_NE(refused(bad).find("stash_bytes"), std::string::npos);
+  for (const SharedParameter& shared :
+       {SharedParameter{{0}, 1, true}, SharedParameter{{1, 0}, 1, true},
+        SharedParameter{{0, 0}, 1, true}, SharedParameter{{0, 2}, 1, true},
+        SharedParameter{{0, 1}, -1, true}}) {
+    bad = profile;
+    bad.shared = {shared};
+    EXPECT_NE(refused(bad).find("shared"), std::string::npos);
+  }
   bad = profile;
   bad.layers[1].kind = 7;
   EXPECT_NE(refused(bad).find("kind"), std::string::npos);

@@ -34,6 +34,7 @@ Pipeline random_times(Random& random, ScheduleKind schedule, int pp, int vp, std
       sync.parameter_sync_s = pick_time(random, 0, 100);
       sync.optimizer_s = pick_time(random, 0, 10);
       sync.buckets = static_cast<int>(pick(random, 1, 5));
+      if (sync.buckets % 2 == 0) sync.shared_gradient_sync_s = 3 * sync.optimizer_s;
     }
     pipeline.sync.push_back(sync);
   }

@@ -212,6 +212,7 @@ TEST(PipelineTime, ScalesWithAllTimes) {
       sync.gradient_sync_s *= 4;
       sync.parameter_sync_s *= 4;
       sync.optimizer_s *= 4;
+      sync.shared_gradient_sync_s *= 4;
     }
     EXPECT_EQ(time_of(pipeline), 4 * time_s);
   }

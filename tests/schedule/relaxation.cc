@@ -148,7 +148,7 @@ std::optional<Relaxed> relax(const Pipeline& pipeline, const Schedule& schedule)
       }
       end_s = bucket_end_s;
     }
-    result.stage_end_s.push_back(end_s + sync.optimizer_s);
+    result.stage_end_s.push_back(end_s + sync.shared_gradient_sync_s + sync.optimizer_s);
     result.time_s = std::max(result.time_s, result.stage_end_s.back());
   }
   return result;

@@ -97,6 +97,7 @@ TEST(UnlikeRounds, RelabellingAndDoubling) {
       other.sync[to].gradient_sync_s *= 2;
       other.sync[to].parameter_sync_s *= 2;
       other.sync[to].optimizer_s *= 2;
+      other.sync[to].shared_gradient_sync_s *= 2;
       other.rounds[to] = pipeline.rounds[s];
     }
     for (Transfer& transfer : other.transfers) {

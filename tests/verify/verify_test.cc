@@ -33,6 +33,8 @@ struct Made {
 void make(std::uint64_t seed, int devices, const SpaceOptions& space, Made& made) {
   std::mt19937_64 random(seed);
   made.graph = testing::tiny_graph(random, 8);
+  if (seed % 2 == 0) testing::tie_layers(made.graph, 0, 7);
+  if (seed % 6 == 0) testing::tie_layers(made.graph, 0, 4);
   made.system = testing::tiny_system(random, devices, 1e9);
   Job job;
   job.graph = &made.graph;
@@ -106,7 +108,8 @@ TEST(Verify, HoldsForWhatThePlannerFinds) {
 TEST(Verify, ReplaysWhatTheSimulatorSaysOfUnlikeStages) {
   std::mt19937_64 random(77);
   for (int trial = 0; trial < 400; ++trial) {
-    const Plan plan = testing::unlike_plan(random, trial % 2 == 1, trial % 3 == 0);
+    Plan plan = testing::unlike_plan(random, trial % 2 == 1, trial % 3 == 0);
+    if (trial % 5 > 1) testing::share_parameters(random, plan.profile);
     const Metrics metrics = measure(plan);
     const Verification verification = verify(plan, claims_of(metrics));
     for (const Check& check : verification.checks) {
@@ -176,6 +179,7 @@ TEST(Verify, ReplaysWhatTheSimulatorSaysOfAnyEdges) {
               [](const ProfileEdge& a, const ProfileEdge& b) {
                 return std::pair(a.source, a.target) < std::pair(b.source, b.target);
               });
+    if (trial % 5 > 1) testing::share_parameters(random, plan.profile);
     for (auto& kind : plan.profile.kinds) {
       kind[0].cost.forward.compute_s = 1e-4 * testing::pick(random, 1, 50);
       kind[0].cost.backward_weight.compute_s = 1e-4 * testing::pick(random, 1, 50);
@@ -286,6 +290,17 @@ TEST(Verify, FindsOptionsThatDoNotExistOrDisagree) {
             Names{"options"});
 }
 
+TEST(Verify, FindsSharedParametersThatAreNotValid) {
+  for (const SharedParameter& bad :
+       {SharedParameter{{0, 8}, 1, false}, SharedParameter{{-1, 2}, 1, false},
+        SharedParameter{{0, 7}, -1, false},
+        SharedParameter{{0, 7}, std::numeric_limits<double>::infinity(), false}}) {
+    Plan plan = piped_plan();
+    plan.profile.shared.push_back(bad);
+    EXPECT_EQ(failing(plan), Names{"options"});
+  }
+}
+
 TEST(Verify, FindsDevicesThatAreSharedMissingOrElsewhere) {
   const auto spoil = [](auto change) {
     Plan plan = piped_plan();
@@ -391,6 +406,10 @@ TEST(Verify, FindsWhateverChangesThePlansTime) {
       {"larger hand-overs",
        [](Plan& p) {
          for (ProfileEdge& edge : p.profile.edges) edge.bytes *= 1000;
+       }},
+      {"a parameter that both stages hold",
+       [](Plan& p) {
+         p.profile.shared.push_back({{0, 7}, 1e6, true});
        }},
       {"more parameters", [](Plan& p) { p.profile.kinds[0][0].cost.dense_parameters *= 100; }},
       {"a layer moved to the other stage",

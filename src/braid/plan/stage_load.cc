@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "braid/plan/shared_gradients.h"
 #include "braid/plan/stage_context.h"
 #include "braid/system/links.h"
 
@@ -18,6 +19,8 @@ std::vector<StageLoad> stage_loads(const Plan& plan) {
     }
     loads.push_back(load_of(totals, StageContext(plan, s).data_parallel()));
   }
+  const std::vector<double> shared_s = shared_gradient_sync_s(plan);
+  for (std::size_t s = 0; s < loads.size(); ++s) loads[s].sync.shared_gradient_sync_s = shared_s[s];
   return loads;
 }
 

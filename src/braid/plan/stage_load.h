@@ -26,7 +26,7 @@ struct ChunkLoad {
   }
 };
 
-/// What a stage does before its first and after its last pass: data-parallel work around the
+/// What a stage does before its first and after its last pass: synchronisation around the
 /// iteration, as one network stream that runs beside the compute, and the optimizer.
 struct StageSync {
   double gradient_sync_s = 0;   ///< Reduce (or reduce-scatter) of the stage's gradients, whole.
@@ -34,6 +34,8 @@ struct StageSync {
   int buckets = 1;         ///< Equal parts into which both are cut; bucket i of the gradients can
                            ///< start when the last micro-batch's backward pass is (i+1)/n done.
   double optimizer_s = 0;  ///< Update of the device's share of the parameters.
+  /// Between the two: summing the gradients of parameters that other stages hold too, whole.
+  double shared_gradient_sync_s = 0;
   friend bool operator==(const StageSync&, const StageSync&) = default;
 };
 

@@ -101,7 +101,9 @@ bool improve_assignment(const ChainJob& chain, LayerTables& tables,
   limits.optimizer_s_per_dense_parameter = optimizer.s_per_dense_parameter;
   limits.optimizer_s_per_expert_parameter = optimizer.s_per_expert_parameter;
   if (!chain.branched) {
-    limits.path_below_s = time_s - least_tail_s(table, configuration, chain.kind_of_layer, context);
+    limits.path_below_s = time_s -
+                          least_tail_s(table, configuration, chain.kind_of_layer, context) -
+                          scratch.evaluator.least_shared_gradient_sync_s(configuration);
   }
   const std::vector<double> handover_s = scratch.handover_s;
   return for_each_partition_below(table.chain, handover_s, configuration.num_micro_batches, memory,

@@ -14,6 +14,7 @@ ChainJob chain_job(const Job& job, const System& system) {
   const Graph& graph = *job.graph;
   for (const Layer& layer : graph.layers) chain.kind_of_layer.push_back(layer.kind);
   chain.edges = profile_edges(graph);
+  chain.shared = shared_parameters(graph);
   std::size_t hops = 0;
   chain.least_hop_bytes = std::numeric_limits<double>::infinity();
   for (const ProfileEdge& edge : chain.edges) {

@@ -16,6 +16,7 @@ struct ChainJob {
   /// Forward bytes per sample from each layer to the next, when there are no other edges; else
   /// empty.
   std::vector<double> hop_bytes;
+  std::vector<SharedParameter> shared;  ///< Parameters of several layers.
   /// Some layer hands nothing to the next: stages need not follow one another.
   bool branched = false;
   /// Least forward bytes per sample from any layer to the next; 0 when some hand over nothing.

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "braid/plan/shared_gradients.h"
 #include "braid/system/links.h"
 
 namespace braid {
@@ -123,6 +124,46 @@ void Evaluator::fill_kinds(const Layout& layout, const Form& form) {
   }
 }
 
+double Evaluator::shared_s(const SharedParameter& parameter, const Form& form) const {
+  const double bytes = shared_gradient_bytes(parameter, form.parallel, form.context.precision);
+  return ring_of_stages_s(holders_, bytes, [&](std::int32_t from, std::int32_t to, double message) {
+    return transfer_time_s(form.parallel, *chain_.system, from, to, message);
+  });
+}
+
+void Evaluator::add_shared(const Configuration& configuration, const Layout& layout, Form& form,
+                           std::vector<StageSync>& sync) {
+  if (configuration.pp == 1) return;
+  form.parallel.zero = configuration.zero;
+  for (const SharedParameter& parameter : chain_.shared) {
+    holders_.clear();
+    auto chunk = layout.ends.begin();
+    for (const std::int32_t layer : parameter.layers) {
+      chunk = std::upper_bound(chunk, layout.ends.end(), layer);
+      holders_.push_back(
+          static_cast<std::int32_t>((chunk - layout.ends.begin()) % configuration.pp));
+    }
+    std::sort(holders_.begin(), holders_.end());
+    holders_.erase(std::unique(holders_.begin(), holders_.end()), holders_.end());
+    const double sum_s = shared_s(parameter, form);
+    for (const std::int32_t stage : holders_) sync[at(stage)].shared_gradient_sync_s += sum_s;
+  }
+}
+
+double Evaluator::least_shared_gradient_sync_s(const Configuration& configuration) {
+  if (configuration.pp == 1) return 0;
+  Form& form = form_of(configuration);
+  form.parallel.zero = configuration.zero;
+  holders_ = {0, configuration.pp - 1};
+  const auto last = static_cast<std::int32_t>(chain_.kind_of_layer.size()) - 1;
+  double sum_s = 0;
+  for (const SharedParameter& parameter : chain_.shared) {
+    // The first and the last layer are in the first and the last stage whatever the others do.
+    if (parameter.layers == std::vector<std::int32_t>{0, last}) sum_s += shared_s(parameter, form);
+  }
+  return sum_s;
+}
+
 void Evaluator::fill_chain(const Configuration& configuration, const Layout& layout, Form& form) {
   fill_kinds(layout, form);
   times_.schedule = configuration.schedule;
@@ -142,6 +183,7 @@ void Evaluator::fill_chain(const Configuration& configuration, const Layout& lay
   for (std::size_t s = 0; s < times_.sync.size(); ++s) {
     times_.sync[s] = syncs_[at(layout.kind_of_stage[s])];
   }
+  add_shared(configuration, layout, form, times_.sync);
 
   // Cuts are mostly alike, so that each kind of handover is timed once.
   hop_bytes_.assign(form.handovers.size(), -1);
@@ -214,6 +256,7 @@ double Evaluator::time_graph_s(const Configuration& configuration, const Layout&
     }
     pipeline.sync.push_back(syncs_[at(layout.kind_of_stage[at(s)])]);
   }
+  add_shared(configuration, layout, form, pipeline.sync);
   pipeline.transfers.clear();
   for (const Cut& cut : cuts_) {
     const std::int32_t source = cut.from % configuration.pp;

@@ -34,6 +34,10 @@ class Evaluator {
   /// Communicators of the configuration's data-parallel groups.
   const DataParallelContext& context(const Configuration& configuration);
 
+  /// Least time that the first stage spends on summing gradients of parameters that other stages
+  /// hold too, whatever layers it has.
+  double least_shared_gradient_sync_s(const Configuration& configuration);
+
   /// Time to hand `bytes` from each stage to the next, one direction.
   void fill_handovers(const Configuration& configuration, double bytes,
                       std::vector<double>& handover_s);
@@ -55,6 +59,10 @@ class Evaluator {
   double handover_s(const Form& form, std::size_t kind, double bytes) const;
   /// Times of the chunks and stages that are alike.
   void fill_kinds(const Layout& layout, const Form& form);
+  /// Adds the sums of shared parameters' gradients to the stages' synchronisation.
+  void add_shared(const Configuration& configuration, const Layout& layout, Form& form,
+                  std::vector<StageSync>& sync);
+  double shared_s(const SharedParameter& parameter, const Form& form) const;
   /// What passes between chunks.
   void fill_transfers(const Layout& layout, const Parallelism& parallel);
   void fill_chain(const Configuration& configuration, const Layout& layout, Form& form);
@@ -79,6 +87,7 @@ class Evaluator {
   };
   std::vector<Cut> cuts_;
   std::vector<std::int32_t> chunk_of_layer_, newest_cut_;
+  std::vector<std::int32_t> holders_;  ///< Stages that hold a shared parameter.
   PipelineWorkspace pipeline_;
 };
 

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -63,6 +65,18 @@ void check_profile(const Profile& profile, const std::string& file) {
     if (!seen.insert({edge.source, edge.target}).second) fail(name, "an edge is listed twice");
     if (!std::isfinite(edge.bytes) || edge.bytes < 0) {
       fail(name, "an edge's bytes must be zero or more");
+    }
+  }
+  for (const SharedParameter& parameter : profile.shared) {
+    const std::vector<std::int32_t>& readers = parameter.layers;
+    if (readers.size() < 2) fail("shared", "a shared parameter needs two layers or more");
+    if (readers.front() < 0 || readers.back() >= layers ||
+        std::adjacent_find(readers.begin(), readers.end(), std::greater_equal<>()) !=
+            readers.end()) {
+      fail("shared", "a shared parameter's layers must exist and be listed in rising order");
+    }
+    if (!std::isfinite(parameter.elements) || parameter.elements < 0) {
+      fail("shared", "a shared parameter's elements must be zero or more");
     }
   }
   for (const ProfileLayer& layer : profile.layers) {

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "braid/profile/shard.h"
+
 namespace braid {
 
 std::vector<ProfileEdge> profile_edges(const Graph& graph) {
@@ -16,6 +18,39 @@ std::vector<ProfileEdge> profile_edges(const Graph& graph) {
   return edges;
 }
 
+std::vector<SharedParameter> shared_parameters(const Graph& graph) {
+  Execution two_ranks;
+  two_ranks.tp = 2;
+  std::vector<SharedParameter> readers(graph.tensors.size());
+  for (std::size_t l = 0; l < graph.layers.size(); ++l) {
+    const auto layer = static_cast<std::int32_t>(l);
+    for (OperatorId id = graph.layers[l].first; id < graph.layers[l].last; ++id) {
+      const Operator& op = graph.operators[static_cast<std::size_t>(id)];
+      if (op.split == Split::expert) continue;
+      const bool divided = shard_of(op.split, two_ranks, 1).weight < 1;
+      for (const TensorId input : op.inputs) {
+        if (!graph.tensors[static_cast<std::size_t>(input)].is_parameter) continue;
+        SharedParameter& parameter = readers[static_cast<std::size_t>(input)];
+        // Ranks that all need the whole of it somewhere keep and sum the whole.
+        parameter.divided = divided && (parameter.layers.empty() || parameter.divided);
+        if (parameter.layers.empty() || parameter.layers.back() != layer) {
+          parameter.layers.push_back(layer);
+        }
+      }
+    }
+  }
+  std::vector<SharedParameter> shared;
+  for (std::size_t t = 0; t < readers.size(); ++t) {
+    if (readers[t].layers.size() < 2) continue;
+    readers[t].elements = 1;
+    for (const std::int64_t dim : graph.tensors[t].dims) {
+      readers[t].elements *= static_cast<double>(dim);
+    }
+    shared.push_back(std::move(readers[t]));
+  }
+  return shared;
+}
+
 Profile layer_profile(const Graph& graph, std::string chip, std::vector<ProfileEdge> edges) {
   Profile profile;
   profile.model = graph.name;
@@ -23,6 +58,7 @@ Profile layer_profile(const Graph& graph, std::string chip, std::vector<ProfileE
   profile.provenance = "estimated";
   profile.seq_len = graph.seq_len;
   profile.edges = std::move(edges);
+  profile.shared = shared_parameters(graph);
   profile.layers.reserve(graph.layers.size());
   std::size_t kinds = 0;
   for (const Layer& layer : graph.layers) {

@@ -57,6 +57,15 @@ struct ProfileEdge {
   friend bool operator==(const ProfileEdge&, const ProfileEdge&) = default;
 };
 
+/// A parameter that several layers read, such as the table of tied embeddings. Every stage that
+/// holds one of them keeps a copy, and once an iteration these sum their gradients.
+struct SharedParameter {
+  std::vector<std::int32_t> layers;  ///< Ascending, at least two.
+  double elements = 0;               ///< Of the whole parameter.
+  bool divided = false;              ///< Over tensor parallel ranks.
+  friend bool operator==(const SharedParameter&, const SharedParameter&) = default;
+};
+
 /// A layer graph in which every layer carries its options: the input of every planner.
 struct Profile {
   std::string model;
@@ -65,6 +74,7 @@ struct Profile {
   std::vector<ProfileLayer> layers;        ///< In topological order.
   std::vector<ProfileEdge> edges;          ///< Sorted by (source, target).
   std::vector<std::vector<Option>> kinds;  ///< Options of each kind of layer.
+  std::vector<SharedParameter> shared;     ///< Parameters of several layers.
   double time_unit_s = 1;                  ///< 1e-3 for a profile in milliseconds.
   std::int64_t seq_len = 0;                ///< Tokens per sample; 0: not a sequence model.
   friend bool operator==(const Profile&, const Profile&) = default;

@@ -155,6 +155,17 @@ Option option_from_json(const Value& value) {
   return option;
 }
 
+SharedParameter shared_from_json(const Value& value) {
+  value.expect_only({"layers", "elements", "divided"});
+  SharedParameter parameter;
+  for (const Value& layer : value["layers"].elements()) {
+    parameter.layers.push_back(static_cast<std::int32_t>(layer.as_int_in(0, 1 << 30)));
+  }
+  parameter.elements = value["elements"].as_double_in(0, kMost);
+  parameter.divided = value["divided"].as_bool();
+  return parameter;
+}
+
 }  // namespace
 
 Json to_json(const Profile& profile) {
@@ -174,6 +185,16 @@ Json to_json(const Profile& profile) {
   for (const ProfileEdge& edge : profile.edges) {
     json["edges"].push_back(Json::array({edge.source, edge.target, edge.bytes}));
   }
+  if (!profile.shared.empty()) {
+    json["shared"] = Json::array();
+    for (const SharedParameter& parameter : profile.shared) {
+      Json shared = Json::object();
+      shared["layers"] = parameter.layers;
+      shared["elements"] = parameter.elements;
+      shared["divided"] = parameter.divided;
+      json["shared"].push_back(std::move(shared));
+    }
+  }
   json["kinds"] = Json::array();
   for (const auto& options : profile.kinds) {
     Json list = Json::array();
@@ -188,7 +209,7 @@ Profile profile_from_json(const Value& value) {
     value.fail("this is not a profile", "give a file that braid profile -o wrote");
   }
   value.expect_only({"braid", "version", "model", "chip", "provenance", "time_unit_s", "seq_len",
-                     "layers", "edges", "kinds"});
+                     "layers", "edges", "kinds", "shared"});
   if (value["version"].as_int() != 1) value["version"].fail("only version 1 can be read");
   Profile profile;
   profile.model = value["model"].as_string();
@@ -212,6 +233,11 @@ Profile profile_from_json(const Value& value) {
     profile.edges.push_back({static_cast<std::int32_t>(edge[0].as_int_in(0, 1 << 30)),
                              static_cast<std::int32_t>(edge[1].as_int_in(0, 1 << 30)),
                              edge[2].as_double_in(0, kMost)});
+  }
+  if (value["shared"].exists()) {
+    for (const Value& entry : value["shared"].elements()) {
+      profile.shared.push_back(shared_from_json(entry));
+    }
   }
   check_profile(profile, value.where().file);
   return profile;

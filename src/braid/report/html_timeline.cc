@@ -42,6 +42,7 @@ const char* colour_of(const Event& event) {
     case EventKind::backward:
       return event.chunk % 2 == 0 ? "#e08e3c" : "#f0bd86";
     case EventKind::gradient_sync:
+    case EventKind::shared_gradient_sync:
     case EventKind::parameter_sync:
       return "#c2528b";
     case EventKind::optimizer:
@@ -67,6 +68,8 @@ const char* name_of(EventKind kind) {
       return "send";
     case EventKind::gradient_sync:
       return "gradients";
+    case EventKind::shared_gradient_sync:
+      return "shared gradients";
     case EventKind::parameter_sync:
       return "parameters";
     case EventKind::optimizer:

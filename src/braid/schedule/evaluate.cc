@@ -243,7 +243,7 @@ class Evaluator {
       result_.events.push_back(
           {0, sync.parameter_sync_s, EventKind::parameter_sync, stage, 0, -1, 0});
     }
-    // The tail's two parts are those of tail_s: the optimizer starts where the gradients end.
+    // The tail's parts are those of tail_s: each starts where the one before it ends.
     const double synced_s =
         state.free_s +
         exposed_gradient_sync_s(sync.gradient_sync_s, state.last_backward_s, sync.buckets);
@@ -258,8 +258,13 @@ class Evaluator {
         result_.events.push_back({start_s, free_s, EventKind::gradient_sync, stage, 0, -1, i});
       }
     }
+    const double shared_s = std::min(synced_s + sync.shared_gradient_sync_s, timing.end_s);
+    if (sync.shared_gradient_sync_s > 0) {
+      result_.events.push_back(
+          {synced_s, shared_s, EventKind::shared_gradient_sync, stage, 0, -1, 0});
+    }
     if (sync.optimizer_s > 0) {
-      result_.events.push_back({synced_s, timing.end_s, EventKind::optimizer, stage, 0, -1, 0});
+      result_.events.push_back({shared_s, timing.end_s, EventKind::optimizer, stage, 0, -1, 0});
     }
   }
 

@@ -55,7 +55,8 @@ struct StageTiming {
 double parameters_ready_s(const StageSync& sync, double forward_s);
 
 /// Time from the end of a stage's last pass, a backward pass of `backward_s`, to the end of its
-/// iteration: what is left of the gradients' synchronisation, then the optimizer.
+/// iteration: what is left of the gradients' synchronisation, that of shared parameters, then the
+/// optimizer.
 double tail_s(const StageSync& sync, double backward_s);
 
 }  // namespace braid

@@ -118,7 +118,8 @@ void check_pipeline(const Pipeline& pipeline, std::int64_t most_passes) {
   check_times(pipeline.backward_s, "the backward pass");
   for (const StageSync& sync : pipeline.sync) {
     assert(sync.buckets >= 1);
-    check_times({{sync.gradient_sync_s, sync.parameter_sync_s, sync.optimizer_s}},
+    check_times({{sync.gradient_sync_s, sync.parameter_sync_s, sync.optimizer_s,
+                  sync.shared_gradient_sync_s}},
                 "the synchronisation");
   }
   for (const Transfer& transfer : pipeline.transfers) {

@@ -15,6 +15,7 @@ enum class EventKind : std::uint8_t {
   backward,
   send,
   gradient_sync,
+  shared_gradient_sync,  ///< Of parameters that several stages hold.
   parameter_sync,
   optimizer
 };
@@ -52,13 +53,13 @@ struct Timeline {
 /// of a stage are alike). Rules (docs/timeline.md): a device runs its passes in the schedule's
 /// order, each as soon as its inputs are there; transfers between stages take the edge's time on
 /// the sender's and receiver's link, one at a time per link and direction, and do not hold up
-/// compute; gradient buckets follow the last backward pass; the optimizer follows the gradients;
-/// the parameter all-gather is hidden behind the first forward pass as far as it goes. Ends when
-/// all is done. A stash counts from the start of its forward pass to the end of its backward pass;
-/// everything else that memory_of_stage counts is there throughout.
-/// Deterministic; linear in passes and transfers, but for sorting the events. Throws Error when the
-/// plan has no valid schedule (see check_pipeline), naming the stage when its order contradicts the
-/// flow of data, or has more than 2^20 forward passes in all.
+/// compute; gradient buckets follow the last backward pass, then those of shared parameters; the
+/// optimizer follows the gradients; the parameter all-gather is hidden behind the first forward
+/// pass as far as it goes. Ends when all is done. A stash counts from the start of its forward pass
+/// to the end of its backward pass; everything else that memory_of_stage counts is there
+/// throughout. Deterministic; linear in passes and transfers, but for sorting the events. Throws
+/// Error when the plan has no valid schedule (see check_pipeline), naming the stage when its order
+/// contradicts the flow of data, or has more than 2^20 forward passes in all.
 Timeline simulate(const Plan& plan);
 
 /// Same, without events and memory samples: only the iteration time. Up to 2^28 forward passes in a

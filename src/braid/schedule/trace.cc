@@ -184,6 +184,7 @@ class TraceWriter {
       case EventKind::send:
         return kFirstSend + event.peer_stage;
       case EventKind::gradient_sync:
+      case EventKind::shared_gradient_sync:
       case EventKind::parameter_sync:
         return kCollectives;
       case EventKind::forward:
@@ -207,6 +208,8 @@ class TraceWriter {
       case EventKind::gradient_sync:
         return write_kind("sync", "thread_state_uninterruptible",
                           fmt::format("gradient bucket {}", event.micro_batch));
+      case EventKind::shared_gradient_sync:
+        return write_kind("sync", "thread_state_uninterruptible", "shared gradients");
       case EventKind::parameter_sync:
         return write_kind("sync", "thread_state_uninterruptible", "parameters");
       case EventKind::optimizer:

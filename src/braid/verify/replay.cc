@@ -214,6 +214,8 @@ class Replayer {
   static std::vector<StageWork> stages_of(const Plan& plan) {
     std::vector<StageWork> stages;
     for (std::size_t s = 0; s < plan.stages.size(); ++s) stages.push_back(work_of_stage(plan, s));
+    const std::vector<double> shared_s = shared_sums_s(plan);
+    for (std::size_t s = 0; s < stages.size(); ++s) stages[s].shared_s = shared_s[s];
     return stages;
   }
   static Schedule schedule_of(const Plan& plan, const std::vector<Part>& parts) {
@@ -308,11 +310,12 @@ class Replayer {
     for (std::size_t s = 0; s < devices_.size(); ++s) {
       const StageWork& stage = stages_[s];
       const Device& device = devices_[s];
-      const double tail_s =
-          outlasting_s(stage.reduce_s, device.last_pass_s, stage.buckets) + stage.optimizer_s;
+      const double tail_s = outlasting_s(stage.reduce_s, device.last_pass_s, stage.buckets) +
+                            stage.shared_s + stage.optimizer_s;
       result_.time_s = std::max(result_.time_s, device.free_s + tail_s);
       result_.busiest_stage_s = std::max(result_.busiest_stage_s, device.work_s);
-      result_.serial_s += device.work_s + stage.gather_s + stage.reduce_s + stage.optimizer_s;
+      result_.serial_s +=
+          device.work_s + stage.gather_s + stage.reduce_s + stage.shared_s + stage.optimizer_s;
     }
     for (const Part& part : parts_) {
       for (const std::vector<Handover>* ways : {&part.inputs, &part.outputs}) {

@@ -237,6 +237,47 @@ StageWork work_of_stage(const Plan& plan, std::size_t s) {
   return work;
 }
 
+std::vector<double> shared_sums_s(const Plan& plan) {
+  std::vector<double> sums_s(plan.stages.size(), 0);
+  for (const SharedParameter& parameter : plan.profile.shared) {
+    std::vector<bool> reads(plan.profile.layers.size(), false);
+    for (const std::int32_t layer : parameter.layers) {
+      reads[static_cast<std::size_t>(layer)] = true;
+    }
+    std::vector<std::size_t> ring;
+    double gradient_bytes = 0;
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      bool holds = false;
+      for (const Chunk& chunk : plan.stages[s].chunks) {
+        for (const std::int32_t layer : chunk.layers) {
+          holds = holds || reads[static_cast<std::size_t>(layer)];
+        }
+      }
+      if (!holds) continue;
+      ring.push_back(s);
+      const Parallelism p = form_of(plan, s);
+      const bool sharded = p.zero == Zero::gradients || p.zero == Zero::parameters;
+      const double copies =
+          (parameter.divided ? p.tp : 1) * (sharded ? static_cast<double>(p.dp) * p.cp : 1.0);
+      gradient_bytes = std::max(
+          gradient_bytes, parameter.elements / copies * bytes_per_element(plan.precision.gradient));
+    }
+    if (ring.size() < 2 || gradient_bytes <= 0) continue;
+    // Around once to add up, once more to hand out; every stage sends a piece in every step.
+    const double piece = gradient_bytes / static_cast<double>(ring.size());
+    double sum_s = 0;
+    for (std::size_t step = 0; step < 2 * (ring.size() - 1); ++step) {
+      double step_s = 0;
+      for (std::size_t i = 0; i < ring.size(); ++i) {
+        step_s = std::max(step_s, handover_s(plan, ring[i], ring[(i + 1) % ring.size()], piece));
+      }
+      sum_s += step_s;
+    }
+    for (const std::size_t s : ring) sums_s[s] += sum_s;
+  }
+  return sums_s;
+}
+
 double bytes_of_flow(double edge_bytes, const Parallelism& from, const Parallelism& to) {
   const double samples = static_cast<double>(from.dp) * from.micro_batch;
   const double senders = static_cast<double>(from.dp) * from.cp * from.tp;

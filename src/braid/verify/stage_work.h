@@ -20,11 +20,16 @@ struct StageWork {
   double reduce_s = 0;          ///< Of gradients, behind the last backward pass.
   int buckets = 1;              ///< Equal pieces of both.
   double optimizer_s = 0;
+  double shared_s = 0;  ///< Of gradients of parameters that other stages hold too, after reduce_s.
 };
 
 /// Work of stage `s`, by the rules of docs/cost-model.md and nothing of plan's code: layers' costs
 /// are facts of the plan, times of collectives those of the system.
 StageWork work_of_stage(const Plan& plan, std::size_t s);
+
+/// [stage]: time to sum the gradients of parameters that several stages hold, step by step around a
+/// ring of these stages, by the rules of docs/cost-model.md.
+std::vector<double> shared_sums_s(const Plan& plan);
 
 /// By how much `pieces` equal transfers of `transfer_s` in all outlast work of `work_s`, when the
 /// i-th can start once (i + 1)/pieces of the work is done, one after another; replayed piece by

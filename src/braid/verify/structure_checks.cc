@@ -128,9 +128,7 @@ bool has_degrees(const Stage& stage) {
          std::min({stage.dp, stage.tp, stage.cp, stage.own->ep, stage.own->micro_batch}) >= 1;
 }
 
-}  // namespace
-
-std::string options_fault(const Plan& plan) {
+std::string chunk_options_fault(const Plan& plan) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     if (!has_degrees(stage)) return fmt::format("stage {} has a degree below 1", s + 1);
@@ -163,6 +161,22 @@ std::string options_fault(const Plan& plan) {
     }
   }
   return "";
+}
+
+}  // namespace
+
+std::string options_fault(const Plan& plan) {
+  for (const SharedParameter& parameter : plan.profile.shared) {
+    if (!(parameter.elements >= 0) || !std::isfinite(parameter.elements)) {
+      return "a shared parameter has a size below zero or infinite";
+    }
+    for (const std::int32_t layer : parameter.layers) {
+      if (layer < 0 || static_cast<std::size_t>(layer) >= plan.profile.layers.size()) {
+        return fmt::format("layer {} of a shared parameter does not exist", layer);
+      }
+    }
+  }
+  return chunk_options_fault(plan);
 }
 
 std::string edges_fault(const Plan& plan) {
