@@ -7,6 +7,10 @@ Export export_deepspeed(const Plan& plan) {
   const Parallelism& p = plan.parallel;
   Export out;
   out.suggested_file = "ds_config.json";
+  if (const auto chip = chip_without_trainer(plan)) {
+    out.warnings.push_back("DeepSpeed runs on GPUs, and the plan is for " + *chip +
+                           ": only the degrees carry over");
+  }
   Json json = Json::object();
   json["train_batch_size"] = plan.global_batch;
   json["train_micro_batch_size_per_gpu"] = p.micro_batch;
@@ -20,7 +24,20 @@ Export export_deepspeed(const Plan& plan) {
     out.warnings.push_back("precision " + name_of(plan.precision) +
                            " cannot be expressed: bf16 is used");
   }
-  if (plan.precision.gradient == Dtype::f32) {
+  // deepspeed/runtime/engine.py: without ZeRO, gradients of bf16 weights are kept in f32 and those
+  // of f16 weights in f16, and anything else is refused.
+  const bool f32_gradients = plan.precision.gradient == Dtype::f32;
+  const bool bf16 = json.contains("bf16");
+  const bool fp16 = json.contains("fp16");
+  if (p.zero == Zero::none && bf16 && !f32_gradients) {
+    out.warnings.emplace_back("DeepSpeed keeps gradients in float32 where there is no ZeRO");
+  }
+  if (p.zero == Zero::none && fp16 && f32_gradients) {
+    out.warnings.emplace_back(
+        "DeepSpeed keeps gradients in float16 where there is no ZeRO: plan with --zero 1 or more");
+  }
+  if ((bf16 && (f32_gradients || p.zero == Zero::none)) ||
+      (fp16 && f32_gradients && p.zero != Zero::none)) {
     json["data_types"]["grad_accum_dtype"] = "fp32";
   }
   Json zero = Json::object();

@@ -1,3 +1,5 @@
+#include "braid/report/export_megatron.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -30,10 +32,13 @@ std::int64_t vocabulary_multiple(std::int64_t vocab, std::int64_t tp) {
   return multiple;
 }
 
-void add_experts(const ModelShape& shape, Arguments& arguments) {
+void add_experts(const Plan& plan, Arguments& arguments) {
+  const ModelShape& shape = *plan.shape;
   if (shape.experts == 0) return;
   arguments.value("--num-experts", shape.experts);
   arguments.value("--moe-router-topk", shape.top_k);
+  // A softmax over the one expert that was chosen has no gradient, and is refused.
+  if (shape.top_k == 1) arguments.flag("--moe-router-pre-softmax");
   arguments.value("--moe-ffn-hidden-size", shape.expert_inner);
   if (shape.shared_inner > 0) {
     arguments.value("--moe-shared-expert-intermediate-size", shape.shared_inner);
@@ -43,7 +48,8 @@ void add_experts(const ModelShape& shape, Arguments& arguments) {
     arguments.value("--moe-layer-freq", fmt::format("'([0]*{}+[1]*{})'", shape.dense_blocks,
                                                     shape.blocks - shape.dense_blocks));
   }
-  arguments.flag("--moe-grouped-gemm");
+  // The kernels need compute capability 8.0, as Transformer Engine does.
+  if (has_transformer_engine(plan)) arguments.flag("--moe-grouped-gemm");
   arguments.value("--moe-token-dispatcher-type", "alltoall");
 }
 
@@ -97,7 +103,7 @@ void add_shape(const Plan& plan, Arguments& arguments, std::vector<std::string>&
   arguments.value("--vocab-size", shape.vocab);
   arguments.value("--make-vocab-size-divisible-by",
                   vocabulary_multiple(shape.vocab, plan.parallel.tp));
-  add_experts(shape, arguments);
+  add_experts(plan, arguments);
   if (shape.rotary) {
     warnings.emplace_back(
         "the rotary base and scaling are not in the plan: add --rotary-base to MODEL_ARGS where it "
@@ -162,7 +168,14 @@ void add_pipeline(const Plan& plan, Arguments& arguments, std::vector<std::strin
 void add_recompute(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
   if (plan.parallel.recompute == Recompute::selective) {
     arguments.value("--recompute-granularity", "selective");
-    const bool experts = plan.shape && plan.shape->experts > 0;
+    const bool experts = plan.shape && plan.shape->experts > 0 && has_transformer_engine(plan);
+    if (plan.precision.matmul == Dtype::f8) {
+      // Megatron-LM's usual recipe, delayed scaling, refuses to recompute layer norms.
+      arguments.value("--fp8-recipe", "tensorwise");
+      warnings.emplace_back(
+          "recomputing layer norms in FP8 needs Transformer Engine 2.6 or later and another recipe "
+          "than delayed scaling: tensorwise is used");
+    }
     arguments.value("--recompute-modules",
                     experts ? "core_attn layernorm moe_act" : "core_attn layernorm");
     if (!experts) {
@@ -224,7 +237,11 @@ void add_precision(const Plan& plan, Arguments& arguments, std::vector<std::stri
   const bool mixed = plan.precision.matmul != Dtype::f32 && plan.precision.matmul != Dtype::tf32;
   if (mixed && plan.precision.gradient == Dtype::f32) {
     arguments.flag("--accumulate-allreduce-grads-in-fp32");
+  } else if (mixed && plan.precision.matmul != Dtype::f16) {
+    // Left to itself, Megatron-LM reduces the gradients of bf16 weights in f32.
+    arguments.flag("--grad-reduce-in-bf16");
   }
+  if (!has_transformer_engine(plan)) arguments.value("--transformer-impl", "local");
 }
 
 void add_offload(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
@@ -280,7 +297,10 @@ void add_tensor_parallel(const Plan& plan, Arguments& arguments,
         "experts with tensor parallelism need sequence parallelism, which the plan lacks: it is "
         "on");
   }
-  if (p.cp > 1) arguments.value("--context-parallel-size", p.cp);
+  if (p.cp > 1) {
+    arguments.value("--context-parallel-size", p.cp);
+    if (plan.shape && plan.shape->window > 0) arguments.value("--cp-comm-type", "all_gather");
+  }
   if (experts) {
     arguments.value("--expert-model-parallel-size", p.ep);
     arguments.value("--expert-tensor-parallel-size", p.tp);
@@ -297,11 +317,14 @@ std::string preamble(const Plan& plan) {
   } else if (p.tp > 1 || p.cp > 1) {
     text += "export CUDA_DEVICE_MAX_CONNECTIONS=1  # communication goes ahead of computation\n";
   }
+  if (plan.precision.matmul == Dtype::tf32) {
+    text += "export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1  # products in TF32, not FP32\n";
+  }
   text += "# What a plan does not say; as it stands, ten iterations on made-up data.\n";
   text += "MODEL_ARGS=${MODEL_ARGS:-}\n";
   text +=
-      "DATA_ARGS=${DATA_ARGS:---mock-data --tokenizer-type NullTokenizer --train-iters 10 --lr "
-      "1e-4}\n";
+      "DATA_ARGS=${DATA_ARGS:---mock-data --tokenizer-type NullTokenizer --train-iters 10 "
+      "--eval-iters 0 --lr 1e-4}\n";
   return text;
 }
 
@@ -311,6 +334,7 @@ Export export_megatron(const Plan& plan) {
   const Parallelism& p = plan.parallel;
   Export out;
   out.suggested_file = "megatron.sh";
+  out.warnings = megatron_limits(plan);
   Arguments arguments;
   add_shape(plan, arguments, out.warnings);
   if (plan.seq_len > 0) {

@@ -45,6 +45,12 @@ void warn_of_memory(const Plan& plan, std::vector<std::string>& warnings) {
         "torchtitan replicates over data-parallel ranks only where nothing else is parallel: plan "
         "with --zero 1 or more");
   }
+  if (p.ep > 1 && p.ep % p.cp != 0) {
+    warnings.push_back(fmt::format(
+        "torchtitan refuses expert parallelism of {} with context parallelism of {}, which must "
+        "divide it",
+        p.ep, p.cp));
+  }
   if (p.zero == Zero::none && p.ep > p.cp) {
     warnings.emplace_back(
         "expert parallelism goes over ranks that shard the state: plan with --zero 1 or more");
@@ -61,6 +67,15 @@ void warn_of_memory(const Plan& plan, std::vector<std::string>& warnings) {
   if (p.recompute == Recompute::selective) {
     warnings.emplace_back(
         "selective recomputation chooses its operators differently (saves matrix products)");
+  }
+  const bool half = plan.precision.matmul == Dtype::f16;
+  const bool full = plan.precision.matmul == Dtype::f32 || plan.precision.matmul == Dtype::tf32;
+  if (half) warnings.emplace_back("torchtitan has no float16: bfloat16 is used");
+  // Mixed precision comes with FSDP, or with autocast where nothing is parallel but data.
+  if (!full && p.dp == 1 && p.cp == 1 && (p.tp > 1 || p.pp > 1)) {
+    warnings.emplace_back(
+        "torchtitan computes in float32 where the state is not sharded: set training.dtype to "
+        "bfloat16, which keeps the optimizer state in it too, or plan with data parallelism");
   }
   if (plan.precision.gradient != Dtype::f32) {
     warnings.emplace_back("gradients are reduced in float32, whatever the plan says");
@@ -96,6 +111,34 @@ void warn_of_order(const Plan& plan, std::vector<std::string>& warnings) {
   }
 }
 
+/// torchtitan's name for the model, where its shape is that of one that torchtitan has.
+std::string model_text(const Plan& plan) {
+  struct Known {
+    std::int64_t blocks, hidden, vocab;
+    const char* name;
+    const char* flavor;
+  };
+  constexpr Known kKnown[] = {{32, 4096, 128256, "llama3", "8B"},
+                              {80, 8192, 128256, "llama3", "70B"},
+                              {126, 16384, 128256, "llama3", "405B"},
+                              {61, 7168, 129280, "deepseek_v3", "671B"}};
+  std::string text = "\n[model]\n";
+  const Known* found = nullptr;
+  for (const Known& known : kKnown) {
+    if (plan.shape && plan.shape->blocks == known.blocks && plan.shape->hidden == known.hidden &&
+        plan.shape->vocab == known.vocab) {
+      found = &known;
+    }
+  }
+  if (found != nullptr) {
+    text += fmt::format("name = \"{}\"\nflavor = \"{}\"\n", found->name, found->flavor);
+  } else {
+    text += "# name and flavor, as torchtitan calls the model, are to be added here\n";
+  }
+  if (plan.precision.matmul == Dtype::f8) text += "converters = [\"quantize.linear.float8\"]\n";
+  return text;
+}
+
 std::string training_text(const Plan& plan) {
   const Parallelism& p = plan.parallel;
   std::string text =
@@ -103,10 +146,9 @@ std::string training_text(const Plan& plan) {
                   p.pp > 1 ? p.micro_batch * p.num_micro_batches : std::int64_t{p.micro_batch},
                   plan.global_batch);
   if (plan.seq_len > 0) text += fmt::format("seq_len = {}\n", plan.seq_len);
-  if (p.zero != Zero::none) {
-    text += fmt::format("mixed_precision_param = \"{}\"\nmixed_precision_reduce = \"float32\"\n",
-                        plan.precision.weight == Dtype::f32 ? "float32" : "bfloat16");
-  }
+  const bool full = plan.precision.matmul == Dtype::f32 || plan.precision.matmul == Dtype::tf32;
+  text += fmt::format("mixed_precision_param = \"{}\"\nmixed_precision_reduce = \"float32\"\n",
+                      full ? "float32" : "bfloat16");
   if (p.offload_optimizer || p.offload_weights) text += "enable_cpu_offload = true\n";
   return text;
 }
@@ -122,7 +164,11 @@ std::string parallelism_text(const Plan& plan) {
     text += fmt::format("fsdp_reshard_after_forward = \"{}\"\n",
                         p.zero == Zero::parameters ? "always" : "never");
   }
-  if (p.ep > 1) text += fmt::format("expert_parallel_degree = {}\n", p.ep);
+  if (p.ep > 1) {
+    // Unless it is told, torchtitan spreads whole experts over the tensor-parallel ranks.
+    text += fmt::format("expert_parallel_degree = {}\nexpert_tensor_parallel_degree = {}\n", p.ep,
+                        p.tp);
+  }
   if (p.pp == 1) return text;
   const char* schedule = p.schedule == ScheduleKind::gpipe         ? "GPipe"
                          : p.schedule == ScheduleKind::interleaved ? "Interleaved1F1B"
@@ -141,15 +187,19 @@ Export export_torchtitan(const Plan& plan) {
   const Parallelism& p = plan.parallel;
   Export out;
   out.suggested_file = "torchtitan.toml";
+  if (const auto chip = chip_without_trainer(plan)) {
+    out.warnings.push_back("torchtitan runs on GPUs, and the plan is for " + *chip +
+                           ": only the degrees carry over");
+  }
   warn_of_memory(plan, out.warnings);
   warn_of_order(plan, out.warnings);
 
   std::string& text = out.text;
   text += "# " + title_of(plan) + "\n";
   text +=
-      "# For torchtitan 0.2, which reads TOML; later versions take most of it as --section.name.\n"
-      "# To be added: [model] with its name and flavor.\n";
+      "# For torchtitan 0.2, which reads TOML; later versions take most of it as --section.name.\n";
   for (const std::string& warning : out.warnings) text += "# note: " + warning + "\n";
+  text += model_text(plan);
   text += training_text(plan);
   text += parallelism_text(plan);
   text += fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n",
@@ -157,9 +207,6 @@ Export export_torchtitan(const Plan& plan) {
                       : p.recompute == Recompute::full ? "full"
                                                        : "selective");
   if (p.recompute == Recompute::selective) text += "selective_ac_option = \"op\"\n";
-  if (plan.precision.matmul == Dtype::f8) {
-    text += "\n[model]\nconverters = [\"quantize.linear.float8\"]\n";
-  }
   return out;
 }
 

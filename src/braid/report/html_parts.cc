@@ -24,7 +24,7 @@ td.layers{text-align:left;max-width:22em;overflow-wrap:anywhere}
 .note{color:var(--dim)}svg{width:100%;background:var(--box);border-radius:4px;display:block}
 svg text{font:12px sans-serif;fill:var(--text)}li{overflow-wrap:anywhere}
 .scroll{overflow-x:auto}.scroll+.scroll{margin-top:.6em}
-@media(max-width:700px){.scroll>table{min-width:44em}.scroll>svg{min-width:50em}body{margin:1em auto}}
+@media(max-width:700px){.scroll>table{min-width:44em}.scroll>svg{min-width:50em}.scroll td.layers{min-width:9em}.scroll td .keys{min-width:13em}.note{overflow-wrap:anywhere}body{margin:1em auto}}
 </style>
 )";
 
