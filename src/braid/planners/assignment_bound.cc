@@ -1,6 +1,7 @@
 #include "braid/planners/assignment_bound.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace braid {
 
@@ -50,6 +51,27 @@ double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
   if (m > p) longest = std::max(longest, sum_s + static_cast<double>(m - p - 1) * slowest_s);
   longest = std::max(longest, (steps - 1) * slowest_s * table.least_backward_share);
   return std::max(busy_s, sum_s + longest);
+}
+
+double split_bound_s(LayerTables& tables, const Configuration& split, std::int64_t global_batch,
+                     std::span<const int> micro_batches,
+                     const std::vector<bool>& sequence_parallel) {
+  double least_s = std::numeric_limits<double>::infinity();
+  Configuration configuration = split;
+  const bool spreads = split.ep > split.cp && split.pp > 1 && split.dp > 1;
+  for (const AxisOrder order : {AxisOrder::pipeline_outermost, AxisOrder::data_outermost}) {
+    if (order == AxisOrder::data_outermost && !spreads) continue;  // Layers cost the same.
+    configuration.order = order;
+    for (const bool on : sequence_parallel) {
+      configuration.sequence_parallel = on;
+      for (const int micro_batch : micro_batches) {
+        configuration.micro_batch = micro_batch;
+        const auto steps = static_cast<double>(global_batch / split.dp / micro_batch);
+        least_s = std::min(least_s, steps * tables.at(configuration).time_s() / split.pp);
+      }
+    }
+  }
+  return least_s;
 }
 
 double path_bound_s(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "braid/planners/chain_job.h"
 #include "braid/planners/configuration.h"
 #include "braid/planners/layer_table.h"
@@ -12,6 +16,13 @@ namespace braid {
 /// O(1) once the table is there.
 double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
                              const Configuration& configuration);
+
+/// A lower bound on the iteration time of every configuration with the degrees of `split` and one
+/// of these micro-batch sizes: all stages together have all passes to do. `sequence_parallel`: off,
+/// on or both. Infinite when there is no size.
+double split_bound_s(LayerTables& tables, const Configuration& split, std::int64_t global_batch,
+                     std::span<const int> micro_batches,
+                     const std::vector<bool>& sequence_parallel);
 
 /// The same for 1F1B where `path_s` is the least path (partition_one_f_one_b): that bounds only
 /// stages of which each hands over to the next.

@@ -1,11 +1,12 @@
 #include <algorithm>
 #include <limits>
 #include <queue>
-#include <set>
+#include <tuple>
 #include <utility>
 
 #include "braid/base/error.h"
 #include "braid/planners/assignment_bound.h"
+#include "braid/planners/covered_ranges.h"
 #include "braid/planners/mixed_baseline.h"
 #include "braid/planners/mixed_planner.h"
 #include "braid/planners/planner.h"
@@ -16,10 +17,19 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Least bound on top.
+/// Configurations that are not looked at yet, with a bound on what each of them can reach: all with
+/// the degrees of a split, or a range of them.
+struct OpenNode {
+  double bound_s = 0;
+  bool is_range = false;
+  ConfigurationRange range;  ///< Of a split: only its degrees.
+};
+
+/// Least bound on top; of equal ones splits first, as there may be smaller configurations in them.
 struct Later {
-  bool operator()(const BoundedConfiguration& a, const BoundedConfiguration& b) const {
-    return b < a;
+  bool operator()(const OpenNode& a, const OpenNode& b) const {
+    return std::tie(b.bound_s, b.is_range, b.range.configuration) <
+           std::tie(a.bound_s, a.is_range, a.range.configuration);
   }
 };
 
@@ -32,6 +42,7 @@ class Search {
         space_(space),
         budget_(budget),
         progress_(progress),
+        limits_(space_limits(job, system)),
         chain_(chain_job(job, system)),
         tables_(*job.graph, job.precision, system),
         best_(static_cast<std::size_t>(std::max(1, space.top))),
@@ -40,8 +51,13 @@ class Search {
   Outcome run();
 
  private:
-  void push(const Configuration& configuration);
-  void step(const BoundedConfiguration& node);
+  void push_split(const Configuration& split);
+  void push(const ConfigurationRange& range);
+  void step(const OpenNode& node);
+  /// Whether sums alone show that none of the range fits; then what less memory takes is pushed.
+  bool is_hopeless(const ConfigurationRange& range);
+  void look_at(const Configuration& configuration);
+  void relax(const ConfigurationRange& range, const Assessment& assessment);
   void note_infeasible(const Configuration& configuration, int stage, double needed_bytes);
   /// Whether a relaxation of what memory bounds need not be looked at, because it does not fit
   /// either or is reached in another order.
@@ -53,11 +69,13 @@ class Search {
   const SpaceOptions& space_;
   const Budget& budget_;
   const Progress& progress_;
+  const SpaceLimits limits_;
   ChainJob chain_;
   LayerTables tables_;
   AssessmentScratch scratch_{chain_};
-  std::priority_queue<BoundedConfiguration, std::vector<BoundedConfiguration>, Later> open_;
-  std::set<Configuration> relaxed_;
+  std::priority_queue<OpenNode, std::vector<OpenNode>, Later> open_;
+  CoveredRanges relaxed_;
+  bool is_empty_ = true;  ///< No split that was looked into allows anything.
   BestPlans best_;
   /// Simulated 1F1B configurations whose other assignments might be faster still, by path bound.
   std::vector<BoundedConfiguration> unproven_;
@@ -73,10 +91,20 @@ class Search {
   Outcome outcome_;
 };
 
-void Search::push(const Configuration& configuration) {
-  const double bound_s = configuration_bound_s(chain_, tables_, configuration);
+void Search::push_split(const Configuration& split) {
+  const double bound_s =
+      split_bound_s(tables_, split, limits_.global_batch, micro_batches(split, limits_, space_),
+                    sequence_parallelisms(split, limits_, space_));
   ++outcome_.work;
-  if (bound_s < best_.cutoff_s()) open_.push({bound_s, configuration});
+  if (bound_s < best_.cutoff_s()) open_.push({bound_s, false, {split, 1}});
+}
+
+void Search::push(const ConfigurationRange& range) {
+  is_empty_ = false;
+  // Of an interleaved configuration the same whatever vp is.
+  const double bound_s = configuration_bound_s(chain_, tables_, range.configuration);
+  ++outcome_.work;
+  if (bound_s < best_.cutoff_s()) open_.push({bound_s, true, range});
 }
 
 bool Search::is_superfluous(const Configuration& configuration, const Configuration& next,
@@ -105,28 +133,36 @@ void Search::note_infeasible(const Configuration& configuration, int stage, doub
   }
 }
 
-void Search::step(const BoundedConfiguration& node) {
-  const Configuration& configuration = node.configuration;
+void Search::relax(const ConfigurationRange& range, const Assessment& assessment) {
+  const bool has_host = system_.groups.front().chip.host.has_value();
+  for (const Configuration& next : relaxations(range.configuration, space_, has_host)) {
+    if (is_superfluous(range.configuration, next, assessment)) continue;
+    relaxed_.add({next, range.most_vp}, [this](const ConfigurationRange& part) { push(part); });
+  }
+}
+
+bool Search::is_hopeless(const ConfigurationRange& range) {
+  // What a chunk stashes at the least, times those in flight, changes one way only from vp to vp.
+  Configuration last = range.configuration;
+  last.vp = range.most_vp;
+  const LeastMemory at_first = least_memory(tables_, range.configuration, scratch_);
+  const LeastMemory at_last = range.is_single() ? at_first : least_memory(tables_, last, scratch_);
+  const bool last_is_less = at_last.device_bytes < at_first.device_bytes;
+  const double bytes = last_is_less ? at_last.device_bytes : at_first.device_bytes;
+  if (bytes <= usable_bytes(system_.groups.front().chip) * (1 + 1e-9)) return false;
+  if (!hopeless_ || bytes < hopeless_->bound_bytes) {
+    hopeless_ = Hopeless{bytes, last_is_less ? last : range.configuration};
+  }
   Assessment assessment;
-  const LeastMemory least = least_memory(tables_, configuration, scratch_);
-  const bool hopeless = least.device_bytes > usable_bytes(system_.groups.front().chip) * (1 + 1e-9);
-  if (hopeless) {
-    assessment.memory_bound = true;
-    assessment.needed_without_optimizer_bytes = least.without_optimizer_bytes;
-    if (!hopeless_ || least.device_bytes < hopeless_->bound_bytes) {
-      hopeless_ = Hopeless{least.device_bytes, configuration};
-    }
-  } else {
-    assessment = assess(chain_, tables_, configuration, best_.cutoff_s(), scratch_);
-  }
-  ++outcome_.evaluated;
-  if (assessment.memory_bound) {
-    const bool has_host = system_.groups.front().chip.host.has_value();
-    for (const Configuration& next : relaxations(configuration, space_, has_host)) {
-      if (is_superfluous(configuration, next, assessment)) continue;
-      if (relaxed_.insert(next).second) push(next);
-    }
-  }
+  assessment.needed_without_optimizer_bytes =
+      std::min(at_first.without_optimizer_bytes, at_last.without_optimizer_bytes);
+  relax(range, assessment);
+  return true;
+}
+
+void Search::look_at(const Configuration& configuration) {
+  Assessment assessment = assess(chain_, tables_, configuration, best_.cutoff_s(), scratch_);
+  if (assessment.memory_bound) relax({configuration, configuration.vp}, assessment);
   if (!assessment.feasible) {
     note_infeasible(configuration, assessment.tightest_stage, assessment.needed_bytes);
     return;
@@ -138,23 +174,37 @@ void Search::step(const BoundedConfiguration& node) {
   best_.add({assessment.iteration_time_s, configuration, std::move(assessment.ends)});
 }
 
-Outcome Search::run() {
-  const SpaceLimits limits = space_limits(job_, system_);
-  check_space(limits, space_);
-  const std::vector<Configuration> base = base_configurations(limits, space_);
-  if (base.empty()) {
-    outcome_.infeasibility = empty_space(limits);
-    return std::move(outcome_);
+void Search::step(const OpenNode& node) {
+  if (!node.is_range) {
+    for (const ConfigurationRange& range :
+         ranges_of_split(node.range.configuration, limits_, space_)) {
+      push(range);
+    }
+    return;
   }
-  for (const Configuration& configuration : base) push(configuration);
+  ++outcome_.evaluated;
+  if (is_hopeless(node.range)) return;
+  Configuration configuration = node.range.configuration;
+  if (node.range.is_single()) {
+    look_at(configuration);
+    return;
+  }
+  OpenNode rest = node;
+  ++rest.range.configuration.vp;
+  open_.push(rest);
+  if (!is_hopeless({configuration, configuration.vp})) look_at(configuration);
+}
 
+Outcome Search::run() {
+  check_space(limits_, space_);
+  for (const Configuration& split : splits_of_devices(limits_, space_)) push_split(split);
   bool exhausted = false;
   while (!open_.empty() && open_.top().bound_s < best_.cutoff_s()) {
     if (budget_.work > 0 && outcome_.evaluated >= budget_.work) {
       exhausted = true;
       break;
     }
-    const BoundedConfiguration node = open_.top();
+    const OpenNode node = open_.top();
     open_.pop();
     step(node);
     if (progress_ && outcome_.evaluated % 64 == 0) {
@@ -170,6 +220,10 @@ Outcome Search::run() {
     }
   }
   const double open_bound_s = exhausted ? open_.top().bound_s : kInfinity;
+  if (is_empty_ && !exhausted) {
+    outcome_.infeasibility = empty_space(limits_);
+    return std::move(outcome_);
+  }
   if (best_.found().empty()) {
     if (hopeless_) {
       const Evaluator::Memory memory =
@@ -179,7 +233,7 @@ Outcome Search::run() {
     outcome_.search_bound_s = 0;
     outcome_.status = exhausted ? Status::budget_exhausted : Status::infeasible;
     if (nearest_) {
-      nearest_->reason = memory_reason(limits);
+      nearest_->reason = memory_reason(limits_);
       outcome_.infeasibility = nearest_;
     }
     return std::move(outcome_);

@@ -1,6 +1,7 @@
 #include "braid/planners/space.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "braid/base/error.h"
@@ -107,45 +108,8 @@ void check_space(const SpaceLimits& limits, const SpaceOptions& options) {
   }
 }
 
-namespace {
-
-void add_pipelines(Configuration base, const SpaceLimits& limits, const SpaceOptions& options,
-                   std::vector<Configuration>& out) {
-  const std::int64_t per_replica = limits.global_batch / base.dp;
-  const auto wanted = [&](ScheduleKind kind) {
-    return !options.schedule || *options.schedule == kind;
-  };
-  for (const int micro_batch :
-       restricted(divisors(per_replica, per_replica), options.micro_batch)) {
-    base.micro_batch = micro_batch;
-    base.num_micro_batches = per_replica / micro_batch;
-    const int most_vp = base.pp == 1 ? 1 : limits.layers / base.pp;
-    for (int vp = 1; vp <= most_vp; ++vp) {
-      if (options.vp && *options.vp != vp) continue;
-      if (base.num_micro_batches > kMostPlannedPasses / base.pp / vp) break;
-      base.vp = vp;
-      if (vp > 1) {
-        if (base.num_micro_batches % base.pp != 0 || !wanted(ScheduleKind::interleaved)) continue;
-        base.schedule = ScheduleKind::interleaved;
-        out.push_back(base);
-        continue;
-      }
-      if (wanted(ScheduleKind::one_f_one_b)) {
-        base.schedule = ScheduleKind::one_f_one_b;
-        out.push_back(base);
-      }
-      if (wanted(ScheduleKind::gpipe) && (base.pp > 1 || options.schedule)) {
-        base.schedule = ScheduleKind::gpipe;
-        out.push_back(base);
-      }
-    }
-  }
-}
-
-}  // namespace
-
-std::vector<Configuration> base_configurations(const SpaceLimits& limits,
-                                               const SpaceOptions& options) {
+std::vector<Configuration> splits_of_devices(const SpaceLimits& limits,
+                                             const SpaceOptions& options) {
   std::vector<Configuration> out;
   for (const int tp : restricted(divisors(limits.devices, limits.devices), options.tp)) {
     for (const int cp : restricted(divisors(limits.devices / tp, limits.devices), options.cp)) {
@@ -163,36 +127,109 @@ std::vector<Configuration> base_configurations(const SpaceLimits& limits,
           // Expert groups are whole context groups, or parts of one.
           if (ep % cp != 0 && cp % ep != 0) continue;
           if (!refusal(limits.split, how).empty()) continue;
-          Configuration base;
-          base.tp = tp;
-          base.cp = cp;
-          base.pp = pp;
-          base.ep = ep;
-          base.dp = static_cast<int>(dp);
-          base.recompute = options.recompute.value_or(Recompute::none);
-          for (const bool sequence_parallel : {true, false}) {
-            if (sequence_parallel && tp == 1) continue;
-            if (options.sequence_parallel && tp > 1 &&
-                *options.sequence_parallel != sequence_parallel) {
-              continue;
-            }
-            how.sequence_parallel = sequence_parallel;
-            if (!refusal(limits.split, how).empty()) continue;
-            base.sequence_parallel = sequence_parallel;
-            // Sharding the optimizer costs another collective and saves work: either may be faster.
-            for (const Zero zero : {Zero::optimizer, Zero::none}) {
-              if (options.zero ? zero != Zero::none : dp * cp == 1 && zero != Zero::none) continue;
-              base.zero = options.zero.value_or(zero);
-              base.order = AxisOrder::pipeline_outermost;
-              add_pipelines(base, limits, options, out);
-              if (pp > 1 && dp > 1) {
-                base.order = AxisOrder::data_outermost;
-                add_pipelines(base, limits, options, out);
-              }
-            }
-          }
+          Configuration split;
+          split.tp = tp;
+          split.cp = cp;
+          split.pp = pp;
+          split.ep = ep;
+          split.dp = static_cast<int>(dp);
+          split.recompute = options.recompute.value_or(Recompute::none);
+          out.push_back(split);
         }
       }
+    }
+  }
+  return out;
+}
+
+std::vector<int> micro_batches(const Configuration& split, const SpaceLimits& limits,
+                               const SpaceOptions& options) {
+  const std::int64_t per_replica = limits.global_batch / split.dp;
+  return restricted(divisors(per_replica, per_replica), options.micro_batch);
+}
+
+std::vector<bool> sequence_parallelisms(const Configuration& split, const SpaceLimits& limits,
+                                        const SpaceOptions& options) {
+  std::vector<bool> allowed;
+  Execution how = to_execution(split);
+  for (const bool sequence_parallel : {true, false}) {
+    if (sequence_parallel && split.tp == 1) continue;
+    if (options.sequence_parallel && split.tp > 1 &&
+        *options.sequence_parallel != sequence_parallel) {
+      continue;
+    }
+    how.sequence_parallel = sequence_parallel;
+    if (refusal(limits.split, how).empty()) allowed.push_back(sequence_parallel);
+  }
+  return allowed;
+}
+
+namespace {
+
+void add_pipelines(Configuration base, std::span<const int> micro_batches,
+                   const SpaceLimits& limits, const SpaceOptions& options,
+                   std::vector<ConfigurationRange>& out) {
+  const auto wanted = [&](ScheduleKind kind) {
+    return !options.schedule || *options.schedule == kind;
+  };
+  for (const int micro_batch : micro_batches) {
+    base.micro_batch = micro_batch;
+    base.num_micro_batches = limits.global_batch / base.dp / micro_batch;
+    const auto most_vp = static_cast<std::int32_t>(
+        std::min<std::int64_t>(base.pp == 1 ? 1 : limits.layers / base.pp,
+                               kMostPlannedPasses / base.pp / base.num_micro_batches));
+    base.vp = 1;
+    if (most_vp >= 1 && options.vp.value_or(1) == 1) {
+      if (wanted(ScheduleKind::one_f_one_b)) {
+        base.schedule = ScheduleKind::one_f_one_b;
+        out.push_back({base, 1});
+      }
+      if (wanted(ScheduleKind::gpipe) && (base.pp > 1 || options.schedule)) {
+        base.schedule = ScheduleKind::gpipe;
+        out.push_back({base, 1});
+      }
+    }
+    if (base.num_micro_batches % base.pp != 0 || !wanted(ScheduleKind::interleaved)) continue;
+    base.schedule = ScheduleKind::interleaved;
+    base.vp = std::max(2, options.vp.value_or(2));
+    const std::int32_t last_vp = std::min(most_vp, options.vp.value_or(most_vp));
+    if (base.vp <= last_vp) out.push_back({base, last_vp});
+  }
+}
+
+}  // namespace
+
+std::vector<ConfigurationRange> ranges_of_split(const Configuration& split,
+                                                const SpaceLimits& limits,
+                                                const SpaceOptions& options) {
+  std::vector<ConfigurationRange> out;
+  const std::vector<int> sizes = micro_batches(split, limits, options);
+  const int shards = split.dp * split.cp;
+  Configuration base = split;
+  for (const bool sequence_parallel : sequence_parallelisms(split, limits, options)) {
+    base.sequence_parallel = sequence_parallel;
+    // Sharding the optimizer costs another collective and saves work: either may be faster.
+    for (const Zero zero : {Zero::optimizer, Zero::none}) {
+      if (options.zero ? zero != Zero::none : shards == 1 && zero != Zero::none) continue;
+      base.zero = options.zero.value_or(zero);
+      base.order = AxisOrder::pipeline_outermost;
+      add_pipelines(base, sizes, limits, options, out);
+      if (split.pp > 1 && split.dp > 1) {
+        base.order = AxisOrder::data_outermost;
+        add_pipelines(base, sizes, limits, options, out);
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<Configuration> base_configurations(const SpaceLimits& limits,
+                                               const SpaceOptions& options) {
+  std::vector<Configuration> out;
+  for (const Configuration& split : splits_of_devices(limits, options)) {
+    for (const ConfigurationRange& range : ranges_of_split(split, limits, options)) {
+      Configuration configuration = range.configuration;
+      for (; configuration.vp <= range.most_vp; ++configuration.vp) out.push_back(configuration);
     }
   }
   return out;

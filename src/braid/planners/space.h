@@ -26,12 +26,38 @@ inline constexpr std::int64_t kMostPlannedPasses = std::int64_t{1} << 20;
 /// and how to mend it (a degree that does not divide the devices, heads, batch …).
 void check_space(const SpaceLimits& limits, const SpaceOptions& options);
 
-/// All configurations of the space before trading time for memory (no recomputation, no offload,
-/// the lowest ZeRO stage that costs no time), in a fixed order:
+/// Configurations that differ in vp alone: configuration.vp … most_vp.
+struct ConfigurationRange {
+  Configuration configuration;
+  std::int32_t most_vp = 1;
+
+  bool is_single() const { return configuration.vp == most_vp; }
+};
+
+/// The space before trading time for memory (no recomputation, no offload, the lowest ZeRO stage
+/// that costs no time) is every configuration with
 ///   tp·cp·pp·dp = devices; tp divides the heads, 2·cp the sequence; ep divides the
 ///   experts and cp·dp; dp·micro_batch divides the batch; pp·vp ≤ layers; vp > 1 needs
 ///   micro-batches divisible by pp; at most kMostPlannedPasses passes; sequence parallelism on or
 ///   off for tp > 1; both axis orders.
+/// Listed in steps: here its degrees, in a fixed order; other fields are as by default.
+std::vector<Configuration> splits_of_devices(const SpaceLimits& limits,
+                                             const SpaceOptions& options);
+
+/// Micro-batch sizes with the degrees of `split`, ascending.
+std::vector<int> micro_batches(const Configuration& split, const SpaceLimits& limits,
+                               const SpaceOptions& options);
+
+/// Whether sequence parallelism may be on, off or either with the degrees of `split`.
+std::vector<bool> sequence_parallelisms(const Configuration& split, const SpaceLimits& limits,
+                                        const SpaceOptions& options);
+
+/// All configurations of the space with the degrees of `split`, in a fixed order.
+std::vector<ConfigurationRange> ranges_of_split(const Configuration& split,
+                                                const SpaceLimits& limits,
+                                                const SpaceOptions& options);
+
+/// The whole space in a row, for planners that look at all of it.
 std::vector<Configuration> base_configurations(const SpaceLimits& limits,
                                                const SpaceOptions& options);
 
