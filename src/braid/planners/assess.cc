@@ -119,27 +119,50 @@ bool improve_assignment(const ChainJob& chain, LayerTables& tables,
                                   });
 }
 
-LeastMemory least_memory(LayerTables& tables, const Configuration& configuration,
+LeastMemory least_memory(LayerTables& tables, const ConfigurationRange& range,
                          AssessmentScratch& scratch) {
-  const LayerTable& table = tables.at(configuration);
-  const auto in_flight = static_cast<double>(
-      in_flight_chunks(configuration.schedule, configuration.pp, configuration.pp - 1,
-                       configuration.vp, configuration.num_micro_batches));
-  // The fullest of a stage's chunks stashes no less than their mean.
-  const double stash_bytes = ((table.stash_bytes - table.offloaded_bytes) * in_flight +
-                              table.offloaded_bytes * std::min(in_flight, 2.0)) /
-                             configuration.vp;
+  const Configuration& first = range.configuration;
+  const LayerTable& table = tables.at(first);
+  const auto in_flight_at = [&](std::int32_t vp) {
+    return static_cast<double>(
+        in_flight_chunks(first.schedule, first.pp, first.pp - 1, vp, first.num_micro_batches));
+  };
+  // The fullest of a stage's chunks stashes no less than their mean. With vp, chunks in flight grow
+  // and the least of each falls, so that what is on the device moves one way only.
+  const auto mean_stash_bytes = [&](std::int32_t vp) {
+    const double in_flight = in_flight_at(vp);
+    return ((table.stash_bytes - table.offloaded_bytes) * in_flight +
+            table.offloaded_bytes * std::min(in_flight, 2.0)) /
+           vp;
+  };
+  const double in_flight = in_flight_at(first.vp);
+  double stash_bytes = mean_stash_bytes(first.vp);
+  LeastMemory least;
+  least.configuration = first;
+  if (!range.is_single()) {
+    const double at_last = mean_stash_bytes(range.most_vp);
+    if (at_last < stash_bytes) {
+      stash_bytes = at_last;
+      least.configuration.vp = range.most_vp;
+    }
+  }
   const auto least_of = [&](const DataParallelContext& context) {
     const MemoryForm form = memory_form(context, 0);
-    return (table.dense_parameters * form.per_dense_parameter +
-            table.expert_parameters * form.per_expert_parameter + stash_bytes) /
-           configuration.pp;
+    const double mean_bytes = (table.dense_parameters * form.per_dense_parameter +
+                               table.expert_parameters * form.per_expert_parameter + stash_bytes) /
+                              first.pp;
+    double layer_bytes = 0;
+    for (const ChainLayer& layer : table.layer_of_kind) {
+      RunSums alone;
+      alone.add(layer);
+      layer_bytes = std::max(layer_bytes, device_bytes(alone, in_flight, form));
+    }
+    return std::max(mean_bytes, layer_bytes);
   };
-  Configuration without_optimizer = configuration;
+  Configuration without_optimizer = first;
   without_optimizer.offload_optimizer = true;
-  LeastMemory least;
   least.without_optimizer_bytes = least_of(scratch.evaluator.context(without_optimizer));
-  least.device_bytes = least_of(scratch.evaluator.context(configuration));
+  least.device_bytes = least_of(scratch.evaluator.context(first));
   return least;
 }
 

@@ -8,6 +8,7 @@
 #include "braid/planners/evaluator.h"
 #include "braid/planners/layer_table.h"
 #include "braid/planners/planner.h"
+#include "braid/planners/space.h"
 
 namespace braid {
 
@@ -34,13 +35,16 @@ struct AssessmentScratch {
   std::vector<double> handover_s;
 };
 
-/// Bytes that no assignment of the layers can keep all devices below: the state of all layers and
-/// as many stashes as the last stage holds, spread evenly. O(1) once the table is there.
+/// Bytes that no assignment of the layers can keep all devices below, whichever configuration of a
+/// range it is for: the state of all layers and as many stashes as the last stage holds, spread
+/// evenly; or what one layer needs there. Cost: linear in the kinds of layers once the table is
+/// there.
 struct LeastMemory {
   double device_bytes = 0;
   double without_optimizer_bytes = 0;  ///< The same were the optimizer's state on the host.
+  Configuration configuration;         ///< That of the range which may need least.
 };
-LeastMemory least_memory(LayerTables& tables, const Configuration& configuration,
+LeastMemory least_memory(LayerTables& tables, const ConfigurationRange& range,
                          AssessmentScratch& scratch);
 
 /// Memory of the most even assignment.

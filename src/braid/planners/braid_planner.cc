@@ -142,20 +142,13 @@ void Search::relax(const ConfigurationRange& range, const Assessment& assessment
 }
 
 bool Search::is_hopeless(const ConfigurationRange& range) {
-  // What a chunk stashes at the least, times those in flight, changes one way only from vp to vp.
-  Configuration last = range.configuration;
-  last.vp = range.most_vp;
-  const LeastMemory at_first = least_memory(tables_, range.configuration, scratch_);
-  const LeastMemory at_last = range.is_single() ? at_first : least_memory(tables_, last, scratch_);
-  const bool last_is_less = at_last.device_bytes < at_first.device_bytes;
-  const double bytes = last_is_less ? at_last.device_bytes : at_first.device_bytes;
-  if (bytes <= usable_bytes(system_.groups.front().chip) * (1 + 1e-9)) return false;
-  if (!hopeless_ || bytes < hopeless_->bound_bytes) {
-    hopeless_ = Hopeless{bytes, last_is_less ? last : range.configuration};
+  const LeastMemory least = least_memory(tables_, range, scratch_);
+  if (least.device_bytes <= usable_bytes(system_.groups.front().chip) * (1 + 1e-9)) return false;
+  if (!hopeless_ || least.device_bytes < hopeless_->bound_bytes) {
+    hopeless_ = Hopeless{least.device_bytes, least.configuration};
   }
   Assessment assessment;
-  assessment.needed_without_optimizer_bytes =
-      std::min(at_first.without_optimizer_bytes, at_last.without_optimizer_bytes);
+  assessment.needed_without_optimizer_bytes = least.without_optimizer_bytes;
   relax(range, assessment);
   return true;
 }

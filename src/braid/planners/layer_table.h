@@ -16,6 +16,7 @@ namespace braid {
 /// Costs of all layers of a model run one way, with the sums that bounds need.
 struct LayerTable {
   std::vector<LayerCost> kinds;          ///< By kind of layer.
+  std::vector<ChainLayer> layer_of_kind;
   std::vector<ChainLayer> chain;         ///< By layer.
   double forward_s = 0, backward_s = 0;  ///< Of all layers.
   double least_backward_share = 0;       ///< Least backward / (forward + backward) of any layer.
