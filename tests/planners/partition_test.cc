@@ -255,6 +255,52 @@ TEST(Partition, MinMaxEqualsExhaustiveSearch) {
   }
 }
 
+/// Fills pieces from the last one backwards, layer by layer, with bounds raised to the least at
+/// which a piece could take one more.
+Ends plain_even_split(const std::vector<ChainLayer>& layers, int pieces) {
+  double bound = 0;
+  for (const ChainLayer& layer : layers) bound = std::max(bound, layer.time_s());
+  for (;;) {
+    Ends ends(static_cast<std::size_t>(pieces));
+    double next_bound = kInfinity;
+    auto left = static_cast<int>(layers.size());
+    for (int i = pieces - 1; i >= 0; --i) {
+      ends[static_cast<std::size_t>(i)] = left;
+      double time_s = 0;
+      while (left > i) {
+        const double larger = time_s + layers[static_cast<std::size_t>(left - 1)].time_s();
+        if (larger > bound) {
+          next_bound = std::min(next_bound, larger);
+          break;
+        }
+        time_s = larger;
+        --left;
+      }
+    }
+    if (left == 0) return ends;
+    bound = next_bound;
+  }
+}
+
+TEST(Partition, EvenSplitsOfLikeNeighboursAreThoseFoundLayerByLayer) {
+  std::mt19937_64 random(8);
+  for (int trial = 0; trial < 1000; ++trial) {
+    std::vector<ChainLayer> layers;
+    while (layers.size() < 40) {
+      ChainLayer layer;
+      layer.forward_s = 0.1 * testing::pick(random, 0, 4);
+      layers.insert(layers.end(), static_cast<std::size_t>(testing::pick(random, 1, 20)), layer);
+    }
+    const EvenSplits even(layers);
+    for (int pieces = 1; pieces <= static_cast<int>(layers.size()); ++pieces) {
+      Ends ends;
+      const double slowest_s = even.split(pieces, &ends);
+      ASSERT_EQ(ends, plain_even_split(layers, pieces)) << "trial " << trial;
+      ASSERT_EQ(even.split(pieces, nullptr), slowest_s);
+    }
+  }
+}
+
 TEST(Partition, MoreMemoryNeverHurts) {
   std::mt19937_64 random(11);
   for (int trial = 0; trial < 2000; ++trial) {

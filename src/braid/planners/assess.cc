@@ -166,12 +166,28 @@ LeastMemory least_memory(LayerTables& tables, const ConfigurationRange& range,
   return least;
 }
 
+namespace {
+
+Ends even_split(const LayerTable& table, const Configuration& configuration) {
+  Ends ends;
+  table.even.split(configuration.pp * configuration.vp, &ends);
+  return ends;
+}
+
+}  // namespace
+
 Evaluator::Memory even_memory(const ChainJob& chain, LayerTables& tables,
                               const Configuration& configuration, AssessmentScratch& scratch) {
-  const LayerTable& table = tables.at(configuration);
-  lay_out(chain, table, configuration,
-          *partition_min_max(table.chain, configuration.pp * configuration.vp), scratch.layout);
-  return scratch.evaluator.memory(configuration, scratch.layout);
+  LayerTable& table = tables.at(configuration);
+  const auto key = static_cast<std::uint64_t>(configuration.pp) << 32U |
+                   static_cast<std::uint32_t>(configuration.vp);
+  const auto [entry, is_new] = table.even_stages.try_emplace(key);
+  if (is_new) {
+    lay_out(chain, table, configuration, even_split(table, configuration), scratch.layout);
+    entry->second = scratch.layout.stage_kinds;
+  }
+  scratch.even.stage_kinds = entry->second;
+  return scratch.evaluator.memory(configuration, scratch.even);
 }
 
 Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
@@ -181,29 +197,22 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
   Evaluator& evaluator = scratch.evaluator;
   Layout& layout = scratch.layout;
   Assessment assessment;
-  fill_handovers(chain, configuration, scratch);
-
-  const auto take_even = [&] {
-    assessment.ends = *partition_min_max(table.chain, configuration.pp * configuration.vp);
-    lay_out(chain, table, configuration, assessment.ends, layout);
-  };
-  double memory_without_optimizer = 0;
-  const auto fits_in_memory = [&] {
-    const Evaluator::Memory memory = evaluator.memory(configuration, layout);
+  const auto fits_evenly = [&] {
+    const Evaluator::Memory memory = even_memory(chain, tables, configuration, scratch);
     assessment.tightest_stage = memory.tightest_stage;
     assessment.needed_bytes = memory.needed_bytes;
-    memory_without_optimizer = memory.needed_without_optimizer_bytes;
+    assessment.needed_without_optimizer_bytes = memory.needed_without_optimizer_bytes;
     return memory.needed_bytes <= available_bytes && memory.host_fits;
   };
   if (configuration.schedule == ScheduleKind::one_f_one_b) {
+    fill_handovers(chain, configuration, scratch);
     auto partition =
         partition_one_f_one_b(table.chain, scratch.handover_s, configuration.num_micro_batches,
                               memory_form(evaluator.context(configuration), available_bytes));
     assessment.memory_bound = !partition || partition->memory_bound;
     assessment.feasible = partition.has_value();
     if (!partition) {
-      take_even();
-      fits_in_memory();
+      fits_evenly();
       return assessment;
     }
     assessment.path_s = path_bound_s(chain, tables, configuration, partition->path_s);
@@ -234,15 +243,15 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
     }
     return assessment;
   }
-  take_even();
-  assessment.path_s = std::max(busy_path_s(chain, configuration, layout, scratch.handover_s),
-                               configuration_bound_s(chain, tables, configuration));
-  assessment.feasible = true;
-  if (assessment.path_s >= cutoff_s) return assessment;
-  assessment.feasible = fits_in_memory();
-  assessment.needed_without_optimizer_bytes = memory_without_optimizer;
+  assessment.feasible = fits_evenly();
   assessment.memory_bound = !assessment.feasible;
   if (!assessment.feasible) return assessment;
+  fill_handovers(chain, configuration, scratch);
+  assessment.ends = even_split(table, configuration);
+  lay_out(chain, table, configuration, assessment.ends, layout);
+  assessment.path_s = std::max(busy_path_s(chain, configuration, layout, scratch.handover_s),
+                               configuration_bound_s(chain, tables, configuration));
+  if (assessment.path_s >= cutoff_s) return assessment;
   assessment.iteration_time_s = evaluator.time_s(configuration, layout);
   return assessment;
 }

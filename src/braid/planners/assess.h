@@ -32,6 +32,7 @@ struct AssessmentScratch {
 
   Evaluator evaluator;
   Layout layout;  ///< Of the last assignment looked at.
+  Layout even;    ///< Stages of the last even one whose memory was asked for.
   std::vector<double> handover_s;
 };
 
@@ -47,14 +48,14 @@ struct LeastMemory {
 LeastMemory least_memory(LayerTables& tables, const ConfigurationRange& range,
                          AssessmentScratch& scratch);
 
-/// Memory of the most even assignment.
+/// Memory of the most even assignment, which is kept with the table.
 Evaluator::Memory even_memory(const ChainJob& chain, LayerTables& tables,
                               const Configuration& configuration, AssessmentScratch& scratch);
 
 /// Assigns layers to stages (1F1B: exactly, by path bound, within memory, or by passes and
 /// optimizer where that is faster; GPipe and interleaved: as evenly as possible) and simulates.
-/// When the path alone is not below `cutoff_s`, stops there: the simulation (iteration_time_s stays
-/// 0) and, for the even assignments, the memory are left out.
+/// When the path alone is not below `cutoff_s`, the simulation is left out: iteration_time_s stays
+/// 0.
 Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                   double cutoff_s, AssessmentScratch& scratch);
 

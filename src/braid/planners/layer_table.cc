@@ -72,13 +72,14 @@ LayerTable& LayerTables::at(const Configuration& configuration) {
     }
     table.chain.push_back(cost);
   }
+  table.even = EvenSplits(table.chain);
   return table;
 }
 
 double LayerTables::min_max_s(LayerTable& table, int pieces) const {
   const auto at = static_cast<std::size_t>(pieces);
   if (at >= table.min_max_s.size()) table.min_max_s.resize(at + 1, 0);
-  if (table.min_max_s[at] == 0) table.min_max_s[at] = min_max_time_s(table.chain, pieces);
+  if (table.min_max_s[at] == 0) table.min_max_s[at] = table.even.split(pieces, nullptr);
   return table.min_max_s[at];
 }
 

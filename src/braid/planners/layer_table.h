@@ -4,10 +4,13 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "braid/graph/graph.h"
 #include "braid/planners/configuration.h"
+#include "braid/planners/even_splits.h"
+#include "braid/planners/layout.h"
 #include "braid/planners/partition.h"
 #include "braid/profile/profile.h"
 
@@ -15,7 +18,7 @@ namespace braid {
 
 /// Costs of all layers of a model run one way, with the sums that bounds need.
 struct LayerTable {
-  std::vector<LayerCost> kinds;          ///< By kind of layer.
+  std::vector<LayerCost> kinds;  ///< By kind of layer.
   std::vector<ChainLayer> layer_of_kind;
   std::vector<ChainLayer> chain;         ///< By layer.
   double forward_s = 0, backward_s = 0;  ///< Of all layers.
@@ -25,8 +28,11 @@ struct LayerTable {
   double least_stash_bytes = 0;  ///< Of any layer, what stays on the device.
   /// Time of the layers on the way through the model that takes longest; negative: not known yet.
   double longest_way_s = -1;
+  EvenSplits even;
   /// Least possible largest piece for a number of pieces; 0: not computed yet.
   std::vector<double> min_max_s;
+  /// What the stages of the even split into pp·vp chunks hold, by pp and vp, where it is known.
+  std::unordered_map<std::uint64_t, std::vector<Layout::StageKind>> even_stages;
 
   double time_s() const { return forward_s + backward_s; }
 };

@@ -1,8 +1,8 @@
 #include "braid/planners/partition.h"
 
 #include <algorithm>
-#include <cassert>
-#include <limits>
+
+#include "braid/planners/even_splits.h"
 
 namespace braid {
 
@@ -31,62 +31,15 @@ MemoryForm memory_form(const DataParallelContext& context, double available_byte
   return form;
 }
 
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-/// Fills pieces from the last one backwards up to `bound`; whether all layers were placed, and the
-/// least bound at which a piece could take one more.
-bool fill_pieces(std::span<const ChainLayer> layers, int pieces, double bound, Ends* ends,
-                 double& next_bound) {
-  next_bound = kInfinity;
-  auto left = static_cast<std::int32_t>(layers.size());
-  for (int i = pieces - 1; i >= 0; --i) {
-    if (ends != nullptr) (*ends)[static_cast<std::size_t>(i)] = left;
-    double time_s = 0;
-    const std::int32_t right = left;
-    while (left > i) {
-      const double larger = time_s + layers[static_cast<std::size_t>(left - 1)].time_s();
-      if (larger > bound) {
-        next_bound = std::min(next_bound, larger);
-        break;
-      }
-      time_s = larger;
-      --left;
-    }
-    if (left == right) return false;
-  }
-  return left == 0;
-}
-
-double search_min_max(std::span<const ChainLayer> layers, int pieces, Ends* ends) {
-  double total_s = 0;
-  double slowest_s = 0;
-  for (const ChainLayer& layer : layers) {
-    total_s += layer.time_s();
-    slowest_s = std::max(slowest_s, layer.time_s());
-  }
-  double bound = std::max(slowest_s, total_s / pieces * (1 - 1e-12));
-  double next_bound = kInfinity;
-  while (!fill_pieces(layers, pieces, bound, ends, next_bound)) {
-    assert(next_bound > bound);
-    bound = next_bound;
-  }
-  return bound;
-}
-
-}  // namespace
-
 std::optional<Ends> partition_min_max(std::span<const ChainLayer> layers, int pieces) {
   if (static_cast<std::size_t>(pieces) > layers.size()) return std::nullopt;
-  Ends ends(static_cast<std::size_t>(pieces));
-  search_min_max(layers, pieces, &ends);
+  Ends ends;
+  EvenSplits(layers).split(pieces, &ends);
   return ends;
 }
 
 double min_max_time_s(std::span<const ChainLayer> layers, int pieces) {
-  assert(static_cast<std::size_t>(pieces) <= layers.size());
-  return search_min_max(layers, pieces, nullptr);
+  return EvenSplits(layers).split(pieces, nullptr);
 }
 
 double one_f_one_b_path_s(std::span<const double> forward_s, std::span<const double> backward_s,
