@@ -7,7 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include "braid/planners/even_splits.h"
 #include "braid/planners/one_f_one_b_partitioner.h"
+
+#include "planners/tiny_job.h"
 
 namespace braid {
 namespace {

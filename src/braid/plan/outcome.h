@@ -55,7 +55,7 @@ struct Outcome {
   double objective = 0;
   /// Other times that the planner's model has for the best plan, by name: "flush_s" …
   std::vector<std::pair<std::string, double>> other_times_s;
-  std::int64_t work = 0;       ///< Configurations bounded.
+  std::int64_t work = 0;       ///< Configurations, or groups of them, bounded.
   std::int64_t evaluated = 0;  ///< Configurations evaluated in full.
   std::optional<Infeasibility> infeasibility;
   std::vector<std::string> assumptions;  ///< What the figures rest on, for the user.

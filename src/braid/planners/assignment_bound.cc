@@ -66,8 +66,9 @@ double split_bound_s(LayerTables& tables, const Configuration& split, std::int64
       configuration.sequence_parallel = on;
       for (const int micro_batch : micro_batches) {
         configuration.micro_batch = micro_batch;
-        const auto steps = static_cast<double>(global_batch / split.dp / micro_batch);
-        least_s = std::min(least_s, steps * tables.at(configuration).time_s() / split.pp);
+        const std::int64_t steps = global_batch / split.dp / micro_batch;
+        const double all_s = static_cast<double>(steps) * tables.at(configuration).time_s();
+        least_s = std::min(least_s, all_s / split.pp);
       }
     }
   }
