@@ -211,6 +211,20 @@ TEST(ExportLimits, TorchtitanComputesInWhatItShards) {
   EXPECT_THAT(export_torchtitan(plan).warnings, Not(Contains(HasSubstr("training.dtype"))));
 }
 
+TEST(ExportLimits, TorchtitanWantsTwoPiecesOfASequenceForEachRankThatHoldsSome) {
+  Plan plan = llama_like(degrees(2, 4, 1));
+  plan.seq_len = 1024;
+  EXPECT_THAT(export_torchtitan(plan).warnings, Not(Contains(HasSubstr("multiple of"))));
+  plan.seq_len = 1032;  // A multiple of 8, not of 16.
+  EXPECT_THAT(export_torchtitan(plan).warnings, Contains(HasSubstr("multiple of 16")));
+}
+
+TEST(ExportLimits, MegatronIsWarnedOfWhatRoutesTokens) {
+  EXPECT_THAT(export_megatron(with_experts({})).warnings,
+              Contains(HasSubstr("--moe-router-score-function")));
+  EXPECT_THAT(export_megatron(llama_like({})).warnings, Not(Contains(HasSubstr("router"))));
+}
+
 TEST(ExportLimits, TorchtitanHasOneTableForTheModel) {
   Plan plan = llama_like({});
   plan.precision.matmul = Dtype::f8;

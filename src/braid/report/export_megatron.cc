@@ -58,7 +58,7 @@ void add_shape(const Plan& plan, Arguments& arguments, std::vector<std::string>&
   if (!plan.shape) {
     warnings.emplace_back(
         "the plan does not hold the model's shape (hidden size, heads, vocabulary): set "
-        "MODEL_ARGS");
+        "MODEL_ARGS, and another script where it is no GPT");
     return;
   }
   const ModelShape& shape = *plan.shape;
@@ -104,6 +104,12 @@ void add_shape(const Plan& plan, Arguments& arguments, std::vector<std::string>&
   arguments.value("--make-vocab-size-divisible-by",
                   vocabulary_multiple(shape.vocab, plan.parallel.tp));
   add_experts(plan, arguments);
+  if (shape.experts > 0) {
+    warnings.emplace_back(
+        "how the router scores and balances is not in the plan: add --moe-router-score-function, "
+        "--moe-router-load-balancing-type and the like to MODEL_ARGS where they are not softmax "
+        "and aux_loss");
+  }
   if (shape.rotary) {
     warnings.emplace_back(
         "the rotary base and scaling are not in the plan: add --rotary-base to MODEL_ARGS where it "

@@ -104,7 +104,14 @@ void warn_of_order(const Plan& plan, std::vector<std::string>& warnings) {
     warnings.emplace_back(
         "torchtitan trains language models, and this model has no sequence: only the degrees carry "
         "over");
-  } else if (plan.shape && !plan.shape->causal) {
+  } else if (const std::int64_t pieces = 2 * std::int64_t{p.tp} * p.cp;
+             plan.seq_len % pieces != 0) {
+    warnings.push_back(fmt::format(
+        "torchtitan refuses a sequence of {} tokens: it must be a multiple of {}, twice "
+        "the tensor and context parallel ranks",
+        plan.seq_len, pieces));
+  }
+  if (plan.seq_len > 0 && plan.shape && !plan.shape->causal) {
     warnings.emplace_back(
         "torchtitan trains decoders, and this model's attention is not causal: only the degrees "
         "carry over");
