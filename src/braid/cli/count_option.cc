@@ -3,9 +3,6 @@
 #include <charconv>
 #include <utility>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-
 #include "braid/base/error.h"
 #include "braid/base/text.h"
 
@@ -27,17 +24,16 @@ std::int64_t parse_count(const std::string& option, const std::string& text, std
   return value;
 }
 
-CLI::Option* add_count(CLI::App& verb, const std::string& name, std::int64_t least,
-                       std::int64_t most, const std::string& description,
-                       std::function<void(std::int64_t)> set) {
+VerbOption add_count(Verb& verb, const std::string& name, std::int64_t least, std::int64_t most,
+                     const std::string& description, std::function<void(std::int64_t)> set) {
   return verb
-      .add_option_function<std::string>(
+      .add_option(
           name,
           [name, least, most, set = std::move(set)](const std::string& text) {
             set(parse_count(name, text, least, most));
           },
           description)
-      ->type_name("N");
+      .type_name("N");
 }
 
 }  // namespace braid

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include <CLI/App.hpp>
+#include "braid/cli/verb.h"
 
 namespace braid {
 
@@ -14,14 +14,13 @@ std::int64_t parse_count(const std::string& option, const std::string& text, std
                          std::int64_t most);
 
 /// Adds an option that takes such an integer and hands it to `set`.
-CLI::Option* add_count(CLI::App& verb, const std::string& name, std::int64_t least,
-                       std::int64_t most, const std::string& description,
-                       std::function<void(std::int64_t)> set);
+VerbOption add_count(Verb& verb, const std::string& name, std::int64_t least, std::int64_t most,
+                     const std::string& description, std::function<void(std::int64_t)> set);
 
 /// The same, kept in `value`.
 template <typename Integer>
-CLI::Option* add_count(CLI::App& verb, const std::string& name, Integer& value, std::int64_t least,
-                       std::int64_t most, const std::string& description) {
+VerbOption add_count(Verb& verb, const std::string& name, Integer& value, std::int64_t least,
+                     std::int64_t most, const std::string& description) {
   return add_count(verb, name, least, most, description,
                    [&value](std::int64_t count) { value = static_cast<Integer>(count); });
 }

@@ -6,11 +6,11 @@
 
 namespace braid {
 
-void add_dims(CLI::App& verb, std::vector<std::string>& dims) {
+void add_dims(Verb& verb, std::vector<std::string>& dims) {
   // One name for each --dim: what follows it may be the model.
   verb.add_option("--dim", dims, "Size of a symbolic dimension of an ONNX file (repeatable)")
-      ->type_name("NAME=N")
-      ->allow_extra_args(false);
+      .type_name("NAME=N")
+      .one_value();
 }
 
 std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& dims) {

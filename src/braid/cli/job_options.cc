@@ -11,9 +11,6 @@
 #include <utility>
 #include <variant>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-#include <CLI/Validators.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -51,10 +48,10 @@ constexpr std::int64_t kSamplesPerDevice = 16;
 
 }  // namespace
 
-void add_job_options(CLI::App& app, JobOptions& o) {
+void add_job_options(Verb& app, JobOptions& o) {
   app.add_option("MODEL", o.model,
                  "Zoo name, Hugging Face folder or config.json, ONNX file, or graph JSON")
-      ->required();
+      .required();
   add_text(app, "--cluster", o.cluster,
            "NAME, NAME:64 (devices), NAME:8nodes, or a YAML file; A:2nodes+B:1nodes mixes");
   add_text(app, "--chip", o.chip, "A single device instead of a cluster");
@@ -81,20 +78,20 @@ void add_job_options(CLI::App& app, JobOptions& o) {
   degree("--vp", o.vp, "Fix the model chunks per stage");
   degree("--micro-batch", o.micro_batch, "Fix the samples per micro-batch");
   app.add_option("--sequence-parallel", o.sequence_parallel, "Fix it: on or off")
-      ->check(CLI::IsMember({"on", "off"}));
+      .one_of({"on", "off"});
   app.add_option("--recompute", o.recompute, "Fix it: none, selective or full")
-      ->check(CLI::IsMember({"none", "selective", "full"}));
+      .one_of({"none", "selective", "full"});
   add_count(app, "--zero", o.zero, 0, 3, "Fix the ZeRO stage, 0 to 3");
   app.add_option("--schedule", o.schedule, "Fix it: gpipe, 1f1b or interleaved")
-      ->check(CLI::IsMember({"gpipe", "1f1b", "interleaved"}));
+      .one_of({"gpipe", "1f1b", "interleaved"});
   app.add_option("--objective", o.objective,
                  "The time that phaze makes least: flush (its formula put right, the default), "
                  "simulated, or program (as published)")
-      ->check(CLI::IsMember({"flush", "simulated", "program"}));
+      .one_of({"flush", "simulated", "program"});
   app.add_option("--network", o.network,
                  "What piper and its relatives take the cluster for: flat (the default) or levels, "
                  "nodes and what joins them")
-      ->check(CLI::IsMember({"flat", "levels"}));
+      .one_of({"flat", "levels"});
   app.add_flag("--no-offload", o.no_offload, "Never move state to host memory");
   app.add_option("--calibration", o.calibration,
                  "Achieved efficiencies of your own cluster, from braid calibrate --out");

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/App.hpp>
-
+#include "braid/cli/verb.h"
 #include "braid/planners/planner.h"
 
 namespace braid {
@@ -23,7 +22,7 @@ struct JobOptions {
   bool no_offload = false, json = false, progress = false;
 };
 
-void add_job_options(CLI::App& app, JobOptions& options);
+void add_job_options(Verb& app, JobOptions& options);
 
 /// A job with all that it refers to.
 struct LoadedJob {

@@ -10,9 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-#include <CLI/Validators.hpp>
 #include <fmt/format.h>
 
 #include "braid/base/document.h"
@@ -35,59 +32,58 @@
 
 namespace braid {
 
-void add_profile_options(CLI::App& app, ProfileOptions& o) {
-  for (const CLI::Option* option : app.get_options()) {
-    const bool shared = option->check_lname("json") || option->check_lname("budget") ||
-                        option->check_lname("objective");
+void add_profile_options(Verb& app, ProfileOptions& o) {
+  for (const VerbOption& option : app.options()) {
+    const bool shared = option.is("json") || option.is("budget") || option.is("objective");
     (shared ? o.shared_options : o.options_of_models).push_back(option);
   }
   add_texts(app, "--profile", o.profiles,
             "Plan from this profile (braid's, Piper's or Phaze's format) instead of a model; one "
             "for each micro-batch size in Phaze's");
-  const std::size_t before = app.get_options().size();
+  const std::size_t before = app.options().size();
   add_count(app, "--devices", o.devices, 1, kMostPiperDevices,
             "With --profile: devices (default: the file's)");
   add_count(app, "--max-microbatches", o.micro_batches, 1, kMostPiperDevices,
             "With --profile: micro-batches in a batch (default: the file's)");
   add_texts(app, "--memory", o.memory,
             "With --profile: of a device (default: the file's); phaze takes several")
-      ->delimiter(',');
+      .delimiter(',');
   add_text(app, "--bandwidth", o.bandwidth, "With --profile: of a device (default: the file's)");
   add_text(app, "--levels", o.levels,
            "With --profile: a hierarchical network instead of --devices and --bandwidth, lowest "
            "level first: 8@300GB/s,64@25GB/s is 64 nodes of 8 devices");
   app.add_option("--time-unit", o.time_unit,
                  "With --profile: what its times are in, s, ms or us (default: s; Phaze's are ms)")
-      ->check(CLI::IsMember({"s", "ms", "us"}));
+      .one_of({"s", "ms", "us"});
   app.add_option("--rules", o.rules,
                  "With --profile: costs as the published program has them (piper's default), as "
                  "Piper's paper does, or with Phaze's program put right (phaze's default)")
-      ->check(CLI::IsMember({"program", "paper", "corrected"}));
+      .one_of({"program", "paper", "corrected"});
   app.add_option("--knapsack", o.knapsack, "With --profile: choice of options within memory")
-      ->check(CLI::IsMember({"exact", "heuristic"}));
+      .one_of({"exact", "heuristic"});
   app.add_option("--tensors", o.tensors,
                  "With --profile: charge tensors that cross stages per reader or once a stage")
-      ->check(CLI::IsMember({"once", "per-edge"}));
+      .one_of({"once", "per-edge"});
   app.add_option("--sum-of-dp", o.sum,
                  "With --profile: whether data-parallel degrees sum to at most the micro-batches")
-      ->check(CLI::IsMember({"at-most", "exact"}));
+      .one_of({"at-most", "exact"});
   app.add_flag("--uneven-microbatches", o.uneven,
                "With --profile: data-parallel degrees need not divide the micro-batches");
   app.add_option("--activations", o.activations,
                  "With --profile, phaze: stash, recompute or both (default: the file's)")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"stash", "recompute"}));
+      .delimiter(',')
+      .one_of({"stash", "recompute"});
   add_output_file(app, "--table", o.table,
                   "With --profile: write the best time for every number of devices as CSV");
-  const std::vector<CLI::Option*> all = app.get_options();
+  const std::vector<VerbOption> all = app.options();
   o.own_options.assign(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
 }
 
 void check_profile_options(const ProfileOptions& o) {
   const bool from_profile = !o.profiles.empty();
-  for (const CLI::Option* option : from_profile ? o.options_of_models : o.own_options) {
-    if (option->count() == 0) continue;
-    throw Error(Where{"", 0, option->get_name()},
+  for (const VerbOption& option : from_profile ? o.options_of_models : o.own_options) {
+    if (!option.given()) continue;
+    throw Error(Where{"", 0, option.name()},
                 from_profile ? "does not go with --profile" : "goes with --profile only",
                 "see braid plan --help");
   }
@@ -99,11 +95,11 @@ namespace {
 void refuse_given(const ProfileOptions& o, std::initializer_list<const char*> names,
                   const std::string& message) {
   for (const auto* options : {&o.own_options, &o.shared_options}) {
-    for (const CLI::Option* option : *options) {
-      if (option->count() == 0) continue;
+    for (const VerbOption& option : *options) {
+      if (!option.given()) continue;
       for (const char* name : names) {
-        if (!option->check_lname(name)) continue;
-        throw Error(Where{"", 0, option->get_name()}, message, "leave it out");
+        if (!option.is(name)) continue;
+        throw Error(Where{"", 0, option.name()}, message, "leave it out");
       }
     }
   }

@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <CLI/App.hpp>
-
 #include "braid/base/document.h"
+#include "braid/cli/verb.h"
 
 namespace braid {
 
@@ -22,13 +21,13 @@ struct ProfileOptions {
   std::string objective;  ///< Empty: the planner's default.
   std::vector<std::string> activations;
   bool uneven = false;
-  std::vector<const CLI::Option*> options_of_models, own_options, shared_options;
+  std::vector<VerbOption> options_of_models, own_options, shared_options;
   std::string table;  ///< Where to write the table; empty: nowhere.
 };
 
 /// To be called after the options of models have been added: those, but for --json, --budget and
 /// --objective, do not go together with a profile.
-void add_profile_options(CLI::App& app, ProfileOptions& options);
+void add_profile_options(Verb& app, ProfileOptions& options);
 
 /// Throws Error for an option of models given with a profile, or one of profiles without.
 void check_profile_options(const ProfileOptions& options);

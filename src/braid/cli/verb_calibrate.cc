@@ -4,13 +4,12 @@
 #include <string>
 #include <vector>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/base/json.h"
+#include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/report/table.h"
 #include "braid/validate/calibrate.h"
@@ -127,18 +126,17 @@ int run(const CalibrateOptions& options) {
 
 Run add_calibrate(CLI::App& app) {
   auto options = std::make_shared<CalibrateOptions>();
-  CLI::App* verb =
-      app.add_subcommand("calibrate", "Fit chips' and networks' efficiencies to measured runs");
-  verb->footer(
+  Verb verb(app, "calibrate", "Fit chips' and networks' efficiencies to measured runs");
+  verb.footer(
       "Example:\n  braid calibrate runs.csv --out ours.yaml\n  braid plan MODEL --cluster C "
       "--global-batch N --calibration ours.yaml\n\nA dozen runs of different sizes and splits are "
       "enough. The file: docs/file-formats.md, \"Calibration\".");
-  verb->add_option("RUNS", options->runs, "CSV of measured runs")->required();
-  verb->add_option("--chip", options->chip, "Only this chip");
-  verb->add_option("--out,-o", options->out, "Write the figures here rather than print them");
-  verb->add_flag("--cross-validate", options->cross_validate,
-                 "Say how far off each dataset is when the others alone are fitted");
-  verb->add_flag("--json", options->json, "Print exactly one JSON object");
+  verb.add_option("RUNS", options->runs, "CSV of measured runs").required();
+  verb.add_option("--chip", options->chip, "Only this chip");
+  verb.add_option("--out,-o", options->out, "Write the figures here rather than print them");
+  verb.add_flag("--cross-validate", options->cross_validate,
+                "Say how far off each dataset is when the others alone are fitted");
+  verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }
 

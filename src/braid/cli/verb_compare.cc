@@ -6,13 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
 #include "braid/cli/checked_plan.h"
 #include "braid/cli/outcome_json.h"
+#include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/plan/names.h"
 #include "braid/report/devices_text.h"
@@ -224,15 +223,14 @@ int run(const CompareOptions& options) {
 
 Run add_compare(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
-  CLI::App* verb =
-      app.add_subcommand("compare", "Several planners on one job, under the same simulator");
-  verb->footer(
+  Verb verb(app, "compare", "Several planners on one job, under the same simulator");
+  verb.footer(
       "Example:\n  braid compare llama-3-70b --cluster dgx-h100:64 --global-batch 1024 "
       "--planners braid,megatron");
-  add_job_options(*verb, options->job);
-  verb->add_option("--planners", options->planners,
-                   "Names, separated by commas (default: all but exhaustive)")
-      ->delimiter(',');
+  add_job_options(verb, options->job);
+  verb.add_option("--planners", options->planners,
+                  "Names, separated by commas (default: all but exhaustive)")
+      .delimiter(',');
   return [options] { return run(*options); };
 }
 

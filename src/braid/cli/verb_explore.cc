@@ -8,8 +8,6 @@
 #include <system_error>
 #include <vector>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -21,6 +19,7 @@
 #include "braid/base/text.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/text_option.h"
+#include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/explore/findings.h"
 #include "braid/explore/findings_csv.h"
@@ -235,18 +234,17 @@ int run(const ExploreOptions& options) {
 
 Run add_explore(CLI::App& app) {
   auto options = std::make_shared<ExploreOptions>();
-  CLI::App* verb =
-      app.add_subcommand("explore", "Sweep chips, memories, networks and links, planning each");
-  verb->footer(
+  Verb verb(app, "explore", "Sweep chips, memories, networks and links, planning each");
+  verb.footer(
       "Example:\n  braid explore examples/explore/gpt3-1t.yaml --out sweep\n\nWrites points.csv, "
       "pareto.csv, ratios.csv, index.html with heat maps (also as SVG) and points.sqlite into DIR. "
       "A sweep that was interrupted goes on "
       "where it was when it is started again with the same --out.");
-  verb->add_option("SPACE", options->space, "The space to explore (YAML)")->required();
-  add_output_file(*verb, "--out", options->out, "Folder for results");
-  add_count(*verb, "--threads", options->threads, 1, 1024, "Threads (default: all cores)");
-  verb->add_flag("--progress", options->progress, "Show progress even when not on a terminal");
-  verb->add_flag("--json", options->json, "Print exactly one JSON object");
+  verb.add_option("SPACE", options->space, "The space to explore (YAML)").required();
+  add_output_file(verb, "--out", options->out, "Folder for results");
+  add_count(verb, "--threads", options->threads, 1, 1024, "Threads (default: all cores)");
+  verb.add_flag("--progress", options->progress, "Show progress even when not on a terminal");
+  verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }
 

@@ -1,12 +1,11 @@
 #include <memory>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
 #include "braid/base/file.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/valid_plan.h"
+#include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/report/export.h"
 #include "braid/report/html.h"
@@ -37,11 +36,11 @@ int run_report(const ExportOptions& options) {
 Run add_export(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   options->output = "-";
-  CLI::App* verb = app.add_subcommand("export", "Write a plan as a trainer takes it");
-  verb->footer("Example:\n  braid export plan.json --to megatron -o train.sh");
-  verb->add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it")->required();
-  verb->add_option("--to", options->target, "megatron, deepspeed or torchtitan")->required();
-  add_output_file(*verb, "-o,--output", options->output,
+  Verb verb(app, "export", "Write a plan as a trainer takes it");
+  verb.footer("Example:\n  braid export plan.json --to megatron -o train.sh");
+  verb.add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it").required();
+  verb.add_option("--to", options->target, "megatron, deepspeed or torchtitan").required();
+  add_output_file(verb, "-o,--output", options->output,
                   "Where to write (default: standard output)");
   return [options] { return run_export(*options); };
 }
@@ -49,10 +48,10 @@ Run add_export(CLI::App& app) {
 Run add_report(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   options->output = "report.html";
-  CLI::App* verb = app.add_subcommand("report", "Write a plan as a page for a browser");
-  verb->footer("Example:\n  braid report plan.json -o report.html");
-  verb->add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it")->required();
-  add_output_file(*verb, "-o,--output", options->output, "Where to write (default: report.html)");
+  Verb verb(app, "report", "Write a plan as a page for a browser");
+  verb.footer("Example:\n  braid report plan.json -o report.html");
+  verb.add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it").required();
+  add_output_file(verb, "-o,--output", options->output, "Where to write (default: report.html)");
   return [options] { return run_report(*options); };
 }
 

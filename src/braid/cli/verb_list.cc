@@ -1,11 +1,10 @@
 #include <memory>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
+#include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
 #include "braid/planners/planner.h"
@@ -75,12 +74,12 @@ int run_list(const ListOptions& options) {
 
 Run add_list(CLI::App& app) {
   auto options = std::make_shared<ListOptions>();
-  CLI::App* verb = app.add_subcommand("list", "What braid knows by name");
-  verb->footer("Example:\n  braid list clusters");
-  verb->add_option("WHAT", options->what, "models, chips, clusters or planners")
-      ->required()
-      ->check(CLI::IsMember({"models", "chips", "clusters", "planners"}));
-  verb->add_flag("--json", options->json, "Print exactly one JSON object");
+  Verb verb(app, "list", "What braid knows by name");
+  verb.footer("Example:\n  braid list clusters");
+  verb.add_option("WHAT", options->what, "models, chips, clusters or planners")
+      .required()
+      .one_of({"models", "chips", "clusters", "planners"});
+  verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run_list(*options); };
 }
 

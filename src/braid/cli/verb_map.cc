@@ -1,8 +1,6 @@
 #include <chrono>
 #include <memory>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
@@ -15,6 +13,7 @@
 #include "braid/cli/count_option.h"
 #include "braid/cli/job_options.h"
 #include "braid/cli/text_option.h"
+#include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
@@ -255,26 +254,26 @@ int run(const MapOptions& options) {
 
 Run add_map(CLI::App& app) {
   auto options = std::make_shared<MapOptions>();
-  CLI::App* verb = app.add_subcommand("map", "Map a graph of kernels onto dataflow chips");
-  verb->footer(
+  Verb verb(app, "map", "Map a graph of kernels onto dataflow chips");
+  verb.footer(
       "Example:\n  braid map setup.txt --compat dfmodel --roofline roofline.svg\n  braid map "
       "llama-3-8b --chip sn30 --layer block0 --seq-len 4096\n\nWithout --chip the file is an "
       "input of DFModel (protobuf text): a graph of kernels, a chip, a network, a job.");
-  verb->add_option("INPUT", options->setup, "DFModel's setup.txt, or with --chip a model")
-      ->required();
-  add_text(*verb, "--chip", options->chip, "Map a model's forward pass onto one chip like this");
-  add_text(*verb, "--layer", options->layer, "One layer of the model (default: all)");
-  add_count(*verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28, "Tokens per sample");
-  add_text(*verb, "--precision", options->precision, "As for braid plan");
-  add_text(*verb, "--compat", options->compat, "dfmodel: charge what its published runs charge");
-  add_text(*verb, "--style", options->style,
+  verb.add_option("INPUT", options->setup, "DFModel's setup.txt, or with --chip a model")
+      .required();
+  add_text(verb, "--chip", options->chip, "Map a model's forward pass onto one chip like this");
+  add_text(verb, "--layer", options->layer, "One layer of the model (default: all)");
+  add_count(verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28, "Tokens per sample");
+  add_text(verb, "--precision", options->precision, "As for braid plan");
+  add_text(verb, "--compat", options->compat, "dfmodel: charge what its published runs charge");
+  add_text(verb, "--style", options->style,
            "dataflow or kernel-by-kernel (default: as the file says)");
-  add_text(*verb, "--search", options->search,
+  add_text(verb, "--search", options->search,
            "roles: find what each dimension of the network divides; shapes: and its sizes");
-  add_count(*verb, "--budget", options->budget, 1, std::int64_t{1} << 40,
+  add_count(verb, "--budget", options->budget, 1, std::int64_t{1} << 40,
             "Sets of kernels to look at before settling for the best found");
-  add_output_file(*verb, "--roofline", options->roofline, "Write a roofline picture (SVG)");
-  verb->add_flag("--json", options->json, "Print exactly one JSON object");
+  add_output_file(verb, "--roofline", options->roofline, "Write a roofline picture (SVG)");
+  verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }
 

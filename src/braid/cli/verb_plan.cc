@@ -1,8 +1,6 @@
 #include <cstdio>
 #include <memory>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
@@ -12,6 +10,7 @@
 #include "braid/cli/outcome_json.h"
 #include "braid/cli/plan_profile.h"
 #include "braid/cli/text_option.h"
+#include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/plan/plan_json.h"
 #include "braid/report/plan_text.h"
@@ -70,16 +69,16 @@ int run(const PlanOptions& options) {
 
 Run add_plan(CLI::App& app) {
   auto options = std::make_shared<PlanOptions>();
-  CLI::App* verb = app.add_subcommand("plan", "Find the best way to run a model on a cluster");
-  verb->footer(
+  Verb verb(app, "plan", "Find the best way to run a model on a cluster");
+  verb.footer(
       "Example:\n  braid plan llama-3-70b --cluster dgx-h100:64 --global-batch 1024 --seq-len 8192 "
       "--top 5");
-  add_job_options(*verb, options->job);
-  add_count(*verb, "--top", options->job.top, 1, 1000, "How many plans to show");
-  add_output_file(*verb, "-o,--output", options->output, "Write the best plan as JSON");
-  verb->get_option("MODEL")->required(false);
-  add_profile_options(*verb, options->profile);
-  verb->add_option("--planner", options->planner, "Which planner; see braid list planners");
+  add_job_options(verb, options->job);
+  add_count(verb, "--top", options->job.top, 1, 1000, "How many plans to show");
+  add_output_file(verb, "-o,--output", options->output, "Write the best plan as JSON");
+  verb.option("MODEL").required(false);
+  add_profile_options(verb, options->profile);
+  verb.add_option("--planner", options->planner, "Which planner; see braid list planners");
   return [options] { return run(*options); };
 }
 

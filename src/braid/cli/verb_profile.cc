@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <memory>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
@@ -11,6 +9,7 @@
 #include "braid/cli/dim_option.h"
 #include "braid/cli/job_options.h"
 #include "braid/cli/text_option.h"
+#include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
@@ -94,25 +93,23 @@ int run(const ProfileOptions& options) {
 
 Run add_profile(CLI::App& app) {
   auto options = std::make_shared<ProfileOptions>();
-  CLI::App* verb =
-      app.add_subcommand("profile", "Estimate what each layer costs, each way of running it");
-  verb->footer(
+  Verb verb(app, "profile", "Estimate what each layer costs, each way of running it");
+  verb.footer(
       "Example:\n  braid profile llama-3-8b --cluster dgx-h100 --tp 1,2,4,8 -o profile.json");
-  verb->add_option("MODEL", options->model, "As for braid plan")->required();
-  add_text(*verb, "--cluster", options->cluster, "As for braid plan; needed for degrees above 1");
-  add_text(*verb, "--chip", options->chip, "A single device instead of a cluster");
-  add_count(*verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28, "Tokens per sample");
-  add_dims(*verb, options->dims);
-  verb->add_option("--precision", options->precision, "As for braid plan");
-  const auto list = [verb](const char* name, std::vector<std::string>& values, const char* help) {
-    verb->add_option(name, values, help)->delimiter(',')->type_name("N,N")->allow_extra_args(false);
+  verb.add_option("MODEL", options->model, "As for braid plan").required();
+  add_text(verb, "--cluster", options->cluster, "As for braid plan; needed for degrees above 1");
+  add_text(verb, "--chip", options->chip, "A single device instead of a cluster");
+  add_count(verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28, "Tokens per sample");
+  add_dims(verb, options->dims);
+  verb.add_option("--precision", options->precision, "As for braid plan");
+  const auto list = [&verb](const char* name, std::vector<std::string>& values, const char* help) {
+    verb.add_option(name, values, help).delimiter(',').type_name("N,N").one_value();
   };
   list("--tp", options->tp, "Tensor parallel degrees, separated by commas");
   list("--cp", options->cp, "Context parallel degrees");
   list("--ep", options->ep, "Expert parallel degrees");
   list("--micro-batch", options->micro_batch, "Samples per micro-batch");
-  add_output_file(*verb, "-o,--output", options->output,
-                  "File to write (default: standard output)");
+  add_output_file(verb, "-o,--output", options->output, "File to write (default: standard output)");
   return [options] { return run(*options); };
 }
 

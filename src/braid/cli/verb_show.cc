@@ -3,8 +3,6 @@
 #include <filesystem>
 #include <memory>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,6 +12,7 @@
 #include "braid/base/suggest.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/dim_option.h"
+#include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/op_work.h"
@@ -243,14 +242,13 @@ Run add_show(CLI::App& app) {
     bool json = false;
   };
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb = app.add_subcommand(
-      "show", "A model, chip, cluster or planner, and where its figures come from");
-  verb->footer("Example:\n  braid show h100-sxm");
-  verb->add_option("NAME", arguments->name, "A name that braid list prints, or a file")->required();
-  add_count(*verb, "--seq-len", arguments->options.seq_len, 1, std::int64_t{1} << 28,
+  Verb verb(app, "show", "A model, chip, cluster or planner, and where its figures come from");
+  verb.footer("Example:\n  braid show h100-sxm");
+  verb.add_option("NAME", arguments->name, "A name that braid list prints, or a file").required();
+  add_count(verb, "--seq-len", arguments->options.seq_len, 1, std::int64_t{1} << 28,
             "Tokens per sample of a model");
-  add_dims(*verb, arguments->dims);
-  verb->add_flag("--json", arguments->json, "Print exactly one JSON object");
+  add_dims(verb, arguments->dims);
+  verb.add_flag("--json", arguments->json, "Print exactly one JSON object");
   return [arguments] {
     arguments->options.dims = parse_dims(arguments->dims);
     return show(arguments->name, arguments->options, arguments->json);

@@ -1,13 +1,12 @@
 #include <memory>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
 #include "braid/base/file.h"
 #include "braid/cli/outcome_json.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/valid_plan.h"
+#include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/plan/plan_json.h"
 #include "braid/schedule/timeline.h"
@@ -93,20 +92,20 @@ int run_verify(const VerifyOptions& options) {
 
 Run add_simulate(CLI::App& app) {
   auto options = std::make_shared<SimulateOptions>();
-  CLI::App* verb = app.add_subcommand("simulate", "Replay a plan; write a Perfetto trace");
-  verb->footer("Example:\n  braid simulate plan.json --trace trace.json");
-  verb->add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it")->required();
-  add_output_file(*verb, "--trace", options->trace, "Write a Chrome/Perfetto trace");
-  verb->add_flag("--json", options->json, "Print exactly one JSON object");
+  Verb verb(app, "simulate", "Replay a plan; write a Perfetto trace");
+  verb.footer("Example:\n  braid simulate plan.json --trace trace.json");
+  verb.add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it").required();
+  add_output_file(verb, "--trace", options->trace, "Write a Chrome/Perfetto trace");
+  verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run_simulate(*options); };
 }
 
 Run add_verify(CLI::App& app) {
   auto options = std::make_shared<VerifyOptions>();
-  CLI::App* verb = app.add_subcommand("verify", "Check a plan independently of the planners");
-  verb->footer("Example:\n  braid verify plan.json");
-  verb->add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it")->required();
-  verb->add_flag("--json", options->json, "Print exactly one JSON object");
+  Verb verb(app, "verify", "Check a plan independently of the planners");
+  verb.footer("Example:\n  braid verify plan.json");
+  verb.add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it").required();
+  verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run_verify(*options); };
 }
 

@@ -2,12 +2,11 @@
 #include <memory>
 #include <numeric>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/report/table.h"
 #include "braid/validate/accuracy.h"
@@ -135,24 +134,24 @@ int run(const ValidateOptions& options) {
 
 Run add_validate(CLI::App& app) {
   auto options = std::make_shared<ValidateOptions>();
-  CLI::App* verb = app.add_subcommand("validate", "Hold predictions against measured runs");
-  verb->footer(
+  Verb verb(app, "validate", "Hold predictions against measured runs");
+  verb.footer(
       "Example:\n  braid validate runs.csv --by dataset,hardware\n\nThe file's columns: "
       "docs/file-formats.md, \"Measured runs\". Exit status 1 when a prediction\nis below the "
       "physical bound.");
-  verb->add_option("RUNS", options->runs, "CSV of measured runs")->required();
-  verb->add_option("--by", options->by, "Columns to group by, separated by commas")
-      ->delimiter(',')
-      ->capture_default_str();
-  verb->add_option("--calibration", options->calibration,
-                   "Predict with the efficiencies of this file, from braid calibrate --out");
-  verb->add_option("--html", options->html, "Write a page with plots and the worst runs here");
-  CLI::Option* record = verb->add_option("--record", options->record,
-                                         "Write the mean errors by dataset to this file");
-  verb->add_option("--against", options->against,
-                   "Only say where predictions are worse than such a file says (exit status 1)")
-      ->excludes(record);
-  verb->add_flag("--json", options->json, "Print exactly one JSON object");
+  verb.add_option("RUNS", options->runs, "CSV of measured runs").required();
+  verb.add_option("--by", options->by, "Columns to group by, separated by commas")
+      .delimiter(',')
+      .show_default();
+  verb.add_option("--calibration", options->calibration,
+                  "Predict with the efficiencies of this file, from braid calibrate --out");
+  verb.add_option("--html", options->html, "Write a page with plots and the worst runs here");
+  const VerbOption record =
+      verb.add_option("--record", options->record, "Write the mean errors by dataset to this file");
+  verb.add_option("--against", options->against,
+                  "Only say where predictions are worse than such a file says (exit status 1)")
+      .excludes(record);
+  verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }
 

@@ -2,7 +2,9 @@
 
 #include <functional>
 
-#include <CLI/App.hpp>
+namespace CLI {
+class App;
+}
 
 namespace braid {
 
