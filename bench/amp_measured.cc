@@ -6,12 +6,15 @@
 // measured.csv; settings of which it has no runs are left out. docs/amp.md says what the columns
 // mean.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <limits>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -98,6 +101,27 @@ Row row_of(const std::string& name, const std::vector<AmpTrial>& trials,
   return row;
 }
 
+/// The first five choices of the forecast, beside AMP's prediction and what was measured.
+std::string choices_text(const std::vector<AmpTrial>& trials, const Forecasts& forecasts) {
+  std::vector<std::size_t> order(trials.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(!forecasts.fits[a], forecasts.time_s[a]) <
+           std::pair(!forecasts.fits[b], forecasts.time_s[b]);
+  });
+  std::vector<Row> rows = {{"choice", "pp", "dp", "tp", "mbs", "forecast", "AMP", "measured"}};
+  for (std::size_t i = 0; i < std::min<std::size_t>(5, order.size()); ++i) {
+    const AmpTrial& trial = trials[order[i]];
+    const AmpStrategy& strategy = trial.strategy;
+    rows.push_back({std::to_string(i + 1), std::to_string(strategy.pp), std::to_string(strategy.dp),
+                    std::to_string(strategy.tp), std::to_string(strategy.micro_batch),
+                    fmt::format("{:.3f}", forecasts.time_s[order[i]]),
+                    fmt::format("{:.3f}", trial.program_s),
+                    trial.finished ? fmt::format("{:.2f}", trial.measured_s) : "failed"});
+  }
+  return text_table(rows);
+}
+
 void print(const std::string& name, const std::string& folder) {
   const AmpExperiment experiment = amp_experiment(name, folder);
   const std::vector<AmpTrial> trials = amp_trials(experiment, folder);
@@ -128,7 +152,8 @@ void print(const std::string& name, const std::string& folder) {
   add("- real volumes, memory", experiment.model, cluster);
   std::size_t finished = 0;
   for (const AmpTrial& trial : trials) finished += trial.finished ? 1 : 0;
-  fmt::print("{}: {} runs, {} finished\n{}\n", name, trials.size(), finished, text_table(rows));
+  fmt::print("{}: {} runs, {} finished\n{}\n{}\n", name, trials.size(), finished, text_table(rows),
+             choices_text(trials, forecasts_of(model, cluster, experiment, trials)));
 }
 
 }  // namespace

@@ -55,6 +55,8 @@ TEST_F(PlanProfile, FindsTheBestByPipersObjective) {
   EXPECT_EQ(json["status"], "optimal");
   EXPECT_EQ(json["planner"], "piper");
   EXPECT_EQ(json["objective"]["name"], "time per sample");
+  EXPECT_EQ(json["objective"]["unit"], "s");
+  EXPECT_EQ(json["objective"]["of"], "one micro-batch of the profile");
   EXPECT_EQ(json["objective"]["value"], 2.0);
   EXPECT_EQ(json["lower_bound"], 2.0);
   ASSERT_EQ(json["stages"].size(), 1U);
@@ -62,6 +64,17 @@ TEST_F(PlanProfile, FindsTheBestByPipersObjective) {
   EXPECT_EQ(json["stages"][0]["tp"], 1);
   EXPECT_EQ(json["stages"][0]["layers"], "0-1");
   EXPECT_EQ(json["stages"][0]["memory_bytes"], 11.0);
+}
+
+TEST_F(PlanProfile, SaysWhatTimesAreOfAndHowFarItIs) {
+  Ran ran = run_braid({"plan", "--profile", file_, "--progress"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("A sample is one micro-batch of the profile; its times count as "
+                                 "seconds, whatever they are in (no --time-unit given)\n"));
+  EXPECT_THAT(ran.err, HasSubstr("best     2.00 s  bound     2.00 s  gap    0.00%"));
+  ran = run_braid({"plan", "--profile", file_, "--time-unit", "ms"});
+  EXPECT_THAT(ran.out, HasSubstr("A sample is one micro-batch of the profile\n"));
+  EXPECT_EQ(ran.err, "");
 }
 
 TEST_F(PlanProfile, PipelinesWhenReplicasAreNotAllowed) {

@@ -1,3 +1,4 @@
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -7,6 +8,7 @@
 #include "braid/planners/planner.h"
 
 #include "planners/tiny_job.h"
+#include "planners/two_kinds.h"
 
 namespace braid {
 namespace {
@@ -113,6 +115,33 @@ TEST_P(Compare, NoSmallerSpaceWinsUnderTheSameObjective) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Compare, ::testing::Range(91U, 99U));
+
+/// The planners that may take long say how far they are.
+TEST(Planners, TellHowFarTheyAre) {
+  std::mt19937_64 random(21);
+  Graph graph = testing::tiny_graph(random, 6);
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 16;
+  const System one_kind = testing::tiny_system(random, 8, 1e12);
+  const System mixed = testing::two_kinds(random, 2, 2, 1e12);
+  for (const char* name : {"braid", "exhaustive", "piper", "phaze", "graphpipe", "amp"}) {
+    const std::string planner = name;
+    const System& system = planner == "amp" ? mixed : one_kind;
+    int calls = 0;
+    double last_s = std::numeric_limits<double>::infinity();
+    const Progress progress = [&](double best_s, double bound_s, std::int64_t work) {
+      ++calls;
+      EXPECT_LE(best_s, last_s) << planner;
+      EXPECT_LE(bound_s, best_s) << planner;
+      EXPECT_GE(work, 0) << planner;
+      last_s = best_s;
+    };
+    const Outcome outcome = find_planner(planner).plan(job, system, {}, {}, progress);
+    EXPECT_FALSE(outcome.candidates.empty()) << planner;
+    EXPECT_GT(calls, 0) << planner;
+  }
+}
 
 }  // namespace
 }  // namespace braid

@@ -472,25 +472,92 @@ TEST(PhazePlacement, SimulatesToTheFormulaWhenLoadsAreEqual) {
   }
 }
 
-TEST(PhazePlacement, RefusesWhatWouldTakeForEver) {
-  PhazeProblem chain, fan;
-  for (PhazeProblem* problem : {&chain, &fan}) {
-    const int layers = problem == &chain ? 2400 : 40;
-    problem->devices = 4096;
-    problem->memory_bytes = 1e9;
-    problem->bytes_per_s = 1;
-    PhazeWidth width;
-    for (int l = 0; l < layers; ++l) {
-      problem->names.push_back(std::to_string(l));
-      width.layers.push_back({1, 1, 1, 1, false});
-      if (problem == &chain && l > 0) {
-        problem->edges.emplace_back(l - 1, l);
-        width.edge_bytes.push_back(1);
-      }
+/// `layers` equal layers one after another, or side by side.
+PhazeProblem equal_layers(int layers, bool chain) {
+  PhazeProblem problem;
+  problem.devices = 4096;
+  problem.memory_bytes = 1e9;
+  problem.bytes_per_s = 1;
+  PhazeWidth width;
+  for (int l = 0; l < layers; ++l) {
+    problem.names.push_back(std::to_string(l));
+    width.layers.push_back({1, 1, 1, 1, false});
+    if (chain && l > 0) {
+      problem.edges.emplace_back(l - 1, l);
+      width.edge_bytes.push_back(1);
     }
-    problem->widths = {width};
-    EXPECT_THROW(place_phaze(*problem, {}), Error);
   }
+  problem.widths = {width};
+  return problem;
+}
+
+TEST(PhazePlacement, RefusesWhatWouldTakeForEver) {
+  EXPECT_THROW(place_phaze(equal_layers(2400, true), {}), Error);
+}
+
+/// A million million cuts: the work on all devices bounds what a few of them give.
+TEST(PhazePlacement, LooksAtSomeCutsWhereThereAreTooMany) {
+  PhazeProblem fan = equal_layers(40, false);
+  fan.micro_batches = 4096;
+  fan.devices = 64;
+  const auto placed = place_phaze(fan, {});
+  ASSERT_TRUE(placed.has_value());
+  EXPECT_FALSE(placed->all_cuts);
+  EXPECT_TRUE(placed->fits(fan));
+  EXPECT_NEAR(placed->bound_s, 2.0 * 40 * 4096 / 64, 1e-6);
+  EXPECT_LE(placed->flush_s, 1.25 * placed->bound_s);
+  fan.memory_bytes = 2;
+  EXPECT_THROW(place_phaze(fan, {}), Error);
+}
+
+TEST(PhazePlacement, SomeCutsAreNoBetterThanAllAndTheirBoundHolds) {
+  std::mt19937_64 random(77);
+  int some = 0, as_good = 0;
+  for (int n = 0; n < 600; ++n) {
+    const PhazeProblem problem = random_problem(random, 6);
+    for (const PhazeObjective objective : kObjectives) {
+      const auto best = place_phaze(problem, {.objective = objective});
+      std::optional<PhazePlacement> found;
+      try {
+        found = place_phaze(problem, {.objective = objective, .most_cuts = 1});
+      } catch (const Error&) {
+        continue;
+      }
+      ASSERT_TRUE(found.has_value() && best.has_value()) << n;
+      ASSERT_FALSE(found->all_cuts);
+      ASSERT_TRUE(found->fits(problem)) << n;
+      const auto time_s = [&](const PhazePlacement& placement) {
+        return objective == PhazeObjective::program ? placement.program_s
+               : objective == PhazeObjective::flush ? placement.flush_s
+                                                    : phaze_simulated_s(problem, placement);
+      };
+      const double best_s = time_s(*best);
+      ++some;
+      if (time_s(*found) <= best_s * (1 + 1e-9)) ++as_good;
+      ASSERT_GE(time_s(*found), best_s * (1 - 1e-9)) << n;
+      ASSERT_LE(found->bound_s, best_s * (1 + 1e-9)) << n;
+    }
+  }
+  EXPECT_GT(some, 600);
+  EXPECT_GT(as_good, some / 2);
+}
+
+TEST(PhazePlacement, TellsHowFarItIs) {
+  std::mt19937_64 random(78);
+  std::int64_t calls = 0;
+  for (int n = 0; n < 50; ++n) {
+    const PhazeProblem problem = random_problem(random, 5);
+    double last_s = kInfinity;
+    const auto progress = [&](double best_s, double bound_s, std::int64_t work) {
+      ++calls;
+      EXPECT_LE(bound_s, best_s);
+      EXPECT_LE(best_s, last_s);
+      EXPECT_GE(work, 1);
+      last_s = best_s;
+    };
+    place_phaze(problem, {.progress = progress});
+  }
+  EXPECT_GT(calls, 50);
 }
 
 TEST(PhazePlacement, SaysWhatDoesNotFit) {

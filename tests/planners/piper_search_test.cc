@@ -129,6 +129,33 @@ TEST(PiperSearch, MoreResourcesNeverHurt) {
   }
 }
 
+TEST(PiperSearch, TellsHowFarItIs) {
+  std::mt19937_64 random(15);
+  int calls = 0;
+  for (int i = 0; i < 60; ++i) {
+    PiperProblem problem = larger_problem(random);
+    double last = std::numeric_limits<double>::infinity(), last_bound = 0;
+    std::int64_t last_work = 0;
+    PiperSearchLimits limits;
+    limits.progress = [&](double best, double bound, std::int64_t work) {
+      ++calls;
+      EXPECT_LE(bound, best);
+      EXPECT_LE(best, last);
+      EXPECT_GE(bound, last_bound);
+      EXPECT_GE(work, last_work);
+      last = best;
+      last_bound = bound;
+      last_work = work;
+    };
+    const PiperSolution solution = solve_piper(problem, limits);
+    if (!solution.stages.empty()) {
+      EXPECT_EQ(last, solution.time) << i;
+    }
+    EXPECT_EQ(solution.stages, solve_piper(problem).stages) << i;
+  }
+  EXPECT_GT(calls, 100);
+}
+
 TEST(PiperSearch, ScalesWithItsUnits) {
   std::mt19937_64 random(6);
   for (int i = 0; i < 100; ++i) {

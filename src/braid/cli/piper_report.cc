@@ -98,7 +98,10 @@ Json piper_json(const PiperProblem& problem, const PiperSolution& solution, cons
   Json json = Json::object();
   json["status"] = name_of(solution.status);
   json["planner"] = planner;
-  json["objective"] = {{"name", "time per sample"}, {"value", nullptr}};
+  json["objective"] = {{"name", "time per sample"},
+                       {"value", nullptr},
+                       {"unit", o.time_unit},
+                       {"of", "one micro-batch of the profile"}};
   json["time_unit"] = o.time_unit;
   json["rules"] = {
       {"costs", o.rules},   {"knapsack", o.knapsack},          {"tensors", o.tensors},
@@ -161,9 +164,13 @@ std::string piper_text(const PiperProblem& problem, const PiperSolution& solutio
                     format_bytes(stage.memory_bytes), used});
   }
   std::string text = fmt::format(
-      "{}: time per sample {:.9g} {} on {} of {} devices, {} micro-batches in flight of {}\n",
+      "{}: time per sample {:.9g} {} on {} of {} devices, {} micro-batches in flight of {}\n"
+      "A sample is one micro-batch of the profile{}\n",
       planner, solution.time, o.time_unit, solution.devices_used(), problem.devices,
-      solution.stages.front().suffix, problem.micro_batches);
+      solution.stages.front().suffix, problem.micro_batches,
+      o.unit_is_given
+          ? ""
+          : "; its times count as seconds, whatever they are in (no --time-unit given)");
   text += fmt::format("{}\n\n{}\n{}", rules_text(o), text_table(rows),
                       superstages_text(solution, o.time_unit));
   text +=

@@ -163,10 +163,11 @@ std::vector<PhazeRun> runs_of(const ProfileOptions& o, const PhazeReading& readi
   return runs;
 }
 
-PhazeAnswer answer_of(const ProfileOptions& o) {
+PhazeAnswer answer_of(const ProfileOptions& o, const SearchProgress& progress) {
   PhazeAnswer answer;
   if (!o.objective.empty()) answer.options.objective = parse_phaze_objective(o.objective);
   if (by_program(o)) answer.options = {.objective = PhazeObjective::program, .branches = false};
+  answer.options.progress = progress;
   answer.runs = runs_of(o, reading_of(o));
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < answer.runs.size(); ++i) {
@@ -290,6 +291,7 @@ Json run_to_json(const PhazeRun& run, const PhazeOptions& options) {
   json["status"] = name_of(proven(run) ? Status::optimal : Status::feasible);
   json["time_s"] = run.time_s;
   json["lower_bound"] = std::min(run.placement->bound_s, run.time_s);
+  json["all_cuts"] = run.placement->all_cuts;
   json["times"] = times_to_json(*run.placement, run.simulated_s);
   json["pp"] = run.placement->stages.size();
   json["dp"] = run.placement->dp;
@@ -408,15 +410,18 @@ std::string answer_text(const ProfileOptions& o, const PhazeAnswer& answer) {
     text += fmt::format("Not proven: nothing in the planner's space is below {:.9g} s\n",
                         placement.bound_s);
   }
+  if (!placement.all_cuts) {
+    text += "The graph has too many cuts: those along four topological orders were looked at\n";
+  }
   if (!best.assumption.empty()) text += fmt::format("Assumed: {}\n", best.assumption);
   return text;
 }
 
 }  // namespace
 
-int plan_phaze_profile(const ProfileOptions& options, bool json) {
+int plan_phaze_profile(const ProfileOptions& options, bool json, const SearchProgress& progress) {
   check_options(options);
-  const PhazeAnswer answer = answer_of(options);
+  const PhazeAnswer answer = answer_of(options, progress);
   const PhazeRun& best = answer.runs[answer.best];
   if (json) {
     fmt::print("{}", to_text(to_json(options, answer)));

@@ -34,7 +34,8 @@ namespace braid {
 
 void add_profile_options(Verb& app, ProfileOptions& o) {
   for (const VerbOption& option : app.options()) {
-    const bool shared = option.is("json") || option.is("budget") || option.is("objective");
+    const bool shared =
+        option.is("json") || option.is("budget") || option.is("objective") || option.is("progress");
     (shared ? o.shared_options : o.options_of_models).push_back(option);
   }
   add_texts(app, "--profile", o.profiles,
@@ -255,6 +256,7 @@ ProfileOptions piper_options(ProfileOptions o, bool of_phaze) {
   }
   if (o.rules.empty()) o.rules = "program";
   if (of_phaze) std::swap(o.time_unit, o.time_unit_of_phaze);
+  o.unit_is_given = of_phaze || !o.time_unit.empty();
   if (o.time_unit.empty()) o.time_unit = "s";
   return o;
 }
@@ -299,17 +301,23 @@ void check_exact_sum(const ProfileOptions& o, const PiperVariant& variant) {
 }  // namespace
 
 int plan_profile(const ProfileOptions& given, const std::string& asked, std::int64_t budget,
-                 bool json) {
+                 bool json, const SearchProgress& progress) {
   const Document document = Document::parse_file(given.profiles.front());
   const bool of_phaze = is_phaze_input(document.root());
   const std::string planner = !asked.empty() ? asked : of_phaze ? "phaze" : "piper";
-  if (planner == "phaze") return plan_phaze_profile(given, json);
+  if (planner == "phaze") return plan_phaze_profile(given, json, progress);
   const PiperVariant& variant = find_piper_variant(planner);
   const ProfileOptions options = piper_options(given, of_phaze);
   check_exact_sum(options, variant);
   check_levels(options, variant);
   const auto [problem, assumption] = read_problem(options, document);
-  const PiperSearchLimits limits{.work = budget};
+  PiperSearchLimits limits{.work = budget};
+  if (progress) {
+    limits.progress = [&, unit_s = time_unit_s(options.time_unit)](double best, double bound,
+                                                                   std::int64_t work) {
+      progress(best * unit_s, bound * unit_s, work);
+    };
+  }
   if (!options.table.empty()) {
     if (variant.name != "piper") {
       throw Error(Where{"", 0, "--table"}, "is for the planner piper");

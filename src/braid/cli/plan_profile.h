@@ -7,6 +7,7 @@
 
 #include "braid/base/document.h"
 #include "braid/cli/verb.h"
+#include "braid/planners/search_progress.h"
 
 namespace braid {
 
@@ -21,12 +22,13 @@ struct ProfileOptions {
   std::string objective;  ///< Empty: the planner's default.
   std::vector<std::string> activations;
   bool uneven = false;
+  bool unit_is_given = true;  ///< Else times count as seconds, whatever they are.
   std::vector<VerbOption> options_of_models, own_options, shared_options;
   std::string table;  ///< Where to write the table; empty: nowhere.
 };
 
-/// To be called after the options of models have been added: those, but for --json, --budget and
-/// --objective, do not go together with a profile.
+/// To be called after the options of models have been added: those, but for --json, --budget,
+/// --progress and --objective, do not go together with a profile.
 void add_profile_options(Verb& app, ProfileOptions& options);
 
 /// Throws Error for an option of models given with a profile, or one of profiles without.
@@ -49,8 +51,8 @@ double time_unit_s(const std::string& name);
 
 /// Plans from a profile with the planner of that name (empty: Phaze's for its own inputs, else
 /// Piper's) and prints the solution, as text or as one JSON object, and the table to its file.
-/// Returns the exit status. Throws Error.
+/// `progress` is told times in seconds. Returns the exit status. Throws Error.
 int plan_profile(const ProfileOptions& options, const std::string& planner, std::int64_t budget,
-                 bool json);
+                 bool json, const SearchProgress& progress = {});
 
 }  // namespace braid

@@ -30,7 +30,8 @@ int run(const PlanOptions& options) {
   if (!options.profile.profiles.empty()) {
     ProfileOptions profile = options.profile;
     profile.objective = options.job.objective;
-    return plan_profile(profile, options.planner, options.job.budget, options.job.json);
+    return plan_profile(profile, options.planner, options.job.budget, options.job.json,
+                        progress_line(options.job));
   }
   if (options.job.model.empty()) {
     throw Error("MODEL is required", "name one, or give --profile; see braid plan --help");

@@ -142,7 +142,7 @@ class AmpMixedPlacement : public PlacementCosts {
     found_.resize(shapes_.size());
   }
 
-  AmpMixedPlacements run(std::int64_t most_states) {
+  AmpMixedPlacements run(std::int64_t most_states, const SearchProgress& progress) {
     std::vector<std::pair<double, std::size_t>> by_bound;
     for (std::size_t c = 0; c < shapes_.size(); ++c) {
       roots_.push_back(whole(c));
@@ -150,12 +150,15 @@ class AmpMixedPlacement : public PlacementCosts {
     }
     std::sort(by_bound.begin(), by_bound.end());
     for (const auto& [bound, c] : by_bound) {
-      if (bound < best_s_) try_orders(c);
+      if (!(bound < best_s_)) continue;
+      if (progress) progress(best_s_, by_bound.front().first, 0);
+      try_orders(c);
     }
     PlacementSearchOptions options;
     options.first_alike = links_.first_alike();
     options.best_s = best_s_;
     options.most_states = most_states;
+    options.progress = progress;
     const PlacementSearchResult searched = search_placements(shapes_, options, *this);
     AmpMixedPlacements placements;
     placements.states = searched.states;
@@ -437,8 +440,9 @@ double AmpMixedPlacement::part_bound_s(const PartialPlacement& partial) {
 
 }  // namespace
 
-AmpMixedPlacements place_amp_mixed(AmpMixedJob& job, std::int64_t most_states) {
-  return AmpMixedPlacement(job).run(most_states);
+AmpMixedPlacements place_amp_mixed(AmpMixedJob& job, std::int64_t most_states,
+                                   const SearchProgress& progress) {
+  return AmpMixedPlacement(job).run(most_states, progress);
 }
 
 }  // namespace braid

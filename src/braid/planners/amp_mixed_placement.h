@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "braid/planners/amp_mixed_job.h"
+#include "braid/planners/search_progress.h"
 
 namespace braid {
 
@@ -20,6 +21,7 @@ struct AmpMixedPlacements {
 /// the least that synchronisation takes however the parameters lie on the stages; that of a whole
 /// configuration knows that slow devices are used too (assign_layers_and_types). Devices of a node
 /// are taken for alike.
-AmpMixedPlacements place_amp_mixed(AmpMixedJob& job, std::int64_t most_states);
+AmpMixedPlacements place_amp_mixed(AmpMixedJob& job, std::int64_t most_states,
+                                   const SearchProgress& progress = {});
 
 }  // namespace braid

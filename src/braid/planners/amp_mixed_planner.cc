@@ -82,9 +82,10 @@ std::optional<AmpMixedFound> evaluate(AmpMixedJob& amp, const Configuration& con
 }  // namespace
 
 Outcome plan_amp_mixed(const Job& job, const System& system, const SpaceOptions& space,
-                       const Budget& budget, const Progress&) {
+                       const Budget& budget, const Progress& progress) {
   AmpMixedJob amp(job, system, space, "amp");
-  AmpMixedPlacements placed = place_amp_mixed(amp, budget.work > 0 ? budget.work : kMostStates);
+  AmpMixedPlacements placed =
+      place_amp_mixed(amp, budget.work > 0 ? budget.work : kMostStates, progress);
   const bool complete = placed.bound_s == kInfinity;
   return finished(amp, std::move(placed.found), placed.bound_s, placed.states, complete);
 }

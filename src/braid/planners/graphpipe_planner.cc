@@ -50,7 +50,7 @@ Infeasibility explain(GraphPipeProblem problem) {
 }  // namespace
 
 Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions& space,
-                       const Budget& budget, const Progress&) {
+                       const Budget& budget, const Progress& progress) {
   Outcome outcome;
   check_space(space);
   outcome.physical_bound = lower_bound(*job.graph, job.precision, job.global_batch, system);
@@ -84,6 +84,7 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
   const double usable = usable_bytes(system.groups.front().chip);
   double best_s = std::numeric_limits<double>::infinity();
   std::int64_t plans = 0;
+  outcome.search_bound_s = std::max(outcome.physical_bound.time_s, graphpipe_bound_s(problem));
   const auto visit = [&](const GraphPipeSolution& found) {
     if (budget.work > 0 && ++plans > budget.work) return 0.0;
     Candidate candidate;
@@ -96,6 +97,7 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
       outcome.objective = best_s;
       outcome.candidates = {std::move(candidate)};
     }
+    if (progress) progress(best_s, outcome.search_bound_s, outcome.evaluated);
     return std::numeric_limits<double>::infinity();
   };
   outcome.work = visit_graphpipe_plans(problem, visit);
@@ -107,7 +109,6 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
       return std::min(visit(found), best_s / static_cast<double>(problem.batch));
     });
   }
-  outcome.search_bound_s = std::max(outcome.physical_bound.time_s, graphpipe_bound_s(problem));
   outcome.status = outcome.candidates.empty() ? Status::infeasible : Status::feasible;
   if (outcome.candidates.empty()) outcome.infeasibility = explain(problem);
   return outcome;

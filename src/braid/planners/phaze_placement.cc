@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/error.h"
 #include "braid/planners/phaze_search.h"
 #include "braid/planners/phaze_stage.h"
 #include "braid/planners/phaze_table.h"
@@ -111,11 +112,37 @@ std::optional<PhazePlacement> place_by_program(const PhazeProblem& problem,
   return best;
 }
 
-}  // namespace
+/// Least time of a batch however the layers are cut, branch and are replicated: all devices busy
+/// all the time, or a single micro-batch all the way.
+double least_batch_s(const PhazeProblem& problem) {
+  std::vector<std::vector<std::size_t>> sources(problem.names.size());
+  for (const auto& [source, target] : problem.edges) {
+    sources[static_cast<std::size_t>(target)].push_back(static_cast<std::size_t>(source));
+  }
+  double least_s = kInfinity;
+  for (const PhazeWidth& width : problem.widths) {
+    double work_s = 0;  // Of all devices.
+    double longest_s = 0;
+    std::vector<double> done_s(problem.names.size(), 0);
+    for (std::size_t layer = 0; layer < width.layers.size(); ++layer) {
+      const PhazeLayer& values = width.layers[layer];
+      const double time_s = values.forward_s + values.backward_s;
+      work_s += time_s * (values.tensor_parallel ? width.tp : 1);
+      for (const std::size_t source : sources[layer]) {
+        done_s[layer] = std::max(done_s[layer], done_s[source]);
+      }
+      done_s[layer] += time_s;
+      longest_s = std::max(longest_s, done_s[layer]);
+    }
+    const double busy_s =
+        work_s * static_cast<double>(problem.micro_batches) / static_cast<double>(problem.devices);
+    least_s = std::min(least_s, std::max(busy_s, longest_s));
+  }
+  return least_s * kPhazeRounding;
+}
 
-std::optional<PhazePlacement> place_phaze(const PhazeProblem& problem,
-                                          const PhazeOptions& options) {
-  const PhazeLattice lattice = phaze_lattice(problem, options);
+std::optional<PhazePlacement> place_among(const PhazeProblem& problem, const PhazeOptions& options,
+                                          const PhazeLattice& lattice) {
   if (options.objective == PhazeObjective::program) {
     return place_by_program(problem, lattice, options.branches);
   }
@@ -132,9 +159,12 @@ std::optional<PhazePlacement> place_phaze(const PhazeProblem& problem,
                    [](const auto& a, const auto& b) { return a.first.bound_s < b.first.bound_s; });
   std::optional<PhazePlacement> best;
   double best_s = kInfinity, bound_s = kInfinity;
-  std::int64_t plans_left = options.most_plans;
+  std::int64_t plans_left = options.most_plans, combinations = 0;
   for (const auto& [combination, search] : open) {
     if (!(combination.bound_s < best_s)) break;
+    if (options.progress) {
+      options.progress(best_s, std::min({combination.bound_s, best_s, bound_s}), ++combinations);
+    }
     std::optional<PhazeFound> found;
     if (options.objective == PhazeObjective::simulated) {
       PhazeSimulated simulated = best_by_simulation(search->space, combination, best_s, plans_left);
@@ -149,6 +179,24 @@ std::optional<PhazePlacement> place_phaze(const PhazeProblem& problem,
     best = placement_of(problem, *search->width, lattice, *found);
   }
   if (best.has_value()) best->bound_s = std::min(best_s, bound_s);
+  return best;
+}
+
+}  // namespace
+
+std::optional<PhazePlacement> place_phaze(const PhazeProblem& problem,
+                                          const PhazeOptions& options) {
+  const PhazeLattice lattice = phaze_lattice(problem, options);
+  auto best = place_among(problem, options, lattice);
+  if (lattice.complete) return best;
+  if (!best.has_value()) {
+    throw Error(fmt::format("the graph can be cut in more than {} ways, or into more than {} "
+                            "stages; of those along four topological orders none fits",
+                            options.most_cuts, options.most_stages),
+                "join layers of parallel branches, or give devices more memory");
+  }
+  best->all_cuts = false;
+  best->bound_s = std::min(best->bound_s, least_batch_s(problem));
   return best;
 }
 

@@ -7,6 +7,7 @@
 
 #include "braid/planners/phaze_objective.h"
 #include "braid/planners/phaze_problem.h"
+#include "braid/planners/search_progress.h"
 
 namespace braid {
 
@@ -28,6 +29,7 @@ struct PhazePlacement {
   double program_s = 0;  ///< By PhazeObjective::program.
   double flush_s = 0;    ///< By PhazeObjective::flush.
   double bound_s = 0;    ///< As place_phaze() found it: no placement's objective is less.
+  bool all_cuts = true;  ///< Whether place_phaze() looked at all ways to cut the graph.
 
   bool fits(const PhazeProblem& problem) const;  ///< Memory and number of devices.
 };
@@ -41,13 +43,16 @@ struct PhazeOptions {
   std::size_t most_stages = 2'000'000;  ///< Pairs of them; seconds of work.
   /// Partial plans that `simulated` looks through beyond what its bounds settle.
   std::int64_t most_plans = 1'000'000;
+  SearchProgress progress = {};  ///< Told of each combination tried; may be empty.
 };
 
 /// The placement whose objective is least over widths, dp, number of stages, stages and branches,
 /// within memory and devices. nullopt when none fits. Exact for `program` and `flush`, and for
 /// `simulated` unless it would take more than `most_plans`: then `bound_s` is below its time.
-/// Among equals by `program`: the lowest width, then dp. Throws Error when the graph has too many
-/// cuts.
+/// Among equals by `program`: the lowest width, then dp. Of a graph with more cuts or stages than
+/// the options allow only cuts along some topological orders are looked at (order_downsets.h), and
+/// `bound_s` is what devices and the longest way through the layers allow; throws Error when none
+/// of these fits.
 ///
 /// A table over (stages from the end, cut, devices used) of the least longest load, made once for
 /// each width, serves all dp; `flush` and `simulated` then go through (width, dp, stages) by rising

@@ -141,9 +141,10 @@ class PhazeSearch {
   }
 
   /// Stops, with a bound, after `most` combinations; 0: none.
-  void run(std::int64_t most) {
+  void run(std::int64_t most, const Progress& progress) {
     for (const auto& [combination, group] : open_) {
       if (!(combination.bound_s < limit_s_)) break;
+      if (progress) progress(best_s_, std::min(combination.bound_s, best_s_), work_);
       if (most > 0 && work_ >= most) {
         complete_ = false;
         bound_s_ = std::min(bound_s_, combination.bound_s);
@@ -223,7 +224,7 @@ const char* title_of(PhazeObjective objective) {
 }  // namespace
 
 Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& space,
-                   const Budget& budget, const Progress&) {
+                   const Budget& budget, const Progress& progress) {
   AmpJob amp(job, system, space, "phaze");
   if (job.graph->layers.size() > kMostLayers) {
     throw Error(fmt::format("the phaze planner takes at most {} layers, not {}", kMostLayers,
@@ -232,7 +233,7 @@ Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& spa
   }
   const auto groups = groups_of(amp, job, system, space);
   PhazeSearch search(groups, space);
-  search.run(budget.work);
+  search.run(budget.work, progress);
   Outcome outcome = amp.outcome(search.take_found(), search.work());
   outcome.objective_name = title_of(space.phaze_objective);
   outcome.other_times_s = search.times_s();

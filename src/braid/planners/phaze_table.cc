@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/planners/order_downsets.h"
 #include "braid/planners/phaze_linear.h"
 
 namespace braid {
@@ -20,11 +21,14 @@ PhazeLattice phaze_lattice(const PhazeProblem& problem, const PhazeOptions& opti
   auto cuts = downsets(dag, options.most_cuts);
   auto pairs = cuts.has_value() ? downset_pairs(*cuts, problem.names.size(), options.most_stages)
                                 : std::nullopt;
+  const bool complete = pairs.has_value();
+  if (!complete) {
+    cuts = order_downsets(dag);
+    pairs = downset_pairs(*cuts, problem.names.size(), options.most_stages);
+  }
   if (!pairs.has_value()) {
-    throw Error(
-        fmt::format("the graph can be cut in more than {} ways, or into more than {} stages",
-                    options.most_cuts, options.most_stages),
-        "join layers of parallel branches");
+    throw Error(fmt::format("the graph can be cut into more than {} stages", options.most_stages),
+                "join layers that follow each other");
   }
   const auto stages = std::min(static_cast<std::int64_t>(problem.names.size()), problem.devices);
   if (static_cast<std::int64_t>(pairs->size()) > kMostSteps / stages) {
@@ -34,7 +38,7 @@ PhazeLattice phaze_lattice(const PhazeProblem& problem, const PhazeOptions& opti
   }
   std::stable_sort(pairs->begin(), pairs->end(),
                    [](const DownsetPair& a, const DownsetPair& b) { return a.inner < b.inner; });
-  return {std::move(*cuts), std::move(*pairs)};
+  return {std::move(*cuts), std::move(*pairs), complete};
 }
 
 PhazeCandidate phaze_candidate(const PhazeProblem& problem, const PhazeStageCost& cost,
@@ -55,7 +59,7 @@ PhazeCandidate phaze_candidate(const PhazeProblem& problem, const PhazeStageCost
 
 PhazeCandidates phaze_candidates(const PhazeProblem& problem, const PhazeWidth& width,
                                  const PhazeLattice& lattice, bool branches) {
-  if (lattice.cuts.size() == problem.names.size() + 1) {
+  if (lattice.complete && lattice.cuts.size() == problem.names.size() + 1) {
     return phaze_linear_candidates(problem, width);
   }
   PhazeCandidates candidates;

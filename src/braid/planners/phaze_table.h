@@ -15,8 +15,10 @@ namespace braid {
 struct PhazeLattice {
   std::vector<Bitset> cuts;        ///< Downsets, the empty one first, the whole one last.
   std::vector<DownsetPair> pairs;  ///< Sorted by inner.
+  bool complete = true;            ///< Else only cuts along some topological orders.
 };
-/// Throws Error when there are too many.
+/// All when options allow so many, else those of order_downsets(). Throws Error when even these are
+/// too many.
 PhazeLattice phaze_lattice(const PhazeProblem& problem, const PhazeOptions& options);
 
 /// A set of layers between two cuts, run as one stage. Loads as PhazeStageCost has them.

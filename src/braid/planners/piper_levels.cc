@@ -359,21 +359,20 @@ class Levels {
   std::vector<double> borders_, weights_;  ///< Bytes; of a pair of sets, of a suffix.
 };
 
-PiperSolution search(Levels& levels) {
+PiperSolution search(Levels& levels, const SearchProgress& progress) {
   PiperSolution best;
   best.time = kInfinity;
   double low = levels.least_limit();
   const auto attempt = [&](double limit) {
     PiperSolution found;
-    if (levels.keep(limit, found)) {
-      if (found.time < best.time) {
-        best = std::move(found);
-        return;
-      }
+    if (!levels.keep(limit, found)) {
+      if (!levels.exhausted()) low = std::max(low, limit);
+    } else if (found.time < best.time) {
+      best = std::move(found);
+    } else {
       low = std::max(low, limit);  // Rounding: what was found is what is known.
-    } else if (!levels.exhausted()) {
-      low = std::max(low, limit);
     }
+    if (progress) progress(best.time, std::min(low, best.time), levels.work());
   };
   for (double step = 0.05; best.stages.empty() && low > 0 && step < 1e4; step *= 3) {
     if (levels.exhausted()) break;
@@ -414,7 +413,7 @@ PiperSolution solve_piper_levels(const PiperProblem& problem, const PiperSearchL
   if (!has_options(problem)) return {};
   const std::vector<Bitset> prefixes = prefixes_within(problem, limits);
   Levels levels(problem, prefixes, limits.work);
-  PiperSolution solution = search(levels);
+  PiperSolution solution = search(levels, limits.progress);
   solution.downsets = static_cast<std::int64_t>(prefixes.size());
   return solution;
 }

@@ -18,7 +18,7 @@
 namespace braid {
 namespace {
 
-constexpr const char* kObjective = "time per sample";
+constexpr const char* kObjective = "time per sample (s)";
 
 /// What a variant leaves out of the space.
 struct Restriction {
@@ -61,13 +61,14 @@ struct Family {
 class Search {
  public:
   Search(std::string_view variant, const Job& job, const System& system, const SpaceOptions& space,
-         const Budget& budget)
+         const Budget& budget, const Progress& progress)
       : variant_(variant),
         restriction_(restriction_of(variant)),
         job_(job),
         system_(system),
         space_(space),
         budget_(budget),
+        progress_(progress),
         tables_(*job.graph, job.precision, system),
         piper_(piper_job(job, system, tables_, space.piper_network)) {}
 
@@ -80,8 +81,10 @@ class Search {
     std::stable_sort(families.begin(), families.end(),
                      [](const Family& a, const Family& b) { return a.bound_s < b.bound_s; });
     bool proven = true;
-    for (const Family& family : families) {
+    for (std::size_t f = 0; f < families.size(); ++f) {
+      const Family& family = families[f];
       if (family.bound_s >= best_s_) break;
+      rest_bound_s_ = f + 1 < families.size() ? families[f + 1].bound_s : kNever_s;
       if (budget_.work > 0 && outcome.work >= budget_.work) {
         proven = false;
         break;
@@ -150,8 +153,17 @@ class Search {
     bool sure = false;        ///< There is no better plan.
   };
   Attempt solve_once(const Family& family, const PiperProblem& problem, Outcome& outcome) {
-    const PiperSearchLimits limits{
-        .work = budget_.work > 0 ? std::max<std::int64_t>(1, budget_.work - outcome.work) : 0};
+    PiperSearchLimits limits;
+    if (budget_.work > 0) limits.work = std::max<std::int64_t>(1, budget_.work - outcome.work);
+    if (progress_) {
+      limits.progress = [&](double best, double bound, std::int64_t work) {
+        const double samples = family.forms.front().form.micro_batch;
+        const double best_s = std::min(best_s_, best / samples);
+        progress_(best_s,
+                  std::min({best_s, rest_bound_s_, std::max(family.bound_s, bound / samples)}),
+                  outcome.work + work);
+      };
+    }
     const PiperSolution solution = restriction_.solve(problem, limits);
     outcome.work += std::max<std::int64_t>(1, solution.work);
     const bool sure = solution.status != Status::budget_exhausted &&
@@ -294,16 +306,19 @@ class Search {
   const System& system_;
   const SpaceOptions& space_;
   const Budget& budget_;
+  const Progress& progress_;
   LayerTables tables_;
   PiperJob piper_;
-  double best_s_ = std::numeric_limits<double>::infinity();
-  bool overfull_ = false;  ///< A plan fitted by Piper's count alone.
+  static constexpr double kNever_s = std::numeric_limits<double>::infinity();
+  double best_s_ = kNever_s;
+  double rest_bound_s_ = kNever_s;  ///< Of the families that are still to come.
+  bool overfull_ = false;           ///< A plan fitted by Piper's count alone.
 };
 
 }  // namespace
 
 Outcome plan_piper(std::string_view variant, const Job& job, const System& system,
-                   const SpaceOptions& space, const Budget& budget, const Progress&) {
+                   const SpaceOptions& space, const Budget& budget, const Progress& progress) {
   find_piper_variant(variant);
   if (!is_homogeneous(system)) {
     throw Error("the " + std::string(variant) +
@@ -322,7 +337,7 @@ Outcome plan_piper(std::string_view variant, const Job& job, const System& syste
         fmt::format("the planner {} cannot do as {} says", variant, option), -1, 0, 0, {}};
     return outcome;
   }
-  return Search(variant, job, system, space, budget).run();
+  return Search(variant, job, system, space, budget, progress).run();
 }
 
 }  // namespace braid

@@ -30,7 +30,7 @@ class Bisection {
  public:
   Bisection(const PiperProblem& problem, PiperTables& tables, const PiperSearchLimits& limits,
             PiperSolution& solution)
-      : threshold_(problem, tables, limits.work), solution_(solution) {
+      : threshold_(problem, tables, limits.work), progress_(limits.progress), solution_(solution) {
     const std::size_t whole = tables.size() - 1;
     const std::int64_t most_suffix = std::min(problem.devices, problem.micro_batches);
     low_ = std::max({tables.least_layer_time(),
@@ -72,6 +72,7 @@ class Bisection {
     if (time < high_) {
       high_ = time;
       solution_.stages = std::move(stages);
+      show();
     } else {
       low_ = std::max(low_, limit);  // Rounding: what was found is what is known.
     }
@@ -108,6 +109,11 @@ class Bisection {
       if (stages) return take(std::move(*stages), limit);
     }
     if (!threshold_.exhausted()) low_ = std::max(low_, limit);
+    show();
+  }
+
+  void show() const {
+    if (progress_) progress_(high_, std::min(low_, high_), solution_.work + threshold_.work());
   }
 
   void finish() {
@@ -123,6 +129,7 @@ class Bisection {
   }
 
   PiperThreshold threshold_;
+  const SearchProgress& progress_;
   PiperSolution& solution_;
   double low_ = 0, high_ = kInfinity;
 };
@@ -146,15 +153,32 @@ PiperSolution solve_piper(const PiperProblem& problem, const PiperSearchLimits& 
   return solution;
 }
 
-std::optional<std::vector<PiperStage>> feasible_stages(const PiperProblem& problem,
-                                                       const PiperSearchLimits& limits) {
-  if (!problem.levels.empty()) return feasible_level_stages(problem, limits);
-  if (!has_options(problem)) return std::nullopt;
-  PiperTables tables(problem, piper_prefixes(problem, limits));
+namespace {
+
+std::optional<std::vector<PiperStage>> feasible_among(const std::vector<Bitset>& prefixes,
+                                                      const PiperProblem& problem,
+                                                      const PiperSearchLimits& limits) {
+  PiperTables tables(problem, prefixes);
   PiperThreshold threshold(problem, tables, limits.work);
   if (!threshold.may_keep(kInfinity)) return std::nullopt;
   auto stages = threshold.bounding_stages(kInfinity);
   return stages ? stages : threshold.keep(kInfinity);
+}
+
+}  // namespace
+
+std::optional<std::vector<PiperStage>> feasible_stages(const PiperProblem& problem,
+                                                       const PiperSearchLimits& limits) {
+  if (!problem.levels.empty()) return feasible_level_stages(problem, limits);
+  if (!has_options(problem)) return std::nullopt;
+  return feasible_among(piper_prefixes(problem, limits), problem, limits);
+}
+
+std::optional<std::vector<PiperStage>> feasible_stages_soon(const PiperProblem& problem,
+                                                            const PiperSearchLimits& limits) {
+  if (!problem.levels.empty() || problem.one_stage) return feasible_stages(problem, limits);
+  if (!has_options(problem)) return std::nullopt;
+  return feasible_among(piper_order_prefixes(problem), problem, limits);
 }
 
 }  // namespace braid

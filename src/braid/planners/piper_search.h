@@ -6,12 +6,14 @@
 
 #include "braid/graph/bitset.h"
 #include "braid/planners/piper_problem.h"
+#include "braid/planners/search_progress.h"
 
 namespace braid {
 
 struct PiperSearchLimits {
   std::size_t downsets = 200'000;  ///< Of the layer graph; more are an Error.
   std::int64_t work = 0;           ///< Stages examined before giving up; 0: no limit.
+  SearchProgress progress = {};    ///< Told of each threshold tried; may be empty.
 };
 
 /// Solves a checked problem exactly: no solution's slowest stage is faster than the result's by
@@ -42,5 +44,9 @@ std::vector<Bitset> piper_order_prefixes(const PiperProblem& problem);
 /// Any stages that fit, however slow; nullopt when there are none.
 std::optional<std::vector<PiperStage>> feasible_stages(const PiperProblem& problem,
                                                        const PiperSearchLimits& limits = {});
+/// The same among piper_order_prefixes() alone, where a flat problem has many more: sooner, but
+/// nullopt says nothing.
+std::optional<std::vector<PiperStage>> feasible_stages_soon(const PiperProblem& problem,
+                                                            const PiperSearchLimits& limits = {});
 
 }  // namespace braid

@@ -1,6 +1,7 @@
 #include "braid/planners/piper_variants.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -118,6 +119,67 @@ void explain_layers(const PiperProblem& problem, PiperSolution& solution) {
   }
 }
 
+/// Stages for a problem with so much memory; none: there are none.
+using StagesWithin = std::function<std::vector<PiperStage>(double memory_bytes)>;
+
+double fullest_bytes(const std::vector<PiperStage>& stages) {
+  double fullest = 0;
+  for (const PiperStage& stage : stages) fullest = std::max(fullest, stage.memory_bytes);
+  return fullest;
+}
+
+/// Stages that need the least memory above `low`, to 0.05 %, with what is known of more.
+std::vector<PiperStage> bisect(double low, std::vector<PiperStage> known,
+                               const StagesWithin& stages_within) {
+  double high = fullest_bytes(known);
+  constexpr double kClose = 1.0005;
+  // What is known is often the least already.
+  double middle = high / kClose * (1 + 1e-9);
+  while (high > low * kClose) {
+    std::vector<PiperStage> found = stages_within(middle);
+    if (found.empty()) {
+      low = middle;
+    } else {
+      known = std::move(found);
+      high = std::min(middle, fullest_bytes(known));
+    }
+    middle = (low + high) / 2;
+  }
+  return known;
+}
+
+/// Stages within little more than the least memory with which there are any; none whatever the
+/// memory: empty. There are none within the problem's.
+std::vector<PiperStage> least_memory_stages(const PiperProblem& problem, PiperSolve solve,
+                                            const PiperSearchLimits& limits) {
+  PiperProblem other = problem;
+  const auto with = [&](const auto& solve_other) {
+    return [&other, &solve_other](double memory_bytes) {
+      other.memory_bytes = memory_bytes;
+      return solve_other();
+    };
+  };
+  const auto all = [&] {
+    if (solve != solve_piper) return solve(other, limits).stages;
+    return feasible_stages(other, limits).value_or(std::vector<PiperStage>());
+  };
+  const auto some = [&] {
+    if (solve != solve_piper) return solve(other, limits).stages;
+    return feasible_stages_soon(other, limits).value_or(std::vector<PiperStage>());
+  };
+  const StagesWithin within = with(all), soon_within = with(some);
+  // With so much memory only the counts of devices can be in the way.
+  constexpr double kAnyMemory = std::numeric_limits<double>::max() / 4;
+  const bool some_do = !soon_within(kAnyMemory).empty();
+  if (!some_do && within(kAnyMemory).empty()) return {};
+  const StagesWithin& first = some_do ? soon_within : within;
+  std::vector<PiperStage> stages;
+  double low = problem.memory_bytes;
+  for (double high = 2 * low; (stages = first(high)).empty(); high *= 2) low = high;
+  stages = bisect(low, std::move(stages), first);
+  return some_do ? bisect(problem.memory_bytes, std::move(stages), within) : stages;
+}
+
 }  // namespace
 
 const std::vector<PiperVariant>& piper_variants() {
@@ -159,31 +221,12 @@ void explain_infeasible(const PiperProblem& problem, PiperSolve solve,
                         const PiperSearchLimits& limits, PiperSolution& solution) {
   explain_layers(problem, solution);
   if (!solution.reason.empty()) return;
-  PiperProblem other = problem;
-  const auto stages_within = [&](double memory_bytes) -> std::vector<PiperStage> {
-    other.memory_bytes = memory_bytes;
-    if (solve != solve_piper) return solve(other, limits).stages;
-    return feasible_stages(other, limits).value_or(std::vector<PiperStage>());
-  };
-  // With so much memory only the counts of devices can be in the way.
-  if (stages_within(std::numeric_limits<double>::max() / 4).empty()) {
+  std::vector<PiperStage> stages = least_memory_stages(problem, solve, limits);
+  if (stages.empty()) {
     solution.reason = fmt::format(
         "the layers' tensor-parallel degrees, and what the planner may do, do not fit {} devices",
         problem.devices);
     return;
-  }
-  double low = problem.memory_bytes, high = low;
-  std::vector<PiperStage> stages;
-  do {
-    low = high;
-    high *= 2;
-    stages = stages_within(high);
-  } while (stages.empty());
-  while (high > low * 1.0005) {
-    const double middle = (low + high) / 2;
-    std::vector<PiperStage> found = stages_within(middle);
-    (found.empty() ? low : high) = middle;
-    if (!found.empty()) stages = std::move(found);
   }
   const auto fullest = std::max_element(
       stages.begin(), stages.end(),

@@ -33,6 +33,9 @@ class Search {
       if (!(partial.bound_s < best_s_)) break;
       if (states_ >= options_.most_states) break;
       open_.pop();
+      if (options_.progress) {
+        options_.progress(best_s_, std::min(partial.bound_s, left_out_s), states_);
+      }
       const PlacementShape& shape = shapes_[partial.shape];
       if (partial.stages.size() == static_cast<std::size_t>(shape.stages)) {
         best_s_ = std::min(best_s_, costs_.complete_s(partial));

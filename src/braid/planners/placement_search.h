@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "braid/planners/search_progress.h"
+
 namespace braid {
 
 /// A pipeline to be placed: each stage has replicas, each replica a place in some node.
@@ -46,6 +48,7 @@ struct PlacementSearchOptions {
   bool ordered_replicas = false;
   double best_s = 0;             ///< What is to be beaten.
   std::int64_t most_states = 0;  ///< Partial placements made, in all.
+  SearchProgress progress = {};  ///< Told of every partial placement taken up; may be empty.
 };
 
 struct PlacementSearchResult {
