@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "braid/system/level_exchange.h"
 #include "braid/system/links.h"
 #include "braid/system/topology.h"
 
@@ -20,24 +21,10 @@ const NetworkLevel& level_of(const System& system, std::size_t level) {
   return slowest->intra_node;
 }
 
-double achieved(const NetworkLevel& level, double bandwidth, double bytes) {
-  const double ramp = level.half_bytes > 0 ? bytes / (bytes + level.half_bytes) : 1;
-  return bandwidth * level.efficiency * ramp;
-}
-
-/// One level of a group, ready for the formulas.
-struct Step {
-  const NetworkLevel* level = nullptr;
-  double members = 1;          ///< Units of the level below that take part.
-  double inner = 1;            ///< Devices of the group within each of them.
-  double group_bandwidth = 0;  ///< Of one unit's members together, when each carries its share.
-  double flow_bandwidth = 0;   ///< Of a single flow out of a unit.
-};
-
 constexpr std::size_t kMostLevels = 8;
 
 struct Steps {
-  Step step[kMostLevels];
+  LevelStep step[kMostLevels];
   std::size_t count = 0;
   double size = 1;
 };
@@ -61,7 +48,7 @@ Steps steps_of(const GroupSpan& span, const System& system) {
   for (std::size_t l = 0; l < span.members.size() && steps.count < kMostLevels; ++l) {
     if (span.members[l] > 1) {
       const NetworkLevel& level = level_of(system, l);
-      Step& step = steps.step[steps.count++];
+      LevelStep& step = steps.step[steps.count++];
       step.level = &level;
       step.members = static_cast<double>(span.members[l]);
       step.inner = steps.size;
@@ -84,52 +71,6 @@ Steps steps_of(const GroupSpan& span, const System& system) {
   return steps;
 }
 
-double log2_ceil(double value) { return std::ceil(std::log2(value)); }
-
-bool is_direct(Topology topology) {
-  return topology == Topology::fully_connected || topology == Topology::switched ||
-         topology == Topology::dragonfly;
-}
-
-CollectiveTime better(const CollectiveTime& a, const CollectiveTime& b) {
-  return b.time_s < a.time_s ? b : a;
-}
-
-CollectiveTime timed(double latency_s, double transfer_s, CollectiveAlgorithm algorithm) {
-  return {latency_s + transfer_s, algorithm, latency_s};
-}
-
-/// Scatter-reduce and/or gather over one level: `rounds` is 1 for one of them, 2 for both.
-CollectiveTime level_exchange(const Step& step, double bytes, double rounds) {
-  const double n = step.members;
-  const NetworkLevel& level = *step.level;
-  const double message = bytes / n / std::max(1.0, step.inner);
-  double hops = n - 1;
-  if (level.topology == Topology::torus && !level.torus_dims.empty()) {
-    // One bucket ring per dimension, all dimensions at once.
-    double around = 0;
-    for (const std::int64_t dim : level.torus_dims) around += static_cast<double>(dim - 1);
-    hops = std::min(hops, around);
-  }
-  CollectiveTime best =
-      timed(rounds * hops * level.latency_s,
-            rounds * (n - 1) / n * bytes / achieved(level, step.group_bandwidth, message),
-            CollectiveAlgorithm::ring);
-  if (is_direct(level.topology)) {
-    best = better(
-        best, timed(rounds * level.latency_s,
-                    rounds * (n - 1) / n * bytes / achieved(level, step.group_bandwidth, message),
-                    CollectiveAlgorithm::direct));
-  }
-  if (rounds == 2) {
-    // A double binary tree moves the whole tensor up and down, half of it along each tree.
-    best = better(best, timed(2 * log2_ceil(n) * level.latency_s,
-                              2 * bytes / achieved(level, step.group_bandwidth, bytes / 8),
-                              CollectiveAlgorithm::tree));
-  }
-  return best;
-}
-
 CollectiveTime hierarchical(const Steps& steps, double bytes, double rounds) {
   CollectiveTime sum;
   for (std::size_t i = 0; i < steps.count; ++i) {
@@ -147,8 +88,9 @@ CollectiveTime flat_ring(const Steps& steps, double bytes, double rounds) {
   double slowest = 0;
   double latency_s = 0;
   for (std::size_t i = 0; i < steps.count; ++i) {
-    const Step& step = steps.step[i];
-    const double bandwidth = achieved(*step.level, step.flow_bandwidth, bytes / steps.size);
+    const LevelStep& step = steps.step[i];
+    const double bandwidth =
+        achieved_bytes_per_s(*step.level, step.flow_bandwidth, bytes / steps.size);
     slowest = i == 0 ? bandwidth : std::min(slowest, bandwidth);
     latency_s = std::max(latency_s, step.level->latency_s);
   }
@@ -162,19 +104,20 @@ CollectiveTime all_to_all(const Steps& steps, double bytes) {
   result.algorithm = CollectiveAlgorithm::direct;
   double covered = 1;
   for (std::size_t i = 0; i < steps.count; ++i) {
-    const Step& step = steps.step[i];
+    const LevelStep& step = steps.step[i];
     const double reach = covered * step.members;
     // What leaves a lower unit but not this level, for all its members together.
     const double leaving = bytes * (reach - covered) / steps.size * step.inner;
-    double transfer_s =
-        leaving / achieved(*step.level, step.group_bandwidth, leaving / (reach - covered));
+    double transfer_s = leaving / achieved_bytes_per_s(*step.level, step.group_bandwidth,
+                                                       leaving / (reach - covered));
     const double across = bisection_load(*step.level, step.members);
     if (across > 0) {
       const double link = step.group_bandwidth * link_fraction(*step.level) /
                           group_fraction(*step.level, step.members);
       const double staying = step.inner * bytes * reach / steps.size;
       transfer_s =
-          std::max(transfer_s, across * staying / achieved(*step.level, link, bytes / steps.size));
+          std::max(transfer_s,
+                   across * staying / achieved_bytes_per_s(*step.level, link, bytes / steps.size));
     }
     result.time_s = std::max(result.time_s, transfer_s);
     result.latency_s = std::max(result.latency_s, step.level->latency_s);
@@ -189,9 +132,9 @@ CollectiveTime broadcast(const Steps& steps, double bytes) {
   CollectiveTime result;
   result.algorithm = CollectiveAlgorithm::tree;
   for (std::size_t i = 0; i < steps.count; ++i) {
-    const Step& step = steps.step[i];
-    result.time_s =
-        std::max(result.time_s, bytes / achieved(*step.level, step.group_bandwidth, bytes));
+    const LevelStep& step = steps.step[i];
+    result.time_s = std::max(
+        result.time_s, bytes / achieved_bytes_per_s(*step.level, step.group_bandwidth, bytes));
     result.latency_s += log2_ceil(step.members) * step.level->latency_s;
   }
   result.time_s += result.latency_s;
@@ -249,9 +192,9 @@ CollectiveTime collective_time(Collective collective, double bytes, const GroupS
     case Collective::broadcast:
       return broadcast(steps, bytes);
     case Collective::point_to_point: {
-      const Step& step = steps.step[steps.count - 1];
+      const LevelStep& step = steps.step[steps.count - 1];
       const double link = link_fraction(*step.level) / group_fraction(*step.level, step.members);
-      const double rate = achieved(*step.level, step.flow_bandwidth * link, bytes);
+      const double rate = achieved_bytes_per_s(*step.level, step.flow_bandwidth * link, bytes);
       return timed(step.level->latency_s, bytes / rate, CollectiveAlgorithm::direct);
     }
   }
@@ -264,7 +207,7 @@ double collective_bound_s(Collective collective, double bytes, const GroupSpan& 
   double bound_s = 0;
   double covered = 1;
   for (std::size_t i = 0; i < steps.count; ++i) {
-    const Step& step = steps.step[i];
+    const LevelStep& step = steps.step[i];
     const double n = step.members;
     // A message may reach another unit without using the links inside its own.
     if (collective == Collective::point_to_point && i + 1 < steps.count) continue;

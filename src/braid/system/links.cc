@@ -17,23 +17,6 @@ const NetworkLevel& inside_node(const System& system, const Placement& place) {
   return system.groups[place.group].intra_node;
 }
 
-/// What the unit of `level` (1 …) that holds `place` can send into that level.
-double uplink_bytes_per_s(const System& system, std::size_t level, const Placement& place) {
-  const NetworkLevel& across = system.levels[level - 1];
-  double bandwidth = std::max(across.unit_bytes_per_s, across.bytes_per_s);
-  const double own = system.groups[place.group].node_bytes_per_s;
-  if (level == 1 && own > 0) bandwidth = std::min(bandwidth, own);
-  return bandwidth / across.oversubscription;
-}
-
-/// Number of the unit that `node` is in, among the units that `level` (1 …) joins.
-std::int64_t unit_of(const System& system, std::size_t level, std::int64_t node) {
-  for (std::size_t l = 1; l < level; ++l) {
-    node /= std::max<std::int64_t>(1, system.levels[l - 1].size);
-  }
-  return node;
-}
-
 double matrix_entry(const System& system, const Flow& flow) {
   return system.bandwidth_matrix[static_cast<std::size_t>(flow.from) *
                                      static_cast<std::size_t>(system.device_count) +
@@ -109,6 +92,21 @@ void claims_of(const System& system, const Flow& flow, const Take& take) {
 }
 
 }  // namespace
+
+double uplink_bytes_per_s(const System& system, std::size_t level, const Placement& place) {
+  const NetworkLevel& across = system.levels[level - 1];
+  double bandwidth = std::max(across.unit_bytes_per_s, across.bytes_per_s);
+  const double own = system.groups[place.group].node_bytes_per_s;
+  if (level == 1 && own > 0) bandwidth = std::min(bandwidth, own);
+  return bandwidth / across.oversubscription;
+}
+
+std::int64_t unit_of(const System& system, std::size_t level, std::int64_t node) {
+  for (std::size_t l = 1; l < level; ++l) {
+    node /= std::max<std::int64_t>(1, system.levels[l - 1].size);
+  }
+  return node;
+}
 
 Placement placement_of(const System& system, std::int64_t device) {
   assert(device >= 0 && device < system.device_count);

@@ -29,6 +29,13 @@ const Chip& chip_at(const System& system, std::int64_t device);
 /// The innermost network that joins both: 0 inside a node, l for System::levels[l - 1].
 std::size_t level_between(const System& system, std::int64_t from, std::int64_t to);
 
+/// Number of the unit that `node` is in, among the units that `level` (1 …) joins.
+std::int64_t unit_of(const System& system, std::size_t level, std::int64_t node);
+
+/// What the unit of `level` (1 …) that holds `place` can send into that level in all, less
+/// oversubscription. Without a matrix.
+double uplink_bytes_per_s(const System& system, std::size_t level, const Placement& place);
+
 /// Nominal bandwidth of a single flow from one device to another while nothing else runs. With a
 /// matrix its entry. Else inside a node the link between them (all of the device's bandwidth
 /// through a switch, one link of a ring, torus or full mesh); between nodes the least over every

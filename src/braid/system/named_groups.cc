@@ -6,35 +6,61 @@
 
 #include "braid/system/aligned_span.h"
 #include "braid/system/links.h"
+#include "braid/system/named_hierarchy.h"
 
 namespace braid {
 namespace {
 
-/// The one group of like nodes that all devices lie in, as a system of its own.
+/// Like nodes on like networks that all devices lie in, as a system of its own.
 struct Home {
   System system;
   std::int64_t first = 0;  ///< Device.
 };
 
-/// Nullopt when the devices lie in several groups or on a bandwidth matrix.
+/// Whether collectives cannot tell nodes of the two groups apart.
+bool alike(const DeviceGroup& a, const DeviceGroup& b) {
+  return a.devices_per_node == b.devices_per_node && a.node_bytes_per_s == b.node_bytes_per_s &&
+         a.intra_node == b.intra_node;
+}
+
+/// Whether what is in front of a node are whole units of all levels but the outermost.
+bool starts_units(const System& system, std::int64_t node) {
+  for (std::size_t l = 0; l + 1 < system.levels.size(); ++l) {
+    const std::int64_t size = std::max<std::int64_t>(1, system.levels[l].size);
+    if (node % size != 0) return false;
+    node /= size;
+  }
+  return true;
+}
+
+/// Nullopt when the devices lie in unlike groups or on a bandwidth matrix.
 std::optional<Home> home_of(const System& system,
                             std::span<const std::vector<std::int64_t>> groups) {
   if (!system.bandwidth_matrix.empty()) return std::nullopt;
-  const std::size_t kind = placement_of(system, groups.front().front()).group;
+  std::int64_t first = groups.front().front(), last = first;
   for (const std::vector<std::int64_t>& group : groups) {
-    for (const std::int64_t device : group) {
-      if (placement_of(system, device).group != kind) return std::nullopt;
-    }
+    first = std::min(first, group.front());
+    last = std::max(last, group.back());
   }
+  const std::size_t from = placement_of(system, first).group;
+  const std::size_t to = placement_of(system, last).group;
   Home home;
-  for (std::size_t g = 0; g < kind; ++g) {
+  std::int64_t nodes_before = 0;
+  for (std::size_t g = 0; g < from; ++g) {
+    nodes_before += system.groups[g].nodes;
     home.first += system.groups[g].nodes * system.groups[g].devices_per_node;
   }
-  home.system.groups = {system.groups[kind]};
+  if (!starts_units(system, nodes_before)) return std::nullopt;
+  home.system.groups = {system.groups[from]};
+  for (std::size_t g = from + 1; g <= to; ++g) {
+    if (!alike(system.groups[from], system.groups[g])) return std::nullopt;
+    home.system.groups.front().nodes += system.groups[g].nodes;
+  }
   home.system.levels = system.levels;
-  home.system.device_count = system.groups.size() == 1
+  const DeviceGroup& all = home.system.groups.front();
+  home.system.device_count = system.groups.size() == to - from + 1
                                  ? system.device_count
-                                 : system.groups[kind].nodes * system.groups[kind].devices_per_node;
+                                 : all.nodes * all.devices_per_node;
   return home;
 }
 
@@ -85,7 +111,9 @@ double named_groups_time_s(Collective collective, double bytes,
   }
   const std::vector<double> times = ring_all_reduce_s(system, groups, bytes);
   const double slowest_s = *std::max_element(times.begin(), times.end());
-  return collective == Collective::all_reduce ? slowest_s : slowest_s / 2;
+  const double ring_s = collective == Collective::all_reduce ? slowest_s : slowest_s / 2;
+  if (!system.bandwidth_matrix.empty()) return ring_s;
+  return std::min(ring_s, named_hierarchy_time_s(collective, bytes, groups, system));
 }
 
 }  // namespace braid
