@@ -64,8 +64,13 @@ struct MixedPasses::Pass {
 };
 
 MixedPasses::MixedPasses(const MixedProblem& problem)
-    : problem_(problem), times_(problem), layers_(times_.layers()) {
-  for (const MixedForm& form : problem.forms) ways_ = std::max(ways_, form.ways.size());
+    : problem_(problem), times_(problem), work_(problem), layers_(times_.layers()) {
+  for (const MixedForm& form : problem.forms) {
+    ways_ = std::max(ways_, form.ways.size());
+    std::int32_t takes = 0;
+    for (const std::int32_t of_kind : form.takes) takes += of_kind;
+    fewest_devices_ = std::min(fewest_devices_, takes);
+  }
 }
 
 bool MixedPasses::no_worse(const Start& a, const Start& b) {
@@ -122,6 +127,11 @@ double MixedPasses::handover_s(Facts& facts, std::span<const std::int32_t> used,
   return known_s;
 }
 
+/// Stages that there may be yet before layer `left`.
+std::int64_t MixedPasses::most_stages(std::int32_t left, const State& state) const {
+  return std::min<std::int64_t>(left, state.devices_left / fewest_devices_);
+}
+
 /// All ways to put a stage with layers before `right` in front of `start`, each with `first_left`
 /// as its last first layer. Returns the first such layer at which the excess was too long.
 std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t right,
@@ -134,9 +144,10 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
   const bool may_end = pass.depth >= problem_.least_stages;
   const bool may_go_on = pass.depth < problem_.most_stages;
   const Reach behind{start.below_s, start.late_s, start.rise_s, start.peak_s, 0};
+  const auto steps = static_cast<double>(m - 1);
   std::int32_t too_long = -1;
   for (std::int32_t left = first_left; left >= least_left; --left) {
-    const MixedStageTimes::Time time = times_.of(form, way, left, right, rates);
+    MixedStageTimes::Time time = times_.plain(form, way, left, right);
     const auto excess_of = [&](double forward_s, double backward_s) {
       return stage_excess_s(forward_s, backward_s, start.below_s, start.next_s, pass.depth, m);
     };
@@ -148,10 +159,22 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
     }
     ++pass.result.steps;
     const double before_s = times_.least_before_s(left);
-    if (before_s + start.below_s + time.plain_forward_s + time.plain_backward_s + plain_s >
-        pass.cutoff_s) {
+    const auto after =
+        static_cast<double>(std::max<std::int64_t>(0, m - pass.depth - most_stages(left, to)));
+    // The devices that are left must do the layers that are left.
+    const double plain_below_s = start.below_s + time.plain_forward_s + time.plain_backward_s;
+    const double later_s = std::max(
+        after * work_.longest_stage_s(left, to.worth_left) + (after > 0 ? plain_below_s : 0),
+        steps * work_.longest_backward_s(left, to.worth_left));
+    if (left > 0 && later_s > pass.excess_s) {
+      pass.result.next_excess_s = std::min(pass.result.next_excess_s, later_s);
+      continue;
+    }
+    if (left > 0 && before_s + plain_below_s + later_s > pass.cutoff_s) continue;
+    if (before_s + plain_below_s + plain_s > pass.cutoff_s) {
       return std::max(too_long, left);
     }
+    times_.synchronise(time, form, way, left, right, rates);
     const double excess_s = excess_of(time.forward_s, time.backward_s);
     if (excess_s > pass.excess_s) {
       pass.result.next_excess_s = std::min(pass.result.next_excess_s, excess_s);
@@ -287,6 +310,10 @@ void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
     State& to = next[number];
     if (!to.rests.is_open()) {
       to.used = used;
+      to.worth_left = work_.worth_left(used);
+      for (std::size_t k = 0; k < used.size(); ++k) {
+        to.devices_left += problem_.capacity[k] - used[k];
+      }
       to.rests.open(problem_.forms.size() * (layers_ + 1));
     }
     if (pass.depth == 1) {

@@ -9,6 +9,7 @@
 #include "braid/planners/mixed_problem.h"
 #include "braid/planners/mixed_rests.h"
 #include "braid/planners/mixed_stage_times.h"
+#include "braid/planners/mixed_work.h"
 
 namespace braid {
 
@@ -47,6 +48,8 @@ class MixedPasses {
   };
   struct State {
     std::vector<std::int32_t> used;
+    double worth_left = 0;  ///< Of the devices not used, see MixedWork.
+    std::int64_t devices_left = 0;
     MixedRests rests;  ///< In cells of [form · (layers + 1) + left end].
   };
   /// What a stage is put in front of.
@@ -69,6 +72,7 @@ class MixedPasses {
                     std::size_t above, std::int32_t cut);
   void extend(const State& from, Level& next, Pass& pass);
   void grow(const State& from, std::size_t form, State& to, Pass& pass);
+  std::int64_t most_stages(std::int32_t left, const State& state) const;
   std::int32_t take(std::size_t form, std::size_t way, std::int32_t right, std::int32_t first_left,
                     const Start& start, const MixedRates& rates, State& to, Pass& pass);
   void take_from_all(std::size_t form, std::size_t way, std::int32_t right, std::int32_t first_left,
@@ -80,7 +84,9 @@ class MixedPasses {
 
   const MixedProblem& problem_;
   MixedStageTimes times_;
+  MixedWork work_;
   std::size_t layers_ = 0, ways_ = 1;
+  std::int32_t fewest_devices_ = std::numeric_limits<std::int32_t>::max();  ///< Of any form.
   std::map<std::int64_t, Facts> facts_;
 };
 

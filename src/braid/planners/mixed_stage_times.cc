@@ -4,6 +4,8 @@
 #include <cassert>
 #include <limits>
 
+#include "braid/planners/fitting_layers.h"
+
 namespace braid {
 namespace {
 
@@ -50,18 +52,21 @@ MixedStageTimes::MixedStageTimes(const MixedProblem& problem) : problem_(problem
   least_s_ = sums_before(time_s);
 }
 
-MixedStageTimes::Time MixedStageTimes::of(std::size_t form, std::size_t way, std::int32_t left,
-                                          std::int32_t right, const MixedRates& rates) const {
+MixedStageTimes::Time MixedStageTimes::plain(std::size_t form, std::size_t way, std::int32_t left,
+                                             std::int32_t right) const {
   const Sums& sums = sums_[form][way];
-  const auto sum = [&](const std::vector<double>& before) {
-    return before[at(right)] - before[at(left)];
-  };
-  const double dense = sum(sums.dense);
-  const double expert = sum(sums.expert);
-  const int layers = right - left;
   Time time;
-  time.forward_s = time.plain_forward_s = sum(sums.forward_s);
-  time.backward_s = time.plain_backward_s = sum(sums.backward_s);
+  time.forward_s = time.plain_forward_s = sums.forward_s[at(right)] - sums.forward_s[at(left)];
+  time.backward_s = time.plain_backward_s = sums.backward_s[at(right)] - sums.backward_s[at(left)];
+  return time;
+}
+
+void MixedStageTimes::synchronise(Time& time, std::size_t form, std::size_t way, std::int32_t left,
+                                  std::int32_t right, const MixedRates& rates) const {
+  const Sums& sums = sums_[form][way];
+  const double dense = sums.dense[at(right)] - sums.dense[at(left)];
+  const double expert = sums.expert[at(right)] - sums.expert[at(left)];
+  const int layers = right - left;
   time.forward_s +=
       pass_sync_s(rates.forward.of(dense, expert), time.forward_s, layers, rates.overlap_loss);
   time.backward_s +=
@@ -70,6 +75,12 @@ MixedStageTimes::Time MixedStageTimes::of(std::size_t form, std::size_t way, std
   time.head_s = exposed_gradient_sync_s(rates.gather.of(dense, expert), time.forward_s, layers);
   time.tail_s = exposed_gradient_sync_s(rates.reduce.of(dense, expert), time.backward_s, layers) +
                 rates.optimizer_s + rates.optimizer.of(dense, expert);
+}
+
+MixedStageTimes::Time MixedStageTimes::of(std::size_t form, std::size_t way, std::int32_t left,
+                                          std::int32_t right, const MixedRates& rates) const {
+  Time time = plain(form, way, left, right);
+  synchronise(time, form, way, left, right, rates);
   return time;
 }
 
@@ -80,6 +91,14 @@ const std::vector<std::int32_t>& MixedStageTimes::first_fitting(std::size_t form
   std::vector<std::int32_t>& first = by_in_flight[at(in_flight)];
   if (!first.empty()) return first;
   const MixedWay& run = problem_.forms[form].ways[way];
+  const bool on_device =
+      run.memory.host_per_dense_parameter <= 0 && run.memory.host_per_expert_parameter <= 0 &&
+      std::all_of(run.layers.begin(), run.layers.end(),
+                  [](const ChainLayer& layer) { return layer.offloaded_bytes <= 0; });
+  if (on_device) {
+    first = first_fitting_layers(run.layers, run.memory, static_cast<double>(in_flight));
+    return first;
+  }
   first.assign(layers_ + 1, 0);
   for (std::size_t right = 1; right <= layers_; ++right) {
     RunSums sums;
