@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -113,9 +114,11 @@ void expect_verified(const Outcome& outcome) {
 
 TEST(MixedPlanner, FindsTheBestOfAllPipelines) {
   int found = 0, best = 0, proven = 0, none = 0;
+  double worst = 1;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     std::mt19937_64 random(seed);
-    const Graph graph = tiny_graph(random, pick(random, 2, 4));
+    Graph graph = tiny_graph(random, pick(random, 2, 4));
+    if (seed % 4 == 3) testing::tie_layers(graph, 0, graph.layers.size() - 1);
     const double memory = pick(random, 0, 3) == 0 ? 1e6 * pick(random, 1, 4) : 1e9;
     const System system = two_kinds(random, pick(random, 1, 2), pick(random, 1, 2), memory);
     Job job;
@@ -137,16 +140,20 @@ TEST(MixedPlanner, FindsTheBestOfAllPipelines) {
     ++found;
     const double time_s = outcome.candidates.front().metrics.iteration_time_s;
     EXPECT_GE(time_s, expected_s * (1 - 1e-9)) << seed;
-    EXPECT_LE(time_s, expected_s * 1.02) << seed;
+    EXPECT_LE(time_s, expected_s * 1.005) << seed;
     EXPECT_LE(outcome.search_bound_s, expected_s * (1 + 1e-9)) << seed;
     EXPECT_LE(outcome.physical_bound.time_s, expected_s) << seed;
+    worst = std::max(worst, time_s / expected_s);
     best += time_s <= expected_s * (1 + 1e-9) ? 1 : 0;
     proven += outcome.status == Status::optimal ? 1 : 0;
     expect_verified(outcome);
   }
+  RecordProperty("found", found);
   RecordProperty("best", best);
+  RecordProperty("proven", proven);
+  RecordProperty("worst", std::to_string(worst));
   EXPECT_GT(found, 40);
-  EXPECT_GT(best, found * 9 / 10);
+  EXPECT_GT(best, found * 19 / 20);
   EXPECT_GT(proven, 0);
   EXPECT_GT(none, 0);
 }
@@ -178,7 +185,7 @@ double time_of(const Job& job, const System& system, const SpaceOptions& space) 
 
 TEST(MixedPlanner, MoreAndBetterDevicesNeverHurt) {
   // The search may miss the best by a little where it does not prove it.
-  constexpr double kMissed = 1.02;
+  constexpr double kMissed = 1.005;
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     std::mt19937_64 random(seed);
     const Graph graph = tiny_graph(random, 4);
@@ -252,7 +259,7 @@ TEST(MixedPlanner, ReadsBandwidthMatrices) {
     expect_verified(outcome);
     System faster = system;
     for (double& entry : faster.bandwidth_matrix) entry *= 2;
-    EXPECT_LE(plan_braid(job, faster, {}, {}).objective, outcome.objective * 1.02) << seed;
+    EXPECT_LE(plan_braid(job, faster, {}, {}).objective, outcome.objective * 1.005) << seed;
   }
 }
 

@@ -81,6 +81,12 @@ MixedProblem random_problem(std::uint64_t seed, int layers) {
     if (way == 2) rates.backward.dense = scramble(seed + 8, used, form, way);
     return rates;
   };
+  if (seed % 800 == 0) {
+    problem.exchange_s = [seed](std::span<const std::int32_t> used, std::int32_t first,
+                                std::int32_t way, std::int32_t /*last*/) {
+      return 2 * scramble(seed + 9, used, first, way);
+    };
+  }
   return problem;
 }
 
@@ -115,13 +121,21 @@ class BruteForce {
     double forward_s = 0, backward_s = 0, head_s = 0, tail_s = 0;
     double hop_s = 0;  ///< To the stage behind.
     std::int32_t left = 0;
+    std::int32_t form = 0, way = 0;
     Used used;
     double time_s() const { return forward_s + backward_s; }
   };
 
   void add(const Used& used, std::int32_t below, std::int32_t right) {
     if (right == 0 && std::ssize(stages_) >= problem_.least_stages) {
+      Stage& first = stages_.back();
+      const double tail_s = first.tail_s;
+      if (stages_.size() > 1 && problem_.exchange_s) {
+        first.tail_s +=
+            problem_.exchange_s(first.used, first.form, first.way, stages_.front().form);
+      }
       best_s_ = std::min(best_s_, bound_s());
+      first.tail_s = tail_s;
     }
     if (right == 0 || std::ssize(stages_) == problem_.most_stages) return;
     for (std::int32_t f = 0; f < static_cast<std::int32_t>(problem_.forms.size()); ++f) {
@@ -163,6 +177,8 @@ class BruteForce {
       const auto exposed_s = [&](const MixedRates::PerParameter& rate, double pass_s) {
         return exposed_gradient_sync_s(rate.dense * parameters, pass_s, n);
       };
+      stage.form = f;
+      stage.way = static_cast<std::int32_t>(w);
       stage.forward_s = sums.forward_s;
       stage.backward_s = sums.backward_s + exposed_s(rates.backward, sums.backward_s);
       stage.head_s = exposed_s(rates.gather, stage.forward_s);
@@ -272,6 +288,31 @@ TEST(MixedPipeline, ACutoffHidesOnlyWhatIsNotBelowIt) {
       EXPECT_TRUE(factor > 1 || solution.bound_s >= factor * best_s * (1 - 1e-9)) << seed;
     }
   }
+}
+
+TEST(MixedPipeline, AnExchangeThatTheLastStageDecidesIsBounded) {
+  int found = 0, best = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    MixedProblem problem = random_problem(seed * 100, 4);
+    problem.exchange_s = [seed](std::span<const std::int32_t> used, std::int32_t first,
+                                std::int32_t way, std::int32_t last) {
+      return scramble(seed + 9, used, first, way) + scramble(seed + 10, used, last, first);
+    };
+    const double expected_s = BruteForce(problem).least_s();
+    if (expected_s == kInfinity) continue;
+    double best_s = kInfinity;
+    const MixedSolution solution =
+        solve_mixed(problem, kInfinity, std::int64_t{1} << 40, [&](const MixedPipeline& pipeline) {
+          best_s = std::min(best_s, pipeline.bound_s());
+          return best_s;
+        });
+    EXPECT_GE(best_s, expected_s * (1 - 1e-9)) << seed;
+    EXPECT_LE(solution.bound_s, expected_s * (1 + 1e-9)) << seed;
+    ++found;
+    best += best_s <= expected_s * (1 + 1e-9) ? 1 : 0;
+  }
+  EXPECT_GT(found, 100);
+  EXPECT_GT(best, found / 2);
 }
 
 TEST(MixedPipeline, ABudgetLeavesABound) {

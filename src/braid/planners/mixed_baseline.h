@@ -8,7 +8,9 @@ namespace braid {
 
 /// A homogeneous system in place of a mixed one, no part of which is better than the worst of that
 /// kind there: as many devices, in nodes whose size divides all nodes', each figure of chip and
-/// networks the worst of any group's (of a bandwidth matrix: its least entry).
+/// networks the worst of any group's (of a bandwidth matrix: its least entry). The fewest compute
+/// units count as worst, though tiles may happen to fill them better than more units: no number is
+/// worse for every shape.
 System slowest_of(const System& system);
 
 using PlanFunction = Outcome (*)(const Job&, const System&, const SpaceOptions&, const Budget&,

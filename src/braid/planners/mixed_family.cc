@@ -2,6 +2,7 @@
 #include <numeric>
 #include <utility>
 
+#include "braid/plan/shared_gradients.h"
 #include "braid/plan/stage_context.h"
 #include "braid/planners/mixed_planner.h"
 #include "braid/profile/split_limits.h"
@@ -90,6 +91,10 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
   problem_.rates = [this](std::span<const std::int32_t> used, std::int32_t form, std::int32_t way) {
     return this->rates(used, form, way);
   };
+  if (chain.shared.empty()) return;
+  problem_.exchange_s = [this](std::span<const std::int32_t> used, std::int32_t first,
+                               std::int32_t way,
+                               std::int32_t last) { return exchange_s(used, first, way, last); };
 }
 
 void MixedFamily::add_forms(const Configuration& degrees) {
@@ -254,6 +259,29 @@ double MixedFamily::handover_s(std::span<const std::int32_t> used, std::int32_t 
   return (braid::handover_s(system, senders, receivers, handover_bytes(edge, from, to)) +
           braid::handover_s(system, receivers, senders, handover_bytes(edge, to, from))) /
          2;
+}
+
+double MixedFamily::exchange_s(std::span<const std::int32_t> used, std::int32_t first,
+                               std::int32_t way, std::int32_t last) const {
+  const Precision& precision = job_.job().precision;
+  const auto last_layer = static_cast<std::int32_t>(job_.chain().kind_of_layer.size()) - 1;
+  const std::vector<std::int64_t> at_start = devices(used, takes_of(first));
+  const std::vector<std::int32_t> none(used.size(), 0);
+  const std::vector<std::int64_t> at_end = devices(none, takes_of(last));
+  const std::int32_t ends[] = {0, 1};
+  double sum_s = 0;
+  for (const SharedParameter& parameter : job_.chain().shared) {
+    // Others may lie in one stage, or in more than two.
+    if (parameter.layers != std::vector<std::int32_t>{0, last_layer}) continue;
+    const double bytes =
+        shared_gradient_bytes(parameter, to_parallelism(ways_[at(first)][at(way)]), precision);
+    sum_s +=
+        ring_of_stages_s(ends, bytes, [&](std::int32_t from, std::int32_t, double message_bytes) {
+          return from == 0 ? braid::handover_s(job_.system(), at_start, at_end, message_bytes)
+                           : braid::handover_s(job_.system(), at_end, at_start, message_bytes);
+        });
+  }
+  return sum_s;
 }
 
 MixedRates MixedFamily::rates(std::span<const std::int32_t> used, std::int32_t form,

@@ -93,6 +93,7 @@ MixedPasses::Facts& MixedPasses::facts_of(std::span<const std::int32_t> used) {
     const std::size_t forms = problem_.forms.size();
     facts.allowed.assign(forms, -1);
     facts.rates.resize(forms * ways_);
+    facts.exchange_s.assign(forms * ways_, problem_.exchange_s ? -1 : 0);
     facts.handover_s.assign(forms * forms * at(problem_.cut_classes), -1);
   }
   return facts;
@@ -127,6 +128,26 @@ double MixedPasses::handover_s(Facts& facts, std::span<const std::int32_t> used,
   return known_s;
 }
 
+/// `with`: the devices used with the stage's own.
+double MixedPasses::least_exchange_s(Facts& facts, std::size_t form, std::size_t way,
+                                     const State& with) {
+  double& known_s = facts.exchange_s[form * ways_ + way];
+  if (known_s >= 0) return known_s;
+  std::vector<std::int32_t> used = with.used;
+  for (std::size_t k = 0; k < used.size(); ++k) used[k] -= problem_.forms[form].takes[k];
+  const std::vector<std::int32_t> none(used.size(), 0);
+  Facts& last = facts_of(none);
+  double least_s = kInfinity;
+  for (std::size_t below = 0; below < problem_.forms.size(); ++below) {
+    if (!allows(last, none, below)) continue;
+    least_s = std::min(least_s, problem_.exchange_s(used, static_cast<std::int32_t>(form),
+                                                    static_cast<std::int32_t>(way),
+                                                    static_cast<std::int32_t>(below)));
+  }
+  known_s = least_s;
+  return known_s;
+}
+
 /// Stages that there may be yet before layer `left`.
 std::int64_t MixedPasses::most_stages(std::int32_t left, const State& state) const {
   return std::min<std::int64_t>(left, state.devices_left / fewest_devices_);
@@ -135,8 +156,8 @@ std::int64_t MixedPasses::most_stages(std::int32_t left, const State& state) con
 /// All ways to put a stage with layers before `right` in front of `start`, each with `first_left`
 /// as its last first layer. Returns the first such layer at which the excess was too long.
 std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t right,
-                               std::int32_t first_left, const Start& start, const MixedRates& rates,
-                               State& to, Pass& pass) {
+                               std::int32_t first_left, const Start& start, Facts& facts, State& to,
+                               Pass& pass) {
   const std::int64_t m = problem_.micro_batches;
   const std::int32_t least_left =
       times_.first_fitting(form, way, std::min(m, pass.depth))[at(right)];
@@ -174,7 +195,8 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
     if (before_s + plain_below_s + plain_s > pass.cutoff_s) {
       return std::max(too_long, left);
     }
-    times_.synchronise(time, form, way, left, right, rates);
+    times_.synchronise(time, form, way, left, right, facts.rates[form * ways_ + way]);
+    if (left == 0 && pass.depth > 1) time.tail_s += least_exchange_s(facts, form, way, to);
     const double excess_s = excess_of(time.forward_s, time.backward_s);
     if (excess_s > pass.excess_s) {
       pass.result.next_excess_s = std::min(pass.result.next_excess_s, excess_s);
@@ -213,7 +235,7 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
 /// better than they are in what else counts.
 void MixedPasses::take_from_all(std::size_t form, std::size_t way, std::int32_t right,
                                 std::int32_t first_left, std::span<const Start> starts,
-                                const MixedRates& rates, State& to, Pass& pass) {
+                                Facts& facts, State& to, Pass& pass) {
   std::vector<std::int32_t>& too_long = pass.too_long;
   too_long.clear();
   for (const Start& start : starts) {
@@ -225,16 +247,16 @@ void MixedPasses::take_from_all(std::size_t form, std::size_t way, std::int32_t 
         left = std::min(left, too_long[e]);
       }
     }
-    too_long.push_back(left < 0 ? left : take(form, way, right, left, start, rates, to, pass));
+    too_long.push_back(left < 0 ? left : take(form, way, right, left, start, facts, to, pass));
   }
 }
 
 void MixedPasses::take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
-                               const Facts& facts, State& to, Pass& pass) {
+                               Facts& facts, State& to, Pass& pass) {
   const std::vector<MixedWay>& ways = problem_.forms[form].ways;
   const std::int64_t in_flight = std::min(problem_.micro_batches, pass.depth);
   const auto take_from = [&](std::size_t way, std::int32_t left) {
-    take_from_all(form, way, right, left, starts, facts.rates[form * ways_ + way], to, pass);
+    take_from_all(form, way, right, left, starts, facts, to, pass);
   };
   // Ways that save memory are for stages that fit no other.
   std::int32_t least_left = right;
@@ -251,7 +273,7 @@ void MixedPasses::take_any_way(std::size_t form, std::int32_t right, std::span<c
 
 void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pass) {
   const std::size_t row = layers_ + 1;
-  const Facts& facts = facts_of(from.used);
+  Facts& facts = facts_of(from.used);
   struct Behind {
     std::size_t form;
     std::vector<std::int32_t> used;
@@ -403,9 +425,12 @@ void MixedPasses::set_times(MixedPipeline& pipeline) const {
       behind.rise_s -= hop_s;
       next_s += 2 * hop_s;
     }
-    const MixedStageTimes::Time time =
-        times_.of(at(stage.form), at(stage.way), stage.begin, stage.end,
-                  problem_.rates(stage.used, stage.form, stage.way));
+    MixedStageTimes::Time time = times_.of(at(stage.form), at(stage.way), stage.begin, stage.end,
+                                           problem_.rates(stage.used, stage.form, stage.way));
+    if (i == 0 && pipeline.stages.size() > 1 && problem_.exchange_s) {
+      time.tail_s +=
+          problem_.exchange_s(stage.used, stage.form, stage.way, pipeline.stages.back().form);
+    }
     const auto depth = static_cast<std::int64_t>(pipeline.stages.size() - i);
     const std::int64_t m = problem_.micro_batches;
     const double excess_s =
@@ -414,6 +439,10 @@ void MixedPasses::set_times(MixedPipeline& pipeline) const {
     behind = reach_of(times_, time, stage.begin, behind, excess_s, turning_s);
     pipeline.excess_s = std::max(pipeline.excess_s, excess_s);
     pipeline.end_s = std::max(pipeline.end_s, behind.end_s);
+    if (i == 0) {
+      pipeline.end_s =
+          std::max(pipeline.end_s, behind.below_s + time.head_s + time.tail_s + pipeline.excess_s);
+    }
     next_s = time.time_s();
   }
 }

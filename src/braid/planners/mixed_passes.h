@@ -44,6 +44,7 @@ class MixedPasses {
   struct Facts {
     std::vector<std::int8_t> allowed;  ///< [form]; -1: not asked yet.
     std::vector<MixedRates> rates;     ///< [form · ways + way], where allowed.
+    std::vector<double> exchange_s;    ///< [form · ways + way], the least with any last stage; -1.
     std::vector<double> handover_s;    ///< [(below · forms + above) · classes + class]; -1.
   };
   struct State {
@@ -70,15 +71,16 @@ class MixedPasses {
   bool allows(Facts& facts, std::span<const std::int32_t> used, std::size_t form);
   double handover_s(Facts& facts, std::span<const std::int32_t> used, std::size_t below,
                     std::size_t above, std::int32_t cut);
+  double least_exchange_s(Facts& facts, std::size_t form, std::size_t way, const State& with);
   void extend(const State& from, Level& next, Pass& pass);
   void grow(const State& from, std::size_t form, State& to, Pass& pass);
   std::int64_t most_stages(std::int32_t left, const State& state) const;
   std::int32_t take(std::size_t form, std::size_t way, std::int32_t right, std::int32_t first_left,
-                    const Start& start, const MixedRates& rates, State& to, Pass& pass);
+                    const Start& start, Facts& facts, State& to, Pass& pass);
   void take_from_all(std::size_t form, std::size_t way, std::int32_t right, std::int32_t first_left,
-                     std::span<const Start> starts, const MixedRates& rates, State& to, Pass& pass);
+                     std::span<const Start> starts, Facts& facts, State& to, Pass& pass);
   void take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
-                    const Facts& facts, State& to, Pass& pass);
+                    Facts& facts, State& to, Pass& pass);
   MixedPipeline rebuild(const Pass& pass, std::size_t number) const;
   void set_times(MixedPipeline& pipeline) const;
 

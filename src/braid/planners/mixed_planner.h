@@ -46,6 +46,8 @@ class MixedFamily {
   bool allows(std::span<const std::int32_t> used, std::int32_t form) const;
   double handover_s(std::span<const std::int32_t> used, std::int32_t below, std::int32_t above,
                     std::int32_t cut_class) const;
+  double exchange_s(std::span<const std::int32_t> used, std::int32_t first, std::int32_t way,
+                    std::int32_t last) const;
   MixedRates rates(std::span<const std::int32_t> used, std::int32_t form, std::int32_t way);
   std::vector<std::int64_t> devices(std::span<const std::int32_t> used,
                                     const std::vector<std::int32_t>& takes) const;

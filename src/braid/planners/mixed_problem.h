@@ -65,6 +65,12 @@ struct MixedProblem {
       handover_s;
   std::function<MixedRates(std::span<const std::int32_t> used, std::int32_t form, std::int32_t way)>
       rates;
+  /// What summing the gradients of parameters that the first and the last layer share takes a first
+  /// stage of form `first`, which lies at `used` and is not the only one, with a last one of form
+  /// `last`, run in whichever way. Empty: nothing.
+  std::function<double(std::span<const std::int32_t> used, std::int32_t first, std::int32_t way,
+                       std::int32_t last)>
+      exchange_s;
 };
 
 struct MixedStage {
