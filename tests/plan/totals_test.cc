@@ -172,6 +172,66 @@ TEST(GradientSync, EqualsBucketByBucketReplay) {
   }
 }
 
+/// Chunks' buckets, one after another, each once its part of its chunk's last pass is done; the
+/// passes of all chunks before it lie between.
+TEST(GradientSync, OfChunksEqualsBucketByBucketReplay) {
+  std::mt19937_64 random(41);
+  const System system = test_system(1, 4);
+  int late = 0;
+  int hidden = 0;
+  for (int trial = 0; trial < 500; ++trial) {
+    Parallelism parallel = parallelism(1, 1, 4, 1, 1);
+    parallel.zero = trial % 2 == 0 ? Zero::none : Zero::optimizer;
+    const DataParallelContext context = data_parallel_context(parallel, {}, system);
+    std::vector<ChunkTotals> chunks;
+    for (auto c = random() % 4 + 1; c > 0; --c) {
+      LayerCost cost;
+      cost.backward_weight.compute_s = 1e-3 * static_cast<double>(random() % 20 + 1);
+      cost.dense_parameters = 1e5 * static_cast<double>(random() % 40);
+      chunks.emplace_back().add(cost, static_cast<int>(random() % 4 + 1));
+    }
+    const auto in_a_row = static_cast<std::int64_t>(random() % 6 + 1);
+    const StageLoad load = load_of(chunks, context, in_a_row);
+    double now_s = 0;
+    double free_s = 0;
+    double all_s = 0;
+    for (std::size_t c = chunks.size(); c-- > 0;) {
+      const double pass_s = load.chunks[c].backward_s();
+      const StageLoad alone = load_of(std::span(&chunks[c], 1), context);
+      now_s += static_cast<double>(in_a_row) * pass_s;
+      for (int i = 1; i <= chunks[c].layers; ++i) {
+        const double ready_s = now_s - pass_s + pass_s * i / chunks[c].layers;
+        if (alone.sync.gradient_sync_s <= 0) continue;
+        free_s = std::max(free_s, ready_s) + alone.sync.gradient_sync_s / chunks[c].layers;
+      }
+      all_s += alone.sync.gradient_sync_s;
+    }
+    const double expected_s = std::max(0.0, free_s - now_s);
+    const double pass_s = load.chunks.front().backward_s();
+    EXPECT_NEAR(exposed_gradient_sync_s(load.sync, pass_s), expected_s, 1e-12) << trial;
+    EXPECT_NEAR(load.sync.gradient_sync_s, all_s, 1e-12);
+    late += load.sync.earlier_late_s > pass_s ? 1 : 0;
+    hidden += load.sync.earlier_buckets > 0 && load.sync.earlier_late_s == 0 ? 1 : 0;
+  }
+  EXPECT_GT(late, 50);
+  EXPECT_GT(hidden, 50);
+}
+
+TEST(GradientSync, OfChunksWaitsForTheEndWhereItDoesNotOverlap) {
+  const System system = test_system(1, 4);
+  Parallelism parallel = parallelism(1, 1, 4, 1, 1);
+  parallel.overlap_gradients = false;
+  std::vector<ChunkTotals> chunks(3);
+  LayerCost cost;
+  cost.backward_weight.compute_s = 1;
+  cost.dense_parameters = 1e6;
+  for (ChunkTotals& each : chunks) each.add(cost, 2);
+  const StageLoad load = load_of(chunks, data_parallel_context(parallel, {}, system), 4);
+  EXPECT_EQ(load.sync.earlier_buckets, 0);
+  EXPECT_GT(load.sync.gradient_sync_s, 0);
+  EXPECT_EQ(exposed_gradient_sync_s(load.sync, 1), load.sync.gradient_sync_s);
+}
+
 TEST(Load, OneRankSynchronisesNothing) {
   const System system = test_system(1, 1);
   const ChunkTotals totals = chunk(1000, 0, 0);

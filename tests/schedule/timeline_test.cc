@@ -88,6 +88,40 @@ TEST(Simulate, TransfersAndSynchronisationsTakeTheirTime) {
   }
 }
 
+/// The rule hides no more than could be hidden behind the real passes, were each chunk's gradients
+/// there when its last one starts.
+TEST(Simulate, GradientsOfChunksHideNoMoreThanTheRealPassesHide) {
+  int interleaved = 0;
+  for (const Plan& plan : varied_plans()) {
+    if (plan.parallel.vp == 1) continue;
+    const std::vector<StageLoad> loads = stage_loads(plan);
+    const Timeline timeline = simulate(plan);
+    for (std::size_t s = 0; s < loads.size(); ++s) {
+      const StageSync& sync = loads[s].sync;
+      if (sync.gradient_sync_s <= 0) continue;
+      std::vector<double> ends_s(loads[s].chunks.size(), 0);
+      for (const Event& event : timeline.events) {
+        if (event.kind != EventKind::backward || event.stage != static_cast<int>(s)) continue;
+        double& end_s = ends_s[static_cast<std::size_t>(event.chunk)];
+        end_s = std::max(end_s, event.end_s);
+      }
+      // As if all of it were there when the pass begins.
+      double earliest_s = 0;
+      for (std::size_t c = ends_s.size(); c-- > 0;) {
+        const double share_s =
+            c > 0 ? sync.earlier_gradient_sync_s / static_cast<double>(ends_s.size() - 1)
+                  : sync.gradient_sync_s - sync.earlier_gradient_sync_s;
+        earliest_s = std::max(earliest_s, ends_s[c] - loads[s].chunks[c].backward_s()) + share_s;
+      }
+      const double tail_s = exposed_gradient_sync_s(sync, loads[s].chunks.front().backward_s());
+      EXPECT_LE(tail_s, sync.gradient_sync_s * (1 + 1e-12));
+      EXPECT_GE(tail_s, std::max(0.0, earliest_s - ends_s.front()) - 1e-12);
+      ++interleaved;
+    }
+  }
+  EXPECT_GT(interleaved, 10);
+}
+
 TEST(Simulate, MemoryPeaksWhereTheMemoryModelSaysAndReturnsToItsStart) {
   for (const Plan& plan : varied_plans()) {
     const Timeline timeline = simulate(plan);

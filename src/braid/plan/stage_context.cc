@@ -54,6 +54,7 @@ StageContext::StageContext(const Plan& plan, std::size_t stage) {
   context_.zero = form.zero;
   context_.offload_optimizer = form.offload_optimizer;
   context_.offload_weights = form.offload_weights;
+  context_.overlap_gradients = form.overlap_gradients;
   context_.dense_ranks = static_cast<double>(form.dp) * form.cp;
   context_.expert_ranks = context_.dense_ranks / form.ep;
   context_.system = &plan.system;

@@ -12,12 +12,15 @@ std::vector<StageLoad> stage_loads(const Plan& plan) {
   std::vector<StageLoad> loads;
   loads.reserve(plan.stages.size());
   std::vector<ChunkTotals> totals;
+  const std::int64_t passes =
+      last_passes_of(plan.parallel.schedule, static_cast<int>(plan.stages.size()),
+                     plan.parallel.num_micro_batches);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     totals.clear();
     for (const Chunk& chunk : plan.stages[s].chunks) {
       totals.push_back(totals_of(plan.profile, chunk));
     }
-    loads.push_back(load_of(totals, StageContext(plan, s).data_parallel()));
+    loads.push_back(load_of(totals, StageContext(plan, s).data_parallel(), passes));
   }
   const std::vector<double> shared_s = shared_gradient_sync_s(plan);
   for (std::size_t s = 0; s < loads.size(); ++s) loads[s].sync.shared_gradient_sync_s = shared_s[s];

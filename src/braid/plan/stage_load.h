@@ -36,6 +36,10 @@ struct StageSync {
   double optimizer_s = 0;  ///< Update of the device's share of the parameters.
   /// Between the two: summing the gradients of parameters that other stages hold too, whole.
   double shared_gradient_sync_s = 0;
+  // Of the gradients, those of chunks whose backward passes end before the stage's last chunk's.
+  double earlier_gradient_sync_s = 0;  ///< Part of gradient_sync_s.
+  int earlier_buckets = 0;             ///< Of `buckets`.
+  double earlier_late_s = 0;  ///< From the start of the stage's last pass until they are done.
   friend bool operator==(const StageSync&, const StageSync&) = default;
 };
 
@@ -71,6 +75,10 @@ double handover_s(const System& system, std::span<const std::int64_t> senders,
 /// bucket i starts at (i + 1)/n of it and buckets go one after another:
 /// max(0, max_i ...) = max(sync/n, sync - backward·(n-1)/n), zero for sync = 0.
 double exposed_gradient_sync_s(double sync_s, double backward_s, int buckets);
+
+/// The same for a stage whose last pass, of `backward_s`, is its last chunk's, with the gradients
+/// of earlier chunks before.
+double exposed_gradient_sync_s(const StageSync& sync, double backward_s);
 
 /// What gathering or scattering that takes `sync_s` adds to a pass of `pass_s` behind which it
 /// hides layer by layer: the exposed part, and of the hidden part the share

@@ -268,34 +268,38 @@ void StageParameters::add(const ChunkTotals& chunk) {
   layers += chunk.layers;
 }
 
+namespace {
+
+/// Synchronisation of gradients around the iteration, in so many equal buckets.
+double gradients_s(const StageParameters& parameters, double buckets,
+                   const DataParallelContext& context) {
+  if (context.zero > Zero::optimizer) return 0;
+  const double gradient_bytes = bytes_per_element(context.precision.gradient);
+  const double dense_bytes = parameters.dense * gradient_bytes;
+  const double expert_bytes = parameters.expert * gradient_bytes;
+  if (context.zero == Zero::optimizer) {
+    return buckets * group_time_s(Collective::reduce_scatter, dense_bytes / buckets,
+                                  expert_bytes / buckets, context);
+  }
+  return buckets * group_time_s(Collective::all_reduce,
+                                (dense_bytes + parameters.stated_gradient_bytes) / buckets,
+                                expert_bytes / buckets, context);
+}
+
+}  // namespace
+
 StageSync stage_sync(const StageParameters& parameters, const DataParallelContext& context) {
   const double weight_bytes = bytes_per_element(context.precision.weight);
-  const double gradient_bytes = bytes_per_element(context.precision.gradient);
   const double dense = parameters.dense;
   const double expert = parameters.expert;
   StageSync sync;
   sync.buckets = context.overlap_gradients ? std::max(1, parameters.layers) : 1;
   const double buckets = sync.buckets;
-  switch (context.zero) {
-    case Zero::none:
-      sync.gradient_sync_s =
-          buckets *
-          group_time_s(Collective::all_reduce,
-                       (dense * gradient_bytes + parameters.stated_gradient_bytes) / buckets,
-                       expert * gradient_bytes / buckets, context);
-      break;
-    case Zero::optimizer:
-      sync.gradient_sync_s =
-          buckets * group_time_s(Collective::reduce_scatter, dense * gradient_bytes / buckets,
-                                 expert * gradient_bytes / buckets, context);
-      [[fallthrough]];
-    case Zero::gradients:
-      sync.parameter_sync_s =
-          buckets * group_time_s(Collective::all_gather, dense * weight_bytes / buckets,
-                                 expert * weight_bytes / buckets, context);
-      break;
-    case Zero::parameters:
-      break;
+  sync.gradient_sync_s = gradients_s(parameters, buckets, context);
+  if (context.zero == Zero::optimizer || context.zero == Zero::gradients) {
+    sync.parameter_sync_s =
+        buckets * group_time_s(Collective::all_gather, dense * weight_bytes / buckets,
+                               expert * weight_bytes / buckets, context);
   }
   const bool shard_optimizer = context.zero >= Zero::optimizer;
   sync.optimizer_s =
@@ -305,15 +309,52 @@ StageSync stage_sync(const StageParameters& parameters, const DataParallelContex
   return sync;
 }
 
-StageLoad load_of(std::span<const ChunkTotals> chunks, const DataParallelContext& context) {
+void sync_by_chunk(std::span<const ChunkGradients> chunks, std::int64_t last_passes,
+                   const DataParallelContext& context, StageSync& sync) {
+  if (chunks.size() < 2 || !context.overlap_gradients || sync.gradient_sync_s <= 0) return;
+  sync.gradient_sync_s = 0;
+  sync.earlier_gradient_sync_s = 0;
+  sync.earlier_buckets = 0;
+  // By how much the gradients so far outlast the last pass of the chunk looked at.
+  double late_s = 0;
+  for (std::size_t c = chunks.size() - 1; c > 0; --c) {
+    const ChunkGradients& chunk = chunks[c];
+    const int buckets = std::max(1, chunk.parameters.layers);
+    const double chunk_s = gradients_s(chunk.parameters, buckets, context);
+    const double hidden_s = static_cast<double>(last_passes) * chunk.backward_s;
+    late_s = std::max({0.0, late_s - hidden_s + chunk_s,
+                       exposed_gradient_sync_s(chunk_s, chunk.backward_s, buckets)});
+    sync.earlier_gradient_sync_s += chunk_s;
+    sync.earlier_buckets += buckets;
+  }
+  const ChunkGradients& last = chunks.front();
+  const int buckets = std::max(1, last.parameters.layers);
+  const double hidden_s = static_cast<double>(last_passes - 1) * last.backward_s;
+  sync.earlier_late_s = std::max(0.0, late_s - hidden_s);
+  sync.gradient_sync_s =
+      sync.earlier_gradient_sync_s + gradients_s(last.parameters, buckets, context);
+}
+
+std::int64_t last_passes_of(ScheduleKind schedule, int pp, std::int64_t num_micro_batches) {
+  if (schedule == ScheduleKind::gpipe) return num_micro_batches;
+  return std::min<std::int64_t>(pp, num_micro_batches);
+}
+
+StageLoad load_of(std::span<const ChunkTotals> chunks, const DataParallelContext& context,
+                  std::int64_t last_passes) {
   StageLoad load;
   load.chunks.reserve(chunks.size());
   StageParameters parameters;
+  std::vector<ChunkGradients> gradients;
+  gradients.reserve(chunks.size());
   for (const ChunkTotals& chunk : chunks) {
     load.chunks.push_back(chunk_load(chunk, context));
     parameters.add(chunk);
+    gradients.push_back({{}, load.chunks.back().backward_s()});
+    gradients.back().parameters.add(chunk);
   }
   load.sync = stage_sync(parameters, context);
+  sync_by_chunk(gradients, last_passes, context, load.sync);
   return load;
 }
 
@@ -321,6 +362,14 @@ double exposed_gradient_sync_s(double sync_s, double backward_s, int buckets) {
   if (sync_s <= 0) return 0;
   const double n = buckets;
   return std::max(sync_s / n, sync_s - backward_s * (n - 1) / n);
+}
+
+double exposed_gradient_sync_s(const StageSync& sync, double backward_s) {
+  const double last_s = sync.gradient_sync_s - sync.earlier_gradient_sync_s;
+  const double own_s =
+      exposed_gradient_sync_s(last_s, backward_s, sync.buckets - sync.earlier_buckets);
+  if (sync.earlier_buckets == 0) return own_s;
+  return std::max(own_s, sync.earlier_late_s - backward_s + last_s);
 }
 
 }  // namespace braid

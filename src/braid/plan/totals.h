@@ -127,14 +127,33 @@ struct StageParameters {
 };
 StageSync stage_sync(const StageParameters& parameters, const DataParallelContext& context);
 
+/// A chunk of a stage as the synchronisation of its gradients sees it.
+struct ChunkGradients {
+  StageParameters parameters;
+  double backward_s = 0;  ///< Of a pass, whole.
+};
+
+/// Lets the gradients of each chunk of a stage follow that chunk's own last backward pass: fills
+/// the gradients' part of `sync`, which stage_sync has made. Chunks end in reverse, with
+/// `last_passes` backward passes of each in a row at the least; these are taken to leave no gaps,
+/// which hides no more than there is. One chunk, or a trainer that does not overlap: `sync` stays
+/// as it is.
+void sync_by_chunk(std::span<const ChunkGradients> chunks, std::int64_t last_passes,
+                   const DataParallelContext& context, StageSync& sync);
+
+/// Backward passes of a chunk that come one after another before those of the chunk before it
+/// begin, at the iteration's end: pp when interleaved, all micro-batches under GPipe.
+std::int64_t last_passes_of(ScheduleKind schedule, int pp, std::int64_t num_micro_batches);
+
 /// Time of the optimizer step over `parameters` elements on one device: bound by the traffic of the
 /// optimizer's state, the gradients and the weights; by the host link when the state lives there.
 /// Per element it falls as there are more of them.
 double optimizer_time_s(double parameters, const Precision& precision, const Chip& chip,
                         bool offloaded);
 
-/// Times of a stage for its schedule: chunk_load of each chunk and stage_sync of all.
-/// docs/cost-model.md, "Data parallelism".
-StageLoad load_of(std::span<const ChunkTotals> chunks, const DataParallelContext& context);
+/// Times of a stage for its schedule: chunk_load of each chunk, stage_sync of all and
+/// sync_by_chunk. docs/cost-model.md, "Data parallelism".
+StageLoad load_of(std::span<const ChunkTotals> chunks, const DataParallelContext& context,
+                  std::int64_t last_passes = 1);
 
 }  // namespace braid

@@ -112,7 +112,8 @@ double Evaluator::time_s(const Configuration& configuration, const Layout& layou
   return chain_time_s(times_, workspace_);
 }
 
-void Evaluator::fill_kinds(const Layout& layout, const Form& form) {
+void Evaluator::fill_kinds(const Configuration& configuration, const Layout& layout,
+                           const Form& form) {
   passes_.clear();
   for (const ChunkTotals& totals : layout.chunk_kinds) {
     const ChunkLoad load = chunk_load(totals, form.context);
@@ -121,6 +122,17 @@ void Evaluator::fill_kinds(const Layout& layout, const Form& form) {
   syncs_.clear();
   for (const Layout::StageKind& kind : layout.stage_kinds) {
     syncs_.push_back(stage_sync(kind.parameters, form.context));
+    gradients_.clear();
+    for (int c = 0; c < configuration.vp && configuration.vp > 1; ++c) {
+      const auto chunk =
+          at(layout.kind_of_chunk[at(std::int64_t{c} * configuration.pp + kind.first_stage)]);
+      gradients_.push_back({{}, passes_[chunk].backward_s});
+      gradients_.back().parameters.add(layout.chunk_kinds[chunk]);
+    }
+    sync_by_chunk(
+        gradients_,
+        last_passes_of(configuration.schedule, configuration.pp, configuration.num_micro_batches),
+        form.context, syncs_.back());
   }
 }
 
@@ -165,7 +177,7 @@ double Evaluator::least_shared_gradient_sync_s(const Configuration& configuratio
 }
 
 void Evaluator::fill_chain(const Configuration& configuration, const Layout& layout, Form& form) {
-  fill_kinds(layout, form);
+  fill_kinds(configuration, layout, form);
   times_.schedule = configuration.schedule;
   times_.pp = configuration.pp;
   times_.vp = configuration.vp;
@@ -236,7 +248,7 @@ void Evaluator::fill_transfers(const Layout& layout, const Parallelism& parallel
 
 double Evaluator::time_graph_s(const Configuration& configuration, const Layout& layout,
                                Form& form) {
-  fill_kinds(layout, form);
+  fill_kinds(configuration, layout, form);
   form.parallel.micro_batch = configuration.micro_batch;
   form.parallel.sequence_parallel = configuration.sequence_parallel;
   fill_transfers(layout, form.parallel);

@@ -58,7 +58,7 @@ class Evaluator {
   Form& form_of(const Configuration& configuration);
   double handover_s(const Form& form, std::size_t kind, double bytes) const;
   /// Times of the chunks and stages that are alike.
-  void fill_kinds(const Layout& layout, const Form& form);
+  void fill_kinds(const Configuration& configuration, const Layout& layout, const Form& form);
   /// Adds the sums of shared parameters' gradients to the stages' synchronisation.
   void add_shared(const Configuration& configuration, const Layout& layout, Form& form,
                   std::vector<StageSync>& sync);
@@ -79,6 +79,7 @@ class Evaluator {
   };
   std::vector<Pass> passes_;
   std::vector<StageSync> syncs_;
+  std::vector<ChunkGradients> gradients_;  ///< Of one stage.
   std::vector<double> hop_bytes_, hop_s_;  ///< Last bytes and time of each kind of handover.
   /// Bytes for each micro-batch from one chunk to another, in model order.
   struct Cut {

@@ -244,17 +244,23 @@ class Evaluator {
           {0, sync.parameter_sync_s, EventKind::parameter_sync, stage, 0, -1, 0});
     }
     // The tail's parts are those of tail_s: each starts where the one before it ends.
-    const double synced_s =
-        state.free_s +
-        exposed_gradient_sync_s(sync.gradient_sync_s, state.last_backward_s, sync.buckets);
+    const double synced_s = state.free_s + exposed_gradient_sync_s(sync, state.last_backward_s);
     if (sync.gradient_sync_s > 0) {
-      const double n = sync.buckets;
-      double free_s = 0;
-      for (int i = 0; i < sync.buckets; ++i) {
-        const double ready_s = state.last_start_s + state.last_backward_s * (i + 1) / n;
+      // Buckets of earlier chunks are drawn without gaps, up to where they end.
+      const int earlier = sync.earlier_buckets;
+      const double earlier_s = earlier > 0 ? sync.earlier_gradient_sync_s / earlier : 0;
+      double free_s = earlier > 0 ? state.last_start_s + sync.earlier_late_s : 0;
+      for (int i = 0; i < earlier; ++i) {
+        const double start_s = free_s - (earlier - i) * earlier_s;
+        result_.events.push_back(
+            {start_s, start_s + earlier_s, EventKind::gradient_sync, stage, 0, -1, i});
+      }
+      const double n = sync.buckets - earlier;
+      const double bucket_s = (sync.gradient_sync_s - sync.earlier_gradient_sync_s) / n;
+      for (int i = earlier; i < sync.buckets; ++i) {
+        const double ready_s = state.last_start_s + state.last_backward_s * (i - earlier + 1) / n;
         const double start_s = std::min(std::max(free_s, ready_s), synced_s);
-        free_s = i + 1 == sync.buckets ? synced_s
-                                       : std::min(start_s + sync.gradient_sync_s / n, synced_s);
+        free_s = i + 1 == sync.buckets ? synced_s : std::min(start_s + bucket_s, synced_s);
         result_.events.push_back({start_s, free_s, EventKind::gradient_sync, stage, 0, -1, i});
       }
     }

@@ -48,8 +48,7 @@ double parameters_ready_s(const StageSync& sync, double forward_s) {
 }
 
 double tail_s(const StageSync& sync, double backward_s) {
-  return exposed_gradient_sync_s(sync.gradient_sync_s, backward_s, sync.buckets) +
-         sync.shared_gradient_sync_s + sync.optimizer_s;
+  return exposed_gradient_sync_s(sync, backward_s) + sync.shared_gradient_sync_s + sync.optimizer_s;
 }
 
 }  // namespace braid

@@ -119,7 +119,7 @@ void check_pipeline(const Pipeline& pipeline, std::int64_t most_passes) {
   for (const StageSync& sync : pipeline.sync) {
     assert(sync.buckets >= 1);
     check_times({{sync.gradient_sync_s, sync.parameter_sync_s, sync.optimizer_s,
-                  sync.shared_gradient_sync_s}},
+                  sync.shared_gradient_sync_s, sync.earlier_gradient_sync_s, sync.earlier_late_s}},
                 "the synchronisation");
   }
   for (const Transfer& transfer : pipeline.transfers) {

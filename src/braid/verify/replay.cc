@@ -156,7 +156,6 @@ struct Device {
   std::size_t next = 0;  ///< In its order of passes.
   double free_s = 0;
   double work_s = 0;
-  double last_pass_s = 0;
   double stash_bytes = 0, slot_bytes = 0, offloaded_bytes = 0;
   std::int64_t held = 0;
 };
@@ -286,7 +285,6 @@ class Replayer {
             : start_s + duration_s;
     device.free_s = end_s;
     device.work_s += duration_s;
-    device.last_pass_s = duration_s;
     device.stash_bytes += forward ? part.work.stash_bytes : -part.work.stash_bytes;
     device.offloaded_bytes += forward ? part.work.offloaded_bytes : -part.work.offloaded_bytes;
     result_.peak_offloaded_bytes[s] =
@@ -310,8 +308,11 @@ class Replayer {
     for (std::size_t s = 0; s < devices_.size(); ++s) {
       const StageWork& stage = stages_[s];
       const Device& device = devices_[s];
-      const double tail_s = outlasting_s(stage.reduce_s, device.last_pass_s, stage.buckets) +
-                            stage.shared_s + stage.optimizer_s;
+      const std::int64_t in_a_row =
+          p_.schedule == ScheduleKind::gpipe ? p_.num_micro_batches : p_.pp;
+      const double late_s =
+          p_.overlap_gradients ? late_gradients_s(stage, in_a_row) : stage.reduce_s;
+      const double tail_s = late_s + stage.shared_s + stage.optimizer_s;
       result_.time_s = std::max(result_.time_s, device.free_s + tail_s);
       result_.busiest_stage_s = std::max(result_.busiest_stage_s, device.work_s);
       result_.serial_s +=

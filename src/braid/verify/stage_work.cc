@@ -154,6 +154,27 @@ double outlasting_s(double transfer_s, double work_s, int pieces) {
   return std::max(0.0, free_s - work_s);
 }
 
+double late_gradients_s(const StageWork& stage, std::int64_t passes_in_a_row) {
+  // From the end of the last pass backwards: when each part's last backward pass ends, if the last
+  // passes leave no gaps.
+  std::vector<double> end_s(stage.parts.size(), 0);
+  for (std::size_t c = 1; c < stage.parts.size(); ++c) {
+    end_s[c] = end_s[c - 1] - static_cast<double>(passes_in_a_row) * stage.parts[c - 1].backward_s;
+  }
+  bool sent = false;
+  double free_s = 0;
+  for (std::size_t c = stage.parts.size(); c-- > 0;) {
+    const PartWork& part = stage.parts[c];
+    if (part.reduce_s <= 0) continue;
+    for (int i = 1; i <= part.buckets; ++i) {
+      const double ready_s = end_s[c] - part.backward_s + part.backward_s * i / part.buckets;
+      free_s = (sent ? std::max(free_s, ready_s) : ready_s) + part.reduce_s / part.buckets;
+      sent = true;
+    }
+  }
+  return std::max(0.0, free_s);
+}
+
 double end_of_waiting_work_s(double start_s, double work_s, double transfer_s, int pieces) {
   if (transfer_s <= 0) return start_s + work_s;
   double end_s = start_s;
@@ -210,6 +231,18 @@ StageWork work_of_stage(const Plan& plan, std::size_t s) {
                               sums.expert / n * gradient_bytes);
       more_backward_s += added_s(scattering_s, part.backward_s);
     }
+    part.buckets = std::max(1, sums.layers);
+    const auto reduced_s = [&](Collective collective, double stated_bytes) {
+      return part.buckets *
+             replicas.time_s(collective,
+                             (sums.dense * gradient_bytes + stated_bytes) / part.buckets,
+                             sums.expert * gradient_bytes / part.buckets);
+    };
+    if (zero == Zero::none) {
+      part.reduce_s = reduced_s(Collective::all_reduce, sums.stated_gradient_bytes);
+    } else if (zero == Zero::optimizer) {
+      part.reduce_s = reduced_s(Collective::reduce_scatter, 0);
+    }
     part.forward_s += more_forward_s;
     part.backward_s += more_backward_s;
     work.parts.push_back(part);
@@ -220,14 +253,16 @@ StageWork work_of_stage(const Plan& plan, std::size_t s) {
   }
   work.buckets = plan.parallel.overlap_gradients ? std::max(1, all.layers) : 1;
   const double n = work.buckets;
-  if (zero == Zero::none) {
-    const double dense_bytes = all.dense * gradient_bytes + all.stated_gradient_bytes;
-    work.reduce_s = n * replicas.time_s(Collective::all_reduce, dense_bytes / n,
-                                        all.expert * gradient_bytes / n);
-  }
-  if (zero == Zero::optimizer) {
-    work.reduce_s = n * replicas.time_s(Collective::reduce_scatter, all.dense * gradient_bytes / n,
-                                        all.expert * gradient_bytes / n);
+  for (const PartWork& part : work.parts) work.reduce_s += part.reduce_s;
+  if (!plan.parallel.overlap_gradients) {
+    // All at once, when everything else is done.
+    const double stated_bytes = zero == Zero::none ? all.stated_gradient_bytes : 0;
+    work.reduce_s =
+        zero == Zero::none || zero == Zero::optimizer
+            ? replicas.time_s(
+                  zero == Zero::none ? Collective::all_reduce : Collective::reduce_scatter,
+                  all.dense * gradient_bytes + stated_bytes, all.expert * gradient_bytes)
+            : 0;
   }
   if (zero == Zero::optimizer || zero == Zero::gradients) {
     work.gather_s = n * gather_s(all.dense / n, all.expert / n);

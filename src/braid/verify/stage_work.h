@@ -11,14 +11,16 @@ struct PartWork {
   double forward_s = 0, backward_s = 0;  ///< With what data parallelism adds to the passes.
   double stash_bytes = 0;                ///< Kept on the device.
   double offloaded_bytes = 0;
+  double reduce_s = 0;  ///< Of its gradients, once an iteration, in so many equal pieces.
+  int buckets = 1;
 };
 
 /// What a stage does once an iteration.
 struct StageWork {
   std::vector<PartWork> parts;  ///< [chunk]
   double gather_s = 0;          ///< Of updated parameters, from the iteration's start.
-  double reduce_s = 0;          ///< Of gradients, behind the last backward pass.
-  int buckets = 1;              ///< Equal pieces of both.
+  double reduce_s = 0;          ///< Of gradients, of all parts.
+  int buckets = 1;              ///< Equal pieces of the gathering.
   double optimizer_s = 0;
   double shared_s = 0;  ///< Of gradients of parameters that other stages hold too, after reduce_s.
 };
@@ -35,6 +37,11 @@ std::vector<double> shared_sums_s(const Plan& plan);
 /// i-th can start once (i + 1)/pieces of the work is done, one after another; replayed piece by
 /// piece.
 double outlasting_s(double transfer_s, double work_s, int pieces);
+
+/// By how much the gradients of a stage's parts outlast its last backward pass: each part's follow
+/// its own last one, bucket by bucket, parts in reverse; of each part so many backward passes come
+/// in a row at the iteration's end.
+double late_gradients_s(const StageWork& stage, std::int64_t passes_in_a_row);
 
 /// End of work of `work_s` in `pieces` equal parts that begins at `start_s`, when part i also waits
 /// for the i-th of as many equal transfers, which take `transfer_s` in all from time 0.
