@@ -38,9 +38,37 @@ function(braid_compile_options target)
   endif()
 endfunction()
 
-# braid_test(NAME ROOM…): the test program NAME from all .cc files beside its CMakeLists.txt.
+# Leaves of the test sources in the list VARIABLE those with tests of threads (`Parallel.…`, or with
+# Thread in their names, HACKING.md) and what is no test; nothing when there are no such tests.
+function(braid_tests_of_threads variable)
+  set(kept "")
+  set(found FALSE)
+  foreach(source IN LISTS ${variable})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+    file(STRINGS ${source} tests REGEX "\\(Parallel,|Thread")
+    if(tests)
+      set(found TRUE)
+    endif()
+    if(tests OR NOT source MATCHES "_test\\.cc$")
+      list(APPEND kept ${source})
+    endif()
+  endforeach()
+  if(NOT found)
+    set(kept "")
+  endif()
+  set(${variable} "${kept}" PARENT_SCOPE)
+endfunction()
+
+# braid_test(NAME ROOM…): the test program NAME from all .cc files beside its CMakeLists.txt. Under
+# the thread sanitizer, from those with tests of threads, and no program when there are none.
 function(braid_test name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  if(BRAID_SANITIZE STREQUAL "thread")
+    braid_tests_of_threads(sources)
+    if(NOT sources)
+      return()
+    endif()
+  endif()
   add_executable(${name} ${sources})
   foreach(room IN LISTS ARGN)
     target_link_libraries(${name} PRIVATE braid_${room})
