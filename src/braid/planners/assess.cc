@@ -136,6 +136,8 @@ LeastMemory least_memory(LayerTables& tables, const ConfigurationRange& range,
            vp;
   };
   const double in_flight = in_flight_at(first.vp);
+  // One of so many chunks, at the most, has its even share of the layers of a kind, rounded up.
+  const std::int32_t chunks = first.pp * range.most_vp;
   double stash_bytes = mean_stash_bytes(first.vp);
   LeastMemory least;
   least.configuration = first;
@@ -151,13 +153,18 @@ LeastMemory least_memory(LayerTables& tables, const ConfigurationRange& range,
     const double mean_bytes = (table.dense_parameters * form.per_dense_parameter +
                                table.expert_parameters * form.per_expert_parameter + stash_bytes) /
                               first.pp;
-    double layer_bytes = 0;
-    for (const ChainLayer& layer : table.layer_of_kind) {
-      RunSums alone;
-      alone.add(layer);
-      layer_bytes = std::max(layer_bytes, device_bytes(alone, in_flight, form));
+    double chunk_bytes = 0;
+    for (std::size_t kind = 0; kind < table.layer_of_kind.size(); ++kind) {
+      RunSums sums;
+      sums.add(table.layer_of_kind[kind]);
+      const std::int32_t layers = (table.count_of_kind[kind] + chunks - 1) / chunks;
+      for (double RunSums::*sum : {&RunSums::dense_parameters, &RunSums::expert_parameters,
+                                   &RunSums::stash_bytes, &RunSums::offloaded_bytes}) {
+        sums.*sum *= layers;
+      }
+      chunk_bytes = std::max(chunk_bytes, device_bytes(sums, in_flight, form));
     }
-    return std::max(mean_bytes, layer_bytes);
+    return std::max(mean_bytes, chunk_bytes);
   };
   Configuration without_optimizer = first;
   without_optimizer.offload_optimizer = true;

@@ -38,8 +38,8 @@ struct AssessmentScratch {
 
 /// Bytes that no assignment of the layers can keep all devices below, whichever configuration of a
 /// range it is for: the state of all layers and as many stashes as the last stage holds, spread
-/// evenly; or what one layer needs there. Cost: linear in the kinds of layers once the table is
-/// there.
+/// evenly; or what the chunk with most layers of a kind needs there. Cost: linear in the kinds of
+/// layers once the table is there.
 struct LeastMemory {
   double device_bytes = 0;
   double without_optimizer_bytes = 0;  ///< The same were the optimizer's state on the host.

@@ -53,11 +53,13 @@ LayerTable& LayerTables::at(const Configuration& configuration) {
     table.kinds.push_back(estimate_layer(graph_, layer, how, precision_, groups, system_));
     table.layer_of_kind.push_back(chain_layer(table.kinds.back()));
   }
+  table.count_of_kind.assign(table.kinds.size(), 0);
   table.chain.reserve(graph_.layers.size());
   table.least_backward_share = 1;
   table.least_stash_bytes = std::numeric_limits<double>::infinity();
   for (const Layer& layer : graph_.layers) {
     const ChainLayer& cost = table.layer_of_kind[static_cast<std::size_t>(layer.kind)];
+    ++table.count_of_kind[static_cast<std::size_t>(layer.kind)];
     table.forward_s += cost.forward_s;
     table.backward_s += cost.backward_s;
     table.dense_parameters += cost.dense_parameters;

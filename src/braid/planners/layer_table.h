@@ -20,9 +20,10 @@ namespace braid {
 struct LayerTable {
   std::vector<LayerCost> kinds;  ///< By kind of layer.
   std::vector<ChainLayer> layer_of_kind;
-  std::vector<ChainLayer> chain;         ///< By layer.
-  double forward_s = 0, backward_s = 0;  ///< Of all layers.
-  double least_backward_share = 0;       ///< Least backward / (forward + backward) of any layer.
+  std::vector<std::int32_t> count_of_kind;  ///< Layers of each kind.
+  std::vector<ChainLayer> chain;            ///< By layer.
+  double forward_s = 0, backward_s = 0;     ///< Of all layers.
+  double least_backward_share = 0;          ///< Least backward / (forward + backward) of any layer.
   double dense_parameters = 0, expert_parameters = 0;
   double stash_bytes = 0, offloaded_bytes = 0;
   double least_stash_bytes = 0;  ///< Of any layer, what stays on the device.
