@@ -172,6 +172,57 @@ TEST(PipelineTime, LeapingOverRepeatedRoundsChangesNothing) {
   }
 }
 
+TEST(PipelineTime, LeapingOverAlikeTurnsChangesNothing) {
+  Random random(77);
+  PipelineWorkspace workspace;
+  for (int trial = 0; trial < 500; ++trial) {
+    const int pp = static_cast<int>(pick(random, 2, trial % 10 == 0 ? 17 : 6));
+    const int vp = static_cast<int>(pick(random, 4, trial % 4 == 0 ? 40 : 14));
+    Pipeline pipeline =
+        random_chain(random, ScheduleKind::interleaved, pp, vp, pp * pick(random, 1, 5));
+    if (trial % 3 == 0) {
+      for (double& time_s : pipeline.forward_s) time_s = 1 + time_s * 1e-4;
+      for (double& time_s : pipeline.backward_s) time_s = 2 + time_s * 1e-4;
+    }
+    const double scale = trial % 5 == 0 ? 0 : trial % 5 == 1 ? 3 : 0.05;
+    for (Transfer& transfer : pipeline.transfers) transfer.time_s *= scale;
+    // Up to a random chunk all are like one, after it like another; first and last as they were,
+    // and sometimes one in between.
+    const int border = static_cast<int>(pick(random, 1, vp - 1));
+    const int odd_one = trial % 6 == 0 ? static_cast<int>(pick(random, 1, vp - 1)) : -1;
+    const auto model_of = [&](int chunk) {
+      if (chunk == 0 || chunk == vp - 1 || chunk == odd_one) return chunk;
+      return chunk < border ? 1 : vp - 2;
+    };
+    for (int s = 0; s < pp; ++s) {
+      for (int c = 0; c < vp; ++c) {
+        const auto to = static_cast<std::size_t>(s * vp + c);
+        const auto from = static_cast<std::size_t>(s * vp + model_of(c));
+        pipeline.forward_s[to] = pipeline.forward_s[from];
+        pipeline.backward_s[to] = pipeline.backward_s[from];
+      }
+    }
+    // A handover is that of the first one over the same link, but for some.
+    for (Transfer& transfer : pipeline.transfers) {
+      const auto same = std::find_if(
+          pipeline.transfers.begin(), pipeline.transfers.end(), [&](const Transfer& other) {
+            return other.source / vp == transfer.source / vp &&
+                   other.target / vp == transfer.target / vp && pick(random, 0, 19) > 0;
+          });
+      if (same != pipeline.transfers.end()) transfer.time_s = same->time_s;
+    }
+    ASSERT_TRUE(is_chain(pipeline));
+    const double time_s = pipeline_time_s(pipeline, workspace);
+    const Evaluation evaluation = evaluate(pipeline, schedule_of(pipeline), Record::times);
+    ASSERT_NEAR(time_s, evaluation.iteration_time_s, kRounding * time_s)
+        << "trial " << trial << " pp " << pp << " vp " << vp;
+    for (std::size_t s = 0; s < static_cast<std::size_t>(pp); ++s) {
+      ASSERT_NEAR(workspace.stages()[s].passes_end_s, evaluation.stages[s].passes_end_s,
+                  kRounding * time_s);
+    }
+  }
+}
+
 TEST(PipelineTime, LongerPassesOrTransfersNeverShortenTheIteration) {
   Random random(3);
   for (int trial = 0; trial < 2000; ++trial) {

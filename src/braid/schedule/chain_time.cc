@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "braid/schedule/chain_waves.h"
+#include "braid/schedule/interleaved_pair.h"
 
 namespace braid {
 namespace {
@@ -18,7 +19,7 @@ double later(double a, double b) { return a > b ? a : b; }
 /// With fewer stages of one chunk, waves are slower than one pass after another.
 constexpr int kFewestForWaves = 12;
 
-/// Times a chain pass by pass: few stages of one chunk, or two. When a pass ends its result goes
+/// Times a chain of few stages with one chunk each pass by pass. When a pass ends its result goes
 /// over the stage's link in that direction, and what arrives is used by the neighbour's next pass
 /// that way: the time at which the link falls free is the time of arrival.
 class ChainTimer {
@@ -31,11 +32,10 @@ class ChainTimer {
         m_(timed.chain.num_micro_batches) {
     const std::size_t pp = at(pp_);
     timed_.first_forward_end_s.assign(pp, 0);
-    w_.state.assign(4 * pp, 0);
+    w_.state.assign(3 * pp, 0);
     forward_link_ = w_.state.data();
     device_ = forward_link_ + pp_;
     backward_link_ = device_ + pp_;
-    before_ = backward_link_ + pp_;
     w_.steady.restart();
   }
 
@@ -67,57 +67,11 @@ class ChainTimer {
     }
   }
 
-  /// Round r runs forward pass r - s of each stage s and then the backward pass that follows it
-  /// there, r - (vp + 1)·pp + 2 + s, for one or two stages; the k-th pass of a stage belongs to
-  /// chunk k / pp mod vp. Links are one per ordered pair of stages, so the hop that wraps around to
-  /// the next chunk shares its link with the gradients, and arrivals need a place of their own.
-  void run_interleaved_pair() {
-    add_hops();
-    const std::int64_t passes = m_ * c_.vp;
-    const std::int64_t lag = std::int64_t{c_.vp + 1} * pp_ - 2;
-    const std::int64_t cycle = std::int64_t{c_.vp} * pp_;
-    double* link = forward_link_;
-    double* arrived_forward = backward_link_;
-    double* arrived_backward = before_;
-    for (std::int64_t round = 0; round < passes + lag; ++round) {
-      double next[2];
-      std::copy_n(arrived_forward, pp_, next);
-      for (std::int64_t s = 0; s < pp_; ++s) {
-        const std::int64_t step = round - s;
-        if (step < 0 || step >= passes) continue;
-        const std::int64_t chunk = step / pp_ % c_.vp;
-        const double arrived = s == 0 && chunk == 0 ? 0 : arrived_forward[s];
-        double end = later(device_[s], arrived) + c_.forward_s[at(chunk * pp_ + s)];
-        if (step == 0) end = hold_for_parameters(s, end);
-        device_[s] = end;
-        link[s] = later(link[s], end) + w_.hop_forward[at(chunk * pp_ + s)];
-        next[pp_ - 1 - s] = link[s];
-      }
-      std::copy_n(next, pp_, arrived_forward);
-      std::copy_n(arrived_backward, pp_, next);
-      for (std::int64_t s = 0; s < pp_; ++s) {
-        const std::int64_t step = round - lag + s;
-        if (step < 0 || step >= passes) continue;
-        const std::int64_t chunk = c_.vp - 1 - step / pp_ % c_.vp;
-        const double arrived = s == pp_ - 1 && chunk == c_.vp - 1 ? 0 : arrived_backward[s];
-        device_[s] = later(device_[s], arrived) + c_.backward_s[at(chunk * pp_ + s)];
-        link[s] = later(link[s], device_[s]) + w_.hop_backward[at(chunk * pp_ + s)];
-        next[pp_ - 1 - s] = link[s];
-      }
-      std::copy_n(next, pp_, arrived_backward);
-      if (round >= lag + pp_ && (round + 1) % cycle == 0 && round < passes) {
-        round += cycle * w_.steady.leap(w_.state, (passes - 1 - round) / cycle);
-      }
-    }
-  }
-
   void run() {
     if (c_.schedule == ScheduleKind::gpipe) {
       run_gpipe();
-    } else if (c_.vp == 1) {
-      run_1f1b();
     } else {
-      run_interleaved_pair();
+      run_1f1b();
     }
     timed_.passes_end_s.assign(device_, device_ + pp_);
   }
@@ -125,17 +79,6 @@ class ChainTimer {
  private:
   std::int64_t leap(std::int64_t remaining) {
     return w_.steady.leap({forward_link_, at(3 * pp_)}, remaining);
-  }
-
-  /// Handovers by chunk, the ends of the chain without: forward to the next, backward to the one
-  /// before.
-  void add_hops() {
-    const std::int64_t chunks = pp_ * c_.vp;
-    w_.hop_forward.assign(c_.hop_s.begin(), c_.hop_s.end());
-    w_.hop_forward.back() = 0;
-    w_.hop_backward.resize(at(chunks));
-    w_.hop_backward[0] = 0;
-    std::copy_n(c_.hop_s.begin(), chunks - 1, w_.hop_backward.begin() + 1);
   }
 
   // With one chunk per stage, stage and chunk have one number.
@@ -174,10 +117,23 @@ class ChainTimer {
   double* device_;
   double* forward_link_;
   double* backward_link_;
-  double* before_;
 };
 
+/// A stage that waits for nothing but its parameters.
+void time_single_stage(TimedPasses& timed) {
+  const ChainTimes& c = timed.chain;
+  double round_s = 0;
+  for (const double pass_s : c.forward_s) round_s += pass_s;
+  for (const double pass_s : c.backward_s) round_s += pass_s;
+  const double first_s = c.forward_s[0];
+  const double held_s = timed.ready_s.empty() ? first_s : later(first_s, timed.ready_s[0]);
+  timed.first_forward_end_s.assign(1, first_s);
+  timed.passes_end_s.assign(
+      1, static_cast<double>(c.num_micro_batches) * round_s + (held_s - first_s));
+}
+
 bool same_passes(const ChainTimes& a, const ChainTimes& b) {
+  if (a.passes_id != 0 && a.passes_id == b.passes_id) return true;
   return a.num_micro_batches == b.num_micro_batches && a.pp == b.pp && a.vp == b.vp &&
          a.schedule == b.schedule && a.forward_s == b.forward_s && a.backward_s == b.backward_s &&
          a.hop_s == b.hop_s;
@@ -191,6 +147,7 @@ void copy_passes(const ChainTimes& from, ChainTimes& to) {
   to.forward_s = from.forward_s;
   to.backward_s = from.backward_s;
   to.hop_s = from.hop_s;
+  to.passes_id = from.passes_id;
 }
 
 /// Ends of all stages' first forward and last backward passes, no first pass ending before
@@ -200,14 +157,18 @@ const TimedPasses& timed_passes(const ChainTimes& chain, std::span<const double>
   constexpr std::size_t slots = std::tuple_size_v<decltype(ChainWorkspace::timed)>;
   for (std::size_t age = 0; age < slots; ++age) {
     const TimedPasses& timed = workspace.timed[(workspace.newest + slots - age) % slots];
-    if (same_passes(timed.chain, chain) && std::ranges::equal(timed.ready_s, ready_s)) return timed;
+    if (std::ranges::equal(timed.ready_s, ready_s) && same_passes(timed.chain, chain)) return timed;
   }
   workspace.newest = (workspace.newest + 1) % slots;
   TimedPasses& timed = workspace.timed[workspace.newest];
   copy_passes(chain, timed.chain);
   timed.ready_s.assign(ready_s.begin(), ready_s.end());
   const Lanes lanes = widest_lanes();
-  if (chain.vp > 1 ? chain.pp > 2 : chain.pp >= kFewestForWaves && lanes > Lanes::two) {
+  if (chain.pp == 1) {
+    time_single_stage(timed);
+  } else if (chain.vp > 1 && chain.pp == 2) {
+    time_interleaved_pair(timed, workspace);
+  } else if (chain.vp > 1 || (chain.pp >= kFewestForWaves && lanes > Lanes::two)) {
     // Half empty vectors are slower than whole ones of half the length.
     time_in_waves(timed, chain.pp <= 4 ? std::min(lanes, Lanes::four) : lanes, workspace);
   } else {

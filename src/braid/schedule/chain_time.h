@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "braid/plan/plan.h"
+#include "braid/schedule/alike_turns.h"
 #include "braid/schedule/pipeline.h"
 #include "braid/schedule/steady_state.h"
 
@@ -20,6 +21,8 @@ struct ChainTimes {
   std::vector<double> forward_s, backward_s;  ///< [chunk], whole passes.
   std::vector<double> hop_s;    ///< [chunk]: handover to the next, each way; the last one unused.
   std::vector<StageSync> sync;  ///< [stage]
+  /// Chains timed in one workspace that share it differ in their synchronisation alone; 0: unknown.
+  std::uint64_t passes_id = 0;
 };
 
 /// Ends of a chain's passes: all of its timing but the synchronisation after them.
@@ -43,6 +46,7 @@ struct ChainWorkspace {
   };
   std::vector<Block> blocks;
   SteadyState steady;
+  AlikeTurns alike;
 };
 
 /// Time of one iteration by the rules of docs/timeline.md; per-stage figures are left in

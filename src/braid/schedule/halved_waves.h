@@ -38,7 +38,7 @@ class HalvedWaves : private WaveBlocks<W, N> {
             Set{even.state.forward_link, even.count},  Set{even.state.device, even.count},
             Set{even.state.backward_link, even.count}, Set{odd.state.forward_link, odd.count},
             Set{odd.state.device, odd.count},          Set{odd.state.backward_link, odd.count}};
-        round += 2 * leap(sets, m_ - 1 - round / 2);
+        round += 2 * leap(sets, m_ - 1 - round / 2, w_.steady);
       }
     }
     w_.state.resize(at(even.count + odd.count + W));

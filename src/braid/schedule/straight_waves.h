@@ -150,7 +150,7 @@ class StraightWaves : private WaveBlocks<W, N> {
       }
       if (round >= pp_ - 1 && round < m_) {
         const std::array sets = {Set{state_.forward_link, pp_}, Set{state_.device, pp_}};
-        round += leap(sets, m_ - 1 - round);
+        round += leap(sets, m_ - 1 - round, w_.steady);
       }
     }
     w_.steady.restart();
@@ -159,7 +159,7 @@ class StraightWaves : private WaveBlocks<W, N> {
       backward(state_, backward_, idle_, first, first + m_ - 1, false);
       if (round >= pp_ - 1 && round < m_) {
         const std::array sets = {Set{state_.device, pp_}, Set{state_.backward_link, pp_}};
-        round += leap(sets, m_ - 1 - round);
+        round += leap(sets, m_ - 1 - round, w_.steady);
       }
     }
   }
@@ -169,10 +169,19 @@ class StraightWaves : private WaveBlocks<W, N> {
   [[gnu::always_inline]] inline void run_interleaved() {
     const std::int64_t vp = c_.vp;
     const std::int64_t turns = m_ / pp_ * vp;
+    w_.alike.find(c_.forward_s, c_.backward_s, c_.hop_s, pp_, vp);
+    const auto leap_alike = [&](std::int64_t turn, const auto& sets) {
+      return w_.alike.leap(turn % vp, [&](SteadyState& steady, std::int64_t following) {
+        return leap(sets, following, steady);
+      });
+    };
+    const std::array all = {Set{state_.forward_link, pp_}, Set{state_.device, pp_},
+                            Set{state_.backward_link, pp_}};
     for (std::int64_t t = 0; t < pp_; ++t) forward(state_, forward_, idle_, 0, t, false, ready_);
     for (std::int64_t q = 1; q < vp - 1; ++q) {
       const Turn ahead = forward_turn(q, turns);
       run_turn(&ahead, nullptr, nullptr);
+      q += leap_alike(q, std::array{all[0], all[1]});
     }
     for (std::int64_t q = vp - 1; q <= turns; ++q) {
       const Turn ahead = forward_turn(q, turns);
@@ -180,15 +189,16 @@ class StraightWaves : private WaveBlocks<W, N> {
       const Turn after = backward_turn(q - vp + 1, turns);
       run_turn(&ahead, &back, &after);
       if ((q + 1) % vp == 0 && q > vp && q < turns) {
-        const std::array sets = {Set{state_.forward_link, pp_}, Set{state_.device, pp_},
-                                 Set{state_.backward_link, pp_}};
-        q += vp * leap(sets, (turns - 1 - q) / vp);
+        q += vp * leap(all, (turns - 1 - q) / vp, w_.steady);
+      } else {
+        q += leap_alike(q, all);
       }
     }
     for (std::int64_t q = turns + 1; q <= turns + vp; ++q) {
       const Turn back = backward_turn(q - vp, turns);
       const Turn after = backward_turn(q - vp + 1, turns);
       run_turn(nullptr, &back, &after);
+      q += leap_alike(q, std::array{all[1], all[2]});
     }
   }
 

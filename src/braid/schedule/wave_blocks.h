@@ -92,13 +92,13 @@ class WaveBlocks {
   /// all times that the following rounds depend on.
   template <std::size_t Size>
   [[gnu::always_inline]] inline std::int64_t leap(const std::array<Set, Size>& sets,
-                                                  std::int64_t remaining) {
+                                                  std::int64_t remaining, SteadyState& steady) {
     std::int64_t count = 0;
     for (const Set& set : sets) count += set.count;
     w_.state.resize(at(count + W));
     double* to = w_.state.data();
     for (const Set& set : sets) to = gather(set.times, set.count, to);
-    const std::int64_t rounds = w_.steady.leap({w_.state.data(), at(count)}, remaining);
+    const std::int64_t rounds = steady.leap({w_.state.data(), at(count)}, remaining);
     if (rounds > 0) {
       const double* from = w_.state.data();
       for (const Set& set : sets) from = scatter(from, set.count, set.times);
