@@ -108,8 +108,8 @@ double Evaluator::time_s(const Configuration& configuration, const Layout& layou
   if (configuration.pp > 1 && chain_.hop_bytes.empty()) {
     return time_graph_s(configuration, layout, form);
   }
-  fill_chain(configuration, layout, form);
-  return chain_time_s(times_, workspace_);
+  fill_kinds(configuration, layout, form);
+  return chain_time_s(chain_of(configuration, layout, form), workspace_);
 }
 
 void Evaluator::fill_kinds(const Configuration& configuration, const Layout& layout,
@@ -176,26 +176,56 @@ double Evaluator::least_shared_gradient_sync_s(const Configuration& configuratio
   return sum_s;
 }
 
-void Evaluator::fill_chain(const Configuration& configuration, const Layout& layout, Form& form) {
-  fill_kinds(configuration, layout, form);
-  times_.schedule = configuration.schedule;
-  times_.pp = configuration.pp;
-  times_.vp = configuration.vp;
-  times_.num_micro_batches = configuration.num_micro_batches;
+const ChainTimes& Evaluator::chain_of(const Configuration& configuration, const Layout& layout,
+                                      Form& form) {
+  const auto has_same_passes = [&](const FilledChain& filled) {
+    return filled.form == &form && filled.times.schedule == configuration.schedule &&
+           filled.times.num_micro_batches == configuration.num_micro_batches &&
+           filled.micro_batch == configuration.micro_batch &&
+           filled.sequence_parallel == configuration.sequence_parallel &&
+           filled.passes == passes_ && filled.ends == layout.ends;
+  };
+  std::size_t age = 0;
+  const auto aged = [&](std::size_t by) -> FilledChain& {
+    return filled_[(newest_ + filled_.size() - by) % filled_.size()];
+  };
+  while (age < filled_.size() && !has_same_passes(aged(age))) ++age;
+  if (age == filled_.size()) {
+    newest_ = (newest_ + 1) % filled_.size();
+    fill_chain(configuration, layout, form, filled_[newest_]);
+    age = 0;
+  }
+  ChainTimes& times = aged(age).times;
+  for (std::size_t s = 0; s < times.sync.size(); ++s) {
+    times.sync[s] = syncs_[at(layout.kind_of_stage[s])];
+  }
+  add_shared(configuration, layout, form, times.sync);
+  return times;
+}
+
+void Evaluator::fill_chain(const Configuration& configuration, const Layout& layout, Form& form,
+                           FilledChain& filled) {
+  filled.form = &form;
+  filled.micro_batch = configuration.micro_batch;
+  filled.sequence_parallel = configuration.sequence_parallel;
+  filled.ends.assign(layout.ends.begin(), layout.ends.end());
+  filled.passes.assign(passes_.begin(), passes_.end());
+  ChainTimes& times = filled.times;
+  times.passes_id = ++fills_;
+  times.schedule = configuration.schedule;
+  times.pp = configuration.pp;
+  times.vp = configuration.vp;
+  times.num_micro_batches = configuration.num_micro_batches;
   const std::size_t chunks = layout.kind_of_chunk.size();
-  times_.forward_s.resize(chunks);
-  times_.backward_s.resize(chunks);
-  times_.hop_s.resize(chunks);
+  times.forward_s.resize(chunks);
+  times.backward_s.resize(chunks);
+  times.hop_s.resize(chunks);
   for (std::size_t i = 0; i < chunks; ++i) {
     const Pass& pass = passes_[at(layout.kind_of_chunk[i])];
-    times_.forward_s[i] = pass.forward_s;
-    times_.backward_s[i] = pass.backward_s;
+    times.forward_s[i] = pass.forward_s;
+    times.backward_s[i] = pass.backward_s;
   }
-  times_.sync.resize(at(configuration.pp));
-  for (std::size_t s = 0; s < times_.sync.size(); ++s) {
-    times_.sync[s] = syncs_[at(layout.kind_of_stage[s])];
-  }
-  add_shared(configuration, layout, form, times_.sync);
+  times.sync.resize(at(configuration.pp));
 
   // Cuts are mostly alike, so that each kind of handover is timed once.
   hop_bytes_.assign(form.handovers.size(), -1);
@@ -211,10 +241,10 @@ void Evaluator::fill_chain(const Configuration& configuration, const Layout& lay
       hop_bytes_[kind] = bytes;
       hop_s_[kind] = handover_s(form, kind, bytes);
     }
-    times_.hop_s[i] = hop_s_[kind];
-    if (++stage == times_.sync.size()) stage = 0;
+    times.hop_s[i] = hop_s_[kind];
+    if (++stage == times.sync.size()) stage = 0;
   }
-  times_.hop_s[chunks - 1] = 0;
+  times.hop_s[chunks - 1] = 0;
 }
 
 void Evaluator::fill_transfers(const Layout& layout, const Parallelism& parallel) {

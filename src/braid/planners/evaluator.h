@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <tuple>
@@ -65,18 +67,33 @@ class Evaluator {
   double shared_s(const SharedParameter& parameter, const Form& form) const;
   /// What passes between chunks.
   void fill_transfers(const Layout& layout, const Parallelism& parallel);
-  void fill_chain(const Configuration& configuration, const Layout& layout, Form& form);
   double time_graph_s(const Configuration& configuration, const Layout& layout, Form& form);
 
   const ChainJob& chain_;
   std::map<FormKey, Form> forms_;
   FormKey last_key_{};
   Form* last_ = nullptr;
-  ChainTimes times_;
   ChainWorkspace workspace_;
   struct Pass {
     double forward_s = 0, backward_s = 0;
+    friend bool operator==(const Pass&, const Pass&) = default;
   };
+  /// A chain and what its passes follow from: searches come back to the last few.
+  struct FilledChain {
+    const Form* form = nullptr;
+    int micro_batch = 0;
+    bool sequence_parallel = false;
+    Ends ends;
+    std::vector<Pass> passes;  ///< Of the chunks that are alike.
+    ChainTimes times;
+  };
+  /// The chain of a layout whose kinds are filled in.
+  const ChainTimes& chain_of(const Configuration& configuration, const Layout& layout, Form& form);
+  void fill_chain(const Configuration& configuration, const Layout& layout, Form& form,
+                  FilledChain& filled);
+  std::array<FilledChain, 8> filled_;  ///< A ring.
+  std::size_t newest_ = 0;
+  std::uint64_t fills_ = 0;
   std::vector<Pass> passes_;
   std::vector<StageSync> syncs_;
   std::vector<ChunkGradients> gradients_;  ///< Of one stage.

@@ -43,8 +43,11 @@ LayerTable& LayerTables::at(const Configuration& configuration) {
                 configuration.offload_activations,
                 configuration.offload_weights,
                 spread ? configuration.pp : 1};
+  if (last_ != nullptr && key == last_key_) return *last_;
   const auto [entry, is_new] = tables_.try_emplace(key);
   LayerTable& table = entry->second;
+  last_key_ = key;
+  last_ = &table;
   if (!is_new) return table;
 
   const Execution how = to_execution(configuration);

@@ -51,7 +51,7 @@ class LayerTables {
   /// The table's longest_way_s, `edges` being between the model's layers.
   static double longest_way_s(LayerTable& table, std::span<const ProfileEdge> edges);
   std::size_t size() const { return tables_.size(); }
-  void clear() { tables_.clear(); }  ///< Invalidates all references.
+  void clear() { tables_.clear(), last_ = nullptr; }  ///< Invalidates all references.
 
  private:
   using Key = std::tuple<int, int, int, int, bool, int, bool, bool, std::int64_t>;
@@ -61,6 +61,8 @@ class LayerTables {
   const System& system_;
   std::vector<LayerId> first_of_kind_;
   std::map<Key, LayerTable> tables_;
+  Key last_key_;  ///< Searches mostly ask for the same table again.
+  LayerTable* last_ = nullptr;
 };
 
 }  // namespace braid
