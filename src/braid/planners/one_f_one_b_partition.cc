@@ -115,17 +115,23 @@ class OneFOneBPartitioner::Chain {
     return attempt;
   }
 
+  /// Where a stage may start, and for each such left end where it ends then.
+  struct Reach {
+    std::int32_t begin = 0, end = 0;    ///< Left ends lie in [begin, end).
+    std::int32_t* right_end = nullptr;  ///< [layer], filled in for that range; -1: none.
+  };
+
   /// All left ends that stages i … p-1 can reach, for each i: conclusive always.
   Attempt fill_exhaustively(double bound, Ends& ends) {
-    const auto stages = std::ssize(places_);
     const std::size_t row = layers_.size() + 1;
-    right_end_.assign(places_.size() * row, -1);
+    right_end_.resize(places_.size() * row);
     Attempt attempt;
-    for (auto stage = stages - 1; stage >= 0; --stage) {
-      const std::int32_t* next = stage + 1 < stages ? &right_end_[at(stage + 1) * row] : nullptr;
-      fill_stage(stage, bound, next, &right_end_[at(stage) * row], attempt);
+    Reach next;
+    for (auto stage = std::ssize(places_) - 1; stage >= 0; --stage) {
+      next = fill_stage(stage, bound, next, &right_end_[at(stage) * row], attempt);
+      if (next.begin == next.end) return attempt;
     }
-    attempt.complete = right_end_[0] >= 0;
+    attempt.complete = next.begin == 0;
     if (!attempt.complete) return attempt;
     std::int32_t left = 0;
     for (std::size_t i = 0; i < ends.size(); ++i) {
@@ -135,17 +141,20 @@ class OneFOneBPartitioner::Chain {
     return attempt;
   }
 
-  /// Where `stage` may start: right_end[left] is where it ends then, -1 if it cannot. It may end
-  /// where the next stage may start. The left end that a stage reaches moves left with its right
-  /// end, so that one window passes over the layers once.
-  void fill_stage(std::int64_t stage, double bound, const std::int32_t* next,
-                  std::int32_t* right_end, Attempt& attempt) {
-    std::int32_t left = layer_count();
-    std::int32_t noted = left;  // Left ends from here on are noted, where there are any.
+  /// Where `stage` may start when it may end where the next one may start (for the last: after all
+  /// layers). The left end that a stage reaches moves left with its right end, so that one window
+  /// passes over the layers once.
+  Reach fill_stage(std::int64_t stage, double bound, const Reach& next, std::int32_t* right_end,
+                   Attempt& attempt) {
+    const bool is_last = next.right_end == nullptr;
+    const std::int32_t first = is_last ? layer_count() : next.end - 1;
+    const std::int32_t last =
+        is_last ? first : std::max(next.begin, static_cast<std::int32_t>(stage + 1));
+    Reach reach{first, first, right_end};
+    std::int32_t left = first;
     start_window();
-    for (std::int32_t right = layer_count(); right > stage; --right) {
-      const bool reached = next == nullptr ? right == layer_count() : next[right] >= 0;
-      if (!reached) continue;
+    for (std::int32_t right = first; right >= last; --right) {
+      if (!is_last && next.right_end[right] < 0) continue;
       left = std::min(left, right);
       drop_from(right);
       while (left > stage) {
@@ -157,9 +166,12 @@ class OneFOneBPartitioner::Chain {
         --left;
         if (!endless_) add_left(left);
       }
-      std::fill(right_end + left, right_end + std::max(left, std::min(right, noted)), right);
-      noted = std::min(noted, left);
+      if (left == right) continue;
+      if (right < reach.begin) std::fill(right_end + right, right_end + reach.begin, -1);
+      std::fill(right_end + left, right_end + std::min(right, reach.begin), right);
+      reach.begin = left;
     }
+    return reach;
   }
 
   void start_window() {
