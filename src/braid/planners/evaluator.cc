@@ -1,6 +1,7 @@
 #include "braid/planners/evaluator.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <utility>
 
@@ -143,8 +144,9 @@ double Evaluator::shared_s(const SharedParameter& parameter, const Form& form) c
   });
 }
 
-void Evaluator::add_shared(const Configuration& configuration, const Layout& layout, Form& form,
-                           std::vector<StageSync>& sync) {
+void Evaluator::fill_shared(const Configuration& configuration, const Layout& layout, Form& form,
+                            std::vector<double>& stage_s) {
+  stage_s.assign(at(configuration.pp), 0);
   if (configuration.pp == 1) return;
   form.parallel.zero = configuration.zero;
   for (const SharedParameter& parameter : chain_.shared) {
@@ -158,7 +160,7 @@ void Evaluator::add_shared(const Configuration& configuration, const Layout& lay
     std::sort(holders_.begin(), holders_.end());
     holders_.erase(std::unique(holders_.begin(), holders_.end()), holders_.end());
     const double sum_s = shared_s(parameter, form);
-    for (const std::int32_t stage : holders_) sync[at(stage)].shared_gradient_sync_s += sum_s;
+    for (const std::int32_t stage : holders_) stage_s[at(stage)] += sum_s;
   }
 }
 
@@ -167,11 +169,11 @@ double Evaluator::least_shared_gradient_sync_s(const Configuration& configuratio
   Form& form = form_of(configuration);
   form.parallel.zero = configuration.zero;
   holders_ = {0, configuration.pp - 1};
-  const auto last = static_cast<std::int32_t>(chain_.kind_of_layer.size()) - 1;
+  const std::array ends = {0, static_cast<std::int32_t>(chain_.kind_of_layer.size()) - 1};
   double sum_s = 0;
   for (const SharedParameter& parameter : chain_.shared) {
     // The first and the last layer are in the first and the last stage whatever the others do.
-    if (parameter.layers == std::vector<std::int32_t>{0, last}) sum_s += shared_s(parameter, form);
+    if (std::ranges::equal(parameter.layers, ends)) sum_s += shared_s(parameter, form);
   }
   return sum_s;
 }
@@ -195,17 +197,21 @@ const ChainTimes& Evaluator::chain_of(const Configuration& configuration, const 
     fill_chain(configuration, layout, form, filled_[newest_]);
     age = 0;
   }
-  ChainTimes& times = aged(age).times;
-  for (std::size_t s = 0; s < times.sync.size(); ++s) {
-    times.sync[s] = syncs_[at(layout.kind_of_stage[s])];
+  FilledChain& filled = aged(age);
+  std::vector<double>& shared_s = filled.shared_s[static_cast<std::size_t>(configuration.zero)];
+  if (shared_s.empty()) fill_shared(configuration, layout, form, shared_s);
+  std::vector<StageSync>& sync = filled.times.sync;
+  for (std::size_t s = 0; s < sync.size(); ++s) {
+    sync[s] = syncs_[at(layout.kind_of_stage[s])];
+    sync[s].shared_gradient_sync_s += shared_s[s];
   }
-  add_shared(configuration, layout, form, times.sync);
-  return times;
+  return filled.times;
 }
 
 void Evaluator::fill_chain(const Configuration& configuration, const Layout& layout, Form& form,
                            FilledChain& filled) {
   filled.form = &form;
+  for (std::vector<double>& stage_s : filled.shared_s) stage_s.clear();
   filled.micro_batch = configuration.micro_batch;
   filled.sequence_parallel = configuration.sequence_parallel;
   filled.ends.assign(layout.ends.begin(), layout.ends.end());
@@ -298,7 +304,10 @@ double Evaluator::time_graph_s(const Configuration& configuration, const Layout&
     }
     pipeline.sync.push_back(syncs_[at(layout.kind_of_stage[at(s)])]);
   }
-  add_shared(configuration, layout, form, pipeline.sync);
+  fill_shared(configuration, layout, form, shared_s_);
+  for (std::size_t s = 0; s < shared_s_.size(); ++s) {
+    pipeline.sync[s].shared_gradient_sync_s += shared_s_[s];
+  }
   pipeline.transfers.clear();
   for (const Cut& cut : cuts_) {
     const std::int32_t source = cut.from % configuration.pp;

@@ -61,9 +61,9 @@ class Evaluator {
   double handover_s(const Form& form, std::size_t kind, double bytes) const;
   /// Times of the chunks and stages that are alike.
   void fill_kinds(const Configuration& configuration, const Layout& layout, const Form& form);
-  /// Adds the sums of shared parameters' gradients to the stages' synchronisation.
-  void add_shared(const Configuration& configuration, const Layout& layout, Form& form,
-                  std::vector<StageSync>& sync);
+  /// [stage]: time to sum the gradients of parameters that other stages hold too.
+  void fill_shared(const Configuration& configuration, const Layout& layout, Form& form,
+                   std::vector<double>& stage_s);
   double shared_s(const SharedParameter& parameter, const Form& form) const;
   /// What passes between chunks.
   void fill_transfers(const Layout& layout, const Parallelism& parallel);
@@ -86,6 +86,8 @@ class Evaluator {
     Ends ends;
     std::vector<Pass> passes;  ///< Of the chunks that are alike.
     ChainTimes times;
+    /// [Zero][stage]: time to sum shared parameters' gradients; empty: not known yet.
+    std::array<std::vector<double>, 4> shared_s;
   };
   /// The chain of a layout whose kinds are filled in.
   const ChainTimes& chain_of(const Configuration& configuration, const Layout& layout, Form& form);
@@ -106,6 +108,7 @@ class Evaluator {
   std::vector<Cut> cuts_;
   std::vector<std::int32_t> chunk_of_layer_, newest_cut_;
   std::vector<std::int32_t> holders_;  ///< Stages that hold a shared parameter.
+  std::vector<double> shared_s_;       ///< [stage]
   PipelineWorkspace pipeline_;
 };
 
