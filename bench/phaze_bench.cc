@@ -14,9 +14,9 @@
 namespace braid {
 namespace {
 
-constexpr PhazeOptions kProgram{.objective = PhazeObjective::program, .branches = false};
-constexpr PhazeOptions kFlush{};
-constexpr PhazeOptions kSimulated{.objective = PhazeObjective::simulated};
+const PhazeOptions kProgram{.objective = PhazeObjective::program, .branches = false};
+const PhazeOptions kFlush{};
+const PhazeOptions kSimulated{.objective = PhazeObjective::simulated};
 
 /// An embedding and `layers` equal layers of hidden size 12288 at tensor-parallel widths 4 and 8.
 PhazeProblem gpt(std::int32_t layers) {

@@ -60,7 +60,7 @@ Published load(const std::string& file) {
   return run;
 }
 
-constexpr PhazeOptions kProgram{.objective = PhazeObjective::program, .branches = false};
+const PhazeOptions kProgram{.objective = PhazeObjective::program, .branches = false};
 
 /// Answers of the published device_placement program (Adnan et al. 2024).
 TEST(PhazeReference, GivesTheProgramsAnswers) {
