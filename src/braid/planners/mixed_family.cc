@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -95,6 +96,21 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
   problem_.exchange_s = [this](std::span<const std::int32_t> used, std::int32_t first,
                                std::int32_t way,
                                std::int32_t last) { return exchange_s(used, first, way, last); };
+  problem_.least_exchange_s = [this](std::span<const std::int32_t> used, std::int32_t first,
+                                     std::int32_t last) {
+    return least_exchange_s(used, first, last);
+  };
+  std::map<std::vector<std::int32_t>, std::vector<double>> least;
+  std::vector<double> bytes;
+  for (std::size_t form = 0; form < ways_.size(); ++form) {
+    std::vector<double>& known = least[problem_.forms[form].takes];
+    for (std::size_t way = 0; way < ways_[form].size(); ++way) {
+      fill_shared_bytes(static_cast<std::int32_t>(form), static_cast<std::int32_t>(way), bytes);
+      if (known.empty()) known = bytes;
+      for (std::size_t i = 0; i < bytes.size(); ++i) known[i] = std::min(known[i], bytes[i]);
+    }
+  }
+  for (const MixedForm& form : problem_.forms) least_shared_bytes_.push_back(least[form.takes]);
 }
 
 void MixedFamily::add_forms(const Configuration& degrees) {
@@ -261,27 +277,47 @@ double MixedFamily::handover_s(std::span<const std::int32_t> used, std::int32_t 
          2;
 }
 
+void MixedFamily::fill_shared_bytes(std::int32_t form, std::int32_t way,
+                                    std::vector<double>& bytes) const {
+  const std::vector<std::int32_t> ends = {
+      0, static_cast<std::int32_t>(job_.chain().kind_of_layer.size()) - 1};
+  const Parallelism parallel = to_parallelism(ways_[at(form)][at(way)]);
+  bytes.clear();
+  for (const SharedParameter& parameter : job_.chain().shared) {
+    // Others may lie in one stage, or in more than two.
+    bytes.push_back(parameter.layers == ends
+                        ? shared_gradient_bytes(parameter, parallel, job_.job().precision)
+                        : 0);
+  }
+}
+
 double MixedFamily::exchange_s(std::span<const std::int32_t> used, std::int32_t first,
-                               std::int32_t way, std::int32_t last) const {
-  const Precision& precision = job_.job().precision;
-  const auto last_layer = static_cast<std::int32_t>(job_.chain().kind_of_layer.size()) - 1;
+                               std::int32_t last, std::span<const double> bytes) const {
   const std::vector<std::int64_t> at_start = devices(used, takes_of(first));
   const std::vector<std::int32_t> none(used.size(), 0);
   const std::vector<std::int64_t> at_end = devices(none, takes_of(last));
   const std::int32_t ends[] = {0, 1};
   double sum_s = 0;
-  for (const SharedParameter& parameter : job_.chain().shared) {
-    // Others may lie in one stage, or in more than two.
-    if (parameter.layers != std::vector<std::int32_t>{0, last_layer}) continue;
-    const double bytes =
-        shared_gradient_bytes(parameter, to_parallelism(ways_[at(first)][at(way)]), precision);
-    sum_s +=
-        ring_of_stages_s(ends, bytes, [&](std::int32_t from, std::int32_t, double message_bytes) {
+  for (const double of_parameter : bytes) {
+    sum_s += ring_of_stages_s(
+        ends, of_parameter, [&](std::int32_t from, std::int32_t, double message_bytes) {
           return from == 0 ? braid::handover_s(job_.system(), at_start, at_end, message_bytes)
                            : braid::handover_s(job_.system(), at_end, at_start, message_bytes);
         });
   }
   return sum_s;
+}
+
+double MixedFamily::exchange_s(std::span<const std::int32_t> used, std::int32_t first,
+                               std::int32_t way, std::int32_t last) const {
+  std::vector<double> bytes;
+  fill_shared_bytes(first, way, bytes);
+  return exchange_s(used, first, last, bytes);
+}
+
+double MixedFamily::least_exchange_s(std::span<const std::int32_t> used, std::int32_t first,
+                                     std::int32_t last) const {
+  return exchange_s(used, first, last, least_shared_bytes_[at(first)]);
 }
 
 MixedRates MixedFamily::rates(std::span<const std::int32_t> used, std::int32_t form,

@@ -49,6 +49,7 @@ class MixedPasses {
   };
   struct State {
     std::vector<std::int32_t> used;
+    double ahead_s = 0;     ///< See exchange_ahead_s().
     double worth_left = 0;  ///< Of the devices not used, see MixedWork.
     std::int64_t devices_left = 0;
     MixedRests rests;  ///< In cells of [form · (layers + 1) + left end].
@@ -71,7 +72,9 @@ class MixedPasses {
   bool allows(Facts& facts, std::span<const std::int32_t> used, std::size_t form);
   double handover_s(Facts& facts, std::span<const std::int32_t> used, std::size_t below,
                     std::size_t above, std::int32_t cut);
+  bool may_be_last(std::size_t form) const;
   double least_exchange_s(Facts& facts, std::size_t form, std::size_t way, const State& with);
+  double exchange_ahead_s(const std::vector<std::int32_t>& used);
   void extend(const State& from, Level& next, Pass& pass);
   void grow(const State& from, std::size_t form, State& to, Pass& pass);
   std::int64_t most_stages(std::int32_t left, const State& state) const;
@@ -90,6 +93,9 @@ class MixedPasses {
   std::size_t layers_ = 0, ways_ = 1;
   std::int32_t fewest_devices_ = std::numeric_limits<std::int32_t>::max();  ///< Of any form.
   std::map<std::int64_t, Facts> facts_;
+  /// Forms of which each takes other devices, and those of them that the last stage may take.
+  std::vector<std::size_t> takers_, last_takers_;
+  std::map<std::int64_t, double> ahead_s_;  ///< By number of the devices used.
 };
 
 }  // namespace braid

@@ -48,6 +48,13 @@ class MixedFamily {
                     std::int32_t cut_class) const;
   double exchange_s(std::span<const std::int32_t> used, std::int32_t first, std::int32_t way,
                     std::int32_t last) const;
+  double least_exchange_s(std::span<const std::int32_t> used, std::int32_t first,
+                          std::int32_t last) const;
+  double exchange_s(std::span<const std::int32_t> used, std::int32_t first, std::int32_t last,
+                    std::span<const double> bytes) const;
+  /// [shared parameter]: what a stage of this form has of its gradient; 0: others than the first
+  /// and the last layer hold it.
+  void fill_shared_bytes(std::int32_t form, std::int32_t way, std::vector<double>& bytes) const;
   MixedRates rates(std::span<const std::int32_t> used, std::int32_t form, std::int32_t way);
   std::vector<std::int64_t> devices(std::span<const std::int32_t> used,
                                     const std::vector<std::int32_t>& takes) const;
@@ -62,6 +69,8 @@ class MixedFamily {
   Rates& rates_;
   std::vector<std::vector<Configuration>> ways_;  ///< [form][way]
   std::vector<double> bytes_of_class_;
+  /// [form][shared parameter]: the least of fill_shared_bytes() for any form on the same devices.
+  std::vector<std::vector<double>> least_shared_bytes_;
   MixedProblem problem_;
   SplitLimits split_;
   Plan probe_;  ///< A plan of one stage, to ask for its rates.

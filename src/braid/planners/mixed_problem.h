@@ -71,6 +71,12 @@ struct MixedProblem {
   std::function<double(std::span<const std::int32_t> used, std::int32_t first, std::int32_t way,
                        std::int32_t last)>
       exchange_s;
+  /// What no first stage on the devices that form `first` takes there has to exchange less with a
+  /// last one on the devices that form `last` takes, whatever forms on them the two have. Empty:
+  /// not known.
+  std::function<double(std::span<const std::int32_t> used, std::int32_t first, std::int32_t last)>
+      least_exchange_s;
+  std::vector<std::uint8_t> may_be_last;  ///< [form]; empty: any.
 };
 
 struct MixedStage {

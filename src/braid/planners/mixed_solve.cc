@@ -1,7 +1,10 @@
 #include "braid/planners/mixed_solve.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "braid/planners/mixed_passes.h"
@@ -169,11 +172,43 @@ void Solver::look_at_ends() {
   }
 }
 
+/// Kinds of devices that a form takes.
+std::vector<bool> kinds_of(const MixedForm& form) {
+  std::vector<bool> kinds;
+  for (const std::int32_t devices : form.takes) kinds.push_back(devices > 0);
+  return kinds;
+}
+
 }  // namespace
 
 MixedSolution solve_mixed(const MixedProblem& problem, double cutoff_s, std::int64_t most_steps,
                           const std::function<double(const MixedPipeline&)>& visit) {
-  return Solver(problem, cutoff_s, most_steps, visit).run();
+  if (!problem.exchange_s) return Solver(problem, cutoff_s, most_steps, visit).run();
+  // What the first stage exchanges with the last one depends on where that is.
+  std::map<std::vector<bool>, std::vector<std::uint8_t>> forms_by_kinds;
+  for (std::size_t form = 0; form < problem.forms.size(); ++form) {
+    std::vector<std::uint8_t>& forms = forms_by_kinds[kinds_of(problem.forms[form])];
+    forms.resize(problem.forms.size(), 0);
+    forms[form] = 1;
+  }
+  const std::function<double(const MixedPipeline&)> lower = [&](const MixedPipeline& pipeline) {
+    return cutoff_s = visit(pipeline);
+  };
+  MixedSolution all;
+  all.bound_s = kInfinity;
+  auto left = static_cast<std::int64_t>(forms_by_kinds.size());
+  for (const auto& [kinds, forms] : forms_by_kinds) {
+    MixedProblem part = problem;
+    part.may_be_last = forms;
+    MixedSolution found =
+        Solver(part, cutoff_s, std::max<std::int64_t>(0, most_steps - all.steps) / left--, lower)
+            .run();
+    std::move(found.pipelines.begin(), found.pipelines.end(), std::back_inserter(all.pipelines));
+    all.bound_s = std::min(all.bound_s, found.bound_s);
+    all.memory_bound = all.memory_bound || found.memory_bound;
+    all.steps += found.steps;
+  }
+  return all;
 }
 
 }  // namespace braid
