@@ -8,6 +8,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/parallel.h"
+#include "braid/frontend/model.h"
 #include "braid/plan/plan_json.h"
 #include "braid/planners/assess.h"
 #include "braid/planners/planner.h"
@@ -358,6 +359,28 @@ TEST(MegatronPlanner, NeverBeatsTheLargerSpace) {
     EXPECT_LE(best.search_bound_s, rule.objective * (1 + 1e-9)) << "trial " << trial;
   }
   EXPECT_GT(compared, 100);
+}
+
+TEST(BraidPlanner, OneStageKeepsTiedEmbeddingsOnce) {
+  const Graph graph = load_model("gpt2", {});
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 4;
+  const auto parameters = static_cast<double>(parameter_count(graph));
+  for (const auto planner : {plan_braid, plan_exhaustively}) {
+    SpaceOptions space;
+    space.pp = 1;
+    const Outcome one = planner(job, load_system("dgx-a100:1"), space, {}, {});
+    ASSERT_EQ(one.status, Status::optimal);
+    EXPECT_DOUBLE_EQ(memory_of_stage(one.candidates[0].plan, 0).weights, 2 * parameters);
+    // Two stages keep a copy each.
+    space.pp = 2;
+    const Outcome two = planner(job, load_system("dgx-a100:2"), space, {}, {});
+    ASSERT_FALSE(two.candidates.empty());
+    const Plan& plan = two.candidates[0].plan;
+    EXPECT_DOUBLE_EQ(memory_of_stage(plan, 0).weights + memory_of_stage(plan, 1).weights,
+                     2 * (parameters + 50257.0 * 768));
+  }
 }
 
 }  // namespace

@@ -69,7 +69,10 @@ inline void tie_layers(Graph& graph, std::size_t from, std::size_t to) {
   const auto first_operator = [&graph](std::size_t layer) -> Operator& {
     return graph.operators[static_cast<std::size_t>(graph.layers[layer].first)];
   };
-  first_operator(to).inputs.back() = first_operator(from).inputs.back();
+  TensorId& own = first_operator(to).inputs.back();
+  const TensorId other = first_operator(from).inputs.back();
+  if (own != other) graph.tensors[static_cast<std::size_t>(own)].is_parameter = false;
+  own = other;
   find_repeated_layers(graph);
 }
 

@@ -284,6 +284,19 @@ TEST(DirectPlan, PassesTheIndependentChecks) {
   }
 }
 
+TEST(DirectPlan, OneStageKeepsTiedEmbeddingsOnce) {
+  const Graph graph = load_model("gpt2", {});
+  Parallelism parallel;
+  parallel.num_micro_batches = 4;
+  const Plan plan =
+      direct_plan(graph, parallel, parse_precision("bf16"), 4, load_system("dgx-a100:1"));
+  EXPECT_DOUBLE_EQ(memory_of_stage(plan, 0).weights,
+                   2 * static_cast<double>(parameter_count(graph)));
+  for (const Check& check : verify(plan).checks) {
+    EXPECT_TRUE(check.holds) << check.name << ": " << check.detail;
+  }
+}
+
 TEST(Predict, NothingBeatsTheBoundOnManyMeasuredRuns) {
   const std::string file = reference_file("data/measured_training_runs.csv");
   if (file.empty()) GTEST_SKIP() << "reference data not present";

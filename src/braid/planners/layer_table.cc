@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "braid/profile/layer_profile.h"
+
 namespace braid {
 namespace {
 
@@ -20,10 +22,14 @@ ChainLayer chain_layer(const LayerCost& cost) {
 
 }  // namespace
 
-LayerTables::LayerTables(const Graph& graph, const Precision& precision, const System& system)
+LayerTables::LayerTables(const Graph& graph, const Precision& precision, const System& system,
+                         Stages stages)
     : graph_(graph), precision_(precision), system_(system) {
+  if (stages == Stages::as_configured) shared_ = shared_parameters(graph);
+  kind_of_layer_.reserve(graph.layers.size());
   for (std::size_t l = 0; l < graph.layers.size(); ++l) {
     const auto kind = static_cast<std::size_t>(graph.layers[l].kind);
+    kind_of_layer_.push_back(graph.layers[l].kind);
     if (kind >= first_of_kind_.size()) first_of_kind_.resize(kind + 1, -1);
     if (first_of_kind_[kind] < 0) first_of_kind_[kind] = static_cast<LayerId>(l);
   }
@@ -32,6 +38,7 @@ LayerTables::LayerTables(const Graph& graph, const Precision& precision, const S
 LayerTable& LayerTables::at(const Configuration& configuration) {
   // The groups of a layer's collectives start at the first device; only expert groups that reach
   // past the context axis depend on where the pipeline lies.
+  const bool one_stage = configuration.pp == 1 && !shared_.empty();
   const bool spread =
       configuration.ep > configuration.cp && configuration.order == AxisOrder::data_outermost;
   const Key key{configuration.tp,
@@ -42,7 +49,7 @@ LayerTable& LayerTables::at(const Configuration& configuration) {
                 static_cast<int>(configuration.recompute),
                 configuration.offload_activations,
                 configuration.offload_weights,
-                spread ? configuration.pp : 1};
+                spread || one_stage ? configuration.pp : 0};
   if (last_ != nullptr && key == last_key_) return *last_;
   const auto [entry, is_new] = tables_.try_emplace(key);
   LayerTable& table = entry->second;
@@ -54,8 +61,9 @@ LayerTable& LayerTables::at(const Configuration& configuration) {
   const LayerGroups groups = layer_groups(to_parallelism(configuration), system_);
   for (const LayerId layer : first_of_kind_) {
     table.kinds.push_back(estimate_layer(graph_, layer, how, precision_, groups, system_));
-    table.layer_of_kind.push_back(chain_layer(table.kinds.back()));
   }
+  if (one_stage) count_shared_once(shared_, kind_of_layer_, how, table.kinds);
+  for (const LayerCost& cost : table.kinds) table.layer_of_kind.push_back(chain_layer(cost));
   table.count_of_kind.assign(table.kinds.size(), 0);
   table.chain.reserve(graph_.layers.size());
   table.least_backward_share = 1;

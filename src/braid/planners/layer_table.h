@@ -41,7 +41,12 @@ struct LayerTable {
 /// Layer costs of one job, each way of running computed once.
 class LayerTables {
  public:
-  LayerTables(const Graph& graph, const Precision& precision, const System& system);
+  /// Whether configurations say how many stages there are: if so, those of one stage count what
+  /// several layers read once.
+  enum class Stages : std::uint8_t { unknown, as_configured };
+
+  LayerTables(const Graph& graph, const Precision& precision, const System& system,
+              Stages stages = Stages::as_configured);
 
   /// Table for a configuration (which must be one that the model allows). The reference stays
   /// valid.
@@ -60,6 +65,8 @@ class LayerTables {
   const Precision& precision_;
   const System& system_;
   std::vector<LayerId> first_of_kind_;
+  std::vector<std::int32_t> kind_of_layer_;
+  std::vector<SharedParameter> shared_;  ///< Where one stage counts them once.
   std::map<Key, LayerTable> tables_;
   Key last_key_;  ///< Searches mostly ask for the same table again.
   LayerTable* last_ = nullptr;

@@ -69,7 +69,7 @@ class Search {
         space_(space),
         budget_(budget),
         progress_(progress),
-        tables_(*job.graph, job.precision, system),
+        tables_(*job.graph, job.precision, system, LayerTables::Stages::unknown),
         piper_(piper_job(job, system, tables_, space.piper_network)) {}
 
   Outcome run() {

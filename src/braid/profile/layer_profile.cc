@@ -51,6 +51,25 @@ std::vector<SharedParameter> shared_parameters(const Graph& graph) {
   return shared;
 }
 
+void count_shared_once(std::span<const SharedParameter> shared,
+                       std::span<const std::int32_t> kind_of_layer, const Execution& how,
+                       std::span<LayerCost> costs) {
+  std::vector<std::int64_t> layers_of_kind(costs.size(), 0);
+  for (const std::int32_t kind : kind_of_layer) ++layers_of_kind[static_cast<std::size_t>(kind)];
+  std::vector<std::int64_t> again;
+  for (const SharedParameter& parameter : shared) {
+    again.assign(costs.size(), 0);
+    for (std::size_t r = 1; r < parameter.layers.size(); ++r) {
+      const auto layer = static_cast<std::size_t>(parameter.layers[r]);
+      ++again[static_cast<std::size_t>(kind_of_layer[layer])];
+    }
+    for (std::size_t k = 0; k < costs.size(); ++k) {
+      if (again[k] == 0 || again[k] != layers_of_kind[k]) continue;
+      costs[k].dense_parameters -= parameter.elements / (parameter.divided ? how.tp : 1);
+    }
+  }
+}
+
 Profile layer_profile(const Graph& graph, std::string chip, std::vector<ProfileEdge> edges) {
   Profile profile;
   profile.model = graph.name;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,14 @@ std::vector<ProfileEdge> profile_edges(const Graph& graph);
 /// Parameters that operators of several layers read, but for experts', in the order of tensors.
 /// Cost: linear in the graph.
 std::vector<SharedParameter> shared_parameters(const Graph& graph);
+
+/// Makes `costs` [kind], of layers run as `how`, those of a single stage: it has one copy of what
+/// several layers read, which the first of them counts. Where layers of one kind are both the first
+/// and later ones, as repeated blocks with the same weights, the copies stay counted. Cost: linear
+/// in the layers times the parameters.
+void count_shared_once(std::span<const SharedParameter> shared,
+                       std::span<const std::int32_t> kind_of_layer, const Execution& how,
+                       std::span<LayerCost> costs);
 
 /// A profile of the layers of `graph` on `chip`, to be estimated: a place for the options of each
 /// kind, none in them yet.

@@ -22,8 +22,8 @@ Execution execution_of(const Parallelism& parallel) {
   return how;
 }
 
-Profile profile_of(const Graph& graph, const Execution& how, const Precision& precision,
-                   const LayerGroups& groups, const System& system) {
+Profile profile_of(const Graph& graph, const Execution& how, bool one_stage,
+                   const Precision& precision, const LayerGroups& groups, const System& system) {
   Profile profile = layer_profile(graph, system.groups.front().chip.name, profile_edges(graph));
   for (std::size_t l = 0; l < graph.layers.size(); ++l) {
     std::vector<Option>& options = profile.kinds[static_cast<std::size_t>(graph.layers[l].kind)];
@@ -34,6 +34,13 @@ Profile profile_of(const Graph& graph, const Execution& how, const Precision& pr
     option.cost = estimate_layer(graph, static_cast<LayerId>(l), how, precision, groups, system);
     options.push_back(std::move(option));
   }
+  if (!one_stage || profile.shared.empty()) return profile;
+  std::vector<std::int32_t> kind_of_layer;
+  for (const ProfileLayer& layer : profile.layers) kind_of_layer.push_back(layer.kind);
+  std::vector<LayerCost> costs;
+  for (const std::vector<Option>& options : profile.kinds) costs.push_back(options.front().cost);
+  count_shared_once(profile.shared, kind_of_layer, how, costs);
+  for (std::size_t k = 0; k < costs.size(); ++k) profile.kinds[k].front().cost = costs[k];
   return profile;
 }
 
@@ -70,7 +77,8 @@ Plan direct_plan(const Graph& graph, const Parallelism& parallel, const Precisio
   Plan plan = blank_plan(graph, precision, global_batch, system);
   plan.planner = "direct";
   plan.parallel = parallel;
-  plan.profile = profile_of(graph, how, precision, layer_groups(parallel, system), system);
+  plan.profile =
+      profile_of(graph, how, parallel.pp == 1, precision, layer_groups(parallel, system), system);
   plan.stages.resize(static_cast<std::size_t>(parallel.pp));
   for (int s = 0; s < parallel.pp; ++s) {
     Stage& stage = plan.stages[static_cast<std::size_t>(s)];
