@@ -171,8 +171,8 @@ class Walk {
       even_table_ = &table;
       even_pp_ = configuration.pp;
       even_vp_ = configuration.vp;
-      const auto ends = partition_min_max(table.chain, configuration.pp * configuration.vp);
-      fill_layout(chain_.kind_of_layer, table.kinds, configuration.pp, configuration.vp, *ends,
+      table.even.split(configuration.pp * configuration.vp, &even_ends_);
+      fill_layout(chain_.kind_of_layer, table.kinds, configuration.pp, configuration.vp, even_ends_,
                   even_);
     }
     const Evaluator::Memory memory = scratch_.evaluator.memory(configuration, even_);
@@ -198,6 +198,7 @@ class Walk {
   AssessmentScratch scratch_{chain_};
   /// The even assignment for the table and depth that it was made for.
   Layout even_;
+  Ends even_ends_;
   const LayerTable* even_table_ = nullptr;
   int even_pp_ = 0, even_vp_ = 0;
   /// The assignment of least path for 1F1B, likewise.

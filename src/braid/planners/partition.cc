@@ -38,10 +38,6 @@ std::optional<Ends> partition_min_max(std::span<const ChainLayer> layers, int pi
   return ends;
 }
 
-double min_max_time_s(std::span<const ChainLayer> layers, int pieces) {
-  return EvenSplits(layers).split(pieces, nullptr);
-}
-
 double one_f_one_b_path_s(std::span<const double> forward_s, std::span<const double> backward_s,
                           std::span<const double> handover_s, std::int64_t micro_batches) {
   const auto stages = static_cast<std::int64_t>(forward_s.size());

@@ -126,9 +126,6 @@ bool for_each_partition_below(std::span<const ChainLayer> layers,
 /// those, later pieces are filled first. Exact. nullopt when there are fewer layers than pieces.
 std::optional<Ends> partition_min_max(std::span<const ChainLayer> layers, int pieces);
 
-/// Least possible largest piece time of partition_min_max.
-double min_max_time_s(std::span<const ChainLayer> layers, int pieces);
-
 /// A lower bound on the makespan of flushed 1F1B with the given stage times (forward, backward) and
 /// handover times (of stage i to i+1, one direction): the longest of these paths through the
 /// schedule, with t = f + b and D_i = Σ_{j≥i} t_j + 2·Σ_{j≥i} handover_j, the longest over all i of
