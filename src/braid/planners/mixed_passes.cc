@@ -13,8 +13,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Complete pipelines that a pass shows.
 constexpr std::size_t kMostOthers = 24;
-/// Exchanges of gradients between first and last stages that are asked for in advance.
-constexpr std::int64_t kMostExchanges = 200'000;
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
@@ -65,30 +63,18 @@ struct MixedPasses::Pass {
   std::vector<std::int32_t> too_long;  ///< See take_from_all.
 };
 
-MixedPasses::MixedPasses(const MixedProblem& problem)
-    : problem_(problem), times_(problem), work_(problem), layers_(times_.layers()) {
+MixedPasses::MixedPasses(const MixedProblem& problem, std::vector<std::uint8_t> last_forms)
+    : problem_(problem),
+      times_(problem),
+      work_(problem),
+      ends_(problem, std::move(last_forms)),
+      layers_(times_.layers()) {
   for (const MixedForm& form : problem.forms) {
     ways_ = std::max(ways_, form.ways.size());
     std::int32_t takes = 0;
     for (const std::int32_t of_kind : form.takes) takes += of_kind;
     fewest_devices_ = std::min(fewest_devices_, takes);
   }
-  if (!problem.least_exchange_s) return;
-  std::int64_t placements = 1;
-  for (const std::int32_t devices : problem.capacity) placements *= devices + std::int64_t{1};
-  const std::vector<std::int32_t> none(problem.capacity.size(), 0);
-  const auto add = [&](std::size_t form, std::vector<std::size_t>& takers) {
-    const auto same = [&](std::size_t other) {
-      return problem.forms[other].takes == problem.forms[form].takes;
-    };
-    if (std::none_of(takers.begin(), takers.end(), same)) takers.push_back(form);
-  };
-  for (std::size_t form = 0; form < problem.forms.size(); ++form) {
-    add(form, takers_);
-    if (may_be_last(form) && allows(facts_of(none), none, form)) add(form, last_takers_);
-  }
-  const auto pairs = static_cast<std::int64_t>(takers_.size() * last_takers_.size());
-  if (placements > kMostExchanges / std::max<std::int64_t>(1, pairs)) takers_.clear();
 }
 
 bool MixedPasses::no_worse(const Start& a, const Start& b) {
@@ -157,45 +143,13 @@ double MixedPasses::least_exchange_s(Facts& facts, std::size_t form, std::size_t
   Facts& last = facts_of(none);
   double least_s = kInfinity;
   for (std::size_t below = 0; below < problem_.forms.size(); ++below) {
-    if (!may_be_last(below) || !allows(last, none, below)) continue;
+    if (!ends_.may_be_last(below) || !allows(last, none, below)) continue;
     least_s = std::min(least_s, problem_.exchange_s(used, static_cast<std::int32_t>(form),
                                                     static_cast<std::int32_t>(way),
                                                     static_cast<std::int32_t>(below)));
   }
   known_s = least_s;
   return known_s;
-}
-
-bool MixedPasses::may_be_last(std::size_t form) const {
-  return problem_.may_be_last.empty() || problem_.may_be_last[form] != 0;
-}
-
-/// What a first stage further on than `used` has to exchange with the last one at the least.
-double MixedPasses::exchange_ahead_s(const std::vector<std::int32_t>& used) {
-  if (takers_.empty()) return 0;
-  const auto known = ahead_s_.find(number_of(used));
-  if (known != ahead_s_.end()) return known->second;
-  double least_s = kInfinity;
-  for (const std::size_t first : takers_) {
-    bool fits = true;
-    for (std::size_t k = 0; k < used.size(); ++k) {
-      fits = fits && used[k] + problem_.forms[first].takes[k] <= problem_.capacity[k];
-    }
-    for (const std::size_t last : last_takers_) {
-      if (!fits || least_s == 0) break;
-      least_s = std::min(least_s, problem_.least_exchange_s(used, static_cast<std::int32_t>(first),
-                                                            static_cast<std::int32_t>(last)));
-    }
-  }
-  std::vector<std::int32_t> further = used;
-  for (std::size_t k = 0; k < used.size(); ++k) {
-    if (used[k] == problem_.capacity[k]) continue;
-    ++further[k];
-    least_s = std::min(least_s, exchange_ahead_s(further));
-    --further[k];
-  }
-  ahead_s_.emplace(number_of(used), least_s);
-  return least_s;
 }
 
 /// Stages that there may be yet before layer `left`.
@@ -383,7 +337,7 @@ void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
     State& to = next[number];
     if (!to.rests.is_open()) {
       to.used = used;
-      to.ahead_s = exchange_ahead_s(used);
+      to.ahead_s = ends_.exchange_ahead_s(used);
       to.worth_left = work_.worth_left(used);
       for (std::size_t k = 0; k < used.size(); ++k) {
         to.devices_left += problem_.capacity[k] - used[k];
@@ -391,7 +345,7 @@ void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
       to.rests.open(problem_.forms.size() * (layers_ + 1));
     }
     if (pass.depth == 1) {
-      if (!may_be_last(form)) continue;
+      if (!ends_.may_be_last(form)) continue;
       const Start end[] = {{}};
       take_any_way(form, static_cast<std::int32_t>(layers_), end, facts_of(from.used), to, pass);
     } else {

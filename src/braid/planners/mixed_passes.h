@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "braid/planners/mixed_ends.h"
 #include "braid/planners/mixed_problem.h"
 #include "braid/planners/mixed_rests.h"
 #include "braid/planners/mixed_stage_times.h"
@@ -27,7 +28,8 @@ struct MixedPass {
 /// The passes over one problem; what they share is kept.
 class MixedPasses {
  public:
-  explicit MixedPasses(const MixedProblem& problem);
+  /// `last_forms` [form]: whether the last stage may have it; empty: any.
+  explicit MixedPasses(const MixedProblem& problem, std::vector<std::uint8_t> last_forms = {});
 
   /// The pipeline of least base_s whose stages all have an excess of at most `excess_s`, among
   /// those that may take no more than `cutoff_s`, by bound_s(); a shorter one may have more excess.
@@ -49,7 +51,7 @@ class MixedPasses {
   };
   struct State {
     std::vector<std::int32_t> used;
-    double ahead_s = 0;     ///< See exchange_ahead_s().
+    double ahead_s = 0;     ///< See MixedEnds.
     double worth_left = 0;  ///< Of the devices not used, see MixedWork.
     std::int64_t devices_left = 0;
     MixedRests rests;  ///< In cells of [form · (layers + 1) + left end].
@@ -72,9 +74,7 @@ class MixedPasses {
   bool allows(Facts& facts, std::span<const std::int32_t> used, std::size_t form);
   double handover_s(Facts& facts, std::span<const std::int32_t> used, std::size_t below,
                     std::size_t above, std::int32_t cut);
-  bool may_be_last(std::size_t form) const;
   double least_exchange_s(Facts& facts, std::size_t form, std::size_t way, const State& with);
-  double exchange_ahead_s(const std::vector<std::int32_t>& used);
   void extend(const State& from, Level& next, Pass& pass);
   void grow(const State& from, std::size_t form, State& to, Pass& pass);
   std::int64_t most_stages(std::int32_t left, const State& state) const;
@@ -90,12 +90,10 @@ class MixedPasses {
   const MixedProblem& problem_;
   MixedStageTimes times_;
   MixedWork work_;
+  MixedEnds ends_;
   std::size_t layers_ = 0, ways_ = 1;
   std::int32_t fewest_devices_ = std::numeric_limits<std::int32_t>::max();  ///< Of any form.
   std::map<std::int64_t, Facts> facts_;
-  /// Forms of which each takes other devices, and those of them that the last stage may take.
-  std::vector<std::size_t> takers_, last_takers_;
-  std::map<std::int64_t, double> ahead_s_;  ///< By number of the devices used.
 };
 
 }  // namespace braid

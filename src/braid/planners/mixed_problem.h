@@ -76,7 +76,6 @@ struct MixedProblem {
   /// not known.
   std::function<double(std::span<const std::int32_t> used, std::int32_t first, std::int32_t last)>
       least_exchange_s;
-  std::vector<std::uint8_t> may_be_last;  ///< [form]; empty: any.
 };
 
 struct MixedStage {

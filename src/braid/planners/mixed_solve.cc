@@ -23,9 +23,9 @@ constexpr double kBelow = 1 - 1e-9;
 
 class Solver {
  public:
-  Solver(const MixedProblem& problem, double cutoff_s, std::int64_t most_steps,
-         const std::function<double(const MixedPipeline&)>& visit)
-      : passes_(problem),
+  Solver(const MixedProblem& problem, std::vector<std::uint8_t> last_forms, double cutoff_s,
+         std::int64_t most_steps, const std::function<double(const MixedPipeline&)>& visit)
+      : passes_(problem, std::move(last_forms)),
         cutoff_s_(cutoff_s),
         most_steps_(most_steps),
         visit_(visit),
@@ -183,7 +183,7 @@ std::vector<bool> kinds_of(const MixedForm& form) {
 
 MixedSolution solve_mixed(const MixedProblem& problem, double cutoff_s, std::int64_t most_steps,
                           const std::function<double(const MixedPipeline&)>& visit) {
-  if (!problem.exchange_s) return Solver(problem, cutoff_s, most_steps, visit).run();
+  if (!problem.exchange_s) return Solver(problem, {}, cutoff_s, most_steps, visit).run();
   // What the first stage exchanges with the last one depends on where that is.
   std::map<std::vector<bool>, std::vector<std::uint8_t>> forms_by_kinds;
   for (std::size_t form = 0; form < problem.forms.size(); ++form) {
@@ -198,11 +198,8 @@ MixedSolution solve_mixed(const MixedProblem& problem, double cutoff_s, std::int
   all.bound_s = kInfinity;
   auto left = static_cast<std::int64_t>(forms_by_kinds.size());
   for (const auto& [kinds, forms] : forms_by_kinds) {
-    MixedProblem part = problem;
-    part.may_be_last = forms;
-    MixedSolution found =
-        Solver(part, cutoff_s, std::max<std::int64_t>(0, most_steps - all.steps) / left--, lower)
-            .run();
+    const std::int64_t steps = std::max<std::int64_t>(0, most_steps - all.steps) / left--;
+    MixedSolution found = Solver(problem, forms, cutoff_s, steps, lower).run();
     std::move(found.pipelines.begin(), found.pipelines.end(), std::back_inserter(all.pipelines));
     all.bound_s = std::min(all.bound_s, found.bound_s);
     all.memory_bound = all.memory_bound || found.memory_bound;
