@@ -4,6 +4,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "braid/planners/graphpipe_iteration.h"
 #include "braid/planners/graphpipe_search.h"
 
 #include "graphpipe_models.h"

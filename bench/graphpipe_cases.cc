@@ -11,6 +11,7 @@
 
 #include "braid/base/error.h"
 #include "braid/plan/stage_rounds.h"
+#include "braid/planners/graphpipe_iteration.h"
 #include "braid/planners/graphpipe_search.h"
 #include "braid/planners/planner.h"
 

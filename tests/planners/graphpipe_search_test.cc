@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/planners/graphpipe_iteration.h"
 #include "braid/schedule/graph_orders.h"
 
 #include "planners/graphpipe_problems.h"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/planners/graphpipe_iteration.h"
 #include "braid/planners/graphpipe_job.h"
 #include "braid/planners/graphpipe_search.h"
 #include "braid/planners/planner.h"

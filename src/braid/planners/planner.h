@@ -84,7 +84,7 @@ Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& spa
 
 /// GraphPipe (Jeon 2024, §3): stages that form a graph, each with its own number of replicas, one
 /// micro-batch size; the slowest stage's time per sample least for each size, the size by
-/// simulation (graphpipe_search.h). No tensor parallelism, recomputation or ZeRO.
+/// simulation (graphpipe_iteration.h). No tensor parallelism, recomputation or ZeRO.
 Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions& space,
                        const Budget& budget, const Progress& progress = {});
 

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "braid/planners/graphpipe_problem.h"
+
+namespace braid {
+
+/// How a partial plan came about. Choices are kept in one list and name each other by their places.
+struct GraphPipeChoice {
+  enum class Kind : std::uint8_t { stage, block, part, partial, group, rest };
+  Kind kind = Kind::stage;
+  std::int32_t what = -1;  ///< Shape; block; class of a whole or partial branch; group of
+                           ///< the block or the absorption.
+  std::int32_t group = 0, samples = 0;  ///< Of a stage: indices in groups and device_samples.
+  std::int32_t absorption = -1;         ///< Of a block.
+  std::int32_t inner = -1;              ///< Of a block its first part; of a part its own plan.
+  std::int32_t next = -1;               ///< What was there before: the stages behind, other parts.
+};
+
+/// A partial plan of everything from some place on.
+struct GraphPipeLabel {
+  std::int32_t devices = 0;
+  std::int32_t choice = -1;
+  double out_s = 0, back_s = 0;  ///< What a stage before it adds to its own passes.
+  std::array<std::int64_t, kMostMixedGroups> samples{};  ///< In flight there, for each group.
+};
+
+/// Partial plans of one place, none of which beats another.
+using GraphPipeFrontier = std::vector<GraphPipeLabel>;
+
+/// How partial plans compare: by devices and what they have in flight for each of `groups` micro-
+/// batch sizes (`table`), or by devices and how long a micro-batch takes to its end and back.
+class GraphPipeRanking {
+ public:
+  GraphPipeRanking(std::size_t groups, bool table) : groups_(groups), table_(table) {}
+
+  bool no_worse(const GraphPipeLabel& a, const GraphPipeLabel& b) const {
+    if (a.devices > b.devices) return false;
+    if (!table_) return a.out_s + a.back_s <= b.out_s + b.back_s;
+    for (std::size_t g = 0; g < groups_; ++g) {
+      if (a.samples[g] > b.samples[g]) return false;
+    }
+    return true;
+  }
+
+  bool is_useless(const GraphPipeLabel& label, const GraphPipeFrontier& frontier) const {
+    return std::any_of(frontier.begin(), frontier.end(),
+                       [&](const GraphPipeLabel& other) { return no_worse(other, label); });
+  }
+
+  /// Adds a plan that is not useless in place of those that it makes so.
+  void insert(const GraphPipeLabel& label, GraphPipeFrontier& frontier) const {
+    std::erase_if(frontier, [&](const GraphPipeLabel& other) { return no_worse(label, other); });
+    frontier.push_back(label);
+  }
+
+  /// Of plans side by side everything is the most of both, but devices add up.
+  GraphPipeLabel join(const GraphPipeLabel& a, const GraphPipeLabel& b) const {
+    GraphPipeLabel both = a;
+    both.devices += b.devices;
+    both.out_s = std::max(a.out_s, b.out_s);
+    both.back_s = std::max(a.back_s, b.back_s);
+    for (std::size_t g = 0; g < groups_; ++g) {
+      both.samples[g] = std::max(a.samples[g], b.samples[g]);
+    }
+    return both;
+  }
+
+ private:
+  std::size_t groups_;
+  bool table_;
+};
+
+}  // namespace braid

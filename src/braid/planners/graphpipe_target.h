@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "braid/planners/graphpipe_frontier.h"
+#include "braid/planners/graphpipe_problem.h"
+#include "braid/planners/graphpipe_runs.h"
+#include "braid/planners/graphpipe_shapes.h"
+
+namespace braid {
+
+/// Plans whose stages keep a target time per sample: dynamic programming from the sink over the
+/// series and blocks of a problem's shapes. Each of `groups` may be any stage's. Refers to problem
+/// and shapes.
+class GraphPipeTargetSearch {
+ public:
+  GraphPipeTargetSearch(const GraphPipeProblem& problem, const GraphPipeShapes& form,
+                        std::vector<PassGroup> groups);
+
+  /// Plans of the whole graph that none beats; `relaxed`: as if no stage had more in flight than a
+  /// sink, so that they differ in devices alone.
+  GraphPipeFrontier plans_at(double time_s, bool relaxed);
+
+  const std::vector<PassGroup>& groups() const { return groups_; }
+  const GraphPipeRuns& runs() const { return runs_; }
+  /// What the plans returned last are made of.
+  const std::vector<GraphPipeChoice>& choices() const { return choices_; }
+  /// Least device-seconds per sample of everything.
+  double work_s() const { return work_s_; }
+  /// Stages examined so far.
+  std::int64_t work() const { return work_; }
+
+ private:
+  /// Plans for some branches of each class with what is left of a partial one, if there is one.
+  using Seed = std::pair<std::vector<int>, GraphPipeFrontier>;
+  /// What a partial plan in front of a label depends on, besides devices.
+  using Values = std::tuple<double, double, std::array<std::int64_t, kMostMixedGroups>>;
+  using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, Values>;
+
+  /// Branches planned at once: one by itself, or several whole ones as a stage.
+  struct Part {
+    std::vector<int> counts;
+    GraphPipeFrontier plans;
+    GraphPipeChoice::Kind kind = GraphPipeChoice::Kind::part;
+    std::int32_t what = 0;
+  };
+
+  // Stages and series (graphpipe_target.cc).
+  GraphPipeLabel sink() const;
+  std::int32_t add(const GraphPipeChoice& choice);
+  Values values_of(const GraphPipeLabel& label) const;
+  double need(const GraphPipeSeries& series, int first, int last) const;
+  void put_stage(std::int32_t shape_index, const GraphPipeLabel& label, double limit,
+                 GraphPipeFrontier& frontier);
+  bool extend(const GraphPipeShape& shape, std::size_t group, std::size_t samples,
+              GraphPipeLabel& label) const;
+  const GraphPipeFrontier& front(std::int32_t series_index, int first, int last,
+                                 const GraphPipeLabel& start);
+  GraphPipeFrontier plan_series(const GraphPipeSeries& series, int first, int last,
+                                const GraphPipeLabel& start);
+
+  // Blocks of branches (graphpipe_target_branches.cc).
+  void put_block(std::int32_t block_index, std::int32_t absorption, const GraphPipeLabel& label,
+                 double limit, GraphPipeFrontier& frontier);
+  GraphPipeFrontier plan_block(std::int32_t block_index, std::int32_t absorption,
+                               const GraphPipeLabel& start);
+  double branch_need(const GraphPipeBlock& block, std::size_t branch_class) const;
+  double group_need(const GraphPipeBlock& block, const std::vector<int>& counts) const;
+  const std::vector<Part>& parts_of(std::int32_t block_index, const GraphPipeLabel& start);
+  std::vector<Part> plan_parts(const GraphPipeBlock& block, const GraphPipeLabel& start);
+  GraphPipeFrontier with_part(const GraphPipeFrontier& others, const GraphPipeFrontier& parts,
+                              GraphPipeChoice::Kind kind, std::int32_t what);
+  void put_parts(const GraphPipeFrontier& others, const GraphPipeFrontier& parts,
+                 GraphPipeChoice::Kind kind, std::int32_t what, double limit,
+                 GraphPipeFrontier& result);
+  GraphPipeFrontier cover(const GraphPipeBlock& block, const std::vector<int>& counts,
+                          const std::vector<Part>& all_parts, std::vector<Seed> seeds,
+                          double spare);
+
+  const GraphPipeProblem& problem_;
+  const GraphPipeShapes& form_;
+  std::vector<PassGroup> groups_;
+  GraphPipeRuns runs_;
+  GraphPipeRanking ranking_;
+  bool table_;
+  double work_s_;
+  bool relaxed_ = false;  ///< Whatever is in flight, but for what the runs have seen to.
+  double time_s_ = 0;     ///< The target.
+  double slack_ = 0;      ///< Devices to spare beyond the least that the work needs.
+  std::vector<std::size_t> keeping_;  ///< GraphPipeRuns::keeping of the target.
+  std::vector<GraphPipeChoice> choices_;
+  std::map<Key, GraphPipeFrontier> known_series_, known_blocks_;
+  std::map<Key, std::vector<Part>> known_parts_;
+  std::int64_t work_ = 0;
+};
+
+}  // namespace braid
