@@ -101,6 +101,36 @@ TEST_F(PlanProfile, PhazePlacesPipersProfiles) {
               HasSubstr("layer body 0 alone needs 1 bytes more than a device has"));
 }
 
+/// Eighteen layers side by side can be cut in 2^18 ways. Five devices hold three of them each.
+TEST_F(PlanProfile, PhazeSaysWhatIsShortWhereThereAreTooManyCuts) {
+  std::string nodes;
+  for (int i = 0; i < 18; ++i) {
+    nodes += (i > 0 ? "," : "") + std::string(R"({"id": )") + std::to_string(i) +
+             R"(, "name": "side", "TMPCs": {"1": [{"id": "vanilla", "timePerSample": 3,
+               "parameterSize": 0, "memoryUsageA": 1, "memoryUsageB": 3, "syncTimeFw": {},
+               "syncTimeBw": {}}]}})";
+  }
+  write_file(file_, R"({"maxMemoryPerDevice": 15, "maxDevices": 5, "bandwidth": 8, "mbsInBatch": 4,
+                       "nodes": [)" +
+                        nodes + R"(], "edges": []})");
+  const auto phaze = [&](const char* memory) {
+    return run_braid({"plan", "--profile", file_, "--planner", "phaze", "--memory", memory});
+  };
+  const std::tuple<const char*, int, const char*> cases[] = {
+      {"3 B", 1, "no plan: layer side 0 alone needs 1 bytes more than a device has"},
+      {"14 B", 1, "all layers together hold 72 bytes, 2 more than all devices together"},
+      {"15 B", 3, "no plan found: each layer would fit alone, but the stages cut along four"},
+      {"15 B", 3, "needs 16 bytes of a device, 1 more than it has"},
+      {"16 B", 0, ""}};
+  for (const auto& [memory, status, part] : cases) {
+    const Ran ran = phaze(memory);
+    EXPECT_EQ(ran.status, status) << memory;
+    EXPECT_THAT(ran.err, HasSubstr(part)) << memory;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), status == 0 ? 0 : 1) << ran.err;
+  }
+  EXPECT_EQ(plan({"--planner", "phaze"}, 3)["status"], "budget_exhausted");
+}
+
 TEST_F(PlanProfile, RecomputesWhenMemoryIsShort) {
   const auto json = plan({"--planner", "no-dp", "--memory", "19 B"});
   EXPECT_EQ(json["objective"]["value"], 8.0);  // One stage after all.

@@ -26,7 +26,8 @@ struct PhazeRun {
   std::string profile;
   PhazeProblem problem;
   std::optional<PhazePlacement> placement;
-  double time_s = 0;  ///< By the objective.
+  std::optional<PhazeShortfall> shortfall;  ///< Where there is no placement and it is asked for.
+  double time_s = 0;                        ///< By the objective.
   double simulated_s = 0;
   double time_unit_s = 1;  ///< Of the profile.
   bool of_phaze = true;
@@ -154,7 +155,7 @@ std::vector<PhazeRun> runs_of(const ProfileOptions& o, const PhazeReading& readi
     for (const double memory_bytes : memories) {
       for (const bool recompute : recomputes) {
         runs.push_back(
-            {file, problem, std::nullopt, 0, 0, read.time_unit_s, read.of_phaze, read.assumption});
+            {file, problem, {}, {}, 0, 0, read.time_unit_s, read.of_phaze, read.assumption});
         runs.back().problem.memory_bytes = memory_bytes;
         runs.back().problem.recompute = recompute;
       }
@@ -278,14 +279,14 @@ Json other_to_json(const std::optional<OtherPlan>& other) {
   return json;
 }
 
-Json run_to_json(const PhazeRun& run, const PhazeOptions& options) {
+Json run_to_json(const PhazeRun& run) {
   Json json = Json::object();
   json["profile"] = run.profile;
   json["memory_bytes"] = run.problem.memory_bytes;
   json["activations"] = kept_text(run.problem);
   if (!run.placement.has_value()) {
-    json["status"] = name_of(Status::infeasible);
-    json["reason"] = phaze_shortfall(run.problem, options);
+    json["status"] = name_of(run.shortfall->proven ? Status::infeasible : Status::budget_exhausted);
+    json["reason"] = run.shortfall->reason;
     return json;
   }
   json["status"] = name_of(proven(run) ? Status::optimal : Status::feasible);
@@ -333,7 +334,7 @@ Json to_json(const ProfileOptions& o, const PhazeAnswer& answer) {
   json["devices"] = best.problem.devices;
   json["max_microbatches"] = best.problem.micro_batches;
   json["bandwidth_bytes_per_s"] = best.problem.bytes_per_s;
-  json.update(run_to_json(best, answer.options));
+  json.update(run_to_json(best));
   if (best.placement.has_value()) {
     json["objective"]["value"] = best.time_s;
     json["gap"] =
@@ -346,7 +347,7 @@ Json to_json(const ProfileOptions& o, const PhazeAnswer& answer) {
   }
   json["runs"] = Json::array();
   for (const PhazeRun& run : answer.runs) {
-    json["runs"].push_back(run_to_json(run, answer.options));
+    json["runs"].push_back(run_to_json(run));
   }
   json["search"] = {{"wall_s", answer.wall_s}};
   json["assumptions"] = Json::array();
@@ -421,16 +422,22 @@ std::string answer_text(const ProfileOptions& o, const PhazeAnswer& answer) {
 
 int plan_phaze_profile(const ProfileOptions& options, bool json, const SearchProgress& progress) {
   check_options(options);
-  const PhazeAnswer answer = answer_of(options, progress);
+  PhazeAnswer answer = answer_of(options, progress);
   const PhazeRun& best = answer.runs[answer.best];
+  for (PhazeRun& run : answer.runs) {
+    if (run.placement.has_value() || !(json || &run == &best)) continue;
+    run.shortfall = phaze_shortfall(run.problem, answer.options);
+  }
   if (json) {
     fmt::print("{}", to_text(to_json(options, answer)));
   } else if (best.placement.has_value()) {
     fmt::print("{}", answer_text(options, answer));
   } else {
-    fmt::print(stderr, "braid: no plan: {}\n", phaze_shortfall(best.problem, answer.options));
+    fmt::print(stderr, "braid: no plan{}: {}\n", best.shortfall->proven ? "" : " found",
+               best.shortfall->reason);
   }
-  return best.placement.has_value() ? kFound : kInfeasible;
+  if (best.placement.has_value()) return kFound;
+  return best.shortfall->proven ? kInfeasible : kExhausted;
 }
 
 }  // namespace braid

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "braid/base/error.h"
 #include "braid/planners/phaze_search.h"
 #include "braid/planners/phaze_stage.h"
 #include "braid/planners/phaze_table.h"
@@ -188,13 +187,7 @@ std::optional<PhazePlacement> place_phaze(const PhazeProblem& problem,
                                           const PhazeOptions& options) {
   const PhazeLattice lattice = phaze_lattice(problem, options);
   auto best = place_among(problem, options, lattice);
-  if (lattice.complete) return best;
-  if (!best.has_value()) {
-    throw Error(fmt::format("the graph can be cut in more than {} ways, or into more than {} "
-                            "stages; of those along four topological orders none fits",
-                            options.most_cuts, options.most_stages),
-                "join layers of parallel branches, or give devices more memory");
-  }
+  if (lattice.complete || !best.has_value()) return best;
   best->all_cuts = false;
   best->bound_s = std::min(best->bound_s, least_batch_s(problem));
   return best;
@@ -243,11 +236,12 @@ namespace {
 
 /// A plan that needs least memory of a device, at most a millionth too much; nullopt when there is
 /// none whatever the memory.
-std::optional<PhazePlacement> most_frugal(PhazeProblem problem, PhazeOptions options) {
+std::optional<PhazePlacement> most_frugal(PhazeProblem problem, PhazeOptions options,
+                                          const PhazeLattice& lattice) {
   options.objective = PhazeObjective::program;
   const auto placed = [&](double memory_bytes) {
     problem.memory_bytes = memory_bytes;
-    return place_phaze(problem, options);
+    return place_among(problem, options, lattice);
   };
   double least = std::max(1.0, problem.memory_bytes), most = least;
   std::optional<PhazePlacement> found = placed(most);
@@ -272,9 +266,8 @@ const PhazeStage& fullest(const PhazePlacement& placement) {
       [](const PhazeStage& a, const PhazeStage& b) { return a.peak_bytes < b.peak_bytes; });
 }
 
-}  // namespace
-
-std::string phaze_shortfall(const PhazeProblem& problem, const PhazeOptions& options) {
+/// What some layer lacks on devices of its own; empty when each fits there.
+std::string shortfall_of_layers(const PhazeProblem& problem) {
   PhazeStageCoster coster(problem);
   for (std::size_t layer = 0; layer < problem.names.size(); ++layer) {
     Bitset alone(problem.names.size());
@@ -295,21 +288,65 @@ std::string phaze_shortfall(const PhazeProblem& problem, const PhazeOptions& opt
                          problem.names[layer], least_bytes - problem.memory_bytes);
     }
   }
-  const auto frugal = most_frugal(problem, options);
+  return {};
+}
+
+/// Least bytes that the layers hold on all devices of a pipeline together, however they are cut.
+double least_bytes_of_all(const PhazeProblem& problem) {
+  double least_bytes = kInfinity;
+  for (const PhazeWidth& width : problem.widths) {
+    double bytes = 0;
+    for (const PhazeLayer& layer : width.layers) {
+      bytes += (problem.held_bytes(layer) + layer.activation_bytes) *
+               (layer.tensor_parallel ? width.tp : 1);
+    }
+    least_bytes = std::min(least_bytes, bytes);
+  }
+  return least_bytes * kPhazeRounding;
+}
+
+std::string name_of_stage(const PhazeProblem& problem, const PhazeStage& stage) {
+  const auto name = [&](std::int32_t layer) {
+    return problem.names[static_cast<std::size_t>(layer)];
+  };
+  if (stage.layers.size() == 1) return "layer " + name(stage.layers.front());
+  return fmt::format("{} layers from {} to {}", stage.layers.size(), name(stage.layers.front()),
+                     name(stage.layers.back()));
+}
+
+}  // namespace
+
+PhazeShortfall phaze_shortfall(const PhazeProblem& problem, const PhazeOptions& options) {
+  std::string of_layers = shortfall_of_layers(problem);
+  if (!of_layers.empty()) return {std::move(of_layers)};
+  const PhazeLattice lattice = phaze_lattice(problem, options);
+  const double all_bytes = static_cast<double>(problem.devices) * problem.memory_bytes;
+  const double least_bytes = least_bytes_of_all(problem);
+  if (!lattice.complete && least_bytes > all_bytes) {
+    return {
+        fmt::format("each layer would fit alone, but all layers together hold {:.0f} bytes, "
+                    "{:.0f} more than all devices together",
+                    least_bytes, least_bytes - all_bytes)};
+  }
+  const auto frugal = most_frugal(problem, options, lattice);
+  const std::string which =
+      lattice.complete ? "of every plan"
+                       : fmt::format(
+                             "cut along four topological orders (there are more than {} cuts or {} "
+                             "stages)",
+                             options.most_cuts, options.most_stages);
   if (!frugal.has_value()) {
-    return fmt::format("no stages fit on {} devices, whatever their memory", problem.devices);
+    return {fmt::format("no stages {} fit on {} devices, whatever their memory", which,
+                        problem.devices),
+            lattice.complete};
   }
   const PhazeStage& stage = fullest(*frugal);
-  return fmt::format(
-      "each layer would fit alone, but the stages of every plan need more: stage {} of the most "
-      "frugal one ({}) needs {:.0f} bytes of a device, {:.0f} more than it has",
-      &stage - frugal->stages.data(),
-      stage.layers.size() == 1
-          ? "layer " + problem.names[static_cast<std::size_t>(stage.layers.front())]
-          : fmt::format("{} layers from {} to {}", stage.layers.size(),
-                        problem.names[static_cast<std::size_t>(stage.layers.front())],
-                        problem.names[static_cast<std::size_t>(stage.layers.back())]),
-      stage.peak_bytes, stage.peak_bytes - problem.memory_bytes);
+  return {fmt::format("each layer would fit alone, but the stages {} need more: stage {} of the "
+                      "most frugal one ({}) needs {:.0f} bytes of a device, {:.0f} more than it "
+                      "has",
+                      which, &stage - frugal->stages.data(), name_of_stage(problem, stage),
+                      stage.peak_bytes, stage.peak_bytes - problem.memory_bytes),
+          lattice.complete};
 }
 
 }  // namespace braid

@@ -51,8 +51,7 @@ struct PhazeOptions {
 /// `simulated` unless it would take more than `most_plans`: then `bound_s` is below its time.
 /// Among equals by `program`: the lowest width, then dp. Of a graph with more cuts or stages than
 /// the options allow only cuts along some topological orders are looked at (order_downsets.h), and
-/// `bound_s` is what devices and the longest way through the layers allow; throws Error when none
-/// of these fits.
+/// `bound_s` is what devices and the longest way through the layers allow.
 ///
 /// A table over (stages from the end, cut, devices used) of the least longest load, made once for
 /// each width, serves all dp; `flush` and `simulated` then go through (width, dp, stages) by rising
@@ -73,9 +72,14 @@ double phaze_simulated_s(const PhazeProblem& problem, const PhazePlacement& plac
 /// such width. It need not fit: the program then discards its own plan too, this planner does not.
 std::optional<PhazePlacement> phaze_expert_placement(const PhazeProblem& problem);
 
-/// Why place_phaze() finds nothing: which layer cannot be placed and how many bytes it misses, or,
-/// when each would fit alone, how many bytes more of each device the most frugal plan needs, and in
-/// which of its stages.
-std::string phaze_shortfall(const PhazeProblem& problem, const PhazeOptions& options);
+/// Why place_phaze() finds nothing.
+struct PhazeShortfall {
+  /// Which layer cannot be placed and how many bytes it misses; or how many all devices miss
+  /// together; or, when each layer would fit alone, how many bytes more of each device the most
+  /// frugal plan needs, and in which of its stages.
+  std::string reason;
+  bool proven = true;  ///< That there is no plan: not when only some cuts were looked at.
+};
+PhazeShortfall phaze_shortfall(const PhazeProblem& problem, const PhazeOptions& options);
 
 }  // namespace braid
