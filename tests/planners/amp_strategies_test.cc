@@ -80,7 +80,7 @@ TEST(AmpPlacement, IsTheBestOfAllOrdersOfDevices) {
   std::mt19937_64 random(71);
   AmpObjective objective;
   objective.physical = false;
-  for (int n = 0; n < 60; ++n) {
+  for (int n = 0; n < 500; ++n) {
     const Setting setting = random_setting(random);
     const std::int64_t batch = 12;
     const auto degrees = amp_degrees(setting.model, setting.cluster, batch);
