@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/document.h"
+#include "braid/planners/amp_synced_assignment.h"
 
 #include "base/reference_files.h"
 
@@ -128,6 +129,49 @@ TEST(AmpAssignment, IsTheBestOfAllSplits) {
     ASSERT_NEAR(by_definition(made.chain, made.stage_layers_s, found->ends), best, 1e-9);
   }
   EXPECT_GT(feasible, 8000);
+}
+
+/// The whole cost of AMP's model: what is slowest to synchronise comes after the pipeline.
+TEST(AmpSyncedAssignment, IsTheBestOfAllSplits) {
+  std::mt19937_64 random(20265);
+  int feasible = 0, other_split = 0;
+  for (int n = 0; n < 12000; ++n) {
+    const RandomChain made = random_chain(random);
+    const auto layers = static_cast<int>(made.chain.layers());
+    const int longest = pick(random, 0, 60);
+    std::vector<std::vector<double>> sums;
+    for (std::size_t i = 0; i < made.chain.stages.size(); ++i) {
+      std::vector<double> syncs;
+      for (int l = 0; l < layers; ++l) syncs.push_back(pick(random, 0, longest));
+      sums.push_back(i > 0 && n % 2 == 0 ? sums.front() : running_sums(syncs));
+    }
+    double best = kInfinity;
+    const auto sync_of = [&](const Ends& ends) {
+      double sync = 0;
+      for (std::size_t i = 0; i < ends.size(); ++i) {
+        const auto begin = static_cast<std::size_t>(i > 0 ? ends[i - 1] : 0);
+        sync = std::max(sync, sums[i][static_cast<std::size_t>(ends[i])] - sums[i][begin]);
+      }
+      return sync;
+    };
+    for_each_split(layers, static_cast<int>(made.chain.stages.size()), [&](const Ends& ends) {
+      if (!allowed(made.chain, ends)) return;
+      best = std::min(best, by_definition(made.chain, made.stage_layers_s, ends) + sync_of(ends));
+    });
+    const auto found = assign_layers_and_sync(made.chain, {sums.begin(), sums.end()});
+    ASSERT_EQ(found.has_value(), best < kInfinity) << n;
+    if (!found.has_value()) continue;
+    ++feasible;
+    ASSERT_TRUE(allowed(made.chain, found->ends)) << n;
+    ASSERT_NEAR(found->cost_s(), best, 1e-9) << n;
+    ASSERT_NEAR(found->pipeline_s, by_definition(made.chain, made.stage_layers_s, found->ends),
+                1e-9);
+    ASSERT_EQ(found->sync_s, sync_of(found->ends)) << n;
+    const auto alone = assign_layers(made.chain);
+    other_split += alone->pipeline_s + sync_of(alone->ends) > best + 1e-9 ? 1 : 0;
+  }
+  EXPECT_GT(feasible, 8000);
+  EXPECT_GT(other_split, 500);
 }
 
 struct RandomTypes {

@@ -56,10 +56,11 @@ TEST(AmpPlanner, PlansFitAndNoBaselineBeatsIt) {
     ASSERT_FALSE(braid.candidates.empty());
     EXPECT_LE(braid.candidates.front().metrics.iteration_time_s,
               best.metrics.iteration_time_s * (1 + 1e-9));
+    EXPECT_EQ(amp.status, Status::optimal);
+    EXPECT_EQ(amp.search_bound_s, amp.objective);
     for (const auto plan : {plan_amp_sa, plan_random}) {
       const Outcome other = plan(made.job, made.system, {}, {}, {});
       if (other.candidates.empty()) continue;
-      if (other.candidates.front().plan.parallel.order != best.plan.parallel.order) continue;
       EXPECT_GE(other.objective, amp.objective * (1 - 1e-12)) << n;
       const Outcome again = plan(made.job, made.system, {}, {}, {});
       EXPECT_EQ(to_text(to_json(again.candidates.front().plan)),
@@ -102,6 +103,39 @@ TEST(PhazePlanner, PlansFitAndItsObjectiveIsTheBestOfEveryDegree) {
     EXPECT_NEAR(least_s, phaze.objective, 1e-9 * least_s) << n;
   }
   EXPECT_GT(planned, 40);
+}
+
+/// AMP uses all devices there are, so that more of them is another problem.
+TEST(AmpPlanner, MoreMemoryAndBandwidthNeverHurt) {
+  std::mt19937_64 random(85);
+  int tight = 0, faster_s = 0;
+  for (int n = 0; n < 200; ++n) {
+    Tiny made = tiny(random);
+    made.job.graph = &made.graph;
+    const auto cost_s = [&](const System& system) {
+      const Outcome outcome = plan_amp(made.job, system, {}, {});
+      return outcome.candidates.empty() ? std::numeric_limits<double>::infinity()
+                                        : outcome.objective;
+    };
+    const double before_s = cost_s(made.system);
+    System larger = made.system;
+    larger.groups.front().chip.memory.bytes *= 1.5;
+    const double with_memory_s = cost_s(larger);
+    EXPECT_LE(with_memory_s, before_s * (1 + 1e-9)) << n;
+    tight += with_memory_s < before_s * (1 - 1e-9) ? 1 : 0;
+    System faster = made.system;
+    faster.groups.front().intra_node.bytes_per_s *= 2;
+    faster.groups.front().intra_node.unit_bytes_per_s *= 2;
+    for (NetworkLevel& level : faster.levels) {
+      level.bytes_per_s *= 2;
+      level.unit_bytes_per_s *= 2;
+    }
+    const double with_bandwidth_s = cost_s(faster);
+    EXPECT_LE(with_bandwidth_s, before_s * (1 + 1e-9)) << n;
+    faster_s += with_bandwidth_s < before_s * (1 - 1e-9) ? 1 : 0;
+  }
+  EXPECT_GT(tight, 5);
+  EXPECT_GT(faster_s, 50);
 }
 
 TEST(AmpPlanner, KeepsToTheRestrictionsGiven) {

@@ -6,7 +6,7 @@
 
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
-#include "braid/planners/amp_assignment.h"
+#include "braid/planners/amp_synced_assignment.h"
 #include "braid/planners/fitting_layers.h"
 #include "braid/schedule/timeline.h"
 #include "braid/system/links.h"
@@ -77,10 +77,12 @@ AmpJob::AmpJob(const Job& job, const System& system, const SpaceOptions& space, 
 
 std::optional<AmpFound> AmpJob::evaluate(const Configuration& configuration) {
   auto found = assign(configuration);
-  if (found.has_value() || space_.recompute.has_value()) return found;
+  if (space_.recompute.has_value()) return found;
   Configuration smaller = configuration;
   smaller.recompute = Recompute::full;
-  return assign(smaller);
+  auto other = assign(smaller);
+  const bool better = other.has_value() && !(found.has_value() && found->cost_s <= other->cost_s);
+  return better ? other : found;
 }
 
 MemoryForm AmpJob::memory(const Configuration& configuration) {
@@ -118,17 +120,20 @@ std::optional<AmpFound> AmpJob::assign(const Configuration& configuration) {
       chain.boundary_s.push_back(handover_s[static_cast<std::size_t>(stage)]);
     }
   }
-  auto assignment = assign_layers(chain);
+  const double s_per_parameter = sync_s_per_parameter(configuration);
+  std::vector<double> syncs_s;
+  for (const ChainLayer& layer : table.chain) {
+    syncs_s.push_back((layer.dense_parameters + layer.expert_parameters) * s_per_parameter);
+  }
+  const std::vector<double> sync_before_s = running_sums(syncs_s);
+  auto assignment = assign_layers_and_sync(
+      chain, std::vector<std::span<const double>>(chain.stages.size(), sync_before_s));
   if (!assignment.has_value()) return std::nullopt;
-  AmpFound found;
-  found.configuration = configuration;
-  found.ends = std::move(assignment->ends);
-  found.cost_s = assignment->pipeline_s + sync_s(table, configuration, found.ends);
-  return found;
+  const double cost_s = assignment->cost_s();
+  return AmpFound{configuration, std::move(assignment->ends), cost_s};
 }
 
-double AmpJob::sync_s(const LayerTable& table, const Configuration& configuration,
-                      const Ends& ends) const {
+double AmpJob::sync_s_per_parameter(const Configuration& configuration) const {
   if (configuration.dp == 1) return 0;
   // Stages of a homogeneous cluster have like rings: that of the first stage's first shard.
   const std::int64_t stride = configuration.order == AxisOrder::pipeline_outermost
@@ -139,16 +144,7 @@ double AmpJob::sync_s(const LayerTable& table, const Configuration& configuratio
     slowest = std::min(slowest, link_bytes_per_s(system_, replica * stride,
                                                  (replica + 1) % configuration.dp * stride));
   }
-  double most = 0;
-  std::size_t layer = 0;
-  for (const std::int32_t end : ends) {
-    double parameters = 0;
-    for (; layer < static_cast<std::size_t>(end); ++layer) {
-      parameters += table.chain[layer].dense_parameters + table.chain[layer].expert_parameters;
-    }
-    most = std::max(most, parameters);
-  }
-  return 2.0 * (configuration.dp - 1) / configuration.dp * most *
+  return 2.0 * (configuration.dp - 1) / configuration.dp *
          bytes_per_element(job_.precision.gradient) / slowest;
 }
 
@@ -166,7 +162,7 @@ Infeasibility AmpJob::nearest() {
   return nearest;
 }
 
-Outcome AmpJob::outcome(std::vector<AmpFound> found, std::int64_t work) {
+Outcome AmpJob::outcome(std::vector<AmpFound> found, std::int64_t work, bool complete) {
   Outcome outcome;
   outcome.physical_bound = lower_bound(*job_.graph, job_.precision, job_.global_batch, system_);
   outcome.objective_name = "AMP's cost (s)";
@@ -186,10 +182,12 @@ Outcome AmpJob::outcome(std::vector<AmpFound> found, std::int64_t work) {
   }
   if (found.empty()) {
     outcome.infeasibility = nearest();
+    if (!complete) outcome.status = Status::budget_exhausted;
     return outcome;
   }
   outcome.objective = found.front().cost_s;
-  outcome.status = Status::feasible;
+  outcome.search_bound_s = complete ? outcome.objective : 0;
+  outcome.status = complete ? Status::optimal : Status::feasible;
   return outcome;
 }
 

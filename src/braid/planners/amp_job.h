@@ -22,10 +22,10 @@ struct AmpFound {
 /// (context or expert parallelism, interleaving, other schedules).
 SpaceOptions amp_space(SpaceOptions space, const std::string& planner);
 
-/// A job as AMP plans it on a homogeneous system: pp, dp, tp and micro-batch size, 1F1B, layers
-/// assigned exactly for equation 5 with the profile's times, the gradients' ring all-reduce on its
-/// slowest link. Unlike AMP, within memory: replicas share the optimizer's state (ZeRO-1, or what
-/// the restrictions say), and what does not fit is tried with full recomputation.
+/// A job as AMP plans it on a homogeneous system: pp, dp, tp and micro-batch size, 1F1B, the
+/// gradients' ring all-reduce on its slowest link, layers assigned exactly for the whole cost with
+/// the profile's times. Unlike AMP, within memory: replicas share the optimizer's state (ZeRO-1, or
+/// what the restrictions say), without and with full recomputation.
 class AmpJob {
  public:
   /// Keeps references. Throws Error for mixed systems and for restrictions to what AMP does not
@@ -34,11 +34,13 @@ class AmpJob {
 
   /// All configurations, recomputation left out unless it is required.
   const std::vector<Configuration>& configurations() const { return configurations_; }
-  /// As it is, or else with full recomputation where that is allowed. nullopt when neither fits.
+  /// As it is or with full recomputation, where that is allowed, whichever costs less. nullopt when
+  /// neither fits.
   std::optional<AmpFound> evaluate(const Configuration& configuration);
   /// The outcome of a search: the plans of the best `space.top` of `found`, at most one for each
-  /// configuration, or what came nearest when there are none.
-  Outcome outcome(std::vector<AmpFound> found, std::int64_t work);
+  /// configuration, or what came nearest when there are none. `complete`: `found` has all that
+  /// there is, so that the best is proven.
+  Outcome outcome(std::vector<AmpFound> found, std::int64_t work, bool complete);
 
   // For other planners of the same space.
   const LayerTable& table(const Configuration& configuration) { return tables_.at(configuration); }
@@ -48,8 +50,8 @@ class AmpJob {
 
  private:
   std::optional<AmpFound> assign(const Configuration& configuration);
-  double sync_s(const LayerTable& table, const Configuration& configuration,
-                const Ends& ends) const;
+  /// Of the ring over a stage's replicas.
+  double sync_s_per_parameter(const Configuration& configuration) const;
   Infeasibility nearest();
 
   const Job& job_;

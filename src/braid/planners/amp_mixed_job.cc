@@ -148,8 +148,9 @@ AmpMixedJob::Placement AmpMixedJob::placement_of(const Configuration& configurat
   return placement;
 }
 
-std::optional<LayerAssignment> AmpMixedJob::assign(const Configuration& configuration,
-                                                   const Placement& placement, double extra_bytes) {
+std::optional<SyncedAssignment> AmpMixedJob::assign(const Configuration& configuration,
+                                                    const Placement& placement,
+                                                    double extra_bytes) {
   AssignmentChain chain;
   chain.micro_batches = configuration.num_micro_batches;
   std::vector<std::vector<std::int32_t>> roomier;
@@ -178,27 +179,28 @@ std::optional<LayerAssignment> AmpMixedJob::assign(const Configuration& configur
       chain.boundary_s.push_back(hop_s[cut_class_[l] * hops + s]);
     }
   }
-  return assign_layers(chain);
+  std::vector<std::vector<double>> sums_s;
+  sums_s.reserve(placement.size());
+  for (const auto& devices : placement) {
+    sums_s.push_back(sync_before_s(configuration, devices));
+  }
+  return assign_layers_and_sync(chain, {sums_s.begin(), sums_s.end()});
 }
 
-double AmpMixedJob::sync_s(const Configuration& configuration, const AmpMixedFound& found) {
-  if (configuration.dp == 1) return 0;
+std::vector<double> AmpMixedJob::sync_before_s(const Configuration& configuration,
+                                               std::span<const std::int64_t> devices) {
   const auto tp = at(configuration.tp);
-  double slowest_s = 0;
-  for (const PlacedStage& stage : found.stages) {
-    const StageTable& costs = table(configuration, mixed_.groups_of(stage.devices));
-    double parameters = 0;
-    for (std::int32_t l = stage.begin; l < stage.end; ++l) {
-      parameters += costs.layers[at(l)].dense_parameters + costs.layers[at(l)].expert_parameters;
-    }
-    double link = kInfinity;
-    for (std::size_t d = 0; d < stage.devices.size(); ++d) {
-      link = std::min(link, link_bytes_per_s(system_, stage.devices[d],
-                                             stage.devices[(d + tp) % stage.devices.size()]));
-    }
-    slowest_s = std::max(slowest_s, parameters * ring_bytes_per_parameter(configuration) / link);
+  double link = kInfinity;
+  for (std::size_t d = 0; configuration.dp > 1 && d < devices.size(); ++d) {
+    link =
+        std::min(link, link_bytes_per_s(system_, devices[d], devices[(d + tp) % devices.size()]));
   }
-  return slowest_s;
+  const double s_per_parameter = ring_bytes_per_parameter(configuration) / link;
+  std::vector<double> syncs_s;
+  for (const ChainLayer& layer : table(configuration, mixed_.groups_of(devices)).layers) {
+    syncs_s.push_back((layer.dense_parameters + layer.expert_parameters) * s_per_parameter);
+  }
+  return running_sums(syncs_s);
 }
 
 std::optional<AmpMixedFound> AmpMixedJob::evaluate(const Configuration& configuration,
@@ -213,7 +215,7 @@ std::optional<AmpMixedFound> AmpMixedJob::evaluate(const Configuration& configur
     found.stages.push_back({begin, end, configuration, placement[s]});
     begin = end;
   }
-  found.cost_s = assignment->pipeline_s + sync_s(configuration, found);
+  found.cost_s = assignment->cost_s();
   return found;
 }
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "braid/planners/amp_assignment.h"
+#include "braid/planners/amp_synced_assignment.h"
 #include "braid/planners/mixed_job.h"
 #include "braid/planners/partition.h"
 #include "braid/planners/planner.h"
@@ -23,8 +23,8 @@ struct AmpMixedFound {
 
 /// A job as AMP plans it on a mixed system or a bandwidth matrix: one pp, dp, tp and micro-batch
 /// size over all devices, 1F1B, each stage on any devices whose shard groups lie inside nodes and
-/// as fast as its slowest, layers assigned exactly for equation 5, ring all-reduce of the gradients
-/// on the slowest link of each stage's ring. Unlike AMP, within memory: replicas share the
+/// as fast as its slowest, ring all-reduce of the gradients on the slowest link of each stage's
+/// ring, layers assigned exactly for the whole cost. Unlike AMP, within memory: replicas share the
 /// optimizer's state (ZeRO-1, or what the restrictions say), with and without full recomputation.
 class AmpMixedJob {
  public:
@@ -74,9 +74,11 @@ class AmpMixedJob {
   Outcome outcome(std::vector<AmpMixedFound> found, double bound_s, std::int64_t work);
 
  private:
-  std::optional<LayerAssignment> assign(const Configuration& configuration,
-                                        const Placement& placement, double extra_bytes);
-  double sync_s(const Configuration& configuration, const AmpMixedFound& found);
+  std::optional<SyncedAssignment> assign(const Configuration& configuration,
+                                         const Placement& placement, double extra_bytes);
+  /// Sums of what the layers' gradients take on a stage of these devices.
+  std::vector<double> sync_before_s(const Configuration& configuration,
+                                    std::span<const std::int64_t> devices);
   Infeasibility nearest();
 
   std::int64_t evaluated_ = 0;

@@ -7,17 +7,6 @@
 #include "braid/planners/planner.h"
 
 namespace braid {
-namespace {
-
-/// Nothing found within the budget is not proof that there is nothing.
-Outcome finished(AmpJob& amp, std::vector<AmpFound> found, std::int64_t work, bool complete) {
-  const bool none = found.empty();
-  Outcome outcome = amp.outcome(std::move(found), work);
-  if (none && !complete) outcome.status = Status::budget_exhausted;
-  return outcome;
-}
-
-}  // namespace
 
 Outcome plan_amp(const Job& job, const System& system, const SpaceOptions& space,
                  const Budget& budget, const Progress&) {
@@ -25,14 +14,14 @@ Outcome plan_amp(const Job& job, const System& system, const SpaceOptions& space
   std::vector<AmpFound> found;
   std::int64_t work = 0;
   for (const Configuration& configuration : amp.configurations()) {
-    // AMP places shards next to each other, then replicas, then stages.
-    if (configuration.order != AxisOrder::pipeline_outermost) continue;
-    if (budget.work > 0 && work >= budget.work) return finished(amp, std::move(found), work, false);
+    if (budget.work > 0 && work >= budget.work) {
+      return amp.outcome(std::move(found), work, false);
+    }
     ++work;
     auto choice = amp.evaluate(configuration);
     if (choice.has_value()) found.push_back(std::move(*choice));
   }
-  return finished(amp, std::move(found), work, true);
+  return amp.outcome(std::move(found), work, true);
 }
 
 Outcome plan_amp_sa(const Job& job, const System& system, const SpaceOptions& space,
@@ -41,7 +30,7 @@ Outcome plan_amp_sa(const Job& job, const System& system, const SpaceOptions& sp
   auto walk = amp_annealing_walk<AmpFound>(
       amp.configurations(), budget,
       [&](const Configuration& configuration, Dice&) { return amp.evaluate(configuration); });
-  return finished(amp, std::move(walk.found), walk.work, false);
+  return amp.outcome(std::move(walk.found), walk.work, false);
 }
 
 Outcome plan_random(const Job& job, const System& system, const SpaceOptions& space,
@@ -50,7 +39,7 @@ Outcome plan_random(const Job& job, const System& system, const SpaceOptions& sp
   auto walk = amp_random_walk<AmpFound>(
       amp.configurations(), budget,
       [&](const Configuration& configuration, Dice&) { return amp.evaluate(configuration); });
-  return finished(amp, std::move(walk.found), walk.work, false);
+  return amp.outcome(std::move(walk.found), walk.work, false);
 }
 
 }  // namespace braid

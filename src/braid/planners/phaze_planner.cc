@@ -234,15 +234,13 @@ Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& spa
   const auto groups = groups_of(amp, job, system, space);
   PhazeSearch search(groups, space);
   search.run(budget.work, progress);
-  Outcome outcome = amp.outcome(search.take_found(), search.work());
+  Outcome outcome = amp.outcome(search.take_found(), search.work(), search.complete());
   outcome.objective_name = title_of(space.phaze_objective);
   outcome.other_times_s = search.times_s();
-  if (outcome.candidates.empty()) {
-    if (!search.complete()) outcome.status = Status::budget_exhausted;
-    return outcome;
-  }
+  if (outcome.candidates.empty()) return outcome;
   outcome.search_bound_s = search.bound_s();
-  if (outcome.search_bound_s >= outcome.objective * (1 - 1e-9)) outcome.status = Status::optimal;
+  const bool proven = outcome.search_bound_s >= outcome.objective * (1 - 1e-9);
+  outcome.status = proven ? Status::optimal : Status::feasible;
   return outcome;
 }
 
