@@ -92,6 +92,22 @@ TEST(GraphPipe, RefusesPlansThatCannotRunNamingTheStage) {
               HasSubstr("hands over to stage 1 (layer"));
 }
 
+TEST(GraphPipe, StagesOfAnyShapeAreSearchedOrTheGraphIsTooLarge) {
+  std::vector<std::string> words = job("plan", "gnmt");
+  words.insert(words.end(), {"--planner", "graphpipe", "--graph", "exact"});
+  const Ran ran = run_braid(words);
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("with series-parallel stages: "));
+  words[1] = "candle-uno";
+  const Ran large = run_braid(words);
+  EXPECT_EQ(large.status, 2);
+  EXPECT_EQ(large.out, "");
+  EXPECT_THAT(large.err, HasSubstr("too many for the exact search over its stages; search"));
+  EXPECT_EQ(large.err.find('\n'), large.err.size() - 1);
+  words[words.size() - 3] = "braid";
+  EXPECT_THAT(run_braid(words).err, HasSubstr("--graph: is for the planner graphpipe"));
+}
+
 TEST(GraphPipe, RefusesMixedClustersInOneLine) {
   const Ran ran = run_braid({"plan", "candle-uno", "--cluster", "dgx-a100:1nodes+dgx-h100:1nodes",
                              "--planner", "graphpipe"});

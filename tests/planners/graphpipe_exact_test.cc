@@ -78,12 +78,15 @@ TEST(GraphPipeExact, RefusesWhatItCannotSearch) {
     }
     return std::string();
   };
-  GraphPipeProblem problem = branched_graphpipe(5, 5, 4);
+  GraphPipeProblem problem = branched_graphpipe(8, 8, 4);
   problem.in_flight = InFlight::table;
-  EXPECT_THAT(refusal(problem), HasSubstr("at most 24 nodes, not 26"));
+  EXPECT_THAT(refusal(problem), HasSubstr("at most 64 nodes, not 65"));
   problem = branched_graphpipe(23, 1, 4);
   problem.in_flight = InFlight::table;
-  EXPECT_THAT(refusal(problem), HasSubstr("too many sets"));
+  EXPECT_THAT(refusal(problem), HasSubstr("more than 4096 sets of nodes"));
+  problem = branched_graphpipe(3, 14, 4);
+  problem.in_flight = InFlight::table;
+  EXPECT_THAT(refusal(problem), HasSubstr("more than 1048576 pairs of nested sets"));
   problem = branched_graphpipe(2, 2, 4);
   problem.in_flight = InFlight::least;
   EXPECT_THAT(refusal(problem), HasSubstr("the table's samples in flight"));

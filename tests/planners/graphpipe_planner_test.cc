@@ -57,6 +57,27 @@ TEST(GraphPipePlanner, PlansFitTheDevicesAndMemoryAndCoverTheLayers) {
   EXPECT_GT(planned, 10);
 }
 
+TEST(GraphPipePlanner, StagesOfAnyShapeOnlyAddPlans) {
+  std::mt19937_64 random(53);
+  int planned = 0;
+  for (int i = 0; i < 30; ++i) {
+    const Graph graph = testing::tiny_graph(random, testing::pick(random, 1, 6));
+    const double memory = 1e6 * testing::pick(random, 5, 60);
+    const System system = testing::tiny_system(random, testing::pick(random, 1, 6), memory);
+    SpaceOptions any;
+    any.graph_stages = GraphStages::exact;
+    const Outcome plain = plan_graphpipe(tiny_job(graph), system, {}, {}, {});
+    const Outcome exact = plan_graphpipe(tiny_job(graph), system, any, {}, {});
+    EXPECT_THAT(exact.assumptions.back(), HasSubstr("with series-parallel stages: "));
+    if (plain.candidates.empty()) continue;
+    ++planned;
+    ASSERT_FALSE(exact.candidates.empty());
+    EXPECT_LE(exact.objective, plain.objective);
+    EXPECT_GT(exact.evaluated, plain.evaluated);
+  }
+  EXPECT_GT(planned, 10);
+}
+
 TEST(GraphPipePlanner, SaysWhatItCannotDo) {
   std::mt19937_64 random(52);
   const Graph graph = testing::tiny_graph(random, 3);

@@ -92,6 +92,10 @@ void add_job_options(Verb& app, JobOptions& o) {
                  "What piper and its relatives take the cluster for: flat (the default) or levels, "
                  "nodes and what joins them")
       .one_of({"flat", "levels"});
+  app.add_option("--graph", o.graph,
+                 "Which stages graphpipe tries: sp (of series-parallel graphs and lines, the "
+                 "default) or exact (and all others, of graphs that are not too large)")
+      .one_of({"sp", "exact"});
   app.add_flag("--no-offload", o.no_offload, "Never move state to host memory");
   app.add_option("--calibration", o.calibration,
                  "Achieved efficiencies of your own cluster, from braid calibrate --out");
@@ -222,6 +226,7 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   space.allow_offload = !o.no_offload;
   if (!o.objective.empty()) space.phaze_objective = parse_phaze_objective(o.objective);
   if (o.network == "levels") space.piper_network = PiperNetwork::levels;
+  if (o.graph == "exact") space.graph_stages = GraphStages::exact;
   space.top = o.top;
   loaded.budget.work = o.budget;
 }
@@ -233,6 +238,9 @@ void check_planner_options(const JobOptions& o, const std::vector<const PlannerE
   };
   if (!o.objective.empty() && !any([](std::string_view name) { return name == "phaze"; })) {
     throw Error(Where{"", 0, "--objective"}, "is for the planner phaze", "leave it out");
+  }
+  if (!o.graph.empty() && !any([](std::string_view name) { return name == "graphpipe"; })) {
+    throw Error(Where{"", 0, "--graph"}, "is for the planner graphpipe", "leave it out");
   }
   const auto takes_levels = [](std::string_view name) {
     const std::vector<PiperVariant>& variants = piper_variants();

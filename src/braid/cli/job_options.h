@@ -19,6 +19,7 @@ struct JobOptions {
   std::string sequence_parallel, recompute, schedule;
   std::string objective;  ///< Of the planner phaze; empty: its default.
   std::string network;    ///< Of piper and its relatives; empty: flat.
+  std::string graph;      ///< Of graphpipe; empty: series-parallel stages.
   bool no_offload = false, json = false, progress = false;
 };
 
@@ -47,7 +48,8 @@ void calibrate_system(const std::string& path, System& system);
 /// Loads model and system and checks the restrictions' form. Throws Error.
 void load_job(const JobOptions& options, LoadedJob& loaded);
 
-/// Throws Error when --objective or --network is given and none of the planners has a choice.
+/// Throws Error when --objective, --network or --graph is given and none of the planners has a
+/// choice.
 void check_planner_options(const JobOptions& options,
                            const std::vector<const PlannerEntry*>& planners);
 

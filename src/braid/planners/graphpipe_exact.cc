@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -14,10 +17,8 @@ namespace braid {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t kMostSets = 4096;
-constexpr std::size_t kMostPairs = std::size_t{1} << 20;
 
-using Set = std::uint32_t;  ///< Of nodes, one bit each.
+using Set = std::uint64_t;  ///< Of nodes, one bit each.
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
@@ -35,21 +36,19 @@ struct Label {
   std::int64_t devices = 0;
   /// [node]: samples in flight of its stage, if a node outside of the set hands over to it; else 0.
   std::array<std::int64_t, kMostExactNodes> in_flight{};
-  Set stage = 0;  ///< Added last …
+  std::size_t stage = 0;  ///< Added last, …
   std::size_t samples = 0;
-  Set before = 0;          ///< … to this set, …
+  std::size_t before = 0;  ///< … to this set, …
   std::size_t parent = 0;  ///< … of which it was this label.
 };
 
-bool no_worse(const Label& a, const Label& b) {
-  if (a.devices > b.devices) return false;
-  for (std::size_t v = 0; v < kMostExactNodes; ++v) {
-    if (a.in_flight[v] > b.in_flight[v]) return false;
-  }
-  return true;
-}
+/// A stage that makes a larger closed set of a smaller one.
+struct Growth {
+  std::size_t larger = 0;  ///< Set: index.
+  std::size_t stage = 0;   ///< In ClosedSets::stages.
+};
 
-/// The closed sets of a graph, smaller ones first, and for each those that contain it.
+/// The closed sets of a graph, smaller ones first, and how they grow by a stage.
 class ClosedSets {
  public:
   explicit ClosedSets(const GraphPipeProblem& problem) {
@@ -57,34 +56,41 @@ class ClosedSets {
     for (const GraphPipeEdge& edge : problem.edges) {
       successors[at(edge.source)] |= Set{1} << edge.target;
     }
-    std::map<Set, bool> seen = {{0, true}};
+    std::set<Set> seen = {0};
     sets = {0};
     for (std::size_t i = 0; i < sets.size(); ++i) {
       for (std::size_t v = 0; v < successors.size(); ++v) {
         const Set more = sets[i] | Set{1} << v;
         if (has(sets[i], v) || (successors[v] & ~sets[i]) != 0) continue;
-        if (seen.try_emplace(more, true).second) sets.push_back(more);
+        if (seen.insert(more).second) sets.push_back(more);
       }
-      check(sets.size(), kMostSets);
+      check(sets.size(), kMostExactSets, "sets of nodes closed under successors");
     }
-    larger.resize(sets.size());
+    growths.resize(sets.size());
+    std::map<Set, std::size_t> known;
     std::size_t pairs = 0;
     for (std::size_t i = 0; i < sets.size(); ++i) {
       for (std::size_t j = i + 1; j < sets.size(); ++j) {
-        if ((sets[i] & ~sets[j]) == 0) larger[i].push_back(j);
+        if ((sets[i] & ~sets[j]) != 0) continue;
+        const Set nodes = sets[j] & ~sets[i];
+        const auto [stage, added] = known.try_emplace(nodes, stages.size());
+        if (added) stages.push_back(nodes);
+        growths[i].push_back({j, stage->second});
       }
-      check(pairs += larger[i].size(), kMostPairs);
+      check(pairs += growths[i].size(), kMostExactPairs, "pairs of nested sets of nodes");
     }
   }
 
   std::vector<Set> sets;
-  std::vector<std::vector<std::size_t>> larger;  ///< [set]: indices.
+  std::vector<std::vector<Growth>> growths;  ///< [set]
+  std::vector<Set> stages;                   ///< Nodes of each.
 
  private:
-  static void check(std::size_t count, std::size_t most) {
+  static void check(std::size_t count, std::size_t most, const char* what) {
     if (count <= most) return;
-    throw Error("the graph has too many sets of nodes for the exact search",
-                "group its operators into fewer layers");
+    throw Error("the graph has more than " + std::to_string(most) + ' ' + what +
+                    ", too many for the exact search over its stages",
+                "search series-parallel stages (--graph sp), or group operators into fewer layers");
   }
 };
 
@@ -92,20 +98,18 @@ class ExactSearch {
  public:
   ExactSearch(const GraphPipeProblem& problem, const ClosedSets& closed, const PassGroup& group)
       : problem_(problem), closed_(closed), group_(group) {
-    for (std::size_t i = 0; i < closed.sets.size(); ++i) {
-      for (const std::size_t j : closed.larger[i]) {
-        const Set nodes = closed.sets[j] & ~closed.sets[i];
-        const auto [stage, added] = stages_.try_emplace(nodes);
-        if (added) stage->second = stage_of(nodes);
-      }
-    }
+    stages_.reserve(closed.stages.size());
+    for (const Set nodes : closed.stages) stages_.push_back(stage_of(nodes));
+    find_work();
   }
 
-  std::vector<double> times_s() const {
+  /// Of stages, ascending, below `limit_s` and long enough for the devices to do all work.
+  std::vector<double> times_s(double limit_s) const {
+    const double least_s = work_s_.front() / static_cast<double>(problem_.devices) * (1 - 1e-9);
     std::vector<double> times_s;
-    for (const auto& [nodes, stage] : stages_) {
+    for (const ExactStage& stage : stages_) {
       for (const double time_s : stage.time_s) {
-        if (time_s < kInfinity) times_s.push_back(time_s);
+        if (time_s >= least_s && time_s < limit_s) times_s.push_back(time_s);
       }
     }
     std::sort(times_s.begin(), times_s.end());
@@ -115,32 +119,30 @@ class ExactSearch {
 
   /// A plan whose stages keep this time, if there is one.
   std::optional<GraphPipeSolution> plan_at(double time_s) {
-    std::map<Set, std::vector<Label>> labels;
-    labels[0].emplace_back();
+    labels_.assign(closed_.sets.size(), {});
+    labels_[0].emplace_back();
     for (std::size_t i = 0; i < closed_.sets.size(); ++i) {
-      const Set before = closed_.sets[i];
-      for (std::size_t l = 0; l < labels[before].size(); ++l) {
-        for (const std::size_t j : closed_.larger[i]) {
-          const Label from = labels[before][l];
-          put(from, before, l, closed_.sets[j], time_s, labels[closed_.sets[j]]);
-        }
+      for (std::size_t l = 0; l < labels_[i].size(); ++l) {
+        for (const Growth& growth : closed_.growths[i]) put(i, l, growth, time_s);
       }
     }
-    Set whole = closed_.sets.back();
-    if (labels[whole].empty()) return std::nullopt;
+    if (labels_.back().empty()) return std::nullopt;
     GraphPipeSolution solution;
-    for (std::size_t index = 0; whole != 0;) {
-      const Label& label = labels[whole][index];
+    std::size_t index = 0;
+    for (std::size_t set = closed_.sets.size() - 1; set != 0;) {
+      const Label& label = labels_[set][index];
       GraphPipeStage stage;
-      stage.nodes = stages_.at(label.stage).nodes;
+      stage.nodes = stages_[label.stage].nodes;
       stage.group = group_;
       stage.devices = group_.micro_batch / problem_.device_samples[label.samples];
       solution.stages.push_back(std::move(stage));
-      whole = label.before;
+      set = label.before;
       index = label.parent;
     }
     return solution;
   }
+
+  std::int64_t work() const { return work_; }
 
  private:
   ExactStage stage_of(Set nodes) const {
@@ -168,38 +170,65 @@ class ExactSearch {
     return stage;
   }
 
+  /// For every closed set the least device-seconds per sample of all nodes outside of it: what no
+  /// stage of them can do with less.
+  void find_work() {
+    std::vector<double> node_s(problem_.nodes.size(), kInfinity);
+    for (std::size_t v = 0; v < node_s.size(); ++v) {
+      const GraphPipeKind& kind = problem_.kinds[at(problem_.nodes[v])];
+      for (std::size_t u = 0; u < problem_.device_samples.size(); ++u) {
+        node_s[v] = std::min(node_s[v], (kind.forward_s[u] + kind.backward_s[u]) /
+                                            static_cast<double>(problem_.device_samples[u]));
+      }
+    }
+    work_s_.reserve(closed_.sets.size());
+    for (const Set set : closed_.sets) {
+      double work_s = 0;
+      for (std::size_t v = 0; v < node_s.size(); ++v) work_s += has(set, v) ? 0 : node_s[v];
+      work_s_.push_back(work_s);
+    }
+  }
+
+  bool no_worse(const Label& a, const Label& b) const {
+    return a.devices <= b.devices &&
+           std::equal(a.in_flight.begin(),
+                      a.in_flight.begin() + static_cast<std::ptrdiff_t>(problem_.nodes.size()),
+                      b.in_flight.begin(), std::less_equal<>());
+  }
+
   /// Puts the stage between two closed sets before a label of the smaller one, on the fewest
   /// devices that keep time and memory: nothing else depends on them.
-  void put(const Label& from, Set before, std::size_t parent, Set after, double time_s,
-           std::vector<Label>& labels) const {
-    const Set nodes = after & ~before;
-    const ExactStage& stage = stages_.at(nodes);
-    std::int64_t in_flight = group_.k * group_.micro_batch;
-    for (const GraphPipeEdge& edge : problem_.edges) {
-      if (!has(nodes, at(edge.source)) || !has(before, at(edge.target))) continue;
-      in_flight =
-          std::max(in_flight, table_in_flight(group_, group_, from.in_flight[at(edge.target)]));
-    }
+  void put(std::size_t before, std::size_t parent, const Growth& growth, double time_s) {
+    const ExactStage& stage = stages_[growth.stage];
+    const Label& from = labels_[before][parent];
+    const auto spare =
+        static_cast<double>(problem_.devices) - work_s_[growth.larger] / time_s * (1 - 1e-9);
+    std::optional<std::int64_t> in_flight;
     for (std::size_t u = stage.time_s.size(); u-- > 0;) {
       if (stage.time_s[u] > time_s) continue;
       const std::int64_t devices = group_.micro_batch / problem_.device_samples[u];
-      if (from.devices + devices > problem_.devices) return;
-      if (graphpipe_memory_bytes(std::min(in_flight, problem_.batch), devices, group_.micro_batch,
+      if (static_cast<double>(from.devices + devices) > spare) return;
+      ++work_;
+      if (!in_flight) in_flight = in_flight_of(growth, before, from);
+      if (graphpipe_memory_bytes(std::min(*in_flight, problem_.batch), devices, group_.micro_batch,
                                  stage.fixed_bytes, stage.stash_bytes,
                                  stage.working_bytes) > problem_.memory_bytes) {
         continue;
       }
       Label made;
       made.devices = from.devices + devices;
+      const Set after = closed_.sets[growth.larger];
+      const Set nodes = closed_.stages[growth.stage];
       for (const GraphPipeEdge& edge : problem_.edges) {
         if (has(after, at(edge.source)) || !has(after, at(edge.target))) continue;
         made.in_flight[at(edge.target)] =
-            has(nodes, at(edge.target)) ? in_flight : from.in_flight[at(edge.target)];
+            has(nodes, at(edge.target)) ? *in_flight : from.in_flight[at(edge.target)];
       }
-      made.stage = nodes;
+      made.stage = growth.stage;
       made.samples = u;
       made.before = before;
       made.parent = parent;
+      std::vector<Label>& labels = labels_[growth.larger];
       const auto useless = [&](const Label& other) { return no_worse(other, made); };
       if (std::any_of(labels.begin(), labels.end(), useless)) return;
       std::erase_if(labels, [&](const Label& other) { return no_worse(made, other); });
@@ -208,10 +237,26 @@ class ExactSearch {
     }
   }
 
+  /// Samples in flight of the stage put before a label.
+  std::int64_t in_flight_of(const Growth& growth, std::size_t before, const Label& from) const {
+    const Set nodes = closed_.stages[growth.stage];
+    const Set behind = closed_.sets[before];
+    std::int64_t in_flight = group_.k * group_.micro_batch;
+    for (const GraphPipeEdge& edge : problem_.edges) {
+      if (!has(nodes, at(edge.source)) || !has(behind, at(edge.target))) continue;
+      in_flight =
+          std::max(in_flight, table_in_flight(group_, group_, from.in_flight[at(edge.target)]));
+    }
+    return in_flight;
+  }
+
   const GraphPipeProblem& problem_;
   const ClosedSets& closed_;
   PassGroup group_;
-  std::map<Set, ExactStage> stages_;
+  std::vector<ExactStage> stages_;          ///< As in closed_.
+  std::vector<double> work_s_;              ///< [set]
+  std::vector<std::vector<Label>> labels_;  ///< [set]
+  std::int64_t work_ = 0;
 };
 
 void check_exact(const GraphPipeProblem& problem) {
@@ -228,23 +273,27 @@ void check_exact(const GraphPipeProblem& problem) {
 
 }  // namespace
 
-GraphPipeSolution solve_graphpipe_exactly(const GraphPipeProblem& problem) {
+GraphPipeSolution solve_graphpipe_exactly(const GraphPipeProblem& problem, double limit_s) {
   check_exact(problem);
   const ClosedSets closed(problem);
   GraphPipeSolution best;
+  std::int64_t work = 0;
   for (const PassGroup& group : problem.groups) {
     ExactSearch search(problem, closed, group);
-    const std::vector<double> times_s = search.times_s();
+    const std::vector<double> times_s = search.times_s(limit_s);
     const auto possible = [&](double time_s) { return search.plan_at(time_s).has_value(); };
     const auto first = std::partition_point(times_s.begin(), times_s.end(),
                                             [&](double time_s) { return !possible(time_s); });
-    if (first == times_s.end()) continue;
-    std::optional<GraphPipeSolution> found = search.plan_at(*first);
+    std::optional<GraphPipeSolution> found;
+    if (first != times_s.end()) found = search.plan_at(*first);
+    work += search.work();
     if (!found) continue;
     price_graphpipe(problem, *found);
     found->status = Status::optimal;
-    if (best.status == Status::infeasible || found->time_s < best.time_s) best = std::move(*found);
+    limit_s = found->time_s;
+    best = std::move(*found);
   }
+  best.work = work;
   return best;
 }
 

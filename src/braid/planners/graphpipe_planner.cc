@@ -1,9 +1,13 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <string>
 
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/quantity.h"
+#include "braid/planners/graphpipe_exact.h"
 #include "braid/planners/graphpipe_iteration.h"
 #include "braid/planners/graphpipe_job.h"
 #include "braid/planners/graphpipe_search.h"
@@ -46,6 +50,35 @@ Infeasibility explain(GraphPipeProblem problem) {
     why.stage = static_cast<std::int64_t>(s);
   }
   return why;
+}
+
+/// Shows the plans of stages of any shape whose slowest stage is fastest, one for each micro-batch
+/// size. Returns what series-parallel stages lose, for users.
+template <class Visit>
+std::string visit_exact_plans(const GraphPipeProblem& problem, const Visit& visit,
+                              std::int64_t& work) {
+  double exact_s = std::numeric_limits<double>::infinity();
+  GraphPipeProblem one = problem;
+  for (const PassGroup& group : problem.groups) {
+    one.groups = {group};
+    const GraphPipeSolution found = solve_graphpipe_exactly(one);
+    work += found.work;
+    if (found.status == Status::infeasible) continue;
+    exact_s = std::min(exact_s, found.time_s);
+    visit(found);
+  }
+  const GraphPipeSolution plain = solve_graphpipe(problem);
+  work += plain.work;
+  const std::string figures =
+      std::isfinite(exact_s) ? format_seconds(exact_s) + " with stages of any shape" : "no plan";
+  const std::string others = plain.status == Status::infeasible
+                                 ? "no plan"
+                                 : fmt::format("{} ({:.2f}% more)", format_seconds(plain.time_s),
+                                               100 * std::max(0.0, plain.time_s / exact_s - 1));
+  return fmt::format(
+      "the slowest stage takes, per sample and on the flat network, at best {}; with "
+      "series-parallel stages: {}",
+      figures, others);
 }
 
 }  // namespace
@@ -109,6 +142,9 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
       // On that network no plan is slower than on the real one, nor than its slowest stage.
       return std::min(visit(found), best_s / static_cast<double>(problem.batch));
     });
+  }
+  if (space.graph_stages == GraphStages::exact) {
+    outcome.assumptions.push_back(visit_exact_plans(problem, visit, outcome.work));
   }
   outcome.status = outcome.candidates.empty() ? Status::infeasible : Status::feasible;
   if (outcome.candidates.empty()) outcome.infeasibility = explain(problem);

@@ -27,6 +27,12 @@ enum class PiperNetwork : std::uint8_t {
   levels,  ///< Nodes of devices, and the levels above (piper_network.h).
 };
 
+/// Which stages the planner graphpipe tries.
+enum class GraphStages : std::uint8_t {
+  series_parallel,  ///< Those of series-parallel graphs, and lines of stages.
+  exact,            ///< And all others, for each micro-batch size (graphpipe_exact.h).
+};
+
 /// Restrictions on the space; empty: everything that the model and system allow. A degree that is
 /// set is fixed to that value.
 struct SpaceOptions {
@@ -39,6 +45,7 @@ struct SpaceOptions {
   int top = 1;                                             ///< How many plans to return.
   PhazeObjective phaze_objective = PhazeObjective::flush;  ///< What the planner phaze makes least.
   PiperNetwork piper_network = PiperNetwork::flat;
+  GraphStages graph_stages = GraphStages::series_parallel;
 };
 
 /// Called now and then during long searches: best so far, bound, work done.
@@ -84,7 +91,8 @@ Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& spa
 
 /// GraphPipe (Jeon 2024, §3): stages that form a graph, each with its own number of replicas, one
 /// micro-batch size; the slowest stage's time per sample least for each size, the size by
-/// simulation (graphpipe_iteration.h). No tensor parallelism, recomputation or ZeRO.
+/// simulation (graphpipe_iteration.h). With GraphStages::exact, Error for graphs that are too large
+/// for that. No tensor parallelism, recomputation or ZeRO.
 Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions& space,
                        const Budget& budget, const Progress& progress = {});
 
