@@ -21,6 +21,16 @@ std::vector<std::string> job(const std::string& verb, const std::string& model) 
   return {verb, model, "--cluster", "p3.8xlarge:8", "--precision", "fp32", "--global-batch", "32"};
 }
 
+/// What `simulate` says of the plan after a change.
+std::string fault_of(const std::string& plan, nlohmann::json json, const std::string& changed) {
+  write_file(changed, json.dump());
+  const Ran ran = run_braid({"simulate", changed});
+  EXPECT_EQ(ran.status, 2) << plan;
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.err.find('\n'), ran.err.size() - 1);
+  return ran.err;
+}
+
 TEST(GraphPipe, PlansVerifySimulateAndAreDrawn) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";
@@ -64,16 +74,6 @@ TEST(GraphPipe, IsNeverBehindItsBaselines) {
   }
 }
 
-/// What `simulate` says of the plan after a change.
-std::string fault_of(const std::string& plan, nlohmann::json json, const std::string& changed) {
-  write_file(changed, json.dump());
-  const Ran ran = run_braid({"simulate", changed});
-  EXPECT_EQ(ran.status, 2) << plan;
-  EXPECT_EQ(ran.out, "");
-  EXPECT_EQ(ran.err.find('\n'), ran.err.size() - 1);
-  return ran.err;
-}
-
 TEST(GraphPipe, RefusesPlansThatCannotRunNamingTheStage) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";
@@ -90,6 +90,79 @@ TEST(GraphPipe, RefusesPlansThatCannotRunNamingTheStage) {
   std::swap(circle["stages"].front(), circle["stages"].back());
   EXPECT_THAT(fault_of(plan, circle, folder / "circle.json"),
               HasSubstr("hands over to stage 1 (layer"));
+}
+
+TEST(GraphPipe, PlansAreTimedByOtherSchedules) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  std::vector<std::string> words = job("plan", "multi-modal-transformer");
+  words.insert(words.end(), {"--planner", "graphpipe", "--micro-batch", "2", "-o", plan});
+  ASSERT_EQ(run_braid(words).status, 0);
+  const Ran own = run_braid({"simulate", plan, "--json"});
+  const double own_s = nlohmann::json::parse(own.out)["iteration_time_s"];
+  const Ran ran = run_braid({"simulate", plan, "--schedule", "all", "--json"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const auto rows = nlohmann::json::parse(ran.out)["schedules"];
+  EXPECT_EQ(rows.size(), 11U);
+  for (const auto& row : rows) {
+    if (row["schedule"] == "1f1b") {
+      EXPECT_NEAR(row["iteration_time_s"], own_s, 1e-12 * own_s);
+    } else if (row["schedule"] == "zb-v") {
+      EXPECT_THAT(row["refusal"].get<std::string>(), HasSubstr("ZB-V"));
+    }
+  }
+  // One schedule that the stages cannot run by is the user's mistake.
+  const Ran refused = run_braid({"simulate", plan, "--schedule", "zb-v"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_EQ(refused.out, "");
+  EXPECT_THAT(refused.err, HasSubstr("stage "));
+  EXPECT_EQ(refused.err.find('\n'), refused.err.size() - 1);
+  const Ran both =
+      run_braid({"simulate", plan, "--schedule", "1f1b", "--trace", folder / "t.json"});
+  EXPECT_EQ(both.status, 2);
+  EXPECT_THAT(both.err, HasSubstr("--schedule: excludes --trace and --html"));
+  EXPECT_EQ(run_braid({"simulate", plan, "--k", "3"}).status, 2);
+}
+
+TEST(GraphPipe, TheTimelinesPageShowsTheGraphOfStages) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  std::vector<std::string> words = job("plan", "multi-modal-transformer");
+  words.insert(words.end(), {"--planner", "graphpipe", "--micro-batch", "2", "-o", plan});
+  ASSERT_EQ(run_braid(words).status, 0);
+  const auto stages = nlohmann::json::parse(read_file(plan))["stages"].size();
+  ASSERT_EQ(run_braid({"simulate", plan, "--html", folder / "page.html"}).status, 0);
+  const std::string page = read_file(folder / "page.html");
+  std::size_t dots = 0;
+  for (std::size_t at = page.find("class=\"stage\""); at != std::string::npos;
+       at = page.find("class=\"stage\"", at + 1)) {
+    ++dots;
+  }
+  EXPECT_EQ(dots, stages);
+  EXPECT_THAT(page, HasSubstr("hands over to"));
+}
+
+TEST(GraphPipe, RefusesPlansWithStagesOrLayersMissing) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  std::vector<std::string> words = job("plan", "multi-modal-transformer");
+  words.insert(words.end(), {"--planner", "graphpipe", "--micro-batch", "1", "-o", plan});
+  ASSERT_EQ(run_braid(words).status, 0);
+  const auto good = nlohmann::json::parse(read_file(plan));
+  auto missing = good;
+  missing["stages"].erase(missing["stages"].size() - 1);
+  EXPECT_THAT(fault_of(plan, missing, folder / "missing.json"), HasSubstr("there must be"));
+  const std::size_t left = missing["stages"].size();
+  missing["parallel"]["pp"] = left;
+  EXPECT_THAT(fault_of(plan, missing, folder / "missing.json"), HasSubstr("is in no stage"));
+  auto none = good;
+  none["stages"] = nlohmann::json::array();
+  EXPECT_THAT(fault_of(plan, none, folder / "none.json"), HasSubstr("stages"));
+  auto twice = good;
+  twice["stages"].push_back(good["stages"].back());
+  twice["parallel"]["pp"] = left + 2;
+  EXPECT_THAT(fault_of(plan, twice, folder / "twice.json"),
+              HasSubstr("is placed twice, again in stage"));
 }
 
 TEST(GraphPipe, StagesOfAnyShapeAreSearchedOrTheGraphIsTooLarge) {

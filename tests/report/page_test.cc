@@ -67,17 +67,46 @@ TEST(Html, DrawsEveryPassAndNeedsNothingElse) {
   const Plan plan = made_plan(piped(), 6);
   const std::string page = html_report(plan);
   EXPECT_EQ(page.rfind("<!DOCTYPE html>", 0), 0U);
-  // Two stages, four micro-batches, forward and backward; transfers; memory of each stage.
+  // Two stages, four micro-batches, forward and backward; transfers; memory of each stage, and the
+  // line from one to the other in their graph.
   EXPECT_EQ(count(page, "<title>forward"), 8U);
   EXPECT_EQ(count(page, "<title>backward"), 8U);
   EXPECT_EQ(count(page, "<title>send"), 8U);
   EXPECT_GE(count(page, "<title>gradients"), 2U);
-  EXPECT_EQ(count(page, "<path "), 2U);
+  EXPECT_EQ(count(page, "<path "), 2U + 1U);
   for (const char* outside : {"http://", "https://", "src=", "href=", "@import", "url("}) {
     EXPECT_THAT(page, Not(HasSubstr(outside)));
   }
   EXPECT_EQ(count(page, "<div"), count(page, "</div>"));
   EXPECT_EQ(count(page, "<tr>"), count(page, "</tr>"));
+}
+
+TEST(Html, DrawsTheGraphOfStagesBesideTheirRows) {
+  Parallelism p = piped();
+  p.pp = 4;
+  Plan plan = made_plan(p, 6);
+  // Stage 2 of the chain becomes a branch beside stage 3: both come from stage 1 and go to stage 4.
+  const std::string chain = html_report(plan);
+  EXPECT_EQ(count(chain, "<circle class=\"stage\""), 4U);
+  EXPECT_THAT(chain, HasSubstr("stage 2: "));
+  EXPECT_THAT(chain, HasSubstr("hands over to 3<"));
+  const auto first = plan.stages[0].chunks[0].layers.back();
+  const auto second = plan.stages[1].chunks[0].layers;
+  const auto third = plan.stages[2].chunks[0].layers;
+  const auto fourth = plan.stages[3].chunks[0].layers.front();
+  for (ProfileEdge& edge : plan.profile.edges) {
+    if (edge.source == second.back()) edge.target = fourth;
+  }
+  plan.profile.edges.push_back({first, third.front(), 1e4});
+  const std::string branched = html_report(plan);
+  EXPECT_THAT(branched, HasSubstr("hands over to 2, 3<"));
+  EXPECT_EQ(count(branched, "hands over to 4<"), 2U);
+  // The chain takes one lane, the branches two.
+  EXPECT_THAT(chain, HasSubstr("viewBox=\"-32 0 "));
+  EXPECT_THAT(branched, HasSubstr("viewBox=\"-48 0 "));
+  Parallelism single = piped();
+  single.pp = 1;
+  EXPECT_EQ(count(html_report(made_plan(single, 6)), "<circle"), 0U);
 }
 
 TEST(Html, ShowsTheLowerBoundThatThePlanCarries) {
@@ -96,7 +125,8 @@ TEST(Html, SummarisesManyStages) {
   const std::string page = html_report(made_plan(p, 100));
   EXPECT_LT(page.size(), 2000000U);
   EXPECT_THAT(page, HasSubstr("of 100 stages"));
-  EXPECT_EQ(count(page, "<path "), 32U);
+  // Memory of 32 stages; lines between neighbours among the first and among the last 16.
+  EXPECT_EQ(count(page, "<path "), 32U + 30U);
 }
 
 TEST(Html, EscapesWhatComesFromThePlan) {

@@ -1,14 +1,27 @@
+#include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/base/json.h"
+#include "braid/base/quantity.h"
+#include "braid/cli/count_option.h"
 #include "braid/cli/outcome_json.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/valid_plan.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/plan/plan_json.h"
+#include "braid/report/html_timeline.h"
+#include "braid/report/table.h"
+#include "braid/schedule/plan_orders.h"
 #include "braid/schedule/timeline.h"
 #include "braid/verify/verify.h"
 
@@ -16,13 +29,91 @@ namespace braid {
 namespace {
 
 struct SimulateOptions {
-  std::string plan, trace;
+  std::string plan, trace, html, schedule;
+  std::int64_t k = 0;  ///< 0: not given.
   bool json = false;
 };
 
+constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+
+/// What a plan takes by one schedule, or why it cannot run so.
+struct ScheduleRow {
+  std::string name;
+  std::optional<PlanOrder> order;
+  std::string refusal;
+};
+
+Json to_json(const ScheduleRow& row) {
+  Json json = Json::object();
+  json["schedule"] = row.name;
+  if (!row.order) {
+    json["refusal"] = row.refusal;
+    return json;
+  }
+  json["iteration_time_s"] = row.order->iteration_time_s;
+  json["idle_s"] = row.order->idle_s;
+  json["peak_memory_bytes"] = row.order->peak_memory_bytes;
+  json["in_flight"] = row.order->in_flight;
+  if (row.order->proved) json["proved_shortest"] = *row.order->proved;
+  return json;
+}
+
+/// A row for each schedule; the refusal of a single one is the verb's.
+int run_schedules(const SimulateOptions& options, const Plan& plan) {
+  const bool all = options.schedule == "all";
+  const std::int64_t k = options.k > 0 ? options.k : 2;
+  std::vector<ScheduleRow> rows;
+  for (const std::string& name : plan_order_names()) {
+    if (!all && name != options.schedule) continue;
+    ScheduleRow row{name, std::nullopt, ""};
+    try {
+      row.order = order_of_plan(plan, name, k);
+    } catch (const Error& error) {
+      if (!all) throw;
+      row.refusal = error.what();
+    }
+    rows.push_back(std::move(row));
+  }
+  if (options.json) {
+    Json json = Json::object();
+    json["schedules"] = Json::array();
+    for (const ScheduleRow& row : rows) json["schedules"].push_back(to_json(row));
+    fmt::print("{}", to_text(json));
+    return kFound;
+  }
+  std::vector<std::vector<std::string>> cells = {
+      {"schedule", "iteration", "idle", "peak memory", "in stage", "in flight", ""}};
+  for (const ScheduleRow& row : rows) {
+    if (!row.order) {
+      cells.push_back({row.name, "-", "-", "-", "-", "-", row.refusal});
+      continue;
+    }
+    const PlanOrder& order = *row.order;
+    const auto most = std::max_element(order.in_flight.begin(), order.in_flight.end());
+    cells.push_back({row.name, format_seconds(order.iteration_time_s), format_seconds(order.idle_s),
+                     fmt::format("{:.2f} GiB", order.peak_memory_bytes / kGibibyte),
+                     fmt::format("{}", order.tightest_stage + 1), fmt::format("{}", *most),
+                     !order.proved   ? ""
+                     : *order.proved ? "proved shortest of whole backward passes"
+                                     : "best found, not proved"});
+  }
+  fmt::print("{}", text_table(cells));
+  return kFound;
+}
+
 int run_simulate(const SimulateOptions& options) {
+  if (!options.schedule.empty() && !(options.trace.empty() && options.html.empty())) {
+    throw Error(Where{"", 0, "--schedule"}, "excludes --trace and --html",
+                "they show the plan by its own schedule");
+  }
+  if (options.k > 0 && options.schedule != "kfkb" && options.schedule != "all") {
+    throw Error(Where{"", 0, "--k"}, "is for --schedule kfkb", "leave it out");
+  }
   const Plan plan = read_valid_plan(options.plan);
+  if (!options.schedule.empty()) return run_schedules(options, plan);
   const Metrics metrics = measure(plan);
+  if (!options.html.empty()) write_file(options.html, timeline_page(plan));
+  if (options.html == "-") return kFound;
   if (!options.trace.empty()) write_file(options.trace, to_trace(plan, simulate(plan)));
   if (options.trace == "-") return kFound;
   if (options.json) {
@@ -40,11 +131,12 @@ int run_simulate(const SimulateOptions& options) {
       "GiB in stage {}\n",
       plan.model, metrics.iteration_time_s, metrics.tokens_per_s,
       plan.seq_len > 0 ? "tokens" : "samples", 100 * metrics.mfu, metrics.bubble_s,
-      metrics.peak_memory_bytes / (1024.0 * 1024 * 1024), metrics.tightest_stage + 1);
+      metrics.peak_memory_bytes / kGibibyte, metrics.tightest_stage + 1);
   if (!options.trace.empty()) {
     fmt::print("Trace written to {}; open it at ui.perfetto.dev or chrome://tracing\n",
                options.trace);
   }
+  if (!options.html.empty()) fmt::print("Timeline written to {}\n", options.html);
   return kFound;
 }
 
@@ -96,6 +188,15 @@ Run add_simulate(CLI::App& app) {
   verb.footer("Example:\n  braid simulate plan.json --trace trace.json");
   verb.add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it").required();
   add_output_file(verb, "--trace", options->trace, "Write a Chrome/Perfetto trace");
+  add_output_file(verb, "--html", options->html, "Write a page that draws the timeline");
+  std::vector<std::string> schedules = plan_order_names();
+  schedules.emplace_back("all");
+  verb.add_option("--schedule", options->schedule,
+                  "Time the plan's stages by this schedule instead: gpipe, 1f1b, 1f1b-least, "
+                  "interleaved, zb-h1, zb-h2, zb-v, kfkb, 2bw, greedy, search, or all")
+      .one_of(schedules);
+  add_count(verb, "--k", options->k, 1, 1 << 20,
+            "Passes of a kind in a row under kfkb (default 2)");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run_simulate(*options); };
 }

@@ -8,8 +8,10 @@
 
 #include "braid/base/error.h"
 #include "braid/base/quantity.h"
+#include "braid/plan/names.h"
 #include "braid/plan/stage_context.h"
 #include "braid/report/html_parts.h"
+#include "braid/report/html_stage_graph.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
@@ -137,14 +139,16 @@ std::string stage_number(double y, std::size_t stage) {
   return fmt::format("<text x=\"4\" y=\"{:.0f}\">{}</text>\n", y, stage + 1);
 }
 
-std::string svg(double height, const std::string& body) {
-  return scrolled(fmt::format("<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\">\n",
-                              kLeft + kWidth + 6, height) +
+/// `left`: room for what is drawn left of 0.
+std::string svg(double left, double height, const std::string& body) {
+  return scrolled(fmt::format("<svg viewBox=\"{:.0f} 0 {:.0f} {:.0f}\" role=\"img\">\n", -left,
+                              left + kLeft + kWidth + 6, height) +
                   body + "</svg>\n");
 }
 
 std::string passes_chart(const Timeline& timeline, const std::vector<std::size_t>& row_of,
-                         const std::vector<std::size_t>& drawn, const Window& window) {
+                         const std::vector<std::size_t>& drawn, const Window& window,
+                         const StageGraphDrawing& graph) {
   std::vector<const Event*> shown;
   for (const Event& event : timeline.events) {
     if (row_of[static_cast<std::size_t>(event.stage)] < drawn.size() && window.meets(event)) {
@@ -155,7 +159,7 @@ std::string passes_chart(const Timeline& timeline, const std::vector<std::size_t
     std::erase_if(shown, [](const Event* event) { return event->kind == EventKind::send; });
   }
   const double height = kRow * static_cast<double>(drawn.size());
-  std::string body = axis(height, window);
+  std::string body = graph.body + axis(height, window);
   for (std::size_t r = 0; r < drawn.size(); ++r) {
     body += stage_number(kRow * static_cast<double>(r) + 15, drawn[r]);
   }
@@ -171,7 +175,7 @@ std::string passes_chart(const Timeline& timeline, const std::vector<std::size_t
         format_seconds(event->end_s - event->start_s));
     body += "\n";
   }
-  return svg(height + kAxis, body);
+  return svg(graph.width, height + kAxis, body);
 }
 
 /// Steps of a stage's memory as a filled shape, at most a few points for each pixel.
@@ -199,7 +203,7 @@ std::string memory_shape(const std::vector<MemorySample>& samples, const Window&
 }
 
 std::string memory_chart(const Plan& plan, const Timeline& timeline, const Window& window,
-                         const std::vector<std::size_t>& drawn) {
+                         const std::vector<std::size_t>& drawn, double left) {
   double most = 0;
   for (const std::size_t stage : drawn) {
     most = std::max(most, usable_bytes_of_stage(plan, stage));
@@ -225,7 +229,7 @@ std::string memory_chart(const Plan& plan, const Timeline& timeline, const Windo
         "{5}</text>\n",
         kLeft, kLeft + kWidth, limit_y, kLeft + kWidth - 4, limit_y + 15, format_bytes(peak));
   }
-  return svg(height + kAxis, body);
+  return svg(left, height + kAxis, body);
 }
 
 }  // namespace
@@ -255,11 +259,14 @@ std::string timeline_section(const Plan& plan) {
   if (drawn.size() < plan.stages.size()) {
     text += fmt::format("; the first and last {} of {} stages", kMostRows / 2, plan.stages.size());
   }
-  text += ".</p>\n";
+  const StageGraphDrawing graph = stage_graph_drawing(plan, drawn, kRow);
+  text += graph.width > 0 ? ". On the left, which stage hands over to which.</p>\n" : ".</p>\n";
   text += "<div class=\"keys\">" + key("#3572b0", "forward") + key("#e08e3c", "backward") +
           key("#4f9d69", "optimizer") + key("#8c6bb1", "sending") +
           key("#c2528b", "gradients and parameters") + "</div>\n";
-  for (const Window& window : windows) text += passes_chart(timeline, row_of, drawn, window);
+  for (const Window& window : windows) {
+    text += passes_chart(timeline, row_of, drawn, window, graph);
+  }
   text += "<h2>Memory over time</h2>\n";
   const bool alike = plan.system.groups.size() == 1;
   text += fmt::format(
@@ -270,8 +277,23 @@ std::string timeline_section(const Plan& plan) {
       plan.parallel.vp == 1 ? ""
                             : " Where a stage's chunks are unlike, it is less than in the table "
                               "above, which counts each as the largest.");
-  for (const Window& window : windows) text += memory_chart(plan, timeline, window, drawn);
+  for (const Window& window : windows) {
+    text += memory_chart(plan, timeline, window, drawn, graph.width);
+  }
   return text;
+}
+
+std::string timeline_page(const Plan& plan) {
+  const Metrics metrics = measure(plan);
+  return page_head(plan.model + ", timeline") +
+         fmt::format(
+             "<h1>{} on {}</h1>\n<p class=\"note\">{} an iteration, of which {} bubble; {} devices "
+             "in {} stages, planner {}, schedule {}</p>\n",
+             escaped(plan.model), escaped(plan.system.name),
+             format_seconds(metrics.iteration_time_s), format_seconds(metrics.bubble_s),
+             devices_used(plan), plan.stages.size(), escaped(plan.planner),
+             name_of(plan.parallel.schedule)) +
+         timeline_section(plan) + "</body></html>\n";
 }
 
 }  // namespace braid

@@ -1,0 +1,117 @@
+#include "braid/report/html_stage_graph.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace braid {
+namespace {
+
+constexpr double kLane = 16, kDot = 5;
+
+/// Rows that hand over to each other, each pair once.
+std::set<std::pair<std::size_t, std::size_t>> row_edges(const Plan& plan,
+                                                        const std::vector<std::size_t>& drawn) {
+  std::vector<std::size_t> row_of(plan.stages.size(), drawn.size());
+  for (std::size_t r = 0; r < drawn.size(); ++r) row_of[drawn[r]] = r;
+  std::set<std::pair<std::size_t, std::size_t>> edges;
+  for (const ChunkEdge& edge : chunk_edges(plan)) {
+    const std::size_t from = row_of[static_cast<std::size_t>(edge.source_stage)];
+    const std::size_t to = row_of[static_cast<std::size_t>(edge.target_stage)];
+    // What goes round from the last stage to the first is not drawn.
+    if (from < to && to < drawn.size()) edges.insert({from, to});
+  }
+  return edges;
+}
+
+/// Lane of each row: that of a row before it which hands over to it and to none before it, else the
+/// first one that no line runs along.
+std::vector<std::size_t> lanes_of(std::size_t rows,
+                                  const std::set<std::pair<std::size_t, std::size_t>>& edges) {
+  std::vector<std::size_t> lane(rows);
+  std::vector<std::size_t> last(rows);  // Row down to which the lane of a row is taken.
+  std::vector<bool> continued(rows, false);
+  for (std::size_t r = 0; r < rows; ++r) last[r] = r;
+  for (const auto& [from, to] : edges) last[from] = std::max(last[from], to);
+  for (std::size_t r = 0; r < rows; ++r) {
+    std::set<std::size_t> taken;
+    std::size_t heir = rows;
+    for (std::size_t before = 0; before < r; ++before) {
+      const bool feeds = edges.count({before, r}) > 0;
+      if (feeds && !continued[before] && heir == rows) {
+        heir = before;
+        continue;
+      }
+      if (last[before] > r || (last[before] == r && !feeds)) taken.insert(lane[before]);
+    }
+    if (heir < rows && taken.count(lane[heir]) == 0) {
+      continued[heir] = true;
+      lane[r] = lane[heir];
+      continue;
+    }
+    if (heir < rows) taken.insert(lane[heir]);
+    while (taken.count(lane[r]) > 0) ++lane[r];
+  }
+  return lane;
+}
+
+std::string title_of(const Plan& plan, std::size_t stage,
+                     const std::vector<std::size_t>& successors) {
+  const Parallelism form = form_of(plan, stage);
+  std::size_t layers = 0;
+  for (const Chunk& chunk : plan.stages[stage].chunks) layers += chunk.layers.size();
+  std::string text =
+      fmt::format("stage {}: {} {}, dp {} tp {} cp {}, micro-batches of {}", stage + 1, layers,
+                  layers == 1 ? "layer" : "layers", form.dp, form.tp, form.cp, form.micro_batch);
+  for (std::size_t i = 0; i < successors.size(); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "; hands over to " : ", ", successors[i] + 1);
+  }
+  return text;
+}
+
+}  // namespace
+
+StageGraphDrawing stage_graph_drawing(const Plan& plan, const std::vector<std::size_t>& drawn,
+                                      double row_height) {
+  StageGraphDrawing drawing;
+  if (drawn.size() < 2) return drawing;
+  const auto edges = row_edges(plan, drawn);
+  const std::vector<std::size_t> lane = lanes_of(drawn.size(), edges);
+  const std::size_t lanes = *std::max_element(lane.begin(), lane.end()) + 1;
+  drawing.width = kLane * static_cast<double>(lanes) + kLane;
+  const auto x = [&](std::size_t row) {
+    return kLane * (static_cast<double>(lane[row]) + 0.75) - drawing.width;
+  };
+  const auto y = [&](std::size_t row) {
+    return row_height * static_cast<double>(row) + row_height / 2 - 4;
+  };
+  std::vector<std::vector<std::size_t>> successors(drawn.size());
+  for (const auto& [from, to] : edges) {
+    successors[from].push_back(drawn[to]);
+    const bool passes_by = [&, from = from, to = to] {
+      for (std::size_t r = from + 1; r < to; ++r) {
+        if (lane[from] == lane[to] && lane[r] == lane[from]) return true;
+      }
+      return false;
+    }();
+    // Straight down, or over to the other lane; around the stages between on the same lane.
+    const double bow = passes_by ? kLane * 0.8 : 0;
+    drawing.body += fmt::format(
+        "<path d=\"M{0:.1f} {1:.1f}C{2:.1f} {3:.1f} {4:.1f} {5:.1f} {6:.1f} {7:.1f}\" "
+        "fill=\"none\" "
+        "stroke=\"#8a97a6\" stroke-width=\"1.5\"/>\n",
+        x(from), y(from), x(from) + bow, y(from) + row_height / 2, x(to) + bow,
+        y(to) - row_height / 2, x(to), y(to));
+  }
+  for (std::size_t r = 0; r < drawn.size(); ++r) {
+    drawing.body += fmt::format(
+        "<circle class=\"stage\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.0f}\" "
+        "fill=\"#4b6a8a\"><title>{}</title></circle>\n",
+        x(r), y(r), kDot, title_of(plan, drawn[r], successors[r]));
+  }
+  return drawing;
+}
+
+}  // namespace braid
