@@ -36,6 +36,8 @@ void insert(std::vector<Label>& labels, std::size_t begin, const Label& label) {
 /// PhazeObjective::flush: the longest load counts m - 1 times wherever it is.
 class FlushPaths {
  public:
+  static constexpr bool kRisesWithLoad = true;
+
   FlushPaths(std::int64_t micro_batches, std::int64_t stages)
       : repeats_(static_cast<double>(micro_batches - 1)), stages_(stages) {}
 
@@ -57,6 +59,8 @@ class FlushPaths {
 /// path_bound_s().
 class SchedulePaths {
  public:
+  static constexpr bool kRisesWithLoad = false;  // Forward passes count on their own.
+
   SchedulePaths(std::int64_t micro_batches, std::int64_t stages)
       : micro_batches_(micro_batches), stages_(stages) {}
 
@@ -87,6 +91,7 @@ std::optional<PhazeFound> best_of_labels(const PhazeSpace& space,
   const Paths paths(ceiling(problem.micro_batches, combination.dp), combination.stages);
   const double sync = sync_factor(combination.dp);
   const std::vector<double>& before_s = space.sums->before_s;
+  const bool rising = Paths::kRisesWithLoad && space.candidates->rising;
 
   // labels[s]: by cut, with offsets.
   std::vector<std::vector<Label>> labels = {{Label{}}};
@@ -102,12 +107,16 @@ std::optional<PhazeFound> best_of_labels(const PhazeSpace& space,
       if (first_stage == (cut == 0) && before_s[cut] < kInfinity) {
         const PhazePath nothing;
         for (const PhazeCandidate& candidate : space.candidates->from(cut)) {
-          if (candidate.most_from_end < s) continue;
+          if (candidate.most_from_end < s) {
+            if (rising) break;
+            continue;
+          }
           const double load_s = load_of(candidate, s);
           const double backward_s = backward_of(candidate, s);
           const PhazePath alone = paths.with(nothing, load_s, backward_s, s);
           if (!(paths.least_longest_s(alone, before_s[cut], s) + load_s + before_s[cut] <
                 below_s)) {
+            if (rising) break;
             continue;
           }
           for (std::size_t i = behind_offset[candidate.outer];

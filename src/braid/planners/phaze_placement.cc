@@ -140,26 +140,38 @@ double least_batch_s(const PhazeProblem& problem) {
   return least_s * kPhazeRounding;
 }
 
+/// A combination to be tried, numbered as they were made.
+struct Open {
+  PhazeCombination combination;
+  const WidthSearch* search = nullptr;
+  std::size_t number = 0;
+};
+
 std::optional<PhazePlacement> place_among(const PhazeProblem& problem, const PhazeOptions& options,
                                           const PhazeLattice& lattice) {
   if (options.objective == PhazeObjective::program) {
     return place_by_program(problem, lattice, options.branches);
   }
   std::vector<std::unique_ptr<WidthSearch>> searches;
-  std::vector<std::pair<PhazeCombination, const WidthSearch*>> open;
+  std::vector<Open> open;
   for (const PhazeWidth& width : problem.widths) {
     searches.push_back(std::make_unique<WidthSearch>(problem, width, lattice, options.branches));
     for (const PhazeCombination& combination :
          phaze_combinations(searches.back()->space, options.objective)) {
-      open.emplace_back(combination, searches.back().get());
+      open.push_back({combination, searches.back().get(), open.size()});
     }
   }
-  std::stable_sort(open.begin(), open.end(),
-                   [](const auto& a, const auto& b) { return a.first.bound_s < b.first.bound_s; });
+  // Of thousands, few are tried.
+  const auto later = [](const Open& a, const Open& b) {
+    return std::pair(a.combination.bound_s, a.number) > std::pair(b.combination.bound_s, b.number);
+  };
+  std::make_heap(open.begin(), open.end(), later);
   std::optional<PhazePlacement> best;
   double best_s = kInfinity, bound_s = kInfinity;
   std::int64_t plans_left = options.most_plans, combinations = 0;
-  for (const auto& [combination, search] : open) {
+  for (; !open.empty(); open.pop_back()) {
+    std::pop_heap(open.begin(), open.end(), later);
+    const auto& [combination, search, number] = open.back();
     if (!(combination.bound_s < best_s)) break;
     if (options.progress) {
       options.progress(best_s, std::min({combination.bound_s, best_s, bound_s}), ++combinations);

@@ -57,10 +57,28 @@ PhazeCandidate phaze_candidate(const PhazeProblem& problem, const PhazeStageCost
   return candidate;
 }
 
+namespace {
+
+bool is_rising(const PhazeCandidates& candidates) {
+  for (std::size_t i = 1; i < candidates.all.size(); ++i) {
+    const PhazeCandidate &a = candidates.all[i - 1], &b = candidates.all[i];
+    if (a.inner == b.inner &&
+        !(a.outer < b.outer && a.load_s <= b.load_s && a.last_load_s <= b.last_load_s &&
+          a.devices <= b.devices && a.most_from_end >= b.most_from_end)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 PhazeCandidates phaze_candidates(const PhazeProblem& problem, const PhazeWidth& width,
                                  const PhazeLattice& lattice, bool branches) {
   if (lattice.complete && lattice.cuts.size() == problem.names.size() + 1) {
-    return phaze_linear_candidates(problem, width);
+    PhazeCandidates linear = phaze_linear_candidates(problem, width);
+    linear.rising = is_rising(linear);
+    return linear;
   }
   PhazeCandidates candidates;
   candidates.offset.assign(lattice.cuts.size() + 1, 0);
@@ -84,6 +102,13 @@ PhazeCandidates phaze_candidates(const PhazeProblem& problem, const PhazeWidth& 
 
 namespace {
 
+/// Whether some entry is no worse than all with these many devices and such a load, or more.
+bool is_dominated(const std::vector<PhazeEntry>& found, std::int64_t devices, double load_s) {
+  return std::any_of(found.begin(), found.end(), [&](const PhazeEntry& entry) {
+    return entry.devices <= devices && entry.longest_s <= load_s;
+  });
+}
+
 /// Adds an entry to the few that have different numbers of devices.
 void offer(std::vector<PhazeEntry>& found, std::int64_t devices, double longest_s) {
   for (PhazeEntry& entry : found) {
@@ -103,14 +128,25 @@ PhazeTable::PhazeTable(const PhazeCandidates& candidates, std::size_t cuts,
   offsets_.emplace_back(cuts + 1, 0);
   offsets_.back().back() = 1;
   std::vector<PhazeEntry> found;
+  std::size_t last = cuts - 1;
   for (std::int64_t s = 1; s <= most_stages; ++s) {
     std::vector<PhazeEntry> entries;
     std::vector<std::size_t> offset(cuts + 1, 0);
+    // Behind later cuts there are not as many stages as are to come.
+    while (last > 0 && at(s - 1, last).empty()) --last;
     for (std::size_t cut = 0; cut < cuts; ++cut) {
       found.clear();
       for (const PhazeCandidate& candidate : candidates.from(cut)) {
-        if (candidate.most_from_end < s) continue;
+        if (candidate.outer > last) {
+          if (candidates.rising) break;
+          continue;
+        }
         const double load_s = s == 1 ? candidate.last_load_s : candidate.load_s;
+        // Each stage behind takes a device at least.
+        if (candidate.most_from_end < s || is_dominated(found, candidate.devices + s - 1, load_s)) {
+          if (candidates.rising) break;
+          continue;
+        }
         for (const PhazeEntry& behind : at(s - 1, candidate.outer)) {
           const std::int64_t devices = candidate.devices + behind.devices;
           if (devices > most_devices) break;

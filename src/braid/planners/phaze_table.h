@@ -36,6 +36,9 @@ struct PhazeCandidate {
 struct PhazeCandidates {
   std::vector<PhazeCandidate> all;
   std::vector<std::size_t> offset;  ///< By inner cut, one more than there are cuts.
+  /// Whether those from each cut come by rising outer cuts, loads and devices and falling
+  /// most_from_end, as in nearly all linear graphs: where one is too much, all behind it are.
+  bool rising = false;
 
   std::span<const PhazeCandidate> from(std::size_t cut) const {
     return std::span(all).subspan(offset[cut], offset[cut + 1] - offset[cut]);
