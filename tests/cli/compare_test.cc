@@ -21,6 +21,12 @@ TEST(CompareVerb, RunsAllPlannersOnOneJob) {
       run_braid({"compare", "gpt2", "--cluster", "dgx-h100:4", "--global-batch", "8", "--json"});
   ASSERT_EQ(ran.status, 0) << ran.err;
   const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["model"], "gpt2");
+  EXPECT_EQ(json["system"], "dgx-h100");
+  EXPECT_EQ(json["devices"], 4);
+  EXPECT_EQ(json["global_batch"], 8);
+  EXPECT_EQ(json["seq_len"], 1024);
+  EXPECT_EQ(json["precision"], "bf16");
   std::set<std::string> names;
   double braid_s = 0;
   for (const auto& row : json["rows"]) {
@@ -33,6 +39,17 @@ TEST(CompareVerb, RunsAllPlannersOnOneJob) {
     EXPECT_GE(row["search_s"], 0);
     EXPECT_LE(row["lower_bound_s"], row["iteration_time_s"]);
     EXPECT_LE(braid_s, double{row["iteration_time_s"]} * (1 + 1e-9)) << row["planner"];
+    EXPECT_NEAR(row["of_best"], double{row["iteration_time_s"]} / braid_s, 1e-9) << row["planner"];
+    // Proven is what its own bound meets.
+    const nlohmann::json& bound = row["objective"]["bound"];
+    EXPECT_EQ(row["status"] == "optimal",
+              !bound.is_null() && double{bound} >= double{row["objective"]["value"]} * (1 - 1e-9))
+        << row["planner"];
+    EXPECT_EQ(row["stages"].size(), row["parallel"]["pp"]) << row["planner"];
+    if (row["uniform"]) {
+      EXPECT_EQ(row["stages"][0]["dp"], row["parallel"]["dp"]) << row["planner"];
+    }
+    EXPECT_FALSE(row["assumptions"].empty());
   }
   for (const char* name :
        {"braid", "piper", "no-dp", "no-tp", "no-ar", "equi", "equi-no-tp", "pipedream", "graphpipe",

@@ -130,18 +130,24 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
   return json;
 }
 
-Json compare_row(const CheckedOutcome& checked, const std::string& planner) {
+Json compare_row(const CheckedOutcome& checked, const std::string& planner, double least_s) {
   const Outcome& outcome = checked.outcome;
   Json json = refused_row(planner, "");
   json["status"] = name_of(outcome.status);
   json["objective"] = objective_to_json(outcome);
+  json["objective"]["bound"] = nullptr;
   if (!outcome.candidates.empty()) {
+    if (outcome.search_bound_s > 0) json["objective"]["bound"] = outcome.search_bound_s;
     const Candidate& best = outcome.candidates.front();
     json["iteration_time_s"] = best.metrics.iteration_time_s;
+    json["of_best"] = best.metrics.iteration_time_s / least_s;
     json["peak_memory_bytes"] = best.metrics.peak_memory_bytes;
     json["mfu"] = best.metrics.mfu;
     json["devices_used"] = devices_used(best.plan);
     json["parallel"] = to_json(best.plan.parallel);
+    json["uniform"] = is_uniform(best.plan);
+    json["stages"] = stages_to_json(best.plan);
+    json["assumptions"] = outcome.assumptions;
     json["verified"] = checked.failure.empty();
     if (!checked.failure.empty()) json["reason"] = checked.failure;
   } else {
@@ -157,8 +163,9 @@ Json refused_row(const std::string& planner, const std::string& reason) {
   Json json = Json::object();
   json["planner"] = planner;
   json["status"] = "refused";
-  for (const char* none : {"objective", "iteration_time_s", "peak_memory_bytes", "mfu",
-                           "devices_used", "parallel", "lower_bound_s", "search_s", "reason"}) {
+  for (const char* none :
+       {"objective", "iteration_time_s", "of_best", "peak_memory_bytes", "mfu", "devices_used",
+        "parallel", "uniform", "stages", "assumptions", "lower_bound_s", "search_s", "reason"}) {
     json[none] = nullptr;
   }
   if (!reason.empty()) json["reason"] = reason;

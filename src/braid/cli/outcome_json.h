@@ -8,8 +8,9 @@ namespace braid {
 /// What `braid plan --json` prints.
 Json outcome_to_json(const Outcome& outcome, const std::string& planner, double wall_s);
 
-/// One row of `braid compare --json`; what there is no value for is null.
-Json compare_row(const CheckedOutcome& checked, const std::string& planner);
+/// One row of `braid compare --json`; what there is no value for is null. `least_s` is the
+/// iteration time of the fastest plan of all rows.
+Json compare_row(const CheckedOutcome& checked, const std::string& planner, double least_s);
 /// The row, with the same keys, of a planner that does not take the job.
 Json refused_row(const std::string& planner, const std::string& reason);
 

@@ -189,6 +189,24 @@ std::string assumptions_text(const std::vector<Compared>& all) {
   return text.empty() ? "" : "Assumed:\n" + text;
 }
 
+Json to_json(const LoadedJob& loaded, const std::vector<Compared>& all) {
+  Json json = Json::object();
+  json["model"] = loaded.graph.name;
+  json["system"] = loaded.system.name;
+  json["devices"] = loaded.system.device_count;
+  json["global_batch"] = loaded.job.global_batch;
+  json["seq_len"] = loaded.graph.seq_len;
+  json["precision"] = name_of(loaded.job.precision);
+  json["rows"] = Json::array();
+  for (const Compared& compared : all) {
+    const std::string name(compared.planner->name);
+    json["rows"].push_back(compared.checked.has_value()
+                               ? compare_row(*compared.checked, name, least_s(all))
+                               : refused_row(name, compared.refusal->what()));
+  }
+  return json;
+}
+
 int run(const CompareOptions& options) {
   check_planner_options(options.job, planners_of(options));
   LoadedJob loaded;
@@ -197,15 +215,7 @@ int run(const CompareOptions& options) {
   const bool any =
       std::any_of(all.begin(), all.end(), [](const Compared& c) { return best_of(c) != nullptr; });
   if (options.job.json) {
-    Json json = Json::object();
-    json["rows"] = Json::array();
-    for (const Compared& compared : all) {
-      const std::string name(compared.planner->name);
-      json["rows"].push_back(compared.checked.has_value()
-                                 ? compare_row(*compared.checked, name)
-                                 : refused_row(name, compared.refusal->what()));
-    }
-    fmt::print("{}", to_text(json));
+    fmt::print("{}", to_text(to_json(loaded, all)));
     return any ? kFound : kInfeasible;
   }
   fmt::print("{}{}\n", heading(loaded), compare_table(all));

@@ -93,8 +93,8 @@ class Search {
     }
     if (!outcome.candidates.empty()) {
       outcome.objective = best_s_;
-      outcome.status =
-          proven && restriction_.solve == solve_piper ? Status::optimal : Status::feasible;
+      outcome.status = proven ? Status::optimal : Status::feasible;
+      if (proven) outcome.search_bound_s = best_s_;
       return outcome;
     }
     outcome.status = proven ? Status::infeasible : Status::budget_exhausted;
