@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <functional>
+#include <string>
 #include <tuple>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -290,6 +293,42 @@ TEST_F(PlanProfile, RefusesBadProfilesInOneLine) {
     EXPECT_EQ(ran.out, "");
     EXPECT_THAT(ran.err, HasSubstr(part));
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  }
+}
+
+/// The same of a profile of braid's own, written by `braid profile`.
+TEST_F(PlanProfile, RefusesBadProfilesOfItsOwnInOneLine) {
+  ASSERT_EQ(run_braid({"profile", "gpt2", "--chip", "h100-sxm", "-o", file_}).status, 0);
+  const auto good = nlohmann::json::parse(read_file(file_));
+  using Change = std::function<void(nlohmann::json&)>;
+  const auto edge = [](int source, int target, double bytes) {
+    return [=](nlohmann::json& json) { json["edges"].push_back({source, target, bytes}); };
+  };
+  const std::pair<Change, const char*> cases[] = {
+      {edge(1, 0, 5),
+       "block0: an edge leads back to an earlier layer: the layer graph has a cycle"},
+      {edge(1, 99, 5), "edges[13]: there is no layer 99"},
+      {edge(-1, 1, 5), "edges[13][0]: -1 is out of range"},
+      {edge(1, 3, -5), "edges[13][2]: -5 is out of range"},
+      {[](auto& json) { json["kinds"][1] = nlohmann::json::array(); },
+       "block0: has no option to run it"},
+      {[](auto& json) { json["kinds"][1][0]["cost"]["forward"]["compute_s"] = -1; },
+       "cost.forward.compute_s: -1 is out of range"},
+      {[](auto& json) { json["layers"][2][1] = 7; }, "block1: its kind does not exist"},
+  };
+  for (const auto& [change, part] : cases) {
+    nlohmann::json bad = good;
+    change(bad);
+    write_file(file_, bad.dump());
+    for (const char* planner : {"piper", "pipedream", "phaze"}) {
+      const Ran ran =
+          run_braid({"plan", "--profile", file_, "--planner", planner, "--devices", "8", "--memory",
+                     "8 GiB", "--bandwidth", "25 GB/s", "--max-microbatches", "16"});
+      EXPECT_EQ(ran.status, 2) << part;
+      EXPECT_EQ(ran.out, "");
+      EXPECT_THAT(ran.err, HasSubstr(part)) << planner;
+      EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <functional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "braid/base/error.h"
@@ -54,9 +55,11 @@ void check_profile(const Profile& profile, const std::string& file) {
     }
   }
   std::set<std::pair<std::int32_t, std::int32_t>> seen;
-  for (const ProfileEdge& edge : profile.edges) {
-    if (edge.source < 0 || edge.source >= layers || edge.target < 0 || edge.target >= layers) {
-      fail("edges", "an edge joins a layer that does not exist");
+  for (std::size_t e = 0; e < profile.edges.size(); ++e) {
+    const ProfileEdge& edge = profile.edges[e];
+    for (const std::int32_t end : {edge.source, edge.target}) {
+      if (end >= 0 && end < layers) continue;
+      fail("edges[" + std::to_string(e) + "]", "there is no layer " + std::to_string(end));
     }
     const std::string& name = profile.layers[static_cast<std::size_t>(edge.source)].name;
     if (edge.source >= edge.target) {
