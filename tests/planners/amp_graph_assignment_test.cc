@@ -35,7 +35,24 @@ AssignmentGraph random_graph(std::mt19937_64& random, bool chain) {
     if (i > 0) graph.s_per_byte.push_back(pick(random, 0, 3));
   }
   graph.micro_batches = pick(random, 1, 9);
+  if (pick(random, 0, 1) == 0) return graph;
+  for (int i = 0; i < stages; ++i) {
+    auto& bytes = graph.layer_bytes.emplace_back();
+    for (int l = 0; l < layers; ++l) bytes.push_back(pick(random, 0, 5));
+    graph.available_bytes.push_back(pick(random, 3, 20));
+  }
   return graph;
+}
+
+bool fits(const AssignmentGraph& graph, const std::vector<std::vector<std::int32_t>>& stages) {
+  for (std::size_t i = 0; i < graph.layer_bytes.size(); ++i) {
+    double bytes = 0;
+    for (const std::int32_t layer : stages[i]) {
+      bytes += graph.layer_bytes[i][static_cast<std::size_t>(layer)];
+    }
+    if (bytes > graph.available_bytes[i]) return false;
+  }
+  return true;
 }
 
 /// Every way to give each layer a stage such that edges never lead back.
@@ -52,6 +69,7 @@ double brute_force(const AssignmentGraph& graph) {
       for (const auto& stage : made) {
         if (stage.empty()) return;
       }
+      if (!fits(graph, made)) return;
       best = std::min(best, amp_pipeline_s(graph, made));
       return;
     }
@@ -69,20 +87,49 @@ double brute_force(const AssignmentGraph& graph) {
 
 TEST(AmpGraphAssignment, IsTheBestOfAllAssignments) {
   std::mt19937_64 random(91);
+  int by_memory = 0;
   for (int n = 0; n < 10000; ++n) {
     const AssignmentGraph graph = random_graph(random, false);
     const auto found = assign_graph(graph);
     const double best = brute_force(graph);
     ASSERT_EQ(found.has_value(), best < std::numeric_limits<double>::infinity()) << n;
+    const bool stages_enough = graph.output_bytes.size() >= graph.layer_s.size();
+    by_memory += stages_enough && !found.has_value() ? 1 : 0;
     if (!found.has_value()) continue;
+    ASSERT_TRUE(fits(graph, found->stages)) << n;
     ASSERT_NEAR(found->pipeline_s, best, 1e-9) << n;
   }
+  EXPECT_GT(by_memory, 300);
+}
+
+TEST(AmpGraphAssignment, MoreMemoryAndBandwidthNeverHurt) {
+  std::mt19937_64 random(94);
+  int faster = 0;
+  for (int n = 0; n < 1000; ++n) {
+    const AssignmentGraph graph = random_graph(random, false);
+    const auto time_s = [](const AssignmentGraph& changed) {
+      const auto found = assign_graph(changed);
+      return found.has_value() ? found->pipeline_s : std::numeric_limits<double>::infinity();
+    };
+    const double before_s = time_s(graph);
+    AssignmentGraph more = graph;
+    for (double& bytes : more.available_bytes) bytes += 3;
+    const double with_memory_s = time_s(more);
+    ASSERT_LE(with_memory_s, before_s) << n;
+    faster += with_memory_s < before_s ? 1 : 0;
+    more = graph;
+    for (double& s_per_byte : more.s_per_byte) s_per_byte /= 2;
+    ASSERT_LE(time_s(more), before_s) << n;
+  }
+  EXPECT_GT(faster, 50);
 }
 
 TEST(AmpGraphAssignment, IsTheChainsOnChains) {
   std::mt19937_64 random(92);
   for (int n = 0; n < 1000; ++n) {
-    const AssignmentGraph graph = random_graph(random, true);
+    AssignmentGraph graph = random_graph(random, true);
+    graph.layer_bytes.clear();
+    graph.available_bytes.clear();
     std::vector<std::vector<double>> sums;
     for (const auto& times_s : graph.layer_s) sums.push_back(running_sums(times_s));
     AssignmentChain chain;
@@ -133,6 +180,7 @@ TEST(AmpGraphAssignment, LayerNumbersDoNotMatter) {
       renumbered.output_bytes[at] = graph.output_bytes[l];
       for (std::size_t s = 0; s < graph.layer_s.size(); ++s) {
         renumbered.layer_s[s][at] = graph.layer_s[s][l];
+        if (!graph.layer_bytes.empty()) renumbered.layer_bytes[s][at] = graph.layer_bytes[s][l];
       }
     }
     const auto found = assign_graph(graph), again = assign_graph(renumbered);

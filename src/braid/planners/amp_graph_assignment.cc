@@ -37,12 +37,10 @@ class GraphSplitter {
         continue;
       }
       kind_.push_back(before_s_.size());
-      before_s_.emplace_back();
-      for (const Bitset& cut : cuts_) {
-        double sum_s = 0;
-        cut.for_each([&](std::size_t layer) { sum_s += graph.layer_s[stage][layer]; });
-        before_s_.back().push_back(sum_s);
-      }
+      before_s_.push_back(sums_before(graph.layer_s[stage]));
+    }
+    for (const std::vector<double>& bytes : graph.layer_bytes) {
+      before_bytes_.push_back(sums_before(bytes));
     }
     for (const Bitset& cut : cuts_) {
       double bytes = 0;
@@ -65,7 +63,7 @@ class GraphSplitter {
       for (const DownsetPair& pair : pairs_) {
         if (!(from_s[pair.inner] < kInfinity)) continue;
         const double stage_s = before_s[pair.outer] - before_s[pair.inner];
-        if (stage_s > threshold_s) continue;
+        if (stage_s > threshold_s || !fits(stage, pair)) continue;
         const double handover_s =
             stage == 0 ? 0 : crossing_bytes_[pair.inner] * graph_.s_per_byte[stage - 1];
         const double cost_s = from_s[pair.inner] + handover_s + stage_s;
@@ -113,14 +111,32 @@ class GraphSplitter {
   }
 
  private:
+  /// By cut, the sum of a layer's values before it.
+  std::vector<double> sums_before(const std::vector<double>& of_layers) const {
+    std::vector<double> sums;
+    sums.reserve(cuts_.size());
+    for (const Bitset& cut : cuts_) {
+      double sum = 0;
+      cut.for_each([&](std::size_t layer) { sum += of_layers[layer]; });
+      sums.push_back(sum);
+    }
+    return sums;
+  }
+  bool fits(std::size_t stage, const DownsetPair& pair) const {
+    if (before_bytes_.empty()) return true;
+    const std::vector<double>& before = before_bytes_[stage];
+    return before[pair.outer] - before[pair.inner] <= graph_.available_bytes[stage];
+  }
+
   const AssignmentGraph& graph_;
   std::size_t stages_;
   std::vector<Bitset> cuts_;
   std::vector<DownsetPair> pairs_;
   std::vector<std::size_t> kind_;              ///< Of each stage: stages of equal times share it.
   std::vector<std::vector<double>> before_s_;  ///< [kind][cut]: time of the layers before it.
-  std::vector<double> crossing_bytes_;         ///< By cut.
-  std::vector<std::vector<double>> cost_s_;    ///< [stages so far][cut].
+  std::vector<std::vector<double>> before_bytes_;  ///< [stage][cut]: held by those layers.
+  std::vector<double> crossing_bytes_;             ///< By cut.
+  std::vector<std::vector<double>> cost_s_;        ///< [stages so far][cut].
   std::vector<std::vector<std::uint32_t>> inner_;
 };
 

@@ -15,6 +15,10 @@ struct AssignmentGraph {
   std::vector<double> output_bytes;                          ///< By layer, of a micro-batch.
   std::vector<std::vector<double>> layer_s;  ///< [stage][layer], forward and backward.
   std::vector<double> s_per_byte;            ///< From stage i to i + 1.
+  /// [stage][layer], what the layer holds there with all micro-batches in flight, and [stage], what
+  /// there is. Both empty: no limit.
+  std::vector<std::vector<double>> layer_bytes;
+  std::vector<double> available_bytes;
   std::int64_t micro_batches = 1;
 };
 
@@ -27,9 +31,10 @@ struct GraphAssignment {
 double amp_pipeline_s(const AssignmentGraph& graph,
                       const std::vector<std::vector<std::int32_t>>& stages);
 
-/// The split into non-empty stages, each run after all that it needs, for which amp_pipeline_s is
-/// least: exact. nullopt when there are fewer layers than stages. Cost: O(stages · pairs of cuts)
-/// for each bottleneck tried. Throws Error when the graph can be cut in more than `most_cuts` ways.
+/// The split into non-empty stages within memory, each run after all that it needs, for which
+/// amp_pipeline_s is least: exact. nullopt when there are fewer layers than stages or none fits.
+/// Cost: O(stages · pairs of cuts) for each bottleneck tried. Throws Error when the graph can be
+/// cut in more than `most_cuts` ways.
 std::optional<GraphAssignment> assign_graph(const AssignmentGraph& graph,
                                             std::size_t most_cuts = 20'000);
 
