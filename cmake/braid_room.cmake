@@ -17,7 +17,19 @@ function(braid_room name)
   endforeach()
   target_link_libraries(${target} PRIVATE ${ROOM_LINK})
   braid_compile_options(${target})
+  if(BRAID_PRECOMPILED_HEADERS)
+    target_precompile_headers(${target} REUSE_FROM braid_room_headers)
+  endif()
   set_property(GLOBAL APPEND PROPERTY BRAID_ROOMS ${target})
+endfunction()
+
+# braid_precompiled_headers(NAME HEADER…): the target NAME, which does no more than precompile HEADERs
+# for others to reuse. Sources still include what they use: builds without this option see to it.
+function(braid_precompiled_headers name)
+  set(empty ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+  file(CONFIGURE OUTPUT ${empty} CONTENT "")
+  add_library(${name} OBJECT ${empty})
+  target_precompile_headers(${name} PRIVATE ${ARGN})
 endfunction()
 
 # Warnings and sanitizers that every target of the project is built with.
@@ -59,6 +71,14 @@ function(braid_tests_of_threads variable)
   set(${variable} "${kept}" PARENT_SCOPE)
 endfunction()
 
+# What all test sources are compiled with.
+function(braid_test_options target)
+  target_link_libraries(${target} PRIVATE GTest::gtest GTest::gmock)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${target} PRIVATE BRAID_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  braid_compile_options(${target})
+endfunction()
+
 # braid_test(NAME ROOM…): the test program NAME from all .cc files beside its CMakeLists.txt. Under
 # the thread sanitizer, from those with tests of threads, and no program when there are none.
 function(braid_test name)
@@ -73,9 +93,10 @@ function(braid_test name)
   foreach(room IN LISTS ARGN)
     target_link_libraries(${name} PRIVATE braid_${room})
   endforeach()
-  target_link_libraries(${name} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main)
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(${name} PRIVATE BRAID_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  braid_compile_options(${name})
+  target_link_libraries(${name} PRIVATE GTest::gtest_main)
+  braid_test_options(${name})
+  if(BRAID_PRECOMPILED_HEADERS)
+    target_precompile_headers(${name} REUSE_FROM braid_test_headers)
+  endif()
   gtest_discover_tests(${name} PROPERTIES TIMEOUT 600 DISCOVERY_TIMEOUT 60)
 endfunction()
