@@ -293,7 +293,8 @@ TEST(BadInput, RestrictionsThatTheModelOrClusterCannotMeet) {
   bad("dgx-h100:16", {"--dp", "16"}, "--dp: 16 does not divide the global batch of 8; choose");
   bad("dgx-h100:8", {"--micro-batch", "3"}, "--micro-batch: 3 does not divide the global batch");
   bad("dgx-h100:8", {"--dp", "4", "--micro-batch", "4"}, "dp times micro-batch is 16");
-  bad("dgx-h100:1", {"--tp", "2"}, "--tp: 2 does not divide 1 device;");
+  bad("dgx-h100:1", {"--tp", "2"}, "--tp: 2 is more than the 1 device;");
+  bad("dgx-h100:1", {"--tp", "2", "--all-devices"}, "--tp: 2 does not divide 1 device;");
   expect_bad_input(plan_of(kModel, {"--tp", "3"}), "3");        // 64 heads, 8 devices
   expect_bad_input(plan_of(kModel, {"--tp", "16"}), "16");      // more than the devices
   expect_bad_input(plan_of(kModel, {"--ep", "2"}), "experts");  // a dense model

@@ -179,6 +179,20 @@ TEST(Documents, EnormousAndPrimeBatchesAreAnswered) {
   }
 }
 
+TEST(Documents, DevicesStayIdleUnlessToldOtherwise) {
+  // Neither 12 heads, 14 layers, 64 pairs of tokens nor 128 samples have a divisor of 127.
+  std::vector<std::string> words = {"plan",           "gpt2", "--cluster", "dgx-h100:127",
+                                    "--global-batch", "128",  "--seq-len", "128"};
+  const Ran ran = run_braid(words);
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("unused: "));
+  EXPECT_THAT(ran.out, HasSubstr("126 (h100-sxm): no plan found on more is faster"));
+  words.emplace_back("--all-devices");
+  const Ran none = run_braid(words);
+  EXPECT_EQ(none.status, 1);
+  EXPECT_THAT(none.err + none.out, HasSubstr("no split uses all 127 devices"));
+}
+
 TEST(Documents, PrimeNumbersOfDevicesAndOneAreAnswered) {
   for (const int devices : {1, 13, 127}) {
     for (const int batch : {127, 128}) {
@@ -187,15 +201,10 @@ TEST(Documents, PrimeNumbersOfDevicesAndOneAreAnswered) {
                      "--global-batch", std::to_string(batch), "--seq-len", "128", "--json"});
       const json outcome = json::parse(ran.out, nullptr, /*allow_exceptions=*/false);
       ASSERT_TRUE(outcome.is_object()) << ran.err;
-      // 13 stages of 14 layers, or 127 replicas of a batch of 127; 12 heads have no such divisor.
-      if (devices == 127 && batch == 128) {
-        EXPECT_EQ(ran.status, 1);
-        EXPECT_EQ(outcome["status"], "infeasible");
-        EXPECT_THAT(ran.out, HasSubstr("no split uses all 127 devices"));
-        continue;
-      }
       EXPECT_EQ(ran.status, 0) << devices << " " << batch << ran.err;
       EXPECT_EQ(outcome["status"], "optimal");
+      EXPECT_EQ(outcome["devices"], devices);
+      EXPECT_LE(outcome["devices_used"], devices);
     }
   }
 }

@@ -97,6 +97,7 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
     job.global_batch = pick(random, 1, 8);
     SpaceOptions space;
     if (pick(random, 0, 2) > 0) space.allow_offload = false;
+    space.all_devices = trial % 4 != 0;
     const Outcome outcome = plan_braid(job, system, space, {}, {});
     const double best = exhaustive_best_s(job, system, space);
     if (outcome.candidates.empty()) {
@@ -152,6 +153,7 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearchOnBranches) {
     job.global_batch = pick(random, 1, 8);
     SpaceOptions space;
     space.allow_offload = false;
+    space.all_devices = trial % 2 != 0;
     if (chain_job(job, system).branched) ++branched;
     const Outcome outcome = plan_braid(job, system, space, {}, {});
     const double best = exhaustive_best_s(job, system, space);
@@ -164,10 +166,14 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearchOnBranches) {
       ++optimal;
       ASSERT_NEAR(outcome.objective, best, 1e-9 * best) << "trial " << trial;
     }
+    space.all_devices = true;
     const Outcome walked = plan_exhaustively(job, system, space, {}, {});
-    ASSERT_LE(walked.search_bound_s, best * (1 + 1e-9)) << "trial " << trial;
+    const double all_best = exhaustive_best_s(job, system, space);
+    ASSERT_EQ(walked.candidates.empty(), all_best == std::numeric_limits<double>::infinity());
+    if (walked.candidates.empty()) continue;
+    ASSERT_LE(walked.search_bound_s, all_best * (1 + 1e-9)) << "trial " << trial;
     if (walked.status == Status::optimal) {
-      ASSERT_NEAR(walked.objective, best, 1e-9 * best);
+      ASSERT_NEAR(walked.objective, all_best, 1e-9 * all_best);
     }
   }
   EXPECT_GT(branched, 50);
@@ -216,8 +222,10 @@ TEST(BraidPlanner, LosesNothingToTheExhaustivePlanner) {
     Job job;
     job.graph = &graph;
     job.global_batch = pick(random, 1, 16);
-    const Outcome found = plan_braid(job, system, {}, {}, {});
-    const Outcome all = plan_exhaustively(job, system, {}, {}, {});
+    SpaceOptions space;
+    space.all_devices = true;
+    const Outcome found = plan_braid(job, system, space, {}, {});
+    const Outcome all = plan_exhaustively(job, system, space, {}, {});
     ASSERT_EQ(found.candidates.empty(), all.candidates.empty()) << "trial " << trial;
     EXPECT_LE(found.evaluated, all.evaluated);
     if (found.candidates.empty()) {
@@ -246,6 +254,36 @@ TEST(BraidPlanner, MoreMemoryNeverHurts) {
     ASSERT_FALSE(roomy.candidates.empty());
     EXPECT_LE(roomy.search_bound_s, tight.objective * (1 + 1e-9)) << "trial " << trial;
   }
+}
+
+TEST(BraidPlanner, OneMoreDeviceNeverHurts) {
+  std::mt19937_64 random(127);
+  int compared = 0;
+  int idle = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    const Graph graph = testing::tiny_graph(random, pick(random, 1, 5));
+    // On one node, or on nodes of two, where groups of three reach over edges.
+    System system = testing::tiny_system(random, 7, 1e5 * pick(random, 5, 200));
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 12);
+    double before_s = std::numeric_limits<double>::infinity();
+    for (system.device_count = 1; system.device_count <= 7; ++system.device_count) {
+      const Outcome outcome = plan_braid(job, system, {}, {}, {});
+      if (before_s < std::numeric_limits<double>::infinity()) {
+        ASSERT_FALSE(outcome.candidates.empty());
+        EXPECT_LE(outcome.search_bound_s, before_s * (1 + 1e-9)) << "trial " << trial;
+        ++compared;
+      }
+      if (outcome.candidates.empty()) continue;
+      before_s = outcome.objective;
+      const std::int64_t used = devices_used(outcome.candidates[0].plan);
+      ASSERT_LE(used, system.device_count);
+      idle += used < system.device_count ? 1 : 0;
+    }
+  }
+  EXPECT_GT(compared, 200);
+  EXPECT_GT(idle, 50);
 }
 
 TEST(BraidPlanner, SameBytesAtAnyThreadCount) {
@@ -313,12 +351,18 @@ TEST(BraidPlanner, RefusesRestrictionsThatCannotHold) {
     return std::string();
   };
   EXPECT_NE(refused([](SpaceOptions& s) { s.pp = 4; }).find("layers"), std::string::npos);
-  EXPECT_NE(refused([](SpaceOptions& s) { s.dp = 3; }).find("3 does not divide 4 devices"),
+  EXPECT_NE(refused([](SpaceOptions& s) {
+              s.dp = 3;
+              s.all_devices = true;
+            }).find("3 does not divide 4 devices"),
+            std::string::npos);
+  EXPECT_NE(refused([](SpaceOptions& s) { s.dp = 5; }).find("5 is more than the 4 devices"),
             std::string::npos);
   EXPECT_NE(refused([](SpaceOptions& s) { s.micro_batch = 3; }).find("global batch"),
             std::string::npos);
-  EXPECT_NE(refused([](SpaceOptions& s) { s.tp = s.pp = s.dp = s.cp = 1; }).find("multiply"),
-            std::string::npos);
+  EXPECT_NE(
+      refused([](SpaceOptions& s) { s.pp = s.dp = 3; }).find("multiply to 9, more than the 4"),
+      std::string::npos);
   EXPECT_NE(refused([](SpaceOptions& s) { s.tp = 0; }).find("--tp"), std::string::npos);
   job.global_batch = 6;
   EXPECT_NE(refused([](SpaceOptions& s) { s.dp = 4; }).find("global batch"), std::string::npos);

@@ -97,6 +97,7 @@ void add_job_options(Verb& app, JobOptions& o) {
                  "default) or exact (and all others, of graphs that are not too large)")
       .one_of({"sp", "exact"});
   app.add_flag("--no-offload", o.no_offload, "Never move state to host memory");
+  app.add_flag("--all-devices", o.all_devices, "Leave no device idle, even where that is faster");
   app.add_option("--calibration", o.calibration,
                  "Achieved efficiencies of your own cluster, from braid calibrate --out");
   add_count(app, "--threads", o.threads, 1, 1024, "Worker threads (results do not depend on it)");
@@ -224,6 +225,7 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   if (!o.schedule.empty()) space.schedule = parse_schedule(o.schedule);
   if (o.zero >= 0) space.zero = static_cast<Zero>(o.zero);
   space.allow_offload = !o.no_offload;
+  space.all_devices = o.all_devices;
   if (!o.objective.empty()) space.phaze_objective = parse_phaze_objective(o.objective);
   if (o.network == "levels") space.piper_network = PiperNetwork::levels;
   if (o.graph == "exact") space.graph_stages = GraphStages::exact;

@@ -20,7 +20,7 @@ struct JobOptions {
   std::string objective;  ///< Of the planner phaze; empty: its default.
   std::string network;    ///< Of piper and its relatives; empty: flat.
   std::string graph;      ///< Of graphpipe; empty: series-parallel stages.
-  bool no_offload = false, json = false, progress = false;
+  bool all_devices = false, no_offload = false, json = false, progress = false;
 };
 
 void add_job_options(Verb& app, JobOptions& options);

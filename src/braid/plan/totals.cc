@@ -87,28 +87,31 @@ std::vector<std::int64_t> stage_devices(const Parallelism& parallel, int stage) 
 
 namespace {
 
-/// Ranks of the cp and dp axes as one group of `size` members, taken from the innermost end.
-/// The two axes are neighbours unless the pipeline lies between them; then the group is taken as
-/// evenly strided by the wider gap, which no real placement of it beats.
-GroupSpan replica_span(const Parallelism& parallel, const System& system, std::int64_t size) {
-  if (size <= parallel.cp || parallel.dp == 1) {
-    return span_of(system, stride_of(parallel, Axis::cp), size);
-  }
-  if (parallel.cp == 1) return span_of(system, stride_of(parallel, Axis::dp), size);
+/// Distance between the members of a group of `size` ranks of the cp and dp axes, taken from the
+/// innermost end. The two axes are neighbours unless the pipeline lies between them; then the group
+/// is taken as evenly strided by the wider gap, which no real placement of it beats.
+std::int64_t replica_stride(const Parallelism& parallel, std::int64_t size) {
+  if (size <= parallel.cp || parallel.dp == 1) return stride_of(parallel, Axis::cp);
   const std::int64_t dp_stride = stride_of(parallel, Axis::dp);
+  if (parallel.cp == 1) return dp_stride;
   const std::int64_t cp_stride = stride_of(parallel, Axis::cp);
-  const bool adjacent = dp_stride == cp_stride * parallel.cp;
-  return span_of(system, adjacent ? cp_stride : dp_stride / parallel.cp, size);
+  return dp_stride == cp_stride * parallel.cp ? cp_stride : dp_stride / parallel.cp;
 }
 
 }  // namespace
 
-LayerGroups layer_groups(const Parallelism& parallel, const System& system) {
+LayerGroups layer_groups(const Parallelism& parallel, std::int64_t devices, const System& system) {
   LayerGroups groups;
-  groups.tp = span_of(system, stride_of(parallel, Axis::tp), parallel.tp);
-  groups.cp = span_of(system, stride_of(parallel, Axis::cp), parallel.cp);
-  groups.ep = replica_span(parallel, system, parallel.ep);
+  groups.tp = span_of(system, stride_of(parallel, Axis::tp), parallel.tp, devices);
+  groups.cp = span_of(system, stride_of(parallel, Axis::cp), parallel.cp, devices);
+  groups.ep = span_of(system, replica_stride(parallel, parallel.ep), parallel.ep, devices);
   return groups;
+}
+
+bool layer_groups_lie_evenly(const Parallelism& parallel, const System& system) {
+  return lies_evenly(system, stride_of(parallel, Axis::tp), parallel.tp) &&
+         lies_evenly(system, stride_of(parallel, Axis::cp), parallel.cp) &&
+         lies_evenly(system, replica_stride(parallel, parallel.ep), parallel.ep);
 }
 
 DataParallelContext data_parallel_context(const Parallelism& parallel, const Precision& precision,
@@ -121,7 +124,8 @@ DataParallelContext data_parallel_context(const Parallelism& parallel, const Pre
   context.overlap_gradients = parallel.overlap_gradients;
   const std::int64_t replicas = std::int64_t{parallel.dp} * parallel.cp;
   context.dense_ranks = static_cast<double>(replicas);
-  context.dense_group = replica_span(parallel, system, replicas);
+  context.dense_group =
+      span_of(system, replica_stride(parallel, replicas), replicas, parallel.devices());
   const std::int64_t expert_replicas = replicas / parallel.ep;
   context.expert_ranks = static_cast<double>(expert_replicas);
   if (parallel.ep == 1) {
@@ -130,7 +134,8 @@ DataParallelContext data_parallel_context(const Parallelism& parallel, const Pre
     // Members that hold the same experts are ep ranks apart.
     const std::int64_t inner =
         parallel.cp > 1 ? stride_of(parallel, Axis::cp) : stride_of(parallel, Axis::dp);
-    context.expert_group = span_of(system, inner * parallel.ep, expert_replicas);
+    context.expert_group =
+        span_of(system, inner * parallel.ep, expert_replicas, parallel.devices());
   }
   context.system = &system;
   context.chip = &system.groups.front().chip;

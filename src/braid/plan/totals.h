@@ -105,8 +105,11 @@ std::int64_t first_device(const Parallelism& parallel, int stage);
 /// All devices of stage `stage`, ascending.
 std::vector<std::int64_t> stage_devices(const Parallelism& parallel, int stage);
 
-/// Communicators of the layers of a stage.
-LayerGroups layer_groups(const Parallelism& parallel, const System& system);
+/// Communicators of the layers of a stage, where a plan takes the first `devices` of `system`.
+LayerGroups layer_groups(const Parallelism& parallel, std::int64_t devices, const System& system);
+
+/// Whether layer_groups() are the same for any number of devices (lies_evenly).
+bool layer_groups_lie_evenly(const Parallelism& parallel, const System& system);
 
 /// Memory of a stage: parameter state by the ZeRO stage (Rajbhandari et al. 2020, §5), stash times
 /// chunks in flight, largest transient. docs/cost-model.md, "Memory".

@@ -36,6 +36,7 @@ SpaceOptions amp_space(SpaceOptions space, const std::string& planner) {
   refuse(space.vp.value_or(1) != 1, "--vp", planner);
   refuse(space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b,
          "--schedule", planner);
+  space.all_devices = true;
   space.cp = space.ep = space.vp = 1;
   space.schedule = ScheduleKind::one_f_one_b;
   if (!space.sequence_parallel) space.sequence_parallel = false;

@@ -32,7 +32,9 @@ double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
   // All stages together have all passes and the whole optimizer to do.
   const double even_s =
       (steps * sum_s + optimizer_share(chain, table, configuration).all_s) / static_cast<double>(p);
-  if (configuration.schedule == ScheduleKind::interleaved) return even_s;
+  if (configuration.schedule == ScheduleKind::interleaved) {
+    return std::max(even_s, steps * LayerTables::fullest_stage_s(table, configuration.pp));
+  }
   const double slowest_s = tables.min_max_s(table, configuration.pp);
   const double busy_s = std::max(even_s, steps * slowest_s);
   const std::int64_t dives = (m - 1) / p;
@@ -53,11 +55,12 @@ double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
   return std::max(busy_s, sum_s + longest);
 }
 
-double split_bound_s(LayerTables& tables, const Configuration& split, std::int64_t global_batch,
-                     std::span<const int> micro_batches,
+double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configuration& split,
+                     std::int64_t global_batch, std::span<const int> micro_batches,
                      const std::vector<bool>& sequence_parallel) {
   double least_s = std::numeric_limits<double>::infinity();
   Configuration configuration = split;
+  configuration.zero = Zero::optimizer;  // No other takes less time for the optimizer.
   const bool spreads = split.ep > split.cp && split.pp > 1 && split.dp > 1;
   for (const AxisOrder order : {AxisOrder::pipeline_outermost, AxisOrder::data_outermost}) {
     if (order == AxisOrder::data_outermost && !spreads) continue;  // Layers cost the same.
@@ -67,8 +70,13 @@ double split_bound_s(LayerTables& tables, const Configuration& split, std::int64
       for (const int micro_batch : micro_batches) {
         configuration.micro_batch = micro_batch;
         const std::int64_t steps = global_batch / split.dp / micro_batch;
-        const double all_s = static_cast<double>(steps) * tables.at(configuration).time_s();
-        least_s = std::min(least_s, all_s / split.pp);
+        LayerTable& table = tables.at(configuration);
+        const double even_s = (static_cast<double>(steps) * table.time_s() +
+                               optimizer_share(chain, table, configuration).all_s) /
+                              split.pp;
+        const double fullest_s =
+            static_cast<double>(steps) * LayerTables::fullest_stage_s(table, split.pp);
+        least_s = std::min(least_s, std::max(even_s, fullest_s) * (1 - 1e-12));
       }
     }
   }

@@ -18,14 +18,14 @@ double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
                              const Configuration& configuration);
 
 /// A lower bound on the iteration time of every configuration with the degrees of `split` and one
-/// of these micro-batch sizes: all stages together have all passes to do. `sequence_parallel`: off,
-/// on or both. Infinite when there is no size.
-double split_bound_s(LayerTables& tables, const Configuration& split, std::int64_t global_batch,
-                     std::span<const int> micro_batches,
+/// of these micro-batch sizes: all stages together have all passes and the whole optimizer to do.
+/// `sequence_parallel`: off, on or both. Infinite when there is no size.
+double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configuration& split,
+                     std::int64_t global_batch, std::span<const int> micro_batches,
                      const std::vector<bool>& sequence_parallel);
 
-/// The same for 1F1B where `path_s` is the least path (partition_one_f_one_b): that bounds only
-/// stages of which each hands over to the next.
+/// configuration_bound_s() for 1F1B where `path_s` is the least path (partition_one_f_one_b): that
+/// bounds only stages of which each hands over to the next.
 double path_bound_s(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                     double path_s);
 

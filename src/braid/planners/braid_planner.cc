@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <queue>
 #include <tuple>
@@ -7,6 +8,7 @@
 #include "braid/base/error.h"
 #include "braid/planners/assignment_bound.h"
 #include "braid/planners/covered_ranges.h"
+#include "braid/planners/family_bounds.h"
 #include "braid/planners/mixed_baseline.h"
 #include "braid/planners/mixed_planner.h"
 #include "braid/planners/planner.h"
@@ -17,19 +19,27 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Configurations that are not looked at yet, with a bound on what each of them can reach: all with
-/// the degrees of a split, or a range of them.
+/// Configurations that are not looked at yet, with a bound on what each of them can reach.
 struct OpenNode {
+  enum class Kind : std::uint8_t {
+    family,  ///< All of a family with `replicas` copies of a stage or fewer.
+    split,   ///< All with the same degrees.
+    range,
+  };
   double bound_s = 0;
-  bool is_range = false;
-  ConfigurationRange range;  ///< Of a split: only its degrees.
+  Kind kind = Kind::range;
+  ConfigurationRange range;  ///< Of a family or split: only the degrees that it has.
+  // Of a family:
+  std::int64_t replicas = 0;
+  FamilyBounds family = {};
 };
 
-/// Least bound on top; of equal ones splits first, as there may be smaller configurations in them.
+/// Least bound on top; of equal ones what holds most first, as there may be smaller configurations
+/// in it.
 struct Later {
   bool operator()(const OpenNode& a, const OpenNode& b) const {
-    return std::tie(b.bound_s, b.is_range, b.range.configuration) <
-           std::tie(a.bound_s, a.is_range, a.range.configuration);
+    return std::tie(b.bound_s, b.kind, b.range.configuration) <
+           std::tie(a.bound_s, a.kind, a.range.configuration);
   }
 };
 
@@ -39,10 +49,12 @@ class Search {
          const Progress& progress)
       : job_(job),
         system_(system),
+        chip_(system.groups.front().chip),
         space_(space),
         budget_(budget),
         progress_(progress),
         limits_(space_limits(job, system)),
+        data_degrees_(data_degrees(limits_, space)),
         chain_(chain_job(job, system)),
         tables_(*job.graph, job.precision, system),
         best_(static_cast<std::size_t>(std::max(1, space.top))),
@@ -51,6 +63,7 @@ class Search {
   Outcome run();
 
  private:
+  void push_family(OpenNode family, std::int64_t most);
   void push_split(const Configuration& split);
   void push(const ConfigurationRange& range);
   void step(const OpenNode& node);
@@ -66,10 +79,12 @@ class Search {
 
   const Job& job_;
   const System& system_;
+  const Chip& chip_;
   const SpaceOptions& space_;
   const Budget& budget_;
   const Progress& progress_;
   const SpaceLimits limits_;
+  const std::vector<int> data_degrees_;
   ChainJob chain_;
   LayerTables tables_;
   AssessmentScratch scratch_{chain_};
@@ -91,12 +106,21 @@ class Search {
   Outcome outcome_;
 };
 
-void Search::push_split(const Configuration& split) {
-  const double bound_s =
-      split_bound_s(tables_, split, limits_.global_batch, micro_batches(split, limits_, space_),
-                    sequence_parallelisms(split, limits_, space_));
+void Search::push_family(OpenNode family, std::int64_t most) {
+  family.replicas = most_replicas(data_degrees_, limits_, space_, most);
+  if (family.replicas < 1 || (space_.all_devices && family.replicas < most)) return;
+  family.bound_s = family.family.time_s(family.replicas, limits_.global_batch);
   ++outcome_.work;
-  if (bound_s < best_.cutoff_s()) open_.push({bound_s, false, {split, 1}});
+  if (family.bound_s < best_.cutoff_s()) open_.push(family);
+}
+
+void Search::push_split(const Configuration& split) {
+  const double bound_s = split_bound_s(chain_, tables_, split, limits_.global_batch,
+                                       micro_batches(split, limits_, space_),
+                                       sequence_parallelisms(split, limits_, space_));
+  ++outcome_.work;
+  if (bound_s >= best_.cutoff_s()) return;
+  open_.push({bound_s, OpenNode::Kind::split, {split, 1}});
 }
 
 void Search::push(const ConfigurationRange& range) {
@@ -104,7 +128,7 @@ void Search::push(const ConfigurationRange& range) {
   // Of an interleaved configuration the same whatever vp is.
   const double bound_s = configuration_bound_s(chain_, tables_, range.configuration);
   ++outcome_.work;
-  if (bound_s < best_.cutoff_s()) open_.push({bound_s, true, range});
+  if (bound_s < best_.cutoff_s()) open_.push({bound_s, OpenNode::Kind::range, range});
 }
 
 bool Search::is_superfluous(const Configuration& configuration, const Configuration& next,
@@ -120,13 +144,12 @@ bool Search::is_superfluous(const Configuration& configuration, const Configurat
   if (offloads && !offloads_more) return true;
   // An even assignment stays as it is when the optimizer's state moves.
   return next.offload_optimizer && configuration.schedule != ScheduleKind::one_f_one_b &&
-         assessment.needed_without_optimizer_bytes >
-             usable_bytes(system_.groups.front().chip) * (1 + 1e-9);
+         assessment.needed_without_optimizer_bytes > usable_bytes(chip_) * (1 + 1e-9);
 }
 
 void Search::note_infeasible(const Configuration& configuration, int stage, double needed_bytes) {
   // What fails for want of host memory says nothing of the device's.
-  const double available_bytes = usable_bytes(system_.groups.front().chip);
+  const double available_bytes = usable_bytes(chip_);
   if (needed_bytes > available_bytes && (!nearest_ || needed_bytes < nearest_->needed_bytes)) {
     nearest_ =
         Infeasibility{"", stage, needed_bytes, available_bytes, to_parallelism(configuration)};
@@ -134,7 +157,7 @@ void Search::note_infeasible(const Configuration& configuration, int stage, doub
 }
 
 void Search::relax(const ConfigurationRange& range, const Assessment& assessment) {
-  const bool has_host = system_.groups.front().chip.host.has_value();
+  const bool has_host = chip_.host.has_value();
   for (const Configuration& next : relaxations(range.configuration, space_, has_host)) {
     if (is_superfluous(range.configuration, next, assessment)) continue;
     relaxed_.add({next, range.most_vp}, [this](const ConfigurationRange& part) { push(part); });
@@ -143,7 +166,7 @@ void Search::relax(const ConfigurationRange& range, const Assessment& assessment
 
 bool Search::is_hopeless(const ConfigurationRange& range) {
   const LeastMemory least = least_memory(tables_, range, scratch_);
-  if (least.device_bytes <= usable_bytes(system_.groups.front().chip) * (1 + 1e-9)) return false;
+  if (least.device_bytes <= usable_bytes(chip_) * (1 + 1e-9)) return false;
   if (!hopeless_ || least.device_bytes < hopeless_->bound_bytes) {
     hopeless_ = Hopeless{least.device_bytes, least.configuration};
   }
@@ -168,7 +191,19 @@ void Search::look_at(const Configuration& configuration) {
 }
 
 void Search::step(const OpenNode& node) {
-  if (!node.is_range) {
+  if (node.kind == OpenNode::Kind::family) {
+    for (const Configuration& split :
+         splits_of_family(node.range.configuration, node.replicas, limits_, space_)) {
+      push_split(split);
+    }
+    // Fewer copies hold no less each.
+    const double fewer_bytes = node.family.device_bytes(node.replicas - 1, limits_.layers);
+    if (!space_.all_devices && fewer_bytes <= usable_bytes(chip_) * (1 + 1e-9)) {
+      push_family(node, node.replicas - 1);
+    }
+    return;
+  }
+  if (node.kind == OpenNode::Kind::split) {
     for (const ConfigurationRange& range :
          ranges_of_split(node.range.configuration, limits_, space_)) {
       push(range);
@@ -190,7 +225,13 @@ void Search::step(const OpenNode& node) {
 
 Outcome Search::run() {
   check_space(limits_, space_);
-  for (const Configuration& split : splits_of_devices(limits_, space_)) push_split(split);
+  for (const Family& family : families(limits_, space_)) {
+    OpenNode node;
+    node.kind = OpenNode::Kind::family;
+    node.range.configuration = family.configuration;
+    node.family = family_bounds(chain_, tables_, family.configuration, limits_, space_);
+    push_family(node, family.most_replicas);
+  }
   bool exhausted = false;
   while (!open_.empty() && open_.top().bound_s < best_.cutoff_s()) {
     if (budget_.work > 0 && outcome_.evaluated >= budget_.work) {
@@ -214,7 +255,7 @@ Outcome Search::run() {
   }
   const double open_bound_s = exhausted ? open_.top().bound_s : kInfinity;
   if (is_empty_ && !exhausted) {
-    outcome_.infeasibility = empty_space(limits_);
+    outcome_.infeasibility = empty_space(limits_, space_);
     return std::move(outcome_);
   }
   if (best_.found().empty()) {

@@ -222,19 +222,21 @@ bool same_group(const Configuration& a, const Configuration& b) {
 
 }  // namespace
 
-Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptions& space,
+Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptions& options,
                           const Budget& budget, const Progress& progress) {
   if (!is_homogeneous(system)) {
     throw Error("the exhaustive planner needs one kind of device on a hierarchical network; " +
                     system.name + " mixes them or gives a bandwidth matrix",
                 "plan on one of its groups");
   }
+  SpaceOptions space = options;
+  space.all_devices = true;
   Outcome outcome = begin_outcome(job, system);
   const SpaceLimits limits = space_limits(job, system);
   check_space(limits, space);
   std::vector<Configuration> base = base_configurations(limits, space);
   if (base.empty()) {
-    outcome.infeasibility = empty_space(limits);
+    outcome.infeasibility = empty_space(limits, space);
     return outcome;
   }
   std::sort(base.begin(), base.end());

@@ -24,7 +24,7 @@ ChainLayer chain_layer(const LayerCost& cost) {
 
 LayerTables::LayerTables(const Graph& graph, const Precision& precision, const System& system,
                          Stages stages)
-    : graph_(graph), precision_(precision), system_(system) {
+    : graph_(graph), precision_(precision), system_(system), stages_(stages) {
   if (stages == Stages::as_configured) shared_ = shared_parameters(graph);
   kind_of_layer_.reserve(graph.layers.size());
   for (std::size_t l = 0; l < graph.layers.size(); ++l) {
@@ -33,6 +33,22 @@ LayerTables::LayerTables(const Graph& graph, const Precision& precision, const S
     if (kind >= first_of_kind_.size()) first_of_kind_.resize(kind + 1, -1);
     if (first_of_kind_[kind] < 0) first_of_kind_[kind] = static_cast<LayerId>(l);
   }
+}
+
+/// How many devices the groups of a layer lie on; 0 where that makes no difference.
+std::int64_t LayerTables::devices_of(const Configuration& configuration) {
+  if (stages_ == Stages::unknown) return system_.device_count;
+  const bool spread =
+      configuration.ep > configuration.cp && configuration.order == AxisOrder::data_outermost;
+  const std::array<int, 4> groups{configuration.tp, configuration.cp, configuration.ep,
+                                  spread ? configuration.pp : 0};
+  if (groups != last_groups_) {
+    last_groups_ = groups;
+    last_lies_evenly_ = layer_groups_lie_evenly(to_parallelism(configuration), system_);
+  }
+  if (last_lies_evenly_) return 0;
+  return std::int64_t{1} * configuration.tp * configuration.cp * configuration.pp *
+         configuration.dp;
 }
 
 LayerTable& LayerTables::at(const Configuration& configuration) {
@@ -49,7 +65,8 @@ LayerTable& LayerTables::at(const Configuration& configuration) {
                 static_cast<int>(configuration.recompute),
                 configuration.offload_activations,
                 configuration.offload_weights,
-                spread || one_stage ? configuration.pp : 0};
+                spread || one_stage ? configuration.pp : 0,
+                devices_of(configuration)};
   if (last_ != nullptr && key == last_key_) return *last_;
   const auto [entry, is_new] = tables_.try_emplace(key);
   LayerTable& table = entry->second;
@@ -58,7 +75,7 @@ LayerTable& LayerTables::at(const Configuration& configuration) {
   if (!is_new) return table;
 
   const Execution how = to_execution(configuration);
-  const LayerGroups groups = layer_groups(to_parallelism(configuration), system_);
+  const LayerGroups groups = layer_groups(to_parallelism(configuration), std::get<9>(key), system_);
   for (const LayerId layer : first_of_kind_) {
     table.kinds.push_back(estimate_layer(graph_, layer, how, precision_, groups, system_));
   }
@@ -94,6 +111,18 @@ double LayerTables::min_max_s(LayerTable& table, int pieces) const {
   if (at >= table.min_max_s.size()) table.min_max_s.resize(at + 1, 0);
   if (table.min_max_s[at] == 0) table.min_max_s[at] = table.even.split(pieces, nullptr);
   return table.min_max_s[at];
+}
+
+double LayerTables::fullest_stage_s(LayerTable& table, int stages) {
+  const auto at = static_cast<std::size_t>(stages);
+  if (at >= table.fullest_stage_s.size()) table.fullest_stage_s.resize(at + 1, 0);
+  double& fullest_s = table.fullest_stage_s[at];
+  if (fullest_s > 0) return fullest_s;
+  for (std::size_t k = 0; k < table.layer_of_kind.size(); ++k) {
+    const std::int32_t layers = (table.count_of_kind[k] + stages - 1) / stages;
+    fullest_s = std::max(fullest_s, layers * table.layer_of_kind[k].time_s() * (1 - 1e-9));
+  }
+  return fullest_s;
 }
 
 double LayerTables::longest_way_s(LayerTable& table, std::span<const ProfileEdge> edges) {

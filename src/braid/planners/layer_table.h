@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -30,6 +31,8 @@ struct LayerTable {
   /// Time of the layers on the way through the model that takes longest; negative: not known yet.
   double longest_way_s = -1;
   EvenSplits even;
+  /// fullest_stage_s() for a number of stages; 0: not computed yet.
+  std::vector<double> fullest_stage_s;
   /// Least possible largest piece for a number of pieces; 0: not computed yet.
   std::vector<double> min_max_s;
   /// What the stages of the even split into pp·vp chunks hold, by pp and vp, where it is known.
@@ -41,8 +44,9 @@ struct LayerTable {
 /// Layer costs of one job, each way of running computed once.
 class LayerTables {
  public:
-  /// Whether configurations say how many stages there are: if so, those of one stage count what
-  /// several layers read once.
+  /// Whether configurations say how many stages there are. If so, those of one stage count what
+  /// several layers read once, and groups lie on the devices that the configuration takes, not
+  /// anywhere.
   enum class Stages : std::uint8_t { unknown, as_configured };
 
   LayerTables(const Graph& graph, const Precision& precision, const System& system,
@@ -53,13 +57,17 @@ class LayerTables {
   LayerTable& at(const Configuration& configuration);
   /// Least possible largest time of `pieces` runs of the chain, memory ignored.
   double min_max_s(LayerTable& table, int pieces) const;
+  /// Least time of a micro-batch on the stage that has most layers of a kind.
+  static double fullest_stage_s(LayerTable& table, int stages);
   /// The table's longest_way_s, `edges` being between the model's layers.
   static double longest_way_s(LayerTable& table, std::span<const ProfileEdge> edges);
   std::size_t size() const { return tables_.size(); }
   void clear() { tables_.clear(), last_ = nullptr; }  ///< Invalidates all references.
 
  private:
-  using Key = std::tuple<int, int, int, int, bool, int, bool, bool, std::int64_t>;
+  using Key = std::tuple<int, int, int, int, bool, int, bool, bool, std::int64_t, std::int64_t>;
+
+  std::int64_t devices_of(const Configuration& configuration);
 
   const Graph& graph_;
   const Precision& precision_;
@@ -67,9 +75,12 @@ class LayerTables {
   std::vector<LayerId> first_of_kind_;
   std::vector<std::int32_t> kind_of_layer_;
   std::vector<SharedParameter> shared_;  ///< Where one stage counts them once.
+  const Stages stages_;
   std::map<Key, LayerTable> tables_;
   Key last_key_;  ///< Searches mostly ask for the same table again.
   LayerTable* last_ = nullptr;
+  std::array<int, 4> last_groups_{};  ///< Degrees that devices_of() was last asked for.
+  bool last_lies_evenly_ = false;
 };
 
 }  // namespace braid

@@ -38,8 +38,10 @@ std::optional<Configuration> rule_configuration(const SpaceLimits& limits, int t
 
 }  // namespace
 
-Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& space,
+Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& options,
                       const Budget&, const Progress&) {
+  SpaceOptions space = options;
+  space.all_devices = true;
   if (!is_homogeneous(system)) {
     throw Error("the megatron planner needs one kind of device on a hierarchical network",
                 "plan on one group of " + system.name);

@@ -1,11 +1,15 @@
+#include <algorithm>
 #include <functional>
-#include <numeric>
+#include <limits>
 
 #include "braid/planners/one_f_one_b_chain.h"
 #include "braid/planners/partition.h"
 
 namespace braid {
 namespace {
+
+/// Sums of two counts up to this do not overflow.
+constexpr std::int64_t kMostCounted = std::numeric_limits<std::int64_t>::max() / 2;
 
 /// Walks all splits whose stages each keep within the bound, never entering a dead end.
 class Enumeration {
@@ -19,15 +23,16 @@ class Enumeration {
         limits_(limits),
         passes_(static_cast<double>(micro_batches)),
         visit_(visit),
-        completes_(places_.size() + 1, std::vector<bool>(layers.size() + 1)),
+        splits_(places_.size() + 1, std::vector<std::int64_t>(layers.size() + 1, 0)),
         ends_(places_.size()) {
     for (const ChainLayer& layer : layers) layers_s_ += layer.time_s();
     bound_ = limits.path_below_s - layers_s_ - places_.front().handover_below_s;
   }
 
   bool run() {
-    // completes_[i][b]: the first i stages can take the first b layers.
-    completes_[0][0] = true;
+    // More than the limit are as good as any number.
+    const std::int64_t more = limits_.most < kMostCounted ? limits_.most + 1 : kMostCounted;
+    splits_[0][0] = 1;
     const std::ptrdiff_t spare = std::ssize(layers_) - std::ssize(places_);
     double before_s = 0;
     for (std::size_t right = 1; right <= layers_.size(); ++right) {
@@ -38,20 +43,17 @@ class Enumeration {
       for (auto i = static_cast<int>(std::max<std::ptrdiff_t>(0, before - spare)); i <= last; ++i) {
         const auto at = static_cast<std::size_t>(i);
         each_stage(i, static_cast<std::int32_t>(right), before_s, [&](std::int32_t left) {
-          if (!completes_[at][static_cast<std::size_t>(left)]) return true;
-          completes_[at + 1][right] = true;
-          return false;
+          std::int64_t& splits = splits_[at + 1][right];
+          splits = std::min(more, splits + splits_[at][static_cast<std::size_t>(left)]);
+          return splits < more;
         });
       }
     }
-    if (!completes_.back().back()) return true;
-    const auto walk = [&](std::int64_t most) {
-      left_ = most;
-      return descend(static_cast<int>(places_.size()) - 1, layers_.size(), layers_s_);
-    };
-    const bool all = walk(limits_.most);
-    visiting_ = true;
-    walk(all ? limits_.most : limits_.most_of_more);
+    const std::int64_t splits = splits_.back().back();
+    if (splits == 0) return true;
+    const bool all = splits <= limits_.most;
+    left_ = all ? splits : limits_.most_of_more;
+    if (left_ > 0) descend(static_cast<int>(places_.size()) - 1, layers_.size(), layers_s_);
     return all;
   }
 
@@ -79,7 +81,7 @@ class Enumeration {
            sums.expert_parameters * limits_.optimizer_s_per_expert_parameter;
   }
 
-  /// Visits, or only counts, until there are none left to visit.
+  /// Visits until there are none left to visit.
   bool descend(int index, std::size_t right, double before_s) {
     ends_[static_cast<std::size_t>(index)] = static_cast<std::int32_t>(right);
     bool complete = true;
@@ -87,13 +89,12 @@ class Enumeration {
     each_stage(index, static_cast<std::int32_t>(right), before_s, [&](std::int32_t left) {
       const auto at = static_cast<std::size_t>(left);
       start_s -= layers_[at].time_s();
-      if (!completes_[static_cast<std::size_t>(index)][at]) return true;
+      if (splits_[static_cast<std::size_t>(index)][at] == 0) return true;
       if (index > 0) {
         complete = descend(index - 1, at, start_s);
-      } else if (left_-- > 0) {
-        if (visiting_) visit_(ends_);
       } else {
-        complete = false;
+        visit_(ends_);
+        complete = --left_ > 0;
       }
       return complete;
     });
@@ -108,9 +109,9 @@ class Enumeration {
   const PartitionLimits& limits_;
   const double passes_;
   std::int64_t left_ = 0;
-  bool visiting_ = false;
   const std::function<void(const Ends&)>& visit_;
-  std::vector<std::vector<bool>> completes_;
+  /// [i][b]: how many ways there are for the first i stages to take the first b layers.
+  std::vector<std::vector<std::int64_t>> splits_;
   Ends ends_;
 };
 

@@ -42,7 +42,8 @@ struct SpaceOptions {
   std::optional<Zero> zero;
   std::optional<ScheduleKind> schedule;
   bool allow_offload = true;
-  int top = 1;                                             ///< How many plans to return.
+  bool all_devices = false;  ///< Of the planner braid: no plans that leave devices idle.
+  int top = 1;               ///< How many plans to return.
   PhazeObjective phaze_objective = PhazeObjective::flush;  ///< What the planner phaze makes least.
   PiperNetwork piper_network = PiperNetwork::flat;
   GraphStages graph_stages = GraphStages::series_parallel;
@@ -56,8 +57,8 @@ using Progress = std::function<void(double best_s, double bound_s, std::int64_t 
 Outcome plan_braid(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress = {});
 
-/// The same space, every configuration of it evaluated whether it can be best or not: what the
-/// planner `braid` is held against, and how large its space is.
+/// What of the same space uses all devices, every configuration evaluated whether it can be best or
+/// not: what the planner `braid` is held against, and how large its space is.
 Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptions& space,
                           const Budget& budget, const Progress& progress = {});
 

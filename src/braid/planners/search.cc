@@ -70,10 +70,13 @@ double close_gap(const ChainJob& chain, LayerTables& tables,
   constexpr std::int64_t kMostPerConfiguration = 2000;
   // What cannot be looked through is tried here and there, within a budget of all together.
   std::int64_t tries = 10 * kMostPerConfiguration;
+  // Nothing is proven any more then: what follows may only be faster.
+  int configurations_left = 200;
   double residual_bound_s = kInfinity;
   std::sort(configurations.begin(), configurations.end());
   for (const BoundedConfiguration& open : configurations) {
     if (open.bound_s >= best.best_s()) break;
+    if (residual_bound_s < kInfinity && configurations_left-- == 0) break;
     double time_s = best.best_s();
     Ends ends;
     const std::int64_t most_of_more = std::min(kMostPerConfiguration, tries);
@@ -105,9 +108,10 @@ Outcome begin_outcome(const Job& job, const System& system) {
   return outcome;
 }
 
-Infeasibility empty_space(const SpaceLimits& limits) {
+Infeasibility empty_space(const SpaceLimits& limits, const SpaceOptions& options) {
   std::string reason =
-      "no split uses all " + std::to_string(limits.devices) +
+      std::string(options.all_devices ? "no split uses all " : "no split uses any of the ") +
+      std::to_string(limits.devices) +
       " devices: the degrees must divide the model's heads, layers and the global batch of " +
       std::to_string(limits.global_batch);
   if (limits.global_batch > kMostPlannedPasses) {

@@ -56,7 +56,7 @@ SpaceLimits space_limits(const Job& job, const System& system);
 Outcome begin_outcome(const Job& job, const System& system);
 
 /// Why there is nothing to search.
-Infeasibility empty_space(const SpaceLimits& limits);
+Infeasibility empty_space(const SpaceLimits& limits, const SpaceOptions& options);
 /// Why nothing that was searched fits.
 std::string memory_reason(const SpaceLimits& limits);
 

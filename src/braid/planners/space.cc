@@ -1,8 +1,10 @@
 #include "braid/planners/space.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "braid/base/error.h"
 
@@ -37,6 +39,33 @@ void check_divides(const char* option, const std::optional<int>& degree, std::in
   }
 }
 
+/// Whether the degrees set make up the devices, or a part of them.
+void check_devices(std::int64_t devices, const SpaceOptions& options) {
+  const std::string all = text(devices) + (devices == 1 ? " device" : " devices");
+  const std::pair<const char*, const std::optional<int>&> degrees[] = {
+      {"--tp", options.tp}, {"--pp", options.pp}, {"--dp", options.dp}, {"--cp", options.cp}};
+  std::int64_t fixed = 1;
+  bool all_fixed = true;
+  for (const auto& [option, degree] : degrees) {
+    all_fixed &= degree.has_value();
+    if (!degree) continue;
+    if (options.all_devices) check_divides(option, degree, devices, all);
+    if (*degree > devices) {
+      throw Error(Where{"", 0, option}, text(*degree) + " is more than the " + all,
+                  "choose at most " + text(devices));
+    }
+    if (__builtin_mul_overflow(fixed, std::int64_t{*degree}, &fixed)) {
+      fixed = std::numeric_limits<std::int64_t>::max();
+    }
+  }
+  if (fixed > devices ||
+      (options.all_devices && (devices % fixed != 0 || (all_fixed && fixed != devices)))) {
+    throw Error("the degrees set multiply to " + text(fixed) +
+                    (fixed > devices ? ", more than the " : ", which does not make ") + all,
+                "change --tp, --pp, --dp or --cp, or leave one of them out");
+  }
+}
+
 }  // namespace
 
 void check_space(const SpaceLimits& limits, const SpaceOptions& options) {
@@ -53,18 +82,7 @@ void check_space(const SpaceLimits& limits, const SpaceOptions& options) {
   positive("--vp", options.vp);
   positive("--micro-batch", options.micro_batch);
 
-  const std::string devices = text(limits.devices) + (limits.devices == 1 ? " device" : " devices");
-  check_divides("--tp", options.tp, limits.devices, devices);
-  check_divides("--pp", options.pp, limits.devices, devices);
-  check_divides("--dp", options.dp, limits.devices, devices);
-  check_divides("--cp", options.cp, limits.devices, devices);
-  const std::int64_t fixed = std::int64_t{options.tp.value_or(1)} * options.pp.value_or(1) *
-                             options.dp.value_or(1) * options.cp.value_or(1);
-  const bool all_fixed = options.tp && options.pp && options.dp && options.cp;
-  if (limits.devices % fixed != 0 || (all_fixed && fixed != limits.devices)) {
-    throw Error("the degrees set multiply to " + text(fixed) + ", which does not make " + devices,
-                "change --tp, --pp, --dp or --cp, or leave one of them out");
-  }
+  check_devices(limits.devices, options);
   Execution how;
   how.tp = options.tp.value_or(1);
   how.cp = options.cp.value_or(1);
@@ -108,44 +126,115 @@ void check_space(const SpaceLimits& limits, const SpaceOptions& options) {
   }
 }
 
-std::vector<Configuration> splits_of_devices(const SpaceLimits& limits,
+namespace {
+
+/// Adds the splits with these tp and cp and pp·dp = replicas; `ep`: only this one, if set.
+void add_splits(int tp, int cp, std::int64_t replicas, const std::optional<int>& ep,
+                const SpaceLimits& limits, const SpaceOptions& options,
+                std::vector<Configuration>& out) {
+  Execution how;
+  how.tp = tp;
+  how.cp = cp;
+  for (const int pp : restricted(divisors(replicas, limits.layers), options.pp)) {
+    const std::int64_t dp = replicas / pp;
+    if (limits.global_batch % dp != 0 || (options.dp && *options.dp != dp)) continue;
+    const std::int64_t most_ep = limits.split.experts > 0 ? limits.split.experts : 1;
+    for (const int one : restricted(divisors(dp * cp, most_ep), ep)) {
+      how.ep = one;
+      // Expert groups are whole context groups, or parts of one.
+      if (one % cp != 0 && cp % one != 0) continue;
+      if (!refusal(limits.split, how).empty()) continue;
+      Configuration split;
+      split.tp = tp;
+      split.cp = cp;
+      split.pp = pp;
+      split.ep = one;
+      split.dp = static_cast<int>(dp);
+      split.recompute = options.recompute.value_or(Recompute::none);
+      out.push_back(split);
+    }
+  }
+}
+
+/// Splits of exactly so many devices.
+std::vector<Configuration> splits_of_devices(std::int64_t devices, const SpaceLimits& limits,
                                              const SpaceOptions& options) {
   std::vector<Configuration> out;
-  for (const int tp : restricted(divisors(limits.devices, limits.devices), options.tp)) {
-    for (const int cp : restricted(divisors(limits.devices / tp, limits.devices), options.cp)) {
+  for (const int tp : restricted(divisors(devices, devices), options.tp)) {
+    for (const int cp : restricted(divisors(devices / tp, devices), options.cp)) {
       Execution how;
       how.tp = tp;
       how.cp = cp;
       if (!refusal(limits.split, how).empty()) continue;
-      const std::int64_t rest = limits.devices / tp / cp;
-      for (const int pp : restricted(divisors(rest, limits.layers), options.pp)) {
-        const std::int64_t dp = rest / pp;
-        if (limits.global_batch % dp != 0 || (options.dp && *options.dp != dp)) continue;
-        const std::int64_t most_ep = limits.split.experts > 0 ? limits.split.experts : 1;
-        for (const int ep : restricted(divisors(dp * cp, most_ep), options.ep)) {
-          how.ep = ep;
-          // Expert groups are whole context groups, or parts of one.
-          if (ep % cp != 0 && cp % ep != 0) continue;
-          if (!refusal(limits.split, how).empty()) continue;
-          Configuration split;
-          split.tp = tp;
-          split.cp = cp;
-          split.pp = pp;
-          split.ep = ep;
-          split.dp = static_cast<int>(dp);
-          split.recompute = options.recompute.value_or(Recompute::none);
-          out.push_back(split);
-        }
+      add_splits(tp, cp, devices / tp / cp, options.ep, limits, options, out);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Family> families(const SpaceLimits& limits, const SpaceOptions& options) {
+  const SplitLimits& split = limits.split;
+  std::vector<Family> out;
+  for (const int tp :
+       restricted(divisors(std::max<std::int64_t>(1, split.heads), limits.devices), options.tp)) {
+    const std::int64_t room = limits.devices / tp;
+    for (const int cp :
+         restricted(divisors(std::max<std::int64_t>(1, split.seq_len / 2), room), options.cp)) {
+      const std::int64_t replicas = room / cp;
+      if (options.all_devices && replicas * cp * tp != limits.devices) continue;
+      for (const int ep :
+           restricted(divisors(std::max<std::int64_t>(1, split.experts), room), options.ep)) {
+        Execution how;
+        how.tp = tp;
+        how.cp = cp;
+        how.ep = ep;
+        if ((ep % cp != 0 && cp % ep != 0) || !refusal(split, how).empty()) continue;
+        Family family;
+        family.configuration.tp = tp;
+        family.configuration.cp = cp;
+        family.configuration.ep = ep;
+        family.configuration.recompute = options.recompute.value_or(Recompute::none);
+        family.most_replicas = replicas;
+        out.push_back(family);
       }
     }
   }
   return out;
 }
 
+std::vector<int> data_degrees(const SpaceLimits& limits, const SpaceOptions& options) {
+  return restricted(divisors(limits.global_batch, limits.devices), options.dp);
+}
+
+std::int64_t most_replicas(std::span<const int> data_degrees, const SpaceLimits& limits,
+                           const SpaceOptions& options, std::int64_t most) {
+  std::int64_t found = 0;
+  for (const int dp : data_degrees) {
+    if (dp > most) break;
+    const std::int64_t pp = std::min<std::int64_t>(limits.layers, most / dp);
+    if (options.pp && *options.pp > pp) continue;
+    found = std::max(found, dp * std::int64_t{options.pp ? *options.pp : pp});
+  }
+  return found;
+}
+
+std::vector<Configuration> splits_of_family(const Configuration& family, std::int64_t replicas,
+                                            const SpaceLimits& limits,
+                                            const SpaceOptions& options) {
+  std::vector<Configuration> out;
+  add_splits(family.tp, family.cp, replicas, family.ep, limits, options, out);
+  return out;
+}
+
+std::vector<int> micro_batches_of(std::int64_t samples, const SpaceOptions& options) {
+  return restricted(divisors(samples, samples), options.micro_batch);
+}
+
 std::vector<int> micro_batches(const Configuration& split, const SpaceLimits& limits,
                                const SpaceOptions& options) {
-  const std::int64_t per_replica = limits.global_batch / split.dp;
-  return restricted(divisors(per_replica, per_replica), options.micro_batch);
+  return micro_batches_of(limits.global_batch / split.dp, options);
 }
 
 std::vector<bool> sequence_parallelisms(const Configuration& split, const SpaceLimits& limits,
@@ -226,11 +315,14 @@ std::vector<ConfigurationRange> ranges_of_split(const Configuration& split,
 std::vector<Configuration> base_configurations(const SpaceLimits& limits,
                                                const SpaceOptions& options) {
   std::vector<Configuration> out;
-  for (const Configuration& split : splits_of_devices(limits, options)) {
-    for (const ConfigurationRange& range : ranges_of_split(split, limits, options)) {
-      Configuration configuration = range.configuration;
-      for (; configuration.vp <= range.most_vp; ++configuration.vp) out.push_back(configuration);
+  for (std::int64_t devices = limits.devices; devices >= 1; --devices) {
+    for (const Configuration& split : splits_of_devices(devices, limits, options)) {
+      for (const ConfigurationRange& range : ranges_of_split(split, limits, options)) {
+        Configuration configuration = range.configuration;
+        for (; configuration.vp <= range.most_vp; ++configuration.vp) out.push_back(configuration);
+      }
     }
+    if (options.all_devices) break;
   }
   return out;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "braid/planners/configuration.h"
@@ -23,7 +24,8 @@ struct SpaceLimits {
 inline constexpr std::int64_t kMostPlannedPasses = std::int64_t{1} << 20;
 
 /// Checks the user's restrictions against each other and the job. Throws Error naming the option
-/// and how to mend it (a degree that does not divide the devices, heads, batch …).
+/// and how to mend it (more than all devices, or not dividing them with options.all_devices; not
+/// dividing the heads, batch …).
 void check_space(const SpaceLimits& limits, const SpaceOptions& options);
 
 /// Configurations that differ in vp alone: configuration.vp … most_vp.
@@ -34,15 +36,36 @@ struct ConfigurationRange {
   bool is_single() const { return configuration.vp == most_vp; }
 };
 
-/// The space before trading time for memory (no recomputation, no offload, the lowest ZeRO stage
-/// that costs no time) is every configuration with
-///   tp·cp·pp·dp = devices; tp divides the heads, 2·cp the sequence; ep divides the
-///   experts and cp·dp; dp·micro_batch divides the batch; pp·vp ≤ layers; vp > 1 needs
-///   micro-batches divisible by pp; at most kMostPlannedPasses passes; sequence parallelism on or
-///   off for tp > 1; both axis orders.
-/// Listed in steps: here its degrees, in a fixed order; other fields are as by default.
-std::vector<Configuration> splits_of_devices(const SpaceLimits& limits,
-                                             const SpaceOptions& options);
+// The space before trading time for memory (no recomputation, no offload, the lowest ZeRO stage
+// that costs no time) is every configuration with
+//   tp·cp·pp·dp ≤ devices, or = with options.all_devices; tp divides the heads, 2·cp the sequence;
+//   ep divides the experts and cp·dp; dp·micro_batch divides the batch; pp·vp ≤ layers; vp > 1
+//   needs micro-batches divisible by pp; at most kMostPlannedPasses passes; sequence parallelism on
+//   or off for tp > 1; both axis orders.
+// Listed in steps: families, their degrees (splits), and what has these.
+
+/// Configurations that share tp, cp and ep, the only fields of `configuration` that count.
+struct Family {
+  Configuration configuration;
+  std::int64_t most_replicas = 1;  ///< No more copies of a stage (pp·dp) have room.
+};
+/// In a fixed order.
+std::vector<Family> families(const SpaceLimits& limits, const SpaceOptions& options);
+
+/// Degrees dp that the batch allows, ascending.
+std::vector<int> data_degrees(const SpaceLimits& limits, const SpaceOptions& options);
+
+/// The most copies of a stage (pp·dp), `most` at most, that one of the data_degrees() and the
+/// layers allow; 0: none.
+std::int64_t most_replicas(std::span<const int> data_degrees, const SpaceLimits& limits,
+                           const SpaceOptions& options, std::int64_t most);
+
+/// Degrees of a family with pp·dp = replicas, in a fixed order; other fields are as by default.
+std::vector<Configuration> splits_of_family(const Configuration& family, std::int64_t replicas,
+                                            const SpaceLimits& limits, const SpaceOptions& options);
+
+/// Micro-batch sizes that divide `samples`, ascending.
+std::vector<int> micro_batches_of(std::int64_t samples, const SpaceOptions& options);
 
 /// Micro-batch sizes with the degrees of `split`, ascending.
 std::vector<int> micro_batches(const Configuration& split, const SpaceLimits& limits,
@@ -57,7 +80,7 @@ std::vector<ConfigurationRange> ranges_of_split(const Configuration& split,
                                                 const SpaceLimits& limits,
                                                 const SpaceOptions& options);
 
-/// The whole space in a row, for planners that look at all of it.
+/// The whole space in a row, most devices first, for planners that look at all of it.
 std::vector<Configuration> base_configurations(const SpaceLimits& limits,
                                                const SpaceOptions& options);
 

@@ -48,8 +48,7 @@ std::vector<std::string> stage_chips(const Plan& plan, std::size_t stage) {
 }
 
 std::string unused_text(const Plan& plan) {
-  // A uniform plan uses the first devices, as many as its degrees ask for.
-  if (devices_used(plan) >= plan.system.device_count || is_uniform(plan)) return "";
+  if (devices_used(plan) >= plan.system.device_count) return "";
   std::vector<bool> used(static_cast<std::size_t>(plan.system.device_count), false);
   for (const Stage& stage : plan.stages) {
     for (const std::int64_t device : stage.devices) used[static_cast<std::size_t>(device)] = true;

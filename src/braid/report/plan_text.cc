@@ -145,8 +145,17 @@ std::string stages_text(const Plan& plan) {
   }
   if ((uniform && plan.stages.size() < 2) || plan.stages.size() > 64) return "";
   std::string text = "Stages (layers numbered from 0 in model order)\n" + text_table(rows);
-  const std::string unused = unused_text(plan);
+  const std::string unused = uniform ? "" : unused_text(plan);
   return text + (unused.empty() ? "" : unused + "\n") + "\n";
+}
+
+/// What a uniform plan leaves idle.
+std::string idle_text(const Plan& plan) {
+  const std::string unused = is_uniform(plan) ? unused_text(plan) : "";
+  if (unused.empty()) return "";
+  const bool chosen = plan.planner == "braid";
+  return unused + (chosen ? ": no plan found on more is faster (--all-devices: on all)" : "") +
+         "\n\n";
 }
 
 std::string assumptions_text(const Outcome& outcome) {
@@ -207,6 +216,7 @@ std::string plan_text(const Outcome& outcome) {
   text += time_text(best.metrics) + "\n";
   text += memory_text(plan, best.metrics) + "\n";
   text += stages_text(plan);
+  text += idle_text(plan);
   text += objective_text(outcome);
   const LowerBound& bound = outcome.physical_bound;
   text += fmt::format(

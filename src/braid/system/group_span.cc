@@ -108,19 +108,23 @@ std::int64_t most_leaving(std::int64_t unit, std::int64_t stride, std::int64_t s
 
 }  // namespace
 
-GroupSpan span_of(const System& system, std::int64_t stride, std::int64_t size) {
+bool lies_evenly(const System& system, std::int64_t stride, std::int64_t size) {
   const Counts capacities = unit_devices(system);
-  const bool even = std::all_of(capacities.begin(), capacities.end() - 1,
-                                [&](std::int64_t c) { return meets_edges(c, stride, size); });
-  if (even) return aligned_span(system, stride, size);
+  return std::all_of(capacities.begin(), capacities.end() - 1,
+                     [&](std::int64_t c) { return meets_edges(c, stride, size); });
+}
+
+GroupSpan span_of(const System& system, std::int64_t stride, std::int64_t size,
+                  std::int64_t devices) {
+  if (lies_evenly(system, stride, size)) return aligned_span(system, stride, size);
+  const Counts capacities = unit_devices(system);
   GroupSpan span;
-  span.members = members_of(capacities, widest_group(capacities, stride, size, system.device_count),
-                            stride, size);
+  span.members =
+      members_of(capacities, widest_group(capacities, stride, size, devices), stride, size);
   span.sharing.push_back(1);
   for (std::size_t l = 1; l < capacities.size(); ++l) {
     span.sharing.push_back(
-        span.members[l] == 1 ? 1
-                             : most_leaving(capacities[l - 1], stride, size, system.device_count));
+        span.members[l] == 1 ? 1 : most_leaving(capacities[l - 1], stride, size, devices));
   }
   return span;
 }

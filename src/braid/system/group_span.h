@@ -19,11 +19,21 @@ struct GroupSpan {
   std::vector<std::int64_t> sharing;
 };
 
-/// The span of groups of `size` devices `stride` apart, when all devices of `system` take part in
-/// groups of this form: blocks of size·stride devices follow one another from device 0 on, each of
-/// `stride` interleaved groups. Where the edges of blocks and units do not meet, the group that
-/// touches most units (of the outermost level first) stands for all. Cost: linear in the levels
-/// where they meet, else in the devices of a unit.
-GroupSpan span_of(const System& system, std::int64_t stride, std::int64_t size);
+/// The span of groups of `size` devices `stride` apart, when the first `devices` of `system` take
+/// part in groups of this form: blocks of size·stride devices follow one another from device 0 on,
+/// each of `stride` interleaved groups. Where the edges of blocks and units do not meet, the group
+/// that touches most units (of the outermost level first) stands for all. Cost: linear in the
+/// levels where they meet, else in the devices of a unit.
+GroupSpan span_of(const System& system, std::int64_t stride, std::int64_t size,
+                  std::int64_t devices);
+
+/// The same when all devices of `system` take part.
+inline GroupSpan span_of(const System& system, std::int64_t stride, std::int64_t size) {
+  return span_of(system, stride, size, system.device_count);
+}
+
+/// Whether groups of this form lie on the units of each level alike wherever they start, so that
+/// their span is the same for any number of devices.
+bool lies_evenly(const System& system, std::int64_t stride, std::int64_t size);
 
 }  // namespace braid

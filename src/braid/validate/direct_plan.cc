@@ -77,8 +77,8 @@ Plan direct_plan(const Graph& graph, const Parallelism& parallel, const Precisio
   Plan plan = blank_plan(graph, precision, global_batch, system);
   plan.planner = "direct";
   plan.parallel = parallel;
-  plan.profile =
-      profile_of(graph, how, parallel.pp == 1, precision, layer_groups(parallel, system), system);
+  plan.profile = profile_of(graph, how, parallel.pp == 1, precision,
+                            layer_groups(parallel, parallel.devices(), system), system);
   plan.stages.resize(static_cast<std::size_t>(parallel.pp));
   for (int s = 0; s < parallel.pp; ++s) {
     Stage& stage = plan.stages[static_cast<std::size_t>(s)];

@@ -57,9 +57,9 @@ class Replicas {
       // it.
       step = dp_step == cp_step * p.cp ? cp_step : dp_step / p.cp;
     }
-    span_ = span_of(system_, step, ranks_);
+    span_ = span_of(system_, step, ranks_, p.devices());
     const std::int64_t inner = p.cp > 1 ? cp_step : dp_step;
-    expert_span_ = p.ep == 1 ? span_ : span_of(system_, inner * p.ep, expert_ranks_);
+    expert_span_ = p.ep == 1 ? span_ : span_of(system_, inner * p.ep, expert_ranks_, p.devices());
   }
 
   double ranks() const { return static_cast<double>(ranks_); }

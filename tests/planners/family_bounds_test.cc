@@ -1,0 +1,87 @@
+#include "braid/planners/family_bounds.h"
+
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "braid/frontend/model.h"
+#include "braid/planners/assess.h"
+#include "braid/planners/assignment_bound.h"
+#include "braid/planners/search.h"
+
+#include "planners/tiny_job.h"
+
+namespace braid {
+namespace {
+
+using testing::pick;
+
+/// Every configuration against the bounds of its family and its split.
+void expect_bounds_hold(const Job& job, const System& system, const SpaceOptions& space) {
+  const SpaceLimits limits = space_limits(job, system);
+  const ChainJob chain = chain_job(job, system);
+  LayerTables tables(*job.graph, job.precision, system);
+  AssessmentScratch scratch(chain);
+  int seen = 0;
+  for (const Configuration& configuration : base_configurations(limits, space)) {
+    Configuration family;
+    family.tp = configuration.tp;
+    family.cp = configuration.cp;
+    family.ep = configuration.ep;
+    const std::int64_t replicas = std::int64_t{configuration.pp} * configuration.dp;
+    const FamilyBounds bounds = family_bounds(chain, tables, family, limits, space);
+    const double family_bound_s = bounds.time_s(replicas, job.global_batch);
+    Configuration split = configuration;
+    split.sequence_parallel = false;
+    split.order = AxisOrder::pipeline_outermost;
+    const double bound_s = configuration_bound_s(chain, tables, configuration);
+    ASSERT_GT(family_bound_s, 0);
+    ASSERT_LE(family_bound_s, bound_s * (1 + 1e-9))
+        << "tp " << configuration.tp << " cp " << configuration.cp << " ep " << configuration.ep
+        << " pp " << configuration.pp << " dp " << configuration.dp << " on "
+        << system.groups.front().devices_per_node << " a node";
+    ASSERT_LE(
+        split_bound_s(chain, tables, split, job.global_batch, micro_batches(split, limits, space),
+                      sequence_parallelisms(split, limits, space)),
+        bound_s * (1 + 1e-9));
+    Configuration small = configuration;
+    small.recompute = Recompute::full;
+    small.zero = Zero::parameters;
+    for (const Configuration& held : {configuration, small}) {
+      const double needed_bytes = even_memory(chain, tables, held, scratch).needed_bytes;
+      ASSERT_LE(bounds.device_bytes(replicas, limits.layers), needed_bytes * (1 + 1e-9));
+    }
+    ++seen;
+  }
+  EXPECT_GT(seen, 0);
+}
+
+TEST(FamilyBounds, HoldForExpertsOnNodesOfAnySize) {
+  std::mt19937_64 random(8);
+  ModelOptions options;
+  options.seq_len = 64;
+  options.layers = 4;
+  const Graph graph = load_model("mixtral-8x7b", options);
+  for (int trial = 0; trial < 25; ++trial) {
+    const int devices = pick(random, 2, 16);
+    System system = testing::tiny_system(random, devices, 1e12);
+    DeviceGroup& group = system.groups[0];
+    group.devices_per_node = pick(random, 1, 6);
+    group.intra_node.size = group.devices_per_node;
+    group.nodes = (devices + group.devices_per_node - 1) / group.devices_per_node;
+    if (group.nodes > 1 && system.levels.empty()) system.levels = {group.intra_node};
+    if (group.nodes == 1) system.levels.clear();
+    if (group.nodes > 1) system.levels[0].size = group.nodes;
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 12);
+    SpaceOptions space;
+    space.vp = 1;
+    space.allow_offload = false;
+    expect_bounds_hold(job, system, space);
+  }
+}
+
+}  // namespace
+}  // namespace braid
