@@ -21,6 +21,15 @@ std::vector<std::string> job(const std::string& verb, const std::string& model) 
   return {verb, model, "--cluster", "p3.8xlarge:8", "--precision", "fp32", "--global-batch", "32"};
 }
 
+/// Plans the multi-modal transformer with what else is asked for into the file.
+void plan_multi_modal(const std::string& plan, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words = job("plan", "multi-modal-transformer");
+  words.insert(words.end(), {"--planner", "graphpipe", "-o", plan});
+  words.insert(words.end(), more.begin(), more.end());
+  const Ran ran = run_braid(words);
+  ASSERT_EQ(ran.status, 0) << ran.err;
+}
+
 /// What `simulate` says of the plan after a change.
 std::string fault_of(const std::string& plan, nlohmann::json json, const std::string& changed) {
   write_file(changed, json.dump());
@@ -52,10 +61,7 @@ TEST(GraphPipe, PlansVerifySimulateAndAreDrawn) {
 TEST(GraphPipe, StagesOfBranchesRunSideBySide) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";
-  std::vector<std::string> words = job("plan", "multi-modal-transformer");
-  words.insert(words.end(), {"--planner", "graphpipe", "-o", plan});
-  const Ran ran = run_braid(words);
-  ASSERT_EQ(ran.status, 0) << ran.err;
+  ASSERT_NO_FATAL_FAILURE(plan_multi_modal(plan));
   for (const char* trainer : {"megatron", "deepspeed", "torchtitan"}) {
     const Ran exported = run_braid({"export", plan, "--to", trainer});
     EXPECT_EQ(exported.status, 2) << trainer;
@@ -77,9 +83,7 @@ TEST(GraphPipe, IsNeverBehindItsBaselines) {
 TEST(GraphPipe, RefusesPlansThatCannotRunNamingTheStage) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";
-  std::vector<std::string> words = job("plan", "multi-modal-transformer");
-  words.insert(words.end(), {"--planner", "graphpipe", "--micro-batch", "1", "-o", plan});
-  ASSERT_EQ(run_braid(words).status, 0);
+  ASSERT_NO_FATAL_FAILURE(plan_multi_modal(plan, {"--micro-batch", "1"}));
   const auto good = nlohmann::json::parse(read_file(plan));
   ASSERT_GT(good["stages"].size(), 1U);
   auto uneven = good;
@@ -95,9 +99,7 @@ TEST(GraphPipe, RefusesPlansThatCannotRunNamingTheStage) {
 TEST(GraphPipe, PlansAreTimedByOtherSchedules) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";
-  std::vector<std::string> words = job("plan", "multi-modal-transformer");
-  words.insert(words.end(), {"--planner", "graphpipe", "--micro-batch", "2", "-o", plan});
-  ASSERT_EQ(run_braid(words).status, 0);
+  ASSERT_NO_FATAL_FAILURE(plan_multi_modal(plan, {"--micro-batch", "2"}));
   const Ran own = run_braid({"simulate", plan, "--json"});
   const double own_s = nlohmann::json::parse(own.out)["iteration_time_s"];
   const Ran ran = run_braid({"simulate", plan, "--schedule", "all", "--json"});
@@ -127,9 +129,7 @@ TEST(GraphPipe, PlansAreTimedByOtherSchedules) {
 TEST(GraphPipe, TheTimelinesPageShowsTheGraphOfStages) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";
-  std::vector<std::string> words = job("plan", "multi-modal-transformer");
-  words.insert(words.end(), {"--planner", "graphpipe", "--micro-batch", "2", "-o", plan});
-  ASSERT_EQ(run_braid(words).status, 0);
+  ASSERT_NO_FATAL_FAILURE(plan_multi_modal(plan, {"--micro-batch", "2"}));
   const auto stages = nlohmann::json::parse(read_file(plan))["stages"].size();
   ASSERT_EQ(run_braid({"simulate", plan, "--html", folder / "page.html"}).status, 0);
   const std::string page = read_file(folder / "page.html");
@@ -145,9 +145,7 @@ TEST(GraphPipe, TheTimelinesPageShowsTheGraphOfStages) {
 TEST(GraphPipe, RefusesPlansWithStagesOrLayersMissing) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";
-  std::vector<std::string> words = job("plan", "multi-modal-transformer");
-  words.insert(words.end(), {"--planner", "graphpipe", "--micro-batch", "1", "-o", plan});
-  ASSERT_EQ(run_braid(words).status, 0);
+  ASSERT_NO_FATAL_FAILURE(plan_multi_modal(plan, {"--micro-batch", "1"}));
   const auto good = nlohmann::json::parse(read_file(plan));
   auto missing = good;
   missing["stages"].erase(missing["stages"].size() - 1);

@@ -24,13 +24,14 @@ void expect_bounds_hold(const Job& job, const System& system, const SpaceOptions
   LayerTables tables(*job.graph, job.precision, system);
   AssessmentScratch scratch(chain);
   int seen = 0;
+  const std::vector<int> sizes = micro_batches_of(limits.global_batch, space);
   for (const Configuration& configuration : base_configurations(limits, space)) {
     Configuration family;
     family.tp = configuration.tp;
     family.cp = configuration.cp;
     family.ep = configuration.ep;
     const std::int64_t replicas = std::int64_t{configuration.pp} * configuration.dp;
-    const FamilyBounds bounds = family_bounds(chain, tables, family, limits, space);
+    const FamilyBounds bounds = family_bounds(chain, tables, family, sizes, limits, space);
     const double family_bound_s = bounds.time_s(replicas, job.global_batch);
     Configuration split = configuration;
     split.sequence_parallel = false;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/quantity.h"
 #include "braid/cli/checked_plan.h"
 #include "braid/cli/outcome_json.h"
 #include "braid/cli/verb.h"
@@ -110,9 +111,7 @@ std::vector<Column> columns_of(const Compared& compared, double least_s) {
   add("s/iter", [&] { return fmt::format("{:.4g}", best->metrics.iteration_time_s); });
   add("of best", [&] { return fmt::format("{:.2f}", best->metrics.iteration_time_s / least_s); });
   add("MFU", [&] { return fmt::format("{:.1f}%", 100 * best->metrics.mfu); });
-  add("peak GiB", [&] {
-    return fmt::format("{:.1f}", best->metrics.peak_memory_bytes / (1024.0 * 1024 * 1024));
-  });
+  add("peak GiB", [&] { return fmt::format("{:.1f}", best->metrics.peak_memory_bytes / kGiB); });
   add("verified", [&] { return compared.checked->failure.empty() ? "yes" : "no"; });
   columns.push_back({"bound s", outcome != nullptr
                                     ? fmt::format("{:.4g}", outcome->physical_bound.time_s)

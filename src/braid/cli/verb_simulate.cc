@@ -34,8 +34,6 @@ struct SimulateOptions {
   bool json = false;
 };
 
-constexpr double kGibibyte = 1024.0 * 1024 * 1024;
-
 /// What a plan takes by one schedule, or why it cannot run so.
 struct ScheduleRow {
   std::string name;
@@ -91,7 +89,7 @@ int run_schedules(const SimulateOptions& options, const Plan& plan) {
     const PlanOrder& order = *row.order;
     const auto most = std::max_element(order.in_flight.begin(), order.in_flight.end());
     cells.push_back({row.name, format_seconds(order.iteration_time_s), format_seconds(order.idle_s),
-                     fmt::format("{:.2f} GiB", order.peak_memory_bytes / kGibibyte),
+                     fmt::format("{:.2f} GiB", order.peak_memory_bytes / kGiB),
                      fmt::format("{}", order.tightest_stage + 1), fmt::format("{}", *most),
                      !order.proved   ? ""
                      : *order.proved ? "proved shortest of whole backward passes"
@@ -131,7 +129,7 @@ int run_simulate(const SimulateOptions& options) {
       "GiB in stage {}\n",
       plan.model, metrics.iteration_time_s, metrics.tokens_per_s,
       plan.seq_len > 0 ? "tokens" : "samples", 100 * metrics.mfu, metrics.bubble_s,
-      metrics.peak_memory_bytes / kGibibyte, metrics.tightest_stage + 1);
+      metrics.peak_memory_bytes / kGiB, metrics.tightest_stage + 1);
   if (!options.trace.empty()) {
     fmt::print("Trace written to {}; open it at ui.perfetto.dev or chrome://tracing\n",
                options.trace);

@@ -47,8 +47,7 @@ class Search {
  public:
   Search(const Job& job, const System& system, const SpaceOptions& space, const Budget& budget,
          const Progress& progress)
-      : job_(job),
-        system_(system),
+      : system_(system),
         chip_(system.groups.front().chip),
         space_(space),
         budget_(budget),
@@ -77,7 +76,6 @@ class Search {
   bool is_superfluous(const Configuration& configuration, const Configuration& next,
                       const Assessment& assessment) const;
 
-  const Job& job_;
   const System& system_;
   const Chip& chip_;
   const SpaceOptions& space_;
@@ -225,11 +223,12 @@ void Search::step(const OpenNode& node) {
 
 Outcome Search::run() {
   check_space(limits_, space_);
+  const std::vector<int> sizes = micro_batches_of(limits_.global_batch, space_);
   for (const Family& family : families(limits_, space_)) {
     OpenNode node;
     node.kind = OpenNode::Kind::family;
     node.range.configuration = family.configuration;
-    node.family = family_bounds(chain_, tables_, family.configuration, limits_, space_);
+    node.family = family_bounds(chain_, tables_, family.configuration, sizes, limits_, space_);
     push_family(node, family.most_replicas);
   }
   bool exhausted = false;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
 #include "braid/plan/totals.h"
 #include "braid/planners/assignment_bound.h"
@@ -27,13 +26,13 @@ double exchanges_s(const LayerTable& table, bool experts, bool all) {
 }  // namespace
 
 FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Configuration& family,
-                           const SpaceLimits& limits, const SpaceOptions& options) {
+                           std::span<const int> micro_batches, const SpaceLimits& limits,
+                           const SpaceOptions& options) {
   Configuration configuration = family;
   configuration.dp = std::max(1, family.ep / family.cp);
   // Where a plan's groups lie depends on its pipeline if they are of experts and reach past the
   // context axis, and on the number of its devices if they reach over the edges of nodes.
   const bool even = layer_groups_lie_evenly(to_parallelism(configuration), *chain.system);
-  const std::vector<int> micro_batches = micro_batches_of(limits.global_batch, options);
   const Precision& precision = chain.job->precision;
   FamilyBounds bounds;
   bounds.sample_s = bounds.optimizer_s = bounds.state_bytes = bounds.stash_bytes =
@@ -43,8 +42,7 @@ FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Con
     for (const int micro_batch : micro_batches) {
       configuration.micro_batch = micro_batch;
       const LayerTable& table = tables.at(configuration);
-      double time_s = table.time_s();
-      time_s -= exchanges_s(table, family.ep > family.cp, !even);
+      const double time_s = table.time_s() - exchanges_s(table, family.ep > family.cp, !even);
       bounds.sample_s = std::min(bounds.sample_s, time_s / micro_batch * (1 - 1e-9));
     }
     configuration.zero = Zero::optimizer;  // No other takes less time for the optimizer.
@@ -63,8 +61,9 @@ FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Con
     bounds.state_bytes = std::min(bounds.state_bytes, parameters * parameter_bytes / family.cp);
     bounds.stash_bytes = std::min(bounds.stash_bytes, table.stash_bytes);
   }
-  if (chain.system->groups.front().chip.host && options.allow_offload)
+  if (chain.system->groups.front().chip.host && options.allow_offload) {
     bounds.state_bytes = bounds.stash_bytes = 0;
+  }
   return bounds;
 }
 

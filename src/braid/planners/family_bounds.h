@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "braid/planners/chain_job.h"
 #include "braid/planners/layer_table.h"
@@ -29,8 +30,10 @@ struct FamilyBounds {
   }
 };
 
-/// Cost: a layer table for each micro-batch size that divides the batch.
+/// `micro_batches`: those that divide the batch (micro_batches_of), at least one, ascending. Cost:
+/// a layer table for each.
 FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Configuration& family,
-                           const SpaceLimits& limits, const SpaceOptions& options);
+                           std::span<const int> micro_batches, const SpaceLimits& limits,
+                           const SpaceOptions& options);
 
 }  // namespace braid

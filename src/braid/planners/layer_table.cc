@@ -36,10 +36,8 @@ LayerTables::LayerTables(const Graph& graph, const Precision& precision, const S
 }
 
 /// How many devices the groups of a layer lie on; 0 where that makes no difference.
-std::int64_t LayerTables::devices_of(const Configuration& configuration) {
+std::int64_t LayerTables::devices_of(const Configuration& configuration, bool spread) {
   if (stages_ == Stages::unknown) return system_.device_count;
-  const bool spread =
-      configuration.ep > configuration.cp && configuration.order == AxisOrder::data_outermost;
   const std::array<int, 4> groups{configuration.tp, configuration.cp, configuration.ep,
                                   spread ? configuration.pp : 0};
   if (groups != last_groups_) {
@@ -57,6 +55,7 @@ LayerTable& LayerTables::at(const Configuration& configuration) {
   const bool one_stage = configuration.pp == 1 && !shared_.empty();
   const bool spread =
       configuration.ep > configuration.cp && configuration.order == AxisOrder::data_outermost;
+  const std::int64_t devices = devices_of(configuration, spread);
   const Key key{configuration.tp,
                 configuration.cp,
                 configuration.ep,
@@ -66,7 +65,7 @@ LayerTable& LayerTables::at(const Configuration& configuration) {
                 configuration.offload_activations,
                 configuration.offload_weights,
                 spread || one_stage ? configuration.pp : 0,
-                devices_of(configuration)};
+                devices};
   if (last_ != nullptr && key == last_key_) return *last_;
   const auto [entry, is_new] = tables_.try_emplace(key);
   LayerTable& table = entry->second;
@@ -75,7 +74,7 @@ LayerTable& LayerTables::at(const Configuration& configuration) {
   if (!is_new) return table;
 
   const Execution how = to_execution(configuration);
-  const LayerGroups groups = layer_groups(to_parallelism(configuration), std::get<9>(key), system_);
+  const LayerGroups groups = layer_groups(to_parallelism(configuration), devices, system_);
   for (const LayerId layer : first_of_kind_) {
     table.kinds.push_back(estimate_layer(graph_, layer, how, precision_, groups, system_));
   }

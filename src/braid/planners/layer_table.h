@@ -67,7 +67,8 @@ class LayerTables {
  private:
   using Key = std::tuple<int, int, int, int, bool, int, bool, bool, std::int64_t, std::int64_t>;
 
-  std::int64_t devices_of(const Configuration& configuration);
+  /// `spread`: how expert groups lie depends on the pipeline.
+  std::int64_t devices_of(const Configuration& configuration, bool spread);
 
   const Graph& graph_;
   const Precision& precision_;

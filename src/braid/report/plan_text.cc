@@ -17,8 +17,6 @@
 namespace braid {
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024 * 1024;
-
 double gap_of(double time_s, double bound_s) { return time_s > 0 ? 1 - bound_s / time_s : 0; }
 
 std::vector<std::string> row_of(const Outcome& outcome, const Candidate& candidate) {

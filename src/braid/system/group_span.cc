@@ -106,18 +106,22 @@ std::int64_t most_leaving(std::int64_t unit, std::int64_t stride, std::int64_t s
   return most;
 }
 
-}  // namespace
-
-bool lies_evenly(const System& system, std::int64_t stride, std::int64_t size) {
-  const Counts capacities = unit_devices(system);
+/// The outermost unit has all devices and cuts nothing.
+bool all_meet_edges(const Counts& capacities, std::int64_t stride, std::int64_t size) {
   return std::all_of(capacities.begin(), capacities.end() - 1,
                      [&](std::int64_t c) { return meets_edges(c, stride, size); });
 }
 
+}  // namespace
+
+bool lies_evenly(const System& system, std::int64_t stride, std::int64_t size) {
+  return all_meet_edges(unit_devices(system), stride, size);
+}
+
 GroupSpan span_of(const System& system, std::int64_t stride, std::int64_t size,
                   std::int64_t devices) {
-  if (lies_evenly(system, stride, size)) return aligned_span(system, stride, size);
   const Counts capacities = unit_devices(system);
+  if (all_meet_edges(capacities, stride, size)) return aligned_span(system, stride, size);
   GroupSpan span;
   span.members =
       members_of(capacities, widest_group(capacities, stride, size, devices), stride, size);

@@ -9,6 +9,7 @@
 #include "braid/base/csv.h"
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/base/quantity.h"
 #include "braid/base/suggest.h"
 #include "braid/base/text.h"
 
@@ -64,7 +65,7 @@ constexpr std::array kAmounts = {
     AmountColumn{"model_tflops_per_accel", &MeasuredRun::model_tflops_per_device, 1},
     AmountColumn{"mfu_pct", &MeasuredRun::mfu, 0.01},
     AmountColumn{"hfu_pct", &MeasuredRun::hfu, 0.01},
-    AmountColumn{"peak_mem_gib", &MeasuredRun::peak_memory_bytes, 1024.0 * 1024 * 1024}};
+    AmountColumn{"peak_mem_gib", &MeasuredRun::peak_memory_bytes, kGiB}};
 
 /// Known, and told by others: the parameters by the model's dimensions.
 constexpr std::string_view kParameters = "params_b";
