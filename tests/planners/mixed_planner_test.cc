@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/planners/mixed_baseline.h"
+#include "braid/profile/layer_profile.h"
 #include "braid/profile/split_limits.h"
 #include "braid/verify/verify.h"
 
@@ -180,6 +182,73 @@ TEST(MixedPlanner, TwoEqualGroupsAreOne) {
     ASSERT_EQ(outcome.candidates.size(), expected.candidates.size());
     EXPECT_EQ(outcome.objective, expected.objective);
     EXPECT_EQ(outcome.candidates.front().plan.parallel, expected.candidates.front().plan.parallel);
+  }
+}
+
+/// Parameters that the devices of a plan without tensor parallelism hold, each stage's copies.
+double parameters_of(const Plan& plan) {
+  double parameters = 0;
+  for (const Stage& stage : plan.stages) {
+    for (const Chunk& chunk : stage.chunks) {
+      for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
+        const auto option = static_cast<std::size_t>(chunk.options[i]);
+        const LayerCost& cost = options_of(plan.profile, chunk.layers[i])[option].cost;
+        parameters += cost.dense_parameters + cost.expert_parameters;
+      }
+    }
+  }
+  return parameters;
+}
+
+TEST(MixedPlanner, AnOnlyStageHasOneCopyOfWhatItsEndsShare) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    std::mt19937_64 random(seed);
+    Graph graph = tiny_graph(random, 4);
+    testing::tie_layers(graph, 0, graph.layers.size() - 1);
+    System system = two_kinds(random, 2, 2, 1e9);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = 4;
+    SpaceOptions space;
+    space.tp = 1;
+    space.pp = 1;
+    space.allow_offload = false;
+    const auto once = static_cast<double>(parameter_count(graph));
+    const Outcome alone = plan_mixed(job, system, space, {}, {});
+    ASSERT_FALSE(alone.candidates.empty()) << seed;
+    EXPECT_DOUBLE_EQ(parameters_of(alone.candidates.front().plan), once) << seed;
+    expect_verified(alone);
+    const Outcome rule = plan_for_slowest(plan_megatron, "megatron", job, system, space, {}, {});
+    ASSERT_FALSE(rule.candidates.empty()) << seed;
+    EXPECT_DOUBLE_EQ(parameters_of(rule.candidates.front().plan), once) << seed;
+    expect_verified(rule);
+
+    space.pp = 2;
+    const Outcome two = plan_mixed(job, system, space, {}, {});
+    ASSERT_FALSE(two.candidates.empty()) << seed;
+    const auto shared = shared_parameters(graph);
+    ASSERT_EQ(shared.size(), 1U);
+    EXPECT_DOUBLE_EQ(parameters_of(two.candidates.front().plan), once + shared[0].elements) << seed;
+
+    // Memory for one copy is enough: of what a device holds at the least, no byte more.
+    space.pp = 1;
+    space.recompute = Recompute::full;
+    space.zero = Zero::none;
+    space.micro_batch = 1;
+    const Outcome least = plan_mixed(job, system, space, {}, {});
+    ASSERT_FALSE(least.candidates.empty()) << seed;
+    for (DeviceGroup& group : system.groups) {
+      group.chip.reserved_bytes =
+          group.chip.memory.bytes - least.candidates.front().metrics.peak_memory_bytes;
+    }
+    EXPECT_FALSE(plan_mixed(job, system, space, {}, {}).candidates.empty()) << seed;
+    for (DeviceGroup& group : system.groups) group.chip.reserved_bytes += 1;
+    const Outcome short_of_one = plan_mixed(job, system, space, {}, {});
+    EXPECT_EQ(short_of_one.status, Status::infeasible) << seed;
+    ASSERT_TRUE(short_of_one.infeasibility.has_value()) << seed;
+    EXPECT_EQ(short_of_one.infeasibility->needed_bytes,
+              least.candidates.front().metrics.peak_memory_bytes)
+        << seed;
   }
 }
 

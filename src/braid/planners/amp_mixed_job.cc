@@ -86,7 +86,7 @@ AmpMixedJob::StageTable& AmpMixedJob::table(const Configuration& configuration,
   const auto [found, fresh] = tables_.try_emplace({configuration, {groups.begin(), groups.end()}});
   StageTable& table = found->second;
   if (!fresh) return table;
-  table.layers = mixed_.layers(configuration, groups);
+  table.layers = mixed_.layers(configuration, groups, configuration.pp == 1);
   std::vector<double> times_s;
   times_s.reserve(table.layers.size());
   for (const ChainLayer& layer : table.layers) {

@@ -30,10 +30,11 @@ std::int64_t blocks_of(const DeviceRun& run, std::int64_t size) {
 }  // namespace
 
 MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t round_samples,
-                         Rates& rates)
+                         Stages stages, Rates& rates)
     : job_(job),
       space_(space),
       round_samples_(round_samples),
+      stages_(stages),
       rates_(rates),
       split_(split_limits(*job.job().graph)) {
   const Job& of = job.job();
@@ -45,8 +46,8 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
     problem_.capacity.push_back(static_cast<std::int32_t>(run.count));
     devices += run.count;
   }
-  problem_.least_stages = space.pp.value_or(1);
-  problem_.most_stages = space.pp.value_or(layers);
+  problem_.least_stages = space.pp.value_or(stages == Stages::several ? 2 : 1);
+  problem_.most_stages = space.pp.value_or(stages == Stages::one ? 1 : layers);
 
   // Bytes per sample of what a cut surely hands over.
   problem_.cut_class.assign(at(layers) + 1, 0);
@@ -92,7 +93,7 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
   problem_.rates = [this](std::span<const std::int32_t> used, std::int32_t form, std::int32_t way) {
     return this->rates(used, form, way);
   };
-  if (chain.shared.empty()) return;
+  if (chain.shared.empty() || stages == Stages::one) return;
   problem_.exchange_s = [this](std::span<const std::int32_t> used, std::int32_t first,
                                std::int32_t way,
                                std::int32_t last) { return exchange_s(used, first, way, last); };
@@ -219,7 +220,7 @@ void MixedFamily::add_form(const Configuration& degrees, const std::vector<std::
   for (const Configuration& way : ways_of(degrees)) {
     if (way.offload_optimizer && host <= 0) continue;
     MixedWay& added = form.ways.emplace_back();
-    added.layers = job_.layers(way, groups);
+    added.layers = job_.layers(way, groups, stages_ == Stages::one);
     added.saves_memory = saves_memory(way);
     DataParallelContext context;
     context.precision = job_.job().precision;

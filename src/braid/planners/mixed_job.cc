@@ -50,7 +50,7 @@ std::vector<std::size_t> MixedJob::groups_of(std::span<const std::int64_t> devic
   return groups;
 }
 
-MixedJob::FormKey MixedJob::key_of(const Configuration& form) {
+MixedJob::FormKey MixedJob::key_of(const Configuration& form, bool only) {
   return {form.tp,
           form.cp,
           form.ep,
@@ -58,7 +58,14 @@ MixedJob::FormKey MixedJob::key_of(const Configuration& form) {
           form.sequence_parallel,
           form.recompute,
           form.offload_activations,
-          form.offload_weights};
+          form.offload_weights,
+          only};
+}
+
+std::vector<LayerCost> MixedJob::costs(const Configuration& form, std::size_t group, bool only) {
+  std::vector<LayerCost> costs = tables_[group].at(form).kinds;
+  if (only) count_shared_once(chain_.shared, chain_.kind_of_layer, to_execution(form), costs);
+  return costs;
 }
 
 std::size_t MixedJob::slowest_group(const Configuration& form, std::int32_t kind,
@@ -76,28 +83,38 @@ std::size_t MixedJob::slowest_group(const Configuration& form, std::int32_t kind
 }
 
 const std::vector<ChainLayer>& MixedJob::layers(const Configuration& form,
-                                                std::span<const std::size_t> groups) {
-  const auto [found, fresh] = layers_.try_emplace({key_of(form), {groups.begin(), groups.end()}});
+                                                std::span<const std::size_t> groups, bool only) {
+  const auto [found, fresh] =
+      layers_.try_emplace({key_of(form, only), {groups.begin(), groups.end()}});
   if (fresh) {
+    std::vector<ChainLayer>& layers = found->second;
+    layers.reserve(chain_.kind_of_layer.size());
     for (std::size_t l = 0; l < chain_.kind_of_layer.size(); ++l) {
       const std::size_t group = slowest_group(form, chain_.kind_of_layer[l], groups);
-      found->second.push_back(tables_[group].at(form).chain[l]);
+      layers.push_back(tables_[group].at(form).chain[l]);
+    }
+    if (only && !chain_.shared.empty()) {
+      const std::vector<LayerCost> once = costs(form, groups.front(), true);
+      for (std::size_t l = 0; l < layers.size(); ++l) {
+        layers[l].dense_parameters = once[at(chain_.kind_of_layer[l])].dense_parameters;
+      }
     }
   }
   return found->second;
 }
 
-std::int32_t MixedJob::option_of(const Configuration& form, std::size_t group, Plan& plan) {
+std::int32_t MixedJob::option_of(const Configuration& form, std::size_t group, bool only,
+                                 Plan& plan) {
   auto& known = options_[&plan];
   const auto next = static_cast<std::int32_t>(plan.profile.kinds.front().size());
-  const auto [found, fresh] = known.try_emplace({key_of(form), group}, next);
+  const auto [found, fresh] = known.try_emplace({key_of(form, only), group}, next);
   if (!fresh) return found->second;
-  const LayerTable& table = tables_[group].at(form);
+  const std::vector<LayerCost> of_kind = costs(form, group, only);
   for (std::size_t kind = 0; kind < plan.profile.kinds.size(); ++kind) {
     Option option;
     option.how = to_execution(form);
     option.name = name_of(option.how) + " on " + system_.groups[group].chip.name;
-    option.cost = table.kinds[kind];
+    option.cost = of_kind[kind];
     option.device_group = static_cast<std::int32_t>(group);
     plan.profile.kinds[kind].push_back(std::move(option));
   }
@@ -122,6 +139,7 @@ void MixedJob::fill(std::span<const PlacedStage> stages, Plan& plan) {
   plan.parallel.offload_weights = first.offload_weights;
   plan.parallel.offload_activations = first.offload_activations;
   plan.stages.clear();
+  const bool only = stages.size() == 1;
   for (const PlacedStage& placed : stages) {
     const Configuration& form = placed.form;
     Stage stage;
@@ -133,12 +151,12 @@ void MixedJob::fill(std::span<const PlacedStage> stages, Plan& plan) {
                           form.sequence_parallel, form.zero,
                           form.offload_optimizer, form.offload_weights};
     const std::vector<std::size_t> groups = groups_of(placed.devices);
-    for (const std::size_t group : groups) option_of(form, group, plan);
+    for (const std::size_t group : groups) option_of(form, group, only, plan);
     Chunk chunk;
     for (std::int32_t l = placed.begin; l < placed.end; ++l) {
       chunk.layers.push_back(l);
       const std::size_t group = slowest_group(form, chain_.kind_of_layer[at(l)], groups);
-      chunk.options.push_back(option_of(form, group, plan));
+      chunk.options.push_back(option_of(form, group, only, plan));
     }
     stage.chunks.push_back(std::move(chunk));
     plan.stages.push_back(std::move(stage));
@@ -157,6 +175,7 @@ Plan MixedJob::on_real_devices(const Plan& planned) {
   plan.planner = planned.planner;
   plan.parallel = planned.parallel;
   plan.stages = planned.stages;
+  const bool only = plan.stages.size() == 1;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     Stage& stage = plan.stages[s];
     const Parallelism form = form_of(planned, s);
@@ -181,10 +200,10 @@ Plan MixedJob::on_real_devices(const Plan& planned) {
         run.recompute = how.recompute;
         run.offload_activations = how.offload_activations;
         run.offload_weights = how.offload_weights;
-        for (const std::size_t group : groups) option_of(run, group, plan);
+        for (const std::size_t group : groups) option_of(run, group, only, plan);
         const std::size_t group =
             slowest_group(run, chain_.kind_of_layer[at(chunk.layers[i])], groups);
-        chunk.options[i] = option_of(run, group, plan);
+        chunk.options[i] = option_of(run, group, only, plan);
       }
     }
   }

@@ -38,8 +38,9 @@ class MixedJob {
   std::vector<std::size_t> groups_of(std::span<const std::int64_t> devices) const;
 
   /// Layers of a stage of this form with devices in these groups: each as slow as on the slowest.
+  /// The `only` stage of a pipeline counts what several layers read once.
   const std::vector<ChainLayer>& layers(const Configuration& form,
-                                        std::span<const std::size_t> groups);
+                                        std::span<const std::size_t> groups, bool only = false);
 
   /// The plan of flushed 1F1B over these stages.
   Plan plan(std::span<const PlacedStage> stages);
@@ -53,11 +54,13 @@ class MixedJob {
 
  private:
   void fill(std::span<const PlacedStage> stages, Plan& plan);
-  std::int32_t option_of(const Configuration& form, std::size_t group, Plan& plan);
+  std::int32_t option_of(const Configuration& form, std::size_t group, bool only, Plan& plan);
+  /// [kind]
+  std::vector<LayerCost> costs(const Configuration& form, std::size_t group, bool only);
   std::size_t slowest_group(const Configuration& form, std::int32_t kind,
                             std::span<const std::size_t> groups);
-  using FormKey = std::tuple<int, int, int, int, bool, Recompute, bool, bool>;
-  static FormKey key_of(const Configuration& form);
+  using FormKey = std::tuple<int, int, int, int, bool, Recompute, bool, bool, bool>;
+  static FormKey key_of(const Configuration& form, bool only);
 
   const Job& job_;
   const System& system_;

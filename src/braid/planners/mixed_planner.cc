@@ -71,9 +71,10 @@ class MixedSearch {
   Outcome run();
 
  private:
+  /// Pipelines of one number of samples in a round.
   struct Open {
-    double bound_s = 0;
-    std::unique_ptr<MixedFamily> family;
+    double bound_s = kInfinity;
+    std::vector<std::unique_ptr<MixedFamily>> families;
     double searched_below_s = 0;  ///< The least cutoff so far; 0: none.
     std::int64_t steps = 0;       ///< Stages tried in it.
     double limit_s = 0;           ///< Below which a first plan is looked for,
@@ -82,6 +83,7 @@ class MixedSearch {
 
   void add(double time_s, std::vector<PlacedStage> stages);
   void improve(std::vector<PlacedStage> stages, double time_s);
+  Open open_round(std::int64_t samples);
   double cutoff_s() const { return found_.size() < capacity() ? kInfinity : found_.back().time_s; }
   std::size_t capacity() const { return static_cast<std::size_t>(std::max(1, space_.top)); }
   bool spent() const { return budget_.work > 0 && outcome_.evaluated >= budget_.work; }
@@ -143,24 +145,28 @@ void MixedSearch::improve(std::vector<PlacedStage> stages, double time_s) {
   add(time_s, std::move(stages));
 }
 
-/// All pipelines of the family below the cutoff; its bound rises to what none of them can beat.
+/// All pipelines of the round below the cutoff; its bound rises to what none of them can beat.
 void MixedSearch::search(Open& open, double cutoff_s) {
-  const MixedSolution solution =
-      solve_mixed(open.family->problem(), cutoff_s, kMostSteps, [&](const MixedPipeline& pipeline) {
-        const auto limit_s = [&] { return std::min(cutoff_s, this->cutoff_s()); };
-        std::vector<PlacedStage> stages = open.family->stages(pipeline);
-        if (job_.missing_bytes(stages) > 0) return limit_s();
-        ++outcome_.evaluated;
-        const double time_s = job_.time_s(stages);
-        const bool good = found_.empty() || time_s < kNear * found_.front().time_s;
-        add(time_s, stages);
-        if (good) improve(std::move(stages), time_s);
-        return limit_s();
-      });
-  outcome_.work += solution.steps;
-  open.steps += solution.steps;
+  double bound_s = kInfinity;
+  for (const auto& family : open.families) {
+    const auto limit_s = [&] { return std::min(cutoff_s, this->cutoff_s()); };
+    const MixedSolution solution =
+        solve_mixed(family->problem(), limit_s(), kMostSteps, [&](const MixedPipeline& pipeline) {
+          std::vector<PlacedStage> stages = family->stages(pipeline);
+          if (job_.missing_bytes(stages) > 0) return limit_s();
+          ++outcome_.evaluated;
+          const double time_s = job_.time_s(stages);
+          const bool good = found_.empty() || time_s < kNear * found_.front().time_s;
+          add(time_s, stages);
+          if (good) improve(std::move(stages), time_s);
+          return limit_s();
+        });
+    outcome_.work += solution.steps;
+    open.steps += solution.steps;
+    bound_s = std::min(bound_s, solution.bound_s);
+  }
   open.searched_below_s = cutoff_s;
-  open.bound_s = std::max(open.bound_s, solution.bound_s);
+  open.bound_s = std::max(open.bound_s, bound_s);
   if (progress_) {
     progress_(found_.empty() ? kInfinity : found_.front().time_s, open.bound_s, outcome_.evaluated);
   }
@@ -189,12 +195,16 @@ Infeasibility MixedSearch::nearest(const std::vector<Open>& open) {
   Infeasibility why{
       "no assignment of layers to stages on these devices fits in their memory", -1, 0, 0, {}};
   double least_bytes = kInfinity;
-  for (const Open& family : open) {
-    const auto shortage = least_shortage(family.family->problem(), least_bytes);
+  std::vector<const MixedFamily*> families;
+  for (const Open& round : open) {
+    for (const auto& family : round.families) families.push_back(family.get());
+  }
+  for (const MixedFamily* family : families) {
+    const auto shortage = least_shortage(family->problem(), least_bytes);
     if (!shortage.has_value()) continue;
     least_bytes = shortage->missing_bytes();
     if (least_bytes <= 0) continue;
-    const PlacedStage stage = family.family->stages(shortage->pipeline)[shortage->stage];
+    const PlacedStage stage = family->stages(shortage->pipeline)[shortage->stage];
     Configuration form = stage.form;
     form.pp = static_cast<int>(shortage->pipeline.stages.size());
     why.parallel = to_parallelism(form);
@@ -215,6 +225,24 @@ Infeasibility MixedSearch::nearest(const std::vector<Open>& open) {
   return why;
 }
 
+MixedSearch::Open MixedSearch::open_round(std::int64_t samples) {
+  Open open;
+  const auto add = [&](MixedFamily::Stages stages) {
+    auto family = std::make_unique<MixedFamily>(job_, space_, samples, stages, rates_);
+    if (family->empty()) return;
+    open.bound_s = std::min(open.bound_s, quick_bound_s(family->problem()));
+    open.families.push_back(std::move(family));
+  };
+  if (job_.chain().shared.empty()) {
+    add(MixedFamily::Stages::any);
+    return open;
+  }
+  const std::size_t layers = job_.chain().kind_of_layer.size();
+  if (space_.pp.value_or(2) > 1 && layers > 1) add(MixedFamily::Stages::several);
+  if (space_.pp.value_or(1) == 1) add(MixedFamily::Stages::one);
+  return open;
+}
+
 Outcome MixedSearch::run() {
   const std::int64_t batch = job_.job().global_batch;
   std::vector<Open> open;
@@ -225,12 +253,8 @@ Outcome MixedSearch::run() {
       if (batch % round != 0) continue;
     }
     if (batch / round > kMostPlannedPasses) continue;
-    auto family = std::make_unique<MixedFamily>(job_, space_, round, rates_);
-    if (family->empty()) continue;
-    const double bound_s = quick_bound_s(family->problem());
-    Open& added = open.emplace_back();
-    added.bound_s = bound_s;
-    added.family = std::move(family);
+    Open opened = open_round(round);
+    if (!opened.families.empty()) open.push_back(std::move(opened));
   }
   if (open.empty()) {
     outcome_.infeasibility =

@@ -19,15 +19,20 @@ namespace braid {
 Outcome plan_mixed(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress);
 
-/// The pipelines of one number of samples in a round (dp · micro-batch of every stage), as a
-/// problem for solve_mixed.
+/// Pipelines of one number of samples in a round (dp · micro-batch of every stage), as a problem
+/// for solve_mixed.
 class MixedFamily {
  public:
   /// What families share from one to the next.
   using RateKey = std::vector<std::int64_t>;
   using Rates = std::map<RateKey, MixedRates>;
 
-  MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t round_samples, Rates& rates);
+  /// Of one stage, or of two and more: what several layers share costs them unlike; or of any
+  /// number where layers share nothing.
+  enum class Stages : std::uint8_t { any, one, several };
+
+  MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t round_samples, Stages stages,
+              Rates& rates);
   MixedFamily(const MixedFamily&) = delete;
   MixedFamily& operator=(const MixedFamily&) = delete;
   MixedFamily(MixedFamily&&) = delete;
@@ -66,6 +71,7 @@ class MixedFamily {
   MixedJob& job_;
   const SpaceOptions& space_;
   std::int64_t round_samples_;
+  Stages stages_;
   Rates& rates_;
   std::vector<std::vector<Configuration>> ways_;  ///< [form][way]
   std::vector<double> bytes_of_class_;

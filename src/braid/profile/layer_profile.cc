@@ -64,8 +64,9 @@ void count_shared_once(std::span<const SharedParameter> shared,
       ++again[static_cast<std::size_t>(kind_of_layer[layer])];
     }
     for (std::size_t k = 0; k < costs.size(); ++k) {
-      if (again[k] == 0 || again[k] != layers_of_kind[k]) continue;
-      costs[k].dense_parameters -= parameter.elements / (parameter.divided ? how.tp : 1);
+      if (again[k] == 0) continue;
+      const double share = static_cast<double>(again[k]) / static_cast<double>(layers_of_kind[k]);
+      costs[k].dense_parameters -= share * parameter.elements / (parameter.divided ? how.tp : 1);
     }
   }
 }

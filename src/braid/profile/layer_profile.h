@@ -18,9 +18,9 @@ std::vector<ProfileEdge> profile_edges(const Graph& graph);
 std::vector<SharedParameter> shared_parameters(const Graph& graph);
 
 /// Makes `costs` [kind], of layers run as `how`, those of a single stage: it has one copy of what
-/// several layers read, which the first of them counts. Where layers of one kind are both the first
-/// and later ones, as repeated blocks with the same weights, the copies stay counted. Cost: linear
-/// in the layers times the parameters.
+/// several layers read, which the first of them counts, or, where later ones are of its kind as
+/// repeated blocks with the same table are, all of these together. Cost: linear in the layers times
+/// the parameters.
 void count_shared_once(std::span<const SharedParameter> shared,
                        std::span<const std::int32_t> kind_of_layer, const Execution& how,
                        std::span<LayerCost> costs);
