@@ -2,6 +2,7 @@
 #include <cctype>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,20 @@ TEST(Documents, TheManPageNamesEveryVerbAndOption) {
       EXPECT_TRUE(page.find(option) != std::string::npos) << verb << " " << option;
     }
   }
+}
+
+TEST(Documents, ModelsAreAddedByWhatIsKnown) {
+  const std::string page = read_file(BRAID_SOURCE_DIR "/docs/adding-a-model.md");
+  const TemporaryFolder folder;
+  write_file(folder / "config.json", R"({"model_type": "unheard_of"})");
+  const std::string refusal = run_braid({"show", folder / "config.json"}).err;
+  std::istringstream known(refusal.substr(refusal.find("known: ") + 7));
+  int count = 0;
+  for (std::string name; known >> name; ++count) {
+    if (name.back() == ',') name.pop_back();
+    EXPECT_THAT(page, HasSubstr("`" + name + "`"));
+  }
+  EXPECT_GT(count, 25);
 }
 
 std::string planned(const TemporaryFolder& folder) {

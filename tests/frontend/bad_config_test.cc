@@ -53,7 +53,12 @@ std::vector<Family> families() {
        {{"q_lora_rank", "24"}, {"moe_layer_freq", "1"}}},
       {"gemma", kLlamaSizes, grouped},
       {"gemma2", kLlamaSizes, with(grouped, window)},
-      {"gemma3_text", kLlamaSizes, with(grouped, with(window, {{"sliding_window_pattern", "2"}}))},
+      {"gemma3_text",
+       {{"hidden_size", "64"}, {"intermediate_size", "96"}, {"num_hidden_layers", "2"}},
+       with(grouped, with(window, {{"num_attention_heads", "4"},
+                                   {"vocab_size", "100"},
+                                   {"max_position_embeddings", "32"},
+                                   {"sliding_window_pattern", "2"}}))},
       {"gpt2",
        {{"n_embd", "64"},
         {"n_head", "4"},
@@ -179,6 +184,25 @@ TEST(BadConfigs, NoCombinationOfSizesDoesHarm) {
     }
   }
   EXPECT_GT(accepted, 500);
+}
+
+TEST(BadConfigs, UnknownArchitecturesSayWhatIsKnown) {
+  for (const char* text :
+       {R"({"model_type": "mt5"})", R"({"architectures": ["LlamaForCausalLM"]})",
+        R"({"model_type": null})", R"({"model_type": "llava", "text_config": {"vocab_size": 8}})",
+        R"({"model_type": "llava", "text_config": {"model_type": "unheard_of"}})",
+        R"({"model_type": "llava", "text_config": null})"}) {
+    const std::string refusal = refusal_of(text);
+    EXPECT_NE(refusal.find("model_type"), std::string::npos) << refusal;
+    EXPECT_NE(refusal.find("known: bert, "), std::string::npos) << refusal;
+  }
+  const std::string inside =
+      refusal_of(R"({"model_type": "llava", "text_config": {"model_type": "llama"}})");
+  EXPECT_NE(inside.find("text_config.num_hidden_layers"), std::string::npos) << inside;
+  for (const char* wrong : {"[]", "7", "\"llama\""}) {
+    EXPECT_NE(refusal_of(std::string(R"({"model_type": "llava", "text_config": )") + wrong + "}"),
+              "");
+  }
 }
 
 struct Mistake {

@@ -17,6 +17,7 @@ struct DecoderSpec {
   std::int64_t embedding_width = 0;   ///< Where it is not the hidden size, projected in and out.
   std::int64_t positions = 0;         ///< Learned positions that a sample may have; 0: none.
   std::int64_t unused_positions = 0;  ///< Rows of the position table before the first.
+  std::int64_t usual_tokens = 0;      ///< Of a sample where nothing says; 0: something must.
   bool final_norm = true;
   bool tied_embeddings = false;
   bool dropout = false;  ///< On the embeddings.

@@ -8,15 +8,21 @@
 namespace braid {
 namespace {
 
+/// As size_of, but `otherwise` when the field is missing and that is not 0.
+std::int64_t size_with_default(const Value& config, std::string_view key, std::int64_t otherwise) {
+  return otherwise > 0 ? size_or(config, key, otherwise) : size_of(config, key);
+}
+
 /// Heads, their size, and grouping, as Llama-like configs give them.
-void read_heads(const Value& config, BlockSpec& block) {
+void read_heads(const Value& config, const UsualSizes& usual, BlockSpec& block) {
   AttentionSpec& attention = block.attention;
-  attention.heads = size_of(config, "num_attention_heads");
-  attention.kv_heads = size_or(config, "num_key_value_heads", attention.heads);
+  attention.heads = size_with_default(config, "num_attention_heads", usual.heads);
+  attention.kv_heads =
+      size_or(config, "num_key_value_heads", usual.kv_heads > 0 ? usual.kv_heads : attention.heads);
   check_divides(config, "num_key_value_heads", attention.kv_heads, attention.heads,
                 "num_attention_heads");
-  if (has(config, "head_dim")) {
-    attention.qk_dim = size_of(config, "head_dim");
+  if (has(config, "head_dim") || usual.head_dim > 0) {
+    attention.qk_dim = size_with_default(config, "head_dim", usual.head_dim);
     check_head_width(config, "head_dim", attention.heads, attention.qk_dim);
   } else {
     check_divides(config, "num_attention_heads", attention.heads, block.hidden,
@@ -69,18 +75,28 @@ void set_windows(const Value& config, std::int64_t window, std::size_t period,
   }
 }
 
-DecoderSpec read_llama_like(const Value& config) {
+DecoderSpec read_llama_like(const Value& config, const UsualSizes& usual) {
   BlockSpec block;
   const std::int64_t layers = size_of(config, "num_hidden_layers", kMostLayers);
   block.hidden = size_of(config, "hidden_size");
   block.mlp.inner = size_of(config, "intermediate_size");
-  read_heads(config, block);
+  read_heads(config, usual, block);
   block.attention.rotary_dim = block.attention.qk_dim;
   DecoderSpec spec;
   spec.blocks.assign(static_cast<std::size_t>(layers), block);
-  spec.vocab = size_of(config, "vocab_size");
+  spec.vocab = size_with_default(config, "vocab_size", usual.vocab);
   spec.tied_embeddings = flag_or(config, "tie_word_embeddings", false);
   return spec;
+}
+
+void set_qwen_windows(const Value& config, std::vector<BlockSpec>& blocks) {
+  if (!flag_or(config, "use_sliding_window", false)) return;
+  const std::int64_t window = size_or(config, "sliding_window", 4096, kMostTokens);
+  if (has(config, "layer_types")) return set_windows(config, window, 1, blocks);
+  const std::int64_t first = count_or(config, "max_window_layers", 28, kMostLayers);
+  for (auto l = static_cast<std::size_t>(first); l < blocks.size(); ++l) {
+    blocks[l].attention.window = window;
+  }
 }
 
 DecoderSpec read_llama(const Value& config) {
@@ -102,12 +118,14 @@ DecoderSpec read_mistral(const Value& config) {
 DecoderSpec read_qwen2(const Value& config) {
   DecoderSpec spec = read_llama_like(config);
   for (BlockSpec& block : spec.blocks) block.attention.qkv_bias = true;
+  set_qwen_windows(config, spec.blocks);
   return spec;
 }
 
 DecoderSpec read_qwen3(const Value& config) {
   DecoderSpec spec = read_llama_like(config);
   for (BlockSpec& block : spec.blocks) block.attention.qk_norm = true;
+  set_qwen_windows(config, spec.blocks);
   return spec;
 }
 
@@ -125,8 +143,10 @@ DecoderSpec read_phi3(const Value& config) {
   return spec;
 }
 
-DecoderSpec read_gemma(const Value& config) {
-  DecoderSpec spec = read_llama_like(config);
+namespace {
+
+DecoderSpec read_gemma_like(const Value& config, const UsualSizes& usual) {
+  DecoderSpec spec = read_llama_like(config, usual);
   const bool bias = flag_or(config, "attention_bias", false);
   for (BlockSpec& block : spec.blocks) {
     block.attention.qkv_bias = block.attention.out_bias = bias;
@@ -136,6 +156,10 @@ DecoderSpec read_gemma(const Value& config) {
   return spec;
 }
 
+}  // namespace
+
+DecoderSpec read_gemma(const Value& config) { return read_gemma_like(config, {}); }
+
 DecoderSpec read_gemma2(const Value& config) {
   DecoderSpec spec = read_gemma(config);
   for (BlockSpec& block : spec.blocks) block.norms = NormPlacement::around;
@@ -144,7 +168,10 @@ DecoderSpec read_gemma2(const Value& config) {
 }
 
 DecoderSpec read_gemma3(const Value& config) {
-  DecoderSpec spec = read_gemma(config);
+  // Published files leave out what transformers' Gemma3TextConfig says.
+  DecoderSpec spec =
+      read_gemma_like(config, {.heads = 8, .kv_heads = 4, .head_dim = 256, .vocab = 262208});
+  spec.usual_tokens = 131072;
   for (BlockSpec& block : spec.blocks) {
     block.norms = NormPlacement::around;
     block.attention.qk_norm = true;

@@ -35,8 +35,18 @@ DecoderSpec read_qwen3_moe(const Value& config);
 void set_windows(const Value& config, std::int64_t window, std::size_t period,
                  std::vector<BlockSpec>& blocks);
 
+/// Qwen's: with `use_sliding_window`, the window from block `max_window_layers` on, or by
+/// `layer_types`.
+void set_qwen_windows(const Value& config, std::vector<BlockSpec>& blocks);
+
+/// What sizes are that a config leaves out; 0: those of a config that must not, or follow from
+/// others.
+struct UsualSizes {
+  std::int64_t heads = 0, kv_heads = 0, head_dim = 0, vocab = 0;
+};
+
 /// The common ground of Llama and its kin: rotary positions over whole heads, RMS norms, gated
 /// feed-forward networks without biases.
-DecoderSpec read_llama_like(const Value& config);
+DecoderSpec read_llama_like(const Value& config, const UsualSizes& usual = {});
 
 }  // namespace braid

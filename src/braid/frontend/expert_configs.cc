@@ -63,6 +63,7 @@ DecoderSpec read_qwen2_moe(const Value& config) {
   experts.shared_inner = size_of(config, "shared_expert_intermediate_size");
   experts.shared_gate = true;
   place_qwen_experts(config, experts, spec.blocks);
+  set_qwen_windows(config, spec.blocks);
   return spec;
 }
 
@@ -74,6 +75,7 @@ DecoderSpec read_qwen3_moe(const Value& config) {
     block.attention.qkv_bias = block.attention.out_bias = bias;
   }
   place_qwen_experts(config, read_experts(config, "num_experts"), spec.blocks);
+  set_qwen_windows(config, spec.blocks);
   return spec;
 }
 

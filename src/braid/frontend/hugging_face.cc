@@ -20,6 +20,12 @@
 namespace braid {
 namespace {
 
+std::int64_t longest_sample(const Value& config, const DecoderSpec& spec) {
+  constexpr std::string_view key = "max_position_embeddings";
+  return spec.usual_tokens > 0 ? size_or(config, key, spec.usual_tokens, kMostTokens)
+                               : size_of(config, key, kMostTokens);
+}
+
 template <DecoderSpec (*Read)(const Value&)>
 Graph decoder(const Value& config, const std::string& name, const ModelOptions& options) {
   DecoderSpec spec = Read(config);
@@ -30,8 +36,7 @@ Graph decoder(const Value& config, const std::string& name, const ModelOptions& 
   const bool learned = spec.positions > 0;
   const std::int64_t longest =
       learned ? spec.positions
-              : (options.seq_len > 0 ? options.seq_len
-                                     : size_of(config, "max_position_embeddings", kMostTokens));
+              : (options.seq_len > 0 ? options.seq_len : longest_sample(config, spec));
   return build_decoder(spec, sample_tokens(options, longest, learned));
 }
 
@@ -54,6 +59,7 @@ constexpr auto kArchitectures = std::to_array<Architecture>({
     {"gpt2", decoder<read_gpt2>},
     {"gpt_neox", decoder<read_gpt_neox>},
     {"gpt_oss", decoder<read_gpt_oss>},
+    {"kimi_k2", decoder<read_deepseek>},
     {"llama", decoder<read_llama>},
     {"mistral", decoder<read_mistral>},
     {"mixtral", decoder<read_mixtral>},
@@ -70,19 +76,42 @@ constexpr auto kArchitectures = std::to_array<Architecture>({
     {"vit", vit_from_config},
 });
 
+const Architecture* architecture_of(std::string_view model_type) {
+  for (const Architecture& architecture : kArchitectures) {
+    if (architecture.model_type == model_type) return &architecture;
+  }
+  return nullptr;
+}
+
+/// What may stand for an unknown one.
+std::string remedy_for(std::string_view model_type) {
+  std::vector<std::string_view> known;
+  std::string names;
+  for (const Architecture& architecture : kArchitectures) {
+    known.push_back(architecture.model_type);
+    names += (names.empty() ? "known: " : ", ") + std::string(architecture.model_type);
+  }
+  const std::string meant = nearest(model_type, known);
+  return meant.empty() ? names : "did you mean '" + meant + "'? " + names;
+}
+
 }  // namespace
 
 Graph graph_from_config(const Value& config, const std::string& name, const ModelOptions& options) {
   const Value type = config["model_type"];
+  if (!has(config, "model_type")) type.fail("required key is missing", remedy_for(""));
   const std::string_view model_type = type.as_string();
-  for (const Architecture& architecture : kArchitectures) {
-    if (architecture.model_type == model_type) return architecture.build(config, name, options);
+  if (const Architecture* known = architecture_of(model_type)) {
+    return known->build(config, name, options);
   }
-  std::vector<std::string_view> known;
-  known.reserve(kArchitectures.size());
-  for (const Architecture& architecture : kArchitectures) known.push_back(architecture.model_type);
-  type.fail("unknown architecture '" + std::string(model_type) + "'",
-            did_you_mean(model_type, known));
+  // Models of texts and images keep their language model's sizes apart.
+  if (has(config, "text_config") && has(config["text_config"], "model_type")) {
+    const Value text = config["text_config"];
+    if (const Architecture* known = architecture_of(text["model_type"].as_string())) {
+      return known->build(text, name + " (language model)", options);
+    }
+  }
+  type.fail("unknown architecture '" + std::string(model_type) + "'", remedy_for(model_type));
 }
 
 }  // namespace braid
