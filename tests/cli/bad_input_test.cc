@@ -124,6 +124,9 @@ TEST(BadInput, ClusterFiles) {
   bad("j.yaml", "name: x\ngroups: []\n", "at least one group");
   bad("k.yaml", "name: x\ngroups: [{cluster: k.yaml}]\n", "name itself");
   bad("l.yaml", "name: x\nchip: h100\ndevices_per_node: 8\n", "h100-sxm");
+  bad("l.yaml", "name: x\nchip: h100\ndevices_per_node: 8\n", "l.yaml:2: chip: no chip 'h100'");
+  bad("m.yaml", "name: x\ngroups:\n  - {cluster: dgx-h10}\n",
+      "m.yaml:3: groups[0].cluster: no cluster 'dgx-h10': neither in the catalogue nor a file;");
 }
 
 TEST(BadInput, QuantitiesSayWhichUnitIsDue) {
@@ -275,6 +278,17 @@ TEST(BadInput, MixedClustersAreRefusedByWhatNeedsOneKindOfDevice) {
   expect_bad_input({"profile", kModel, "--cluster", mix}, "one kind of device");
   expect_bad_input({"plan", kModel, "--cluster", "p3.8xlarge:3nodes+", "--global-batch", "8"},
                    "no cluster ''");
+}
+
+TEST(BadInput, ExportSaysWhatItLacks) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "plan.json";
+  ASSERT_EQ(run_braid({"plan", "gpt2", "--cluster", "p3.8xlarge:1nodes+g4dn.12xlarge:1nodes",
+                       "--global-batch", "8", "--precision", "fp16", "--pp", "2", "-o", file})
+                .status,
+            0);
+  expect_bad_input({"export", file, "--to", "megatrom"}, "no exporter is called 'megatrom'; use");
+  expect_bad_input({"export", file, "--to", "megatron"}, "plan for devices of one kind");
 }
 
 TEST(BadInput, RestrictionsThatTheModelOrClusterCannotMeet) {

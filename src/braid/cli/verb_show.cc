@@ -57,7 +57,7 @@ void print_memory(const Memory& level, const char* what) {
 }
 
 void print_chip(const Chip& chip) {
-  fmt::print("{}: {}\n", chip.name, chip.description);
+  fmt::print("{}{}{}\n", chip.name, chip.description.empty() ? "" : ": ", chip.description);
   for (const PeakRate& peak : chip.peaks) {
     line(fmt::format("peak {}", name_of(peak.dtype)),
          fmt::format("{:.4g} {}", peak.matmul_flops_per_s / 1e12,

@@ -120,18 +120,33 @@ std::string options_text(const Plan& plan, const Stage& stage) {
   return text;
 }
 
+/// The layers of each chunk; of many chunks the first and the last.
+std::string chunks_text(const Stage& stage) {
+  constexpr std::size_t kMost = 12, kFirst = 8, kLast = 2;
+  const std::size_t count = stage.chunks.size();
+  std::string text;
+  for (std::size_t c = 0; c < count; ++c) {
+    if (!text.empty()) text += " | ";
+    if (count > kMost && c == kFirst) {
+      text += "…";
+      c = count - kLast - 1;
+    } else {
+      text += ranges_text(stage.chunks[c].layers);
+    }
+  }
+  return text;
+}
+
 std::string stages_text(const Plan& plan) {
   const bool uniform = is_uniform(plan);
+  if ((uniform && plan.stages.size() < 2) || plan.stages.size() > 64) return "";
   std::vector<std::vector<std::string>> rows = {{"stage", "layers", "devices"}};
   if (!uniform) rows[0].insert(rows[0].end(), {"DP", "TP", "CP", "MBS", "options"});
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    std::string layers;
     std::size_t count = 0;
-    for (const Chunk& chunk : plan.stages[s].chunks) {
-      layers += (layers.empty() ? "" : " | ") + ranges_text(chunk.layers);
-      count += chunk.layers.size();
-    }
-    rows.push_back({fmt::format("{}", s + 1), fmt::format("{}: {}", count, layers),
+    for (const Chunk& chunk : plan.stages[s].chunks) count += chunk.layers.size();
+    rows.push_back({fmt::format("{}", s + 1),
+                    fmt::format("{}: {}", count, chunks_text(plan.stages[s])),
                     stage_devices_text(plan, s)});
     if (uniform) continue;
     const Parallelism form = form_of(plan, s);
@@ -141,19 +156,15 @@ std::string stages_text(const Plan& plan) {
                         fmt::format("{}", form.cp), fmt::format("{}", form.micro_batch),
                         options_text(plan, plan.stages[s])});
   }
-  if ((uniform && plan.stages.size() < 2) || plan.stages.size() > 64) return "";
-  std::string text = "Stages (layers numbered from 0 in model order)\n" + text_table(rows);
-  const std::string unused = uniform ? "" : unused_text(plan);
-  return text + (unused.empty() ? "" : unused + "\n") + "\n";
+  return "Stages (layers numbered from 0 in model order)\n" + text_table(rows);
 }
 
-/// What a uniform plan leaves idle.
 std::string idle_text(const Plan& plan) {
-  const std::string unused = is_uniform(plan) ? unused_text(plan) : "";
+  const std::string unused = unused_text(plan);
   if (unused.empty()) return "";
-  const bool chosen = plan.planner == "braid";
+  const bool chosen = plan.planner == "braid" && is_uniform(plan);
   return unused + (chosen ? ": no plan found on more is faster (--all-devices: on all)" : "") +
-         "\n\n";
+         "\n";
 }
 
 std::string assumptions_text(const Outcome& outcome) {
@@ -193,7 +204,10 @@ namespace {
 /// What the planner made least, where that is not the simulated time that the table has.
 std::string objective_text(const Outcome& outcome) {
   const Metrics& metrics = outcome.candidates.front().metrics;
-  if (outcome.objective == metrics.iteration_time_s && outcome.other_times_s.empty()) return "";
+  constexpr double kRounding = 1e-9;
+  const bool is_simulated = std::abs(outcome.objective - metrics.iteration_time_s) <=
+                            kRounding * metrics.iteration_time_s;
+  if (is_simulated && outcome.other_times_s.empty()) return "";
   std::string text =
       fmt::format("Own objective: {:.6g}, {}", outcome.objective, outcome.objective_name);
   for (const auto& [name, time_s] : outcome.other_times_s) {
@@ -213,8 +227,8 @@ std::string plan_text(const Outcome& outcome) {
   text += plans_table(outcome) + "\n";
   text += time_text(best.metrics) + "\n";
   text += memory_text(plan, best.metrics) + "\n";
-  text += stages_text(plan);
-  text += idle_text(plan);
+  const std::string stages = stages_text(plan) + idle_text(plan);
+  if (!stages.empty()) text += stages + "\n";
   text += objective_text(outcome);
   const LowerBound& bound = outcome.physical_bound;
   text += fmt::format(

@@ -52,17 +52,18 @@ Document open_file(const std::string& path, const std::string& what) {
 }
 
 /// Document of a catalogue entry or a user's file.
-Document open_entry(const std::string& name, const std::string& beside,
+Document open_entry(const std::string& name, const Where& named,
                     std::span<const EmbeddedFile> files, const char* what) {
   for (const EmbeddedFile& file : files) {
     if (file.name == name) {
       return Document::parse(file.text, Document::Syntax::yaml, std::string(file.file));
     }
   }
-  const std::filesystem::path sibling = std::filesystem::path(beside).parent_path() / name;
-  if (!beside.empty() && is_file(sibling)) return open_file(sibling.string(), what);
+  const std::filesystem::path sibling = std::filesystem::path(named.file).parent_path() / name;
+  if (!named.file.empty() && is_file(sibling)) return open_file(sibling.string(), what);
   if (is_file(name)) return open_file(name, what);
-  throw Error("no " + std::string(what) + " '" + name + "': neither in the catalogue nor a file",
+  throw Error(named,
+              "no " + std::string(what) + " '" + name + "': neither in the catalogue nor a file",
               did_you_mean(name, names_of(files)));
 }
 
@@ -83,9 +84,9 @@ DeviceCount parse_count(const std::string& spec, std::string_view text) {
 /// One `NAME`, `NAME:N` or `NAME:Nnodes`.
 System load_part(const std::string& spec) {
   const auto colon = spec.rfind(':');
-  if (colon == std::string::npos || is_file(spec)) return load_cluster(spec, {}, "", 0);
+  if (colon == std::string::npos || is_file(spec)) return load_cluster(spec, {}, {}, 0);
   const DeviceCount count = parse_count(spec, std::string_view(spec).substr(colon + 1));
-  return load_cluster(spec.substr(0, colon), count, "", 0);
+  return load_cluster(spec.substr(0, colon), count, {}, 0);
 }
 
 }  // namespace
@@ -97,20 +98,20 @@ std::optional<double> matmul_peak(const Chip& chip, Dtype dtype) {
   return std::nullopt;
 }
 
-Chip load_chip(const std::string& name_or_path) { return load_chip(name_or_path, ""); }
+Chip load_chip(const std::string& name_or_path) { return load_chip(name_or_path, Where{}); }
 
-Chip load_chip(const std::string& name_or_path, const std::string& beside) {
-  return read_chip(open_entry(name_or_path, beside, embedded_chips(), "chip").root());
+Chip load_chip(const std::string& name_or_path, const Where& named) {
+  return read_chip(open_entry(name_or_path, named, embedded_chips(), "chip").root());
 }
 
-System load_cluster(const std::string& name_or_path, const DeviceCount& count,
-                    const std::string& beside, int depth) {
+System load_cluster(const std::string& name_or_path, const DeviceCount& count, const Where& named,
+                    int depth) {
   if (depth > kDeepest) {
     throw Error("clusters that name clusters nest deeper than " + std::to_string(kDeepest) +
                     " files, at '" + name_or_path + "'",
                 "does a file name itself?");
   }
-  const Document document = open_entry(name_or_path, beside, embedded_clusters(), "cluster");
+  const Document document = open_entry(name_or_path, named, embedded_clusters(), "cluster");
   return read_system(document.root(), count, depth);
 }
 

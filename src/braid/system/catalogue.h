@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "braid/base/error.h"
 #include "braid/system/system.h"
 
 namespace braid {
@@ -16,11 +17,11 @@ struct DeviceCount {
   bool nodes = false;
 };
 
-/// Chip or cluster by catalogue name or file; a relative path is looked up beside the file
-/// `beside` (may be empty) before the working directory. `depth` counts the cluster files that led
-/// here; more than 8 (a file that names itself) are refused. Throws Error.
-Chip load_chip(const std::string& name_or_path, const std::string& beside);
-System load_cluster(const std::string& name_or_path, const DeviceCount& count,
-                    const std::string& beside, int depth);
+/// Chip or cluster by catalogue name or file, `named` in another file or nowhere; a relative path
+/// is looked up beside that file before the working directory. `depth` counts the cluster files
+/// that led here; more than 8 (a file that names itself) are refused. Throws Error.
+Chip load_chip(const std::string& name_or_path, const Where& named);
+System load_cluster(const std::string& name_or_path, const DeviceCount& count, const Where& named,
+                    int depth);
 
 }  // namespace braid

@@ -61,8 +61,8 @@ NetworkLevel level_inside_node(const Value& value, std::int64_t devices, System&
 DeviceGroup read_group(const Value& value, bool has_matrix, System& system) {
   DeviceGroup group;
   const Value chip = value["chip"];
-  group.chip = chip.is_object() ? read_chip(chip)
-                                : load_chip(std::string(chip.as_string()), value.where().file);
+  group.chip =
+      chip.is_object() ? read_chip(chip) : load_chip(std::string(chip.as_string()), chip.where());
   group.devices_per_node = value["devices_per_node"].as_int_in(1, kMostNodes);
   group.nodes = value["nodes"].exists() ? value["nodes"].as_int_in(1, kMostNodes) : 1;
   if (value["intra_node"].exists() || !has_matrix) {
@@ -89,7 +89,7 @@ void read_groups(const Value& groups, bool has_matrix, bool has_levels, int dept
     DeviceCount count{0, true};
     if (entry["nodes"].exists()) count.number = entry["nodes"].as_int_in(1, kMostNodes);
     System cluster = load_cluster(std::string(entry["cluster"].as_string()), count,
-                                  entry.where().file, depth + 1);
+                                  entry["cluster"].where(), depth + 1);
     if (!has_levels) {
       clusters.push_back(std::move(cluster));
       continue;
