@@ -1,30 +1,42 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "braid/planners/graph_cuts.h"
+
 namespace braid {
 
 /// Layers of an acyclic graph, numbered topologically, to be split over a pipeline: AMP's model
-/// (equation 5) beyond chains. Data goes from stage to stage: each output that is still needed is
-/// handed over once at every cut on its way.
+/// (equation 5) beyond chains. Stages stand in a line and data goes from each to the next: a
+/// layer's output is handed over once at every cut until no layer behind needs it.
 struct AssignmentGraph {
   std::vector<std::pair<std::int32_t, std::int32_t>> edges;  ///< From lower to higher numbers.
   std::vector<double> output_bytes;                          ///< By layer, of a micro-batch.
   std::vector<std::vector<double>> layer_s;  ///< [stage][layer], forward and backward.
   std::vector<double> s_per_byte;            ///< From stage i to i + 1.
+  std::vector<double> latency_s;  ///< Of any handover from stage i to i + 1; empty: none.
   /// [stage][layer], what the layer holds there with all micro-batches in flight, and [stage], what
   /// there is. Both empty: no limit.
   std::vector<std::vector<double>> layer_bytes;
   std::vector<double> available_bytes;
+  /// [purpose][layer]: of each, a stage also holds what the layer that needs most does. Counts only
+  /// where there is a limit.
+  std::vector<std::vector<double>> largest_bytes;
+  /// By layer, what synchronising its gradients takes; empty: nothing.
+  std::vector<double> sync_s;
   std::int64_t micro_batches = 1;
 };
 
 struct GraphAssignment {
   std::vector<std::vector<std::int32_t>> stages;  ///< Layers, ascending.
   double pipeline_s = 0;
+  double sync_s = 0;  ///< Of the stage whose gradients take longest.
+
+  double cost_s() const { return pipeline_s + sync_s; }
 };
 
 /// (m - 1) · max stage time + sum of stage times + sum of handover times of these stages.
@@ -32,9 +44,17 @@ double amp_pipeline_s(const AssignmentGraph& graph,
                       const std::vector<std::vector<std::int32_t>>& stages);
 
 /// The split into non-empty stages within memory, each run after all that it needs, for which
-/// amp_pipeline_s is least: exact. nullopt when there are fewer layers than stages or none fits.
-/// Cost: O(stages · pairs of cuts) for each bottleneck tried. Throws Error when the graph can be
-/// cut in more than `most_cuts` ways.
+/// amp_pipeline_s and the longest synchronisation after it take least: exact. `cuts` are those that
+/// stages may end at, usually all that the edges allow. nullopt when no split costs less than
+/// `below_s`, as when there are fewer layers than stages or none fits.
+///
+/// Cost: for each bottleneck tried, a step for each pair of cuts that make a stage that takes no
+/// longer, times the places in the pipeline that it may have.
+std::optional<GraphAssignment> assign_graph(
+    const AssignmentGraph& graph, const GraphCuts& cuts,
+    double below_s = std::numeric_limits<double>::infinity());
+
+/// The same with all cuts. Throws Error when there are more than `most_cuts`.
 std::optional<GraphAssignment> assign_graph(const AssignmentGraph& graph,
                                             std::size_t most_cuts = 20'000);
 

@@ -3,16 +3,22 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
+#include "braid/planners/alike_branches.h"
 #include "braid/planners/amp_synced_assignment.h"
 #include "braid/planners/fitting_layers.h"
+#include "braid/planners/layer_outputs.h"
 #include "braid/schedule/timeline.h"
 #include "braid/system/links.h"
 
 namespace braid {
 namespace {
+
+constexpr std::size_t kMostCuts = 20'000;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const System& homogeneous(const System& system, const std::string& planner) {
   if (!is_homogeneous(system)) {
@@ -28,7 +34,49 @@ void refuse(bool asked, const char* option, const std::string& planner) {
               "leave it out or use --planner braid");
 }
 
+/// Cuts of a model whose branches that are alike come in turn.
+std::optional<GraphCuts> cuts_of(const Graph& graph, const std::vector<double>& output_bytes,
+                                 std::vector<std::pair<std::int32_t, std::int32_t>> edges) {
+  std::map<std::pair<std::int32_t, double>, std::size_t> label_of;
+  std::vector<std::size_t> label;
+  label.reserve(output_bytes.size());
+  for (std::size_t l = 0; l < output_bytes.size(); ++l) {
+    const std::pair key(graph.layers[l].kind, output_bytes[l]);
+    label.push_back(label_of.emplace(key, label_of.size()).first->second);
+  }
+  const auto turns = alike_branch_edges(label, edges);
+  edges.insert(edges.end(), turns.begin(), turns.end());
+  return graph_cuts(make_dag(output_bytes.size(), edges), kMostCuts);
+}
+
+/// The plan's stages with the layers found, wherever in the model they are.
+Plan plan_of(const ChainJob& chain, LayerTables& tables, const AmpFound& found,
+             const std::string& planner) {
+  Ends ends;
+  std::int32_t end = 0;
+  for (const auto& layers : found.stages) {
+    ends.push_back(end += static_cast<std::int32_t>(layers.size()));
+  }
+  Plan plan = build_plan(chain, tables, found.configuration, ends, planner);
+  for (std::size_t s = 0; s < found.stages.size(); ++s) {
+    plan.stages[s].chunks.front().layers = found.stages[s];
+  }
+  return plan;
+}
+
 }  // namespace
+
+std::vector<std::vector<std::int32_t>> stages_of(const Ends& ends) {
+  std::vector<std::vector<std::int32_t>> stages;
+  stages.reserve(ends.size());
+  std::int32_t begin = 0;
+  for (const std::int32_t end : ends) {
+    auto& layers = stages.emplace_back(static_cast<std::size_t>(end - begin));
+    std::iota(layers.begin(), layers.end(), begin);
+    begin = end;
+  }
+  return stages;
+}
 
 SpaceOptions amp_space(SpaceOptions space, const std::string& planner) {
   refuse(space.cp.value_or(1) != 1, "--cp", planner);
@@ -43,7 +91,8 @@ SpaceOptions amp_space(SpaceOptions space, const std::string& planner) {
   return space;
 }
 
-AmpJob::AmpJob(const Job& job, const System& system, const SpaceOptions& space, std::string planner)
+AmpJob::AmpJob(const Job& job, const System& system, const SpaceOptions& space, std::string planner,
+               Cuts cuts)
     : job_(job),
       system_(homogeneous(system, planner)),
       space_(amp_space(space, planner)),
@@ -64,26 +113,63 @@ AmpJob::AmpJob(const Job& job, const System& system, const SpaceOptions& space, 
     configuration.recompute = space_.recompute.value_or(Recompute::none);
     if (configuration.tp <= limits.devices_per_node) configurations_.push_back(configuration);
   }
-  std::vector<double> change(job.graph->layers.size() + 1, 0);
-  for (const ProfileEdge& edge : chain_.edges) {
-    change[static_cast<std::size_t>(edge.source)] += edge.bytes;
-    change[static_cast<std::size_t>(edge.target)] -= edge.bytes;
-  }
-  double open = 0;
-  for (std::size_t l = 0; l + 1 < job.graph->layers.size(); ++l) {
-    open = std::max(0.0, open + change[l]);
-    cut_bytes_.push_back(open);
-  }
+  edges_ = layer_pairs(*job.graph);
+  output_bytes_ = layer_output_bytes(*job.graph);
+  cut_bytes_ = chain_cut_bytes(output_bytes_, edges_);
+  if (!chain_.branched) return;
+  in_order_because_ = "planner " + planner_ + " cuts chains";
+  if (cuts == Cuts::in_order) return;
+  cuts_ = cuts_of(*job.graph, output_bytes_, edges_);
+  in_order_because_ = cuts_.has_value()
+                          ? ""
+                          : "they can be cut in more than " + std::to_string(kMostCuts) + " ways";
 }
 
-std::optional<AmpFound> AmpJob::evaluate(const Configuration& configuration) {
-  auto found = assign(configuration);
-  if (space_.recompute.has_value()) return found;
-  Configuration smaller = configuration;
-  smaller.recompute = Recompute::full;
-  auto other = assign(smaller);
-  const bool better = other.has_value() && !(found.has_value() && found->cost_s <= other->cost_s);
-  return better ? other : found;
+template <typename Assign>
+std::optional<AmpFound> AmpJob::best_way(const Configuration& configuration, double below_s,
+                                         Assign assign) {
+  std::optional<AmpFound> best;
+  for (const Recompute recompute : {configuration.recompute, Recompute::full}) {
+    Configuration way = configuration;
+    way.recompute = recompute;
+    auto found = assign(way, below_s);
+    if (found.has_value() && found->cost_s < below_s) {
+      below_s = found->cost_s;
+      best = std::move(found);
+    }
+    if (space_.recompute.has_value()) break;
+  }
+  return best;
+}
+
+std::optional<AmpFound> AmpJob::evaluate(const Configuration& configuration, double below_s) {
+  return best_way(configuration, below_s, [&](const Configuration& way, double best_s) {
+    auto found = assign_in_order(way);
+    if (!is_graph() || way.pp == 1) return found;
+    auto better =
+        assign_branches(way, found.has_value() ? std::min(best_s, found->cost_s) : best_s);
+    return better.has_value() ? better : found;
+  });
+}
+
+std::optional<AmpFound> AmpJob::evaluate_in_order(const Configuration& configuration) {
+  return best_way(configuration, kUnlimited,
+                  [&](const Configuration& way, double) { return assign_in_order(way); });
+}
+
+double AmpJob::bound_s(const Configuration& configuration) {
+  const LayerTable& table = tables_.at(configuration);
+  double all_s = 0, longest_s = 0, parameters = 0;
+  for (const ChainLayer& layer : table.chain) {
+    all_s += layer.time_s();
+    longest_s = std::max(longest_s, layer.time_s());
+    parameters += layer.dense_parameters + layer.expert_parameters;
+  }
+  const double bottleneck_s = std::max(all_s / configuration.pp, longest_s);
+  const double sync_s = parameters * sync_s_per_parameter(configuration) / configuration.pp;
+  return (static_cast<double>(configuration.num_micro_batches - 1) * bottleneck_s + all_s +
+          sync_s) *
+         (1 - 1e-9);
 }
 
 MemoryForm AmpJob::memory(const Configuration& configuration) {
@@ -91,7 +177,57 @@ MemoryForm AmpJob::memory(const Configuration& configuration) {
                      usable_bytes(system_.groups.front().chip));
 }
 
-std::optional<AmpFound> AmpJob::assign(const Configuration& configuration) {
+const std::vector<double>& AmpJob::handovers_s(const Configuration& configuration, double bytes) {
+  const double sent = boundary_bytes({0, 0, bytes}, to_parallelism(configuration));
+  scratch_.evaluator.fill_handovers(configuration, sent, scratch_.handover_s);
+  return scratch_.handover_s;
+}
+
+std::optional<AmpFound> AmpJob::assign_branches(const Configuration& configuration,
+                                                double below_s) {
+  if (!(bound_s(configuration) < below_s)) return std::nullopt;
+  auto assignment = assign_graph(assignment_graph(configuration), *cuts_, below_s);
+  if (!assignment.has_value()) return std::nullopt;
+  const double cost_s = assignment->cost_s();
+  return AmpFound{configuration, std::move(assignment->stages), cost_s};
+}
+
+AssignmentGraph AmpJob::assignment_graph(const Configuration& configuration) {
+  const LayerTable& table = tables_.at(configuration);
+  const MemoryForm form = memory(configuration);
+  AssignmentGraph graph;
+  graph.edges = edges_;
+  graph.micro_batches = configuration.num_micro_batches;
+  graph.output_bytes = output_bytes_;
+  // A handover takes a latency and a time for each byte, of which two handovers tell.
+  constexpr double kSomeBytes = 1e9;
+  graph.s_per_byte = handovers_s(configuration, 2 * kSomeBytes);
+  graph.latency_s = handovers_s(configuration, kSomeBytes);
+  for (std::size_t i = 0; i < graph.latency_s.size(); ++i) {
+    graph.s_per_byte[i] = (graph.s_per_byte[i] - graph.latency_s[i]) / kSomeBytes;
+    graph.latency_s[i] -= graph.s_per_byte[i] * kSomeBytes;
+  }
+  const double s_per_parameter = sync_s_per_parameter(configuration);
+  std::vector<double> times_s;
+  graph.largest_bytes.resize(2);
+  for (const ChainLayer& layer : table.chain) {
+    const double parameters = layer.dense_parameters + layer.expert_parameters;
+    times_s.push_back(layer.time_s());
+    graph.sync_s.push_back(parameters * s_per_parameter);
+    graph.largest_bytes[0].push_back(layer.working_bytes);
+    graph.largest_bytes[1].push_back(parameters * form.per_largest_layer_parameter);
+  }
+  graph.layer_s.assign(static_cast<std::size_t>(configuration.pp), times_s);
+  graph.available_bytes.assign(static_cast<std::size_t>(configuration.pp), form.available_bytes);
+  for (std::int32_t stage = 0; stage < configuration.pp; ++stage) {
+    const auto in_flight = static_cast<double>(
+        std::min<std::int64_t>(configuration.num_micro_batches, configuration.pp - stage));
+    graph.layer_bytes.push_back(additive_layer_bytes(table.chain, form, in_flight));
+  }
+  return graph;
+}
+
+std::optional<AmpFound> AmpJob::assign_in_order(const Configuration& configuration) {
   const LayerTable& table = tables_.at(configuration);
   std::vector<double> times_s;
   for (const ChainLayer& layer : table.chain) times_s.push_back(layer.time_s());
@@ -110,13 +246,9 @@ std::optional<AmpFound> AmpJob::assign(const Configuration& configuration) {
     chain.stages.push_back({before_s, first});
   }
   std::map<double, std::vector<double>> handovers;
-  const Parallelism parallel = to_parallelism(configuration);
   for (const double cut_bytes : cut_bytes_) {
-    const double bytes = boundary_bytes({0, 0, cut_bytes}, parallel);
-    auto& handover_s = handovers[bytes];
-    if (handover_s.empty()) {
-      scratch_.evaluator.fill_handovers(configuration, bytes, handover_s);
-    }
+    auto& handover_s = handovers[cut_bytes];
+    if (handover_s.empty()) handover_s = handovers_s(configuration, cut_bytes);
     for (std::int32_t stage = 0; stage + 1 < configuration.pp; ++stage) {
       chain.boundary_s.push_back(handover_s[static_cast<std::size_t>(stage)]);
     }
@@ -131,7 +263,7 @@ std::optional<AmpFound> AmpJob::assign(const Configuration& configuration) {
       chain, std::vector<std::span<const double>>(chain.stages.size(), sync_before_s));
   if (!assignment.has_value()) return std::nullopt;
   const double cost_s = assignment->cost_s();
-  return AmpFound{configuration, std::move(assignment->ends), cost_s};
+  return AmpFound{configuration, stages_of(assignment->ends), cost_s};
 }
 
 double AmpJob::sync_s_per_parameter(const Configuration& configuration) const {
@@ -140,7 +272,7 @@ double AmpJob::sync_s_per_parameter(const Configuration& configuration) const {
   const std::int64_t stride = configuration.order == AxisOrder::pipeline_outermost
                                   ? configuration.tp
                                   : std::int64_t{configuration.tp} * configuration.pp;
-  double slowest = std::numeric_limits<double>::infinity();
+  double slowest = kInfinity;
   for (std::int64_t replica = 0; replica < configuration.dp; ++replica) {
     slowest = std::min(slowest, link_bytes_per_s(system_, replica * stride,
                                                  (replica + 1) % configuration.dp * stride));
@@ -153,8 +285,7 @@ Infeasibility AmpJob::nearest() {
   Infeasibility nearest{"no split divides the devices, heads and batch", -1, 0, 0, {}};
   for (Configuration configuration : configurations_) {
     if (!space_.recompute.has_value()) configuration.recompute = Recompute::full;
-    const Assessment assessment =
-        assess(chain_, tables_, configuration, std::numeric_limits<double>::infinity(), scratch_);
+    const Assessment assessment = assess(chain_, tables_, configuration, kInfinity, scratch_);
     if (nearest.stage >= 0 && !(assessment.needed_bytes < nearest.needed_bytes)) continue;
     nearest = {"every split needs more memory than a device has", assessment.tightest_stage,
                assessment.needed_bytes, usable_bytes(system_.groups.front().chip),
@@ -167,6 +298,10 @@ Outcome AmpJob::outcome(std::vector<AmpFound> found, std::int64_t work, bool com
   Outcome outcome;
   outcome.physical_bound = lower_bound(*job_.graph, job_.precision, job_.global_batch, system_);
   outcome.objective_name = "AMP's cost (s)";
+  if (!in_order_because_.empty()) {
+    outcome.assumptions = {"the model's branches are cut in the order of their layers: " +
+                           in_order_because_};
+  }
   outcome.work = work;
   outcome.evaluated = static_cast<std::int64_t>(found.size());
   std::stable_sort(found.begin(), found.end(),
@@ -177,7 +312,7 @@ Outcome AmpJob::outcome(std::vector<AmpFound> found, std::int64_t work, bool com
     if (std::find(taken.begin(), taken.end(), choice.configuration) != taken.end()) continue;
     taken.push_back(choice.configuration);
     Candidate candidate;
-    candidate.plan = build_plan(chain_, tables_, choice.configuration, choice.ends, planner_);
+    candidate.plan = plan_of(chain_, tables_, choice, planner_);
     candidate.metrics = measure(candidate.plan);
     outcome.candidates.push_back(std::move(candidate));
   }

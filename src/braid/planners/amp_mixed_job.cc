@@ -8,6 +8,7 @@
 #include "braid/plan/stage_context.h"
 #include "braid/planners/amp_job.h"
 #include "braid/planners/fitting_layers.h"
+#include "braid/planners/layer_outputs.h"
 #include "braid/planners/search.h"
 #include "braid/schedule/timeline.h"
 #include "braid/system/links.h"
@@ -66,18 +67,13 @@ AmpMixedJob::AmpMixedJob(const Job& job, const System& system, const SpaceOption
   configurations_.erase(std::unique(configurations_.begin(), configurations_.end()),
                         configurations_.end());
 
-  const std::size_t layers = job.graph->layers.size();
-  std::vector<double> change(layers + 1, 0);
-  for (const ProfileEdge& edge : mixed_.chain().edges) {
-    change[at(edge.source)] += edge.bytes;
-    change[at(edge.target)] -= edge.bytes;
-  }
-  double open = 0;
-  for (std::size_t l = 0; l < layers; ++l) {
-    open = std::max(0.0, open + change[l]);
-    const auto known = std::find(bytes_of_class_.begin(), bytes_of_class_.end(), open);
+  std::vector<double> cut_bytes =
+      chain_cut_bytes(layer_output_bytes(*job.graph), layer_pairs(*job.graph));
+  cut_bytes.push_back(0);  // Behind the last layer.
+  for (const double bytes : cut_bytes) {
+    const auto known = std::find(bytes_of_class_.begin(), bytes_of_class_.end(), bytes);
     cut_class_.push_back(static_cast<std::size_t>(known - bytes_of_class_.begin()));
-    if (known == bytes_of_class_.end()) bytes_of_class_.push_back(open);
+    if (known == bytes_of_class_.end()) bytes_of_class_.push_back(bytes);
   }
 }
 

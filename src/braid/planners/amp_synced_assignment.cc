@@ -59,17 +59,8 @@ std::optional<SyncedAssignment> assign_below(
 std::optional<SyncedAssignment> assign_layers_and_sync(
     const AssignmentChain& chain, const std::vector<std::span<const double>>& sync_before_s) {
   assert(sync_before_s.size() == chain.stages.size());
-  std::optional<SyncedAssignment> best;
-  double limit_s = kInfinity;
-  while (limit_s > 0) {
-    auto found = assign_below(chain, sync_before_s, limit_s);
-    if (!found.has_value()) break;
-    const double pipeline_s = found->pipeline_s;
-    limit_s = found->sync_s;
-    if (!best.has_value() || found->cost_s() < best->cost_s()) best = std::move(found);
-    limit_s = std::min(limit_s, best->cost_s() - pipeline_s);
-  }
-  return best;
+  return least_with_sync<SyncedAssignment>(
+      [&](double limit_s, double) { return assign_below(chain, sync_before_s, limit_s); });
 }
 
 }  // namespace braid

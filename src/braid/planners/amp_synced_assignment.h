@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "braid/planners/amp_assignment.h"
@@ -26,5 +29,28 @@ struct SyncedAssignment {
 /// the best leaves after this pipeline. Cost: assign_layers() a few times.
 std::optional<SyncedAssignment> assign_layers_and_sync(
     const AssignmentChain& chain, const std::vector<std::span<const double>>& sync_before_s);
+
+/// That search for any kind of split: the `Found` whose cost_s() is least and below `below_s`, its
+/// parts being pipeline_s and sync_s. `assign(sync_below_s, cost_below_s)` is an optional<Found>
+/// with the least pipeline_s of all whose sync_s is below the one limit; it may leave out what
+/// costs no less than the other.
+template <typename Found, typename Assign>
+std::optional<Found> least_with_sync(Assign assign,
+                                     double below_s = std::numeric_limits<double>::infinity()) {
+  std::optional<Found> best;
+  double limit_s = std::numeric_limits<double>::infinity();
+  while (limit_s > 0) {
+    std::optional<Found> found = assign(limit_s, below_s);
+    if (!found.has_value()) break;
+    const double pipeline_s = found->pipeline_s;
+    limit_s = found->sync_s;
+    if (found->cost_s() < below_s) {
+      below_s = found->cost_s();
+      best = std::move(found);
+    }
+    limit_s = std::min(limit_s, below_s - pipeline_s);
+  }
+  return best;
+}
 
 }  // namespace braid

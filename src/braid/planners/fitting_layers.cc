@@ -28,18 +28,25 @@ class SlidingLargest {
 
 }  // namespace
 
-std::vector<std::int32_t> first_fitting_layers(std::span<const ChainLayer> layers,
-                                               const MemoryForm& form, double in_flight) {
-  std::vector<std::int32_t> first(layers.size() + 1, 0);
-  std::vector<double> additive_bytes;
+std::vector<double> additive_layer_bytes(std::span<const ChainLayer> layers, const MemoryForm& form,
+                                         double in_flight) {
+  std::vector<double> bytes;
+  bytes.reserve(layers.size());
   for (const ChainLayer& layer : layers) {
     RunSums alone;
     alone.add(layer);
     alone.working_bytes = 0;
     alone.largest_layer_parameters = 0;
-    additive_bytes.push_back(device_bytes(alone, in_flight, form));
+    bytes.push_back(device_bytes(alone, in_flight, form));
   }
-  const std::vector<double> before_bytes = running_sums(additive_bytes);
+  return bytes;
+}
+
+std::vector<std::int32_t> first_fitting_layers(std::span<const ChainLayer> layers,
+                                               const MemoryForm& form, double in_flight) {
+  std::vector<std::int32_t> first(layers.size() + 1, 0);
+  const std::vector<double> before_bytes =
+      running_sums(additive_layer_bytes(layers, form, in_flight));
   SlidingLargest working, parameters;
   std::size_t left = 0;
   for (std::size_t right = 1; right < first.size(); ++right) {

@@ -14,4 +14,9 @@ namespace braid {
 std::vector<std::int32_t> first_fitting_layers(std::span<const ChainLayer> layers,
                                                const MemoryForm& form, double in_flight);
 
+/// What each layer alone adds to the memory of its stage: all but what only the largest layer of a
+/// stage needs (working memory, gathered parameters).
+std::vector<double> additive_layer_bytes(std::span<const ChainLayer> layers, const MemoryForm& form,
+                                         double in_flight);
+
 }  // namespace braid

@@ -178,9 +178,11 @@ class PhazeSearch {
     AmpFound choice;
     choice.configuration = group.by_dp_pp.at({combination.dp, combination.stages});
     choice.cost_s = plan.objective_s;
+    Ends ends;
     for (const PhazeCandidate& stage : plan.stages) {
-      choice.ends.push_back(static_cast<std::int32_t>(stage.outer));
+      ends.push_back(static_cast<std::int32_t>(stage.outer));
     }
+    choice.stages = stages_of(ends);
     found_.push_back(std::move(choice));
     // Only what is better than the worst that would be shown is still of use.
     shown_s_.push(plan.objective_s);

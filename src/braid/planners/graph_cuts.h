@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "braid/graph/downsets.h"
+
+namespace braid {
+
+/// The ways to cut a graph into what comes first and what is left, and how one layer more leads
+/// from one to another.
+struct GraphCuts {
+  struct Step {
+    std::uint32_t layer = 0;
+    std::uint32_t to = 0;  ///< Index of the cut with this layer too.
+  };
+  std::vector<Bitset> sets;  ///< As downsets() orders them: from nothing to all.
+  std::vector<Step> steps;   ///< By cut, those of cut i from first_step[i] to first_step[i + 1].
+  std::vector<std::size_t> first_step;
+
+  /// By cut, the sum of what the layers before it have. Linear in the cuts.
+  std::vector<double> sums(const std::vector<double>& of_layers) const;
+};
+
+/// nullopt when there are more than `most`. Costs O(cuts · layers) set operations.
+std::optional<GraphCuts> graph_cuts(const Dag& dag, std::size_t most);
+
+}  // namespace braid
