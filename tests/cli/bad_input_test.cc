@@ -326,6 +326,14 @@ TEST(BadInput, PlanFiles) {
     expect_bad_input({"export", file, "--to", "megatron"}, "plan.json");
   }
   expect_bad_input({"verify", folder / "none.json"}, "none.json");
+  ASSERT_EQ(
+      run_braid({"plan", "gpt2", "--chip", "h100-sxm", "--global-batch", "1", "-o", file}).status,
+      0);
+  std::string plan = read_file(file);
+  const std::string unit = "\"time_unit_s\": 1.0";
+  ASSERT_NE(plan.find(unit), std::string::npos);
+  write_file(file, plan.replace(plan.find(unit), unit.size(), "\"time_unit_s\": 1e-3"));
+  expect_bad_input({"verify", file}, "time_unit_s: the times of a plan are in seconds; write 1");
   expect_bad_input({"verify", folder.path()}, folder.path());
 }
 

@@ -80,6 +80,40 @@ TEST_F(PlanProfile, SaysWhatTimesAreOfAndHowFarItIs) {
   EXPECT_EQ(ran.err, "");
 }
 
+TEST_F(PlanProfile, ReadsTimesInTheUnitThatAProfileStates) {
+  const std::string profile = run_braid({"profile", "gpt2", "--chip", "v100-sxm-16gb"}).out;
+  const std::string seconds = "\"time_unit_s\": 1.0";
+  const std::size_t unit = profile.find(seconds);
+  ASSERT_NE(unit, std::string::npos);
+  const auto write = [&](const char* value) {
+    write_file(file_, std::string(profile).replace(unit + 15, 3, value));
+  };
+  const Words job = {"--devices", "4",      "--bandwidth",        "1 GB/s",
+                     "--memory",  "16 GiB", "--max-microbatches", "16"};
+  const auto with = [&](const Words& more) {
+    Words words = job;
+    words.insert(words.end(), more.begin(), more.end());
+    return plan(words);
+  };
+  write("1.0");
+  const auto of_seconds = with({})["objective"];
+  const auto told = with({"--time-unit", "ms"})["objective"];
+  EXPECT_EQ(of_seconds["unit"], "s");
+  write("1e-3");
+  const auto stated = with({})["objective"];
+  EXPECT_EQ(stated["unit"], "ms");
+  EXPECT_EQ(stated["value"], told["value"]);
+  EXPECT_NE(stated["value"], of_seconds["value"]);
+  EXPECT_EQ(with({"--time-unit", "s"})["objective"]["value"], of_seconds["value"]);
+  Words text = {"plan", "--profile", file_};
+  text.insert(text.end(), job.begin(), job.end());
+  EXPECT_THAT(run_braid(text).out, HasSubstr("A sample is one micro-batch of the profile\n"));
+  write("0.5");
+  const Ran odd = run_braid(text);
+  EXPECT_EQ(odd.status, 2);
+  EXPECT_THAT(odd.err, HasSubstr("time_unit_s: is no second, millisecond or microsecond; write 1"));
+}
+
 TEST_F(PlanProfile, PipelinesWhenReplicasAreNotAllowed) {
   // The border costs 2·4/8 on both sides.
   const auto json = plan({"--planner", "no-dp"});
@@ -249,7 +283,8 @@ TEST_F(PlanProfile, ReadsWhatBraidProfileWrites) {
   EXPECT_GT(phaze["times"]["flush_s"], double{phaze["times"]["simulated_s"]} * (1 - 1e-12));
   const Ran lacking = run_braid({"plan", "--profile", written, "--planner", "phaze"});
   EXPECT_EQ(lacking.status, 2);
-  EXPECT_THAT(lacking.err, HasSubstr("--devices: is not given, and the profile does not say"));
+  EXPECT_THAT(lacking.err,
+              HasSubstr("--devices: is not given, and the profile does not say; add --devices N"));
   EXPECT_TRUE(plan({"--devices", "1", "--memory", "1 GB", "--bandwidth", "1 GB/s",
                     "--max-microbatches", "1"},
                    1)["stages"]

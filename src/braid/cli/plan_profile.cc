@@ -130,7 +130,8 @@ double time_unit_s(const std::string& name) { return name == "s" ? 1 : name == "
 std::int64_t count_of(const char* option, std::int64_t given, std::int64_t otherwise) {
   if (given > 0) return given;
   if (otherwise > 0) return otherwise;
-  throw Error(Where{"", 0, option}, "is not given, and the profile does not say");
+  throw Error(Where{"", 0, option}, "is not given, and the profile does not say",
+              "add " + std::string(option) + " N");
 }
 
 namespace {
@@ -243,8 +244,19 @@ ReadProblem read_problem(const ProfileOptions& o, const Document& document) {
           "precision, not sharded, are 18 bytes a parameter"};
 }
 
+/// The unit of a profile's times where the file says it; empty where its form cannot.
+std::string unit_stated_by(const Value& profile) {
+  if (is_phaze_input(profile) || is_piper_profile(profile)) return "";
+  const Value unit = profile["time_unit_s"];
+  if (!unit.exists()) return "";
+  for (const char* name : {"s", "ms", "us"}) {
+    if (unit.as_double_in(0, 1) == time_unit_s(name)) return name;
+  }
+  unit.fail("is no second, millisecond or microsecond", "write 1, 1e-3 or 1e-6");
+}
+
 /// With Piper's defaults filled in. Throws Error for what only Phaze takes.
-ProfileOptions piper_options(ProfileOptions o, bool of_phaze) {
+ProfileOptions piper_options(ProfileOptions o, bool of_phaze, const std::string& stated_unit) {
   refuse_options(o, {"objective", "activations"}, "phaze");
   if (o.profiles.size() > 1 || o.memory.size() > 1) {
     throw Error(Where{"", 0, o.memory.size() > 1 ? "--memory" : "--profile"},
@@ -256,6 +268,7 @@ ProfileOptions piper_options(ProfileOptions o, bool of_phaze) {
   }
   if (o.rules.empty()) o.rules = "program";
   if (of_phaze) std::swap(o.time_unit, o.time_unit_of_phaze);
+  if (o.time_unit.empty()) o.time_unit = stated_unit;
   o.unit_is_given = of_phaze || !o.time_unit.empty();
   if (o.time_unit.empty()) o.time_unit = "s";
   return o;
@@ -307,7 +320,7 @@ int plan_profile(const ProfileOptions& given, const std::string& asked, std::int
   const std::string planner = !asked.empty() ? asked : of_phaze ? "phaze" : "piper";
   if (planner == "phaze") return plan_phaze_profile(given, json, progress);
   const PiperVariant& variant = find_piper_variant(planner);
-  const ProfileOptions options = piper_options(given, of_phaze);
+  const ProfileOptions options = piper_options(given, of_phaze, unit_stated_by(document.root()));
   check_exact_sum(options, variant);
   check_levels(options, variant);
   const auto [problem, assumption] = read_problem(options, document);

@@ -360,6 +360,9 @@ Plan plan_from_json(const Value& value) {
   plan.precision = precision_from_json(value["precision"]);
   plan.parallel = parallelism_from_json(value["parallel"]);
   plan.profile = profile_from_json(value["profile"]);
+  if (plan.profile.time_unit_s != 1) {
+    value["profile"]["time_unit_s"].fail("the times of a plan are in seconds", "write 1");
+  }
   plan.system = system_from_json(value["system"]);
   if (plan.shape && plan.shape->first_block + plan.shape->blocks >
                         static_cast<std::int64_t>(plan.profile.layers.size())) {
