@@ -197,7 +197,13 @@ TEST(BadInput, Graphs) {
   const std::string file = folder / "g.json";
   const Words plan = {"plan", file, "--cluster", "dgx-h100:1", "--global-batch", "8"};
   write_file(file, graph_with("\"x\"", "\"x\""));
-  ASSERT_EQ(run_braid(plan).status, 0);
+  const Ran planned = run_braid(plan);
+  ASSERT_EQ(planned.status, 0);
+  EXPECT_EQ(planned.out.substr(0, 3), "g (");                        // It has no name of its own,
+  EXPECT_NE(planned.out.find("--to deepspeed"), std::string::npos);  // and no sequence.
+  Words longer = plan;
+  longer.insert(longer.end(), {"--seq-len", "16"});
+  expect_bad_input(longer, "g.json: --seq-len: the sizes of a graph are its own; leave it out");
   const auto bad = [&](const std::string& from, const std::string& to, const std::string& part) {
     write_file(file, graph_with(from, to));
     expect_bad_input(plan, "g.json:" + part);

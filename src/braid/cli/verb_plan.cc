@@ -59,8 +59,9 @@ int run(const PlanOptions& options) {
   const std::string file = options.output.empty() ? "plan.json" : options.output;
   fmt::print("\nNext{}\n  braid report {} -o report.html\n",
              options.output.empty() ? " (after adding -o plan.json)" : "", file);
-  if (is_uniform(outcome.candidates.front().plan)) {
-    fmt::print("  braid export {} --to megatron\n", file);
+  const Plan& best = outcome.candidates.front().plan;
+  if (is_uniform(best)) {
+    fmt::print("  braid export {} --to {}\n", file, best.seq_len > 0 ? "megatron" : "deepspeed");
   }
   fmt::print("  braid simulate {} --trace trace.json\n", file);
   return status_of(outcome);

@@ -61,7 +61,15 @@ Graph load_model(const std::string& source, const ModelOptions& options) {
     const Value root = document.root();
     if (root.is_object() && root["braid"].exists()) {
       const std::string form = root["braid"].string_or("");
-      if (form == "graph") return graph_from_json(root);
+      if (form == "graph") {
+        if (options.seq_len > 0) {
+          throw Error(Where{path.string(), 0, "--seq-len"}, "the sizes of a graph are its own",
+                      "leave it out");
+        }
+        Graph graph = graph_from_json(root);
+        if (graph.name.empty()) graph.name = name_for(path);
+        return graph;
+      }
       root["braid"].fail("this is a braid " + braid::quoted(form) + " file, not a model",
                          "give a model of the zoo, a config.json, an ONNX file or a graph");
     }
