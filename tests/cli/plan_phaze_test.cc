@@ -158,7 +158,7 @@ TEST_F(PlanPhaze, SaysWhichStageMissesHowMuch) {
   const Ran ran = run_braid({"plan", "--profile", file_, "--devices", "1", "--memory", "30 B"});
   EXPECT_EQ(ran.status, 1);
   EXPECT_EQ(ran.out, "");
-  EXPECT_THAT(ran.err, HasSubstr("stage 0 of the most frugal one (2 layers from 0 to 1) needs 38 "
+  EXPECT_THAT(ran.err, HasSubstr("stage 1 of the most frugal one (2 layers from 0 to 1) needs 38 "
                                  "bytes of a device, 8 more than it has"));
 }
 

@@ -187,10 +187,10 @@ TEST_F(PlanProfile, SaysWhatDoesNotFit) {
 TEST_F(PlanProfile, SaysWhatDoesNotFitThePlanner) {
   const std::tuple<const char*, const char*, const char*> cases[] = {
       {"no-ar", "9 B", "body 0 alone needs 10 B on a device, 1 B more than there is"},
-      {"no-dp", "3 B", "stage 0 (body 0 to head 1) then needs 4 B, 1 B more than there is"},
+      {"no-dp", "3 B", "stage 1 (body 0 to head 1) then needs 4 B, 1 B more than there is"},
       {"pipedream", "9 B", "of the plan made without regard to memory needs"},
-      {"equi", "3 B", "stage 0 (body 0 to head 1) then needs 4 B, 1 B more than there is"},
-      {"tp-only", "3 B", "stage 0 (body 0 to head 1) then needs 4 B, 1 B more than there is"},
+      {"equi", "3 B", "stage 1 (body 0 to head 1) then needs 4 B, 1 B more than there is"},
+      {"tp-only", "3 B", "stage 1 (body 0 to head 1) then needs 4 B, 1 B more than there is"},
       {"dp-only", "2 B", "body 0 alone needs 3 B on a device, 1 B more than there is"},
   };
   for (const auto& [planner, memory, part] : cases) {

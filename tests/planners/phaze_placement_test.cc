@@ -610,7 +610,7 @@ TEST(PhazePlacement, SaysWhatDoesNotFit) {
   EXPECT_FALSE(place_phaze(problem, {}).has_value());
   // Both layers on one device: 2 · (10 + 50) of weights and gradients, 17 of activations.
   EXPECT_EQ(phaze_shortfall(problem, {}).reason,
-            "each layer would fit alone, but the stages of every plan need more: stage 0 of the "
+            "each layer would fit alone, but the stages of every plan need more: stage 1 of the "
             "most frugal one (2 layers from first to large) needs 137 bytes of a device, 17 more "
             "than it has");
 }

@@ -325,15 +325,15 @@ std::string refusal(const Call& call) {
 TEST(GraphOrders, RefuseWhatTheyAreNotDefinedForAndNameTheStage) {
   const StageGraph fork{4, 1, {{0, 1}, {1, 1}, {2, 1}}, {{0, 1}, {0, 2}}};
   EXPECT_THAT(refusal([&] { interleaved_order(fork); }),
-              HasSubstr("stage 0 hands over to stage 2"));
-  EXPECT_THAT(refusal([&] { zero_bubble_v_order(fork); }), HasSubstr("stage 0"));
+              HasSubstr("stage 1 hands over to stage 3"));
+  EXPECT_THAT(refusal([&] { zero_bubble_v_order(fork); }), HasSubstr("stage 1"));
   StageGraph gap = fork;
   gap.edges.pop_back();
-  EXPECT_THAT(refusal([&] { interleaved_order(gap); }), HasSubstr("stage 1 does not hand over"));
+  EXPECT_THAT(refusal([&] { interleaved_order(gap); }), HasSubstr("stage 2 does not hand over"));
   EXPECT_THAT(refusal([&] { interleaved_order(v_chain(2, 4)); }),
-              HasSubstr("stage 2 is on device"));
+              HasSubstr("stage 3 is on device"));
   EXPECT_THAT(refusal([&] { zero_bubble_v_order(chain(4, 4)); }),
-              HasSubstr("stage 2 is on device"));
+              HasSubstr("stage 3 is on device"));
   EXPECT_THAT(refusal([&] { zero_bubble_v_order(chain(1, 4)); }), HasSubstr("no mirror image"));
   EXPECT_THAT(refusal([&] { interleaved_order(interleaved_chain(2, 2, 3)); }),
               HasSubstr("2 devices do not divide"));
@@ -341,18 +341,18 @@ TEST(GraphOrders, RefuseWhatTheyAreNotDefinedForAndNameTheStage) {
                 std::vector<std::int32_t> devices = {0, 1, 0};
                 interleaved_order(chain_graph(devices, 4, 1));
               }),
-              HasSubstr("stage 2 ends the chain"));
+              HasSubstr("stage 3 ends the chain"));
   StageGraph sizes = chain(3, 4);
   sizes.stages[2].micro_batch = 2;
   for (const auto& make :
        {zero_bubble_h1_order, zero_bubble_h2_order, two_buffered_order, interleaved_order}) {
-    EXPECT_THAT(refusal([&] { make(sizes); }), HasSubstr("stage 2 has micro-batches of 2"));
+    EXPECT_THAT(refusal([&] { make(sizes); }), HasSubstr("stage 3 has micro-batches of 2"));
   }
   StageGraph shared = chain(3, 4);
   shared.stages[2].device = 0;
   for (const auto& make :
        {one_f_one_b_order, zero_bubble_h1_order, zero_bubble_h2_order, two_buffered_order}) {
-    EXPECT_THAT(refusal([&] { make(shared); }), HasSubstr("stage 2 shares device 0"));
+    EXPECT_THAT(refusal([&] { make(shared); }), HasSubstr("stage 3 shares device 0"));
   }
   StageGraph rounds = chain(3, 4);
   rounds.rounds = 2;
@@ -360,18 +360,18 @@ TEST(GraphOrders, RefuseWhatTheyAreNotDefinedForAndNameTheStage) {
        {gpipe_order, one_f_one_b_order, zero_bubble_h1_order, interleaved_order}) {
     EXPECT_THAT(refusal([&] { make(rounds); }), HasSubstr("without a flush"));
   }
-  EXPECT_THAT(refusal([&] { two_buffered_order(chain(3, 2)); }), HasSubstr("stage 0 is 3 stages"));
+  EXPECT_THAT(refusal([&] { two_buffered_order(chain(3, 2)); }), HasSubstr("stage 1 is 3 stages"));
   const std::vector<std::int64_t> k = {2, 1, 1};
   EXPECT_THAT(refusal([&] {
                 k_f_k_b_order(chain(3, 4), k, std::vector<std::int64_t>{1, 2, 1});
               }),
-              HasSubstr("stage 0 has k = 2 with 1"));
+              HasSubstr("stage 1 has k = 2 with 1"));
   // Stage 1 runs two forward passes before its first backward pass, stage 0 offers one.
   const std::vector<std::int64_t> ones = {1, 1, 1};
   EXPECT_THAT(refusal([&] {
                 k_f_k_b_order(chain(3, 4), ones, std::vector<std::int64_t>{1, 2, 1});
               }),
-              HasSubstr("stage 0 waits for ever before the backward pass of micro-batch 0"));
+              HasSubstr("stage 1 waits for ever before the backward pass of micro-batch 0"));
 }
 
 }  // namespace

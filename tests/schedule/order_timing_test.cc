@@ -139,27 +139,27 @@ TEST(StageGraph, BadGraphsAreRefusedInOneLineThatNamesTheStage) {
   EXPECT_THAT(bad([](StageGraph& g) { g.stages.clear(); }), HasSubstr("no stages"));
   EXPECT_THAT(bad([](StageGraph& g) { g.batch = 0; }), HasSubstr("no samples"));
   EXPECT_THAT(bad([](StageGraph& g) { g.rounds = -1; }), HasSubstr("no samples"));
-  EXPECT_THAT(bad([](StageGraph& g) { g.stages[1].device = 3; }), HasSubstr("stage 1"));
-  EXPECT_THAT(bad([](StageGraph& g) { g.stages[1].device = -1; }), HasSubstr("stage 1"));
+  EXPECT_THAT(bad([](StageGraph& g) { g.stages[1].device = 3; }), HasSubstr("stage 2"));
+  EXPECT_THAT(bad([](StageGraph& g) { g.stages[1].device = -1; }), HasSubstr("stage 2"));
   EXPECT_THAT(bad([](StageGraph& g) { g.stages[2].micro_batch = 3; }),
-              HasSubstr("stage 2 has micro-batches of 3 samples, which do not divide"));
-  EXPECT_THAT(bad([](StageGraph& g) { g.stages[0].micro_batch = 0; }), HasSubstr("stage 0"));
+              HasSubstr("stage 3 has micro-batches of 3 samples, which do not divide"));
+  EXPECT_THAT(bad([](StageGraph& g) { g.stages[0].micro_batch = 0; }), HasSubstr("stage 1"));
   EXPECT_THAT(bad([](StageGraph& g) {
                 g.batch = 12;
                 g.stages[1].micro_batch = 3;
               }),
-              HasSubstr("stage 1 has micro-batches of 3 samples, stage 0 before it 2"));
+              HasSubstr("stage 2 has micro-batches of 3 samples, stage 1 before it 2"));
   EXPECT_THAT(bad([](StageGraph& g) { g.edges.push_back({2, 0}); }), HasSubstr("stage"));
   EXPECT_THAT(bad([](StageGraph& g) { g.edges.push_back({2, 0}); }), HasSubstr("circle"));
-  EXPECT_THAT(bad([](StageGraph& g) { g.edges.push_back({2, 2}); }), HasSubstr("stage 2"));
-  EXPECT_THAT(bad([](StageGraph& g) { g.edges.push_back({2, 7}); }), HasSubstr("stage 7"));
-  EXPECT_THAT(bad([](StageGraph& g) { g.edges.push_back({-1, 2}); }), HasSubstr("stage -1"));
-  EXPECT_THAT(bad([](StageGraph& g) { g.rounds = INT64_MAX; }), HasSubstr("stage 0"));
+  EXPECT_THAT(bad([](StageGraph& g) { g.edges.push_back({2, 2}); }), HasSubstr("stage 3"));
+  EXPECT_THAT(bad([](StageGraph& g) { g.edges.push_back({2, 7}); }), HasSubstr("stage 8"));
+  EXPECT_THAT(bad([](StageGraph& g) { g.edges.push_back({-1, 2}); }), HasSubstr("stage 0"));
+  EXPECT_THAT(bad([](StageGraph& g) { g.rounds = INT64_MAX; }), HasSubstr("stage 1"));
   EXPECT_THAT(bad([](StageGraph& g) {
                 g.batch = INT64_MAX;
                 g.stages[0].micro_batch = 1;
               }),
-              HasSubstr("stage 0"));
+              HasSubstr("stage 1"));
 }
 
 TEST(WorkOrder, WrongOrdersAreRefusedInOneLineThatNamesTheStage) {
@@ -177,21 +177,21 @@ TEST(WorkOrder, WrongOrdersAreRefusedInOneLineThatNamesTheStage) {
     return message_of([&] { check_work_order(graph, order); });
   };
   EXPECT_THAT(bad([](auto& o) { std::swap(o[0], o[1]); }),
-              HasSubstr("stage 1: the forward pass of "
+              HasSubstr("stage 2: the forward pass of "
                         "micro-batch 1 is out of turn"));
   EXPECT_THAT(bad([](auto& o) { std::swap(o[1], o[3]); }),
-              HasSubstr("stage 1: the backward pass of micro-batch 1 is out of turn"));
+              HasSubstr("stage 2: the backward pass of micro-batch 1 is out of turn"));
   EXPECT_THAT(bad([](auto& o) { std::rotate(&o[0], &o[2], &o[3]); }),
-              HasSubstr("stage 1: the backward pass of micro-batch 0 comes before its forward"));
+              HasSubstr("stage 2: the backward pass of micro-batch 0 comes before its forward"));
   EXPECT_THAT(bad([](auto& o) { o.erase(o.begin() + 3, o.end()); }),
-              HasSubstr("stage 1: the backward pass of micro-batch 1 is missing"));
-  EXPECT_THAT(bad([](auto& o) { o[0].stage = 0; }), HasSubstr("stage 0"));
-  EXPECT_THAT(bad([](auto& o) { o[0].stage = 5; }), HasSubstr("stage 5"));
-  EXPECT_THAT(bad([](auto& o) { o[0].stage = -5; }), HasSubstr("stage -5"));
+              HasSubstr("stage 2: the backward pass of micro-batch 1 is missing"));
+  EXPECT_THAT(bad([](auto& o) { o[0].stage = 0; }), HasSubstr("stage 1"));
+  EXPECT_THAT(bad([](auto& o) { o[0].stage = 5; }), HasSubstr("stage 6"));
+  EXPECT_THAT(bad([](auto& o) { o[0].stage = -5; }), HasSubstr("stage -4"));
   EXPECT_THAT(bad([](auto& o) { o[0].index = -1; }), HasSubstr("out of turn"));
   EXPECT_THAT(bad([](auto& o) { o[3].kind = WorkKind::input_gradient; }),
               HasSubstr("not of the form of those before"));
-  EXPECT_THAT(bad([](auto& o) { o[3].kind = WorkKind::weight_gradient; }), HasSubstr("stage 1"));
+  EXPECT_THAT(bad([](auto& o) { o[3].kind = WorkKind::weight_gradient; }), HasSubstr("stage 2"));
   EXPECT_THAT(bad([](auto& o) { std::swap(o[3], o[4]); }),
               HasSubstr("the reduction of round 0 comes before its gradients"));
   EXPECT_THAT(bad([](auto& o) { std::swap(o[4], o[5]); }), HasSubstr("comes after the optimizer"));
@@ -201,7 +201,7 @@ TEST(WorkOrder, WrongOrdersAreRefusedInOneLineThatNamesTheStage) {
   WorkOrder stuck = good;
   std::swap(stuck.devices[0][1], stuck.devices[0][2]);
   EXPECT_THAT(message_of([&] { check_work_order(graph, stuck); }),
-              HasSubstr("stage 0 waits for ever before the backward pass of micro-batch 0"));
+              HasSubstr("stage 1 waits for ever before the backward pass of micro-batch 0"));
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ TEST(PlanOrders, NoScheduleBeatsTheOneThatIsProvedShortest) {
 
 TEST(PlanOrders, RefusesWhatAScheduleIsNotDefinedForNamingTheStage) {
   const Plan plan = small_plan(ScheduleKind::one_f_one_b, 4, 1, 8);
-  EXPECT_THAT(refusal(plan, "zb-v"), HasSubstr("stage 2 is on device 2"));
+  EXPECT_THAT(refusal(plan, "zb-v"), HasSubstr("stage 3 is on device 2"));
   EXPECT_THAT(refusal(plan, "unheard-of"), HasSubstr("no schedule is called unheard-of"));
   EXPECT_THAT(refusal(small_plan(ScheduleKind::interleaved, 2, 2, 4), "1f1b"), HasSubstr("stage"));
   EXPECT_THAT(refusal(small_plan(ScheduleKind::one_f_one_b, 4, 1, 2), "2bw"), HasSubstr("stage"));
@@ -88,7 +88,7 @@ TEST(PlanOrders, RefusesWhatAScheduleIsNotDefinedForNamingTheStage) {
   Plan gathered = plan;
   gathered.parallel.zero = Zero::optimizer;
   set_parameters(gathered, 2e8);
-  EXPECT_THAT(refusal(gathered, "1f1b"), HasSubstr("stage 0 gathers its parameters"));
+  EXPECT_THAT(refusal(gathered, "1f1b"), HasSubstr("stage 1 gathers its parameters"));
   Plan none = plan;
   none.stages.clear();
   EXPECT_THAT(refusal(none, "1f1b"), HasSubstr("no stages"));

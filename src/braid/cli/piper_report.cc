@@ -60,17 +60,18 @@ std::string dp_text(const PiperSolution& solution, std::size_t stage) {
   return fmt::format("{}{}={}", text, at.local_dp, at.dp);
 }
 
-std::string stages_text(const PiperSuperstage& superstage) {
-  const std::int32_t last = superstage.first + superstage.count - 1;
-  return superstage.count > 1 ? fmt::format("{}-{}", superstage.first, last)
-                              : std::to_string(superstage.first);
+/// Its stages, the first of all being `from`.
+std::string stages_text(const PiperSuperstage& superstage, std::int32_t from) {
+  const std::int32_t first = superstage.first + from;
+  return superstage.count > 1 ? fmt::format("{}-{}", first, first + superstage.count - 1)
+                              : std::to_string(first);
 }
 
 std::string superstages_text(const PiperSolution& solution, const std::string& time_unit) {
   if (solution.superstages.empty()) return "";
   std::vector<std::vector<std::string>> rows = {{"level", "stages", "dp", "communication"}};
   for (const PiperSuperstage& superstage : solution.superstages) {
-    rows.push_back({std::to_string(superstage.level + 1), stages_text(superstage),
+    rows.push_back({std::to_string(superstage.level + 1), stages_text(superstage, 1),
                     std::to_string(superstage.dp),
                     fmt::format("{:.6g} {}", superstage.time, time_unit)});
   }
@@ -85,7 +86,7 @@ void add_levels(Json& json, const PiperProblem& problem, const PiperSolution& so
   json["superstages"] = Json::array();
   for (const PiperSuperstage& superstage : solution.superstages) {
     json["superstages"].push_back({{"level", superstage.level + 1},
-                                   {"stages", stages_text(superstage)},
+                                   {"stages", stages_text(superstage, 0)},
                                    {"dp", superstage.dp},
                                    {"time", superstage.time}});
   }
@@ -159,7 +160,7 @@ std::string piper_text(const PiperProblem& problem, const PiperSolution& solutio
     for (const auto& [name, count] : options_used(problem, stage)) {
       used += fmt::format("{}{}x {}", used.empty() ? "" : ", ", count, name);
     }
-    rows.push_back({std::to_string(s), ranges_text(stage.nodes), dp_text(solution, s),
+    rows.push_back({std::to_string(s + 1), ranges_text(stage.nodes), dp_text(solution, s),
                     std::to_string(stage.tp), fmt::format("{:.6g} {}", stage.time, o.time_unit),
                     format_bytes(stage.memory_bytes), used});
   }

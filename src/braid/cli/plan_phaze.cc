@@ -367,7 +367,7 @@ std::string stages_table(const PhazePlacement& placement) {
       {"stage", "layers", "devices", "branches", "forward", "backward", "memory"}};
   for (std::size_t s = 0; s < placement.stages.size(); ++s) {
     const PhazeStage& stage = placement.stages[s];
-    rows.push_back({std::to_string(s), ranges_text(stage.layers), std::to_string(stage.devices),
+    rows.push_back({std::to_string(s + 1), ranges_text(stage.layers), std::to_string(stage.devices),
                     std::to_string(stage.branches), format_seconds(stage.forward_s),
                     format_seconds(stage.backward_s), format_bytes(stage.peak_bytes)});
   }

@@ -40,7 +40,7 @@ StageOrder order_stages(std::size_t stages, std::span<const ChunkEdge> edges) {
   const auto stuck =
       std::find_if(successors.begin(), successors.end(), [](int waiting) { return waiting > 0; });
   throw Error(
-      "stage " + std::to_string(stuck - successors.begin()) + " leads to a circle of stages",
+      "stage " + std::to_string(stuck - successors.begin() + 1) + " leads to a circle of stages",
       "cut the layers so that data flows between stages in one direction");
 }
 

@@ -23,6 +23,15 @@ std::vector<std::size_t> kinds_of(const std::vector<std::vector<double>>& rows,
   return kinds;
 }
 
+/// Column by column.
+std::vector<double> least_of_rows(const std::vector<std::vector<double>>& rows) {
+  std::vector<double> least = rows.front();
+  for (const std::vector<double>& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) least[i] = std::min(least[i], row[i]);
+  }
+  return least;
+}
+
 }  // namespace
 
 GraphSplitter::GraphSplitter(const AssignmentGraph& graph, const GraphCuts& cuts)
@@ -41,13 +50,15 @@ GraphSplitter::GraphSplitter(const AssignmentGraph& graph, const GraphCuts& cuts
                     (1 - kRounding);
   }
 
-  std::vector<double> least_s(layers_, kInfinity);
-  for (std::size_t stage = 0; stage < stages_; ++stage) {
-    if (stage > 0 && kind_[stage] == kind_[stage - 1]) continue;
-    for (std::size_t l = 0; l < layers_; ++l) {
-      least_s[l] = std::min(least_s[l], graph.layer_s[stage][l]);
+  if (!graph.layer_bytes.empty()) {
+    least_bytes_before_ = cuts.sums(least_of_rows(graph.layer_bytes));
+    room_behind_bytes_.assign(stages_ + 1, 0);
+    for (std::size_t stage = stages_; stage-- > 0;) {
+      room_behind_bytes_[stage] = room_behind_bytes_[stage + 1] + graph.available_bytes[stage];
     }
   }
+
+  const std::vector<double> least_s = least_of_rows(graph.layer_s);
   least_behind_s_ = cuts.sums(least_s);
   const double all_s = least_behind_s_.back();
   for (double& behind_s : least_behind_s_) behind_s = all_s - behind_s;
@@ -74,6 +85,7 @@ bool GraphSplitter::limit(double sync_below_s, double pipeline_below_s) {
   pipeline_below_s_ = pipeline_below_s;
   most_threshold_s_ = kInfinity;
   handing_on_s_.assign(stages_ + 1, 0);
+  if (!has_room(0, 0)) return false;
   if (repeats_ == 0 || !(pipeline_below_s < kInfinity)) return true;
   // What is left for the bottleneck narrows where cuts may be, which takes from what is left.
   for (int round = 0; round < 4; ++round) {
@@ -190,6 +202,7 @@ void GraphSplitter::take(std::size_t inner, std::size_t outer, std::size_t stage
   double& known_s = cost_s_[at(outer, stage + 1)];
   if (!(cost_s < known_s)) return;
   if (stage + 1 < stages_) {
+    if (!has_room(outer, stage + 1)) return;
     const double whole_s = cost_s + least_behind_s_[outer] + handover_s(outer, stage + 1) +
                            handing_on_s_[stage + 2] + repeats_ * least_bottleneck_s_;
     if (whole_s * (1 - kRounding) > pipeline_below_s_) return;
@@ -211,6 +224,12 @@ bool GraphSplitter::fits(std::size_t stage, std::size_t inner, std::size_t outer
   const std::size_t purposes = graph_.largest_bytes.size();
   for (std::size_t i = 0; i < purposes; ++i) bytes += largest_[outer * purposes + i];
   return bytes <= graph_.available_bytes[stage];
+}
+
+bool GraphSplitter::has_room(std::size_t cut, std::size_t stage) const {
+  if (least_bytes_before_.empty()) return true;
+  const double left_bytes = least_bytes_before_.back() - least_bytes_before_[cut];
+  return left_bytes * (1 - kRounding) <= room_behind_bytes_[stage];
 }
 
 bool GraphSplitter::syncs(std::size_t inner, std::size_t outer) const {

@@ -46,6 +46,8 @@ class GraphSplitter {
   void take(std::size_t inner, std::size_t outer, std::size_t stage, double stage_s);
   bool is_too_long(double stage_s);
   bool fits(std::size_t stage, std::size_t inner, std::size_t outer) const;
+  /// Whether what is left at a cut may fit the stages from `stage` on.
+  bool has_room(std::size_t cut, std::size_t stage) const;
   bool syncs(std::size_t inner, std::size_t outer) const;
   void grow_largest(std::size_t from, std::size_t to, std::size_t layer);
   double handover_s(std::size_t cut, std::size_t stage) const;
@@ -72,8 +74,10 @@ class GraphSplitter {
   std::vector<double> least_behind_s_;    ///< By cut, what is left takes on the fastest stages.
   std::vector<std::size_t> memory_kind_;  ///< Of each stage, if memory is limited.
   std::vector<std::vector<double>> before_bytes_;  ///< [memory kind][cut].
-  std::vector<double> sync_before_s_;              ///< By cut; empty: no synchronisation.
-  std::vector<double> crossing_bytes_;             ///< By cut.
+  std::vector<double> least_bytes_before_;  ///< By cut, what it holds where that needs least.
+  std::vector<double> room_behind_bytes_;   ///< By stage, of it and those behind it.
+  std::vector<double> sync_before_s_;       ///< By cut; empty: no synchronisation.
+  std::vector<double> crossing_bytes_;      ///< By cut.
   double least_bottleneck_s_ = 0, least_sync_s_ = 0;
 
   double sync_below_s_ = 0;

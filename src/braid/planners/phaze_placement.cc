@@ -356,7 +356,7 @@ PhazeShortfall phaze_shortfall(const PhazeProblem& problem, const PhazeOptions& 
   return {fmt::format("each layer would fit alone, but the stages {} need more: stage {} of the "
                       "most frugal one ({}) needs {:.0f} bytes of a device, {:.0f} more than it "
                       "has",
-                      which, &stage - frugal->stages.data(), name_of_stage(problem, stage),
+                      which, &stage - frugal->stages.data() + 1, name_of_stage(problem, stage),
                       stage.peak_bytes, stage.peak_bytes - problem.memory_bytes),
           lattice.complete};
 }

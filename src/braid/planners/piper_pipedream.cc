@@ -117,9 +117,8 @@ PiperSolution solve_pipedream(const PiperProblem& problem, const PiperSearchLimi
     solution.needed_bytes = stage.memory_bytes;
     solution.reason = fmt::format(
         "stage {} ({} to {}) of the plan made without regard to memory needs {}, {} more than "
-        "there "
-        "is",
-        s, problem.nodes[static_cast<std::size_t>(stage.nodes.front())].name,
+        "there is",
+        s + 1, problem.nodes[static_cast<std::size_t>(stage.nodes.front())].name,
         problem.nodes[static_cast<std::size_t>(stage.nodes.back())].name,
         format_bytes(stage.memory_bytes), format_bytes(stage.memory_bytes - problem.memory_bytes));
   }

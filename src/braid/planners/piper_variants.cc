@@ -235,8 +235,8 @@ void explain_infeasible(const PiperProblem& problem, PiperSolve solve,
   solution.reason = fmt::format(
       "memory for every stage takes {} a device: stage {} ({}) then needs {}, {} more than there "
       "is",
-      format_bytes(fullest->memory_bytes), fullest - stages.begin(), stage_name(problem, *fullest),
-      format_bytes(fullest->memory_bytes),
+      format_bytes(fullest->memory_bytes), fullest - stages.begin() + 1,
+      stage_name(problem, *fullest), format_bytes(fullest->memory_bytes),
       format_bytes(fullest->memory_bytes - problem.memory_bytes));
 }
 

@@ -276,7 +276,7 @@ class Evaluator {
 
   [[noreturn]] void fail_stuck(std::size_t stage) const {
     const PassTask& task = schedule_.order[stage][stages_[stage].next];
-    throw Error("stage " + std::to_string(stage) + " waits for ever before the " +
+    throw Error("stage " + std::to_string(stage + 1) + " waits for ever before the " +
                     (task.kind == TaskKind::forward ? "forward" : "backward") +
                     " pass of micro-batch " + std::to_string(task.micro_batch) + ", chunk " +
                     std::to_string(task.chunk),

@@ -115,7 +115,7 @@ WorkOrder k_f_k_b_order(const StageGraph& graph, std::span<const std::int64_t> k
   assert(k.size() == graph.stages.size() && warm_up.size() == k.size());
   for (std::size_t s = 0; s < k.size(); ++s) {
     if (k[s] < 1 || warm_up[s] < std::min(k[s], graph.micro_batches(s))) {
-      throw Error("stage " + std::to_string(s) + " has k = " + std::to_string(k[s]) + " with " +
+      throw Error("stage " + std::to_string(s + 1) + " has k = " + std::to_string(k[s]) + " with " +
                       std::to_string(warm_up[s]) + " warm-up passes",
                   "kFkB needs k of at least 1 and as many warm-up passes");
     }
@@ -141,13 +141,13 @@ WorkOrder interleaved_order(const StageGraph& graph) {
   const std::int64_t m = graph.micro_batches(0);
   const auto last = static_cast<std::int32_t>(graph.stages.size()) - 1;
   if (graph.stages.size() % devices != 0) {
-    throw Error("stage " + std::to_string(last) + " ends the chain on device " +
+    throw Error("stage " + std::to_string(last + 1) + " ends the chain on device " +
                     std::to_string(graph.stages.back().device) + " of " + std::to_string(devices),
                 "interleaving needs as many stages on every device");
   }
   const int chunks = static_cast<int>(graph.stages.size() / devices);
   if (chunks > 1 && m % static_cast<std::int64_t>(devices) != 0) {
-    throw Error("stage 0 has " + std::to_string(m) + " micro-batches, which " +
+    throw Error("stage 1 has " + std::to_string(m) + " micro-batches, which " +
                     std::to_string(devices) + " devices do not divide",
                 "interleaving deals micro-batches out in groups of as many as devices");
   }
@@ -183,7 +183,7 @@ WorkOrder two_buffered_order(const StageGraph& graph) {
   const std::int64_t m = graph.round_micro_batches(0);
   for (std::size_t s = 0; s < depths.size(); ++s) {
     if (depths[s] > m) {
-      throw Error("stage " + std::to_string(s) + " is " + std::to_string(depths[s]) +
+      throw Error("stage " + std::to_string(s + 1) + " is " + std::to_string(depths[s]) +
                       " stages from the end, more than the " + std::to_string(m) +
                       " micro-batches of a round",
                   "PipeDream-2BW needs at least as many micro-batches as stages in a row");

@@ -7,7 +7,7 @@
 namespace braid {
 namespace {
 
-std::string stage_name(std::size_t stage) { return "stage " + std::to_string(stage); }
+std::string stage_name(std::size_t stage) { return "stage " + std::to_string(stage + 1); }
 
 }  // namespace
 
@@ -17,7 +17,7 @@ void require_own_devices(const StageGraph& graph, const std::string& name) {
     std::int64_t& first = owner[static_cast<std::size_t>(graph.stages[s].device)];
     if (first >= 0) {
       throw Error(stage_name(s) + " shares device " + std::to_string(graph.stages[s].device) +
-                      " with stage " + std::to_string(first),
+                      " with stage " + std::to_string(first + 1),
                   name + " is defined for one stage per device");
     }
     first = static_cast<std::int64_t>(s);
@@ -29,7 +29,7 @@ void require_one_size(const StageGraph& graph, const std::string& name) {
   for (std::size_t s = 1; s < graph.stages.size(); ++s) {
     if (graph.stages[s].micro_batch == size) continue;
     throw Error(stage_name(s) + " has micro-batches of " +
-                    std::to_string(graph.stages[s].micro_batch) + " samples, stage 0 of " +
+                    std::to_string(graph.stages[s].micro_batch) + " samples, stage 1 of " +
                     std::to_string(size),
                 name + " is defined for one size; kFkB takes several");
   }
@@ -37,7 +37,7 @@ void require_one_size(const StageGraph& graph, const std::string& name) {
 
 void require_one_round(const StageGraph& graph, const std::string& name) {
   if (graph.rounds == 1) return;
-  throw Error("stage 0 is to run " + std::to_string(graph.rounds) + " rounds without a flush",
+  throw Error("stage 1 is to run " + std::to_string(graph.rounds) + " rounds without a flush",
               name + " flushes after each; PipeDream-2BW does not");
 }
 
@@ -46,14 +46,14 @@ void require_chain(const StageGraph& graph, const std::string& name,
   std::vector<int> handovers(graph.stages.size(), 0);
   for (const StageEdge& edge : graph.edges) {
     if (edge.target != edge.source + 1 || ++handovers[static_cast<std::size_t>(edge.source)] > 1) {
-      throw Error("stage " + std::to_string(edge.source) + " hands over to stage " +
-                      std::to_string(edge.target) + " beside the chain",
+      throw Error("stage " + std::to_string(edge.source + 1) + " hands over to stage " +
+                      std::to_string(edge.target + 1) + " beside the chain",
                   name + " is defined for a chain of stages");
     }
   }
   for (std::size_t s = 0; s < graph.stages.size(); ++s) {
     if (s + 1 < graph.stages.size() && handovers[s] == 0) {
-      throw Error(stage_name(s) + " does not hand over to stage " + std::to_string(s + 1),
+      throw Error(stage_name(s) + " does not hand over to stage " + std::to_string(s + 2),
                   name + " is defined for a chain of stages");
     }
     if (static_cast<std::size_t>(graph.stages[s].device) != device_of(s)) {

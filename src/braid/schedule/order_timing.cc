@@ -155,7 +155,8 @@ class Run {
   }
 
   [[noreturn]] static void fail(const Work& work, const std::string& what) {
-    throw Error("stage " + std::to_string(work.stage) + ": " + describe(work) + " " + what,
+    throw Error("stage " + std::to_string(std::int64_t{1} + work.stage) + ": " + describe(work) +
+                    " " + what,
                 "the schedule is none of this pipeline's");
   }
 
@@ -167,7 +168,8 @@ class Run {
 
   void check_turn(std::size_t device, const Work& work) {
     if (work.stage < 0 || at(work.stage) >= stages_.size()) {
-      throw Error("stage " + std::to_string(work.stage) + " of the schedule does not exist");
+      throw Error("stage " + std::to_string(std::int64_t{1} + work.stage) +
+                  " of the schedule does not exist");
     }
     if (at(graph_.stages[at(work.stage)].device) != device) fail(work, "is on another's device");
     StageState& state = stages_[at(work.stage)];
@@ -338,9 +340,9 @@ class Run {
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       if (finished(d)) continue;
       const Work& work = order_.devices[d][devices_[d].next];
-      throw Error(
-          "stage " + std::to_string(work.stage) + " waits for ever before " + describe(work),
-          "the order of passes contradicts the flow of data between the stages");
+      throw Error("stage " + std::to_string(std::int64_t{1} + work.stage) +
+                      " waits for ever before " + describe(work),
+                  "the order of passes contradicts the flow of data between the stages");
     }
   }
 

@@ -32,8 +32,9 @@ std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 void check_stage(const Plan& plan, const StageLoad& load, std::size_t stage) {
   const auto refuse = [&](const char* what) {
-    throw Error(fmt::format("stage {} {}, which other schedules are not timed with", stage, what),
-                "simulate the plan by its own schedule");
+    throw Error(
+        fmt::format("stage {} {}, which other schedules are not timed with", stage + 1, what),
+        "simulate the plan by its own schedule");
   };
   if (load.sync.parameter_sync_s > 0) refuse("gathers its parameters at the start");
   for (const Chunk& chunk : plan.stages[stage].chunks) {

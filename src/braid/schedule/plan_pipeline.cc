@@ -15,7 +15,7 @@ PlanPipeline pipeline_of(const Plan& plan, std::int64_t most_passes) {
   const std::size_t chunks = plan.stages.front().chunks.size();
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     if (plan.stages[s].chunks.size() != chunks || chunks == 0) {
-      throw Error("stage " + std::to_string(s) + " has " +
+      throw Error("stage " + std::to_string(s + 1) + " has " +
                       std::to_string(plan.stages[s].chunks.size()) + " chunks, the first stage " +
                       std::to_string(chunks),
                   "give every stage the same number of chunks, at least one");

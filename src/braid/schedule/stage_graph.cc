@@ -10,7 +10,7 @@
 namespace braid {
 namespace {
 
-std::string stage_name(std::int64_t stage) { return "stage " + std::to_string(stage); }
+std::string stage_name(std::int64_t stage) { return "stage " + std::to_string(stage + 1); }
 
 EdgeGroups group_edges(const StageGraph& graph, std::int32_t StageEdge::*end) {
   EdgeGroups groups;

@@ -90,7 +90,7 @@ WorkOrder zero_bubble_v_order(const StageGraph& graph) {
   require_one_size(graph, name);
   const auto p = static_cast<std::int64_t>(device_count(graph));
   if (stages % 2 != 0) {
-    throw Error("stage " + std::to_string(stages / 2) + " has no mirror image",
+    throw Error("stage " + std::to_string(stages / 2 + 1) + " has no mirror image",
                 "ZB-V is defined for two stages on every device");
   }
   WorkOrder order;
