@@ -66,7 +66,7 @@ TEST(Documents, ModelsAreAddedByWhatIsKnown) {
 }
 
 std::string planned(const TemporaryFolder& folder) {
-  const std::string file = folder / "plan.json";
+  std::string file = folder / "plan.json";
   const Ran ran = run_braid({"plan", "llama-3-8b", "--cluster", "dgx-h100:16", "--global-batch",
                              "32", "--seq-len", "4096", "--pp", "4", "--tp", "2", "-o", file});
   EXPECT_EQ(ran.status, 0) << ran.err;

@@ -168,7 +168,8 @@ TEST(SlidingWindows, OfQwenAreThereWhenAskedFor) {
   const std::string experts = R"(, "num_experts": 4, "num_experts_per_tok": 2,
     "moe_intermediate_size": 24, "shared_expert_intermediate_size": 48)";
   for (const std::string type : {"qwen2", "qwen3", "qwen2_moe", "qwen3_moe"}) {
-    const std::string model = "\"model_type\": \"" + type + "\"" + experts;
+    std::string model = R"("model_type": ")";
+    model.append(type).append("\"").append(experts);
     EXPECT_EQ(windows_of(model), Windows({0, 0, 0, 0})) << type;
     EXPECT_EQ(windows_of(model + R"(, "use_sliding_window": false, "max_window_layers": 2)"),
               Windows({0, 0, 0, 0}))
