@@ -171,24 +171,31 @@ class LayerEstimate {
   }
 
   /// Scores and probabilities pass through memory between batched products, which compute what the
-  /// mask leaves out too.
+  /// mask leaves out too. Each kernel is a roofline of its own: a product writes or reads the
+  /// matrix of scores once while it computes; all other traffic is that of pointwise kernels.
   OpTimes plain_attention_times(const Attention& op, const OpWork& forward,
                                 const OpWork& input_gradient, const Shard& shard) const {
     constexpr double kForwardKernels = 4, kBackwardKernels = 6;
+    constexpr double kForwardProducts = 2, kBackwardProducts = 4;
     const double launch_s = chip_.efficiency.kernel_launch_s;
     const double batch = static_cast<double>(op.samples) * static_cast<double>(op.heads) *
                          shard.output * how_.micro_batch / static_cast<double>(graph_.samples);
     const double rows = static_cast<double>(op.q_len) / how_.cp;
     const auto keys = static_cast<double>(op.kv_len);
-    const double scores_s =
-        matmul_compute_s({batch, rows, keys, static_cast<double>(op.qk_dim)}, wide_peak_, chip_);
-    const double values_s =
-        matmul_compute_s({batch, rows, static_cast<double>(op.v_dim), keys}, wide_peak_, chip_);
-    const auto moved = [](const OpWork& w) { return w.input_bytes + w.output_bytes; };
+    const double matrix_bytes = batch * rows * keys * bytes_per_element(precision_.activation);
+    const auto product_s = [&](double n, double k) {
+      return std::max(matmul_compute_s({batch, rows, n, k}, wide_peak_, chip_),
+                      memory_s(matrix_bytes, chip_));
+    };
+    const double products_s = product_s(keys, static_cast<double>(op.qk_dim)) +
+                              product_s(static_cast<double>(op.v_dim), keys);
+    const auto others_s = [&](const OpWork& w, double products) {
+      return memory_s(w.input_bytes + w.output_bytes - products * matrix_bytes, chip_);
+    };
     OpTimes times;
     times.forward_s =
-        scores_s + values_s + memory_s(moved(forward), chip_) + kForwardKernels * launch_s;
-    times.backward_input_s = 2 * (scores_s + values_s) + memory_s(moved(input_gradient), chip_) +
+        products_s + others_s(forward, kForwardProducts) + kForwardKernels * launch_s;
+    times.backward_input_s = 2 * products_s + others_s(input_gradient, kBackwardProducts) +
                              kBackwardKernels * launch_s;
     return times;
   }

@@ -215,7 +215,7 @@ constexpr Achieved kCommon = {.matmul = 0.65,
                               .attention = 0.4,
                               .memory = 0.85,
                               .kernel_launch_s = 4e-6,
-                              .host_operator_s = 15e-6,
+                              .host_operator_s = 57e-6,
                               .overlap_loss = 0.15,
                               .intra_node = 0.85,
                               .inter_node = 0.85};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <string>
 #include <string_view>
 
 namespace braid {
@@ -17,12 +18,13 @@ constexpr TrainerDefaults kTransformerEngine = {.zero = Zero::optimizer};
 
 /// Megatron-LM to 2022 (Shoeybi et al. 2019, Narayanan et al. 2021, Korthikanti et al. 2022):
 /// scores in memory, one fused kernel of scale, mask and softmax; dropout 0.1; fp16 gradients,
-/// reduced after the last backward pass.
+/// reduced after the last backward pass, added up by a kernel for each parameter.
 constexpr TrainerDefaults kMegatron = {.flash_attention = false,
                                        .sequence_parallel = false,
                                        .dropout = true,
                                        .overlap_gradients = false,
-                                       .half_gradients = true};
+                                       .half_gradients = true,
+                                       .fused_accumulation = false};
 
 // In this order; the first whose word occurs in the trainer's name.
 constexpr std::array kTrainers = {
@@ -36,6 +38,8 @@ constexpr std::array kTrainers = {
     // MaxText's base.yml: fully sharded over all devices, everything recomputed.
     Entry{"maxtext", {.zero = Zero::parameters, .recompute = Recompute::full}},
     Entry{"libai", kMegatron},
+    // PyTorch's autograd engine.
+    Entry{"internevo", {.fused_accumulation = false}},
     // Llama 3 report, section 3.3.2: the first chunk holds the embedding alone, the last one the
     // output projection alone.
     Entry{"meta internal", {.one_layer_chunks = true}},
@@ -44,14 +48,43 @@ constexpr std::array kTrainers = {
     Entry{"pytorch fsdp", {.old_attention = true}},
 };
 
+/// Megatron-LM's --no-gradient-accumulation-fusion is of 2022.
+constexpr int kFusedAccumulation = 2201;
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+/// Year and month in an identifier such as "arxiv:2205.05198": 2205. 0 where there is none.
+int published(std::string_view source) {
+  constexpr std::string_view kArchive = "arxiv";
+  const std::size_t at = source.find(kArchive);
+  if (at == std::string_view::npos) return 0;
+  const std::string_view rest = source.substr(at + kArchive.size());
+  const std::size_t begin = rest.find_first_of("0123456789");
+  if (begin > 1 || rest.size() < begin + 5 || rest[begin + 4] != '.') return 0;
+  int month = 0;
+  for (const char c : rest.substr(begin, 4)) {
+    if (c < '0' || c > '9') return 0;
+    month = 10 * month + (c - '0');
+  }
+  return month;
+}
+
 }  // namespace
 
-TrainerDefaults trainer_defaults(const std::string& framework) {
-  std::string name = framework;
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+TrainerDefaults trainer_defaults(const MeasuredRun& run) {
+  const std::string name = lower(run.framework);
   for (const Entry& entry : kTrainers) {
-    if (name.find(entry.word) != std::string::npos) return entry.defaults;
+    if (name.find(entry.word) == std::string::npos) continue;
+    TrainerDefaults defaults = entry.defaults;
+    if (entry.word == "megatron" && published(lower(run.source)) >= kFusedAccumulation) {
+      defaults.fused_accumulation = true;
+    }
+    return defaults;
   }
   return {};
 }

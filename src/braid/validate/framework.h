@@ -1,8 +1,7 @@
 #pragma once
 
-#include <string>
-
 #include "braid/plan/plan.h"
+#include "braid/validate/measured_run.h"
 
 namespace braid {
 
@@ -19,10 +18,13 @@ struct TrainerDefaults {
   /// Attention kernels are of the generation before Hopper's and Blackwell's asynchronous units.
   bool old_attention = false;
   bool half_gradients = false;  ///< Training in fp16 keeps and reduces gradients in fp16.
+  /// The product that makes a weight's gradient adds it to what earlier micro-batches left;
+  /// otherwise a kernel of its own does.
+  bool fused_accumulation = true;
 };
 
-/// By words in the trainer's name; one that is not known is taken for a present-day trainer
-/// without sharding.
-TrainerDefaults trainer_defaults(const std::string& framework);
+/// By words in the trainer's name, and by the month of its source where that is on arXiv; one that
+/// is not known is taken for a present-day trainer without sharding.
+TrainerDefaults trainer_defaults(const MeasuredRun& run);
 
 }  // namespace braid

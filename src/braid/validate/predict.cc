@@ -43,6 +43,29 @@ bool has_asynchronous_units(const Chip& chip) {
 /// Adapters are trained, all other weights stay (Hu et al. 2021, LoRA).
 bool is_frozen(const MeasuredRun& run) { return run.notes.starts_with("LoRA"); }
 
+/// Every micro-batch but the first reads its gradients and what earlier ones left, and writes the
+/// sum. Gradients that are sharded over ranks (ZeRO-2 and 3) are small beside that.
+void add_accumulation(Plan& plan) {
+  const Parallelism& parallel = plan.parallel;
+  if (parallel.zero == Zero::gradients || parallel.zero == Zero::parameters) return;
+  const double micro_batches =
+      static_cast<double>(plan.global_batch) /
+      (static_cast<double>(parallel.dp) * static_cast<double>(parallel.micro_batch));
+  if (micro_batches <= 1) return;
+  const Chip& chip = plan.system.groups.front().chip;
+  const double bytes = bytes_per_element(plan.precision.weight) +
+                       2 * bytes_per_element(plan.precision.gradient);
+  const double parameter_s = bytes * (1 - 1 / micro_batches) /
+                             (chip.memory.bytes_per_s * chip.efficiency.memory_peak_fraction);
+  for (std::vector<Option>& options : plan.profile.kinds) {
+    for (Option& option : options) {
+      LayerCost& cost = option.cost;
+      cost.backward_weight.compute_s +=
+          (cost.dense_parameters + cost.expert_parameters) * parameter_s;
+    }
+  }
+}
+
 /// With the weights' gradients neither computed nor reduced; the adapters' own are left out.
 Metrics frozen_metrics(Plan plan) {
   plan.precision.optimizer_bytes_per_parameter = 0;
@@ -86,11 +109,12 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
   prepared.precision = form.precision;
   prepared.global_batch = run.global_batch;
   set_working_precision(graph, form.precision.activation, form.precision.weight);
-  const TrainerDefaults trainer = trainer_defaults(run.framework);
+  const TrainerDefaults trainer = trainer_defaults(run);
   if (!trainer.flash_attention) use_plain_attention(graph);
   if (trainer.old_attention && has_asynchronous_units(prepared.system.groups.front().chip)) {
     prepared.attention_rate = kOldAttentionRate;
   }
+  prepared.fused_accumulation = trainer.fused_accumulation;
   prepared.measured_memory_bytes = run.peak_memory_bytes;
   prepared.measured_s =
       measured_time_s(run, graph, form.precision, prepared.parallel.recompute, prepared.system);
@@ -122,6 +146,7 @@ Metrics metrics_of(const PreparedRun& run, const System& system) {
     group.chip.efficiency.attention_peak_fraction *= run.attention_rate;
   }
   Plan plan = direct_plan(run.graph, run.parallel, run.precision, run.global_batch, slower);
+  if (!run.fused_accumulation) add_accumulation(plan);
   return run.frozen_weights ? frozen_metrics(std::move(plan)) : measure(plan);
 }
 

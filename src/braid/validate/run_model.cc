@@ -75,7 +75,7 @@ std::string bad_dimensions(const MeasuredRun& run) {
 
 Graph described_model(const MeasuredRun& run) {
   const Family family = family_of(run);
-  const TrainerDefaults trainer = trainer_defaults(run.framework);
+  const TrainerDefaults trainer = trainer_defaults(run);
   const bool llama = family == Family::llama;
   const bool mpt = family == Family::mpt;
   BlockSpec block;

@@ -83,7 +83,7 @@ bool read_precision(const std::string& text, Precision& precision) {
 int chunks_of(const MeasuredRun& run, std::int64_t layers, bool interleaved) {
   if (run.vp > 0) return static_cast<int>(std::min<std::int64_t>(run.vp, layers));
   if (!interleaved || run.pp <= 1) return 1;
-  if (trainer_defaults(run.framework).one_layer_chunks) {
+  if (trainer_defaults(run).one_layer_chunks) {
     return static_cast<int>(std::max<std::int64_t>(1, (layers + 2) / run.pp));
   }
   // Interleaved, but not how often: as little as can be.
@@ -143,7 +143,7 @@ RunParallelism parallelism_of(const MeasuredRun& run, std::int64_t layers) {
     result.reason = run.lists.front() + " differs from stage to stage";
     return result;
   }
-  const TrainerDefaults trainer = trainer_defaults(run.framework);
+  const TrainerDefaults trainer = trainer_defaults(run);
   parallel.zero = trainer.zero;
   parallel.recompute = trainer.recompute;
   if (!read_sharding(run.sharding, parallel.zero)) {
