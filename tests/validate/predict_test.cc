@@ -24,7 +24,7 @@ MeasuredRun gpt_22b() {
   run.model = "megatron-22B";
   run.layers = 48;
   run.hidden = 6144;
-  run.ffn = 4 * 6144;
+  run.ffn = 24576;
   run.heads = 64;
   run.vocab = 51200;
   run.seq_len = 2048;
@@ -127,6 +127,34 @@ TEST(Predict, AdaptersNeedNoWeightGradients) {
   EXPECT_GT(adapters.metrics.compute_s, 2.0 / 3 * whole.metrics.compute_s);
   EXPECT_LT(adapters.metrics.peak_memory_bytes, whole.metrics.peak_memory_bytes);
   EXPECT_GT(adapters.metrics.peak_memory_bytes, 0.1 * whole.metrics.peak_memory_bytes);
+}
+
+TEST(Predict, GradientsOfMicroBatchesAreAddedUpAsTheTrainerOfTheTimeDoes) {
+  MeasuredRun run = gpt_22b();
+  run.global_batch = 3 * run.micro_batch;
+  const auto time_s = [&](const std::string& source) {
+    run.source = source;
+    return predict(run).metrics.iteration_time_s;
+  };
+  const double fused_s = time_s("arXiv 2205.05198 Table 5");
+  const PreparedRun prepared = prepare(run);
+  const Plan plan = direct_plan(prepared.graph, prepared.parallel, prepared.precision,
+                                prepared.global_batch, prepared.system);
+  double parameters = 0;
+  for (const ProfileLayer& layer : plan.profile.layers) {
+    parameters += plan.profile.kinds[static_cast<std::size_t>(layer.kind)][0].cost.dense_parameters;
+  }
+  const Chip& chip = prepared.system.groups.front().chip;
+  // Two of the three micro-batches read two gradients in fp16 and write their sum.
+  const double apart_s =
+      fused_s +
+      2 * 6 * parameters / (chip.memory.bytes_per_s * chip.efficiency.memory_peak_fraction);
+  for (const char* source :
+       {"", "arXiv", "arXiv:2104.04473 table 1", "arXiv 20a5.05198", "2205."}) {
+    EXPECT_NEAR(time_s(source), apart_s, 1e-9 * apart_s) << source;
+  }
+  run.global_batch = run.micro_batch;
+  EXPECT_DOUBLE_EQ(time_s(""), time_s("arxiv.org/abs/2205.05198"));
 }
 
 TEST(Predict, OldAttentionKernelsAreSlowerWhereNewOnesExist) {

@@ -193,10 +193,9 @@ class LayerEstimate {
       return memory_s(w.input_bytes + w.output_bytes - products * matrix_bytes, chip_);
     };
     OpTimes times;
-    times.forward_s =
-        products_s + others_s(forward, kForwardProducts) + kForwardKernels * launch_s;
-    times.backward_input_s = 2 * products_s + others_s(input_gradient, kBackwardProducts) +
-                             kBackwardKernels * launch_s;
+    times.forward_s = products_s + others_s(forward, kForwardProducts) + kForwardKernels * launch_s;
+    times.backward_input_s =
+        2 * products_s + others_s(input_gradient, kBackwardProducts) + kBackwardKernels * launch_s;
     return times;
   }
 

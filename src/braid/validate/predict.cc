@@ -53,8 +53,8 @@ void add_accumulation(Plan& plan) {
       (static_cast<double>(parallel.dp) * static_cast<double>(parallel.micro_batch));
   if (micro_batches <= 1) return;
   const Chip& chip = plan.system.groups.front().chip;
-  const double bytes = bytes_per_element(plan.precision.weight) +
-                       2 * bytes_per_element(plan.precision.gradient);
+  const double bytes =
+      bytes_per_element(plan.precision.weight) + 2 * bytes_per_element(plan.precision.gradient);
   const double parameter_s = bytes * (1 - 1 / micro_batches) /
                              (chip.memory.bytes_per_s * chip.efficiency.memory_peak_fraction);
   for (std::vector<Option>& options : plan.profile.kinds) {
