@@ -65,15 +65,7 @@ GraphSplitter::GraphSplitter(const AssignmentGraph& graph, const GraphCuts& cuts
   least_bottleneck_s_ = std::max(all_s / static_cast<double>(stages_) * (1 - kRounding),
                                  *std::max_element(least_s.begin(), least_s.end()));
 
-  const Dag dag = make_dag(layers_, graph.edges);
-  for (const Bitset& cut : cuts.sets) {
-    size_.push_back(cut.count());
-    double bytes = 0;
-    cut.for_each([&](std::size_t layer) {
-      if (!dag.successors[layer].is_subset_of(cut)) bytes += graph.output_bytes[layer];
-    });
-    crossing_bytes_.push_back(bytes);
-  }
+  for (const Bitset& cut : cuts.sets) size_.push_back(cut.count());
   cost_s_.resize(cuts.sets.size() * (stages_ + 1));
   inner_.resize(cost_s_.size());
   seen_for_.resize(cuts.sets.size());
@@ -86,6 +78,7 @@ bool GraphSplitter::limit(double sync_below_s, double pipeline_below_s) {
   most_threshold_s_ = kInfinity;
   handing_on_s_.assign(stages_ + 1, 0);
   if (!has_room(0, 0)) return false;
+  if (crossing_bytes_.empty()) find_crossing_bytes();
   if (repeats_ == 0 || !(pipeline_below_s < kInfinity)) return true;
   // What is left for the bottleneck narrows where cuts may be, which takes from what is left.
   for (int round = 0; round < 4; ++round) {
@@ -96,6 +89,17 @@ bool GraphSplitter::limit(double sync_below_s, double pipeline_below_s) {
     if (!(handing_on_s_.front() < kInfinity)) return false;
   }
   return true;
+}
+
+void GraphSplitter::find_crossing_bytes() {
+  const Dag dag = make_dag(layers_, graph_.edges);
+  for (const Bitset& cut : cuts_.sets) {
+    double bytes = 0;
+    cut.for_each([&](std::size_t layer) {
+      if (!dag.successors[layer].is_subset_of(cut)) bytes += graph_.output_bytes[layer];
+    });
+    crossing_bytes_.push_back(bytes);
+  }
 }
 
 void GraphSplitter::bound_handovers(double threshold_s) {

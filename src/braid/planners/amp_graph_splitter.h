@@ -51,6 +51,7 @@ class GraphSplitter {
   bool syncs(std::size_t inner, std::size_t outer) const;
   void grow_largest(std::size_t from, std::size_t to, std::size_t layer);
   double handover_s(std::size_t cut, std::size_t stage) const;
+  void find_crossing_bytes();
   /// Fills handing_on_s_ for stages of at most `threshold_s`.
   void bound_handovers(double threshold_s);
   /// Calls `visit(stage, inner, outer)` for the stages of the answer, the last one first.
@@ -77,7 +78,7 @@ class GraphSplitter {
   std::vector<double> least_bytes_before_;  ///< By cut, what it holds where that needs least.
   std::vector<double> room_behind_bytes_;   ///< By stage, of it and those behind it.
   std::vector<double> sync_before_s_;       ///< By cut; empty: no synchronisation.
-  std::vector<double> crossing_bytes_;      ///< By cut.
+  std::vector<double> crossing_bytes_;      ///< By cut; empty until limit() needs it.
   double least_bottleneck_s_ = 0, least_sync_s_ = 0;
 
   double sync_below_s_ = 0;
