@@ -260,6 +260,9 @@ Infeasibility AmpMixedJob::nearest() {
 Outcome AmpMixedJob::outcome(std::vector<AmpMixedFound> found, double bound_s, std::int64_t work) {
   Outcome outcome = begin_outcome(job_, system_);
   outcome.objective_name = "AMP's cost (s)";
+  if (mixed_.chain().branched) {
+    outcome.assumptions.push_back("the model's branches are cut in the order of their layers");
+  }
   outcome.work = work;
   outcome.evaluated = evaluated_;
   if (found.empty()) {
