@@ -1,5 +1,7 @@
 #include "braid/planners/family_bounds.h"
 
+#include <algorithm>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -17,8 +19,21 @@ namespace {
 
 using testing::pick;
 
-/// Every configuration against the bounds of its family and its split.
-void expect_bounds_hold(const Job& job, const System& system, const SpaceOptions& space) {
+/// A configuration with and without what takes less memory.
+std::vector<Configuration> variants(const Configuration& configuration) {
+  std::vector<Configuration> variants = {configuration};
+  for (const Zero zero : {Zero::gradients, Zero::parameters}) {
+    variants.push_back(configuration);
+    variants.back().recompute = Recompute::full;
+    variants.back().zero = zero;
+  }
+  return variants;
+}
+
+/// Every configuration against the bounds of its family and its split, and those against times.
+/// `decided` counts those of which the fullest stage's load is more than half of the time.
+void expect_bounds_hold(const Job& job, const System& system, const SpaceOptions& space,
+                        int& decided) {
   const SpaceLimits limits = space_limits(job, system);
   const ChainJob chain = chain_job(job, system);
   LayerTables tables(*job.graph, job.precision, system);
@@ -42,16 +57,22 @@ void expect_bounds_hold(const Job& job, const System& system, const SpaceOptions
         << "tp " << configuration.tp << " cp " << configuration.cp << " ep " << configuration.ep
         << " pp " << configuration.pp << " dp " << configuration.dp << " on "
         << system.groups.front().devices_per_node << " a node";
-    ASSERT_LE(
+    const double split_s =
         split_bound_s(chain, tables, split, job.global_batch, micro_batches(split, limits, space),
-                      sequence_parallelisms(split, limits, space)),
-        bound_s * (1 + 1e-9));
-    Configuration small = configuration;
-    small.recompute = Recompute::full;
-    small.zero = Zero::parameters;
-    for (const Configuration& held : {configuration, small}) {
+                      sequence_parallelisms(split, limits, space));
+    for (const Configuration& held : variants(configuration)) {
       const double needed_bytes = even_memory(chain, tables, held, scratch).needed_bytes;
       ASSERT_LE(bounds.device_bytes(replicas, limits.layers), needed_bytes * (1 + 1e-9));
+      const LayerTable& table = tables.at(held);
+      const double load_s = fullest_load_s(
+          table, held, fullest_syncs(table, held.pp, scratch.evaluator.context(held)));
+      const double range_s = std::max(configuration_bound_s(chain, tables, held), load_s);
+      ASSERT_LE(split_s, range_s * (1 + 1e-9));
+      const double infinity = std::numeric_limits<double>::infinity();
+      const double time_s = assess(chain, tables, held, infinity, scratch).iteration_time_s;
+      if (time_s == 0) continue;  // It does not fit.
+      ASSERT_LE(range_s, time_s * (1 + 1e-9)) << "zero " << static_cast<int>(held.zero);
+      decided += load_s > time_s / 2 ? 1 : 0;
     }
     ++seen;
   }
@@ -64,6 +85,7 @@ TEST(FamilyBounds, HoldForExpertsOnNodesOfAnySize) {
   options.seq_len = 64;
   options.layers = 4;
   const Graph graph = load_model("mixtral-8x7b", options);
+  int decided = 0;
   for (int trial = 0; trial < 25; ++trial) {
     const int devices = pick(random, 2, 16);
     System system = testing::tiny_system(random, devices, 1e12);
@@ -80,8 +102,24 @@ TEST(FamilyBounds, HoldForExpertsOnNodesOfAnySize) {
     SpaceOptions space;
     space.vp = 1;
     space.allow_offload = false;
-    expect_bounds_hold(job, system, space);
+    ASSERT_NO_FATAL_FAILURE(expect_bounds_hold(job, system, space, decided)) << "trial " << trial;
   }
+}
+
+TEST(FamilyBounds, HoldForLayersWithManyParametersAndTiedOnes) {
+  std::mt19937_64 random(23);
+  int decided = 0;
+  for (int trial = 0; trial < 100; ++trial) {
+    Graph graph = testing::tiny_graph(random, pick(random, 2, 7));
+    if (pick(random, 0, 3) == 0) testing::tie_layers(graph, 0, graph.layers.size() - 1);
+    System system = testing::tiny_system(random, pick(random, 1, 8), 1e12);
+    system.groups[0].chip.efficiency.overlap_loss = 0.15 * pick(random, 0, 1);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 12);
+    ASSERT_NO_FATAL_FAILURE(expect_bounds_hold(job, system, {}, decided)) << "trial " << trial;
+  }
+  EXPECT_GT(decided, 1000);
 }
 
 }  // namespace

@@ -55,28 +55,96 @@ double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
   return std::max(busy_s, sum_s + longest);
 }
 
+namespace {
+
+/// Most layers of a kind that one of so many stages has, at the least.
+double fullest_count(const LayerTable& table, std::size_t kind, int stages) {
+  return (table.count_of_kind[kind] + stages - 1) / stages;  // NOLINT(bugprone-integer-division)
+}
+
+}  // namespace
+
+std::vector<StageSync> fullest_syncs(const LayerTable& table, int stages,
+                                     const DataParallelContext& context) {
+  DataParallelContext around = context;
+  around.zero = std::min(context.zero, Zero::optimizer);
+  std::vector<StageSync> syncs(table.kinds.size());
+  for (std::size_t kind = 0; kind < syncs.size(); ++kind) {
+    const double layers = fullest_count(table, kind, stages);
+    StageParameters parameters;
+    parameters.dense = layers * table.kinds[kind].dense_parameters;
+    parameters.expert = layers * table.kinds[kind].expert_parameters;
+    parameters.layers = 1;
+    syncs[kind] = stage_sync(parameters, around);
+  }
+  return syncs;
+}
+
+double fullest_load_s(const LayerTable& table, const Configuration& configuration,
+                      std::span<const StageSync> syncs) {
+  const auto steps = static_cast<double>(configuration.num_micro_batches);
+  // Gradients of chunks follow their own last passes, of which so many come in a row.
+  const double last_passes = configuration.schedule == ScheduleKind::interleaved
+                                 ? std::min<double>(configuration.pp, steps)
+                                 : 1;
+  double most_s = 0;
+  for (std::size_t kind = 0; kind < syncs.size(); ++kind) {
+    const double layers = fullest_count(table, kind, configuration.pp);
+    const LayerCost& cost = table.kinds[kind];
+    const StageSync& sync = syncs[kind];
+    const double forward_s = layers * cost.forward.total_s();
+    const double backward_s = layers * (cost.recompute.total_s() + cost.backward_input.total_s() +
+                                        cost.backward_weight.total_s());
+    const double gather_s = sync.parameter_sync_s;
+    const double reduce_s = sync.gradient_sync_s;
+    double load_s = sync.optimizer_s;
+    if (configuration.zero == Zero::parameters) {
+      load_s +=
+          steps * (std::max(forward_s, gather_s) + std::max({backward_s, gather_s, reduce_s}));
+    } else if (configuration.zero == Zero::gradients) {
+      load_s += steps * (forward_s + std::max(backward_s, reduce_s)) +
+                std::max(0.0, gather_s - forward_s);
+    } else {
+      load_s += steps * (forward_s + backward_s) + std::max(0.0, gather_s - forward_s) +
+                std::max(0.0, reduce_s - last_passes * backward_s);
+    }
+    most_s = std::max(most_s, load_s);
+  }
+  return most_s * (1 - 1e-12);
+}
+
 double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configuration& split,
                      std::int64_t global_batch, std::span<const int> micro_batches,
                      const std::vector<bool>& sequence_parallel) {
   double least_s = std::numeric_limits<double>::infinity();
   Configuration configuration = split;
-  configuration.zero = Zero::optimizer;  // No other takes less time for the optimizer.
-  const bool spreads = split.ep > split.cp && split.pp > 1 && split.dp > 1;
   for (const AxisOrder order : {AxisOrder::pipeline_outermost, AxisOrder::data_outermost}) {
-    if (order == AxisOrder::data_outermost && !spreads) continue;  // Layers cost the same.
+    if (order == AxisOrder::data_outermost && (split.pp == 1 || split.dp == 1)) continue;
     configuration.order = order;
-    for (const bool on : sequence_parallel) {
-      configuration.sequence_parallel = on;
-      for (const int micro_batch : micro_batches) {
-        configuration.micro_batch = micro_batch;
-        const std::int64_t steps = global_batch / split.dp / micro_batch;
-        LayerTable& table = tables.at(configuration);
-        const double even_s = (static_cast<double>(steps) * table.time_s() +
-                               optimizer_share(chain, table, configuration).all_s) /
-                              split.pp;
-        const double fullest_s =
-            static_cast<double>(steps) * LayerTables::fullest_stage_s(table, split.pp);
-        least_s = std::min(least_s, std::max(even_s, fullest_s) * (1 - 1e-12));
+    // Of the ZeRO stages that shard the optimizer, the first takes least time.
+    for (const Zero zero : {Zero::optimizer, Zero::none}) {
+      configuration.zero = zero;
+      for (const bool on : sequence_parallel) {
+        configuration.sequence_parallel = on;
+        std::vector<StageSync> syncs;  // Whatever the micro-batch.
+        for (const int micro_batch : micro_batches) {
+          configuration.micro_batch = micro_batch;
+          const std::int64_t steps = global_batch / split.dp / micro_batch;
+          configuration.num_micro_batches = steps;
+          configuration.schedule =
+              steps % split.pp == 0 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
+          const LayerTable& table = tables.at(configuration);
+          if (syncs.empty()) {
+            syncs = fullest_syncs(table, split.pp,
+                                  data_parallel_context(to_parallelism(configuration),
+                                                        chain.job->precision, *chain.system));
+          }
+          const double even_s = (static_cast<double>(steps) * table.time_s() +
+                                 optimizer_share(chain, table, configuration).all_s) /
+                                split.pp;
+          least_s = std::min(
+              least_s, std::max(even_s * (1 - 1e-12), fullest_load_s(table, configuration, syncs)));
+        }
       }
     }
   }

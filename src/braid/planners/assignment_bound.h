@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "braid/plan/totals.h"
 #include "braid/planners/chain_job.h"
 #include "braid/planners/configuration.h"
 #include "braid/planners/layer_table.h"
@@ -17,9 +18,23 @@ namespace braid {
 double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
                              const Configuration& configuration);
 
+/// For each kind of layer, what the stage that has most of them synchronises and updates around an
+/// iteration, in one piece: nothing takes less. ZeRO stages above 1 as stage 1, whose collectives
+/// they have, wherever these are.
+std::vector<StageSync> fullest_syncs(const LayerTable& table, int stages,
+                                     const DataParallelContext& context);
+
+/// A lower bound on the iteration time of any partition of the layers: all that the stage that has
+/// most layers of a kind does, collectives being hidden behind as much of its passes as can be.
+/// Other layers on that stage add no less to its passes than they can hide. `syncs`: its
+/// fullest_syncs(). Cost: O(kinds of layers).
+double fullest_load_s(const LayerTable& table, const Configuration& configuration,
+                      std::span<const StageSync> syncs);
+
 /// A lower bound on the iteration time of every configuration with the degrees of `split` and one
-/// of these micro-batch sizes: all stages together have all passes and the whole optimizer to do.
-/// `sequence_parallel`: off, on or both. Infinite when there is no size.
+/// of these micro-batch sizes: all stages together have all passes and the whole optimizer to do,
+/// and one of them its fullest_load_s(). `sequence_parallel`: off, on or both. Infinite when there
+/// is no size.
 double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configuration& split,
                      std::int64_t global_batch, std::span<const int> micro_batches,
                      const std::vector<bool>& sequence_parallel);

@@ -124,7 +124,12 @@ void Search::push_split(const Configuration& split) {
 void Search::push(const ConfigurationRange& range) {
   is_empty_ = false;
   // Of an interleaved configuration the same whatever vp is.
-  const double bound_s = configuration_bound_s(chain_, tables_, range.configuration);
+  const Configuration& first = range.configuration;
+  const LayerTable& table = tables_.at(first);
+  const double bound_s =
+      std::max(configuration_bound_s(chain_, tables_, first),
+               fullest_load_s(table, first,
+                              fullest_syncs(table, first.pp, scratch_.evaluator.context(first))));
   ++outcome_.work;
   if (bound_s < best_.cutoff_s()) open_.push({bound_s, OpenNode::Kind::range, range});
 }

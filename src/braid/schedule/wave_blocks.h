@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -53,7 +54,8 @@ class WaveBlocks {
     [[gnu::always_inline]] inline Times* get(std::int64_t blocks, ChainWorkspace& workspace) {
       if constexpr (N > 0) return known;
       workspace.blocks.resize(at((Sets * blocks * W + 7) / 8));
-      return reinterpret_cast<Times*>(workspace.blocks.data());  // Aligned, and only ever Times.
+      assert(reinterpret_cast<std::uintptr_t>(workspace.blocks.data()) % alignof(Times) == 0);
+      return reinterpret_cast<Times*>(workspace.blocks.data());  // Only ever Times.
     }
   };
 
