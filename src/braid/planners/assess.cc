@@ -122,7 +122,7 @@ bool improve_assignment(const ChainJob& chain, LayerTables& tables,
 LeastMemory least_memory(LayerTables& tables, const ConfigurationRange& range,
                          AssessmentScratch& scratch) {
   const Configuration& first = range.configuration;
-  const LayerTable& table = tables.at(first);
+  const LayerTable& table = tables.sums_at(first);
   const auto in_flight_at = [&](std::int32_t vp) {
     return static_cast<double>(
         in_flight_chunks(first.schedule, first.pp, first.pp - 1, vp, first.num_micro_batches));

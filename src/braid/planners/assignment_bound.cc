@@ -133,7 +133,7 @@ double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configura
           configuration.num_micro_batches = steps;
           configuration.schedule =
               steps % split.pp == 0 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
-          const LayerTable& table = tables.at(configuration);
+          const LayerTable& table = tables.sums_at(configuration);
           if (syncs.empty()) {
             syncs = fullest_syncs(table, split.pp,
                                   data_parallel_context(to_parallelism(configuration),

@@ -41,19 +41,19 @@ FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Con
     configuration.sequence_parallel = sequence_parallel;
     for (const int micro_batch : micro_batches) {
       configuration.micro_batch = micro_batch;
-      const LayerTable& table = tables.at(configuration);
+      const LayerTable& table = tables.sums_at(configuration);
       const double time_s = table.time_s() - exchanges_s(table, family.ep > family.cp, !even);
       bounds.sample_s = std::min(bounds.sample_s, time_s / micro_batch * (1 - 1e-9));
     }
     configuration.zero = Zero::optimizer;  // No other takes less time for the optimizer.
     const double share_s =
-        optimizer_share(chain, tables.at(configuration), configuration).all_s * (1 - 1e-9);
+        optimizer_share(chain, tables.sums_at(configuration), configuration).all_s * (1 - 1e-9);
     bounds.optimizer_s = std::min(bounds.optimizer_s, share_s * configuration.dp);
     // State is spread over all copies and the context axis, experts over their group as well.
     Configuration smallest = configuration;
     smallest.micro_batch = micro_batches.front();
     smallest.recompute = options.recompute.value_or(Recompute::full);
-    const LayerTable& table = tables.at(smallest);
+    const LayerTable& table = tables.sums_at(smallest);
     const double parameter_bytes = bytes_per_element(precision.weight) +
                                    bytes_per_element(precision.gradient) +
                                    precision.optimizer_bytes_per_parameter;

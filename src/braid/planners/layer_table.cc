@@ -33,6 +33,9 @@ LayerTables::LayerTables(const Graph& graph, const Precision& precision, const S
     if (kind >= first_of_kind_.size()) first_of_kind_.resize(kind + 1, -1);
     if (first_of_kind_[kind] < 0) first_of_kind_[kind] = static_cast<LayerId>(l);
   }
+  for (const LayerId layer : first_of_kind_) work_of_kind_.push_back(layer_work(graph, layer));
+  count_of_kind_.assign(first_of_kind_.size(), 0);
+  for (const std::int32_t kind : kind_of_layer_) ++count_of_kind_[static_cast<std::size_t>(kind)];
 }
 
 /// How many devices the groups of a layer lie on; 0 where that makes no difference.
@@ -49,7 +52,7 @@ std::int64_t LayerTables::devices_of(const Configuration& configuration, bool sp
          configuration.dp;
 }
 
-LayerTable& LayerTables::at(const Configuration& configuration) {
+LayerTable& LayerTables::find(const Configuration& configuration) {
   // The groups of a layer's collectives start at the first device; only expert groups that reach
   // past the context axis depend on where the pipeline lies.
   const bool one_stage = configuration.pp == 1 && !shared_.empty();
@@ -75,18 +78,18 @@ LayerTable& LayerTables::at(const Configuration& configuration) {
 
   const Execution how = to_execution(configuration);
   const LayerGroups groups = layer_groups(to_parallelism(configuration), devices, system_);
-  for (const LayerId layer : first_of_kind_) {
-    table.kinds.push_back(estimate_layer(graph_, layer, how, precision_, groups, system_));
+  table.kinds.reserve(first_of_kind_.size());
+  for (std::size_t kind = 0; kind < first_of_kind_.size(); ++kind) {
+    table.kinds.push_back(estimate_layer(graph_, first_of_kind_[kind], work_of_kind_[kind], how,
+                                         precision_, groups, system_));
   }
   if (one_stage) count_shared_once(shared_, kind_of_layer_, how, table.kinds);
   for (const LayerCost& cost : table.kinds) table.layer_of_kind.push_back(chain_layer(cost));
-  table.count_of_kind.assign(table.kinds.size(), 0);
-  table.chain.reserve(graph_.layers.size());
+  table.count_of_kind = count_of_kind_;
   table.least_backward_share = 1;
   table.least_stash_bytes = std::numeric_limits<double>::infinity();
   for (const Layer& layer : graph_.layers) {
     const ChainLayer& cost = table.layer_of_kind[static_cast<std::size_t>(layer.kind)];
-    ++table.count_of_kind[static_cast<std::size_t>(layer.kind)];
     table.forward_s += cost.forward_s;
     table.backward_s += cost.backward_s;
     table.dense_parameters += cost.dense_parameters;
@@ -99,9 +102,23 @@ LayerTable& LayerTables::at(const Configuration& configuration) {
       table.least_backward_share =
           std::min(table.least_backward_share, cost.backward_s / cost.time_s());
     }
-    table.chain.push_back(cost);
   }
-  table.even = EvenSplits(table.chain);
+  return table;
+}
+
+const LayerTable& LayerTables::sums_at(const Configuration& configuration) {
+  return find(configuration);
+}
+
+LayerTable& LayerTables::at(const Configuration& configuration) {
+  LayerTable& table = find(configuration);
+  if (table.chain.empty()) {
+    table.chain.reserve(kind_of_layer_.size());
+    for (const std::int32_t kind : kind_of_layer_) {
+      table.chain.push_back(table.layer_of_kind[static_cast<std::size_t>(kind)]);
+    }
+    table.even = EvenSplits(table.chain);
+  }
   return table;
 }
 

@@ -13,6 +13,7 @@
 #include "braid/planners/even_splits.h"
 #include "braid/planners/layout.h"
 #include "braid/planners/partition.h"
+#include "braid/profile/layer_work.h"
 #include "braid/profile/profile.h"
 
 namespace braid {
@@ -22,15 +23,16 @@ struct LayerTable {
   std::vector<LayerCost> kinds;  ///< By kind of layer.
   std::vector<ChainLayer> layer_of_kind;
   std::vector<std::int32_t> count_of_kind;  ///< Layers of each kind.
-  std::vector<ChainLayer> chain;            ///< By layer.
   double forward_s = 0, backward_s = 0;     ///< Of all layers.
   double least_backward_share = 0;          ///< Least backward / (forward + backward) of any layer.
   double dense_parameters = 0, expert_parameters = 0;
   double stash_bytes = 0, offloaded_bytes = 0;
   double least_stash_bytes = 0;  ///< Of any layer, what stays on the device.
+  // Of a whole table; otherwise empty.
+  std::vector<ChainLayer> chain;  ///< By layer.
+  EvenSplits even;
   /// Time of the layers on the way through the model that takes longest; negative: not known yet.
   double longest_way_s = -1;
-  EvenSplits even;
   /// fullest_stage_s() for a number of stages; 0: not computed yet.
   std::vector<double> fullest_stage_s;
   /// Least possible largest piece for a number of pieces; 0: not computed yet.
@@ -55,6 +57,8 @@ class LayerTables {
   /// Table for a configuration (which must be one that the model allows). The reference stays
   /// valid.
   LayerTable& at(const Configuration& configuration);
+  /// The same, but perhaps not whole: most configurations are bounded by sums alone.
+  const LayerTable& sums_at(const Configuration& configuration);
   /// Least possible largest time of `pieces` runs of the chain, memory ignored.
   double min_max_s(LayerTable& table, int pieces) const;
   /// Least time of a micro-batch on the stage that has most layers of a kind.
@@ -69,11 +73,14 @@ class LayerTables {
 
   /// `spread`: how expert groups lie depends on the pipeline.
   std::int64_t devices_of(const Configuration& configuration, bool spread);
+  LayerTable& find(const Configuration& configuration);
 
   const Graph& graph_;
   const Precision& precision_;
   const System& system_;
   std::vector<LayerId> first_of_kind_;
+  std::vector<std::vector<OperatorWork>> work_of_kind_;
+  std::vector<std::int32_t> count_of_kind_;
   std::vector<std::int32_t> kind_of_layer_;
   std::vector<SharedParameter> shared_;  ///< Where one stage counts them once.
   const Stages stages_;

@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "braid/graph/op_work.h"
 #include "braid/profile/layer_comm.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/profile/operator_time.h"
@@ -79,18 +78,17 @@ class LayerEstimate {
         peak_(peak),
         wide_peak_(activation_peak(chip, precision, peak)) {}
 
-  OpTimes times(const Operator& op, bool fused) const {
+  OpTimes times(const Operator& op, const OperatorWork& work) const {
     const Shard shard = shard_of(op.split, how_, graph_.samples);
-    OpWork forward = local_work(forward_work(graph_, op), shard);
-    const BackwardWork backward = backward_work(graph_, op);
-    const OpWork input_gradient = local_work(backward.input_gradient, shard);
-    OpWork weight_gradient = local_work(backward.weight_gradient, shard);
+    OpWork forward = local_work(work.forward, shard);
+    const OpWork input_gradient = local_work(work.backward.input_gradient, shard);
+    OpWork weight_gradient = local_work(work.backward.weight_gradient, shard);
     if (std::holds_alternative<Embedding>(op.kind)) {
       // Reads as many rows as it looks up, and adds to as many.
       forward.weight_bytes *= shard.tokens;
     } else {
       // Writes one gradient of the weights, however many samples it comes from.
-      weight_gradient.output_bytes = backward.weight_gradient.output_bytes * shard.weight;
+      weight_gradient.output_bytes = work.backward.weight_gradient.output_bytes * shard.weight;
     }
     const auto bytes = [](const OpWork& w) {
       return w.input_bytes + w.weight_bytes + w.output_bytes;
@@ -142,13 +140,13 @@ class LayerEstimate {
           memory_s(kLossBackwardBytes * logits, chip_) + chip_.efficiency.kernel_launch_s;
       return times;
     }
-    const auto pointwise_s = [&](const OpWork& work) {
-      if (bytes(work) + work.vector_flops + work.matmul_flops <= 0) return 0.0;
-      const double compute_s = vector_s(work.vector_flops, chip_) +
-                               work.matmul_flops / (peak_ * chip_.efficiency.matmul_peak_fraction);
-      if (!fused) return time_of({compute_s, bytes(work)}, chip_);
+    const auto pointwise_s = [&](const OpWork& w) {
+      if (bytes(w) + w.vector_flops + w.matmul_flops <= 0) return 0.0;
+      const double compute_s = vector_s(w.vector_flops, chip_) +
+                               w.matmul_flops / (peak_ * chip_.efficiency.matmul_peak_fraction);
+      if (!work.is_fused) return time_of({compute_s, bytes(w)}, chip_);
       // Fused into its producer: reads what that wrote no more, and needs no launch of its own.
-      const double moved = work.weight_bytes + std::max(work.output_bytes, work.input_bytes);
+      const double moved = w.weight_bytes + std::max(w.output_bytes, w.input_bytes);
       return std::max(compute_s,
                       moved / (chip_.memory.bytes_per_s * chip_.efficiency.memory_peak_fraction));
     };
@@ -250,31 +248,9 @@ class LayerEstimate {
   double wide_peak_;  ///< Of what keeps the activations' precision.
 };
 
-bool is_pointwise(const Operator& op) {
-  return std::holds_alternative<Elementwise>(op.kind) ||
-         std::holds_alternative<Normalization>(op.kind) || std::holds_alternative<Softmax>(op.kind);
-}
-
-/// An elementwise operator right behind a pointwise one whose output it reads runs in one kernel
-/// with it.
-bool is_fused(const Graph& graph, const Layer& layer, OperatorId id) {
-  const Operator& op = graph.operators[static_cast<std::size_t>(id)];
-  // What needs whole rows is a kernel of its own.
-  if (!std::holds_alternative<Elementwise>(op.kind)) return false;
-  return std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
-    const OperatorId producer = graph.tensors[static_cast<std::size_t>(input)].producer;
-    return producer >= layer.first && producer == id - 1 &&
-           is_pointwise(graph.operators[static_cast<std::size_t>(producer)]);
-  });
-}
-
 /// The pass takes at least as long as the host takes to issue it.
 void wait_for_host(double host_s, PassTime& pass) {
   pass.compute_s += std::max(0.0, host_s - pass.total_s());
-}
-
-bool recomputed_selectively(const Operator& op) {
-  return std::holds_alternative<Attention>(op.kind) || is_pointwise(op);
 }
 
 /// Share of a tensor that one device stores, by the region that wrote it.
@@ -289,9 +265,15 @@ double stored_share(const Graph& graph, const Tensor& tensor, const Execution& h
 
 }  // namespace
 
-LayerCost estimate_layer(const Graph& graph, LayerId layer_id, const Execution& how,
+LayerCost estimate_layer(const Graph& graph, LayerId layer, const Execution& how,
                          const Precision& precision, const LayerGroups& groups,
                          const System& system) {
+  return estimate_layer(graph, layer, layer_work(graph, layer), how, precision, groups, system);
+}
+
+LayerCost estimate_layer(const Graph& graph, LayerId layer_id, std::span<const OperatorWork> works,
+                         const Execution& how, const Precision& precision,
+                         const LayerGroups& groups, const System& system) {
   const Chip& chip = system.groups.front().chip;
   const double peak = matmul_peak_in(chip, precision);
   const Layer& layer = graph.layers[static_cast<std::size_t>(layer_id)];
@@ -302,17 +284,11 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, const Execution& 
   double attention_forward_s = 0;
   double attention_backward_s = 0;
   double selective_s = 0;
-  std::vector<TensorId> kept;
-  std::vector<TensorId> counted;
   double whole_stash = 0;
-  const auto once = [](std::vector<TensorId>& seen, TensorId id) {
-    if (id >= 0 && std::find(seen.begin(), seen.end(), id) != seen.end()) return false;
-    seen.push_back(id);
-    return true;
-  };
   for (OperatorId id = layer.first; id < layer.last; ++id) {
     const Operator& op = graph.operators[static_cast<std::size_t>(id)];
-    const OpTimes times = estimate.times(op, is_fused(graph, layer, id));
+    const OperatorWork& work = works[static_cast<std::size_t>(id - layer.first)];
+    const OpTimes times = estimate.times(op, work);
     cost.forward.compute_s += times.forward_s;
     cost.backward_input.compute_s += times.backward_input_s;
     cost.backward_weight.compute_s += times.backward_weight_s;
@@ -320,20 +296,20 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, const Execution& 
       attention_forward_s += times.forward_s;
       attention_backward_s += times.backward_input_s;
     }
-    if (recomputed_selectively(op)) selective_s += times.forward_s;
+    if (work.is_recomputed) selective_s += times.forward_s;
     const bool is_split = op.split != Split::replicated && op.split != Split::sequence;
     // What each rank of a tensor-parallel group does again is the model's arithmetic once.
-    cost.model_flops +=
-        (forward_model_flops(graph, op) + backward_model_flops(graph, op)) * rows / how.tp;
-    for (const KeptTensor& tensor : kept_for_backward(graph, op)) {
-      const bool is_private = tensor.tensor < 0;
+    cost.model_flops += work.model_flops * rows / how.tp;
+    for (const LayerKept& kept : work.kept) {
+      const auto [tensor, bytes] = kept.tensor;
       double share = rows / (is_split || how.sequence_parallel ? how.tp : 1);
-      if (!is_private) {
-        share = stored_share(graph, graph.tensors[static_cast<std::size_t>(tensor.tensor)], how);
+      if (tensor >= 0) {
+        share = stored_share(graph, graph.tensors[static_cast<std::size_t>(tensor)], how);
       }
-      if (is_private || once(kept, tensor.tensor)) whole_stash += tensor.bytes * share;
-      if (how.recompute == Recompute::selective && recomputed_selectively(op)) continue;
-      if (is_private || once(counted, tensor.tensor)) cost.stash_bytes += tensor.bytes * share;
+      if (kept.is_first) whole_stash += bytes * share;
+      const bool is_stored =
+          how.recompute == Recompute::selective ? kept.is_first_of_stored : kept.is_first;
+      if (is_stored) cost.stash_bytes += bytes * share;
     }
     double working = 0;
     for (const TensorId output : op.outputs) {
@@ -349,12 +325,10 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, const Execution& 
           8 * static_cast<double>(loss->rows) * static_cast<double>(loss->width) * rows / how.tp;
     }
     cost.working_bytes = std::max(cost.working_bytes, 2 * working);
-    for (const TensorId input : op.inputs) {
-      const Tensor& tensor = graph.tensors[static_cast<std::size_t>(input)];
-      if (!tensor.is_parameter || !once(kept, input)) continue;
+    for (const TensorId parameter : work.parameters) {
       const double share = shard_of(op.split, how, 1).weight;
       (op.split == Split::expert ? cost.expert_parameters : cost.dense_parameters) +=
-          elements(tensor) * share;
+          elements(graph.tensors[static_cast<std::size_t>(parameter)]) * share;
     }
   }
   // Kernels wait for the host where it takes longer to issue them. The backward pass of an operator
