@@ -157,7 +157,7 @@ LeastMemory least_memory(LayerTables& tables, const ConfigurationRange& range,
     for (std::size_t kind = 0; kind < table.layer_of_kind.size(); ++kind) {
       RunSums sums;
       sums.add(table.layer_of_kind[kind]);
-      const std::int32_t layers = (table.count_of_kind[kind] + chunks - 1) / chunks;
+      const std::int32_t layers = table.fullest_count(kind, chunks);
       for (double RunSums::*sum : {&RunSums::dense_parameters, &RunSums::expert_parameters,
                                    &RunSums::stash_bytes, &RunSums::offloaded_bytes}) {
         sums.*sum *= layers;

@@ -55,22 +55,13 @@ double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
   return std::max(busy_s, sum_s + longest);
 }
 
-namespace {
-
-/// Most layers of a kind that one of so many stages has, at the least.
-double fullest_count(const LayerTable& table, std::size_t kind, int stages) {
-  return (table.count_of_kind[kind] + stages - 1) / stages;  // NOLINT(bugprone-integer-division)
-}
-
-}  // namespace
-
 std::vector<StageSync> fullest_syncs(const LayerTable& table, int stages,
                                      const DataParallelContext& context) {
   DataParallelContext around = context;
   around.zero = std::min(context.zero, Zero::optimizer);
   std::vector<StageSync> syncs(table.kinds.size());
   for (std::size_t kind = 0; kind < syncs.size(); ++kind) {
-    const double layers = fullest_count(table, kind, stages);
+    const double layers = table.fullest_count(kind, stages);
     StageParameters parameters;
     parameters.dense = layers * table.kinds[kind].dense_parameters;
     parameters.expert = layers * table.kinds[kind].expert_parameters;
@@ -89,7 +80,7 @@ double fullest_load_s(const LayerTable& table, const Configuration& configuratio
                                  : 1;
   double most_s = 0;
   for (std::size_t kind = 0; kind < syncs.size(); ++kind) {
-    const double layers = fullest_count(table, kind, configuration.pp);
+    const double layers = table.fullest_count(kind, configuration.pp);
     const LayerCost& cost = table.kinds[kind];
     const StageSync& sync = syncs[kind];
     const double forward_s = layers * cost.forward.total_s();

@@ -135,8 +135,8 @@ double LayerTables::fullest_stage_s(LayerTable& table, int stages) {
   double& fullest_s = table.fullest_stage_s[at];
   if (fullest_s > 0) return fullest_s;
   for (std::size_t k = 0; k < table.layer_of_kind.size(); ++k) {
-    const std::int32_t layers = (table.count_of_kind[k] + stages - 1) / stages;
-    fullest_s = std::max(fullest_s, layers * table.layer_of_kind[k].time_s() * (1 - 1e-9));
+    const double all_s = table.fullest_count(k, stages) * table.layer_of_kind[k].time_s();
+    fullest_s = std::max(fullest_s, all_s * (1 - 1e-9));
   }
   return fullest_s;
 }

@@ -41,6 +41,10 @@ struct LayerTable {
   std::unordered_map<std::uint64_t, std::vector<Layout::StageKind>> even_stages;
 
   double time_s() const { return forward_s + backward_s; }
+  /// Of so many parts of the model, the one with most layers of a kind has at least so many.
+  std::int32_t fullest_count(std::size_t kind, std::int32_t parts) const {
+    return (count_of_kind[kind] + parts - 1) / parts;
+  }
 };
 
 /// Layer costs of one job, each way of running computed once.

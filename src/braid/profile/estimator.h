@@ -24,12 +24,11 @@ struct LayerGroups {
 /// Cost of one layer of `graph` run as `how` on chips of `system` (homogeneous). Pure; the layer's
 /// time is the sum over its operators of a roofline with shape-dependent efficiency plus exposed
 /// collectives. Equations and sources: docs/cost-model.md. Throws Error when the chip does not list
-/// the peak for the precision. Cost: linear in the layer's operators
-/// and what they keep.
+/// the peak for the precision. Cost: that of layer_work().
 LayerCost estimate_layer(const Graph& graph, LayerId layer, const Execution& how,
                          const Precision& precision, const LayerGroups& groups,
                          const System& system);
-/// The same for many ways of running a layer: `works` is its layer_work().
+/// The same for many ways of running a layer: `works` is its layer_work(). Cost: linear in that.
 LayerCost estimate_layer(const Graph& graph, LayerId layer, std::span<const OperatorWork> works,
                          const Execution& how, const Precision& precision,
                          const LayerGroups& groups, const System& system);
