@@ -1,7 +1,9 @@
 #include "braid/planners/mixed_planner.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -10,101 +12,25 @@
 
 #include "braid/base/error.h"
 #include "braid/planners/mixed_baseline.h"
+#include "braid/planners/mixed_bounds.h"
+#include "braid/planners/mixed_walk.h"
 #include "braid/profile/layer_profile.h"
-#include "braid/profile/split_limits.h"
 #include "braid/verify/verify.h"
 
+#include "planners/all_pipelines.h"
+#include "planners/tiny_branches.h"
 #include "planners/two_kinds.h"
 
 namespace braid {
 namespace {
 
+using testing::AllPipelines;
 using testing::pick;
 using testing::tiny_graph;
 using testing::tiny_system;
 using testing::two_kinds;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-/// Every pipeline of the documented space by recursion from its end, each simulated.
-class AllPipelines {
- public:
-  AllPipelines(MixedJob& job, const SpaceOptions& space) : job_(job), space_(space) {}
-
-  double least_s() {
-    const Job& job = job_.job();
-    for (std::int64_t round = 1; round <= job.global_batch; ++round) {
-      if (job.global_batch % round != 0) continue;
-      round_ = round;
-      used_.assign(job_.runs().size(), 0);
-      stages_.clear();
-      add(static_cast<std::int32_t>(job.graph->layers.size()));
-    }
-    return best_s_;
-  }
-
- private:
-  void add(std::int32_t right) {
-    if (right == 0) {
-      std::vector<PlacedStage> stages(stages_.rbegin(), stages_.rend());
-      if (space_.pp && static_cast<int>(stages.size()) != *space_.pp) return;
-      if (job_.missing_bytes(stages) > 0) return;
-      best_s_ = std::min(best_s_, job_.time_s(stages));
-      return;
-    }
-    const SplitLimits split = split_limits(*job_.job().graph);
-    for (int dp = 1; dp <= 4 && dp <= round_; ++dp) {
-      for (int tp = 1; tp <= 4; ++tp) {
-        Configuration form;
-        form.dp = dp;
-        form.tp = tp;
-        form.micro_batch = static_cast<int>(round_ / dp);
-        form.sequence_parallel = tp > 1;
-        form.recompute = *space_.recompute;
-        form.zero = *space_.zero;
-        if (round_ % dp != 0 || !refusal(split, to_execution(form)).empty()) continue;
-        if (space_.tp && tp != *space_.tp) continue;
-        for (int first = 0; first <= dp; ++first) place(form, first, right);
-      }
-    }
-  }
-
-  /// `first` shard groups on the first run, the others on the second.
-  void place(const Configuration& form, int first, std::int32_t right) {
-    const std::vector<DeviceRun>& runs = job_.runs();
-    const int counts[] = {first, form.dp - first};
-    PlacedStage stage;
-    stage.form = form;
-    for (std::size_t r = 0; r < 2; ++r) {
-      const std::int64_t takes = std::int64_t{counts[r]} * form.tp;
-      if (takes == 0) continue;
-      if (runs.size() <= r || used_[r] + takes > runs[r].count) return;
-      const std::int64_t start = runs[r].count - used_[r] - takes;
-      const std::int64_t unit = std::min<std::int64_t>(form.tp, runs[r].devices_per_node);
-      if (start % unit != 0) return;
-      if (form.tp > unit ? form.tp % runs[r].devices_per_node != 0
-                         : runs[r].devices_per_node % form.tp != 0) {
-        return;
-      }
-      for (std::int64_t d = 0; d < takes; ++d) stage.devices.push_back(runs[r].first + start + d);
-    }
-    for (std::size_t r = 0; r < runs.size(); ++r) used_[r] += std::int64_t{counts[r]} * form.tp;
-    stage.end = right;
-    for (stage.begin = right - 1; stage.begin >= 0; --stage.begin) {
-      stages_.push_back(stage);
-      add(stage.begin);
-      stages_.pop_back();
-    }
-    for (std::size_t r = 0; r < runs.size(); ++r) used_[r] -= std::int64_t{counts[r]} * form.tp;
-  }
-
-  MixedJob& job_;
-  const SpaceOptions& space_;
-  std::int64_t round_ = 1;
-  std::vector<std::int64_t> used_;
-  std::vector<PlacedStage> stages_;
-  double best_s_ = kInfinity;
-};
 
 void expect_verified(const Outcome& outcome) {
   for (const Candidate& candidate : outcome.candidates) {
@@ -114,28 +40,125 @@ void expect_verified(const Outcome& outcome) {
   }
 }
 
-/// Sixty jobs a shard.
+/// A random job: a chain of layers, some with tied ends, or any graph; two kinds of devices, at
+/// times with little memory; several ways to run each layer, or one.
+struct TinyMixedJob {
+  explicit TinyMixedJob(std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const int layers = pick(random, 2, seed % 8 == 1 ? 5 : 4);
+    graph =
+        seed % 2 == 0 ? tiny_graph(random, layers) : testing::tiny_branched_graph(random, layers);
+    if (seed % 8 == 2) testing::tie_layers(graph, 0, graph.layers.size() - 1);
+    const double memory = pick(random, 0, 2) == 0 ? 1e6 * pick(random, 1, 4) : 1e9;
+    const int first = pick(random, 1, 2);
+    system = two_kinds(random, first, pick(random, 1, 2), memory);
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 2) * 2;
+    if (pick(random, 0, 2) > 0) {
+      space.recompute = pick(random, 0, 1) == 0 ? Recompute::none : Recompute::full;
+    }
+    if (pick(random, 0, 2) > 0) space.zero = pick(random, 0, 1) == 0 ? Zero::none : Zero::optimizer;
+    space.allow_offload = false;
+  }
+  TinyMixedJob(const TinyMixedJob&) = delete;
+  TinyMixedJob& operator=(const TinyMixedJob&) = delete;
+  TinyMixedJob(TinyMixedJob&&) = delete;
+  TinyMixedJob& operator=(TinyMixedJob&&) = delete;
+  ~TinyMixedJob() = default;
+
+  Graph graph;
+  System system;
+  Job job;
+  SpaceOptions space;
+};
+
+TEST(AllPipelines, CostWhatTheirPlansCost) {
+  std::int64_t seen = 0;
+  for (std::uint64_t seed = 0; seed < 16; ++seed) {
+    const TinyMixedJob tiny(seed);
+    MixedJob costs(tiny.job, tiny.system, "test");
+    AllPipelines all(tiny.job, tiny.system, tiny.space);
+    std::int64_t number = 0;
+    double least_s = kInfinity;
+    all.for_each([&](std::span<const PlacedStage> stages, double time_s) {
+      least_s = std::min(least_s, time_s);
+      if (++number % 23 != 1) return;
+      ++seen;
+      EXPECT_DOUBLE_EQ(time_s, costs.time_s(stages)) << seed;
+      EXPECT_LE(costs.missing_bytes(stages), 0) << seed;
+    });
+    EXPECT_EQ(number, all.simulated());
+    EXPECT_EQ(AllPipelines(tiny.job, tiny.system, tiny.space).least_s(), least_s) << seed;
+  }
+  EXPECT_GT(seen, 50);
+}
+
+/// Families of all numbers of samples a round.
+std::vector<std::unique_ptr<MixedFamily>> families_of(MixedJob& costs, const SpaceOptions& space,
+                                                      MixedFamily::Rates& rates) {
+  std::vector<MixedFamily::Stages> kinds = {MixedFamily::Stages::any};
+  if (!costs.chain().shared.empty()) {
+    kinds = {MixedFamily::Stages::one, MixedFamily::Stages::several};
+  }
+  std::vector<std::unique_ptr<MixedFamily>> families;
+  for (std::int64_t round = 1; round <= costs.job().global_batch; ++round) {
+    if (costs.job().global_batch % round != 0) continue;
+    for (const MixedFamily::Stages stages : kinds) {
+      families.push_back(std::make_unique<MixedFamily>(costs, space, round, stages, rates));
+      if (families.back()->empty()) families.pop_back();
+    }
+  }
+  return families;
+}
+
+TEST(MixedWalk, ShowsEveryPipelineAndNoneTakesLessThanItsBound) {
+  std::int64_t shown = 0, tight = 0, branched = 0;
+  for (std::uint64_t seed = 100; seed < 140; ++seed) {
+    const TinyMixedJob tiny(seed);
+    MixedJob costs(tiny.job, tiny.system, "test");
+    MixedFamily::Rates rates;
+    std::int64_t number = 0;
+    for (const auto& family : families_of(costs, tiny.space, rates)) {
+      const double quick_s = quick_bound_s(family->problem());
+      constexpr std::int64_t kAll = std::int64_t{1} << 40;
+      const MixedWalkResult result = walk_mixed(
+          family->problem(), kInfinity, {kAll, kAll}, [&](const MixedPipeline& pipeline) {
+            ++number;
+            const double time_s = costs.time_s(family->stages(pipeline));
+            EXPECT_LE(pipeline.bound_s(), time_s * (1 + 1e-9)) << seed;
+            EXPECT_LE(quick_s, time_s * (1 + 1e-9)) << seed;
+            tight += pipeline.bound_s() > 0.99 * time_s ? 1 : 0;
+            return kInfinity;
+          });
+      EXPECT_EQ(result.bound_s, kInfinity);
+    }
+    AllPipelines all(tiny.job, tiny.system, tiny.space);
+    all.for_each([](std::span<const PlacedStage>, double) {});
+    ASSERT_EQ(number, all.simulated()) << seed;
+    shown += number;
+    if (costs.chain().branched) branched += number;
+  }
+  EXPECT_GT(shown, 2000);
+  EXPECT_GT(branched, shown / 10);
+  EXPECT_GT(tight, shown / 2);
+}
+
+/// As many random jobs in all shards as BRAID_TINY_JOBS says. With 10,000 they take half a minute
+/// in an optimised build.
+std::uint64_t jobs_of_a_shard(std::uint64_t shards) {
+  const char* jobs = std::getenv("BRAID_TINY_JOBS");
+  return (jobs == nullptr ? 300 : std::strtoull(jobs, nullptr, 10)) / shards;
+}
+
 class MixedPlans : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(MixedPlans, AreTheBestOfAllPipelines) {
-  int found = 0, best = 0, proven = 0, none = 0;
-  double worst = 1;
-  for (std::uint64_t seed = 60 * GetParam(); seed < 60 * (GetParam() + 1); ++seed) {
-    std::mt19937_64 random(seed);
-    Graph graph = tiny_graph(random, pick(random, 2, 4));
-    if (seed % 4 == 3) testing::tie_layers(graph, 0, graph.layers.size() - 1);
-    const double memory = pick(random, 0, 3) == 0 ? 1e6 * pick(random, 1, 4) : 1e9;
-    const System system = two_kinds(random, pick(random, 1, 2), pick(random, 1, 2), memory);
-    Job job;
-    job.graph = &graph;
-    job.global_batch = pick(random, 1, 2) * 2;
-    SpaceOptions space;
-    space.recompute = pick(random, 0, 1) == 0 ? Recompute::none : Recompute::full;
-    space.zero = pick(random, 0, 1) == 0 ? Zero::none : Zero::optimizer;
-    space.allow_offload = false;
-    const Outcome outcome = plan_mixed(job, system, space, {}, {});
-    MixedJob all(job, system, "all");
-    const double expected_s = AllPipelines(all, space).least_s();
+  const std::uint64_t jobs = jobs_of_a_shard(5);
+  std::uint64_t found = 0, proven = 0, none = 0;
+  for (std::uint64_t seed = jobs * GetParam(); seed < jobs * (GetParam() + 1); ++seed) {
+    const TinyMixedJob tiny(seed);
+    const Outcome outcome = plan_mixed(tiny.job, tiny.system, tiny.space, {}, {});
+    const double expected_s = AllPipelines(tiny.job, tiny.system, tiny.space).least_s();
     if (expected_s == kInfinity) {
       EXPECT_EQ(outcome.status, Status::infeasible) << seed;
       ++none;
@@ -145,22 +168,17 @@ TEST_P(MixedPlans, AreTheBestOfAllPipelines) {
     ++found;
     const double time_s = outcome.candidates.front().metrics.iteration_time_s;
     EXPECT_GE(time_s, expected_s * (1 - 1e-9)) << seed;
-    EXPECT_LE(time_s, expected_s * 1.005) << seed;
+    EXPECT_LE(time_s, expected_s * (1 + 1e-9)) << seed;
     EXPECT_LE(outcome.search_bound_s, expected_s * (1 + 1e-9)) << seed;
     EXPECT_LE(outcome.physical_bound.time_s, expected_s) << seed;
-    worst = std::max(worst, time_s / expected_s);
-    best += time_s <= expected_s * (1 + 1e-9) ? 1 : 0;
     proven += outcome.status == Status::optimal ? 1 : 0;
-    expect_verified(outcome);
+    if (seed % 10 == 0) expect_verified(outcome);
   }
-  RecordProperty("found", found);
-  RecordProperty("best", best);
-  RecordProperty("proven", proven);
-  RecordProperty("worst", std::to_string(worst));
-  EXPECT_GT(found, 40);
-  EXPECT_GT(best, found * 19 / 20);
-  EXPECT_GT(proven, 0);
-  EXPECT_GT(none, 0);
+  RecordProperty("found", static_cast<int>(found));
+  RecordProperty("proven", static_cast<int>(proven));
+  EXPECT_GT(found, jobs * 2 / 3);
+  EXPECT_EQ(proven, found);
+  EXPECT_GT(none, 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, MixedPlans, ::testing::Range<std::uint64_t>(0, 5));

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/planners/mixed_bounds.h"
+#include "braid/planners/mixed_walk.h"
 
 #include "planners/tiny_job.h"
 
@@ -298,6 +299,16 @@ TEST_P(MixedPipelines, AreTheBestOfAll) {
     best += best_s <= expected_s * (1 + 1e-9) ? 1 : 0;
     proven += solution.bound_s >= best_s * (1 - 1e-9) ? 1 : 0;
     ASSERT_LE(quick_bound_s(problem), expected_s * (1 + 1e-12)) << seed;
+    double walked_s = kInfinity;
+    constexpr std::int64_t kAll = std::int64_t{1} << 40;
+    const auto visit = [&](const MixedPipeline& pipeline) {
+      walked_s = std::min(walked_s, pipeline.bound_s());
+      return walked_s;
+    };
+    EXPECT_EQ(walk_mixed(problem, kInfinity, {kAll, kAll}, visit).bound_s, walked_s) << seed;
+    EXPECT_NEAR(walked_s, expected_s, expected_s * 1e-9) << seed;
+    EXPECT_LE(walk_mixed(problem, kInfinity, {10, 1}, visit).bound_s, expected_s * (1 + 1e-9))
+        << seed;
   }
   RecordProperty("found", found);
   RecordProperty("best", best);

@@ -60,6 +60,12 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
     if (known == bytes_of_class_.end()) bytes_of_class_.push_back(edge.bytes);
   }
   problem_.cut_classes = static_cast<std::int32_t>(bytes_of_class_.size());
+  if (chain.branched) {
+    problem_.readers.resize(at(layers));
+    for (const ProfileEdge& edge : chain.edges) {
+      problem_.readers[at(edge.source)].push_back(edge.target);
+    }
+  }
 
   probe_.system = job.system();
   probe_.precision = of.precision;

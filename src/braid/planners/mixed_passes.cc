@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "braid/planners/mixed_bounds.h"
+#include "braid/planners/mixed_reach.h"
 
 namespace braid {
 namespace {
@@ -15,31 +16,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostOthers = 24;
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-/// What a stage and those behind it are known to take, seen from it.
-struct Reach {
-  double below_s = 0;  ///< One way down and up, the stage included.
-  double late_s = 0;   ///< As MixedRest has them.
-  double rise_s = 0;
-  double peak_s = 0;
-  double end_s = 0;  ///< No pipeline that goes on like this takes less.
-};
-
-/// `behind` is that of the stages behind, less a handover each way; its end does not count.
-Reach reach_of(const MixedStageTimes& times, const MixedStageTimes::Time& stage, std::int32_t left,
-               const Reach& behind, double excess_s, double turning_s) {
-  const double forward_s = times.least_forward_before_s(left);
-  const double backward_s = times.least_backward_before_s(left);
-  Reach reach;
-  reach.below_s = behind.below_s + stage.time_s();
-  reach.late_s = std::max({forward_s, stage.head_s, behind.late_s - stage.forward_s});
-  reach.rise_s = std::max({backward_s, stage.tail_s, behind.rise_s - stage.backward_s});
-  reach.peak_s = std::max(behind.peak_s, turning_s);
-  const double own_s =
-      std::max(forward_s, stage.head_s) + excess_s + std::max(backward_s, stage.tail_s);
-  reach.end_s = reach.below_s + std::max(own_s, reach.late_s + reach.peak_s + reach.rise_s);
-  return reach;
-}
 
 }  // namespace
 
@@ -67,6 +43,7 @@ MixedPasses::MixedPasses(const MixedProblem& problem, std::vector<std::uint8_t> 
     : problem_(problem),
       times_(problem),
       work_(problem),
+      facts_(problem),
       ends_(problem, std::move(last_forms)),
       layers_(times_.layers()) {
   for (const MixedForm& form : problem.forms) {
@@ -82,68 +59,18 @@ bool MixedPasses::no_worse(const Start& a, const Start& b) {
          a.rise_s <= b.rise_s && a.peak_s <= b.peak_s;
 }
 
-std::int64_t MixedPasses::number_of(std::span<const std::int32_t> used) const {
-  std::int64_t number = 0;
-  for (std::size_t k = 0; k < used.size(); ++k) {
-    number = number * (problem_.capacity[k] + std::int64_t{1}) + used[k];
-  }
-  return number;
-}
-
-MixedPasses::Facts& MixedPasses::facts_of(std::span<const std::int32_t> used) {
-  const auto [found, fresh] = facts_.try_emplace(number_of(used));
-  Facts& facts = found->second;
-  if (fresh) {
-    const std::size_t forms = problem_.forms.size();
-    facts.allowed.assign(forms, -1);
-    facts.rates.resize(forms * ways_);
-    facts.exchange_s.assign(forms * ways_, problem_.exchange_s ? -1 : 0);
-    facts.handover_s.assign(forms * forms * at(problem_.cut_classes), -1);
-  }
-  return facts;
-}
-
-bool MixedPasses::allows(Facts& facts, std::span<const std::int32_t> used, std::size_t form) {
-  std::int8_t& known = facts.allowed[form];
-  if (known >= 0) return known > 0;
-  known = 1;
-  const MixedForm& wanted = problem_.forms[form];
-  for (std::size_t k = 0; k < used.size(); ++k) {
-    if (used[k] + wanted.takes[k] > problem_.capacity[k]) known = 0;
-  }
-  const auto number = static_cast<std::int32_t>(form);
-  if (known > 0 && !problem_.allows(used, number)) known = 0;
-  for (std::size_t way = 0; known > 0 && way < wanted.ways.size(); ++way) {
-    facts.rates[form * ways_ + way] = problem_.rates(used, number, static_cast<std::int32_t>(way));
-  }
-  return known > 0;
-}
-
-double MixedPasses::handover_s(Facts& facts, std::span<const std::int32_t> used, std::size_t below,
-                               std::size_t above, std::int32_t cut) {
-  const std::int32_t kind = problem_.cut_class[at(cut)];
-  double& known_s =
-      facts.handover_s[(below * problem_.forms.size() + above) * at(problem_.cut_classes) +
-                       at(kind)];
-  if (known_s < 0) {
-    known_s = problem_.handover_s(used, static_cast<std::int32_t>(below),
-                                  static_cast<std::int32_t>(above), kind);
-  }
-  return known_s;
-}
-
 /// `with`: the devices used with the stage's own.
-double MixedPasses::least_exchange_s(Facts& facts, std::size_t form, std::size_t way,
+double MixedPasses::least_exchange_s(MixedFacts::At& facts, std::size_t form, std::size_t way,
                                      const State& with) {
   double& known_s = facts.exchange_s[form * ways_ + way];
   if (known_s >= 0) return known_s;
   std::vector<std::int32_t> used = with.used;
   for (std::size_t k = 0; k < used.size(); ++k) used[k] -= problem_.forms[form].takes[k];
   const std::vector<std::int32_t> none(used.size(), 0);
-  Facts& last = facts_of(none);
+  MixedFacts::At& last = facts_.at(none);
   double least_s = kInfinity;
   for (std::size_t below = 0; below < problem_.forms.size(); ++below) {
-    if (!ends_.may_be_last(below) || !allows(last, none, below)) continue;
+    if (!ends_.may_be_last(below) || !facts_.allows(last, none, below)) continue;
     least_s = std::min(least_s, problem_.exchange_s(used, static_cast<std::int32_t>(form),
                                                     static_cast<std::int32_t>(way),
                                                     static_cast<std::int32_t>(below)));
@@ -160,15 +87,15 @@ std::int64_t MixedPasses::most_stages(std::int32_t left, const State& state) con
 /// All ways to put a stage with layers before `right` in front of `start`, each with `first_left`
 /// as its last first layer. Returns the first such layer at which the excess was too long.
 std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t right,
-                               std::int32_t first_left, const Start& start, Facts& facts, State& to,
-                               Pass& pass) {
+                               std::int32_t first_left, const Start& start, MixedFacts::At& facts,
+                               State& to, Pass& pass) {
   const std::int64_t m = problem_.micro_batches;
   const std::int32_t least_left =
       times_.first_fitting(form, way, std::min(m, pass.depth))[at(right)];
   if (least_left > 0 && first_left >= 0) pass.result.memory_bound = true;
   const bool may_end = pass.depth >= problem_.least_stages;
   const bool may_go_on = pass.depth < problem_.most_stages;
-  const Reach behind{start.below_s, start.late_s, start.rise_s, start.peak_s, 0};
+  const MixedReach behind{start.below_s, start.late_s, start.rise_s, start.peak_s, 0};
   const auto steps = static_cast<double>(m - 1);
   std::int32_t too_long = -1;
   for (std::int32_t left = first_left; left >= least_left; --left) {
@@ -199,7 +126,7 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
     if (before_s + plain_below_s + plain_s > pass.cutoff_s) {
       return std::max(too_long, left);
     }
-    times_.synchronise(time, form, way, left, right, facts.rates[form * ways_ + way]);
+    times_.synchronise(time, form, way, left, right, facts_.rates(facts, form, way));
     if (left == 0 && pass.depth > 1) time.tail_s += least_exchange_s(facts, form, way, to);
     const double excess_s = excess_of(time.forward_s, time.backward_s);
     if (excess_s > pass.excess_s) {
@@ -207,7 +134,7 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
       too_long = std::max(too_long, left);
       continue;
     }
-    const Reach reach =
+    const MixedReach reach =
         reach_of(times_, time, left, behind, excess_s,
                  turning_excess_s(time.time_s(), start.below_s, start.next_s, pass.depth, m));
     const double ahead_s = left > 0 ? to.ahead_s : 0;
@@ -240,7 +167,7 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
 /// better than they are in what else counts.
 void MixedPasses::take_from_all(std::size_t form, std::size_t way, std::int32_t right,
                                 std::int32_t first_left, std::span<const Start> starts,
-                                Facts& facts, State& to, Pass& pass) {
+                                MixedFacts::At& facts, State& to, Pass& pass) {
   std::vector<std::int32_t>& too_long = pass.too_long;
   too_long.clear();
   for (const Start& start : starts) {
@@ -257,7 +184,7 @@ void MixedPasses::take_from_all(std::size_t form, std::size_t way, std::int32_t 
 }
 
 void MixedPasses::take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
-                               Facts& facts, State& to, Pass& pass) {
+                               MixedFacts::At& facts, State& to, Pass& pass) {
   const std::vector<MixedWay>& ways = problem_.forms[form].ways;
   const std::int64_t in_flight = std::min(problem_.micro_batches, pass.depth);
   const auto take_from = [&](std::size_t way, std::int32_t left) {
@@ -278,11 +205,11 @@ void MixedPasses::take_any_way(std::size_t form, std::int32_t right, std::span<c
 
 void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pass) {
   const std::size_t row = layers_ + 1;
-  Facts& facts = facts_of(from.used);
+  MixedFacts::At& facts = facts_.at(from.used);
   struct Behind {
     std::size_t form;
     std::vector<std::int32_t> used;
-    Facts* facts;
+    MixedFacts::At* facts;
   };
   std::vector<Behind> behind;
   for (std::size_t below = 0; below < problem_.forms.size(); ++below) {
@@ -296,7 +223,7 @@ void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pas
     for (std::size_t k = 0; k < one.used.size(); ++k) {
       one.used[k] -= problem_.forms[below].takes[k];
     }
-    one.facts = &facts_of(one.used);
+    one.facts = &facts_.at(one.used);
   }
   std::vector<Start> starts;
   for (std::int32_t right = 1; at(right) < row; ++right) {
@@ -304,7 +231,7 @@ void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pas
     for (const Behind& one : behind) {
       std::int32_t number = from.rests.head(one.form * row + at(right));
       if (number < 0) continue;
-      const double hop_s = handover_s(*one.facts, one.used, one.form, form, right);
+      const double hop_s = facts_.handover_s(*one.facts, one.used, one.form, form, right);
       for (; number >= 0; number = from.rests[number].next) {
         const MixedRest& rest = from.rests[number];
         starts.push_back({rest.below_s + 2 * hop_s, rest.first_s + 2 * hop_s, rest.late_s - hop_s,
@@ -330,10 +257,10 @@ void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pas
 
 void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
   for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
-    if (!allows(facts_of(from.used), from.used, form)) continue;
+    if (!facts_.allows(facts_.at(from.used), from.used, form)) continue;
     std::vector<std::int32_t> used = from.used;
     for (std::size_t k = 0; k < used.size(); ++k) used[k] += problem_.forms[form].takes[k];
-    const std::int64_t number = number_of(used);
+    const std::int64_t number = facts_.number_of(used);
     State& to = next[number];
     if (!to.rests.is_open()) {
       to.used = used;
@@ -347,7 +274,7 @@ void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
     if (pass.depth == 1) {
       if (!ends_.may_be_last(form)) continue;
       const Start end[] = {{}};
-      take_any_way(form, static_cast<std::int32_t>(layers_), end, facts_of(from.used), to, pass);
+      take_any_way(form, static_cast<std::int32_t>(layers_), end, facts_.at(from.used), to, pass);
     } else {
       grow(from, form, to, pass);
     }
@@ -398,7 +325,7 @@ MixedPipeline MixedPasses::rebuild(const Pass& pass, std::size_t number) const {
   std::int32_t left = 0;
   std::int32_t number_in_state = -1;
   for (std::int64_t depth = end.depth; depth > 0; --depth) {
-    const State& state = pass.levels[at(depth)].find(number_of(used))->second;
+    const State& state = pass.levels[at(depth)].find(facts_.number_of(used))->second;
     if (number_in_state < 0) number_in_state = state.rests.head(form * (layers_ + 1));
     const MixedRest& rest = state.rests[number_in_state];
     MixedStage stage;
@@ -419,7 +346,7 @@ MixedPipeline MixedPasses::rebuild(const Pass& pass, std::size_t number) const {
 
 /// What the stages really take, from the last to the first.
 void MixedPasses::set_times(MixedPipeline& pipeline) const {
-  Reach behind;
+  MixedReach behind;
   double next_s = 0;
   for (std::size_t i = pipeline.stages.size(); i-- > 0;) {
     const MixedStage& stage = pipeline.stages[i];

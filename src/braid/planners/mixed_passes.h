@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braid/planners/mixed_ends.h"
+#include "braid/planners/mixed_facts.h"
 #include "braid/planners/mixed_problem.h"
 #include "braid/planners/mixed_rests.h"
 #include "braid/planners/mixed_stage_times.h"
@@ -42,13 +43,6 @@ class MixedPasses {
   double least_base_s() const { return times_.least_base_s(); }
 
  private:
-  /// What depends on the devices that are used already, kept from pass to pass.
-  struct Facts {
-    std::vector<std::int8_t> allowed;  ///< [form]; -1: not asked yet.
-    std::vector<MixedRates> rates;     ///< [form · ways + way], where allowed.
-    std::vector<double> exchange_s;    ///< [form · ways + way], the least with any last stage; -1.
-    std::vector<double> handover_s;    ///< [(below · forms + above) · classes + class]; -1.
-  };
   struct State {
     std::vector<std::int32_t> used;
     double ahead_s = 0;     ///< See MixedEnds.
@@ -69,31 +63,27 @@ class MixedPasses {
   struct Pass;
   static bool no_worse(const Start& a, const Start& b);
 
-  std::int64_t number_of(std::span<const std::int32_t> used) const;
-  Facts& facts_of(std::span<const std::int32_t> used);
-  bool allows(Facts& facts, std::span<const std::int32_t> used, std::size_t form);
-  double handover_s(Facts& facts, std::span<const std::int32_t> used, std::size_t below,
-                    std::size_t above, std::int32_t cut);
-  double least_exchange_s(Facts& facts, std::size_t form, std::size_t way, const State& with);
+  double least_exchange_s(MixedFacts::At& facts, std::size_t form, std::size_t way,
+                          const State& with);
   void extend(const State& from, Level& next, Pass& pass);
   void grow(const State& from, std::size_t form, State& to, Pass& pass);
   std::int64_t most_stages(std::int32_t left, const State& state) const;
   std::int32_t take(std::size_t form, std::size_t way, std::int32_t right, std::int32_t first_left,
-                    const Start& start, Facts& facts, State& to, Pass& pass);
+                    const Start& start, MixedFacts::At& facts, State& to, Pass& pass);
   void take_from_all(std::size_t form, std::size_t way, std::int32_t right, std::int32_t first_left,
-                     std::span<const Start> starts, Facts& facts, State& to, Pass& pass);
+                     std::span<const Start> starts, MixedFacts::At& facts, State& to, Pass& pass);
   void take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
-                    Facts& facts, State& to, Pass& pass);
+                    MixedFacts::At& facts, State& to, Pass& pass);
   MixedPipeline rebuild(const Pass& pass, std::size_t number) const;
   void set_times(MixedPipeline& pipeline) const;
 
   const MixedProblem& problem_;
   MixedStageTimes times_;
   MixedWork work_;
+  MixedFacts facts_;  ///< Kept from pass to pass.
   MixedEnds ends_;
   std::size_t layers_ = 0, ways_ = 1;
   std::int32_t fewest_devices_ = std::numeric_limits<std::int32_t>::max();  ///< Of any form.
-  std::map<std::int64_t, Facts> facts_;
 };
 
 }  // namespace braid

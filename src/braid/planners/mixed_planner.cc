@@ -9,6 +9,7 @@
 #include "braid/planners/mixed_bounds.h"
 #include "braid/planners/mixed_shortage.h"
 #include "braid/planners/mixed_solve.h"
+#include "braid/planners/mixed_walk.h"
 #include "braid/planners/search.h"
 #include "braid/schedule/timeline.h"
 
@@ -24,6 +25,8 @@ constexpr double kNear = 1.1;
 constexpr double kProven = 1 - 1e-6;
 /// Stages tried in one family.
 constexpr std::int64_t kMostSteps = 20'000'000;
+/// In all rounds that are gone through pipeline by pipeline.
+constexpr MixedWalkLimits kMostWalked = {400'000, 2'000};
 
 struct Found {
   double time_s = kInfinity;
@@ -73,7 +76,8 @@ class MixedSearch {
  private:
   /// Pipelines of one number of samples in a round.
   struct Open {
-    double bound_s = kInfinity;
+    double bound_s = kInfinity;  ///< Of chains; of other graphs what is searched first.
+    double walked_s = 0;         ///< A bound for any graph.
     std::vector<std::unique_ptr<MixedFamily>> families;
     double searched_below_s = 0;  ///< The least cutoff so far; 0: none.
     std::int64_t steps = 0;       ///< Stages tried in it.
@@ -89,7 +93,10 @@ class MixedSearch {
   bool spent() const { return budget_.work > 0 && outcome_.evaluated >= budget_.work; }
   void search(Open& open, double cutoff_s);
   void find_first(std::vector<Open>& open);
-  bool is_chain() const;
+  void walk(std::vector<Open>& open);
+  double proven_s(const Open& open) const {
+    return job_.chain().branched ? open.walked_s : std::max(open.bound_s, open.walked_s);
+  }
   Infeasibility nearest(const std::vector<Open>& open);
 
   const SpaceOptions& space_;
@@ -101,13 +108,6 @@ class MixedSearch {
   double bound_s_ = kInfinity;
   Outcome outcome_;
 };
-
-/// Whether each layer needs the one before it, as the bounds assume.
-bool MixedSearch::is_chain() const {
-  std::size_t hops = 0;
-  for (const ProfileEdge& edge : job_.chain().edges) hops += edge.target == edge.source + 1 ? 1 : 0;
-  return hops + 1 >= job_.chain().kind_of_layer.size();
-}
 
 void MixedSearch::add(double time_s, std::vector<PlacedStage> stages) {
   if (time_s >= cutoff_s()) return;
@@ -190,6 +190,40 @@ void MixedSearch::find_first(std::vector<Open>& open) {
   }
 }
 
+/// Goes through what may be faster than the best plan one by one, as far as there is not too much:
+/// a pipeline's bound is not quite its time, and of layers that do not follow one another not even
+/// that.
+void MixedSearch::walk(std::vector<Open>& open) {
+  MixedWalkLimits left = kMostWalked;
+  if (budget_.work > 0) {
+    left.shown = std::clamp<std::int64_t>(budget_.work - outcome_.evaluated, 0, left.shown);
+  }
+  auto rounds = std::ssize(open);
+  for (Open& round : open) {
+    const MixedWalkLimits share = {left.steps / rounds, left.shown / rounds};
+    --rounds;
+    const auto best_s = [&] { return found_.empty() ? kInfinity : found_.front().time_s; };
+    if (proven_s(round) >= best_s() * (1 - 1e-9) || spent()) continue;
+    double bound_s = kInfinity;
+    for (const auto& family : round.families) {
+      const MixedWalkResult walked =
+          walk_mixed(family->problem(), best_s(), share, [&](const MixedPipeline& pipeline) {
+            std::vector<PlacedStage> stages = family->stages(pipeline);
+            if (job_.missing_bytes(stages) > 0) return best_s();
+            ++outcome_.evaluated;
+            const double time_s = job_.time_s(stages);
+            add(time_s, std::move(stages));
+            return best_s();
+          });
+      left.steps -= walked.steps;
+      left.shown -= walked.shown;
+      outcome_.work += walked.steps;
+      bound_s = std::min(bound_s, walked.bound_s);
+    }
+    round.walked_s = std::max(round.walked_s, bound_s);
+  }
+}
+
 /// What would have to be added to some device for the pipeline that comes nearest to fitting.
 Infeasibility MixedSearch::nearest(const std::vector<Open>& open) {
   Infeasibility why{
@@ -231,6 +265,7 @@ MixedSearch::Open MixedSearch::open_round(std::int64_t samples) {
     auto family = std::make_unique<MixedFamily>(job_, space_, samples, stages, rates_);
     if (family->empty()) return;
     open.bound_s = std::min(open.bound_s, quick_bound_s(family->problem()));
+    open.walked_s = open.bound_s;
     open.families.push_back(std::move(family));
   };
   if (job_.chain().shared.empty()) {
@@ -285,12 +320,13 @@ Outcome MixedSearch::run() {
     if (family.bound_s < best_s * kProven && best_s < family.searched_below_s && !exhausted) {
       search(family, best_s);
     }
-    bound_s_ = std::min(bound_s_, family.bound_s);
   }
+  walk(open);
+  for (const Open& family : open) bound_s_ = std::min(bound_s_, proven_s(family));
   if (found_.empty()) {
     const bool gave_up = exhausted || bound_s_ < kInfinity;
     outcome_.status = gave_up ? Status::budget_exhausted : Status::infeasible;
-    if (!gave_up) outcome_.infeasibility = nearest(open);
+    if (!gave_up || job_.chain().branched) outcome_.infeasibility = nearest(open);
     return std::move(outcome_);
   }
   for (const Found& found : found_) {
@@ -300,7 +336,7 @@ Outcome MixedSearch::run() {
     outcome_.candidates.push_back(std::move(candidate));
   }
   outcome_.objective = found_.front().time_s;
-  if (!is_chain()) bound_s_ = outcome_.physical_bound.time_s;
+  if (job_.chain().branched) bound_s_ = std::max(bound_s_, outcome_.physical_bound.time_s);
   outcome_.search_bound_s = std::min(bound_s_, outcome_.objective);
   outcome_.status = outcome_.search_bound_s >= outcome_.objective * (1 - 1e-9) ? Status::optimal
                                                                                : Status::feasible;

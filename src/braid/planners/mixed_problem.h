@@ -52,6 +52,11 @@ struct MixedProblem {
   std::int32_t least_stages = 1;
   std::int32_t most_stages = std::numeric_limits<std::int32_t>::max();
 
+  /// [layer]: those behind it that it hands something to. Empty: each to the next, and perhaps to
+  /// more. Else stages need not follow one another, and what is said of paths through all of them
+  /// need not hold.
+  std::vector<std::vector<std::int32_t>> readers;
+
   /// Cuts that hand over the same bytes are of one class; [layer behind the cut].
   std::vector<std::int32_t> cut_class;
   std::int32_t cut_classes = 1;
