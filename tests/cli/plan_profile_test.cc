@@ -410,5 +410,33 @@ TEST_F(PlanProfile, RefusesWhatDoesNotGoTogether) {
   }
 }
 
+// Nobody has written how to divide convolutions.
+TEST(PlanProfileOfModel, PlansWithDivisionsThatWereFound) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "profile.json";
+  const auto profile = [&](const std::string& sharding) {
+    const Ran ran = run_braid({"profile", "resnet-50", "--cluster", "dgx-h100:8", "--tp", "1,8",
+                               "--sharding", sharding, "-o", file});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+  };
+  const auto time_on = [&](const std::string& memory, const std::string& planner, int status) {
+    const Ran ran =
+        run_braid({"plan", "--profile", file, "--devices", "8", "--memory", memory, "--bandwidth",
+                   "100GB/s", "--max-microbatches", "8", "--planner", planner, "--json"});
+    EXPECT_EQ(ran.status, status) << planner << ran.err;
+    const auto json = nlohmann::json::parse(ran.out);
+    return status == 0 ? json["objective"]["value"].get<double>() : 0;
+  };
+  profile("written");
+  const double roomy_s = time_on("16GB", "piper", 0);
+  time_on("100MB", "tp-only", 1);
+  profile("found");
+  EXPECT_LE(time_on("16GB", "piper", 0), roomy_s);
+  EXPECT_GT(time_on("100MB", "tp-only", 0), 0);
+  EXPECT_GT(time_on("16GB", "phaze", 0), 0);
+  EXPECT_THAT(run_braid({"profile", "resnet-50", "--sharding", "guessed"}).err,
+              HasSubstr("--sharding"));
+}
+
 }  // namespace
 }  // namespace braid

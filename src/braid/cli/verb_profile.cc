@@ -20,7 +20,7 @@ namespace braid {
 namespace {
 
 struct ProfileOptions {
-  std::string model, cluster, chip, precision, output = "-";
+  std::string model, cluster, chip, precision, sharding = "written", output = "-";
   std::int64_t seq_len = 0;
   std::vector<std::string> dims;
   std::vector<std::string> tp = {"1"}, cp = {"1"}, ep = {"1"}, micro_batch = {"1"};
@@ -84,8 +84,10 @@ int run(const ProfileOptions& options) {
   Graph graph =
       load_model(options.model, {.seq_len = options.seq_len, .dims = parse_dims(options.dims)});
   set_working_precision(graph, precision.activation, precision.weight);
+  const ShardingSource sharding =
+      options.sharding == "found" ? ShardingSource::found : ShardingSource::written;
   write_file(options.output,
-             to_text(to_json(estimate_profile(graph, executions, precision, system))));
+             to_text(to_json(estimate_profile(graph, executions, precision, system, sharding))));
   return kFound;
 }
 
@@ -109,6 +111,10 @@ Run add_profile(CLI::App& app) {
   list("--cp", options->cp, "Context parallel degrees");
   list("--ep", options->ep, "Expert parallel degrees");
   list("--micro-batch", options->micro_batch, "Samples per micro-batch");
+  verb.add_option("--sharding", options->sharding,
+                  "Division over tensor parallel ranks: as the model says (written), or also the "
+                  "best that a search finds (found)")
+      .one_of({"written", "found"});
   add_output_file(verb, "-o,--output", options->output, "File to write (default: standard output)");
   return [options] { return run(*options); };
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,14 +29,26 @@ struct LayerGroups {
 LayerCost estimate_layer(const Graph& graph, LayerId layer, const Execution& how,
                          const Precision& precision, const LayerGroups& groups,
                          const System& system);
-/// The same for many ways of running a layer: `works` is its layer_work(). Cost: linear in that.
+/// The same for many ways of running a layer: `works` is its layer_work(). `made_whole`: outputs
+/// that every rank has to have whole in the end, however they are divided in the layer. Cost:
+/// linear in that, quadratic in the tensors that the layer reads.
 LayerCost estimate_layer(const Graph& graph, LayerId layer, std::span<const OperatorWork> works,
                          const Execution& how, const Precision& precision,
-                         const LayerGroups& groups, const System& system);
+                         const LayerGroups& groups, const System& system,
+                         std::span<const TensorId> made_whole = {});
+
+/// Where divisions of layers over tensor-parallel ranks come from.
+enum class ShardingSource : std::uint8_t {
+  written,  ///< The model: Operator::split, as Megatron-LM's authors and others devised it.
+  found     ///< Also a search for the best ones (sharded_options.h).
+};
 
 /// Options for all layer kinds over the given executions (those that the model refuses are left
-/// out).
+/// out). With `found` divisions layers take and leave every tensor whole, so that options of
+/// different layers go with one another; divisions of the model that do not (borders_divided) are
+/// left out.
 Profile estimate_profile(const Graph& graph, const std::vector<Execution>& executions,
-                         const Precision& precision, const System& system);
+                         const Precision& precision, const System& system,
+                         ShardingSource sharding = ShardingSource::written);
 
 }  // namespace braid

@@ -1,79 +1,65 @@
 #include "braid/profile/layer_comm.h"
 
 #include <algorithm>
+#include <variant>
 #include <vector>
 
-#include "braid/profile/shard.h"
+#include "braid/graph/tensor_size.h"
 
 namespace braid {
-namespace {
 
-double elements(const Tensor& tensor) {
-  double count = 1;
-  for (const std::int64_t dim : tensor.dims) count *= static_cast<double>(dim);
-  return count;
+std::vector<TensorUse> tensor_uses(const Graph& graph, const Layer& layer,
+                                   std::span<const TensorId> made_whole) {
+  std::vector<TensorUse> uses;
+  const auto use_of = [&](TensorId id, OperatorId reader) -> TensorUse& {
+    const auto known = std::find_if(uses.begin(), uses.end(),
+                                    [&](const TensorUse& use) { return use.tensor == id; });
+    if (known != uses.end()) return *known;
+    const OperatorId producer = graph.tensors[static_cast<std::size_t>(id)].producer;
+    const bool divided = leaves_divided(graph.operators[static_cast<std::size_t>(producer)]);
+    return uses.emplace_back(TensorUse{id, reader, divided, {}});
+  };
+  for (OperatorId id = layer.first; id < layer.last; ++id) {
+    const Operator& op = graph.operators[static_cast<std::size_t>(id)];
+    for (const TensorId input : op.inputs) {
+      const Tensor& tensor = graph.tensors[static_cast<std::size_t>(input)];
+      if (tensor.is_parameter || tensor.producer < 0) continue;
+      TensorUse& use = use_of(input, id);
+      use.needs |= needs_of(op, use.divided);
+    }
+  }
+  for (const TensorId id : made_whole) use_of(id, layer.last).needs.as_is = true;
+  return uses;
 }
 
-}  // namespace
-
-LayerComm layer_comm(const Graph& graph, const Layer& layer, const Execution& how,
-                     const Precision& precision, const LayerGroups& groups, const System& system) {
+LayerComm layer_comm(const Graph& graph, const Layer& layer, std::span<const TensorUse> uses,
+                     const Execution& how, const Precision& precision, const LayerGroups& groups,
+                     const System& system) {
   LayerComm comm;
   const double width = bytes_per_element(precision.activation);
   const double rows =
       static_cast<double>(how.micro_batch) / static_cast<double>(graph.samples) / how.cp;
-  const auto time_s = [&](Collective collective, double bytes, const GroupSpan& span) {
-    return collective_time(collective, bytes, span, system).time_s;
+  const auto bytes_of_rows = [&](TensorId id) {
+    return elements_of(graph.tensors[static_cast<std::size_t>(id)]) * rows * width;
   };
-  std::vector<TensorId> entered;  // Tensors already gathered in this layer.
-  for (OperatorId id = layer.first; id < layer.last; ++id) {
+  const auto add = [&](const TensorComm& more) {
+    comm.tp_forward_s += more.forward_s;
+    comm.tp_backward_s += more.backward_s;
+  };
+  auto use = uses.begin();
+  for (OperatorId id = layer.first; id <= layer.last; ++id) {
+    for (; how.tp > 1 && use != uses.end() && use->first_reader == id; ++use) {
+      add(tensor_comm(bytes_of_rows(use->tensor), use->divided, use->needs, how.sequence_parallel,
+                      groups.tp, system));
+    }
+    if (id == layer.last) break;
     const Operator& op = graph.operators[static_cast<std::size_t>(id)];
-    const TensorId output_id = op.outputs.empty() ? -1 : op.outputs[0];
-    const double output_bytes =
-        output_id < 0 ? 0
-                      : elements(graph.tensors[static_cast<std::size_t>(output_id)]) * rows * width;
-    const bool enters = op.split == Split::column || op.split == Split::heads ||
-                        (op.split == Split::vocab && std::holds_alternative<MatMul>(op.kind));
-    if (how.tp > 1 && enters) {
-      for (const TensorId input : op.inputs) {
-        const Tensor& tensor = graph.tensors[static_cast<std::size_t>(input)];
-        if (tensor.is_parameter || tensor.producer < 0) continue;
-        const Operator& producer = graph.operators[static_cast<std::size_t>(tensor.producer)];
-        if (!in_replicated_region(producer.split)) continue;
-        if (std::find(entered.begin(), entered.end(), input) != entered.end()) continue;
-        entered.push_back(input);
-        const double bytes = elements(tensor) * rows * width;
-        if (how.sequence_parallel) {
-          comm.tp_forward_s += time_s(Collective::all_gather, bytes, groups.tp);
-          // The input is gathered again for the weight gradient while the input gradient is
-          // computed; only the reduce-scatter of the input gradient shows.
-          comm.tp_backward_s += time_s(Collective::reduce_scatter, bytes, groups.tp);
-        } else {
-          comm.tp_backward_s += time_s(Collective::all_reduce, bytes, groups.tp);
-        }
-      }
-    }
-    const bool leaves = op.split == Split::row ||
-                        (op.split == Split::vocab && std::holds_alternative<Embedding>(op.kind)) ||
-                        (op.split == Split::expert && how.tp > 1);
-    if (how.tp > 1 && leaves) {
-      if (how.sequence_parallel) {
-        comm.tp_forward_s += time_s(Collective::reduce_scatter, output_bytes, groups.tp);
-        comm.tp_backward_s += time_s(Collective::all_gather, output_bytes, groups.tp);
-      } else {
-        comm.tp_forward_s += time_s(Collective::all_reduce, output_bytes, groups.tp);
-      }
-    }
-    if (how.tp > 1 && op.split == Split::vocab) {
-      if (const auto* loss = std::get_if<Loss>(&op.kind)) {
-        // Maximum, sum and target of each row, one after another.
-        const double bytes = 4 * static_cast<double>(loss->rows) * rows;
-        comm.tp_forward_s += 3 * time_s(Collective::all_reduce, bytes, groups.tp);
-      }
-    }
+    add(operator_comm(op, op.outputs.empty() ? 0 : bytes_of_rows(op.outputs[0]), rows, how,
+                      groups.tp, system));
     if (how.cp > 1) {
       if (const auto* attention = std::get_if<Attention>(&op.kind)) {
-        const double kv_heads = std::max(1.0, static_cast<double>(attention->kv_heads) / how.tp);
+        const int ranks = op.split == Split::heads ? how.tp : 1;
+        const double kv_heads = std::max(1.0, static_cast<double>(attention->kv_heads) / ranks);
         comm.cp_forward_bytes +=
             static_cast<double>(attention->samples) * static_cast<double>(attention->kv_len) *
             kv_heads * static_cast<double>(attention->qk_dim + attention->v_dim) * rows * width;
@@ -85,7 +71,8 @@ LayerComm layer_comm(const Graph& graph, const Layer& layer, const Execution& ho
                             static_cast<double>(experts->top_k) *
                             static_cast<double>(experts->hidden) * rows * width /
                             (how.sequence_parallel ? how.tp : 1);
-        const double pair_s = 2 * time_s(Collective::all_to_all, sent, groups.ep);
+        const double pair_s =
+            2 * collective_time(Collective::all_to_all, sent, groups.ep, system).time_s;
         comm.ep_forward_s += pair_s;
         comm.ep_backward_s += pair_s;
       }

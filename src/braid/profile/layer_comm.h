@@ -1,6 +1,10 @@
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "braid/profile/estimator.h"
+#include "braid/profile/tensor_comm.h"
 
 namespace braid {
 
@@ -11,7 +15,23 @@ struct LayerComm {
   double cp_forward_bytes = 0;  ///< Keys and values that travel around the context group, forward.
 };
 
-LayerComm layer_comm(const Graph& graph, const Layer& layer, const Execution& how,
-                     const Precision& precision, const LayerGroups& groups, const System& system);
+/// How a layer uses an activation.
+struct TensorUse {
+  TensorId tensor = 0;
+  OperatorId first_reader = 0;  ///< In the layer; the end of the layer when only others read it.
+  bool divided = false;         ///< By its writer.
+  TensorNeeds needs;
+};
+
+/// Activations that operators of the layer read, in the order of their first readers, then those of
+/// `made_whole` that none does: tensors of the layer that every rank has to have whole in the end.
+/// Quadratic in their number.
+std::vector<TensorUse> tensor_uses(const Graph& graph, const Layer& layer,
+                                   std::span<const TensorId> made_whole);
+
+/// `uses`: tensor_uses() of the layer; not looked at for tp 1.
+LayerComm layer_comm(const Graph& graph, const Layer& layer, std::span<const TensorUse> uses,
+                     const Execution& how, const Precision& precision, const LayerGroups& groups,
+                     const System& system);
 
 }  // namespace braid

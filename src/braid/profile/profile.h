@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "braid/graph/graph.h"
 #include "braid/profile/layer_cost.h"
 
 namespace braid {
@@ -30,8 +31,15 @@ struct EdgeSync {
   friend bool operator==(const EdgeSync&, const EdgeSync&) = default;
 };
 
+/// An operator of a layer and how tensor parallelism divides it.
+struct DividedOperator {
+  std::string name;
+  Split split = Split::replicated;
+  friend bool operator==(const DividedOperator&, const DividedOperator&) = default;
+};
+
 struct Option {
-  std::string name;  ///< "vanilla", "activation recomp", "tp8 sp selective".
+  std::string name;  ///< "vanilla", "activation recomp", "tp8 sp selective", "tp4:sharded".
   Execution how;
   LayerCost cost;
   /// Memory that does not grow with the micro-batches in flight, when the profile states it as one
@@ -42,6 +50,8 @@ struct Option {
   std::vector<EdgeSync> edge_syncs;
   /// Index into System::groups of the devices that the times are for; negative: of any.
   std::int32_t device_group = -1;
+  /// Where a division was found rather than taken from the model: the operators that are divided.
+  std::vector<DividedOperator> divided;
   friend bool operator==(const Option&, const Option&) = default;
 };
 

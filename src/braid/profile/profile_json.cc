@@ -1,7 +1,10 @@
 #include "braid/profile/profile_json.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
+
+#include "braid/graph/graph_json_names.h"
 
 namespace braid {
 namespace {
@@ -125,12 +128,30 @@ Json option_to_json(const Option& option) {
           Json::array({sync.edge, sync.forward_bytes, sync.backward_bytes}));
     }
   }
+  if (!option.divided.empty()) {
+    json["divided"] = Json::object();
+    for (const DividedOperator& op : option.divided) {
+      json["divided"][op.name] = name_in(split_names, op.split);
+    }
+  }
   return json;
 }
 
+std::vector<DividedOperator> divided_from_json(const Value& value) {
+  std::vector<DividedOperator> divided;
+  for (const auto& [name, split] : value.members()) {
+    const std::string_view text = split.as_string();
+    const auto known = std::find_if(split_names.begin(), split_names.end(),
+                                    [&](const auto& each) { return each.second == text; });
+    if (known == split_names.end()) split.fail("unknown way to divide an operator");
+    divided.push_back({std::string(name), known->first});
+  }
+  return divided;
+}
+
 Option option_from_json(const Value& value) {
-  value.expect_only(
-      {"name", "how", "cost", "fixed_bytes", "gradient_bytes", "edge_syncs", "device_group"});
+  value.expect_only({"name", "how", "cost", "fixed_bytes", "gradient_bytes", "edge_syncs",
+                     "device_group", "divided"});
   Option option;
   option.name = value["name"].as_string();
   option.how = execution_from_json(value["how"]);
@@ -144,6 +165,7 @@ Option option_from_json(const Value& value) {
   if (value["device_group"].exists()) {
     option.device_group = static_cast<std::int32_t>(value["device_group"].as_int_in(0, 1 << 30));
   }
+  if (value["divided"].exists()) option.divided = divided_from_json(value["divided"]);
   const Value syncs = value["edge_syncs"];
   if (syncs.exists()) {
     for (const Value& sync : syncs.elements()) {

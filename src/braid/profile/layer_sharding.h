@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "braid/profile/estimator.h"
+#include "braid/profile/operator_splits.h"
+
+namespace braid {
+
+/// What a division of a layer's operators is judged by; what comes second breaks ties.
+enum class ShardingAim : std::uint8_t {
+  time,       ///< Both passes and what is computed again, then parameters of a rank.
+  parameters  ///< Parameters of a rank, then time.
+};
+
+/// A division of the operators of one layer over the ranks of a tensor-parallel group.
+struct LayerSharding {
+  std::vector<Split> splits;  ///< By operator of the layer.
+  /// Seconds for a micro-batch: kernels and tensor-parallel collectives of both passes and of
+  /// recomputation. Of the estimate (estimate_layer) all but what context and expert parallelism
+  /// exchange and waiting for the host.
+  double time_s = 0;
+  double parameters = 0;  ///< Elements on one rank.
+  bool optimal = true;    ///< False when a local search had to do.
+};
+
+/// Everything about a model that divisions of its layers rest on.
+struct ShardingInput {
+  std::vector<FeatureAxis> features;           ///< feature_axes().
+  std::vector<std::vector<TensorId>> leaving;  ///< By layer: outputs that other layers read, or
+                                               ///< the graph's.
+  std::vector<bool> is_shared;                 ///< By tensor: a parameter of several layers.
+};
+ShardingInput sharding_input(const Graph& graph);
+
+/// The best way to divide each operator (operator_splits) of a layer over `how.tp` ranks, in time
+/// on the actual network, jointly and exactly: what tensors cost depends on how their writer and
+/// all of their readers are divided, and operators are eliminated one after the other (chip's
+/// elimination.h), as DFModel does with kernels. Tensors enter and leave the layer whole on every
+/// rank, so that layers divided any way go with one another. No division when how.tp is 1, under
+/// sequence parallelism, or when the layer's experts or shared parameters cannot be divided so:
+/// `splits` is then empty. `works` is the layer's layer_work(). Past `most_entries` entries of a
+/// table a local search takes over.
+LayerSharding find_layer_sharding(const Graph& graph, LayerId layer, const ShardingInput& input,
+                                  std::span<const OperatorWork> works, const Execution& how,
+                                  const Precision& precision, const LayerGroups& groups,
+                                  const System& system, ShardingAim aim,
+                                  std::size_t most_entries = std::size_t{1} << 20);
+
+/// `graph` with the layer's operators divided so, and all others done by every rank. For
+/// estimate_layer(), with the layer's `leaving` made whole.
+Graph with_splits(const Graph& graph, LayerId layer, std::span<const Split> splits);
+
+}  // namespace braid

@@ -1,0 +1,231 @@
+#include "braid/profile/operator_estimate.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "braid/graph/tensor_size.h"
+#include "braid/profile/recurrent_time.h"
+
+namespace braid {
+namespace {
+
+/// One device's share of an operator's work.
+OpWork local_work(const OpWork& work, const Shard& shard) {
+  OpWork local;
+  const double flops = shard.tokens * std::min(shard.input, 1.0) * shard.output /
+                       (shard.input < 1 && shard.output < 1 ? shard.output : 1.0);
+  local.matmul_flops = work.matmul_flops * flops;
+  local.vector_flops = work.vector_flops * flops;
+  local.input_bytes = work.input_bytes * shard.tokens * shard.input;
+  local.output_bytes = work.output_bytes * shard.tokens * shard.output;
+  local.weight_bytes = work.weight_bytes * shard.weight;
+  return local;
+}
+
+struct Roofline {
+  double compute_s = 0;
+  double bytes = 0;
+};
+
+double time_of(const Roofline& roofline, const Chip& chip) {
+  return std::max(roofline.compute_s, memory_s(roofline.bytes, chip)) +
+         chip.efficiency.kernel_launch_s;
+}
+
+/// Shapes of the forward product, the input gradient and the weight gradient on one device.
+struct Products {
+  MatMulShape forward, input_gradient, weight_gradient;
+};
+Products products_of(const MatMulShape& s) {
+  return {s, {s.batch, s.m, s.k, s.n}, {s.batch, s.k, s.n, s.m}};
+}
+
+/// Peak for operators that stay in the precision of the activations when weight products run in a
+/// narrower one: attention, and the output projection (Micikevicius et al. 2022, section 3).
+double activation_peak(const Chip& chip, const Precision& precision, double peak) {
+  if (bytes_per_element(precision.matmul) >= bytes_per_element(precision.activation)) return peak;
+  return std::min(peak, matmul_peak(chip, precision.activation).value_or(peak));
+}
+
+/// Traffic of cross entropy in f32 when each of its steps is a kernel, bytes per logit. Forward:
+/// conversion, maximum, difference, exponential, sum, quotient. Backward: copy, product,
+/// conversion.
+constexpr double kLossForwardBytes = 38, kLossBackwardBytes = 26;
+
+/// Whether a product runs in the job's narrow format: those of the blocks with weights.
+bool is_narrow(const Operator& op) {
+  const auto* product = std::get_if<MatMul>(&op.kind);
+  return (product != nullptr && product->weight && op.split != Split::vocab) ||
+         std::holds_alternative<MoeExperts>(op.kind);
+}
+
+}  // namespace
+
+OperatorEstimate::OperatorEstimate(const Graph& graph, const Execution& how,
+                                   const Precision& precision, const Chip& chip, double peak)
+    : graph_(graph),
+      how_(how),
+      precision_(precision),
+      chip_(chip),
+      peak_(peak),
+      wide_peak_(activation_peak(chip, precision, peak)) {}
+
+OperatorTimes OperatorEstimate::times(const Operator& op, const OperatorWork& work) const {
+  const Shard shard = shard_of(op.split, how_, graph_.samples);
+  OpWork forward = local_work(work.forward, shard);
+  const OpWork input_gradient = local_work(work.backward.input_gradient, shard);
+  OpWork weight_gradient = local_work(work.backward.weight_gradient, shard);
+  if (std::holds_alternative<Embedding>(op.kind)) {
+    // Reads as many rows as it looks up, and adds to as many.
+    forward.weight_bytes *= shard.tokens;
+  } else {
+    // Writes one gradient of the weights, however many samples it comes from.
+    weight_gradient.output_bytes = work.backward.weight_gradient.output_bytes * shard.weight;
+  }
+  const auto bytes = [](const OpWork& w) {
+    return w.input_bytes + w.weight_bytes + w.output_bytes;
+  };
+  OperatorTimes times;
+  if (const auto* view = std::get_if<DataMovement>(&op.kind); view && view->view) return times;
+
+  if (const auto shape = product_shape(op, shard)) {
+    const Products products = products_of(*shape);
+    const bool narrow = wide_peak_ < peak_ && is_narrow(op);
+    const double peak = narrow ? peak_ : wide_peak_;
+    const auto product_s = [&](const MatMulShape& s, double moved) {
+      return time_of({matmul_compute_s(s, peak, chip_), moved}, chip_);
+    };
+    times.forward_s = product_s(products.forward, bytes(forward));
+    if (input_gradient.matmul_flops > 0) {
+      times.backward_input_s = product_s(products.input_gradient, bytes(input_gradient));
+    }
+    if (weight_gradient.matmul_flops > 0) {
+      times.backward_weight_s = product_s(products.weight_gradient, bytes(weight_gradient));
+    }
+    if (narrow) {
+      // Operands are converted, row by row and column by column, by kernels of their own: each is
+      // read once and written twice at half the width.
+      times.forward_s += conversion_s(forward.input_bytes);
+      times.backward_input_s += conversion_s(forward.output_bytes);
+    }
+    return times;
+  }
+  if (const auto* attention = std::get_if<Attention>(&op.kind)) {
+    if (!attention->flash) return plain_attention_times(*attention, forward, input_gradient, shard);
+    const double rate = wide_peak_ * chip_.efficiency.attention_peak_fraction;
+    times.forward_s = time_of({forward.matmul_flops / rate, bytes(forward)}, chip_);
+    // The backward kernel keeps more in registers and reaches about four fifths of the rate.
+    times.backward_input_s =
+        time_of({input_gradient.matmul_flops / (0.8 * rate), bytes(input_gradient)}, chip_);
+    return times;
+  }
+  if (const auto* cell = std::get_if<Recurrent>(&op.kind)) {
+    return recurrent_times(*cell, op, input_gradient.matmul_flops > 0, shard);
+  }
+  if (const auto* loss = std::get_if<Loss>(&op.kind)) {
+    const double logits = static_cast<double>(loss->rows) * static_cast<double>(loss->width) *
+                          shard.tokens / (op.split == Split::vocab ? how_.tp : 1);
+    times.forward_s =
+        memory_s(kLossForwardBytes * logits, chip_) + chip_.efficiency.kernel_launch_s;
+    times.backward_input_s =
+        memory_s(kLossBackwardBytes * logits, chip_) + chip_.efficiency.kernel_launch_s;
+    return times;
+  }
+  const auto pointwise_s = [&](const OpWork& w) {
+    if (bytes(w) + w.vector_flops + w.matmul_flops <= 0) return 0.0;
+    const double compute_s = vector_s(w.vector_flops, chip_) +
+                             w.matmul_flops / (peak_ * chip_.efficiency.matmul_peak_fraction);
+    if (!work.is_fused) return time_of({compute_s, bytes(w)}, chip_);
+    // Fused into its producer: reads what that wrote no more, and needs no launch of its own.
+    const double moved = w.weight_bytes + std::max(w.output_bytes, w.input_bytes);
+    return std::max(compute_s,
+                    moved / (chip_.memory.bytes_per_s * chip_.efficiency.memory_peak_fraction));
+  };
+  times.forward_s = pointwise_s(forward);
+  times.backward_input_s = pointwise_s(input_gradient);
+  times.backward_weight_s = pointwise_s(weight_gradient);
+  return times;
+}
+
+double OperatorEstimate::conversion_s(double bytes) const {
+  return bytes <= 0 ? 0 : memory_s(2 * bytes, chip_) + chip_.efficiency.kernel_launch_s;
+}
+
+/// Scores and probabilities pass through memory between batched products, which compute what the
+/// mask leaves out too. Each kernel is a roofline of its own: a product writes or reads the
+/// matrix of scores once while it computes; all other traffic is that of pointwise kernels.
+OperatorTimes OperatorEstimate::plain_attention_times(const Attention& op, const OpWork& forward,
+                                                      const OpWork& input_gradient,
+                                                      const Shard& shard) const {
+  constexpr double kForwardKernels = 4, kBackwardKernels = 6;
+  constexpr double kForwardProducts = 2, kBackwardProducts = 4;
+  const double launch_s = chip_.efficiency.kernel_launch_s;
+  const double batch = static_cast<double>(op.samples) * static_cast<double>(op.heads) *
+                       shard.output * how_.micro_batch / static_cast<double>(graph_.samples);
+  const double rows = static_cast<double>(op.q_len) / how_.cp;
+  const auto keys = static_cast<double>(op.kv_len);
+  const double matrix_bytes = batch * rows * keys * bytes_per_element(precision_.activation);
+  const auto product_s = [&](double n, double k) {
+    return std::max(matmul_compute_s({batch, rows, n, k}, wide_peak_, chip_),
+                    memory_s(matrix_bytes, chip_));
+  };
+  const double products_s = product_s(keys, static_cast<double>(op.qk_dim)) +
+                            product_s(static_cast<double>(op.v_dim), keys);
+  const auto others_s = [&](const OpWork& w, double products) {
+    return memory_s(w.input_bytes + w.output_bytes - products * matrix_bytes, chip_);
+  };
+  OperatorTimes times;
+  times.forward_s = products_s + others_s(forward, kForwardProducts) + kForwardKernels * launch_s;
+  times.backward_input_s =
+      2 * products_s + others_s(input_gradient, kBackwardProducts) + kBackwardKernels * launch_s;
+  return times;
+}
+
+/// Local matrix product of an operator that is one.
+std::optional<MatMulShape> OperatorEstimate::product_shape(const Operator& op,
+                                                           const Shard& shard) const {
+  if (const auto* o = std::get_if<MatMul>(&op.kind)) {
+    MatMulShape shape{static_cast<double>(o->batch), static_cast<double>(o->m),
+                      static_cast<double>(o->n) * shard.output,
+                      static_cast<double>(o->k) * shard.input};
+    (o->weight ? shape.m : shape.batch) *= shard.tokens;
+    return shape;
+  }
+  if (const auto* o = std::get_if<Convolution>(&op.kind)) {
+    // Divided by channels, or by whole groups of them.
+    const bool groups = shard.input < 1 && shard.output < 1;
+    return MatMulShape{static_cast<double>(o->groups) * (groups ? shard.output : 1),
+                       static_cast<double>(o->samples * o->out_positions) * shard.tokens,
+                       static_cast<double>(o->out_channels) / static_cast<double>(o->groups) *
+                           (groups ? 1 : shard.output),
+                       static_cast<double>(o->in_channels) / static_cast<double>(o->groups) *
+                           static_cast<double>(o->kernel_positions) * (groups ? 1 : shard.input)};
+  }
+  if (const auto* o = std::get_if<MoeExperts>(&op.kind)) {
+    // All matrices of a device's experts, each with its share of the tokens.
+    const double experts = static_cast<double>(o->experts) / how_.ep;
+    const double rows = static_cast<double>(o->tokens) * static_cast<double>(o->top_k) /
+                        static_cast<double>(o->experts) * shard.tokens * how_.ep;
+    return MatMulShape{experts * static_cast<double>(o->matrices), rows,
+                       static_cast<double>(o->inner) / how_.tp, static_cast<double>(o->hidden)};
+  }
+  return std::nullopt;
+}
+
+OperatorTimes OperatorEstimate::recurrent_times(const Recurrent& cell, const Operator& op,
+                                                bool input_gradient, const Shard& shard) const {
+  RecurrentShape shape;
+  shape.steps = static_cast<double>(cell.steps);
+  shape.rows = static_cast<double>(cell.rows) * shard.tokens;
+  shape.gates = static_cast<double>(cell.n) * shard.output;
+  // A step writes its state, so the first output holds the states of all steps.
+  const Tensor& states = graph_.tensors[static_cast<std::size_t>(op.outputs.front())];
+  const double k = static_cast<double>(cell.k);
+  shape.state = std::min(k, elements_of(states) / (shape.steps * static_cast<double>(cell.rows)));
+  shape.input = k - shape.state;
+  shape.element_bytes = bytes_per_element(precision_.weight);
+  const RecurrentTime time = recurrent_time(shape, peak_, chip_);
+  return {time.forward_s, input_gradient ? time.backward_input_s : 0, time.backward_weight_s};
+}
+
+}  // namespace braid

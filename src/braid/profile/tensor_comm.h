@@ -1,0 +1,52 @@
+#pragma once
+
+#include "braid/profile/estimator.h"
+
+namespace braid {
+
+/// What the operators that read a tensor in one layer want of it, by how tensor parallelism divides
+/// them. Every field is monotone: one more reader never makes communication less.
+struct TensorNeeds {
+  bool whole = false;    ///< By one that multiplies all of it by a share of its weights: its
+                         ///< gradient is a partial sum on each rank.
+  bool divided = false;  ///< By one that works on a rank's share of the features.
+  bool as_is = false;    ///< By one that every rank does again (or for its part of the sequence).
+
+  TensorNeeds& operator|=(const TensorNeeds& other);
+};
+
+/// Whether an operator leaves its output divided by features over the tensor-parallel ranks.
+bool leaves_divided(const Operator& op);
+
+/// What `reader` wants of a tensor that was left divided, or not.
+TensorNeeds needs_of(const Operator& reader, bool divided);
+
+struct TensorComm {
+  double forward_s = 0, backward_s = 0;
+};
+
+/// Exposed communication of one tensor of `bytes` (whole), in both passes. With s for sequence
+/// parallelism, `left` for how its writer leaves it:
+///
+///   left      wanted            forward          backward
+///   whole     whole             - (s: gather)    all-reduce (s: reduce-scatter)
+///   whole     divided, as is    -                gather if divided and not s
+///   divided   whole             gather           scatter
+///   divided   as is             gather           -
+///   divided   divided           -                -
+///
+/// A gather is an all-gather, a scatter a reduce-scatter, or an all-reduce where that takes less.
+/// Each is done once however many readers want it. A
+/// gradient goes back for every one. Under sequence
+/// parallelism operators that are divided take their share of what is whole from their own part of
+/// the sequence, as hand-written divisions have it.
+TensorComm tensor_comm(double bytes, bool divided, const TensorNeeds& needs, bool sequence_parallel,
+                       const GroupSpan& ranks, const System& system);
+
+/// Exposed communication of one operator besides that of the tensors that it reads: the sum of
+/// partial outputs, of a loss over divided logits, the states of a divided recurrent cell after
+/// every step. `output_bytes` is its whole output. Zero for tp 1.
+TensorComm operator_comm(const Operator& op, double output_bytes, double rows, const Execution& how,
+                         const GroupSpan& ranks, const System& system);
+
+}  // namespace braid
