@@ -10,6 +10,7 @@
 #include "braid/base/error.h"
 #include "braid/planners/alike_branches.h"
 #include "braid/planners/amp_assignment.h"
+#include "braid/planners/amp_graph_bound.h"
 
 namespace braid {
 namespace {
@@ -41,6 +42,14 @@ AssignmentGraph random_graph(std::mt19937_64& random, bool chain) {
   }
   if (!chain && pick(random, 0, 1) == 0) {
     for (int l = 0; l < layers; ++l) graph.sync_s.push_back(pick(random, 0, 20));
+    for (int i = 0; i < stages && !alike; ++i) graph.sync_pace.push_back(pick(random, 1, 3));
+  }
+  if (!chain && pick(random, 0, 2) == 0) {
+    // The slower of two links, as where a stage's replicas are in several places.
+    const double late_s = pick(random, 0, 9);
+    graph.handover_s = [late_s, rates = graph.s_per_byte](std::size_t stage, double bytes) {
+      return bytes > 0 ? std::max(late_s, 2 * rates[stage] * bytes) : 0;
+    };
   }
   if (pick(random, 0, 1) == 0) return graph;
   for (int i = 0; i < stages; ++i) {
@@ -75,11 +84,12 @@ bool fits(const AssignmentGraph& graph, const std::vector<std::vector<std::int32
 
 double sync_s(const AssignmentGraph& graph, const std::vector<std::vector<std::int32_t>>& stages) {
   double longest_s = 0;
-  for (const auto& stage : stages) {
+  for (std::size_t i = 0; i < stages.size(); ++i) {
     double stage_s = 0;
-    for (const std::int32_t layer : stage) {
+    for (const std::int32_t layer : stages[i]) {
       stage_s += graph.sync_s.empty() ? 0 : graph.sync_s[static_cast<std::size_t>(layer)];
     }
+    if (!graph.sync_pace.empty()) stage_s *= graph.sync_pace[i];
     longest_s = std::max(longest_s, stage_s);
   }
   return longest_s;
@@ -131,10 +141,12 @@ TEST(AmpGraphAssignment, IsTheBestOfAllAssignments) {
     ASSERT_NEAR(found->sync_s, sync_s(graph, found->stages), 1e-9) << n;
     if (n % 4 != 0) continue;
     // Nothing is missed by a limit just above, nothing found below one.
-    const auto cuts = graph_cuts(make_dag(graph.output_bytes.size(), graph.edges), 100);
+    const Dag dag = make_dag(graph.output_bytes.size(), graph.edges);
+    const auto cuts = graph_cuts(dag, 100);
     ASSERT_TRUE(cuts.has_value());
-    EXPECT_TRUE(assign_graph(graph, *cuts, best + 1e-3).has_value()) << n;
-    EXPECT_FALSE(assign_graph(graph, *cuts, best).has_value()) << n;
+    const auto crossing = cuts->crossing(dag, graph.output_bytes);
+    EXPECT_TRUE(assign_graph(graph, *cuts, crossing, best + 1e-3).has_value()) << n;
+    EXPECT_FALSE(assign_graph(graph, *cuts, crossing, best).has_value()) << n;
   }
   EXPECT_GT(by_memory, 300);
 }
@@ -197,13 +209,15 @@ TEST(AmpGraphAssignment, LosesNothingByTakingAlikeBranchesInTurn) {
   for (int n = 0; n < 1500; ++n) {
     std::vector<std::size_t> label;
     const AssignmentGraph graph = alike_graph(random, label);
-    const auto all = graph_cuts(make_dag(label.size(), graph.edges), 20000);
+    const Dag dag = make_dag(label.size(), graph.edges);
+    const auto all = graph_cuts(dag, 20000);
     auto edges = graph.edges;
     for (const auto& edge : alike_branch_edges(label, graph.edges)) edges.push_back(edge);
     const auto some = graph_cuts(make_dag(label.size(), edges), 20000);
     ASSERT_TRUE(all.has_value() && some.has_value());
     fewer += some->sets.size() < all->sets.size() ? 1 : 0;
-    const auto best = assign_graph(graph, *all), in_turn = assign_graph(graph, *some);
+    const auto best = assign_graph(graph, *all, all->crossing(dag, graph.output_bytes));
+    const auto in_turn = assign_graph(graph, *some, some->crossing(dag, graph.output_bytes));
     ASSERT_EQ(best.has_value(), in_turn.has_value()) << n;
     if (!best.has_value()) continue;
     ++found;
@@ -238,6 +252,11 @@ TEST(AmpGraphAssignment, MoreMemoryAndBandwidthNeverHurt) {
     faster += with_memory_s < before_s ? 1 : 0;
     more = graph;
     for (double& s_per_byte : more.s_per_byte) s_per_byte /= 2;
+    if (more.handover_s) {
+      more.handover_s = [&](std::size_t stage, double bytes) {
+        return graph.handover_s(stage, bytes) / 2;
+      };
+    }
     ASSERT_LE(time_s(more), before_s) << n;
   }
   EXPECT_GT(faster, 50);
@@ -312,6 +331,47 @@ TEST(AmpGraphAssignment, LayerNumbersDoNotMatter) {
       ASSERT_NEAR(found->cost_s(), again->cost_s(), 1e-9) << n;
     }
   }
+}
+
+/// The bound of all assignments, in parts and in any order, is one of those.
+TEST(AmpGraphBound, IsNoMoreThanTheBestAssignment) {
+  std::mt19937_64 random(96);
+  int attained = 0;
+  for (int n = 0; n < 2000; ++n) {
+    AssignmentGraph graph = random_graph(random, false);
+    graph.layer_bytes.clear();
+    graph.available_bytes.clear();
+    graph.largest_bytes.clear();
+    const auto found = assign_graph(graph);
+    if (!found.has_value()) continue;
+    std::vector<StagePace> paces;
+    for (const auto& layer_s : graph.layer_s) paces.push_back({layer_s, 1});
+    const auto repeats = static_cast<double>(graph.micro_batches - 1);
+    const double bound_s = least_pipeline_s(paces, 1, repeats);
+    ASSERT_LE(bound_s, found->cost_s()) << n;
+    attained += bound_s > found->cost_s() * (1 - 1e-9) ? 1 : 0;
+    double longest_s = 0;
+    for (std::size_t i = 0; i < found->stages.size(); ++i) {
+      double stage_s = 0;
+      for (const std::int32_t layer : found->stages[i]) {
+        stage_s += graph.layer_s[i][static_cast<std::size_t>(layer)];
+      }
+      longest_s = std::max(longest_s, stage_s);
+    }
+    ASSERT_LE(least_pipeline_s(paces, 0, 1), longest_s) << n;
+  }
+  EXPECT_GT(attained, 200);
+}
+
+TEST(AmpGraphBound, IsTheEvenSplitOverStagesThatDifferByAFactor) {
+  const std::vector<double> slow = {6, 12, 18}, fast = {2, 4, 6};
+  // 9/12 of the layers on the fast stage, the rest on the slow one, 9 s on each.
+  const StagePace both[] = {{slow, 1}, {fast, 1}};
+  EXPECT_NEAR(least_pipeline_s(both, 0, 1), 9, 1e-9);
+  // What the fast stage is rid of takes three times as long on the slow one, so that one is of use
+  // only where the longest stage counts more than twice.
+  EXPECT_NEAR(least_pipeline_s(both, 1, 1), 24, 1e-9);
+  EXPECT_NEAR(least_pipeline_s(both, 1, 7), 18 + 7 * 9, 1e-9);
 }
 
 TEST(AmpGraphAssignment, RefusesGraphsWithTooManyCuts) {

@@ -1,5 +1,9 @@
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -9,6 +13,7 @@
 #include "braid/base/error.h"
 #include "braid/plan/stage_load.h"
 #include "braid/planners/amp_job.h"
+#include "braid/planners/amp_mixed_graph_placement.h"
 #include "braid/planners/amp_mixed_job.h"
 #include "braid/planners/amp_mixed_placement.h"
 #include "braid/planners/amp_mixed_planner.h"
@@ -48,24 +53,39 @@ struct Case {
 };
 
 /// AMP's cost of stages by its definition.
-double cost_by_definition(const Case& c, MixedJob& mixed, const std::vector<PlacedStage>& stages) {
+double cost_by_definition(const Case& c, MixedJob& mixed, const std::vector<PlacedStage>& stages,
+                          std::vector<std::int32_t> order = {}) {
   double slowest_s = 0, sum_s = 0, sync_s = 0;
   const Configuration& form = stages.front().form;
+  if (order.empty()) {
+    order.resize(c.graph.layers.size());
+    std::iota(order.begin(), order.end(), 0);
+  }
+  const auto place_of = [&](std::int32_t layer) {
+    return std::find(order.begin(), order.end(), layer) - order.begin();
+  };
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const PlacedStage& stage = stages[s];
     const auto& layers = mixed.layers(form, mixed.groups_of(stage.devices));
     double time_s = 0, parameters = 0;
     for (std::int32_t l = stage.begin; l < stage.end; ++l) {
-      time_s += layers[static_cast<std::size_t>(l)].time_s();
-      parameters += layers[static_cast<std::size_t>(l)].dense_parameters;
+      const auto layer = static_cast<std::size_t>(order[static_cast<std::size_t>(l)]);
+      time_s += layers[layer].time_s();
+      parameters += layers[layer].dense_parameters;
     }
     slowest_s = std::max(slowest_s, time_s);
     sum_s += time_s;
     if (s + 1 < stages.size()) {
+      std::map<std::int32_t, double> crossing;  // Every output once.
       for (const ProfileEdge& edge : mixed.chain().edges) {
-        if (edge.target != stage.end) continue;
-        sum_s += handover_s(c.system, stage.devices, stages[s + 1].devices,
-                            handover_bytes(edge, to_parallelism(form), to_parallelism(form)));
+        if (place_of(edge.source) >= stage.end || place_of(edge.target) < stage.end) continue;
+        crossing[edge.source] = edge.bytes;
+      }
+      double bytes = 0;
+      for (const auto& [source, of_sample] : crossing) bytes += of_sample;
+      bytes = handover_bytes({0, 1, bytes}, to_parallelism(form), to_parallelism(form));
+      if (bytes > 0) {
+        sum_s += handover_s(c.system, stage.devices, stages[s + 1].devices, bytes);
       }
     }
     for (std::size_t shard = 0; form.dp > 1 && shard < static_cast<std::size_t>(form.tp); ++shard) {
@@ -99,8 +119,46 @@ double best_split_s(const Case& c, MixedJob& mixed, std::vector<PlacedStage>& st
   return best_s;
 }
 
-/// Every order of the shard groups, stage by stage: the least of evaluate().
-double least_cost_s(AmpMixedJob& amp) {
+/// Of all ways to give each layer a stage such that edges never lead back, within memory, the least
+/// cost.
+double best_assignment_s(const Case& c, MixedJob& mixed, std::vector<PlacedStage> stages) {
+  double best_s = kInfinity;
+  std::vector<std::vector<std::int32_t>> layers(stages.size());
+  const std::function<void(std::int32_t)> extend = [&](std::int32_t layer) {
+    if (layer < static_cast<std::int32_t>(c.graph.layers.size())) {
+      for (std::size_t s = 0; s < stages.size(); ++s) {
+        const bool leads_back = std::any_of(
+            mixed.chain().edges.begin(), mixed.chain().edges.end(), [&](const ProfileEdge& edge) {
+              if (edge.target != layer) return false;
+              return std::any_of(layers.begin() + static_cast<std::ptrdiff_t>(s) + 1, layers.end(),
+                                 [&](const auto& later) {
+                                   return std::count(later.begin(), later.end(), edge.source) > 0;
+                                 });
+            });
+        if (leads_back) continue;
+        layers[s].push_back(layer);
+        extend(layer + 1);
+        layers[s].pop_back();
+      }
+      return;
+    }
+    std::vector<std::int32_t> order;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      if (layers[s].empty()) return;
+      stages[s].begin = static_cast<std::int32_t>(order.size());
+      order.insert(order.end(), layers[s].begin(), layers[s].end());
+      stages[s].end = static_cast<std::int32_t>(order.size());
+    }
+    const double cost_s = cost_by_definition(c, mixed, stages, order);
+    if (cost_s < best_s && mixed.missing_bytes(stages, order) <= 0) best_s = cost_s;
+  };
+  extend(0);
+  return best_s;
+}
+
+/// Every order of the shard groups, stage by stage: the least of `evaluate`.
+template <typename Evaluate>
+double least_cost_s(AmpMixedJob& amp, Evaluate evaluate) {
   double least_s = kInfinity;
   for (const Configuration& configuration : amp.configurations()) {
     std::vector<std::int64_t> groups;
@@ -117,7 +175,7 @@ double least_cost_s(AmpMixedJob& amp) {
       }
       const auto placement = AmpMixedJob::placement_of(configuration, devices);
       if (!seen.insert(placement).second) continue;
-      const auto found = amp.evaluate(configuration, placement);
+      const std::optional<AmpMixedFound> found = evaluate(configuration, placement);
       if (found.has_value()) least_s = std::min(least_s, found->cost_s);
     } while (std::next_permutation(groups.begin(), groups.end()));
   }
@@ -153,6 +211,13 @@ TEST(AmpMixed, CostsAreThoseOfTheDefinition) {
   EXPECT_GT(tight, 10);
 }
 
+double least_cost_s(AmpMixedJob& amp) {
+  return least_cost_s(
+      amp, [&](const Configuration& configuration, const AmpMixedJob::Placement& placement) {
+        return amp.evaluate(configuration, placement);
+      });
+}
+
 /// A hundred jobs a shard.
 class AmpMixedPlacement : public ::testing::TestWithParam<std::uint64_t> {};
 
@@ -182,6 +247,87 @@ TEST_P(AmpMixedPlacement, IsTheBestOfAll) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AmpMixedPlacement, ::testing::Range<std::uint64_t>(0, 5));
+
+TEST(AmpMixed, AssignsBranchesInTheBestWayThereIs) {
+  int checked = 0, tight = 0, better = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Case c(seed);
+    testing::add_branches(c.random, c.graph);
+    AmpMixedJob amp(c.job, c.system, {}, "amp");
+    if (!amp.is_graph()) continue;
+    MixedJob mixed(c.job, c.system, "amp");
+    std::vector<std::int64_t> ranks;
+    for (const auto& node : amp.nodes()) ranks.insert(ranks.end(), node.begin(), node.end());
+    for (const Configuration& configuration : amp.configurations()) {
+      if (configuration.pp == 1) continue;
+      const auto placement = AmpMixedJob::placement_of(configuration, ranks);
+      std::int64_t steps = 0;
+      const auto found = amp.evaluate_as_graph(configuration, placement, kInfinity, steps);
+      std::vector<PlacedStage> stages;
+      for (const auto& devices : placement) stages.push_back({0, 0, configuration, devices});
+      const double best_s = best_assignment_s(c, mixed, stages);
+      ASSERT_EQ(found.has_value(), best_s < kInfinity) << seed;
+      if (!found.has_value()) {
+        ++tight;
+        continue;
+      }
+      ++checked;
+      ASSERT_NEAR(found->cost_s, best_s, 1e-9 * best_s) << seed;
+      ASSERT_LE(mixed.missing_bytes(found->stages, found->order), 0) << seed;
+      const auto in_order = amp.evaluate(configuration, placement);
+      if (!in_order.has_value()) continue;
+      ASSERT_LE(found->cost_s, in_order->cost_s * (1 + 1e-9)) << seed;
+      better += found->cost_s < in_order->cost_s * (1 - 1e-9) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(checked, 100);
+  EXPECT_GT(tight, 5);
+  EXPECT_GT(better, 10);
+}
+
+TEST_P(AmpMixedPlacement, OfBranchesIsTheBestOfAll) {
+  int found = 0, better = 0;
+  for (std::uint64_t seed = 30 * GetParam(); seed < 30 * (GetParam() + 1); ++seed) {
+    Case c(seed);
+    testing::add_branches(c.random, c.graph);
+    AmpMixedJob amp(c.job, c.system, {}, "amp");
+    if (!amp.is_graph()) continue;
+    std::int64_t steps = 0;
+    const double in_order_s = least_cost_s(amp);
+    const double as_graph_s = least_cost_s(
+        amp, [&](const Configuration& configuration, const AmpMixedJob::Placement& placement) {
+          return amp.evaluate_as_graph(configuration, placement, kInfinity, steps);
+        });
+    const double expected_s = std::min(in_order_s, as_graph_s);
+    const Outcome outcome = plan_amp_mixed(c.job, c.system, {}, Budget{kPlenty}, {});
+    ASSERT_EQ(outcome.candidates.empty(), expected_s == kInfinity) << seed;
+    if (outcome.candidates.empty()) {
+      EXPECT_EQ(outcome.status, Status::infeasible) << seed;
+      continue;
+    }
+    ++found;
+    better += expected_s < in_order_s * (1 - 1e-9) ? 1 : 0;
+    EXPECT_EQ(outcome.status, Status::optimal) << seed;
+    EXPECT_NEAR(outcome.objective, expected_s, 1e-9 * expected_s) << seed;
+    const Verification report = verify(outcome.candidates.front().plan);
+    EXPECT_TRUE(report.holds()) << seed;
+    // With little work there is a gap, and it holds.
+    const Outcome hasty = plan_amp_mixed(c.job, c.system, {}, Budget{3}, {});
+    EXPECT_LE(hasty.search_bound_s, expected_s * (1 + 1e-9)) << seed;
+    AmpMixedParts parts(amp);
+    const AmpMixedPlacements without_steps =
+        place_amp_mixed_as_graph(parts, place_amp_mixed(amp, 3), kPlenty, {}, 0);
+    EXPECT_LE(without_steps.bound_s, expected_s * (1 + 1e-9)) << seed;
+    for (const auto plan : {plan_amp_mixed, plan_amp_sa_mixed, plan_random_mixed}) {
+      const Outcome other = plan(c.job, c.system, {}, {}, {});
+      if (other.candidates.empty()) continue;
+      EXPECT_GE(other.objective, expected_s * (1 - 1e-9)) << seed;
+      EXPECT_TRUE(verify(other.candidates.front().plan).holds()) << seed;
+    }
+  }
+  EXPECT_GT(found, 10);
+  EXPECT_GT(better, 0);
+}
 
 TEST(AmpMixed, CostsOfOneKindAreThoseOfTheHomogeneousPlanner) {
   int same = 0;

@@ -149,18 +149,6 @@ TEST(AmpPlanner, MoreMemoryAndBandwidthNeverHurt) {
   EXPECT_GT(faster_s, 50);
 }
 
-/// A layer reads only what another than the one before it puts out, so that the model branches.
-void add_branches(std::mt19937_64& random, Graph& graph) {
-  for (std::size_t l = 2; l < graph.layers.size(); ++l) {
-    if (pick(random, 0, 2) == 0) continue;
-    const auto from = static_cast<std::size_t>(pick(random, 0, static_cast<int>(l) - 2));
-    const auto last = static_cast<std::size_t>(graph.layers[from].last);
-    graph.operators[static_cast<std::size_t>(graph.layers[l].first)].inputs.front() =
-        graph.operators[last - 1].outputs.front();
-  }
-  find_repeated_layers(graph);
-}
-
 /// AMP's cost of a plan, from its profile and system alone.
 double cost_of_plan(const Plan& plan) {
   const Parallelism& form = plan.parallel;
@@ -253,7 +241,7 @@ TEST(AmpPlanner, CutsBranchesInTheBestWayThereIs) {
   int problems = 0, as_graph = 0, tight = 0;
   for (int n = 0; n < 60; ++n) {
     Tiny made = tiny(random);
-    add_branches(random, made.graph);
+    testing::add_branches(random, made.graph);
     made.job.graph = &made.graph;
     double all_bytes = 0;
     for (const Tensor& tensor : made.graph.tensors) {

@@ -76,6 +76,18 @@ inline void tie_layers(Graph& graph, std::size_t from, std::size_t to) {
   find_repeated_layers(graph);
 }
 
+/// A layer reads only what another than the one before it puts out, so that the model branches.
+inline void add_branches(std::mt19937_64& random, Graph& graph) {
+  for (std::size_t l = 2; l < graph.layers.size(); ++l) {
+    if (pick(random, 0, 2) == 0) continue;
+    const auto from = static_cast<std::size_t>(pick(random, 0, static_cast<int>(l) - 2));
+    const auto last = static_cast<std::size_t>(graph.layers[from].last);
+    graph.operators[static_cast<std::size_t>(graph.layers[l].first)].inputs.front() =
+        graph.operators[last - 1].outputs.front();
+  }
+  find_repeated_layers(graph);
+}
+
 /// A small cluster whose devices have `memory_bytes`, slow enough for communication to matter.
 inline System tiny_system(std::mt19937_64& random, int devices, double memory_bytes) {
   Chip chip;

@@ -11,6 +11,13 @@
 #include "braid/planners/bottleneck_search.h"
 
 namespace braid {
+
+double handover_s(const AssignmentGraph& graph, std::size_t stage, double bytes) {
+  if (!(bytes > 0)) return 0;
+  if (graph.handover_s) return graph.handover_s(stage, bytes);
+  return (graph.latency_s.empty() ? 0 : graph.latency_s[stage]) + bytes * graph.s_per_byte[stage];
+}
+
 double amp_pipeline_s(const AssignmentGraph& graph,
                       const std::vector<std::vector<std::int32_t>>& stages) {
   std::vector<std::size_t> stage_of(graph.output_bytes.size());
@@ -36,19 +43,18 @@ double amp_pipeline_s(const AssignmentGraph& graph,
     }
   }
   for (std::size_t cut = 0; cut + 1 < stages.size(); ++cut) {
-    if (!(crossing_bytes[cut] > 0)) continue;
-    if (!graph.latency_s.empty()) sum_s += graph.latency_s[cut];
-    sum_s += crossing_bytes[cut] * graph.s_per_byte[cut];
+    sum_s += handover_s(graph, cut, crossing_bytes[cut]);
   }
   return static_cast<double>(graph.micro_batches - 1) * longest_s + sum_s;
 }
 
 std::optional<GraphAssignment> assign_graph(const AssignmentGraph& graph, const GraphCuts& cuts,
-                                            double below_s) {
+                                            std::span<const double> crossing_bytes, double below_s,
+                                            std::int64_t* steps) {
   assert(!graph.layer_s.empty() && graph.micro_batches >= 1);
   if (graph.output_bytes.size() < graph.layer_s.size()) return std::nullopt;
-  GraphSplitter splitter(graph, cuts);
-  return least_with_sync<GraphAssignment>(
+  GraphSplitter splitter(graph, cuts, crossing_bytes);
+  auto best = least_with_sync<GraphAssignment>(
       [&](double sync_below_s, double cost_below_s) -> std::optional<GraphAssignment> {
         if (!splitter.limit(sync_below_s, cost_below_s - splitter.least_sync_s())) {
           return std::nullopt;
@@ -69,15 +75,18 @@ std::optional<GraphAssignment> assign_graph(const AssignmentGraph& graph, const 
         return found;
       },
       below_s);
+  if (steps != nullptr) *steps += splitter.steps();
+  return best;
 }
 
-std::optional<GraphAssignment> assign_graph(const AssignmentGraph& graph, std::size_t most_cuts) {
-  const auto cuts = graph_cuts(make_dag(graph.output_bytes.size(), graph.edges), most_cuts);
+std::optional<GraphAssignment> assign_graph(const AssignmentGraph& graph) {
+  const Dag dag = make_dag(graph.output_bytes.size(), graph.edges);
+  const auto cuts = graph_cuts(dag, kMostGraphCuts);
   if (!cuts.has_value()) {
-    throw Error(fmt::format("the graph can be cut in more than {} ways", most_cuts),
+    throw Error(fmt::format("the graph can be cut in more than {} ways", kMostGraphCuts),
                 "join layers of parallel branches");
   }
-  return assign_graph(graph, *cuts);
+  return assign_graph(graph, *cuts, cuts->crossing(dag, graph.output_bytes));
 }
 
 }  // namespace braid

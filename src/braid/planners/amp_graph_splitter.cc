@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "braid/planners/amp_graph_bound.h"
+
 namespace braid {
 namespace {
 
@@ -23,8 +25,20 @@ std::vector<std::size_t> kinds_of(const std::vector<std::vector<double>>& rows,
   return kinds;
 }
 
+std::vector<StagePace> stage_paces(const std::vector<std::vector<double>>& layer_s) {
+  std::vector<StagePace> paces;
+  for (std::size_t stage = 0; stage < layer_s.size(); ++stage) {
+    if (stage > 0 && layer_s[stage] == layer_s[stage - 1]) {
+      ++paces.back().count;
+    } else {
+      paces.push_back({layer_s[stage], 1});
+    }
+  }
+  return paces;
+}
+
 /// Column by column.
-std::vector<double> least_of_rows(const std::vector<std::vector<double>>& rows) {
+std::vector<double> least_of_rows(std::span<const std::vector<double>> rows) {
   std::vector<double> least = rows.front();
   for (const std::vector<double>& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) least[i] = std::min(least[i], row[i]);
@@ -34,7 +48,8 @@ std::vector<double> least_of_rows(const std::vector<std::vector<double>>& rows) 
 
 }  // namespace
 
-GraphSplitter::GraphSplitter(const AssignmentGraph& graph, const GraphCuts& cuts)
+GraphSplitter::GraphSplitter(const AssignmentGraph& graph, const GraphCuts& cuts,
+                             std::span<const double> crossing_bytes)
     : graph_(graph),
       cuts_(cuts),
       stages_(graph.layer_s.size()),
@@ -45,10 +60,9 @@ GraphSplitter::GraphSplitter(const AssignmentGraph& graph, const GraphCuts& cuts
   memory_kind_ = kinds_of(graph.layer_bytes, before_bytes_, sums);
   if (!graph.sync_s.empty()) {
     sync_before_s_ = cuts.sums(graph.sync_s);
-    least_sync_s_ = std::max(sync_before_s_.back() / static_cast<double>(stages_),
-                             *std::max_element(graph.sync_s.begin(), graph.sync_s.end())) *
-                    (1 - kRounding);
+    find_least_sync();
   }
+  find_handovers(crossing_bytes);
 
   if (!graph.layer_bytes.empty()) {
     least_bytes_before_ = cuts.sums(least_of_rows(graph.layer_bytes));
@@ -58,12 +72,17 @@ GraphSplitter::GraphSplitter(const AssignmentGraph& graph, const GraphCuts& cuts
     }
   }
 
-  const std::vector<double> least_s = least_of_rows(graph.layer_s);
-  least_behind_s_ = cuts.sums(least_s);
-  const double all_s = least_behind_s_.back();
-  for (double& behind_s : least_behind_s_) behind_s = all_s - behind_s;
-  least_bottleneck_s_ = std::max(all_s / static_cast<double>(stages_) * (1 - kRounding),
-                                 *std::max_element(least_s.begin(), least_s.end()));
+  std::vector<std::vector<double>> least_s = graph.layer_s;  // Of this stage and those behind it.
+  for (std::size_t stage = stages_ - 1; stage-- > 0;) {
+    least_s[stage] = least_of_rows(std::span(least_s).subspan(stage, 2));
+  }
+  behind_kind_ = kinds_of(least_s, least_behind_s_, [&](const std::vector<double>& row) {
+    std::vector<double> behind_s = cuts.sums(row);
+    const double all_s = behind_s.back();
+    for (double& of_cut : behind_s) of_cut = all_s - of_cut;
+    return behind_s;
+  });
+  least_bottleneck_s_ = least_pipeline_s(stage_paces(graph.layer_s), 0, 1);
 
   for (const Bitset& cut : cuts.sets) size_.push_back(cut.count());
   cost_s_.resize(cuts.sets.size() * (stages_ + 1));
@@ -78,11 +97,10 @@ bool GraphSplitter::limit(double sync_below_s, double pipeline_below_s) {
   most_threshold_s_ = kInfinity;
   handing_on_s_.assign(stages_ + 1, 0);
   if (!has_room(0, 0)) return false;
-  if (crossing_bytes_.empty()) find_crossing_bytes();
   if (repeats_ == 0 || !(pipeline_below_s < kInfinity)) return true;
   // What is left for the bottleneck narrows where cuts may be, which takes from what is left.
   for (int round = 0; round < 4; ++round) {
-    const double rest_s = least_behind_s_.front() + handing_on_s_.front();
+    const double rest_s = least_behind_s(0, 0) + handing_on_s_.front();
     most_threshold_s_ = (pipeline_below_s - rest_s) / repeats_ * (1 + kRounding);
     if (!(least_bottleneck_s_ <= most_threshold_s_)) return false;
     bound_handovers(most_threshold_s_);
@@ -91,19 +109,34 @@ bool GraphSplitter::limit(double sync_below_s, double pipeline_below_s) {
   return true;
 }
 
-void GraphSplitter::find_crossing_bytes() {
-  const Dag dag = make_dag(layers_, graph_.edges);
-  for (const Bitset& cut : cuts_.sets) {
-    double bytes = 0;
-    cut.for_each([&](std::size_t layer) {
-      if (!dag.successors[layer].is_subset_of(cut)) bytes += graph_.output_bytes[layer];
-    });
-    crossing_bytes_.push_back(bytes);
+void GraphSplitter::find_least_sync() {
+  const std::vector<double>& pace = graph_.sync_pace;
+  double rate = 0;
+  for (const double of_stage : pace) rate += 1 / of_stage;
+  const double least_pace = pace.empty() ? 1 : *std::min_element(pace.begin(), pace.end());
+  if (pace.empty()) rate = static_cast<double>(stages_);
+  const double longest_s = *std::max_element(graph_.sync_s.begin(), graph_.sync_s.end());
+  least_sync_s_ = std::max(sync_before_s_.back() / rate, longest_s * least_pace) * (1 - kRounding);
+}
+
+void GraphSplitter::find_handovers(std::span<const double> crossing_bytes) {
+  std::vector<double> of_class(crossing_bytes.begin(), crossing_bytes.end());
+  std::sort(of_class.begin(), of_class.end());
+  of_class.erase(std::unique(of_class.begin(), of_class.end()), of_class.end());
+  hop_classes_ = of_class.size();
+  hop_class_.reserve(crossing_bytes.size());
+  for (const double bytes : crossing_bytes) {
+    const auto known = std::lower_bound(of_class.begin(), of_class.end(), bytes);
+    hop_class_.push_back(static_cast<std::size_t>(known - of_class.begin()));
+  }
+  hop_s_.reserve((stages_ - 1) * hop_classes_);
+  for (std::size_t stage = 0; stage + 1 < stages_; ++stage) {
+    for (const double bytes : of_class) hop_s_.push_back(braid::handover_s(graph_, stage, bytes));
   }
 }
 
 void GraphSplitter::bound_handovers(double threshold_s) {
-  const double all_s = least_behind_s_.front();
+  const double all_s = least_behind_s(0, 0);
   for (std::size_t stage = stages_; stage-- > 1;) {
     const double most_before_s = static_cast<double>(stage) * threshold_s * (1 + kRounding);
     const double most_behind_s =
@@ -111,7 +144,8 @@ void GraphSplitter::bound_handovers(double threshold_s) {
     double least_s = kInfinity;
     for (std::size_t cut = 0; cut < size_.size(); ++cut) {
       if (size_[cut] < stage || left(cut) < stages_ - stage) continue;
-      if (least_behind_s_[cut] > most_behind_s || all_s - least_behind_s_[cut] > most_before_s) {
+      if (least_behind_s(cut, stage) > most_behind_s ||
+          all_s - least_behind_s(cut, 0) > most_before_s) {
         continue;
       }
       least_s = std::min(least_s, handover_s(cut, stage));
@@ -159,6 +193,7 @@ void GraphSplitter::extend(std::size_t inner, std::size_t first, std::size_t las
       const auto [layer, outer] = cuts_.steps[s];
       if (seen_for_[outer] == inner + 1) continue;
       seen_for_[outer] = inner + 1;
+      ++steps_;
       // Even the last of these places needs a layer for each stage behind it.
       if (left(outer) < stages_ - 1 - last) continue;
       grow_largest(from, outer, layer);
@@ -169,10 +204,9 @@ void GraphSplitter::extend(std::size_t inner, std::size_t first, std::size_t las
 
 bool GraphSplitter::append(std::size_t inner, std::size_t outer, std::size_t first,
                            std::size_t last) {
-  if (!syncs(inner, outer)) return false;
   bool larger_may_do = false;
   for (std::size_t stage = first; stage <= last; ++stage) {
-    if (!(cost_s_[at(inner, stage)] < kInfinity)) continue;
+    if (!(cost_s_[at(inner, stage)] < kInfinity) || !syncs(stage, inner, outer)) continue;
     const std::vector<double>& before_s = before_s_[kind_[stage]];
     const double stage_s = before_s[outer] - before_s[inner];
     if (is_too_long(stage_s) || !fits(stage, inner, outer)) continue;
@@ -180,7 +214,7 @@ bool GraphSplitter::append(std::size_t inner, std::size_t outer, std::size_t fir
     const std::size_t behind = stages_ - 1 - stage;
     if (left(outer) < behind) continue;
     // The stages behind have no time for more.
-    const double share_s = least_behind_s_[outer] / static_cast<double>(behind);
+    const double share_s = least_behind_s(outer, stage + 1) / static_cast<double>(behind);
     if (is_too_long(share_s * (1 - kRounding))) continue;
     take(inner, outer, stage, stage_s);
   }
@@ -191,7 +225,7 @@ void GraphSplitter::finish(std::size_t inner) {
   const std::size_t all = size_.size() - 1, stage = stages_ - 1;
   const std::vector<double>& before_s = before_s_[kind_[stage]];
   const double stage_s = before_s[all] - before_s[inner];
-  if (!syncs(inner, all)) return;
+  if (!syncs(stage, inner, all)) return;
   if (is_too_long(stage_s)) return;
   std::fill_n(largest_.begin() + static_cast<std::ptrdiff_t>(all * graph_.largest_bytes.size()),
               graph_.largest_bytes.size(), 0.0);
@@ -207,8 +241,9 @@ void GraphSplitter::take(std::size_t inner, std::size_t outer, std::size_t stage
   if (!(cost_s < known_s)) return;
   if (stage + 1 < stages_) {
     if (!has_room(outer, stage + 1)) return;
-    const double whole_s = cost_s + least_behind_s_[outer] + handover_s(outer, stage + 1) +
-                           handing_on_s_[stage + 2] + repeats_ * least_bottleneck_s_;
+    const double whole_s = cost_s + least_behind_s(outer, stage + 1) +
+                           handover_s(outer, stage + 1) + handing_on_s_[stage + 2] +
+                           repeats_ * least_bottleneck_s_;
     if (whole_s * (1 - kRounding) > pipeline_below_s_) return;
   }
   known_s = cost_s;
@@ -236,9 +271,8 @@ bool GraphSplitter::has_room(std::size_t cut, std::size_t stage) const {
   return left_bytes * (1 - kRounding) <= room_behind_bytes_[stage];
 }
 
-bool GraphSplitter::syncs(std::size_t inner, std::size_t outer) const {
-  if (sync_before_s_.empty()) return true;
-  return sync_before_s_[outer] - sync_before_s_[inner] < sync_below_s_;
+bool GraphSplitter::syncs(std::size_t stage, std::size_t inner, std::size_t outer) const {
+  return sync_before_s_.empty() || sync_s(stage, inner, outer) < sync_below_s_;
 }
 
 void GraphSplitter::grow_largest(std::size_t from, std::size_t to, std::size_t layer) {
@@ -249,17 +283,11 @@ void GraphSplitter::grow_largest(std::size_t from, std::size_t to, std::size_t l
   }
 }
 
-double GraphSplitter::handover_s(std::size_t cut, std::size_t stage) const {
-  if (stage == 0 || !(crossing_bytes_[cut] > 0)) return 0;
-  const double latency_s = graph_.latency_s.empty() ? 0 : graph_.latency_s[stage - 1];
-  return latency_s + crossing_bytes_[cut] * graph_.s_per_byte[stage - 1];
-}
-
 double GraphSplitter::longest_sync_s() const {
   double longest_s = 0;
   if (sync_before_s_.empty()) return longest_s;
-  for_each_stage([&](std::size_t, std::size_t inner, std::size_t outer) {
-    longest_s = std::max(longest_s, sync_before_s_[outer] - sync_before_s_[inner]);
+  for_each_stage([&](std::size_t stage, std::size_t inner, std::size_t outer) {
+    longest_s = std::max(longest_s, sync_s(stage, inner, outer));
   });
   return longest_s;
 }

@@ -7,7 +7,6 @@
 
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
-#include "braid/planners/alike_branches.h"
 #include "braid/planners/amp_synced_assignment.h"
 #include "braid/planners/fitting_layers.h"
 #include "braid/planners/layer_outputs.h"
@@ -17,7 +16,6 @@
 namespace braid {
 namespace {
 
-constexpr std::size_t kMostCuts = 20'000;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const System& homogeneous(const System& system, const std::string& planner) {
@@ -32,21 +30,6 @@ void refuse(bool asked, const char* option, const std::string& planner) {
   if (!asked) return;
   throw Error(Where{"", 0, option}, "the " + planner + " planner cannot do that",
               "leave it out or use --planner braid");
-}
-
-/// Cuts of a model whose branches that are alike come in turn.
-std::optional<GraphCuts> cuts_of(const Graph& graph, const std::vector<double>& output_bytes,
-                                 std::vector<std::pair<std::int32_t, std::int32_t>> edges) {
-  std::map<std::pair<std::int32_t, double>, std::size_t> label_of;
-  std::vector<std::size_t> label;
-  label.reserve(output_bytes.size());
-  for (std::size_t l = 0; l < output_bytes.size(); ++l) {
-    const std::pair key(graph.layers[l].kind, output_bytes[l]);
-    label.push_back(label_of.emplace(key, label_of.size()).first->second);
-  }
-  const auto turns = alike_branch_edges(label, edges);
-  edges.insert(edges.end(), turns.begin(), turns.end());
-  return graph_cuts(make_dag(output_bytes.size(), edges), kMostCuts);
 }
 
 /// The plan's stages with the layers found, wherever in the model they are.
@@ -91,8 +74,7 @@ SpaceOptions amp_space(SpaceOptions space, const std::string& planner) {
   return space;
 }
 
-AmpJob::AmpJob(const Job& job, const System& system, const SpaceOptions& space, std::string planner,
-               Cuts cuts)
+AmpJob::AmpJob(const Job& job, const System& system, const SpaceOptions& space, std::string planner)
     : job_(job),
       system_(homogeneous(system, planner)),
       space_(amp_space(space, planner)),
@@ -116,13 +98,7 @@ AmpJob::AmpJob(const Job& job, const System& system, const SpaceOptions& space, 
   edges_ = layer_pairs(*job.graph);
   output_bytes_ = layer_output_bytes(*job.graph);
   cut_bytes_ = chain_cut_bytes(output_bytes_, edges_);
-  if (!chain_.branched) return;
-  in_order_because_ = "planner " + planner_ + " cuts chains";
-  if (cuts == Cuts::in_order) return;
-  cuts_ = cuts_of(*job.graph, output_bytes_, edges_);
-  in_order_because_ = cuts_.has_value()
-                          ? ""
-                          : "they can be cut in more than " + std::to_string(kMostCuts) + " ways";
+  if (chain_.branched) cuts_ = model_cuts(*job.graph, edges_, output_bytes_);
 }
 
 template <typename Assign>
@@ -186,7 +162,8 @@ const std::vector<double>& AmpJob::handovers_s(const Configuration& configuratio
 std::optional<AmpFound> AmpJob::assign_branches(const Configuration& configuration,
                                                 double below_s) {
   if (!(bound_s(configuration) < below_s)) return std::nullopt;
-  auto assignment = assign_graph(assignment_graph(configuration), *cuts_, below_s);
+  auto assignment =
+      assign_graph(assignment_graph(configuration), cuts_->cuts, cuts_->crossing_bytes, below_s);
   if (!assignment.has_value()) return std::nullopt;
   const double cost_s = assignment->cost_s();
   return AmpFound{configuration, std::move(assignment->stages), cost_s};
@@ -298,10 +275,7 @@ Outcome AmpJob::outcome(std::vector<AmpFound> found, std::int64_t work, bool com
   Outcome outcome;
   outcome.physical_bound = lower_bound(*job_.graph, job_.precision, job_.global_batch, system_);
   outcome.objective_name = "AMP's cost (s)";
-  if (!in_order_because_.empty()) {
-    outcome.assumptions = {"the model's branches are cut in the order of their layers: " +
-                           in_order_because_};
-  }
+  if (chain_.branched && !is_graph()) outcome.assumptions = {assumption_of_layer_order()};
   outcome.work = work;
   outcome.evaluated = static_cast<std::int64_t>(found.size());
   std::stable_sort(found.begin(), found.end(),

@@ -9,7 +9,7 @@
 
 #include "braid/planners/amp_graph_assignment.h"
 #include "braid/planners/assess.h"
-#include "braid/planners/graph_cuts.h"
+#include "braid/planners/model_cuts.h"
 #include "braid/planners/planner.h"
 #include "braid/planners/space.h"
 
@@ -34,19 +34,16 @@ SpaceOptions amp_space(SpaceOptions space, const std::string& planner);
 /// the profile's times. Unlike AMP, within memory: replicas share the optimizer's state (ZeRO-1, or
 /// what the restrictions say), without and with full recomputation.
 ///
-/// Models whose layers branch can be cut as graphs: stages stand in a line (AssignmentGraph), but a
-/// stage may be any layers that need nothing from those behind it. Models that can be cut in more
-/// than 20,000 ways, branches that are alike taken in turn, are cut in the order of their layers,
-/// and the outcome says so.
+/// Models whose layers branch are cut as graphs: stages stand in a line (AssignmentGraph), but a
+/// stage may be any layers that need nothing from those behind it. Models without ModelCuts are cut
+/// in the order of their layers, and the outcome says so.
 class AmpJob {
  public:
   static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-  enum class Cuts : std::uint8_t { in_order, as_graph };
 
   /// Keeps references. Throws Error for mixed systems and for restrictions to what AMP does not
   /// have (context parallelism, interleaving …). `planner` is named in messages and plans.
-  AmpJob(const Job& job, const System& system, const SpaceOptions& space, std::string planner,
-         Cuts cuts = Cuts::in_order);
+  AmpJob(const Job& job, const System& system, const SpaceOptions& space, std::string planner);
 
   /// All configurations, recomputation left out unless it is required.
   const std::vector<Configuration>& configurations() const { return configurations_; }
@@ -95,8 +92,7 @@ class AmpJob {
   std::vector<std::pair<std::int32_t, std::int32_t>> edges_;
   std::vector<double> output_bytes_;  ///< By layer, per sample.
   std::vector<double> cut_bytes_;
-  std::optional<GraphCuts> cuts_;
-  std::string in_order_because_;  ///< Why branches are cut in order; empty: they are not.
+  std::optional<ModelCuts> cuts_;  ///< If the model branches.
   std::vector<Configuration> configurations_;
 };
 

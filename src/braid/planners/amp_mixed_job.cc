@@ -67,15 +67,26 @@ AmpMixedJob::AmpMixedJob(const Job& job, const System& system, const SpaceOption
   configurations_.erase(std::unique(configurations_.begin(), configurations_.end()),
                         configurations_.end());
 
-  std::vector<double> cut_bytes =
-      chain_cut_bytes(layer_output_bytes(*job.graph), layer_pairs(*job.graph));
+  edges_ = layer_pairs(*job.graph);
+  output_bytes_ = layer_output_bytes(*job.graph);
+  std::vector<double> cut_bytes = chain_cut_bytes(output_bytes_, edges_);
   cut_bytes.push_back(0);  // Behind the last layer.
   for (const double bytes : cut_bytes) {
     const auto known = std::find(bytes_of_class_.begin(), bytes_of_class_.end(), bytes);
     cut_class_.push_back(static_cast<std::size_t>(known - bytes_of_class_.begin()));
     if (known == bytes_of_class_.end()) bytes_of_class_.push_back(bytes);
   }
+  if (!mixed_.chain().branched) return;
+  cuts_ = model_cuts(*job.graph, edges_, output_bytes_);
+  if (!is_graph()) return;
+  least_crossing_bytes_.assign(layers() + 1, kInfinity);
+  for (std::size_t cut = 0; cut < cuts_->cuts.sets.size(); ++cut) {
+    double& least = least_crossing_bytes_[cuts_->cuts.sets[cut].count()];
+    least = std::min(least, cuts_->crossing_bytes[cut]);
+  }
 }
+
+std::size_t AmpMixedJob::shown() const { return at(std::max(1, space_.top)); }
 
 AmpMixedJob::StageTable& AmpMixedJob::table(const Configuration& configuration,
                                             std::span<const std::size_t> groups) {
@@ -83,13 +94,12 @@ AmpMixedJob::StageTable& AmpMixedJob::table(const Configuration& configuration,
   StageTable& table = found->second;
   if (!fresh) return table;
   table.layers = mixed_.layers(configuration, groups, configuration.pp == 1);
-  std::vector<double> times_s;
-  times_s.reserve(table.layers.size());
+  table.times_s.reserve(table.layers.size());
   for (const ChainLayer& layer : table.layers) {
-    times_s.push_back(layer.time_s());
+    table.times_s.push_back(layer.time_s());
     table.parameters += layer.dense_parameters + layer.expert_parameters;
   }
-  table.time_before_s = running_sums(times_s);
+  table.time_before_s = running_sums(table.times_s);
   DataParallelContext context;
   context.precision = job_.precision;
   context.zero = configuration.zero;
@@ -178,25 +188,25 @@ std::optional<SyncedAssignment> AmpMixedJob::assign(const Configuration& configu
   std::vector<std::vector<double>> sums_s;
   sums_s.reserve(placement.size());
   for (const auto& devices : placement) {
-    sums_s.push_back(sync_before_s(configuration, devices));
+    const double s_per_parameter = sync_s_per_parameter(configuration, devices);
+    std::vector<double> syncs_s;
+    for (const ChainLayer& layer : table(configuration, mixed_.groups_of(devices)).layers) {
+      syncs_s.push_back((layer.dense_parameters + layer.expert_parameters) * s_per_parameter);
+    }
+    sums_s.push_back(running_sums(syncs_s));
   }
   return assign_layers_and_sync(chain, {sums_s.begin(), sums_s.end()});
 }
 
-std::vector<double> AmpMixedJob::sync_before_s(const Configuration& configuration,
-                                               std::span<const std::int64_t> devices) {
+double AmpMixedJob::sync_s_per_parameter(const Configuration& configuration,
+                                         std::span<const std::int64_t> devices) const {
   const auto tp = at(configuration.tp);
   double link = kInfinity;
   for (std::size_t d = 0; configuration.dp > 1 && d < devices.size(); ++d) {
     link =
         std::min(link, link_bytes_per_s(system_, devices[d], devices[(d + tp) % devices.size()]));
   }
-  const double s_per_parameter = ring_bytes_per_parameter(configuration) / link;
-  std::vector<double> syncs_s;
-  for (const ChainLayer& layer : table(configuration, mixed_.groups_of(devices)).layers) {
-    syncs_s.push_back((layer.dense_parameters + layer.expert_parameters) * s_per_parameter);
-  }
-  return running_sums(syncs_s);
+  return ring_bytes_per_parameter(configuration) / link;
 }
 
 std::optional<AmpMixedFound> AmpMixedJob::evaluate(const Configuration& configuration,
@@ -210,6 +220,72 @@ std::optional<AmpMixedFound> AmpMixedJob::evaluate(const Configuration& configur
     const std::int32_t end = assignment->ends[s];
     found.stages.push_back({begin, end, configuration, placement[s]});
     begin = end;
+  }
+  found.cost_s = assignment->cost_s();
+  return found;
+}
+
+std::vector<double> AmpMixedJob::least_handover_bytes(const Configuration& configuration) const {
+  const Parallelism parallel = to_parallelism(configuration);
+  std::vector<double> bytes;
+  bytes.reserve(least_crossing_bytes_.size());
+  for (const double per_sample : least_crossing_bytes_) {
+    bytes.push_back(braid::handover_bytes({0, 1, per_sample}, parallel, parallel));
+  }
+  return bytes;
+}
+
+AssignmentGraph AmpMixedJob::assignment_graph(const Configuration& configuration,
+                                              const Placement& placement) {
+  const Parallelism parallel = to_parallelism(configuration);
+  AssignmentGraph graph;
+  graph.edges = edges_;
+  graph.output_bytes = output_bytes_;
+  graph.micro_batches = configuration.num_micro_batches;
+  graph.handover_s = [this, parallel, &placement](std::size_t stage, double per_sample) {
+    const double bytes = braid::handover_bytes({0, 1, per_sample}, parallel, parallel);
+    return bytes > 0 ? handover_s(system_, placement[stage], placement[stage + 1], bytes) : 0;
+  };
+  graph.largest_bytes.assign(2, std::vector<double>(layers(), 0));
+  for (std::size_t s = 0; s < placement.size(); ++s) {
+    const StageTable& stage = table(configuration, mixed_.groups_of(placement[s]));
+    auto& layer_s = graph.layer_s.emplace_back();
+    for (std::size_t l = 0; l < layers(); ++l) {
+      const ChainLayer& layer = stage.layers[l];
+      const double parameters = layer.dense_parameters + layer.expert_parameters;
+      layer_s.push_back(layer.time_s());
+      if (s == 0 && configuration.dp > 1) graph.sync_s.push_back(parameters);
+      // The same on all chips, but for what the estimator may round.
+      double& working_bytes = graph.largest_bytes[0][l];
+      working_bytes = std::max(working_bytes, layer.working_bytes);
+      double& gathered_bytes = graph.largest_bytes[1][l];
+      gathered_bytes =
+          std::max(gathered_bytes, parameters * stage.memory.per_largest_layer_parameter);
+    }
+    const auto stashes =
+        static_cast<double>(in_flight(configuration, static_cast<std::int32_t>(s)));
+    graph.layer_bytes.push_back(additive_layer_bytes(stage.layers, stage.memory, stashes));
+    graph.available_bytes.push_back(stage.memory.available_bytes);
+    if (configuration.dp == 1) continue;
+    graph.sync_pace.push_back(sync_s_per_parameter(configuration, placement[s]));
+  }
+  return graph;
+}
+
+std::optional<AmpMixedFound> AmpMixedJob::evaluate_as_graph(const Configuration& configuration,
+                                                            const Placement& placement,
+                                                            double below_s, std::int64_t& steps) {
+  ++evaluated_;
+  const auto assignment = assign_graph(assignment_graph(configuration, placement), cuts_->cuts,
+                                       cuts_->crossing_bytes, below_s, &steps);
+  if (!assignment.has_value()) return std::nullopt;
+  AmpMixedFound found;
+  for (std::size_t s = 0; s < placement.size(); ++s) {
+    const std::vector<std::int32_t>& layers = assignment->stages[s];
+    const auto begin = static_cast<std::int32_t>(found.order.size());
+    found.order.insert(found.order.end(), layers.begin(), layers.end());
+    const auto end = static_cast<std::int32_t>(found.order.size());
+    found.stages.push_back({begin, end, configuration, placement[s]});
   }
   found.cost_s = assignment->cost_s();
   return found;
@@ -260,8 +336,8 @@ Infeasibility AmpMixedJob::nearest() {
 Outcome AmpMixedJob::outcome(std::vector<AmpMixedFound> found, double bound_s, std::int64_t work) {
   Outcome outcome = begin_outcome(job_, system_);
   outcome.objective_name = "AMP's cost (s)";
-  if (mixed_.chain().branched) {
-    outcome.assumptions.push_back("the model's branches are cut in the order of their layers");
+  if (mixed_.chain().branched && !is_graph()) {
+    outcome.assumptions.push_back(assumption_of_layer_order());
   }
   outcome.work = work;
   outcome.evaluated = evaluated_;
@@ -274,12 +350,12 @@ Outcome AmpMixedJob::outcome(std::vector<AmpMixedFound> found, double bound_s, s
   });
   std::vector<Configuration> taken;
   for (const AmpMixedFound& choice : found) {
-    if (outcome.candidates.size() >= at(std::max(1, space_.top))) break;
+    if (outcome.candidates.size() >= shown()) break;
     const Configuration& form = choice.stages.front().form;
     if (std::find(taken.begin(), taken.end(), form) != taken.end()) continue;
     taken.push_back(form);
     Candidate candidate;
-    candidate.plan = mixed_.plan(choice.stages);
+    candidate.plan = mixed_.plan(choice.stages, choice.order);
     candidate.metrics = measure(candidate.plan);
     outcome.candidates.push_back(std::move(candidate));
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -8,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "braid/planners/amp_graph_assignment.h"
 #include "braid/planners/amp_synced_assignment.h"
 #include "braid/planners/mixed_job.h"
+#include "braid/planners/model_cuts.h"
 #include "braid/planners/partition.h"
 #include "braid/planners/planner.h"
 
@@ -18,6 +21,7 @@ namespace braid {
 /// A strategy on devices of its own, layers assigned, and what AMP's model says it costs.
 struct AmpMixedFound {
   std::vector<PlacedStage> stages;
+  std::vector<std::int32_t> order;  ///< The layers, stage by stage; empty: as the model has them.
   double cost_s = 0;
 };
 
@@ -26,8 +30,11 @@ struct AmpMixedFound {
 /// as fast as its slowest, ring all-reduce of the gradients on the slowest link of each stage's
 /// ring, layers assigned exactly for the whole cost. Unlike AMP, within memory: replicas share the
 /// optimizer's state (ZeRO-1, or what the restrictions say), with and without full recomputation.
+///
+/// Models whose layers branch are cut as graphs, as AmpJob cuts them, where they have ModelCuts.
 class AmpMixedJob {
  public:
+  static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
   /// Devices of the stages, ascending, each `tp` neighbours a shard group.
   using Placement = std::vector<std::vector<std::int64_t>>;
 
@@ -39,12 +46,13 @@ class AmpMixedJob {
   /// Those whose tp divides every node. Recomputation none and full, where both are allowed.
   const std::vector<Configuration>& configurations() const { return configurations_; }
   const std::vector<std::vector<std::int64_t>>& nodes() const { return nodes_; }  ///< Devices.
+  std::size_t shown() const;  ///< How many plans are asked for.
   std::size_t layers() const { return cut_class_.size(); }
 
   /// Layers of a stage on devices in these groups as the assignment sees them.
   struct StageTable {
     std::vector<ChainLayer> layers;
-    std::vector<double> time_before_s;
+    std::vector<double> times_s, time_before_s;
     double parameters = 0;  ///< Of all layers, on each rank.
     MemoryForm memory;
     std::map<std::int64_t, std::vector<std::int32_t>> first_allowed;  ///< By stashes in flight.
@@ -61,9 +69,19 @@ class AmpMixedJob {
   /// What a ring takes for each parameter of a rank, times the bytes/s of its slowest link.
   double ring_bytes_per_parameter(const Configuration& configuration) const;
 
-  /// nullopt when memory allows no assignment of the layers.
+  /// With the layers in order. nullopt when memory allows no assignment.
   std::optional<AmpMixedFound> evaluate(const Configuration& configuration,
                                         const Placement& placement);
+
+  /// Whether the model is cut as a graph.
+  bool is_graph() const { return cuts_.has_value(); }
+  /// With the model cut as a graph: nullopt when no assignment costs less than `below_s`. Adds to
+  /// `steps` what it took, as assign_graph() does.
+  std::optional<AmpMixedFound> evaluate_as_graph(const Configuration& configuration,
+                                                 const Placement& placement, double below_s,
+                                                 std::int64_t& steps);
+  /// Least bytes handed over for each flow of a micro-batch behind so many layers, at [layers].
+  std::vector<double> least_handover_bytes(const Configuration& configuration) const;
 
   /// Stages of the devices in a given order of shard groups.
   static Placement placement_of(const Configuration& configuration,
@@ -74,11 +92,12 @@ class AmpMixedJob {
   Outcome outcome(std::vector<AmpMixedFound> found, double bound_s, std::int64_t work);
 
  private:
+  AssignmentGraph assignment_graph(const Configuration& configuration, const Placement& placement);
   std::optional<SyncedAssignment> assign(const Configuration& configuration,
                                          const Placement& placement, double extra_bytes);
-  /// Sums of what the layers' gradients take on a stage of these devices.
-  std::vector<double> sync_before_s(const Configuration& configuration,
-                                    std::span<const std::int64_t> devices);
+  /// What a parameter's gradient takes to synchronise on a stage of these devices.
+  double sync_s_per_parameter(const Configuration& configuration,
+                              std::span<const std::int64_t> devices) const;
   Infeasibility nearest();
 
   std::int64_t evaluated_ = 0;
@@ -90,6 +109,10 @@ class AmpMixedJob {
   std::vector<std::vector<std::int64_t>> nodes_;
   std::vector<std::size_t> cut_class_;
   std::vector<double> bytes_of_class_;  ///< Per sample.
+  std::vector<std::pair<std::int32_t, std::int32_t>> edges_;
+  std::vector<double> output_bytes_;          ///< By layer, per sample.
+  std::optional<ModelCuts> cuts_;             ///< If the model branches.
+  std::vector<double> least_crossing_bytes_;  ///< By layers before the cut, per sample.
   std::vector<Configuration> configurations_;
   std::map<std::pair<Configuration, std::vector<std::size_t>>, StageTable> tables_;
 };

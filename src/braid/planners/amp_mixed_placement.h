@@ -21,6 +21,9 @@ struct AmpMixedPlacements {
 /// the least that synchronisation takes however the parameters lie on the stages; that of a whole
 /// configuration knows that slow devices are used too (assign_layers_and_types). Devices of a node
 /// are taken for alike.
+///
+/// Models that are cut as graphs are placed with their layers in order first, then as graphs
+/// (amp_mixed_graph_placement.h), each with as many partial placements.
 AmpMixedPlacements place_amp_mixed(AmpMixedJob& job, std::int64_t most_states,
                                    const SearchProgress& progress = {});
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "braid/planners/amp_mixed_graph_placement.h"
 #include "braid/planners/amp_mixed_job.h"
 #include "braid/planners/amp_mixed_placement.h"
 #include "braid/planners/amp_walks.h"
@@ -25,6 +26,13 @@ Outcome finished(AmpMixedJob& amp, std::vector<AmpMixedFound> found, double boun
   Outcome outcome = amp.outcome(std::move(found), bound_s, work);
   if (none && !complete) outcome.status = Status::budget_exhausted;
   return outcome;
+}
+
+/// Walks go by layers cut in order and cut branches in what they found.
+Outcome finished_walk(AmpMixedJob& amp, AmpWalk<AmpMixedFound> walk) {
+  std::int64_t steps = 0;
+  if (amp.is_graph()) walk.work += cut_branches(amp, walk.found, steps);
+  return finished(amp, std::move(walk.found), 0, walk.work, amp.configurations().empty());
 }
 
 /// First devices of all shard groups, node by node.
@@ -97,7 +105,7 @@ Outcome plan_amp_sa_mixed(const Job& job, const System& system, const SpaceOptio
       amp.configurations(), budget, [&](const Configuration& configuration, Dice& dice) {
         return evaluate(amp, configuration, tiled(amp, configuration, dice));
       });
-  return finished(amp, std::move(walk.found), 0, walk.work, amp.configurations().empty());
+  return finished_walk(amp, std::move(walk));
 }
 
 Outcome plan_random_mixed(const Job& job, const System& system, const SpaceOptions& space,
@@ -107,7 +115,7 @@ Outcome plan_random_mixed(const Job& job, const System& system, const SpaceOptio
       amp.configurations(), budget, [&](const Configuration& configuration, Dice& dice) {
         return evaluate(amp, configuration, shuffled(amp, configuration, dice));
       });
-  return finished(amp, std::move(walk.found), 0, walk.work, amp.configurations().empty());
+  return finished_walk(amp, std::move(walk));
 }
 
 }  // namespace braid

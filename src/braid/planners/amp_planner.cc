@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -15,14 +16,6 @@ bool take(const Budget& budget, std::int64_t& work) {
   if (budget.work > 0 && work >= budget.work) return false;
   ++work;
   return true;
-}
-
-/// The `place`-th least, counted from 1; infinity when there are not so many.
-double least_but(std::vector<double> costs_s, std::size_t place) {
-  if (place > costs_s.size()) return AmpJob::kUnlimited;
-  const auto at = costs_s.begin() + static_cast<std::ptrdiff_t>(place - 1);
-  std::nth_element(costs_s.begin(), at, costs_s.end());
-  return *at;
 }
 
 /// A configuration and what its layers cut in order cost.
@@ -70,7 +63,7 @@ Outcome outcome_of(AmpJob& amp, AmpWalk<AmpFound> walk, int top, const Budget& b
 
 Outcome plan_amp(const Job& job, const System& system, const SpaceOptions& space,
                  const Budget& budget, const Progress&) {
-  AmpJob amp(job, system, space, "amp", AmpJob::Cuts::as_graph);
+  AmpJob amp(job, system, space, "amp");
   std::vector<AmpFound> found;
   std::vector<Choice> choices;
   std::int64_t work = 0;
@@ -86,7 +79,7 @@ Outcome plan_amp(const Job& job, const System& system, const SpaceOptions& space
 
 Outcome plan_amp_sa(const Job& job, const System& system, const SpaceOptions& space,
                     const Budget& budget, const Progress&) {
-  AmpJob amp(job, system, space, "amp-sa", AmpJob::Cuts::as_graph);
+  AmpJob amp(job, system, space, "amp-sa");
   auto walk = amp_annealing_walk<AmpFound>(amp.configurations(), budget,
                                            [&](const Configuration& configuration, Dice&) {
                                              return amp.evaluate_in_order(configuration);
@@ -96,7 +89,7 @@ Outcome plan_amp_sa(const Job& job, const System& system, const SpaceOptions& sp
 
 Outcome plan_random(const Job& job, const System& system, const SpaceOptions& space,
                     const Budget& budget, const Progress&) {
-  AmpJob amp(job, system, space, "random", AmpJob::Cuts::as_graph);
+  AmpJob amp(job, system, space, "random");
   auto walk = amp_random_walk<AmpFound>(amp.configurations(), budget,
                                         [&](const Configuration& configuration, Dice&) {
                                           return amp.evaluate_in_order(configuration);

@@ -15,6 +15,19 @@ std::vector<double> GraphCuts::sums(const std::vector<double>& of_layers) const 
   return sums;
 }
 
+std::vector<double> GraphCuts::crossing(const Dag& dag, std::span<const double> of_layers) const {
+  std::vector<double> sums;
+  sums.reserve(sets.size());
+  for (const Bitset& set : sets) {
+    double sum = 0;
+    set.for_each([&](std::size_t layer) {
+      if (!dag.successors[layer].is_subset_of(set)) sum += of_layers[layer];
+    });
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
 std::optional<GraphCuts> graph_cuts(const Dag& dag, std::size_t most) {
   auto sets = downsets(dag, most);
   if (!sets.has_value()) return std::nullopt;

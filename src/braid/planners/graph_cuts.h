@@ -3,11 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "braid/graph/downsets.h"
 
 namespace braid {
+
+/// Graphs that can be cut in more ways are not cut in all of them by AMP's planners.
+inline constexpr std::size_t kMostGraphCuts = 20'000;
 
 /// The ways to cut a graph into what comes first and what is left, and how one layer more leads
 /// from one to another.
@@ -22,6 +26,9 @@ struct GraphCuts {
 
   /// By cut, the sum of what the layers before it have. Linear in the cuts.
   std::vector<double> sums(const std::vector<double>& of_layers) const;
+  /// By cut, the sum of what those layers before it have that `dag` leads from to layers behind.
+  /// O(cuts · layers).
+  std::vector<double> crossing(const Dag& dag, std::span<const double> of_layers) const;
 };
 
 /// nullopt when there are more than `most`. Costs O(cuts · layers) set operations.

@@ -121,7 +121,8 @@ std::int32_t MixedJob::option_of(const Configuration& form, std::size_t group, b
   return next;
 }
 
-void MixedJob::fill(std::span<const PlacedStage> stages, Plan& plan) {
+void MixedJob::fill(std::span<const PlacedStage> stages, std::span<const std::int32_t> order,
+                    Plan& plan) {
   plan.parallel = {};
   plan.parallel.pp = static_cast<int>(stages.size());
   const Configuration& first = stages.front().form;
@@ -153,7 +154,8 @@ void MixedJob::fill(std::span<const PlacedStage> stages, Plan& plan) {
     const std::vector<std::size_t> groups = groups_of(placed.devices);
     for (const std::size_t group : groups) option_of(form, group, only, plan);
     Chunk chunk;
-    for (std::int32_t l = placed.begin; l < placed.end; ++l) {
+    for (std::int32_t place = placed.begin; place < placed.end; ++place) {
+      const std::int32_t l = order.empty() ? place : order[at(place)];
       chunk.layers.push_back(l);
       const std::size_t group = slowest_group(form, chain_.kind_of_layer[at(l)], groups);
       chunk.options.push_back(option_of(form, group, only, plan));
@@ -163,9 +165,9 @@ void MixedJob::fill(std::span<const PlacedStage> stages, Plan& plan) {
   }
 }
 
-Plan MixedJob::plan(std::span<const PlacedStage> stages) {
+Plan MixedJob::plan(std::span<const PlacedStage> stages, std::span<const std::int32_t> order) {
   Plan plan = base_;
-  fill(stages, plan);
+  fill(stages, order, plan);
   options_.erase(&plan);
   return plan;
 }
@@ -212,12 +214,13 @@ Plan MixedJob::on_real_devices(const Plan& planned) {
 }
 
 double MixedJob::time_s(std::span<const PlacedStage> stages) {
-  fill(stages, scratch_);
+  fill(stages, {}, scratch_);
   return simulate_time_s(scratch_);
 }
 
-double MixedJob::missing_bytes(std::span<const PlacedStage> stages) {
-  fill(stages, scratch_);
+double MixedJob::missing_bytes(std::span<const PlacedStage> stages,
+                               std::span<const std::int32_t> order) {
+  fill(stages, order, scratch_);
   const std::vector<MemoryBreakdown> memory = memory_of_stages(scratch_);
   double missing = -std::numeric_limits<double>::infinity();
   for (std::size_t s = 0; s < memory.size(); ++s) {

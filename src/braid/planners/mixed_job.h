@@ -16,7 +16,7 @@ namespace braid {
 
 /// A stage of a pipeline on devices of its own.
 struct PlacedStage {
-  std::int32_t begin = 0, end = 0;  ///< Layers.
+  std::int32_t begin = 0, end = 0;  ///< Layers, or places in an order of the layers.
   /// Its degrees, micro-batch, memory options; pp, order, schedule and micro-batches do not count.
   Configuration form;
   std::vector<std::int64_t> devices;  ///< Ascending; each tp·cp neighbours are one shard group.
@@ -42,18 +42,19 @@ class MixedJob {
   const std::vector<ChainLayer>& layers(const Configuration& form,
                                         std::span<const std::size_t> groups, bool only = false);
 
-  /// The plan of flushed 1F1B over these stages.
-  Plan plan(std::span<const PlacedStage> stages);
+  /// The plan of flushed 1F1B over these stages, of the layers in this order; empty: the model's.
+  Plan plan(std::span<const PlacedStage> stages, std::span<const std::int32_t> order = {});
   /// A plan for other devices on these, number by number, with the layers' costs here.
   Plan on_real_devices(const Plan& planned);
   /// Its iteration time by simulation. Cost: the plan's loads; no other copies.
   double time_s(std::span<const PlacedStage> stages);
   /// Device bytes that the stage that lacks most needs beyond what it has; at most 0: all fit,
   /// their host memory too.
-  double missing_bytes(std::span<const PlacedStage> stages);
+  double missing_bytes(std::span<const PlacedStage> stages,
+                       std::span<const std::int32_t> order = {});
 
  private:
-  void fill(std::span<const PlacedStage> stages, Plan& plan);
+  void fill(std::span<const PlacedStage> stages, std::span<const std::int32_t> order, Plan& plan);
   std::int32_t option_of(const Configuration& form, std::size_t group, bool only, Plan& plan);
   /// [kind]
   std::vector<LayerCost> costs(const Configuration& form, std::size_t group, bool only);

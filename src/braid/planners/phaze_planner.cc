@@ -238,6 +238,10 @@ Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& spa
   search.run(budget.work, progress);
   Outcome outcome = amp.outcome(search.take_found(), search.work(), search.complete());
   outcome.objective_name = title_of(space.phaze_objective);
+  if (amp.is_graph()) {
+    outcome.assumptions = {
+        "the model's branches are cut in the order of their layers: planner phaze cuts chains"};
+  }
   outcome.other_times_s = search.times_s();
   if (outcome.candidates.empty()) return outcome;
   outcome.search_bound_s = search.bound_s();
