@@ -111,7 +111,7 @@ TEST(AmpReference, OrdersMeasuredRunsBetterThanAmp) {
     int foreseen = 0;  ///< Of the failures.
     int refused = 0;   ///< Of the runs that finished.
   };
-  const std::map<std::string, Limits> experiments = {{"homogeneous", {0.97, 0.11, 1e-9, 4, 0}},
+  const std::map<std::string, Limits> experiments = {{"homogeneous", {0.97, 0.03, 1e-9, 4, 0}},
                                                      {"het_cluster", {0.8, 0.15, 0.1, 1, 2}},
                                                      {"het_model", {0.93, 0.04, 1e-9, 15, 0}}};
   for (const auto& [name, limits] : experiments) {

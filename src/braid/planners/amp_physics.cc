@@ -11,7 +11,7 @@
 namespace braid {
 namespace {
 
-constexpr double kBackwardPerForward = 2;
+constexpr double kBackwardWork = 2;  ///< Of the forward pass.
 
 struct PassTimes {
   double forward_s = 0, backward_s = 0;
@@ -184,8 +184,7 @@ class Layout {
     const double samples = strategy_.micro_batch;
     work_s *= samples;
     communication_s *= message_growth(layer, type);
-    return {issue_s + work_s + communication_s,
-            kBackwardPerForward * (issue_s + work_s) + communication_s};
+    return {issue_s + work_s + communication_s, issue_s + kBackwardWork * work_s + communication_s};
   }
   /// How much longer than a sample's a micro-batch's messages between the shards take.
   double message_growth(std::size_t layer, std::int32_t type) const {

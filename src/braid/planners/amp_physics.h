@@ -14,8 +14,9 @@ namespace braid {
 /// time, issuing the operators (AmpLayer::operators · AmpCluster::operator_s) does not grow with
 /// the micro-batch; the rest at t = 1 is work, which is divided by t; what is left at t > 1 is
 /// communication, which takes as long as its messages and AmpCluster::half_bytes. The backward pass
-/// has twice the operators and the work, but communicates as much. Times at t = 1 are needed to
-/// tell work from communication; without them all is work.
+/// has twice the work, but communicates as much and is issued in the same time: twice the operators
+/// without the interpreter (Paszke et al. 2019, section 5.1). Times at t = 1 are needed to tell
+/// work from communication; without them all is work.
 struct AmpPhysics {
   /// Bytes per element: activations travel in half precision, gradients are reduced in single
   /// precision, those of a table shared by two stages in half.
