@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 #include <queue>
 #include <unordered_map>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "braid/chip/linear_cuts.h"
 #include "braid/chip/partition_sums.h"
 #include "braid/chip/partition_time.h"
+#include "braid/chip/traffic_floor.h"
 
 namespace braid {
 namespace {
@@ -18,17 +20,21 @@ constexpr std::uint32_t kNone = 0xffffffff;
 constexpr double kCloseEnough = 1 - 1e-9;
 constexpr std::size_t kMostKernelsToSearch = 4096;
 constexpr std::int64_t kFirstOrders = 8;
+constexpr std::int64_t kWorthFloors = 1'000'000;  ///< Partitions in the budget.
 constexpr std::int32_t kMostPartitionsToJoin = 200;
 
 /// A* over downsets.
 class DownsetSearch {
  public:
-  DownsetSearch(const MapperTables& tables, const MapperBudget& budget, double upper_s)
-      : tables_(tables), budget_(budget), sums_(tables), upper_s_(upper_s) {
-    for (const MapperTables::Kernel& kernel : tables.kernels) {
-      compute_s_ += kernel.compute_s;
-      network_s_ += kernel.network_s;
-      traffic_bytes_ += kernel.traffic_bytes;
+  /// `floors`: traffic_floors(), or zeros.
+  DownsetSearch(const MapperTables& tables, const MapperBudget& budget,
+                const std::vector<double>& floors, double upper_s)
+      : tables_(tables), budget_(budget), floors_(floors), sums_(tables), upper_s_(upper_s) {
+    for (std::size_t i = 0; i < tables.kernels.size(); ++i) {
+      compute_s_ += tables.kernels[i].compute_s;
+      network_s_ += tables.kernels[i].network_s;
+      traffic_bytes_ += tables.kernels[i].traffic_bytes;
+      floor_bytes_ += floors[i];
     }
     Node root;
     root.set = Bitset(tables.kernels.size());
@@ -84,7 +90,7 @@ class DownsetSearch {
     Bitset set;
     double so_far_s = PartitionSums::kImpossible;
     double bound_s = 0;
-    double compute_s = 0, network_s = 0, traffic_bytes = 0;  ///< Of its kernels.
+    double compute_s = 0, network_s = 0, traffic_bytes = 0, floor_bytes = 0;  ///< Of its kernels.
     std::uint32_t parent = kNone;
     std::uint32_t seen = 0;
     bool closed = false;
@@ -95,7 +101,8 @@ class DownsetSearch {
   double bound_of(const Node& node, double cut_bytes) const {
     return remaining_bound_s(tables_, std::max(0.0, compute_s_ - node.compute_s),
                              std::max(0.0, network_s_ - node.network_s),
-                             std::max(0.0, traffic_bytes_ - node.traffic_bytes), cut_bytes);
+                             std::max(0.0, traffic_bytes_ - node.traffic_bytes),
+                             std::max(cut_bytes, floor_bytes_ - node.floor_bytes));
   }
 
   // The downset `id` with the kernel of its entry `at`; the sums are those of the larger one.
@@ -112,6 +119,7 @@ class DownsetSearch {
     node.compute_s = nodes_[id].compute_s + added.compute_s;
     node.network_s = nodes_[id].network_s + added.network_s;
     node.traffic_bytes = nodes_[id].traffic_bytes + added.traffic_bytes;
+    node.floor_bytes = nodes_[id].floor_bytes + floors_[kernel];
     node.next.reserve(nodes_[id].next.size() + added.outputs.size());
     for (const auto& [other, unused] : nodes_[id].next) {
       if (other != kernel) node.next.emplace_back(other, kNone);
@@ -175,9 +183,10 @@ class DownsetSearch {
 
   const MapperTables& tables_;
   const MapperBudget& budget_;
+  const std::vector<double>& floors_;
   PartitionSums sums_;
   double upper_s_;
-  double compute_s_ = 0, network_s_ = 0, traffic_bytes_ = 0;
+  double compute_s_ = 0, network_s_ = 0, traffic_bytes_ = 0, floor_bytes_ = 0;
   double lower_bound_s_ = 0;
   std::int64_t looked_at_ = 0;
   std::vector<Node> nodes_;
@@ -259,7 +268,7 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
     network_s += kernel.network_s;
     traffic += kernel.traffic_bytes;
   }
-  const double bound_s = remaining_bound_s(tables, compute_s, network_s, traffic, 0);
+  double bound_s = remaining_bound_s(tables, compute_s, network_s, traffic, 0);
   if (bound_s >= budget.worth_s) {
     outcome.status = MappingStatus::exhausted;
     outcome.lower_bound_s = bound_s;
@@ -269,18 +278,46 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
   const auto count = static_cast<std::int64_t>(tables.kernels.size());
   const std::int64_t first_runs = std::min(budget.partitions / 100, kFirstOrders * count * count);
   LinearCuts cuts = find_cuts(tables, first_runs, bound_s / kCloseEnough, outcome.partitions);
-  bool complete = false;
+  bool complete = cuts.time_s * kCloseEnough <= bound_s;
   outcome.lower_bound_s = bound_s;
-  if (tables.kernels.size() <= kMostKernelsToSearch) {
-    DownsetSearch search(tables, budget, std::min(cuts.time_s, budget.worth_s));
-    complete = search.run();
-    outcome.partitions += search.looked_at();
-    outcome.downsets = search.kept();
-    if (!complete) outcome.lower_bound_s = std::max(bound_s, search.lower_bound_s());
-    const std::vector<Bitset> partitions = search.partitions();
-    if (!partitions.empty()) outcome.mapping = mapping_of(partitions, tables.kernels.size());
-  } else {
-    complete = cuts.time_s * kCloseEnough <= bound_s;
+  double known_s = std::min(cuts.time_s, budget.worth_s);
+  const auto search = [&](const std::vector<double>& floors, const MapperBudget& limits) {
+    DownsetSearch downsets(tables, limits, floors, known_s);
+    complete = downsets.run();
+    outcome.partitions += downsets.looked_at();
+    outcome.downsets += downsets.kept();
+    if (!complete) {
+      outcome.lower_bound_s = std::max(outcome.lower_bound_s, downsets.lower_bound_s());
+    }
+    const std::vector<Bitset> partitions = downsets.partitions();
+    if (partitions.empty()) return;
+    outcome.mapping = mapping_of(partitions, tables.kernels.size());
+    known_s = evaluate_mapping(work, chip, outcome.mapping, rules).time_s;
+  };
+  if (!complete && tables.kernels.size() <= kMostKernelsToSearch) {
+    const bool worth_floors = budget.partitions >= kWorthFloors;
+    MapperBudget first = budget;
+    if (worth_floors) {
+      first.partitions /= 20;
+      first.downsets /= 10;
+    }
+    std::vector<double> floors(tables.kernels.size(), 0);
+    search(floors, first);
+    if (!complete && worth_floors) {
+      TrafficFloors found = traffic_floors(tables);
+      if (!found.bytes.empty()) {
+        floors = std::move(found.bytes);
+        const double floor = std::accumulate(floors.begin(), floors.end(), 0.0);
+        bound_s =
+            std::max(bound_s, remaining_bound_s(tables, compute_s, network_s, traffic, floor));
+        outcome.lower_bound_s = std::max(outcome.lower_bound_s, bound_s);
+        const LinearCuts better =
+            find_cuts(tables, first_runs, bound_s / kCloseEnough, outcome.partitions, found.order);
+        if (better.time_s < cuts.time_s) cuts = better;
+        known_s = std::min(known_s, cuts.time_s);
+      }
+      search(floors, budget);
+    }
   }
   if (!complete) {
     const LinearCuts further = find_cuts(tables, budget.partitions / 2,

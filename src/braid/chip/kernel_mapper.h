@@ -30,7 +30,7 @@ struct MappingOutcome {
   MappingCost cost;
   double lower_bound_s = 0;     ///< No mapping takes less.
   std::int64_t partitions = 0;  ///< Sets of kernels looked at.
-  std::int64_t downsets = 0;    ///< Kept.
+  std::int64_t downsets = 0;    ///< Kept, in all searches.
 };
 
 /// A time that no mapping takes less than: all operations at the chip's rate, its kernels' own
@@ -44,8 +44,11 @@ double work_bound_s(const ChipWork& work, const DataflowChip& chip, const Mappin
 /// remaining kernels compute, move and send at least, and is consistent, so each downset is left
 /// once), walks all larger downsets whose difference's parameters fit on chip, with its times, SRAM
 /// and DRAM use kept up to date kernel by kernel, and drops what cannot beat the best mapping
-/// known. That one comes from exact cuts of several linear orders and moves of single kernels. When
-/// the budget is used up, the best mapping and the least bound of what is left are the answer.
+/// known. That one comes from exact cuts of several linear orders and moves of single kernels.
+/// Where a twentieth of the budget does not do, and that is not small, the bound learns what SRAM
+/// forces through DRAM (traffic_floor.h), and the partitions that this rests on give one more
+/// order. When the budget is used up, the best mapping and the least bound of what is left are the
+/// answer.
 ///
 /// The program published with DFModel solves the same problem as a mixed-integer program (section
 /// V-B). Deterministic; one thread.

@@ -109,10 +109,10 @@ LinearCuts cut_order(const MapperTables& tables, std::span<const std::uint32_t> 
 }
 
 LinearCuts find_cuts(const MapperTables& tables, std::int64_t most_runs, double enough_s,
-                     std::int64_t& looked_at) {
+                     std::int64_t& looked_at, std::span<const std::uint32_t> first) {
   const std::int64_t begin = looked_at;
   LinearCuts best = cut_order(tables, tables.order, looked_at);
-  const auto consider = [&](const std::vector<std::uint32_t>& order) {
+  const auto consider = [&](std::span<const std::uint32_t> order) {
     LinearCuts cuts = cut_order(tables, order, looked_at);
     if (cuts.time_s <= best.time_s) best = std::move(cuts);
   };
@@ -125,6 +125,7 @@ LinearCuts find_cuts(const MapperTables& tables, std::int64_t most_runs, double 
       greedy_order(tables, [&](std::uint32_t a, std::uint32_t b, std::size_t i, std::size_t j) {
         return growth[a] != growth[b] ? growth[a] < growth[b] : i > j;
       }));
+  if (!first.empty()) consider(first);
   std::mt19937_64 dice(1);
   while (looked_at - begin < most_runs && best.time_s > enough_s && tables.kernels.size() > 1) {
     consider(with_one_moved(tables, best.order, dice));
