@@ -25,8 +25,11 @@ double turning_excess_s(double time_s, double below_s, double next_s, std::int64
 
 double stage_excess_s(double forward_s, double backward_s, double below_s, double next_s,
                       std::int64_t depth, std::int64_t micro_batches) {
-  return std::max(static_cast<double>(micro_batches - 1) * std::max(forward_s, backward_s),
-                  turning_excess_s(forward_s + backward_s, below_s, next_s, depth, micro_batches));
+  const auto others = static_cast<double>(micro_batches - 1);
+  const auto turns = static_cast<double>(std::max<std::int64_t>(0, micro_batches - depth));
+  return std::max(
+      others * std::max(forward_s, backward_s) + turns * std::min(forward_s, backward_s),
+      turning_excess_s(forward_s + backward_s, below_s, next_s, depth, micro_batches));
 }
 
 double quick_bound_s(const MixedProblem& problem) {

@@ -12,7 +12,8 @@ namespace braid {
 /// there is one between the two stages: the stage's n-th backward pass comes before its forward
 /// pass n + depth, which comes before that of the stage behind, there before backward pass n + 2,
 /// and that before the stage's own, so that every two micro-batches take both stages' times and two
-/// handovers.
+/// handovers. And behind the stage's first backward pass come all its others and all forward passes
+/// but `depth`, one after another; likewise before its last forward pass.
 double stage_excess_s(double forward_s, double backward_s, double below_s, double next_s,
                       std::int64_t depth, std::int64_t micro_batches);
 

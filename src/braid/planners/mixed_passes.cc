@@ -96,7 +96,6 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
   const bool may_end = pass.depth >= problem_.least_stages;
   const bool may_go_on = pass.depth < problem_.most_stages;
   const MixedReach behind{start.below_s, start.late_s, start.rise_s, start.peak_s, 0};
-  const auto steps = static_cast<double>(m - 1);
   std::int32_t too_long = -1;
   for (std::int32_t left = first_left; left >= least_left; --left) {
     MixedStageTimes::Time time = times_.plain(form, way, left, right);
@@ -106,30 +105,36 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
     // More layers take longer, but for what data parallelism adds.
     const double plain_s = excess_of(time.plain_forward_s, time.plain_backward_s);
     if (plain_s > pass.excess_s) {
+      pass.result.time_bound = true;
       pass.result.next_excess_s = std::min(pass.result.next_excess_s, plain_s);
       return std::max(too_long, left);
     }
     ++pass.result.steps;
     const double before_s = times_.least_before_s(left);
-    const auto after =
-        static_cast<double>(std::max<std::int64_t>(0, m - pass.depth - most_stages(left, to)));
     // The devices that are left must do the layers that are left.
     const double plain_below_s = start.below_s + time.plain_forward_s + time.plain_backward_s;
-    const double later_s = std::max(
-        after * work_.longest_stage_s(left, to.worth_left) + (after > 0 ? plain_below_s : 0),
-        steps * work_.longest_backward_s(left, to.worth_left));
-    if (left > 0 && later_s > pass.excess_s) {
+    const double later_s = left > 0 ? work_.longest_excess_s(left, to.worth_left, pass.depth,
+                                                             most_stages(left, to), plain_below_s)
+                                    : 0;
+    if (later_s > pass.excess_s) {
+      pass.result.time_bound = pass.result.time_bound || later_s < kInfinity;
       pass.result.next_excess_s = std::min(pass.result.next_excess_s, later_s);
       continue;
     }
-    if (left > 0 && before_s + plain_below_s + later_s + to.ahead_s > pass.cutoff_s) continue;
+    const double ahead_s = left > 0 ? to.ahead_s : 0;
+    if (left > 0 && before_s + plain_below_s + later_s + ahead_s > pass.cutoff_s) {
+      pass.result.time_bound = true;
+      continue;
+    }
     if (before_s + plain_below_s + plain_s > pass.cutoff_s) {
+      pass.result.time_bound = true;
       return std::max(too_long, left);
     }
     times_.synchronise(time, form, way, left, right, facts_.rates(facts, form, way));
     if (left == 0 && pass.depth > 1) time.tail_s += least_exchange_s(facts, form, way, to);
     const double excess_s = excess_of(time.forward_s, time.backward_s);
     if (excess_s > pass.excess_s) {
+      pass.result.time_bound = true;
       pass.result.next_excess_s = std::min(pass.result.next_excess_s, excess_s);
       too_long = std::max(too_long, left);
       continue;
@@ -137,8 +142,8 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
     const MixedReach reach =
         reach_of(times_, time, left, behind, excess_s,
                  turning_excess_s(time.time_s(), start.below_s, start.next_s, pass.depth, m));
-    const double ahead_s = left > 0 ? to.ahead_s : 0;
     if (std::max(reach.end_s, before_s + reach.below_s + excess_s + ahead_s) > pass.cutoff_s) {
+      pass.result.time_bound = true;
       too_long = std::max(too_long, left);
       continue;
     }

@@ -23,6 +23,7 @@ struct MixedPass {
   /// The least excess above the limit that kept a stage from taking more.
   double next_excess_s = std::numeric_limits<double>::infinity();
   bool memory_bound = false;  ///< Memory kept some stage from taking more.
+  bool time_bound = false;    ///< Some limit on times did.
   std::int64_t steps = 0;     ///< Stages tried.
 };
 

@@ -23,8 +23,9 @@ constexpr double kAlternative = 1.5;
 constexpr double kNear = 1.1;
 /// A bound that is as near is not worth another search.
 constexpr double kProven = 1 - 1e-6;
-/// Stages tried in one family.
+/// Stages tried in one family, where bounds by path hold and where they do not.
 constexpr std::int64_t kMostSteps = 20'000'000;
+constexpr std::int64_t kMostBranchedSteps = 1'000'000;
 /// In all rounds that are gone through pipeline by pipeline.
 constexpr MixedWalkLimits kMostWalked = {400'000, 2'000};
 
@@ -92,6 +93,8 @@ class MixedSearch {
   std::size_t capacity() const { return static_cast<std::size_t>(std::max(1, space_.top)); }
   bool spent() const { return budget_.work > 0 && outcome_.evaluated >= budget_.work; }
   void search(Open& open, double cutoff_s);
+  MixedSolution solve(const MixedFamily& family, const MixedProblem& problem, double cutoff_s,
+                      std::int64_t most_steps);
   void find_first(std::vector<Open>& open);
   void walk(std::vector<Open>& open);
   double proven_s(const Open& open) const {
@@ -145,23 +148,31 @@ void MixedSearch::improve(std::vector<PlacedStage> stages, double time_s) {
   add(time_s, std::move(stages));
 }
 
+/// Simulates what solve_mixed() finds below the cutoff, in the family's problem or one like it.
+MixedSolution MixedSearch::solve(const MixedFamily& family, const MixedProblem& problem,
+                                 double cutoff_s, std::int64_t most_steps) {
+  const auto limit_s = [&] { return std::min(cutoff_s, this->cutoff_s()); };
+  MixedSolution solution =
+      solve_mixed(problem, limit_s(), most_steps, [&](const MixedPipeline& pipeline) {
+        std::vector<PlacedStage> stages = family.stages(pipeline);
+        if (job_.missing_bytes(stages) > 0) return limit_s();
+        ++outcome_.evaluated;
+        const double time_s = job_.time_s(stages);
+        const bool good = found_.empty() || time_s < kNear * found_.front().time_s;
+        add(time_s, stages);
+        if (good) improve(std::move(stages), time_s);
+        return limit_s();
+      });
+  outcome_.work += solution.steps;
+  return solution;
+}
+
 /// All pipelines of the round below the cutoff; its bound rises to what none of them can beat.
 void MixedSearch::search(Open& open, double cutoff_s) {
   double bound_s = kInfinity;
+  const std::int64_t most_steps = job_.chain().branched ? kMostBranchedSteps : kMostSteps;
   for (const auto& family : open.families) {
-    const auto limit_s = [&] { return std::min(cutoff_s, this->cutoff_s()); };
-    const MixedSolution solution =
-        solve_mixed(family->problem(), limit_s(), kMostSteps, [&](const MixedPipeline& pipeline) {
-          std::vector<PlacedStage> stages = family->stages(pipeline);
-          if (job_.missing_bytes(stages) > 0) return limit_s();
-          ++outcome_.evaluated;
-          const double time_s = job_.time_s(stages);
-          const bool good = found_.empty() || time_s < kNear * found_.front().time_s;
-          add(time_s, stages);
-          if (good) improve(std::move(stages), time_s);
-          return limit_s();
-        });
-    outcome_.work += solution.steps;
+    const MixedSolution solution = solve(*family, family->problem(), cutoff_s, most_steps);
     open.steps += solution.steps;
     bound_s = std::min(bound_s, solution.bound_s);
   }
@@ -172,16 +183,27 @@ void MixedSearch::search(Open& open, double cutoff_s) {
   }
 }
 
-/// Looks for any plan: in each family below a time of its own, raised wherever least was tried so
-/// far until there is one. Some family is cheap to search, and far less is tried in the others
-/// below what is found there.
+/// Looks for any plan: of one stage; then for a better one in each family below a time of its own,
+/// raised wherever least was tried so far until there is one. Some family is cheap to search, and
+/// far less is tried in the others below what is found there.
 void MixedSearch::find_first(std::vector<Open>& open) {
+  for (Open& round : open) {
+    for (const auto& family : round.families) {
+      if (family->problem().least_stages > 1) continue;
+      MixedProblem alone = family->problem();
+      alone.most_stages = 1;
+      solve(*family, alone, kInfinity, kMostSteps);
+    }
+  }
+  // What paths say of branches is not worth more.
+  if (job_.chain().branched && !found_.empty()) return;
   constexpr int kSmallSteps = 12, kSteps = 32;
-  while (found_.empty()) {
+  const double alone_s = found_.empty() ? kInfinity : found_.front().time_s;
+  while (found_.empty() || found_.front().time_s >= alone_s) {
     Open* next = nullptr;
     for (Open& family : open) {
-      if (family.raised >= kSteps || (next != nullptr && family.steps >= next->steps)) continue;
-      next = &family;
+      if (family.raised >= kSteps || family.limit_s >= alone_s) continue;
+      if (next == nullptr || family.steps < next->steps) next = &family;
     }
     if (next == nullptr) return;
     const int step = ++next->raised;

@@ -39,6 +39,8 @@ class Solver {
       look_at_ends();
     }
     solution_.bound_s = std::min(closed_s_, cutoff_s_);
+    const bool none = all_s >= 0 && !time_bound_ && !spent_;
+    if (none) solution_.bound_s = kInfinity;
     return std::move(solution_);
   }
 
@@ -65,6 +67,7 @@ class Solver {
   const std::function<double(const MixedPipeline&)>& visit_;
   double closed_s_ = 0;  ///< The least bound of what is not looked at any more.
   bool spent_ = false;
+  bool time_bound_ = false;  ///< Times kept some pipeline from being seen.
   int fine_passes_ = 0;
   std::int64_t fine_steps_ = 0;
   std::vector<Range> open_;
@@ -76,6 +79,7 @@ MixedPass Solver::pass(double excess_s, double cutoff_s) {
   MixedPass pass = passes_.run(excess_s, cutoff_s, most_steps_ - solution_.steps);
   solution_.steps += pass.steps;
   solution_.memory_bound = solution_.memory_bound || pass.memory_bound;
+  time_bound_ = time_bound_ || pass.time_bound || !pass.pipelines.empty();
   spent_ = spent_ || solution_.steps > most_steps_;
   for (const MixedPipeline& pipeline : pass.pipelines) {
     const bool known =

@@ -10,7 +10,8 @@ namespace braid {
 
 struct MixedSolution {
   std::vector<MixedPipeline> pipelines;  ///< Met on the way, each once.
-  double bound_s = 0;                    ///< No pipeline takes less; at most the cutoff.
+  /// No pipeline takes less; at most the cutoff, but infinite when none fits however long it takes.
+  double bound_s = 0;
   bool memory_bound = false;
   std::int64_t steps = 0;
 };

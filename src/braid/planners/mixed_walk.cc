@@ -128,15 +128,15 @@ void Walk::show() {
 /// left: no such pipeline takes less.
 double Walk::ahead_s(const Space& with, const Rest& rest, std::int32_t left,
                      std::int64_t depth) const {
-  const auto m = static_cast<double>(problem_.micro_batches);
-  const double longest_s = work_.longest_stage_s(left, with.worth_left);
-  if (!is_chain()) return m * longest_s;
+  if (!is_chain()) {
+    return static_cast<double>(problem_.micro_batches) *
+           work_.longest_stage_s(left, with.worth_left);
+  }
   const std::int64_t stages = std::min<std::int64_t>(left, with.devices_left / fewest_devices_);
-  const double after = std::max(0.0, m - static_cast<double>(depth + stages));
-  const double excess_s =
-      std::max({rest.excess_s, after * longest_s + (after > 0 ? rest.reach.below_s : 0),
-                (m - 1) * work_.longest_backward_s(left, with.worth_left)});
-  return times_.least_before_s(left) + rest.reach.below_s + excess_s + with.ahead_s;
+  const double below_s = rest.reach.below_s;
+  const double excess_s = std::max(
+      rest.excess_s, work_.longest_excess_s(left, with.worth_left, depth, stages, below_s));
+  return times_.least_before_s(left) + below_s + excess_s + with.ahead_s;
 }
 
 Walk::Rest Walk::in_front_of(const Rest& rest, const MixedStage& stage, MixedStageTimes::Time time,
@@ -186,10 +186,6 @@ void Walk::add_stage(const Space& with, const Rest& rest, MixedStage& stage, dou
   if (front.bound_s >= cutoff_s_) return;
   const auto number = std::ssize(stages_) + 1;
   if (ends ? number < problem_.least_stages : number >= problem_.most_stages) return;
-  if (!ends && result_.steps > limits_.steps) {
-    close(front.bound_s);
-    return;
-  }
   stages_.push_back(stage);
   if (ends) {
     MixedPipeline& pipeline = waiting_.emplace_back();
@@ -240,6 +236,10 @@ void Walk::add_form(const Space& space, const Rest& rest, std::int32_t right, st
       for (std::size_t way = 0; way < ways.size(); ++way) {
         if (ways[way].saves_memory != saves_memory) continue;
         if (times_.first_fitting(form, way, in_flight)[at(right)] > stage.begin) continue;
+        if (result_.steps == limits_.steps) {
+          close(rest.bound_s);
+          return;
+        }
         fast = true;
         stage.way = static_cast<std::int32_t>(way);
         add_stage(with, rest, stage, hop_s, depth, way_s);
@@ -250,6 +250,10 @@ void Walk::add_form(const Space& space, const Rest& rest, std::int32_t right, st
 
 void Walk::add(const Space& space, const Rest& rest, std::int32_t right) {
   for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
+    if (result_.steps == limits_.steps) {
+      close(rest.bound_s);
+      return;
+    }
     if (!facts_.allows(facts_.at(space.used), space.used, form)) continue;
     add_form(space, rest, right, form);
   }
