@@ -22,6 +22,8 @@
 #include "braid/system/links.h"
 #include "braid/verify/verify.h"
 
+#include "planners/plan_assignments.h"
+#include "planners/plan_objectives.h"
 #include "planners/tiny_job.h"
 
 namespace braid {
@@ -149,93 +151,6 @@ TEST(AmpPlanner, MoreMemoryAndBandwidthNeverHurt) {
   EXPECT_GT(faster_s, 50);
 }
 
-/// AMP's cost of a plan, from its profile and system alone.
-double cost_of_plan(const Plan& plan) {
-  const Parallelism& form = plan.parallel;
-  double longest_s = 0, sum_s = 0, longest_sync_s = 0;
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    double stage_s = 0, parameters = 0;
-    for (const std::int32_t layer : plan.stages[s].chunks.front().layers) {
-      const LayerCost& cost = options_of(plan.profile, layer).front().cost;
-      stage_s += cost.forward.total_s() + cost.backward_s();
-      parameters += cost.dense_parameters + cost.expert_parameters;
-    }
-    longest_s = std::max(longest_s, stage_s);
-    sum_s += stage_s;
-    double slowest = std::numeric_limits<double>::infinity();
-    for (int r = 0; r < form.dp; ++r) {
-      const auto& devices = plan.stages[s].devices;
-      const auto device = [&](int replica) {
-        return devices[static_cast<std::size_t>(replica % form.dp * form.tp)];
-      };
-      slowest = std::min(slowest, link_bytes_per_s(plan.system, device(r), device(r + 1)));
-    }
-    if (form.dp > 1) {
-      longest_sync_s =
-          std::max(longest_sync_s, 2.0 * (form.dp - 1) / form.dp * parameters *
-                                       bytes_per_element(plan.precision.gradient) / slowest);
-    }
-  }
-  // Every layer of the tiny model puts out as much.
-  const double output_bytes = plan.profile.edges.empty() ? 0 : plan.profile.edges.front().bytes;
-  for (std::size_t cut = 1; cut < plan.stages.size(); ++cut) {
-    const auto stage_of = [&](std::int32_t layer) {
-      for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-        const auto& layers = plan.stages[s].chunks.front().layers;
-        if (std::find(layers.begin(), layers.end(), layer) != layers.end()) return s;
-      }
-      return plan.stages.size();
-    };
-    std::set<std::int32_t> crossing;
-    for (const ProfileEdge& edge : plan.profile.edges) {
-      if (stage_of(edge.source) < cut && cut <= stage_of(edge.target)) crossing.insert(edge.source);
-    }
-    const auto outputs = static_cast<double>(crossing.size());
-    const double bytes = boundary_bytes({0, 0, outputs * output_bytes}, form);
-    sum_s +=
-        transfer_time_s(form, plan.system, static_cast<int>(cut) - 1, static_cast<int>(cut), bytes);
-  }
-  return static_cast<double>(form.num_micro_batches - 1) * longest_s + sum_s + longest_sync_s;
-}
-
-/// Least AMP cost of `plan` with its layers given to its stages in every way that fits.
-double least_cost_s(Plan plan) {
-  const std::size_t layers = plan.profile.layers.size(), stages = plan.stages.size();
-  const double available = usable_bytes(plan.system.groups.front().chip);
-  double best_s = std::numeric_limits<double>::infinity();
-  std::vector<std::size_t> stage_of(layers, 0);
-  const std::function<void(std::size_t)> extend = [&](std::size_t layer) {
-    if (layer < layers) {
-      std::size_t first = 0;
-      for (const ProfileEdge& edge : plan.profile.edges) {
-        if (static_cast<std::size_t>(edge.target) != layer) continue;
-        first = std::max(first, stage_of[static_cast<std::size_t>(edge.source)]);
-      }
-      for (stage_of[layer] = first; stage_of[layer] < stages; ++stage_of[layer]) extend(layer + 1);
-      return;
-    }
-    for (Stage& stage : plan.stages) stage.chunks = {Chunk{}};
-    for (std::size_t l = 0; l < layers; ++l) {
-      Chunk& chunk = plan.stages[stage_of[l]].chunks.front();
-      chunk.layers.push_back(static_cast<std::int32_t>(l));
-      chunk.options.push_back(0);
-    }
-    for (std::size_t s = 0; s < stages; ++s) {
-      const Chunk& chunk = plan.stages[s].chunks.front();
-      if (chunk.layers.empty()) return;
-      const ChunkTotals totals = totals_of(plan.profile, chunk);
-      // As a line of stages needs; those that do not hand on to the next may need less.
-      const std::int64_t in_flight = std::min<std::int64_t>(plan.parallel.num_micro_batches,
-                                                            static_cast<std::int64_t>(stages - s));
-      const DataParallelContext context = StageContext(plan, s).data_parallel();
-      if (memory_of(std::span(&totals, 1), in_flight, context).device_total() > available) return;
-    }
-    best_s = std::min(best_s, cost_of_plan(plan));
-  };
-  extend(0);
-  return best_s;
-}
-
 TEST(AmpPlanner, CutsBranchesInTheBestWayThereIs) {
   std::mt19937_64 random(86);
   int problems = 0, as_graph = 0, tight = 0;
@@ -255,8 +170,10 @@ TEST(AmpPlanner, CutsBranchesInTheBestWayThereIs) {
     const Outcome all = plan_amp(made.job, made.system, space, {});
     double best_s = std::numeric_limits<double>::infinity();
     for (const Candidate& candidate : all.candidates) {
-      const double cost_s = cost_of_plan(candidate.plan);
-      ASSERT_NEAR(cost_s, least_cost_s(candidate.plan), 1e-9 * cost_s) << n;
+      const double cost_s = testing::amp_cost_s(candidate.plan);
+      ASSERT_NEAR(cost_s, testing::least_of_assignments(candidate.plan, testing::amp_cost_s),
+                  1e-9 * cost_s)
+          << n;
       ASSERT_TRUE(verify(candidate.plan).holds()) << n;
       best_s = std::min(best_s, cost_s);
       ++problems;

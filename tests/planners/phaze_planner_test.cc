@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -5,7 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "braid/planners/planner.h"
+#include "braid/verify/verify.h"
 
+#include "planners/plan_assignments.h"
+#include "planners/plan_objectives.h"
 #include "planners/tiny_job.h"
 
 namespace braid {
@@ -58,6 +63,55 @@ TEST(PhazePlanner, EachObjectiveIsLeastOfItself) {
   }
   EXPECT_GT(planned, 90);
   EXPECT_GT(differ, 20);
+}
+
+/// Of every degree and way of recomputation the best assignment, by brute force.
+TEST(PhazePlanner, CutsBranchesInTheBestWayThereIs) {
+  std::mt19937_64 random(133);
+  int problems = 0, as_graph = 0;
+  for (int n = 0; n < 60; ++n) {
+    Graph graph = testing::tiny_graph(random, pick(random, 2, 5));
+    testing::add_branches(random, graph);
+    const System system =
+        testing::tiny_system(random, 1 << pick(random, 1, 2),
+                             pick(random, 0, 1) == 0 ? 1e12 : 1e6 * pick(random, 1, 20));
+    Job job;
+    job.graph = &graph;
+    job.global_batch = 1L << pick(random, 1, 3);
+    for (const PhazeObjective objective : kObjectives) {
+      SpaceOptions space;
+      space.phaze_objective = objective;
+      space.top = 1000;
+      const auto time_s = [&](const Plan& plan) { return testing::phaze_time_s(plan, objective); };
+      const Outcome all = plan_phaze(job, system, space, {});
+      double best_s = std::numeric_limits<double>::infinity();
+      for (const Candidate& candidate : all.candidates) {
+        const double cost_s = time_s(candidate.plan);
+        ASSERT_NEAR(cost_s, testing::least_of_assignments(candidate.plan, time_s), 1e-9 * cost_s)
+            << n;
+        ASSERT_TRUE(verify(candidate.plan).holds()) << n;
+        best_s = std::min(best_s, cost_s);
+        ++problems;
+        as_graph += std::any_of(candidate.plan.stages.begin(), candidate.plan.stages.end(),
+                                [](const Stage& stage) {
+                                  const auto& layers = stage.chunks.front().layers;
+                                  return layers.back() - layers.front() + 1 !=
+                                         static_cast<int>(layers.size());
+                                })
+                        ? 1
+                        : 0;
+      }
+      space.top = 1;
+      const Outcome one = plan_phaze(job, system, space, {});
+      ASSERT_EQ(one.candidates.empty(), all.candidates.empty()) << n;
+      if (one.candidates.empty()) continue;
+      EXPECT_EQ(one.status, Status::optimal) << n;
+      ASSERT_NEAR(one.objective, best_s, 1e-9 * best_s) << n;
+      ASSERT_NEAR(time_s(one.candidates.front().plan), best_s, 1e-9 * best_s) << n;
+    }
+  }
+  EXPECT_GT(problems, 300);
+  EXPECT_GT(as_graph, 20);
 }
 
 TEST(PhazePlanner, AnEarlyStopLeavesABound) {

@@ -62,6 +62,9 @@ class AmpJob {
   // For other planners of the same space.
   const LayerTable& table(const Configuration& configuration) { return tables_.at(configuration); }
   MemoryForm memory(const Configuration& configuration);
+  const ModelCuts& cuts() const { return *cuts_; }  ///< If is_graph().
+  /// The layers as assign_graph() takes them, output bytes being those of a sample.
+  AssignmentGraph assignment_graph(const Configuration& configuration);
   /// Per sample, of the cut in front of each layer but the first.
   const std::vector<double>& cut_bytes() const { return cut_bytes_; }
 
@@ -72,8 +75,6 @@ class AmpJob {
                                    Assign assign);
   std::optional<AmpFound> assign_in_order(const Configuration& configuration);
   std::optional<AmpFound> assign_branches(const Configuration& configuration, double below_s);
-  /// The layers as assign_graph() takes them.
-  AssignmentGraph assignment_graph(const Configuration& configuration);
   /// No assignment costs less. O(layers).
   double bound_s(const Configuration& configuration);
   /// Of a micro-batch between two stages, for `bytes` of a sample.

@@ -2,7 +2,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <queue>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -10,6 +9,8 @@
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
 #include "braid/planners/amp_job.h"
+#include "braid/planners/amp_walks.h"
+#include "braid/planners/phaze_job_candidates.h"
 #include "braid/planners/phaze_search.h"
 #include "braid/planners/planner.h"
 #include "braid/system/links.h"
@@ -17,154 +18,279 @@
 namespace braid {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Tables grow with the cube of the layers.
 constexpr std::size_t kMostLayers = 512;
+/// Stages of one configuration cut as a graph that are searched exactly, and those of all times the
+/// stages of their pipelines: a second or so, for partial plans that none dominates become many.
+constexpr std::size_t kMostCandidates = 2'000, kMostGraphWork = 200'000;
+/// Steps of assign_graph(), as many as there are pairs of cuts for another one, beyond which no
+/// more configurations are started with it.
+constexpr std::int64_t kMostStartSteps = 30'000'000;
 
-/// All configurations that share their layers' costs.
+/// A configuration with its possible stages.
 struct Group {
-  Configuration costs;  ///< One of them.
-  std::map<std::pair<std::int64_t, std::int64_t>, Configuration> by_dp_pp;
+  Configuration configuration;
   PhazeProblem problem;  ///< Devices and micro-batches; the rest is in the candidates.
   PhazeCandidates candidates;
   std::unique_ptr<PhazeTable> table;
   PhazeSums sums;
   PhazeSpace space;
+  const ModelCuts* cuts = nullptr;  ///< Null: layers in order.
 };
 
-/// Largest number of micro-batches in flight that a stage has memory for.
-std::int64_t most_in_flight(const RunSums& sums, const MemoryForm& form) {
-  const double held_bytes = device_bytes(sums, 0, form);
-  const double each_bytes = device_bytes(sums, 1, form) - held_bytes;
-  const double free_bytes = form.available_bytes - held_bytes;
-  if (!(free_bytes >= 0)) return 0;
-  constexpr double kMost = 1e9;
-  auto most =
-      static_cast<std::int64_t>(each_bytes > 0 ? std::min(kMost, free_bytes / each_bytes) : kMost);
-  while (most > 0 && device_bytes(sums, static_cast<double>(most), form) > form.available_bytes) {
-    --most;
-  }
-  return most;
+PhazeProblem problem_of(const Configuration& configuration, const Job& job, const System& system) {
+  PhazeProblem problem;
+  problem.devices = system.device_count;
+  problem.micro_batches = job.global_batch / configuration.micro_batch;
+  return problem;
 }
 
-PhazeCandidates candidates_of(AmpJob& job, const Configuration& configuration, double bytes_per_s,
-                              double gradient_bytes) {
-  const std::vector<ChainLayer>& layers = job.table(configuration).chain;
-  const MemoryForm form = job.memory(configuration);
-  const Parallelism parallel = to_parallelism(configuration);
-  std::vector<double> transfer_s(layers.size() + 1, 0);  // In front of each layer.
-  for (std::size_t l = 1; l < layers.size(); ++l) {
-    transfer_s[l] = boundary_bytes({0, 0, job.cut_bytes()[l - 1]}, parallel) / bytes_per_s;
-  }
-  PhazeCandidates candidates;
-  for (std::size_t left = 0; left < layers.size(); ++left) {
-    candidates.offset.push_back(candidates.all.size());
-    RunSums sums;
-    for (std::size_t right = left + 1; right <= layers.size(); ++right) {
-      sums.add(layers[right - 1]);
-      const std::int64_t in_flight = most_in_flight(sums, form);
-      if (in_flight == 0) break;
-      PhazeCandidate candidate;
-      candidate.inner = static_cast<std::uint32_t>(left);
-      candidate.outer = static_cast<std::uint32_t>(right);
-      candidate.most_from_end = static_cast<std::int32_t>(in_flight);
-      candidate.devices = configuration.tp;
-      candidate.backward_s = candidate.last_backward_s = transfer_s[right] + sums.backward_s;
-      candidate.load_s = candidate.last_load_s =
-          transfer_s[left] + sums.forward_s + candidate.backward_s;
-      // Phaze charges 4·(dp - 1)/dp times the bytes; a ring moves half of that.
-      candidate.gradients_s =
-          (sums.dense_parameters + sums.expert_parameters) * gradient_bytes / 2 / bytes_per_s;
-      candidates.all.push_back(candidate);
+std::unique_ptr<Group> group_of(const Configuration& configuration, const Job& job,
+                                const System& system, PhazeCandidates candidates,
+                                const ModelCuts* model_cuts) {
+  auto group = std::make_unique<Group>();
+  group->configuration = configuration;
+  group->problem = problem_of(configuration, job, system);
+  group->candidates = std::move(candidates);
+  group->cuts = model_cuts;
+  const std::size_t cuts =
+      model_cuts != nullptr ? model_cuts->cuts.sets.size() : job.graph->layers.size() + 1;
+  group->table =
+      std::make_unique<PhazeTable>(group->candidates, cuts, configuration.pp, system.device_count);
+  group->sums = phaze_sums(group->candidates, cuts);
+  group->space = {&group->problem, &group->candidates, group->table.get(), &group->sums, cuts};
+  return group;
+}
+
+/// The layers of one of its stages.
+std::vector<std::int32_t> layers_of(const Group& group, const PhazeCandidate& stage) {
+  std::vector<std::int32_t> layers;
+  if (group.cuts == nullptr) {
+    for (std::uint32_t l = stage.inner; l < stage.outer; ++l) {
+      layers.push_back(static_cast<std::int32_t>(l));
     }
+    return layers;
   }
-  candidates.offset.push_back(candidates.all.size());
-  candidates.offset.push_back(candidates.all.size());
-  return candidates;
+  const std::vector<Bitset>& cuts = group.cuts->cuts.sets;
+  (cuts[stage.outer] - cuts[stage.inner]).for_each([&](std::size_t l) {
+    layers.push_back(static_cast<std::int32_t>(l));
+  });
+  return layers;
 }
 
-std::vector<std::unique_ptr<Group>> groups_of(AmpJob& job, const Job& given, const System& system,
-                                              const SpaceOptions& space) {
-  // Replicas share the optimizer's state, so that memory depends on their number.
-  using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, Recompute>;
-  std::map<Key, std::unique_ptr<Group>> groups;
+/// With both ways of recomputation.
+std::vector<Configuration> configurations_of(const AmpJob& job, const SpaceOptions& space) {
+  std::vector<Configuration> all;
   for (Configuration configuration : job.configurations()) {
     if (configuration.order != AxisOrder::pipeline_outermost) continue;
     for (const Recompute recompute : {configuration.recompute, Recompute::full}) {
       if (space.recompute.has_value() && recompute != *space.recompute) continue;
       configuration.recompute = recompute;
-      auto& group =
-          groups[{configuration.tp, configuration.dp, configuration.micro_batch, recompute}];
-      if (!group) {
-        group = std::make_unique<Group>();
-        group->costs = configuration;
-      }
-      group->by_dp_pp[{configuration.dp, configuration.pp}] = configuration;
+      all.push_back(configuration);
     }
   }
-  const double bytes_per_s =
-      system.device_count > 1 ? link_bytes_per_s(system, 0, system.device_count - 1) : 1;
-  std::vector<std::unique_ptr<Group>> made;
-  const auto layers = given.graph->layers.size();
-  for (auto& [key, group] : groups) {
-    group->problem.devices = system.device_count;
-    group->problem.micro_batches = given.global_batch / group->costs.micro_batch;
-    group->candidates =
-        candidates_of(job, group->costs, bytes_per_s, bytes_per_element(given.precision.gradient));
-    std::int64_t most_stages = 1;
-    for (const auto& [dp_pp, configuration] : group->by_dp_pp) {
-      most_stages = std::max<std::int64_t>(most_stages, configuration.pp);
-    }
-    group->table = std::make_unique<PhazeTable>(group->candidates, layers + 1, most_stages,
-                                                system.device_count);
-    group->sums = phaze_sums(group->candidates, layers + 1);
-    group->space = {&group->problem, &group->candidates, group->table.get(), &group->sums,
-                    layers + 1};
-    made.push_back(std::move(group));
-  }
-  return made;
+  std::sort(all.begin(), all.end(), [](const Configuration& a, const Configuration& b) {
+    return std::tie(a.tp, a.dp, a.micro_batch, a.recompute) <
+           std::tie(b.tp, b.dp, b.micro_batch, b.recompute);
+  });
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
 }
 
-/// A search over all groups' combinations by one objective, least bound first.
-class PhazeSearch {
+PhazeJobNetwork network_of(const Job& job, const System& system) {
+  return {system.device_count > 1 ? link_bytes_per_s(system, 0, system.device_count - 1) : 1,
+          static_cast<double>(bytes_per_element(job.precision.gradient))};
+}
+
+/// What the layers themselves allow, however they are cut.
+class BatchBound {
  public:
-  PhazeSearch(const std::vector<std::unique_ptr<Group>>& groups, const SpaceOptions& space)
-      : objective_(space.phaze_objective), top_(static_cast<std::size_t>(std::max(1, space.top))) {
-    for (const auto& group : groups) {
-      for (const PhazeCombination& combination : phaze_combinations(group->space, objective_)) {
-        if (group->by_dp_pp.count({combination.dp, combination.stages}) == 0) continue;
-        open_.emplace_back(combination, group.get());
-      }
+  BatchBound(AmpJob& job, const Configuration& configuration, const PhazeJobNetwork& network,
+             PhazeObjective objective)
+      : objective_(objective),
+        stages_(configuration.pp),
+        micro_batches_(static_cast<double>(configuration.num_micro_batches)) {
+    double parameters = 0;
+    for (const ChainLayer& layer : job.table(configuration).chain) {
+      sum_s_ += layer.time_s();
+      forward_s_ += layer.forward_s;
+      longest_s_ = std::max(longest_s_, layer.time_s());
+      parameters += layer.dense_parameters + layer.expert_parameters;
     }
-    std::stable_sort(open_.begin(), open_.end(), [](const auto& a, const auto& b) {
-      return a.first.bound_s < b.first.bound_s;
-    });
+    longest_s_ = std::max(longest_s_, sum_s_ / stages_);
+    sync_s_ = sync_factor(configuration.dp) * parameters * network.gradient_bytes / 2 /
+              network.bytes_per_s;
   }
 
-  /// Stops, with a bound, after `most` combinations; 0: none.
-  void run(std::int64_t most, const Progress& progress) {
-    for (const auto& [combination, group] : open_) {
-      if (!(combination.bound_s < limit_s_)) break;
-      if (progress) progress(best_s_, std::min(combination.bound_s, best_s_), work_);
-      if (most > 0 && work_ >= most) {
-        complete_ = false;
-        bound_s_ = std::min(bound_s_, combination.bound_s);
+  /// Of a batch.
+  double least_s() const {
+    switch (objective_) {
+      case PhazeObjective::program:
+        return kPhazeRounding * (micro_batches_ + stages_ - 1) * longest_s_;
+      case PhazeObjective::flush:
+        return kPhazeRounding * ((micro_batches_ - 1) * longest_s_ + std::max(sum_s_, late_s()));
+      case PhazeObjective::simulated:
         break;
+    }
+    return kPhazeRounding * std::max({micro_batches_ * longest_s_, sum_s_, late_s()});
+  }
+  /// With a longer stage no batch takes less than `below_s`.
+  double longest_stage_s(double below_s) const {
+    double most_s = below_s / micro_batches_;  // Its own passes come one after another.
+    if (objective_ == PhazeObjective::program) most_s = below_s / (micro_batches_ + stages_ - 1);
+    if (objective_ == PhazeObjective::flush && micro_batches_ > 1) {
+      most_s = std::min(most_s, (below_s - sum_s_) / (micro_batches_ - 1));
+    }
+    return most_s / kPhazeRounding;
+  }
+
+ private:
+  /// Some stage has its part of what all synchronise to do after its last backward pass, which all
+  /// stages' forward passes precede.
+  double late_s() const { return forward_s_ + sync_s_ / stages_; }
+
+  PhazeObjective objective_;
+  double stages_, micro_batches_;
+  double sum_s_ = 0, forward_s_ = 0, longest_s_ = 0, sync_s_ = 0;
+};
+
+/// A search over all configurations by one objective, least bound first. Stops, with a bound, after
+/// `most` of them; 0: none.
+class PhazeSearch {
+ public:
+  PhazeSearch(AmpJob& amp, const Job& job, const System& system, const SpaceOptions& space,
+              std::int64_t most)
+      : amp_(amp),
+        job_(job),
+        system_(system),
+        network_(network_of(job, system)),
+        configurations_(configurations_of(amp, space)),
+        objective_(space.phaze_objective),
+        most_(most),
+        shown_(static_cast<std::size_t>(std::max(1, space.top))) {}
+
+  void run_in_order(const Progress& progress) {
+    std::vector<std::pair<PhazeCombination, std::unique_ptr<Group>>> open;
+    for (const Configuration& configuration : configurations_) {
+      auto group = group_of(configuration, job_, system_,
+                            phaze_chain_candidates(amp_, configuration, network_), nullptr);
+      const auto combination = combination_of(*group);
+      if (combination.has_value()) open.emplace_back(*combination, std::move(group));
+    }
+    std::stable_sort(open.begin(), open.end(), [](const auto& a, const auto& b) {
+      return a.first.bound_s < b.first.bound_s;
+    });
+    for (const auto& [combination, group] : open) {
+      if (!(combination.bound_s < limit_s_)) break;
+      if (!take(combination.bound_s, progress)) break;
+      search(*group, combination);
+    }
+  }
+
+  /// The same with branches cut as a graph, below what was found.
+  void run_as_graph(const Progress& progress) {
+    // All that was left out so far is looked at again.
+    bound_s_ = kInfinity;
+    complete_ = true;
+    std::vector<std::pair<double, const Configuration*>> open;
+    open.reserve(configurations_.size());
+    for (const Configuration& configuration : configurations_) {
+      open.emplace_back(BatchBound(amp_, configuration, network_, objective_).least_s(),
+                        &configuration);
+    }
+    std::stable_sort(open.begin(), open.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::size_t work_left = kMostGraphWork;
+    const auto cuts = static_cast<std::int64_t>(amp_.cuts().cuts.sets.size());
+    std::int64_t steps = 0;
+    for (const auto& [least_s, configuration] : open) {
+      if (!(least_s < limit_s_)) break;
+      if (!take(least_s, progress)) break;
+      double bound_s = least_s;
+      if (configuration->pp > 1 && steps + cuts * cuts < kMostStartSteps) {
+        const auto start = phaze_graph_start(amp_, *configuration, network_, limit_s_, steps);
+        if (objective_ == PhazeObjective::flush) {
+          if (!start.has_value()) continue;
+          bound_s = std::max(bound_s, start->bound_s);
+        }
+        if (start.has_value()) keep_start(*configuration, *start);
+        if (!(bound_s < limit_s_)) continue;
       }
-      ++work_;
-      auto plan = best_of(group->space, combination);
-      if (plan.has_value()) keep(*group, combination, *plan);
+      const BatchBound bound(amp_, *configuration, network_, objective_);
+      const auto stages = static_cast<std::size_t>(configuration->pp);
+      auto candidates =
+          phaze_graph_candidates(amp_, *configuration, network_, bound.longest_stage_s(limit_s_),
+                                 std::min(kMostCandidates, work_left / stages));
+      if (!candidates.has_value()) {
+        left_out_ = true;
+        bound_s_ = std::min(bound_s_, bound_s);
+        continue;
+      }
+      work_left -= candidates->all.size() * stages;
+      const auto group =
+          group_of(*configuration, job_, system_, std::move(*candidates), &amp_.cuts());
+      const auto combination = combination_of(*group);
+      if (combination.has_value() && combination->bound_s < limit_s_) search(*group, *combination);
     }
   }
 
   std::vector<AmpFound> take_found() { return std::move(found_); }
   std::int64_t work() const { return work_; }
   bool complete() const { return complete_; }
+  /// Whether some configuration had too many stages to be cut as a graph.
+  bool left_out() const { return left_out_; }
   /// What no plan's objective is below, as far as the search has come.
   double bound_s() const { return std::min(bound_s_, best_s_); }
   /// Of the best plan, by every objective.
   const std::vector<std::pair<std::string, double>>& times_s() const { return times_s_; }
 
  private:
+  /// That of a group's configuration; nullopt when memory allows none.
+  std::optional<PhazeCombination> combination_of(const Group& group) const {
+    const Configuration& configuration = group.configuration;
+    for (const PhazeCombination& combination : phaze_combinations(group.space, objective_)) {
+      if (combination.dp == configuration.dp && combination.stages == configuration.pp) {
+        return combination;
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Whether one more, with this bound, may be looked at.
+  bool take(double bound_s, const Progress& progress) {
+    if (progress) progress(best_s_, std::min(bound_s, best_s_), work_);
+    if (most_ > 0 && work_ >= most_) {
+      complete_ = false;
+      bound_s_ = std::min(bound_s_, bound_s);
+      return false;
+    }
+    ++work_;
+    return true;
+  }
+
+  void search(const Group& group, const PhazeCombination& combination) {
+    const auto plan = best_of(group.space, combination);
+    if (!plan.has_value()) return;
+    std::vector<std::vector<std::int32_t>> layers;
+    for (const PhazeCandidate& stage : plan->stages) layers.push_back(layers_of(group, stage));
+    keep(group.configuration, group.problem, *plan, std::move(layers));
+  }
+
+  void keep_start(const Configuration& configuration, const PhazeJobStages& start) {
+    const PhazeProblem problem = problem_of(configuration, job_, system_);
+    const PhazeFormulas formulas = phaze_formulas(problem, configuration.dp, start.stages);
+    PhazeFound plan;
+    plan.dp = configuration.dp;
+    plan.stages = start.stages;
+    plan.objective_s = formulas.flush_s;
+    if (objective_ == PhazeObjective::program) plan.objective_s = formulas.program_s;
+    if (objective_ == PhazeObjective::simulated) {
+      plan.objective_s = phaze_simulated_s(problem, plan.dp, plan.stages, workspace_);
+    }
+    if (plan.objective_s < limit_s_) keep(configuration, problem, plan, start.layers);
+  }
+
   std::optional<PhazeFound> best_of(const PhazeSpace& space, const PhazeCombination& combination) {
     if (objective_ == PhazeObjective::program) return best_by_program(space, combination, limit_s_);
     if (objective_ == PhazeObjective::flush) return best_by_flush(space, combination, limit_s_);
@@ -174,41 +300,42 @@ class PhazeSearch {
     return std::move(simulated.best);
   }
 
-  void keep(const Group& group, const PhazeCombination& combination, const PhazeFound& plan) {
-    AmpFound choice;
-    choice.configuration = group.by_dp_pp.at({combination.dp, combination.stages});
-    choice.cost_s = plan.objective_s;
-    Ends ends;
-    for (const PhazeCandidate& stage : plan.stages) {
-      ends.push_back(static_cast<std::int32_t>(stage.outer));
-    }
-    choice.stages = stages_of(ends);
-    found_.push_back(std::move(choice));
+  void keep(const Configuration& configuration, const PhazeProblem& problem, const PhazeFound& plan,
+            std::vector<std::vector<std::int32_t>> layers) {
+    found_.push_back({configuration, std::move(layers), plan.objective_s});
     // Only what is better than the worst that would be shown is still of use.
-    shown_s_.push(plan.objective_s);
-    if (shown_s_.size() > top_) shown_s_.pop();
-    if (shown_s_.size() == top_) limit_s_ = shown_s_.top();
+    double& cost_s = cost_s_.try_emplace(configuration, kInfinity).first->second;
+    cost_s = std::min(cost_s, plan.objective_s);
+    std::vector<double> costs_s;
+    costs_s.reserve(cost_s_.size());
+    for (const auto& [known, known_s] : cost_s_) costs_s.push_back(known_s);
+    limit_s_ = least_but(std::move(costs_s), shown_);
     if (!(plan.objective_s < best_s_)) return;
     best_s_ = plan.objective_s;
-    const PhazeFormulas formulas = phaze_formulas(group.problem, plan.dp, plan.stages);
+    const PhazeFormulas formulas = phaze_formulas(problem, plan.dp, plan.stages);
     times_s_ = {{"flush_s", formulas.flush_s},
-                {"simulated_s", phaze_simulated_s(group.problem, plan.dp, plan.stages, workspace_)},
+                {"simulated_s", phaze_simulated_s(problem, plan.dp, plan.stages, workspace_)},
                 {"program_s", formulas.program_s}};
   }
 
+  AmpJob& amp_;
+  const Job& job_;
+  const System& system_;
+  PhazeJobNetwork network_;
+  std::vector<Configuration> configurations_;
   PhazeObjective objective_;
-  std::size_t top_;
-  std::vector<std::pair<PhazeCombination, const Group*>> open_;
+  std::int64_t most_;
+  std::size_t shown_;
   std::vector<AmpFound> found_;
-  std::priority_queue<double> shown_s_;
-  double limit_s_ = std::numeric_limits<double>::infinity();
-  double best_s_ = std::numeric_limits<double>::infinity();
-  double bound_s_ = std::numeric_limits<double>::infinity();
+  std::map<Configuration, double> cost_s_;  ///< The least found.
+  double limit_s_ = kInfinity;              ///< What costs less would be shown.
+  double best_s_ = kInfinity;
+  double bound_s_ = kInfinity;
   std::vector<std::pair<std::string, double>> times_s_;
   PipelineWorkspace workspace_;
   std::int64_t plans_left_ = PhazeOptions{}.most_plans;
   std::int64_t work_ = 0;
-  bool complete_ = true;
+  bool complete_ = true, left_out_ = false;
 };
 
 const char* title_of(PhazeObjective objective) {
@@ -233,16 +360,18 @@ Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& spa
                             job.graph->layers.size()),
                 "use --planner braid");
   }
-  const auto groups = groups_of(amp, job, system, space);
-  PhazeSearch search(groups, space);
-  search.run(budget.work, progress);
-  Outcome outcome = amp.outcome(search.take_found(), search.work(), search.complete());
+  PhazeSearch search(amp, job, system, space, budget.work);
+  search.run_in_order(progress);
+  if (amp.is_graph()) search.run_as_graph(progress);
+  Outcome outcome =
+      amp.outcome(search.take_found(), search.work(), search.complete() && !search.left_out());
   outcome.objective_name = title_of(space.phaze_objective);
-  if (amp.is_graph()) {
-    outcome.assumptions = {
-        "the model's branches are cut in the order of their layers: planner phaze cuts chains"};
-  }
   outcome.other_times_s = search.times_s();
+  if (search.left_out()) {
+    outcome.assumptions.push_back(
+        "where branches can be cut into too many stages, they are cut in the order of their "
+        "layers");
+  }
   if (outcome.candidates.empty()) return outcome;
   outcome.search_bound_s = search.bound_s();
   const bool proven = outcome.search_bound_s >= outcome.objective * (1 - 1e-9);
