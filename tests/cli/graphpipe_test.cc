@@ -14,6 +14,7 @@ namespace braid {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Ran;
 using testing::run_braid;
 
@@ -99,7 +100,7 @@ TEST(GraphPipe, RefusesPlansThatCannotRunNamingTheStage) {
 TEST(GraphPipe, PlansAreTimedByOtherSchedules) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";
-  ASSERT_NO_FATAL_FAILURE(plan_multi_modal(plan, {"--micro-batch", "2"}));
+  ASSERT_NO_FATAL_FAILURE(plan_multi_modal(plan, {"--micro-batch", "2", "--inflight", "table"}));
   const Ran own = run_braid({"simulate", plan, "--json"});
   const double own_s = nlohmann::json::parse(own.out)["iteration_time_s"];
   const Ran ran = run_braid({"simulate", plan, "--schedule", "all", "--json"});
@@ -140,6 +141,51 @@ TEST(GraphPipe, TheTimelinesPageShowsTheGraphOfStages) {
   }
   EXPECT_EQ(dots, stages);
   EXPECT_THAT(page, HasSubstr("hands over to"));
+}
+
+TEST(GraphPipe, RefusesWarmUpsThatWaitForEverNamingTheStage) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  ASSERT_NO_FATAL_FAILURE(plan_multi_modal(plan, {"--micro-batch", "1"}));
+  auto stages = nlohmann::json::parse(read_file(plan));
+  ASSERT_GT(stages["stages"].size(), 1U);
+  const std::string last = "stages[" + std::to_string(stages["stages"].size() - 1) + "]";
+  auto& warm_up = stages["stages"].back()["own"]["warm_up"];
+  for (const int count : {-1, 0}) {
+    warm_up = count;
+    EXPECT_THAT(fault_of(plan, stages, folder / "bad.json"), HasSubstr(last + ".own.warm_up"));
+  }
+  warm_up = 1 << 20;
+  EXPECT_THAT(fault_of(plan, stages, folder / "bad.json"),
+              HasSubstr(last + ".own.warm_up: stage " + std::to_string(stages["stages"].size()) +
+                        " has a warm-up of 1048576 forward passes, not of 1 to "));
+  // More first passes in the last stage than in the first, which hands over to it.
+  const auto& sizes = stages["stages"].back();
+  warm_up = 32 / (sizes["dp"].get<int>() * sizes["own"]["micro_batch"].get<int>());
+  for (std::size_t s = 0; s + 1 < stages["stages"].size(); ++s) {
+    stages["stages"][s]["own"]["warm_up"] = 1;
+  }
+  EXPECT_THAT(fault_of(plan, stages, folder / "bad.json"),
+              HasSubstr("the plan fails the check 'schedule': stage 1 waits for ever before the "
+                        "backward pass of micro-batch 0"));
+}
+
+TEST(GraphPipe, InFlightCountsAreTheFewestThatLoseNoTimeOrTheTables) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  ASSERT_NO_FATAL_FAILURE(plan_multi_modal(plan, {"--micro-batch", "1", "--inflight", "table"}));
+  EXPECT_THAT(read_file(plan), Not(HasSubstr("warm_up")));
+  const auto time_s = [&] {
+    const Ran ran = run_braid({"simulate", plan, "--json"});
+    return nlohmann::json::parse(ran.out)["iteration_time_s"].get<double>();
+  };
+  const double table_s = time_s();
+  ASSERT_NO_FATAL_FAILURE(plan_multi_modal(plan, {"--micro-batch", "1"}));
+  EXPECT_THAT(read_file(plan), HasSubstr("warm_up"));
+  EXPECT_LE(time_s(), table_s);
+  std::vector<std::string> words = job("plan", "multi-modal-transformer");
+  words.insert(words.end(), {"--planner", "braid", "--inflight", "table"});
+  EXPECT_THAT(run_braid(words).err, HasSubstr("--inflight: is for the planner graphpipe"));
 }
 
 TEST(GraphPipe, RefusesPlansWithStagesOrLayersMissing) {

@@ -1,5 +1,6 @@
 #include "braid/plan/plan_json.h"
 
+#include <random>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -9,6 +10,7 @@
 #include "braid/base/error.h"
 
 #include "base/error_text.h"
+#include "plan/unlike_plan.h"
 #include "report/plan_maker.h"
 
 namespace braid {
@@ -16,6 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::made_plan;
+using ::testing::Not;
 
 Plan piped_plan() {
   Parallelism p;
@@ -47,6 +50,40 @@ TEST(PlanJson, ReadsBackEqual) {
   plan.shape.reset();
   plan.claims = Claims{1.0 / 3, 1e9, 0.1, 0.2, 0.3};
   EXPECT_EQ(read_back(plan), plan);
+}
+
+/// A 1F1B plan whose second stage has four micro-batches.
+Plan two_stages() {
+  std::mt19937_64 random(5);
+  Plan plan;
+  do {
+    plan = testing::unlike_plan(random, false, true);
+  } while (plan.stages.size() != 2 || form_of(plan, 1).num_micro_batches != 4);
+  plan.parallel.schedule = ScheduleKind::one_f_one_b;
+  return plan;
+}
+
+TEST(PlanJson, WarmUpsAreWrittenWhereTheyAreSet) {
+  Plan plan = two_stages();
+  EXPECT_THAT(to_text(to_json(plan)), Not(HasSubstr("warm_up")));
+  plan.stages[1].own->warm_up = 4;
+  EXPECT_THAT(to_text(to_json(plan)), HasSubstr("\"warm_up\": 4"));
+  EXPECT_EQ(read_back(plan), plan);
+}
+
+TEST(PlanJson, RefusesWarmUpsThatAStageCannotHave) {
+  Plan plan = two_stages();
+  const auto fault = [&](std::int64_t warm_up) {
+    plan.stages[1].own->warm_up = warm_up;
+    return error_text([&] { read_back(plan); });
+  };
+  for (const std::int64_t warm_up : {-3, 0}) {
+    EXPECT_THAT(fault(warm_up), HasSubstr("stages[1].own.warm_up")) << warm_up;
+  }
+  EXPECT_THAT(fault(5), HasSubstr("stages[1].own.warm_up: stage 2 has a warm-up of 5 forward "
+                                  "passes, not of 1 to 4, its micro-batches"));
+  plan.parallel.schedule = ScheduleKind::gpipe;
+  EXPECT_THAT(fault(2), HasSubstr("stage 2 has a warm-up, which GPipe does not know"));
 }
 
 TEST(PlanJson, RefusesAShapeWithMoreBlocksThanLayers) {

@@ -153,4 +153,26 @@ inline Plan unlike_plan(std::mt19937_64& random, bool mixed = false, bool chain 
   return plan;
 }
 
+/// Gives stages of a 1F1B plan warm-ups of their own, any at all or, if `ample`, at least as many
+/// samples as any stage that they hand over to and a round of it more.
+inline void draw_warm_ups(std::mt19937_64& random, Plan& plan, bool ample) {
+  plan.parallel.schedule = ScheduleKind::one_f_one_b;
+  const std::vector<ChunkEdge> edges = chunk_edges(plan);
+  std::vector<std::int64_t> samples(plan.stages.size(), 0);
+  for (std::size_t s = plan.stages.size(); s-- > 0;) {
+    const Parallelism form = form_of(plan, s);
+    const std::int64_t round = std::int64_t{form.dp} * form.micro_batch;
+    std::int64_t count = draw(random, 1, static_cast<int>(form.num_micro_batches));
+    for (const ChunkEdge& edge : edges) {
+      if (!ample || edge.source_stage != static_cast<std::int32_t>(s)) continue;
+      const std::int64_t behind = samples[static_cast<std::size_t>(edge.target_stage)];
+      count = std::max(count, behind / round + 1);
+    }
+    count = std::min(count, form.num_micro_batches);
+    samples[s] = count * round;
+    // Without a count of its own the rule's may be too small for those behind.
+    if (ample || draw(random, 0, 2) > 0) plan.stages[s].own->warm_up = count;
+  }
+}
+
 }  // namespace braid::testing

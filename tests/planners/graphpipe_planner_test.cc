@@ -1,14 +1,21 @@
+#include <algorithm>
+#include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/plan/stage_rounds.h"
 #include "braid/planners/graphpipe_job.h"
+#include "braid/planners/graphpipe_warm_ups.h"
 #include "braid/planners/planner.h"
+#include "braid/schedule/plan_pipeline.h"
 #include "braid/schedule/timeline.h"
 
+#include "plan/unlike_plan.h"
 #include "planners/tiny_job.h"
 
 namespace braid {
@@ -55,6 +62,124 @@ TEST(GraphPipePlanner, PlansFitTheDevicesAndMemoryAndCoverTheLayers) {
     EXPECT_GE(best.metrics.iteration_time_s, outcome.physical_bound.time_s * (1 - 1e-9));
   }
   EXPECT_GT(planned, 10);
+}
+
+TEST(GraphPipePlanner, TheTablesCountsAreTheSchedulesOwn) {
+  std::mt19937_64 random(54);
+  int planned = 0;
+  for (int i = 0; i < 20; ++i) {
+    const Graph graph = testing::tiny_graph(random, testing::pick(random, 1, 6));
+    const System system = testing::tiny_system(random, testing::pick(random, 1, 6), 1e9);
+    SpaceOptions table;
+    table.in_flight = InFlight::table;
+    for (const Candidate& best : plan_graphpipe(tiny_job(graph), system, table, {}).candidates) {
+      ++planned;
+      for (const Stage& stage : best.plan.stages) EXPECT_FALSE(stage.own->warm_up);
+    }
+  }
+  EXPECT_EQ(planned, 20);
+}
+
+TEST(GraphPipePlanner, FewestCountsAreNeverSlowerThanTheTables) {
+  std::mt19937_64 random(58);
+  int faster = 0;
+  for (int i = 0; i < 24; ++i) {
+    const Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 6));
+    const double memory = 1e6 * testing::pick(random, 1, 60);
+    const System system = testing::tiny_system(random, testing::pick(random, 2, 6), memory);
+    SpaceOptions table;
+    table.in_flight = InFlight::table;
+    const Outcome before = plan_graphpipe(tiny_job(graph), system, table, {});
+    const Outcome after = plan_graphpipe(tiny_job(graph), system, {}, {});
+    if (before.candidates.empty()) continue;
+    ASSERT_FALSE(after.candidates.empty()) << i;
+    EXPECT_LE(after.objective, before.objective * (1 + 1e-12)) << i;
+    faster += after.objective < before.objective * (1 - 1e-9) ? 1 : 0;
+  }
+  EXPECT_GT(faster, 0);
+}
+
+/// A 1F1B plan of stages with micro-batches of their own but of like rounds, without ZeRO.
+Plan like_rounds(std::mt19937_64& random) {
+  for (;;) {
+    Plan plan = testing::unlike_plan(random);
+    plan.parallel.schedule = ScheduleKind::one_f_one_b;
+    for (Stage& stage : plan.stages) {
+      stage.own->zero = Zero::none;
+      stage.own->offload_optimizer = false;
+    }
+    const std::vector<StageRounds> rounds = stage_rounds(plan);
+    if (std::all_of(rounds.begin(), rounds.end(),
+                    [&](const StageRounds& round) { return round == rounds.front(); })) {
+      return plan;
+    }
+  }
+}
+
+/// Passes, handovers and what comes after them, one micro-batch more a period more.
+TEST(GraphPipeWarmUps, KeepTheRateOfTheSlowestStageOrLink) {
+  std::mt19937_64 random(55);
+  for (int trial = 0; trial < 200; ++trial) {
+    Plan plan = like_rounds(random);
+    set_warm_ups(plan, rate_keeping_warm_ups(plan));
+    const Pipeline pipeline = pipeline_to_time(plan).pipeline;
+    double period_s = 0, fill_s = 0, tail = 0;
+    std::vector<double> way_s(plan.stages.size(), 0);
+    for (std::size_t s = plan.stages.size(); s-- > 0;) {
+      const double passes_s = pipeline.forward_s[s] + pipeline.backward_s[s];
+      period_s = std::max(period_s, passes_s);
+      for (const Transfer& transfer : pipeline.transfers) {
+        period_s = std::max({period_s, transfer.time_s, transfer.back_s()});
+        if (transfer.source != static_cast<std::int32_t>(s)) continue;
+        way_s[s] = std::max(way_s[s], transfer.time_s + transfer.back_s() +
+                                          way_s[static_cast<std::size_t>(transfer.target)]);
+      }
+      way_s[s] += passes_s;
+      fill_s = std::max(fill_s, way_s[s]);
+      tail = std::max(tail, tail_s(pipeline.sync[s], pipeline.backward_s[s]));
+    }
+    const auto m = static_cast<double>(pipeline.num_micro_batches);
+    EXPECT_LE(simulate_time_s(plan), ((m - 1) * period_s + fill_s + tail) * (1 + 1e-9)) << trial;
+  }
+}
+
+TEST(GraphPipeWarmUps, TakeWhatMemoryHasRoomForAndNeverWaitForEver) {
+  std::mt19937_64 random(56);
+  int held_back = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    Plan plan = like_rounds(random);
+    const WarmUps ample = rate_keeping_warm_ups(plan);
+    set_warm_ups(plan, WarmUps(plan.stages.size(), 1));
+    double least = 0;
+    for (const MemoryBreakdown& memory : memory_of_stages(plan)) {
+      least = std::max(least, memory.device_total());
+    }
+    Chip& chip = plan.system.groups.front().chip;
+    chip.memory.bytes = chip.reserved_bytes + least * testing::pick(random, 100, 300) / 100;
+    const WarmUps tight = rate_keeping_warm_ups(plan);
+    set_warm_ups(plan, tight);
+    EXPECT_NO_THROW(simulate(plan)) << trial;
+    EXPECT_LE(measure(plan).peak_memory_bytes, usable_bytes(chip) * (1 + 1e-12)) << trial;
+    for (std::size_t s = 0; s < tight.size(); ++s) EXPECT_LE(tight[s], ample[s]);
+    held_back += tight != ample ? 1 : 0;
+  }
+  EXPECT_GT(held_back, 10);
+}
+
+TEST(GraphPipeWarmUps, FewestLoseNoTime) {
+  std::mt19937_64 random(57);
+  int fewer = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    Plan plan = like_rounds(random);
+    const double before_s = simulate_time_s(plan);
+    const WarmUps before = forwards_first(plan);
+    const WarmUps fewest = fewest_warm_ups(plan);
+    set_warm_ups(plan, fewest);
+    EXPECT_LE(simulate_time_s(plan), before_s * (1 + 1e-11)) << trial;
+    for (std::size_t s = 0; s < fewest.size(); ++s) EXPECT_LE(fewest[s], before[s]);
+    fewer += fewest != before ? 1 : 0;
+  }
+  EXPECT_GT(fewer, 10);
 }
 
 TEST(GraphPipePlanner, StagesOfAnyShapeOnlyAddPlans) {

@@ -123,6 +123,56 @@ TEST(Verify, ReplaysWhatTheSimulatorSaysOfUnlikeStages) {
   }
 }
 
+/// Warm-ups of stages' own: both programs time them alike, or both find that they cannot run.
+TEST(Verify, ReplaysWhatTheSimulatorSaysOfWarmUps) {
+  std::mt19937_64 random(79);
+  int ran = 0, stuck = 0;
+  for (int trial = 0; trial < 600; ++trial) {
+    Plan plan = testing::unlike_plan(random, trial % 2 == 1, trial % 3 == 0);
+    testing::draw_warm_ups(random, plan, trial % 4 > 0);
+    try {
+      const Metrics metrics = measure(plan);
+      const Verification verification = verify(plan, claims_of(metrics));
+      for (const Check& check : verification.checks) {
+        EXPECT_TRUE(check.holds) << "trial " << trial << " " << check.name << ": " << check.detail;
+      }
+      EXPECT_NEAR(verification.iteration_time_s, metrics.iteration_time_s,
+                  1e-10 * metrics.iteration_time_s);
+      EXPECT_NEAR(verification.peak_memory_bytes, metrics.peak_memory_bytes,
+                  1e-9 * metrics.peak_memory_bytes);
+      ++ran;
+    } catch (const Error& error) {
+      const Check last = verify(plan).checks.back();
+      EXPECT_EQ(last.name, "schedule");
+      EXPECT_FALSE(last.holds);
+      const std::string stage = last.detail.substr(0, last.detail.find(';'));
+      EXPECT_EQ(stage.substr(0, 6), "stage ");
+      EXPECT_EQ(std::string(error.what()).substr(0, stage.size()), stage);
+      ++stuck;
+    }
+  }
+  EXPECT_GT(ran, 300);
+  EXPECT_GT(stuck, 20);
+}
+
+TEST(Verify, RefusesWarmUpsThatStagesCannotHave) {
+  std::mt19937_64 random(80);
+  Plan plan;
+  do {
+    plan = testing::unlike_plan(random);
+  } while (plan.stages.size() < 2 || form_of(plan, 1).num_micro_batches < 2);
+  plan.parallel.schedule = ScheduleKind::one_f_one_b;
+  for (const std::int64_t count : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1} << 40}) {
+    plan.stages[1].own->warm_up = count;
+    EXPECT_EQ(failing(plan), Names{"batch"}) << count;
+    EXPECT_THROW(measure(plan), Error) << count;
+  }
+  plan.stages[1].own->warm_up = 1;
+  plan.parallel.schedule = ScheduleKind::gpipe;
+  EXPECT_EQ(failing(plan), Names{"batch"});
+  EXPECT_THROW(measure(plan), Error);
+}
+
 TEST(Verify, FindsWhatIsWrongWithUnlikeStages) {
   std::mt19937_64 random(78);
   Plan plan;

@@ -96,6 +96,10 @@ void add_job_options(Verb& app, JobOptions& o) {
                  "Which stages graphpipe tries: sp (of series-parallel graphs and lines, the "
                  "default) or exact (and all others, of graphs that are not too large)")
       .one_of({"sp", "exact"});
+  app.add_option("--inflight", o.in_flight,
+                 "How many micro-batches graphpipe's stages have in flight: least (the fewest that "
+                 "lose no time, the default) or table (Jeon 2024, Table 3.2)")
+      .one_of({"least", "table"});
   app.add_flag("--no-offload", o.no_offload, "Never move state to host memory");
   app.add_flag("--all-devices", o.all_devices, "Leave no device idle, even where that is faster");
   app.add_option("--calibration", o.calibration,
@@ -229,6 +233,7 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   if (!o.objective.empty()) space.phaze_objective = parse_phaze_objective(o.objective);
   if (o.network == "levels") space.piper_network = PiperNetwork::levels;
   if (o.graph == "exact") space.graph_stages = GraphStages::exact;
+  if (o.in_flight == "table") space.in_flight = InFlight::table;
   space.top = o.top;
   loaded.budget.work = o.budget;
 }
@@ -241,8 +246,11 @@ void check_planner_options(const JobOptions& o, const std::vector<const PlannerE
   if (!o.objective.empty() && !any([](std::string_view name) { return name == "phaze"; })) {
     throw Error(Where{"", 0, "--objective"}, "is for the planner phaze", "leave it out");
   }
-  if (!o.graph.empty() && !any([](std::string_view name) { return name == "graphpipe"; })) {
-    throw Error(Where{"", 0, "--graph"}, "is for the planner graphpipe", "leave it out");
+  for (const auto& [option, value] :
+       {std::pair{"--graph", &o.graph}, std::pair{"--inflight", &o.in_flight}}) {
+    if (!value->empty() && !any([](std::string_view name) { return name == "graphpipe"; })) {
+      throw Error(Where{"", 0, option}, "is for the planner graphpipe", "leave it out");
+    }
   }
   const auto takes_levels = [](std::string_view name) {
     const std::vector<PiperVariant>& variants = piper_variants();

@@ -20,6 +20,7 @@ struct JobOptions {
   std::string objective;  ///< Of the planner phaze; empty: its default.
   std::string network;    ///< Of piper and its relatives; empty: flat.
   std::string graph;      ///< Of graphpipe; empty: series-parallel stages.
+  std::string in_flight;  ///< Of graphpipe; empty: the fewest that lose no time.
   bool all_devices = false, no_offload = false, json = false, progress = false;
 };
 
@@ -48,8 +49,8 @@ void calibrate_system(const std::string& path, System& system);
 /// Loads model and system and checks the restrictions' form. Throws Error.
 void load_job(const JobOptions& options, LoadedJob& loaded);
 
-/// Throws Error when --objective, --network or --graph is given and none of the planners has a
-/// choice.
+/// Throws Error when --objective, --network, --graph or --inflight is given and none of the
+/// planners has a choice.
 void check_planner_options(const JobOptions& options,
                            const std::vector<const PlannerEntry*>& planners);
 

@@ -60,6 +60,7 @@ Json stages_to_json(const Plan& plan) {
       part["num_micro_batches"] = form.num_micro_batches;
       part["sequence_parallel"] = form.sequence_parallel;
       part["zero"] = static_cast<int>(form.zero);
+      if (stage.own->warm_up) part["warm_up"] = *stage.own->warm_up;
     }
     const MemoryBreakdown& memory = memories[s];
     part["memory_bytes"] = memory.device_total();

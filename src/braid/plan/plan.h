@@ -69,6 +69,9 @@ struct StageForm {
   Zero zero = Zero::none;
   bool offload_optimizer = false;
   bool offload_weights = false;
+  /// Forward passes before its first backward pass under 1F1B, and so the micro-batches that it
+  /// holds at most; nullopt: as the schedule has it (forwards_first in stage_rounds.h).
+  std::optional<std::int64_t> warm_up;
   friend bool operator==(const StageForm&, const StageForm&) = default;
 };
 
@@ -170,7 +173,7 @@ struct MemoryBreakdown {
 };
 
 /// Memory of all stages of a plan, in order (docs/cost-model.md, "Memory"). Throws Error when the
-/// stages form a circle.
+/// stages form a circle, and as forwards_first (stage_rounds.h).
 std::vector<MemoryBreakdown> memory_of_stages(const Plan& plan);
 
 /// Of stage `stage` alone; for one stage as dear as for all.

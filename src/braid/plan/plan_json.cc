@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "braid/plan/names.h"
+#include "braid/plan/stage_rounds.h"
 #include "braid/profile/profile_json.h"
 #include "braid/system/system_json.h"
 
@@ -133,6 +134,7 @@ Json stage_to_json(const Stage& stage) {
     own["zero"] = static_cast<int>(stage.own->zero);
     own["offload_optimizer"] = stage.own->offload_optimizer;
     own["offload_weights"] = stage.own->offload_weights;
+    if (stage.own->warm_up) own["warm_up"] = *stage.own->warm_up;
     json["own"] = std::move(own);
   }
   json["chunks"] = Json::array();
@@ -176,8 +178,8 @@ Chunk chunk_from_json(const Value& value, const Profile& profile) {
 }
 
 StageForm stage_form_from_json(const Value& value) {
-  value.expect_only(
-      {"micro_batch", "ep", "sequence_parallel", "zero", "offload_optimizer", "offload_weights"});
+  value.expect_only({"micro_batch", "ep", "sequence_parallel", "zero", "offload_optimizer",
+                     "offload_weights", "warm_up"});
   StageForm form;
   form.micro_batch = degree(value["micro_batch"]);
   form.ep = degree(value["ep"]);
@@ -185,11 +187,12 @@ StageForm stage_form_from_json(const Value& value) {
   form.zero = static_cast<Zero>(value["zero"].as_int_in(0, 3));
   form.offload_optimizer = value["offload_optimizer"].as_bool();
   form.offload_weights = value["offload_weights"].as_bool();
+  if (value["warm_up"].exists()) form.warm_up = value["warm_up"].as_int_in(1, kMaxCount);
   return form;
 }
 
-/// Throws unless a form of the stage's own goes with its devices and the batch.
-void check_own_form(const Value& value, const Stage& stage, std::int64_t global_batch) {
+/// Throws unless a form of the stage's own goes with its devices, the batch and the schedule.
+void check_own_form(const Value& value, const Stage& stage, const Plan& plan) {
   const double devices = static_cast<double>(stage.dp) * stage.tp * stage.cp;
   if (devices != static_cast<double>(stage.devices.size())) {
     value["devices"].fail("the stage has " + std::to_string(stage.devices.size()) +
@@ -199,10 +202,15 @@ void check_own_form(const Value& value, const Stage& stage, std::int64_t global_
   if ((std::int64_t{stage.dp} * stage.cp) % stage.own->ep != 0) {
     value["own"]["ep"].fail("ep does not divide the stage's dp x cp");
   }
-  if (global_batch % (std::int64_t{stage.dp} * stage.own->micro_batch) != 0) {
+  const std::int64_t round = std::int64_t{stage.dp} * stage.own->micro_batch;
+  if (plan.global_batch % round != 0) {
     value["own"]["micro_batch"].fail(
         "the stage's dp x micro_batch does not divide the global batch");
   }
+  if (!stage.own->warm_up) return;
+  const std::string fault = warm_up_fault(plan.parallel.schedule, plan.stages.size(),
+                                          *stage.own->warm_up, plan.global_batch / round);
+  if (!fault.empty()) value["own"]["warm_up"].fail(fault);
 }
 
 /// Names and places of a shape's counts and flags, for reading and writing alike.
@@ -379,7 +387,7 @@ Plan plan_from_json(const Value& value) {
     if (entry["own"].exists()) {
       if (plan.parallel.vp != 1) entry["own"].fail("interleaved stages share one form");
       stage.own = stage_form_from_json(entry["own"]);
-      check_own_form(entry, stage, plan.global_batch);
+      check_own_form(entry, stage, plan);
     }
     for (const Value& part : entry["chunks"].elements()) {
       stage.chunks.push_back(chunk_from_json(part, plan.profile));

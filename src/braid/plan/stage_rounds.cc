@@ -112,4 +112,27 @@ std::vector<std::int64_t> forwards_first(ScheduleKind schedule, std::span<const 
   return first;
 }
 
+std::string warm_up_fault(ScheduleKind schedule, std::size_t stage, std::int64_t warm_up,
+                          std::int64_t micro_batches) {
+  const std::string name = "stage " + std::to_string(stage + 1);
+  if (schedule == ScheduleKind::gpipe) return name + " has a warm-up, which GPipe does not know";
+  if (warm_up >= 1 && warm_up <= micro_batches) return "";
+  return name + " has a warm-up of " + std::to_string(warm_up) + " forward passes, not of 1 to " +
+         std::to_string(micro_batches) + ", its micro-batches";
+}
+
+std::vector<std::int64_t> forwards_first(const Plan& plan) {
+  const ScheduleKind schedule = plan.parallel.schedule;
+  const std::vector<StageRounds> rounds = stage_rounds(plan);
+  std::vector<std::int64_t> first = forwards_first(schedule, rounds, chunk_edges(plan));
+  for (std::size_t s = 0; s < first.size(); ++s) {
+    const auto& own = plan.stages[s].own;
+    if (!own || !own->warm_up) continue;
+    const std::string fault = warm_up_fault(schedule, s, *own->warm_up, rounds[s].count);
+    if (!fault.empty()) throw Error(fault, "leave the warm-up out or put it right");
+    first[s] = *own->warm_up;
+  }
+  return first;
+}
+
 }  // namespace braid

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "braid/plan/plan.h"
@@ -39,5 +40,15 @@ std::vector<StageRounds> stage_rounds(const Plan& plan);
 /// Cost: linear.
 std::vector<std::int64_t> forwards_first(ScheduleKind schedule, std::span<const StageRounds> rounds,
                                          std::span<const ChunkEdge> edges);
+
+/// The same of a plan's stages of one chunk: where a stage has a warm-up of its own, that. Such
+/// counts can make stages wait for each other for ever, which timing and verify() find out. Throws
+/// Error naming the stage whose count is not of 1 to all of its micro-batches or stands in a plan
+/// of another schedule than 1F1B.
+std::vector<std::int64_t> forwards_first(const Plan& plan);
+
+/// Why a stage (counted from 0) cannot have that warm-up; empty when it can.
+std::string warm_up_fault(ScheduleKind schedule, std::size_t stage, std::int64_t warm_up,
+                          std::int64_t micro_batches);
 
 }  // namespace braid

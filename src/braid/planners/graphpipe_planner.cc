@@ -11,6 +11,7 @@
 #include "braid/planners/graphpipe_iteration.h"
 #include "braid/planners/graphpipe_job.h"
 #include "braid/planners/graphpipe_search.h"
+#include "braid/planners/graphpipe_warm_ups.h"
 #include "braid/planners/planner.h"
 #include "braid/schedule/timeline.h"
 
@@ -41,6 +42,7 @@ void check_space(const SpaceOptions& space) {
 Infeasibility explain(GraphPipeProblem problem) {
   Infeasibility why{"no graph pipeline fits in memory", -1, 0, problem.memory_bytes, {}};
   problem.memory_bytes = std::numeric_limits<double>::max();
+  problem.in_flight = InFlight::table;
   // The smallest micro-batches need least memory.
   if (!problem.groups.empty()) problem.groups.resize(1);
   const GraphPipeSolution solution = solve_graphpipe(problem);
@@ -55,8 +57,8 @@ Infeasibility explain(GraphPipeProblem problem) {
 /// Shows the plans of stages of any shape whose slowest stage is fastest, one for each micro-batch
 /// size. Returns what series-parallel stages lose, for users.
 template <class Visit>
-std::string visit_exact_plans(const GraphPipeProblem& problem, const Visit& visit,
-                              std::int64_t& work) {
+std::string visit_exact_plans(GraphPipeProblem problem, const Visit& visit, std::int64_t& work) {
+  problem.in_flight = InFlight::table;  // What the exact search knows.
   double exact_s = std::numeric_limits<double>::infinity();
   GraphPipeProblem one = problem;
   for (const PassGroup& group : problem.groups) {
@@ -90,8 +92,7 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
   outcome.physical_bound = lower_bound(*job.graph, job.precision, job.global_batch, system);
   outcome.objective_name = "iteration time (simulated, s)";
   GraphPipeProblem problem = graphpipe_problem(job, system);
-  // The plan's schedule is 1F1B with as many in flight as the stage is deep.
-  problem.in_flight = InFlight::table;
+  problem.in_flight = space.in_flight;
   if (space.micro_batch) {
     std::erase_if(problem.groups, [&](const PassGroup& group) {
       return group.micro_batch % *space.micro_batch != 0;
@@ -118,33 +119,59 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
   const double usable = usable_bytes(system.groups.front().chip);
   double best_s = std::numeric_limits<double>::infinity();
   std::int64_t plans = 0;
+  const bool least = space.in_flight == InFlight::least;
   outcome.search_bound_s = std::max(outcome.physical_bound.time_s, graphpipe_bound_s(problem));
-  const auto visit = [&](const GraphPipeSolution& found) {
-    if (budget.work > 0 && ++plans > budget.work) return 0.0;
+  const auto consider = [&](Plan plan) {
     Candidate candidate;
-    candidate.plan = graphpipe_plan(job, system, found);
+    candidate.plan = std::move(plan);
     candidate.metrics = measure(candidate.plan);
     ++outcome.evaluated;
-    if (candidate.metrics.peak_memory_bytes <= usable &&
-        candidate.metrics.iteration_time_s < best_s) {
-      best_s = candidate.metrics.iteration_time_s;
-      outcome.objective = best_s;
-      outcome.candidates = {std::move(candidate)};
+    if (candidate.metrics.peak_memory_bytes > usable ||
+        candidate.metrics.iteration_time_s >= best_s) {
+      return;
     }
+    best_s = candidate.metrics.iteration_time_s;
+    outcome.objective = best_s;
+    outcome.candidates = {std::move(candidate)};
+  };
+  const auto visit = [&](const GraphPipeSolution& found) {
+    if (budget.work > 0 && ++plans > budget.work) return 0.0;
+    Plan plan = graphpipe_plan(job, system, found);
+    if (least) {
+      // A pipeline that fills and drains can gain by more than keeps its rate: both are tried.
+      Plan counted = plan;
+      set_warm_ups(counted, rate_keeping_warm_ups(plan));
+      consider(std::move(counted));
+    }
+    consider(std::move(plan));
     if (progress) progress(best_s, outcome.search_bound_s, outcome.evaluated);
     return std::numeric_limits<double>::infinity();
   };
-  outcome.work = visit_graphpipe_plans(problem, visit);
-  GraphPipeProblem inside = problem;  // As if neighbouring stages were always in one node.
-  inside.bandwidth_bytes_per_s = problem.node_bandwidth_bytes_per_s;
-  if (inside.bandwidth_bytes_per_s > problem.bandwidth_bytes_per_s) {
+  const auto search = [&](const GraphPipeProblem& flat) {
+    outcome.work += visit_graphpipe_plans(flat, visit);
+    GraphPipeProblem inside = flat;  // As if neighbouring stages were always in one node.
+    inside.bandwidth_bytes_per_s = flat.node_bandwidth_bytes_per_s;
+    if (inside.bandwidth_bytes_per_s <= flat.bandwidth_bytes_per_s) return;
     outcome.work += visit_graphpipe_plans(inside, [&](const GraphPipeSolution& found) {
       // On that network no plan is slower than on the real one, nor than its slowest stage.
-      return std::min(visit(found), best_s / static_cast<double>(problem.batch));
+      return std::min(visit(found), best_s / static_cast<double>(flat.batch));
     });
+  };
+  search(problem);
+  if (least) {
+    // Stages with no room for counts that lose no time at their rate may lose little.
+    GraphPipeProblem table = problem;
+    table.in_flight = InFlight::table;
+    search(table);
   }
   if (space.graph_stages == GraphStages::exact) {
     outcome.assumptions.push_back(visit_exact_plans(problem, visit, outcome.work));
+  }
+  if (least && !outcome.candidates.empty()) {
+    Candidate& best = outcome.candidates.front();
+    set_warm_ups(best.plan, fewest_warm_ups(best.plan));
+    best.metrics = measure(best.plan);
+    outcome.objective = best.metrics.iteration_time_s;
   }
   outcome.status = outcome.candidates.empty() ? Status::infeasible : Status::feasible;
   if (outcome.candidates.empty()) outcome.infeasibility = explain(problem);

@@ -5,15 +5,10 @@
 #include <vector>
 
 #include "braid/plan/outcome.h"
+#include "braid/planners/in_flight_rule.h"
 #include "braid/schedule/in_flight.h"
 
 namespace braid {
-
-/// How many samples a stage counts as in flight when memory is checked.
-enum class InFlight : std::uint8_t {
-  least,  ///< The fewest that lose no time at the plan's rate, from its times (§ below).
-  table   ///< Jeon 2024, Table 3.2: right for equal forward and backward passes.
-};
 
 inline constexpr std::int64_t kMostGraphPipeDevices = 65'536;
 

@@ -353,8 +353,8 @@ MixedRates MixedFamily::measured_rates(const Configuration& way,
   stage.cp = way.cp;
   stage.devices = std::move(devices);
   stage.own =
-      StageForm{way.micro_batch,    way.ep, way.sequence_parallel, way.zero, way.offload_optimizer,
-                way.offload_weights};
+      StageForm{way.micro_batch,     way.ep, way.sequence_parallel, way.zero, way.offload_optimizer,
+                way.offload_weights, {}};
   const StageContext probe(probe_, 0);
   const DataParallelContext& context = probe.data_parallel();
   MixedRates rates;

@@ -148,9 +148,9 @@ void MixedJob::fill(std::span<const PlacedStage> stages, std::span<const std::in
     stage.tp = form.tp;
     stage.cp = form.cp;
     stage.devices = placed.devices;
-    stage.own = StageForm{form.micro_batch,       form.ep,
-                          form.sequence_parallel, form.zero,
-                          form.offload_optimizer, form.offload_weights};
+    stage.own = StageForm{
+        form.micro_batch,     form.ep, form.sequence_parallel, form.zero, form.offload_optimizer,
+        form.offload_weights, {}};
     const std::vector<std::size_t> groups = groups_of(placed.devices);
     for (const std::size_t group : groups) option_of(form, group, only, plan);
     Chunk chunk;
@@ -184,9 +184,9 @@ Plan MixedJob::on_real_devices(const Plan& planned) {
     stage.dp = form.dp;
     stage.tp = form.tp;
     stage.cp = form.cp;
-    stage.own = StageForm{form.micro_batch,       form.ep,
-                          form.sequence_parallel, form.zero,
-                          form.offload_optimizer, form.offload_weights};
+    stage.own = StageForm{
+        form.micro_batch,     form.ep, form.sequence_parallel, form.zero, form.offload_optimizer,
+        form.offload_weights, {}};
     const std::vector<std::size_t> groups = groups_of(stage.devices);
     for (Chunk& chunk : stage.chunks) {
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {

@@ -266,7 +266,8 @@ Plan plan_of_piper(const PiperJob& job, const std::vector<PiperForm>& forms,
     }
     if (!uniform) {
       const Configuration& form = forms[at(form_at(from, 0))].form;
-      stage.own = StageForm{form.micro_batch, 1, form.sequence_parallel, form.zero, false, false};
+      stage.own =
+          StageForm{form.micro_batch, 1, form.sequence_parallel, form.zero, false, false, {}};
     }
     stage.chunks.push_back(std::move(chunk));
     plan.stages.push_back(std::move(stage));

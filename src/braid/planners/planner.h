@@ -9,6 +9,7 @@
 
 #include "braid/graph/graph.h"
 #include "braid/plan/outcome.h"
+#include "braid/planners/in_flight_rule.h"
 #include "braid/planners/phaze_objective.h"
 
 namespace braid {
@@ -47,6 +48,7 @@ struct SpaceOptions {
   PhazeObjective phaze_objective = PhazeObjective::flush;  ///< What the planner phaze makes least.
   PiperNetwork piper_network = PiperNetwork::flat;
   GraphStages graph_stages = GraphStages::series_parallel;
+  InFlight in_flight = InFlight::least;  ///< Of the planner graphpipe.
 };
 
 /// Called now and then during long searches: best so far, bound, work done.
@@ -92,8 +94,9 @@ Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& spa
 
 /// GraphPipe (Jeon 2024, §3): stages that form a graph, each with its own number of replicas, one
 /// micro-batch size; the slowest stage's time per sample least for each size, the size by
-/// simulation (graphpipe_iteration.h). With GraphStages::exact, Error for graphs that are too large
-/// for that. No tensor parallelism, recomputation or ZeRO.
+/// simulation (graphpipe_iteration.h), 1F1B with as many micro-batches in flight as
+/// space.in_flight says. With GraphStages::exact, Error for graphs that are too large for that. No
+/// tensor parallelism, recomputation or ZeRO.
 Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions& space,
                        const Budget& budget, const Progress& progress = {});
 

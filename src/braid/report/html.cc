@@ -47,10 +47,11 @@ std::string stages_section(const Plan& plan) {
     const Stage& stage = plan.stages[s];
     const MemoryBreakdown& memory = memories[s];
     const Parallelism form = form_of(plan, s);
-    const std::string own =
+    std::string own =
         uniform ? ""
                 : fmt::format("<br>dp {} tp {}{} cp {}, micro-batches of {}", form.dp, form.tp,
                               form.sequence_parallel ? " (sp)" : "", form.cp, form.micro_batch);
+    if (stage.own && stage.own->warm_up) own += fmt::format(", {} in flight", *stage.own->warm_up);
     std::string chips;
     if (plan.system.groups.size() > 1) {
       for (const std::string& chip : stage_chips(plan, s)) {

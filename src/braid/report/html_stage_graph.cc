@@ -65,6 +65,8 @@ std::string title_of(const Plan& plan, std::size_t stage,
   std::string text =
       fmt::format("stage {}: {} {}, dp {} tp {} cp {}, micro-batches of {}", stage + 1, layers,
                   layers == 1 ? "layer" : "layers", form.dp, form.tp, form.cp, form.micro_batch);
+  const std::optional<StageForm>& own = plan.stages[stage].own;
+  if (own && own->warm_up) text += fmt::format(", {} in flight", *own->warm_up);
   for (std::size_t i = 0; i < successors.size(); ++i) {
     text += fmt::format("{}{}", i == 0 ? "; hands over to " : ", ", successors[i] + 1);
   }

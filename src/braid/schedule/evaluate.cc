@@ -307,6 +307,11 @@ Schedule schedule_of(const Pipeline& pipeline) {
   for (const Transfer& transfer : pipeline.transfers) {
     edges.push_back({transfer.source, 0, transfer.target, 0, 0});
   }
+  if (!pipeline.warm_ups.empty()) {
+    const std::vector<StageRounds> like(at(pipeline.pp), {1, pipeline.num_micro_batches});
+    return make_graph_schedule(pipeline.schedule, pipeline.rounds.empty() ? like : pipeline.rounds,
+                               pipeline.warm_ups);
+  }
   if (!pipeline.rounds.empty()) {
     return make_graph_schedule(pipeline.schedule, pipeline.rounds,
                                forwards_first(pipeline.schedule, pipeline.rounds, edges));

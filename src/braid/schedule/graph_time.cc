@@ -15,7 +15,7 @@ class SingleChunkTimer : GraphTimer {
  public:
   using GraphTimer::GraphTimer;
 
-  /// False for a circle of stages.
+  /// False for a circle of stages, and for warm-ups that take passes in another order.
   bool prepare() {
     const std::span<const Transfer> transfers = p_.transfers;
     w_.senders.resize(transfers.size());
@@ -38,7 +38,7 @@ class SingleChunkTimer : GraphTimer {
                         transfers[e].time_s};
     }
     if (!order_stages()) return false;
-    keep_history();
+    if (!keep_history()) return false;
     start_stages();
     return true;
   }
@@ -53,7 +53,8 @@ class SingleChunkTimer : GraphTimer {
   }
 
  private:
-  /// Depths (see stage_depths), and the stages with sources before targets.
+  /// Warm-ups (or depths, see stage_depths), the stages with sources before targets, and in the
+  /// order of their backward passes. False for what a round cannot be run by.
   bool order_stages() {
     w_.depth.assign(at(pp_), 1);
     w_.waiting.resize(at(pp_));
@@ -71,25 +72,46 @@ class SingleChunkTimer : GraphTimer {
       }
     }
     std::reverse(w_.order.begin(), w_.order.end());
-    return w_.order.size() == at(pp_);
+    if (w_.order.size() != at(pp_)) return false;
+    w_.back_order.assign(w_.order.begin(), w_.order.end());
+    if (p_.warm_ups.empty()) return true;
+    for (std::int32_t s = 0; s < pp_; ++s) {
+      w_.depth[at(s)] = static_cast<std::int32_t>(std::min(p_.warm_ups[at(s)], m_));
+    }
+    // A stage with fewer than a successor waits for ever.
+    for (std::int32_t s = 0; s < pp_; ++s) {
+      for (const Way& way : of(w_.out, s)) {
+        if (w_.depth[at(s)] < w_.depth[at(way.target)]) return false;
+      }
+    }
+    // One with as many takes its gradients up in the round in which the successor hands them over.
+    for (std::int32_t i = 0; i < pp_; ++i) w_.waiting[at(w_.order[at(i)])] = i;
+    std::sort(w_.back_order.begin(), w_.back_order.end(), [&](std::int32_t a, std::int32_t b) {
+      return w_.depth[at(a)] != w_.depth[at(b)] ? w_.depth[at(a)] > w_.depth[at(b)]
+                                                : w_.waiting[at(a)] > w_.waiting[at(b)];
+    });
+    return true;
   }
 
-  /// Gradients that arrive more than one round before they are waited for.
-  void keep_history() {
+  /// Gradients that arrive more than one round before they are waited for. False when warm-ups make
+  /// them so many that going through every pass is cheaper.
+  bool keep_history() {
+    constexpr std::int32_t kMostHistory = 4096;
     const std::int32_t newest = 2 * links_ + pp_;
     std::int32_t size = newest;
     w_.history.assign(at(links_), -1);
     for (std::int32_t s = 0; s < pp_; ++s) {
+      deepest_ = std::max(deepest_, w_.depth[at(s)]);
       for (std::int32_t i = w_.out.first[at(s)]; i < w_.out.first[at(s) + 1]; ++i) {
         Way& way = w_.out.ways[at(i)];
         const std::int32_t rounds = w_.depth[at(s)] - w_.depth[at(way.target)];
-        deepest_ = std::max(deepest_, w_.depth[at(s)]);
-        if (rounds == 1) continue;
+        if (rounds <= 1) continue;
         std::int32_t& history = w_.history[at(way.write)];
         if (history < 0) {
           history = size;
           size += rounds;
         }
+        if (!p_.warm_ups.empty() && size - newest > kMostHistory) return false;
         way.read = history + rounds - 1;
       }
     }
@@ -98,6 +120,7 @@ class SingleChunkTimer : GraphTimer {
     device_ = state_ + links_;
     history_ = state_ + newest;
     histories_ = at(size - newest);
+    return true;
   }
 
   void run_gpipe() {
@@ -114,12 +137,12 @@ class SingleChunkTimer : GraphTimer {
     }
   }
 
-  /// Round r runs forward pass r of all stages, and before it the backward pass r - depth of each
+  /// Round r runs forward pass r of all stages, and before it the backward pass r - warm-up of each
   /// stage: the one that precedes it on the device. A stage takes up the gradients of the round
-  /// before ahead of its successors, which hand over the next ones.
+  /// before ahead of those of its successors that hand over the next ones.
   void run_1f1b() {
     for (std::int64_t round = 0; round < m_ + deepest_; ++round) {
-      for (const std::int32_t s : w_.order) {
+      for (const std::int32_t s : w_.back_order) {
         const std::int64_t k = round - w_.depth[at(s)];
         if (k >= 0 && k < m_) backward(s);
       }

@@ -29,7 +29,7 @@ struct GraphWorkspace {
   Ways by_sender;                  ///< Links by the stage that sends.
   std::vector<std::int32_t> link;  ///< Of each transfer; interleaved: forward, then back.
   std::vector<std::int32_t> senders, receivers, grouped, newest, sender_of_link;
-  std::vector<std::int32_t> depth, order, waiting;
+  std::vector<std::int32_t> depth, order, back_order, waiting;
   std::vector<std::int32_t> history;  ///< Of each link: where its past arrivals are, or -1.
   std::vector<std::int32_t> sources, targets;  ///< Interleaved: positions in the pipeline.
   std::vector<std::int32_t> forward_cell, backward_cell;  ///< [position]: place of its arrivals.
@@ -46,7 +46,7 @@ struct GraphWorkspace {
 /// docs/timeline.md, and leaves per-stage figures in `workspace.stages`. Chunks of an interleaved
 /// pipeline may be joined in any way that leads on in the order of the pipeline. Returns the time
 /// of one iteration; a negative number for what it cannot time: stages with micro-batches of their
-/// own, several chunks a stage in GPipe, and transfers that contradict the schedule.
+/// own, several chunks a stage in GPipe, and transfers or warm-ups that contradict the schedule.
 ///
 /// As chain_time_s, it runs round by round, one pass of each direction on every stage, until the
 /// pipeline repeats itself, and adds the other rounds in one step. What a transfer carries back can

@@ -14,6 +14,7 @@ void fill_pipeline(ScheduleKind schedule, std::span<const StageLoad> loads,
   pipeline.vp = static_cast<int>(loads.front().chunks.size());
   pipeline.num_micro_batches = num_micro_batches;
   pipeline.rounds.clear();
+  pipeline.warm_ups.clear();
   pipeline.forward_s.clear();
   pipeline.backward_s.clear();
   pipeline.sync.clear();

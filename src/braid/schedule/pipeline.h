@@ -26,6 +26,9 @@ struct Pipeline {
   int pp = 1, vp = 1;
   std::int64_t num_micro_batches = 1;  ///< Of every stage, unless rounds says otherwise.
   std::vector<StageRounds> rounds;     ///< [stage], vp = 1, of the same samples; empty: all alike.
+  /// [stage], vp = 1, 1F1B: forward passes before the first backward pass, 1 to all of them; empty:
+  /// as forwards_first has them.
+  std::vector<std::int64_t> warm_ups;
   std::vector<double> forward_s, backward_s;  ///< [stage · vp + chunk], whole passes.
   std::vector<Transfer> transfers;
   std::vector<StageSync> sync;  ///< [stage]

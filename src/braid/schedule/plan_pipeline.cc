@@ -32,6 +32,10 @@ PlanPipeline pipeline_of(const Plan& plan, std::int64_t most_passes) {
     });
     result.pipeline.num_micro_batches = rounds.front().count;
     if (!alike) result.pipeline.rounds = std::move(rounds);
+    const bool own_warm_ups = std::any_of(
+        plan.stages.begin(), plan.stages.end(),
+        [](const Stage& stage) { return stage.own.has_value() && stage.own->warm_up.has_value(); });
+    if (own_warm_ups) result.pipeline.warm_ups = forwards_first(plan);
   }
   check_pipeline(result.pipeline, most_passes);
   return result;

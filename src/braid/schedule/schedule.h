@@ -33,8 +33,8 @@ struct Schedule {
 Schedule make_schedule(ScheduleKind kind, int pp, int vp, std::int64_t num_micro_batches);
 
 /// GPipe or 1F1B for stages of one chunk that form any directed acyclic graph, each with its own
-/// number of micro-batches: `first` forward passes as forwards_first (stage_rounds.h) has them,
-/// then backward and forward passes in turn.
+/// number of micro-batches: `first` forward passes, as forwards_first (stage_rounds.h) or the plan
+/// has them, then backward and forward passes in turn.
 Schedule make_graph_schedule(ScheduleKind kind, std::span<const StageRounds> rounds,
                              std::span<const std::int64_t> first);
 

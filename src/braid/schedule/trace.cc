@@ -88,6 +88,7 @@ std::string stage_name(const Stage& stage, std::size_t index) {
   }
   text += fmt::format(" (dp {} x tp {} x cp {}", stage.dp, stage.tp, stage.cp);
   if (stage.own) text += fmt::format(", micro-batches of {}", stage.own->micro_batch);
+  if (stage.own && stage.own->warm_up) text += fmt::format(", {} in flight", *stage.own->warm_up);
   return text + ")";
 }
 

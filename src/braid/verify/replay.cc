@@ -97,8 +97,9 @@ std::vector<int> depths_of(const std::vector<Part>& parts) {
 }
 
 /// Forward passes that come first in a graph of stages with rounds of their own
-/// (docs/timeline.md). Parts are in an order that no hand-over goes against.
-std::vector<std::int64_t> warm_ups(ScheduleKind kind, const std::vector<Part>& parts) {
+/// (docs/timeline.md), or as many as a stage says. Parts are in an order that no hand-over goes
+/// against.
+std::vector<std::int64_t> warm_ups(const Plan& plan, const std::vector<Part>& parts) {
   std::vector<std::int64_t> ahead(parts.size(), 0);
   for (std::size_t s = 0; s < parts.size(); ++s) {
     const std::int64_t g = parts[s].samples;
@@ -122,7 +123,9 @@ std::vector<std::int64_t> warm_ups(ScheduleKind kind, const std::vector<Part>& p
     while (ahead[s] + rounds * g <= lag[s]) ++rounds;
     lag[s] = std::max(lag[s], ahead[s] + (rounds - 1) * g);
     first[s] = std::min(rounds, parts[s].micro_batches);
-    if (kind == ScheduleKind::gpipe) first[s] = parts[s].micro_batches;
+    if (plan.parallel.schedule == ScheduleKind::gpipe) first[s] = parts[s].micro_batches;
+    const std::optional<StageForm>& own = plan.stages[s].own;
+    if (own && own->warm_up) first[s] = *own->warm_up;
   }
   return first;
 }
@@ -201,8 +204,7 @@ class Replayer {
       }
     }
     if (result_.passes != expected_passes_) {
-      result_.fault = fmt::format("{} of {} passes can run, then every stage waits for another",
-                                  result_.passes, expected_passes_);
+      result_.fault = stuck_fault();
       return std::move(result_);
     }
     finish();
@@ -223,12 +225,24 @@ class Replayer {
       std::vector<StageRounds> rounds;
       rounds.reserve(parts.size());
       for (const Part& part : parts) rounds.push_back({part.samples, part.micro_batches});
-      return make_graph_schedule(p.schedule, rounds, warm_ups(p.schedule, parts));
+      return make_graph_schedule(p.schedule, rounds, warm_ups(plan, parts));
     }
     if (p.vp > 1) return make_schedule(p.schedule, p.pp, p.vp, p.num_micro_batches);
     const bool interleaved = p.schedule == ScheduleKind::interleaved;
     return make_graph_schedule(interleaved ? ScheduleKind::one_f_one_b : p.schedule,
                                depths_of(parts), p.num_micro_batches);
+  }
+
+  std::string stuck_fault() const {
+    for (std::size_t s = 0; s < devices_.size(); ++s) {
+      if (devices_[s].next >= schedule_.order[s].size()) continue;
+      const PassTask& task = schedule_.order[s][devices_[s].next];
+      return fmt::format(
+          "stage {} waits for ever before the {} pass of micro-batch {}; {} of {} passes can run",
+          s + 1, task.kind == TaskKind::forward ? "forward" : "backward", task.micro_batch,
+          result_.passes, expected_passes_);
+    }
+    return fmt::format("{} of {} passes are in the order", result_.passes, expected_passes_);
   }
 
   /// False when the stage's next pass has to wait, or there is a fault.

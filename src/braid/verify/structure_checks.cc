@@ -317,6 +317,15 @@ std::string own_batch_fault(const Plan& plan) {
       return fmt::format("stage {}: ep {} does not divide dp {} x cp {}", s + 1, form.ep, form.dp,
                          form.cp);
     }
+    const std::optional<StageForm>& own = plan.stages[s].own;
+    if (!own || !own->warm_up) continue;
+    if (form.schedule == ScheduleKind::gpipe) {
+      return fmt::format("stage {} has a warm-up, which GPipe does not know", s + 1);
+    }
+    if (*own->warm_up < 1 || *own->warm_up > form.num_micro_batches) {
+      return fmt::format("stage {} has {} micro-batches and a warm-up of {}", s + 1,
+                         form.num_micro_batches, *own->warm_up);
+    }
   }
   return "";
 }

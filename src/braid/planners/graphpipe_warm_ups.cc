@@ -1,0 +1,110 @@
+#include "braid/planners/graphpipe_warm_ups.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+
+#include "braid/plan/stage_context.h"
+#include "braid/plan/stage_rounds.h"
+#include "braid/planners/graphpipe_problem.h"
+#include "braid/schedule/pipeline_time.h"
+#include "braid/schedule/plan_pipeline.h"
+
+namespace braid {
+namespace {
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+/// What the slowest stage or link takes for a micro-batch.
+double period_s(const Pipeline& pipeline) {
+  double longest_s = 0;
+  for (std::size_t s = 0; s < pipeline.forward_s.size(); ++s) {
+    longest_s = std::max(longest_s, pipeline.forward_s[s] + pipeline.backward_s[s]);
+  }
+  for (const Transfer& transfer : pipeline.transfers) {
+    longest_s = std::max({longest_s, transfer.time_s, transfer.back_s()});
+  }
+  return longest_s;
+}
+
+/// Micro-batches of each stage that its devices have room for; 1 where they have for none.
+WarmUps room_of(Plan plan) {
+  set_warm_ups(plan, WarmUps(plan.stages.size(), 1));
+  const std::vector<MemoryBreakdown> memory = memory_of_stages(plan);
+  WarmUps room;
+  room.reserve(memory.size());
+  for (std::size_t s = 0; s < memory.size(); ++s) {
+    const double all = static_cast<double>(form_of(plan, s).num_micro_batches);
+    const double more = (usable_bytes_of_stage(plan, s) - memory[s].device_total()) /
+                        memory[s].activations * (1 - 1e-12);
+    // Without activations there is room for all of them, or for none whatever is in flight.
+    const double count = std::isfinite(more) ? 1 + std::max(0.0, std::floor(more)) : all;
+    room.push_back(static_cast<std::int64_t>(std::min(count, all)));
+  }
+  return room;
+}
+
+}  // namespace
+
+void set_warm_ups(Plan& plan, const WarmUps& warm_ups) {
+  assert(warm_ups.size() == plan.stages.size());
+  for (std::size_t s = 0; s < warm_ups.size(); ++s) {
+    assert(plan.stages[s].own.has_value());
+    plan.stages[s].own->warm_up = warm_ups[s];
+  }
+}
+
+WarmUps rate_keeping_warm_ups(const Plan& plan) {
+  const Pipeline pipeline = pipeline_to_time(plan).pipeline;
+  assert(pipeline.vp == 1 && pipeline.rounds.empty());
+  const double rate_s = period_s(pipeline);
+  WarmUps warm_ups = room_of(plan);
+  std::vector<double> out_s = pipeline.forward_s;    // To the end of a sink's forward pass …
+  std::vector<double> back_s = pipeline.backward_s;  // … and from there back.
+  WarmUps wanted(warm_ups.size());
+  // Stages are in topological order.
+  for (std::size_t s = warm_ups.size(); s-- > 0;) {
+    double behind_s = 0, return_s = 0;
+    for (const Transfer& transfer : pipeline.transfers) {
+      if (at(transfer.source) != s) continue;
+      behind_s = std::max(behind_s, transfer.time_s + out_s[at(transfer.target)]);
+      return_s = std::max(return_s, transfer.back_s() + back_s[at(transfer.target)]);
+    }
+    out_s[s] += behind_s;
+    back_s[s] += return_s;
+    wanted[s] = least_in_flight(out_s[s], back_s[s], pipeline.forward_s[s] + pipeline.backward_s[s],
+                                rate_s, pipeline.num_micro_batches);
+  }
+  for (std::size_t s = 0; s < warm_ups.size(); ++s) {
+    warm_ups[s] = std::min(warm_ups[s], wanted[s]);
+    for (const Transfer& transfer : pipeline.transfers) {
+      if (at(transfer.source) != s) continue;
+      std::int64_t& next = warm_ups[at(transfer.target)];
+      next = std::min(next, warm_ups[s]);
+    }
+  }
+  return warm_ups;
+}
+
+WarmUps fewest_warm_ups(const Plan& plan) {
+  Pipeline pipeline = pipeline_to_time(plan).pipeline;
+  if (pipeline.warm_ups.empty()) pipeline.warm_ups = forwards_first(plan);
+  PipelineWorkspace workspace;
+  const double best_s = pipeline_time_s(pipeline, workspace) * (1 + 1e-12);
+  for (std::size_t s = pipeline.warm_ups.size(); s-- > 0;) {
+    std::int64_t low = 0;  // Too few.
+    for (const Transfer& transfer : pipeline.transfers) {
+      if (at(transfer.source) == s) low = std::max(low, pipeline.warm_ups[at(transfer.target)] - 1);
+    }
+    std::int64_t& count = pipeline.warm_ups[s];
+    for (std::int64_t enough = count; enough - low > 1;) {
+      count = low + (enough - low) / 2;
+      (pipeline_time_s(pipeline, workspace) <= best_s ? enough : low) = count;
+      count = enough;
+    }
+  }
+  return pipeline.warm_ups;
+}
+
+}  // namespace braid
