@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include "braid/frontend/model.h"
 #include "braid/planners/planner.h"
+#include "braid/system/system.h"
 #include "braid/verify/verify.h"
 
 #include "planners/plan_assignments.h"
@@ -112,6 +114,20 @@ TEST(PhazePlanner, CutsBranchesInTheBestWayThereIs) {
   }
   EXPECT_GT(problems, 300);
   EXPECT_GT(as_graph, 20);
+}
+
+// With more alternatives wanted than there are, no limit keeps stages short.
+TEST(PhazePlanner, OneStageHasAllLayersOfABranchedModel) {
+  const Graph graph = load_model("candle-uno", {});
+  const System system = load_system("dgx-a100:8");
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 1024;
+  SpaceOptions space;
+  space.pp = 1;
+  space.top = 300;
+  const Outcome outcome = plan_phaze(job, system, space, {});
+  EXPECT_EQ(outcome.status, Status::optimal);
 }
 
 TEST(PhazePlanner, AnEarlyStopLeavesABound) {

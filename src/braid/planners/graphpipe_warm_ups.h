@@ -14,12 +14,13 @@ using WarmUps = std::vector<std::int64_t>;
 /// times the fewest micro-batches in flight that lose no time at its rate (least_in_flight in
 /// graphpipe_problem.h), which is that of its slowest stage or link. Where a device has no room for
 /// them as many as it has room for, at least one, and no more in any stage behind, so that none
-/// waits for ever. Cost: linear in stages and edges.
+/// waits for ever. Cost: stages times edges.
 WarmUps rate_keeping_warm_ups(const Plan& plan);
 
 /// As few in each stage as lose no time: from the sinks, each stage's count, at least that of those
 /// behind it, is halved as long as the plan's iteration by simulation takes no longer. The plan has
-/// warm-ups that never make a stage wait for ever. Cost: some simulations for each stage.
+/// warm-ups that never make a stage wait for ever. Cost: for each stage as many simulations as its
+/// count can be halved.
 WarmUps fewest_warm_ups(const Plan& plan);
 
 void set_warm_ups(Plan& plan, const WarmUps& warm_ups);

@@ -222,12 +222,15 @@ void MixedSearch::walk(std::vector<Open>& open) {
   }
   auto rounds = std::ssize(open);
   for (Open& round : open) {
-    const MixedWalkLimits share = {left.steps / rounds, left.shown / rounds};
+    MixedWalkLimits of_round = {left.steps / rounds, left.shown / rounds};
     --rounds;
     const auto best_s = [&] { return found_.empty() ? kInfinity : found_.front().time_s; };
     if (proven_s(round) >= best_s() * (1 - 1e-9) || spent()) continue;
     double bound_s = kInfinity;
+    auto families = std::ssize(round.families);
     for (const auto& family : round.families) {
+      const MixedWalkLimits share = {of_round.steps / families, of_round.shown / families};
+      --families;
       const MixedWalkResult walked =
           walk_mixed(family->problem(), best_s(), share, [&](const MixedPipeline& pipeline) {
             std::vector<PlacedStage> stages = family->stages(pipeline);
@@ -237,6 +240,8 @@ void MixedSearch::walk(std::vector<Open>& open) {
             add(time_s, std::move(stages));
             return best_s();
           });
+      of_round.steps -= walked.steps;
+      of_round.shown -= walked.shown;
       left.steps -= walked.steps;
       left.shown -= walked.shown;
       outcome_.work += walked.steps;

@@ -9,6 +9,8 @@ namespace braid {
 std::optional<ModelCuts> model_cuts(const Graph& graph,
                                     std::span<const std::pair<std::int32_t, std::int32_t>> edges,
                                     std::span<const double> output_bytes) {
+  // One layer after the other is at least one cut more than there are layers.
+  if (output_bytes.size() >= kMostGraphCuts) return std::nullopt;
   std::map<std::pair<std::int32_t, double>, std::size_t> label_of;
   std::vector<std::size_t> label;
   label.reserve(output_bytes.size());

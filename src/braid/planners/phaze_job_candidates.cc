@@ -67,7 +67,8 @@ class StageGrowth {
   /// Appends those that begin at `inner`.
   void append(std::uint32_t inner, std::vector<PhazeCandidate>& found) {
     // The other stages do what is before or behind.
-    const double most_elsewhere_s = (configuration_.pp - 1) * longest_s_ / kPhazeRounding;
+    const double most_elsewhere_s =
+        configuration_.pp == 1 ? 0 : (configuration_.pp - 1) * longest_s_ / kPhazeRounding;
     if (before_s_[inner] > most_elsewhere_s) return;
     sums_[inner] = {};
     open_.assign(1, inner);

@@ -354,12 +354,12 @@ const char* title_of(PhazeObjective objective) {
 
 Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress) {
-  AmpJob amp(job, system, space, "phaze");
   if (job.graph->layers.size() > kMostLayers) {
     throw Error(fmt::format("the phaze planner takes at most {} layers, not {}", kMostLayers,
                             job.graph->layers.size()),
                 "use --planner braid");
   }
+  AmpJob amp(job, system, space, "phaze");
   PhazeSearch search(amp, job, system, space, budget.work);
   search.run_in_order(progress);
   if (amp.is_graph()) search.run_as_graph(progress);
@@ -369,8 +369,7 @@ Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& spa
   outcome.other_times_s = search.times_s();
   if (search.left_out()) {
     outcome.assumptions.push_back(
-        "where branches can be cut into too many stages, they are cut in the order of their "
-        "layers");
+        "where branches can be cut into too many stages, not all ways to cut them are tried");
   }
   if (outcome.candidates.empty()) return outcome;
   outcome.search_bound_s = search.bound_s();

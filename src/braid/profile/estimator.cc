@@ -176,8 +176,13 @@ Profile estimate_profile(const Graph& graph, const std::vector<Execution>& execu
   Profile profile = layer_profile(graph, system.groups.front().chip.name, profile_edges(graph));
   const bool finds = sharding == ShardingSource::found;
   const ShardingInput input = finds ? sharding_input(graph) : ShardingInput{};
-  std::vector<bool> closed(graph.layers.size(), false);
-  if (finds) closed = borders_divided(graph);
+  std::vector<bool> closed(profile.kinds.size(), false);  // By kind, whichever of its layers it is.
+  if (finds) {
+    const std::vector<bool> divided = borders_divided(graph);
+    for (std::size_t l = 0; l < divided.size(); ++l) {
+      if (divided[l]) closed[static_cast<std::size_t>(graph.layers[l].kind)] = true;
+    }
+  }
   std::vector<bool> filled(profile.kinds.size(), false);
   for (std::size_t l = 0; l < graph.layers.size(); ++l) {
     const auto kind = static_cast<std::size_t>(graph.layers[l].kind);
@@ -190,7 +195,7 @@ Profile estimate_profile(const Graph& graph, const std::vector<Execution>& execu
       groups.tp = span_of(system, 1, how.tp);
       groups.cp = span_of(system, how.tp, how.cp);
       groups.ep = span_of(system, how.tp, how.ep);
-      if (refusal(limits, how).empty() && !(closed[l] && how.tp > 1)) {
+      if (refusal(limits, how).empty() && !(closed[kind] && how.tp > 1)) {
         Option option;
         option.name = name_of(how);
         option.how = how;

@@ -284,7 +284,10 @@ LayerSharding find_layer_sharding(const Graph& graph, LayerId layer, const Shard
                                   std::span<const OperatorWork> works, const Execution& how,
                                   const Precision& precision, const LayerGroups& groups,
                                   const System& system, ShardingAim aim, std::size_t most_entries) {
-  if (how.tp == 1 || how.sequence_parallel) return {};
+  const Layer& range = graph.layers[static_cast<std::size_t>(layer)];
+  if (how.tp == 1 || how.sequence_parallel || range.last - range.first > kMostShardedOperators) {
+    return {};
+  }
   return SplitChoice(graph, layer, input, works, how, precision, groups, system, aim)
       .solve(most_entries);
 }

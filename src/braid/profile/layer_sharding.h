@@ -9,6 +9,9 @@
 
 namespace braid {
 
+/// Operators of a layer that a division is looked for in, at most.
+constexpr OperatorId kMostShardedOperators = 512;
+
 /// What a division of a layer's operators is judged by; what comes second breaks ties.
 enum class ShardingAim : std::uint8_t {
   time,       ///< Both passes and what is computed again, then parameters of a rank.
@@ -40,9 +43,10 @@ ShardingInput sharding_input(const Graph& graph);
 /// all of their readers are divided, and operators are eliminated one after the other (chip's
 /// elimination.h), as DFModel does with kernels. Tensors enter and leave the layer whole on every
 /// rank, so that layers divided any way go with one another. No division when how.tp is 1, under
-/// sequence parallelism, or when the layer's experts or shared parameters cannot be divided so:
-/// `splits` is then empty. `works` is the layer's layer_work(). Past `most_entries` entries of a
-/// table a local search takes over.
+/// sequence parallelism, when the layer's experts or shared parameters cannot be divided so, or
+/// when it has more than kMostShardedOperators: `splits` is then empty. `works` is the layer's
+/// layer_work(). Past `most_entries` entries of a table a local search takes over. Cost: up to
+/// cubic in the layer's operators, and the entries of the tables.
 LayerSharding find_layer_sharding(const Graph& graph, LayerId layer, const ShardingInput& input,
                                   std::span<const OperatorWork> works, const Execution& how,
                                   const Precision& precision, const LayerGroups& groups,
