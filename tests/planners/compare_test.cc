@@ -128,54 +128,55 @@ void expect_restrictions_to_be_no_better(const Job& job, const System& system, b
   }
 }
 
+/// Plans that were held against a planner whose space contains theirs.
+struct Held {
+  int by_braid = 0, by_amp = 0;
+};
+
+/// A job of the model on a small random system.
+void expect_no_smaller_space_to_win(std::mt19937_64& random, const Graph& graph, int n,
+                                    Held& held) {
+  const System system = testing::tiny_system(
+      random, pick(random, 1, 4), pick(random, 0, 1) == 0 ? 1e12 : 1e6 * pick(random, 1, 20));
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 1L << pick(random, 0, 3);
+  const std::string what = std::to_string(n) + " ";
+  const Outcomes all = outcomes(job, system, {});
+  held.by_braid += expect_braid_to_be_best(all, what);
+  held.by_amp += expect_amp_and_phaze_to_be_best(all, what);
+  expect_parts_to_be_no_better(all, what);
+  if (n % 4 < 2) expect_restrictions_to_be_no_better(job, system, n % 2 == 0, all, what);
+}
+
 /// Chains of small layers on fast and slow networks, with memory that often binds, planned by the
 /// functions that `braid compare` calls.
 class Compare : public ::testing::TestWithParam<unsigned> {};
 
 TEST_P(Compare, NoSmallerSpaceWinsUnderTheSameObjective) {
   std::mt19937_64 random(GetParam());
-  int held = 0, held_by_amp = 0;
+  Held held;
   for (int n = 0; n < 130; ++n) {
     const Graph graph = testing::tiny_graph(random, pick(random, 1, 4));
-    const System system = testing::tiny_system(
-        random, pick(random, 1, 4), pick(random, 0, 1) == 0 ? 1e12 : 1e6 * pick(random, 1, 20));
-    Job job;
-    job.graph = &graph;
-    job.global_batch = 1L << pick(random, 0, 3);
-    const std::string what = std::to_string(n) + " ";
-    const Outcomes all = outcomes(job, system, {});
-    held += expect_braid_to_be_best(all, what);
-    held_by_amp += expect_amp_and_phaze_to_be_best(all, what);
-    expect_parts_to_be_no_better(all, what);
-    if (n % 4 < 2) expect_restrictions_to_be_no_better(job, system, n % 2 == 0, all, what);
+    expect_no_smaller_space_to_win(random, graph, n, held);
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(held, 300);
-  EXPECT_GT(held_by_amp, 300);
+  EXPECT_GT(held.by_braid, 300);
+  EXPECT_GT(held.by_amp, 300);
 }
 
 /// The same where layers branch, which planners cut as graphs.
 TEST_P(Compare, NorWhereLayersBranch) {
   std::mt19937_64 random(GetParam());
-  int held = 0, held_by_amp = 0;
+  Held held;
   for (int n = 0; n < 30; ++n) {
     Graph graph = testing::tiny_graph(random, pick(random, 3, 5));
     testing::add_branches(random, graph);
-    const System system = testing::tiny_system(
-        random, pick(random, 1, 4), pick(random, 0, 1) == 0 ? 1e12 : 1e6 * pick(random, 1, 20));
-    Job job;
-    job.graph = &graph;
-    job.global_batch = 1L << pick(random, 0, 3);
-    const std::string what = std::to_string(n) + " branched ";
-    const Outcomes all = outcomes(job, system, {});
-    held += expect_braid_to_be_best(all, what);
-    held_by_amp += expect_amp_and_phaze_to_be_best(all, what);
-    expect_parts_to_be_no_better(all, what);
-    if (n % 4 < 2) expect_restrictions_to_be_no_better(job, system, n % 2 == 0, all, what);
+    expect_no_smaller_space_to_win(random, graph, n, held);
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(held, 40);
-  EXPECT_GT(held_by_amp, 40);
+  EXPECT_GT(held.by_braid, 40);
+  EXPECT_GT(held.by_amp, 40);
 }
 
 /// And on two kinds of devices, where those that plan for one kind plan for the slowest.

@@ -18,18 +18,13 @@ double handover_s(const AssignmentGraph& graph, std::size_t stage, double bytes)
   return (graph.latency_s.empty() ? 0 : graph.latency_s[stage]) + bytes * graph.s_per_byte[stage];
 }
 
-double amp_pipeline_s(const AssignmentGraph& graph,
-                      const std::vector<std::vector<std::int32_t>>& stages) {
+std::vector<double> handed_on_bytes(const AssignmentGraph& graph,
+                                    const std::vector<std::vector<std::int32_t>>& stages) {
   std::vector<std::size_t> stage_of(graph.output_bytes.size());
-  double longest_s = 0, sum_s = 0;
   for (std::size_t stage = 0; stage < stages.size(); ++stage) {
-    double stage_s = 0;
     for (const std::int32_t layer : stages[stage]) {
       stage_of[static_cast<std::size_t>(layer)] = stage;
-      stage_s += graph.layer_s[stage][static_cast<std::size_t>(layer)];
     }
-    longest_s = std::max(longest_s, stage_s);
-    sum_s += stage_s;
   }
   std::vector<std::size_t> needed_until(stage_of);
   for (const auto& [source, target] : graph.edges) {
@@ -42,6 +37,21 @@ double amp_pipeline_s(const AssignmentGraph& graph,
       crossing_bytes[cut] += graph.output_bytes[layer];
     }
   }
+  return crossing_bytes;
+}
+
+double amp_pipeline_s(const AssignmentGraph& graph,
+                      const std::vector<std::vector<std::int32_t>>& stages) {
+  double longest_s = 0, sum_s = 0;
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    double stage_s = 0;
+    for (const std::int32_t layer : stages[stage]) {
+      stage_s += graph.layer_s[stage][static_cast<std::size_t>(layer)];
+    }
+    longest_s = std::max(longest_s, stage_s);
+    sum_s += stage_s;
+  }
+  const std::vector<double> crossing_bytes = handed_on_bytes(graph, stages);
   for (std::size_t cut = 0; cut + 1 < stages.size(); ++cut) {
     sum_s += handover_s(graph, cut, crossing_bytes[cut]);
   }

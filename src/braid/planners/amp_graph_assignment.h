@@ -48,6 +48,11 @@ struct GraphAssignment {
 /// To hand so many bytes over from stage `stage` to the next.
 double handover_s(const AssignmentGraph& graph, std::size_t stage, double bytes);
 
+/// Bytes of a sample that each of these stages hands on: outputs of its layers and of those before
+/// it that some later stage reads; 0 for the last.
+std::vector<double> handed_on_bytes(const AssignmentGraph& graph,
+                                    const std::vector<std::vector<std::int32_t>>& stages);
+
 /// (m - 1) · max stage time + sum of stage times + sum of handover times of these stages.
 double amp_pipeline_s(const AssignmentGraph& graph,
                       const std::vector<std::vector<std::int32_t>>& stages);

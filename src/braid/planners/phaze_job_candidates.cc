@@ -174,29 +174,16 @@ std::optional<PhazeJobStages> phaze_graph_start(AmpJob& job, const Configuration
   PhazeJobStages found;
   found.bound_s = assignment->pipeline_s * kPhazeRounding;
   found.layers = std::move(assignment->stages);
-  std::vector<std::size_t> stage_of(graph.output_bytes.size());
-  for (std::size_t s = 0; s < found.layers.size(); ++s) {
-    for (const std::int32_t l : found.layers[s]) stage_of[static_cast<std::size_t>(l)] = s;
-  }
-  std::vector<std::size_t> needed_until(stage_of);
-  for (const auto& [source, target] : graph.edges) {
-    std::size_t& last = needed_until[static_cast<std::size_t>(source)];
-    last = std::max(last, stage_of[static_cast<std::size_t>(target)]);
-  }
-  std::vector<double> crossing_bytes(found.layers.size() + 1, 0);  // In front of each stage.
-  for (std::size_t l = 0; l < stage_of.size(); ++l) {
-    for (std::size_t cut = stage_of[l] + 1; cut <= needed_until[l]; ++cut) {
-      crossing_bytes[cut] += graph.output_bytes[l];
-    }
-  }
+  const std::vector<double> handed_on = handed_on_bytes(graph, found.layers);
   const std::vector<ChainLayer>& layers = job.table(configuration).chain;
   const MemoryForm form = job.memory(configuration);
   for (std::size_t s = 0; s < found.layers.size(); ++s) {
     RunSums sums;
     for (const std::int32_t l : found.layers[s]) sums.add(layers[static_cast<std::size_t>(l)]);
-    found.stages.push_back(candidate_of(sums, configuration, network,
-                                        transfer_s(crossing_bytes[s], configuration, network),
-                                        transfer_s(crossing_bytes[s + 1], configuration, network)));
+    found.stages.push_back(
+        candidate_of(sums, configuration, network,
+                     transfer_s(s == 0 ? 0 : handed_on[s - 1], configuration, network),
+                     transfer_s(handed_on[s], configuration, network)));
     found.stages.back().most_from_end = static_cast<std::int32_t>(most_in_flight(sums, form));
   }
   return found;
