@@ -89,6 +89,72 @@ TEST(Predict, SaysWhyNot) {
             "tf32, fp32");
 }
 
+TEST(Predict, UnknownSchedulesAreRefusedWhereThereIsAPipeline) {
+  MeasuredRun run = gpt_22b();
+  run.schedule = "ZB-1p";
+  EXPECT_EQ(predict(run).reason, "");
+  run.tp = run.pp = 2;
+  run.dp = 2;
+  run.micro_batch = 1;
+  EXPECT_EQ(predict(run).reason, "schedule 'ZB-1p' is not known");
+  run.schedule = "1F1B-I";
+  EXPECT_EQ(predict(run).parallel.vp, 2);
+  run.layers = 22;  // With embedding and head 24: three to a chunk.
+  run.pp = 4;
+  run.dp = 1;
+  EXPECT_EQ(predict(run).parallel.vp, 2);
+  run.schedule = "GPipe";
+  EXPECT_EQ(predict(run).parallel.schedule, ScheduleKind::gpipe);
+}
+
+TEST(Predict, MegatronOnLaterChipsKeepsNoScores) {
+  MeasuredRun run = gpt_22b();
+  run.recompute = "none";
+  const double old_bytes = predict(run).metrics.peak_memory_bytes;
+  run.hardware = "H100 SXM5 80GB (Eos)";
+  const Prediction later = predict(run);
+  EXPECT_LT(later.metrics.peak_memory_bytes, 0.7 * old_bytes);
+  EXPECT_TRUE(later.parallel.sequence_parallel);
+  EXPECT_EQ(later.parallel.zero, Zero::optimizer);
+}
+
+/// Twice the micro-batch would need more than the chip has.
+TEST(Predict, MicroBatchesThatAreNotSaidAreTheLargestThatFit) {
+  MeasuredRun run = gpt_22b();
+  run.global_batch = 96;
+  run.micro_batch = 0;
+  const PreparedRun prepared = prepare(run);
+  const Prediction prediction = predict(run);
+  ASSERT_TRUE(prediction.predicted()) << prediction.reason;
+  const double room = usable_bytes(prepared.system.groups.front().chip);
+  EXPECT_LE(prediction.metrics.peak_memory_bytes, room);
+  const int micro_batch = prediction.parallel.micro_batch;
+  EXPECT_GT(micro_batch, 1);
+  EXPECT_LT(micro_batch, 96);
+  EXPECT_EQ(micro_batch * prediction.parallel.num_micro_batches, 96);
+  run.micro_batch = 2 * micro_batch;
+  EXPECT_GT(predict(run).metrics.peak_memory_bytes, room);
+  run.micro_batch = 0;
+  run.global_batch = 2;
+  EXPECT_EQ(predict(run).parallel.micro_batch, 2);
+}
+
+TEST(Predict, SamplesPerSecondInTheNotesTellTheTime) {
+  MeasuredRun run = gpt_22b();
+  run.iteration_time_s = 0;
+  run.notes = "46.91 samples/s as printed";
+  EXPECT_DOUBLE_EQ(predict(run).measured_s, 4 / 46.91);
+  run.notes = "0.5 samples/s/GPU";
+  EXPECT_DOUBLE_EQ(predict(run).measured_s, 1);
+}
+
+TEST(Predict, PrecisionThatIsNotSaidIsOneOfTheChips) {
+  MeasuredRun run = gpt_22b();
+  run.hardware = "V100";
+  run.precision = "";
+  EXPECT_EQ(prepare(run).precision.matmul, Dtype::f16);
+}
+
 /// Llama 3 report, table 4: 16,384 devices, and section 3.3.2: the first chunk holds the embedding
 /// alone, so each of the 126 blocks is a chunk of its own; sharded state, but gradients summed over
 /// micro-batches before they are reduced.

@@ -32,6 +32,8 @@ constexpr std::array kTrainers = {
     Entry{"megatron-bridge", kTransformerEngine},
     Entry{"nemo", kTransformerEngine},
     Entry{"transformer engine", kTransformerEngine},
+    Entry{"megatron-core", kTransformerEngine},
+    Entry{"megatron core", kTransformerEngine},
     Entry{"/ te", kTransformerEngine},
     Entry{"megatron-deepspeed", kMegatron},
     Entry{"megatron", kMegatron},
@@ -47,6 +49,11 @@ constexpr std::array kTrainers = {
     Entry{"composer", {.old_attention = true}},
     Entry{"pytorch fsdp", {.old_attention = true}},
 };
+
+/// Chips of 2022 and later. Megatron-LM keeps no scores in memory on them: it runs the layers of
+/// Transformer Engine, which came out with the first of them.
+constexpr std::array<std::string_view, 7> kLaterChips = {"h100", "h200",  "h800", "b200",
+                                                         "b300", "gb200", "gb300"};
 
 /// Megatron-LM's --no-gradient-accumulation-fusion is of 2022.
 constexpr int kFusedAccumulation = 2201;
@@ -74,6 +81,12 @@ int published(std::string_view source) {
   return month;
 }
 
+bool is_later_chip(std::string_view hardware) {
+  return std::any_of(kLaterChips.begin(), kLaterChips.end(), [&](std::string_view chip) {
+    return hardware.find(chip) != std::string_view::npos;
+  });
+}
+
 }  // namespace
 
 TrainerDefaults trainer_defaults(const MeasuredRun& run) {
@@ -81,6 +94,7 @@ TrainerDefaults trainer_defaults(const MeasuredRun& run) {
   for (const Entry& entry : kTrainers) {
     if (name.find(entry.word) == std::string::npos) continue;
     TrainerDefaults defaults = entry.defaults;
+    if (entry.word == "megatron" && is_later_chip(lower(run.hardware))) return kTransformerEngine;
     if (entry.word == "megatron" && published(lower(run.source)) >= kFusedAccumulation) {
       defaults.fused_accumulation = true;
     }

@@ -23,8 +23,9 @@ struct TrainerDefaults {
   bool fused_accumulation = true;
 };
 
-/// By words in the trainer's name, and by the month of its source where that is on arXiv; one that
-/// is not known is taken for a present-day trainer without sharding.
+/// By words in the trainer's name, the month of its source where that is on arXiv, and the
+/// generation of its chips (Megatron-LM on H100 runs Transformer Engine); one that is not known is
+/// taken for a present-day trainer without sharding.
 TrainerDefaults trainer_defaults(const MeasuredRun& run);
 
 }  // namespace braid

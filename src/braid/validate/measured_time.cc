@@ -53,6 +53,22 @@ double noted_tflops(std::string_view notes) {
   return rate && *rate > 0 ? *rate : 0;
 }
 
+/// Samples a second of all devices in the notes ("46.91 samples/s", "11.2 samples/s/GPU"); 0 when
+/// they say none.
+double noted_samples_per_s(std::string_view notes, double devices) {
+  constexpr std::string_view kUnit = " samples/s";
+  const std::size_t unit = notes.find(kUnit);
+  if (unit == std::string_view::npos) return 0;
+  std::size_t begin = unit;
+  while (begin > 0 && is_number_char(notes[begin - 1])) --begin;
+  const auto rate = finite_double(notes.substr(begin, unit - begin));
+  if (!rate || *rate <= 0) return 0;
+  const std::string_view rest = notes.substr(unit + kUnit.size());
+  const bool each = rest.starts_with("/GPU") || rest.starts_with("/device") ||
+                    rest.starts_with(" per GPU") || rest.starts_with(" per device");
+  return *rate * (each ? devices : 1);
+}
+
 }  // namespace
 
 double reported_flops(const Graph& graph, std::int64_t global_batch, Recompute recompute,
@@ -83,6 +99,9 @@ double measured_time_s(const MeasuredRun& run, const Graph& graph, const Precisi
   if (run.tokens_per_s_per_device > 0) {
     return static_cast<double>(run.global_batch) * static_cast<double>(graph.seq_len) /
            (run.tokens_per_s_per_device * devices);
+  }
+  if (const double rate = noted_samples_per_s(run.notes, devices); rate > 0) {
+    return static_cast<double>(run.global_batch) / rate;
   }
   if (run.model_tflops_per_device > 0) return time_at(run.model_tflops_per_device * 1e12, false);
   if (const double rate = noted_tflops(run.notes); rate > 0) return time_at(rate * 1e12, true);

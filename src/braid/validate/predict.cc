@@ -86,6 +86,23 @@ Metrics frozen_metrics(Plan plan) {
   return metrics;
 }
 
+/// The largest micro-batch that fits into memory; where none does, all that a rank has.
+void take_largest_micro_batch(PreparedRun& prepared) {
+  Parallelism& parallel = prepared.parallel;
+  const Parallelism whole = parallel;
+  const std::int64_t rank_batch = prepared.global_batch / parallel.dp;
+  for (std::int64_t parts = 1; parts <= rank_batch; ++parts) {
+    if (rank_batch % parts != 0) continue;
+    parallel.micro_batch = static_cast<int>(rank_batch / parts);
+    parallel.num_micro_batches = parts;
+    if (metrics_of(prepared, prepared.system).peak_memory_bytes <=
+        usable_bytes(prepared.system.groups.front().chip)) {
+      return;
+    }
+  }
+  parallel = whole;
+}
+
 void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
   const MeasuredRun run = with_told_by_rates(stated);
   RunSystem system = system_of(run);
@@ -107,8 +124,9 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
   }
   prepared.parallel = std::move(form.parallel);
   prepared.precision = form.precision;
+  if (run.precision.empty()) prepared.precision = usual_precision(prepared.system);
   prepared.global_batch = run.global_batch;
-  set_working_precision(graph, form.precision.activation, form.precision.weight);
+  set_working_precision(graph, prepared.precision.activation, prepared.precision.weight);
   const TrainerDefaults trainer = trainer_defaults(run);
   if (!trainer.flash_attention) use_plain_attention(graph);
   if (trainer.old_attention && has_asynchronous_units(prepared.system.groups.front().chip)) {
@@ -117,15 +135,17 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
   prepared.fused_accumulation = trainer.fused_accumulation;
   prepared.measured_memory_bytes = run.peak_memory_bytes;
   prepared.measured_s =
-      measured_time_s(run, graph, form.precision, prepared.parallel.recompute, prepared.system);
+      measured_time_s(run, graph, prepared.precision, prepared.parallel.recompute, prepared.system);
   if (prepared.measured_s <= 0) {
     prepared.reason = "no figure says how long an iteration took";
     return;
   }
-  prepared.bound_s = lower_bound(graph, form.precision, run.global_batch, prepared.system).time_s;
+  prepared.bound_s =
+      lower_bound(graph, prepared.precision, run.global_batch, prepared.system).time_s;
   prepared.frozen_weights = is_frozen(run);
   // Two of the three products of every weight remain.
   if (prepared.frozen_weights) prepared.bound_s *= 2.0 / 3;
+  if (run.micro_batch == 0 && prepared.parallel.pp == 1) take_largest_micro_batch(prepared);
 }
 
 }  // namespace

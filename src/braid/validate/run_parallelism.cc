@@ -6,6 +6,7 @@
 
 #include "braid/base/text.h"
 #include "braid/validate/framework.h"
+#include "braid/validate/run_words.h"
 
 namespace braid {
 namespace {
@@ -21,65 +22,6 @@ bool has(std::string_view text, std::string_view word) {
   return text.find(word) != std::string_view::npos;
 }
 
-/// Sharding in the words of ZeRO, PyTorch, and Megatron. False when it is not known.
-bool read_sharding(const std::string& text, Zero& zero) {
-  const std::string name = lower(text);
-  if (name.empty() || name == "fsdp=0") return true;
-  // FSDP that keeps weights after the forward pass and sums gradients over micro-batches before it
-  // reduces them communicates as ZeRO-1 does (Llama 3 report, section 3.3.2).
-  if (has(name, "zero-1") || has(name, "distributed optimizer") || has(name, "zero-2-like")) {
-    zero = Zero::optimizer;
-  } else if (has(name, "zero-2") || has(name, "shard_grad_op")) {
-    zero = Zero::gradients;
-  } else if (has(name, "zero-3") || has(name, "full_shard") || has(name, "fsdp") ||
-             has(name, "hsdp") || has(name, "hybrid_shard")) {
-    zero = Zero::parameters;
-  } else if (name == "none" || name == "ddp" || has(name, "no_shard")) {
-    zero = Zero::none;
-  } else {
-    return false;
-  }
-  return true;
-}
-
-bool read_recompute(const std::string& text, Recompute& recompute) {
-  const std::string name = lower(text);
-  if (name.empty()) return true;
-  if (has(name, "per-op")) return false;
-  if (has(name, "full")) {
-    recompute = Recompute::full;
-  } else if (has(name, "selective")) {
-    recompute = Recompute::selective;
-  } else if (has(name, "none")) {
-    recompute = Recompute::none;
-  } else {
-    return false;
-  }
-  return true;
-}
-
-bool read_precision(const std::string& text, Precision& precision) {
-  const std::string name = lower(text);
-  if (name.empty() || has(name, "bf16")) {
-    // A submission that says "fp8/bf16" does not say which.
-    return !has(name, "fp8");
-  }
-  if (has(name, "fp16")) {
-    precision.matmul = precision.activation = precision.weight = Dtype::f16;
-  } else if (has(name, "fp8")) {
-    precision.matmul = Dtype::f8;
-  } else if (has(name, "fp4")) {
-    precision.matmul = Dtype::f4;
-  } else if (has(name, "tf32") || has(name, "fp32")) {
-    precision.matmul = has(name, "tf32") ? Dtype::tf32 : Dtype::f32;
-    precision.activation = precision.weight = Dtype::f32;
-    precision.optimizer_bytes_per_parameter = 8;
-  } else {
-    return false;
-  }
-  return true;
-}
-
 int chunks_of(const MeasuredRun& run, std::int64_t layers, bool interleaved) {
   if (run.vp > 0) return static_cast<int>(std::min<std::int64_t>(run.vp, layers));
   if (!interleaved || run.pp <= 1) return 1;
@@ -87,7 +29,7 @@ int chunks_of(const MeasuredRun& run, std::int64_t layers, bool interleaved) {
     return static_cast<int>(std::max<std::int64_t>(1, (layers + 2) / run.pp));
   }
   // Interleaved, but not how often: as little as can be.
-  for (std::int64_t vp = 2; vp * run.pp <= layers; ++vp) {
+  for (std::int64_t vp = 2; vp * run.pp <= layers + 2; ++vp) {
     if (layers % (vp * run.pp) == 0 || (layers + 2) % (vp * run.pp) == 0) {
       return static_cast<int>(vp);
     }
@@ -146,12 +88,15 @@ RunParallelism parallelism_of(const MeasuredRun& run, std::int64_t layers) {
   const TrainerDefaults trainer = trainer_defaults(run);
   parallel.zero = trainer.zero;
   parallel.recompute = trainer.recompute;
-  if (!read_sharding(run.sharding, parallel.zero)) {
+  ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  if (!read_sharding(run.sharding, parallel.zero, parallel.offload_optimizer)) {
     result.reason = "sharding " + quoted(run.sharding) + " is not known";
   } else if (!read_recompute(run.recompute, parallel.recompute)) {
     result.reason = "recomputation " + quoted(run.recompute) + " is not known";
   } else if (!read_precision(run.precision, result.precision)) {
     result.reason = "precision " + quoted(run.precision) + " is not known";
+  } else if (!read_schedule(run.schedule, schedule) && run.pp > 1) {
+    result.reason = "schedule " + quoted(run.schedule) + " is not known";
   } else if (run.tp == 0 && run.pp == 0 && run.dp == 0 && run.devices > 1 &&
              trainer.zero != Zero::parameters) {
     result.reason = "how the model was split is not said";
@@ -165,16 +110,15 @@ RunParallelism parallelism_of(const MeasuredRun& run, std::int64_t layers) {
   }
   parallel.sequence_parallel = parallel.tp > 1 && (trainer.sequence_parallel ||
                                                    has(lower(run.recompute), "sequence parallel"));
-  const bool gpipe = has(lower(run.schedule), "gpipe");
-  parallel.vp = gpipe ? 1 : chunks_of(run, layers, has(lower(run.schedule), "interleaved"));
-  parallel.schedule = gpipe             ? ScheduleKind::gpipe
-                      : parallel.vp > 1 ? ScheduleKind::interleaved
-                                        : ScheduleKind::one_f_one_b;
-  if (parallel.pp == 1) {
-    // Chunks of one stage run one behind the other.
-    parallel.vp = 1;
-    parallel.schedule = ScheduleKind::one_f_one_b;
+  parallel.schedule = ScheduleKind::one_f_one_b;
+  // Chunks of one stage run one behind the other.
+  if (parallel.pp == 1) return result;
+  if (schedule == ScheduleKind::gpipe) {
+    parallel.schedule = schedule;
+    return result;
   }
+  parallel.vp = chunks_of(run, layers, schedule == ScheduleKind::interleaved);
+  if (parallel.vp > 1) parallel.schedule = ScheduleKind::interleaved;
   return result;
 }
 
