@@ -1,6 +1,7 @@
 #include "braid/validate/accuracy.h"
 
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -52,6 +53,23 @@ TEST(Accuracy, SummarisesErrors) {
   // Ranks 2, 1, 3, 4 against 1.5, 1.5, 3, 4.
   EXPECT_NEAR(a.spearman, std::sqrt(0.9), 1e-12);
   EXPECT_EQ(a.ranked, 4U);
+  EXPECT_EQ(a.regret, 0);  // The two that were measured alike are the first choices.
+}
+
+TEST(Accuracy, RegretIsOfTheFirstChoiceOfEachFamily) {
+  Cases cases;
+  // First choices took 1.5 times as long as the best, and as long.
+  for (const auto& [predicted, measured] :
+       {std::pair(1.0, 3.0), {2.0, 2.0}, {3.0, 4.0}, {4., 5.}}) {
+    cases.add("a", predicted, measured, 0.1);
+  }
+  for (const double time_s : {1.0, 2.0, 3.0, 4.0}) cases.add("b", time_s, time_s, 0.1);
+  const auto groups = accuracy_by(cases.runs, cases.predictions, {"dataset"});
+  EXPECT_NEAR(groups[0].accuracy.regret, 0.5, 1e-12);
+  EXPECT_EQ(groups[1].accuracy.regret, 0);
+  std::vector<std::size_t> every(cases.runs.size());
+  std::iota(every.begin(), every.end(), std::size_t{0});
+  EXPECT_NEAR(accuracy_of(cases.runs, cases.predictions, every).regret, 0.25, 1e-12);
 }
 
 TEST(Accuracy, CountsWhatBeatsTheBound) {

@@ -12,6 +12,7 @@
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/report/table.h"
+#include "braid/validate/accuracy_text.h"
 #include "braid/validate/calibrate.h"
 
 namespace braid {
@@ -39,8 +40,6 @@ void print(const ChipCalibration& fit) {
   fmt::print("{}: {} run{}, mean error {:.1f}% before, {:.1f}% after\n", fit.chip, fit.runs,
              fit.runs == 1 ? "" : "s", 100 * fit.mape_before, 100 * fit.mape_after);
 }
-
-std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
 void print(const std::vector<LeftOut>& left_out) {
   std::vector<std::vector<std::string>> table = {

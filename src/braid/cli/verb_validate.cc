@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "braid/validate/accuracy.h"
 #include "braid/validate/accuracy_html.h"
 #include "braid/validate/accuracy_json.h"
+#include "braid/validate/accuracy_text.h"
 #include "braid/validate/record.h"
 
 namespace braid {
@@ -23,26 +25,24 @@ struct ValidateOptions {
   bool json = false;
 };
 
-std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
-
-std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100 * share); }
-
-std::vector<std::string> table_row(std::vector<std::string> row, const Accuracy& a) {
-  row.push_back(fmt::format("{}", a.runs));
-  row.push_back(fmt::format("{}", a.predicted));
-  if (a.predicted == 0) {
-    row.insert(row.end(), 8, "-");
-    return row;
-  }
-  row.push_back(percent(a.mape));
-  row.push_back(percent(a.median_ape));
-  row.push_back(signed_percent(a.bias));
-  row.push_back(percent(a.p90_ape));
-  row.push_back(signed_percent(a.worst));
-  row.push_back(a.ranked > 0 ? fmt::format("{:.3f}", a.spearman) : "-");
-  row.push_back(percent(a.constant_efficiency_mape));
-  row.push_back(a.memory_runs > 0 ? percent(a.memory_mape) : "-");
+std::vector<std::string> table_row(std::vector<std::string> row, const Accuracy& accuracy) {
+  row.push_back(fmt::format("{}", accuracy.runs));
+  row.push_back(fmt::format("{}", accuracy.predicted));
+  for (std::string& figure : accuracy_figures(accuracy)) row.push_back(std::move(figure));
   return row;
+}
+
+/// Lines of at most 100 characters, broken at spaces.
+std::string wrapped(const std::string& text) {
+  constexpr std::size_t kWidth = 100;
+  std::string lines;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = text.size();
+    if (end - at > kWidth) end = text.rfind(' ', at + kWidth);
+    lines += text.substr(at, end - at) + '\n';
+    at = end + 1;
+  }
+  return lines;
 }
 
 void print_unpredicted(const std::vector<MeasuredRun>& runs,
@@ -106,10 +106,8 @@ int run(const ValidateOptions& options) {
     return status;
   }
   std::vector<std::string> head = options.by;
-  for (const char* column : {"runs", "predicted", "mean", "median", "bias", "p90", "worst", "rank",
-                             "one constant", "memory"}) {
-    head.emplace_back(column);
-  }
+  for (const char* column : {"runs", "predicted"}) head.emplace_back(column);
+  for (std::string& column : accuracy_heads()) head.push_back(std::move(column));
   std::vector<std::vector<std::string>> table = {std::move(head)};
   for (const AccuracyGroup& group : groups) {
     table.push_back(table_row(group.values, group.accuracy));
@@ -120,11 +118,7 @@ int run(const ValidateOptions& options) {
     table.push_back(table_row(std::move(name), all));
   }
   fmt::print("{}", text_table(table));
-  fmt::print(
-      "\nErrors of iteration time, predicted / measured - 1: mean and median size, bias, what nine "
-      "tenths\nof the runs stay below, worst. rank: Spearman's correlation between runs that split "
-      "the same work\nin different ways. one constant: mean error of the bound over one efficiency "
-      "fitted to these very runs.\n");
+  fmt::print("\n{}", wrapped(accuracy_legend()));
   print_bounds(runs, all);
   print_unpredicted(runs, predictions);
   return status;

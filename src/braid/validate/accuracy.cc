@@ -40,6 +40,7 @@ void rank_families(const std::vector<MeasuredRun>& runs, const std::vector<Predi
   std::map<std::string, std::vector<std::size_t>> families;
   for (const std::size_t i : predicted) families[family_key(runs[i])].push_back(i);
   double sum = 0;
+  double regret = 0;
   for (const auto& [key, members] : families) {
     if (members.size() < kLeastRuns) continue;
     std::vector<double> predicted_s;
@@ -48,10 +49,14 @@ void rank_families(const std::vector<MeasuredRun>& runs, const std::vector<Predi
       predicted_s.push_back(predictions[i].metrics.iteration_time_s);
       measured_s.push_back(predictions[i].measured_s);
     }
-    sum += rank_correlation(predicted_s, measured_s) * static_cast<double>(members.size());
+    const auto count = static_cast<double>(members.size());
+    sum += rank_correlation(predicted_s, measured_s) * count;
+    regret += top_regret(predicted_s, measured_s, 1) * count;
     accuracy.ranked += members.size();
   }
-  if (accuracy.ranked > 0) accuracy.spearman = sum / static_cast<double>(accuracy.ranked);
+  if (accuracy.ranked == 0) return;
+  accuracy.spearman = sum / static_cast<double>(accuracy.ranked);
+  accuracy.regret = regret / static_cast<double>(accuracy.ranked);
 }
 
 }  // namespace

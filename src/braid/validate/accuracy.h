@@ -30,6 +30,9 @@ struct Accuracy {
   /// on the same machine, split in different ways: mean over families of four and more, weighted by
   /// their runs. 0 without such families (`ranked` = 0).
   double spearman = 0;
+  /// How much longer than the best of its family the run took that is predicted to be the best, a
+  /// share: mean over the same families, weighted alike.
+  double regret = 0;
   std::size_t ranked = 0;       ///< Runs in such families.
   std::size_t memory_runs = 0;  ///< With a measured peak of memory.
   double memory_mape = 0, memory_bias = 0;

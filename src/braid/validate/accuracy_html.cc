@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +12,7 @@
 #include "braid/base/quantity.h"
 #include "braid/report/html_parts.h"
 #include "braid/validate/accuracy_plots.h"
+#include "braid/validate/accuracy_text.h"
 
 namespace braid {
 namespace {
@@ -18,9 +20,6 @@ namespace {
 constexpr std::size_t kWorst = 10;
 /// Values of a column that are drawn; of more, those with the most runs.
 constexpr std::size_t kMostValues = 14;
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
 
 std::string cells(const std::vector<std::string>& texts) {
   std::string row = "<tr>";
@@ -32,42 +31,23 @@ std::string key(std::size_t group) {
   return fmt::format(R"(<i class="key" style="background:{}"></i>)", group_colour(group));
 }
 
-std::string group_row(const std::string& name, const Accuracy& a) {
-  std::vector<std::string> row = {name, fmt::format("{} of {}", a.predicted, a.runs)};
-  if (a.predicted == 0) {
-    row.insert(row.end(), 9, "");
-    return cells(row);
-  }
-  row.push_back(percent(a.mape));
-  row.push_back(percent(a.median_ape));
-  row.push_back(signed_percent(a.bias));
-  row.push_back(percent(a.p90_ape));
-  row.push_back(signed_percent(a.worst));
-  row.push_back(a.ranked > 0 ? fmt::format("{:.3f}", a.spearman) : "");
-  row.push_back(percent(a.constant_efficiency_mape));
-  row.push_back(percent(a.bound_mape));
-  row.push_back(a.memory_runs > 0 ? percent(a.memory_mape) : "");
+std::string group_row(const std::string& name, const Accuracy& accuracy) {
+  std::vector<std::string> row = {name, fmt::format("{} of {}", accuracy.predicted, accuracy.runs)};
+  for (std::string& figure : accuracy_figures(accuracy)) row.push_back(std::move(figure));
   return cells(row);
 }
 
 std::string groups_section(const std::vector<AccuracyGroup>& groups, const Accuracy& all) {
   std::string text =
-      "<div class=\"scroll\">\n<table class=\"wide "
-      "figures\"><tr><th>group</th><th>predicted</th><th>mean</th><th>median</th>"
-      "<th>bias</th><th>p90</th><th>worst</th><th>rank</th><th>one constant</th>"
-      "<th>bound</th><th>memory</th></tr>\n";
+      "<div class=\"scroll\">\n<table class=\"wide figures\"><tr><th>group</th><th>predicted</th>";
+  for (const std::string& head : accuracy_heads()) text += "<th>" + head + "</th>";
+  text += "</tr>\n";
   for (std::size_t g = 0; g < groups.size(); ++g) {
     text += group_row(key(g) + escaped(fmt::format("{}", fmt::join(groups[g].values, ", "))),
                       groups[g].accuracy);
   }
   if (groups.size() > 1) text += group_row("<b>all</b>", all);
-  return text +
-         "</table>\n</div>\n<p class=\"note\">Errors of iteration time, predicted / measured - 1: "
-         "mean and "
-         "median size, bias, what nine tenths of the runs stay below, worst. rank: Spearman's "
-         "correlation between runs that split the same work in different ways. one constant: mean "
-         "error of the physical bound over one efficiency fitted to these very runs. bound: mean "
-         "error of the bound itself. memory: mean error of the peak, where it was measured.</p>\n";
+  return text + "</table>\n</div>\n<p class=\"note\">" + escaped(accuracy_legend()) + "</p>\n";
 }
 
 std::string run_label(const MeasuredRun& run, const Prediction& prediction) {

@@ -32,6 +32,7 @@ Json group_to_json(const std::vector<MeasuredRun>& runs, const std::vector<std::
   }
   if (a.ranked > 0) {
     json["spearman"] = a.spearman;
+    json["regret"] = a.regret;
     json["ranked"] = a.ranked;
   }
   if (a.memory_runs > 0) {

@@ -300,7 +300,8 @@ std::vector<CalibrationRuns> runs_by_chip(const std::vector<MeasuredRun>& runs) 
   });
   std::map<std::string, CalibrationRuns> chips;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (!prepared[i].reason.empty()) continue;
+    // Times on several types of chips tell apart none of them.
+    if (!prepared[i].reason.empty() || prepared[i].system.groups.size() > 1) continue;
     const std::string name = prepared[i].system.groups.front().chip.name;
     CalibrationRuns& of_chip = chips[name];
     of_chip.chip = name;

@@ -1,10 +1,16 @@
 #include "braid/validate/direct_plan.h"
 
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
 #include "braid/base/error.h"
 #include "braid/plan/blank_plan.h"
 #include "braid/plan/totals.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/profile/split_limits.h"
+#include "braid/system/links.h"
+#include "braid/system/part.h"
 
 namespace braid {
 namespace {
@@ -22,26 +28,58 @@ Execution execution_of(const Parallelism& parallel) {
   return how;
 }
 
-Profile profile_of(const Graph& graph, const Execution& how, bool one_stage,
-                   const Precision& precision, const LayerGroups& groups, const System& system) {
+/// Options of every kind of layer, one for each group of devices, in their order.
+Profile profile_of(const Graph& graph, const Execution& how, const Parallelism& parallel,
+                   const Precision& precision, const System& system) {
   Profile profile = layer_profile(graph, system.groups.front().chip.name, profile_edges(graph));
-  for (std::size_t l = 0; l < graph.layers.size(); ++l) {
-    std::vector<Option>& options = profile.kinds[static_cast<std::size_t>(graph.layers[l].kind)];
-    if (!options.empty()) continue;
-    Option option;
-    option.name = name_of(how);
-    option.how = how;
-    option.cost = estimate_layer(graph, static_cast<LayerId>(l), how, precision, groups, system);
-    options.push_back(std::move(option));
-  }
-  if (!one_stage || profile.shared.empty()) return profile;
+  const bool mixed = system.groups.size() > 1;
   std::vector<std::int32_t> kind_of_layer;
   for (const ProfileLayer& layer : profile.layers) kind_of_layer.push_back(layer.kind);
-  std::vector<LayerCost> costs;
-  for (const std::vector<Option>& options : profile.kinds) costs.push_back(options.front().cost);
-  count_shared_once(profile.shared, kind_of_layer, how, costs);
-  for (std::size_t k = 0; k < costs.size(); ++k) profile.kinds[k].front().cost = costs[k];
+  for (std::size_t g = 0; g < system.groups.size(); ++g) {
+    const System part = mixed ? group_of(system, g) : system;
+    const LayerGroups groups = layer_groups(parallel, parallel.devices(), part);
+    std::vector<LayerCost> costs;
+    for (std::size_t l = 0; l < graph.layers.size(); ++l) {
+      std::vector<Option>& options = profile.kinds[static_cast<std::size_t>(graph.layers[l].kind)];
+      if (options.size() > g) continue;
+      Option option;
+      option.name = name_of(how);
+      option.how = how;
+      option.cost = estimate_layer(graph, static_cast<LayerId>(l), how, precision, groups, part);
+      if (mixed) option.device_group = static_cast<std::int32_t>(g);
+      options.push_back(std::move(option));
+    }
+    if (parallel.pp > 1 || profile.shared.empty()) continue;
+    for (const std::vector<Option>& options : profile.kinds) costs.push_back(options[g].cost);
+    count_shared_once(profile.shared, kind_of_layer, how, costs);
+    for (std::size_t k = 0; k < costs.size(); ++k) profile.kinds[k][g].cost = costs[k];
+  }
   return profile;
+}
+
+/// Of the options for these groups, the one that takes longest.
+std::int32_t slowest_option(const std::vector<Option>& options,
+                            const std::vector<std::size_t>& groups) {
+  std::size_t slowest = groups.front();
+  double most_s = -1;
+  for (const std::size_t group : groups) {
+    const LayerCost& cost = options[group].cost;
+    const double time_s = cost.forward.total_s() + cost.backward_s();
+    if (time_s <= most_s) continue;
+    most_s = time_s;
+    slowest = group;
+  }
+  return static_cast<std::int32_t>(slowest);
+}
+
+std::vector<std::size_t> groups_of(const std::vector<std::int64_t>& devices, const System& system) {
+  if (system.groups.size() == 1) return {0};
+  std::vector<std::size_t> groups;
+  for (const std::int64_t device : devices) {
+    const std::size_t group = placement_of(system, device).group;
+    if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
+  }
+  return groups;
 }
 
 }  // namespace
@@ -62,7 +100,8 @@ std::vector<std::int32_t> layers_of_chunks(std::int32_t layers, std::int32_t chu
 }
 
 Plan direct_plan(const Graph& graph, const Parallelism& parallel, const Precision& precision,
-                 std::int64_t global_batch, const System& system) {
+                 std::int64_t global_batch, const System& system,
+                 std::vector<std::int32_t> counts) {
   const Execution how = execution_of(parallel);
   const std::string refused = refusal(split_limits(graph), how);
   if (!refused.empty()) throw Error(refused);
@@ -72,13 +111,18 @@ Plan direct_plan(const Graph& graph, const Parallelism& parallel, const Precisio
     throw Error(std::to_string(layers) + " layers cannot be dealt to " + std::to_string(chunks) +
                 " chunks");
   }
+  if (!counts.empty() &&
+      (counts.size() != static_cast<std::size_t>(chunks) ||
+       std::any_of(counts.begin(), counts.end(), [](std::int32_t c) { return c < 1; }) ||
+       std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) != layers)) {
+    throw Error("the layers of the stages are not those of the model");
+  }
   if (parallel.devices() > system.device_count) throw Error("there are too few devices");
 
   Plan plan = blank_plan(graph, precision, global_batch, system);
   plan.planner = "direct";
   plan.parallel = parallel;
-  plan.profile = profile_of(graph, how, parallel.pp == 1, precision,
-                            layer_groups(parallel, parallel.devices(), system), system);
+  plan.profile = profile_of(graph, how, parallel, precision, system);
   plan.stages.resize(static_cast<std::size_t>(parallel.pp));
   for (int s = 0; s < parallel.pp; ++s) {
     Stage& stage = plan.stages[static_cast<std::size_t>(s)];
@@ -87,15 +131,17 @@ Plan direct_plan(const Graph& graph, const Parallelism& parallel, const Precisio
     stage.cp = parallel.cp;
     stage.devices = stage_devices(parallel, s);
   }
+  if (counts.empty()) counts = layers_of_chunks(layers, chunks);
   std::int32_t layer = 0;
-  const std::vector<std::int32_t> counts = layers_of_chunks(layers, chunks);
   for (std::size_t c = 0; c < counts.size(); ++c) {
+    Stage& stage = plan.stages[c % plan.stages.size()];
+    const std::vector<std::size_t> groups = groups_of(stage.devices, system);
     Chunk chunk;
-    for (std::int32_t i = 0; i < counts[c]; ++i) {
-      chunk.layers.push_back(layer++);
-      chunk.options.push_back(0);
+    for (std::int32_t i = 0; i < counts[c]; ++i, ++layer) {
+      chunk.layers.push_back(layer);
+      chunk.options.push_back(slowest_option(options_of(plan.profile, layer), groups));
     }
-    plan.stages[c % plan.stages.size()].chunks.push_back(std::move(chunk));
+    stage.chunks.push_back(std::move(chunk));
   }
   return plan;
 }

@@ -37,6 +37,14 @@ constexpr std::array kTrainers = {
     Entry{"/ te", kTransformerEngine},
     Entry{"megatron-deepspeed", kMegatron},
     Entry{"megatron", kMegatron},
+    // The user's layers as they are; gradients in fp32 and behind no backward pass ("overlap_comm"
+    // is off below ZeRO-3).
+    Entry{"deepspeed",
+          {.flash_attention = false,
+           .sequence_parallel = false,
+           .dropout = true,
+           .overlap_gradients = false,
+           .fused_accumulation = false}},
     // MaxText's base.yml: fully sharded over all devices, everything recomputed.
     Entry{"maxtext", {.zero = Zero::parameters, .recompute = Recompute::full}},
     Entry{"libai", kMegatron},

@@ -1,7 +1,6 @@
 #include "braid/validate/hardware.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cctype>
 #include <cmath>
@@ -12,34 +11,10 @@
 
 #include "braid/base/text.h"
 #include "braid/system/catalogue.h"
+#include "braid/validate/hardware_words.h"
 
 namespace braid {
 namespace {
-
-/// Clusters that a chip is usually found in; all words must occur. The first entry wins.
-struct Known {
-  std::string_view word, other;
-  std::string_view cluster;
-};
-constexpr std::array kKnown = {Known{"gb300", "", "gb300-nvl72"},
-                               Known{"gb200", "", "gb200-nvl72"},
-                               Known{"b300", "", "dgx-b300"},
-                               Known{"b200", "", "dgx-b200"},
-                               Known{"h200", "", "dgx-h200"},
-                               Known{"h100", "", "dgx-h100"},
-                               Known{"a100", "40gb", "p4d.24xlarge"},
-                               Known{"a100", "", "dgx-a100"},
-                               Known{"a10g", "", "g5.48xlarge"},
-                               Known{"mi300x", "", "mi300x-platform"},
-                               Known{"v100", "", "dgx-1"},
-                               Known{"v5litepod", "", "tpu-v5e-pod"},
-                               Known{"v5e", "", "tpu-v5e-pod"},
-                               Known{"v5p", "", "tpu-v5p-pod"},
-                               Known{"v6e", "", "tpu-v6e-pod"},
-                               Known{"ironwood", "", "tpu-v7-pod"},
-                               Known{"tpu v4", "", "tpu-v4-pod"},
-                               Known{"l4", "", "g6.48xlarge"},
-                               Known{"t4", "", "g4dn.12xlarge"}};
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -49,17 +24,6 @@ std::string lower(std::string_view text) {
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/// Whether `word` stands in `text` with no letter or digit right before it or digit behind it.
-bool has_word(std::string_view text, std::string_view word) {
-  for (std::size_t at = text.find(word); at != std::string_view::npos;
-       at = text.find(word, at + 1)) {
-    const bool begins = at == 0 || std::isalnum(static_cast<unsigned char>(text[at - 1])) == 0;
-    const std::size_t end = at + word.size();
-    if (begins && (end == text.size() || !is_digit(text[end]))) return true;
-  }
-  return false;
-}
 
 /// The number that ends right before position `end`, spaces aside; where it begins goes to `begin`.
 std::optional<double> number_before(std::string_view text, std::size_t end, std::size_t& begin) {
@@ -141,17 +105,57 @@ void place_in_segments(System& system) {
   if (system.levels.size() == 1) level.size = group.nodes;
 }
 
-/// Catalogue name of the run's cluster; empty when its hardware is not known.
-std::string cluster_of(const std::string& hardware) {
-  const std::vector<std::string> names = cluster_names();
-  if (std::binary_search(names.begin(), names.end(), hardware)) return hardware;
-  const std::string text = lower(hardware);
-  for (const Known& known : kKnown) {
-    if (has_word(text, known.word) &&
-        (known.other.empty() || text.find(known.other) != std::string::npos) &&
-        std::binary_search(names.begin(), names.end(), known.cluster)) {
-      return std::string(known.cluster);
+/// Nodes of another size than the catalogue's, where the row says so: each device keeps its share
+/// of the network. Racks and pods are not nodes of a host, and stay.
+void resize_nodes(std::int64_t devices_per_node, System& system) {
+  constexpr std::int64_t kLargestNode = 16;
+  DeviceGroup& group = system.groups.front();
+  const std::int64_t usual = group.devices_per_node;
+  if (devices_per_node <= 1 || devices_per_node >= usual || usual > kLargestNode) return;
+  group.devices_per_node = group.intra_node.size = devices_per_node;
+  group.nodes = (system.device_count + devices_per_node - 1) / devices_per_node;
+  if (system.levels.empty()) return;
+  NetworkLevel& level = system.levels.front();
+  level.unit_bytes_per_s *= static_cast<double>(devices_per_node) / static_cast<double>(usual);
+  level.rails = std::min(level.rails, static_cast<int>(devices_per_node));
+  if (system.levels.size() == 1) level.size = group.nodes;
+}
+
+/// The cluster, or another with chips of its family where that has nodes of this size.
+std::string with_nodes_of(const std::string& cluster, std::int64_t devices_per_node) {
+  const auto nodes_of = [](const std::string& name) {
+    return load_system(name + ":1nodes").groups.front().devices_per_node;
+  };
+  if (devices_per_node == 0 || nodes_of(cluster) == devices_per_node) return cluster;
+  const std::string family = chip_family(cluster);
+  for (const std::string& name : cluster_names()) {
+    if (chip_family(name) == family && nodes_of(name) == devices_per_node) return name;
+  }
+  return cluster;
+}
+
+/// What load_system() takes for the types that the run's devices are of; empty where it is not said
+/// how many there are of each.
+std::string mixed_spec(const std::vector<NamedHardware>& types, const MeasuredRun& run) {
+  std::vector<std::string> clusters;
+  std::vector<std::int64_t> sizes;
+  for (const NamedHardware& type : types) {
+    clusters.push_back(type.nodes ? type.cluster
+                                  : with_nodes_of(type.cluster, run.devices_per_node));
+    sizes.push_back(load_system(clusters.back() + ":1nodes").groups.front().devices_per_node);
+  }
+  // A count in front of a chip may also be of nodes ("3x V100 + 1x T4", nodes of four).
+  for (const bool all_nodes : {false, true}) {
+    std::string spec;
+    std::int64_t total = 0;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      if (types[i].count == 0) return "";
+      const bool nodes = types[i].nodes || all_nodes;
+      total += types[i].count * (nodes ? sizes[i] : 1);
+      spec += (spec.empty() ? "" : "+") + clusters[i] + ":" + std::to_string(types[i].count);
+      if (nodes) spec += "nodes";
     }
+    if (total == run.devices) return spec;
   }
   return "";
 }
@@ -160,8 +164,8 @@ std::string cluster_of(const std::string& hardware) {
 
 RunSystem system_of(const MeasuredRun& run) {
   RunSystem result;
-  const std::string name = cluster_of(run.hardware);
-  if (name.empty()) {
+  const std::vector<NamedHardware> types = named_hardware(run.hardware);
+  if (types.empty()) {
     result.reason = run.hardware.empty()
                         ? "the hardware is not said"
                         : "hardware " + quoted(run.hardware) + " is not in the catalogue";
@@ -172,8 +176,19 @@ RunSystem system_of(const MeasuredRun& run) {
         run.devices == 0 ? "the number of devices is not said" : "there are too many devices";
     return result;
   }
-  result.system = load_system(name + ":" + std::to_string(run.devices));
+  if (types.size() > 1) {
+    const std::string spec = mixed_spec(types, run);
+    if (spec.empty()) {
+      result.reason = "hardware " + quoted(run.hardware) + ": how many of its " +
+                      std::to_string(run.devices) + " devices are of each type is not said";
+      return result;
+    }
+    result.system = load_system(spec);
+    return result;
+  }
+  result.system = load_system(types.front().cluster + ":" + std::to_string(run.devices));
   place_in_segments(result.system);
+  resize_nodes(run.devices_per_node, result.system);
   NodeLinks links = links_of(lower(run.interconnect));
   if (links.node_bytes_per_s == 0 && links.device_bytes_per_s == 0) {
     links = links_of(lower(run.notes));

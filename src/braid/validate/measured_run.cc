@@ -12,6 +12,7 @@
 #include "braid/base/quantity.h"
 #include "braid/base/suggest.h"
 #include "braid/base/text.h"
+#include "braid/validate/amp_runs.h"
 
 namespace braid {
 namespace {
@@ -70,6 +71,8 @@ constexpr std::array kAmounts = {
 /// Known, and told by others: the parameters by the model's dimensions.
 constexpr std::string_view kParameters = "params_b";
 
+constexpr std::string_view kStageLayers = "stage_layers";
+
 constexpr double kMostCount = 9007199254740992.0;  // 2^53
 constexpr double kMostAmount = 1e15;
 
@@ -99,6 +102,17 @@ std::int64_t count_of(std::string_view text, const Where& where) {
     throw Error(where, quoted(text) + " is not a count", "give a whole number");
   }
   return static_cast<std::int64_t>(value);
+}
+
+/// Counts with spaces in between.
+std::vector<std::int64_t> counts_of(std::string_view text, const Where& where) {
+  std::vector<std::int64_t> counts;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    counts.push_back(count_of(text.substr(at, end - at), where));
+    at = end + 1;
+  }
+  return counts;
 }
 
 /// For each column of the table its place in `columns`, if it is there.
@@ -134,17 +148,19 @@ void check_columns(const CsvTable& table) {
 
 MeasuredRuns parse_measured_runs(std::string_view text, const std::string& file) {
   const CsvTable table = parse_csv(text, file);
+  if (is_amp_table(table)) return amp_runs(table);
   check_columns(table);
   MeasuredRuns result;
   for (const std::string& name : table.columns) {
-    if (name != kParameters && !has_name(kTexts, name) && !has_name(kCounts, name) &&
-        !has_name(kAmounts, name)) {
+    if (name != kParameters && name != kStageLayers && !has_name(kTexts, name) &&
+        !has_name(kCounts, name) && !has_name(kAmounts, name)) {
       result.ignored_columns.push_back(name);
     }
   }
   const auto texts = places(table, kTexts);
   const auto counts = places(table, kCounts);
   const auto amounts = places(table, kAmounts);
+  const auto stage_layers = table.column(kStageLayers);
   result.runs.reserve(table.rows.size());
   for (const CsvRow& row : table.rows) {
     MeasuredRun run;
@@ -169,6 +185,10 @@ MeasuredRuns parse_measured_runs(std::string_view text, const std::string& file)
       const double value = number_of(row.fields[*amounts[i]], where);
       if (value > kMostAmount) throw Error(where, quoted(row.fields[*amounts[i]]) + " is absurd");
       run.*kAmounts[i].field = value * kAmounts[i].unit;
+    }
+    if (stage_layers && !says_nothing(row.fields[*stage_layers])) {
+      run.stage_layers =
+          counts_of(row.fields[*stage_layers], Where{file, row.line, std::string(kStageLayers)});
     }
     result.runs.push_back(std::move(run));
   }

@@ -20,6 +20,10 @@ struct MeasuredRun {
   std::int64_t layers = 0, hidden = 0, ffn = 0, heads = 0, kv_heads = 0, vocab = 0;
   std::int64_t seq_len = 0, global_batch = 0, micro_batch = 0;
   std::int64_t tp = 0, pp = 0, dp = 0, cp = 0, ep = 0, vp = 0;
+  /// Layers of each stage in turn, of each of its chunks where there are several; embedding and
+  /// head count. Empty: dealt out as trainers do.
+  std::vector<std::int64_t> stage_layers;
+  std::string failure;  ///< Of a run that did not finish, what is known of it.
   /// Fields that hold a list ("1/1/2", a figure for each stage) in place of one number.
   std::vector<std::string> lists;
 
@@ -38,9 +42,9 @@ struct MeasuredRuns {
 };
 
 /// Reads a CSV file of measured runs. Columns may come in any order; `hardware` and one that says
-/// how fast the run was are needed. Empty fields and "n/a" say nothing. Throws Error naming the
-/// file, line and column: a number that is none, is negative or has no place in 2^53, and all that
-/// parse_csv throws.
+/// how fast the run was are needed. A table of AMP's strategies (amp_runs.h) is read as well. Empty
+/// fields and "n/a" say nothing. Throws Error naming the file, line and column: a number that is
+/// none, is negative or has no place in 2^53, and all that parse_csv throws.
 MeasuredRuns read_measured_runs(const std::string& path);
 MeasuredRuns parse_measured_runs(std::string_view text, const std::string& file);
 

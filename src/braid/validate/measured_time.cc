@@ -105,8 +105,15 @@ double measured_time_s(const MeasuredRun& run, const Graph& graph, const Precisi
   }
   if (run.model_tflops_per_device > 0) return time_at(run.model_tflops_per_device * 1e12, false);
   if (const double rate = noted_tflops(run.notes); rate > 0) return time_at(rate * 1e12, true);
-  const double peak = matmul_peak(system.groups.front().chip, precision.matmul).value_or(0);
+  double peak = 0;  // Of a device in the mean.
+  double count = 0;
+  for (const DeviceGroup& group : system.groups) {
+    const auto share = static_cast<double>(group.nodes * group.devices_per_node);
+    peak += share * matmul_peak(group.chip, precision.matmul).value_or(0);
+    count += share;
+  }
   if (peak <= 0) return 0;
+  peak /= count;
   if (run.mfu > 0) return time_at(run.mfu * peak, false);
   return run.hfu > 0 ? time_at(run.hfu * peak, true) : 0;
 }

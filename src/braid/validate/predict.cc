@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -52,11 +53,14 @@ void add_accumulation(Plan& plan) {
       static_cast<double>(plan.global_batch) /
       (static_cast<double>(parallel.dp) * static_cast<double>(parallel.micro_batch));
   if (micro_batches <= 1) return;
-  const Chip& chip = plan.system.groups.front().chip;
+  double bytes_per_s = std::numeric_limits<double>::infinity();
+  for (const DeviceGroup& group : plan.system.groups) {
+    bytes_per_s = std::min(
+        bytes_per_s, group.chip.memory.bytes_per_s * group.chip.efficiency.memory_peak_fraction);
+  }
   const double bytes =
       bytes_per_element(plan.precision.weight) + 2 * bytes_per_element(plan.precision.gradient);
-  const double parameter_s = bytes * (1 - 1 / micro_batches) /
-                             (chip.memory.bytes_per_s * chip.efficiency.memory_peak_fraction);
+  const double parameter_s = bytes * (1 - 1 / micro_batches) / bytes_per_s;
   for (std::vector<Option>& options : plan.profile.kinds) {
     for (Option& option : options) {
       LayerCost& cost = option.cost;
@@ -91,19 +95,24 @@ void take_largest_micro_batch(PreparedRun& prepared) {
   Parallelism& parallel = prepared.parallel;
   const Parallelism whole = parallel;
   const std::int64_t rank_batch = prepared.global_batch / parallel.dp;
+  double room_bytes = std::numeric_limits<double>::infinity();
+  for (const DeviceGroup& group : prepared.system.groups) {
+    room_bytes = std::min(room_bytes, usable_bytes(group.chip));
+  }
   for (std::int64_t parts = 1; parts <= rank_batch; ++parts) {
     if (rank_batch % parts != 0) continue;
     parallel.micro_batch = static_cast<int>(rank_batch / parts);
     parallel.num_micro_batches = parts;
-    if (metrics_of(prepared, prepared.system).peak_memory_bytes <=
-        usable_bytes(prepared.system.groups.front().chip)) {
-      return;
-    }
+    if (metrics_of(prepared, prepared.system).peak_memory_bytes <= room_bytes) return;
   }
   parallel = whole;
 }
 
 void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
+  if (!stated.failure.empty()) {
+    prepared.reason = "the run did not finish: " + stated.failure;
+    return;
+  }
   const MeasuredRun run = with_told_by_rates(stated);
   RunSystem system = system_of(run);
   prepared.reason = std::move(system.reason);
@@ -126,6 +135,10 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
   prepared.precision = form.precision;
   if (run.precision.empty()) prepared.precision = usual_precision(prepared.system);
   prepared.global_batch = run.global_batch;
+  for (const std::int64_t layers : run.stage_layers) {
+    prepared.stage_layers.push_back(static_cast<std::int32_t>(
+        std::min<std::int64_t>(layers, std::numeric_limits<std::int32_t>::max())));
+  }
   set_working_precision(graph, prepared.precision.activation, prepared.precision.weight);
   const TrainerDefaults trainer = trainer_defaults(run);
   if (!trainer.flash_attention) use_plain_attention(graph);
@@ -165,7 +178,8 @@ Metrics metrics_of(const PreparedRun& run, const System& system) {
   for (DeviceGroup& group : slower.groups) {
     group.chip.efficiency.attention_peak_fraction *= run.attention_rate;
   }
-  Plan plan = direct_plan(run.graph, run.parallel, run.precision, run.global_batch, slower);
+  Plan plan = direct_plan(run.graph, run.parallel, run.precision, run.global_batch, slower,
+                          run.stage_layers);
   if (!run.fused_accumulation) add_accumulation(plan);
   return run.frozen_weights ? frozen_metrics(std::move(plan)) : measure(plan);
 }
@@ -179,7 +193,9 @@ Prediction predict(const MeasuredRun& run, const Calibration& calibration) {
   prediction.bound_s = prepared.bound_s;
   prediction.parallel = prepared.parallel;
   prediction.reason = prepared.reason;
-  if (!prepared.system.groups.empty()) prediction.chip = prepared.system.groups.front().chip.name;
+  for (const DeviceGroup& group : prepared.system.groups) {
+    prediction.chip += (prediction.chip.empty() ? "" : " + ") + group.chip.name;
+  }
   if (!prediction.predicted()) return prediction;
   try {
     prediction.metrics = metrics_of(prepared, prepared.system);

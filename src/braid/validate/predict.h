@@ -20,6 +20,7 @@ struct PreparedRun {
   Parallelism parallel;
   Precision precision;
   std::int64_t global_batch = 1;
+  std::vector<std::int32_t> stage_layers;  ///< MeasuredRun::stage_layers.
   /// Rate of the trainer's attention kernels over that of the chip's best ones, for which
   /// Efficiency::attention_peak_fraction stands.
   double attention_rate = 1;
@@ -43,7 +44,7 @@ struct Prediction {
   double measured_s = 0;
   double measured_memory_bytes = 0;
   double bound_s = 0;
-  std::string chip;  ///< Catalogue name.
+  std::string chip;  ///< Catalogue name; of several types joined by " + ".
   Parallelism parallel;
   Metrics metrics;
   std::string reason;

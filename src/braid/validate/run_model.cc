@@ -109,6 +109,15 @@ Graph described_model(const MeasuredRun& run) {
 
 RunModel model_of(const MeasuredRun& run) {
   RunModel model;
+  // Models of images have no sequence, or their patches.
+  const std::string zoo = zoo_name(run.model);
+  if (run.seq_len == 0 && run.layers == 0 && !zoo.empty()) {
+    Graph graph = load_model(zoo, {});
+    if (graph.seq_len == 0 || zoo.starts_with("vit-")) {
+      model.graph = std::move(graph);
+      return model;
+    }
+  }
   if (run.seq_len == 0 || run.seq_len > kMostTokens) {
     model.reason = run.seq_len == 0 ? "the sequence length is not said" : "the sequence is absurd";
     return model;
@@ -118,8 +127,7 @@ RunModel model_of(const MeasuredRun& run) {
     if (model.reason.empty()) model.graph = described_model(run);
     return model;
   }
-  const std::string name = zoo_name(run.model);
-  if (name.empty()) {
+  if (zoo.empty()) {
     model.reason = "model " + quoted(run.model) +
                    " is not in the zoo, and layers, hidden and heads are not given";
     return model;
@@ -128,7 +136,7 @@ RunModel model_of(const MeasuredRun& run) {
     model.reason = "the model's dimensions are absurd";
     return model;
   }
-  Graph graph = load_model(name, {.seq_len = run.seq_len, .layers = run.layers, .dims = {}});
+  Graph graph = load_model(zoo, {.seq_len = run.seq_len, .layers = run.layers, .dims = {}});
   const auto blocks = static_cast<std::int64_t>(graph.layers.size()) - 2;
   if (run.layers > 0 && run.layers != blocks) {
     model.reason = "model " + quoted(run.model) + " has " + std::to_string(blocks) +

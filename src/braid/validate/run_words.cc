@@ -75,15 +75,14 @@ bool read_recompute(const std::string& text, Recompute& recompute) {
   constexpr std::array<std::string_view, 3> kParts = {"perop", "partial", "block"};
   if (has_any(name, kParts)) return false;
   constexpr std::array<std::string_view, 3> kScores = {"selective", "coreattn", "coreattention"};
-  if (has(name, "full")) {
+  constexpr std::array<std::string_view, 3> kAll = {"checkpointing", "activationcheckpointing",
+                                                    "gradientcheckpointing"};
+  if (has(name, "full") || is_any(name, kOn) || is_any(name, kAll)) {
     recompute = Recompute::full;
   } else if (has_any(name, kScores)) {
     recompute = Recompute::selective;
   } else if (has(name, "none") || is_any(name, kOff)) {
     recompute = Recompute::none;
-  } else if (is_any(name, kOn) || name == "checkpointing" || name == "activationcheckpointing" ||
-             name == "gradientcheckpointing") {
-    recompute = Recompute::full;
   } else {
     return false;
   }
