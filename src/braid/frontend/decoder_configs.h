@@ -23,6 +23,9 @@ DecoderSpec read_phi3(const Value& config);
 DecoderSpec read_qwen2(const Value& config);
 DecoderSpec read_qwen3(const Value& config);
 
+// Hybrids of state-space layers, attention and feed-forward networks or experts.
+DecoderSpec read_nemotron_h(const Value& config);
+
 // Mixtures of experts.
 DecoderSpec read_deepseek(const Value& config);  ///< V2 and V3.
 DecoderSpec read_gpt_oss(const Value& config);

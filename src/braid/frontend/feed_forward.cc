@@ -13,6 +13,8 @@ Elementwise activation_of(const FeedForwardSpec& spec, std::int64_t elements) {
   switch (spec.activation) {
     case Activation::relu:
       return {elements, 1 + product, spec.gated ? Keeps::inputs : Keeps::mask};
+    case Activation::relu_squared:
+      return {elements, 2 + product, Keeps::inputs};
     case Activation::silu:
       return {elements, silu_flops + product, Keeps::inputs};
     case Activation::gelu:
@@ -25,6 +27,8 @@ const char* activation_name(const FeedForwardSpec& spec) {
   switch (spec.activation) {
     case Activation::relu:
       return spec.gated ? "reglu" : "relu";
+    case Activation::relu_squared:
+      return spec.gated ? "gated_relu_squared" : "relu_squared";
     case Activation::silu:
       return spec.gated ? "swiglu" : "silu";
     case Activation::gelu:
@@ -55,12 +59,21 @@ TensorId experts(GraphBuilder& builder, const BlockSpec& spec, const std::string
                   {x, builder.parameter(prefix + "router.weight", {spec.hidden, moe.count})},
                   {tokens, moe.count}, Split::sequence);
   const std::int64_t matrices = spec.mlp.gated ? 3 : 2;
+  const std::int64_t width = moe.latent > 0 ? moe.latent : spec.hidden;
+  TensorId in = x;
+  if (moe.latent > 0) {
+    in = builder.linear(prefix + "latent_down", x, tokens, spec.hidden, width, false,
+                        Split::sequence);
+  }
   const TensorId weights =
-      builder.parameter(prefix + "experts.weight", {moe.count, matrices, spec.hidden, moe.inner});
-  const TensorId out =
-      builder.add(prefix + "experts",
-                  MoeExperts{tokens, spec.hidden, moe.inner, moe.count, moe.top_k, matrices},
-                  {x, scores, weights}, {tokens, spec.hidden}, Split::expert);
+      builder.parameter(prefix + "experts.weight", {moe.count, matrices, width, moe.inner});
+  TensorId out = builder.add(prefix + "experts",
+                             MoeExperts{tokens, width, moe.inner, moe.count, moe.top_k, matrices},
+                             {in, scores, weights}, {tokens, width}, Split::expert);
+  if (moe.latent > 0) {
+    out = builder.linear(prefix + "latent_up", out, tokens, width, spec.hidden, false,
+                         Split::sequence);
+  }
   if (moe.shared_inner == 0) return out;
   TensorId shared = feed_forward(builder, spec, prefix + "shared.", x, tokens, moe.shared_inner);
   if (moe.shared_gate) {

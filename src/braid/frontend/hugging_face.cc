@@ -64,6 +64,7 @@ constexpr auto kArchitectures = std::to_array<Architecture>({
     {"mistral", decoder<read_mistral>},
     {"mixtral", decoder<read_mixtral>},
     {"multi_modal_transformer", multi_modal_from_config},
+    {"nemotron_h", decoder<read_nemotron_h>},
     {"opt", decoder<read_opt>},
     {"phi3", decoder<read_phi3>},
     {"qwen2", decoder<read_qwen2>},

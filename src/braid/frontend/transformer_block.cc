@@ -15,6 +15,14 @@ TensorId second_half(GraphBuilder& builder, const BlockSpec& spec, const std::st
              : feed_forward(builder, spec, prefix + "mlp.", x, tokens, spec.mlp.inner);
 }
 
+/// Attention or state space, whichever the block has.
+TensorId first_half(GraphBuilder& builder, const BlockSpec& spec, const std::string& prefix,
+                    TensorId x, std::int64_t tokens) {
+  return spec.state_space.heads > 0
+             ? state_space(builder, spec, prefix + "mamba.", x, tokens)
+             : self_attention(builder, spec, prefix + "attention.", x, tokens);
+}
+
 TensorId parallel_block(GraphBuilder& builder, const BlockSpec& spec, const std::string& prefix,
                         TensorId x, std::int64_t tokens) {
   const std::int64_t h = spec.hidden;
@@ -38,11 +46,12 @@ TensorId transformer_block(GraphBuilder& builder, const BlockSpec& spec, const s
   const std::int64_t h = spec.hidden;
   const bool reads_norm = spec.norms != NormPlacement::after;
   for (const int half : {1, 2}) {
+    if (spec.halves == (half == 1 ? Halves::feeding : Halves::mixing)) continue;
     const auto named = [&](std::string_view what) {
       return fmt::format("{}{}{}", prefix, what, half);
     };
     TensorId y = reads_norm ? builder.norm(named("norm"), x, tokens, h, spec.rms) : x;
-    y = half == 1 ? self_attention(builder, spec, prefix + "attention.", y, tokens)
+    y = half == 1 ? first_half(builder, spec, prefix, y, tokens)
                   : second_half(builder, spec, prefix, y, tokens);
     if (spec.norms == NormPlacement::around) {
       y = builder.norm(named("post_norm"), y, tokens, h, spec.rms);

@@ -8,7 +8,7 @@
 namespace braid {
 
 /// Pointwise function of a feed-forward network.
-enum class Activation : std::uint8_t { gelu, relu, silu };
+enum class Activation : std::uint8_t { gelu, relu, relu_squared, silu };
 
 /// Multi-head attention with its projections (Vaswani et al. 2017, §3.2); with fewer key/value
 /// heads grouped (Ainslie et al. 2023); with `kv_rank` multi-head latent attention (DeepSeek-AI
@@ -43,7 +43,9 @@ struct ExpertsSpec {
   std::int64_t count = 0;  ///< Routed experts; 0: a dense feed-forward network.
   std::int64_t top_k = 0, inner = 0;
   std::int64_t shared_inner = 0;  ///< Width of the network that sees every token; 0: none.
-  bool shared_gate = false;       ///< Its output is scaled by a sigmoid of one product per token.
+  /// Width that the routed experts read and write, projected to and from the hidden size; 0: that.
+  std::int64_t latent = 0;
+  bool shared_gate = false;  ///< Its output is scaled by a sigmoid of one product per token.
 };
 
 /// Where a block normalises.
@@ -54,13 +56,28 @@ enum class NormPlacement : std::uint8_t {
   parallel  ///< Both halves read (each by its norm) the block's input (GPT-J, GPT-NeoX).
 };
 
-/// A transformer block: attention, then a feed-forward network or experts.
+/// A state-space layer in place of attention: Mamba-2 (Dao and Gu 2024, arXiv:2405.21060), its
+/// state computed chunk by chunk.
+struct StateSpaceSpec {
+  std::int64_t heads = 0;  ///< 0: attention.
+  std::int64_t head_dim = 1, state = 1;
+  std::int64_t groups = 1;   ///< Of heads that share what they write into and read from the state.
+  std::int64_t kernel = 4;   ///< Taps of the causal convolution.
+  std::int64_t chunk = 128;  ///< Tokens.
+};
+
+/// Which halves a block has.
+enum class Halves : std::uint8_t { both, mixing, feeding };
+
+/// A transformer block: attention or a state-space layer, then a feed-forward network or experts.
 struct BlockSpec {
   std::int64_t hidden = 1;
   bool rms = true;  ///< RMS instead of layer norms.
   NormPlacement norms = NormPlacement::before;
-  bool dropout = false;  ///< On what each half writes.
+  bool dropout = false;          ///< On what each half writes.
+  Halves halves = Halves::both;  ///< Hybrid models give each half a layer of its own.
   AttentionSpec attention;
+  StateSpaceSpec state_space;
   FeedForwardSpec mlp;
   ExpertsSpec experts;
 };
@@ -76,6 +93,9 @@ TensorId transformer_block(GraphBuilder& builder, const BlockSpec& spec, const s
 /// Attention of x to itself.
 TensorId self_attention(GraphBuilder& builder, const BlockSpec& spec, const std::string& prefix,
                         TensorId x, std::int64_t tokens);
+/// Mamba-2's mixing of x over its tokens, as its kernels compute it.
+TensorId state_space(GraphBuilder& builder, const BlockSpec& spec, const std::string& prefix,
+                     TensorId x, std::int64_t tokens);
 /// Attention of x [tokens × hidden] to `memory` [memory_tokens × hidden], neither latent nor
 /// rotary.
 TensorId cross_attention(GraphBuilder& builder, const BlockSpec& spec, const std::string& prefix,

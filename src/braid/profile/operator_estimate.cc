@@ -185,9 +185,12 @@ OperatorTimes OperatorEstimate::plain_attention_times(const Attention& op, const
 std::optional<MatMulShape> OperatorEstimate::product_shape(const Operator& op,
                                                            const Shard& shard) const {
   if (const auto* o = std::get_if<MatMul>(&op.kind)) {
-    MatMulShape shape{static_cast<double>(o->batch), static_cast<double>(o->m),
-                      static_cast<double>(o->n) * shard.output,
-                      static_cast<double>(o->k) * shard.input};
+    // Divided by heads, of which each is a product.
+    const bool heads = !o->weight && op.split == Split::heads;
+    MatMulShape shape{static_cast<double>(o->batch) * (heads ? shard.output : 1),
+                      static_cast<double>(o->m),
+                      static_cast<double>(o->n) * (heads ? 1 : shard.output),
+                      static_cast<double>(o->k) * (heads ? 1 : shard.input)};
     (o->weight ? shape.m : shape.batch) *= shard.tokens;
     return shape;
   }

@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "braid/frontend/config_fields.h"
+#include "braid/frontend/decoder_configs.h"
+
+namespace braid {
+namespace {
+
+/// Of a state, a convolution's taps and a chunk: products of three of them and a width stay within
+/// 64 bits.
+constexpr std::int64_t kMostState = 1 << 13;
+
+StateSpaceSpec read_state_space(const Value& config) {
+  StateSpaceSpec spec;
+  spec.heads = size_of(config, "mamba_num_heads");
+  spec.head_dim = size_of(config, "mamba_head_dim");
+  check_head_width(config, "mamba_head_dim", spec.heads, spec.head_dim);
+  spec.state = size_of(config, "ssm_state_size", kMostState);
+  spec.groups = size_or(config, "n_groups", 1);
+  check_divides(config, "n_groups", spec.groups, spec.heads, "mamba_num_heads");
+  spec.kernel = size_or(config, "conv_kernel", 4, kMostState);
+  spec.chunk = size_or(config, "chunk_size", 128, kMostState);
+  return spec;
+}
+
+ExpertsSpec read_hybrid_experts(const Value& config) {
+  ExpertsSpec experts;
+  experts.count = size_of(config, "n_routed_experts");
+  experts.top_k = config["num_experts_per_tok"].as_int_in(1, experts.count);
+  experts.inner = size_of(config, "moe_intermediate_size");
+  experts.latent = count_or(config, "moe_latent_size", 0);
+  if (count_or(config, "n_shared_experts", 0) > 0) {
+    experts.shared_inner = size_of(config, "moe_shared_expert_intermediate_size");
+  }
+  return experts;
+}
+
+}  // namespace
+
+DecoderSpec read_nemotron_h(const Value& config) {
+  constexpr std::string_view kPattern = "hybrid_override_pattern";
+  BlockSpec block;
+  block.hidden = size_of(config, "hidden_size");
+  block.mlp.gated = false;
+  block.mlp.activation = Activation::relu_squared;
+  block.mlp.inner = size_of(config, "intermediate_size");
+  AttentionSpec& attention = block.attention;
+  attention.heads = size_of(config, "num_attention_heads");
+  attention.kv_heads = size_or(config, "num_key_value_heads", attention.heads);
+  check_divides(config, "num_key_value_heads", attention.kv_heads, attention.heads,
+                "num_attention_heads");
+  attention.qk_dim = attention.v_dim =
+      size_or(config, "head_dim", std::max<std::int64_t>(1, block.hidden / attention.heads));
+  check_head_width(config, "head_dim", attention.heads, attention.qk_dim);
+
+  DecoderSpec spec;
+  spec.vocab = size_of(config, "vocab_size");
+  spec.tied_embeddings = flag_or(config, "tie_word_embeddings", false);
+  const std::string pattern(config[kPattern].as_string());
+  if (pattern.empty()) config[kPattern].fail("there are no layers");
+  check_layer_count(config, kPattern, static_cast<std::int64_t>(pattern.size()));
+  for (const char kind : pattern) {
+    BlockSpec& layer = spec.blocks.emplace_back(block);
+    layer.halves = kind == 'M' || kind == '*' ? Halves::mixing : Halves::feeding;
+    if (kind == 'M') {
+      layer.state_space = read_state_space(config);
+    } else if (kind == 'E') {
+      layer.experts = read_hybrid_experts(config);
+    } else if (kind != '*' && kind != '-') {
+      config[kPattern].fail(std::string("'") + kind + "' is no kind of layer",
+                            "M is a state-space layer, * attention, - a feed-forward network, E "
+                            "experts");
+    }
+  }
+  return spec;
+}
+
+}  // namespace braid
