@@ -86,6 +86,51 @@ TEST(PlanJson, RefusesWarmUpsThatAStageCannotHave) {
   EXPECT_THAT(fault(2), HasSubstr("stage 2 has a warm-up, which GPipe does not know"));
 }
 
+TEST(PlanJson, OrdersOfPassesAreWrittenWhereTheyAreSet) {
+  Plan plan = two_stages();
+  EXPECT_THAT(to_text(to_json(plan)), Not(HasSubstr("passes")));
+  plan.stages[1].own->passes = {{2, 1, 1}, {1, 1, 1}, {1, 2, 1}};
+  EXPECT_EQ(read_back(plan), plan);
+  plan.stages[1].own->passes = {{1, 1, 4}};
+  EXPECT_EQ(read_back(plan), plan);
+}
+
+TEST(PlanJson, RefusesOrdersOfPassesThatAStageCannotHave) {
+  using Runs = std::vector<PassRun>;
+  Plan plan = two_stages();
+  const auto fault = [&](const Runs& passes) {
+    plan.stages[1].own->passes = passes;
+    return error_text([&] { read_back(plan); });
+  };
+  EXPECT_THAT(fault(Runs{{0, 1, 1}}), HasSubstr("stages[1].own.passes[0][0]"));
+  EXPECT_THAT(fault(Runs{{1, 1, 1}, {1, -1, 1}}), HasSubstr("stages[1].own.passes[1][1]"));
+  EXPECT_THAT(fault(Runs{{1, 1, std::int64_t{1} << 62}}), HasSubstr("passes[0][2]"));
+  EXPECT_THAT(fault(Runs{{1, 1, 5}}),
+              HasSubstr("stages[1].own.passes: stage 2 runs more than 4 forward passes"));
+  EXPECT_THAT(fault(Runs{{1, 1, 3}}), HasSubstr("runs 3 forward and 3 backward passes, not 4"));
+  EXPECT_THAT(fault(Runs{{1, 1, 1}, {1, 2, 1}, {2, 1, 1}}),
+              HasSubstr("stage 2 runs the backward pass of micro-batch 2 before its forward"));
+  plan.stages[1].own->warm_up = 1;
+  EXPECT_THAT(fault(Runs{{1, 1, 4}}), HasSubstr("which leaves no room for a warm-up"));
+  plan.stages[1].own->warm_up.reset();
+  plan.parallel.schedule = ScheduleKind::gpipe;
+  EXPECT_THAT(fault(Runs{{1, 1, 4}}), HasSubstr("which GPipe does not know"));
+}
+
+TEST(PlanJson, RefusesRunsOfPassesThatAreNone) {
+  const auto fault = [](const Json& passes) {
+    Json json = to_json(two_stages());
+    json["stages"][1]["own"]["passes"] = passes;
+    return error_text([&] {
+      plan_from_json(Document::parse(to_text(json), Document::Syntax::json, "plan.json").root());
+    });
+  };
+  EXPECT_THAT(fault(Json::array()), HasSubstr("has at least one run"));
+  EXPECT_THAT(fault(Json("4F 4B")), HasSubstr("stages[1].own.passes"));
+  EXPECT_THAT(fault(Json::array({Json::array({4, 4})})), HasSubstr("a run has three numbers"));
+  EXPECT_THAT(fault(Json::array({Json::array({4.5, 4, 1})})), HasSubstr("passes[0][0]"));
+}
+
 TEST(PlanJson, RefusesAShapeWithMoreBlocksThanLayers) {
   Plan plan = piped_plan();
   plan.shape->first_block = 3;

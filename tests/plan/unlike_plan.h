@@ -175,4 +175,57 @@ inline void draw_warm_ups(std::mt19937_64& random, Plan& plan, bool ample) {
   }
 }
 
+/// Gives stages of a 1F1B plan an order of passes of their own: each any at all or, if `together`,
+/// those of a run of the whole plan that starts at random one of the passes that could be next.
+inline void draw_passes(std::mt19937_64& random, Plan& plan, bool together) {
+  plan.parallel.schedule = ScheduleKind::one_f_one_b;
+  const std::vector<ChunkEdge> edges = chunk_edges(plan);
+  struct Passes {
+    std::int64_t round = 0, count = 0, forwards = 0, backwards = 0, run = 0, back = 0;
+    std::vector<PassRun> runs = {};
+  };
+  std::vector<Passes> stages;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Parallelism form = form_of(plan, s);
+    stages.push_back({std::int64_t{form.dp} * form.micro_batch, form.num_micro_batches});
+  }
+  const auto ready = [&](std::size_t s, bool forward) {
+    const Passes& own = stages[s];
+    const std::int64_t next = forward ? own.forwards : own.backwards;
+    if (next == (forward ? own.count : own.forwards)) return false;
+    for (const ChunkEdge& edge : edges) {
+      if (!together || (forward ? edge.target_stage : edge.source_stage) != static_cast<int>(s)) {
+        continue;
+      }
+      const Passes& other =
+          stages[static_cast<std::size_t>(forward ? edge.source_stage : edge.target_stage)];
+      const std::int64_t done = forward ? other.forwards : other.backwards;
+      if (done * other.round < (next + 1) * own.round) return false;
+    }
+    return true;
+  };
+  for (;;) {
+    std::vector<std::pair<std::size_t, bool>> next;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      for (const bool forward : {true, false}) {
+        if (ready(s, forward)) next.emplace_back(s, forward);
+      }
+    }
+    if (next.empty()) break;
+    const auto [s, forward] =
+        next[static_cast<std::size_t>(draw(random, 0, static_cast<int>(next.size()) - 1))];
+    Passes& own = stages[s];
+    if (forward && own.back > 0) {
+      append_passes(own.runs, own.run, own.back);
+      own.run = own.back = 0;
+    }
+    ++(forward ? own.forwards : own.backwards);
+    ++(forward ? own.run : own.back);
+  }
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    append_passes(stages[s].runs, stages[s].run, stages[s].back);
+    plan.stages[s].own->passes = stages[s].runs;
+  }
+}
+
 }  // namespace braid::testing

@@ -155,6 +155,68 @@ TEST(Verify, ReplaysWhatTheSimulatorSaysOfWarmUps) {
   EXPECT_GT(stuck, 20);
 }
 
+/// Orders of passes of stages' own: as above.
+TEST(Verify, ReplaysWhatTheSimulatorSaysOfOrdersOfPasses) {
+  std::mt19937_64 random(81);
+  int ran = 0, stuck = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    Plan plan = testing::unlike_plan(random, trial % 2 == 1, trial % 3 == 0);
+    testing::draw_passes(random, plan, trial % 4 > 0);
+    if (trial % 5 == 0) plan.stages.front().own->passes.clear();  // By the schedule's rule.
+    try {
+      const Metrics metrics = measure(plan);
+      const Verification verification = verify(plan, claims_of(metrics));
+      for (const Check& check : verification.checks) {
+        EXPECT_TRUE(check.holds) << "trial " << trial << " " << check.name << ": " << check.detail;
+      }
+      EXPECT_NEAR(verification.iteration_time_s, metrics.iteration_time_s,
+                  1e-10 * metrics.iteration_time_s);
+      EXPECT_NEAR(verification.peak_memory_bytes, metrics.peak_memory_bytes,
+                  1e-9 * metrics.peak_memory_bytes);
+      ++ran;
+    } catch (const Error& error) {
+      const Check last = verify(plan).checks.back();
+      EXPECT_EQ(last.name, "schedule");
+      EXPECT_FALSE(last.holds);
+      const std::string stage = last.detail.substr(0, last.detail.find(';'));
+      EXPECT_EQ(stage.substr(0, 6), "stage ");
+      EXPECT_EQ(std::string(error.what()).substr(0, stage.size()), stage);
+      ++stuck;
+    }
+  }
+  EXPECT_GT(ran, 250);
+  EXPECT_GT(stuck, 20);
+}
+
+TEST(Verify, RefusesOrdersOfPassesThatStagesCannotHave) {
+  std::mt19937_64 random(82);
+  Plan plan;
+  do {
+    plan = testing::unlike_plan(random);
+  } while (plan.stages.size() < 2 || form_of(plan, 1).num_micro_batches != 4);
+  plan.parallel.schedule = ScheduleKind::one_f_one_b;
+  constexpr std::int64_t kHuge = std::int64_t{1} << 40;
+  using Runs = std::vector<PassRun>;
+  for (const Runs& passes :
+       {Runs{{1, 1, 3}}, Runs{{1, 1, 5}}, Runs{{4, 3, 1}}, Runs{{0, 1, 4}}, Runs{{1, 1, -4}},
+        Runs{{kHuge, kHuge, kHuge}}, Runs{{kHuge, 1, 1}, {kHuge, 1, kHuge}}}) {
+    plan.stages[1].own->passes = passes;
+    EXPECT_EQ(failing(plan), Names{"batch"});
+    EXPECT_THROW(measure(plan), Error);
+  }
+  // All there, but a backward pass before its forward pass.
+  plan.stages[1].own->passes = {{1, 2, 1}, {3, 2, 1}};
+  EXPECT_EQ(failing(plan), Names{"schedule"});
+  EXPECT_THROW(measure(plan), Error);
+  plan.stages[1].own->passes = {{4, 4, 1}};
+  plan.stages[1].own->warm_up = 4;
+  EXPECT_EQ(failing(plan), Names{"batch"});
+  plan.stages[1].own->warm_up.reset();
+  plan.parallel.schedule = ScheduleKind::gpipe;
+  EXPECT_EQ(failing(plan), Names{"batch"});
+  EXPECT_THROW(measure(plan), Error);
+}
+
 TEST(Verify, RefusesWarmUpsThatStagesCannotHave) {
   std::mt19937_64 random(80);
   Plan plan;

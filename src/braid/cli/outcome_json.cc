@@ -61,6 +61,7 @@ Json stages_to_json(const Plan& plan) {
       part["sequence_parallel"] = form.sequence_parallel;
       part["zero"] = static_cast<int>(form.zero);
       if (stage.own->warm_up) part["warm_up"] = *stage.own->warm_up;
+      if (!stage.own->passes.empty()) part["passes"] = to_json(stage.own->passes);
     }
     const MemoryBreakdown& memory = memories[s];
     part["memory_bytes"] = memory.device_total();

@@ -1,7 +1,10 @@
 #include "braid/plan/names.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace braid {
 namespace {
@@ -49,5 +52,21 @@ std::optional<Recompute> parse_recompute(std::string_view name) {
   return find_value(kRecomputes, name);
 }
 std::optional<Axis> parse_axis(std::string_view name) { return find_value(kAxes, name); }
+
+std::string schedule_text(const Plan& plan) {
+  const bool own = std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& stage) {
+    return stage.own.has_value() && !stage.own->passes.empty();
+  });
+  return own ? "own order" : std::string(name_of(plan.parallel.schedule));
+}
+
+std::string own_order_text(const Stage& stage) {
+  if (!stage.own) return "";
+  if (!stage.own->passes.empty()) {
+    return fmt::format("{} in flight ({})", most_in_flight(stage.own->passes),
+                       passes_text(stage.own->passes));
+  }
+  return stage.own->warm_up ? fmt::format("{} in flight", *stage.own->warm_up) : "";
+}
 
 }  // namespace braid

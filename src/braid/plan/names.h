@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "braid/plan/plan.h"
@@ -15,5 +16,12 @@ std::string_view name_of(Axis axis);              ///< "tp", "cp", "dp", "pp"
 std::optional<ScheduleKind> parse_schedule(std::string_view name);
 std::optional<Recompute> parse_recompute(std::string_view name);
 std::optional<Axis> parse_axis(std::string_view name);
+
+/// For people: the name of the plan's schedule, "own order" where a stage has passes of its own.
+std::string schedule_text(const Plan& plan);
+
+/// For people: "3 in flight", with the passes where the stage has an order of its own; empty where
+/// it runs as the plan's schedule has it.
+std::string own_order_text(const Stage& stage);
 
 }  // namespace braid

@@ -135,7 +135,7 @@ std::vector<MemoryBreakdown> memory_of_stages(const Plan& plan) {
   const auto stages = static_cast<int>(plan.stages.size());
   std::vector<std::int64_t> in_flight;
   if (parallel.vp == 1) {
-    in_flight = forwards_first(plan);
+    in_flight = micro_batches_held(plan);
   } else {
     for (int s = 0; s < stages; ++s) {
       in_flight.push_back(

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "braid/plan/model_shape.h"
+#include "braid/plan/pass_runs.h"
 #include "braid/profile/estimator.h"
 #include "braid/profile/profile.h"
 #include "braid/system/system.h"
@@ -72,6 +73,8 @@ struct StageForm {
   /// Forward passes before its first backward pass under 1F1B, and so the micro-batches that it
   /// holds at most; nullopt: as the schedule has it (forwards_first in stage_rounds.h).
   std::optional<std::int64_t> warm_up;
+  /// All of its passes in order, in place of 1F1B's; empty: as the schedule and warm_up have them.
+  std::vector<PassRun> passes = {};
   friend bool operator==(const StageForm&, const StageForm&) = default;
 };
 

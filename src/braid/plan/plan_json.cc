@@ -135,6 +135,7 @@ Json stage_to_json(const Stage& stage) {
     own["offload_optimizer"] = stage.own->offload_optimizer;
     own["offload_weights"] = stage.own->offload_weights;
     if (stage.own->warm_up) own["warm_up"] = *stage.own->warm_up;
+    if (!stage.own->passes.empty()) own["passes"] = to_json(stage.own->passes);
     json["own"] = std::move(own);
   }
   json["chunks"] = Json::array();
@@ -177,9 +178,20 @@ Chunk chunk_from_json(const Value& value, const Profile& profile) {
   return chunk;
 }
 
+std::vector<PassRun> passes_from_json(const Value& value) {
+  std::vector<PassRun> passes;
+  for (const Value& run : value.elements()) {
+    if (run.size() != 3) run.fail("a run has three numbers", "write [forwards, backwards, times]");
+    passes.push_back({run[0].as_int_in(1, kMaxCount), run[1].as_int_in(1, kMaxCount),
+                      run[2].as_int_in(1, kMaxCount)});
+  }
+  if (passes.empty()) value.fail("an order of passes has at least one run");
+  return passes;
+}
+
 StageForm stage_form_from_json(const Value& value) {
   value.expect_only({"micro_batch", "ep", "sequence_parallel", "zero", "offload_optimizer",
-                     "offload_weights", "warm_up"});
+                     "offload_weights", "warm_up", "passes"});
   StageForm form;
   form.micro_batch = degree(value["micro_batch"]);
   form.ep = degree(value["ep"]);
@@ -188,6 +200,7 @@ StageForm stage_form_from_json(const Value& value) {
   form.offload_optimizer = value["offload_optimizer"].as_bool();
   form.offload_weights = value["offload_weights"].as_bool();
   if (value["warm_up"].exists()) form.warm_up = value["warm_up"].as_int_in(1, kMaxCount);
+  if (value["passes"].exists()) form.passes = passes_from_json(value["passes"]);
   return form;
 }
 
@@ -207,10 +220,9 @@ void check_own_form(const Value& value, const Stage& stage, const Plan& plan) {
     value["own"]["micro_batch"].fail(
         "the stage's dp x micro_batch does not divide the global batch");
   }
-  if (!stage.own->warm_up) return;
-  const std::string fault = warm_up_fault(plan.parallel.schedule, plan.stages.size(),
-                                          *stage.own->warm_up, plan.global_batch / round);
-  if (!fault.empty()) value["own"]["warm_up"].fail(fault);
+  const std::string fault = own_order_fault(plan.parallel.schedule, plan.stages.size(), *stage.own,
+                                            plan.global_batch / round);
+  if (!fault.empty()) value["own"][stage.own->passes.empty() ? "warm_up" : "passes"].fail(fault);
 }
 
 /// Names and places of a shape's counts and flags, for reading and writing alike.
@@ -305,6 +317,14 @@ Json to_json(const Parallelism& parallel) {
   json["offload_activations"] = parallel.offload_activations;
   json["order"] = Json::array();
   for (const Axis axis : parallel.order) json["order"].push_back(name_of(axis));
+  return json;
+}
+
+Json to_json(const std::vector<PassRun>& passes) {
+  Json json = Json::array();
+  for (const PassRun& run : passes) {
+    json.push_back(Json::array({run.forwards, run.backwards, run.times}));
+  }
   return json;
 }
 

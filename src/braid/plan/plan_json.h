@@ -10,6 +10,8 @@ namespace braid {
 
 Json to_json(const Parallelism& parallel);
 Json to_json(const MemoryBreakdown& memory);
+/// [[forwards, backwards, times], …]
+Json to_json(const std::vector<PassRun>& passes);
 
 /// The `"braid": "plan", "version": 1` form: complete, reads back equal.
 Json to_json(const Plan& plan);

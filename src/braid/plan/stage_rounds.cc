@@ -112,13 +112,20 @@ std::vector<std::int64_t> forwards_first(ScheduleKind schedule, std::span<const 
   return first;
 }
 
-std::string warm_up_fault(ScheduleKind schedule, std::size_t stage, std::int64_t warm_up,
-                          std::int64_t micro_batches) {
+std::string own_order_fault(ScheduleKind schedule, std::size_t stage, const StageForm& own,
+                            std::int64_t micro_batches) {
   const std::string name = "stage " + std::to_string(stage + 1);
-  if (schedule == ScheduleKind::gpipe) return name + " has a warm-up, which GPipe does not know";
-  if (warm_up >= 1 && warm_up <= micro_batches) return "";
-  return name + " has a warm-up of " + std::to_string(warm_up) + " forward passes, not of 1 to " +
-         std::to_string(micro_batches) + ", its micro-batches";
+  if (own.passes.empty() && !own.warm_up) return "";
+  const char* what = own.passes.empty() ? "a warm-up" : "an order of passes of its own";
+  if (schedule == ScheduleKind::gpipe) return name + " has " + what + ", which GPipe does not know";
+  if (!own.passes.empty()) {
+    if (own.warm_up) return name + " has an order of passes, which leaves no room for a warm-up";
+    const std::string fault = passes_fault(own.passes, micro_batches);
+    return fault.empty() ? "" : name + " " + fault;
+  }
+  if (*own.warm_up >= 1 && *own.warm_up <= micro_batches) return "";
+  return name + " has a warm-up of " + std::to_string(*own.warm_up) +
+         " forward passes, not of 1 to " + std::to_string(micro_batches) + ", its micro-batches";
 }
 
 std::vector<std::int64_t> forwards_first(const Plan& plan) {
@@ -127,12 +134,25 @@ std::vector<std::int64_t> forwards_first(const Plan& plan) {
   std::vector<std::int64_t> first = forwards_first(schedule, rounds, chunk_edges(plan));
   for (std::size_t s = 0; s < first.size(); ++s) {
     const auto& own = plan.stages[s].own;
-    if (!own || !own->warm_up) continue;
-    const std::string fault = warm_up_fault(schedule, s, *own->warm_up, rounds[s].count);
-    if (!fault.empty()) throw Error(fault, "leave the warm-up out or put it right");
-    first[s] = *own->warm_up;
+    if (!own) continue;
+    const std::string fault = own_order_fault(schedule, s, *own, rounds[s].count);
+    if (!fault.empty()) {
+      throw Error(fault, own->passes.empty() ? "leave the warm-up out or put it right"
+                                             : "leave the order of passes out or put it right");
+    }
+    if (own->warm_up) first[s] = *own->warm_up;
+    if (!own->passes.empty()) first[s] = own->passes.front().forwards;
   }
   return first;
+}
+
+std::vector<std::int64_t> micro_batches_held(const Plan& plan) {
+  std::vector<std::int64_t> held = forwards_first(plan);
+  for (std::size_t s = 0; s < held.size(); ++s) {
+    const auto& own = plan.stages[s].own;
+    if (own && !own->passes.empty()) held[s] = most_in_flight(own->passes);
+  }
+  return held;
 }
 
 }  // namespace braid

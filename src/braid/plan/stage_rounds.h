@@ -41,14 +41,19 @@ std::vector<StageRounds> stage_rounds(const Plan& plan);
 std::vector<std::int64_t> forwards_first(ScheduleKind schedule, std::span<const StageRounds> rounds,
                                          std::span<const ChunkEdge> edges);
 
-/// The same of a plan's stages of one chunk: where a stage has a warm-up of its own, that. Such
-/// counts can make stages wait for each other for ever, which timing and verify() find out. Throws
-/// Error naming the stage whose count is not of 1 to all of its micro-batches or stands in a plan
-/// of another schedule than 1F1B.
+/// The same of a plan's stages of one chunk: where a stage has a warm-up or an order of passes of
+/// its own, as that has it. These can make stages wait for each other for ever, which timing and
+/// verify() find out. Throws Error naming the stage whose count is not of 1 to all of its
+/// micro-batches, whose passes are no order of them, or which has such in a plan of GPipe.
 std::vector<std::int64_t> forwards_first(const Plan& plan);
 
-/// Why a stage (counted from 0) cannot have that warm-up; empty when it can.
-std::string warm_up_fault(ScheduleKind schedule, std::size_t stage, std::int64_t warm_up,
-                          std::int64_t micro_batches);
+/// Most micro-batches that each of these stages holds: as many, but for stages with an order of
+/// passes of their own, of which the fullest moment counts. Throws Error as above.
+std::vector<std::int64_t> micro_batches_held(const Plan& plan);
+
+/// Why a stage (counted from 0) with a form of its own cannot have its warm-up or order of passes;
+/// empty when it can.
+std::string own_order_fault(ScheduleKind schedule, std::size_t stage, const StageForm& own,
+                            std::int64_t micro_batches);
 
 }  // namespace braid

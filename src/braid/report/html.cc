@@ -51,7 +51,8 @@ std::string stages_section(const Plan& plan) {
         uniform ? ""
                 : fmt::format("<br>dp {} tp {}{} cp {}, micro-batches of {}", form.dp, form.tp,
                               form.sequence_parallel ? " (sp)" : "", form.cp, form.micro_batch);
-    if (stage.own && stage.own->warm_up) own += fmt::format(", {} in flight", *stage.own->warm_up);
+    const std::string order = own_order_text(stage);
+    if (!order.empty()) own += ", " + order;
     std::string chips;
     if (plan.system.groups.size() > 1) {
       for (const std::string& chip : stage_chips(plan, s)) {
@@ -144,7 +145,7 @@ std::string html_report(const Plan& plan) {
                                            form.micro_batch == "1" ? "sample" : "samples"));
   text += row("recomputation, ZeRO stage", fmt::format("{}, {}", form.recompute, form.zero));
   if (!form.offload.empty()) text += row("kept in host memory", form.offload);
-  text += row("schedule", std::string(name_of(p.schedule)));
+  text += row("schedule", schedule_text(plan));
   const std::string batch = plan.seq_len > 0
                                 ? fmt::format("{} × {}", plan.global_batch, plan.seq_len)
                                 : fmt::format("{}", plan.global_batch);

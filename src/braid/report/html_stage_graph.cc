@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "braid/plan/names.h"
+
 namespace braid {
 namespace {
 
@@ -65,8 +67,8 @@ std::string title_of(const Plan& plan, std::size_t stage,
   std::string text =
       fmt::format("stage {}: {} {}, dp {} tp {} cp {}, micro-batches of {}", stage + 1, layers,
                   layers == 1 ? "layer" : "layers", form.dp, form.tp, form.cp, form.micro_batch);
-  const std::optional<StageForm>& own = plan.stages[stage].own;
-  if (own && own->warm_up) text += fmt::format(", {} in flight", *own->warm_up);
+  const std::string order = own_order_text(plan.stages[stage]);
+  if (!order.empty()) text += ", " + order;
   for (std::size_t i = 0; i < successors.size(); ++i) {
     text += fmt::format("{}{}", i == 0 ? "; hands over to " : ", ", successors[i] + 1);
   }

@@ -291,8 +291,7 @@ std::string timeline_page(const Plan& plan) {
              "in {} stages, planner {}, schedule {}</p>\n",
              escaped(plan.model), escaped(plan.system.name),
              format_seconds(metrics.iteration_time_s), format_seconds(metrics.bubble_s),
-             devices_used(plan), plan.stages.size(), escaped(plan.planner),
-             name_of(plan.parallel.schedule)) +
+             devices_used(plan), plan.stages.size(), escaped(plan.planner), schedule_text(plan)) +
          timeline_section(plan) + "</body></html>\n";
 }
 

@@ -37,7 +37,7 @@ std::vector<std::string> row_of(const Outcome& outcome, const Candidate& candida
           fmt::format("{}", p.vp),
           form.ep,
           form.dp,
-          std::string(name_of(p.schedule)),
+          schedule_text(plan),
           form.offload.empty() ? form.recompute : form.recompute + " off" + form.offload,
           form.zero,
           fmt::format("{:.4g}", m.iteration_time_s),
@@ -143,13 +143,10 @@ std::string stages_text(const Plan& plan) {
   if ((uniform && plan.stages.size() < 2) || plan.stages.size() > 64) return "";
   std::vector<std::vector<std::string>> rows = {{"stage", "layers", "devices"}};
   if (!uniform) rows[0].insert(rows[0].end(), {"DP", "TP", "CP", "MBS", "options"});
-  const auto warm_up = [](const Stage& stage) {
-    return stage.own ? stage.own->warm_up : std::optional<std::int64_t>();
-  };
-  const bool own_warm_ups =
+  const bool own_orders =
       std::any_of(plan.stages.begin(), plan.stages.end(),
-                  [&](const Stage& stage) { return warm_up(stage).has_value(); });
-  if (own_warm_ups) rows[0].emplace_back("in flight");
+                  [](const Stage& stage) { return !own_order_text(stage).empty(); });
+  if (own_orders) rows[0].emplace_back("in flight");
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     std::size_t count = 0;
     for (const Chunk& chunk : plan.stages[s].chunks) count += chunk.layers.size();
@@ -163,9 +160,14 @@ std::string stages_text(const Plan& plan) {
                         fmt::format("{}{}", form.tp, form.sequence_parallel ? "sp" : ""),
                         fmt::format("{}", form.cp), fmt::format("{}", form.micro_batch),
                         options_text(plan, plan.stages[s])});
-    if (!own_warm_ups) continue;
-    const std::optional<std::int64_t> first = warm_up(plan.stages[s]);
-    rows.back().push_back(first ? fmt::format("{}", *first) : "-");
+    if (!own_orders) continue;
+    const std::optional<StageForm>& own = plan.stages[s].own;
+    if (own && !own->passes.empty()) {
+      rows.back().push_back(
+          fmt::format("{}: {}", most_in_flight(own->passes), passes_text(own->passes)));
+    } else {
+      rows.back().push_back(own && own->warm_up ? fmt::format("{}", *own->warm_up) : "-");
+    }
   }
   return "Stages (layers numbered from 0 in model order)\n" + text_table(rows);
 }

@@ -309,8 +309,12 @@ Schedule schedule_of(const Pipeline& pipeline) {
   }
   if (!pipeline.warm_ups.empty()) {
     const std::vector<StageRounds> like(at(pipeline.pp), {1, pipeline.num_micro_batches});
-    return make_graph_schedule(pipeline.schedule, pipeline.rounds.empty() ? like : pipeline.rounds,
-                               pipeline.warm_ups);
+    Schedule schedule = make_graph_schedule(
+        pipeline.schedule, pipeline.rounds.empty() ? like : pipeline.rounds, pipeline.warm_ups);
+    for (std::size_t s = 0; s < pipeline.passes.size(); ++s) {
+      if (!pipeline.passes[s].empty()) schedule.order[s] = passes_of(pipeline.passes[s]);
+    }
+    return schedule;
   }
   if (!pipeline.rounds.empty()) {
     return make_graph_schedule(pipeline.schedule, pipeline.rounds,

@@ -19,6 +19,7 @@ struct Evaluation {
 
 /// Order of passes that the pipeline's kind of schedule prescribes for the form of its stages: 1F1B
 /// and GPipe with one chunk per stage follow the stage graph, anything else is taken as a chain.
+/// Stages with passes of their own run these; such a pipeline has warm-ups too.
 Schedule schedule_of(const Pipeline& pipeline);
 
 /// Times of all passes of `pipeline` when each device keeps to the order in `schedule`, which has

@@ -195,7 +195,7 @@ class SingleChunkTimer : GraphTimer {
 }  // namespace
 
 double graph_time_s(const Pipeline& pipeline, GraphWorkspace& workspace) {
-  if (!pipeline.rounds.empty()) return -1;
+  if (!pipeline.rounds.empty() || !pipeline.passes.empty()) return -1;
   if (pipeline.vp > 1) {
     return pipeline.schedule == ScheduleKind::interleaved
                ? interleaved_graph_time_s(pipeline, workspace)

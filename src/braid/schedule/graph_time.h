@@ -46,7 +46,8 @@ struct GraphWorkspace {
 /// docs/timeline.md, and leaves per-stage figures in `workspace.stages`. Chunks of an interleaved
 /// pipeline may be joined in any way that leads on in the order of the pipeline. Returns the time
 /// of one iteration; a negative number for what it cannot time: stages with micro-batches of their
-/// own, several chunks a stage in GPipe, and transfers or warm-ups that contradict the schedule.
+/// own or an order of their own, several chunks a stage in GPipe, and transfers or warm-ups that
+/// contradict the schedule.
 ///
 /// As chain_time_s, it runs round by round, one pass of each direction on every stage, until the
 /// pipeline repeats itself, and adds the other rounds in one step. What a transfer carries back can

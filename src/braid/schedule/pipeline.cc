@@ -15,6 +15,7 @@ void fill_pipeline(ScheduleKind schedule, std::span<const StageLoad> loads,
   pipeline.num_micro_batches = num_micro_batches;
   pipeline.rounds.clear();
   pipeline.warm_ups.clear();
+  pipeline.passes.clear();
   pipeline.forward_s.clear();
   pipeline.backward_s.clear();
   pipeline.sync.clear();

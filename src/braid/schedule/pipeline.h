@@ -29,6 +29,9 @@ struct Pipeline {
   /// [stage], vp = 1, 1F1B: forward passes before the first backward pass, 1 to all of them; empty:
   /// as forwards_first has them.
   std::vector<std::int64_t> warm_ups;
+  /// [stage], vp = 1, 1F1B: all passes of a stage in order; of a stage or for all empty: as
+  /// warm_ups and the schedule have them.
+  std::vector<std::vector<PassRun>> passes;
   std::vector<double> forward_s, backward_s;  ///< [stage · vp + chunk], whole passes.
   std::vector<Transfer> transfers;
   std::vector<StageSync> sync;  ///< [stage]

@@ -112,6 +112,7 @@ void check_pipeline(const Pipeline& pipeline, std::int64_t most_passes) {
   }
   check_passes(pipeline, most_passes);
   assert(pipeline.warm_ups.empty() || pipeline.warm_ups.size() == at(pipeline.pp));
+  assert(pipeline.passes.empty() || pipeline.passes.size() == at(pipeline.pp));
   assert(static_cast<std::int64_t>(pipeline.forward_s.size()) == chunks &&
          static_cast<std::int64_t>(pipeline.backward_s.size()) == chunks &&
          static_cast<std::int64_t>(pipeline.sync.size()) == pipeline.pp);
@@ -132,7 +133,9 @@ void check_pipeline(const Pipeline& pipeline, std::int64_t most_passes) {
 
 bool has_chain_timer(const Pipeline& pipeline) {
   if (pipeline.vp > 1 && pipeline.schedule != ScheduleKind::interleaved) return false;
-  if (!pipeline.rounds.empty() || !pipeline.warm_ups.empty()) return false;
+  if (!pipeline.rounds.empty() || !pipeline.warm_ups.empty() || !pipeline.passes.empty()) {
+    return false;
+  }
   const bool even =
       std::all_of(pipeline.transfers.begin(), pipeline.transfers.end(),
                   [](const Transfer& transfer) { return transfer.back_s() == transfer.time_s; });

@@ -48,8 +48,8 @@ void check_pipeline(const Pipeline& pipeline, std::int64_t most_passes);
 bool is_chain(const Pipeline& pipeline);
 
 /// Whether pipeline_time_s takes the fast way: a chain, with one chunk per stage or interleaved, of
-/// stages with as many micro-batches and the schedule's own warm-up, and handovers that take as
-/// long back.
+/// stages with as many micro-batches and the schedule's own order, and handovers that take as long
+/// back.
 bool has_chain_timer(const Pipeline& pipeline);
 
 }  // namespace braid

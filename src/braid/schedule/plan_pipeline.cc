@@ -32,10 +32,19 @@ PlanPipeline pipeline_of(const Plan& plan, std::int64_t most_passes) {
     });
     result.pipeline.num_micro_batches = rounds.front().count;
     if (!alike) result.pipeline.rounds = std::move(rounds);
-    const bool own_warm_ups = std::any_of(
-        plan.stages.begin(), plan.stages.end(),
-        [](const Stage& stage) { return stage.own.has_value() && stage.own->warm_up.has_value(); });
-    if (own_warm_ups) result.pipeline.warm_ups = forwards_first(plan);
+    const auto any_stage = [&](const auto& has) {
+      return std::any_of(plan.stages.begin(), plan.stages.end(), [&](const Stage& stage) {
+        return stage.own.has_value() && has(*stage.own);
+      });
+    };
+    const bool passes = any_stage([](const StageForm& own) { return !own.passes.empty(); });
+    if (passes || any_stage([](const StageForm& own) { return own.warm_up.has_value(); })) {
+      result.pipeline.warm_ups = forwards_first(plan);
+    }
+    for (std::size_t s = 0; passes && s < plan.stages.size(); ++s) {
+      const std::optional<StageForm>& own = plan.stages[s].own;
+      result.pipeline.passes.push_back(own ? own->passes : std::vector<PassRun>());
+    }
   }
   check_pipeline(result.pipeline, most_passes);
   return result;

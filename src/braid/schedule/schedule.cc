@@ -87,4 +87,23 @@ Schedule make_graph_schedule(ScheduleKind kind, std::span<const int> depths,
   return schedule;
 }
 
+std::vector<PassTask> passes_of(std::span<const PassRun> runs) {
+  std::int64_t passes = 0;
+  for (const PassRun& run : runs) passes += run.times * (run.forwards + run.backwards);
+  std::vector<PassTask> order;
+  order.reserve(static_cast<std::size_t>(passes));
+  std::int64_t forwards = 0, backwards = 0;
+  for (const PassRun& run : runs) {
+    for (std::int64_t i = 0; i < run.times; ++i) {
+      for (std::int64_t k = 0; k < run.forwards; ++k) {
+        order.push_back({TaskKind::forward, 0, forwards++});
+      }
+      for (std::int64_t k = 0; k < run.backwards; ++k) {
+        order.push_back({TaskKind::backward, 0, backwards++});
+      }
+    }
+  }
+  return order;
+}
+
 }  // namespace braid

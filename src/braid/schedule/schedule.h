@@ -44,4 +44,7 @@ Schedule make_graph_schedule(ScheduleKind kind, std::span<const StageRounds> rou
 Schedule make_graph_schedule(ScheduleKind kind, std::span<const int> depths,
                              std::int64_t num_micro_batches);
 
+/// The order of passes that runs (pass_runs.h) of a stage of one chunk stand for.
+std::vector<PassTask> passes_of(std::span<const PassRun> runs);
+
 }  // namespace braid

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/json.h"
+#include "braid/plan/names.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
@@ -88,7 +89,8 @@ std::string stage_name(const Stage& stage, std::size_t index) {
   }
   text += fmt::format(" (dp {} x tp {} x cp {}", stage.dp, stage.tp, stage.cp);
   if (stage.own) text += fmt::format(", micro-batches of {}", stage.own->micro_batch);
-  if (stage.own && stage.own->warm_up) text += fmt::format(", {} in flight", *stage.own->warm_up);
+  const std::string order = own_order_text(stage);
+  if (!order.empty()) text += ", " + order;
   return text + ")";
 }
 

@@ -130,6 +130,20 @@ std::vector<std::int64_t> warm_ups(const Plan& plan, const std::vector<Part>& pa
   return first;
 }
 
+/// Puts the passes that a stage lists, if it does, in place of the schedule's.
+void list_own_passes(const Stage& stage, std::vector<PassTask>& order) {
+  if (!stage.own || stage.own->passes.empty()) return;
+  order.clear();
+  std::array<std::int64_t, 2> next = {0, 0};
+  for (const PassRun& run : stage.own->passes) {
+    for (std::int64_t pass = 0; pass < run.times * (run.forwards + run.backwards); ++pass) {
+      const bool forward = pass % (run.forwards + run.backwards) < run.forwards;
+      order.push_back(
+          {forward ? TaskKind::forward : TaskKind::backward, 0, next[forward ? 0 : 1]++});
+    }
+  }
+}
+
 std::string refusal_of(const Plan& plan) {
   const Parallelism& p = plan.parallel;
   if (p.schedule == ScheduleKind::one_f_one_b && p.vp > 1) return "1F1B has one chunk per stage";
@@ -225,7 +239,10 @@ class Replayer {
       std::vector<StageRounds> rounds;
       rounds.reserve(parts.size());
       for (const Part& part : parts) rounds.push_back({part.samples, part.micro_batches});
-      return make_graph_schedule(p.schedule, rounds, warm_ups(plan, parts));
+      Schedule schedule = make_graph_schedule(p.schedule, rounds, warm_ups(plan, parts));
+      for (std::size_t s = 0; s < parts.size(); ++s)
+        list_own_passes(plan.stages[s], schedule.order[s]);
+      return schedule;
     }
     if (p.vp > 1) return make_schedule(p.schedule, p.pp, p.vp, p.num_micro_batches);
     const bool interleaved = p.schedule == ScheduleKind::interleaved;

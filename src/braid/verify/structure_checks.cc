@@ -303,6 +303,28 @@ std::string devices_fault(const Plan& plan) {
 
 namespace {
 
+/// Whether a stage lists each of its passes once; whether each comes after what it needs is for the
+/// replay.
+std::string own_passes_fault(const StageForm& own, std::int64_t micro_batches) {
+  if (own.warm_up) return "has both a warm-up and an order of passes";
+  std::int64_t forwards = 0, backwards = 0;
+  for (const PassRun& run : own.passes) {
+    std::int64_t ahead = 0, back = 0;
+    if (std::min({run.forwards, run.backwards, run.times}) < 1) {
+      return "has a run of passes with a count below 1";
+    }
+    if (__builtin_mul_overflow(run.forwards, run.times, &ahead) ||
+        __builtin_mul_overflow(run.backwards, run.times, &back) ||
+        __builtin_add_overflow(forwards, ahead, &forwards) ||
+        __builtin_add_overflow(backwards, back, &backwards)) {
+      return "lists more passes than can be counted";
+    }
+  }
+  if (forwards == micro_batches && backwards == micro_batches) return "";
+  return fmt::format("lists {} forward and {} backward passes for {} micro-batches", forwards,
+                     backwards, micro_batches);
+}
+
 std::string own_batch_fault(const Plan& plan) {
   if (plan.parallel.vp != 1) return "interleaved stages cannot have forms of their own";
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -318,10 +340,17 @@ std::string own_batch_fault(const Plan& plan) {
                          form.cp);
     }
     const std::optional<StageForm>& own = plan.stages[s].own;
-    if (!own || !own->warm_up) continue;
-    if (form.schedule == ScheduleKind::gpipe) {
-      return fmt::format("stage {} has a warm-up, which GPipe does not know", s + 1);
+    if (!own) continue;
+    const bool passes = !own->passes.empty();
+    if ((own->warm_up || passes) && form.schedule == ScheduleKind::gpipe) {
+      return fmt::format("stage {} has {}, which GPipe does not know", s + 1,
+                         passes ? "passes in an order of its own" : "a warm-up");
     }
+    if (passes) {
+      const std::string fault = own_passes_fault(*own, form.num_micro_batches);
+      if (!fault.empty()) return fmt::format("stage {} {}", s + 1, fault);
+    }
+    if (!own->warm_up) continue;
     if (*own->warm_up < 1 || *own->warm_up > form.num_micro_batches) {
       return fmt::format("stage {} has {} micro-batches and a warm-up of {}", s + 1,
                          form.num_micro_batches, *own->warm_up);
