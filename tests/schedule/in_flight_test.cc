@@ -1,11 +1,17 @@
 #include "braid/schedule/in_flight.h"
 
 #include <limits>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
 
 #include <gtest/gtest.h>
 
+#include "braid/base/error.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/greedy_order.h"
+#include "braid/schedule/sub_pipeline.h"
 
 #include "schedule/stage_graphs.h"
 
@@ -149,48 +155,152 @@ void all_orders(std::int32_t stage, std::int64_t m, std::int64_t forwards, std::
   }
 }
 
+/// A random small graph behind one more stage, the last in number, that hands over to all of it.
+std::optional<TimedGraph> behind_one_stage(Random& random) {
+  StageGraph graph = random_stage_graph(random, {3, 1, true});
+  for (std::size_t s = 0; s < graph.stages.size(); ++s) {
+    graph.stages[s].device = static_cast<std::int32_t>(s) + 1;
+  }
+  const auto first = static_cast<std::int32_t>(graph.stages.size());
+  for (std::int32_t s = 0; s < first; ++s) graph.edges.push_back({first, s});
+  graph.stages.push_back({0, 1});
+  check_stage_graph(graph);
+  if (graph.batch > 5) return std::nullopt;  // Orders grow as Catalan's numbers.
+  return random_costs(random, graph);
+}
+
+struct BestOrder {
+  double end_s = std::numeric_limits<double>::infinity();
+  std::int64_t in_flight = 0;
+};
+
+/// Of all orders of the passes of the last stage, on device 0, with at most so many in flight: the
+/// earliest end, and the fewest in flight with that.
+BestOrder best_of_all(const TimedGraph& timed, const WorkOrder& others, std::int64_t most) {
+  const std::size_t last = timed.graph.stages.size() - 1;
+  const auto stage = static_cast<std::int32_t>(last);
+  std::vector<std::vector<Work>> orders;
+  std::vector<Work> passes;
+  all_orders(stage, timed.graph.micro_batches(last), 0, 0, passes, orders);
+  BestOrder best;
+  for (const std::vector<Work>& order : orders) {
+    WorkOrder whole = others;
+    whole.devices[0] = order;
+    whole.devices[0].push_back({WorkKind::reduce_gradients, stage, 0});
+    whole.devices[0].push_back({WorkKind::optimizer, stage, 0});
+    try {
+      const OrderTiming timing = time_order(timed, whole);
+      const BestOrder one = {timing.devices[0].end_s, timing.peak_in_flight.back()};
+      if (one.in_flight > most) continue;
+      if (std::pair(one.end_s, one.in_flight) < std::pair(best.end_s, best.in_flight)) best = one;
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return best;
+}
+
 TEST(GreedyOrder, FinishesFirstWithTheFewestInFlightOfAllOrdersOfTheFirstStage) {
   Random random(22);
   for (int i = 0; i < 400; ++i) {
-    // All stages after the first, so that all the others are reached from it.
-    StageGraph graph = random_stage_graph(random, {3, 1, true});
-    for (std::size_t s = 0; s < graph.stages.size(); ++s) {
-      graph.stages[s].device = static_cast<std::int32_t>(s) + 1;
+    const std::optional<TimedGraph> timed = behind_one_stage(random);
+    if (!timed) continue;
+    const WorkOrder greedy = greedy_order(*timed);
+    const OrderTiming found = time_order(*timed, greedy, true);
+    ASSERT_EQ(broken_rule(*timed, found), "");
+    const BestOrder best = best_of_all(*timed, greedy, timed->graph.batch);
+    ASSERT_EQ(found.devices[0].end_s, best.end_s) << i;
+    ASSERT_EQ(found.peak_in_flight.back(), best.in_flight) << i;
+  }
+}
+
+/// Within a limit for each stage likewise; one that cannot be kept is refused with the stage named.
+TEST(GreedyOrder, FinishesFirstOfAllOrdersWithinItsLimits) {
+  Random random(23);
+  int bound = 0, refused = 0;
+  for (int i = 0; i < 400; ++i) {
+    const std::optional<TimedGraph> timed = behind_one_stage(random);
+    if (!timed) continue;
+    std::vector<std::int64_t> most;
+    for (std::size_t s = 0; s < timed->graph.stages.size(); ++s) most.push_back(pick(random, 1, 3));
+    std::optional<WorkOrder> greedy;
+    try {
+      greedy = greedy_order(*timed, {most});
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()).substr(0, 6), "stage ");
+      ++refused;
+      continue;
     }
-    const auto first = static_cast<std::int32_t>(graph.stages.size());
-    for (std::int32_t s = 0; s < first; ++s) graph.edges.push_back({first, s});
-    graph.stages.push_back({0, 1});
-    check_stage_graph(graph);
-    if (graph.batch > 5) continue;  // Orders grow as Catalan's numbers.
+    ASSERT_TRUE(greedy);
+    const OrderTiming found = time_order(*timed, *greedy, true);
+    ASSERT_EQ(broken_rule(*timed, found), "");
+    for (std::size_t s = 0; s < most.size(); ++s) EXPECT_LE(found.peak_in_flight[s], most[s]);
+    const BestOrder best = best_of_all(*timed, *greedy, most.back());
+    ASSERT_EQ(found.devices[0].end_s, best.end_s) << i;
+    ASSERT_EQ(found.peak_in_flight.back(), best.in_flight) << i;
+    const BestOrder unbound = best_of_all(*timed, *greedy, timed->graph.batch);
+    bound += unbound.end_s < best.end_s ? 1 : 0;
+  }
+  EXPECT_GT(bound, 5);
+  EXPECT_GT(refused, 5);
+}
+
+/// Algorithm 4 as its listing has it: pass by pass.
+std::vector<Work> listed_passes(std::int32_t stage, std::int64_t m, SubPipeline& after) {
+  std::vector<Work> passes;
+  std::int64_t forwards = 0, backwards = 0;
+  const auto add = [&](std::vector<Work>& to, bool forward) {
+    std::int64_t& next = forward ? forwards : backwards;
+    to.push_back({forward ? WorkKind::forward : WorkKind::backward, stage, next++});
+  };
+  std::vector<Work> all_first;
+  for (const bool forward : {true, false}) {
+    for (std::int64_t k = 0; k < m; ++k) add(all_first, forward);
+  }
+  const double best_s = after.end_s(all_first);
+  forwards = backwards = 0;
+  while (backwards < m) {
+    std::vector<Work> whole = passes;
+    const auto before = std::pair(forwards, backwards);
+    while (backwards < m && backwards < forwards) {
+      add(whole, false);
+      if (forwards < m) add(whole, true);
+    }
+    std::tie(forwards, backwards) = before;
+    const bool backward = whole.size() == all_first.size() && after.end_s(whole) <= best_s;
+    add(passes, !backward);
+  }
+  return passes;
+}
+
+TEST(GreedyOrder, IsTheListedAlgorithmPassByPass) {
+  Random random(24);
+  for (int i = 0; i < 150; ++i) {
+    StageGraph graph = random_stage_graph(random, {5, 6, i % 2 == 0});
+    for (std::size_t s = 0; s < graph.stages.size(); ++s) {
+      graph.stages[s].device = static_cast<std::int32_t>(s);
+    }
     const TimedGraph timed = random_costs(random, graph);
     const WorkOrder greedy = greedy_order(timed);
-    const OrderTiming found = time_order(timed, greedy, true);
-    ASSERT_EQ(broken_rule(timed, found), "");
-    std::vector<std::vector<Work>> orders;
-    std::vector<Work> passes;
-    all_orders(first, graph.micro_batches(static_cast<std::size_t>(first)), 0, 0, passes, orders);
-    double best_s = std::numeric_limits<double>::infinity();
-    std::int64_t fewest = 0;
-    for (const std::vector<Work>& order : orders) {
-      WorkOrder whole = greedy;
-      whole.devices[0] = order;
-      whole.devices[0].push_back({WorkKind::reduce_gradients, first, 0});
-      whole.devices[0].push_back({WorkKind::optimizer, first, 0});
-      try {
-        const OrderTiming timing = time_order(timed, whole);
-        const double end_s = timing.devices[0].end_s;
-        const std::int64_t in_flight = timing.peak_in_flight.back();
-        if (end_s < best_s || (end_s == best_s && in_flight < fewest)) {
-          best_s = end_s;
-          fewest = in_flight;
-        }
-      } catch (const std::exception&) {
-        continue;
-      }
+    std::vector<std::vector<Work>> chosen = greedy.devices;
+    for (std::vector<Work>& passes : chosen) passes.resize(passes.size() - 2);  // The update.
+    for (std::size_t s = 0; s < graph.stages.size(); ++s) {
+      SubPipeline after(timed, s, chosen);
+      EXPECT_EQ(chosen[s],
+                listed_passes(static_cast<std::int32_t>(s), graph.micro_batches(s), after))
+          << i << ' ' << s;
     }
-    ASSERT_EQ(found.devices[0].end_s, best_s) << i;
-    ASSERT_EQ(found.peak_in_flight.back(), fewest) << i;
   }
+}
+
+TEST(GreedyOrder, StopsWhenItsWorkIsDone) {
+  const TimedGraph timed = chain_of({1, 1, 1}, 8, 1, 2);
+  std::int64_t enough = 10'000;
+  EXPECT_TRUE(greedy_order(timed, {{}, &enough}));
+  EXPECT_GT(enough, 0);
+  std::int64_t few = 100;
+  EXPECT_FALSE(greedy_order(timed, {{}, &few}));
+  EXPECT_LT(few, 0);
 }
 
 TEST(GreedyOrder, IsOneFOneBForEqualStages) {

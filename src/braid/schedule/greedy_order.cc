@@ -1,8 +1,13 @@
 #include "braid/schedule/greedy_order.h"
 
 #include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <string>
 #include <utility>
 
+#include "braid/base/error.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/order_form.h"
 #include "braid/schedule/sub_pipeline.h"
@@ -10,64 +15,146 @@
 namespace braid {
 namespace {
 
-/// Passes of one stage so far, and how they would go on with a backward pass and then 1F1B.
-struct Prefix {
-  std::int32_t stage = 0;
-  std::int64_t micro_batches = 0;
-  std::int64_t forwards = 0, backwards = 0;
-  std::vector<Work> passes;
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-  void add(WorkKind kind) {
-    passes.push_back({kind, stage, kind == WorkKind::forward ? forwards++ : backwards++});
-  }
-  void finish_with_backward() {
-    while (backwards < micro_batches) {
-      add(WorkKind::backward);
-      if (forwards < micro_batches) add(WorkKind::forward);
-    }
-  }
+/// 1F1B that starts with `level` micro-batches in flight and has one fewer from each of `drops` on,
+/// backward passes in rising order.
+struct Levels {
+  std::int64_t level = 1;
+  std::vector<std::int64_t> drops;
 };
 
-std::vector<Work> greedy_passes(std::int32_t stage, std::int64_t micro_batches,
-                                SubPipeline& after) {
-  // With all inputs there at once, all forward passes first is the order that ends earliest.
-  const double best_s =
-      after.end_s(k_f_k_b_passes(stage, micro_batches, micro_batches, micro_batches));
-  Prefix prefix{stage, micro_batches, 0, 0, {}};
-  prefix.add(WorkKind::forward);
-  while (prefix.forwards < micro_batches) {
-    bool backward = false;
-    if (prefix.backwards < prefix.forwards) {
-      Prefix whole = prefix;
-      whole.finish_with_backward();
-      backward = after.end_s(whole.passes) <= best_s * (1 + 1e-12);
+class StageOrder {
+ public:
+  StageOrder(std::int32_t stage, std::int64_t micro_batches, std::int64_t most, SubPipeline& after,
+             std::int64_t& work)
+      : stage_(stage),
+        m_(micro_batches),
+        most_(std::min(most, micro_batches)),
+        after_(after),
+        work_(work) {}
+
+  /// False when it would take too much work.
+  bool find() {
+    // With all inputs there at once, as many forward passes first as may be is the order that ends
+    // earliest.
+    best_s_ = end_s({most_, {}}) * (1 + 1e-12);
+    if (work_ < 0) return false;
+    if (!std::isfinite(best_s_)) {
+      throw Error("stage " + std::to_string(stage_ + 1) + " may hold " + std::to_string(most_) +
+                      " micro-batches, fewer than the stages after it wait for",
+                  "give it room for more, or those after it for fewer");
     }
-    prefix.add(backward ? WorkKind::backward : WorkKind::forward);
+    levels_.level = least(1, most_, [&](std::int64_t level) {
+      return keeps({level, levels_.drops});
+    });
+    // No drop matters once all forward passes are done.
+    for (std::int64_t level = levels_.level, first = 1; level > 1 && work_ >= 0; --level) {
+      const std::int64_t last = m_ - level + 1;
+      const std::int64_t drop = least(first, last, [&](std::int64_t k) {
+        Levels lower = levels_;
+        lower.drops.push_back(k);
+        return keeps(lower);
+      });
+      if (drop >= last) break;
+      levels_.drops.push_back(drop);
+      first = drop + 1;
+    }
+    return work_ >= 0;
   }
-  while (prefix.backwards < micro_batches) prefix.add(WorkKind::backward);
-  return std::move(prefix.passes);
-}
+
+  std::vector<Work> passes() const { return passes_of(levels_); }
+
+ private:
+  std::vector<Work> passes_of(const Levels& levels) const {
+    std::vector<Work> passes;
+    passes.reserve(at(2 * m_));
+    std::int64_t forwards = 0;
+    std::int64_t level = levels.level;
+    auto drop = levels.drops.begin();
+    for (std::int64_t k = 0; k < m_; ++k) {
+      if (drop != levels.drops.end() && *drop == k) {
+        --level;
+        ++drop;
+      }
+      for (; forwards < std::min(m_, k + level); ++forwards) {
+        passes.push_back({WorkKind::forward, stage_, forwards});
+      }
+      passes.push_back({WorkKind::backward, stage_, k});
+    }
+    return passes;
+  }
+
+  double end_s(const Levels& levels) {
+    work_ -= after_.passes();
+    return work_ < 0 ? 0 : after_.end_s(passes_of(levels));
+  }
+
+  bool keeps(const Levels& levels) { return end_s(levels) <= best_s_; }
+
+  /// The least of first … last for which `holds`, which it does from there on, and for the last.
+  template <typename Holds>
+  static std::int64_t least(std::int64_t first, std::int64_t last, const Holds& holds) {
+    // Near the first in twice as many steps as its distance has digits.
+    for (std::int64_t step = 1; first < last; step *= 2) {
+      const std::int64_t tried = std::min(first + step - 1, last - 1);
+      if (holds(tried)) {
+        last = tried;
+        break;
+      }
+      first = tried + 1;
+    }
+    while (first < last) {
+      const std::int64_t middle = first + (last - first) / 2;
+      if (holds(middle)) {
+        last = middle;
+      } else {
+        first = middle + 1;
+      }
+    }
+    return last;
+  }
+
+  std::int32_t stage_;
+  std::int64_t m_, most_;
+  SubPipeline& after_;
+  std::int64_t& work_;
+  double best_s_ = 0;
+  Levels levels_;
+};
 
 }  // namespace
 
-WorkOrder greedy_order(const TimedGraph& timed) {
+std::optional<WorkOrder> greedy_order(const TimedGraph& timed, const GreedyLimits& limits) {
   const StageGraph& graph = timed.graph;
   require_own_devices(graph, "the greedy schedule");
   require_one_round(graph, "the greedy schedule");
+  assert(limits.in_flight.empty() || limits.in_flight.size() == graph.stages.size());
   std::vector<std::size_t> stages = topological_stages(depths_of(graph));
   std::reverse(stages.begin(), stages.end());
   std::vector<std::vector<Work>> chosen(stages.size());
   WorkOrder order;
   order.devices.resize(device_count(graph));
+  std::int64_t any = std::numeric_limits<std::int64_t>::max();
+  std::int64_t& work = limits.work != nullptr ? *limits.work : any;
   for (const std::size_t s : stages) {
     const auto stage = static_cast<std::int32_t>(s);
+    const std::int64_t m = graph.micro_batches(s);
     SubPipeline after(timed, s, chosen);
-    chosen[s] = greedy_passes(stage, graph.micro_batches(s), after);
-    std::vector<Work>& device = order.devices[static_cast<std::size_t>(graph.stages[s].device)];
+    StageOrder passes(stage, m, limits.in_flight.empty() ? m : limits.in_flight[s], after, work);
+    if (!passes.find()) return std::nullopt;
+    chosen[s] = passes.passes();
+    std::vector<Work>& device = order.devices[at(graph.stages[s].device)];
     device = chosen[s];
     append_update(device, stage);
   }
   return order;
+}
+
+WorkOrder greedy_order(const TimedGraph& timed) {
+  std::optional<WorkOrder> order = greedy_order(timed, GreedyLimits{});
+  assert(order.has_value());
+  return std::move(*order);
 }
 
 }  // namespace braid

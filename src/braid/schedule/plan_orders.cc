@@ -1,6 +1,7 @@
 #include "braid/schedule/plan_orders.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -157,6 +158,24 @@ TimedGraph timed_graph_of(const Plan& plan) {
   }
   check_stage_graph(timed.graph);
   return timed;
+}
+
+std::vector<PassRun> runs_of(const std::vector<Work>& works) {
+  std::vector<PassRun> runs;
+  std::int64_t forwards = 0, backwards = 0;
+  for (const Work& work : works) {
+    assert(work.kind != WorkKind::input_gradient && work.kind != WorkKind::weight_gradient);
+    if (work.kind == WorkKind::forward) {
+      if (backwards > 0) {
+        append_passes(runs, forwards, backwards);
+        forwards = backwards = 0;
+      }
+      ++forwards;
+    }
+    if (work.kind == WorkKind::backward) ++backwards;
+  }
+  append_passes(runs, forwards, backwards);
+  return runs;
 }
 
 const std::vector<std::string>& plan_order_names() {

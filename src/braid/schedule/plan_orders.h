@@ -20,6 +20,9 @@ namespace braid {
 /// start (ZeRO-1 and 2), activations kept on the host, micro-batches of sizes that do not nest.
 TimedGraph timed_graph_of(const Plan& plan);
 
+/// The order of a device's whole passes, those of one stage in turn, as a plan's stage lists it.
+std::vector<PassRun> runs_of(const std::vector<Work>& works);
+
 /// Names of the schedules that order_of_plan knows, in the order of docs/schedules.md.
 const std::vector<std::string>& plan_order_names();
 

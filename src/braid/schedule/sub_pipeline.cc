@@ -36,6 +36,7 @@ SubPipeline::SubPipeline(const TimedGraph& timed, std::size_t stage,
     // One stage per device: the device of a stage bears its number.
     part_.graph.stages.push_back({number[member], graph.stages[member].micro_batch});
     part_.costs.push_back(timed.costs[member]);
+    passes_ += 2 * graph.micro_batches(member);
     order_.devices.push_back(orders[member]);
     for (Work& work : order_.devices.back()) work.stage = number[member];
   }

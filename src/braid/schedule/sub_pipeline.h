@@ -21,10 +21,13 @@ class SubPipeline {
   /// itself and complete.
   double end_s(const std::vector<Work>& passes);
 
+  /// Of all its stages: what one timing goes through.
+  std::int64_t passes() const { return passes_; }
+
  private:
   TimedGraph part_;
   WorkOrder order_;
-  std::size_t device_ = 0;  ///< Of the stage in the part.
+  std::int64_t passes_ = 0;
 };
 
 }  // namespace braid
