@@ -1,6 +1,6 @@
 // The tables of docs/graphpipe.md: graph pipelines against PipeDream's and Piper's lines of stages
-// on the same estimator and simulator. Argument: the table (planners, branches, case-study, large);
-// all without one.
+// on the same estimator and simulator. Argument: the table (planners, branches, case-study, orders,
+// large); all without one.
 
 #include <algorithm>
 #include <ctime>
@@ -68,6 +68,14 @@ std::string range_text(std::int64_t least, std::int64_t most) {
   return least == most ? fmt::format("{}", least) : fmt::format("{}-{}", least, most);
 }
 
+double activation_bytes(const Plan& plan) {
+  double bytes = 0;
+  for (const MemoryBreakdown& memory : memory_of_stages(plan)) {
+    bytes = std::max(bytes, memory.activations);
+  }
+  return bytes;
+}
+
 std::string cells(const Found& found, const Job& job) {
   if (!found.best.has_value()) return fmt::format("no plan | | | | | {:.0f} |", found.search_ms);
   const Plan& plan = found.best->plan;
@@ -77,14 +85,10 @@ std::string cells(const Found& found, const Job& job) {
   const auto [least, most] =
       std::minmax_element(rounds.begin(), rounds.end(),
                           [](const auto& a, const auto& b) { return a.samples < b.samples; });
-  double activation_bytes = 0;
-  for (const MemoryBreakdown& memory : memory_of_stages(plan)) {
-    activation_bytes = std::max(activation_bytes, memory.activations);
-  }
   return fmt::format("{:.0f} | {} | {} | {} | {:.2f} | {:.0f} |",
                      static_cast<double>(job.global_batch) / found.best->metrics.iteration_time_s,
                      plan.stages.size(), *std::max_element(depths.begin(), depths.end()),
-                     range_text(least->samples, most->samples), activation_bytes / kGb,
+                     range_text(least->samples, most->samples), activation_bytes(plan) / kGb,
                      found.search_ms);
 }
 
@@ -161,6 +165,38 @@ void case_study_table() {
   }
 }
 
+/// Plans of 1F1B against those that try the greedy order of passes too.
+void orders_table() {
+  fmt::print(
+      "| model | V100 | 1F1B: samples/s | in flight | activations GB | search ms | greedy tried: "
+      "samples/s | in flight | activations GB | search ms | what the planner says |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|\n");
+  const PlannerEntry& planner = find_planner("graphpipe");
+  for (const ThesisModel& model : kThesisModels) {
+    const Graph graph = load_model(model.name, {});
+    for (std::int64_t devices = 4; devices <= 32; devices *= 2) {
+      const Job job = thesis_job(graph, model.batch * devices / 4);
+      std::string row = fmt::format("| {} | {} |", model.name, devices);
+      for (const bool greedy : {false, true}) {
+        SpaceOptions space;
+        space.greedy_orders = greedy;
+        const std::clock_t start = std::clock();
+        const Outcome outcome = planner.plan(job, thesis_system(devices), space, {}, {});
+        const double search_ms = ms_since(start);
+        const Candidate& best = outcome.candidates.at(0);
+        const std::vector<std::int64_t> held = micro_batches_held(best.plan);
+        const auto [least, most] = std::minmax_element(held.begin(), held.end());
+        row += fmt::format(" {:.0f} | {} | {:.2f} | {:.0f} |",
+                           static_cast<double>(job.global_batch) / best.metrics.iteration_time_s,
+                           range_text(*least, *most), activation_bytes(best.plan) / kGb, search_ms);
+        if (greedy) row += " " + outcome.assumptions.back() + " |";
+      }
+      fmt::print("{}\n", row);
+      std::fflush(stdout);
+    }
+  }
+}
+
 /// 64 branches of 64 operators on 1,024 devices.
 void large_case() {
   GraphPipeProblem problem;
@@ -200,6 +236,7 @@ int print(std::string_view table) {
   if (table.empty() || table == "planners") planners_table();
   if (table.empty() || table == "branches") branches_table();
   if (table.empty() || table == "case-study") case_study_table();
+  if (table.empty() || table == "orders") orders_table();
   if (table.empty() || table == "large") large_case();
   return 0;
 }

@@ -170,6 +170,57 @@ TEST(GraphPipe, RefusesWarmUpsThatWaitForEverNamingTheStage) {
                         "backward pass of micro-batch 0"));
 }
 
+TEST(GraphPipe, GreedyOrdersAreNeverSlowerAndListedWhereTheyAreTaken) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  const auto time_s = [&] {
+    const Ran ran = run_braid({"simulate", plan, "--json"});
+    return nlohmann::json::parse(ran.out)["iteration_time_s"].get<double>();
+  };
+  ASSERT_NO_FATAL_FAILURE(plan_multi_modal(plan, {"--micro-batch", "2"}));
+  const double least_s = time_s();
+  ASSERT_NO_FATAL_FAILURE(plan_multi_modal(plan, {"--micro-batch", "2", "--schedule", "greedy"}));
+  EXPECT_THAT(read_file(plan), HasSubstr("\"passes\": ["));
+  EXPECT_LE(time_s(), least_s * (1 + 1e-9));
+  const Ran verified = run_braid({"verify", plan});
+  EXPECT_EQ(verified.status, 0) << verified.out;
+  EXPECT_EQ(run_braid({"simulate", plan, "--html", folder / "page.html"}).status, 0);
+  EXPECT_THAT(read_file(folder / "page.html"), HasSubstr("schedule own order"));
+  std::vector<std::string> words = job("plan", "multi-modal-transformer");
+  words.insert(words.end(), {"--planner", "braid", "--schedule", "greedy"});
+  EXPECT_THAT(run_braid(words).err,
+              HasSubstr("--schedule: greedy is for the planner graphpipe; fix gpipe"));
+}
+
+TEST(GraphPipe, RefusesOrdersOfPassesThatStagesCannotHave) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  ASSERT_NO_FATAL_FAILURE(plan_multi_modal(plan, {"--micro-batch", "1"}));
+  auto stages = nlohmann::json::parse(read_file(plan));
+  const std::size_t count = stages["stages"].size();
+  ASSERT_GT(count, 1U);
+  const std::string last = "stages[" + std::to_string(count - 1) + "].own.passes";
+  for (auto& stage : stages["stages"]) stage["own"].erase("warm_up");
+  auto& own = stages["stages"].back()["own"];
+  const int m = 32 / stages["stages"].back()["dp"].get<int>();
+  ASSERT_GT(m, 1);
+  const auto fault = [&](const std::vector<std::vector<int>>& passes) {
+    own["passes"] = passes;
+    return fault_of(plan, stages, folder / "bad.json");
+  };
+  EXPECT_THAT(fault({{1, 1, 0}}), HasSubstr(last + "[0][2]"));
+  EXPECT_THAT(fault({{1, 1, m + 1}}),
+              HasSubstr(last + ": stage " + std::to_string(count) + " runs more than"));
+  EXPECT_THAT(fault({{1, 1, m - 1}}), HasSubstr(" forward and "));
+  EXPECT_THAT(fault({{1, m, 1}, {m - 1, 1, 1}}),
+              HasSubstr("runs the backward pass of micro-batch 1 before its forward pass"));
+  own["passes"] = nlohmann::json::array({{m, m, 1}});
+  stages["stages"].front()["own"]["passes"] = nlohmann::json::array({{1, 1, m}});
+  EXPECT_THAT(fault_of(plan, stages, folder / "bad.json"),
+              HasSubstr("the plan fails the check 'schedule': stage 1 waits for ever before the "
+                        "backward pass of micro-batch 0"));
+}
+
 TEST(GraphPipe, InFlightCountsAreTheFewestThatLoseNoTimeOrTheTables) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -9,6 +11,7 @@
 
 #include "braid/base/error.h"
 #include "braid/plan/stage_rounds.h"
+#include "braid/planners/graphpipe_greedy.h"
 #include "braid/planners/graphpipe_job.h"
 #include "braid/planners/graphpipe_warm_ups.h"
 #include "braid/planners/planner.h"
@@ -180,6 +183,114 @@ TEST(GraphPipeWarmUps, FewestLoseNoTime) {
     fewer += fewest != before ? 1 : 0;
   }
   EXPECT_GT(fewer, 10);
+}
+
+/// Every order of a stage's passes, as runs.
+void each_order(std::int64_t m, std::int64_t forwards, std::int64_t backwards,
+                std::vector<PassRun>& runs, const std::function<void()>& visit) {
+  if (backwards == m) return visit();
+  for (std::int64_t f = 1; forwards + f <= m; ++f) {
+    for (std::int64_t b = 1; backwards + b <= forwards + f; ++b) {
+      if (forwards + f == m && backwards + b < m) continue;
+      runs.push_back({f, b, 1});
+      each_order(m, forwards + f, backwards + b, runs, visit);
+      runs.pop_back();
+    }
+  }
+}
+
+/// All orders of all stages.
+TEST(GraphPipeGreedy, NoOrderBeatsTheBound) {
+  std::mt19937_64 random(59);
+  int tried = 0;
+  for (int trial = 0; trial < 2000 && tried < 12; ++trial) {
+    Plan plan = like_rounds(random);
+    const std::int64_t m = form_of(plan, 0).num_micro_batches;
+    if (m > 4 || plan.stages.size() < 2 || plan.stages.size() > 3) continue;
+    ++tried;
+    const double bound_s = any_order_bound_s(plan);
+    std::int64_t work = 1 << 20;
+    const std::optional<Plan> greedy = greedy_plan(plan, work);
+    ASSERT_TRUE(greedy);
+    EXPECT_GE(simulate_time_s(*greedy), bound_s * (1 - 1e-12));
+    double best_s = simulate_time_s(*greedy);
+    const std::function<void(std::size_t)> all = [&](std::size_t s) {
+      if (s == plan.stages.size()) {
+        try {
+          best_s = std::min(best_s, simulate_time_s(plan));
+        } catch (const Error&) {
+          return;  // Waits for ever.
+        }
+        return;
+      }
+      std::vector<PassRun> runs;
+      each_order(m, 0, 0, runs, [&] {
+        plan.stages[s].own->passes = runs;
+        all(s + 1);
+      });
+    };
+    all(0);
+    EXPECT_GE(best_s, bound_s * (1 - 1e-12)) << trial;
+  }
+  EXPECT_EQ(tried, 12);
+}
+
+TEST(GraphPipeGreedy, TakesWhatMemoryHasRoomForAndNeverWaitsForEver) {
+  std::mt19937_64 random(60);
+  int held_back = 0, listed = 0;
+  for (int trial = 0; trial < 150; ++trial) {
+    Plan plan = like_rounds(random);
+    std::int64_t work = 1 << 24;
+    const std::optional<Plan> ample = greedy_plan(plan, work);
+    ASSERT_TRUE(ample);
+    set_warm_ups(plan, WarmUps(plan.stages.size(), 1));
+    double least = 0;
+    for (const MemoryBreakdown& memory : memory_of_stages(plan)) {
+      least = std::max(least, memory.device_total());
+    }
+    Chip& chip = plan.system.groups.front().chip;
+    chip.memory.bytes = chip.reserved_bytes + least * testing::pick(random, 100, 200) / 100;
+    const std::optional<Plan> tight = greedy_plan(plan, work);
+    ASSERT_TRUE(tight);
+    EXPECT_NO_THROW(simulate(*tight)) << trial;
+    EXPECT_LE(measure(*tight).peak_memory_bytes, usable_bytes(chip) * (1 + 1e-12)) << trial;
+    const std::vector<std::int64_t> held = micro_batches_held(*tight);
+    held_back += held != micro_batches_held(*ample) ? 1 : 0;
+    for (const Stage& stage : ample->stages) listed += stage.own->passes.size() > 3 ? 1 : 0;
+  }
+  EXPECT_GT(held_back, 5);
+  EXPECT_GT(listed, 0);
+}
+
+/// Never slower than the default, nor in more memory at the same time; the plan says which it is.
+TEST(GraphPipeGreedy, PlansAreNeverWorseThanTheDefault) {
+  std::mt19937_64 random(61);
+  int greedy_plans = 0;
+  for (int i = 0; i < 16; ++i) {
+    const Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 6));
+    const double memory = 1e6 * testing::pick(random, 5, 60);
+    const System system = testing::tiny_system(random, testing::pick(random, 2, 6), memory);
+    SpaceOptions options;
+    options.in_flight = i % 3 == 0 ? InFlight::table : InFlight::least;
+    const Outcome before = plan_graphpipe(tiny_job(graph), system, options, {});
+    options.greedy_orders = true;
+    const Outcome after = plan_graphpipe(tiny_job(graph), system, options, {});
+    if (before.candidates.empty()) continue;
+    ASSERT_FALSE(after.candidates.empty()) << i;
+    EXPECT_THAT(after.assumptions.back(), HasSubstr("order of passes: "));
+    const Metrics& old = before.candidates.front().metrics;
+    const Metrics& now = after.candidates.front().metrics;
+    EXPECT_EQ(after.objective, now.iteration_time_s);
+    EXPECT_LE(now.peak_memory_bytes, memory);
+    EXPECT_LE(now.iteration_time_s, old.iteration_time_s * (1 + 1e-9)) << i;
+    if (now.iteration_time_s >= old.iteration_time_s * (1 - 1e-9)) {
+      EXPECT_LE(now.peak_memory_bytes, old.peak_memory_bytes * (1 + 1e-9)) << i;
+    }
+    const bool greedy = !after.candidates.front().plan.stages.front().own->passes.empty();
+    EXPECT_EQ(greedy, after.assumptions.back().find("passes: greedy") != std::string::npos);
+    greedy_plans += greedy ? 1 : 0;
+  }
+  EXPECT_GT(greedy_plans, 0);
 }
 
 TEST(GraphPipePlanner, StagesOfAnyShapeOnlyAddPlans) {

@@ -82,8 +82,10 @@ void add_job_options(Verb& app, JobOptions& o) {
   app.add_option("--recompute", o.recompute, "Fix it: none, selective or full")
       .one_of({"none", "selective", "full"});
   add_count(app, "--zero", o.zero, 0, 3, "Fix the ZeRO stage, 0 to 3");
-  app.add_option("--schedule", o.schedule, "Fix it: gpipe, 1f1b or interleaved")
-      .one_of({"gpipe", "1f1b", "interleaved"});
+  app.add_option("--schedule", o.schedule,
+                 "Fix it: gpipe, 1f1b or interleaved; greedy: the planner graphpipe tries the "
+                 "greedy order of passes too")
+      .one_of({"gpipe", "1f1b", "interleaved", "greedy"});
   app.add_option("--objective", o.objective,
                  "The time that phaze makes least: flush (its formula put right, the default), "
                  "simulated, or program (as published)")
@@ -226,7 +228,8 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   space.micro_batch = fixed(o.micro_batch);
   if (!o.sequence_parallel.empty()) space.sequence_parallel = o.sequence_parallel == "on";
   if (!o.recompute.empty()) space.recompute = parse_recompute(o.recompute);
-  if (!o.schedule.empty()) space.schedule = parse_schedule(o.schedule);
+  space.greedy_orders = o.schedule == "greedy";
+  if (!o.schedule.empty() && !space.greedy_orders) space.schedule = parse_schedule(o.schedule);
   if (o.zero >= 0) space.zero = static_cast<Zero>(o.zero);
   space.allow_offload = !o.no_offload;
   space.all_devices = o.all_devices;
@@ -246,9 +249,14 @@ void check_planner_options(const JobOptions& o, const std::vector<const PlannerE
   if (!o.objective.empty() && !any([](std::string_view name) { return name == "phaze"; })) {
     throw Error(Where{"", 0, "--objective"}, "is for the planner phaze", "leave it out");
   }
+  const bool graphpipe = any([](std::string_view name) { return name == "graphpipe"; });
+  if (o.schedule == "greedy" && !graphpipe) {
+    throw Error(Where{"", 0, "--schedule"}, "greedy is for the planner graphpipe",
+                "fix gpipe, 1f1b or interleaved, or leave it out");
+  }
   for (const auto& [option, value] :
        {std::pair{"--graph", &o.graph}, std::pair{"--inflight", &o.in_flight}}) {
-    if (!value->empty() && !any([](std::string_view name) { return name == "graphpipe"; })) {
+    if (!value->empty() && !graphpipe) {
       throw Error(Where{"", 0, option}, "is for the planner graphpipe", "leave it out");
     }
   }

@@ -1,13 +1,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
 #include "braid/base/quantity.h"
 #include "braid/planners/graphpipe_exact.h"
+#include "braid/planners/graphpipe_greedy.h"
 #include "braid/planners/graphpipe_iteration.h"
 #include "braid/planners/graphpipe_job.h"
 #include "braid/planners/graphpipe_search.h"
@@ -83,6 +86,104 @@ std::string visit_exact_plans(GraphPipeProblem problem, const Visit& visit, std:
       figures, others);
 }
 
+/// The fastest plan so far of those that fit.
+class Fastest {
+ public:
+  Fastest(double usable_memory_bytes, Outcome& outcome)
+      : usable_bytes_(usable_memory_bytes), outcome_(outcome) {}
+
+  std::optional<Candidate> best;
+
+  double time_s() const {
+    return best ? best->metrics.iteration_time_s : std::numeric_limits<double>::infinity();
+  }
+  void consider(Plan plan) {
+    Candidate candidate;
+    candidate.plan = std::move(plan);
+    candidate.metrics = measure(candidate.plan);
+    ++outcome_.evaluated;
+    if (candidate.metrics.peak_memory_bytes > usable_bytes_ ||
+        candidate.metrics.iteration_time_s >= time_s()) {
+      return;
+    }
+    best = std::move(candidate);
+  }
+
+ private:
+  double usable_bytes_;
+  Outcome& outcome_;
+};
+
+/// Plans with the greedy order of passes, of those found that may gain by it.
+class GreedyPlans {
+ public:
+  GreedyPlans(double usable_memory_bytes, Outcome& outcome)
+      : fastest_(usable_memory_bytes, outcome) {}
+
+  double time_s() const { return fastest_.time_s(); }
+
+  /// Tries one unless no order of its passes is faster than `limit_s`.
+  void consider(const Plan& plan, double limit_s) {
+    if (any_order_bound_s(plan) > std::min(limit_s, time_s()) * (1 + kRounding)) return;
+    ++promising_;
+    const std::int64_t share = std::min(work_, kWork / 8);
+    std::int64_t left = share;
+    std::optional<Plan> ordered = greedy_plan(plan, left);
+    work_ -= share - std::max<std::int64_t>(0, left);
+    if (!ordered) return;
+    ++tried_;
+    fastest_.consider(std::move(*ordered));
+  }
+
+  /// The better of both, a greedy one only where it is faster or as fast with no more memory; says
+  /// which.
+  std::optional<Candidate> better(std::optional<Candidate> other, std::string& said) {
+    said = "order of passes: ";
+    if (!other) {
+      said += "greedy";
+      return std::move(fastest_.best);
+    }
+    const double other_s = other->metrics.iteration_time_s;
+    if (!(time_s() < other_s * (1 - kRounding))) {
+      fastest_.best.reset();
+      consider(other->plan, other_s);
+    }
+    const std::string left_out =
+        tried_ == promising_ ? ""
+                             : fmt::format(
+                                   "; of {} plans that might gain by the greedy one {} were "
+                                   "not ordered, for their many passes",
+                                   promising_, promising_ - tried_);
+    const auto keep = [&](const std::string& why) {
+      said += "1F1B, " + why + left_out;
+      return std::move(other);
+    };
+    if (!fastest_.best) return keep("the greedy one was not tried on the best plan");
+    const Metrics& metrics = fastest_.best->metrics;
+    const double share = metrics.iteration_time_s / other_s - 1;
+    if (share > kRounding) {
+      return keep(fmt::format("the greedy one takes {:.2f}% more", 100 * share));
+    }
+    if (share > -kRounding && metrics.peak_memory_bytes > other->metrics.peak_memory_bytes) {
+      return keep("the greedy one takes as long and more memory");
+    }
+    said += share > -kRounding
+                ? "greedy, which takes as long as 1F1B and no more memory"
+                : fmt::format("greedy, which takes {:.2f}% less than 1F1B", -100 * share);
+    said += left_out;
+    return std::move(fastest_.best);
+  }
+
+ private:
+  static constexpr double kRounding = 1e-9;
+  /// Passes timed for all plans together, some seconds; an eighth for one.
+  static constexpr std::int64_t kWork = std::int64_t{1} << 25;
+
+  Fastest fastest_;
+  std::int64_t work_ = kWork;
+  std::int64_t promising_ = 0, tried_ = 0;
+};
+
 }  // namespace
 
 Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions& space,
@@ -117,23 +218,12 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
       "the search takes the network between stages as flat, at the rate of its outermost level "
       "and at that inside a node; plans are then timed on the real one"};
   const double usable = usable_bytes(system.groups.front().chip);
-  double best_s = std::numeric_limits<double>::infinity();
+  Fastest fastest(usable, outcome);
+  GreedyPlans greedy(usable, outcome);
+  const auto best_s = [&] { return std::min(fastest.time_s(), greedy.time_s()); };
   std::int64_t plans = 0;
   const bool least = space.in_flight == InFlight::least;
   outcome.search_bound_s = std::max(outcome.physical_bound.time_s, graphpipe_bound_s(problem));
-  const auto consider = [&](Plan plan) {
-    Candidate candidate;
-    candidate.plan = std::move(plan);
-    candidate.metrics = measure(candidate.plan);
-    ++outcome.evaluated;
-    if (candidate.metrics.peak_memory_bytes > usable ||
-        candidate.metrics.iteration_time_s >= best_s) {
-      return;
-    }
-    best_s = candidate.metrics.iteration_time_s;
-    outcome.objective = best_s;
-    outcome.candidates = {std::move(candidate)};
-  };
   const auto visit = [&](const GraphPipeSolution& found) {
     if (budget.work > 0 && ++plans > budget.work) return 0.0;
     Plan plan = graphpipe_plan(job, system, found);
@@ -141,10 +231,11 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
       // A pipeline that fills and drains can gain by more than keeps its rate: both are tried.
       Plan counted = plan;
       set_warm_ups(counted, rate_keeping_warm_ups(plan));
-      consider(std::move(counted));
+      fastest.consider(std::move(counted));
     }
-    consider(std::move(plan));
-    if (progress) progress(best_s, outcome.search_bound_s, outcome.evaluated);
+    fastest.consider(plan);
+    if (space.greedy_orders) greedy.consider(plan, best_s());
+    if (progress) progress(best_s(), outcome.search_bound_s, outcome.evaluated);
     return std::numeric_limits<double>::infinity();
   };
   const auto search = [&](const GraphPipeProblem& flat) {
@@ -154,7 +245,7 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
     if (inside.bandwidth_bytes_per_s <= flat.bandwidth_bytes_per_s) return;
     outcome.work += visit_graphpipe_plans(inside, [&](const GraphPipeSolution& found) {
       // On that network no plan is slower than on the real one, nor than its slowest stage.
-      return std::min(visit(found), best_s / static_cast<double>(flat.batch));
+      return std::min(visit(found), best_s() / static_cast<double>(flat.batch));
     });
   };
   search(problem);
@@ -167,11 +258,19 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
   if (space.graph_stages == GraphStages::exact) {
     outcome.assumptions.push_back(visit_exact_plans(problem, visit, outcome.work));
   }
-  if (least && !outcome.candidates.empty()) {
-    Candidate& best = outcome.candidates.front();
-    set_warm_ups(best.plan, fewest_warm_ups(best.plan));
-    best.metrics = measure(best.plan);
-    outcome.objective = best.metrics.iteration_time_s;
+  std::optional<Candidate> best = std::move(fastest.best);
+  if (best && least) {
+    set_warm_ups(best->plan, fewest_warm_ups(best->plan));
+    best->metrics = measure(best->plan);
+  }
+  if (space.greedy_orders) {
+    std::string said;
+    best = greedy.better(std::move(best), said);
+    if (best) outcome.assumptions.push_back(std::move(said));
+  }
+  if (best) {
+    outcome.objective = best->metrics.iteration_time_s;
+    outcome.candidates = {std::move(*best)};
   }
   outcome.status = outcome.candidates.empty() ? Status::infeasible : Status::feasible;
   if (outcome.candidates.empty()) outcome.infeasibility = explain(problem);

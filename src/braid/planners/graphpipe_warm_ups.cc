@@ -28,7 +28,8 @@ double period_s(const Pipeline& pipeline) {
   return longest_s;
 }
 
-/// Micro-batches of each stage that its devices have room for; 1 where they have for none.
+}  // namespace
+
 WarmUps room_of(Plan plan) {
   set_warm_ups(plan, WarmUps(plan.stages.size(), 1));
   const std::vector<MemoryBreakdown> memory = memory_of_stages(plan);
@@ -44,8 +45,6 @@ WarmUps room_of(Plan plan) {
   }
   return room;
 }
-
-}  // namespace
 
 void set_warm_ups(Plan& plan, const WarmUps& warm_ups) {
   assert(warm_ups.size() == plan.stages.size());

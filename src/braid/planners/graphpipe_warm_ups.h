@@ -10,6 +10,10 @@ namespace braid {
 /// Forward passes before the first backward pass, [stage] each.
 using WarmUps = std::vector<std::int64_t>;
 
+/// Micro-batches of each stage of a 1F1B plan with nothing on the host that its devices have room
+/// for; 1 where they have for none.
+WarmUps room_of(Plan plan);
+
 /// Warm-ups for a 1F1B plan of one micro-batch size with nothing on the host: by the plan's own
 /// times the fewest micro-batches in flight that lose no time at its rate (least_in_flight in
 /// graphpipe_problem.h), which is that of its slowest stage or link. Where a device has no room for

@@ -49,6 +49,7 @@ struct SpaceOptions {
   PiperNetwork piper_network = PiperNetwork::flat;
   GraphStages graph_stages = GraphStages::series_parallel;
   InFlight in_flight = InFlight::least;  ///< Of the planner graphpipe.
+  bool greedy_orders = false;            ///< Likewise: try the greedy order of passes too.
 };
 
 /// Called now and then during long searches: best so far, bound, work done.
@@ -95,7 +96,9 @@ Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& spa
 /// GraphPipe (Jeon 2024, §3): stages that form a graph, each with its own number of replicas, one
 /// micro-batch size; the slowest stage's time per sample least for each size, the size by
 /// simulation (graphpipe_iteration.h), 1F1B with as many micro-batches in flight as
-/// space.in_flight says. With GraphStages::exact, Error for graphs that are too large for that. No
+/// space.in_flight says or, with space.greedy_orders, in the greedy order of passes
+/// (graphpipe_greedy.h) where that takes less time or as long with no more memory. With
+/// GraphStages::exact, Error for graphs that are too large for that. No
 /// tensor parallelism, recomputation or ZeRO.
 Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions& space,
                        const Budget& budget, const Progress& progress = {});
