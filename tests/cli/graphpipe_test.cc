@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -120,10 +121,24 @@ TEST(GraphPipe, PlansAreTimedByOtherSchedules) {
   EXPECT_EQ(refused.out, "");
   EXPECT_THAT(refused.err, HasSubstr("stage "));
   EXPECT_EQ(refused.err.find('\n'), refused.err.size() - 1);
-  const Ran both =
-      run_braid({"simulate", plan, "--schedule", "1f1b", "--trace", folder / "t.json"});
-  EXPECT_EQ(both.status, 2);
-  EXPECT_THAT(both.err, HasSubstr("--schedule: excludes --trace and --html"));
+  const std::string trace = folder / "t.json";
+  const Ran drawn = run_braid({"simulate", plan, "--schedule", "gpipe", "--trace", trace});
+  EXPECT_EQ(drawn.status, 0) << drawn.err;
+  EXPECT_THAT(drawn.out, HasSubstr("Trace written to "));
+  const auto traced = nlohmann::json::parse(read_file(trace));
+  for (const auto& row : rows) {
+    if (row["schedule"] != "gpipe") continue;
+    const double time_s = row["iteration_time_s"];
+    EXPECT_NEAR(traced["otherData"]["iteration_time_s"].get<double>(), time_s, 1e-9 * time_s);
+  }
+  for (const auto& [name, why] : {std::pair{"all", "--schedule: all excludes --trace and --html"},
+                                  std::pair{"zb-h1", "zb-h1 halves backward passes"}}) {
+    const Ran not_drawn = run_braid({"simulate", plan, "--schedule", name, "--trace", trace});
+    EXPECT_EQ(not_drawn.status, 2);
+    EXPECT_EQ(not_drawn.out, "");
+    EXPECT_THAT(not_drawn.err, HasSubstr(why));
+    EXPECT_EQ(not_drawn.err.find('\n'), not_drawn.err.size() - 1);
+  }
   EXPECT_EQ(run_braid({"simulate", plan, "--k", "3"}).status, 2);
 }
 

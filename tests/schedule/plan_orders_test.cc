@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/plan/stage_rounds.h"
 #include "braid/schedule/timeline.h"
 
 #include "schedule/plans.h"
@@ -47,6 +48,36 @@ TEST(PlanOrders, ThePlansOwnScheduleTakesWhatSimulateSays) {
       }
     }
   }
+}
+
+/// A plan that lists the passes of a schedule takes what that schedule does.
+TEST(PlanOrders, PlansListTheirPassesInTheOrderOfASchedule) {
+  for (int pp = 1; pp <= 4; ++pp) {
+    for (const double bytes : {0.0, 1e8, 3e9}) {
+      Plan plan = small_plan(ScheduleKind::one_f_one_b, pp, 1, std::int64_t{2} * pp);
+      set_boundary_bytes(plan, bytes);
+      plan.claims = Claims{1, 1, 0, 0, 0};
+      for (const std::string& name : plan_order_names()) {
+        if (name == "interleaved" || name == "2bw" || name.substr(0, 3) == "zb-") {
+          EXPECT_THROW(plan_in_order(plan, name), Error) << name;
+          continue;
+        }
+        const Plan listed = plan_in_order(plan, name);
+        EXPECT_FALSE(listed.claims);
+        const PlanOrder order = order_of_plan(plan, name);
+        const Metrics metrics = measure(listed);
+        EXPECT_NEAR(metrics.iteration_time_s, order.iteration_time_s,
+                    1e-12 * order.iteration_time_s)
+            << name << ' ' << pp;
+        EXPECT_NEAR(metrics.peak_memory_bytes, order.peak_memory_bytes,
+                    1e-9 * order.peak_memory_bytes)
+            << name << ' ' << pp;
+        EXPECT_EQ(micro_batches_held(listed), order.in_flight) << name;
+      }
+    }
+  }
+  const Plan chunks = small_plan(ScheduleKind::interleaved, 2, 2, 4);
+  EXPECT_THROW(plan_in_order(chunks, "gpipe"), Error);
 }
 
 TEST(PlanOrders, BubblesAreThoseOfThePublishedFormulas) {

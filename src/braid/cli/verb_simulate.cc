@@ -99,21 +99,43 @@ int run_schedules(const SimulateOptions& options, const Plan& plan) {
   return kFound;
 }
 
+/// Writes the files that are asked for; true when one is the standard output, which takes no more.
+bool write_timeline(const SimulateOptions& options, const Plan& plan) {
+  if (!options.html.empty()) write_file(options.html, timeline_page(plan));
+  if (options.html == "-") return true;
+  if (!options.trace.empty()) write_file(options.trace, to_trace(plan, simulate(plan)));
+  return options.trace == "-";
+}
+
+void say_written(const SimulateOptions& options) {
+  if (!options.trace.empty()) {
+    fmt::print("Trace written to {}; open it at ui.perfetto.dev or chrome://tracing\n",
+               options.trace);
+  }
+  if (!options.html.empty()) fmt::print("Timeline written to {}\n", options.html);
+}
+
 int run_simulate(const SimulateOptions& options) {
-  if (!options.schedule.empty() && !(options.trace.empty() && options.html.empty())) {
-    throw Error(Where{"", 0, "--schedule"}, "excludes --trace and --html",
-                "they show the plan by its own schedule");
+  const bool files = !options.trace.empty() || !options.html.empty();
+  if (options.schedule == "all" && files) {
+    throw Error(Where{"", 0, "--schedule"}, "all excludes --trace and --html",
+                "they show one schedule");
   }
   if (options.k > 0 && options.schedule != "kfkb" && options.schedule != "all") {
     throw Error(Where{"", 0, "--k"}, "is for --schedule kfkb", "leave it out");
   }
   const Plan plan = read_valid_plan(options.plan);
-  if (!options.schedule.empty()) return run_schedules(options, plan);
+  if (!options.schedule.empty()) {
+    if (files) {
+      const std::int64_t k = options.k > 0 ? options.k : 2;
+      if (write_timeline(options, plan_in_order(plan, options.schedule, k))) return kFound;
+    }
+    const int status = run_schedules(options, plan);
+    if (!options.json) say_written(options);
+    return status;
+  }
   const Metrics metrics = measure(plan);
-  if (!options.html.empty()) write_file(options.html, timeline_page(plan));
-  if (options.html == "-") return kFound;
-  if (!options.trace.empty()) write_file(options.trace, to_trace(plan, simulate(plan)));
-  if (options.trace == "-") return kFound;
+  if (write_timeline(options, plan)) return kFound;
   if (options.json) {
     Json json = Json::object();
     json["iteration_time_s"] = metrics.iteration_time_s;
@@ -130,11 +152,7 @@ int run_simulate(const SimulateOptions& options) {
       plan.model, metrics.iteration_time_s, metrics.tokens_per_s,
       plan.seq_len > 0 ? "tokens" : "samples", 100 * metrics.mfu, metrics.bubble_s,
       metrics.peak_memory_bytes / kGiB, metrics.tightest_stage + 1);
-  if (!options.trace.empty()) {
-    fmt::print("Trace written to {}; open it at ui.perfetto.dev or chrome://tracing\n",
-               options.trace);
-  }
-  if (!options.html.empty()) fmt::print("Timeline written to {}\n", options.html);
+  say_written(options);
   return kFound;
 }
 

@@ -206,4 +206,45 @@ PlanOrder order_of_plan(const Plan& plan, const std::string& name, std::int64_t 
   return result;
 }
 
+Plan plan_in_order(const Plan& plan, const std::string& name, std::int64_t k) {
+  const char* reason = name == "interleaved"        ? "runs several chunks of a stage"
+                       : name == "2bw"              ? "runs on without a flush"
+                       : name.substr(0, 3) == "zb-" ? "halves backward passes"
+                                                    : nullptr;
+  if (reason != nullptr) {
+    throw Error(fmt::format("the schedule {} {}, which stages cannot list", name, reason),
+                "take gpipe, 1f1b, 1f1b-least, kfkb, greedy or search");
+  }
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (plan.stages[s].chunks.size() == 1) continue;
+    throw Error(fmt::format("stage {} has {} chunks, whose passes it cannot list", s + 1,
+                            plan.stages[s].chunks.size()),
+                "take a plan of one chunk a stage");
+  }
+  const TimedGraph timed = timed_graph_of(plan);
+  check_passes(timed.graph, name, name == "search" ? kMostSearched : kMostTimed);
+  const std::optional<WorkOrder> order =
+      name == "search" ? search_order(timed, {}).order : order_named(timed, name, k);
+  if (!order) throw Error("no schedule is called " + name);
+  Plan listed = plan;
+  listed.parallel.schedule = ScheduleKind::one_f_one_b;
+  listed.claims.reset();
+  for (std::size_t s = 0; s < listed.stages.size(); ++s) {
+    Stage& stage = listed.stages[s];
+    if (!stage.own) {
+      const Parallelism& p = plan.parallel;
+      stage.own.emplace();
+      stage.own->micro_batch = p.micro_batch;
+      stage.own->ep = p.ep;
+      stage.own->sequence_parallel = p.sequence_parallel;
+      stage.own->zero = p.zero;
+      stage.own->offload_optimizer = p.offload_optimizer;
+      stage.own->offload_weights = p.offload_weights;
+    }
+    stage.own->warm_up.reset();
+    stage.own->passes = runs_of(order->devices[s]);
+  }
+  return listed;
+}
+
 }  // namespace braid

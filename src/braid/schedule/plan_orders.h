@@ -42,4 +42,9 @@ struct PlanOrder {
 /// in seconds.
 PlanOrder order_of_plan(const Plan& plan, const std::string& name, std::int64_t k = 2);
 
+/// The plan with its stages' passes in the order of the schedule of that name, in a form of their
+/// own each: to be simulated, drawn and verified as any other. For schedules of whole backward
+/// passes in one round on stages of one chunk. Throws Error for others, and as order_of_plan.
+Plan plan_in_order(const Plan& plan, const std::string& name, std::int64_t k = 2);
+
 }  // namespace braid

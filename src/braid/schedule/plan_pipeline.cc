@@ -41,9 +41,10 @@ PlanPipeline pipeline_of(const Plan& plan, std::int64_t most_passes) {
     if (passes || any_stage([](const StageForm& own) { return own.warm_up.has_value(); })) {
       result.pipeline.warm_ups = forwards_first(plan);
     }
-    for (std::size_t s = 0; passes && s < plan.stages.size(); ++s) {
+    if (passes) result.pipeline.passes.resize(plan.stages.size());
+    for (std::size_t s = 0; s < result.pipeline.passes.size(); ++s) {
       const std::optional<StageForm>& own = plan.stages[s].own;
-      result.pipeline.passes.push_back(own ? own->passes : std::vector<PassRun>());
+      if (own) result.pipeline.passes[s] = own->passes;
     }
   }
   check_pipeline(result.pipeline, most_passes);
