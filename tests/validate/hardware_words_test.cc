@@ -20,6 +20,8 @@ TEST(HardwareWords, OneType) {
   EXPECT_EQ(named_hardware("V100 16GB"), (Named{{"p3.16xlarge", 0, false}}));
   EXPECT_EQ(named_hardware("AWS p3.8xlarge (V100)"), (Named{{"p3.8xlarge", 0, true}}));
   EXPECT_EQ(named_hardware("dgx-h100"), (Named{{"dgx-h100", 0, true}}));
+  EXPECT_EQ(named_hardware("A100-PCIE-80GB"), (Named{{"a100-pcie-server", 0, false}}));
+  EXPECT_EQ(named_hardware("H100 PCIe"), (Named{{"h100-pcie-server", 0, false}}));
   EXPECT_EQ(named_hardware("8xA100"), (Named{{"dgx-a100", 8, false}}));
   EXPECT_EQ(named_hardware("A100 (single node; NVLink 150GB/s, 80GB)"),
             (Named{{"dgx-a100", 0, false}}));

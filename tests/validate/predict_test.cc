@@ -81,6 +81,8 @@ TEST(Predict, SaysWhyNot) {
               r.precision = "";
             }),
             "the precision is not said, and the chip has 8-bit units");
+  EXPECT_EQ(reason([](MeasuredRun& r) { r.notes = "plan in best.yaml; 3 runs"; }),
+            "the plan is in a file that the notes only name");
   EXPECT_EQ(reason([](MeasuredRun& r) { r.tp = 0; }), "how the model was split is not said");
   EXPECT_EQ(reason([](MeasuredRun& r) { r.iteration_time_s = 0; }),
             "no figure says how long an iteration took");

@@ -20,7 +20,8 @@ struct Known {
 constexpr std::array kKnown = {
     Known{"gb300", "", "gb300-nvl72"},      Known{"gb200", "", "gb200-nvl72"},
     Known{"b300", "", "dgx-b300"},          Known{"b200", "", "dgx-b200"},
-    Known{"h200", "", "dgx-h200"},          Known{"h100", "", "dgx-h100"},
+    Known{"h200", "", "dgx-h200"},          Known{"h100", "pcie", "h100-pcie-server"},
+    Known{"h100", "", "dgx-h100"},          Known{"a100", "pcie", "a100-pcie-server"},
     Known{"a100", "40gb", "p4d.24xlarge"},  Known{"a100", "40 gb", "p4d.24xlarge"},
     Known{"a100", "", "dgx-a100"},          Known{"a10g", "", "g5.48xlarge"},
     Known{"mi300x", "", "mi300x-platform"}, Known{"v100", "16gb", "p3.16xlarge"},

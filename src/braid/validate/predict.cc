@@ -113,6 +113,10 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
     prepared.reason = "the run did not finish: " + stated.failure;
     return;
   }
+  if (stated.notes.find("plan in ") != std::string::npos) {
+    prepared.reason = "the plan is in a file that the notes only name";
+    return;
+  }
   const MeasuredRun run = with_told_by_rates(stated);
   RunSystem system = system_of(run);
   prepared.reason = std::move(system.reason);

@@ -11,6 +11,7 @@
 #include "braid/frontend/decoder.h"
 #include "braid/frontend/model.h"
 #include "braid/validate/framework.h"
+#include "braid/validate/known_models.h"
 
 namespace braid {
 namespace {
@@ -73,8 +74,7 @@ std::string bad_dimensions(const MeasuredRun& run) {
   return "";
 }
 
-Graph described_model(const MeasuredRun& run) {
-  const Family family = family_of(run);
+Graph described_model(const MeasuredRun& run, Family family) {
   const TrainerDefaults trainer = trainer_defaults(run);
   const bool llama = family == Family::llama;
   const bool mpt = family == Family::mpt;
@@ -124,7 +124,25 @@ RunModel model_of(const MeasuredRun& run) {
   }
   if (run.layers > 0 && run.hidden > 0 && run.heads > 0) {
     model.reason = bad_dimensions(run);
-    if (model.reason.empty()) model.graph = described_model(run);
+    if (model.reason.empty()) model.graph = described_model(run, family_of(run));
+    return model;
+  }
+  // Trainers give GPT as many positions as its samples have.
+  constexpr std::int64_t kGpt3Positions = 2048;
+  const bool longer = zoo.starts_with("gpt3-") && run.seq_len > kGpt3Positions;
+  if (const auto known = zoo.empty() || longer ? known_model(run.model) : std::nullopt) {
+    MeasuredRun filled = run;
+    if (filled.layers == 0) filled.layers = known->layers;
+    filled.hidden = known->hidden;
+    filled.heads = known->heads;
+    filled.kv_heads = known->kv_heads;
+    filled.ffn = known->ffn;
+    if (filled.vocab == 0) filled.vocab = known->vocab;
+    model.reason = bad_dimensions(filled);
+    const Family family = known->gated             ? Family::llama
+                          : known->family == "mpt" ? Family::mpt
+                                                   : Family::gpt;
+    if (model.reason.empty()) model.graph = described_model(filled, family);
     return model;
   }
   if (zoo.empty()) {
