@@ -53,7 +53,8 @@ TEST(Completion, OffersNamesOfTheCatalogue) {
   EXPECT_THAT(completions({"plan", "llama-3-"}), Contains("llama-3-70b"));
   EXPECT_THAT(completions({"plan", "gpt2", "--cluster", "dgx-h"}),
               ElementsAre("dgx-h100", "dgx-h200"));
-  EXPECT_THAT(completions({"show", "h1"}), ElementsAre("h100-pcie", "h100-sxm"));
+  EXPECT_THAT(completions({"show", "h1"}),
+              ElementsAre("h100-pcie", "h100-sxm", "h100-pcie-server"));
   EXPECT_THAT(completions({"compare", "gpt2", "--planners", "bra"}), ElementsAre("braid"));
   // Of the heading of a list, nothing.
   EXPECT_THAT(completions({"show", "nam"}), IsEmpty());
