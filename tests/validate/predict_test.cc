@@ -240,6 +240,40 @@ TEST(Predict, OldAttentionKernelsAreSlowerWhereNewOnesExist) {
   EXPECT_DOUBLE_EQ(time_s("A100", "Composer"), time_s("A100", "another"));
 }
 
+TEST(Predict, LaterTrainersCaptureGraphsAndHideDispatch) {
+  MeasuredRun run;
+  run.framework = "Megatron-Bridge/Megatron-Core 26.04.01";
+  run.hardware = "GB200";
+  run.devices = 8;
+  run.model = "Qwen3_30B_a3B";
+  run.seq_len = 4096;
+  run.global_batch = 32;
+  run.micro_batch = 4;
+  run.ep = 8;
+  run.tp = run.pp = 1;
+  run.precision = "MXFP8";
+  run.iteration_time_s = 1;
+  const auto metrics = [&](const char* version, const char* precision) {
+    MeasuredRun other = run;
+    other.framework = std::string("Megatron-Bridge/Megatron-Core ") + version;
+    other.precision = precision;
+    const Prediction prediction = predict(other);
+    EXPECT_TRUE(prediction.predicted()) << prediction.reason;
+    return prediction.metrics;
+  };
+  const Metrics before = metrics("26.04.01", "MXFP8");
+  const Metrics after = metrics("26.06", "MXFP8");
+  EXPECT_LT(after.iteration_time_s, before.iteration_time_s);
+  EXPECT_DOUBLE_EQ(metrics("25.11", "MXFP8").iteration_time_s, before.iteration_time_s);
+  // Formats without scales for blocks are not captured.
+  EXPECT_DOUBLE_EQ(metrics("26.06", "BF16").iteration_time_s,
+                   metrics("26.04", "BF16").iteration_time_s);
+  // What is hidden costs the kernels its share.
+  const System system = load_system("gb200-nvl72:72");
+  const double loss = system.groups.front().chip.efficiency.overlap_loss;
+  EXPECT_NEAR(after.ep_comm_s, loss * before.ep_comm_s, 1e-6 * before.ep_comm_s);
+}
+
 TEST(Predict, ModelsOfTheZooMayBeCut) {
   MeasuredRun run = gpt_22b();
   run.layers = run.hidden = run.heads = 0;

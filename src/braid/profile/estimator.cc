@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "braid/graph/tensor_size.h"
+#include "braid/profile/expert_time.h"
 #include "braid/profile/layer_comm.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/profile/operator_estimate.h"
@@ -114,12 +115,17 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, std::span<const O
   // is two on average, gradients of what it read and of its weights, but the engine that issues
   // them runs without the interpreter (Paszke et al. 2019, section 5.1) and needs half the time for
   // each.
+  const bool narrow = bytes_per_element(precision.matmul) < bytes_per_element(precision.activation);
   double issued = 0;
   for (OperatorId id = layer.first; id < layer.last; ++id) {
     const Operator& op = graph.operators[static_cast<std::size_t>(id)];
     const auto* view = std::get_if<DataMovement>(&op.kind);
     if (view == nullptr || !view->view) ++issued;
     if (how.tp > 1 && op.split == Split::row) ++issued;  // The collective behind it.
+    if (const auto* experts = std::get_if<MoeExperts>(&op.kind)) {
+      issued += experts_issued(static_cast<double>(experts->experts) / how.ep, narrow, how.ep > 1);
+      --issued;  // Counted as one above.
+    }
   }
   const double host_s = issued * chip.efficiency.host_operator_s;
   const LayerComm comm = layer_comm(graph, layer, uses, how, precision, groups, system);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "braid/graph/tensor_size.h"
+#include "braid/system/dispatch.h"
 
 namespace braid {
 
@@ -67,12 +68,11 @@ LayerComm layer_comm(const Graph& graph, const Layer& layer, std::span<const Ten
     }
     if (how.ep > 1) {
       if (const auto* experts = std::get_if<MoeExperts>(&op.kind)) {
-        const double sent = static_cast<double>(experts->tokens) *
-                            static_cast<double>(experts->top_k) *
+        const double held = static_cast<double>(experts->tokens) *
                             static_cast<double>(experts->hidden) * rows * width /
                             (how.sequence_parallel ? how.tp : 1);
         const double pair_s =
-            2 * collective_time(Collective::all_to_all, sent, groups.ep, system).time_s;
+            2 * dispatch_time(held, experts->experts, experts->top_k, groups.ep, system).time_s;
         comm.ep_forward_s += pair_s;
         comm.ep_backward_s += pair_s;
       }

@@ -55,8 +55,7 @@ constexpr double kLossForwardBytes = 38, kLossBackwardBytes = 26;
 /// Whether a product runs in the job's narrow format: those of the blocks with weights.
 bool is_narrow(const Operator& op) {
   const auto* product = std::get_if<MatMul>(&op.kind);
-  return (product != nullptr && product->weight && op.split != Split::vocab) ||
-         std::holds_alternative<MoeExperts>(op.kind);
+  return product != nullptr && product->weight && op.split != Split::vocab;
 }
 
 }  // namespace
@@ -88,6 +87,9 @@ OperatorTimes OperatorEstimate::times(const Operator& op, const OperatorWork& wo
   OperatorTimes times;
   if (const auto* view = std::get_if<DataMovement>(&op.kind); view && view->view) return times;
 
+  if (const auto* experts = std::get_if<MoeExperts>(&op.kind)) {
+    return expert_times(expert_shape(*experts, shard), peak_, chip_);
+  }
   if (const auto shape = product_shape(op, shard)) {
     const Products products = products_of(*shape);
     const bool narrow = wide_peak_ < peak_ && is_narrow(op);
@@ -204,15 +206,23 @@ std::optional<MatMulShape> OperatorEstimate::product_shape(const Operator& op,
                        static_cast<double>(o->in_channels) / static_cast<double>(o->groups) *
                            static_cast<double>(o->kernel_positions) * (groups ? 1 : shard.input)};
   }
-  if (const auto* o = std::get_if<MoeExperts>(&op.kind)) {
-    // All matrices of a device's experts, each with its share of the tokens.
-    const double experts = static_cast<double>(o->experts) / how_.ep;
-    const double rows = static_cast<double>(o->tokens) * static_cast<double>(o->top_k) /
-                        static_cast<double>(o->experts) * shard.tokens * how_.ep;
-    return MatMulShape{experts * static_cast<double>(o->matrices), rows,
-                       static_cast<double>(o->inner) / how_.tp, static_cast<double>(o->hidden)};
-  }
   return std::nullopt;
+}
+
+/// A device's experts get as many tokens as it holds itself, each top_k times: balanced routing.
+ExpertShape OperatorEstimate::expert_shape(const MoeExperts& op, const Shard& shard) const {
+  ExpertShape shape;
+  shape.experts = static_cast<double>(op.experts) / how_.ep;
+  shape.tokens = static_cast<double>(op.tokens) * shard.tokens;
+  shape.visits = shape.tokens * static_cast<double>(op.top_k);
+  shape.hidden = static_cast<double>(op.hidden);
+  shape.inner = static_cast<double>(op.inner) / how_.tp;
+  shape.matrices = static_cast<double>(op.matrices);
+  shape.element_bytes = bytes_per_element(precision_.activation);
+  shape.weight_bytes = bytes_per_element(precision_.weight);
+  shape.gradient_bytes = bytes_per_element(precision_.gradient);
+  shape.is_narrow = wide_peak_ < peak_;
+  return shape;
 }
 
 OperatorTimes OperatorEstimate::recurrent_times(const Recurrent& cell, const Operator& op,

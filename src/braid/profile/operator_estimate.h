@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "braid/graph/op_work.h"
+#include "braid/profile/expert_time.h"
 #include "braid/profile/layer_work.h"
 #include "braid/profile/operator_time.h"
 #include "braid/profile/precision.h"
@@ -10,12 +11,6 @@
 #include "braid/profile/shard.h"
 
 namespace braid {
-
-struct OperatorTimes {
-  double forward_s = 0, backward_input_s = 0, backward_weight_s = 0;
-
-  double backward_s() const { return backward_input_s + backward_weight_s; }
-};
 
 /// Times of operators of one graph run one way on one chip, without communication: a roofline of
 /// each kernel with shape-dependent efficiency (docs/cost-model.md).
@@ -34,6 +29,7 @@ class OperatorEstimate {
   OperatorTimes plain_attention_times(const Attention& op, const OpWork& forward,
                                       const OpWork& input_gradient, const Shard& shard) const;
   std::optional<MatMulShape> product_shape(const Operator& op, const Shard& shard) const;
+  ExpertShape expert_shape(const MoeExperts& op, const Shard& shard) const;
   OperatorTimes recurrent_times(const Recurrent& cell, const Operator& op, bool input_gradient,
                                 const Shard& shard) const;
 

@@ -5,6 +5,12 @@
 
 namespace braid {
 
+struct OperatorTimes {
+  double forward_s = 0, backward_input_s = 0, backward_weight_s = 0;
+
+  double backward_s() const { return backward_input_s + backward_weight_s; }
+};
+
 /// A matrix product as one device runs it: batch × [m × k]·[k × n].
 struct MatMulShape {
   double batch = 1, m = 1, n = 1, k = 1;

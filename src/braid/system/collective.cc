@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "braid/system/group_steps.h"
 #include "braid/system/level_exchange.h"
 #include "braid/system/links.h"
 #include "braid/system/topology.h"
@@ -11,67 +12,7 @@
 namespace braid {
 namespace {
 
-/// Level 0 is inside the node; of mixed nodes, inside the slowest.
-const NetworkLevel& level_of(const System& system, std::size_t level) {
-  if (level > 0) return system.levels[level - 1];
-  const auto slowest = std::min_element(
-      system.groups.begin(), system.groups.end(), [](const DeviceGroup& a, const DeviceGroup& b) {
-        return a.intra_node.bytes_per_s < b.intra_node.bytes_per_s;
-      });
-  return slowest->intra_node;
-}
-
-constexpr std::size_t kMostLevels = 8;
-
-struct Steps {
-  LevelStep step[kMostLevels];
-  std::size_t count = 0;
-  double size = 1;
-};
-
-double unit_bandwidth(const NetworkLevel& level) {
-  return std::max(level.unit_bytes_per_s, level.bytes_per_s);
-}
-
-/// What every unit that `level` joins can send into it.
-double unit_bandwidth(const System& system, std::size_t level) {
-  double bandwidth = unit_bandwidth(level_of(system, level));
-  if (level != 1) return bandwidth;
-  for (const DeviceGroup& group : system.groups) {
-    if (group.node_bytes_per_s > 0) bandwidth = std::min(bandwidth, group.node_bytes_per_s);
-  }
-  return bandwidth;
-}
-
-Steps steps_of(const GroupSpan& span, const System& system) {
-  Steps steps;
-  for (std::size_t l = 0; l < span.members.size() && steps.count < kMostLevels; ++l) {
-    if (span.members[l] > 1) {
-      const NetworkLevel& level = level_of(system, l);
-      LevelStep& step = steps.step[steps.count++];
-      step.level = &level;
-      step.members = static_cast<double>(span.members[l]);
-      step.inner = steps.size;
-      if (l == 0) {
-        step.flow_bandwidth = level.bytes_per_s;
-        step.group_bandwidth = level.bytes_per_s;
-      } else {
-        const double unit = unit_bandwidth(system, l) / level.oversubscription;
-        const double share = unit / static_cast<double>(std::max<std::int64_t>(1, span.sharing[l]));
-        const double rail = unit / level.rails;
-        step.flow_bandwidth = std::min(share, rail);
-        step.group_bandwidth = std::min(share, rail * step.inner);
-      }
-      const double fraction = group_fraction(level, step.members);
-      step.group_bandwidth *= fraction;
-      step.flow_bandwidth *= fraction;
-    }
-    steps.size *= static_cast<double>(span.members[l]);
-  }
-  return steps;
-}
-
-CollectiveTime hierarchical(const Steps& steps, double bytes, double rounds) {
+CollectiveTime hierarchical(const GroupSteps& steps, double bytes, double rounds) {
   CollectiveTime sum;
   for (std::size_t i = 0; i < steps.count; ++i) {
     const CollectiveTime part = level_exchange(steps.step[i], bytes, rounds);
@@ -84,7 +25,7 @@ CollectiveTime hierarchical(const Steps& steps, double bytes, double rounds) {
 }
 
 /// One ring through all members, neighbours in a unit next to each other: the slowest link decides.
-CollectiveTime flat_ring(const Steps& steps, double bytes, double rounds) {
+CollectiveTime flat_ring(const GroupSteps& steps, double bytes, double rounds) {
   double slowest = 0;
   double latency_s = 0;
   for (std::size_t i = 0; i < steps.count; ++i) {
@@ -99,7 +40,7 @@ CollectiveTime flat_ring(const Steps& steps, double bytes, double rounds) {
                CollectiveAlgorithm::ring);
 }
 
-CollectiveTime all_to_all(const Steps& steps, double bytes) {
+CollectiveTime all_to_all(const GroupSteps& steps, double bytes) {
   CollectiveTime result;
   result.algorithm = CollectiveAlgorithm::direct;
   double covered = 1;
@@ -127,7 +68,7 @@ CollectiveTime all_to_all(const Steps& steps, double bytes) {
   return result;
 }
 
-CollectiveTime broadcast(const Steps& steps, double bytes) {
+CollectiveTime broadcast(const GroupSteps& steps, double bytes) {
   // Pipelined through the levels: the slowest carries the whole tensor once.
   CollectiveTime result;
   result.algorithm = CollectiveAlgorithm::tree;
@@ -179,7 +120,7 @@ std::string_view name_of(Collective collective) {
 
 CollectiveTime collective_time(Collective collective, double bytes, const GroupSpan& span,
                                const System& system) {
-  const Steps steps = steps_of(span, system);
+  const GroupSteps steps = steps_of(span, system);
   if (steps.count == 0 || bytes <= 0) return {};
   switch (collective) {
     case Collective::all_reduce:
@@ -203,7 +144,7 @@ CollectiveTime collective_time(Collective collective, double bytes, const GroupS
 
 double collective_bound_s(Collective collective, double bytes, const GroupSpan& span,
                           const System& system) {
-  const Steps steps = steps_of(span, system);
+  const GroupSteps steps = steps_of(span, system);
   double bound_s = 0;
   double covered = 1;
   for (std::size_t i = 0; i < steps.count; ++i) {

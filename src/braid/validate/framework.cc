@@ -63,6 +63,11 @@ constexpr std::array kTrainers = {
 constexpr std::array<std::string_view, 7> kLaterChips = {"h100", "h200",  "h800", "b200",
                                                          "b300", "gb200", "gb300"};
 
+/// Year and month of the first Megatron-Bridge whose recipes capture whole iterations of mixtures
+/// of experts and overlap their dispatch; formats with a scale for every few elements alone have
+/// both (scripts/performance in its repository: cuda_graph_impl, moe_a2a_overlap).
+constexpr int kWholeGraphs = 2606;
+
 /// Megatron-LM's --no-gradient-accumulation-fusion is of 2022.
 constexpr int kFusedAccumulation = 2201;
 
@@ -95,6 +100,25 @@ bool is_later_chip(std::string_view hardware) {
   });
 }
 
+/// Year and month at the end of a trainer's name, such as "… 26.04.01": 2604. 0 where there is
+/// none.
+int version(std::string_view name) {
+  const std::size_t space = name.find_last_of(' ');
+  const std::string_view last = space == std::string_view::npos ? name : name.substr(space + 1);
+  if (last.size() < 5 || last[2] != '.') return 0;
+  int month = 0;
+  for (const std::size_t i : {0, 1, 3, 4}) {
+    if (last[i] < '0' || last[i] > '9') return 0;
+    month = 10 * month + (last[i] - '0');
+  }
+  return month;
+}
+
+bool has_block_scales(const std::string& precision) {
+  const std::string name = lower(precision);
+  return name.find("mx") != std::string::npos || name.find("nvfp4") != std::string::npos;
+}
+
 }  // namespace
 
 TrainerDefaults trainer_defaults(const MeasuredRun& run) {
@@ -105,6 +129,10 @@ TrainerDefaults trainer_defaults(const MeasuredRun& run) {
     if (entry.word == "megatron" && is_later_chip(lower(run.hardware))) return kTransformerEngine;
     if (entry.word == "megatron" && published(lower(run.source)) >= kFusedAccumulation) {
       defaults.fused_accumulation = true;
+    }
+    if (entry.word == "megatron-bridge" && version(name) >= kWholeGraphs &&
+        has_block_scales(run.precision)) {
+      defaults.whole_graph = defaults.overlap_dispatch = true;
     }
     return defaults;
   }

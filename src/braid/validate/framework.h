@@ -21,6 +21,10 @@ struct TrainerDefaults {
   /// The product that makes a weight's gradient adds it to what earlier micro-batches left;
   /// otherwise a kernel of its own does.
   bool fused_accumulation = true;
+  /// A whole iteration is one captured graph: the host issues no kernels.
+  bool whole_graph = false;
+  /// Tokens of one micro-batch travel to experts and back behind the kernels of another.
+  bool overlap_dispatch = false;
 };
 
 /// By words in the trainer's name, the month of its source where that is on arXiv, and the

@@ -70,6 +70,25 @@ void add_accumulation(Plan& plan) {
   }
 }
 
+/// Dispatch and its way back go on beside the other pass of another micro-batch: what does not hide
+/// behind the layer's kernels shows, and of what does the share that it takes from them.
+void hide_dispatch(Plan& plan) {
+  const double loss = plan.system.groups.front().chip.efficiency.overlap_loss;
+  for (std::vector<Option>& options : plan.profile.kinds) {
+    for (Option& option : options) {
+      LayerCost& cost = option.cost;
+      const double travel_s = cost.forward.ep_comm_s + cost.backward_input.ep_comm_s;
+      if (travel_s <= 0) continue;
+      const double kernels_s = cost.forward.compute_s + cost.recompute.compute_s +
+                               cost.backward_input.compute_s + cost.backward_weight.compute_s;
+      const double hidden_s = std::min(travel_s, kernels_s);
+      const double shown = (travel_s - hidden_s * (1 - loss)) / travel_s;
+      cost.forward.ep_comm_s *= shown;
+      cost.backward_input.ep_comm_s *= shown;
+    }
+  }
+}
+
 /// With the weights' gradients neither computed nor reduced; the adapters' own are left out.
 Metrics frozen_metrics(Plan plan) {
   plan.precision.optimizer_bytes_per_parameter = 0;
@@ -150,6 +169,8 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
     prepared.attention_rate = kOldAttentionRate;
   }
   prepared.fused_accumulation = trainer.fused_accumulation;
+  prepared.whole_graph = trainer.whole_graph;
+  prepared.overlap_dispatch = trainer.overlap_dispatch;
   prepared.measured_memory_bytes = run.peak_memory_bytes;
   prepared.measured_s =
       measured_time_s(run, graph, prepared.precision, prepared.parallel.recompute, prepared.system);
@@ -181,10 +202,12 @@ Metrics metrics_of(const PreparedRun& run, const System& system) {
   System slower = system;
   for (DeviceGroup& group : slower.groups) {
     group.chip.efficiency.attention_peak_fraction *= run.attention_rate;
+    if (run.whole_graph) group.chip.efficiency.host_operator_s = 0;
   }
   Plan plan = direct_plan(run.graph, run.parallel, run.precision, run.global_batch, slower,
                           run.stage_layers);
   if (!run.fused_accumulation) add_accumulation(plan);
+  if (run.overlap_dispatch) hide_dispatch(plan);
   return run.frozen_weights ? frozen_metrics(std::move(plan)) : measure(plan);
 }
 

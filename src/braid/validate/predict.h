@@ -27,6 +27,8 @@ struct PreparedRun {
   double measured_s = 0;             ///< Time of one iteration.
   double measured_memory_bytes = 0;  ///< 0: not measured.
   bool fused_accumulation = true;    ///< TrainerDefaults::fused_accumulation.
+  bool whole_graph = false;          ///< TrainerDefaults::whole_graph.
+  bool overlap_dispatch = false;     ///< TrainerDefaults::overlap_dispatch.
   bool frozen_weights = false;       ///< Only adapters are trained: no gradients of the weights.
   double bound_s = 0;                ///< LowerBound::time_s: no prediction is below it.
   std::string reason;                ///< Empty when the run can be predicted.

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "braid/profile/operator_time.h"
+#include "braid/system/chip.h"
+
+namespace braid {
+
+/// What one device does of a mixture's routed experts for one micro-batch.
+struct ExpertShape {
+  double experts = 1;   ///< On this device.
+  double tokens = 1;    ///< That the device holds before they are dispatched.
+  double visits = 1;    ///< Rows that its experts compute, of all tokens that come to them.
+  double hidden = 1;    ///< Width of a token.
+  double inner = 1;     ///< Width inside an expert, this device's part.
+  double matrices = 3;  ///< 3 when gated, 2 when not: all but one read the token.
+  double element_bytes = 2, weight_bytes = 2, gradient_bytes = 4;  ///< For one element.
+  bool is_narrow = false;  ///< Products in a format narrower than the activations.
+};
+
+/// Times of both passes without communication; `peak` is that of the products. Each of the two
+/// products (into the experts, out of them), of their input gradients and of their weight gradients
+/// is one of all experts of the device, a roofline; weight gradients are read and written, since
+/// the product adds to what earlier micro-batches left. What moves or changes tokens between them
+/// are kernels of memory traffic, in elements:
+///
+///   forward   permute 2 visits · hidden; activate visits · matrices · inner; combine (visits +
+///             tokens) · hidden
+///   backward  combine (2 visits + tokens) · hidden; activate visits · (2 matrices - 1) · inner;
+///             permute (visits + tokens) · hidden
+///
+/// Narrow products' operands are converted first, read once and written in two layouts of half the
+/// width. Cost: constant.
+OperatorTimes expert_times(const ExpertShape& shape, double peak, const Chip& chip);
+
+/// Operators that the host issues for a pass over `experts` experts: each one's two products, and
+/// for narrow ones the conversion of its rows, are calls of their own (Transformer Engine's
+/// GroupedLinear issues a product for each of its splits); permutation, activation and combination;
+/// and, where tokens travel to other devices, dispatch and the way back.
+double experts_issued(double experts, bool is_narrow, bool travel);
+
+}  // namespace braid

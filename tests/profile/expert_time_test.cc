@@ -1,0 +1,122 @@
+#include "braid/profile/expert_time.h"
+
+#include <gtest/gtest.h>
+
+#include "braid/frontend/model.h"
+#include "braid/profile/estimator.h"
+
+namespace braid {
+namespace {
+
+/// One unit that does 1e12 FLOP/s, 1e9 bytes/s, no launches.
+Chip plain_chip() {
+  Chip chip;
+  chip.name = "test";
+  chip.compute_units = 1;
+  chip.memory.bytes_per_s = 1e9;
+  chip.efficiency = {};
+  chip.efficiency.matmul_peak_fraction = 1;
+  chip.efficiency.memory_peak_fraction = 1;
+  chip.efficiency.memory_half_bytes = 0;
+  chip.efficiency.kernel_launch_s = 0;
+  chip.efficiency.tile_m = chip.efficiency.tile_n = chip.efficiency.tile_k = 16;
+  return chip;
+}
+
+ExpertShape gated() {
+  ExpertShape shape;
+  shape.experts = 4;
+  shape.tokens = 64;
+  shape.visits = 128;
+  shape.hidden = 64;
+  shape.inner = 32;
+  shape.matrices = 3;
+  return shape;
+}
+
+TEST(ExpertTime, OfProductsAloneIsTheirArithmetic) {
+  Chip chip = plain_chip();
+  chip.memory.bytes_per_s = 1e30;
+  const OperatorTimes times = expert_times(gated(), 1e12, chip);
+  const double flops = 2.0 * 128 * 64 * 32 * 3;
+  EXPECT_NEAR(times.forward_s, flops / 1e12, 1e-15);
+  EXPECT_NEAR(times.backward_input_s, flops / 1e12, 1e-15);
+  EXPECT_NEAR(times.backward_weight_s, flops / 1e12, 1e-15);
+}
+
+TEST(ExpertTime, OfTrafficAloneIsWhatEachKernelReadsAndWrites) {
+  const ExpertShape shape = gated();
+  const OperatorTimes times = expert_times(shape, 1e30, plain_chip());
+  const double outer = 2 * 128 * 64, inner = 2 * 128 * 32, held = 2 * 64 * 64;
+  const double weights = 4 * 64 * 32;
+  const double products = (outer + 2 * inner) + (inner + outer);
+  EXPECT_NEAR(times.forward_s * 1e9,
+              products + 2 * 3 * weights + 2 * outer + 3 * inner + (outer + held), 1e-3);
+  EXPECT_NEAR(times.backward_input_s * 1e9,
+              products + 2 * 3 * weights + (2 * outer + held) + 5 * inner + (outer + held), 1e-3);
+  // Gradients in f32 are read and written.
+  EXPECT_NEAR(times.backward_weight_s * 1e9, products + 8 * 3 * weights, 1e-3);
+}
+
+TEST(ExpertTime, NarrowProductsConvertTheirOperands) {
+  ExpertShape shape = gated();
+  const OperatorTimes wide = expert_times(shape, 1e30, plain_chip());
+  shape.is_narrow = true;
+  const OperatorTimes narrow = expert_times(shape, 1e30, plain_chip());
+  const double outer = 2 * 128 * 64, inner = 2 * 128 * 32;
+  EXPECT_NEAR((narrow.forward_s - wide.forward_s) * 1e9, 2 * (outer + inner), 1e-3);
+  EXPECT_NEAR((narrow.backward_input_s - wide.backward_input_s) * 1e9, 2 * (outer + 2 * inner),
+              1e-3);
+  EXPECT_DOUBLE_EQ(narrow.backward_weight_s, wide.backward_weight_s);
+}
+
+TEST(ExpertTime, ReadsNoMoreExpertsThanAreVisited) {
+  ExpertShape shape = gated();
+  shape.tokens = shape.visits = 2;
+  const OperatorTimes few = expert_times(shape, 1e30, plain_chip());
+  shape.experts = 2;
+  const OperatorTimes both = expert_times(shape, 1e30, plain_chip());
+  EXPECT_DOUBLE_EQ(few.forward_s, both.forward_s);
+}
+
+TEST(ExpertTime, IsNeverLongerWithMoreBandwidthOrAHigherPeak) {
+  for (const double visits : {1.0, 100.0, 4096.0}) {
+    for (const bool is_narrow : {false, true}) {
+      ExpertShape shape = gated();
+      shape.visits = visits;
+      shape.is_narrow = is_narrow;
+      Chip chip = plain_chip();
+      const OperatorTimes before = expert_times(shape, 1e12, chip);
+      const OperatorTimes peak = expert_times(shape, 2e12, chip);
+      chip.memory.bytes_per_s *= 2;
+      const OperatorTimes memory = expert_times(shape, 1e12, chip);
+      for (const OperatorTimes& after : {peak, memory}) {
+        EXPECT_LE(after.forward_s, before.forward_s);
+        EXPECT_LE(after.backward_input_s, before.backward_input_s);
+        EXPECT_LE(after.backward_weight_s, before.backward_weight_s);
+      }
+    }
+  }
+}
+
+TEST(ExpertTime, HostIssuesEachExpertsProducts) {
+  const Graph graph = load_model("mixtral-8x7b", {.seq_len = 128, .dims = {}});
+  System system = load_system("dgx-h100:8");
+  system.groups.front().chip.efficiency.host_operator_s = 1e-2;
+  const auto forward_s = [&](int ep, const char* precision) {
+    Execution how;
+    how.ep = ep;
+    LayerGroups groups;
+    groups.tp = groups.cp = span_of(system, 1, 1);
+    groups.ep = span_of(system, 1, ep);
+    return estimate_layer(graph, 1, how, parse_precision(precision), groups, system)
+        .forward.total_s();
+  };
+  // Two products of each of eight experts; of two with their transfers when spread over four; and
+  // conversions of as many operands.
+  EXPECT_NEAR(forward_s(1, "bf16") - forward_s(4, "bf16"), (2 * 8 - 2 * 2 - 2) * 1e-2, 1e-9);
+  EXPECT_NEAR(forward_s(1, "fp8") - forward_s(1, "bf16"), 2 * 8 * 1e-2, 1e-9);
+}
+
+}  // namespace
+}  // namespace braid
