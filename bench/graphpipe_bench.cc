@@ -27,14 +27,16 @@ void search(benchmark::State& state, const GraphPipeProblem& problem) {
   state.counters["work"] = static_cast<double>(solution.work);
 }
 
-void thesis(benchmark::State& state, const char* model, InFlight in_flight) {
-  GraphPipeProblem problem = thesis_problem(model, state.range(0), state.range(1));
+void thesis(benchmark::State& state, const char* model, InFlight in_flight,
+            StageOptions options = StageOptions::data) {
+  GraphPipeProblem problem = thesis_problem(model, state.range(0), state.range(1), options);
   problem.in_flight = in_flight;
   search(state, problem);
 }
 
 void iteration(benchmark::State& state, const char* model) {
-  const GraphPipeProblem problem = thesis_problem(model, state.range(0), state.range(1));
+  const GraphPipeProblem problem =
+      thesis_problem(model, state.range(0), state.range(1), StageOptions::all);
   for (auto _ : state) benchmark::DoNotOptimize(solve_graphpipe_iteration(problem));
 }
 
@@ -55,6 +57,13 @@ BENCHMARK_CAPTURE(thesis, multi_modal_table, kThesisModels[0].name, InFlight::ta
     ->Apply(multi_modal);
 BENCHMARK_CAPTURE(thesis, dlrm_table, kThesisModels[1].name, InFlight::table)->Apply(dlrm);
 BENCHMARK_CAPTURE(thesis, candle_table, kThesisModels[2].name, InFlight::table)->Apply(candle);
+BENCHMARK_CAPTURE(thesis, multi_modal_options, kThesisModels[0].name, InFlight::least,
+                  StageOptions::all)
+    ->Apply(multi_modal);
+BENCHMARK_CAPTURE(thesis, dlrm_options, kThesisModels[1].name, InFlight::least, StageOptions::all)
+    ->Apply(dlrm);
+BENCHMARK_CAPTURE(thesis, candle_options, kThesisModels[2].name, InFlight::least, StageOptions::all)
+    ->Apply(candle);
 BENCHMARK_CAPTURE(iteration, multi_modal, kThesisModels[0].name)->Apply(multi_modal);
 BENCHMARK_CAPTURE(iteration, dlrm, kThesisModels[1].name)->Apply(dlrm);
 BENCHMARK_CAPTURE(iteration, candle, kThesisModels[2].name)->Apply(candle);

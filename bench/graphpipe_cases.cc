@@ -6,6 +6,7 @@
 #include <ctime>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -44,14 +45,20 @@ void plan_with(const PlannerEntry& planner, const Job& job, const System& system
   }
 }
 
-/// graphpipe tries sizes by itself; the others are told each power of two.
-Found find(const std::string& name, const Job& job, const System& system) {
+constexpr std::string_view kThesisSpace = "graphpipe, data";
+
+/// graphpipe, with all its options or those of the thesis, tries sizes by itself; the others are
+/// told each power of two.
+Found find(std::string_view name, const Job& job, const System& system) {
   constexpr int kMostSamples = 4096;
-  const PlannerEntry& planner = find_planner(name);
+  const bool thesis = name == kThesisSpace;
+  const PlannerEntry& planner = find_planner(thesis ? "graphpipe" : std::string(name));
   Found found;
   const std::clock_t start = std::clock();
-  if (name == "graphpipe") {
-    plan_with(planner, job, system, {}, found);
+  if (thesis || name == "graphpipe") {
+    SpaceOptions space;
+    if (thesis) space.stage_options = StageOptions::data;
+    plan_with(planner, job, system, space, found);
   } else {
     for (int samples = 1; samples <= std::min<std::int64_t>(job.global_batch, kMostSamples);
          samples *= 2) {
@@ -98,12 +105,12 @@ void heading() {
       "search ms | graphpipe is faster by |\n|---|---|---|---|---|---|---|---|---|---|\n");
 }
 
-void compare(const std::string& name, const Graph& graph, std::int64_t devices,
-             std::int64_t batch) {
+void compare(const std::string& name, const Graph& graph, std::int64_t devices, std::int64_t batch,
+             const std::vector<std::string_view>& planners) {
   const Job job = thesis_job(graph, batch);
   const System system = thesis_system(devices);
   double graphpipe_s = 0;
-  for (const char* planner : {"graphpipe", "pipedream", "piper"}) {
+  for (const std::string_view planner : planners) {
     const Found found = find(planner, job, system);
     const double time_s = found.best.has_value() ? found.best->metrics.iteration_time_s : 0;
     if (graphpipe_s == 0) graphpipe_s = time_s;
@@ -118,32 +125,36 @@ void planners_table() {
   for (const ThesisModel& model : kThesisModels) {
     const Graph graph = load_model(model.name, {});
     for (std::int64_t devices = 4; devices <= 32; devices *= 2) {
-      compare(model.name, graph, devices, model.batch * devices / 4);
+      compare(model.name, graph, devices, model.batch * devices / 4,
+              {"graphpipe", kThesisSpace, "pipedream", "piper"});
     }
   }
 }
 
 void branches_table() {
+  const std::vector<std::string_view> planners = {"graphpipe", "pipedream", "piper"};
   heading();
   for (const std::int64_t devices : {8, 32}) {
     for (const int branches : {2, 4}) {
       compare(fmt::format("multi-modal, {} branches", branches), multi_modal(branches, 8), devices,
-              16 * devices);
+              16 * devices, planners);
     }
     for (const int branches : {7, 8}) {
       compare(fmt::format("candle, {} branches", branches), candle(branches), devices,
-              1024 * devices);
+              1024 * devices, planners);
     }
   }
   for (int branches = 2; branches <= 16; branches *= 2) {
-    compare(fmt::format("candle, {} branches", branches), candle(branches), 16, 16'384);
+    compare(fmt::format("candle, {} branches", branches), candle(branches), 16, 16'384, planners);
   }
 }
 
 /// Two branches of four blocks on eight devices, a stage on each.
 void case_study_table() {
   const Graph graph = multi_modal(2, 4);
-  GraphPipeProblem problem = graphpipe_problem(thesis_job(graph, 128), thesis_system(8));
+  SpaceOptions space;
+  space.stage_options = StageOptions::data;
+  GraphPipeProblem problem = graphpipe_job(thesis_job(graph, 128), thesis_system(8), space).problem;
   problem.in_flight = InFlight::table;
   problem.most_stage_devices = 1;
   problem.memory_bytes = 1e15;
@@ -165,7 +176,7 @@ void case_study_table() {
   }
 }
 
-/// Plans of 1F1B against those that try the greedy order of passes too.
+/// Plans of 1F1B against those that try the greedy order of passes too, in the thesis' space.
 void orders_table() {
   fmt::print(
       "| model | V100 | 1F1B: samples/s | in flight | activations GB | search ms | greedy tried: "
@@ -180,6 +191,7 @@ void orders_table() {
       for (const bool greedy : {false, true}) {
         SpaceOptions space;
         space.greedy_orders = greedy;
+        space.stage_options = StageOptions::data;
         const std::clock_t start = std::clock();
         const Outcome outcome = planner.plan(job, thesis_system(devices), space, {}, {});
         const double search_ms = ms_since(start);
@@ -209,7 +221,7 @@ void large_case() {
   problem.node_bandwidth_bytes_per_s = 20e9;
   problem.groups = {{1, 1}, {4, 1}, {16, 1}, {64, 1}, {256, 1}, {1024, 1}};
   for (int kind = 0; kind < 4; ++kind) {
-    GraphPipeKind cost;
+    GraphPipeCost cost;
     for (const std::int64_t samples : problem.device_samples) {
       cost.forward_s.push_back(1e-5 + 1e-4 * (kind + 1) * static_cast<double>(samples));
       cost.backward_s.push_back(2 * cost.forward_s.back());
@@ -217,7 +229,7 @@ void large_case() {
     cost.fixed_bytes = 64e6;
     cost.gradient_bytes = 16e6;
     cost.stash_bytes = 4e6;
-    problem.kinds.push_back(cost);
+    problem.kinds.push_back({cost});
   }
   constexpr int kBranches = 64;
   constexpr int kLength = 64;

@@ -35,9 +35,11 @@ inline Job thesis_job(const Graph& graph, std::int64_t batch) {
 }
 
 inline GraphPipeProblem thesis_problem(const std::string& model, std::int64_t devices,
-                                       std::int64_t batch) {
+                                       std::int64_t batch, StageOptions options) {
   const Graph graph = load_model(model, {});
-  return graphpipe_problem(thesis_job(graph, batch), thesis_system(devices));
+  SpaceOptions space;
+  space.stage_options = options;
+  return graphpipe_job(thesis_job(graph, batch), thesis_system(devices), space).problem;
 }
 
 /// Its models, and their mini-batches on four devices; in proportion on more.

@@ -254,6 +254,25 @@ TEST(GraphPipe, InFlightCountsAreTheFewestThatLoseNoTimeOrTheTables) {
   EXPECT_THAT(run_braid(words).err, HasSubstr("--inflight: is for the planner graphpipe"));
 }
 
+TEST(GraphPipe, StagesRunInTheWaysAskedFor) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  ASSERT_NO_FATAL_FAILURE(
+      plan_multi_modal(plan, {"--micro-batch", "2", "--tp", "2", "--recompute", "full"}));
+  EXPECT_EQ(run_braid({"verify", plan}).status, 0);
+  for (const auto& stage : nlohmann::json::parse(read_file(plan))["stages"]) {
+    EXPECT_EQ(stage["tp"], 2);
+  }
+  ASSERT_NO_FATAL_FAILURE(
+      plan_multi_modal(plan, {"--micro-batch", "1", "--stage-options", "data"}));
+  for (const auto& stage : nlohmann::json::parse(read_file(plan))["stages"]) {
+    EXPECT_EQ(stage.value("tp", 1), 1);
+  }
+  std::vector<std::string> words = job("plan", "multi-modal-transformer");
+  words.insert(words.end(), {"--planner", "braid", "--stage-options", "data"});
+  EXPECT_THAT(run_braid(words).err, HasSubstr("--stage-options: is for the planner graphpipe"));
+}
+
 TEST(GraphPipe, RefusesPlansWithStagesOrLayersMissing) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";

@@ -15,6 +15,7 @@
 namespace braid {
 namespace {
 
+using testing::add_random_ways;
 using testing::all_partitions;
 using testing::best_of;
 using testing::branched_graphpipe;
@@ -38,6 +39,27 @@ TEST(GraphPipeExact, FindsTheBestOfAllPartitions) {
     EXPECT_TRUE(price_graphpipe(problem, priced));
   }
   EXPECT_GT(planned, 60);
+}
+
+TEST(GraphPipeExact, FindsTheBestOfAllWaysToRun) {
+  std::mt19937_64 random(161);
+  int planned = 0;
+  for (int i = 0; i < 90; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 4, i % 2 == 0);
+    add_random_ways(random, problem);
+    if (i % 3 == 0) problem.bandwidth_bytes_per_s = 0.5;  // Copies then decide.
+    const GraphPipeSolution found = solve_graphpipe_exactly(problem);
+    const double best_s = best_of(problem, all_partitions(problem));
+    if (found.status == Status::infeasible) {
+      EXPECT_EQ(best_s, std::numeric_limits<double>::infinity()) << i;
+      continue;
+    }
+    ++planned;
+    EXPECT_NEAR(found.time_s, best_s, 1e-9 * best_s) << i;
+    GraphPipeSolution priced = found;
+    EXPECT_TRUE(price_graphpipe(problem, priced));
+  }
+  EXPECT_GT(planned, 45);
 }
 
 /// How far stages of series-parallel graphs are from the best (docs/graphpipe.md).

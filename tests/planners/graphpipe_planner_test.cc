@@ -17,6 +17,7 @@
 #include "braid/planners/planner.h"
 #include "braid/schedule/plan_pipeline.h"
 #include "braid/schedule/timeline.h"
+#include "braid/verify/verify.h"
 
 #include "plan/unlike_plan.h"
 #include "planners/tiny_job.h"
@@ -37,7 +38,7 @@ Job tiny_job(const Graph& graph) {
 TEST(GraphPipePlanner, PlansFitTheDevicesAndMemoryAndCoverTheLayers) {
   std::mt19937_64 random(51);
   int planned = 0;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 24; ++i) {
     const Graph graph = testing::tiny_graph(random, testing::pick(random, 1, 6));
     const double memory = 1e6 * testing::pick(random, 1, 60);
     const System system = testing::tiny_system(random, testing::pick(random, 1, 6), memory);
@@ -54,6 +55,7 @@ TEST(GraphPipePlanner, PlansFitTheDevicesAndMemoryAndCoverTheLayers) {
     for (const Stage& stage : best.plan.stages) {
       devices.insert(stage.devices.begin(), stage.devices.end());
       device_count += stage.devices.size();
+      EXPECT_EQ(stage.devices.size(), static_cast<std::size_t>(stage.dp * stage.tp));
       layers.insert(stage.chunks[0].layers.begin(), stage.chunks[0].layers.end());
       EXPECT_EQ(8 % (stage.dp * stage.own->micro_batch), 0);
     }
@@ -92,8 +94,11 @@ TEST(GraphPipePlanner, FewestCountsAreNeverSlowerThanTheTables) {
     const System system = testing::tiny_system(random, testing::pick(random, 2, 6), memory);
     SpaceOptions table;
     table.in_flight = InFlight::table;
+    table.stage_options = StageOptions::data;
+    SpaceOptions fewest = table;
+    fewest.in_flight = InFlight::least;
     const Outcome before = plan_graphpipe(tiny_job(graph), system, table, {});
-    const Outcome after = plan_graphpipe(tiny_job(graph), system, {}, {});
+    const Outcome after = plan_graphpipe(tiny_job(graph), system, fewest, {});
     if (before.candidates.empty()) continue;
     ASSERT_FALSE(after.candidates.empty()) << i;
     EXPECT_LE(after.objective, before.objective * (1 + 1e-12)) << i;
@@ -293,10 +298,69 @@ TEST(GraphPipeGreedy, PlansAreNeverWorseThanTheDefault) {
   EXPECT_GT(greedy_plans, 0);
 }
 
+/// Whether its stages' own option says recomputation and tensor parallelism as asked.
+void expect_ways(const Plan& plan, int tp, Recompute recompute) {
+  for (const Stage& stage : plan.stages) {
+    EXPECT_EQ(stage.tp, tp);
+    for (std::size_t i = 0; i < stage.chunks[0].layers.size(); ++i) {
+      const Option& option = options_of(plan.profile, stage.chunks[0].layers[i])
+                                 .at(static_cast<std::size_t>(stage.chunks[0].options[i]));
+      EXPECT_EQ(option.how.tp, tp);
+      EXPECT_EQ(option.how.recompute, recompute);
+      EXPECT_EQ(option.how.sequence_parallel, stage.own->sequence_parallel);
+    }
+  }
+}
+
+TEST(GraphPipePlanner, StagesOfUnlikeDegreesVerifyAndAreNeverSlowerThanDataParallelOnes) {
+  std::mt19937_64 random(59);
+  int faster = 0, unlike = 0;
+  for (int i = 0; i < 20; ++i) {
+    Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 5));
+    if (i % 2 == 0) testing::add_branches(random, graph);
+    const double memory = 1e6 * testing::pick(random, 1, 30);
+    const System system = testing::tiny_system(random, testing::pick(random, 2, 6), memory);
+    SpaceOptions data;
+    data.stage_options = StageOptions::data;
+    const Outcome before = plan_graphpipe(tiny_job(graph), system, data, {});
+    const Outcome after = plan_graphpipe(tiny_job(graph), system, {}, {});
+    for (const Candidate& best : before.candidates) expect_ways(best.plan, 1, Recompute::none);
+    if (after.candidates.empty()) {
+      EXPECT_TRUE(before.candidates.empty());
+      continue;
+    }
+    const Plan& plan = after.candidates.front().plan;
+    for (const Check& check : verify(plan).checks) {
+      EXPECT_TRUE(check.holds) << i << ": " << check.name << ": " << check.detail;
+    }
+    std::set<int> degrees;
+    for (const Stage& stage : plan.stages) degrees.insert(stage.tp);
+    unlike += degrees.size() > 1 ? 1 : 0;
+    if (!before.candidates.empty()) {
+      EXPECT_LE(after.objective, before.objective * (1 + 1e-12)) << i;
+    }
+    faster += before.candidates.empty() || after.objective < before.objective ? 1 : 0;
+  }
+  EXPECT_GT(faster, 3);
+  EXPECT_GT(unlike, 0);
+}
+
+TEST(GraphPipePlanner, WaysToRunAreThoseAskedFor) {
+  std::mt19937_64 random(60);
+  const Graph graph = testing::tiny_graph(random, 3);
+  System system = testing::tiny_system(random, 4, 1e9);
+  system.groups.front().devices_per_node = 4;
+  SpaceOptions asked;
+  asked.tp = 2;
+  asked.recompute = Recompute::full;
+  const Outcome outcome = plan_graphpipe(tiny_job(graph), system, asked, {});
+  expect_ways(outcome.candidates.at(0).plan, 2, Recompute::full);
+}
+
 TEST(GraphPipePlanner, StagesOfAnyShapeOnlyAddPlans) {
   std::mt19937_64 random(53);
   int planned = 0;
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < 20; ++i) {
     const Graph graph = testing::tiny_graph(random, testing::pick(random, 1, 6));
     const double memory = 1e6 * testing::pick(random, 5, 60);
     const System system = testing::tiny_system(random, testing::pick(random, 1, 6), memory);
@@ -333,6 +397,9 @@ TEST(GraphPipePlanner, SaysWhatItCannotDo) {
   samples.micro_batch = 3;
   EXPECT_THAT(refusal(samples),
               HasSubstr("3 samples are no power of two that divides the batch of 8"));
+  SpaceOptions thirds;
+  thirds.tp = 3;
+  EXPECT_THAT(refusal(thirds), HasSubstr("no stage can run as asked"));
   samples.micro_batch = 2;
   const Outcome pairs = plan_graphpipe(tiny_job(graph), system, samples, {}, {});
   for (const Stage& stage : pairs.candidates.at(0).plan.stages) {

@@ -56,7 +56,7 @@ GraphPipeProblem random_graphpipe(std::mt19937_64& random, int most_nodes, bool 
   const int nodes = pick(random, 1, most_nodes);
   const int kinds = pick(random, 1, 2);
   for (int i = 0; i < kinds; ++i) {
-    GraphPipeKind kind;
+    GraphPipeCost kind;
     const double fixed_s = pick(random, 0, 2);
     const double forward_s = pick(random, 1, 6);
     const double backward_s = pick(random, 1, 9);
@@ -68,7 +68,7 @@ GraphPipeProblem random_graphpipe(std::mt19937_64& random, int most_nodes, bool 
     kind.gradient_bytes = pick(random, 0, 9);
     kind.stash_bytes = pick(random, 0, 4);
     kind.working_bytes = pick(random, 0, 2);
-    problem.kinds.push_back(kind);
+    problem.kinds.push_back({kind});
   }
   for (int v = 0; v < nodes; ++v) problem.nodes.push_back(pick(random, 0, kinds - 1));
   if (any_graph) {
@@ -89,15 +89,39 @@ GraphPipeProblem random_graphpipe(std::mt19937_64& random, int most_nodes, bool 
   return problem;
 }
 
+void add_random_ways(std::mt19937_64& random, GraphPipeProblem& problem) {
+  const int ways = pick(random, 1, 3);
+  for (int i = 0; i < ways; ++i) {
+    GraphPipeWay way;
+    way.tensor = pick(random, 1, 3);
+    way.copies = pick(random, 1, static_cast<int>(way.tensor));
+    problem.ways.push_back(way);
+    for (GraphPipeKind& kind : problem.kinds) {
+      // A share of the node's costs, with something on top in time or in memory.
+      GraphPipeCost cost = kind.front();
+      const double share = 1.0 / static_cast<double>(way.tensor);
+      const double own_s = pick(random, 0, 3) / 4.0;
+      const double slower = pick(random, 3, 6) / 4.0;
+      for (double& time_s : cost.forward_s) time_s = own_s + slower * share * time_s;
+      for (double& time_s : cost.backward_s) time_s = own_s + slower * share * time_s;
+      cost.fixed_bytes *= share;
+      cost.gradient_bytes *= share;
+      cost.stash_bytes *= pick(random, 0, 4) / 4.0;
+      cost.working_bytes += pick(random, 0, 2);
+      kind.push_back(cost);
+    }
+  }
+}
+
 GraphPipeProblem branched_graphpipe(int branches, int length, std::int64_t devices) {
   GraphPipeProblem problem = small_problem();
-  GraphPipeKind kind;
+  GraphPipeCost kind;
   for (const std::int64_t samples : problem.device_samples) {
     kind.forward_s.push_back(static_cast<double>(samples));
     kind.backward_s.push_back(2 * static_cast<double>(samples));
   }
   kind.fixed_bytes = kind.stash_bytes = 1;
-  problem.kinds = {kind};
+  problem.kinds = {{kind}};
   problem.nodes.assign(static_cast<std::size_t>(branches * length + 1), 0);
   const std::int32_t join = branches * length;
   for (std::int32_t v = 0; v < join; ++v) {
@@ -320,16 +344,19 @@ double best_of(const GraphPipeProblem& problem, const std::vector<Partition>& pa
         if (!problem.mixed && s > 0 && !(group == solution.stages[0].group)) continue;
         for (const std::int64_t samples : problem.device_samples) {
           if (group.micro_batch % samples != 0) continue;
-          const std::int64_t d = group.micro_batch / samples;
-          if (d > devices) continue;
-          GraphPipeStage stage;
-          stage.nodes = partition[s];
-          std::sort(stage.nodes.begin(), stage.nodes.end());
-          stage.devices = d;
-          stage.group = group;
-          solution.stages.push_back(stage);
-          go(devices - d);
-          solution.stages.pop_back();
+          for (std::size_t w = 0; w < problem.ways.size(); ++w) {
+            const std::int64_t d = group.micro_batch / samples * problem.ways[w].tensor;
+            if (d > devices) continue;
+            GraphPipeStage stage;
+            stage.nodes = partition[s];
+            std::sort(stage.nodes.begin(), stage.nodes.end());
+            stage.devices = d;
+            stage.way = static_cast<std::int32_t>(w);
+            stage.group = group;
+            solution.stages.push_back(stage);
+            go(devices - d);
+            solution.stages.pop_back();
+          }
         }
       }
     };

@@ -13,6 +13,9 @@ namespace braid::testing {
 /// series-parallel, or any if `any_graph`.
 GraphPipeProblem random_graphpipe(std::mt19937_64& random, int most_nodes, bool any_graph);
 
+/// Gives its stages one to three more ways to run, with replicas of up to three devices.
+void add_random_ways(std::mt19937_64& random, GraphPipeProblem& problem);
+
 /// Identical branches of `length` nodes that meet in one.
 GraphPipeProblem branched_graphpipe(int branches, int length, std::int64_t devices);
 
@@ -26,7 +29,7 @@ std::vector<Partition> all_partitions(const GraphPipeProblem& problem);
 /// branch by itself; the graph must be series-parallel.
 std::vector<Partition> series_parallel_partitions(const GraphPipeProblem& problem);
 
-/// Least time of the given partitions with any devices and groups, by price_graphpipe alone.
+/// Least time of the given partitions with any devices, ways and groups, by price_graphpipe alone.
 /// Infinite when none fits.
 double best_of(const GraphPipeProblem& problem, const std::vector<Partition>& partitions);
 

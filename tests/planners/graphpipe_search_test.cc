@@ -1,6 +1,8 @@
 #include "braid/planners/graphpipe_search.h"
 
+#include <algorithm>
 #include <limits>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +17,7 @@
 namespace braid {
 namespace {
 
+using testing::add_random_ways;
 using testing::all_partitions;
 using testing::best_of;
 using testing::branched_graphpipe;
@@ -70,6 +73,102 @@ TEST(GraphPipeSearch, MixesMicroBatchSizesAsBruteForceDoes) {
   }
 }
 
+/// Equal but for rounding; both may be infinite.
+void expect_close(double time_s, double best_s, int i) {
+  if (time_s == best_s) return;
+  EXPECT_NEAR(time_s, best_s, 1e-9 * std::min(time_s, best_s)) << i;
+}
+
+TEST(GraphPipeSearch, ChoosesWaysToRunAsBruteForceDoes) {
+  std::mt19937_64 random(141);
+  int used = 0, mixed = 0;
+  for (int i = 0; i < 150; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 5, false);
+    add_random_ways(random, problem);
+    if (i % 3 == 0) problem.bandwidth_bytes_per_s = 0.5;  // Copies then decide.
+    const double best_s = best_of(problem, series_parallel_partitions(problem));
+    expect_close(found_s(problem), best_s, i);
+    std::set<std::int32_t> ways;
+    for (const GraphPipeStage& stage : solve_graphpipe(problem).stages) ways.insert(stage.way);
+    used += !ways.empty() && *ways.rbegin() > 0 ? 1 : 0;
+    mixed += ways.size() > 1 ? 1 : 0;
+  }
+  EXPECT_GT(used, 50);
+  EXPECT_GT(mixed, 15);
+}
+
+TEST(GraphPipeSearch, IdenticalBranchesMayRunInUnlikeWays) {
+  std::mt19937_64 random(142);
+  for (int i = 0; i < 30; ++i) {
+    GraphPipeProblem problem = branched_graphpipe(2 + i % 2, 2 - i % 2, 1 + i % 6);
+    problem.in_flight = InFlight::table;
+    problem.memory_bytes = 40;
+    add_random_ways(random, problem);
+    const double best_s = best_of(problem, series_parallel_partitions(problem));
+    expect_close(found_s(problem), best_s, i);
+  }
+}
+
+/// The last way of a problem taken away.
+GraphPipeProblem without_last_way(GraphPipeProblem problem) {
+  problem.ways.pop_back();
+  for (GraphPipeKind& kind : problem.kinds) kind.pop_back();
+  return problem;
+}
+
+TEST(GraphPipeSearch, OneMoreWayNeverHurts) {
+  std::mt19937_64 random(143);
+  int better = 0;
+  for (int i = 0; i < 100; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 9, false);
+    add_random_ways(random, problem);
+    const double before_s = found_s(without_last_way(problem));
+    const double time_s = found_s(problem);
+    EXPECT_LE(time_s, before_s * (1 + 1e-12)) << i;
+    better += time_s < before_s ? 1 : 0;
+  }
+  EXPECT_GT(better, 5);
+}
+
+TEST(GraphPipeSearch, RecomputesOnlyWhereMemoryAsksForIt) {
+  GraphPipeProblem problem = branched_graphpipe(2, 2, 4);
+  problem.in_flight = InFlight::table;
+  problem.ways.emplace_back();
+  GraphPipeCost slower = problem.kinds[0][0];
+  for (double& time_s : slower.backward_s) time_s *= 1.5;
+  slower.stash_bytes = 0;
+  problem.kinds[0].push_back(slower);
+  int recomputing = 0;
+  double before_s = std::numeric_limits<double>::infinity();
+  for (const double memory_bytes : {2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 1e9}) {
+    problem.memory_bytes = memory_bytes;
+    const double time_s = found_s(problem);
+    EXPECT_LE(time_s, before_s);
+    EXPECT_LE(time_s, found_s(without_last_way(problem)));
+    before_s = time_s;
+    const std::vector<GraphPipeStage> stages = solve_graphpipe(problem).stages;
+    const bool some = std::any_of(stages.begin(), stages.end(),
+                                  [](const GraphPipeStage& stage) { return stage.way == 1; });
+    recomputing += some ? 1 : 0;
+    if (memory_bytes == 1e9) {
+      EXPECT_FALSE(some);
+    }
+  }
+  EXPECT_GT(recomputing, 0);
+}
+
+TEST(GraphPipeSearch, WaysThatAreOneSaveNothing) {
+  std::mt19937_64 random(144);
+  for (int i = 0; i < 40; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 8, i % 2 == 0);
+    const GraphPipeSolution alone = solve_graphpipe(problem);
+    problem.ways.push_back(problem.ways.front());
+    for (GraphPipeKind& kind : problem.kinds) kind.push_back(kind.front());
+    const GraphPipeSolution twice = solve_graphpipe(problem);
+    EXPECT_EQ(alone.stages, twice.stages) << i;
+  }
+}
+
 TEST(GraphPipeSearch, IsNeverBetterThanTheBestOfAllGraphPipelines) {
   std::mt19937_64 random(43);
   int equal = 0;
@@ -89,6 +188,7 @@ TEST(GraphPipeSearch, LeastInFlightCountsHoldWhenRun) {
   for (int i = 0; i < 150; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 8, i % 2 == 0);
     problem.in_flight = InFlight::least;
+    if (i % 3 == 0) add_random_ways(random, problem);
     const GraphPipeSolution solution = solve_graphpipe(problem);
     if (solution.status == Status::infeasible) continue;
     ++planned;
@@ -114,7 +214,8 @@ TEST(GraphPipeSearch, LeastInFlightCountsHoldWhenRun) {
 TEST(GraphPipeSearch, MoreDevicesMemoryAndBandwidthNeverHurt) {
   std::mt19937_64 random(45);
   for (int i = 0; i < 60; ++i) {
-    GraphPipeProblem problem = random_graphpipe(random, 9, true);
+    GraphPipeProblem problem = random_graphpipe(random, 9, i % 2 == 0);
+    if (i % 2 == 1) add_random_ways(random, problem);
     const double before_s = found_s(problem);
     GraphPipeProblem larger = problem;
     (i % 3 == 0 ? larger.memory_bytes : larger.bandwidth_bytes_per_s) *= 2;
@@ -192,8 +293,12 @@ TEST(GraphPipeSearch, BadProblemsAreRefused) {
   EXPECT_THAT(bad([](auto& p) { p.groups[0].k = 2; }), HasSubstr("table"));
   EXPECT_THAT(bad([](auto& p) { p.mixed = true; }), HasSubstr("table"));
   EXPECT_THAT(bad([](auto& p) { p.device_samples = {2, 1, 4, 8}; }), HasSubstr("ascend"));
-  EXPECT_THAT(bad([](auto& p) { p.kinds[0].forward_s.pop_back(); }), HasSubstr("kinds"));
-  EXPECT_THAT(bad([&](auto& p) { p.kinds[0].stash_bytes = nan; }), HasSubstr("kinds"));
+  EXPECT_THAT(bad([](auto& p) { p.kinds[0][0].forward_s.pop_back(); }), HasSubstr("kinds"));
+  EXPECT_THAT(bad([](auto& p) { p.ways.clear(); }), HasSubstr("ways"));
+  EXPECT_THAT(bad([](auto& p) { p.ways.emplace_back(); }), HasSubstr("in every way"));
+  EXPECT_THAT(bad([](auto& p) { p.ways[0].tensor = 0; }), HasSubstr("a replica must have"));
+  EXPECT_THAT(bad([](auto& p) { p.ways[0].copies = 2; }), HasSubstr("one on each device"));
+  EXPECT_THAT(bad([&](auto& p) { p.kinds[0][0].stash_bytes = nan; }), HasSubstr("kinds"));
   EXPECT_THAT(bad([](auto& p) { p.bandwidth_bytes_per_s = 0; }), HasSubstr("bandwidth"));
   EXPECT_THAT(bad([](auto& p) { p.devices_per_node = 0; }), HasSubstr("node"));
   EXPECT_THAT(bad([&](auto& p) { p.node_bandwidth_bytes_per_s = nan; }), HasSubstr("node"));

@@ -97,8 +97,8 @@ class Plain {
     if (!splits || graphpipe_stage_time_s(problem_, stage) > time_s_) return kNone;
     double fixed_bytes = 0, stash_bytes = 0, working_bytes = 0;
     for (const std::int32_t v : stage.nodes) {
-      const GraphPipeKind& kind =
-          problem_.kinds[static_cast<std::size_t>(problem_.nodes[static_cast<std::size_t>(v)])];
+      const GraphPipeCost& kind =
+          problem_.kinds[static_cast<std::size_t>(problem_.nodes[static_cast<std::size_t>(v)])][0];
       fixed_bytes += kind.fixed_bytes;
       stash_bytes += kind.stash_bytes;
       working_bytes = std::max(working_bytes, kind.working_bytes);
@@ -127,7 +127,7 @@ double plain_graphpipe_s(const GraphPipeProblem& problem, double epsilon) {
   // synchronisation.
   double high_s = 0;
   for (const std::int32_t kind : problem.nodes) {
-    const GraphPipeKind& costs = problem.kinds[static_cast<std::size_t>(kind)];
+    const GraphPipeCost& costs = problem.kinds[static_cast<std::size_t>(kind)][0];
     high_s += costs.forward_s[0] + costs.backward_s[0] +
               2 * costs.gradient_bytes / problem.bandwidth_bytes_per_s;
   }

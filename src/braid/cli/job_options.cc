@@ -102,6 +102,10 @@ void add_job_options(Verb& app, JobOptions& o) {
                  "How many micro-batches graphpipe's stages have in flight: least (the fewest that "
                  "lose no time, the default) or table (Jeon 2024, Table 3.2)")
       .one_of({"least", "table"});
+  app.add_option("--stage-options", o.stage_options,
+                 "How graphpipe's stages may run: all (each with its own tensor parallelism and "
+                 "recomputation, the default) or data (data parallelism alone, as in Jeon 2024)")
+      .one_of({"all", "data"});
   app.add_flag("--no-offload", o.no_offload, "Never move state to host memory");
   app.add_flag("--all-devices", o.all_devices, "Leave no device idle, even where that is faster");
   app.add_option("--calibration", o.calibration,
@@ -236,6 +240,7 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   if (!o.objective.empty()) space.phaze_objective = parse_phaze_objective(o.objective);
   if (o.network == "levels") space.piper_network = PiperNetwork::levels;
   if (o.graph == "exact") space.graph_stages = GraphStages::exact;
+  if (o.stage_options == "data") space.stage_options = StageOptions::data;
   if (o.in_flight == "table") space.in_flight = InFlight::table;
   space.top = o.top;
   loaded.budget.work = o.budget;
@@ -255,7 +260,8 @@ void check_planner_options(const JobOptions& o, const std::vector<const PlannerE
                 "fix gpipe, 1f1b or interleaved, or leave it out");
   }
   for (const auto& [option, value] :
-       {std::pair{"--graph", &o.graph}, std::pair{"--inflight", &o.in_flight}}) {
+       {std::pair{"--graph", &o.graph}, std::pair{"--inflight", &o.in_flight},
+        std::pair{"--stage-options", &o.stage_options}}) {
     if (!value->empty() && !graphpipe) {
       throw Error(Where{"", 0, option}, "is for the planner graphpipe", "leave it out");
     }

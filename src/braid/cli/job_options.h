@@ -17,10 +17,11 @@ struct JobOptions {
   int tp = 0, pp = 0, dp = 0, cp = 0, ep = 0, vp = 0, micro_batch = 0, zero = -1, top = 1;
   int threads = 0;
   std::string sequence_parallel, recompute, schedule;
-  std::string objective;  ///< Of the planner phaze; empty: its default.
-  std::string network;    ///< Of piper and its relatives; empty: flat.
-  std::string graph;      ///< Of graphpipe; empty: series-parallel stages.
-  std::string in_flight;  ///< Of graphpipe; empty: the fewest that lose no time.
+  std::string objective;      ///< Of the planner phaze; empty: its default.
+  std::string network;        ///< Of piper and its relatives; empty: flat.
+  std::string graph;          ///< Of graphpipe; empty: series-parallel stages.
+  std::string in_flight;      ///< Of graphpipe; empty: the fewest that lose no time.
+  std::string stage_options;  ///< Of graphpipe; empty: all.
   bool all_devices = false, no_offload = false, json = false, progress = false;
 };
 
@@ -49,8 +50,8 @@ void calibrate_system(const std::string& path, System& system);
 /// Loads model and system and checks the restrictions' form. Throws Error.
 void load_job(const JobOptions& options, LoadedJob& loaded);
 
-/// Throws Error when --objective, --network, --graph or --inflight is given and none of the
-/// planners has a choice.
+/// Throws Error when --objective, --network, --graph, --inflight or --stage-options is given and
+/// none of the planners has a choice.
 void check_planner_options(const JobOptions& options,
                            const std::vector<const PlannerEntry*>& planners);
 

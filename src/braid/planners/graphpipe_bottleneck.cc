@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -12,14 +13,23 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// The first from `first` on of ascending times at which something is possible that stays so.
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+/// The least of times from place `first` on, none of them below those before it, at which something
+/// is possible that stays so: its place when all are put in order as far as is needed to find it,
+/// so that none behind it is less.
 template <class Possible>
-std::size_t first_of(const std::vector<double>& times_s, std::size_t first,
-                     const Possible& possible) {
+std::size_t first_of(std::vector<double>& times_s, std::size_t first, const Possible& possible) {
   std::size_t last = times_s.size();
-  if (first == last || !possible(times_s.back())) return last;
+  if (first == last) return last;
+  const auto place = [&](std::size_t i) {
+    return times_s.begin() + static_cast<std::ptrdiff_t>(i);
+  };
+  std::iter_swap(place(last - 1), std::max_element(place(first), times_s.end()));
+  if (!possible(times_s.back())) return last;
   for (--last; first < last;) {
     const std::size_t middle = first + (last - first) / 2;
+    std::nth_element(place(first), place(middle), place(last));
     if (possible(times_s[middle])) {
       last = middle;
     } else {
@@ -29,27 +39,64 @@ std::size_t first_of(const std::vector<double>& times_s, std::size_t first,
   return last;
 }
 
+/// No stage is faster than each of its nodes, and all do their work with some of the ways and
+/// samples that the groups allow.
+double bound_s(const GraphPipeProblem& problem, const std::vector<PassGroup>& groups) {
+  const std::int64_t most = std::min(problem.devices, problem.most_stage_devices);
+  std::vector<double> work_s(problem.kinds.size(), kInfinity);  // Device-seconds per sample.
+  std::vector<double> time_s(problem.kinds.size(), kInfinity);  // Of a stage of it alone.
+  const auto put = [&](const PassGroup& group, std::size_t w, std::size_t u) {
+    const std::int64_t replicas = group.micro_batch / problem.device_samples[u];
+    const std::int64_t tensor = problem.ways[w].tensor;
+    if (group.micro_batch % problem.device_samples[u] != 0 || replicas > most / tensor ||
+        replicas * tensor < problem.least_stage_devices) {
+      return;
+    }
+    for (std::size_t k = 0; k < problem.kinds.size(); ++k) {
+      const GraphPipeCost& cost = problem.kinds[k][w];
+      const double passes_s =
+          (cost.forward_s[u] + cost.backward_s[u]) / static_cast<double>(group.micro_batch);
+      work_s[k] = std::min(work_s[k], passes_s * static_cast<double>(replicas * tensor));
+      time_s[k] = std::min(time_s[k], passes_s);
+    }
+  };
+  for (const PassGroup& group : groups) {
+    for (std::size_t w = 0; w < problem.ways.size(); ++w) {
+      for (std::size_t u = 0; u < problem.device_samples.size(); ++u) put(group, w, u);
+    }
+  }
+  double longest_s = 0, all_s = 0;
+  for (const std::int32_t kind : problem.nodes) {
+    longest_s = std::max(longest_s, time_s[at(kind)]);
+    all_s += work_s[at(kind)];
+  }
+  return std::max(longest_s, all_s / static_cast<double>(problem.devices)) * (1 - 1e-9);
+}
+
 }  // namespace
 
 GraphPipeBottleneckSearch::GraphPipeBottleneckSearch(const GraphPipeProblem& problem,
                                                      const GraphPipeShapes& form,
                                                      std::vector<PassGroup> groups)
-    : problem_(problem), form_(form), search_(problem, form, std::move(groups)) {}
+    : problem_(problem),
+      form_(form),
+      groups_(std::move(groups)),
+      bound_s_(bound_s(problem, groups_)) {}
+
+GraphPipeTargetSearch& GraphPipeBottleneckSearch::search() {
+  if (!search_) search_.emplace(problem_, form_, groups_);
+  return *search_;
+}
 
 double GraphPipeBottleneckSearch::least_time_s(double limit_s) {
-  const double least_s = search_.work_s() / static_cast<double>(problem_.devices) * (1 - 1e-9);
-  std::vector<double> times_s;
-  for (const GraphPipeRun& run : search_.runs().all()) {
-    if (run.time_s >= least_s && run.time_s < limit_s) times_s.push_back(run.time_s);
-  }
-  std::sort(times_s.begin(), times_s.end());
-  times_s.erase(std::unique(times_s.begin(), times_s.end()), times_s.end());
+  if (bound_s_ >= limit_s) return kInfinity;
+  std::vector<double> times_s = search().runs().attained_s(bound_s_, limit_s);
   if (times_s.empty()) return kInfinity;
   // With no more in flight than a sink has, partial plans differ in devices alone. Mostly that is
   // all there is to it.
   const auto relaxed = first_of(times_s, 0, [&](double time_s) { return has_relaxed(time_s); });
   if (relaxed == times_s.size()) return kInfinity;
-  const auto possible = [&](double time_s) { return !search_.plans_at(time_s, false).empty(); };
+  const auto possible = [&](double time_s) { return !search().plans_at(time_s, false).empty(); };
   if (possible(times_s[relaxed])) return times_s[relaxed];
   const auto full = first_of(times_s, relaxed + 1, possible);
   return full == times_s.size() ? kInfinity : times_s[full];
@@ -57,14 +104,13 @@ double GraphPipeBottleneckSearch::least_time_s(double limit_s) {
 
 std::optional<GraphPipeSolution> GraphPipeBottleneckSearch::plan_at(
     double time_s, const GraphPipeProblem& priced) {
-  const GraphPipeFrontier found = search_.plans_at(time_s, false);
+  const GraphPipeFrontier found = search().plans_at(time_s, false);
   if (found.empty()) return std::nullopt;
   const auto best = std::min_element(found.begin(), found.end(), [](const auto& a, const auto& b) {
     return a.out_s + a.back_s < b.out_s + b.back_s;
   });
   GraphPipeSolution solution;
-  solution.stages =
-      read_graphpipe_plan(problem_, form_, search_.groups(), search_.choices(), best->choice);
+  solution.stages = read_graphpipe_plan(problem_, form_, groups_, search().choices(), best->choice);
   const bool fits = price_graphpipe(priced, solution, time_s);
   solution.status = fits ? Status::optimal : Status::feasible;
   solution.cuts = form_.cuts;
@@ -72,7 +118,7 @@ std::optional<GraphPipeSolution> GraphPipeBottleneckSearch::plan_at(
 }
 
 bool GraphPipeBottleneckSearch::has_relaxed(double time_s) {
-  return !search_.plans_at(time_s, true).empty();
+  return time_s >= bound_s_ && !search().plans_at(time_s, true).empty();
 }
 
 std::vector<GraphPipeBottleneckSearch> graphpipe_searches(const GraphPipeProblem& problem,

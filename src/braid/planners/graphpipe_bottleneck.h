@@ -25,12 +25,16 @@ class GraphPipeBottleneckSearch {
   /// Whether there would be a plan if a stage never had more in flight than a sink.
   bool has_relaxed(double time_s);
   /// Stages examined so far.
-  std::int64_t work() const { return search_.work(); }
+  std::int64_t work() const { return search_ ? search_->work() : 0; }
 
  private:
+  GraphPipeTargetSearch& search();
+
   const GraphPipeProblem& problem_;
   const GraphPipeShapes& form_;
-  GraphPipeTargetSearch search_;
+  std::vector<PassGroup> groups_;
+  double bound_s_;                               ///< No plan's slowest stage is faster.
+  std::optional<GraphPipeTargetSearch> search_;  ///< Made when bounds alone do not answer.
 };
 
 /// One search for all of a problem's groups if they may be mixed, else one for each, the largest

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -16,19 +15,32 @@
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 using Set = std::uint64_t;  ///< Of nodes, one bit each.
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 bool has(Set set, std::size_t node) { return (set >> node & 1U) != 0; }
 
-/// Nodes as a stage of one group: what it costs with each number of samples per device.
+/// Nodes as a stage of one group: what it costs in each way.
 struct ExactStage {
+  struct Way {
+    std::vector<std::int64_t> devices;  ///< [run]: those that are possible, ascending.
+    /// Per sample between neighbours: [run][place of the copies before][place of those after], in
+    /// ExactSearch's copies.
+    std::vector<double> time_s;
+    double fixed_bytes = 0, stash_bytes = 0, working_bytes = 0;
+  };
   std::vector<std::int32_t> nodes;
-  std::vector<double> time_s;  ///< [index in device_samples]; infinite: not possible.
-  double fixed_bytes = 0, stash_bytes = 0, working_bytes = 0;
+  std::vector<Way> ways;
+};
+
+using Place = std::int8_t;  ///< In ExactSearch's copies.
+
+/// What one stage, or several behind another one, are to those before.
+struct Neighbours {
+  std::int64_t in_flight = 0;  ///< Samples: most of several.
+  Place copies = 0;            ///< Most that they have, …
+  Place allowed = 0;           ///< … and the most that all allow a stage before them.
 };
 
 /// Stages for a set that is closed under successors.
@@ -36,8 +48,10 @@ struct Label {
   std::int64_t devices = 0;
   /// [node]: samples in flight of its stage, if a node outside of the set hands over to it; else 0.
   std::array<std::int64_t, kMostExactNodes> in_flight{};
+  /// Of the same: Neighbours.
+  std::array<Place, kMostExactNodes> copies{}, allowed{};
   std::size_t stage = 0;  ///< Added last, …
-  std::size_t samples = 0;
+  std::size_t way = 0;
   std::size_t before = 0;  ///< … to this set, …
   std::size_t parent = 0;  ///< … of which it was this label.
 };
@@ -98,6 +112,15 @@ class ExactSearch {
  public:
   ExactSearch(const GraphPipeProblem& problem, const ClosedSets& closed, const PassGroup& group)
       : problem_(problem), closed_(closed), group_(group) {
+    copies_.reserve(problem.ways.size());
+    for (const GraphPipeWay& way : problem.ways) copies_.push_back(way.copies);
+    std::sort(copies_.begin(), copies_.end());
+    copies_.erase(std::unique(copies_.begin(), copies_.end()), copies_.end());
+    place_.reserve(problem.ways.size());
+    for (const GraphPipeWay& way : problem.ways) {
+      const auto place = std::lower_bound(copies_.begin(), copies_.end(), way.copies);
+      place_.push_back(static_cast<Place>(place - copies_.begin()));
+    }
     stages_.reserve(closed.stages.size());
     for (const Set nodes : closed.stages) stages_.push_back(stage_of(nodes));
     find_work();
@@ -108,8 +131,10 @@ class ExactSearch {
     const double least_s = work_s_.front() / static_cast<double>(problem_.devices) * (1 - 1e-9);
     std::vector<double> times_s;
     for (const ExactStage& stage : stages_) {
-      for (const double time_s : stage.time_s) {
-        if (time_s >= least_s && time_s < limit_s) times_s.push_back(time_s);
+      for (const ExactStage::Way& way : stage.ways) {
+        for (const double time_s : way.time_s) {
+          if (time_s >= least_s && time_s < limit_s) times_s.push_back(time_s);
+        }
       }
     }
     std::sort(times_s.begin(), times_s.end());
@@ -134,7 +159,8 @@ class ExactSearch {
       GraphPipeStage stage;
       stage.nodes = stages_[label.stage].nodes;
       stage.group = group_;
-      stage.devices = group_.micro_batch / problem_.device_samples[label.samples];
+      stage.way = static_cast<std::int32_t>(label.way);
+      stage.devices = label.devices - labels_[label.before][label.parent].devices;
       solution.stages.push_back(std::move(stage));
       set = label.before;
       index = label.parent;
@@ -146,41 +172,48 @@ class ExactSearch {
 
  private:
   ExactStage stage_of(Set nodes) const {
-    ExactStage stage;
+    GraphPipeStage form;
+    form.group = group_;
     for (std::size_t v = 0; v < problem_.nodes.size(); ++v) {
-      if (!has(nodes, v)) continue;
-      const GraphPipeKind& kind = problem_.kinds[at(problem_.nodes[v])];
-      stage.nodes.push_back(static_cast<std::int32_t>(v));
-      stage.fixed_bytes += kind.fixed_bytes;
-      stage.stash_bytes += kind.stash_bytes;
-      stage.working_bytes = std::max(stage.working_bytes, kind.working_bytes);
+      if (has(nodes, v)) form.nodes.push_back(static_cast<std::int32_t>(v));
     }
-    for (const std::int64_t samples : problem_.device_samples) {
-      stage.time_s.push_back(kInfinity);
-      GraphPipeStage form;
-      form.nodes = stage.nodes;
-      form.group = group_;
-      form.devices = group_.micro_batch / samples;
-      if (group_.micro_batch % samples != 0 || form.devices < problem_.least_stage_devices ||
-          form.devices > std::min(problem_.devices, problem_.most_stage_devices)) {
-        continue;
+    ExactStage stage;
+    stage.ways.resize(problem_.ways.size());
+    for (std::size_t w = 0; w < stage.ways.size(); ++w) {
+      ExactStage::Way& way = stage.ways[w];
+      form.way = static_cast<std::int32_t>(w);
+      for (const std::int32_t v : form.nodes) {
+        const GraphPipeCost& cost = problem_.kinds[at(problem_.nodes[at(v)])][w];
+        way.fixed_bytes += cost.fixed_bytes;
+        way.stash_bytes += cost.stash_bytes;
+        way.working_bytes = std::max(way.working_bytes, cost.working_bytes);
       }
-      stage.time_s.back() = graphpipe_stage_time_s(problem_, form);
+      for (std::size_t u = problem_.device_samples.size(); u-- > 0;) {
+        const std::int64_t samples = problem_.device_samples[u];
+        form.devices = group_.micro_batch / samples * problem_.ways[w].tensor;
+        if (group_.micro_batch % samples != 0 || form.devices < problem_.least_stage_devices ||
+            form.devices > std::min(problem_.devices, problem_.most_stage_devices)) {
+          continue;
+        }
+        way.devices.push_back(form.devices);
+        for (const std::int64_t before : copies_) {
+          for (const std::int64_t after : copies_) {
+            way.time_s.push_back(graphpipe_stage_time_s(problem_, form, {before, after}));
+          }
+        }
+      }
     }
+    stage.nodes = std::move(form.nodes);
     return stage;
   }
 
   /// For every closed set the least device-seconds per sample of all nodes outside of it: what no
   /// stage of them can do with less.
   void find_work() {
-    std::vector<double> node_s(problem_.nodes.size(), kInfinity);
-    for (std::size_t v = 0; v < node_s.size(); ++v) {
-      const GraphPipeKind& kind = problem_.kinds[at(problem_.nodes[v])];
-      for (std::size_t u = 0; u < problem_.device_samples.size(); ++u) {
-        node_s[v] = std::min(node_s[v], (kind.forward_s[u] + kind.backward_s[u]) /
-                                            static_cast<double>(problem_.device_samples[u]));
-      }
-    }
+    const std::vector<double> kind_s = graphpipe_least_work_s(problem_);
+    std::vector<double> node_s;
+    node_s.reserve(problem_.nodes.size());
+    for (const std::int32_t kind : problem_.nodes) node_s.push_back(kind_s[at(kind)]);
     work_s_.reserve(closed_.sets.size());
     for (const Set set : closed_.sets) {
       double work_s = 0;
@@ -190,69 +223,103 @@ class ExactSearch {
   }
 
   bool no_worse(const Label& a, const Label& b) const {
-    return a.devices <= b.devices &&
-           std::equal(a.in_flight.begin(),
-                      a.in_flight.begin() + static_cast<std::ptrdiff_t>(problem_.nodes.size()),
-                      b.in_flight.begin(), std::less_equal<>());
+    if (a.devices > b.devices) return false;
+    for (std::size_t v = 0; v < problem_.nodes.size(); ++v) {
+      if (a.in_flight[v] > b.in_flight[v] || a.copies[v] > b.copies[v] ||
+          a.allowed[v] < b.allowed[v]) {
+        return false;
+      }
+    }
+    return true;
   }
 
-  /// Puts the stage between two closed sets before a label of the smaller one, on the fewest
-  /// devices that keep time and memory: nothing else depends on them.
+  /// Puts the stage between two closed sets before a label of the smaller one: in each way on the
+  /// fewest devices that keep time and memory, and on more that leave more copies to the stages
+  /// before. Nothing else depends on them.
   void put(std::size_t before, std::size_t parent, const Growth& growth, double time_s) {
     const ExactStage& stage = stages_[growth.stage];
-    const Label& from = labels_[before][parent];
+    const Label from = labels_[before][parent];
     const auto spare =
         static_cast<double>(problem_.devices) - work_s_[growth.larger] / time_s * (1 - 1e-9);
-    std::optional<std::int64_t> in_flight;
-    for (std::size_t u = stage.time_s.size(); u-- > 0;) {
-      if (stage.time_s[u] > time_s) continue;
-      const std::int64_t devices = group_.micro_batch / problem_.device_samples[u];
-      if (static_cast<double>(from.devices + devices) > spare) return;
-      ++work_;
-      if (!in_flight) in_flight = in_flight_of(growth, before, from);
-      if (graphpipe_memory_bytes(std::min(*in_flight, problem_.batch), devices, group_.micro_batch,
-                                 stage.fixed_bytes, stage.stash_bytes,
-                                 stage.working_bytes) > problem_.memory_bytes) {
-        continue;
+    std::optional<Neighbours> behind;
+    for (std::size_t w = 0; w < stage.ways.size(); ++w) {
+      const ExactStage::Way& way = stage.ways[w];
+      for (std::size_t run = 0; run < way.devices.size(); ++run) {
+        const double* const times_s = &way.time_s[run * copies_.size() * copies_.size()];
+        if (times_s[0] > time_s) continue;
+        if (static_cast<double>(from.devices + way.devices[run]) > spare) break;
+        ++work_;
+        if (!behind) behind = neighbours_of(growth, before, from);
+        if (place_[w] > behind->allowed) break;
+        Place allowed = last_place();
+        while (allowed >= 0 &&
+               times_s[at(allowed) * copies_.size() + at(behind->copies)] > time_s) {
+          --allowed;
+        }
+        const std::int64_t replicas = way.devices[run] / problem_.ways[w].tensor;
+        if (allowed < 0 ||
+            graphpipe_memory_bytes(std::min(behind->in_flight, problem_.batch), replicas,
+                                   group_.micro_batch, way.fixed_bytes, way.stash_bytes,
+                                   way.working_bytes) > problem_.memory_bytes) {
+          continue;
+        }
+        Label made = extended(from, growth, {behind->in_flight, place_[w], allowed});
+        made.devices = from.devices + way.devices[run];
+        made.way = w;
+        made.before = before;
+        made.parent = parent;
+        insert(made, labels_[growth.larger]);
+        if (allowed == last_place()) break;
       }
-      Label made;
-      made.devices = from.devices + devices;
-      const Set after = closed_.sets[growth.larger];
-      const Set nodes = closed_.stages[growth.stage];
-      for (const GraphPipeEdge& edge : problem_.edges) {
-        if (has(after, at(edge.source)) || !has(after, at(edge.target))) continue;
-        made.in_flight[at(edge.target)] =
-            has(nodes, at(edge.target)) ? *in_flight : from.in_flight[at(edge.target)];
-      }
-      made.stage = growth.stage;
-      made.samples = u;
-      made.before = before;
-      made.parent = parent;
-      std::vector<Label>& labels = labels_[growth.larger];
-      const auto useless = [&](const Label& other) { return no_worse(other, made); };
-      if (std::any_of(labels.begin(), labels.end(), useless)) return;
-      std::erase_if(labels, [&](const Label& other) { return no_worse(made, other); });
-      labels.push_back(made);
-      return;
     }
   }
 
-  /// Samples in flight of the stage put before a label.
-  std::int64_t in_flight_of(const Growth& growth, std::size_t before, const Label& from) const {
+  Place last_place() const { return static_cast<Place>(copies_.size() - 1); }
+
+  /// What stages before see of a label with a stage that is `own` to them.
+  Label extended(const Label& from, const Growth& growth, const Neighbours& own) const {
+    Label made;
+    made.stage = growth.stage;
+    made.allowed.fill(last_place());
+    const Set after = closed_.sets[growth.larger];
+    const Set nodes = closed_.stages[growth.stage];
+    for (const GraphPipeEdge& edge : problem_.edges) {
+      const std::size_t v = at(edge.target);
+      if (has(after, at(edge.source)) || !has(after, v)) continue;
+      made.in_flight[v] = has(nodes, v) ? own.in_flight : from.in_flight[v];
+      made.copies[v] = has(nodes, v) ? own.copies : from.copies[v];
+      made.allowed[v] = has(nodes, v) ? own.allowed : from.allowed[v];
+    }
+    return made;
+  }
+
+  void insert(const Label& made, std::vector<Label>& labels) const {
+    const auto useless = [&](const Label& other) { return no_worse(other, made); };
+    if (std::any_of(labels.begin(), labels.end(), useless)) return;
+    std::erase_if(labels, [&](const Label& other) { return no_worse(made, other); });
+    labels.push_back(made);
+  }
+
+  /// What the stages behind one that is put before a label make of it.
+  Neighbours neighbours_of(const Growth& growth, std::size_t before, const Label& from) const {
     const Set nodes = closed_.stages[growth.stage];
     const Set behind = closed_.sets[before];
-    std::int64_t in_flight = group_.k * group_.micro_batch;
+    Neighbours all{group_.k * group_.micro_batch, 0, last_place()};
     for (const GraphPipeEdge& edge : problem_.edges) {
-      if (!has(nodes, at(edge.source)) || !has(behind, at(edge.target))) continue;
-      in_flight =
-          std::max(in_flight, table_in_flight(group_, group_, from.in_flight[at(edge.target)]));
+      const std::size_t v = at(edge.target);
+      if (!has(nodes, at(edge.source)) || !has(behind, v)) continue;
+      all.in_flight = std::max(all.in_flight, table_in_flight(group_, group_, from.in_flight[v]));
+      all.copies = std::max(all.copies, from.copies[v]);
+      all.allowed = std::min(all.allowed, from.allowed[v]);
     }
-    return in_flight;
+    return all;
   }
 
   const GraphPipeProblem& problem_;
   const ClosedSets& closed_;
   PassGroup group_;
+  std::vector<std::int64_t> copies_;        ///< That ways have, ascending, …
+  std::vector<Place> place_;                ///< … and each way's place there.
   std::vector<ExactStage> stages_;          ///< As in closed_.
   std::vector<double> work_s_;              ///< [set]
   std::vector<std::vector<Label>> labels_;  ///< [set]

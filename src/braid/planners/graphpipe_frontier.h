@@ -16,7 +16,8 @@ struct GraphPipeChoice {
   Kind kind = Kind::stage;
   std::int32_t what = -1;  ///< Shape; block; class of a whole or partial branch; group of
                            ///< the block or the absorption.
-  std::int32_t group = 0, samples = 0;  ///< Of a stage: indices in groups and device_samples.
+  std::int32_t group = 0, samples = 0;  ///< Of a stage: indices in groups and device_samples …
+  std::int32_t way = 0;                 ///< … and in ways.
   std::int32_t absorption = -1;         ///< Of a block.
   std::int32_t inner = -1;              ///< Of a block its first part; of a part its own plan.
   std::int32_t next = -1;               ///< What was there before: the stages behind, other parts.
@@ -26,6 +27,9 @@ struct GraphPipeChoice {
 struct GraphPipeLabel {
   std::int32_t devices = 0;
   std::int32_t choice = -1;
+  /// Most copies that its first stages have, and the most that a stage before them may have: places
+  /// in GraphPipeRuns::copies.
+  std::int32_t copies = 0, allowed = kMostGraphPipeWays;
   double out_s = 0, back_s = 0;  ///< What a stage before it adds to its own passes.
   std::array<std::int64_t, kMostMixedGroups> samples{};  ///< In flight there, for each group.
 };
@@ -33,14 +37,15 @@ struct GraphPipeLabel {
 /// Partial plans of one place, none of which beats another.
 using GraphPipeFrontier = std::vector<GraphPipeLabel>;
 
-/// How partial plans compare: by devices and what they have in flight for each of `groups` micro-
-/// batch sizes (`table`), or by devices and how long a micro-batch takes to its end and back.
+/// How partial plans compare: by devices, by copies that they have and allow, and by what they have
+/// in flight for each of `groups` micro-batch sizes (`table`) or by how long a micro-batch takes to
+/// their end and back.
 class GraphPipeRanking {
  public:
   GraphPipeRanking(std::size_t groups, bool table) : groups_(groups), table_(table) {}
 
   bool no_worse(const GraphPipeLabel& a, const GraphPipeLabel& b) const {
-    if (a.devices > b.devices) return false;
+    if (a.devices > b.devices || a.copies > b.copies || a.allowed < b.allowed) return false;
     if (!table_) return a.out_s + a.back_s <= b.out_s + b.back_s;
     for (std::size_t g = 0; g < groups_; ++g) {
       if (a.samples[g] > b.samples[g]) return false;
@@ -59,10 +64,13 @@ class GraphPipeRanking {
     frontier.push_back(label);
   }
 
-  /// Of plans side by side everything is the most of both, but devices add up.
+  /// Of plans side by side everything is the most of both, but devices add up and what both allow
+  /// is allowed.
   GraphPipeLabel join(const GraphPipeLabel& a, const GraphPipeLabel& b) const {
     GraphPipeLabel both = a;
     both.devices += b.devices;
+    both.copies = std::max(a.copies, b.copies);
+    both.allowed = std::min(a.allowed, b.allowed);
     both.out_s = std::max(a.out_s, b.out_s);
     both.back_s = std::max(a.back_s, b.back_s);
     for (std::size_t g = 0; g < groups_; ++g) {

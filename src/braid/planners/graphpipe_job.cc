@@ -1,11 +1,13 @@
 #include "braid/planners/graphpipe_job.h"
 
 #include <algorithm>
-#include <limits>
-#include <vector>
+#include <functional>
+#include <span>
+#include <utility>
 
 #include "braid/base/error.h"
 #include "braid/plan/model_shape.h"
+#include "braid/profile/split_limits.h"
 
 namespace braid {
 namespace {
@@ -22,48 +24,120 @@ std::vector<std::int64_t> powers_in(std::int64_t batch) {
   return powers;
 }
 
-GraphPipeKind kind_of(const std::vector<Option>& options, const Precision& precision,
-                      std::size_t samples) {
-  GraphPipeKind kind;
-  if (options.size() != samples) {
-    throw Error("the model does not run with every number of samples per device");
-  }
+/// Of the options [first, last), which differ in samples alone.
+GraphPipeCost cost_of(std::span<const Option> options, const Precision& precision) {
+  GraphPipeCost cost;
   for (const Option& option : options) {
-    kind.forward_s.push_back(option.cost.forward.total_s());
-    kind.backward_s.push_back(option.cost.backward_s());
+    cost.forward_s.push_back(option.cost.forward.total_s());
+    cost.backward_s.push_back(option.cost.backward_s());
     const auto count = static_cast<double>(option.how.micro_batch);
-    kind.stash_bytes = std::max(kind.stash_bytes, option.cost.stash_bytes / count);
-    kind.working_bytes = std::max(kind.working_bytes, option.cost.working_bytes / count);
+    cost.stash_bytes = std::max(cost.stash_bytes, option.cost.stash_bytes / count);
+    cost.working_bytes = std::max(cost.working_bytes, option.cost.working_bytes / count);
   }
-  const LayerCost& cost = options.front().cost;
-  const double parameters = cost.dense_parameters + cost.expert_parameters;
-  kind.gradient_bytes = parameters * bytes_per_element(precision.gradient);
-  kind.fixed_bytes = kind.gradient_bytes + parameters * (bytes_per_element(precision.weight) +
+  const LayerCost& any = options.front().cost;
+  const double parameters = any.dense_parameters + any.expert_parameters;
+  cost.gradient_bytes = parameters * bytes_per_element(precision.gradient);
+  cost.fixed_bytes = cost.gradient_bytes + parameters * (bytes_per_element(precision.weight) +
                                                          precision.optimizer_bytes_per_parameter);
-  return kind;
+  return cost;
+}
+
+/// The ways that model and `space` allow, the plain one first.
+std::vector<Execution> ways_of(const Graph& graph, const System& system,
+                               const SpaceOptions& space) {
+  const bool data = space.stage_options == StageOptions::data;
+  const std::int64_t most_tp =
+      std::min(system.groups.front().devices_per_node, system.device_count);
+  const SplitLimits limits = split_limits(graph);
+  std::vector<Execution> ways;
+  Execution how;
+  for (how.tp = 1; how.tp <= most_tp; how.tp *= 2) {
+    // Or some replicas would lie in two nodes.
+    if (system.groups.front().devices_per_node % how.tp != 0) break;
+    if (space.tp ? *space.tp != how.tp : data && how.tp > 1) continue;
+    for (const Recompute kind : {Recompute::none, Recompute::selective, Recompute::full}) {
+      if (space.recompute ? *space.recompute != kind : data && kind != Recompute::none) continue;
+      how.recompute = kind;
+      // Each device then hands on its part of the sequence alone.
+      how.sequence_parallel = how.tp > 1 && space.sequence_parallel.value_or(true);
+      if (!refusal(limits, how).empty() && !space.sequence_parallel) how.sequence_parallel = false;
+      if (refusal(limits, how).empty()) ways.push_back(how);
+    }
+  }
+  if (ways.empty()) {
+    throw Error("no stage can run as asked",
+                "the graphpipe planner has tensor parallelism of powers of two that divide a node");
+  }
+  return ways;
+}
+
+bool no_worse(const GraphPipeCost& a, const GraphPipeCost& b) {
+  const auto all = [](const std::vector<double>& x, const std::vector<double>& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), std::less_equal<>());
+  };
+  return all(a.forward_s, b.forward_s) && all(a.backward_s, b.backward_s) &&
+         a.fixed_bytes <= b.fixed_bytes && a.gradient_bytes <= b.gradient_bytes &&
+         a.stash_bytes <= b.stash_bytes && a.working_bytes <= b.working_bytes;
+}
+
+/// Leaves out ways that an earlier one of their kind is no worse than for every layer.
+void drop_useless_ways(GraphPipeJob& job) {
+  GraphPipeProblem& problem = job.problem;
+  for (std::size_t w = 1; w < job.ways.size();) {
+    const auto place = static_cast<std::ptrdiff_t>(w);
+    bool useless = false;
+    for (std::size_t other = 0; other < w && !useless; ++other) {
+      useless = problem.ways[other] == problem.ways[w] &&
+                std::all_of(problem.kinds.begin(), problem.kinds.end(),
+                            [&](const auto& kind) { return no_worse(kind[other], kind[w]); });
+    }
+    if (!useless) {
+      ++w;
+      continue;
+    }
+    job.ways.erase(job.ways.begin() + place);
+    problem.ways.erase(problem.ways.begin() + place);
+    for (GraphPipeKind& kind : problem.kinds) kind.erase(kind.begin() + place);
+  }
 }
 
 }  // namespace
 
-GraphPipeProblem graphpipe_problem(const Job& job, const System& system) {
+GraphPipeJob graphpipe_job(const Job& job, const System& system, const SpaceOptions& space) {
   if (!is_homogeneous(system)) {
     throw Error("the planner graphpipe wants devices of one kind on one network",
                 "give a cluster of one kind");
   }
-  GraphPipeProblem problem;
+  GraphPipeJob result;
+  result.ways = ways_of(*job.graph, system, space);
+  GraphPipeProblem& problem = result.problem;
   problem.batch = job.global_batch;
   problem.devices = system.device_count;
   problem.device_samples = powers_in(job.global_batch);
+  problem.groups.reserve(problem.device_samples.size());
+  for (const std::int64_t samples : problem.device_samples) problem.groups.push_back({samples, 1});
+  problem.ways.clear();
   std::vector<Execution> executions;
-  for (const std::int64_t samples : problem.device_samples) {
-    Execution how;
-    how.micro_batch = static_cast<int>(samples);
-    executions.push_back(how);
-    problem.groups.push_back({samples, 1});
+  executions.reserve(result.ways.size() * problem.device_samples.size());
+  for (const Execution& way : result.ways) {
+    problem.ways.push_back({way.tp, way.sequence_parallel ? 1 : way.tp});
+    for (const std::int64_t samples : problem.device_samples) {
+      executions.push_back(way);
+      executions.back().micro_batch = static_cast<int>(samples);
+    }
   }
   const Profile profile = estimate_profile(*job.graph, executions, job.precision, system);
+  const std::size_t samples = problem.device_samples.size();
   for (const std::vector<Option>& options : profile.kinds) {
-    problem.kinds.push_back(kind_of(options, job.precision, executions.size()));
+    if (options.size() != executions.size()) {
+      throw Error("the model does not run with every number of samples per device");
+    }
+    GraphPipeKind kind;
+    kind.reserve(result.ways.size());
+    for (std::size_t w = 0; w < result.ways.size(); ++w) {
+      kind.push_back(cost_of(std::span(options).subspan(w * samples, samples), job.precision));
+    }
+    problem.kinds.push_back(std::move(kind));
   }
   for (const ProfileLayer& layer : profile.layers) problem.nodes.push_back(layer.kind);
   for (const ProfileEdge& edge : profile.edges) {
@@ -77,10 +151,12 @@ GraphPipeProblem graphpipe_problem(const Job& job, const System& system) {
   problem.devices_per_node = group.devices_per_node;
   problem.node_bandwidth_bytes_per_s = group.intra_node.bytes_per_s;
   problem.memory_bytes = usable_bytes(group.chip);
-  return problem;
+  drop_useless_ways(result);
+  return result;
 }
 
-Plan graphpipe_plan(const Job& job, const System& system, const GraphPipeSolution& solution) {
+Plan graphpipe_plan(const Job& job, const System& system, const std::vector<Execution>& ways,
+                    const GraphPipeSolution& solution) {
   const Graph& graph = *job.graph;
   Plan plan;
   plan.planner = "graphpipe";
@@ -93,16 +169,19 @@ Plan graphpipe_plan(const Job& job, const System& system, const GraphPipeSolutio
   plan.precision = job.precision;
   plan.parallel.pp = static_cast<int>(solution.stages.size());
   plan.system = system;
-  std::vector<Execution> executions;  // One for each number of samples per device.
+  std::vector<Execution> executions;  // One for each way and number of samples per device.
   for (const GraphPipeStage& from : solution.stages) {
-    Execution how;
-    how.micro_batch = static_cast<int>(from.group.micro_batch / from.devices);
+    Execution how = ways[static_cast<std::size_t>(from.way)];
+    const std::int64_t replicas = from.devices / how.tp;
+    how.micro_batch = static_cast<int>(from.group.micro_batch / replicas);
     auto option = std::find(executions.begin(), executions.end(), how);
     if (option == executions.end()) option = executions.insert(option, how);
     Stage stage;
-    stage.dp = static_cast<int>(from.devices);
+    stage.dp = static_cast<int>(replicas);
+    stage.tp = how.tp;
     stage.own.emplace();
     stage.own->micro_batch = how.micro_batch;
+    stage.own->sequence_parallel = how.sequence_parallel;
     stage.chunks.push_back({from.nodes, std::vector<std::int32_t>(
                                             from.nodes.size(), static_cast<std::int32_t>(
                                                                    option - executions.begin()))});
@@ -113,10 +192,10 @@ Plan graphpipe_plan(const Job& job, const System& system, const GraphPipeSolutio
   std::vector<Stage*> by_size;
   for (Stage& stage : plan.stages) by_size.push_back(&stage);
   std::stable_sort(by_size.begin(), by_size.end(),
-                   [](const Stage* a, const Stage* b) { return a->dp > b->dp; });
+                   [](const Stage* a, const Stage* b) { return a->dp * a->tp > b->dp * b->tp; });
   std::int64_t next = 0;
   for (Stage* stage : by_size) {
-    for (int i = 0; i < stage->dp; ++i) stage->devices.push_back(next++);
+    for (int i = 0; i < stage->dp * stage->tp; ++i) stage->devices.push_back(next++);
   }
   return plan;
 }

@@ -28,17 +28,32 @@ void refuse(bool asked, const char* option) {
 }
 
 void check_space(const SpaceOptions& space) {
-  refuse(space.tp.value_or(1) != 1, "--tp");
   refuse(space.pp.has_value(), "--pp");
   refuse(space.dp.has_value(), "--dp");
   refuse(space.cp.value_or(1) != 1, "--cp");
   refuse(space.ep.value_or(1) != 1, "--ep");
   refuse(space.vp.value_or(1) != 1, "--vp");
-  refuse(space.recompute.value_or(Recompute::none) != Recompute::none, "--recompute");
   refuse(space.zero.value_or(Zero::none) != Zero::none, "--zero");
   refuse(space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b,
          "--schedule");
-  refuse(space.sequence_parallel.value_or(false), "--sequence-parallel");
+}
+
+/// The problem with its first way alone.
+GraphPipeProblem with_first_way(GraphPipeProblem problem) {
+  problem.ways.resize(1);
+  for (GraphPipeKind& kind : problem.kinds) kind.resize(1);
+  return problem;
+}
+
+/// The problem with so many samples per replica alone, an index in its device_samples.
+void fix_samples(GraphPipeProblem& problem, std::size_t index) {
+  problem.device_samples = {problem.device_samples[index]};
+  for (GraphPipeKind& kind : problem.kinds) {
+    for (GraphPipeCost& cost : kind) {
+      cost.forward_s = {cost.forward_s[index]};
+      cost.backward_s = {cost.backward_s[index]};
+    }
+  }
 }
 
 /// What the plan with most devices and any memory would need.
@@ -192,7 +207,8 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
   check_space(space);
   outcome.physical_bound = lower_bound(*job.graph, job.precision, job.global_batch, system);
   outcome.objective_name = "iteration time (simulated, s)";
-  GraphPipeProblem problem = graphpipe_problem(job, system);
+  GraphPipeJob all = graphpipe_job(job, system, space);
+  GraphPipeProblem& problem = all.problem;
   problem.in_flight = space.in_flight;
   if (space.micro_batch) {
     std::erase_if(problem.groups, [&](const PassGroup& group) {
@@ -206,15 +222,12 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
                               *space.micro_batch, job.global_batch),
                   "the graphpipe planner tries powers of two");
     }
-    const auto index = static_cast<std::size_t>(keep - problem.device_samples.begin());
-    problem.device_samples = {*space.micro_batch};
-    for (GraphPipeKind& kind : problem.kinds) {
-      kind.forward_s = {kind.forward_s[index]};
-      kind.backward_s = {kind.backward_s[index]};
-    }
+    fix_samples(problem, static_cast<std::size_t>(keep - problem.device_samples.begin()));
   }
+  const bool plain = all.ways.size() == 1 && all.ways.front() == Execution{};
   outcome.assumptions = {
-      "no tensor parallelism and no recomputation",
+      plain ? "no tensor parallelism and no recomputation"
+            : "no ZeRO; a stage runs all its layers in one way",
       "the search takes the network between stages as flat, at the rate of its outermost level "
       "and at that inside a node; plans are then timed on the real one"};
   const double usable = usable_bytes(system.groups.front().chip);
@@ -226,7 +239,7 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
   outcome.search_bound_s = std::max(outcome.physical_bound.time_s, graphpipe_bound_s(problem));
   const auto visit = [&](const GraphPipeSolution& found) {
     if (budget.work > 0 && ++plans > budget.work) return 0.0;
-    Plan plan = graphpipe_plan(job, system, found);
+    Plan plan = graphpipe_plan(job, system, all.ways, found);
     if (least) {
       // A pipeline that fills and drains can gain by more than keeps its rate: both are tried.
       Plan counted = plan;
@@ -238,23 +251,35 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
     if (progress) progress(best_s(), outcome.search_bound_s, outcome.evaluated);
     return std::numeric_limits<double>::infinity();
   };
-  const auto search = [&](const GraphPipeProblem& flat) {
-    outcome.work += visit_graphpipe_plans(flat, visit);
+  // A plan is no faster than its slowest stage, as far as its network is what the search takes it
+  // for.
+  const auto visit_faster = [&](const GraphPipeSolution& found) {
+    return std::min(visit(found), best_s() / static_cast<double>(problem.batch));
+  };
+  const auto search = [&](const GraphPipeProblem& flat, bool faster) {
+    if (faster) {
+      outcome.work += visit_graphpipe_plans(flat, visit_faster);
+    } else {
+      outcome.work += visit_graphpipe_plans(flat, visit);
+    }
     GraphPipeProblem inside = flat;  // As if neighbouring stages were always in one node.
     inside.bandwidth_bytes_per_s = flat.node_bandwidth_bytes_per_s;
     if (inside.bandwidth_bytes_per_s <= flat.bandwidth_bytes_per_s) return;
-    outcome.work += visit_graphpipe_plans(inside, [&](const GraphPipeSolution& found) {
-      // On that network no plan is slower than on the real one, nor than its slowest stage.
-      return std::min(visit(found), best_s() / static_cast<double>(flat.batch));
-    });
+    // On that network no plan is slower than on the real one.
+    outcome.work += visit_graphpipe_plans(inside, visit_faster);
   };
-  search(problem);
-  if (least) {
+  const auto search_counts = [&](const GraphPipeProblem& counted, bool faster) {
+    search(counted, faster);
+    if (!least) return;
     // Stages with no room for counts that lose no time at their rate may lose little.
-    GraphPipeProblem table = problem;
+    GraphPipeProblem table = counted;
     table.in_flight = InFlight::table;
-    search(table);
-  }
+    search(table, faster);
+  };
+  // The fastest bottleneck need not have the shortest iteration: one way alone has other plans.
+  const bool many = problem.ways.size() > 1;
+  if (many) search_counts(with_first_way(problem), false);
+  search_counts(problem, many);
   if (space.graph_stages == GraphStages::exact) {
     outcome.assumptions.push_back(visit_exact_plans(problem, visit, outcome.work));
   }

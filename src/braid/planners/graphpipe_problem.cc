@@ -65,6 +65,37 @@ void check_groups(const GraphPipeProblem& problem) {
   }
 }
 
+void check_kind(const GraphPipeProblem& problem, const GraphPipeKind& kind) {
+  if (kind.size() != problem.ways.size()) fail("kinds", "each needs its costs in every way");
+  for (const GraphPipeCost& cost : kind) {
+    if (cost.forward_s.size() != problem.device_samples.size() ||
+        cost.backward_s.size() != problem.device_samples.size()) {
+      fail("kinds", "each needs a time for every number of samples per device");
+    }
+    const bool times = std::all_of(cost.forward_s.begin(), cost.forward_s.end(), is_cost) &&
+                       std::all_of(cost.backward_s.begin(), cost.backward_s.end(), is_cost);
+    if (!times || !is_cost(cost.fixed_bytes) || !is_cost(cost.gradient_bytes) ||
+        !is_cost(cost.stash_bytes) || !is_cost(cost.working_bytes)) {
+      fail("kinds", "times and sizes must be finite and not negative");
+    }
+  }
+}
+
+void check_ways(const GraphPipeProblem& problem) {
+  if (problem.ways.empty() || problem.ways.size() > kMostGraphPipeWays) {
+    fail("ways", "there must be 1 to " + std::to_string(kMostGraphPipeWays));
+  }
+  for (const GraphPipeWay& way : problem.ways) {
+    if (way.tensor < 1 || way.tensor > kMostGraphPipeDevices) {
+      fail("ways",
+           "a replica must have 1 to " + std::to_string(kMostGraphPipeDevices) + " devices");
+    }
+    if (way.copies < 1 || way.copies > way.tensor) {
+      fail("ways", "there must be at least one copy, and at most one on each device");
+    }
+  }
+}
+
 /// Crossing bytes and sums of a stage.
 struct Sums {
   double forward_s = 0, backward_s = 0;
@@ -73,8 +104,9 @@ struct Sums {
 };
 
 std::size_t samples_index(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
-  assert(stage.group.micro_batch % stage.devices == 0);
-  const std::int64_t samples = stage.group.micro_batch / stage.devices;
+  const std::int64_t replicas = graphpipe_replicas(problem, stage);
+  assert(stage.group.micro_batch % replicas == 0);
+  const std::int64_t samples = stage.group.micro_batch / replicas;
   const auto found =
       std::lower_bound(problem.device_samples.begin(), problem.device_samples.end(), samples);
   assert(found != problem.device_samples.end() && *found == samples);
@@ -85,13 +117,13 @@ Sums sums_of(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
   Sums sums;
   const std::size_t index = samples_index(problem, stage);
   for (const std::int32_t node : stage.nodes) {
-    const GraphPipeKind& kind = problem.kinds[at(problem.nodes[at(node)])];
-    sums.forward_s += kind.forward_s[index];
-    sums.backward_s += kind.backward_s[index];
-    sums.fixed_bytes += kind.fixed_bytes;
-    sums.gradient_bytes += kind.gradient_bytes;
-    sums.stash_bytes += kind.stash_bytes;
-    sums.working_bytes = std::max(sums.working_bytes, kind.working_bytes);
+    const GraphPipeCost& cost = problem.kinds[at(problem.nodes[at(node)])][at(stage.way)];
+    sums.forward_s += cost.forward_s[index];
+    sums.backward_s += cost.backward_s[index];
+    sums.fixed_bytes += cost.fixed_bytes;
+    sums.gradient_bytes += cost.gradient_bytes;
+    sums.stash_bytes += cost.stash_bytes;
+    sums.working_bytes = std::max(sums.working_bytes, cost.working_bytes);
   }
   const auto inside = [&](std::int32_t node) {
     return std::binary_search(stage.nodes.begin(), stage.nodes.end(), node);
@@ -103,13 +135,27 @@ Sums sums_of(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
   return sums;
 }
 
-double time_s(const GraphPipeProblem& problem, const GraphPipeStage& stage, const Sums& sums) {
-  const auto d = static_cast<double>(stage.devices);
+/// Of synchronising gradients, once.
+double sync_s(const GraphPipeProblem& problem, const GraphPipeStage& stage, const Sums& sums) {
+  const auto r = static_cast<double>(graphpipe_replicas(problem, stage));
+  return 2 * (r - 1) / r * sums.gradient_bytes / graphpipe_sync_bytes_per_s(problem, stage.devices);
+}
+
+std::int64_t copies_of(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
+  return problem.ways[at(stage.way)].copies;
+}
+
+double time_s(const GraphPipeProblem& problem, const GraphPipeStage& stage, const Sums& sums,
+              const NeighbourCopies& neighbours) {
   const double compute_s =
       (sums.forward_s + sums.backward_s) / static_cast<double>(stage.group.micro_batch) +
-      2 * (d - 1) / d * sums.gradient_bytes /
-          (graphpipe_sync_bytes_per_s(problem, stage.devices) * static_cast<double>(problem.batch));
-  const double network_s = (sums.in_bytes + sums.out_bytes) / (problem.bandwidth_bytes_per_s * d);
+      sync_s(problem, stage, sums) / static_cast<double>(problem.batch);
+  const double received_bytes =
+      static_cast<double>(copies_of(problem, stage)) * (sums.in_bytes + sums.out_bytes);
+  const double sent_bytes = static_cast<double>(neighbours.before) * sums.in_bytes +
+                            static_cast<double>(neighbours.after) * sums.out_bytes;
+  const double network_s = std::max(received_bytes, sent_bytes) /
+                           (problem.bandwidth_bytes_per_s * static_cast<double>(stage.devices));
   return problem.overlap ? std::max(compute_s, network_s) : compute_s + network_s;
 }
 
@@ -147,8 +193,22 @@ StageGraph graph_of(const GraphPipeProblem& problem, const std::vector<GraphPipe
 
 double transfer_s(const GraphPipeProblem& problem, const GraphPipeStage& receiver, double bytes,
                   std::int64_t samples) {
-  return bytes * static_cast<double>(samples) /
+  return static_cast<double>(copies_of(problem, receiver)) * bytes * static_cast<double>(samples) /
          (problem.bandwidth_bytes_per_s * static_cast<double>(receiver.devices));
+}
+
+/// What the neighbours of each stage have, `edges` being stage_edges().
+std::vector<NeighbourCopies> neighbours_of(
+    const GraphPipeProblem& problem, const std::vector<GraphPipeStage>& stages,
+    const std::map<std::pair<std::size_t, std::size_t>, double>& edges) {
+  std::vector<NeighbourCopies> neighbours(stages.size());
+  for (const auto& [ends, bytes] : edges) {
+    std::int64_t& after = neighbours[ends.first].after;
+    after = std::max(after, copies_of(problem, stages[ends.second]));
+    std::int64_t& before = neighbours[ends.second].before;
+    before = std::max(before, copies_of(problem, stages[ends.first]));
+  }
+  return neighbours;
 }
 
 }  // namespace
@@ -156,18 +216,8 @@ double transfer_s(const GraphPipeProblem& problem, const GraphPipeStage& receive
 void check_graphpipe_problem(const GraphPipeProblem& problem) {
   check_counts(problem);
   check_groups(problem);
-  for (const GraphPipeKind& kind : problem.kinds) {
-    if (kind.forward_s.size() != problem.device_samples.size() ||
-        kind.backward_s.size() != problem.device_samples.size()) {
-      fail("kinds", "each needs a time for every number of samples per device");
-    }
-    const bool times = std::all_of(kind.forward_s.begin(), kind.forward_s.end(), is_cost) &&
-                       std::all_of(kind.backward_s.begin(), kind.backward_s.end(), is_cost);
-    if (!times || !is_cost(kind.fixed_bytes) || !is_cost(kind.gradient_bytes) ||
-        !is_cost(kind.stash_bytes) || !is_cost(kind.working_bytes)) {
-      fail("kinds", "times and sizes must be finite and not negative");
-    }
-  }
+  check_ways(problem);
+  for (const GraphPipeKind& kind : problem.kinds) check_kind(problem, kind);
   if (problem.devices_per_node < 1 || !is_cost(problem.node_bandwidth_bytes_per_s)) {
     fail("node", "must have a device, and a bandwidth that is finite and not negative");
   }
@@ -200,17 +250,31 @@ double graphpipe_sync_bytes_per_s(const GraphPipeProblem& problem, std::int64_t 
   return inside ? problem.node_bandwidth_bytes_per_s : problem.bandwidth_bytes_per_s;
 }
 
-double graphpipe_bound_s(const GraphPipeProblem& problem) {
-  std::vector<double> least_s;  // [kind]: of a sample.
+std::int64_t graphpipe_replicas(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
+  const std::int64_t tensor = problem.ways[at(stage.way)].tensor;
+  assert(stage.devices >= tensor && stage.devices % tensor == 0);
+  return stage.devices / tensor;
+}
+
+std::vector<double> graphpipe_least_work_s(const GraphPipeProblem& problem) {
+  std::vector<double> least_s;
   least_s.reserve(problem.kinds.size());
   for (const GraphPipeKind& kind : problem.kinds) {
     double least = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < problem.device_samples.size(); ++i) {
-      least = std::min(least, (kind.forward_s[i] + kind.backward_s[i]) /
-                                  static_cast<double>(problem.device_samples[i]));
+    for (std::size_t w = 0; w < kind.size(); ++w) {
+      const auto tensor = static_cast<double>(problem.ways[w].tensor);
+      for (std::size_t i = 0; i < problem.device_samples.size(); ++i) {
+        least = std::min(least, tensor * (kind[w].forward_s[i] + kind[w].backward_s[i]) /
+                                    static_cast<double>(problem.device_samples[i]));
+      }
     }
     least_s.push_back(least);
   }
+  return least_s;
+}
+
+double graphpipe_bound_s(const GraphPipeProblem& problem) {
+  const std::vector<double> least_s = graphpipe_least_work_s(problem);
   double work_s = 0;
   for (const std::int32_t kind : problem.nodes) work_s += least_s[at(kind)];
   return work_s * static_cast<double>(problem.batch) / static_cast<double>(problem.devices);
@@ -224,8 +288,9 @@ GraphPipeProblem linear_graphpipe(GraphPipeProblem problem) {
   return problem;
 }
 
-double graphpipe_stage_time_s(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
-  return time_s(problem, stage, sums_of(problem, stage));
+double graphpipe_stage_time_s(const GraphPipeProblem& problem, const GraphPipeStage& stage,
+                              const NeighbourCopies& neighbours) {
+  return time_s(problem, stage, sums_of(problem, stage), neighbours);
 }
 
 bool price_graphpipe(const GraphPipeProblem& problem, GraphPipeSolution& solution, double rate_s) {
@@ -242,18 +307,19 @@ bool price_graphpipe(const GraphPipeProblem& problem, GraphPipeSolution& solutio
     solution.stages = std::move(ordered);
   }
   std::vector<GraphPipeStage>& stages = solution.stages;
+  const auto edges = stage_edges(problem, stages);
+  const std::vector<NeighbourCopies> neighbours = neighbours_of(problem, stages, edges);
   std::vector<Sums> sums;
   sums.reserve(stages.size());
   solution.time_s = 0;
-  for (GraphPipeStage& stage : stages) {
-    sums.push_back(sums_of(problem, stage));
-    stage.time_s = time_s(problem, stage, sums.back());
-    solution.time_s = std::max(solution.time_s, stage.time_s);
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    sums.push_back(sums_of(problem, stages[s]));
+    stages[s].time_s = time_s(problem, stages[s], sums.back(), neighbours[s]);
+    solution.time_s = std::max(solution.time_s, stages[s].time_s);
   }
   const double rate = std::max(rate_s, solution.time_s);
   std::vector<double> out_s(stages.size(), 0), back_s(stages.size(), 0);  // To a sink and back.
   std::vector<std::int64_t> in_flight(stages.size(), 0);
-  const auto edges = stage_edges(problem, stages);
   solution.fill_s = 0;
   bool fits = true;
   for (std::size_t s = stages.size(); s-- > 0;) {
@@ -280,8 +346,8 @@ bool price_graphpipe(const GraphPipeProblem& problem, GraphPipeSolution& solutio
     in_flight[s] = samples;
     stage.in_flight = std::min(samples, problem.batch);
     stage.memory_bytes =
-        graphpipe_memory_bytes(stage.in_flight, stage.devices, b, sums[s].fixed_bytes,
-                               sums[s].stash_bytes, sums[s].working_bytes);
+        graphpipe_memory_bytes(stage.in_flight, graphpipe_replicas(problem, stage), b,
+                               sums[s].fixed_bytes, sums[s].stash_bytes, sums[s].working_bytes);
     fits = fits && stage.memory_bytes <= problem.memory_bytes;
   }
   return fits;
@@ -298,12 +364,12 @@ std::int64_t least_in_flight(double out_s, double& back_s, double passes_s, doub
   return static_cast<std::int64_t>(count);
 }
 
-double graphpipe_memory_bytes(std::int64_t in_flight, std::int64_t devices,
+double graphpipe_memory_bytes(std::int64_t in_flight, std::int64_t replicas,
                               std::int64_t micro_batch, double fixed_bytes, double stash_bytes,
                               double working_bytes) {
   return fixed_bytes + (static_cast<double>(in_flight) * stash_bytes +
                         static_cast<double>(micro_batch) * working_bytes) /
-                           static_cast<double>(devices);
+                           static_cast<double>(replicas);
 }
 
 TimedGraph timed_graph_of(const GraphPipeProblem& problem, const GraphPipeSolution& solution) {
@@ -312,15 +378,14 @@ TimedGraph timed_graph_of(const GraphPipeProblem& problem, const GraphPipeSoluti
   for (std::size_t s = 0; s < solution.stages.size(); ++s) {
     const GraphPipeStage& stage = solution.stages[s];
     const Sums sums = sums_of(problem, stage);
-    const auto d = static_cast<double>(stage.devices);
+    const auto samples = static_cast<double>(stage.group.micro_batch) /
+                         static_cast<double>(graphpipe_replicas(problem, stage));
     StageCost& cost = timed.costs[s];
     cost.forward_s = sums.forward_s;
     cost.input_gradient_s = sums.backward_s;
-    cost.reduce_gradients_s =
-        2 * (d - 1) / d * sums.gradient_bytes / graphpipe_sync_bytes_per_s(problem, stage.devices);
-    cost.stash_bytes = sums.stash_bytes * static_cast<double>(stage.group.micro_batch) / d;
-    cost.fixed_bytes =
-        sums.fixed_bytes + sums.working_bytes * static_cast<double>(stage.group.micro_batch) / d;
+    cost.reduce_gradients_s = sync_s(problem, stage, sums);
+    cost.stash_bytes = sums.stash_bytes * samples;
+    cost.fixed_bytes = sums.fixed_bytes + sums.working_bytes * samples;
   }
   std::size_t e = 0;
   for (const auto& [ends, bytes] : edges) {

@@ -12,16 +12,29 @@ namespace braid {
 
 inline constexpr std::int64_t kMostGraphPipeDevices = 65'536;
 
-/// Nodes of a kind cost the same.
-struct GraphPipeKind {
-  /// [index in device_samples]: a pass over as many samples on one device.
-  std::vector<double> forward_s, backward_s;
-  double fixed_bytes = 0;     ///< Weights, gradients and optimizer state, on each device.
-  double gradient_bytes = 0;  ///< To synchronise over a stage's devices once per batch.
-  double stash_bytes = 0;     ///< Per sample in flight.
-  double working_bytes = 0;   ///< Per sample while the node runs.
-  friend bool operator==(const GraphPipeKind&, const GraphPipeKind&) = default;
+/// A way in which a stage may run all its nodes: a degree of tensor parallelism, with something
+/// recomputed or not.
+struct GraphPipeWay {
+  std::int64_t tensor = 1;  ///< Devices of a replica.
+  /// How often a tensor that enters or leaves the stage is on these devices: `tensor` times where
+  /// each has it whole, once where each has a part.
+  std::int64_t copies = 1;
+  friend bool operator==(const GraphPipeWay&, const GraphPipeWay&) = default;
 };
+
+/// What a node costs on each device of a replica that runs it in one way.
+struct GraphPipeCost {
+  /// [index in device_samples]: a pass over as many samples.
+  std::vector<double> forward_s, backward_s;
+  double fixed_bytes = 0;     ///< Weights, gradients and optimizer state.
+  double gradient_bytes = 0;  ///< To synchronise over a stage's replicas once per batch.
+  double stash_bytes = 0;     ///< Per sample of the replica in flight.
+  double working_bytes = 0;   ///< Per sample of the replica while the node runs.
+  friend bool operator==(const GraphPipeCost&, const GraphPipeCost&) = default;
+};
+
+/// Nodes of a kind cost the same: [index in ways].
+using GraphPipeKind = std::vector<GraphPipeCost>;
 
 struct GraphPipeEdge {
   std::int32_t source = 0, target = 0;
@@ -30,27 +43,31 @@ struct GraphPipeEdge {
 };
 
 /// Planning a pipeline whose stages form a graph (Jeon 2024, §3.3): cut the graph of nodes into
-/// convex stages that form a directed acyclic graph, give each devices, a micro-batch size b and a
-/// k for kFkB, such that the slowest stage's time per sample is least, where
-///   Σ devices ≤ the devices there are; a stage's d devices split its micro-batches, b/d samples
-///     each being one of `device_samples`; b divides the batch B, and b and k are one of `groups`;
-///   compute = Σ (forward + backward)/b + 2·(d-1)/d·gradient bytes/(bandwidth·B), at
+/// convex stages that form a directed acyclic graph, give each devices, one of `ways` to run, a
+/// micro-batch size b and a k for kFkB, such that the slowest stage's time per sample is least,
+/// where
+///   Σ devices ≤ the devices there are; a stage's d devices are r = d/tensor replicas, which split
+///     its micro-batches, b/r samples each being one of `device_samples`; b divides the batch B,
+///     and b and k are one of `groups`;
+///   compute = Σ (forward + backward)/b + 2·(r-1)/r·gradient bytes/(bandwidth·B), at
 ///     the node's bandwidth if d devices fit in a node;
-///   network = bytes of all edges that cross the stage's border, in or out, /(bandwidth·d): what
-///     each direction carries in both passes;
+///   network = what each direction carries in both passes/(bandwidth·d). A device receives as often
+///     as its way has copies: copies·(in + out), in and out being the bytes of all edges that cross
+///     the stage's border. It sends as often as its neighbours have copies: P·in + N·out, P (N)
+///     being the most copies of any stage before (after) it. The larger counts;
 ///   time per sample = max(compute, network) if `overlap`, else their sum;
-///   fixed + i/d·stash + b/d·(most working bytes of a node) ≤ memory, i being the samples in
-///   flight,
-///     at most B.
+///   fixed + (i·stash + b·(most working bytes of a node))/r ≤ memory, i being the samples in
+///     flight, at most B.
 /// i by the table: k·b at a sink, else the most that table_in_flight gives over the successors.
 /// Least i, for one b everywhere and k = 1: at a rate of t seconds per sample a pass over samples
 /// that go in at 0 comes back after R = the longest way to a sink and back through forward passes
 /// F, transfers X and backward passes G. With l = ⌈R/(t·b)⌉ micro-batches in flight the stage can
 /// repeat forward and backward passes in turn every t·b; where the two would collide the backward
 /// pass waits until (l-1)·t·b + F + G after. That is how long stages before it see. i = l·b.
-/// A transfer takes bytes·b/(bandwidth·d), for all bytes per sample that enter the receiving stage
-/// and its d devices, and as long back.
+/// A transfer takes copies·bytes·b/(bandwidth·d), for all bytes per sample that enter the receiving
+/// stage, its copies and its d devices, and as long back.
 struct GraphPipeProblem {
+  std::vector<GraphPipeWay> ways = {{}};  ///< Of data parallelism alone when there is but this.
   std::vector<GraphPipeKind> kinds;
   std::vector<std::int32_t> nodes;           ///< Kind of each, in topological order.
   std::vector<GraphPipeEdge> edges;          ///< source < target.
@@ -75,6 +92,7 @@ struct GraphPipeProblem {
 
 inline constexpr std::int64_t kMostGraphPipeNodes = 8192;
 inline constexpr std::size_t kMostMixedGroups = 8;
+inline constexpr std::size_t kMostGraphPipeWays = 64;
 
 /// Throws Error naming the field or node when the problem is not as described.
 void check_graphpipe_problem(const GraphPipeProblem& problem);
@@ -82,6 +100,7 @@ void check_graphpipe_problem(const GraphPipeProblem& problem);
 struct GraphPipeStage {
   std::vector<std::int32_t> nodes;  ///< Ascending.
   std::int64_t devices = 1;
+  std::int32_t way = 0;  ///< In GraphPipeProblem::ways.
   PassGroup group;
   // What price_graphpipe fills in:
   double time_s = 0;           ///< Per sample.
@@ -105,21 +124,35 @@ struct GraphPipeSolution {
   int depth() const;
 };
 
+/// How many replicas a stage's devices are.
+std::int64_t graphpipe_replicas(const GraphPipeProblem& problem, const GraphPipeStage& stage);
+
 /// Rate at which d devices synchronise gradients, each.
 double graphpipe_sync_bytes_per_s(const GraphPipeProblem& problem, std::int64_t devices);
 
-/// No plan's iteration is shorter: all passes of the batch, each node's at the number of samples
-/// per device that takes it least, spread over all devices.
+/// Least device-seconds per sample of a node of each kind, whatever its way and the samples that a
+/// replica has at once.
+std::vector<double> graphpipe_least_work_s(const GraphPipeProblem& problem);
+
+/// No plan's iteration is shorter: all passes of the batch, each node's at what takes it least,
+/// spread over all devices.
 double graphpipe_bound_s(const GraphPipeProblem& problem);
 
 /// The same problem for a line of stages: nodes one after the other in their order, every stage
 /// with the next one alone behind it, as PipeDream and Piper have it.
 GraphPipeProblem linear_graphpipe(GraphPipeProblem problem);
 
-/// What a stage of these nodes costs for b/d samples per device, straight from the definition.
-double graphpipe_stage_time_s(const GraphPipeProblem& problem, const GraphPipeStage& stage);
+/// Most copies that any stage before and after a stage has (GraphPipeWay).
+struct NeighbourCopies {
+  std::int64_t before = 1, after = 1;
+};
 
-/// Fills in everything else from nodes, devices and groups of the stages, straight from the
+/// What a stage of these nodes costs per sample between such neighbours, straight from the
+/// definition.
+double graphpipe_stage_time_s(const GraphPipeProblem& problem, const GraphPipeStage& stage,
+                              const NeighbourCopies& neighbours = {});
+
+/// Fills in everything else from nodes, devices, ways and groups of the stages, straight from the
 /// definition, at a rate of the slowest stage's or of `rate_s` if that is longer; then orders the
 /// stages. False, and the memory beyond the limit, when one does not fit.
 bool price_graphpipe(const GraphPipeProblem& problem, GraphPipeSolution& solution,
@@ -132,8 +165,8 @@ bool price_graphpipe(const GraphPipeProblem& problem, GraphPipeSolution& solutio
 std::int64_t least_in_flight(double out_s, double& back_s, double passes_s, double period_s,
                              std::int64_t most);
 
-/// Memory on one of a stage's devices.
-double graphpipe_memory_bytes(std::int64_t in_flight, std::int64_t devices,
+/// Memory on one device of a stage of so many replicas.
+double graphpipe_memory_bytes(std::int64_t in_flight, std::int64_t replicas,
                               std::int64_t micro_batch, double fixed_bytes, double stash_bytes,
                               double working_bytes);
 

@@ -1,58 +1,137 @@
 #include "braid/planners/graphpipe_runs.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace braid {
-namespace {
-
-GraphPipeRun run_of(const GraphPipeProblem& problem, const GraphPipeShape& shape,
-                    const PassGroup& group, std::size_t u) {
-  const std::int64_t samples = problem.device_samples[u];
-  if (group.micro_batch % samples != 0) return {};
-  const std::int64_t devices = group.micro_batch / samples;
-  if (devices > std::min(problem.devices, problem.most_stage_devices)) return {};
-  if (devices < problem.least_stage_devices) return {};
-  const std::int64_t least = problem.in_flight == InFlight::table
-                                 ? std::min(group.k * group.micro_batch, problem.batch)
-                                 : group.micro_batch;
-  if (graphpipe_memory_bytes(shape, group, devices, least) > problem.memory_bytes) return {};
-  const auto d = static_cast<double>(devices);
-  const double compute_s =
-      (shape.forward_s[u] + shape.backward_s[u]) / static_cast<double>(group.micro_batch) +
-      2 * (d - 1) / d * shape.gradient_bytes /
-          (graphpipe_sync_bytes_per_s(problem, devices) * static_cast<double>(problem.batch));
-  const double network_s = (shape.in_bytes + shape.out_bytes) / (problem.bandwidth_bytes_per_s * d);
-  return {problem.overlap ? std::max(compute_s, network_s) : compute_s + network_s,
-          static_cast<std::int32_t>(devices)};
-}
-
-}  // namespace
 
 GraphPipeRuns::GraphPipeRuns(const GraphPipeProblem& problem, const GraphPipeShapes& form,
                              const std::vector<PassGroup>& groups)
-    : groups_(groups.size()), samples_(problem.device_samples.size()) {
-  runs_.reserve(form.shapes.size() * groups_ * samples_);
+    : problem_(problem), form_(form) {
+  const std::size_t ways = problem.ways.size();
+  copies_.reserve(ways);
+  for (const GraphPipeWay& way : problem.ways) copies_.push_back(way.copies);
+  std::sort(copies_.begin(), copies_.end());
+  copies_.erase(std::unique(copies_.begin(), copies_.end()), copies_.end());
+  place_.reserve(ways);
+  for (const GraphPipeWay& way : problem.ways) {
+    const auto place = std::lower_bound(copies_.begin(), copies_.end(), way.copies);
+    place_.push_back(static_cast<std::int32_t>(place - copies_.begin()));
+  }
+  rows_.reserve(groups.size() * ways);
+  for (const PassGroup& group : groups) {
+    for (std::size_t w = 0; w < ways; ++w) add_row(group, w);
+  }
+  runs_.resize(form.shapes.size() * runs_of_shape_);
+  GraphPipeRun* runs = runs_.data();
   for (const GraphPipeShape& shape : form.shapes) {
-    for (const PassGroup& group : groups) {
-      for (std::size_t u = 0; u < samples_; ++u) runs_.push_back(run_of(problem, shape, group, u));
+    for (const Row& row : rows_) {
+      for (std::size_t i = 0; i < row.shares.size(); ++i) {
+        const GraphPipeRun run = run_of(shape, row, row.shares[i]);
+        if (!is_useless(shape, row, i, run, runs)) runs[row.first + i] = run;
+      }
+    }
+    runs += runs_of_shape_;
+  }
+}
+
+void GraphPipeRuns::add_row(const PassGroup& group, std::size_t way) {
+  Row row{group, way, runs_of_shape_, {}};
+  const std::int64_t tensor = problem_.ways[way].tensor;
+  const std::int64_t most = std::min(problem_.devices, problem_.most_stage_devices);
+  for (std::size_t u = problem_.device_samples.size(); u-- > 0;) {
+    const std::int64_t samples = problem_.device_samples[u];
+    if (group.micro_batch % samples != 0) continue;
+    const std::int64_t replicas = group.micro_batch / samples;
+    if (replicas > most / tensor) break;
+    if (replicas * tensor < problem_.least_stage_devices) continue;
+    row.shares.push_back(
+        {static_cast<std::int32_t>(u), static_cast<std::int32_t>(replicas * tensor), replicas});
+  }
+  runs_of_shape_ += row.shares.size();
+  rows_.push_back(std::move(row));
+}
+
+GraphPipeRun GraphPipeRuns::run_of(const GraphPipeShape& shape, const Row& row,
+                                   const GraphPipeShare& share) const {
+  const std::int64_t least = problem_.in_flight == InFlight::table
+                                 ? std::min(row.group.k * row.group.micro_batch, problem_.batch)
+                                 : row.group.micro_batch;
+  if (graphpipe_memory_bytes(shape, row.way, row.group, share.replicas, least) >
+      problem_.memory_bytes) {
+    return {};
+  }
+  const auto r = static_cast<double>(share.replicas);
+  GraphPipeRun run;
+  run.compute_s = shape.passes_s(row.way, static_cast<std::size_t>(share.samples)) /
+                      static_cast<double>(row.group.micro_batch) +
+                  2 * (r - 1) / r * shape.bytes[row.way].gradient /
+                      graphpipe_sync_bytes_per_s(problem_, share.devices) /
+                      static_cast<double>(problem_.batch);
+  run.time_s = time_s(shape, run.compute_s, share, row.way, 0, 0);
+  return run;
+}
+
+/// Whether it is no faster than with an earlier way of its kind that fits with the whole batch in
+/// flight: recomputing what there is room for.
+bool GraphPipeRuns::is_useless(const GraphPipeShape& shape, const Row& row, std::size_t index,
+                               const GraphPipeRun& run, const GraphPipeRun* runs) const {
+  const GraphPipeShare& share = row.shares[index];
+  const auto samples = static_cast<std::size_t>(share.samples);
+  for (std::size_t other = 0; other < row.way; ++other) {
+    if (problem_.ways[other] != problem_.ways[row.way]) continue;
+    const GraphPipeRun& earlier = runs[row.first - (row.way - other) * row.shares.size() + index];
+    if (std::isfinite(earlier.time_s) && earlier.compute_s <= run.compute_s &&
+        shape.passes_s(other, samples) <= shape.passes_s(row.way, samples) &&
+        graphpipe_memory_bytes(shape, other, row.group, share.replicas, problem_.batch) <=
+            problem_.memory_bytes) {
+      return true;
     }
   }
+  return false;
 }
 
-std::vector<std::size_t> GraphPipeRuns::keeping(double time_s) const {
-  std::vector<std::size_t> counts(runs_.size() / samples_);
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    std::size_t u = samples_;
-    while (u > 0 && runs_[i * samples_ + u - 1].time_s > time_s) --u;
-    counts[i] = u;
+double GraphPipeRuns::time_s(const GraphPipeShape& shape, double compute_s,
+                             const GraphPipeShare& share, std::size_t way, std::int32_t before,
+                             std::int32_t after) const {
+  const auto times = [&](std::int32_t place) {
+    return static_cast<double>(copies_[static_cast<std::size_t>(place)]);
+  };
+  const double received_bytes = times(place_[way]) * (shape.in_bytes + shape.out_bytes);
+  const double sent_bytes = times(before) * shape.in_bytes + times(after) * shape.out_bytes;
+  const double network_s = std::max(received_bytes, sent_bytes) /
+                           (problem_.bandwidth_bytes_per_s * static_cast<double>(share.devices));
+  return problem_.overlap ? std::max(compute_s, network_s) : compute_s + network_s;
+}
+
+std::vector<double> GraphPipeRuns::attained_s(double least_s, double limit_s) const {
+  std::vector<double> times_s;
+  const auto most = static_cast<std::int32_t>(copies_.size());
+  const GraphPipeRun* run = runs_.data();
+  for (const GraphPipeShape& shape : form_.shapes) {
+    for (const Row& row : rows_) {
+      for (const GraphPipeShare& share : row.shares) {
+        const double compute_s = run->compute_s;
+        double last_s = (run++)->time_s;
+        if (last_s >= limit_s) continue;
+        if (last_s >= least_s) times_s.push_back(last_s);
+        for (std::int32_t pair = 1; pair < most * most; ++pair) {
+          const double time = time_s(shape, compute_s, share, row.way, pair / most, pair % most);
+          if (time == last_s || time < least_s || time >= limit_s) continue;
+          last_s = time;
+          times_s.push_back(time);
+        }
+      }
+    }
   }
-  return counts;
+  return times_s;
 }
 
-double graphpipe_memory_bytes(const GraphPipeShape& shape, const PassGroup& group,
-                              std::int64_t devices, std::int64_t in_flight) {
-  return graphpipe_memory_bytes(in_flight, devices, group.micro_batch, shape.fixed_bytes,
-                                shape.stash_bytes, shape.working_bytes);
+double graphpipe_memory_bytes(const GraphPipeShape& shape, std::size_t way, const PassGroup& group,
+                              std::int64_t replicas, std::int64_t in_flight) {
+  const GraphPipeShape::Bytes& bytes = shape.bytes[way];
+  return graphpipe_memory_bytes(in_flight, replicas, group.micro_batch, bytes.fixed, bytes.stash,
+                                bytes.working);
 }
 
 }  // namespace braid

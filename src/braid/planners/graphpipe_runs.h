@@ -10,35 +10,75 @@
 
 namespace braid {
 
-/// What a stage of a shape is with one group and number of samples per device.
-struct GraphPipeRun {
-  double time_s = std::numeric_limits<double>::infinity();  ///< Infinite: it does not fit at all.
+/// A number of samples per replica that stages may have with a group and way.
+struct GraphPipeShare {
+  std::int32_t samples = 0;  ///< In device_samples.
   std::int32_t devices = 0;
+  std::int64_t replicas = 0;
+};
+
+/// What a stage of a shape is with one group, way and share.
+struct GraphPipeRun {
+  /// Per sample, between neighbours with the fewest copies. Infinite: it does not fit at all, or an
+  /// earlier way is always as good.
+  double time_s = std::numeric_limits<double>::infinity();
+  double compute_s = 0;
 };
 
 /// The runs of all shapes with all of `groups`, priced from the definition (GraphPipeProblem). A
-/// stage fits that fits with what a sink has in flight.
+/// stage fits that fits with what a sink has in flight. Refers to problem and shapes.
 class GraphPipeRuns {
  public:
   GraphPipeRuns(const GraphPipeProblem& problem, const GraphPipeShapes& form,
                 const std::vector<PassGroup>& groups);
 
-  const std::vector<GraphPipeRun>& all() const { return runs_; }
-  const GraphPipeRun& of(std::size_t shape, std::size_t group, std::size_t samples) const {
-    return runs_[(shape * groups_ + group) * samples_ + samples];
+  /// Those of a group and way, from few devices to many, …
+  const std::vector<GraphPipeShare>& shares(std::size_t group, std::size_t way) const {
+    return rows_[group * problem_.ways.size() + way].shares;
   }
+  /// … and the runs of a shape with them.
+  const GraphPipeRun* runs(std::size_t shape, std::size_t group, std::size_t way) const {
+    return runs_.data() + shape * runs_of_shape_ + rows_[group * problem_.ways.size() + way].first;
+  }
+  /// Time per sample between neighbours with these copies, places in copies().
+  double time_s(const GraphPipeShape& shape, double compute_s, const GraphPipeShare& share,
+                std::size_t way, std::int32_t before, std::int32_t after) const;
 
-  /// [shape · groups + group]: how many numbers of samples per device there are up to the largest
-  /// that keeps a time per sample.
-  std::vector<std::size_t> keeping(double time_s) const;
+  /// What ways have, ascending, …
+  const std::vector<std::int64_t>& copies() const { return copies_; }
+  /// … and the place of a way's copies in it.
+  std::int32_t copies_of(std::size_t way) const { return place_[way]; }
+
+  /// Times per sample that a stage attains between some neighbours, from `least_s` on and below
+  /// `limit_s`, in no order.
+  std::vector<double> attained_s(double least_s, double limit_s) const;
 
  private:
-  std::size_t groups_, samples_;
-  std::vector<GraphPipeRun> runs_;  ///< [shape][group][index in device_samples]
+  /// Of a group and way.
+  struct Row {
+    PassGroup group;
+    std::size_t way = 0;
+    std::size_t first = 0;  ///< Of a shape's runs.
+    std::vector<GraphPipeShare> shares;
+  };
+
+  void add_row(const PassGroup& group, std::size_t way);
+  GraphPipeRun run_of(const GraphPipeShape& shape, const Row& row,
+                      const GraphPipeShare& share) const;
+  bool is_useless(const GraphPipeShape& shape, const Row& row, std::size_t index,
+                  const GraphPipeRun& run, const GraphPipeRun* runs) const;
+
+  const GraphPipeProblem& problem_;
+  const GraphPipeShapes& form_;
+  std::vector<std::int64_t> copies_;
+  std::vector<std::int32_t> place_;  ///< [way]
+  std::vector<Row> rows_;            ///< [group · ways + way]
+  std::size_t runs_of_shape_ = 0;
+  std::vector<GraphPipeRun> runs_;  ///< [shape][row][share]
 };
 
-/// Memory on a device of a stage of that shape with so many samples in flight.
-double graphpipe_memory_bytes(const GraphPipeShape& shape, const PassGroup& group,
-                              std::int64_t devices, std::int64_t in_flight);
+/// Memory on a device of a stage of that shape and way with so many samples in flight.
+double graphpipe_memory_bytes(const GraphPipeShape& shape, std::size_t way, const PassGroup& group,
+                              std::int64_t replicas, std::int64_t in_flight);
 
 }  // namespace braid

@@ -1,7 +1,6 @@
 #include "braid/planners/graphpipe_shapes.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -24,7 +23,10 @@ constexpr std::int64_t kMostBlockNodes = std::int64_t{1} << 22;
 class Builder {
  public:
   explicit Builder(const GraphPipeProblem& problem)
-      : problem_(problem), in_bytes_(problem.nodes.size(), 0), out_bytes_(in_bytes_) {
+      : problem_(problem),
+        in_bytes_(problem.nodes.size(), 0),
+        out_bytes_(in_bytes_),
+        least_work_s_(graphpipe_least_work_s(problem)) {
     outgoing_.resize(problem.nodes.size());
     std::vector<std::pair<std::int32_t, std::int32_t>> edges;
     edges.reserve(problem.edges.size());
@@ -155,20 +157,26 @@ class Builder {
                   "group its operators into fewer layers");
     }
     GraphPipeShape shape;
-    shape.forward_s.assign(problem_.device_samples.size(), 0);
+    const std::size_t samples = problem_.device_samples.size();
+    shape.forward_s.assign(problem_.ways.size() * samples, 0);
     shape.backward_s = shape.forward_s;
+    shape.bytes.resize(problem_.ways.size());
     for (const std::int32_t v : nodes) position_[at(v)] = 0;
     double inner_bytes = 0;
     for (const std::int32_t v : nodes) {
       const GraphPipeKind& kind = problem_.kinds[at(problem_.nodes[at(v)])];
-      for (std::size_t i = 0; i < shape.forward_s.size(); ++i) {
-        shape.forward_s[i] += kind.forward_s[i];
-        shape.backward_s[i] += kind.backward_s[i];
+      for (std::size_t w = 0; w < kind.size(); ++w) {
+        const GraphPipeCost& cost = kind[w];
+        for (std::size_t i = 0; i < samples; ++i) {
+          shape.forward_s[w * samples + i] += cost.forward_s[i];
+          shape.backward_s[w * samples + i] += cost.backward_s[i];
+        }
+        GraphPipeShape::Bytes& bytes = shape.bytes[w];
+        bytes.fixed += cost.fixed_bytes;
+        bytes.gradient += cost.gradient_bytes;
+        bytes.stash += cost.stash_bytes;
+        bytes.working = std::max(bytes.working, cost.working_bytes);
       }
-      shape.fixed_bytes += kind.fixed_bytes;
-      shape.gradient_bytes += kind.gradient_bytes;
-      shape.stash_bytes += kind.stash_bytes;
-      shape.working_bytes = std::max(shape.working_bytes, kind.working_bytes);
       shape.in_bytes += in_bytes_[at(v)];
       shape.out_bytes += out_bytes_[at(v)];
       for (const GraphPipeEdge& edge : outgoing_[at(v)]) {
@@ -364,20 +372,13 @@ class Builder {
 
   double least_work_s(const std::vector<std::int32_t>& nodes) const {
     double work_s = 0;
-    for (const std::int32_t v : nodes) {
-      const GraphPipeKind& kind = problem_.kinds[at(problem_.nodes[at(v)])];
-      double least_s = std::numeric_limits<double>::infinity();
-      for (std::size_t i = 0; i < problem_.device_samples.size(); ++i) {
-        least_s = std::min(least_s, (kind.forward_s[i] + kind.backward_s[i]) /
-                                        static_cast<double>(problem_.device_samples[i]));
-      }
-      work_s += least_s;
-    }
+    for (const std::int32_t v : nodes) work_s += least_work_s_[at(problem_.nodes[at(v)])];
     return work_s;
   }
 
   const GraphPipeProblem& problem_;
   std::vector<double> in_bytes_, out_bytes_;  ///< [node]
+  std::vector<double> least_work_s_;          ///< [kind]
   std::vector<std::vector<GraphPipeEdge>> outgoing_;
   std::vector<std::int32_t> position_;  ///< [node]: scratch, -1 between uses.
   std::map<Key, std::int32_t> known_series_, known_blocks_;

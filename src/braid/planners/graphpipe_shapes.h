@@ -9,10 +9,20 @@ namespace braid {
 
 /// Nodes that can be a stage, and what they cost.
 struct GraphPipeShape {
+  /// In one way (GraphPipeCost), of all nodes together.
+  struct Bytes {
+    double fixed = 0, gradient = 0, stash = 0, working = 0;
+  };
   std::vector<std::int32_t> nodes;            ///< Of the first copy of everything.
-  std::vector<double> forward_s, backward_s;  ///< [index in device_samples]
-  double fixed_bytes = 0, gradient_bytes = 0, stash_bytes = 0, working_bytes = 0;
+  std::vector<double> forward_s, backward_s;  ///< [way · numbers of samples + index in them]
+  std::vector<Bytes> bytes;                   ///< [way]
   double in_bytes = 0, out_bytes = 0;
+
+  /// Of a forward and a backward pass over so many samples, an index in device_samples.
+  double passes_s(std::size_t way, std::size_t samples) const {
+    const std::size_t i = way * (forward_s.size() / bytes.size()) + samples;
+    return forward_s[i] + backward_s[i];
+  }
 };
 
 /// A stage of whole branches of a block.

@@ -34,7 +34,6 @@ GraphPipeFrontier GraphPipeTargetSearch::plans_at(double time_s, bool relaxed) {
   known_parts_.clear();
   slack_ = static_cast<double>(problem_.devices) - work_s_ / time_s_ * (1 - 1e-9);
   if (slack_ < 0) return {};
-  keeping_ = runs_.keeping(time_s_);
   const auto whole = static_cast<std::int32_t>(form_.series.size()) - 1;
   return front(whole, 0, static_cast<int>(form_.series.back().items.size()), sink());
 }
@@ -53,7 +52,8 @@ std::int32_t GraphPipeTargetSearch::add(const GraphPipeChoice& choice) {
 }
 
 GraphPipeTargetSearch::Values GraphPipeTargetSearch::values_of(const GraphPipeLabel& label) const {
-  return {table_ ? 0 : label.out_s, table_ ? 0 : label.back_s, label.samples};
+  return {table_ ? 0 : label.out_s, table_ ? 0 : label.back_s, label.copies, label.allowed,
+          label.samples};
 }
 
 /// Fewest devices that could do the work of items [first, last) of a series, as a real number.
@@ -62,52 +62,84 @@ double GraphPipeTargetSearch::need(const GraphPipeSeries& series, int first, int
   return (series.work_s[at(last)] - series.work_s[at(first)]) / time_s_;
 }
 
-/// Puts a stage of this shape in front of `label`, with the fewest devices that keep the target
-/// time and the memory, at most `limit` in all.
+/// Puts stages of this shape in front of `label`, at most `limit` devices in all: for each group
+/// and way those that keep the target time and the memory with the fewest devices, …
 void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, const GraphPipeLabel& label,
                                       double limit, GraphPipeFrontier& frontier) {
-  const GraphPipeShape& shape = form_.shapes[at(shape_index)];
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     if (label.samples[g] >= kImpossible) continue;
-    for (std::size_t u = keeping_[at(shape_index) * groups_.size() + g]; u-- > 0;) {
-      const GraphPipeRun& run = runs_.of(at(shape_index), g, u);
-      if (run.time_s > time_s_) continue;
-      if (label.devices + run.devices > limit) break;
-      ++work_;
-      GraphPipeLabel made = label;
-      made.devices += run.devices;
-      if (!extend(shape, g, u, made)) continue;
-      if (ranking_.is_useless(made, frontier)) break;
-      made.choice = add({GraphPipeChoice::Kind::stage, shape_index, static_cast<std::int32_t>(g),
-                         static_cast<std::int32_t>(u), -1, -1, label.choice});
-      ranking_.insert(made, frontier);
-      break;
+    for (std::size_t w = 0; w < problem_.ways.size(); ++w) {
+      if (runs_.copies_of(w) > label.allowed) continue;
+      put_stage(shape_index, g, w, label, limit, frontier);
     }
   }
 }
 
+/// … and those with more that leave more copies to the stages before.
+void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, std::size_t group, std::size_t way,
+                                      const GraphPipeLabel& label, double limit,
+                                      GraphPipeFrontier& frontier) {
+  const GraphPipeShape& shape = form_.shapes[at(shape_index)];
+  const auto all_copies = static_cast<std::int32_t>(runs_.copies().size()) - 1;
+  const GraphPipeRun* run = runs_.runs(at(shape_index), group, way);
+  for (const GraphPipeShare& share : runs_.shares(group, way)) {
+    const double compute_s = run->compute_s;
+    if ((run++)->time_s > time_s_) continue;
+    if (label.devices + share.devices > limit) break;
+    ++work_;
+    GraphPipeLabel made = label;
+    made.devices += share.devices;
+    if (!hand_over(shape, compute_s, share, way, made) || !extend(shape, group, way, share, made)) {
+      continue;
+    }
+    if (!ranking_.is_useless(made, frontier)) {
+      made.choice =
+          add({GraphPipeChoice::Kind::stage, shape_index, static_cast<std::int32_t>(group),
+               share.samples, static_cast<std::int32_t>(way), -1, -1, label.choice});
+      ranking_.insert(made, frontier);
+    }
+    if (made.allowed == all_copies) break;
+  }
+}
+
+/// Makes of the copies behind a stage what a stage before it sees; false when it does not keep the
+/// target time whatever is before it.
+bool GraphPipeTargetSearch::hand_over(const GraphPipeShape& shape, double compute_s,
+                                      const GraphPipeShare& share, std::size_t way,
+                                      GraphPipeLabel& label) const {
+  const std::int32_t after = label.copies;
+  label.copies = runs_.copies_of(way);
+  label.allowed = static_cast<std::int32_t>(runs_.copies().size()) - 1;
+  if (label.allowed == 0) return true;
+  while (label.allowed >= 0 &&
+         runs_.time_s(shape, compute_s, share, way, label.allowed, after) > time_s_) {
+    --label.allowed;
+  }
+  return label.allowed >= 0;
+}
+
 /// Makes of what is behind a stage what a stage before it sees; false when it does not fit.
-bool GraphPipeTargetSearch::extend(const GraphPipeShape& shape, std::size_t group,
-                                   std::size_t samples, GraphPipeLabel& label) const {
+bool GraphPipeTargetSearch::extend(const GraphPipeShape& shape, std::size_t group, std::size_t way,
+                                   const GraphPipeShare& share, GraphPipeLabel& label) const {
   if (relaxed_) return true;
   const PassGroup& own = groups_[group];
-  const std::int64_t devices = own.micro_batch / problem_.device_samples[samples];
-  label.out_s += shape.forward_s[samples];
-  label.back_s += shape.backward_s[samples];
+  const std::size_t run = way * problem_.device_samples.size() + at(share.samples);
+  label.out_s += shape.forward_s[run];
+  label.back_s += shape.backward_s[run];
   std::int64_t in_flight = label.samples[group];
   if (!table_) {
     const double period_s = time_s_ * static_cast<double>(own.micro_batch);
-    in_flight =
-        own.micro_batch * least_in_flight(label.out_s, label.back_s,
-                                          shape.forward_s[samples] + shape.backward_s[samples],
-                                          period_s, problem_.batch / own.micro_batch);
+    in_flight = own.micro_batch * least_in_flight(label.out_s, label.back_s,
+                                                  shape.forward_s[run] + shape.backward_s[run],
+                                                  period_s, problem_.batch / own.micro_batch);
   }
-  if (graphpipe_memory_bytes(shape, own, devices, std::min(in_flight, problem_.batch)) >
+  if (graphpipe_memory_bytes(shape, way, own, share.replicas, std::min(in_flight, problem_.batch)) >
       problem_.memory_bytes) {
     return false;
   }
-  const double hop_s = shape.in_bytes * static_cast<double>(own.micro_batch) /
-                       (problem_.bandwidth_bytes_per_s * static_cast<double>(devices));
+  const double hop_s = static_cast<double>(problem_.ways[way].copies) * shape.in_bytes *
+                       static_cast<double>(own.micro_batch) /
+                       (problem_.bandwidth_bytes_per_s * static_cast<double>(share.devices));
   label.out_s += hop_s;
   label.back_s += hop_s;
   for (std::size_t f = 0; f < groups_.size(); ++f) {

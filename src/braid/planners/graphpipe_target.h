@@ -27,12 +27,9 @@ class GraphPipeTargetSearch {
   /// sink, so that they differ in devices alone.
   GraphPipeFrontier plans_at(double time_s, bool relaxed);
 
-  const std::vector<PassGroup>& groups() const { return groups_; }
   const GraphPipeRuns& runs() const { return runs_; }
   /// What the plans returned last are made of.
   const std::vector<GraphPipeChoice>& choices() const { return choices_; }
-  /// Least device-seconds per sample of everything.
-  double work_s() const { return work_s_; }
   /// Stages examined so far.
   std::int64_t work() const { return work_; }
 
@@ -40,7 +37,8 @@ class GraphPipeTargetSearch {
   /// Plans for some branches of each class with what is left of a partial one, if there is one.
   using Seed = std::pair<std::vector<int>, GraphPipeFrontier>;
   /// What a partial plan in front of a label depends on, besides devices.
-  using Values = std::tuple<double, double, std::array<std::int64_t, kMostMixedGroups>>;
+  using Values = std::tuple<double, double, std::int32_t, std::int32_t,
+                            std::array<std::int64_t, kMostMixedGroups>>;
   using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, Values>;
 
   /// Branches planned at once: one by itself, or several whole ones as a stage.
@@ -58,8 +56,12 @@ class GraphPipeTargetSearch {
   double need(const GraphPipeSeries& series, int first, int last) const;
   void put_stage(std::int32_t shape_index, const GraphPipeLabel& label, double limit,
                  GraphPipeFrontier& frontier);
-  bool extend(const GraphPipeShape& shape, std::size_t group, std::size_t samples,
-              GraphPipeLabel& label) const;
+  void put_stage(std::int32_t shape_index, std::size_t group, std::size_t way,
+                 const GraphPipeLabel& label, double limit, GraphPipeFrontier& frontier);
+  bool extend(const GraphPipeShape& shape, std::size_t group, std::size_t way,
+              const GraphPipeShare& share, GraphPipeLabel& label) const;
+  bool hand_over(const GraphPipeShape& shape, double compute_s, const GraphPipeShare& share,
+                 std::size_t way, GraphPipeLabel& label) const;
   const GraphPipeFrontier& front(std::int32_t series_index, int first, int last,
                                  const GraphPipeLabel& start);
   GraphPipeFrontier plan_series(const GraphPipeSeries& series, int first, int last,
@@ -89,11 +91,10 @@ class GraphPipeTargetSearch {
   GraphPipeRuns runs_;
   GraphPipeRanking ranking_;
   bool table_;
-  double work_s_;
+  double work_s_;         ///< Least device-seconds per sample of everything.
   bool relaxed_ = false;  ///< Whatever is in flight, but for what the runs have seen to.
   double time_s_ = 0;     ///< The target.
   double slack_ = 0;      ///< Devices to spare beyond the least that the work needs.
-  std::vector<std::size_t> keeping_;  ///< GraphPipeRuns::keeping of the target.
   std::vector<GraphPipeChoice> choices_;
   std::map<Key, GraphPipeFrontier> known_series_, known_blocks_;
   std::map<Key, std::vector<Part>> known_parts_;

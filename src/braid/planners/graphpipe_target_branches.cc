@@ -28,8 +28,8 @@ void GraphPipeTargetSearch::put_block(std::int32_t block_index, std::int32_t abs
     made.devices += label.devices;
     if (made.devices > limit) continue;
     if (ranking_.is_useless(made, frontier)) continue;
-    made.choice = add(
-        {GraphPipeChoice::Kind::block, block_index, 0, 0, absorption, part.choice, label.choice});
+    made.choice = add({GraphPipeChoice::Kind::block, block_index, 0, 0, 0, absorption, part.choice,
+                       label.choice});
     ranking_.insert(made, frontier);
   }
 }
@@ -126,7 +126,7 @@ void GraphPipeTargetSearch::put_parts(const GraphPipeFrontier& others,
       if (other.devices + part.devices > limit) continue;
       GraphPipeLabel both = ranking_.join(other, part);
       if (ranking_.is_useless(both, result)) continue;
-      both.choice = add({kind, what, 0, 0, -1, part.choice, other.choice});
+      both.choice = add({kind, what, 0, 0, 0, -1, part.choice, other.choice});
       ranking_.insert(both, result);
     }
   }

@@ -34,6 +34,12 @@ enum class GraphStages : std::uint8_t {
   exact,            ///< And all others, for each micro-batch size (graphpipe_exact.h).
 };
 
+/// The ways to run a stage's layers that the planner graphpipe tries.
+enum class StageOptions : std::uint8_t {
+  all,   ///< Every degree of tensor parallelism and kind of recomputation, stage by stage.
+  data,  ///< Data parallelism alone, nothing recomputed (Jeon 2024).
+};
+
 /// Restrictions on the space; empty: everything that the model and system allow. A degree that is
 /// set is fixed to that value.
 struct SpaceOptions {
@@ -48,6 +54,7 @@ struct SpaceOptions {
   PhazeObjective phaze_objective = PhazeObjective::flush;  ///< What the planner phaze makes least.
   PiperNetwork piper_network = PiperNetwork::flat;
   GraphStages graph_stages = GraphStages::series_parallel;
+  StageOptions stage_options = StageOptions::all;
   InFlight in_flight = InFlight::least;  ///< Of the planner graphpipe.
   bool greedy_orders = false;            ///< Likewise: try the greedy order of passes too.
 };
@@ -93,13 +100,12 @@ Outcome plan_random(const Job& job, const System& system, const SpaceOptions& sp
 Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress = {});
 
-/// GraphPipe (Jeon 2024, §3): stages that form a graph, each with its own number of replicas, one
-/// micro-batch size; the slowest stage's time per sample least for each size, the size by
-/// simulation (graphpipe_iteration.h), 1F1B with as many micro-batches in flight as
-/// space.in_flight says or, with space.greedy_orders, in the greedy order of passes
-/// (graphpipe_greedy.h) where that takes less time or as long with no more memory. With
-/// GraphStages::exact, Error for graphs that are too large for that. No
-/// tensor parallelism, recomputation or ZeRO.
+/// GraphPipe (Jeon 2024, §3): stages that form a graph, each with its own number of replicas,
+/// tensor parallelism and recomputation (space.stage_options), one micro-batch size; the slowest
+/// stage's time per sample least for each size, the size by simulation (graphpipe_iteration.h),
+/// 1F1B with as many micro-batches in flight as space.in_flight says or, with space.greedy_orders,
+/// in the greedy order of passes (graphpipe_greedy.h) where that takes less time or as long with no
+/// more memory. With GraphStages::exact, Error for graphs that are too large for that. No ZeRO.
 Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions& space,
                        const Budget& budget, const Progress& progress = {});
 
