@@ -12,6 +12,7 @@
 #include "braid/frontend/model.h"
 #include "braid/graph/op_work.h"
 #include "braid/profile/layer_profile.h"
+#include "braid/profile/operator_estimate.h"
 #include "braid/profile/operator_time.h"
 #include "braid/profile/profile_json.h"
 #include "braid/profile/split_limits.h"
@@ -163,6 +164,62 @@ TEST(Estimate, SplittingDividesParametersAndStash) {
   const LayerCost context = cost_of(graph, 1, execution(1, 1, false, 4), system);
   EXPECT_NEAR(context.stash_bytes, whole.stash_bytes / 4, 1);
   EXPECT_DOUBLE_EQ(context.dense_parameters, whole.dense_parameters);
+}
+
+// Behind the gradient of a column product's weights the gradient of its input is summed, and under
+// sequence parallelism the input is gathered again behind the gradient of the input.
+TEST(Estimate, ColumnProductsHideTheirCollectives) {
+  const Graph graph = load_model("llama-3-8b", {});
+  const System system = load_system("dgx-a100:8");
+  const double lost = system.groups.front().chip.efficiency.overlap_loss;
+  ASSERT_GT(lost, 0);
+  const LayerId block = 5;
+  const Layer& layer = graph.layers[block];
+  const std::vector<OperatorWork> works = layer_work(graph, block);
+  const Precision precision;
+  const Chip& chip = system.groups.front().chip;
+  int hidden_whole = 0, hidden_in_part = 0;
+  for (const int micro_batch : {1, 8}) {
+    for (const int tp : {2, 8}) {
+      for (const bool sequence : {false, true}) {
+        const Execution how = execution(micro_batch, tp, sequence);
+        const LayerGroups groups = groups_of(system, how);
+        const OperatorEstimate estimate(graph, how, precision, chip,
+                                        matmul_peak_in(chip, precision));
+        const auto collective_s = [&](Collective collective, double bytes) {
+          return collective_time(collective, bytes, groups.tp, system).time_s;
+        };
+        double hidden_s = 0, backward_s = 0;
+        for (OperatorId id = layer.first; id < layer.last; ++id) {
+          const Operator& op = graph.operators[static_cast<std::size_t>(id)];
+          const auto& work = works[static_cast<std::size_t>(id - layer.first)];
+          const auto* product = std::get_if<MatMul>(&op.kind);
+          if (product == nullptr) continue;
+          const OperatorTimes times = estimate.times(op, work);
+          const double rows = static_cast<double>(how.micro_batch * graph.seq_len);
+          if (op.split == Split::row && sequence) {
+            backward_s +=
+                collective_s(Collective::all_gather, 2 * rows * static_cast<double>(product->n));
+          }
+          if (op.split != Split::column) continue;
+          const double bytes = 2 * rows * static_cast<double>(product->k);
+          const double sum_s =
+              collective_s(sequence ? Collective::reduce_scatter : Collective::all_reduce, bytes);
+          hidden_s += (1 - lost) * std::min(sum_s, times.backward_weight_s);
+          ++(sum_s <= times.backward_weight_s ? hidden_whole : hidden_in_part);
+          backward_s += sum_s;
+          if (!sequence) continue;
+          const double again_s = collective_s(Collective::all_gather, bytes);
+          backward_s += again_s - (1 - lost) * std::min(again_s, times.backward_input_s);
+        }
+        const LayerCost cost = estimate_layer(graph, block, works, how, precision, groups, system);
+        EXPECT_NEAR(cost.hidden_tp_s, hidden_s, 1e-9 * hidden_s);
+        EXPECT_NEAR(cost.backward_input.tp_comm_s, backward_s - hidden_s, 1e-9 * backward_s);
+      }
+    }
+  }
+  EXPECT_GT(hidden_whole, 0);
+  EXPECT_GT(hidden_in_part, 0);
 }
 
 TEST(Estimate, DevicesTogetherDoTheModelsArithmetic) {

@@ -92,6 +92,27 @@ TEST(PlanOrders, BubblesAreThoseOfThePublishedFormulas) {
   }
 }
 
+TEST(PlanOrders, WhatWeightGradientsHideShowsWhereTheyArePutOff) {
+  Plan hidden = small_plan(ScheduleKind::one_f_one_b, 4, 1, 8);
+  const Plan none = hidden;
+  Plan shown = hidden;
+  hidden.profile.kinds[0][0].cost.hidden_tp_s = 0.5;
+  shown.profile.kinds[0][0].cost.backward_input.tp_comm_s = 0.5;
+  for (const char* name : {"gpipe", "1f1b", "greedy"}) {
+    EXPECT_EQ(order_of_plan(hidden, name).iteration_time_s,
+              order_of_plan(none, name).iteration_time_s)
+        << name;
+  }
+  for (const char* name : {"zb-h1", "zb-h2"}) {
+    EXPECT_EQ(order_of_plan(hidden, name).iteration_time_s,
+              order_of_plan(shown, name).iteration_time_s)
+        << name;
+    EXPECT_GT(order_of_plan(hidden, name).iteration_time_s,
+              order_of_plan(none, name).iteration_time_s)
+        << name;
+  }
+}
+
 TEST(PlanOrders, NoScheduleBeatsTheOneThatIsProvedShortest) {
   Plan plan = small_plan(ScheduleKind::one_f_one_b, 3, 1, 5);
   set_boundary_bytes(plan, 1e9);

@@ -13,6 +13,7 @@ struct ChunkLoad {
   PassTime recompute;
   PassTime backward_input;
   PassTime backward_weight;
+  double hidden_tp_s = 0;  ///< LayerCost::hidden_tp_s: not part of the passes.
   /// Exposed wait for sharded parameters (ZeRO-3 gathers) and gradients (ZeRO-2/3 reduce-scatters)
   /// inside the passes; not part of the fields above.
   double dp_forward_s = 0;

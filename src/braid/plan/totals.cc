@@ -19,6 +19,7 @@ void ChunkTotals::add(const LayerCost& cost, int count) {
   add_scaled(recompute, cost.recompute);
   add_scaled(backward_input, cost.backward_input);
   add_scaled(backward_weight, cost.backward_weight);
+  hidden_tp_s += cost.hidden_tp_s * count;
   model_flops += cost.model_flops * count;
   dense_parameters += cost.dense_parameters * count;
   expert_parameters += cost.expert_parameters * count;
@@ -245,6 +246,7 @@ ChunkLoad chunk_load(const ChunkTotals& chunk, const DataParallelContext& contex
   load.recompute = chunk.recompute;
   load.backward_input = chunk.backward_input;
   load.backward_weight = chunk.backward_weight;
+  load.hidden_tp_s = chunk.hidden_tp_s;
   load.model_flops = chunk.model_flops;
   if (context.zero < Zero::gradients) return load;
   const int layers = std::max(1, chunk.layers);

@@ -13,6 +13,7 @@ namespace braid {
 /// Sums (and maxima) of LayerCost over the layers of a chunk: all that times and memory depend on.
 struct ChunkTotals {
   PassTime forward, recompute, backward_input, backward_weight;
+  double hidden_tp_s = 0;
   double model_flops = 0;
   double dense_parameters = 0;
   double expert_parameters = 0;

@@ -25,13 +25,11 @@ std::string bad_field(const LayerCost& cost) {
       return name;
     }
   }
-  const std::pair<const char*, double> numbers[] = {{"model_flops", cost.model_flops},
-                                                    {"dense_parameters", cost.dense_parameters},
-                                                    {"expert_parameters", cost.expert_parameters},
-                                                    {"stash_bytes", cost.stash_bytes},
-                                                    {"offloaded_bytes", cost.offloaded_bytes},
-                                                    {"working_bytes", cost.working_bytes},
-                                                    {"output_bytes", cost.output_bytes}};
+  const std::pair<const char*, double> numbers[] = {
+      {"hidden_tp_s", cost.hidden_tp_s},           {"model_flops", cost.model_flops},
+      {"dense_parameters", cost.dense_parameters}, {"expert_parameters", cost.expert_parameters},
+      {"stash_bytes", cost.stash_bytes},           {"offloaded_bytes", cost.offloaded_bytes},
+      {"working_bytes", cost.working_bytes},       {"output_bytes", cost.output_bytes}};
   for (const auto& [name, value] : numbers) {
     if (bad(value)) return name;
   }

@@ -56,8 +56,14 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, std::span<const O
   const OperatorEstimate estimate(graph, how, precision, chip, peak);
   const double rows =
       static_cast<double>(how.micro_batch) / static_cast<double>(graph.samples) / how.cp;
+  std::vector<OperatorTimes> all_times;
+  all_times.reserve(works.size());
+  for (OperatorId id = layer.first; id < layer.last; ++id) {
+    all_times.push_back(estimate.times(graph.operators[static_cast<std::size_t>(id)],
+                                       works[static_cast<std::size_t>(id - layer.first)]));
+  }
   std::vector<TensorUse> uses;
-  if (how.tp > 1) uses = tensor_uses(graph, layer, made_whole);
+  if (how.tp > 1) uses = tensor_uses(graph, layer, all_times, made_whole);
   LayerCost cost;
   double attention_forward_s = 0;
   double attention_backward_s = 0;
@@ -66,7 +72,7 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, std::span<const O
   for (OperatorId id = layer.first; id < layer.last; ++id) {
     const Operator& op = graph.operators[static_cast<std::size_t>(id)];
     const OperatorWork& work = works[static_cast<std::size_t>(id - layer.first)];
-    const OperatorTimes times = estimate.times(op, work);
+    const OperatorTimes& times = all_times[static_cast<std::size_t>(id - layer.first)];
     cost.forward.compute_s += times.forward_s;
     cost.backward_input.compute_s += times.backward_input_s;
     cost.backward_weight.compute_s += times.backward_weight_s;
@@ -130,7 +136,8 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, std::span<const O
   const double host_s = issued * chip.efficiency.host_operator_s;
   const LayerComm comm = layer_comm(graph, layer, uses, how, precision, groups, system);
   cost.forward.tp_comm_s = comm.tp_forward_s;
-  cost.backward_input.tp_comm_s = comm.tp_backward_s;
+  cost.hidden_tp_s = comm.tp_hidden_s;
+  cost.backward_input.tp_comm_s = comm.tp_backward_s - cost.hidden_tp_s;
   cost.forward.ep_comm_s = comm.ep_forward_s;
   cost.backward_input.ep_comm_s = comm.ep_backward_s;
   if (comm.cp_forward_bytes > 0) {

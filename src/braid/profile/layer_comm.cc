@@ -10,6 +10,7 @@
 namespace braid {
 
 std::vector<TensorUse> tensor_uses(const Graph& graph, const Layer& layer,
+                                   std::span<const OperatorTimes> times,
                                    std::span<const TensorId> made_whole) {
   std::vector<TensorUse> uses;
   const auto use_of = [&](TensorId id, OperatorId reader) -> TensorUse& {
@@ -26,7 +27,12 @@ std::vector<TensorUse> tensor_uses(const Graph& graph, const Layer& layer,
       const Tensor& tensor = graph.tensors[static_cast<std::size_t>(input)];
       if (tensor.is_parameter || tensor.producer < 0) continue;
       TensorUse& use = use_of(input, id);
-      use.needs |= needs_of(op, use.divided);
+      const TensorNeeds needs = needs_of(op, use.divided);
+      use.needs |= needs;
+      if (!needs.whole) continue;
+      const OperatorTimes& own = times[static_cast<std::size_t>(id - layer.first)];
+      use.input_gradient_s += own.backward_input_s;
+      use.weight_gradient_s += own.backward_weight_s;
     }
   }
   for (const TensorId id : made_whole) use_of(id, layer.last).needs.as_is = true;
@@ -47,11 +53,19 @@ LayerComm layer_comm(const Graph& graph, const Layer& layer, std::span<const Ten
     comm.tp_forward_s += more.forward_s;
     comm.tp_backward_s += more.backward_s;
   };
+  const double lost_share = system.groups.front().chip.efficiency.overlap_loss;
+  const auto hidden_s = [&](double transfer_s, double behind_s) {
+    return (1 - lost_share) * std::min(transfer_s, behind_s);
+  };
   auto use = uses.begin();
   for (OperatorId id = layer.first; id <= layer.last; ++id) {
     for (; how.tp > 1 && use != uses.end() && use->first_reader == id; ++use) {
-      add(tensor_comm(bytes_of_rows(use->tensor), use->divided, use->needs, how.sequence_parallel,
-                      groups.tp, system));
+      const TensorComm whole = tensor_comm(bytes_of_rows(use->tensor), use->divided, use->needs,
+                                           how.sequence_parallel, groups.tp, system);
+      add(whole);
+      comm.tp_backward_s +=
+          whole.gathered_again_s - hidden_s(whole.gathered_again_s, use->input_gradient_s);
+      if (use->needs.whole) comm.tp_hidden_s += hidden_s(whole.backward_s, use->weight_gradient_s);
     }
     if (id == layer.last) break;
     const Operator& op = graph.operators[static_cast<std::size_t>(id)];

@@ -38,6 +38,9 @@ struct LayerCost {
   PassTime recompute;        ///< Extra forward work inside the backward pass.
   PassTime backward_input;   ///< Gradient of the activations.
   PassTime backward_weight;  ///< Gradient of the weights (no communication inside the layer).
+  /// Tensor-parallel communication behind the weights' gradients: not in the passes, but shows when
+  /// these gradients are put off.
+  double hidden_tp_s = 0;
 
   double model_flops = 0;  ///< Forward and backward arithmetic, without recomputation.
   double dense_parameters =

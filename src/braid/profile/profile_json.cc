@@ -53,6 +53,7 @@ Json cost_to_json(const LayerCost& cost) {
   json["recompute"] = pass_to_json(cost.recompute);
   json["backward_input"] = pass_to_json(cost.backward_input);
   json["backward_weight"] = pass_to_json(cost.backward_weight);
+  if (cost.hidden_tp_s > 0) json["hidden_tp_s"] = cost.hidden_tp_s;
   json["model_flops"] = cost.model_flops;
   json["dense_parameters"] = cost.dense_parameters;
   json["expert_parameters"] = cost.expert_parameters;
@@ -64,14 +65,17 @@ Json cost_to_json(const LayerCost& cost) {
 }
 
 LayerCost cost_from_json(const Value& value) {
-  value.expect_only({"forward", "recompute", "backward_input", "backward_weight", "model_flops",
-                     "dense_parameters", "expert_parameters", "stash_bytes", "offloaded_bytes",
-                     "working_bytes", "output_bytes"});
+  value.expect_only({"forward", "recompute", "backward_input", "backward_weight", "hidden_tp_s",
+                     "model_flops", "dense_parameters", "expert_parameters", "stash_bytes",
+                     "offloaded_bytes", "working_bytes", "output_bytes"});
   LayerCost cost;
   cost.forward = pass_from_json(value["forward"]);
   cost.recompute = pass_from_json(value["recompute"]);
   cost.backward_input = pass_from_json(value["backward_input"]);
   cost.backward_weight = pass_from_json(value["backward_weight"]);
+  if (value["hidden_tp_s"].exists()) {
+    cost.hidden_tp_s = value["hidden_tp_s"].as_double_in(0, kMost);
+  }
   cost.model_flops = value["model_flops"].as_double_in(0, 1e30);
   cost.dense_parameters = value["dense_parameters"].as_double_in(0, kMost);
   cost.expert_parameters = value["expert_parameters"].as_double_in(0, kMost);

@@ -58,9 +58,7 @@ TensorComm tensor_comm(double bytes, bool divided, const TensorNeeds& needs, boo
     return comm;
   }
   if (needs.whole) {
-    if (sequence_parallel) comm.forward_s = time_s(Collective::all_gather);
-    // Under sequence parallelism the input is gathered again for the weight gradient while the
-    // input gradient is computed; only the reduce-scatter of the input gradient shows.
+    if (sequence_parallel) comm.forward_s = comm.gathered_again_s = time_s(Collective::all_gather);
     comm.backward_s =
         time_s(sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce);
   } else if (needs.divided && !sequence_parallel) {

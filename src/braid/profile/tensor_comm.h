@@ -23,13 +23,14 @@ TensorNeeds needs_of(const Operator& reader, bool divided);
 
 struct TensorComm {
   double forward_s = 0, backward_s = 0;
+  double gathered_again_s = 0;  ///< In the backward pass, for the weights' gradients.
 };
 
-/// Exposed communication of one tensor of `bytes` (whole), in both passes. With s for sequence
-/// parallelism, `left` for how its writer leaves it:
+/// Communication of one tensor of `bytes` (whole), in both passes, nothing hidden. With s for
+/// sequence parallelism, `left` for how its writer leaves it:
 ///
 ///   left      wanted            forward          backward
-///   whole     whole             - (s: gather)    all-reduce (s: reduce-scatter)
+///   whole     whole             - (s: gather)    all-reduce (s: gather, reduce-scatter)
 ///   whole     divided, as is    -                gather if divided and not s
 ///   divided   whole             gather           scatter
 ///   divided   as is             gather           -

@@ -112,7 +112,7 @@ PlanOrder two_buffered(const Plan& plan, TimedGraph timed) {
 
 }  // namespace
 
-TimedGraph timed_graph_of(const Plan& plan) {
+TimedGraph timed_graph_of(const Plan& plan, bool weights_apart) {
   if (plan.stages.empty()) throw Error("the plan has no stages");
   const std::size_t stages = plan.stages.size();
   const std::size_t chunks = plan.stages.front().chunks.size();
@@ -131,6 +131,7 @@ TimedGraph timed_graph_of(const Plan& plan) {
       cost.forward_s = load.forward_s();
       cost.weight_gradient_s = load.backward_weight.total_s();
       cost.input_gradient_s = load.backward_s() - cost.weight_gradient_s;
+      if (weights_apart) cost.input_gradient_s += load.hidden_tp_s;
       cost.stash_bytes = totals_of(plan.profile, plan.stages[s].chunks[c]).stash_bytes;
       cost.weight_stash_bytes = cost.stash_bytes;
       if (c == 0) {
@@ -186,7 +187,7 @@ const std::vector<std::string>& plan_order_names() {
 }
 
 PlanOrder order_of_plan(const Plan& plan, const std::string& name, std::int64_t k) {
-  TimedGraph timed = timed_graph_of(plan);
+  TimedGraph timed = timed_graph_of(plan, name.starts_with("zb-"));
   check_passes(timed.graph, name, name == "2bw" ? kMostTimed / (3 * kRounds) : kMostTimed);
   if (name == "2bw") return two_buffered(plan, std::move(timed));
   if (name == "search") {

@@ -18,7 +18,9 @@ namespace braid {
 /// gradients' synchronisation what outlasts the stage's last pass counts, as in simulate(). Throws
 /// Error naming the stage where the plan has no such form: parameters that are gathered at the
 /// start (ZeRO-1 and 2), activations kept on the host, micro-batches of sizes that do not nest.
-TimedGraph timed_graph_of(const Plan& plan);
+/// `weights_apart`: weights' gradients do not follow right after the inputs', and communication
+/// that they would hide (LayerCost::hidden_tp_s) shows.
+TimedGraph timed_graph_of(const Plan& plan, bool weights_apart = false);
 
 /// The order of a device's whole passes, those of one stage in turn, as a plan's stage lists it.
 std::vector<PassRun> runs_of(const std::vector<Work>& works);

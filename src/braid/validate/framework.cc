@@ -24,7 +24,8 @@ constexpr TrainerDefaults kMegatron = {.flash_attention = false,
                                        .dropout = true,
                                        .overlap_gradients = false,
                                        .half_gradients = true,
-                                       .fused_accumulation = false};
+                                       .fused_accumulation = false,
+                                       .overlap_tensor_parallel = false};
 
 // In this order; the first whose word occurs in the trainer's name.
 constexpr std::array kTrainers = {
@@ -129,6 +130,7 @@ TrainerDefaults trainer_defaults(const MeasuredRun& run) {
     if (entry.word == "megatron" && is_later_chip(lower(run.hardware))) return kTransformerEngine;
     if (entry.word == "megatron" && published(lower(run.source)) >= kFusedAccumulation) {
       defaults.fused_accumulation = true;
+      defaults.overlap_tensor_parallel = true;
     }
     if (entry.word == "megatron-bridge" && version(name) >= kWholeGraphs &&
         has_block_scales(run.precision)) {

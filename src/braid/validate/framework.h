@@ -25,6 +25,8 @@ struct TrainerDefaults {
   bool whole_graph = false;
   /// Tokens of one micro-batch travel to experts and back behind the kernels of another.
   bool overlap_dispatch = false;
+  /// Input gradients are summed over tensor-parallel ranks behind the weights' gradients.
+  bool overlap_tensor_parallel = true;
 };
 
 /// By words in the trainer's name, the month of its source where that is on arXiv, and the

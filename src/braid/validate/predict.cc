@@ -44,6 +44,16 @@ bool has_asynchronous_units(const Chip& chip) {
 /// Adapters are trained, all other weights stay (Hu et al. 2021, LoRA).
 bool is_frozen(const MeasuredRun& run) { return run.notes.starts_with("LoRA"); }
 
+/// Nothing hides behind the weights' gradients.
+void show_tensor_parallel(Plan& plan) {
+  for (std::vector<Option>& options : plan.profile.kinds) {
+    for (Option& option : options) {
+      option.cost.backward_input.tp_comm_s += option.cost.hidden_tp_s;
+      option.cost.hidden_tp_s = 0;
+    }
+  }
+}
+
 /// Every micro-batch but the first reads its gradients and what earlier ones left, and writes the
 /// sum. Gradients that are sharded over ranks (ZeRO-2 and 3) are small beside that.
 void add_accumulation(Plan& plan) {
@@ -171,6 +181,7 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
   prepared.fused_accumulation = trainer.fused_accumulation;
   prepared.whole_graph = trainer.whole_graph;
   prepared.overlap_dispatch = trainer.overlap_dispatch;
+  prepared.overlap_tensor_parallel = trainer.overlap_tensor_parallel;
   prepared.measured_memory_bytes = run.peak_memory_bytes;
   prepared.measured_s =
       measured_time_s(run, graph, prepared.precision, prepared.parallel.recompute, prepared.system);
@@ -208,6 +219,7 @@ Metrics metrics_of(const PreparedRun& run, const System& system) {
                           run.stage_layers);
   if (!run.fused_accumulation) add_accumulation(plan);
   if (run.overlap_dispatch) hide_dispatch(plan);
+  if (!run.overlap_tensor_parallel) show_tensor_parallel(plan);
   return run.frozen_weights ? frozen_metrics(std::move(plan)) : measure(plan);
 }
 

@@ -24,14 +24,15 @@ struct PreparedRun {
   /// Rate of the trainer's attention kernels over that of the chip's best ones, for which
   /// Efficiency::attention_peak_fraction stands.
   double attention_rate = 1;
-  double measured_s = 0;             ///< Time of one iteration.
-  double measured_memory_bytes = 0;  ///< 0: not measured.
-  bool fused_accumulation = true;    ///< TrainerDefaults::fused_accumulation.
-  bool whole_graph = false;          ///< TrainerDefaults::whole_graph.
-  bool overlap_dispatch = false;     ///< TrainerDefaults::overlap_dispatch.
-  bool frozen_weights = false;       ///< Only adapters are trained: no gradients of the weights.
-  double bound_s = 0;                ///< LowerBound::time_s: no prediction is below it.
-  std::string reason;                ///< Empty when the run can be predicted.
+  double measured_s = 0;                ///< Time of one iteration.
+  double measured_memory_bytes = 0;     ///< 0: not measured.
+  bool fused_accumulation = true;       ///< TrainerDefaults::fused_accumulation.
+  bool overlap_tensor_parallel = true;  ///< TrainerDefaults::overlap_tensor_parallel.
+  bool whole_graph = false;             ///< TrainerDefaults::whole_graph.
+  bool overlap_dispatch = false;        ///< TrainerDefaults::overlap_dispatch.
+  bool frozen_weights = false;          ///< Only adapters are trained: no gradients of the weights.
+  double bound_s = 0;                   ///< LowerBound::time_s: no prediction is below it.
+  std::string reason;                   ///< Empty when the run can be predicted.
 };
 
 /// model_of, system_of, parallelism_of, measured_time_s. Deterministic; about a millisecond.

@@ -59,8 +59,8 @@ bool is_cost(const LayerCost& cost) {
     }
   }
   for (const double part :
-       {cost.model_flops, cost.dense_parameters, cost.expert_parameters, cost.stash_bytes,
-        cost.offloaded_bytes, cost.working_bytes, cost.output_bytes}) {
+       {cost.hidden_tp_s, cost.model_flops, cost.dense_parameters, cost.expert_parameters,
+        cost.stash_bytes, cost.offloaded_bytes, cost.working_bytes, cost.output_bytes}) {
     if (!(part >= 0)) return false;
     sum += part;
   }
