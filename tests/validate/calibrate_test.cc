@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "braid/validate/cross_validate.h"
+
 namespace braid {
 namespace {
 
@@ -77,6 +79,8 @@ TEST(Calibrate, CrossValidatesByDataset) {
     // Four runs do not tell all eight figures: the others stay what they are everywhere.
     EXPECT_LT(left.mape, 0.3);
     EXPECT_LT(left.mape_fitted, left.mape);
+    EXPECT_LT(left.mape_alone, 0.05);
+    EXPECT_LT(left.mape_dozen, 0);  // Too few runs.
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "braid/base/parallel.h"
 #include "braid/validate/calibrate.h"
+#include "braid/validate/cross_validate.h"
 #include "braid/validate/predict.h"
 
 namespace braid {

@@ -14,6 +14,7 @@
 #include "braid/report/table.h"
 #include "braid/validate/accuracy_text.h"
 #include "braid/validate/calibrate.h"
+#include "braid/validate/cross_validate.h"
 
 namespace braid {
 namespace {
@@ -42,19 +43,24 @@ void print(const ChipCalibration& fit) {
 }
 
 void print(const std::vector<LeftOut>& left_out) {
-  std::vector<std::vector<std::string>> table = {
-      {"left out", "runs", "by analogy", "mean", "median", "bias", "worst", "mean when fitted"}};
+  std::vector<std::vector<std::string>> table = {{"left out", "runs", "by analogy", "mean",
+                                                  "median", "bias", "worst", "a dozen", "fitted",
+                                                  "alone"}};
   for (const LeftOut& left : left_out) {
     table.push_back({left.dataset, std::to_string(left.runs), std::to_string(left.by_analogy),
                      percent(left.mape), percent(left.median_ape),
                      fmt::format("{:+.1f}%", 100 * left.bias),
-                     fmt::format("{:+.1f}%", 100 * left.worst), percent(left.mape_fitted)});
+                     fmt::format("{:+.1f}%", 100 * left.worst),
+                     left.mape_dozen < 0 ? "-" : percent(left.mape_dozen),
+                     percent(left.mape_fitted), percent(left.mape_alone)});
   }
   fmt::print("\n{}", text_table(table));
   fmt::print(
       "\nErrors of each dataset's iteration times with figures fitted to all others. by analogy: "
       "runs on\nchips that no other dataset has, predicted with the mean of the other chips' "
-      "figures.\n");
+      "figures. Mean errors\nwith figures fitted to the others and: a dozen: twelve of its runs "
+      "(of "
+      "the rest); fitted: all of its\nruns. alone: fitted to its runs and no others.\n");
 }
 
 Json to_json(const LeftOut& left) {
@@ -65,7 +71,9 @@ Json to_json(const LeftOut& left) {
           {"bias", left.bias},
           {"median_ape", left.median_ape},
           {"worst", left.worst},
-          {"mape_fitted", left.mape_fitted}};
+          {"mape_dozen", left.mape_dozen < 0 ? Json() : Json(left.mape_dozen)},
+          {"mape_fitted", left.mape_fitted},
+          {"mape_alone", left.mape_alone}};
 }
 
 Json to_json(const ChipCalibration& fit) {

@@ -22,8 +22,8 @@ enum class ShardingAim : std::uint8_t {
 struct LayerSharding {
   std::vector<Split> splits;  ///< By operator of the layer.
   /// Seconds for a micro-batch: kernels and tensor-parallel collectives of both passes and of
-  /// recomputation, nothing hidden. Of the estimate (estimate_layer) all but what context and expert
-  /// parallelism exchange and waiting for the host.
+  /// recomputation, nothing hidden. Of the estimate (estimate_layer) all but what context and
+  /// expert parallelism exchange and waiting for the host.
   double time_s = 0;
   double parameters = 0;  ///< Elements on one rank.
   bool optimal = true;    ///< False when a local search had to do.
