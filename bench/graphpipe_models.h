@@ -17,7 +17,9 @@ namespace braid {
 /// node between.
 inline System thesis_system(std::int64_t devices) {
   System system = load_system("p3.8xlarge:" + std::to_string(devices));
+  system.groups.front().intra_node.efficiency = 1;
   for (NetworkLevel& level : system.levels) {
+    level.efficiency = 1;
     level.unit_bytes_per_s = 100e9 / 8;
     level.bytes_per_s = level.unit_bytes_per_s / 4;
   }
