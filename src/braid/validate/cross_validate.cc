@@ -94,8 +94,15 @@ Achieved fitted(const FitRuns& runs, double host_operator_s) {
   return Fit(runs, &prior).best();
 }
 
-/// Figures of each chip that has runs of the dataset, fitted to all others; the mean of the other
-/// chips' where a chip has no others, which `by_analogy` then says.
+/// Whether chips differ in their memory alone.
+bool are_alike(const CalibrationRuns& a, const CalibrationRuns& b) {
+  const Chip& one = a.runs.front().system.groups.front().chip;
+  const Chip& other = b.runs.front().system.groups.front().chip;
+  return one.compute_units == other.compute_units && one.peaks == other.peaks;
+}
+
+/// Figures of each chip that has runs of the dataset, fitted to all others. Where a chip has no
+/// others, which `by_analogy` then says, the mean of the other chips', or of those alike.
 std::vector<Achieved> without(const std::vector<CalibrationRuns>& chips, const std::string& dataset,
                               double host_operator_s, std::vector<bool>& by_analogy) {
   std::vector<FitRuns> rest;
@@ -106,16 +113,22 @@ std::vector<Achieved> without(const std::vector<CalibrationRuns>& chips, const s
     by_analogy.push_back(rest[c].runs.empty());
     any_by_analogy = any_by_analogy || by_analogy[c];
   }
-  std::vector<Achieved> result(chips.size()), others;
+  std::vector<Achieved> result(chips.size());
   for (std::size_t c = 0; c < chips.size(); ++c) {
     const bool has_own = rest[c].runs.size() < chips[c].runs.size();
     if (by_analogy[c] || !(has_own || any_by_analogy)) continue;
     result[c] = fitted(rest[c], host_operator_s);
-    others.push_back(result[c]);
   }
   for (std::size_t c = 0; c < chips.size(); ++c) {
     if (!by_analogy[c]) continue;
-    result[c] = mean_figures(others, kCommon, achieved_of(chips[c].runs.front().system));
+    std::vector<Achieved> others, alike;
+    for (std::size_t o = 0; o < chips.size(); ++o) {
+      if (by_analogy[o]) continue;
+      others.push_back(result[o]);
+      if (are_alike(chips[c], chips[o])) alike.push_back(result[o]);
+    }
+    result[c] = mean_figures(alike.empty() ? others : alike, kCommon,
+                             achieved_of(chips[c].runs.front().system));
   }
   return result;
 }

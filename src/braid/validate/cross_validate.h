@@ -24,9 +24,9 @@ struct LeftOut {
 
 /// Leaves each dataset out in turn, in the order of their names. Fits begin at, and are drawn to,
 /// the same round figures for every chip, so nothing of the dataset comes in through the catalogue;
-/// a chip without other runs takes the geometric mean of what was fitted to the other chips. Where
-/// the catalogue says that a chip has no such effect (0), it keeps that. Deterministic. Cost: some
-/// ten thousand predictions for each dataset.
+/// a chip without other runs takes the geometric mean of what was fitted to the other chips, or to
+/// those that differ from it in memory alone. Where the catalogue says that a chip has no such
+/// effect (0), it keeps that. Deterministic. Cost: some ten thousand predictions for each dataset.
 std::vector<LeftOut> cross_validate(const std::vector<CalibrationRuns>& chips);
 
 }  // namespace braid

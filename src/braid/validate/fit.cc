@@ -21,8 +21,8 @@ constexpr std::array kFigures = {Figure{&Achieved::matmul, 0.3, 0.98, 0.3},
                                  Figure{&Achieved::kernel_launch_s, 5e-7, 2e-5, 0.7},
                                  Figure{&Achieved::host_operator_s, 1e-6, 2e-4, 1.5},
                                  Figure{&Achieved::overlap_loss, 0.02, 0.5, 0.5},
-                                 Figure{&Achieved::intra_node, 0.15, 1, 0.5},
-                                 Figure{&Achieved::inter_node, 0.1, 1, 0.7}};
+                                 Figure{&Achieved::intra_node, 0.15, 1, 0.3},
+                                 Figure{&Achieved::inter_node, 0.1, 1, 0.2}};
 constexpr std::size_t kCount = kFigures.size();
 constexpr std::size_t kHost = 4;
 static_assert(kFigures[kHost].field == &Achieved::host_operator_s);
