@@ -79,12 +79,16 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// Year and month in an identifier such as "arxiv:2205.05198": 2205. 0 where there is none.
+/// Year and month in an identifier such as "arxiv:2205.05198" or "arxiv.org/abs/2205.05198": 2205.
+/// 0 where there is none.
 int published(std::string_view source) {
   constexpr std::string_view kArchive = "arxiv";
   const std::size_t at = source.find(kArchive);
   if (at == std::string_view::npos) return 0;
-  const std::string_view rest = source.substr(at + kArchive.size());
+  std::string_view rest = source.substr(at + kArchive.size());
+  for (const std::string_view page : {".org/abs/", ".org/pdf/"}) {
+    if (rest.starts_with(page)) rest.remove_prefix(page.size());
+  }
   const std::size_t begin = rest.find_first_of("0123456789");
   if (begin > 1 || rest.size() < begin + 5 || rest[begin + 4] != '.') return 0;
   int month = 0;
