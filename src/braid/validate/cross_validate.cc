@@ -94,15 +94,17 @@ Achieved fitted(const FitRuns& runs, double host_operator_s) {
   return Fit(runs, &prior).best();
 }
 
-/// Whether chips differ in their memory alone.
-bool are_alike(const CalibrationRuns& a, const CalibrationRuns& b) {
+/// How alike chips are: 2 when they differ in their memory alone, 1 when operators of both are
+/// issued by a host, or of neither.
+int likeness(const CalibrationRuns& a, const CalibrationRuns& b) {
   const Chip& one = a.runs.front().system.groups.front().chip;
   const Chip& other = b.runs.front().system.groups.front().chip;
-  return one.compute_units == other.compute_units && one.peaks == other.peaks;
+  if (one.compute_units == other.compute_units && one.peaks == other.peaks) return 2;
+  return (one.efficiency.host_operator_s > 0) == (other.efficiency.host_operator_s > 0) ? 1 : 0;
 }
 
 /// Figures of each chip that has runs of the dataset, fitted to all others. Where a chip has no
-/// others, which `by_analogy` then says, the mean of the other chips', or of those alike.
+/// others, which `by_analogy` then says, the mean of the chips' that are most alike.
 std::vector<Achieved> without(const std::vector<CalibrationRuns>& chips, const std::string& dataset,
                               double host_operator_s, std::vector<bool>& by_analogy) {
   std::vector<FitRuns> rest;
@@ -121,14 +123,15 @@ std::vector<Achieved> without(const std::vector<CalibrationRuns>& chips, const s
   }
   for (std::size_t c = 0; c < chips.size(); ++c) {
     if (!by_analogy[c]) continue;
-    std::vector<Achieved> others, alike;
+    std::vector<Achieved> alike;
+    int most = 0;
     for (std::size_t o = 0; o < chips.size(); ++o) {
-      if (by_analogy[o]) continue;
-      others.push_back(result[o]);
-      if (are_alike(chips[c], chips[o])) alike.push_back(result[o]);
+      if (by_analogy[o] || likeness(chips[c], chips[o]) < most) continue;
+      if (likeness(chips[c], chips[o]) > most) alike.clear();
+      most = likeness(chips[c], chips[o]);
+      alike.push_back(result[o]);
     }
-    result[c] = mean_figures(alike.empty() ? others : alike, kCommon,
-                             achieved_of(chips[c].runs.front().system));
+    result[c] = mean_figures(alike, kCommon, achieved_of(chips[c].runs.front().system));
   }
   return result;
 }

@@ -24,8 +24,9 @@ struct LeftOut {
 
 /// Leaves each dataset out in turn, in the order of their names. Fits begin at, and are drawn to,
 /// the same round figures for every chip, so nothing of the dataset comes in through the catalogue;
-/// a chip without other runs takes the geometric mean of what was fitted to the other chips, or to
-/// those that differ from it in memory alone. Where the catalogue says that a chip has no such
+/// a chip without other runs takes the geometric mean of what was fitted to the chips most alike:
+/// that differ in memory alone, else with or without a host that issues operators, as it, else all.
+/// Where the catalogue says that a chip has no such
 /// effect (0), it keeps that. Deterministic. Cost: some ten thousand predictions for each dataset.
 std::vector<LeftOut> cross_validate(const std::vector<CalibrationRuns>& chips);
 
