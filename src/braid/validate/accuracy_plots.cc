@@ -12,7 +12,7 @@ namespace braid {
 namespace {
 
 constexpr double kWidth = 1060;
-constexpr double kLeft = 62, kRight = 10, kTop = 10;
+constexpr double kLeft = 62, kRight = 24, kTop = 10;
 
 std::string text_at(double x, double y, const char* anchor, const std::string& text) {
   return fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>)", x, y, anchor,
