@@ -22,21 +22,26 @@ using testing::branched_graphpipe;
 using ::testing::HasSubstr;
 using testing::random_graphpipe;
 
+/// Holds the exact search against all partitions; whether there is a plan.
+bool finds_the_best(const GraphPipeProblem& problem, int i) {
+  const GraphPipeSolution found = solve_graphpipe_exactly(problem);
+  const double best_s = best_of(problem, all_partitions(problem));
+  if (found.status == Status::infeasible) {
+    EXPECT_EQ(best_s, std::numeric_limits<double>::infinity()) << i;
+    return false;
+  }
+  EXPECT_NEAR(found.time_s, best_s, 1e-9 * best_s) << i;
+  GraphPipeSolution priced = found;
+  EXPECT_TRUE(price_graphpipe(problem, priced));
+  return true;
+}
+
 TEST(GraphPipeExact, FindsTheBestOfAllPartitions) {
   std::mt19937_64 random(61);
   int planned = 0;
   for (int i = 0; i < 120; ++i) {
     const GraphPipeProblem problem = random_graphpipe(random, 5, i % 2 == 0);
-    const GraphPipeSolution found = solve_graphpipe_exactly(problem);
-    const double best_s = best_of(problem, all_partitions(problem));
-    if (found.status == Status::infeasible) {
-      EXPECT_EQ(best_s, std::numeric_limits<double>::infinity()) << i;
-      continue;
-    }
-    ++planned;
-    EXPECT_NEAR(found.time_s, best_s, 1e-9 * best_s) << i;
-    GraphPipeSolution priced = found;
-    EXPECT_TRUE(price_graphpipe(problem, priced));
+    if (finds_the_best(problem, i)) ++planned;
   }
   EXPECT_GT(planned, 60);
 }
@@ -48,16 +53,7 @@ TEST(GraphPipeExact, FindsTheBestOfAllWaysToRun) {
     GraphPipeProblem problem = random_graphpipe(random, 4, i % 2 == 0);
     add_random_ways(random, problem);
     if (i % 3 == 0) problem.bandwidth_bytes_per_s = 0.5;  // Copies then decide.
-    const GraphPipeSolution found = solve_graphpipe_exactly(problem);
-    const double best_s = best_of(problem, all_partitions(problem));
-    if (found.status == Status::infeasible) {
-      EXPECT_EQ(best_s, std::numeric_limits<double>::infinity()) << i;
-      continue;
-    }
-    ++planned;
-    EXPECT_NEAR(found.time_s, best_s, 1e-9 * best_s) << i;
-    GraphPipeSolution priced = found;
-    EXPECT_TRUE(price_graphpipe(problem, priced));
+    if (finds_the_best(problem, i)) ++planned;
   }
   EXPECT_GT(planned, 45);
 }

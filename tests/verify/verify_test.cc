@@ -123,39 +123,42 @@ TEST(Verify, ReplaysWhatTheSimulatorSaysOfUnlikeStages) {
   }
 }
 
-/// Warm-ups of stages' own: both programs time them alike, or both find that they cannot run.
+/// Whether the plan runs: both programs time it alike, or both name a stage that waits for ever.
+bool runs_alike(const Plan& plan, int trial) {
+  try {
+    const Metrics metrics = measure(plan);
+    const Verification verification = verify(plan, claims_of(metrics));
+    for (const Check& check : verification.checks) {
+      EXPECT_TRUE(check.holds) << "trial " << trial << " " << check.name << ": " << check.detail;
+    }
+    EXPECT_NEAR(verification.iteration_time_s, metrics.iteration_time_s,
+                1e-10 * metrics.iteration_time_s);
+    EXPECT_NEAR(verification.peak_memory_bytes, metrics.peak_memory_bytes,
+                1e-9 * metrics.peak_memory_bytes);
+    return true;
+  } catch (const Error& error) {
+    const Check last = verify(plan).checks.back();
+    EXPECT_EQ(last.name, "schedule");
+    EXPECT_FALSE(last.holds);
+    const std::string stage = last.detail.substr(0, last.detail.find(';'));
+    EXPECT_EQ(stage.substr(0, 6), "stage ");
+    EXPECT_EQ(std::string(error.what()).substr(0, stage.size()), stage);
+    return false;
+  }
+}
+
 TEST(Verify, ReplaysWhatTheSimulatorSaysOfWarmUps) {
   std::mt19937_64 random(79);
   int ran = 0, stuck = 0;
   for (int trial = 0; trial < 600; ++trial) {
     Plan plan = testing::unlike_plan(random, trial % 2 == 1, trial % 3 == 0);
     testing::draw_warm_ups(random, plan, trial % 4 > 0);
-    try {
-      const Metrics metrics = measure(plan);
-      const Verification verification = verify(plan, claims_of(metrics));
-      for (const Check& check : verification.checks) {
-        EXPECT_TRUE(check.holds) << "trial " << trial << " " << check.name << ": " << check.detail;
-      }
-      EXPECT_NEAR(verification.iteration_time_s, metrics.iteration_time_s,
-                  1e-10 * metrics.iteration_time_s);
-      EXPECT_NEAR(verification.peak_memory_bytes, metrics.peak_memory_bytes,
-                  1e-9 * metrics.peak_memory_bytes);
-      ++ran;
-    } catch (const Error& error) {
-      const Check last = verify(plan).checks.back();
-      EXPECT_EQ(last.name, "schedule");
-      EXPECT_FALSE(last.holds);
-      const std::string stage = last.detail.substr(0, last.detail.find(';'));
-      EXPECT_EQ(stage.substr(0, 6), "stage ");
-      EXPECT_EQ(std::string(error.what()).substr(0, stage.size()), stage);
-      ++stuck;
-    }
+    ++(runs_alike(plan, trial) ? ran : stuck);
   }
   EXPECT_GT(ran, 300);
   EXPECT_GT(stuck, 20);
 }
 
-/// Orders of passes of stages' own: as above.
 TEST(Verify, ReplaysWhatTheSimulatorSaysOfOrdersOfPasses) {
   std::mt19937_64 random(81);
   int ran = 0, stuck = 0;
@@ -163,26 +166,7 @@ TEST(Verify, ReplaysWhatTheSimulatorSaysOfOrdersOfPasses) {
     Plan plan = testing::unlike_plan(random, trial % 2 == 1, trial % 3 == 0);
     testing::draw_passes(random, plan, trial % 4 > 0);
     if (trial % 5 == 0) plan.stages.front().own->passes.clear();  // By the schedule's rule.
-    try {
-      const Metrics metrics = measure(plan);
-      const Verification verification = verify(plan, claims_of(metrics));
-      for (const Check& check : verification.checks) {
-        EXPECT_TRUE(check.holds) << "trial " << trial << " " << check.name << ": " << check.detail;
-      }
-      EXPECT_NEAR(verification.iteration_time_s, metrics.iteration_time_s,
-                  1e-10 * metrics.iteration_time_s);
-      EXPECT_NEAR(verification.peak_memory_bytes, metrics.peak_memory_bytes,
-                  1e-9 * metrics.peak_memory_bytes);
-      ++ran;
-    } catch (const Error& error) {
-      const Check last = verify(plan).checks.back();
-      EXPECT_EQ(last.name, "schedule");
-      EXPECT_FALSE(last.holds);
-      const std::string stage = last.detail.substr(0, last.detail.find(';'));
-      EXPECT_EQ(stage.substr(0, 6), "stage ");
-      EXPECT_EQ(std::string(error.what()).substr(0, stage.size()), stage);
-      ++stuck;
-    }
+    ++(runs_alike(plan, trial) ? ran : stuck);
   }
   EXPECT_GT(ran, 250);
   EXPECT_GT(stuck, 20);
