@@ -260,12 +260,14 @@ TEST(GraphPipe, StagesRunInTheWaysAskedFor) {
   ASSERT_NO_FATAL_FAILURE(
       plan_multi_modal(plan, {"--micro-batch", "2", "--tp", "2", "--recompute", "full"}));
   EXPECT_EQ(run_braid({"verify", plan}).status, 0);
-  for (const auto& stage : nlohmann::json::parse(read_file(plan))["stages"]) {
+  nlohmann::json written = nlohmann::json::parse(read_file(plan));
+  for (const auto& stage : written["stages"]) {
     EXPECT_EQ(stage["tp"], 2);
   }
   ASSERT_NO_FATAL_FAILURE(
       plan_multi_modal(plan, {"--micro-batch", "1", "--stage-options", "data"}));
-  for (const auto& stage : nlohmann::json::parse(read_file(plan))["stages"]) {
+  written = nlohmann::json::parse(read_file(plan));
+  for (const auto& stage : written["stages"]) {
     EXPECT_EQ(stage.value("tp", 1), 1);
   }
   std::vector<std::string> words = job("plan", "multi-modal-transformer");

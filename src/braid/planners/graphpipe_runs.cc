@@ -25,10 +25,11 @@ GraphPipeRuns::GraphPipeRuns(const GraphPipeProblem& problem, const GraphPipeSha
   runs_.resize(form.shapes.size() * runs_of_shape_);
   GraphPipeRun* runs = runs_.data();
   for (const GraphPipeShape& shape : form.shapes) {
-    for (const Row& row : rows_) {
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      const Row& row = rows_[r];
       for (std::size_t i = 0; i < row.shares.size(); ++i) {
         const GraphPipeRun run = run_of(shape, row, row.shares[i]);
-        if (!is_useless(shape, row, i, run, runs)) runs[row.first + i] = run;
+        if (!is_useless(shape, r, i, run, runs)) runs[row.first + i] = run;
       }
     }
     runs += runs_of_shape_;
@@ -74,13 +75,16 @@ GraphPipeRun GraphPipeRuns::run_of(const GraphPipeShape& shape, const Row& row,
 
 /// Whether it is no faster than with an earlier way of its kind that fits with the whole batch in
 /// flight: recomputing what there is room for.
-bool GraphPipeRuns::is_useless(const GraphPipeShape& shape, const Row& row, std::size_t index,
-                               const GraphPipeRun& run, const GraphPipeRun* runs) const {
+bool GraphPipeRuns::is_useless(const GraphPipeShape& shape, std::size_t row_index,
+                               std::size_t index, const GraphPipeRun& run,
+                               const GraphPipeRun* runs) const {
+  const Row& row = rows_[row_index];
   const GraphPipeShare& share = row.shares[index];
   const auto samples = static_cast<std::size_t>(share.samples);
   for (std::size_t other = 0; other < row.way; ++other) {
     if (problem_.ways[other] != problem_.ways[row.way]) continue;
-    const GraphPipeRun& earlier = runs[row.first - (row.way - other) * row.shares.size() + index];
+    // Of the same group; ways of a kind have the same shares.
+    const GraphPipeRun& earlier = runs[rows_[row_index - (row.way - other)].first + index];
     if (std::isfinite(earlier.time_s) && earlier.compute_s <= run.compute_s &&
         shape.passes_s(other, samples) <= shape.passes_s(row.way, samples) &&
         graphpipe_memory_bytes(shape, other, row.group, share.replicas, problem_.batch) <=

@@ -65,7 +65,7 @@ class GraphPipeRuns {
   void add_row(const PassGroup& group, std::size_t way);
   GraphPipeRun run_of(const GraphPipeShape& shape, const Row& row,
                       const GraphPipeShare& share) const;
-  bool is_useless(const GraphPipeShape& shape, const Row& row, std::size_t index,
+  bool is_useless(const GraphPipeShape& shape, std::size_t row_index, std::size_t index,
                   const GraphPipeRun& run, const GraphPipeRun* runs) const;
 
   const GraphPipeProblem& problem_;
