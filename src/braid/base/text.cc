@@ -73,6 +73,14 @@ void append_utf8(std::string& text, char32_t code_point) {
   }
 }
 
+std::string lowered(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
 std::optional<double> finite_double(std::string_view text) {
   double value = 0;
   const char* const end = text.data() + text.size();

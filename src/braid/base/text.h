@@ -16,6 +16,9 @@ bool is_utf8(std::string_view text);
 /// Appends the UTF-8 form of a code point below 0x110000.
 void append_utf8(std::string& text, char32_t code_point);
 
+/// `text` with its ASCII letters in lower case.
+std::string lowered(std::string_view text);
+
 /// The double nearest to a decimal number that is all of `text` ("-1.5e3"; no sign plus, no spaces,
 /// no "inf" or "nan"). nullopt when it is no such number or its magnitude is too large; too small
 /// rounds to zero.

@@ -48,9 +48,8 @@ void print(const std::vector<LeftOut>& left_out) {
                                                   "alone"}};
   for (const LeftOut& left : left_out) {
     table.push_back({left.dataset, std::to_string(left.runs), std::to_string(left.by_analogy),
-                     percent(left.mape), percent(left.median_ape),
-                     fmt::format("{:+.1f}%", 100 * left.bias),
-                     fmt::format("{:+.1f}%", 100 * left.worst),
+                     percent(left.mape), percent(left.median_ape), signed_percent(left.bias),
+                     signed_percent(left.worst),
                      left.mape_dozen < 0 ? "-" : percent(left.mape_dozen),
                      percent(left.mape_fitted), percent(left.mape_alone)});
   }
@@ -59,8 +58,7 @@ void print(const std::vector<LeftOut>& left_out) {
       "\nErrors of each dataset's iteration times with figures fitted to all others. by analogy: "
       "runs on\nchips that no other dataset has, predicted with the mean of the other chips' "
       "figures. Mean errors\nwith figures fitted to the others and: a dozen: twelve of its runs "
-      "(of "
-      "the rest); fitted: all of its\nruns. alone: fitted to its runs and no others.\n");
+      "(of the rest); fitted: all of its\nruns. alone: fitted to its runs and no others.\n");
 }
 
 Json to_json(const LeftOut& left) {

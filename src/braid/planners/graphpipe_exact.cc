@@ -111,16 +111,7 @@ class ClosedSets {
 class ExactSearch {
  public:
   ExactSearch(const GraphPipeProblem& problem, const ClosedSets& closed, const PassGroup& group)
-      : problem_(problem), closed_(closed), group_(group) {
-    copies_.reserve(problem.ways.size());
-    for (const GraphPipeWay& way : problem.ways) copies_.push_back(way.copies);
-    std::sort(copies_.begin(), copies_.end());
-    copies_.erase(std::unique(copies_.begin(), copies_.end()), copies_.end());
-    place_.reserve(problem.ways.size());
-    for (const GraphPipeWay& way : problem.ways) {
-      const auto place = std::lower_bound(copies_.begin(), copies_.end(), way.copies);
-      place_.push_back(static_cast<Place>(place - copies_.begin()));
-    }
+      : problem_(problem), closed_(closed), group_(group), levels_(copy_levels(problem.ways)) {
     stages_.reserve(closed.stages.size());
     for (const Set nodes : closed.stages) stages_.push_back(stage_of(nodes));
     find_work();
@@ -196,8 +187,8 @@ class ExactSearch {
           continue;
         }
         way.devices.push_back(form.devices);
-        for (const std::int64_t before : copies_) {
-          for (const std::int64_t after : copies_) {
+        for (const std::int64_t before : levels_.copies) {
+          for (const std::int64_t after : levels_.copies) {
             way.time_s.push_back(graphpipe_stage_time_s(problem_, form, {before, after}));
           }
         }
@@ -245,15 +236,16 @@ class ExactSearch {
     for (std::size_t w = 0; w < stage.ways.size(); ++w) {
       const ExactStage::Way& way = stage.ways[w];
       for (std::size_t run = 0; run < way.devices.size(); ++run) {
-        const double* const times_s = &way.time_s[run * copies_.size() * copies_.size()];
+        const double* const times_s =
+            &way.time_s[run * levels_.copies.size() * levels_.copies.size()];
         if (times_s[0] > time_s) continue;
         if (static_cast<double>(from.devices + way.devices[run]) > spare) break;
         ++work_;
         if (!behind) behind = neighbours_of(growth, before, from);
-        if (place_[w] > behind->allowed) break;
+        if (place_of(w) > behind->allowed) break;
         Place allowed = last_place();
         while (allowed >= 0 &&
-               times_s[at(allowed) * copies_.size() + at(behind->copies)] > time_s) {
+               times_s[at(allowed) * levels_.copies.size() + at(behind->copies)] > time_s) {
           --allowed;
         }
         const std::int64_t replicas = way.devices[run] / problem_.ways[w].tensor;
@@ -263,7 +255,7 @@ class ExactSearch {
                                    way.working_bytes) > problem_.memory_bytes) {
           continue;
         }
-        Label made = extended(from, growth, {behind->in_flight, place_[w], allowed});
+        Label made = extended(from, growth, {behind->in_flight, place_of(w), allowed});
         made.devices = from.devices + way.devices[run];
         made.way = w;
         made.before = before;
@@ -274,7 +266,8 @@ class ExactSearch {
     }
   }
 
-  Place last_place() const { return static_cast<Place>(copies_.size() - 1); }
+  Place place_of(std::size_t way) const { return static_cast<Place>(levels_.place[way]); }
+  Place last_place() const { return static_cast<Place>(levels_.copies.size() - 1); }
 
   /// What stages before see of a label with a stage that is `own` to them.
   Label extended(const Label& from, const Growth& growth, const Neighbours& own) const {
@@ -318,8 +311,7 @@ class ExactSearch {
   const GraphPipeProblem& problem_;
   const ClosedSets& closed_;
   PassGroup group_;
-  std::vector<std::int64_t> copies_;        ///< That ways have, ascending, …
-  std::vector<Place> place_;                ///< … and each way's place there.
+  CopyLevels levels_;
   std::vector<ExactStage> stages_;          ///< As in closed_.
   std::vector<double> work_s_;              ///< [set]
   std::vector<std::vector<Label>> labels_;  ///< [set]

@@ -213,6 +213,20 @@ std::vector<NeighbourCopies> neighbours_of(
 
 }  // namespace
 
+CopyLevels copy_levels(const std::vector<GraphPipeWay>& ways) {
+  CopyLevels levels;
+  levels.copies.reserve(ways.size());
+  for (const GraphPipeWay& way : ways) levels.copies.push_back(way.copies);
+  std::sort(levels.copies.begin(), levels.copies.end());
+  levels.copies.erase(std::unique(levels.copies.begin(), levels.copies.end()), levels.copies.end());
+  levels.place.reserve(ways.size());
+  for (const GraphPipeWay& way : ways) {
+    const auto place = std::lower_bound(levels.copies.begin(), levels.copies.end(), way.copies);
+    levels.place.push_back(static_cast<std::int32_t>(place - levels.copies.begin()));
+  }
+  return levels;
+}
+
 void check_graphpipe_problem(const GraphPipeProblem& problem) {
   check_counts(problem);
   check_groups(problem);

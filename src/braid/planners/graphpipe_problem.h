@@ -22,6 +22,13 @@ struct GraphPipeWay {
   friend bool operator==(const GraphPipeWay&, const GraphPipeWay&) = default;
 };
 
+/// The numbers of copies that ways have, each once, ascending, and each way's place among them.
+struct CopyLevels {
+  std::vector<std::int64_t> copies;
+  std::vector<std::int32_t> place;  ///< [way]
+};
+CopyLevels copy_levels(const std::vector<GraphPipeWay>& ways);
+
 /// What a node costs on each device of a replica that runs it in one way.
 struct GraphPipeCost {
   /// [index in device_samples]: a pass over as many samples.

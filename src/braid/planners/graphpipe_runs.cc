@@ -7,17 +7,8 @@ namespace braid {
 
 GraphPipeRuns::GraphPipeRuns(const GraphPipeProblem& problem, const GraphPipeShapes& form,
                              const std::vector<PassGroup>& groups)
-    : problem_(problem), form_(form) {
+    : problem_(problem), form_(form), levels_(copy_levels(problem.ways)) {
   const std::size_t ways = problem.ways.size();
-  copies_.reserve(ways);
-  for (const GraphPipeWay& way : problem.ways) copies_.push_back(way.copies);
-  std::sort(copies_.begin(), copies_.end());
-  copies_.erase(std::unique(copies_.begin(), copies_.end()), copies_.end());
-  place_.reserve(ways);
-  for (const GraphPipeWay& way : problem.ways) {
-    const auto place = std::lower_bound(copies_.begin(), copies_.end(), way.copies);
-    place_.push_back(static_cast<std::int32_t>(place - copies_.begin()));
-  }
   rows_.reserve(groups.size() * ways);
   for (const PassGroup& group : groups) {
     for (std::size_t w = 0; w < ways; ++w) add_row(group, w);
@@ -99,9 +90,9 @@ double GraphPipeRuns::time_s(const GraphPipeShape& shape, double compute_s,
                              const GraphPipeShare& share, std::size_t way, std::int32_t before,
                              std::int32_t after) const {
   const auto times = [&](std::int32_t place) {
-    return static_cast<double>(copies_[static_cast<std::size_t>(place)]);
+    return static_cast<double>(levels_.copies[static_cast<std::size_t>(place)]);
   };
-  const double received_bytes = times(place_[way]) * (shape.in_bytes + shape.out_bytes);
+  const double received_bytes = times(levels_.place[way]) * (shape.in_bytes + shape.out_bytes);
   const double sent_bytes = times(before) * shape.in_bytes + times(after) * shape.out_bytes;
   const double network_s = std::max(received_bytes, sent_bytes) /
                            (problem_.bandwidth_bytes_per_s * static_cast<double>(share.devices));
@@ -110,7 +101,7 @@ double GraphPipeRuns::time_s(const GraphPipeShape& shape, double compute_s,
 
 std::vector<double> GraphPipeRuns::attained_s(double least_s, double limit_s) const {
   std::vector<double> times_s;
-  const auto most = static_cast<std::int32_t>(copies_.size());
+  const auto most = static_cast<std::int32_t>(levels_.copies.size());
   const GraphPipeRun* run = runs_.data();
   for (const GraphPipeShape& shape : form_.shapes) {
     for (const Row& row : rows_) {

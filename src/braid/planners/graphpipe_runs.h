@@ -45,9 +45,9 @@ class GraphPipeRuns {
                 std::size_t way, std::int32_t before, std::int32_t after) const;
 
   /// What ways have, ascending, …
-  const std::vector<std::int64_t>& copies() const { return copies_; }
+  const std::vector<std::int64_t>& copies() const { return levels_.copies; }
   /// … and the place of a way's copies in it.
-  std::int32_t copies_of(std::size_t way) const { return place_[way]; }
+  std::int32_t copies_of(std::size_t way) const { return levels_.place[way]; }
 
   /// Times per sample that a stage attains between some neighbours, from `least_s` on and below
   /// `limit_s`, in no order.
@@ -70,9 +70,8 @@ class GraphPipeRuns {
 
   const GraphPipeProblem& problem_;
   const GraphPipeShapes& form_;
-  std::vector<std::int64_t> copies_;
-  std::vector<std::int32_t> place_;  ///< [way]
-  std::vector<Row> rows_;            ///< [group · ways + way]
+  CopyLevels levels_;
+  std::vector<Row> rows_;  ///< [group · ways + way]
   std::size_t runs_of_shape_ = 0;
   std::vector<GraphPipeRun> runs_;  ///< [shape][row][share]
 };

@@ -57,9 +57,8 @@ std::string accuracy_legend() {
          "tenths of the runs stay below, worst. rank: Spearman's correlation between runs that "
          "split the same work in different ways; regret: how much longer than the best of them the "
          "one that is predicted to be the best took. one constant: mean error of the physical "
-         "bound "
-         "over one efficiency fitted to these very runs. bound: mean error of the bound itself. "
-         "memory: mean error of the peak, where it was measured.";
+         "bound over one efficiency fitted to these very runs. bound: mean error of the bound "
+         "itself. memory: mean error of the peak, where it was measured.";
 }
 
 }  // namespace braid

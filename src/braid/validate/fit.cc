@@ -128,15 +128,15 @@ double Fit::told_of_host(const Achieved& figures) const {
 }
 
 Achieved Fit::best() const {
-  const Achieved near = descend(prior_);
-  if (prior_.host_operator_s <= 0) return near;
+  const Descent near = descend(prior_);
+  if (prior_.host_operator_s <= 0) return near.figures;
   Achieved start = prior_;
   start.host_operator_s = std::max(start.host_operator_s, kSlowHost);
-  const Achieved far = descend(start);
-  return cost(far, residuals(far)) < cost(near, residuals(near)) ? far : near;
+  const Descent far = descend(start);
+  return far.cost < near.cost ? far.figures : near.figures;
 }
 
-Achieved Fit::descend(Achieved best) const {
+Fit::Descent Fit::descend(Achieved best) const {
   constexpr int kMostSteps = 12;
   std::vector<double> residual = residuals(best);
   double best_cost = cost(best, residual);
@@ -168,7 +168,7 @@ Achieved Fit::descend(Achieved best) const {
     }
     if (best_cost > before * (1 - 1e-3)) break;
   }
-  return best;
+  return {best, best_cost};
 }
 
 double Fit::drawn(const Achieved& figures, std::size_t p) const {

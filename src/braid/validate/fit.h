@@ -37,8 +37,12 @@ class Fit {
 
  private:
   using Slopes = std::vector<std::vector<double>>;  ///< By figure and run.
+  struct Descent {
+    Achieved figures;
+    double cost = 0;
+  };
 
-  Achieved descend(Achieved from) const;
+  Descent descend(Achieved from) const;
   double drawn(const Achieved& figures, std::size_t p) const;
   double cost(const Achieved& figures, const std::vector<double>& residuals) const;
   Achieved stepped(const Achieved& from, const std::vector<double>& residual, const Slopes& slopes,

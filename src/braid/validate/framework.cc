@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
 #include <string_view>
+
+#include "braid/base/text.h"
 
 namespace braid {
 namespace {
@@ -72,13 +73,6 @@ constexpr int kWholeGraphs = 2606;
 /// Megatron-LM's --no-gradient-accumulation-fusion is of 2022.
 constexpr int kFusedAccumulation = 2201;
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 /// Year and month in an identifier such as "arxiv:2205.05198" or "arxiv.org/abs/2205.05198": 2205.
 /// 0 where there is none.
 int published(std::string_view source) {
@@ -120,19 +114,19 @@ int version(std::string_view name) {
 }
 
 bool has_block_scales(const std::string& precision) {
-  const std::string name = lower(precision);
+  const std::string name = lowered(precision);
   return name.find("mx") != std::string::npos || name.find("nvfp4") != std::string::npos;
 }
 
 }  // namespace
 
 TrainerDefaults trainer_defaults(const MeasuredRun& run) {
-  const std::string name = lower(run.framework);
+  const std::string name = lowered(run.framework);
   for (const Entry& entry : kTrainers) {
     if (name.find(entry.word) == std::string::npos) continue;
     TrainerDefaults defaults = entry.defaults;
-    if (entry.word == "megatron" && is_later_chip(lower(run.hardware))) return kTransformerEngine;
-    if (entry.word == "megatron" && published(lower(run.source)) >= kFusedAccumulation) {
+    if (entry.word == "megatron" && is_later_chip(lowered(run.hardware))) return kTransformerEngine;
+    if (entry.word == "megatron" && published(lowered(run.source)) >= kFusedAccumulation) {
       defaults.fused_accumulation = true;
       defaults.overlap_tensor_parallel = true;
     }

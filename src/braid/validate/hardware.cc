@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -15,13 +14,6 @@
 
 namespace braid {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -189,9 +181,9 @@ RunSystem system_of(const MeasuredRun& run) {
   result.system = load_system(types.front().cluster + ":" + std::to_string(run.devices));
   place_in_segments(result.system);
   resize_nodes(run.devices_per_node, result.system);
-  NodeLinks links = links_of(lower(run.interconnect));
+  NodeLinks links = links_of(lowered(run.interconnect));
   if (links.node_bytes_per_s == 0 && links.device_bytes_per_s == 0) {
-    links = links_of(lower(run.notes));
+    links = links_of(lowered(run.notes));
   }
   apply_links(links, result.system);
   return result;

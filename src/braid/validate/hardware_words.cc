@@ -166,16 +166,14 @@ std::string chip_family(const std::string& cluster) {
 }
 
 std::vector<NamedHardware> named_hardware(std::string_view text) {
-  std::string lowered(text);
-  std::transform(lowered.begin(), lowered.end(), lowered.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string low = lowered(text);
   const std::vector<std::string> clusters = cluster_names();
   std::vector<NamedHardware> named;
   // "A100, p4de.24xlarge" is one type, and the node says more than the chip.
   const auto same_chip = [](const NamedHardware& a, const NamedHardware& b) {
     return (a.count == 0 || b.count == 0) && chip_family(a.cluster) == chip_family(b.cluster);
   };
-  for (const std::string_view part : parts_of(lowered)) {
+  for (const std::string_view part : parts_of(low)) {
     auto read = read_part(part, clusters);
     if (!read) continue;
     const auto same = std::find_if(named.begin(), named.end(), [&](const NamedHardware& other) {

@@ -44,14 +44,19 @@ bool has_asynchronous_units(const Chip& chip) {
 /// Adapters are trained, all other weights stay (Hu et al. 2021, LoRA).
 bool is_frozen(const MeasuredRun& run) { return run.notes.starts_with("LoRA"); }
 
+template <class Change>
+void change_costs(Plan& plan, const Change& change) {
+  for (std::vector<Option>& options : plan.profile.kinds) {
+    for (Option& option : options) change(option.cost);
+  }
+}
+
 /// Nothing hides behind the weights' gradients.
 void show_tensor_parallel(Plan& plan) {
-  for (std::vector<Option>& options : plan.profile.kinds) {
-    for (Option& option : options) {
-      option.cost.backward_input.tp_comm_s += option.cost.hidden_tp_s;
-      option.cost.hidden_tp_s = 0;
-    }
-  }
+  change_costs(plan, [](LayerCost& cost) {
+    cost.backward_input.tp_comm_s += cost.hidden_tp_s;
+    cost.hidden_tp_s = 0;
+  });
 }
 
 /// Every micro-batch but the first reads its gradients and what earlier ones left, and writes the
@@ -71,47 +76,35 @@ void add_accumulation(Plan& plan) {
   const double bytes =
       bytes_per_element(plan.precision.weight) + 2 * bytes_per_element(plan.precision.gradient);
   const double parameter_s = bytes * (1 - 1 / micro_batches) / bytes_per_s;
-  for (std::vector<Option>& options : plan.profile.kinds) {
-    for (Option& option : options) {
-      LayerCost& cost = option.cost;
-      cost.backward_weight.compute_s +=
-          (cost.dense_parameters + cost.expert_parameters) * parameter_s;
-    }
-  }
+  change_costs(plan, [&](LayerCost& cost) {
+    cost.backward_weight.compute_s +=
+        (cost.dense_parameters + cost.expert_parameters) * parameter_s;
+  });
 }
 
 /// Dispatch and its way back go on beside the other pass of another micro-batch: what does not hide
 /// behind the layer's kernels shows, and of what does the share that it takes from them.
 void hide_dispatch(Plan& plan) {
   const double loss = plan.system.groups.front().chip.efficiency.overlap_loss;
-  for (std::vector<Option>& options : plan.profile.kinds) {
-    for (Option& option : options) {
-      LayerCost& cost = option.cost;
-      const double travel_s = cost.forward.ep_comm_s + cost.backward_input.ep_comm_s;
-      if (travel_s <= 0) continue;
-      const double kernels_s = cost.forward.compute_s + cost.recompute.compute_s +
-                               cost.backward_input.compute_s + cost.backward_weight.compute_s;
-      const double hidden_s = std::min(travel_s, kernels_s);
-      const double shown = (travel_s - hidden_s * (1 - loss)) / travel_s;
-      cost.forward.ep_comm_s *= shown;
-      cost.backward_input.ep_comm_s *= shown;
-    }
-  }
+  change_costs(plan, [&](LayerCost& cost) {
+    const double travel_s = cost.forward.ep_comm_s + cost.backward_input.ep_comm_s;
+    if (travel_s <= 0) return;
+    const double kernels_s = cost.forward.compute_s + cost.recompute.compute_s +
+                             cost.backward_input.compute_s + cost.backward_weight.compute_s;
+    const double hidden_s = std::min(travel_s, kernels_s);
+    const double shown = (travel_s - hidden_s * (1 - loss)) / travel_s;
+    cost.forward.ep_comm_s *= shown;
+    cost.backward_input.ep_comm_s *= shown;
+  });
 }
 
 /// With the weights' gradients neither computed nor reduced; the adapters' own are left out.
 Metrics frozen_metrics(Plan plan) {
   plan.precision.optimizer_bytes_per_parameter = 0;
   plan.precision.gradient = Dtype::f4;
-  for (std::vector<Option>& options : plan.profile.kinds) {
-    for (Option& option : options) option.cost.backward_weight = {};
-  }
+  change_costs(plan, [](LayerCost& cost) { cost.backward_weight = {}; });
   const Metrics with_weights = measure(plan);
-  for (std::vector<Option>& options : plan.profile.kinds) {
-    for (Option& option : options) {
-      option.cost.dense_parameters = option.cost.expert_parameters = 0;
-    }
-  }
+  change_costs(plan, [](LayerCost& cost) { cost.dense_parameters = cost.expert_parameters = 0; });
   Metrics metrics = measure(plan);
   metrics.peak_memory_bytes = with_weights.peak_memory_bytes;
   metrics.tightest_stage = with_weights.tightest_stage;
@@ -173,15 +166,11 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
         std::min<std::int64_t>(layers, std::numeric_limits<std::int32_t>::max())));
   }
   set_working_precision(graph, prepared.precision.activation, prepared.precision.weight);
-  const TrainerDefaults trainer = trainer_defaults(run);
+  const TrainerDefaults& trainer = prepared.trainer = trainer_defaults(run);
   if (!trainer.flash_attention) use_plain_attention(graph);
   if (trainer.old_attention && has_asynchronous_units(prepared.system.groups.front().chip)) {
     prepared.attention_rate = kOldAttentionRate;
   }
-  prepared.fused_accumulation = trainer.fused_accumulation;
-  prepared.whole_graph = trainer.whole_graph;
-  prepared.overlap_dispatch = trainer.overlap_dispatch;
-  prepared.overlap_tensor_parallel = trainer.overlap_tensor_parallel;
   prepared.measured_memory_bytes = run.peak_memory_bytes;
   prepared.measured_s =
       measured_time_s(run, graph, prepared.precision, prepared.parallel.recompute, prepared.system);
@@ -213,13 +202,13 @@ Metrics metrics_of(const PreparedRun& run, const System& system) {
   System slower = system;
   for (DeviceGroup& group : slower.groups) {
     group.chip.efficiency.attention_peak_fraction *= run.attention_rate;
-    if (run.whole_graph) group.chip.efficiency.host_operator_s = 0;
+    if (run.trainer.whole_graph) group.chip.efficiency.host_operator_s = 0;
   }
   Plan plan = direct_plan(run.graph, run.parallel, run.precision, run.global_batch, slower,
                           run.stage_layers);
-  if (!run.fused_accumulation) add_accumulation(plan);
-  if (run.overlap_dispatch) hide_dispatch(plan);
-  if (!run.overlap_tensor_parallel) show_tensor_parallel(plan);
+  if (!run.trainer.fused_accumulation) add_accumulation(plan);
+  if (run.trainer.overlap_dispatch) hide_dispatch(plan);
+  if (!run.trainer.overlap_tensor_parallel) show_tensor_parallel(plan);
   return run.frozen_weights ? frozen_metrics(std::move(plan)) : measure(plan);
 }
 

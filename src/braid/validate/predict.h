@@ -8,6 +8,7 @@
 #include "braid/plan/outcome.h"
 #include "braid/system/calibration.h"
 #include "braid/system/system.h"
+#include "braid/validate/framework.h"
 #include "braid/validate/measured_run.h"
 
 namespace braid {
@@ -21,18 +22,15 @@ struct PreparedRun {
   Precision precision;
   std::int64_t global_batch = 1;
   std::vector<std::int32_t> stage_layers;  ///< MeasuredRun::stage_layers.
+  TrainerDefaults trainer;
   /// Rate of the trainer's attention kernels over that of the chip's best ones, for which
   /// Efficiency::attention_peak_fraction stands.
   double attention_rate = 1;
-  double measured_s = 0;                ///< Time of one iteration.
-  double measured_memory_bytes = 0;     ///< 0: not measured.
-  bool fused_accumulation = true;       ///< TrainerDefaults::fused_accumulation.
-  bool overlap_tensor_parallel = true;  ///< TrainerDefaults::overlap_tensor_parallel.
-  bool whole_graph = false;             ///< TrainerDefaults::whole_graph.
-  bool overlap_dispatch = false;        ///< TrainerDefaults::overlap_dispatch.
-  bool frozen_weights = false;          ///< Only adapters are trained: no gradients of the weights.
-  double bound_s = 0;                   ///< LowerBound::time_s: no prediction is below it.
-  std::string reason;                   ///< Empty when the run can be predicted.
+  double measured_s = 0;             ///< Time of one iteration.
+  double measured_memory_bytes = 0;  ///< 0: not measured.
+  bool frozen_weights = false;       ///< Only adapters are trained: no gradients of the weights.
+  double bound_s = 0;                ///< LowerBound::time_s: no prediction is below it.
+  std::string reason;                ///< Empty when the run can be predicted.
 };
 
 /// model_of, system_of, parallelism_of, measured_time_s. Deterministic; about a millisecond.

@@ -1,7 +1,6 @@
 #include "braid/validate/run_parallelism.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 
 #include "braid/base/text.h"
@@ -10,13 +9,6 @@
 
 namespace braid {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
 
 bool has(std::string_view text, std::string_view word) {
   return text.find(word) != std::string_view::npos;
@@ -108,8 +100,9 @@ RunParallelism parallelism_of(const MeasuredRun& run, std::int64_t layers) {
   if (trainer.half_gradients && result.precision.weight == Dtype::f16) {
     result.precision.gradient = Dtype::f16;
   }
-  parallel.sequence_parallel = parallel.tp > 1 && (trainer.sequence_parallel ||
-                                                   has(lower(run.recompute), "sequence parallel"));
+  parallel.sequence_parallel =
+      parallel.tp > 1 &&
+      (trainer.sequence_parallel || has(lowered(run.recompute), "sequence parallel"));
   parallel.schedule = ScheduleKind::one_f_one_b;
   // Chunks of one stage run one behind the other.
   if (parallel.pp == 1) return result;
