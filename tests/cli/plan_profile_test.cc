@@ -438,5 +438,33 @@ TEST(PlanProfileOfModel, PlansWithDivisionsThatWereFound) {
               HasSubstr("--sharding"));
 }
 
+// GPT-2 XL has 25 heads.
+TEST(PlanOfModel, SaysHowItsLayersAreDivided) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "plan.json";
+  const std::vector<std::string> job = {
+      "gpt2-xl",       "--cluster", "dgx-a100:8", "--seq-len", "1024",           "--tp", "4",
+      "--micro-batch", "2",         "--pp",       "1",         "--global-batch", "16"};
+  const auto with = [&](const std::string& verb, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {verb};
+    words.insert(words.end(), job.begin(), job.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return run_braid(words);
+  };
+  EXPECT_THAT(with("plan", {}).err, HasSubstr("tp 4 does not divide"));
+  const Ran plan = with("plan", {"--sharding", "found", "-o", file});
+  EXPECT_EQ(plan.status, 0) << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr("48x block0 tp4:sharded"));
+  EXPECT_THAT(plan.out, HasSubstr("attention.qkv column"));
+  EXPECT_THAT(plan.out, Not(HasSubstr("braid export")));
+  EXPECT_EQ(run_braid({"verify", file}).status, 0);
+  EXPECT_EQ(run_braid({"simulate", file}).status, 0);
+  const Ran page = run_braid({"report", file, "-o", folder / "page.html"});
+  EXPECT_EQ(page.status, 0) << page.err;
+  EXPECT_THAT(run_braid({"export", file, "--to", "megatron"}).err, HasSubstr("--sharding found"));
+  const Ran compare = with("compare", {"--sharding", "found", "--planners", "braid,amp"});
+  EXPECT_EQ(compare.status, 0) << compare.err;
+}
+
 }  // namespace
 }  // namespace braid

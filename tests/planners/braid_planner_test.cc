@@ -12,6 +12,7 @@
 #include "braid/plan/plan_json.h"
 #include "braid/planners/assess.h"
 #include "braid/planners/planner.h"
+#include "braid/planners/search.h"
 #include "braid/planners/space.h"
 #include "braid/schedule/timeline.h"
 
@@ -42,12 +43,7 @@ void each_split(int layers, int pieces, Ends& prefix,
 /// Least simulated time over every configuration, with every trade of time for memory, and every
 /// assignment of layers; each plan built whole and timed by the simulator.
 double exhaustive_best_s(const Job& job, const System& system, const SpaceOptions& space) {
-  SpaceLimits limits;
-  limits.devices = system.device_count;
-  limits.devices_per_node = system.groups.front().devices_per_node;
-  limits.global_batch = job.global_batch;
-  limits.layers = static_cast<int>(job.graph->layers.size());
-  limits.split = split_limits(*job.graph);
+  const SpaceLimits limits = space_limits(job, system);
   std::vector<Configuration> all = base_configurations(limits, space);
   std::set<Configuration> seen(all.begin(), all.end());
   const bool has_host = system.groups.front().chip.host.has_value();
@@ -57,7 +53,7 @@ double exhaustive_best_s(const Job& job, const System& system, const SpaceOption
     }
   }
   const ChainJob chain = chain_job(job, system);
-  LayerTables tables(*job.graph, job.precision, system);
+  LayerTables tables(job, system);
   double best = std::numeric_limits<double>::infinity();
   for (const Configuration& configuration : all) {
     const auto consider = [&](const Ends& ends) {
@@ -98,6 +94,7 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
     SpaceOptions space;
     if (pick(random, 0, 2) > 0) space.allow_offload = false;
     space.all_devices = trial % 4 != 0;
+    if (trial % 40 == 0) job.sharding = ShardingSource::found;
     const Outcome outcome = plan_braid(job, system, space, {}, {});
     const double best = exhaustive_best_s(job, system, space);
     if (outcome.candidates.empty()) {

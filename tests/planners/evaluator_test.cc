@@ -58,7 +58,7 @@ TEST(Evaluator, FindsWhatMeasuringTheWholePlanFinds) {
     job.graph = &graph;
     job.global_batch = 8;
     const ChainJob chain = chain_job(job, system);
-    LayerTables tables(graph, job.precision, system);
+    LayerTables tables(job, system);
     Evaluator evaluator(chain);
     Layout layout;
 

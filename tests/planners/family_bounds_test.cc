@@ -36,7 +36,7 @@ void expect_bounds_hold(const Job& job, const System& system, const SpaceOptions
                         int& decided) {
   const SpaceLimits limits = space_limits(job, system);
   const ChainJob chain = chain_job(job, system);
-  LayerTables tables(*job.graph, job.precision, system);
+  LayerTables tables(job, system);
   AssessmentScratch scratch(chain);
   int seen = 0;
   const std::vector<int> sizes = micro_batches_of(limits.global_batch, space);
@@ -49,7 +49,7 @@ void expect_bounds_hold(const Job& job, const System& system, const SpaceOptions
     const FamilyBounds bounds = family_bounds(chain, tables, family, sizes, limits, space);
     const double family_bound_s = bounds.time_s(replicas, job.global_batch);
     Configuration split = configuration;
-    split.sequence_parallel = false;
+    split = with_form(split, {});
     split.order = AxisOrder::pipeline_outermost;
     const double bound_s = configuration_bound_s(chain, tables, configuration);
     ASSERT_GT(family_bound_s, 0);
@@ -59,7 +59,7 @@ void expect_bounds_hold(const Job& job, const System& system, const SpaceOptions
         << system.groups.front().devices_per_node << " a node";
     const double split_s =
         split_bound_s(chain, tables, split, job.global_batch, micro_batches(split, limits, space),
-                      sequence_parallelisms(split, limits, space));
+                      tensor_forms(split, limits, space));
     for (const Configuration& held : variants(configuration)) {
       const double needed_bytes = even_memory(chain, tables, held, scratch).needed_bytes;
       ASSERT_LE(bounds.device_bytes(replicas, limits.layers), needed_bytes * (1 + 1e-9));
@@ -103,6 +103,22 @@ TEST(FamilyBounds, HoldForExpertsOnNodesOfAnySize) {
     space.vp = 1;
     space.allow_offload = false;
     ASSERT_NO_FATAL_FAILURE(expect_bounds_hold(job, system, space, decided)) << "trial " << trial;
+  }
+}
+
+TEST(FamilyBounds, HoldForDivisionsThatNobodyWrote) {
+  std::mt19937_64 random(31);
+  int decided = 0;
+  for (int trial = 0; trial < 30; ++trial) {
+    Graph graph = testing::tiny_graph(random, pick(random, 1, 4));
+    if (pick(random, 0, 1) == 0) testing::write_no_divisions(graph);
+    if (pick(random, 0, 3) == 0) testing::tie_layers(graph, 0, graph.layers.size() - 1);
+    const System system = testing::tiny_system(random, pick(random, 2, 6), 1e12);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 6);
+    job.sharding = ShardingSource::found;
+    ASSERT_NO_FATAL_FAILURE(expect_bounds_hold(job, system, {}, decided)) << "trial " << trial;
   }
 }
 

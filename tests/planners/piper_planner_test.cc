@@ -98,7 +98,7 @@ double least_slowest(int first, int layers, int devices, int batches, int most_t
 
 /// Least time per sample over every form of each stage and every cut of the chain, memory ignored.
 double exhaustive(const Instance& instance) {
-  LayerTables tables(instance.graph, instance.job.precision, instance.system);
+  LayerTables tables(instance.job, instance.system);
   const SplitLimits split = split_limits(instance.graph);
   const auto layers = static_cast<int>(instance.graph.layers.size());
   const auto devices = static_cast<int>(instance.system.device_count);

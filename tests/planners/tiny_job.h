@@ -76,6 +76,12 @@ inline void tie_layers(Graph& graph, std::size_t from, std::size_t to) {
   find_repeated_layers(graph);
 }
 
+/// Makes every rank of a tensor-parallel group do all of the model's work.
+inline void write_no_divisions(Graph& graph) {
+  for (Operator& op : graph.operators) op.split = Split::replicated;
+  find_repeated_layers(graph);
+}
+
 /// A layer reads only what another than the one before it puts out, so that the model branches.
 inline void add_branches(std::mt19937_64& random, Graph& graph) {
   for (std::size_t l = 2; l < graph.layers.size(); ++l) {

@@ -81,6 +81,10 @@ void add_job_options(Verb& app, JobOptions& o) {
       .one_of({"on", "off"});
   app.add_option("--recompute", o.recompute, "Fix it: none, selective or full")
       .one_of({"none", "selective", "full"});
+  app.add_option("--sharding", o.sharding,
+                 "How tensor parallel ranks divide layers: as the model says (written), or also as "
+                 "a search finds best (found)")
+      .one_of({"written", "found"});
   add_count(app, "--zero", o.zero, 0, 3, "Fix the ZeRO stage, 0 to 3");
   app.add_option("--schedule", o.schedule,
                  "Fix it: gpipe, 1f1b or interleaved; greedy: the planner graphpipe tries the "
@@ -211,6 +215,7 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   loaded.job.graph = &loaded.graph;
   loaded.job.model_source = o.model;
   loaded.job.global_batch = o.global_batch;
+  loaded.job.sharding = parse_sharding(o.sharding);
   if (o.global_batch == 0) {
     loaded.job.global_batch = kSamplesPerDevice * loaded.system.device_count;
     loaded.assumptions.push_back("global batch: 16 samples per device (no --global-batch given)");
@@ -244,6 +249,10 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   if (o.in_flight == "table") space.in_flight = InFlight::table;
   space.top = o.top;
   loaded.budget.work = o.budget;
+}
+
+ShardingSource parse_sharding(const std::string& name) {
+  return name == "found" ? ShardingSource::found : ShardingSource::written;
 }
 
 void check_planner_options(const JobOptions& o, const std::vector<const PlannerEntry*>& planners) {

@@ -16,7 +16,7 @@ struct JobOptions {
   std::vector<std::string> dims;
   int tp = 0, pp = 0, dp = 0, cp = 0, ep = 0, vp = 0, micro_batch = 0, zero = -1, top = 1;
   int threads = 0;
-  std::string sequence_parallel, recompute, schedule;
+  std::string sequence_parallel, recompute, schedule, sharding = "written";
   std::string objective;      ///< Of the planner phaze; empty: its default.
   std::string network;        ///< Of piper and its relatives; empty: flat.
   std::string graph;          ///< Of graphpipe; empty: series-parallel stages.
@@ -54,6 +54,9 @@ void load_job(const JobOptions& options, LoadedJob& loaded);
 /// none of the planners has a choice.
 void check_planner_options(const JobOptions& options,
                            const std::vector<const PlannerEntry*>& planners);
+
+/// The source of divisions of that name, "written" or "found".
+ShardingSource parse_sharding(const std::string& name);
 
 /// Progress line on stderr like a MIP solver's, or nothing unless wanted or on a terminal. With
 /// `planner`, the line begins with that name.

@@ -84,10 +84,8 @@ int run(const ProfileOptions& options) {
   Graph graph =
       load_model(options.model, {.seq_len = options.seq_len, .dims = parse_dims(options.dims)});
   set_working_precision(graph, precision.activation, precision.weight);
-  const ShardingSource sharding =
-      options.sharding == "found" ? ShardingSource::found : ShardingSource::written;
-  write_file(options.output,
-             to_text(to_json(estimate_profile(graph, executions, precision, system, sharding))));
+  write_file(options.output, to_text(to_json(estimate_profile(graph, executions, precision, system,
+                                                              parse_sharding(options.sharding)))));
   return kFound;
 }
 

@@ -8,7 +8,7 @@
 namespace braid {
 
 LowerBound lower_bound(const Graph& graph, const Precision& precision, std::int64_t global_batch,
-                       const System& system) {
+                       const System& system, ShardingSource sharding) {
   double matmul_rate = 0;
   double bytes_per_s = 0;
   std::int64_t counted = 0;
@@ -56,7 +56,7 @@ LowerBound lower_bound(const Graph& graph, const Precision& precision, std::int6
       (2 * bytes_per_element(precision.weight) + bytes_per_element(precision.gradient) +
        (has_host ? 0 : 2 * precision.optimizer_bytes_per_parameter));
   bound.memory_s = state_bytes / bytes_per_s;
-  bound.network_s = network_bound_s(graph, precision, global_batch, system);
+  bound.network_s = network_bound_s(graph, precision, global_batch, system, sharding);
   bound.time_s = std::max({bound.compute_s, bound.memory_s, bound.network_s});
   bound.binding = bound.time_s == bound.compute_s  ? "arithmetic at peak"
                   : bound.time_s == bound.memory_s ? "memory bandwidth"

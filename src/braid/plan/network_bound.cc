@@ -9,6 +9,7 @@
 #include "braid/graph/op_work.h"
 #include "braid/graph/tensor_size.h"
 #include "braid/profile/shard.h"
+#include "braid/profile/sharded_options.h"
 #include "braid/profile/split_limits.h"
 
 namespace braid {
@@ -91,10 +92,13 @@ struct Part {
 /// What is in the graph that the layers' parts and edges are made of.
 class LayerParts {
  public:
-  LayerParts(const Graph& graph, const Precision& precision)
+  LayerParts(const Graph& graph, const Precision& precision, ShardingSource sharding)
       : graph_(graph),
         width_(bytes_per_element(precision.activation)),
         tensor_parallel_(split_limits(graph).heads > 1),
+        finds_(sharding == ShardingSource::found),
+        times_crossed_(finds_ ? 1 : 2),
+        closed_(borders_divided(graph)),
         counted_(graph.tensors.size(), 0),
         learns_(graph.layers.size(), 0) {
     // Gradients of tables touch only the rows that were looked up.
@@ -106,7 +110,7 @@ class LayerParts {
   }
 
   std::vector<Part> parts;
-  /// Bytes of the tensors between two layers that carry gradients back, both ways.
+  /// Bytes that the tensors between two layers that carry gradients back send across.
   std::map<std::pair<std::size_t, std::size_t>, double> edges;
 
  private:
@@ -120,7 +124,8 @@ class LayerParts {
     const Layer& layer = graph_.layers[l];
     Part part;
     double reduced = 0;
-    std::vector<TensorId> read;  // Activations, each once.
+    double narrowest = kInfinite;  // Bytes, of the activations and gradients that may cross.
+    std::vector<TensorId> read;    // Activations, each once.
     for (OperatorId id = layer.first; id < layer.last; ++id) {
       const Operator& op = graph_.operators[static_cast<std::size_t>(id)];
       const bool expert = op.split == Split::expert || std::holds_alternative<MoeExperts>(op.kind);
@@ -138,12 +143,25 @@ class LayerParts {
       }
       if (dense) part.flops += forward_model_flops(graph_, op) + backward_model_flops(graph_, op);
       reduced = std::max(reduced, reduced_bytes(op));
+      for (const TensorId output : op.outputs) {
+        narrowest = std::min(narrowest, bytes(tensor(output)));
+      }
+      if (const auto* loss = std::get_if<Loss>(&op.kind)) {
+        narrowest = std::min(narrowest, static_cast<double>(loss->rows) * width_);
+      }
     }
     std::sort(read.begin(), read.end());
     read.erase(std::unique(read.begin(), read.end()), read.end());
-    for (const TensorId id : read) connect(id, l);
+    for (const TensorId id : read) {
+      connect(id, l);
+      narrowest = std::min(narrowest, bytes(tensor(id)));
+    }
     // Ranks of a tensor-parallel group may do the same work twice where they exchange nothing.
-    if (tensor_parallel_) part = reduced > 0 ? Part{part.flops, part.parameters, reduced} : Part{};
+    const bool alone = !finds_ || closed_[l];  // Its borders may hand on what is divided.
+    if (tensor_parallel_ && alone) {
+      part = reduced > 0 ? Part{part.flops, part.parameters, reduced} : Part{};
+    }
+    if (finds_) part.crossing = std::min(part.crossing, narrowest);
     parts.push_back(part);
   }
 
@@ -172,20 +190,24 @@ class LayerParts {
         graph_.operators[static_cast<std::size_t>(activation.producer)].layer);
     if (!is_floating(activation.dtype) || learns_[source] == 0) return;
     learns_[reader] = 1;
-    if (source != reader) edges[{source, reader}] += 2 * bytes(activation);
+    if (source != reader) edges[{source, reader}] += times_crossed_ * bytes(activation);
   }
 
   const Graph& graph_;
   double width_;
   bool tensor_parallel_;
+  bool finds_;  ///< Layers may be divided otherwise than the model says.
+  double times_crossed_;
+  std::vector<bool> closed_;
   std::vector<char> counted_;  ///< Parameters counted already, or not to be.
   std::vector<char> learns_;   ///< Layers whose outputs need a gradient.
 };
 
 /// Parts of the graph whose layers are joined by ever narrower edges: each layer by itself, then
 /// what each edge joins, widest first (Kruskal 1956).
-std::vector<Part> connected_parts(const Graph& graph, const Precision& precision) {
-  LayerParts layers(graph, precision);
+std::vector<Part> connected_parts(const Graph& graph, const Precision& precision,
+                                  ShardingSource sharding) {
+  LayerParts layers(graph, precision, sharding);
   std::vector<Part>& root = layers.parts;
   std::vector<Part> found = root;
   struct Edge {
@@ -227,20 +249,22 @@ double evened_s(double unit_s, double crossing_s) {
 }  // namespace
 
 double network_bound_s(const Graph& graph, const Precision& precision, std::int64_t global_batch,
-                       const System& system) {
+                       const System& system, ShardingSource sharding) {
   const std::vector<Cut> cuts = cuts_of(system, precision);
   if (cuts.empty()) return 0;
   const double passes = static_cast<double>(global_batch) / static_cast<double>(graph.samples);
   const double weight = bytes_per_element(precision.weight);
   const double gradient = bytes_per_element(precision.gradient);
+  // Of two units that have whole pieces, one may have them all.
+  const double synced =
+      std::min(gradient, weight) + (sharding == ShardingSource::written ? gradient : 0);
   double bound_s = 0;
-  for (const Part& part : connected_parts(graph, precision)) {
+  for (const Part& part : connected_parts(graph, precision, sharding)) {
     for (const Cut& cut : cuts) {
       if (cut.bytes_per_s <= 0) continue;
       const double unit_s = part.flops * passes / cut.unit_flops_per_s;
       const double crossing_s = part.crossing * passes / cut.bytes_per_s;
-      const double sync_s =
-          part.parameters * (gradient + std::min(gradient, weight)) / cut.bytes_per_s;
+      const double sync_s = part.parameters * synced / cut.bytes_per_s;
       // A unit that runs a sample whole must fetch the weights that it has no room for.
       const double fetch_s =
           std::max(0.0, part.parameters * weight - cut.unit_bytes) / cut.bytes_per_s;

@@ -17,12 +17,16 @@ namespace braid {
 ///
 ///     max(min(U·C / (U + C), S), min(C, W))
 ///
-/// because some unit does much of the work, or many samples go through several units, or two units
-/// use the same weights; docs/cost-model.md, "Lower bounds", has the argument. Nominal bandwidth,
-/// no latency; experts and embedding tables are left out. With a bandwidth matrix, the units are
-/// the devices. 0 on one device. Throws Error when a chip does not list the peak for the precision.
-/// Cost: linear in the graph, sorting its layers' edges, and layers x levels.
+/// With divisions that the model does not say, ranks may also do the same work twice, in several
+/// units: the narrowest tensor is then of any inside a layer too and crosses once in C, and S is
+/// what comes back, or the gradients, whichever is less.
+///
+/// It holds because some unit does much of the work, or many samples go through several units, or
+/// two units use the same weights; docs/cost-model.md, "Lower bounds", has the argument. Nominal
+/// bandwidth, no latency; experts and embedding tables are left out. With a bandwidth matrix, the
+/// units are the devices. 0 on one device. Throws Error when a chip does not list the peak for the
+/// precision. Cost: linear in the graph, sorting its layers' edges, and layers x levels.
 double network_bound_s(const Graph& graph, const Precision& precision, std::int64_t global_batch,
-                       const System& system);
+                       const System& system, ShardingSource sharding = ShardingSource::written);
 
 }  // namespace braid

@@ -10,6 +10,7 @@
 #include "braid/planners/amp_synced_assignment.h"
 #include "braid/planners/fitting_layers.h"
 #include "braid/planners/layer_outputs.h"
+#include "braid/planners/search.h"
 #include "braid/schedule/timeline.h"
 #include "braid/system/links.h"
 
@@ -80,20 +81,16 @@ AmpJob::AmpJob(const Job& job, const System& system, const SpaceOptions& space, 
       space_(amp_space(space, planner)),
       planner_(std::move(planner)),
       chain_(chain_job(job, system)),
-      tables_(*job.graph, job.precision, system),
+      tables_(job, system),
       scratch_(chain_) {
-  SpaceLimits limits;
-  limits.devices = system.device_count;
-  limits.devices_per_node = system.groups.front().devices_per_node;
-  limits.global_batch = job.global_batch;
-  limits.layers = static_cast<int>(job.graph->layers.size());
-  limits.split = split_limits(*job.graph);
+  const SpaceLimits limits = space_limits(job, system);
   check_space(limits, space_);
   for (Configuration configuration : base_configurations(limits, space_)) {
     // Moves as many bytes as plain replicas do, so AMP's cost is the same.
     configuration.zero = space_.zero.value_or(configuration.dp > 1 ? Zero::optimizer : Zero::none);
     configuration.recompute = space_.recompute.value_or(Recompute::none);
-    if (configuration.tp <= limits.devices_per_node) configurations_.push_back(configuration);
+    if (configuration.tp > limits.devices_per_node) continue;
+    if (tables_.is_distinct(configuration)) configurations_.push_back(configuration);
   }
   edges_ = layer_pairs(*job.graph);
   output_bytes_ = layer_output_bytes(*job.graph);
@@ -273,7 +270,8 @@ Infeasibility AmpJob::nearest() {
 
 Outcome AmpJob::outcome(std::vector<AmpFound> found, std::int64_t work, bool complete) {
   Outcome outcome;
-  outcome.physical_bound = lower_bound(*job_.graph, job_.precision, job_.global_batch, system_);
+  outcome.physical_bound =
+      lower_bound(*job_.graph, job_.precision, job_.global_batch, system_, job_.sharding);
   outcome.objective_name = "AMP's cost (s)";
   if (chain_.branched && !is_graph()) outcome.assumptions = {assumption_of_layer_order()};
   outcome.work = work;

@@ -274,11 +274,9 @@ Plan build_plan(const ChainJob& chain, LayerTables& tables, const Configuration&
   plan.parallel = to_parallelism(configuration);
   plan.profile = layer_profile(graph, chain.system->groups.front().chip.name, chain.edges);
   for (std::size_t k = 0; k < table.kinds.size(); ++k) {
-    Option option;
-    option.how = to_execution(configuration);
-    option.name = name_of(option.how);
+    Option option = tables.option(configuration, k);
     option.cost = table.kinds[k];
-    plan.profile.kinds[k].push_back(option);
+    plan.profile.kinds[k].push_back(std::move(option));
   }
   for (int s = 0; s < configuration.pp; ++s) {
     Stage stage;

@@ -106,7 +106,7 @@ double fullest_load_s(const LayerTable& table, const Configuration& configuratio
 
 double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configuration& split,
                      std::int64_t global_batch, std::span<const int> micro_batches,
-                     const std::vector<bool>& sequence_parallel) {
+                     std::span<const TensorForm> forms) {
   double least_s = std::numeric_limits<double>::infinity();
   Configuration configuration = split;
   for (const AxisOrder order : {AxisOrder::pipeline_outermost, AxisOrder::data_outermost}) {
@@ -115,8 +115,8 @@ double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configura
     // Of the ZeRO stages that shard the optimizer, the first takes least time.
     for (const Zero zero : {Zero::optimizer, Zero::none}) {
       configuration.zero = zero;
-      for (const bool on : sequence_parallel) {
-        configuration.sequence_parallel = on;
+      for (const TensorForm& form : forms) {
+        configuration = with_form(configuration, form);
         std::vector<StageSync> syncs;  // Whatever the micro-batch.
         for (const int micro_batch : micro_batches) {
           configuration.micro_batch = micro_batch;

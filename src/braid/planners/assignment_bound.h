@@ -8,6 +8,7 @@
 #include "braid/planners/chain_job.h"
 #include "braid/planners/configuration.h"
 #include "braid/planners/layer_table.h"
+#include "braid/planners/space.h"
 
 namespace braid {
 
@@ -31,13 +32,12 @@ std::vector<StageSync> fullest_syncs(const LayerTable& table, int stages,
 double fullest_load_s(const LayerTable& table, const Configuration& configuration,
                       std::span<const StageSync> syncs);
 
-/// A lower bound on the iteration time of every configuration with the degrees of `split` and one
-/// of these micro-batch sizes: all stages together have all passes and the whole optimizer to do,
-/// and one of them its fullest_load_s(). `sequence_parallel`: off, on or both. Infinite when there
-/// is no size.
+/// A lower bound on the iteration time of every configuration with the degrees of `split`, one of
+/// these micro-batch sizes and one of these forms: all stages together have all passes and the
+/// whole optimizer to do, and one of them its fullest_load_s(). Infinite when there is no size.
 double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configuration& split,
                      std::int64_t global_batch, std::span<const int> micro_batches,
-                     const std::vector<bool>& sequence_parallel);
+                     std::span<const TensorForm> forms);
 
 /// configuration_bound_s() for 1F1B where `path_s` is the least path (partition_one_f_one_b): that
 /// bounds only stages of which each hands over to the next.

@@ -55,7 +55,7 @@ class Search {
         limits_(space_limits(job, system)),
         data_degrees_(data_degrees(limits_, space)),
         chain_(chain_job(job, system)),
-        tables_(*job.graph, job.precision, system),
+        tables_(job, system),
         best_(static_cast<std::size_t>(std::max(1, space.top))),
         outcome_(begin_outcome(job, system)) {}
 
@@ -113,9 +113,9 @@ void Search::push_family(OpenNode family, std::int64_t most) {
 }
 
 void Search::push_split(const Configuration& split) {
-  const double bound_s = split_bound_s(chain_, tables_, split, limits_.global_batch,
-                                       micro_batches(split, limits_, space_),
-                                       sequence_parallelisms(split, limits_, space_));
+  const double bound_s =
+      split_bound_s(chain_, tables_, split, limits_.global_batch,
+                    micro_batches(split, limits_, space_), tensor_forms(split, limits_, space_));
   ++outcome_.work;
   if (bound_s >= best_.cutoff_s()) return;
   open_.push({bound_s, OpenNode::Kind::split, {split, 1}});
@@ -125,6 +125,7 @@ void Search::push(const ConfigurationRange& range) {
   is_empty_ = false;
   // Of an interleaved configuration the same whatever vp is.
   const Configuration& first = range.configuration;
+  if (!tables_.is_distinct(first)) return;
   const LayerTable& table = tables_.at(first);
   const double bound_s =
       std::max(configuration_bound_s(chain_, tables_, first),

@@ -13,11 +13,19 @@ enum class AxisOrder : std::uint8_t {
   data_outermost,      ///< tp, cp, pp, dp: replicas of the whole pipeline are blocks.
 };
 
+/// Who says how tensor-parallel ranks divide the layers, kind by kind.
+enum class Division : std::uint8_t {
+  written,   ///< The model.
+  fastest,   ///< The model or a search for divisions, whichever takes least time.
+  smallest,  ///< Whichever leaves a rank fewest parameters, of these the fastest.
+};
+
 /// A point of braid's search space: Parallelism without heap memory, so that millions can be kept.
 struct Configuration {
   std::int32_t tp = 1, cp = 1, ep = 1, pp = 1, dp = 1, vp = 1, micro_batch = 1;
   std::int64_t num_micro_batches = 1;
   bool sequence_parallel = false;
+  Division division = Division::written;  ///< Another only without sequence parallelism.
   AxisOrder order = AxisOrder::pipeline_outermost;
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
   // What trades time for memory: each step up is never faster and never needs more device memory.

@@ -59,7 +59,7 @@ class Walk {
  public:
   Walk(const Job& job, const System& system, const SpaceOptions& space)
       : chain_(chain_job(job, system)),
-        tables_(*job.graph, job.precision, system),
+        tables_(job, system),
         available_bytes_(usable_bytes(system.groups.front().chip)),
         best_(static_cast<std::size_t>(std::max(1, space.top))) {}
 
@@ -69,6 +69,10 @@ class Walk {
     } else {
       visit_even(configuration);
     }
+  }
+
+  bool is_distinct(const Configuration& configuration) {
+    return tables_.is_distinct(configuration);
   }
 
   /// Forgets layer tables: the next configurations have other degrees.
@@ -215,7 +219,8 @@ class Walk {
 /// Whether two base configurations have the same degrees, micro-batch and layer tables.
 bool same_group(const Configuration& a, const Configuration& b) {
   const auto key = [](const Configuration& c) {
-    return std::tie(c.tp, c.cp, c.ep, c.pp, c.dp, c.vp, c.micro_batch, c.sequence_parallel);
+    return std::tie(c.tp, c.cp, c.ep, c.pp, c.dp, c.vp, c.micro_batch, c.sequence_parallel,
+                    c.division);
   };
   return key(a) == key(b);
 }
@@ -252,6 +257,10 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
     if (first > 0 && std::tie(base[first].tp, base[first].cp, base[first].ep) !=
                          std::tie(base[first - 1].tp, base[first - 1].cp, base[first - 1].ep)) {
       walk.forget_tables();
+    }
+    if (!walk.is_distinct(base[first])) {
+      first = last;
+      continue;
     }
     // Table by table, so that one and its assignment of layers serve the whole group; and trades
     // that share a table next to each other, as many differ in synchronisation alone.

@@ -37,8 +37,8 @@ FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Con
   FamilyBounds bounds;
   bounds.sample_s = bounds.optimizer_s = bounds.state_bytes = bounds.stash_bytes =
       std::numeric_limits<double>::infinity();
-  for (const bool sequence_parallel : sequence_parallelisms(family, limits, options)) {
-    configuration.sequence_parallel = sequence_parallel;
+  for (const TensorForm& form : tensor_forms(family, limits, options)) {
+    configuration = with_form(configuration, form);
     for (const int micro_batch : micro_batches) {
       configuration.micro_batch = micro_batch;
       const LayerTable& table = tables.sums_at(configuration);
@@ -46,20 +46,24 @@ FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Con
       bounds.sample_s = std::min(bounds.sample_s, time_s / micro_batch * (1 - 1e-9));
     }
     configuration.zero = Zero::optimizer;  // No other takes less time for the optimizer.
-    const double share_s =
-        optimizer_share(chain, tables.sums_at(configuration), configuration).all_s * (1 - 1e-9);
-    bounds.optimizer_s = std::min(bounds.optimizer_s, share_s * configuration.dp);
-    // State is spread over all copies and the context axis, experts over their group as well.
-    Configuration smallest = configuration;
-    smallest.micro_batch = micro_batches.front();
-    smallest.recompute = options.recompute.value_or(Recompute::full);
-    const LayerTable& table = tables.sums_at(smallest);
-    const double parameter_bytes = bytes_per_element(precision.weight) +
-                                   bytes_per_element(precision.gradient) +
-                                   precision.optimizer_bytes_per_parameter;
-    const double parameters = table.dense_parameters + table.expert_parameters * family.ep;
-    bounds.state_bytes = std::min(bounds.state_bytes, parameters * parameter_bytes / family.cp);
-    bounds.stash_bytes = std::min(bounds.stash_bytes, table.stash_bytes);
+    // What divisions leave a rank may differ from one micro-batch to another where they are found.
+    const bool written = form.division == Division::written;
+    for (const int micro_batch : micro_batches.first(written ? 1 : micro_batches.size())) {
+      configuration.micro_batch = micro_batch;
+      const double share_s =
+          optimizer_share(chain, tables.sums_at(configuration), configuration).all_s * (1 - 1e-9);
+      bounds.optimizer_s = std::min(bounds.optimizer_s, share_s * configuration.dp);
+      // State is spread over all copies and the context axis, experts over their group as well.
+      Configuration smallest = configuration;
+      smallest.recompute = options.recompute.value_or(Recompute::full);
+      const LayerTable& table = tables.sums_at(smallest);
+      const double parameter_bytes = bytes_per_element(precision.weight) +
+                                     bytes_per_element(precision.gradient) +
+                                     precision.optimizer_bytes_per_parameter;
+      const double parameters = table.dense_parameters + table.expert_parameters * family.ep;
+      bounds.state_bytes = std::min(bounds.state_bytes, parameters * parameter_bytes / family.cp);
+      bounds.stash_bytes = std::min(bounds.stash_bytes, table.stash_bytes);
+    }
   }
   if (chain.system->groups.front().chip.host && options.allow_offload) {
     bounds.state_bytes = bounds.stash_bytes = 0;

@@ -7,6 +7,9 @@
 
 #include "braid/base/error.h"
 #include "braid/plan/model_shape.h"
+#include "braid/planners/space.h"
+#include "braid/profile/layer_profile.h"
+#include "braid/profile/sharded_options.h"
 #include "braid/profile/split_limits.h"
 
 namespace braid {
@@ -24,51 +27,76 @@ std::vector<std::int64_t> powers_in(std::int64_t batch) {
   return powers;
 }
 
-/// Of the options [first, last), which differ in samples alone.
-GraphPipeCost cost_of(std::span<const Option> options, const Precision& precision) {
+/// Of a layer that runs one way, its costs for each number of samples.
+GraphPipeCost cost_of(std::span<const LayerCost> costs, std::span<const std::int64_t> samples,
+                      const Precision& precision) {
   GraphPipeCost cost;
-  for (const Option& option : options) {
-    cost.forward_s.push_back(option.cost.forward.total_s());
-    cost.backward_s.push_back(option.cost.backward_s());
-    const auto count = static_cast<double>(option.how.micro_batch);
-    cost.stash_bytes = std::max(cost.stash_bytes, option.cost.stash_bytes / count);
-    cost.working_bytes = std::max(cost.working_bytes, option.cost.working_bytes / count);
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    cost.forward_s.push_back(costs[i].forward.total_s());
+    cost.backward_s.push_back(costs[i].backward_s());
+    const auto count = static_cast<double>(samples[i]);
+    cost.stash_bytes = std::max(cost.stash_bytes, costs[i].stash_bytes / count);
+    cost.working_bytes = std::max(cost.working_bytes, costs[i].working_bytes / count);
+    // What divisions leave a rank may differ where they are found.
+    const double parameters = costs[i].dense_parameters + costs[i].expert_parameters;
+    cost.gradient_bytes =
+        std::max(cost.gradient_bytes, parameters * bytes_per_element(precision.gradient));
+    cost.fixed_bytes =
+        std::max(cost.fixed_bytes, parameters * (bytes_per_element(precision.gradient) +
+                                                 bytes_per_element(precision.weight) +
+                                                 precision.optimizer_bytes_per_parameter));
   }
-  const LayerCost& any = options.front().cost;
-  const double parameters = any.dense_parameters + any.expert_parameters;
-  cost.gradient_bytes = parameters * bytes_per_element(precision.gradient);
-  cost.fixed_bytes = cost.gradient_bytes + parameters * (bytes_per_element(precision.weight) +
-                                                         precision.optimizer_bytes_per_parameter);
   return cost;
 }
 
-/// The ways that model and `space` allow, the plain one first.
-std::vector<Execution> ways_of(const Graph& graph, const System& system,
-                               const SpaceOptions& space) {
+/// Adds the ways of one degree and kind of division, each with all kinds of recomputation.
+void add_ways(Configuration way, const SpaceOptions& space, std::vector<Configuration>& ways) {
+  for (const Recompute kind : {Recompute::none, Recompute::selective, Recompute::full}) {
+    const bool data = space.stage_options == StageOptions::data;
+    if (space.recompute ? *space.recompute != kind : data && kind != Recompute::none) continue;
+    way.recompute = kind;
+    ways.push_back(way);
+  }
+}
+
+/// The ways that model and `space` allow, the plain one first, what is found last.
+void fill_ways(const Job& job, const System& system, LayerTables& tables, const SpaceOptions& space,
+               GraphPipeJob& result) {
   const bool data = space.stage_options == StageOptions::data;
   const std::int64_t most_tp =
       std::min(system.groups.front().devices_per_node, system.device_count);
-  const SplitLimits limits = split_limits(graph);
-  std::vector<Execution> ways;
-  Execution how;
-  for (how.tp = 1; how.tp <= most_tp; how.tp *= 2) {
+  SpaceLimits limits;
+  limits.split = split_limits(*job.graph);
+  std::vector<Configuration> degrees;
+  for (int tp = 1; tp <= most_tp; tp *= 2) {
     // Or some replicas would lie in two nodes.
-    if (system.groups.front().devices_per_node % how.tp != 0) break;
-    if (space.tp ? *space.tp != how.tp : data && how.tp > 1) continue;
-    for (const Recompute kind : {Recompute::none, Recompute::selective, Recompute::full}) {
-      if (space.recompute ? *space.recompute != kind : data && kind != Recompute::none) continue;
-      how.recompute = kind;
-      // Each device then hands on its part of the sequence alone.
-      how.sequence_parallel = how.tp > 1 && space.sequence_parallel.value_or(true);
-      if (!refusal(limits, how).empty() && !space.sequence_parallel) how.sequence_parallel = false;
-      if (refusal(limits, how).empty()) ways.push_back(how);
+    if (system.groups.front().devices_per_node % tp != 0) break;
+    if (space.tp ? *space.tp != tp : data && tp > 1) continue;
+    degrees.emplace_back().tp = tp;
+  }
+  for (Configuration way : degrees) {
+    // Each device then hands on its part of the sequence alone.
+    way.sequence_parallel = way.tp > 1 && space.sequence_parallel.value_or(true);
+    if (!refusal(limits.split, to_execution(way)).empty() && !space.sequence_parallel) {
+      way.sequence_parallel = false;
+    }
+    if (refusal(limits.split, to_execution(way)).empty()) add_ways(way, space, result.ways);
+  }
+  result.written = result.ways.size();
+  if (job.sharding == ShardingSource::found) {
+    limits.split.found = found_degrees(*job.graph, most_tp);
+    for (const Configuration& degree : degrees) {
+      for (const TensorForm& form : tensor_forms(degree, limits, space)) {
+        const Configuration way = with_form(degree, form);
+        if (form.division == Division::written || !tables.is_distinct(way)) continue;
+        add_ways(way, space, result.ways);
+      }
     }
   }
-  if (ways.empty()) {
+  if (result.ways.empty()) {
     throw Error("no stage can run as asked",
                 "the graphpipe planner has tensor parallelism of powers of two that divide a node");
   }
-  return ways;
 }
 
 bool no_worse(const GraphPipeCost& a, const GraphPipeCost& b) {
@@ -96,6 +124,7 @@ void drop_useless_ways(GraphPipeJob& job) {
       continue;
     }
     job.ways.erase(job.ways.begin() + place);
+    if (w < job.written) --job.written;
     problem.ways.erase(problem.ways.begin() + place);
     for (GraphPipeKind& kind : problem.kinds) kind.erase(kind.begin() + place);
   }
@@ -103,13 +132,14 @@ void drop_useless_ways(GraphPipeJob& job) {
 
 }  // namespace
 
-GraphPipeJob graphpipe_job(const Job& job, const System& system, const SpaceOptions& space) {
+GraphPipeJob graphpipe_job(const Job& job, const System& system, LayerTables& tables,
+                           const SpaceOptions& space) {
   if (!is_homogeneous(system)) {
     throw Error("the planner graphpipe wants devices of one kind on one network",
                 "give a cluster of one kind");
   }
   GraphPipeJob result;
-  result.ways = ways_of(*job.graph, system, space);
+  fill_ways(job, system, tables, space, result);
   GraphPipeProblem& problem = result.problem;
   problem.batch = job.global_batch;
   problem.devices = system.device_count;
@@ -117,30 +147,24 @@ GraphPipeJob graphpipe_job(const Job& job, const System& system, const SpaceOpti
   problem.groups.reserve(problem.device_samples.size());
   for (const std::int64_t samples : problem.device_samples) problem.groups.push_back({samples, 1});
   problem.ways.clear();
-  std::vector<Execution> executions;
-  executions.reserve(result.ways.size() * problem.device_samples.size());
-  for (const Execution& way : result.ways) {
+  for (const Configuration& way : result.ways) {
     problem.ways.push_back({way.tp, way.sequence_parallel ? 1 : way.tp});
+    std::vector<const LayerTable*> by_samples;
+    by_samples.reserve(problem.device_samples.size());
+    Configuration form = way;
     for (const std::int64_t samples : problem.device_samples) {
-      executions.push_back(way);
-      executions.back().micro_batch = static_cast<int>(samples);
+      form.micro_batch = static_cast<int>(samples);
+      by_samples.push_back(&tables.sums_at(form));
+    }
+    problem.kinds.resize(by_samples.front()->kinds.size());
+    std::vector<LayerCost> costs(by_samples.size());
+    for (std::size_t kind = 0; kind < problem.kinds.size(); ++kind) {
+      for (std::size_t i = 0; i < costs.size(); ++i) costs[i] = by_samples[i]->kinds[kind];
+      problem.kinds[kind].push_back(cost_of(costs, problem.device_samples, job.precision));
     }
   }
-  const Profile profile = estimate_profile(*job.graph, executions, job.precision, system);
-  const std::size_t samples = problem.device_samples.size();
-  for (const std::vector<Option>& options : profile.kinds) {
-    if (options.size() != executions.size()) {
-      throw Error("the model does not run with every number of samples per device");
-    }
-    GraphPipeKind kind;
-    kind.reserve(result.ways.size());
-    for (std::size_t w = 0; w < result.ways.size(); ++w) {
-      kind.push_back(cost_of(std::span(options).subspan(w * samples, samples), job.precision));
-    }
-    problem.kinds.push_back(std::move(kind));
-  }
-  for (const ProfileLayer& layer : profile.layers) problem.nodes.push_back(layer.kind);
-  for (const ProfileEdge& edge : profile.edges) {
+  for (const Layer& layer : job.graph->layers) problem.nodes.push_back(layer.kind);
+  for (const ProfileEdge& edge : profile_edges(*job.graph)) {
     problem.edges.push_back({edge.source, edge.target, edge.bytes});
   }
   const DeviceGroup& group = system.groups.front();
@@ -155,8 +179,8 @@ GraphPipeJob graphpipe_job(const Job& job, const System& system, const SpaceOpti
   return result;
 }
 
-Plan graphpipe_plan(const Job& job, const System& system, const std::vector<Execution>& ways,
-                    const GraphPipeSolution& solution) {
+Plan graphpipe_plan(const Job& job, const System& system, LayerTables& tables,
+                    const std::vector<Configuration>& ways, const GraphPipeSolution& solution) {
   const Graph& graph = *job.graph;
   Plan plan;
   plan.planner = "graphpipe";
@@ -169,25 +193,32 @@ Plan graphpipe_plan(const Job& job, const System& system, const std::vector<Exec
   plan.precision = job.precision;
   plan.parallel.pp = static_cast<int>(solution.stages.size());
   plan.system = system;
-  std::vector<Execution> executions;  // One for each way and number of samples per device.
+  std::vector<Configuration> used;  // One for each way and number of samples per device.
   for (const GraphPipeStage& from : solution.stages) {
-    Execution how = ways[static_cast<std::size_t>(from.way)];
+    Configuration how = ways[static_cast<std::size_t>(from.way)];
     const std::int64_t replicas = from.devices / how.tp;
     how.micro_batch = static_cast<int>(from.group.micro_batch / replicas);
-    auto option = std::find(executions.begin(), executions.end(), how);
-    if (option == executions.end()) option = executions.insert(option, how);
+    auto option = std::find(used.begin(), used.end(), how);
+    if (option == used.end()) option = used.insert(option, how);
     Stage stage;
     stage.dp = static_cast<int>(replicas);
     stage.tp = how.tp;
     stage.own.emplace();
     stage.own->micro_batch = how.micro_batch;
     stage.own->sequence_parallel = how.sequence_parallel;
-    stage.chunks.push_back({from.nodes, std::vector<std::int32_t>(
-                                            from.nodes.size(), static_cast<std::int32_t>(
-                                                                   option - executions.begin()))});
+    stage.chunks.push_back(
+        {from.nodes, std::vector<std::int32_t>(from.nodes.size(),
+                                               static_cast<std::int32_t>(option - used.begin()))});
     plan.stages.push_back(std::move(stage));
   }
-  plan.profile = estimate_profile(graph, executions, job.precision, system);
+  plan.profile = layer_profile(graph, system.groups.front().chip.name, profile_edges(graph));
+  for (const Configuration& how : used) {
+    const LayerTable& table = tables.sums_at(how);
+    for (std::size_t kind = 0; kind < table.kinds.size(); ++kind) {
+      plan.profile.kinds[kind].push_back(tables.option(how, kind));
+      plan.profile.kinds[kind].back().cost = table.kinds[kind];
+    }
+  }
   // Large stages first: powers of two then never straddle a node that they fit in.
   std::vector<Stage*> by_size;
   for (Stage& stage : plan.stages) by_size.push_back(&stage);

@@ -38,10 +38,10 @@ void check_space(const SpaceOptions& space) {
          "--schedule");
 }
 
-/// The problem with its first way alone.
-GraphPipeProblem with_first_way(GraphPipeProblem problem) {
-  problem.ways.resize(1);
-  for (GraphPipeKind& kind : problem.kinds) kind.resize(1);
+/// The problem with its first ways alone.
+GraphPipeProblem with_first_ways(GraphPipeProblem problem, std::size_t count) {
+  problem.ways.resize(count);
+  for (GraphPipeKind& kind : problem.kinds) kind.resize(count);
   return problem;
 }
 
@@ -205,9 +205,11 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
                        const Budget& budget, const Progress& progress) {
   Outcome outcome;
   check_space(space);
-  outcome.physical_bound = lower_bound(*job.graph, job.precision, job.global_batch, system);
+  outcome.physical_bound =
+      lower_bound(*job.graph, job.precision, job.global_batch, system, job.sharding);
   outcome.objective_name = "iteration time (simulated, s)";
-  GraphPipeJob all = graphpipe_job(job, system, space);
+  LayerTables tables(job, system, LayerTables::Stages::unknown);
+  GraphPipeJob all = graphpipe_job(job, system, tables, space);
   GraphPipeProblem& problem = all.problem;
   problem.in_flight = space.in_flight;
   if (space.micro_batch) {
@@ -224,7 +226,7 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
     }
     fix_samples(problem, static_cast<std::size_t>(keep - problem.device_samples.begin()));
   }
-  const bool plain = all.ways.size() == 1 && all.ways.front() == Execution{};
+  const bool plain = all.ways.size() == 1 && all.ways.front() == Configuration{};
   outcome.assumptions = {
       plain ? "no tensor parallelism and no recomputation"
             : "no ZeRO; a stage runs all its layers in one way",
@@ -239,7 +241,7 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
   outcome.search_bound_s = std::max(outcome.physical_bound.time_s, graphpipe_bound_s(problem));
   const auto visit = [&](const GraphPipeSolution& found) {
     if (budget.work > 0 && ++plans > budget.work) return 0.0;
-    Plan plan = graphpipe_plan(job, system, all.ways, found);
+    Plan plan = graphpipe_plan(job, system, tables, all.ways, found);
     if (least) {
       // A pipeline that fills and drains can gain by more than keeps its rate: both are tried.
       Plan counted = plan;
@@ -278,7 +280,10 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
   };
   // The fastest bottleneck need not have the shortest iteration: one way alone has other plans.
   const bool many = problem.ways.size() > 1;
-  if (many) search_counts(with_first_way(problem), false);
+  if (many) search_counts(with_first_ways(problem, 1), false);
+  if (all.written > 1 && all.written < all.ways.size()) {
+    search_counts(with_first_ways(problem, all.written), true);
+  }
   search_counts(problem, many);
   if (space.graph_stages == GraphStages::exact) {
     outcome.assumptions.push_back(visit_exact_plans(problem, visit, outcome.work));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "braid/profile/layer_profile.h"
 
@@ -22,10 +23,15 @@ ChainLayer chain_layer(const LayerCost& cost) {
 
 }  // namespace
 
-LayerTables::LayerTables(const Graph& graph, const Precision& precision, const System& system,
-                         Stages stages)
-    : graph_(graph), precision_(precision), system_(system), stages_(stages) {
+LayerTables::LayerTables(const Job& job, const System& system, Stages stages)
+    : graph_(*job.graph), precision_(job.precision), system_(system), stages_(stages) {
+  const Graph& graph = *job.graph;
   if (stages == Stages::as_configured) shared_ = shared_parameters(graph);
+  if (job.sharding == ShardingSource::found) {
+    sharded_.emplace(graph, job.precision, system);
+    closed_ = kinds_closed(graph);
+    written_ = split_limits(graph);
+  }
   kind_of_layer_.reserve(graph.layers.size());
   for (std::size_t l = 0; l < graph.layers.size(); ++l) {
     const auto kind = static_cast<std::size_t>(graph.layers[l].kind);
@@ -52,23 +58,107 @@ std::int64_t LayerTables::devices_of(const Configuration& configuration, bool sp
          configuration.dp;
 }
 
-LayerTable& LayerTables::find(const Configuration& configuration) {
+LayerTables::FormKey LayerTables::form_key(const Configuration& configuration) {
   // The groups of a layer's collectives start at the first device; only expert groups that reach
   // past the context axis depend on where the pipeline lies.
   const bool one_stage = configuration.pp == 1 && !shared_.empty();
   const bool spread =
       configuration.ep > configuration.cp && configuration.order == AxisOrder::data_outermost;
-  const std::int64_t devices = devices_of(configuration, spread);
-  const Key key{configuration.tp,
-                configuration.cp,
-                configuration.ep,
-                configuration.micro_batch,
+  return {configuration.tp,
+          configuration.cp,
+          configuration.ep,
+          configuration.micro_batch,
+          spread || one_stage ? configuration.pp : 0,
+          devices_of(configuration, spread)};
+}
+
+LayerCost LayerTables::cost_of(std::size_t kind, const std::optional<FoundDivision>& division,
+                               const Execution& how, const LayerGroups& groups) {
+  const LayerId layer = first_of_kind_[kind];
+  const std::vector<OperatorWork>& works = work_of_kind_[kind];
+  return division ? sharded_->cost(layer, works, how, groups, *division)
+                  : estimate_layer(graph_, layer, works, how, precision_, groups, system_);
+}
+
+LayerTables::KindDivisions LayerTables::divisions_of_kind(std::size_t kind, const Execution& how,
+                                                          const LayerGroups& groups) {
+  std::vector<std::optional<FoundDivision>> known;
+  if (divides_as_written(written_, how.tp) && !closed_[kind]) known.emplace_back();
+  for (FoundDivision& found :
+       sharded_->divisions(first_of_kind_[kind], work_of_kind_[kind], how, groups)) {
+    known.emplace_back(std::move(found));
+  }
+  KindDivisions best;
+  std::pair<double, double> fastest{std::numeric_limits<double>::infinity(), 0};
+  std::pair<double, double> smallest = fastest;
+  for (const std::optional<FoundDivision>& division : known) {
+    const LayerCost cost = cost_of(kind, division, how, groups);
+    const double time_s = cost.forward.total_s() + cost.backward_s();
+    const double parameters = cost.dense_parameters + cost.expert_parameters;
+    if (std::pair(time_s, parameters) < fastest) {
+      fastest = {time_s, parameters};
+      best[static_cast<std::size_t>(Division::fastest)] = division;
+    }
+    if (std::pair(parameters, time_s) < smallest) {
+      smallest = {parameters, time_s};
+      best[static_cast<std::size_t>(Division::smallest)] = division;
+    }
+  }
+  return best;
+}
+
+const std::vector<LayerTables::KindDivisions>& LayerTables::divisions_of(
+    const Configuration& configuration) {
+  const FormKey key = form_key(configuration);
+  const auto [entry, is_new] = divisions_.try_emplace(key);
+  if (is_new) {
+    Configuration plain = configuration;
+    plain.recompute = Recompute::none;
+    plain.offload_activations = plain.offload_weights = false;
+    const LayerGroups groups = layer_groups(to_parallelism(plain), std::get<5>(key), system_);
+    for (std::size_t kind = 0; kind < first_of_kind_.size(); ++kind) {
+      entry->second.push_back(divisions_of_kind(kind, to_execution(plain), groups));
+    }
+  }
+  return entry->second;
+}
+
+bool LayerTables::is_distinct(const Configuration& configuration) {
+  if (configuration.division == Division::written) return true;
+  const std::vector<KindDivisions>& divisions = divisions_of(configuration);
+  const auto differ = [&](Division a, Division b) {
+    return std::any_of(divisions.begin(), divisions.end(), [&](const KindDivisions& kind) {
+      return kind[static_cast<std::size_t>(a)] != kind[static_cast<std::size_t>(b)];
+    });
+  };
+  return configuration.division == Division::fastest
+             ? differ(Division::fastest, Division::written)
+             : differ(Division::smallest, Division::written) &&
+                   differ(Division::smallest, Division::fastest);
+}
+
+Option LayerTables::option(const Configuration& configuration, std::size_t kind) {
+  if (configuration.division != Division::written) {
+    const std::optional<FoundDivision>& division =
+        divisions_of(configuration)[kind][static_cast<std::size_t>(configuration.division)];
+    if (division) {
+      return sharded_->option(first_of_kind_[kind], to_execution(configuration), *division);
+    }
+  }
+  Option option;
+  option.how = to_execution(configuration);
+  option.name = name_of(option.how);
+  return option;
+}
+
+LayerTable& LayerTables::find(const Configuration& configuration) {
+  const FormKey form = form_key(configuration);
+  const Key key{form,
                 configuration.sequence_parallel,
-                static_cast<int>(configuration.recompute),
+                configuration.division,
+                configuration.recompute,
                 configuration.offload_activations,
-                configuration.offload_weights,
-                spread || one_stage ? configuration.pp : 0,
-                devices};
+                configuration.offload_weights};
   if (last_ != nullptr && key == last_key_) return *last_;
   const auto [entry, is_new] = tables_.try_emplace(key);
   LayerTable& table = entry->second;
@@ -77,13 +167,19 @@ LayerTable& LayerTables::find(const Configuration& configuration) {
   if (!is_new) return table;
 
   const Execution how = to_execution(configuration);
-  const LayerGroups groups = layer_groups(to_parallelism(configuration), devices, system_);
+  const LayerGroups groups =
+      layer_groups(to_parallelism(configuration), std::get<5>(form), system_);
+  const std::vector<KindDivisions>* divisions =
+      configuration.division == Division::written ? nullptr : &divisions_of(configuration);
   table.kinds.reserve(first_of_kind_.size());
   for (std::size_t kind = 0; kind < first_of_kind_.size(); ++kind) {
-    table.kinds.push_back(estimate_layer(graph_, first_of_kind_[kind], work_of_kind_[kind], how,
-                                         precision_, groups, system_));
+    const std::optional<FoundDivision> none;
+    const auto place = static_cast<std::size_t>(configuration.division);
+    table.kinds.push_back(
+        cost_of(kind, divisions != nullptr ? (*divisions)[kind][place] : none, how, groups));
   }
-  if (one_stage) count_shared_once(shared_, kind_of_layer_, how, table.kinds);
+  if (configuration.pp == 1 && !shared_.empty())
+    count_shared_once(shared_, kind_of_layer_, how, table.kinds);
   for (const LayerCost& cost : table.kinds) table.layer_of_kind.push_back(chain_layer(cost));
   table.count_of_kind = count_of_kind_;
   table.least_backward_share = 1;

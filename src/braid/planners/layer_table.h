@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <unordered_map>
@@ -13,8 +14,11 @@
 #include "braid/planners/even_splits.h"
 #include "braid/planners/layout.h"
 #include "braid/planners/partition.h"
+#include "braid/planners/planner.h"
 #include "braid/profile/layer_work.h"
 #include "braid/profile/profile.h"
+#include "braid/profile/sharded_options.h"
+#include "braid/profile/split_limits.h"
 
 namespace braid {
 
@@ -55,8 +59,7 @@ class LayerTables {
   /// anywhere.
   enum class Stages : std::uint8_t { unknown, as_configured };
 
-  LayerTables(const Graph& graph, const Precision& precision, const System& system,
-              Stages stages = Stages::as_configured);
+  LayerTables(const Job& job, const System& system, Stages stages = Stages::as_configured);
 
   /// Table for a configuration (which must be one that the model allows). The reference stays
   /// valid.
@@ -69,15 +72,34 @@ class LayerTables {
   static double fullest_stage_s(LayerTable& table, int stages);
   /// The table's longest_way_s, `edges` being between the model's layers.
   static double longest_way_s(LayerTable& table, std::span<const ProfileEdge> edges);
+  /// Whether the configuration divides some kind of layer otherwise than any `division` before its
+  /// own does, as `written` always does.
+  bool is_distinct(const Configuration& configuration);
+  /// An option of a kind of layer that runs so, but for its cost.
+  Option option(const Configuration& configuration, std::size_t kind);
   std::size_t size() const { return tables_.size(); }
-  void clear() { tables_.clear(), last_ = nullptr; }  ///< Invalidates all references.
+  /// Invalidates all references.
+  void clear() { tables_.clear(), divisions_.clear(), last_ = nullptr; }
 
  private:
-  using Key = std::tuple<int, int, int, int, bool, int, bool, bool, std::int64_t, std::int64_t>;
+  /// What groups and times rest on, whatever trades time for memory: tp, cp, ep, micro-batch, and
+  /// what of pipeline and devices counts.
+  using FormKey = std::tuple<int, int, int, int, std::int64_t, std::int64_t>;
+  using Key = std::tuple<FormKey, bool, Division, Recompute, bool, bool>;
+  /// Of a kind of layer, by Division; none: as the model says.
+  using KindDivisions = std::array<std::optional<FoundDivision>, 3>;
 
   /// `spread`: how expert groups lie depends on the pipeline.
   std::int64_t devices_of(const Configuration& configuration, bool spread);
+  FormKey form_key(const Configuration& configuration);
   LayerTable& find(const Configuration& configuration);
+  /// [kind]: found without recomputation and offload, whatever the configuration has, so that these
+  /// only ever trade time for memory.
+  const std::vector<KindDivisions>& divisions_of(const Configuration& configuration);
+  KindDivisions divisions_of_kind(std::size_t kind, const Execution& how,
+                                  const LayerGroups& groups);
+  LayerCost cost_of(std::size_t kind, const std::optional<FoundDivision>& division,
+                    const Execution& how, const LayerGroups& groups);
 
   const Graph& graph_;
   const Precision& precision_;
@@ -88,6 +110,10 @@ class LayerTables {
   std::vector<std::int32_t> kind_of_layer_;
   std::vector<SharedParameter> shared_;  ///< Where one stage counts them once.
   const Stages stages_;
+  std::optional<ShardedLayers> sharded_;  ///< Where divisions are searched for.
+  std::vector<bool> closed_;              ///< kinds_closed().
+  SplitLimits written_;
+  std::map<FormKey, std::vector<KindDivisions>> divisions_;
   std::map<Key, LayerTable> tables_;
   Key last_key_;  ///< Searches mostly ask for the same table again.
   LayerTable* last_ = nullptr;

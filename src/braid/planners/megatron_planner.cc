@@ -47,7 +47,8 @@ Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& 
                 "plan on one group of " + system.name);
   }
   Outcome outcome;
-  outcome.physical_bound = lower_bound(*job.graph, job.precision, job.global_batch, system);
+  outcome.physical_bound =
+      lower_bound(*job.graph, job.precision, job.global_batch, system, job.sharding);
   outcome.objective_name = "iteration time (simulated, s)";
   SpaceLimits limits;
   limits.devices = system.device_count;
@@ -58,7 +59,7 @@ Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& 
   check_space(limits, space);
 
   const ChainJob chain = chain_job(job, system);
-  LayerTables tables(*job.graph, job.precision, system);
+  LayerTables tables(job, system);
   AssessmentScratch scratch(chain);
   const double available = usable_bytes(system.groups.front().chip);
   // Tensor parallelism grows first, within the node; then the pipeline; the first that fits is

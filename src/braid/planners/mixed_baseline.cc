@@ -68,6 +68,14 @@ void worsen(NetworkLevel& worst, const NetworkLevel& other) {
   worst.half_bytes = std::max(worst.half_bytes, other.half_bytes);
 }
 
+/// Divisions are searched for on one kind of device.
+void require_written(const Job& job, const System& system) {
+  if (job.sharding == ShardingSource::written) return;
+  throw Error(Where{"", 0, "--sharding"},
+              "divisions are found for one kind of device on a hierarchical network",
+              "leave it out, or plan on one group of " + system.name);
+}
+
 }  // namespace
 
 System slowest_of(const System& system) {
@@ -136,7 +144,9 @@ Outcome plan_by_kind(PlanFunction homogeneous, PlanFunction mixed, const Job& jo
     return outcome;
   }
   const System joined = with_equal_groups_joined(system);
-  return (is_homogeneous(joined) ? homogeneous : mixed)(job, joined, space, budget, progress);
+  if (is_homogeneous(joined)) return homogeneous(job, joined, space, budget, progress);
+  require_written(job, system);
+  return mixed(job, joined, space, budget, progress);
 }
 
 Outcome plan_for_slowest(PlanFunction plan, const std::string& planner, const Job& job,
@@ -150,6 +160,7 @@ Outcome plan_for_slowest(PlanFunction plan, const std::string& planner, const Jo
   }
   const System joined = with_equal_groups_joined(system);
   if (is_homogeneous(joined)) return plan(job, joined, space, budget, progress);
+  require_written(job, system);
   const LowerBound bound = lower_bound(*job.graph, job.precision, job.global_batch, joined);
   Outcome outcome = plan(job, slowest_of(joined), space, budget, progress);
   outcome.physical_bound = bound;

@@ -23,7 +23,7 @@ MixedJob::MixedJob(const Job& job, const System& system, std::string planner)
   for (std::size_t g = 0; g < system.groups.size(); ++g) parts_.push_back(group_of(system, g));
   tables_.reserve(parts_.size());
   for (const System& part : parts_) {
-    tables_.emplace_back(*job.graph, job.precision, part, LayerTables::Stages::unknown);
+    tables_.emplace_back(job, part, LayerTables::Stages::unknown);
   }
 
   const Graph& graph = *job.graph;

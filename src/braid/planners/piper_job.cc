@@ -12,7 +12,9 @@
 #include "braid/plan/totals.h"
 #include "braid/planners/piper_levels.h"
 #include "braid/planners/piper_network.h"
+#include "braid/planners/space.h"
 #include "braid/profile/layer_profile.h"
+#include "braid/profile/sharded_options.h"
 #include "braid/profile/split_limits.h"
 
 namespace braid {
@@ -81,40 +83,73 @@ PiperJob piper_job(const Job& job, const System& system, LayerTables& tables,
   return result;
 }
 
+namespace {
+
+/// Whether sequence parallelism is on in written forms of this degree; nullopt: there is none.
+std::optional<bool> sequence_parallel(const SplitLimits& split, Configuration form,
+                                      const SpaceOptions& space) {
+  form.sequence_parallel = form.tp > 1 && space.sequence_parallel.value_or(true);
+  if (refusal(split, to_execution(form)).empty()) return form.sequence_parallel;
+  if (space.sequence_parallel.value_or(false)) return std::nullopt;
+  form.sequence_parallel = false;
+  if (refusal(split, to_execution(form)).empty()) return false;
+  return std::nullopt;
+}
+
+/// What stages of one tp may choose among with these divisions. Without sequence parallelism
+/// written ones go with those that are found.
+std::vector<TensorForm> forms_of(const SpaceLimits& limits, const Configuration& form,
+                                 const SpaceOptions& space, ShardingSource sharding) {
+  if (sharding == ShardingSource::found) {
+    SpaceOptions whole = space;
+    if (space.sequence_parallel.value_or(false)) return {};
+    whole.sequence_parallel = false;
+    return tensor_forms(form, limits, whole);
+  }
+  const std::optional<bool> on = sequence_parallel(limits.split, form, space);
+  if (!on) return {};
+  return {{*on, Division::written}};
+}
+
+}  // namespace
+
 std::vector<PiperForm> piper_forms(const PiperJob& job, const SpaceOptions& space, int micro_batch,
-                                   std::int64_t most_tp, bool recompute) {
-  const SplitLimits split = split_limits(*job.job->graph);
+                                   std::int64_t most_tp, bool recompute, ShardingSource sharding) {
+  SpaceLimits limits;
+  limits.split = split_limits(*job.job->graph);
+  if (sharding == ShardingSource::found) {
+    limits.split.found = found_degrees(*job.job->graph, most_tp);
+  }
   std::vector<PiperForm> forms;
   for (int tp = 1; tp <= most_tp; ++tp) {
     if (space.tp && *space.tp != tp) continue;
-    for (const Recompute kind : {Recompute::none, Recompute::selective, Recompute::full}) {
-      if (space.recompute ? *space.recompute != kind : kind != Recompute::none && !recompute) {
-        continue;
+    Configuration degree;
+    degree.tp = tp;
+    degree.micro_batch = micro_batch;
+    degree.zero = space.zero.value_or(Zero::none);
+    for (const TensorForm& tensor : forms_of(limits, degree, space, sharding)) {
+      if (!job.tables->is_distinct(with_form(degree, tensor))) continue;
+      for (const Recompute kind : {Recompute::none, Recompute::selective, Recompute::full}) {
+        if (space.recompute ? *space.recompute != kind : kind != Recompute::none && !recompute) {
+          continue;
+        }
+        if (kind != Recompute::none && !recompute) continue;
+        PiperForm made;
+        Configuration& form = made.form;
+        form = with_form(degree, tensor);
+        form.recompute = kind;
+        const LayerTable& table = job.tables->at(form);
+        made.time_s = table.time_s() / micro_batch;
+        const auto context =
+            data_parallel_context(to_parallelism(form), job.job->precision, *job.system);
+        for (const LayerCost& cost : table.kinds) {
+          ChunkTotals totals;
+          totals.add(cost, 1);
+          made.working_bytes =
+              std::max(made.working_bytes, memory_of(std::span(&totals, 1), 1, context).working);
+        }
+        forms.push_back(made);
       }
-      if (kind != Recompute::none && !recompute) continue;
-      PiperForm made;
-      Configuration& form = made.form;
-      form.tp = tp;
-      form.micro_batch = micro_batch;
-      form.recompute = kind;
-      form.zero = space.zero.value_or(Zero::none);
-      form.sequence_parallel = tp > 1 && space.sequence_parallel.value_or(true);
-      if (!refusal(split, to_execution(form)).empty()) {
-        if (space.sequence_parallel.value_or(false)) continue;
-        form.sequence_parallel = false;
-        if (!refusal(split, to_execution(form)).empty()) continue;
-      }
-      const LayerTable& table = job.tables->at(form);
-      made.time_s = table.time_s() / micro_batch;
-      const auto context =
-          data_parallel_context(to_parallelism(form), job.job->precision, *job.system);
-      for (const LayerCost& cost : table.kinds) {
-        ChunkTotals totals;
-        totals.add(cost, 1);
-        made.working_bytes =
-            std::max(made.working_bytes, memory_of(std::span(&totals, 1), 1, context).working);
-      }
-      forms.push_back(made);
     }
   }
   return forms;
@@ -157,7 +192,7 @@ PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>&
         const MemoryBreakdown idle = memory_of(std::span(&totals, 1), 0, context);
         const MemoryBreakdown busy = memory_of(std::span(&totals, 1), 1, context);
         PiperOption option;
-        option.name = name_of(to_execution(form));
+        option.name = job.tables->option(form, at(graph.layers[l].kind)).name;
         option.time = cost.forward.total_s() + cost.backward_s();
         option.parameter_bytes = (cost.dense_parameters + cost.expert_parameters) *
                                  bytes_per_element(job.job->precision.gradient);
@@ -235,11 +270,9 @@ Plan plan_of_piper(const PiperJob& job, const std::vector<PiperForm>& forms,
     const Configuration& form = forms[at(f)].form;
     const LayerTable& table = job.tables->at(form);
     for (std::size_t k = 0; k < table.kinds.size(); ++k) {
-      Option option;
-      option.how = to_execution(form);
-      option.name = name_of(option.how);
+      Option option = job.tables->option(form, k);
       option.cost = table.kinds[k];
-      plan.profile.kinds[k].push_back(option);
+      plan.profile.kinds[k].push_back(std::move(option));
     }
   }
 

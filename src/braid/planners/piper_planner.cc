@@ -69,12 +69,13 @@ class Search {
         space_(space),
         budget_(budget),
         progress_(progress),
-        tables_(*job.graph, job.precision, system, LayerTables::Stages::unknown),
+        tables_(job, system, LayerTables::Stages::unknown),
         piper_(piper_job(job, system, tables_, space.piper_network)) {}
 
   Outcome run() {
     Outcome outcome;
-    outcome.physical_bound = lower_bound(*job_.graph, job_.precision, job_.global_batch, system_);
+    outcome.physical_bound =
+        lower_bound(*job_.graph, job_.precision, job_.global_batch, system_, job_.sharding);
     outcome.objective_name = kObjective;
     outcome.assumptions = {network_text()};
     std::vector<Family> families = all_families();
@@ -198,9 +199,12 @@ class Search {
       const std::int64_t samples = space_.micro_batch.value_or(
           static_cast<int>(std::min<std::int64_t>(micro_batch, std::numeric_limits<int>::max())));
       if (job_.global_batch % samples == 0) {
-        add_families(
-            piper_forms(piper_, space_, static_cast<int>(samples), most_tp, restriction_.recompute),
-            job_.global_batch / samples, families);
+        for (const ShardingSource sharding : {ShardingSource::written, ShardingSource::found}) {
+          if (sharding == ShardingSource::found && job_.sharding != sharding) continue;
+          add_families(piper_forms(piper_, space_, static_cast<int>(samples), most_tp,
+                                   restriction_.recompute, sharding),
+                       job_.global_batch / samples, families);
+        }
       }
       if (space_.micro_batch || micro_batch >= kMostMicroBatch) break;
     }
@@ -225,7 +229,7 @@ class Search {
       }
       std::stable_sort(
           family.forms.begin(), family.forms.end(), [](const PiperForm& a, const PiperForm& b) {
-            return std::pair(a.form.tp, a.form.recompute) < std::pair(b.form.tp, b.form.recompute);
+            return std::tie(a.form.tp, a.form.recompute) < std::tie(b.form.tp, b.form.recompute);
           });
       add_degrees(family, batches, families);
     }
@@ -331,7 +335,8 @@ Outcome plan_piper(std::string_view variant, const Job& job, const System& syste
   }
   if (const std::string_view option = option_outside(space); !option.empty()) {
     Outcome outcome;
-    outcome.physical_bound = lower_bound(*job.graph, job.precision, job.global_batch, system);
+    outcome.physical_bound =
+        lower_bound(*job.graph, job.precision, job.global_batch, system, job.sharding);
     outcome.objective_name = kObjective;
     outcome.infeasibility = Infeasibility{
         fmt::format("the planner {} cannot do as {} says", variant, option), -1, 0, 0, {}};

@@ -11,6 +11,7 @@
 #include "braid/plan/outcome.h"
 #include "braid/planners/in_flight_rule.h"
 #include "braid/planners/phaze_objective.h"
+#include "braid/profile/estimator.h"
 
 namespace braid {
 
@@ -20,6 +21,9 @@ struct Job {
   std::string model_source;
   Precision precision;
   std::int64_t global_batch = 1;
+  /// Where divisions of its layers come from. Others than written ones are searched for on
+  /// homogeneous systems alone.
+  ShardingSource sharding = ShardingSource::written;
 };
 
 /// What piper and those of its relatives that can take a cluster's network for.

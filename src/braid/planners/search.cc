@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "braid/profile/sharded_options.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
@@ -97,12 +98,16 @@ SpaceLimits space_limits(const Job& job, const System& system) {
   limits.global_batch = job.global_batch;
   limits.layers = static_cast<int>(job.graph->layers.size());
   limits.split = split_limits(*job.graph);
+  if (job.sharding == ShardingSource::found) {
+    limits.split.found = found_degrees(*job.graph, system.device_count);
+  }
   return limits;
 }
 
 Outcome begin_outcome(const Job& job, const System& system) {
   Outcome outcome;
-  outcome.physical_bound = lower_bound(*job.graph, job.precision, job.global_batch, system);
+  outcome.physical_bound =
+      lower_bound(*job.graph, job.precision, job.global_batch, system, job.sharding);
   outcome.objective_name = "iteration time (simulated, s)";
   outcome.assumptions = assumptions_of(system);
   return outcome;

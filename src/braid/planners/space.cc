@@ -1,6 +1,7 @@
 #include "braid/planners/space.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <string>
@@ -174,11 +175,24 @@ std::vector<Configuration> splits_of_devices(std::int64_t devices, const SpaceLi
 
 }  // namespace
 
+namespace {
+
+/// Degrees of tensor parallelism that the devices are enough for, ascending.
+std::vector<int> tensor_degrees(const SpaceLimits& limits) {
+  const std::vector<int> written =
+      divisors(std::max<std::int64_t>(1, limits.split.heads), limits.devices);
+  std::vector<int> degrees;
+  std::set_union(written.begin(), written.end(), limits.split.found.begin(),
+                 limits.split.found.end(), std::back_inserter(degrees));
+  return degrees;
+}
+
+}  // namespace
+
 std::vector<Family> families(const SpaceLimits& limits, const SpaceOptions& options) {
   const SplitLimits& split = limits.split;
   std::vector<Family> out;
-  for (const int tp :
-       restricted(divisors(std::max<std::int64_t>(1, split.heads), limits.devices), options.tp)) {
+  for (const int tp : restricted(tensor_degrees(limits), options.tp)) {
     const std::int64_t room = limits.devices / tp;
     for (const int cp :
          restricted(divisors(std::max<std::int64_t>(1, split.seq_len / 2), room), options.cp)) {
@@ -237,9 +251,16 @@ std::vector<int> micro_batches(const Configuration& split, const SpaceLimits& li
   return micro_batches_of(limits.global_batch / split.dp, options);
 }
 
-std::vector<bool> sequence_parallelisms(const Configuration& split, const SpaceLimits& limits,
-                                        const SpaceOptions& options) {
-  std::vector<bool> allowed;
+Configuration with_form(Configuration configuration, const TensorForm& form) {
+  configuration.sequence_parallel = form.sequence_parallel;
+  configuration.division = form.division;
+  return configuration;
+}
+
+std::vector<TensorForm> tensor_forms(const Configuration& split, const SpaceLimits& limits,
+                                     const SpaceOptions& options) {
+  std::vector<TensorForm> forms;
+  const bool written = divides_as_written(limits.split, split.tp);
   Execution how = to_execution(split);
   for (const bool sequence_parallel : {true, false}) {
     if (sequence_parallel && split.tp == 1) continue;
@@ -248,9 +269,16 @@ std::vector<bool> sequence_parallelisms(const Configuration& split, const SpaceL
       continue;
     }
     how.sequence_parallel = sequence_parallel;
-    if (refusal(limits.split, how).empty()) allowed.push_back(sequence_parallel);
+    if (!refusal(limits.split, how).empty()) continue;
+    if (written) forms.push_back({sequence_parallel, Division::written});
+    if (sequence_parallel ||
+        !std::binary_search(limits.split.found.begin(), limits.split.found.end(), split.tp)) {
+      continue;
+    }
+    forms.push_back({false, Division::fastest});
+    forms.push_back({false, Division::smallest});
   }
-  return allowed;
+  return forms;
 }
 
 namespace {
@@ -294,9 +322,8 @@ std::vector<ConfigurationRange> ranges_of_split(const Configuration& split,
   std::vector<ConfigurationRange> out;
   const std::vector<int> sizes = micro_batches(split, limits, options);
   const int shards = split.dp * split.cp;
-  Configuration base = split;
-  for (const bool sequence_parallel : sequence_parallelisms(split, limits, options)) {
-    base.sequence_parallel = sequence_parallel;
+  for (const TensorForm& form : tensor_forms(split, limits, options)) {
+    Configuration base = with_form(split, form);
     // Sharding the optimizer costs another collective and saves work: either may be faster.
     for (const Zero zero : {Zero::optimizer, Zero::none}) {
       if (options.zero ? zero != Zero::none : shards == 1 && zero != Zero::none) continue;

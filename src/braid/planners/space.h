@@ -38,10 +38,11 @@ struct ConfigurationRange {
 
 // The space before trading time for memory (no recomputation, no offload, the lowest ZeRO stage
 // that costs no time) is every configuration with
-//   tp·cp·pp·dp ≤ devices, or = with options.all_devices; tp divides the heads, 2·cp the sequence;
+//   tp·cp·pp·dp ≤ devices, or = with options.all_devices; tp divides the heads, or the layers in
+//   ways that were found; 2·cp divides the sequence;
 //   ep divides the experts and cp·dp; dp·micro_batch divides the batch; pp·vp ≤ layers; vp > 1
-//   needs micro-batches divisible by pp; at most kMostPlannedPasses passes; sequence parallelism on
-//   or off for tp > 1; both axis orders.
+//   needs micro-batches divisible by pp; at most kMostPlannedPasses passes; for tp > 1 all
+//   tensor_forms(); both axis orders.
 // Listed in steps: families, their degrees (splits), and what has these.
 
 /// Configurations that share tp, cp and ep, the only fields of `configuration` that count.
@@ -71,9 +72,16 @@ std::vector<int> micro_batches_of(std::int64_t samples, const SpaceOptions& opti
 std::vector<int> micro_batches(const Configuration& split, const SpaceLimits& limits,
                                const SpaceOptions& options);
 
-/// Whether sequence parallelism may be on, off or either with the degrees of `split`.
-std::vector<bool> sequence_parallelisms(const Configuration& split, const SpaceLimits& limits,
-                                        const SpaceOptions& options);
+/// How the ranks of a tensor-parallel group share the layers' work.
+struct TensorForm {
+  bool sequence_parallel = false;
+  Division division = Division::written;
+};
+Configuration with_form(Configuration configuration, const TensorForm& form);
+
+/// The forms that may be with the degrees of `split`, written ones first.
+std::vector<TensorForm> tensor_forms(const Configuration& split, const SpaceLimits& limits,
+                                     const SpaceOptions& options);
 
 /// All configurations of the space with the degrees of `split`, in a fixed order.
 std::vector<ConfigurationRange> ranges_of_split(const Configuration& split,

@@ -188,14 +188,9 @@ Profile estimate_profile(const Graph& graph, const std::vector<Execution>& execu
   const SplitLimits limits = split_limits(graph);
   Profile profile = layer_profile(graph, system.groups.front().chip.name, profile_edges(graph));
   const bool finds = sharding == ShardingSource::found;
-  const ShardingInput input = finds ? sharding_input(graph) : ShardingInput{};
-  std::vector<bool> closed(profile.kinds.size(), false);  // By kind, whichever of its layers it is.
-  if (finds) {
-    const std::vector<bool> divided = borders_divided(graph);
-    for (std::size_t l = 0; l < divided.size(); ++l) {
-      if (divided[l]) closed[static_cast<std::size_t>(graph.layers[l].kind)] = true;
-    }
-  }
+  std::optional<ShardedLayers> sharded;
+  if (finds) sharded.emplace(graph, precision, system);
+  const std::vector<bool> closed = kinds_closed(graph);
   std::vector<bool> filled(profile.kinds.size(), false);
   for (std::size_t l = 0; l < graph.layers.size(); ++l) {
     const auto kind = static_cast<std::size_t>(graph.layers[l].kind);
@@ -208,7 +203,7 @@ Profile estimate_profile(const Graph& graph, const std::vector<Execution>& execu
       groups.tp = span_of(system, 1, how.tp);
       groups.cp = span_of(system, how.tp, how.cp);
       groups.ep = span_of(system, how.tp, how.ep);
-      if (refusal(limits, how).empty() && !(closed[kind] && how.tp > 1)) {
+      if (refusal(limits, how).empty() && !(finds && closed[kind] && how.tp > 1)) {
         Option option;
         option.name = name_of(how);
         option.how = how;
@@ -218,9 +213,9 @@ Profile estimate_profile(const Graph& graph, const std::vector<Execution>& execu
       Execution undivided = how;
       undivided.tp = 1;
       if (!finds || how.sequence_parallel || !refusal(limits, undivided).empty()) continue;
-      for (Option& option :
-           sharded_options(graph, layer, input, works, how, precision, groups, system)) {
-        profile.kinds[kind].push_back(std::move(option));
+      for (const FoundDivision& division : sharded->divisions(layer, works, how, groups)) {
+        Option& option = profile.kinds[kind].emplace_back(sharded->option(layer, how, division));
+        option.cost = sharded->cost(layer, works, how, groups, division);
       }
     }
   }

@@ -64,11 +64,9 @@ class SplitChoice {
                   matmul_peak_in(system.groups.front().chip, precision)) {
     for (OperatorId id = layer_.first; id < layer_.last; ++id) {
       const Operator& op = graph.operators[static_cast<std::size_t>(id)];
-      const bool fixed = std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId tensor) {
-        return input.is_shared[static_cast<std::size_t>(tensor)];
-      });
       options_.emplace_back();
-      for (const Split split : operator_splits(graph, op, layer, input.features, how.tp, fixed)) {
+      for (const Split split :
+           operator_splits(graph, op, layer, input.features, how.tp, input.fixes(op))) {
         options_.back().push_back(op);
         options_.back().back().split = split;
       }
@@ -251,6 +249,11 @@ class SplitChoice {
 
 }  // namespace
 
+bool ShardingInput::fixes(const Operator& op) const {
+  return std::any_of(op.inputs.begin(), op.inputs.end(),
+                     [&](TensorId tensor) { return is_shared[static_cast<std::size_t>(tensor)]; });
+}
+
 ShardingInput sharding_input(const Graph& graph) {
   ShardingInput input;
   input.features = feature_axes(graph);
@@ -292,15 +295,22 @@ LayerSharding find_layer_sharding(const Graph& graph, LayerId layer, const Shard
       .solve(most_entries);
 }
 
-Graph with_splits(const Graph& graph, LayerId layer, std::span<const Split> splits) {
-  Graph divided = graph;
-  const Layer& range = graph.layers[static_cast<std::size_t>(layer)];
-  assert(splits.size() == static_cast<std::size_t>(range.last - range.first));
-  for (Operator& op : divided.operators) op.split = Split::replicated;
-  for (std::size_t i = 0; i < splits.size(); ++i) {
-    divided.operators[static_cast<std::size_t>(range.first) + i].split = splits[i];
+DividedGraph::DividedGraph(const Graph& graph) : graph_(graph) {
+  for (Operator& op : graph_.operators) op.split = Split::replicated;
+}
+
+const Graph& DividedGraph::with(LayerId layer, std::span<const Split> splits) {
+  const Layer& last = graph_.layers[static_cast<std::size_t>(divided_)];
+  for (OperatorId id = last.first; id < last.last; ++id) {
+    graph_.operators[static_cast<std::size_t>(id)].split = Split::replicated;
   }
-  return divided;
+  divided_ = layer;
+  const Layer& range = graph_.layers[static_cast<std::size_t>(layer)];
+  assert(splits.size() == static_cast<std::size_t>(range.last - range.first));
+  for (std::size_t i = 0; i < splits.size(); ++i) {
+    graph_.operators[static_cast<std::size_t>(range.first) + i].split = splits[i];
+  }
+  return graph_;
 }
 
 }  // namespace braid

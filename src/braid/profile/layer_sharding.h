@@ -35,6 +35,9 @@ struct ShardingInput {
   std::vector<std::vector<TensorId>> leaving;  ///< By layer: outputs that other layers read, or
                                                ///< the graph's.
   std::vector<bool> is_shared;                 ///< By tensor: a parameter of several layers.
+
+  /// Whether the operator reads such a parameter, and so is divided as the model says.
+  bool fixes(const Operator& op) const;
 };
 ShardingInput sharding_input(const Graph& graph);
 
@@ -53,8 +56,19 @@ LayerSharding find_layer_sharding(const Graph& graph, LayerId layer, const Shard
                                   const System& system, ShardingAim aim,
                                   std::size_t most_entries = std::size_t{1} << 20);
 
-/// `graph` with the layer's operators divided so, and all others done by every rank. For
-/// estimate_layer(), with the layer's `leaving` made whole.
-Graph with_splits(const Graph& graph, LayerId layer, std::span<const Split> splits);
+/// A copy of a graph in which the operators of one layer at a time are divided as wanted.
+class DividedGraph {
+ public:
+  explicit DividedGraph(const Graph& graph);
+
+  /// The graph with the layer's operators divided so, and all others done by every rank, until the
+  /// next call. For estimate_layer(), with the layer's `leaving` made whole. Linear in this layer
+  /// and that of the last call.
+  const Graph& with(LayerId layer, std::span<const Split> splits);
+
+ private:
+  Graph graph_;
+  LayerId divided_ = 0;
+};
 
 }  // namespace braid

@@ -1,9 +1,12 @@
 #include "braid/profile/sharded_options.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
+#include <variant>
 
+#include "braid/profile/split_limits.h"
 #include "braid/profile/tensor_comm.h"
 
 namespace braid {
@@ -16,38 +19,64 @@ std::string sharded_name(const Execution& how, const std::string& kind) {
   return name.insert(end, ":" + kind);
 }
 
+template <typename Visit>
+void for_each_operator(const Graph& graph, LayerId layer, const Visit& visit) {
+  const Layer& range = graph.layers[static_cast<std::size_t>(layer)];
+  for (OperatorId id = range.first; id < range.last; ++id) {
+    visit(graph.operators[static_cast<std::size_t>(id)]);
+  }
+}
+
 }  // namespace
 
-std::vector<Option> sharded_options(const Graph& graph, LayerId layer, const ShardingInput& input,
-                                    std::span<const OperatorWork> works, const Execution& how,
-                                    const Precision& precision, const LayerGroups& groups,
-                                    const System& system) {
-  std::vector<Option> options;
-  const auto add = [&](const LayerSharding& sharding, const std::string& kind) {
-    const Graph divided = with_splits(graph, layer, sharding.splits);
-    Option option;
-    option.name = sharded_name(how, kind);
-    option.how = how;
-    option.cost = estimate_layer(divided, layer, works, how, precision, groups, system,
-                                 input.leaving[static_cast<std::size_t>(layer)]);
-    const Layer& range = graph.layers[static_cast<std::size_t>(layer)];
-    for (std::size_t i = 0; i < sharding.splits.size(); ++i) {
-      const Split split = sharding.splits[i];
-      if (split == Split::replicated || split == Split::sequence) continue;
-      const Operator& op = graph.operators[static_cast<std::size_t>(range.first) + i];
-      option.divided.push_back({op.name, split});
-    }
-    options.push_back(std::move(option));
-  };
+ShardedLayers::ShardedLayers(const Graph& graph, const Precision& precision, const System& system)
+    : graph_(graph),
+      precision_(precision),
+      system_(system),
+      input_(sharding_input(graph)),
+      divided_(graph) {}
+
+std::vector<FoundDivision> ShardedLayers::divisions(LayerId layer,
+                                                    std::span<const OperatorWork> works,
+                                                    const Execution& how,
+                                                    const LayerGroups& groups) const {
   const auto find = [&](ShardingAim aim) {
-    return find_layer_sharding(graph, layer, input, works, how, precision, groups, system, aim);
+    return find_layer_sharding(graph_, layer, input_, works, how, precision_, groups, system_, aim);
   };
-  const LayerSharding fastest = find(ShardingAim::time);
-  if (fastest.splits.empty()) return options;
-  add(fastest, "sharded");
-  const LayerSharding smallest = find(ShardingAim::parameters);
-  if (smallest.parameters < fastest.parameters) add(smallest, "sharded-small");
-  return options;
+  LayerSharding fastest = find(ShardingAim::time);
+  if (fastest.splits.empty()) return {};
+  LayerSharding smallest = find(ShardingAim::parameters);
+  const bool smaller = smallest.parameters < fastest.parameters;
+  std::vector<FoundDivision> found = {{"sharded", std::move(fastest.splits)}};
+  if (smaller) found.push_back({"sharded-small", std::move(smallest.splits)});
+  return found;
+}
+
+LayerCost ShardedLayers::cost(LayerId layer, std::span<const OperatorWork> works,
+                              const Execution& how, const LayerGroups& groups,
+                              const FoundDivision& division) {
+  return estimate_layer(divided_.with(layer, division.splits), layer, works, how, precision_,
+                        groups, system_, input_.leaving[static_cast<std::size_t>(layer)]);
+}
+
+Option ShardedLayers::option(LayerId layer, const Execution& how,
+                             const FoundDivision& division) const {
+  Option option;
+  option.name = sharded_name(how, division.name);
+  option.how = how;
+  const Layer& range = graph_.layers[static_cast<std::size_t>(layer)];
+  for (std::size_t i = 0; i < division.splits.size(); ++i) {
+    const Split split = division.splits[i];
+    if (split == Split::replicated || split == Split::sequence) continue;
+    const Operator& op = graph_.operators[static_cast<std::size_t>(range.first) + i];
+    option.divided.push_back({op.name, split});
+  }
+  if (!option.divided.empty()) return option;
+  for (OperatorId id = range.first; id < range.last; ++id) {
+    const Operator& op = graph_.operators[static_cast<std::size_t>(id)];
+    option.divided.push_back({op.name, Split::replicated});
+  }
+  return option;
 }
 
 std::vector<bool> borders_divided(const Graph& graph) {
@@ -63,6 +92,63 @@ std::vector<bool> borders_divided(const Graph& graph) {
     }
   }
   return divided;
+}
+
+std::vector<bool> kinds_closed(const Graph& graph) {
+  const std::vector<bool> divided = borders_divided(graph);
+  std::vector<bool> closed(graph.layers.size(), false);
+  for (std::size_t l = 0; l < divided.size(); ++l) {
+    if (divided[l]) closed[static_cast<std::size_t>(graph.layers[l].kind)] = true;
+  }
+  return closed;
+}
+
+std::vector<int> found_degrees(const Graph& graph, std::int64_t most) {
+  const ShardingInput input = sharding_input(graph);
+  const std::vector<bool> closed = kinds_closed(graph);
+  const SplitLimits limits = split_limits(graph);
+  std::vector<LayerId> layers(closed.size(), -1);  // The first of each kind.
+  for (std::size_t l = graph.layers.size(); l-- > 0;) {
+    layers[static_cast<std::size_t>(graph.layers[l].kind)] = static_cast<LayerId>(l);
+  }
+  std::erase(layers, -1);
+  std::set<std::int64_t> widths;
+  for (const LayerId layer : layers) {
+    for_each_operator(graph, layer, [&](const Operator& op) {
+      for (const TensorId id : op.outputs) {
+        widths.insert(input.features[static_cast<std::size_t>(id)].count);
+      }
+      if (const auto* product = std::get_if<MatMul>(&op.kind)) widths.insert(product->k);
+      if (const auto* experts = std::get_if<MoeExperts>(&op.kind)) widths.insert(experts->inner);
+    });
+  }
+  std::set<int> candidates;
+  for (const std::int64_t width : widths) {
+    for (std::int64_t d = 1; d <= width / d; ++d) {
+      if (width % d != 0) continue;
+      for (const std::int64_t divisor : {d, width / d}) {
+        if (divisor > 1 && divisor <= most) candidates.insert(static_cast<int>(divisor));
+      }
+    }
+  }
+  std::vector<int> degrees;
+  for (const int tp : candidates) {
+    const bool written = divides_as_written(limits, tp);
+    bool divides = false, possible = true;
+    for (const LayerId layer : layers) {
+      const Layer& range = graph.layers[static_cast<std::size_t>(layer)];
+      bool found = range.last - range.first <= kMostShardedOperators;
+      for_each_operator(graph, layer, [&](const Operator& op) {
+        const std::size_t ways =
+            operator_splits(graph, op, layer, input.features, tp, input.fixes(op)).size();
+        found = found && ways > 0;
+        divides = divides || ways > 1;
+      });
+      possible = possible && (found || (written && !closed[static_cast<std::size_t>(range.kind)]));
+    }
+    if (divides && possible) degrees.push_back(tp);
+  }
+  return degrees;
 }
 
 }  // namespace braid

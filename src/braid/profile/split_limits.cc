@@ -1,5 +1,6 @@
 #include "braid/profile/split_limits.h"
 
+#include <algorithm>
 #include <numeric>
 #include <variant>
 
@@ -26,12 +27,19 @@ SplitLimits split_limits(const Graph& graph) {
   return limits;
 }
 
+bool divides_as_written(const SplitLimits& limits, int tp) {
+  return tp == 1 || (limits.heads > 0 && limits.heads % tp == 0);
+}
+
 std::string refusal(const SplitLimits& limits, const Execution& how) {
   if (how.tp > 1) {
-    if (limits.heads == 0) return "the model cannot be split by tensor parallelism";
-    if (limits.heads % how.tp != 0) {
-      return "tp " + std::to_string(how.tp) +
-             " does not divide the model's attention heads and widths (" +
+    const bool found = std::binary_search(limits.found.begin(), limits.found.end(), how.tp);
+    if (!divides_as_written(limits, how.tp) && (!found || how.sequence_parallel)) {
+      const std::string tp = "tp " + std::to_string(how.tp);
+      if (found) return "sequence parallelism goes with written divisions, and none is of " + tp;
+      if (!limits.found.empty()) return tp + " divides some layer of the model in no way";
+      if (limits.heads == 0) return "the model cannot be split by tensor parallelism";
+      return tp + " does not divide the model's attention heads and widths (" +
              std::to_string(limits.heads) + ")";
     }
     if (how.sequence_parallel && limits.seq_len == 0) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "braid/graph/graph.h"
 #include "braid/profile/profile.h"
@@ -16,8 +17,15 @@ struct SplitLimits {
   std::int64_t experts = 0;   ///< ep must divide it; 0: dense model.
   std::int64_t seq_len = 0;   ///< sp: tp divides it; cp: 2·cp divides it; 0: neither.
   bool recurrent = false;     ///< A layer needs the whole sequence in order: cp = 1 only.
+  /// Further degrees tp, ascending, that divisions allow that the graph does not say
+  /// (found_degrees); without sequence parallelism.
+  std::vector<int> found;
 };
+/// As the graph says: nothing found.
 SplitLimits split_limits(const Graph& graph);
+
+/// Whether tp divides what the graph says that it does.
+bool divides_as_written(const SplitLimits& limits, int tp);
 
 /// Empty when the graph can run as `how` says, else why not ("tp 3 does not divide 64 attention
 /// heads").

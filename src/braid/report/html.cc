@@ -10,6 +10,7 @@
 #include "braid/plan/names.h"
 #include "braid/plan/stage_context.h"
 #include "braid/report/devices_text.h"
+#include "braid/report/divisions_text.h"
 #include "braid/report/form_text.h"
 #include "braid/report/html_parts.h"
 #include "braid/report/html_timeline.h"
@@ -74,6 +75,15 @@ std::string stages_section(const Plan& plan) {
                         plan.stages.size());
   }
   return text;
+}
+
+/// Empty when all layers are divided as the model says.
+std::string divisions_section(const Plan& plan) {
+  const std::vector<std::string> lines = divisions_text(plan);
+  if (lines.empty()) return "";
+  std::string text = "<h2>Layers divided in ways that were searched for</h2>\n<ul>\n";
+  for (const std::string& line : lines) text += "<li>" + escaped(line) + "</li>\n";
+  return text + "</ul>\n";
 }
 
 std::string bounds_section(const Plan& plan, const Metrics& metrics) {
@@ -154,8 +164,8 @@ std::string html_report(const Plan& plan) {
   text += "</table>\n<h2>Where the time goes</h2>\n";
   text += bar(time_shares(metrics), metrics.iteration_time_s);
   text += legend(time_shares(metrics), format_seconds);
-  text += bounds_section(plan, metrics) + stages_section(plan) + timeline_section(plan) +
-          provenance_section(plan);
+  text += bounds_section(plan, metrics) + stages_section(plan) + divisions_section(plan) +
+          timeline_section(plan) + provenance_section(plan);
   return text + "</body></html>\n";
 }
 

@@ -11,6 +11,7 @@
 #include "braid/base/quantity.h"
 #include "braid/plan/names.h"
 #include "braid/report/devices_text.h"
+#include "braid/report/divisions_text.h"
 #include "braid/report/form_text.h"
 #include "braid/report/table.h"
 #include "braid/system/links.h"
@@ -180,6 +181,19 @@ std::string idle_text(const Plan& plan) {
          "\n";
 }
 
+/// Of many ways to divide layers the first.
+std::string found_text(const Plan& plan) {
+  constexpr std::size_t kMost = 12;
+  const std::vector<std::string> lines = divisions_text(plan);
+  if (lines.empty()) return "";
+  std::string text = "Layers divided over tensor parallel ranks in ways that were searched for\n";
+  for (std::size_t i = 0; i < std::min(kMost, lines.size()); ++i) text += "  " + lines[i] + "\n";
+  if (lines.size() > kMost) {
+    text += fmt::format("  and {} more: the plan's file (-o) has all\n", lines.size() - kMost);
+  }
+  return text + "\n";
+}
+
 std::string assumptions_text(const Outcome& outcome) {
   std::string text = "The times are estimated from the chip's figures, not measured. Assumed:\n";
   for (const std::string& assumption : outcome.assumptions) text += "  " + assumption + "\n";
@@ -242,6 +256,7 @@ std::string plan_text(const Outcome& outcome) {
   text += memory_text(plan, best.metrics) + "\n";
   const std::string stages = stages_text(plan) + idle_text(plan);
   if (!stages.empty()) text += stages + "\n";
+  text += found_text(plan);
   text += objective_text(outcome);
   const LowerBound& bound = outcome.physical_bound;
   text += fmt::format(

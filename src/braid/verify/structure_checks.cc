@@ -154,6 +154,10 @@ std::string chunk_options_fault(const Plan& plan) {
           return fmt::format("layer {} has a cost below zero or infinite", layer);
         const std::string other = difference(option.how, form, stage.own.has_value());
         if (!other.empty()) return fmt::format("layer {} runs with {}", layer, other);
+        if (!option.divided.empty() && (form.tp == 1 || form.sequence_parallel)) {
+          return fmt::format("layer {} is divided by operators {}", layer,
+                             form.tp == 1 ? "over one rank" : "under sequence parallelism");
+        }
         const std::string elsewhere =
             group_fault(plan.profile.kinds[static_cast<std::size_t>(kind)], option, groups);
         if (!elsewhere.empty()) return fmt::format("layer {} {}", layer, elsewhere);
