@@ -59,6 +59,51 @@ inline ChipWork random_work(std::mt19937_64& dice, std::size_t kernels) {
   return work;
 }
 
+/// A random graph of forward kernels in rows of `width`, each of which reads one to three kernels
+/// of the `reach` rows before. Tensors have 1 to 124 bytes, half the kernels up to 300 bytes of
+/// parameters.
+inline ChipWork wide_work(std::mt19937_64& dice, std::size_t kernels, std::size_t width,
+                          std::size_t reach) {
+  ChipWork work = random_work(dice, kernels);
+  work.tensors.clear();
+  for (ChipKernel& kernel : work.kernels) kernel.backward = false;
+  std::vector<double> tile_bytes(kernels), tiles(kernels);
+  for (std::size_t i = 0; i < kernels; ++i) {
+    tile_bytes[i] = static_cast<double>(dice() % 31 + 1);
+    tiles[i] = static_cast<double>(dice() % 4 + 1);
+  }
+  for (std::size_t to = width; to < kernels; ++to) {
+    const std::size_t row = to / width * width, first = row - std::min(row, reach * width);
+    std::vector<bool> read(row - first, false);
+    for (std::uint64_t reads = dice() % 3 + 1; reads > 0; --reads) {
+      read[dice() % read.size()] = true;
+    }
+    for (std::size_t from = first; from < row; ++from) {
+      if (!read[from - first]) continue;
+      ChipTensor tensor;
+      tensor.from = static_cast<std::int32_t>(from);
+      tensor.to = static_cast<std::int32_t>(to);
+      tensor.tile_bytes = tile_bytes[from];
+      tensor.bytes = tile_bytes[from] * tiles[from];
+      work.tensors.push_back(tensor);
+    }
+  }
+  return work;
+}
+
+/// A chip for them, bound by its memory, with this much SRAM.
+inline DataflowChip wide_chip(double sram_bytes) {
+  DataflowChip chip;
+  chip.tiles = 16;
+  chip.lanes = 4;
+  chip.stages = 2;
+  chip.clock_hz = 1e9;
+  chip.sram_bytes = sram_bytes;
+  chip.dram_bytes = 1e12;
+  chip.dram_bytes_per_s = 10e9;
+  return chip;
+}
+
 inline DataflowChip random_chip(std::mt19937_64& dice) {
   DataflowChip chip;
   chip.tiles = static_cast<std::int64_t>(dice() % 12 + 1);

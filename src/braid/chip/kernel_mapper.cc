@@ -320,8 +320,9 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
     }
   }
   if (!complete) {
-    const LinearCuts further = find_cuts(tables, budget.partitions / 2,
-                                         outcome.lower_bound_s / kCloseEnough, outcome.partitions);
+    const LinearCuts further =
+        find_cuts(tables, budget.partitions / 2, outcome.lower_bound_s / kCloseEnough,
+                  outcome.partitions, cuts.order);
     if (further.time_s < cuts.time_s) cuts = further;
   }
   if (cuts.time_s < PartitionSums::kImpossible) {

@@ -20,61 +20,6 @@ bool SetOrder::add(std::span<const std::uint32_t> set) {
   return false;
 }
 
-std::vector<bool> SetOrder::never_in_cycle(std::span<const std::vector<std::uint32_t>> sets) const {
-  std::vector<std::uint32_t> group = group_;
-  for (const std::vector<std::uint32_t>& set : sets) {
-    for (const std::uint32_t kernel : set) group[kernel] = set[0];
-  }
-  std::vector<std::vector<std::uint32_t>> members(group.size());
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    members[group[i]].push_back(static_cast<std::uint32_t>(i));
-  }
-  std::vector<bool> never(sets.size(), false);
-  std::vector<std::uint32_t> seen(group.size(), 0), open;
-  for (std::size_t s = 0; s < sets.size(); ++s) {
-    const std::uint32_t start = sets[s][0];
-    const auto stamp = static_cast<std::uint32_t>(s + 1);
-    bool returns = false;
-    open.assign(1, start);
-    while (!open.empty() && !returns) {
-      const std::uint32_t at = open.back();
-      open.pop_back();
-      for (const std::uint32_t kernel : members[at]) {
-        for (const MapperTables::Tensor& tensor : tables_.kernels[kernel].outputs) {
-          const std::uint32_t next = group[tensor.other];
-          if (next == at) continue;
-          returns = returns || next == start;
-          if (seen[next] == stamp) continue;
-          seen[next] = stamp;
-          open.push_back(next);
-        }
-      }
-    }
-    never[s] = !returns;
-  }
-  return never;
-}
-
-std::vector<Bitset> SetOrder::behind() const {
-  std::vector<std::vector<std::uint32_t>> members(group_.size());
-  for (std::size_t i = 0; i < group_.size(); ++i) {
-    members[group_[i]].push_back(static_cast<std::uint32_t>(i));
-  }
-  std::vector<Bitset> behind(group_.size(), Bitset(group_.size()));
-  const std::vector<std::uint32_t> order = groups();
-  for (auto group = order.rbegin(); group != order.rend(); ++group) {
-    Bitset& all = behind[*group];
-    for (const std::uint32_t kernel : members[*group]) {
-      all.set(kernel);
-      for (const MapperTables::Tensor& tensor : tables_.kernels[kernel].outputs) {
-        if (group_[tensor.other] != *group) all |= behind[group_[tensor.other]];
-      }
-    }
-  }
-  for (std::size_t i = 0; i < group_.size(); ++i) behind[i] = behind[group_[i]];
-  return behind;
-}
-
 std::vector<std::uint32_t> SetOrder::order() const {
   std::vector<std::vector<std::uint32_t>> members(group_.size());
   for (const std::uint32_t kernel : tables_.order) members[group_[kernel]].push_back(kernel);

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "braid/chip/partition_sums.h"
-#include "braid/graph/bitset.h"
 
 namespace braid {
 
@@ -18,13 +17,6 @@ class SetOrder {
   /// in which each set stands together; then nothing changes and the result is false. Linear in the
   /// graph.
   bool add(std::span<const std::uint32_t> set);
-
-  /// Whether each set, of which none shares kernels with another or those added, could be added
-  /// whichever of the others were, too. Quadratic at most.
-  std::vector<bool> never_in_cycle(std::span<const std::vector<std::uint32_t>> sets) const;
-
-  /// For each kernel those that must run after its set, or in it. Quadratic.
-  std::vector<Bitset> behind() const;
 
   /// A topological order in which each set stands together; kernels of no set alone, those that
   /// wait last.

@@ -1,21 +1,23 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "braid/chip/partition_sums.h"
+#include "braid/chip/set_rounding.h"
 
 namespace braid {
 
 /// How much work goes into finding floors.
 struct TrafficFloorBudget {
-  std::int64_t sets = 3'000'000;      ///< Connected sets of kernels looked at; past it no floors.
-  std::int64_t columns = 400'000;     ///< That fit on chip and can be partitions; likewise.
-  std::int64_t work = 6'000'000'000;  ///< Numbers read or written by the linear program.
-  std::size_t kernels = 1000;         ///< Larger graphs get no floors.
+  std::size_t sets = 12'000'000;       ///< Connected sets of kernels looked at; past it no floors.
+  std::int64_t work = 20'000'000'000;  ///< Numbers read or written by the linear program.
+  std::size_t kernels = 1000;          ///< Larger graphs get no floors.
+  RoundingBudget rounding = {};
 };
 
-/// What listing the sets of kernels that fit on chip comes to.
+/// What the sets of kernels that fit on chip come to.
 struct TrafficFloors {
   std::vector<double> bytes;         ///< Floors of the kernels; empty without any.
   std::vector<std::uint32_t> order;  ///< Of kernels, in which good partitions stand together.
@@ -31,12 +33,14 @@ struct TrafficFloors {
 /// at least that of fractions of them that add up to 1 for every kernel, whose dual is the floors:
 /// the most Σ f with f(P) ≤ traffic(P) for all P. Only connected P count: what a set of several
 /// pieces moves is the sum of what they move, they fit if it does, and each is again between two
-/// downsets. (Kernels are neighbours when one reads the other's output or, where readers share it,
-/// both read a third one's.) So all connected P are listed, the program is solved by the simplex
-/// method, and floors are lowered where rounding or an early stop left some f(P) above traffic(P).
+/// downsets (fitting_sets.h). They are the program's columns, and most are never in it: those that
+/// exceed the present floors most, a few for each first kernel, are added and the program is solved
+/// again by the simplex method. Floors lowered, at each first kernel, by the most that a set of it
+/// exceeds them satisfy all; when the program gives hardly more than the best of these, they are
+/// the result.
 ///
-/// Good partitions come from the fractions: sets whose fraction is all but 1, or else the largest,
-/// are taken if they can run one after the other, and the program is solved again for the rest.
+/// Good partitions come from the sets that exceed the floors most, or fall least short of them
+/// (set_rounding.h).
 ///
 /// Empty when the graph or the chip's SRAM is too large for that.
 TrafficFloors traffic_floors(const MapperTables& tables, const TrafficFloorBudget& budget = {});
