@@ -154,7 +154,7 @@ void case_study_table() {
   const Graph graph = multi_modal(2, 4);
   SpaceOptions space;
   space.stage_options = StageOptions::data;
-  GraphPipeProblem problem = graphpipe_job(thesis_job(graph, 128), thesis_system(8), space).problem;
+  GraphPipeProblem problem = thesis_problem_of(graph, 8, 128, space);
   problem.in_flight = InFlight::table;
   problem.most_stage_devices = 1;
   problem.memory_bytes = 1e15;

@@ -36,12 +36,20 @@ inline Job thesis_job(const Graph& graph, std::int64_t batch) {
   return job;
 }
 
+inline GraphPipeProblem thesis_problem_of(const Graph& graph, std::int64_t devices,
+                                          std::int64_t batch, const SpaceOptions& space) {
+  const Job job = thesis_job(graph, batch);
+  const System system = thesis_system(devices);
+  LayerTables tables(job, system, LayerTables::Stages::unknown);
+  return graphpipe_job(job, system, tables, space).problem;
+}
+
 inline GraphPipeProblem thesis_problem(const std::string& model, std::int64_t devices,
                                        std::int64_t batch, StageOptions options) {
   const Graph graph = load_model(model, {});
   SpaceOptions space;
   space.stage_options = options;
-  return graphpipe_job(thesis_job(graph, batch), thesis_system(devices), space).problem;
+  return thesis_problem_of(graph, devices, batch, space);
 }
 
 /// Its models, and their mini-batches on four devices; in proportion on more.

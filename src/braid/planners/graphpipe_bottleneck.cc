@@ -1,6 +1,7 @@
 #include "braid/planners/graphpipe_bottleneck.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -15,21 +16,26 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-/// The least of times from place `first` on, none of them below those before it, at which something
-/// is possible that stays so: its place when all are put in order as far as is needed to find it,
-/// so that none behind it is less.
+using Times = std::vector<double>;
+
+Times::iterator place(Times& times_s, std::size_t i) {
+  return times_s.begin() + static_cast<std::ptrdiff_t>(i);
+}
+
+/// The least of times in places [first, last), none of them below those before, at which something
+/// is possible that stays so: its place when they are put in order as far as is needed to find it,
+/// so that none behind it is less; `last` if there is none.
 template <class Possible>
-std::size_t first_of(std::vector<double>& times_s, std::size_t first, const Possible& possible) {
-  std::size_t last = times_s.size();
+std::size_t first_of(Times& times_s, std::size_t first, std::size_t last,
+                     const Possible& possible) {
   if (first == last) return last;
-  const auto place = [&](std::size_t i) {
-    return times_s.begin() + static_cast<std::ptrdiff_t>(i);
-  };
-  std::iter_swap(place(last - 1), std::max_element(place(first), times_s.end()));
-  if (!possible(times_s.back())) return last;
-  for (--last; first < last;) {
+  const std::size_t none = last--;
+  std::iter_swap(place(times_s, last),
+                 std::max_element(place(times_s, first), place(times_s, none)));
+  if (!possible(times_s[last])) return none;
+  while (first < last) {
     const std::size_t middle = first + (last - first) / 2;
-    std::nth_element(place(first), place(middle), place(last));
+    std::nth_element(place(times_s, first), place(times_s, middle), place(times_s, last));
     if (possible(times_s[middle])) {
       last = middle;
     } else {
@@ -37,6 +43,20 @@ std::size_t first_of(std::vector<double>& times_s, std::size_t first, const Poss
     }
   }
   return last;
+}
+
+/// The same of all from `first` on, where it is likely to be among the least of them: looked for in
+/// ever more of these.
+template <class Possible>
+std::size_t soon_of(Times& times_s, std::size_t first, const Possible& possible) {
+  for (std::size_t more = 1; first < times_s.size(); more *= 4) {
+    const std::size_t last = first + std::min(more, times_s.size() - first);
+    std::nth_element(place(times_s, first), place(times_s, last - 1), times_s.end());
+    const std::size_t found = first_of(times_s, first, last, possible);
+    if (found < last) return found;
+    first = last;
+  }
+  return first;
 }
 
 /// No stage is faster than each of its nodes, and all do their work with some of the ways and
@@ -84,33 +104,48 @@ GraphPipeBottleneckSearch::GraphPipeBottleneckSearch(const GraphPipeProblem& pro
       bound_s_(bound_s(problem, groups_)) {}
 
 GraphPipeTargetSearch& GraphPipeBottleneckSearch::search() {
-  if (!search_) search_.emplace(problem_, form_, groups_);
+  if (!search_) search_ = std::make_unique<GraphPipeTargetSearch>(problem_, form_, groups_);
   return *search_;
 }
 
 double GraphPipeBottleneckSearch::least_time_s(double limit_s) {
-  if (bound_s_ >= limit_s) return kInfinity;
-  std::vector<double> times_s = search().runs().attained_s(bound_s_, limit_s);
-  if (times_s.empty()) return kInfinity;
-  // With no more in flight than a sink has, partial plans differ in devices alone. Mostly that is
-  // all there is to it.
-  const auto relaxed = first_of(times_s, 0, [&](double time_s) { return has_relaxed(time_s); });
-  if (relaxed == times_s.size()) return kInfinity;
-  const auto possible = [&](double time_s) { return !search().plans_at(time_s, false).empty(); };
-  if (possible(times_s[relaxed])) return times_s[relaxed];
-  const auto full = first_of(times_s, relaxed + 1, possible);
+  if (bound_s_ >= limit_s || !search().has_devices(std::nextafter(limit_s, 0.0))) return kInfinity;
+  const auto relaxed = [&](double time_s) { return has_relaxed(time_s); };
+  const auto possible = [&](double time_s) { return find(time_s); };
+  // Fewest devices first, then with the copies that stages send each other, then with all that is
+  // in flight: each a bound on the next, and mostly all there is to it.
+  Times times_s = search().runs().fastest_s(bound_s_, limit_s);
+  const auto floor = first_of(times_s, 0, times_s.size(),
+                              [&](double time_s) { return search().has_devices(time_s); });
+  if (floor == times_s.size()) return kInfinity;
+  const double least_s = times_s[floor];
+  if (relaxed(least_s) && possible(least_s)) return least_s;
+  times_s = search().runs().attained_s(least_s, limit_s);
+  const auto full = soon_of(times_s, soon_of(times_s, 0, relaxed), possible);
   return full == times_s.size() ? kInfinity : times_s[full];
+}
+
+bool GraphPipeBottleneckSearch::may_pass_in(double time_s) {
+  return bound_s_ < time_s && search().has_devices(std::nextafter(time_s, 0.0), true);
+}
+
+bool GraphPipeBottleneckSearch::find(double time_s) {
+  GraphPipeFrontier found = search().plans_at(time_s, false);
+  if (found.empty()) return false;
+  found_s_ = time_s;
+  found_ = std::move(found);
+  search().swap_choices(choices_);
+  return true;
 }
 
 std::optional<GraphPipeSolution> GraphPipeBottleneckSearch::plan_at(
     double time_s, const GraphPipeProblem& priced) {
-  const GraphPipeFrontier found = search().plans_at(time_s, false);
-  if (found.empty()) return std::nullopt;
-  const auto best = std::min_element(found.begin(), found.end(), [](const auto& a, const auto& b) {
-    return a.out_s + a.back_s < b.out_s + b.back_s;
-  });
+  if (time_s != found_s_ && !find(time_s)) return std::nullopt;
+  const auto best = std::min_element(
+      found_.begin(), found_.end(),
+      [](const auto& a, const auto& b) { return a.out_s + a.back_s < b.out_s + b.back_s; });
   GraphPipeSolution solution;
-  solution.stages = read_graphpipe_plan(problem_, form_, groups_, search().choices(), best->choice);
+  solution.stages = read_graphpipe_plan(problem_, form_, groups_, choices_, best->choice);
   const bool fits = price_graphpipe(priced, solution, time_s);
   solution.status = fits ? Status::optimal : Status::feasible;
   solution.cuts = form_.cuts;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -24,17 +25,24 @@ class GraphPipeBottleneckSearch {
   std::optional<GraphPipeSolution> plan_at(double time_s, const GraphPipeProblem& priced);
   /// Whether there would be a plan if a stage never had more in flight than a sink.
   bool has_relaxed(double time_s);
+  /// Whether there may be a plan whose stages' passes take less than that per sample, which no
+  /// network changes.
+  bool may_pass_in(double time_s);
   /// Stages examined so far.
   std::int64_t work() const { return search_ ? search_->work() : 0; }
 
  private:
   GraphPipeTargetSearch& search();
+  bool find(double time_s);
 
   const GraphPipeProblem& problem_;
   const GraphPipeShapes& form_;
   std::vector<PassGroup> groups_;
-  double bound_s_;                               ///< No plan's slowest stage is faster.
-  std::optional<GraphPipeTargetSearch> search_;  ///< Made when bounds alone do not answer.
+  double bound_s_;                                 ///< No plan's slowest stage is faster.
+  std::unique_ptr<GraphPipeTargetSearch> search_;  ///< Made when bounds alone do not answer.
+  double found_s_ = -1;                            ///< Of the plans found last …
+  GraphPipeFrontier found_;                        ///< … these …
+  std::vector<GraphPipeChoice> choices_;           ///< … and what they are made of.
 };
 
 /// One search for all of a problem's groups if they may be mixed, else one for each, the largest

@@ -79,6 +79,23 @@ class GraphPipeRanking {
     return both;
   }
 
+  /// As good in everything as whichever of some plans, at least one, is best in it. Where it is
+  /// useless they all are, joined to another plan or not.
+  GraphPipeLabel ideal(const GraphPipeFrontier& frontier) const {
+    GraphPipeLabel best = frontier.front();
+    for (const GraphPipeLabel& label : frontier) {
+      best.devices = std::min(best.devices, label.devices);
+      best.copies = std::min(best.copies, label.copies);
+      best.allowed = std::max(best.allowed, label.allowed);
+      best.out_s = std::min(best.out_s, label.out_s);
+      best.back_s = std::min(best.back_s, label.back_s);
+      for (std::size_t g = 0; g < groups_; ++g) {
+        best.samples[g] = std::min(best.samples[g], label.samples[g]);
+      }
+    }
+    return best;
+  }
+
  private:
   std::size_t groups_;
   bool table_;

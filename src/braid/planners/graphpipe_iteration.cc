@@ -65,7 +65,8 @@ std::int64_t visit_graphpipe_plans(const GraphPipeProblem& problem,
       ordered.least_stage_devices = least;
       ordered.most_stage_devices = most;
       for (GraphPipeBottleneckSearch& search : graphpipe_searches(ordered, form)) {
-        const double time_s = search.least_time_s(limit_s);
+        if (!search.may_pass_in(limit_s)) continue;
+        const double time_s = search.least_time_s(kInfinity);
         work += search.work();
         if (time_s == kInfinity) continue;
         std::optional<GraphPipeSolution> found = search.plan_at(time_s, problem);
@@ -88,8 +89,8 @@ GraphPipeSolution solve_graphpipe_iteration(const GraphPipeProblem& problem) {
       best_s = iteration_s;
       best = found;
     }
-    // The slowest stage alone takes its time for every sample of the batch.
-    return best_s / static_cast<double>(problem.batch);
+    // Any stage's passes alone take their time for every sample of the batch.
+    return best_s / static_cast<double>(problem.batch) * (1 + 1e-9);
   });
   best.work = work;
   return best;

@@ -9,8 +9,9 @@ namespace braid {
 
 /// Shows the plans that solve_graphpipe_iteration chooses from: stages of series-parallel graphs,
 /// then stages in a line; with any devices in every stage, exactly and at least 1, 2, 4, …;
-/// micro-batch size by micro-batch size. What `visit` returns bounds the time per sample of those
-/// to come that are of interest. Returns the stages examined.
+/// micro-batch size by micro-batch size. What `visit` returns bounds the time per sample that the
+/// passes of any stage take of those to come that are of interest; others are left out where this
+/// is seen before they are found. Returns the stages examined.
 std::int64_t visit_graphpipe_plans(const GraphPipeProblem& problem,
                                    const std::function<double(const GraphPipeSolution&)>& visit);
 

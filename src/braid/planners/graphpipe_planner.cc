@@ -251,40 +251,31 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
     fastest.consider(plan);
     if (space.greedy_orders) greedy.consider(plan, best_s());
     if (progress) progress(best_s(), outcome.search_bound_s, outcome.evaluated);
-    return std::numeric_limits<double>::infinity();
+    // A stage's devices do its passes one after another on any network; nothing else of a plan for
+    // a flat one bounds its iteration on the real one.
+    return best_s() / static_cast<double>(problem.batch) * (1 + 1e-9);
   };
-  // A plan is no faster than its slowest stage, as far as its network is what the search takes it
-  // for.
-  const auto visit_faster = [&](const GraphPipeSolution& found) {
-    return std::min(visit(found), best_s() / static_cast<double>(problem.batch));
-  };
-  const auto search = [&](const GraphPipeProblem& flat, bool faster) {
-    if (faster) {
-      outcome.work += visit_graphpipe_plans(flat, visit_faster);
-    } else {
-      outcome.work += visit_graphpipe_plans(flat, visit);
-    }
+  const auto search = [&](const GraphPipeProblem& flat) {
+    outcome.work += visit_graphpipe_plans(flat, visit);
     GraphPipeProblem inside = flat;  // As if neighbouring stages were always in one node.
     inside.bandwidth_bytes_per_s = flat.node_bandwidth_bytes_per_s;
     if (inside.bandwidth_bytes_per_s <= flat.bandwidth_bytes_per_s) return;
-    // On that network no plan is slower than on the real one.
-    outcome.work += visit_graphpipe_plans(inside, visit_faster);
+    outcome.work += visit_graphpipe_plans(inside, visit);
   };
-  const auto search_counts = [&](const GraphPipeProblem& counted, bool faster) {
-    search(counted, faster);
+  const auto search_counts = [&](const GraphPipeProblem& counted) {
+    search(counted);
     if (!least) return;
     // Stages with no room for counts that lose no time at their rate may lose little.
     GraphPipeProblem table = counted;
     table.in_flight = InFlight::table;
-    search(table, faster);
+    search(table);
   };
   // The fastest bottleneck need not have the shortest iteration: one way alone has other plans.
-  const bool many = problem.ways.size() > 1;
-  if (many) search_counts(with_first_ways(problem, 1), false);
+  if (problem.ways.size() > 1) search_counts(with_first_ways(problem, 1));
   if (all.written > 1 && all.written < all.ways.size()) {
-    search_counts(with_first_ways(problem, all.written), true);
+    search_counts(with_first_ways(problem, all.written));
   }
-  search_counts(problem, many);
+  search_counts(problem);
   if (space.graph_stages == GraphStages::exact) {
     outcome.assumptions.push_back(visit_exact_plans(problem, visit, outcome.work));
   }

@@ -378,14 +378,6 @@ std::int64_t least_in_flight(double out_s, double& back_s, double passes_s, doub
   return static_cast<std::int64_t>(count);
 }
 
-double graphpipe_memory_bytes(std::int64_t in_flight, std::int64_t replicas,
-                              std::int64_t micro_batch, double fixed_bytes, double stash_bytes,
-                              double working_bytes) {
-  return fixed_bytes + (static_cast<double>(in_flight) * stash_bytes +
-                        static_cast<double>(micro_batch) * working_bytes) /
-                           static_cast<double>(replicas);
-}
-
 TimedGraph timed_graph_of(const GraphPipeProblem& problem, const GraphPipeSolution& solution) {
   const auto edges = stage_edges(problem, solution.stages);
   TimedGraph timed = timeless(graph_of(problem, solution.stages, edges));

@@ -173,9 +173,13 @@ std::int64_t least_in_flight(double out_s, double& back_s, double passes_s, doub
                              std::int64_t most);
 
 /// Memory on one device of a stage of so many replicas.
-double graphpipe_memory_bytes(std::int64_t in_flight, std::int64_t replicas,
-                              std::int64_t micro_batch, double fixed_bytes, double stash_bytes,
-                              double working_bytes);
+inline double graphpipe_memory_bytes(std::int64_t in_flight, std::int64_t replicas,
+                                     std::int64_t micro_batch, double fixed_bytes,
+                                     double stash_bytes, double working_bytes) {
+  return fixed_bytes + (static_cast<double>(in_flight) * stash_bytes +
+                        static_cast<double>(micro_batch) * working_bytes) /
+                           static_cast<double>(replicas);
+}
 
 /// The stages as schedules see them (stage_graph.h): stages in the solution's order, one device
 /// each standing for the stage's devices, with fixed memory and stash per micro-batch on it.

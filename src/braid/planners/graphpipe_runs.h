@@ -15,6 +15,10 @@ struct GraphPipeShare {
   std::int32_t samples = 0;  ///< In device_samples.
   std::int32_t devices = 0;
   std::int64_t replicas = 0;
+  std::size_t place = 0;         ///< Of `devices` in GraphPipeRuns::devices.
+  double synced = 0;             ///< Times over which a device sends and receives gradients.
+  double sync_bytes_per_s = 0;   ///< Of a device.
+  double stage_bytes_per_s = 0;  ///< Between stages, of all devices.
 };
 
 /// What a stage of a shape is with one group, way and share.
@@ -23,6 +27,7 @@ struct GraphPipeRun {
   /// earlier way is always as good.
   double time_s = std::numeric_limits<double>::infinity();
   double compute_s = 0;
+  bool roomy = false;  ///< It fits with the whole batch in flight.
 };
 
 /// The runs of all shapes with all of `groups`, priced from the definition (GraphPipeProblem). A
@@ -36,9 +41,17 @@ class GraphPipeRuns {
   const std::vector<GraphPipeShare>& shares(std::size_t group, std::size_t way) const {
     return rows_[group * problem_.ways.size() + way].shares;
   }
-  /// … and the runs of a shape with them.
-  const GraphPipeRun* runs(std::size_t shape, std::size_t group, std::size_t way) const {
-    return runs_.data() + shape * runs_of_shape_ + rows_[group * problem_.ways.size() + way].first;
+  /// … and the runs of a shape with them, kept once asked for.
+  const GraphPipeRun* runs(std::size_t shape, std::size_t group, std::size_t way);
+  /// Numbers of devices that stages may have, ascending, …
+  const std::vector<std::int32_t>& devices() const { return devices_; }
+  /// … and the least time of a shape's runs with at most as many, for each of them, …
+  const double* least_s(std::size_t shape) const {
+    return least_s_.data() + shape * devices_.size();
+  }
+  /// … and that of their passes alone, whatever network and gradients take.
+  const double* least_passes_s(std::size_t shape) const {
+    return least_passes_s_.data() + shape * devices_.size();
   }
   /// Time per sample between neighbours with these copies, places in copies().
   double time_s(const GraphPipeShape& shape, double compute_s, const GraphPipeShare& share,
@@ -52,28 +65,40 @@ class GraphPipeRuns {
   /// Times per sample that a stage attains between some neighbours, from `least_s` on and below
   /// `limit_s`, in no order.
   std::vector<double> attained_s(double least_s, double limit_s) const;
+  /// The same between neighbours with the fewest copies, and only where no run of the shape with as
+  /// few devices is faster.
+  std::vector<double> fastest_s(double least_s, double limit_s) const;
 
  private:
   /// Of a group and way.
   struct Row {
     PassGroup group;
     std::size_t way = 0;
-    std::size_t first = 0;  ///< Of a shape's runs.
+    std::size_t first = 0;   ///< Of a shape's runs.
+    std::int64_t least = 0;  ///< Samples that a sink has in flight.
     std::vector<GraphPipeShare> shares;
+    /// Rows of its group's earlier ways of its kind, which have the same shares.
+    std::vector<std::size_t> earlier;
   };
 
   void add_row(const PassGroup& group, std::size_t way);
+  void find_devices();
+  void find_least();
+  void price(const GraphPipeShape& shape, GraphPipeRun* runs) const;
+  double passes_s(const GraphPipeShape& shape, std::size_t way, const GraphPipeShare& share) const;
   GraphPipeRun run_of(const GraphPipeShape& shape, const Row& row,
                       const GraphPipeShare& share) const;
-  bool is_useless(const GraphPipeShape& shape, std::size_t row_index, std::size_t index,
-                  const GraphPipeRun& run, const GraphPipeRun* runs) const;
+  bool is_useless(const GraphPipeShape& shape, const Row& row, std::size_t index,
+                  const GraphPipeRun* runs) const;
 
   const GraphPipeProblem& problem_;
   const GraphPipeShapes& form_;
   CopyLevels levels_;
   std::vector<Row> rows_;  ///< [group · ways + way]
   std::size_t runs_of_shape_ = 0;
-  std::vector<GraphPipeRun> runs_;  ///< [shape][row][share]
+  std::vector<std::vector<GraphPipeRun>> runs_;  ///< [shape][row, share]; empty until asked for.
+  std::vector<std::int32_t> devices_;
+  std::vector<double> least_s_, least_passes_s_;  ///< [shape · devices_ + place in devices_]
 };
 
 /// Memory on a device of a stage of that shape and way with so many samples in flight.

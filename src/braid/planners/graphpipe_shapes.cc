@@ -26,7 +26,7 @@ class Builder {
       : problem_(problem),
         in_bytes_(problem.nodes.size(), 0),
         out_bytes_(in_bytes_),
-        least_work_s_(graphpipe_least_work_s(problem)) {
+        of_kind_(problem.kinds.size(), 0) {
     outgoing_.resize(problem.nodes.size());
     std::vector<std::pair<std::int32_t, std::int32_t>> edges;
     edges.reserve(problem.edges.size());
@@ -150,6 +150,33 @@ class Builder {
     return whole;
   }
 
+  /// What its nodes cost: as many times what each of their kinds costs.
+  void add_costs(const std::vector<std::int32_t>& nodes, GraphPipeShape& shape) {
+    const std::size_t samples = problem_.device_samples.size();
+    shape.forward_s.assign(problem_.ways.size() * samples, 0);
+    shape.backward_s = shape.forward_s;
+    shape.bytes.resize(problem_.ways.size());
+    for (const std::int32_t v : nodes) ++of_kind_[at(problem_.nodes[at(v)])];
+    for (std::size_t k = 0; k < of_kind_.size(); ++k) {
+      if (of_kind_[k] == 0) continue;
+      const auto count = static_cast<double>(std::exchange(of_kind_[k], 0));
+      for (std::size_t w = 0; w < problem_.ways.size(); ++w) {
+        const GraphPipeCost& cost = problem_.kinds[k][w];
+        double* const forward_s = shape.forward_s.data() + w * samples;
+        double* const backward_s = shape.backward_s.data() + w * samples;
+        for (std::size_t i = 0; i < samples; ++i) {
+          forward_s[i] += count * cost.forward_s[i];
+          backward_s[i] += count * cost.backward_s[i];
+        }
+        GraphPipeShape::Bytes& bytes = shape.bytes[w];
+        bytes.fixed += count * cost.fixed_bytes;
+        bytes.gradient += count * cost.gradient_bytes;
+        bytes.stash += count * cost.stash_bytes;
+        bytes.working = std::max(bytes.working, cost.working_bytes);
+      }
+    }
+  }
+
   std::int32_t add_shape(std::vector<std::int32_t> nodes) {
     shape_nodes_ += static_cast<std::int64_t>(nodes.size());
     if (shape_nodes_ > kMostShapeNodes) {
@@ -157,26 +184,10 @@ class Builder {
                   "group its operators into fewer layers");
     }
     GraphPipeShape shape;
-    const std::size_t samples = problem_.device_samples.size();
-    shape.forward_s.assign(problem_.ways.size() * samples, 0);
-    shape.backward_s = shape.forward_s;
-    shape.bytes.resize(problem_.ways.size());
     for (const std::int32_t v : nodes) position_[at(v)] = 0;
+    add_costs(nodes, shape);
     double inner_bytes = 0;
     for (const std::int32_t v : nodes) {
-      const GraphPipeKind& kind = problem_.kinds[at(problem_.nodes[at(v)])];
-      for (std::size_t w = 0; w < kind.size(); ++w) {
-        const GraphPipeCost& cost = kind[w];
-        for (std::size_t i = 0; i < samples; ++i) {
-          shape.forward_s[w * samples + i] += cost.forward_s[i];
-          shape.backward_s[w * samples + i] += cost.backward_s[i];
-        }
-        GraphPipeShape::Bytes& bytes = shape.bytes[w];
-        bytes.fixed += cost.fixed_bytes;
-        bytes.gradient += cost.gradient_bytes;
-        bytes.stash += cost.stash_bytes;
-        bytes.working = std::max(bytes.working, cost.working_bytes);
-      }
       shape.in_bytes += in_bytes_[at(v)];
       shape.out_bytes += out_bytes_[at(v)];
       for (const GraphPipeEdge& edge : outgoing_[at(v)]) {
@@ -220,13 +231,15 @@ class Builder {
     return static_cast<std::int64_t>(nodes);
   }
 
-  /// All counts of branches of the classes but none and all of them, for `uses` shapes each.
+  /// Up to so many branches of each class of a block, but neither none nor all of them, for `uses`
+  /// shapes each.
   static std::vector<std::vector<int>> combinations(const GraphPipeBlock& block,
+                                                    const std::vector<int>& counts,
                                                     std::int64_t uses) {
-    const std::size_t classes = block.counts.size();
+    const std::size_t classes = counts.size();
     std::vector<std::vector<int>> result;
     std::int64_t count = 1;
-    for (const int copies : block.counts) {
+    for (const int copies : counts) {
       count = std::min(count * (copies + 1), kMostCombinations + 1);
     }
     std::vector<int> chosen(classes, 0);
@@ -234,11 +247,11 @@ class Builder {
     if (count > kMostCombinations || count * uses > kMostBlockNodes / nodes) {
       for (std::size_t j = 0; j < classes; ++j) {
         // Of many identical branches powers of two and all.
-        for (int taken = 1; taken < block.counts[j]; taken *= 2) {
+        for (int taken = 1; taken < counts[j]; taken *= 2) {
           chosen[j] = taken;
           result.push_back(chosen);
         }
-        chosen[j] = block.counts[j];
+        chosen[j] = counts[j];
         if (classes > 1) result.push_back(chosen);
         chosen[j] = 0;
       }
@@ -246,16 +259,16 @@ class Builder {
     }
     while (true) {
       std::size_t j = 0;
-      while (j < classes && chosen[j] == block.counts[j]) chosen[j++] = 0;
+      while (j < classes && chosen[j] == counts[j]) chosen[j++] = 0;
       if (j == classes) break;
       ++chosen[j];
-      if (chosen != block.counts) result.push_back(chosen);
+      if (chosen != counts) result.push_back(chosen);
     }
     return result;
   }
 
   void add_groups(GraphPipeBlock& block) {
-    for (std::vector<int>& counts : combinations(block, 1)) {
+    for (std::vector<int>& counts : combinations(block, block.counts, 1)) {
       if (std::accumulate(counts.begin(), counts.end(), 0) >= 2) {
         std::vector<std::int32_t> nodes;
         append_branches(block, counts, nodes);
@@ -286,13 +299,14 @@ class Builder {
 
   /// An end of a branch, and what is left of it together with other branches.
   void add_partial(GraphPipeBlock& block, Absorption absorbed) {
-    GraphPipeBlock others = block;
-    --others.counts[at(absorbed.partial)];
-    std::vector<std::vector<int>> all = combinations(others, partials_of(block));
-    all.push_back(others.counts);
+    std::vector<int> others = block.counts;
+    --others[at(absorbed.partial)];
+    std::vector<std::vector<int>> all = combinations(block, others, partials_of(block));
+    all.push_back(others);
+    const std::vector<std::int32_t> left = partial_nodes(block, absorbed, true);
     for (std::vector<int>& counts : all) {
       if (std::accumulate(counts.begin(), counts.end(), 0) == 0) continue;
-      std::vector<std::int32_t> nodes = partial_nodes(block, absorbed, true);
+      std::vector<std::int32_t> nodes = left;
       // Its own copy is the first of its class.
       for (std::size_t j = 0; j < counts.size(); ++j) {
         const std::size_t skip = j == at(absorbed.partial) ? 1 : 0;
@@ -336,11 +350,7 @@ class Builder {
     series.ending.resize(at(items) + 1);
     series.closing.resize(at(items) + 1);
     series.opening.resize(at(items) + 1);
-    series.work_s.assign(1, 0);
     for (int e = 1; e <= items; ++e) {
-      std::vector<std::int32_t> own;
-      append_item(series.items[at(e - 1)], own);
-      series.work_s.push_back(series.work_s.back() + least_work_s(own));
       for (int a = e - 1; a >= 0; --a) {
         std::vector<std::int32_t> nodes;
         append_items(series, a, e, nodes);
@@ -370,17 +380,11 @@ class Builder {
     }
   }
 
-  double least_work_s(const std::vector<std::int32_t>& nodes) const {
-    double work_s = 0;
-    for (const std::int32_t v : nodes) work_s += least_work_s_[at(problem_.nodes[at(v)])];
-    return work_s;
-  }
-
   const GraphPipeProblem& problem_;
   std::vector<double> in_bytes_, out_bytes_;  ///< [node]
-  std::vector<double> least_work_s_;          ///< [kind]
   std::vector<std::vector<GraphPipeEdge>> outgoing_;
   std::vector<std::int32_t> position_;  ///< [node]: scratch, -1 between uses.
+  std::vector<std::int32_t> of_kind_;   ///< [kind]: scratch, 0 between uses.
   std::map<Key, std::int32_t> known_series_, known_blocks_;
   std::int64_t shape_nodes_ = 0;
   GraphPipeShapes result_;

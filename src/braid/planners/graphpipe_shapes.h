@@ -17,12 +17,6 @@ struct GraphPipeShape {
   std::vector<double> forward_s, backward_s;  ///< [way · numbers of samples + index in them]
   std::vector<Bytes> bytes;                   ///< [way]
   double in_bytes = 0, out_bytes = 0;
-
-  /// Of a forward and a backward pass over so many samples, an index in device_samples.
-  double passes_s(std::size_t way, std::size_t samples) const {
-    const std::size_t i = way * (forward_s.size() / bytes.size()) + samples;
-    return forward_s[i] + backward_s[i];
-  }
 };
 
 /// A stage of whole branches of a block.
@@ -54,7 +48,6 @@ struct SeriesItem {
 struct GraphPipeSeries {
   std::vector<SeriesItem> items;
   std::vector<std::int32_t> nodes;  ///< All, in the order in which copies list theirs.
-  std::vector<double> work_s;       ///< [i]: least device-seconds per sample of items before i.
   /// [e]: stages of the items [to, e); those with a part of the block before, item to - 1.
   std::vector<std::vector<SeriesStage>> ending, closing;
   /// [p], for a block at p: stages of the items [to, p) and a part of the block.

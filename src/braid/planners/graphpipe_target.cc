@@ -1,6 +1,7 @@
 #include "braid/planners/graphpipe_target.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "braid/schedule/in_flight.h"
@@ -23,7 +24,14 @@ GraphPipeTargetSearch::GraphPipeTargetSearch(const GraphPipeProblem& problem,
       runs_(problem, form, groups_),
       ranking_(groups_.size(), problem.in_flight == InFlight::table),
       table_(problem.in_flight == InFlight::table),
-      work_s_(form.series.back().work_s.back()) {}
+      floor_(form, runs_) {}
+
+bool GraphPipeTargetSearch::has_devices(double time_s, bool passes_alone) {
+  const std::pair target(time_s, passes_alone);
+  if (target != floor_target_) floor_.count(time_s, passes_alone);
+  floor_target_ = target;
+  return floor_.all() <= problem_.devices;
+}
 
 GraphPipeFrontier GraphPipeTargetSearch::plans_at(double time_s, bool relaxed) {
   relaxed_ = relaxed;
@@ -32,8 +40,9 @@ GraphPipeFrontier GraphPipeTargetSearch::plans_at(double time_s, bool relaxed) {
   known_series_.clear();
   known_blocks_.clear();
   known_parts_.clear();
-  slack_ = static_cast<double>(problem_.devices) - work_s_ / time_s_ * (1 - 1e-9);
-  if (slack_ < 0) return {};
+  if (!has_devices(time_s)) return {};
+  shortest_s_ = std::numeric_limits<double>::infinity();
+  slack_ = static_cast<std::int32_t>(problem_.devices) - floor_.all();
   const auto whole = static_cast<std::int32_t>(form_.series.size()) - 1;
   return front(whole, 0, static_cast<int>(form_.series.back().items.size()), sink());
 }
@@ -56,16 +65,17 @@ GraphPipeTargetSearch::Values GraphPipeTargetSearch::values_of(const GraphPipeLa
           label.samples};
 }
 
-/// Fewest devices that could do the work of items [first, last) of a series, as a real number.
-/// Everything else needs its own, so that no part of a plan may use more than `slack_` beyond it.
-double GraphPipeTargetSearch::need(const GraphPipeSeries& series, int first, int last) const {
-  return (series.work_s[at(last)] - series.work_s[at(first)]) / time_s_;
+/// Whether nothing in front of a plan makes its way through the stages as short as another's. Nor
+/// then do plans that it is no worse than.
+bool GraphPipeTargetSearch::is_too_long(const GraphPipeLabel& label) const {
+  return label.out_s + label.back_s > shortest_s_;
 }
 
 /// Puts stages of this shape in front of `label`, at most `limit` devices in all: for each group
 /// and way those that keep the target time and the memory with the fewest devices, …
 void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, const GraphPipeLabel& label,
-                                      double limit, GraphPipeFrontier& frontier) {
+                                      std::int32_t limit, GraphPipeFrontier& frontier) {
+  if (label.devices + floor_.stage(shape_index) > limit) return;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     if (label.samples[g] >= kImpossible) continue;
     for (std::size_t w = 0; w < problem_.ways.size(); ++w) {
@@ -77,7 +87,7 @@ void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, const GraphPipeL
 
 /// … and those with more that leave more copies to the stages before.
 void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, std::size_t group, std::size_t way,
-                                      const GraphPipeLabel& label, double limit,
+                                      const GraphPipeLabel& label, std::int32_t limit,
                                       GraphPipeFrontier& frontier) {
   const GraphPipeShape& shape = form_.shapes[at(shape_index)];
   const auto all_copies = static_cast<std::int32_t>(runs_.copies().size()) - 1;
@@ -92,7 +102,7 @@ void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, std::size_t grou
     if (!hand_over(shape, compute_s, share, way, made) || !extend(shape, group, way, share, made)) {
       continue;
     }
-    if (!ranking_.is_useless(made, frontier)) {
+    if (!is_too_long(made) && !ranking_.is_useless(made, frontier)) {
       made.choice =
           add({GraphPipeChoice::Kind::stage, shape_index, static_cast<std::int32_t>(group),
                share.samples, static_cast<std::int32_t>(way), -1, -1, label.choice});
@@ -156,15 +166,26 @@ const GraphPipeFrontier& GraphPipeTargetSearch::front(std::int32_t series_index,
                                                       int last, const GraphPipeLabel& start) {
   const auto [known, added] =
       known_series_.try_emplace({series_index, first, last, values_of(start)}, GraphPipeFrontier{});
-  if (added) known->second = plan_series(form_.series[at(series_index)], first, last, start);
+  if (added) known->second = plan_series(series_index, first, last, start);
   return known->second;
 }
 
-GraphPipeFrontier GraphPipeTargetSearch::plan_series(const GraphPipeSeries& series, int first,
-                                                     int last, const GraphPipeLabel& start) {
+GraphPipeFrontier GraphPipeTargetSearch::plan_series(std::int32_t series_index, int first, int last,
+                                                     const GraphPipeLabel& start) {
+  const GraphPipeSeries& series = form_.series[at(series_index)];
+  const bool whole = at(series_index) + 1 == form_.series.size();
   std::vector<GraphPipeFrontier> cuts(at(std::max(0, last - first)) + 1);
   cuts.back() = {start};
-  const auto limit = [&](int cut) { return slack_ + need(series, cut, last); };
+  const auto limit = [&](int cut) {
+    return whole ? static_cast<std::int32_t>(problem_.devices) - floor_.before(cut)
+                 : slack_ + floor_.piece(series_index, cut, last);
+  };
+  const auto note_shortest = [&] {
+    if (!whole || table_) return;
+    for (const GraphPipeLabel& plan : cuts.front()) {
+      shortest_s_ = std::min(shortest_s_, plan.out_s + plan.back_s);
+    }
+  };
   for (int e = last; e > first; --e) {
     const GraphPipeFrontier here = std::move(cuts[at(e - first)]);
     for (const GraphPipeLabel& from : here) {
@@ -175,27 +196,36 @@ GraphPipeFrontier GraphPipeTargetSearch::plan_series(const GraphPipeSeries& seri
       for (const SeriesStage& stage : series.closing[at(e)]) {
         const int p = stage.to - 1;
         if (p < first) continue;
+        const std::int32_t block = series.items[at(p)].block;
         GraphPipeFrontier ends;
-        put_stage(stage.shape, from, limit(p), ends);
+        put_stage(stage.shape, from, limit(p) - floor_.left_of(block, stage.absorption), ends);
         for (const GraphPipeLabel& end : ends) {
-          put_block(series.items[at(p)].block, stage.absorption, end, limit(p),
-                    cuts[at(p - first)]);
+          put_block(block, stage.absorption, end, limit(p), cuts[at(p - first)]);
         }
+        if (p == 0) note_shortest();
       }
+      note_shortest();
       const std::int32_t block = series.items[at(e - 1)].block;
       if (block < 0) continue;
       put_block(block, -1, from, limit(e - 1), cuts[at(e - 1 - first)]);
-      int absorption = -1;
-      GraphPipeFrontier rest;
-      for (const SeriesStage& stage : series.opening[at(e - 1)]) {
-        if (stage.to < first) continue;
-        if (stage.absorption != absorption) {
-          absorption = stage.absorption;
-          rest.clear();
-          put_block(block, absorption, from, limit(e - 1), rest);
+      const std::vector<SeriesStage>& opening = series.opening[at(e - 1)];
+      // Those with one part of the block follow each other.
+      for (std::size_t i = 0, next = 0; i < opening.size(); i = next) {
+        const std::int32_t absorption = opening[i].absorption;
+        std::int32_t room = -1;
+        for (next = i; next < opening.size() && opening[next].absorption == absorption; ++next) {
+          const SeriesStage& stage = opening[next];
+          if (stage.to < first) continue;
+          room = std::max(room, limit(stage.to) - floor_.stage(stage.shape));
         }
-        for (const GraphPipeLabel& before : rest) {
-          put_stage(stage.shape, before, limit(stage.to), cuts[at(stage.to - first)]);
+        GraphPipeFrontier rest;
+        put_block(block, absorption, from, room, rest);
+        for (std::size_t s = i; s < next && !rest.empty(); ++s) {
+          const SeriesStage& stage = opening[s];
+          if (stage.to < first) continue;
+          for (const GraphPipeLabel& before : rest) {
+            put_stage(stage.shape, before, limit(stage.to), cuts[at(stage.to - first)]);
+          }
         }
       }
     }

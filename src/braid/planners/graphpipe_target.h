@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "braid/planners/graphpipe_floor.h"
 #include "braid/planners/graphpipe_frontier.h"
 #include "braid/planners/graphpipe_problem.h"
 #include "braid/planners/graphpipe_runs.h"
@@ -22,14 +23,22 @@ class GraphPipeTargetSearch {
  public:
   GraphPipeTargetSearch(const GraphPipeProblem& problem, const GraphPipeShapes& form,
                         std::vector<PassGroup> groups);
+  GraphPipeTargetSearch(const GraphPipeTargetSearch&) = delete;  // Its floor refers to its runs.
+  GraphPipeTargetSearch& operator=(const GraphPipeTargetSearch&) = delete;
 
-  /// Plans of the whole graph that none beats; `relaxed`: as if no stage had more in flight than a
-  /// sink, so that they differ in devices alone.
+  /// Plans of the whole graph that none beats, with InFlight::least at least the one with the
+  /// shortest way through the stages and back; `relaxed`: as if no stage had more in flight than a
+  /// sink, so that they differ in devices and copies alone.
   GraphPipeFrontier plans_at(double time_s, bool relaxed);
+
+  /// Whether there are as many devices as any plan at that time needs (GraphPipeFloor): without,
+  /// there is none. `passes_alone`: a plan whose stages' passes take no longer.
+  bool has_devices(double time_s, bool passes_alone = false);
 
   const GraphPipeRuns& runs() const { return runs_; }
   /// What the plans returned last are made of.
   const std::vector<GraphPipeChoice>& choices() const { return choices_; }
+  void swap_choices(std::vector<GraphPipeChoice>& other) { choices_.swap(other); }
   /// Stages examined so far.
   std::int64_t work() const { return work_; }
 
@@ -45,6 +54,7 @@ class GraphPipeTargetSearch {
   struct Part {
     std::vector<int> counts;
     GraphPipeFrontier plans;
+    GraphPipeLabel ideal;  ///< Of the plans.
     GraphPipeChoice::Kind kind = GraphPipeChoice::Kind::part;
     std::int32_t what = 0;
   };
@@ -53,37 +63,34 @@ class GraphPipeTargetSearch {
   GraphPipeLabel sink() const;
   std::int32_t add(const GraphPipeChoice& choice);
   Values values_of(const GraphPipeLabel& label) const;
-  double need(const GraphPipeSeries& series, int first, int last) const;
-  void put_stage(std::int32_t shape_index, const GraphPipeLabel& label, double limit,
+  bool is_too_long(const GraphPipeLabel& label) const;
+  void put_stage(std::int32_t shape_index, const GraphPipeLabel& label, std::int32_t limit,
                  GraphPipeFrontier& frontier);
   void put_stage(std::int32_t shape_index, std::size_t group, std::size_t way,
-                 const GraphPipeLabel& label, double limit, GraphPipeFrontier& frontier);
+                 const GraphPipeLabel& label, std::int32_t limit, GraphPipeFrontier& frontier);
   bool extend(const GraphPipeShape& shape, std::size_t group, std::size_t way,
               const GraphPipeShare& share, GraphPipeLabel& label) const;
   bool hand_over(const GraphPipeShape& shape, double compute_s, const GraphPipeShare& share,
                  std::size_t way, GraphPipeLabel& label) const;
   const GraphPipeFrontier& front(std::int32_t series_index, int first, int last,
                                  const GraphPipeLabel& start);
-  GraphPipeFrontier plan_series(const GraphPipeSeries& series, int first, int last,
+  GraphPipeFrontier plan_series(std::int32_t series_index, int first, int last,
                                 const GraphPipeLabel& start);
 
   // Blocks of branches (graphpipe_target_branches.cc).
   void put_block(std::int32_t block_index, std::int32_t absorption, const GraphPipeLabel& label,
-                 double limit, GraphPipeFrontier& frontier);
+                 std::int32_t limit, GraphPipeFrontier& frontier);
   GraphPipeFrontier plan_block(std::int32_t block_index, std::int32_t absorption,
                                const GraphPipeLabel& start);
-  double branch_need(const GraphPipeBlock& block, std::size_t branch_class) const;
-  double group_need(const GraphPipeBlock& block, const std::vector<int>& counts) const;
   const std::vector<Part>& parts_of(std::int32_t block_index, const GraphPipeLabel& start);
-  std::vector<Part> plan_parts(const GraphPipeBlock& block, const GraphPipeLabel& start);
-  GraphPipeFrontier with_part(const GraphPipeFrontier& others, const GraphPipeFrontier& parts,
+  std::vector<Part> plan_parts(std::int32_t block_index, const GraphPipeLabel& start);
+  GraphPipeFrontier with_part(const GraphPipeLabel& other, GraphPipeFrontier plans,
                               GraphPipeChoice::Kind kind, std::int32_t what);
-  void put_parts(const GraphPipeFrontier& others, const GraphPipeFrontier& parts,
-                 GraphPipeChoice::Kind kind, std::int32_t what, double limit,
-                 GraphPipeFrontier& result);
-  GraphPipeFrontier cover(const GraphPipeBlock& block, const std::vector<int>& counts,
+  void put_part(const GraphPipeFrontier& others, const Part& part, std::int32_t limit,
+                GraphPipeFrontier& result);
+  GraphPipeFrontier cover(std::int32_t block_index, const std::vector<int>& counts,
                           const std::vector<Part>& all_parts, std::vector<Seed> seeds,
-                          double spare);
+                          std::int32_t spare);
 
   const GraphPipeProblem& problem_;
   const GraphPipeShapes& form_;
@@ -91,10 +98,15 @@ class GraphPipeTargetSearch {
   GraphPipeRuns runs_;
   GraphPipeRanking ranking_;
   bool table_;
-  double work_s_;         ///< Least device-seconds per sample of everything.
+  GraphPipeFloor floor_;
+  std::pair<double, bool> floor_target_{-1, false};  ///< The target that it is counted for.
   bool relaxed_ = false;  ///< Whatever is in flight, but for what the runs have seen to.
   double time_s_ = 0;     ///< The target.
-  double slack_ = 0;      ///< Devices to spare beyond the least that the work needs.
+  /// Devices to spare beyond the fewest: what a part of a plan may use more than its own fewest.
+  std::int32_t slack_ = 0;
+  /// The shortest way through the stages and back among plans of the whole graph found so far, if
+  /// plans are ranked by it: others are not needed.
+  double shortest_s_ = 0;
   std::vector<GraphPipeChoice> choices_;
   std::map<Key, GraphPipeFrontier> known_series_, known_blocks_;
   std::map<Key, std::vector<Part>> known_parts_;

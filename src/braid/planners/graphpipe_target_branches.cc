@@ -7,7 +7,7 @@
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::int32_t kAny = std::numeric_limits<std::int32_t>::max();
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
@@ -15,8 +15,9 @@ std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Plans of a block's branches, but for those that are absorbed, all in front of `label`.
 void GraphPipeTargetSearch::put_block(std::int32_t block_index, std::int32_t absorption,
-                                      const GraphPipeLabel& label, double limit,
+                                      const GraphPipeLabel& label, std::int32_t limit,
                                       GraphPipeFrontier& frontier) {
+  if (label.devices + floor_.left_of(block_index, absorption) > limit) return;
   GraphPipeLabel start = label;
   start.devices = 0;
   start.choice = -1;
@@ -27,7 +28,7 @@ void GraphPipeTargetSearch::put_block(std::int32_t block_index, std::int32_t abs
     GraphPipeLabel made = part;
     made.devices += label.devices;
     if (made.devices > limit) continue;
-    if (ranking_.is_useless(made, frontier)) continue;
+    if (is_too_long(made) || ranking_.is_useless(made, frontier)) continue;
     made.choice = add({GraphPipeChoice::Kind::block, block_index, 0, 0, 0, absorption, part.choice,
                        label.choice});
     ranking_.insert(made, frontier);
@@ -46,87 +47,82 @@ GraphPipeFrontier GraphPipeTargetSearch::plan_block(std::int32_t block_index,
   GraphPipeLabel base;
   if (!absorbed.whole.empty()) base = start;
   std::vector<Seed> seeds = {{std::vector<int>(counts.size(), 0), {base}}};
-  double partial_need = 0;
+  std::int32_t partial = 0;  // What the partial branch needs by itself.
   if (absorbed.partial >= 0) {
     const auto j = at(absorbed.partial);
     --counts[j];
-    partial_need = need(form_.series[at(block.classes[j])], absorbed.first, absorbed.last);
+    partial = floor_.piece(block.classes[j], absorbed.first, absorbed.last);
     for (std::size_t i = 0; i < absorbed.rest.size(); ++i) {
+      const std::vector<int>& taken = absorbed.rest[i].counts;
       GraphPipeFrontier rest;
       put_stage(absorbed.rest[i].shape, start,
-                slack_ + partial_need + group_need(block, absorbed.rest[i].counts), rest);
+                slack_ + partial + floor_.branches(block_index, taken), rest);
       if (rest.empty()) continue;
-      seeds.push_back({absorbed.rest[i].counts, with_part({base}, rest, GraphPipeChoice::Kind::rest,
-                                                          static_cast<std::int32_t>(i))});
+      seeds.push_back({taken, with_part(base, std::move(rest), GraphPipeChoice::Kind::rest,
+                                        static_cast<std::int32_t>(i))});
     }
-    seeds[0].second =
-        with_part({base}, front(block.classes[j], absorbed.first, absorbed.last, start),
-                  GraphPipeChoice::Kind::partial, absorbed.partial);
+    seeds[0].second = with_part(base, front(block.classes[j], absorbed.first, absorbed.last, start),
+                                GraphPipeChoice::Kind::partial, absorbed.partial);
   }
-  return cover(block, counts, parts_of(block_index, start), std::move(seeds),
-               slack_ + partial_need);
-}
-
-double GraphPipeTargetSearch::branch_need(const GraphPipeBlock& block,
-                                          std::size_t branch_class) const {
-  const GraphPipeSeries& branch = form_.series[at(block.classes[branch_class])];
-  return need(branch, 0, static_cast<int>(branch.items.size()));
-}
-
-double GraphPipeTargetSearch::group_need(const GraphPipeBlock& block,
-                                         const std::vector<int>& counts) const {
-  double needed = 0;
-  for (std::size_t j = 0; j < counts.size(); ++j) needed += counts[j] * branch_need(block, j);
-  return needed;
+  return cover(block_index, counts, parts_of(block_index, start), std::move(seeds),
+               slack_ + partial);
 }
 
 const std::vector<GraphPipeTargetSearch::Part>& GraphPipeTargetSearch::parts_of(
     std::int32_t block_index, const GraphPipeLabel& start) {
   const auto [known, added] =
       known_parts_.try_emplace({block_index, 0, 0, values_of(start)}, std::vector<Part>{});
-  if (added) known->second = plan_parts(form_.blocks[at(block_index)], start);
+  if (added) known->second = plan_parts(block_index, start);
   return known->second;
 }
 
 std::vector<GraphPipeTargetSearch::Part> GraphPipeTargetSearch::plan_parts(
-    const GraphPipeBlock& block, const GraphPipeLabel& start) {
+    std::int32_t block_index, const GraphPipeLabel& start) {
+  const GraphPipeBlock& block = form_.blocks[at(block_index)];
   std::vector<Part> parts;
+  const auto put = [&](const std::vector<int>& counts, GraphPipeFrontier plans,
+                       GraphPipeChoice::Kind kind, std::size_t what) {
+    if (plans.empty()) return;
+    const GraphPipeLabel ideal = ranking_.ideal(plans);
+    parts.push_back({counts, std::move(plans), ideal, kind, static_cast<std::int32_t>(what)});
+  };
   for (std::size_t j = 0; j < block.classes.size(); ++j) {
     const GraphPipeSeries& branch = form_.series[at(block.classes[j])];
     std::vector<int> one(block.classes.size(), 0);
     one[j] = 1;
-    parts.push_back({std::move(one),
-                     front(block.classes[j], 0, static_cast<int>(branch.items.size()), start),
-                     GraphPipeChoice::Kind::part, static_cast<std::int32_t>(j)});
+    put(one, front(block.classes[j], 0, static_cast<int>(branch.items.size()), start),
+        GraphPipeChoice::Kind::part, j);
   }
   for (std::size_t i = 0; i < block.groups.size(); ++i) {
     const std::vector<int>& taken = block.groups[i].counts;
     GraphPipeFrontier plans;
-    put_stage(block.groups[i].shape, start, slack_ + group_need(block, taken), plans);
-    if (plans.empty()) continue;
-    parts.push_back(
-        {taken, std::move(plans), GraphPipeChoice::Kind::group, static_cast<std::int32_t>(i)});
+    put_stage(block.groups[i].shape, start, slack_ + floor_.branches(block_index, taken), plans);
+    put(taken, std::move(plans), GraphPipeChoice::Kind::group, i);
   }
   return parts;
 }
 
-GraphPipeFrontier GraphPipeTargetSearch::with_part(const GraphPipeFrontier& others,
-                                                   const GraphPipeFrontier& parts,
+GraphPipeFrontier GraphPipeTargetSearch::with_part(const GraphPipeLabel& other,
+                                                   GraphPipeFrontier plans,
                                                    GraphPipeChoice::Kind kind, std::int32_t what) {
   GraphPipeFrontier result;
-  put_parts(others, parts, kind, what, kInfinity, result);
+  if (plans.empty()) return result;
+  const GraphPipeLabel ideal = ranking_.ideal(plans);
+  put_part({other}, {{}, std::move(plans), ideal, kind, what}, kAny, result);
   return result;
 }
 
-void GraphPipeTargetSearch::put_parts(const GraphPipeFrontier& others,
-                                      const GraphPipeFrontier& parts, GraphPipeChoice::Kind kind,
-                                      std::int32_t what, double limit, GraphPipeFrontier& result) {
+/// Puts each plan of a part beside each of the others. Most are useless, many at once.
+void GraphPipeTargetSearch::put_part(const GraphPipeFrontier& others, const Part& part,
+                                     std::int32_t limit, GraphPipeFrontier& result) {
   for (const GraphPipeLabel& other : others) {
-    for (const GraphPipeLabel& part : parts) {
-      if (other.devices + part.devices > limit) continue;
-      GraphPipeLabel both = ranking_.join(other, part);
-      if (ranking_.is_useless(both, result)) continue;
-      both.choice = add({kind, what, 0, 0, 0, -1, part.choice, other.choice});
+    const GraphPipeLabel ideal = ranking_.join(other, part.ideal);
+    if (ideal.devices > limit || is_too_long(ideal) || ranking_.is_useless(ideal, result)) continue;
+    for (const GraphPipeLabel& plan : part.plans) {
+      if (other.devices + plan.devices > limit) continue;
+      GraphPipeLabel both = ranking_.join(other, plan);
+      if (is_too_long(both) || ranking_.is_useless(both, result)) continue;
+      both.choice = add({part.kind, part.what, 0, 0, 0, -1, plan.choice, other.choice});
       ranking_.insert(both, result);
     }
   }
@@ -135,10 +131,10 @@ void GraphPipeTargetSearch::put_parts(const GraphPipeFrontier& others,
 /// Plans for so many branches of each class, beginning with those of the seeds: one at a time,
 /// each on its own or in a stage of several whole ones. `spare`: devices that may be used beyond
 /// what the branches need.
-GraphPipeFrontier GraphPipeTargetSearch::cover(const GraphPipeBlock& block,
+GraphPipeFrontier GraphPipeTargetSearch::cover(std::int32_t block_index,
                                                const std::vector<int>& counts,
                                                const std::vector<Part>& all_parts,
-                                               std::vector<Seed> seeds, double spare) {
+                                               std::vector<Seed> seeds, std::int32_t spare) {
   const std::size_t classes = counts.size();
   std::vector<std::size_t> stride;
   stride.reserve(classes);
@@ -166,20 +162,23 @@ GraphPipeFrontier GraphPipeTargetSearch::cover(const GraphPipeBlock& block,
   std::vector<GraphPipeFrontier> covered;
   covered.resize(states);
   for (Seed& seed : seeds) covered[state_of(seed.first)] = std::move(seed.second);
+  std::vector<GraphPipeLabel> ideals(states);
   std::vector<int> have(classes, 0);
-  for (std::size_t state = 1; state < covered.size(); ++state) {
-    std::size_t last = 0;  // One branch of the highest class in it is in the part put last.
-    for (std::size_t j = 0; j < classes; ++j) {
-      have[j] = static_cast<int>(state / stride[j] % (at(counts[j]) + 1));
-      if (have[j] > 0) last = j;
-    }
-    const double limit = spare + group_need(block, have);
+  for (std::size_t state = 0; state < states; ++state) {
+    GraphPipeFrontier& here = covered[state];
+    const std::int32_t limit = spare + floor_.branches(block_index, have);
+    std::size_t last = classes - 1;  // One branch of the highest class is in the part put last.
+    while (last > 0 && have[last] == 0) --last;
     for (const auto& [own, part] : parts[last]) {
       bool inside = true;
       for (std::size_t j = 0; j <= last; ++j) inside = inside && part->counts[j] <= have[j];
-      if (!inside) continue;
-      put_parts(covered[state - own], part->plans, part->kind, part->what, limit, covered[state]);
+      if (!inside || covered[state - own].empty()) continue;
+      const GraphPipeLabel ideal = ranking_.join(ideals[state - own], part->ideal);
+      if (ideal.devices > limit || is_too_long(ideal) || ranking_.is_useless(ideal, here)) continue;
+      put_part(covered[state - own], *part, limit, here);
     }
+    if (!here.empty()) ideals[state] = ranking_.ideal(here);
+    for (std::size_t j = 0; j < classes && ++have[j] > counts[j]; ++j) have[j] = 0;
   }
   return std::move(covered.back());
 }
