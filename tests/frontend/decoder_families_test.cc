@@ -190,6 +190,18 @@ TEST(Examples, DeepSeekV3IsTheOneOfTheZoo) {
             load_model("deepseek-v3", options));
 }
 
+TEST(DecoderFamilies, FurtherTokensTakeABlockAndAProjection) {
+  const auto parameters = [](const char* model, std::int64_t layers) {
+    return parameter_count(load_model(model, {.seq_len = 16, .layers = layers, .dims = {}}));
+  };
+  const std::int64_t block = parameters("deepseek-v3", 61) - parameters("deepseek-v3", 60);
+  const std::int64_t further = 2 * 7168 * 7168 + 2 * 7168;
+  for (const std::int64_t layers : {4, 61}) {
+    EXPECT_EQ(parameters("deepseek-v3-mtp", layers),
+              parameters("deepseek-v3", layers) + block + further);
+  }
+}
+
 TEST(Kinds, LeadingDenseBlocksDifferFromThoseWithExperts) {
   const Graph graph = load_model("deepseek-v3", {.seq_len = 16, .dims = {}});
   ASSERT_EQ(graph.layers.size(), 63u);

@@ -100,6 +100,28 @@ TEST(Hybrids, HaveThePublishedParameters) {
   }
 }
 
+TEST(Hybrids, PredictFurtherTokensByOneLayer) {
+  const Graph plain = load_model("nemotron-3-super", {.seq_len = 128, .dims = {}});
+  const Graph graph = load_model("nemotron-3-super-mtp", {.seq_len = 128, .dims = {}});
+  // Attention, experts, the projection of two rows and their norms, once for both predictions.
+  const Count h = 4096, latent = 1024, inner = 2688;
+  const Count attention = 2 * h * 32 * 128 + 2 * h * 2 * 128;
+  const Count moe = h * 512 + 2 * 512 * latent * inner + 2 * h * 5376 + 2 * h * latent;
+  EXPECT_EQ(parameter_count(graph) - parameter_count(plain),
+            2 * h * h + 2 * h + attention + h + moe + h);
+  ASSERT_EQ(graph.layers.size(), plain.layers.size() + 1);
+  const Layer& further = graph.layers[graph.layers.size() - 2];
+  int attentions = 0, experts = 0;
+  for (OperatorId id = further.first; id < further.last; ++id) {
+    const OperatorKind& kind = graph.operators[static_cast<std::size_t>(id)].kind;
+    attentions += std::holds_alternative<Attention>(kind) ? 1 : 0;
+    experts += std::holds_alternative<MoeExperts>(kind) ? 1 : 0;
+  }
+  EXPECT_EQ(attentions, 2);
+  EXPECT_EQ(experts, 2);
+  EXPECT_EQ(std::get<Loss>(graph.operators.back().kind).rows, 3 * 128);
+}
+
 TEST(Hybrids, LayersStandWhereThePatternPutsThem) {
   const Graph graph = load_model("nemotron-3-nano", {.seq_len = 128, .dims = {}});
   ASSERT_EQ(graph.layers.size(), 54U);

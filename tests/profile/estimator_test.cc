@@ -96,6 +96,33 @@ TEST(Estimate, WeightGradientsAreWrittenOnceHoweverManySamples) {
   EXPECT_GE(forward_s(200000) - forward_s(100000), 100000 * bytes / bandwidth);
 }
 
+TEST(Estimate, ScansOfStateSpaceLayersTakeSixTimesALibrarysProducts) {
+  System system = load_system("dgx-h100:8");
+  system.groups.front().chip.efficiency.host_operator_s = 0;
+  Graph graph = load_model("nemotron-3-nano", {.seq_len = 8192, .dims = {}});
+  const Execution how = execution(1, 1);
+  const LayerCost scanned = cost_of(graph, 1, how, system);
+  for (Operator& op : graph.operators) op.name += "_of_another_name";
+  const LayerCost plain = cost_of(graph, 1, how, system);
+  const Chip& chip = system.groups.front().chip;
+  const OperatorEstimate estimate(graph, how, {}, chip, matmul_peak_in(chip, {}));
+  const std::vector<OperatorWork> works = layer_work(graph, 1);
+  const Layer& layer = graph.layers[1];
+  double forward_s = 0, backward_s = 0;
+  for (OperatorId id = layer.first; id < layer.last; ++id) {
+    const Operator& op = graph.operators[static_cast<std::size_t>(id)];
+    const auto* product = std::get_if<MatMul>(&op.kind);
+    if (product == nullptr || product->weight) continue;
+    const OperatorTimes times =
+        estimate.times(op, works[static_cast<std::size_t>(id - layer.first)]);
+    forward_s += times.forward_s;
+    backward_s += times.backward_input_s;
+  }
+  EXPECT_GT(forward_s, 0);
+  EXPECT_NEAR(scanned.forward.total_s() - plain.forward.total_s(), 5 * forward_s, 1e-9);
+  EXPECT_NEAR(scanned.backward_s() - plain.backward_s(), 5 * backward_s, 1e-9);
+}
+
 /// Both passes of a layer and sample at the chip's peak.
 double arithmetic_s(const Graph& graph, LayerId id, const Chip& chip) {
   const Layer& layer = graph.layers[static_cast<std::size_t>(id)];

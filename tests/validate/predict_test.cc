@@ -278,6 +278,82 @@ TEST(Predict, LaterTrainersCaptureGraphsAndHideDispatch) {
   EXPECT_NEAR(after.ep_comm_s, loss * before.ep_comm_s, 1e-6 * before.ep_comm_s);
 }
 
+/// A run of a mixture by Megatron-Bridge.
+MeasuredRun bridge_run(const char* model) {
+  MeasuredRun run;
+  run.framework = "Megatron-Bridge/Megatron-Core 25.11";
+  run.hardware = "GB200";
+  run.devices = 8;
+  run.model = model;
+  run.seq_len = 4096;
+  run.global_batch = 32;
+  run.micro_batch = 1;
+  run.ep = 8;
+  run.tp = run.pp = 1;
+  run.precision = "BF16";
+  run.iteration_time_s = 1;
+  return run;
+}
+
+TEST(Predict, FurtherTokensAreWhatTheTrainerAndTheRowSay) {
+  const auto layers = [](const char* model, const char* framework) {
+    MeasuredRun run = bridge_run(model);
+    run.framework = framework;
+    return model_of(run).graph->layers.size();
+  };
+  EXPECT_EQ(layers("DeepSeekV3", "Megatron-Bridge 26.02"), 64U);
+  EXPECT_EQ(layers("DeepSeekV3 (w/o MTP)", "Megatron-Bridge 25.11"), 63U);
+  EXPECT_EQ(layers("DeepSeekV3", "another"), 63U);
+  EXPECT_EQ(layers("DeepSeekV3 (w/ MTP)", "another"), 64U);
+  EXPECT_EQ(layers("Kimi_K2", "Megatron-Bridge 26.02"), 63U);
+  MeasuredRun run = bridge_run("DeepSeekV3");
+  run.devices = 64;
+  run.pp = 4;
+  run.vp = 4;
+  run.dp = 16;
+  run.global_batch = 64;
+  const PreparedRun prepared = prepare(run);
+  ASSERT_EQ(prepared.reason, "");
+  const Plan plan = direct_plan(prepared.graph, prepared.parallel, prepared.precision,
+                                prepared.global_batch, prepared.system);
+  // The last chunk has one block beside the two ends.
+  EXPECT_EQ(plan.stages.back().chunks.back().layers.size(), 3U);
+  for (const Check& check : verify(plan).checks) {
+    if (check.name == "memory") continue;
+    EXPECT_TRUE(check.holds) << check.name << ": " << check.detail;
+  }
+}
+
+TEST(Predict, FrozenLayersHideNoSums) {
+  MeasuredRun run = gpt_22b();
+  run.source = "arXiv 2205.05198 Table 5";
+  const double hidden_s = [&] {
+    const PreparedRun prepared = prepare(run);
+    const Plan plan = direct_plan(prepared.graph, prepared.parallel, prepared.precision,
+                                  prepared.global_batch, prepared.system);
+    double sum_s = 0;
+    for (const ProfileLayer& layer : plan.profile.layers) {
+      sum_s += plan.profile.kinds[static_cast<std::size_t>(layer.kind)][0].cost.hidden_tp_s;
+    }
+    return sum_s;
+  }();
+  const Metrics trained = predict(run).metrics;
+  run.notes = "LoRA";
+  EXPECT_GT(hidden_s, 0);
+  EXPECT_NEAR(predict(run).metrics.tp_comm_s, trained.tp_comm_s + hidden_s, 1e-9);
+}
+
+TEST(Predict, HybridsAreCapturedInPart) {
+  const auto time_s = [](const char* model, const char* framework) {
+    MeasuredRun run = bridge_run(model);
+    run.precision = "MXFP8";
+    run.framework = std::string("Megatron-Bridge/Megatron-Core ") + framework;
+    return predict(run).metrics.iteration_time_s;
+  };
+  EXPECT_LT(time_s("Qwen3_30B_a3B", "26.06"), time_s("Qwen3_30B_a3B", "26.04"));
+  EXPECT_DOUBLE_EQ(time_s("Nemotron_3_Nano", "26.06"), time_s("Nemotron_3_Nano", "26.04"));
+}
+
 TEST(Predict, ModelsOfTheZooMayBeCut) {
   MeasuredRun run = gpt_22b();
   run.layers = run.hidden = run.heads = 0;
@@ -398,6 +474,10 @@ TEST(DirectPlan, DealsBlocksEvenly) {
   EXPECT_EQ(layers_of_chunks(12, 4), (Counts{3, 3, 3, 3}));
   EXPECT_EQ(layers_of_chunks(13, 4), (Counts{4, 3, 3, 3}));
   EXPECT_EQ(layers_of_chunks(6, 5), (Counts{2, 1, 1, 1, 1}));
+  // DeepSeek-V3 with its further token: fifteen chunks of four blocks, one with both ends.
+  EXPECT_EQ(layers_of_chunks(64, 16, true),
+            (Counts{5, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3}));
+  EXPECT_EQ(layers_of_chunks(14, 1, true), Counts{14});
 }
 
 TEST(DirectPlan, PassesTheIndependentChecks) {

@@ -1,8 +1,45 @@
 #include "braid/frontend/decoder.h"
 
+#include <cassert>
+#include <string>
+
 #include "braid/frontend/graph_builder.h"
 
 namespace braid {
+namespace {
+
+/// One prediction behind another; returns x and what each of them wrote, one above the other
+/// [tokens · (1 + count) × hidden].
+TensorId further_tokens(GraphBuilder& builder, const DecoderSpec& spec, TensorId tokens,
+                        TensorId table, TensorId x, std::int64_t seq_len) {
+  const FurtherTokensSpec& further = spec.further;
+  const std::int64_t hidden = spec.blocks.front().hidden;
+  const bool rms = spec.blocks.front().rms;
+  TensorId stacked = x;
+  for (std::int64_t depth = 0; depth < further.count; ++depth) {
+    const std::string prefix = "further" + std::to_string(depth) + ".";
+    if (further.shared && depth > 0) builder.share_parameters(prefix, "further0.");
+    const TensorId token =
+        builder.embedding(prefix + "embedding", tokens, table, spec.vocab, hidden, seq_len);
+    const TensorId both =
+        builder.add(prefix + "join", DataMovement{},
+                    {builder.norm(prefix + "token_norm", token, seq_len, hidden, rms),
+                     builder.norm(prefix + "hidden_norm", x, seq_len, hidden, rms)},
+                    {seq_len, 2 * hidden}, Split::sequence);
+    x = builder.linear(prefix + "project", both, seq_len, 2 * hidden, hidden, false,
+                       Split::sequence);
+    for (std::size_t b = 0; b < further.blocks.size(); ++b) {
+      x = transformer_block(builder, further.blocks[b], prefix + "block" + std::to_string(b) + ".",
+                            x, seq_len);
+    }
+    stacked = builder.add(prefix + "stack", DataMovement{true}, {stacked, x},
+                          {(depth + 2) * seq_len, hidden}, Split::sequence);
+  }
+  builder.share_parameters("", "");
+  return stacked;
+}
+
+}  // namespace
 
 Graph build_decoder(const DecoderSpec& spec, std::int64_t seq_len) {
   const std::int64_t hidden = spec.blocks.front().hidden;
@@ -26,14 +63,21 @@ Graph build_decoder(const DecoderSpec& spec, std::int64_t seq_len) {
     builder.begin_layer(name);
     x = transformer_block(builder, spec.blocks[l], name + ".", x, seq_len);
   }
+  std::int64_t predicted = seq_len;
+  if (spec.further.count > 0) {
+    assert(width == hidden);
+    builder.begin_layer("further_tokens");
+    x = further_tokens(builder, spec, tokens, table, x, seq_len);
+    predicted *= 1 + spec.further.count;
+  }
   builder.begin_layer("head");
-  if (spec.final_norm) x = builder.norm("final_norm", x, seq_len, hidden, rms);
+  if (spec.final_norm) x = builder.norm("final_norm", x, predicted, hidden, rms);
   if (width != hidden) {
-    x = builder.linear("project_out", x, seq_len, hidden, width, false, Split::sequence);
+    x = builder.linear("project_out", x, predicted, hidden, width, false, Split::sequence);
   }
   const TensorId weight =
       spec.tied_embeddings ? table : builder.parameter("lm_head.weight", {width, spec.vocab});
-  return builder.finish({builder.language_loss(x, weight, seq_len, width, spec.vocab)});
+  return builder.finish({builder.language_loss(x, weight, predicted, width, spec.vocab)});
 }
 
 }  // namespace braid

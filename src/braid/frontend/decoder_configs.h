@@ -42,6 +42,11 @@ void set_windows(const Value& config, std::int64_t window, std::size_t period,
 /// `layer_types`.
 void set_qwen_windows(const Value& config, std::vector<BlockSpec>& blocks);
 
+/// Tokens beyond the next one that training predicts, Megatron-LM's `mtp_num_layers`; 0 where it is
+/// not said: published configs tell (`num_nextn_predict_layers`) what a model has, and the trainer
+/// decides. At most 16.
+std::int64_t read_further_tokens(const Value& config);
+
 /// What sizes are that a config leaves out; 0: those of a config that must not, or follow from
 /// others.
 struct UsualSizes {

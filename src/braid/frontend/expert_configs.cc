@@ -30,6 +30,11 @@ void place_qwen_experts(const Value& config, const ExpertsSpec& experts,
 
 }  // namespace
 
+std::int64_t read_further_tokens(const Value& config) {
+  constexpr std::int64_t kMostFurther = 16;
+  return count_or(config, "mtp_num_layers", 0, kMostFurther);
+}
+
 DecoderSpec read_mixtral(const Value& config) {
   DecoderSpec spec = read_mistral(config);
   ExpertsSpec experts;
@@ -112,6 +117,8 @@ DecoderSpec read_deepseek(const Value& config) {
   for (std::size_t l = first; l < spec.blocks.size(); ++l) {
     if (l % step == 0) spec.blocks[l].experts = experts;
   }
+  spec.further.count = read_further_tokens(config);
+  if (spec.further.count > 0) spec.further.blocks = {spec.blocks.back()};
   return spec;
 }
 

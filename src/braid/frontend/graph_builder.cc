@@ -1,5 +1,7 @@
 #include "braid/frontend/graph_builder.h"
 
+#include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "braid/graph/repeated_layers.h"
@@ -22,7 +24,20 @@ TensorId GraphBuilder::input(std::string name, std::vector<std::int64_t> dims, D
   return graph_.inputs.back();
 }
 
+void GraphBuilder::share_parameters(std::string prefix, std::string owner) {
+  sharing_prefix_ = std::move(prefix);
+  owner_prefix_ = std::move(owner);
+}
+
 TensorId GraphBuilder::parameter(std::string name, std::vector<std::int64_t> dims) {
+  if (!sharing_prefix_.empty() && name.starts_with(sharing_prefix_)) {
+    const std::string owned = owner_prefix_ + name.substr(sharing_prefix_.size());
+    const auto found = std::find_if(
+        graph_.tensors.begin(), graph_.tensors.end(),
+        [&](const Tensor& tensor) { return tensor.is_parameter && tensor.name == owned; });
+    assert(found != graph_.tensors.end() && found->dims == dims);
+    return static_cast<TensorId>(found - graph_.tensors.begin());
+  }
   graph_.tensors.push_back({std::move(name), std::move(dims), Dtype::bf16, true, -1});
   return static_cast<TensorId>(graph_.tensors.size() - 1);
 }

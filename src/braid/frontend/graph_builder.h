@@ -26,6 +26,9 @@ class GraphBuilder {
 
   TensorId input(std::string name, std::vector<std::int64_t> dims, Dtype dtype);
   TensorId parameter(std::string name, std::vector<std::int64_t> dims);
+  /// From now on parameters whose names begin with `prefix` are those that stand under `owner` in
+  /// its place. Nothing is shared any more when both are empty.
+  void share_parameters(std::string prefix, std::string owner);
 
   /// Adds an operator with one output of the given shape and returns it. Parameters go after the
   /// activations in `inputs`.
@@ -59,6 +62,7 @@ class GraphBuilder {
 
  private:
   Graph graph_;
+  std::string sharing_prefix_, owner_prefix_;
 };
 
 }  // namespace braid

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "braid/frontend/config_fields.h"
 #include "braid/frontend/decoder_configs.h"
@@ -37,10 +38,33 @@ ExpertsSpec read_hybrid_experts(const Value& config) {
   return experts;
 }
 
+/// Layers like `block` of the kinds that the pattern under `key` has.
+std::vector<BlockSpec> read_pattern(const Value& config, std::string_view key,
+                                    const BlockSpec& block) {
+  const std::string pattern(config[key].as_string());
+  if (pattern.empty()) config[key].fail("there are no layers");
+  check_layer_count(config, key, static_cast<std::int64_t>(pattern.size()));
+  std::vector<BlockSpec> layers;
+  layers.reserve(pattern.size());
+  for (const char kind : pattern) {
+    BlockSpec& layer = layers.emplace_back(block);
+    layer.halves = kind == 'M' || kind == '*' ? Halves::mixing : Halves::feeding;
+    if (kind == 'M') {
+      layer.state_space = read_state_space(config);
+    } else if (kind == 'E') {
+      layer.experts = read_hybrid_experts(config);
+    } else if (kind != '*' && kind != '-') {
+      config[key].fail(std::string("'") + kind + "' is no kind of layer",
+                       "M is a state-space layer, * attention, - a feed-forward network, E "
+                       "experts");
+    }
+  }
+  return layers;
+}
+
 }  // namespace
 
 DecoderSpec read_nemotron_h(const Value& config) {
-  constexpr std::string_view kPattern = "hybrid_override_pattern";
   BlockSpec block;
   block.hidden = size_of(config, "hidden_size");
   block.mlp.gated = false;
@@ -58,21 +82,11 @@ DecoderSpec read_nemotron_h(const Value& config) {
   DecoderSpec spec;
   spec.vocab = size_of(config, "vocab_size");
   spec.tied_embeddings = flag_or(config, "tie_word_embeddings", false);
-  const std::string pattern(config[kPattern].as_string());
-  if (pattern.empty()) config[kPattern].fail("there are no layers");
-  check_layer_count(config, kPattern, static_cast<std::int64_t>(pattern.size()));
-  for (const char kind : pattern) {
-    BlockSpec& layer = spec.blocks.emplace_back(block);
-    layer.halves = kind == 'M' || kind == '*' ? Halves::mixing : Halves::feeding;
-    if (kind == 'M') {
-      layer.state_space = read_state_space(config);
-    } else if (kind == 'E') {
-      layer.experts = read_hybrid_experts(config);
-    } else if (kind != '*' && kind != '-') {
-      config[kPattern].fail(std::string("'") + kind + "' is no kind of layer",
-                            "M is a state-space layer, * attention, - a feed-forward network, E "
-                            "experts");
-    }
+  spec.blocks = read_pattern(config, "hybrid_override_pattern", block);
+  spec.further.count = read_further_tokens(config);
+  if (spec.further.count > 0) {
+    spec.further.blocks = read_pattern(config, "mtp_hybrid_override_pattern", block);
+    spec.further.shared = flag_or(config, "mtp_use_repeated_layer", false);
   }
   return spec;
 }

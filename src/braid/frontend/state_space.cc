@@ -41,15 +41,16 @@ TensorId state_space(GraphBuilder& builder, const BlockSpec& spec, const std::st
                    builder.parameter(prefix + "a_log", {s.heads})},
                   {tokens, s.heads}, Split::features);
 
-  // Dao and Gu 2024, section 6: within chunks as attention without softmax, between them by states.
+  // Dao and Gu 2024, section 6 (products of the names by which estimates know them): within chunks
+  // as attention without softmax, between them by states.
   const std::int64_t chunk = s.chunk < tokens ? s.chunk : tokens;
   const std::int64_t chunks = (tokens + chunk - 1) / chunk;
   const std::int64_t state_elements = s.heads * s.head_dim * s.state;
-  const TensorId scores =
-      builder.add(prefix + "scores", MatMul{chunks * s.groups, chunk, chunk, s.state, false, false},
-                  {reads, writes}, {chunks, s.groups * chunk * chunk}, Split::heads);
+  const TensorId scores = builder.add(
+      prefix + "scan_scores", MatMul{chunks * s.groups, chunk, chunk, s.state, false, false},
+      {reads, writes}, {chunks, s.groups * chunk * chunk}, Split::heads);
   const TensorId chunk_states = builder.add(
-      prefix + "states", MatMul{chunks * s.heads, s.head_dim, s.state, chunk, false, false},
+      prefix + "scan_states", MatMul{chunks * s.heads, s.head_dim, s.state, chunk, false, false},
       {values, writes}, {chunks, state_elements}, Split::heads);
   const TensorId states =
       builder.add(prefix + "pass_states", Elementwise{chunks * state_elements, 2, Keeps::nothing},
@@ -60,9 +61,10 @@ TensorId state_space(GraphBuilder& builder, const BlockSpec& spec, const std::st
                   {chunks, s.groups * chunk * (chunk + s.state)}, Split::features);
   const TensorId right = builder.add(prefix + "scan_right", DataMovement{true}, {values, states},
                                      {chunks, inner * (chunk + s.state)}, Split::features);
-  const TensorId mixed = builder.add(
-      prefix + "scan", MatMul{chunks * s.heads, chunk, s.head_dim, chunk + s.state, false, false},
-      {left, right}, {tokens, inner}, Split::heads);
+  const TensorId mixed =
+      builder.add(prefix + "scan_outputs",
+                  MatMul{chunks * s.heads, chunk, s.head_dim, chunk + s.state, false, false},
+                  {left, right}, {tokens, inner}, Split::heads);
 
   const TensorId gated = builder.add(
       prefix + "gated", Elementwise{tokens * inner, kSiluFlops + 1, Keeps::inputs},

@@ -40,6 +40,12 @@ std::optional<std::size_t> only_attention(const Operators& operators) {
   return found;
 }
 
+/// Blocks that predict further tokens look up those they are about.
+bool has_embedding(const Operators& operators) {
+  return std::any_of(operators.begin(), operators.end(),
+                     [](const Operator* op) { return as<Embedding>(*op) != nullptr; });
+}
+
 bool has_attention(const Operators& operators) {
   return std::any_of(operators.begin(), operators.end(),
                      [](const Operator* op) { return as<Attention>(*op) != nullptr; });
@@ -212,6 +218,7 @@ std::optional<ModelShape> model_shape(const Graph& graph) {
     } else {
       const Operators operators = operators_of(graph, layer);
       if (!has_attention(operators)) continue;
+      if (has_embedding(operators)) return std::nullopt;
       const auto read = block_shape(graph, operators);
       if (!read) return std::nullopt;
       block = *read;

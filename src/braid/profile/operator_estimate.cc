@@ -1,6 +1,7 @@
 #include "braid/profile/operator_estimate.h"
 
 #include <algorithm>
+#include <string_view>
 #include <variant>
 
 #include "braid/graph/tensor_size.h"
@@ -58,6 +59,21 @@ bool is_narrow(const Operator& op) {
   return product != nullptr && product->weight && op.split != Split::vocab;
 }
 
+/// A chunked scan's products are Triton kernels over small blocks (Dao and Gu's mamba_ssm), which
+/// take this many times as long as a library's batched products: fitted to 32 runs of Nemotron 3 on
+/// five chips (docs/accuracy.md).
+constexpr double kScanSlowdown = 6;
+
+/// Whether an operator is a product of a state-space layer's scan.
+bool is_scan(const Operator& op) {
+  const auto* product = std::get_if<MatMul>(&op.kind);
+  if (product == nullptr || product->weight) return false;
+  for (const std::string_view name : {"scan_scores", "scan_states", "scan_outputs"}) {
+    if (op.name.ends_with(name)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 OperatorEstimate::OperatorEstimate(const Graph& graph, const Execution& how,
@@ -94,8 +110,9 @@ OperatorTimes OperatorEstimate::times(const Operator& op, const OperatorWork& wo
     const Products products = products_of(*shape);
     const bool narrow = wide_peak_ < peak_ && is_narrow(op);
     const double peak = narrow ? peak_ : wide_peak_;
+    const double slowdown = is_scan(op) ? kScanSlowdown : 1;
     const auto product_s = [&](const MatMulShape& s, double moved) {
-      return time_of({matmul_compute_s(s, peak, chip_), moved}, chip_);
+      return slowdown * time_of({matmul_compute_s(s, peak, chip_), moved}, chip_);
     };
     times.forward_s = product_s(products.forward, bytes(forward));
     if (input_gradient.matmul_flops > 0) {

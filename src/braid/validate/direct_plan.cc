@@ -28,6 +28,17 @@ Execution execution_of(const Parallelism& parallel) {
   return how;
 }
 
+/// Whether the layer before the last looks up tokens again.
+bool predicts_further_tokens(const Graph& graph) {
+  if (graph.layers.size() < 3) return false;
+  const Layer& layer = graph.layers[graph.layers.size() - 2];
+  for (OperatorId id = layer.first; id < layer.last; ++id) {
+    const Operator& op = graph.operators[static_cast<std::size_t>(id)];
+    if (std::holds_alternative<Embedding>(op.kind)) return true;
+  }
+  return false;
+}
+
 /// Options of every kind of layer, one for each group of devices, in their order.
 Profile profile_of(const Graph& graph, const Execution& how, const Parallelism& parallel,
                    const Precision& precision, const System& system) {
@@ -84,8 +95,16 @@ std::vector<std::size_t> groups_of(const std::vector<std::int64_t>& devices, con
 
 }  // namespace
 
-std::vector<std::int32_t> layers_of_chunks(std::int32_t layers, std::int32_t chunks) {
+std::vector<std::int32_t> layers_of_chunks(std::int32_t layers, std::int32_t chunks,
+                                           bool heavy_end) {
   std::vector<std::int32_t> counts(static_cast<std::size_t>(chunks), 0);
+  const std::int32_t each = (layers - 1 + chunks - 1) / chunks;
+  if (heavy_end && (chunks - 1) * each < layers - 1) {
+    counts.assign(counts.size(), each);
+    ++counts.front();
+    counts.back() += layers - 1 - chunks * each;
+    return counts;
+  }
   const std::int32_t blocks = layers - 2;
   const bool ends_count = blocks < chunks || (blocks % chunks != 0 && layers % chunks == 0);
   const std::int32_t dealt = ends_count ? layers : blocks;
@@ -131,7 +150,7 @@ Plan direct_plan(const Graph& graph, const Parallelism& parallel, const Precisio
     stage.cp = parallel.cp;
     stage.devices = stage_devices(parallel, s);
   }
-  if (counts.empty()) counts = layers_of_chunks(layers, chunks);
+  if (counts.empty()) counts = layers_of_chunks(layers, chunks, predicts_further_tokens(graph));
   std::int32_t layer = 0;
   for (std::size_t c = 0; c < counts.size(); ++c) {
     Stage& stage = plan.stages[c % plan.stages.size()];

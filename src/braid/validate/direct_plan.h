@@ -19,7 +19,11 @@ Plan direct_plan(const Graph& graph, const Parallelism& parallel, const Precisio
                  std::int64_t global_batch, const System& system,
                  std::vector<std::int32_t> counts = {});
 
-/// Layers of each chunk in model order, by the rule above; `layers` counts embedding and head.
-std::vector<std::int32_t> layers_of_chunks(std::int32_t layers, std::int32_t chunks);
+/// Layers of each chunk in model order, by the rule above; `layers` counts embedding and head. With
+/// `heavy_end`, where the layer before the head predicts further tokens, the embedding does not
+/// count and all chunks but the last get as many, so that this gets what is left: Megatron-Bridge's
+/// layouts of DeepSeek-V3, such as 61 blocks in 16 chunks as 15 times 4 and one with the two ends.
+std::vector<std::int32_t> layers_of_chunks(std::int32_t layers, std::int32_t chunks,
+                                           bool heavy_end = false);
 
 }  // namespace braid

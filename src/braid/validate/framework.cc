@@ -17,6 +17,9 @@ struct Entry {
 
 constexpr TrainerDefaults kTransformerEngine = {.zero = Zero::optimizer};
 
+/// Megatron-Bridge's recipes train models as they were published (mtp_num_layers).
+constexpr TrainerDefaults kBridge = {.zero = Zero::optimizer, .further_tokens = true};
+
 /// Megatron-LM to 2022 (Shoeybi et al. 2019, Narayanan et al. 2021, Korthikanti et al. 2022):
 /// scores in memory, one fused kernel of scale, mask and softmax; dropout 0.1; fp16 gradients,
 /// reduced after the last backward pass, added up by a kernel for each parameter.
@@ -31,7 +34,7 @@ constexpr TrainerDefaults kMegatron = {.flash_attention = false,
 // In this order; the first whose word occurs in the trainer's name.
 constexpr std::array kTrainers = {
     // Megatron-Bridge and NeMo recipes: distributed optimizer, Transformer Engine's attention.
-    Entry{"megatron-bridge", kTransformerEngine},
+    Entry{"megatron-bridge", kBridge},
     Entry{"nemo", kTransformerEngine},
     Entry{"transformer engine", kTransformerEngine},
     Entry{"megatron-core", kTransformerEngine},
@@ -118,6 +121,11 @@ bool has_block_scales(const std::string& precision) {
   return name.find("mx") != std::string::npos || name.find("nvfp4") != std::string::npos;
 }
 
+/// Whether the model mixes state-space layers with others: of these Megatron-Bridge captures
+/// attention, state-space layers and routing alone, and overlaps no dispatch
+/// (scripts/performance/configs/nemotronh in its repository).
+bool is_hybrid(const std::string& model) { return lowered(model).starts_with("nemotron"); }
+
 }  // namespace
 
 TrainerDefaults trainer_defaults(const MeasuredRun& run) {
@@ -131,7 +139,7 @@ TrainerDefaults trainer_defaults(const MeasuredRun& run) {
       defaults.overlap_tensor_parallel = true;
     }
     if (entry.word == "megatron-bridge" && version(name) >= kWholeGraphs &&
-        has_block_scales(run.precision)) {
+        has_block_scales(run.precision) && !is_hybrid(run.model)) {
       defaults.whole_graph = defaults.overlap_dispatch = true;
     }
     return defaults;

@@ -23,6 +23,8 @@ struct TrainerDefaults {
   bool fused_accumulation = true;
   /// A whole iteration is one captured graph: the host issues no kernels.
   bool whole_graph = false;
+  /// Layers that predict further tokens are trained where the model has them.
+  bool further_tokens = false;
   /// Tokens of one micro-batch travel to experts and back behind the kernels of another.
   bool overlap_dispatch = false;
   /// Input gradients are summed over tensor-parallel ranks behind the weights' gradients.

@@ -100,6 +100,7 @@ void hide_dispatch(Plan& plan) {
 
 /// With the weights' gradients neither computed nor reduced; the adapters' own are left out.
 Metrics frozen_metrics(Plan plan) {
+  show_tensor_parallel(plan);
   plan.precision.optimizer_bytes_per_parameter = 0;
   plan.precision.gradient = Dtype::f4;
   change_costs(plan, [](LayerCost& cost) { cost.backward_weight = {}; });

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "braid/base/error.h"
 #include "braid/base/text.h"
@@ -41,6 +42,20 @@ std::string zoo_name(const std::string& model) {
     if (bare(entry.name) == wanted) return entry.name;
   }
   return "";
+}
+
+/// The same model with the layers that predict further tokens, where the run trained them.
+std::string with_further_tokens(const std::string& zoo, const MeasuredRun& run) {
+  const auto says = [&](std::string_view words) {
+    return run.model.find(words) != std::string::npos;
+  };
+  const bool trained = trainer_defaults(run).further_tokens ? !says("w/o MTP") : says("w/ MTP");
+  if (!trained) return zoo;
+  const std::string longer = zoo + "-mtp";
+  const std::vector<ZooEntry> entries = zoo_models();
+  const bool known = std::any_of(entries.begin(), entries.end(),
+                                 [&](const ZooEntry& entry) { return entry.name == longer; });
+  return known ? longer : zoo;
 }
 
 enum class Family { gpt, bert, mpt, llama };
@@ -154,8 +169,10 @@ RunModel model_of(const MeasuredRun& run) {
     model.reason = "the model's dimensions are absurd";
     return model;
   }
-  Graph graph = load_model(zoo, {.seq_len = run.seq_len, .layers = run.layers, .dims = {}});
-  const auto blocks = static_cast<std::int64_t>(graph.layers.size()) - 2;
+  const std::string name = with_further_tokens(zoo, run);
+  Graph graph = load_model(name, {.seq_len = run.seq_len, .layers = run.layers, .dims = {}});
+  const std::int64_t ends = name == zoo ? 2 : 3;
+  const auto blocks = static_cast<std::int64_t>(graph.layers.size()) - ends;
   if (run.layers > 0 && run.layers != blocks) {
     model.reason = "model " + quoted(run.model) + " has " + std::to_string(blocks) +
                    " layers, not " + std::to_string(run.layers);
