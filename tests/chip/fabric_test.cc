@@ -68,6 +68,13 @@ TEST(Fabric, ExchangeOnATorus) {
                     0,
                     0};
   EXPECT_DOUBLE_EQ(exchange_s(837000, cube), exchange_s(837000, torus) / 2);
+  // Four dimensions: the longest ring is cut, through two links of each of the 1024/8 others.
+  Fabric four = cube;
+  four.dimensions = {{FabricShape::ring, 4, 450e9, FabricRole::none},
+                     {FabricShape::ring, 4, 450e9, FabricRole::none},
+                     {FabricShape::ring, 8, 450e9, FabricRole::none},
+                     {FabricShape::ring, 8, 450e9, FabricRole::none}};
+  EXPECT_DOUBLE_EQ(exchange_s(837000, four), 837000 * 512.0 * 1024 / (450e9 * 2 * 128));
 }
 
 }  // namespace

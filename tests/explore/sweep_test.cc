@@ -38,6 +38,30 @@ TEST(Sweep, ParallelResultsDoNotDependOnThreads) {
   EXPECT_EQ(results[0], results[2]);
 }
 
+// Sizes of 1 make a torus of four dimensions one of two: where sizes are searched and all
+// dimensions are alike, it is never slower.
+TEST(Sweep, FourDimensionsHoldTwo) {
+  const std::string from = "[ring, ring], sizes: [4, 2], roles: [tensor, data]";
+  const std::string to =
+      "[ring, ring, ring, ring], sizes: [2, 2, 1, 2], roles: "
+      "[tensor, data, data, pipeline]";
+  const Space two = space_from(small_space_text()), four = space_from(with(from, to));
+  ASSERT_EQ(four.topologies[0].shapes.size(), 4U);
+  int compared = 0;
+  for (std::size_t number = 0; number < point_count(two); ++number) {
+    const SpacePoint point = point_of(two, number);
+    const auto at = [&](SpaceAxis axis) { return point[static_cast<std::size_t>(axis)]; };
+    if (at(SpaceAxis::workload) != 0 || at(SpaceAxis::topology) != 0) continue;
+    const PointResult result = plan_point(four, point);
+    ASSERT_TRUE(is_found(result));
+    EXPECT_EQ(result.tensor * result.pipeline * result.data, 8);
+    if (at(SpaceAxis::parallelism) != 1 || at(SpaceAxis::links) != 0) continue;
+    EXPECT_LE(result.time_s, plan_point(two, point).time_s * (1 + 1e-9));
+    ++compared;
+  }
+  EXPECT_EQ(compared, 4);
+}
+
 TEST(Sweep, ParallelResumedIsUnresumed) {
   const TemporaryFolder folder;
   const Space space = space_from(small_space_text());

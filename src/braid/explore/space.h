@@ -26,7 +26,7 @@ struct SpaceChip {
 /// A network's shape; its bandwidths are the links'.
 struct SpaceTopology {
   std::string name;
-  std::vector<FabricShape> shapes;  ///< One to three dimensions.
+  std::vector<FabricShape> shapes;  ///< One to four dimensions.
   std::vector<std::int64_t> sizes;  ///< Empty: only searched.
   std::vector<FabricRole> roles;    ///< Empty: not given.
 };

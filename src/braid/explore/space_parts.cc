@@ -14,7 +14,7 @@
 namespace braid {
 namespace {
 
-constexpr std::size_t kMostDimensions = 3;
+constexpr std::size_t kMostDimensions = 4;
 constexpr std::int64_t kMostTiles = std::int64_t{1} << 22;
 constexpr double kMost = 1e18;
 
@@ -38,7 +38,7 @@ std::vector<double> per_dimension(const Value& value, Read&& read) {
   std::vector<double> values;
   for (const Value& entry : value.elements()) values.push_back(read(entry));
   if (values.empty() || values.size() > kMostDimensions) {
-    value.fail("one value, or a list of one to three: for each dimension of the network");
+    value.fail("one value, or a list of one to four: for each dimension of the network");
   }
   return values;
 }
@@ -142,7 +142,7 @@ SpaceTopology read_space_topology(const std::string& name, const Value& value,
         kShapes[word_index(entry, "network", {"ring", "fully-connected", "switch"})]);
   }
   if (topology.shapes.empty() || topology.shapes.size() > kMostDimensions) {
-    dimensions.fail("a network has one to three dimensions", "such as [ring, ring] for a torus");
+    dimensions.fail("a network has one to four dimensions", "such as [ring, ring] for a torus");
   }
   if (const Value sizes = value["sizes"]; sizes.exists()) {
     std::int64_t product = 1;
