@@ -9,6 +9,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "braid/base/index.h"
 #include "braid/planners/piper_from_profile.h"
 #include "braid/planners/piper_table.h"
 #include "braid/profile/piper_profile.h"
@@ -49,8 +50,6 @@ PiperProblem load(const std::string& model) {
   const braid::Document document = braid::Document::parse_file(file);
   return braid::piper_from_profile(braid::piper_profile_from_json(document.root()).profile, 1);
 }
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// BERT with `layers` transformer layers for the 32 published ones: those in the middle repeated.
 PiperProblem bert_of(int layers) {

@@ -15,16 +15,17 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-Document parse(std::string_view text) {
+Document parse_json(std::string_view text) {
   return Document::parse(text, Document::Syntax::json, "f.json");
 }
 
-std::string refusal(std::string_view text) {
-  return error_text([&] { parse(text); });
+std::string json_refusal(std::string_view text) {
+  return error_text([&] { parse_json(text); });
 }
 
 TEST(JsonReader, ReadsEveryKind) {
-  const Document document = parse(R"({"a": [1, -2.5e1, "x", true, false, null, {}, []], "b": {}})");
+  const Document document =
+      parse_json(R"({"a": [1, -2.5e1, "x", true, false, null, {}, []], "b": {}})");
   const Value a = document.root()["a"];
   ASSERT_EQ(a.size(), 8U);
   EXPECT_EQ(a[0].as_int(), 1);
@@ -35,47 +36,49 @@ TEST(JsonReader, ReadsEveryKind) {
   EXPECT_TRUE(a[5].is_null());
   EXPECT_TRUE(a[6].is_object());
   EXPECT_EQ(a[7].size(), 0U);
-  EXPECT_EQ(parse(" 7 ").root().as_int(), 7);
-  EXPECT_EQ(parse("\xef\xbb\xbf[1]").root().size(), 1U);
+  EXPECT_EQ(parse_json(" 7 ").root().as_int(), 7);
+  EXPECT_EQ(parse_json("\xef\xbb\xbf[1]").root().size(), 1U);
 }
 
 TEST(JsonReader, ReplacesEscapes) {
-  EXPECT_EQ(parse(R"("\"\\\/\b\f\n\r\t\u0041\u00e9\u20ac\ud83d\ude00 z")").root().as_string(),
+  EXPECT_EQ(parse_json(R"("\"\\\/\b\f\n\r\t\u0041\u00e9\u20ac\ud83d\ude00 z")").root().as_string(),
             "\"\\/\b\f\n\r\tAé€😀 z");
-  EXPECT_EQ(parse(R"({"\u0061b": 1})").root()["ab"].as_int(), 1);
-  EXPECT_EQ(parse(R"("a\u0000b")").root().as_string(), std::string_view("a\0b", 3));
+  EXPECT_EQ(parse_json(R"({"\u0061b": 1})").root()["ab"].as_int(), 1);
+  EXPECT_EQ(parse_json(R"("a\u0000b")").root().as_string(), std::string_view("a\0b", 3));
 }
 
 TEST(JsonReader, IntegersAreExactAndLargerOnesNumbers) {
-  EXPECT_EQ(parse("9223372036854775807").root().as_int(), INT64_MAX);
-  EXPECT_EQ(parse("-9223372036854775808").root().as_int(), INT64_MIN);
-  const Document large = parse("9223372036854775808");
+  EXPECT_EQ(parse_json("9223372036854775807").root().as_int(), INT64_MAX);
+  EXPECT_EQ(parse_json("-9223372036854775808").root().as_int(), INT64_MIN);
+  const Document large = parse_json("9223372036854775808");
   EXPECT_EQ(large.root().kind(), Value::Kind::number);
   EXPECT_EQ(large.root().as_double(), 0x1p63);
   EXPECT_THROW(large.root().as_int(), Error);
 }
 
 TEST(JsonReader, RefusesWithFileAndLine) {
-  EXPECT_EQ(refusal(""), "f.json:1: the file is empty");
-  EXPECT_EQ(refusal("{\n\"a\": 1,\n\"a\": 2}"), "f.json:3: duplicate key 'a'; keep one of the two");
-  EXPECT_EQ(refusal("[1,\n2,\n]"), "f.json:3: expected a value, found ']'");
-  EXPECT_EQ(refusal("[1]\n\n x"), "f.json:3: text after the end of the JSON value");
-  EXPECT_EQ(refusal("[1e400]"),
+  EXPECT_EQ(json_refusal(""), "f.json:1: the file is empty");
+  EXPECT_EQ(json_refusal("{\n\"a\": 1,\n\"a\": 2}"),
+            "f.json:3: duplicate key 'a'; keep one of the two");
+  EXPECT_EQ(json_refusal("[1,\n2,\n]"), "f.json:3: expected a value, found ']'");
+  EXPECT_EQ(json_refusal("[1]\n\n x"), "f.json:3: text after the end of the JSON value");
+  EXPECT_EQ(json_refusal("[1e400]"),
             "f.json:1: number '1e400' is out of range; give one that a 64-bit number holds");
-  EXPECT_EQ(refusal("[\n\"\xff\"]"), "f.json:2: a string is not valid UTF-8");
-  EXPECT_EQ(refusal("[1 2]"), "f.json:1: expected ',' or ']' in an array, found '2'");
-  EXPECT_EQ(refusal("{\"a\" 2}"), "f.json:1: expected ':' after a key, found '2'");
-  EXPECT_EQ(refusal("{a: 2}"), "f.json:1: expected a key in double quotes, found 'a'");
-  EXPECT_EQ(refusal("{\"a\": 1"),
+  EXPECT_EQ(json_refusal("[\n\"\xff\"]"), "f.json:2: a string is not valid UTF-8");
+  EXPECT_EQ(json_refusal("[1 2]"), "f.json:1: expected ',' or ']' in an array, found '2'");
+  EXPECT_EQ(json_refusal("{\"a\" 2}"), "f.json:1: expected ':' after a key, found '2'");
+  EXPECT_EQ(json_refusal("{a: 2}"), "f.json:1: expected a key in double quotes, found 'a'");
+  EXPECT_EQ(json_refusal("{\"a\": 1"),
             "f.json:1: expected ',' or '}' in an object, found the end of the file");
-  EXPECT_EQ(refusal("\"abc"), "f.json:1: a string does not end");
-  EXPECT_EQ(refusal("\"a\nb\""), "f.json:1: control character in a string; write it as an escape");
+  EXPECT_EQ(json_refusal("\"abc"), "f.json:1: a string does not end");
+  EXPECT_EQ(json_refusal("\"a\nb\""),
+            "f.json:1: control character in a string; write it as an escape");
 }
 
 TEST(JsonReader, NamesWhatIsNotANumberInJson) {
   for (const std::string word : {"NaN", "nan", "Infinity", "inf"}) {
     for (const std::string sign : {"", "-"}) {
-      EXPECT_EQ(refusal("{\"a\":\n" + sign + word + "}"),
+      EXPECT_EQ(json_refusal("{\"a\":\n" + sign + word + "}"),
                 "f.json:2: " + word + " is not a number in JSON; give a finite number");
     }
   }
@@ -128,31 +131,32 @@ TEST(JsonReader, RefusesWhatTheGrammarDoesNotHave) {
                            "\xc2\xa0"
                            "1",
                            "-1e999"}) {
-    EXPECT_THROW(parse(text), Error) << text;
+    EXPECT_THROW(parse_json(text), Error) << text;
   }
-  EXPECT_THROW(parse(std::string_view("1\0", 2)), Error);
-  EXPECT_THROW(parse(std::string_view("\0", 1)), Error);
+  EXPECT_THROW(parse_json(std::string_view("1\0", 2)), Error);
+  EXPECT_THROW(parse_json(std::string_view("\0", 1)), Error);
 }
 
 TEST(JsonReader, LimitsNesting) {
   const auto nested = [](std::size_t depth) {
     return std::string(depth, '[') + std::string(depth, ']');
   };
-  EXPECT_NO_THROW(parse(nested(200)));
-  EXPECT_EQ(refusal(nested(201)), "f.json:1: nested deeper than 200 levels");
-  EXPECT_THAT(refusal(std::string(1000000, '[')), HasSubstr("nested deeper"));
+  EXPECT_NO_THROW(parse_json(nested(200)));
+  EXPECT_EQ(json_refusal(nested(201)), "f.json:1: nested deeper than 200 levels");
+  EXPECT_THAT(json_refusal(std::string(1000000, '[')), HasSubstr("nested deeper"));
   std::string objects;
   for (int i = 0; i < 300; ++i) objects += "{\"a\":";
-  EXPECT_THAT(refusal(objects), HasSubstr("nested deeper"));
+  EXPECT_THAT(json_refusal(objects), HasSubstr("nested deeper"));
 }
 
 TEST(JsonReader, FindsDuplicatesInLargeObjectsAndAllowsThemElsewhere) {
   std::string text = "{";
   for (int i = 0; i < 100000; ++i) text += "\"k" + std::to_string(i) + "\": {\"k0\": 1},\n";
-  EXPECT_NO_THROW(parse(text + "\"end\": 0}"));
-  EXPECT_THAT(refusal(text + "\"k5\": 0}"), StartsWith("f.json:100001: duplicate key 'k5'"));
-  EXPECT_THAT(refusal(R"({"a": {"b": 1}, "b": {"a": 1}, "a": 1})"), HasSubstr("duplicate key 'a'"));
-  EXPECT_THAT(refusal(R"({"a": 1, "\u0061": 1})"), HasSubstr("duplicate key 'a'"));
+  EXPECT_NO_THROW(parse_json(text + "\"end\": 0}"));
+  EXPECT_THAT(json_refusal(text + "\"k5\": 0}"), StartsWith("f.json:100001: duplicate key 'k5'"));
+  EXPECT_THAT(json_refusal(R"({"a": {"b": 1}, "b": {"a": 1}, "a": 1})"),
+              HasSubstr("duplicate key 'a'"));
+  EXPECT_THAT(json_refusal(R"({"a": 1, "\u0061": 1})"), HasSubstr("duplicate key 'a'"));
 }
 
 // The same document by the reader of nlohmann-json.
@@ -270,7 +274,7 @@ TEST(JsonReader, AgreesWithAnotherReaderOnRandomTexts) {
   for (int i = 0; i < 3000; ++i) {
     const std::string text = random.value(4);
     SCOPED_TRACE(text);
-    const Document document = parse(text);
+    const Document document = parse_json(text);
     expect_equal(document.root(), nlohmann::json::parse(text));
   }
 }
@@ -285,7 +289,7 @@ TEST(JsonReader, AgreesWithAnotherReaderOnDamagedTexts) {
     SCOPED_TRACE(text);
     const auto theirs = nlohmann::json::parse(text, nullptr, false);
     try {
-      const Document document = parse(text);
+      const Document document = parse_json(text);
       ++taken;
       ASSERT_FALSE(theirs.is_discarded());
       expect_equal(document.root(), theirs);

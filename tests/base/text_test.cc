@@ -37,10 +37,10 @@ TEST(Text, FiniteDouble) {
 }
 
 TEST(Text, QuotedCutsAtCharacters) {
-  EXPECT_EQ(quoted("abc"), "'abc'");
-  EXPECT_EQ(quoted("abcdef", 3), "'abc…'");
-  EXPECT_EQ(quoted("aé", 2), "'a…'");
-  EXPECT_EQ(quoted("aé", 3), "'aé'");
+  EXPECT_EQ(in_quotes("abc"), "'abc'");
+  EXPECT_EQ(in_quotes("abcdef", 3), "'abc…'");
+  EXPECT_EQ(in_quotes("aé", 2), "'a…'");
+  EXPECT_EQ(in_quotes("aé", 3), "'aé'");
 }
 
 }  // namespace

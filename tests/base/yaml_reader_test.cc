@@ -12,12 +12,12 @@ namespace {
 
 using testing::HasSubstr;
 
-Document parse(std::string_view text) {
+Document parse_yaml(std::string_view text) {
   return Document::parse(text, Document::Syntax::yaml, "f.yaml");
 }
 
-std::string refusal(std::string_view text) {
-  return error_text([&] { parse(text); });
+std::string yaml_refusal(std::string_view text) {
+  return error_text([&] { parse_yaml(text); });
 }
 
 constexpr std::string_view kChip = R"(# a chip
@@ -35,7 +35,7 @@ empty:
 )";
 
 TEST(YamlReader, ReadsBlocksAndFlows) {
-  const Document document = parse(kChip);
+  const Document document = parse_yaml(kChip);
   const Value root = document.root();
   EXPECT_EQ(root.size(), 5U);
   EXPECT_EQ(root["name"].as_string(), "x1");
@@ -49,7 +49,7 @@ TEST(YamlReader, ReadsBlocksAndFlows) {
 }
 
 TEST(YamlReader, ResolvesPlainScalarsByTheCoreSchema) {
-  const auto kind = [](const char* text) { return parse(text).root().kind(); };
+  const auto kind = [](const char* text) { return parse_yaml(text).root().kind(); };
   using Kind = Value::Kind;
   for (const char* text : {"null", "Null", "NULL", "~"}) EXPECT_EQ(kind(text), Kind::null) << text;
   for (const char* text : {"true", "True", "FALSE"}) EXPECT_EQ(kind(text), Kind::boolean) << text;
@@ -65,15 +65,15 @@ TEST(YamlReader, ResolvesPlainScalarsByTheCoreSchema) {
         "2024-01-01", "inf", "nan", "'1'",  "\"true\"", "'null'", "''",   "1 2"}) {
     EXPECT_EQ(kind(text), Kind::string) << text;
   }
-  EXPECT_EQ(parse("0o17").root().as_int(), 15);
-  EXPECT_EQ(parse("0xfF").root().as_int(), 255);
-  EXPECT_EQ(parse("+12").root().as_int(), 12);
-  EXPECT_EQ(parse("007").root().as_int(), 7);
-  EXPECT_EQ(parse("-.5e3").root().as_double(), -500);
+  EXPECT_EQ(parse_yaml("0o17").root().as_int(), 15);
+  EXPECT_EQ(parse_yaml("0xfF").root().as_int(), 255);
+  EXPECT_EQ(parse_yaml("+12").root().as_int(), 12);
+  EXPECT_EQ(parse_yaml("007").root().as_int(), 7);
+  EXPECT_EQ(parse_yaml("-.5e3").root().as_double(), -500);
 }
 
 TEST(YamlReader, KeysAreText) {
-  const Document document = parse("8: a\n'b c': 1\ntrue: 2\n");
+  const Document document = parse_yaml("8: a\n'b c': 1\ntrue: 2\n");
   EXPECT_EQ(document.root()["8"].as_string(), "a");
   EXPECT_EQ(document.root()["b c"].as_int(), 1);
   EXPECT_EQ(document.root()["true"].as_int(), 2);
@@ -81,7 +81,7 @@ TEST(YamlReader, KeysAreText) {
 
 TEST(YamlReader, ReadsJsonTooWithTheSameMeaning) {
   const std::string_view text = R"({"a": [1, 2.5, "x\n\u0041", true, null], "b": {"c": {}}})";
-  const Document yaml = parse(text);
+  const Document yaml = parse_yaml(text);
   const Document json = Document::parse(text, Document::Syntax::json, "f.json");
   for (std::size_t i = 0; i < 5; ++i) {
     EXPECT_EQ(yaml.root()["a"][i].kind(), json.root()["a"][i].kind());
@@ -91,28 +91,29 @@ TEST(YamlReader, ReadsJsonTooWithTheSameMeaning) {
 }
 
 TEST(YamlReader, RefusesWithFileAndLine) {
-  EXPECT_EQ(refusal("a: 1\nb: 2\na: 3\n"), "f.yaml:3: duplicate key 'a'; keep one of the two");
-  EXPECT_THAT(refusal("a: 1\nb: [1, 2\n"), HasSubstr("f.yaml:"));
-  EXPECT_EQ(refusal("a: 1\n---\nb: 1\n"),
+  EXPECT_EQ(yaml_refusal("a: 1\nb: 2\na: 3\n"), "f.yaml:3: duplicate key 'a'; keep one of the two");
+  EXPECT_THAT(yaml_refusal("a: 1\nb: [1, 2\n"), HasSubstr("f.yaml:"));
+  EXPECT_EQ(yaml_refusal("a: 1\n---\nb: 1\n"),
             "f.yaml:2: a second YAML document; keep one document per file");
-  EXPECT_THAT(refusal("a: &x 1\nb: *x\n"), HasSubstr("f.yaml:1: YAML anchors are not supported"));
-  EXPECT_THAT(refusal("a: !!int 1\n"), HasSubstr("f.yaml:1: YAML tags are not supported"));
-  EXPECT_THAT(refusal("a: !<x> [1]\n"), HasSubstr("YAML tags are not supported"));
-  EXPECT_EQ(refusal("a: 1\nb: -.inf\n"),
+  EXPECT_THAT(yaml_refusal("a: &x 1\nb: *x\n"),
+              HasSubstr("f.yaml:1: YAML anchors are not supported"));
+  EXPECT_THAT(yaml_refusal("a: !!int 1\n"), HasSubstr("f.yaml:1: YAML tags are not supported"));
+  EXPECT_THAT(yaml_refusal("a: !<x> [1]\n"), HasSubstr("YAML tags are not supported"));
+  EXPECT_EQ(yaml_refusal("a: 1\nb: -.inf\n"),
             "f.yaml:2: number '-.inf' is not finite; give a finite one");
-  EXPECT_EQ(refusal("a: .NaN\n"), "f.yaml:1: number '.NaN' is not finite; give a finite one");
-  EXPECT_EQ(refusal("a: 1e400\n"),
+  EXPECT_EQ(yaml_refusal("a: .NaN\n"), "f.yaml:1: number '.NaN' is not finite; give a finite one");
+  EXPECT_EQ(yaml_refusal("a: 1e400\n"),
             "f.yaml:1: number '1e400' is out of range; give one that a 64-bit number holds");
-  EXPECT_EQ(refusal("a: 0xffffffffffffffffff\n"),
+  EXPECT_EQ(yaml_refusal("a: 0xffffffffffffffffff\n"),
             "f.yaml:1: number '0xffffffffffffffffff' is out of range; give one that a 64-bit "
             "number holds");
-  EXPECT_EQ(refusal("a: 1\nb: \xff\n"), "f.yaml:2: the text is not valid UTF-8");
-  EXPECT_EQ(refusal("a: 1\n\x04 b: 2\n"), "f.yaml:2: control character in a YAML text");
-  EXPECT_EQ(refusal(""), "f.yaml: the file is empty");
-  EXPECT_EQ(refusal("# only\n"), "f.yaml: the file is empty");
-  EXPECT_THAT(refusal("[1]: 2\n"), HasSubstr("a key of a mapping must be plain text"));
-  EXPECT_THAT(refusal("~: 2\n"), HasSubstr("a key of a mapping is empty"));
-  EXPECT_THAT(refusal("a:\n\t- 1\n"), HasSubstr("f.yaml:2"));
+  EXPECT_EQ(yaml_refusal("a: 1\nb: \xff\n"), "f.yaml:2: the text is not valid UTF-8");
+  EXPECT_EQ(yaml_refusal("a: 1\n\x04 b: 2\n"), "f.yaml:2: control character in a YAML text");
+  EXPECT_EQ(yaml_refusal(""), "f.yaml: the file is empty");
+  EXPECT_EQ(yaml_refusal("# only\n"), "f.yaml: the file is empty");
+  EXPECT_THAT(yaml_refusal("[1]: 2\n"), HasSubstr("a key of a mapping must be plain text"));
+  EXPECT_THAT(yaml_refusal("~: 2\n"), HasSubstr("a key of a mapping is empty"));
+  EXPECT_THAT(yaml_refusal("a:\n\t- 1\n"), HasSubstr("f.yaml:2"));
 }
 
 TEST(YamlReader, RefusesAliasBombs) {
@@ -122,27 +123,27 @@ TEST(YamlReader, RefusesAliasBombs) {
     text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before + ", " + before +
             "]\n";
   }
-  EXPECT_THAT(refusal(text), HasSubstr("anchors are not supported"));
+  EXPECT_THAT(yaml_refusal(text), HasSubstr("anchors are not supported"));
 }
 
 TEST(YamlReader, LimitsNesting) {
   const auto nested = [](std::size_t depth) {
     return std::string(depth, '[') + std::string(depth, ']');
   };
-  EXPECT_NO_THROW(parse(nested(200)));
-  EXPECT_THAT(refusal(nested(201)), HasSubstr("nested deeper than 200"));
+  EXPECT_NO_THROW(parse_yaml(nested(200)));
+  EXPECT_THAT(yaml_refusal(nested(201)), HasSubstr("nested deeper than 200"));
   for (const char* piece : {"[", "{", "[{", "{a: ", "- ", "? ", ": ", "a: ", "[[],", "!x "}) {
     std::string text;
     for (int i = 0; i < 100000; ++i) text += piece;
-    EXPECT_THROW(parse(text), Error) << piece;
+    EXPECT_THROW(parse_yaml(text), Error) << piece;
   }
   std::string indented;
   for (std::size_t i = 0; i < 300; ++i) indented += std::string(i, ' ') + "a:\n";
-  EXPECT_THAT(refusal(indented), HasSubstr("nested deeper than 200"));
+  EXPECT_THAT(yaml_refusal(indented), HasSubstr("nested deeper than 200"));
 }
 
 TEST(YamlReader, RefusesHugeTexts) {
-  EXPECT_THAT(refusal(std::string((32U << 20) + 1, ' ')), HasSubstr("larger than 32 MiB"));
+  EXPECT_THAT(yaml_refusal(std::string((32U << 20) + 1, ' ')), HasSubstr("larger than 32 MiB"));
 }
 
 // Every damaged text either parses or raises an Error; whatever parses can be walked.
@@ -184,7 +185,7 @@ TEST(YamlReader, SurvivesDamagedTexts) {
     }
     SCOPED_TRACE(text);
     try {
-      walk(parse(text).root());
+      walk(parse_yaml(text).root());
       ++taken;
     } catch (const Error&) {
       ++refused;

@@ -5,7 +5,7 @@
 namespace braid {
 namespace {
 
-constexpr CollectiveRules kNoLatency{2, false};
+constexpr CollectiveRules kWithoutLatency{2, false};
 
 Fabric tensor_fabric(FabricShape shape, std::int64_t size) {
   return {{{shape, size, 50e9, FabricRole::tensor}}, 0, 150e-9};
@@ -18,16 +18,16 @@ TEST(Fabric, OneDimension) {
   const Fabric mesh = tensor_fabric(FabricShape::fully_connected, 8);
   const Fabric sw = tensor_fabric(FabricShape::switched, 8);
   const FabricRole role = FabricRole::tensor;
-  EXPECT_DOUBLE_EQ(all_reduce_s(bytes, role, ring, kNoLatency), 2 * bytes * 7 / 8 / bandwidth);
-  EXPECT_DOUBLE_EQ(all_reduce_s(bytes, role, mesh, kNoLatency), 2 * bytes / 8 / bandwidth);
+  EXPECT_DOUBLE_EQ(all_reduce_s(bytes, role, ring, kWithoutLatency), 2 * bytes * 7 / 8 / bandwidth);
+  EXPECT_DOUBLE_EQ(all_reduce_s(bytes, role, mesh, kWithoutLatency), 2 * bytes / 8 / bandwidth);
   EXPECT_DOUBLE_EQ(all_reduce_s(bytes, role, sw, {1, false}), bytes * 7 / 8 / bandwidth);
-  EXPECT_DOUBLE_EQ(all_gather_s(bytes, role, ring, kNoLatency), bytes * 7 / 8 / bandwidth);
-  EXPECT_DOUBLE_EQ(all_to_all_s(bytes, role, ring, kNoLatency), bytes * 64 / 8 / bandwidth);
-  EXPECT_DOUBLE_EQ(all_to_all_s(bytes, role, sw, kNoLatency), bytes * 8 / 4 / bandwidth);
+  EXPECT_DOUBLE_EQ(all_gather_s(bytes, role, ring, kWithoutLatency), bytes * 7 / 8 / bandwidth);
+  EXPECT_DOUBLE_EQ(all_to_all_s(bytes, role, ring, kWithoutLatency), bytes * 64 / 8 / bandwidth);
+  EXPECT_DOUBLE_EQ(all_to_all_s(bytes, role, sw, kWithoutLatency), bytes * 8 / 4 / bandwidth);
   EXPECT_DOUBLE_EQ(all_reduce_s(0, role, ring, {2, true}), 2 * 7 * 150e-9);
   EXPECT_DOUBLE_EQ(all_reduce_s(0, role, mesh, {2, true}), 2 * 150e-9);
   EXPECT_DOUBLE_EQ(all_reduce_s(0, role, sw, {2, true}), 2 * 3 * 150e-9);
-  EXPECT_EQ(all_reduce_s(bytes, FabricRole::data, ring, kNoLatency), 0);
+  EXPECT_EQ(all_reduce_s(bytes, FabricRole::data, ring, kWithoutLatency), 0);
   EXPECT_EQ(degree_of(ring, role), 8);
   EXPECT_EQ(degree_of(ring, FabricRole::pipeline), 1);
 }
@@ -38,8 +38,8 @@ TEST(Fabric, DimensionsCompose) {
   Fabric split = flat;
   split.dimensions = {{FabricShape::ring, 8, 50e9, FabricRole::tensor},
                       {FabricShape::ring, 4, 50e9, FabricRole::tensor}};
-  EXPECT_DOUBLE_EQ(all_reduce_s(1e9, FabricRole::tensor, split, kNoLatency),
-                   all_reduce_s(1e9, FabricRole::tensor, flat, kNoLatency));
+  EXPECT_DOUBLE_EQ(all_reduce_s(1e9, FabricRole::tensor, split, kWithoutLatency),
+                   all_reduce_s(1e9, FabricRole::tensor, flat, kWithoutLatency));
 }
 
 TEST(Fabric, RailOnlyDomains) {

@@ -32,7 +32,7 @@ void expect_bad_input(const Words& arguments, const std::string& part) {
   EXPECT_THAT(ran.err, HasSubstr(part)) << line;
 }
 
-const std::string kModel = BRAID_SOURCE_DIR "/examples/llama-3-70b/config.json";
+const std::string kGoodModel = BRAID_SOURCE_DIR "/examples/llama-3-70b/config.json";
 
 Words plan_of(const std::string& model, const Words& more = {}) {
   Words words = {"plan", model, "--cluster", "dgx-h100:8", "--global-batch", "8"};
@@ -47,28 +47,28 @@ TEST(BadInput, UnknownWordsNameTheNearest) {
   expect_bad_input({"plan"}, "MODEL");
   expect_bad_input({"list", "modles"}, "modles");
   expect_bad_input({"show", "h100-sxn"}, "h100-sxm");
-  expect_bad_input({"plan", kModel, "--cluster", "dgx-h10:8"}, "dgx-h100");
-  expect_bad_input(plan_of(kModel, {"--planner", "brade"}), "braid");
-  expect_bad_input(plan_of(kModel, {"--precision", "bf17"}), "bf17");
-  expect_bad_input(plan_of(kModel, {"--recompute", "some"}), "selective");
+  expect_bad_input({"plan", kGoodModel, "--cluster", "dgx-h10:8"}, "dgx-h100");
+  expect_bad_input(plan_of(kGoodModel, {"--planner", "brade"}), "braid");
+  expect_bad_input(plan_of(kGoodModel, {"--precision", "bf17"}), "bf17");
+  expect_bad_input(plan_of(kGoodModel, {"--recompute", "some"}), "selective");
 }
 
 TEST(BadInput, NumbersAreWholeAndInRange) {
   for (const char* text : {"0", "-1", "1e3", "0x10", "010x", "8.5", "", " 8", "nan", "inf",
                            "99999999999999999999", "2147483649"}) {
-    expect_bad_input({"plan", kModel, "--cluster", "dgx-h100:8", "--global-batch", text},
+    expect_bad_input({"plan", kGoodModel, "--cluster", "dgx-h100:8", "--global-batch", text},
                      "--global-batch");
-    expect_bad_input(plan_of(kModel, {"--tp", text}), "--tp");
+    expect_bad_input(plan_of(kGoodModel, {"--tp", text}), "--tp");
   }
   for (const char* size : {"8", "8 XB", "-8 GiB", "0 GiB", "nan GiB", "1e400 GiB"}) {
-    expect_bad_input(plan_of(kModel, {"--max-memory", size}), "--max-memory");
+    expect_bad_input(plan_of(kGoodModel, {"--max-memory", size}), "--max-memory");
   }
   for (const char* dim : {"batch", "=8", "batch=", "batch=0", "batch=x"}) {
-    expect_bad_input(plan_of(kModel, {"--dim", dim}), "--dim");
+    expect_bad_input(plan_of(kGoodModel, {"--dim", dim}), "--dim");
   }
   for (const char* cluster : {"dgx-h100:0", "dgx-h100:-8", "dgx-h100:x",
                               "dgx-h100:", "dgx-h100:1e3", "dgx-h100:99999999999999999999"}) {
-    expect_bad_input({"plan", kModel, "--cluster", cluster, "--global-batch", "8"}, "dgx-h100");
+    expect_bad_input({"plan", kGoodModel, "--cluster", cluster, "--global-batch", "8"}, "dgx-h100");
   }
 }
 
@@ -103,9 +103,9 @@ TEST(BadInput, ClusterFiles) {
   const TemporaryFolder folder;
   const auto bad = [&](const std::string& name, const std::string& text, const std::string& part) {
     write_file(folder / name, text);
-    expect_bad_input({"plan", kModel, "--cluster", folder / name, "--global-batch", "8"}, part);
+    expect_bad_input({"plan", kGoodModel, "--cluster", folder / name, "--global-batch", "8"}, part);
   };
-  expect_bad_input({"plan", kModel, "--cluster", folder / "none.yaml"}, "none.yaml");
+  expect_bad_input({"plan", kGoodModel, "--cluster", folder / "none.yaml"}, "none.yaml");
   bad("a.yaml", "[", "a.yaml");
   bad("b.yaml", "name: x\nname: y\n", "name");
   bad("c.yaml", "12\n", "c.yaml");
@@ -137,13 +137,13 @@ TEST(BadInput, QuantitiesSayWhichUnitIsDue) {
                "name: x\nchip: h100-sxm\ndevices_per_node: 8\n"
                "intra_node: {name: link, topology: switch, bandwidth: " +
                    bandwidth + "}\n");
-    expect_bad_input({"plan", kModel, "--cluster", file, "--global-batch", "8"},
+    expect_bad_input({"plan", kGoodModel, "--cluster", file, "--global-batch", "8"},
                      "x.yaml:4: intra_node.bandwidth: " + part);
   };
   bad_link("0 GB/s", "a bandwidth of zero; give one above zero");
   for (const char* number : {".nan", ".inf", "1e400"}) {
     write_file(file, "name: x\nchip: h100-sxm\nnodes: " + std::string(number) + "\n");
-    expect_bad_input({"plan", kModel, "--cluster", file, "--global-batch", "8"},
+    expect_bad_input({"plan", kGoodModel, "--cluster", file, "--global-batch", "8"},
                      "x.yaml:3: number '" + std::string(number) + "' is");
   }
   bad_link("900", "a bandwidth without a unit; write it with its unit, such as \"900 GB/s\"");
@@ -158,7 +158,7 @@ TEST(BadInput, QuantitiesSayWhichUnitIsDue) {
   const auto bad_chip = [&](const std::string& memory, const std::string& part) {
     chip_with(memory);
     for (const Words& device : {Words{"--chip", file}, Words{"--cluster", folder / "node.yaml"}}) {
-      expect_bad_input({"plan", kModel, device[0], device[1], "--global-batch", "8"},
+      expect_bad_input({"plan", kGoodModel, device[0], device[1], "--global-batch", "8"},
                        "x.yaml:5: memory." + part);
     }
   };
@@ -274,15 +274,15 @@ TEST(BadInput, EmptyFileNamesAndLists) {
 TEST(BadInput, MixedClustersAreRefusedByWhatNeedsOneKindOfDevice) {
   const std::string mix = "p3.8xlarge:3nodes+g4dn.12xlarge:1nodes";
   expect_bad_input(
-      {"plan", kModel, "--cluster", mix, "--global-batch", "8", "--planner", "exhaustive"},
+      {"plan", kGoodModel, "--cluster", mix, "--global-batch", "8", "--planner", "exhaustive"},
       "one kind of device");
   expect_bad_input({"plan", "gpt2", "--cluster", mix, "--global-batch", "8", "--precision", "bf16"},
                    "no chip of p3.8xlarge+g4dn.12xlarge lists a bf16 peak");
   expect_bad_input({"plan", "gpt2", "--cluster", mix, "--global-batch", "8", "--precision", "fp16",
                     "--schedule", "gpipe"},
                    "--schedule: a mixed cluster runs 1f1b; leave it out");
-  expect_bad_input({"profile", kModel, "--cluster", mix}, "one kind of device");
-  expect_bad_input({"plan", kModel, "--cluster", "p3.8xlarge:3nodes+", "--global-batch", "8"},
+  expect_bad_input({"profile", kGoodModel, "--cluster", mix}, "one kind of device");
+  expect_bad_input({"plan", kGoodModel, "--cluster", "p3.8xlarge:3nodes+", "--global-batch", "8"},
                    "no cluster ''");
 }
 
@@ -300,7 +300,7 @@ TEST(BadInput, ExportSaysWhatItLacks) {
 TEST(BadInput, RestrictionsThatTheModelOrClusterCannotMeet) {
   // 80 layers, an embedding and a head; 64 heads.
   const auto bad = [](const std::string& cluster, const Words& degree, const std::string& part) {
-    Words words = {"plan", kModel, "--cluster", cluster, "--global-batch", "8"};
+    Words words = {"plan", kGoodModel, "--cluster", cluster, "--global-batch", "8"};
     words.insert(words.end(), degree.begin(), degree.end());
     expect_bad_input(words, part);
   };
@@ -315,9 +315,9 @@ TEST(BadInput, RestrictionsThatTheModelOrClusterCannotMeet) {
   bad("dgx-h100:8", {"--dp", "4", "--micro-batch", "4"}, "dp times micro-batch is 16");
   bad("dgx-h100:1", {"--tp", "2"}, "--tp: 2 is more than the 1 device;");
   bad("dgx-h100:1", {"--tp", "2", "--all-devices"}, "--tp: 2 does not divide 1 device;");
-  expect_bad_input(plan_of(kModel, {"--tp", "3"}), "3");        // 64 heads, 8 devices
-  expect_bad_input(plan_of(kModel, {"--tp", "16"}), "16");      // more than the devices
-  expect_bad_input(plan_of(kModel, {"--ep", "2"}), "experts");  // a dense model
+  expect_bad_input(plan_of(kGoodModel, {"--tp", "3"}), "3");        // 64 heads, 8 devices
+  expect_bad_input(plan_of(kGoodModel, {"--tp", "16"}), "16");      // more than the devices
+  expect_bad_input(plan_of(kGoodModel, {"--ep", "2"}), "experts");  // a dense model
 }
 
 TEST(BadInput, PlanFiles) {

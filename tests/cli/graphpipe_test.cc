@@ -33,8 +33,9 @@ void plan_multi_modal(const std::string& plan, const std::vector<std::string>& m
 }
 
 /// What `simulate` says of the plan after a change.
-std::string fault_of(const std::string& plan, nlohmann::json json, const std::string& changed) {
-  write_file(changed, json.dump());
+std::string fault_of(const std::string& plan, nlohmann::json changed_plan,
+                     const std::string& changed) {
+  write_file(changed, changed_plan.dump());
   const Ran ran = run_braid({"simulate", changed});
   EXPECT_EQ(ran.status, 2) << plan;
   EXPECT_EQ(ran.out, "");

@@ -52,15 +52,15 @@ TEST_F(PlanPhaze, PlacesByTheFlushTime) {
   // One stage on each of two devices; a transfer takes 1 ms, beside the pass that waits for it:
   // loads 5 ms. (4 - 1)·5 + 10 = 25 ms; one stage on three devices: 8·2 + 4·2/3·14/8 ms = 20.67 ms;
   // on two: 2·8 + 4·1/2·14/8 = 19.5.
-  const auto json = plan({"--memory", "100 B"});
-  EXPECT_EQ(json["status"], "optimal");
-  EXPECT_EQ(json["planner"], "phaze");
-  EXPECT_NEAR(json["objective"]["value"], 19.5e-3, 1e-12);
-  EXPECT_EQ(json["dp"], 2);
-  EXPECT_EQ(json["pp"], 1);
-  EXPECT_NEAR(json["times"]["simulated_s"], 19.5e-3, 1e-12);
-  EXPECT_NEAR(json["expert"]["flush_s"], 25e-3, 1e-12);
-  EXPECT_EQ(json["rules"]["costs"], "corrected");
+  const auto printed = plan({"--memory", "100 B"});
+  EXPECT_EQ(printed["status"], "optimal");
+  EXPECT_EQ(printed["planner"], "phaze");
+  EXPECT_NEAR(printed["objective"]["value"], 19.5e-3, 1e-12);
+  EXPECT_EQ(printed["dp"], 2);
+  EXPECT_EQ(printed["pp"], 1);
+  EXPECT_NEAR(printed["times"]["simulated_s"], 19.5e-3, 1e-12);
+  EXPECT_NEAR(printed["expert"]["flush_s"], 25e-3, 1e-12);
+  EXPECT_EQ(printed["rules"]["costs"], "corrected");
   // 2·10 + 5 + 5 for the first of two stages: one stage needs 2·14 + 10 = 38.
   EXPECT_NEAR(plan({"--memory", "37 B"})["objective"]["value"], 25e-3, 1e-12);
 }
@@ -68,21 +68,21 @@ TEST_F(PlanPhaze, PlacesByTheFlushTime) {
 TEST_F(PlanPhaze, KeepsTheProgramsRulesWhenAsked) {
   // Milliseconds taken for seconds: the network costs next to nothing, and three replicas of
   // ⌈4/3⌉ micro-batches are no better than two.
-  const auto json = plan({"--rules", "program", "--memory", "100 B"});
-  EXPECT_EQ(json["rules"]["objective"], "program");
-  EXPECT_NEAR(json["objective"]["value"], 2 * 8 + 2 * 14.0 / 8000, 1e-12);
-  EXPECT_EQ(json.count("program"), 0U);
+  const auto printed = plan({"--rules", "program", "--memory", "100 B"});
+  EXPECT_EQ(printed["rules"]["objective"], "program");
+  EXPECT_NEAR(printed["objective"]["value"], 2 * 8 + 2 * 14.0 / 8000, 1e-12);
+  EXPECT_EQ(printed.count("program"), 0U);
   EXPECT_NEAR(plan({"--memory", "100 B"})["program"]["own_s"], 16.0035, 1e-12);
 }
 
 TEST_F(PlanPhaze, LoopsOverMemoryAndActivations) {
-  const auto json = plan({"--memory", "20B,37B,100B", "--activations", "stash,recompute"});
-  ASSERT_EQ(json["runs"].size(), 6U);
-  EXPECT_NEAR(json["objective"]["value"], 19.5e-3, 1e-12);
-  EXPECT_EQ(json["memory_bytes"], 100.0);
-  EXPECT_EQ(json["runs"][0]["status"], "infeasible");
-  EXPECT_EQ(json["runs"][0]["reason"], "layer 0 alone needs 5 bytes more than a device has");
-  EXPECT_EQ(json["runs"][3]["activations"], "recompute");
+  const auto printed = plan({"--memory", "20B,37B,100B", "--activations", "stash,recompute"});
+  ASSERT_EQ(printed["runs"].size(), 6U);
+  EXPECT_NEAR(printed["objective"]["value"], 19.5e-3, 1e-12);
+  EXPECT_EQ(printed["memory_bytes"], 100.0);
+  EXPECT_EQ(printed["runs"][0]["status"], "infeasible");
+  EXPECT_EQ(printed["runs"][0]["reason"], "layer 0 alone needs 5 bytes more than a device has");
+  EXPECT_EQ(printed["runs"][3]["activations"], "recompute");
   const Ran ran = run_braid({"plan", "--profile", file_, "--profile", file_, "--objective",
                              "simulated", "--memory", "30B"});
   EXPECT_EQ(ran.status, 0) << ran.err;
@@ -91,22 +91,22 @@ TEST_F(PlanPhaze, LoopsOverMemoryAndActivations) {
 }
 
 TEST_F(PlanPhaze, TheFormulaOfTheProgramMayBeLeastUnderCorrectedRules) {
-  const auto json = plan({"--memory", "100 B", "--objective", "program"});
-  EXPECT_EQ(json["rules"]["objective"], "program");
-  EXPECT_EQ(json["rules"]["costs"], "corrected");
-  EXPECT_EQ(json["objective"]["value"], json["times"]["program_s"]);
-  EXPECT_EQ(json["rules"]["latency_unit_s"], 1e-3);
+  const auto printed = plan({"--memory", "100 B", "--objective", "program"});
+  EXPECT_EQ(printed["rules"]["objective"], "program");
+  EXPECT_EQ(printed["rules"]["costs"], "corrected");
+  EXPECT_EQ(printed["objective"]["value"], printed["times"]["program_s"]);
+  EXPECT_EQ(printed["rules"]["latency_unit_s"], 1e-3);
   EXPECT_EQ(plan({"--rules", "program", "--objective", "program"})["rules"]["costs"], "program");
 }
 
 TEST_F(PlanPhaze, PipersPlannersReadIt) {
   // Two replicas: 8 ms halved, and 4·1/2/4·14 bytes at 8000 a second.
-  const auto json = plan({"--memory", "100 B", "--planner", "piper"});
-  EXPECT_EQ(json["status"], "optimal");
-  EXPECT_NEAR(json["objective"]["value"], 4e-3 + 0.5 * 14 / 8000, 1e-12);
-  EXPECT_EQ(json["time_unit"], "s");
-  EXPECT_EQ(json["stages"][0]["dp"], 2);
-  EXPECT_EQ(json["assumptions"].size(), 1U);
+  const auto printed = plan({"--memory", "100 B", "--planner", "piper"});
+  EXPECT_EQ(printed["status"], "optimal");
+  EXPECT_NEAR(printed["objective"]["value"], 4e-3 + 0.5 * 14 / 8000, 1e-12);
+  EXPECT_EQ(printed["time_unit"], "s");
+  EXPECT_EQ(printed["stages"][0]["dp"], 2);
+  EXPECT_EQ(printed["assumptions"].size(), 1U);
   EXPECT_NEAR(
       plan({"--memory", "100 B", "--planner", "dp-only", "--time-unit", "s"})["objective"]["value"],
       4 + 0.5 * 14 / 8000, 1e-12);

@@ -54,19 +54,19 @@ class PlanProfile : public ::testing::Test {
 
 TEST_F(PlanProfile, FindsTheBestByPipersObjective) {
   // One stage on 4 devices: 8/4. No cut beats it.
-  const auto json = plan({});
-  EXPECT_EQ(json["status"], "optimal");
-  EXPECT_EQ(json["planner"], "piper");
-  EXPECT_EQ(json["objective"]["name"], "time per sample");
-  EXPECT_EQ(json["objective"]["unit"], "s");
-  EXPECT_EQ(json["objective"]["of"], "one micro-batch of the profile");
-  EXPECT_EQ(json["objective"]["value"], 2.0);
-  EXPECT_EQ(json["lower_bound"], 2.0);
-  ASSERT_EQ(json["stages"].size(), 1U);
-  EXPECT_EQ(json["stages"][0]["dp"], 4);
-  EXPECT_EQ(json["stages"][0]["tp"], 1);
-  EXPECT_EQ(json["stages"][0]["layers"], "0-1");
-  EXPECT_EQ(json["stages"][0]["memory_bytes"], 11.0);
+  const auto printed = plan({});
+  EXPECT_EQ(printed["status"], "optimal");
+  EXPECT_EQ(printed["planner"], "piper");
+  EXPECT_EQ(printed["objective"]["name"], "time per sample");
+  EXPECT_EQ(printed["objective"]["unit"], "s");
+  EXPECT_EQ(printed["objective"]["of"], "one micro-batch of the profile");
+  EXPECT_EQ(printed["objective"]["value"], 2.0);
+  EXPECT_EQ(printed["lower_bound"], 2.0);
+  ASSERT_EQ(printed["stages"].size(), 1U);
+  EXPECT_EQ(printed["stages"][0]["dp"], 4);
+  EXPECT_EQ(printed["stages"][0]["tp"], 1);
+  EXPECT_EQ(printed["stages"][0]["layers"], "0-1");
+  EXPECT_EQ(printed["stages"][0]["memory_bytes"], 11.0);
 }
 
 TEST_F(PlanProfile, SaysWhatTimesAreOfAndHowFarItIs) {
@@ -116,23 +116,23 @@ TEST_F(PlanProfile, ReadsTimesInTheUnitThatAProfileStates) {
 
 TEST_F(PlanProfile, PipelinesWhenReplicasAreNotAllowed) {
   // The border costs 2·4/8 on both sides.
-  const auto json = plan({"--planner", "no-dp"});
-  EXPECT_EQ(json["objective"]["value"], 7.0);
-  ASSERT_EQ(json["stages"].size(), 2U);
-  EXPECT_EQ(json["stages"][0]["memory_bytes"], 20.0);
+  const auto printed = plan({"--planner", "no-dp"});
+  EXPECT_EQ(printed["objective"]["value"], 7.0);
+  ASSERT_EQ(printed["stages"].size(), 2U);
+  EXPECT_EQ(printed["stages"][0]["memory_bytes"], 20.0);
 }
 
 TEST_F(PlanProfile, PhazePlacesPipersProfiles) {
   // Four replicas of one micro-batch each; nothing to synchronise.
-  const auto json = plan({"--planner", "phaze"});
-  EXPECT_EQ(json["status"], "optimal");
-  EXPECT_NEAR(json["objective"]["value"], 8, 1e-12);
-  EXPECT_EQ(json["dp"], 4);
+  const auto printed = plan({"--planner", "phaze"});
+  EXPECT_EQ(printed["status"], "optimal");
+  EXPECT_NEAR(printed["objective"]["value"], 8, 1e-12);
+  EXPECT_EQ(printed["dp"], 4);
   // Recomputing adds half to the first layer: its forward pass. A third of the second is.
-  EXPECT_NEAR(json["stages"][0]["forward_s"], 3 + 2.0 / 3, 1e-12);
-  EXPECT_EQ(json["memory_bytes"], 100);
-  EXPECT_EQ(json["assumptions"].size(), 1U);
-  EXPECT_FALSE(json.contains("program") && !json["program"].is_null());
+  EXPECT_NEAR(printed["stages"][0]["forward_s"], 3 + 2.0 / 3, 1e-12);
+  EXPECT_EQ(printed["memory_bytes"], 100);
+  EXPECT_EQ(printed["assumptions"].size(), 1U);
+  EXPECT_FALSE(printed.contains("program") && !printed["program"].is_null());
   EXPECT_NEAR(plan({"--planner", "phaze", "--time-unit", "ms"})["objective"]["value"], 8e-3, 1e-12);
   EXPECT_THAT(plan({"--planner", "phaze", "--memory", "9 B"}, 1)["reason"],
               HasSubstr("layer body 0 alone needs 1 bytes more than a device has"));
@@ -169,8 +169,8 @@ TEST_F(PlanProfile, PhazeSaysWhatIsShortWhereThereAreTooManyCuts) {
 }
 
 TEST_F(PlanProfile, RecomputesWhenMemoryIsShort) {
-  const auto json = plan({"--planner", "no-dp", "--memory", "19 B"});
-  EXPECT_EQ(json["objective"]["value"], 8.0);  // One stage after all.
+  const auto printed = plan({"--planner", "no-dp", "--memory", "19 B"});
+  EXPECT_EQ(printed["objective"]["value"], 8.0);  // One stage after all.
   EXPECT_EQ(plan({"--planner", "no-dp", "--memory", "10 B"})["objective"]["value"], 10.0);
 }
 
@@ -178,10 +178,10 @@ TEST_F(PlanProfile, SaysWhatDoesNotFit) {
   const Ran ran = run_braid({"plan", "--profile", file_, "--memory", "2 B"});
   EXPECT_EQ(ran.status, 1);
   EXPECT_THAT(ran.err, HasSubstr("body 0 alone needs 3 B on a device, 1 B more than there is"));
-  const auto json = plan({"--memory", "2 B"}, 1);
-  EXPECT_EQ(json["status"], "infeasible");
-  EXPECT_EQ(json["needed_bytes"], 3.0);
-  EXPECT_TRUE(json["objective"]["value"].is_null());
+  const auto printed = plan({"--memory", "2 B"}, 1);
+  EXPECT_EQ(printed["status"], "infeasible");
+  EXPECT_EQ(printed["needed_bytes"], 3.0);
+  EXPECT_TRUE(printed["objective"]["value"].is_null());
 }
 
 TEST_F(PlanProfile, SaysWhatDoesNotFitThePlanner) {
@@ -244,8 +244,8 @@ TEST_F(PlanProfile, PlansOnLevelsOfANetwork) {
 
 TEST_F(PlanProfile, DegreesMaySumToExactlyTheMicroBatches) {
   // Three devices cannot hold degrees that sum to four; two micro-batches take two of them.
-  const auto json = plan({"--devices", "3", "--sum-of-dp", "exact"}, 1);
-  EXPECT_THAT(json["reason"].get<std::string>(), HasSubstr("sum to exactly 4"));
+  const auto printed = plan({"--devices", "3", "--sum-of-dp", "exact"}, 1);
+  EXPECT_THAT(printed["reason"].get<std::string>(), HasSubstr("sum to exactly 4"));
   const auto two = plan({"--devices", "3", "--max-microbatches", "2", "--sum-of-dp", "exact"});
   EXPECT_EQ(two["sum_of_dp"], 2);
   EXPECT_EQ(two["objective"]["value"], 4.0);
@@ -270,11 +270,11 @@ TEST_F(PlanProfile, ReadsWhatBraidProfileWrites) {
   EXPECT_THAT(ran.out, HasSubstr("Assumed: the profile does not state all memory"));
   // A device's half of 124 million parameters, 18 bytes each, and one micro-batch's activations.
   file_ = written;
-  const auto json = plan(Words(words.begin() + 3, words.end()));
-  const double bytes = json["stages"][0]["memory_bytes"];
+  const auto printed = plan(Words(words.begin() + 3, words.end()));
+  const double bytes = printed["stages"][0]["memory_bytes"];
   EXPECT_GT(bytes, 18 * 62.2e6);
   EXPECT_LT(bytes, 18 * 62.2e6 + 4e9);
-  EXPECT_EQ(json["assumptions"].size(), 1U);
+  EXPECT_EQ(printed["assumptions"].size(), 1U);
   const auto phaze =
       plan({"--devices", "8", "--memory", "80 GB", "--bandwidth", "100 GB/s", "--max-microbatches",
             "8", "--planner", "phaze", "--objective", "simulated"});
@@ -337,7 +337,7 @@ TEST_F(PlanProfile, RefusesBadProfilesOfItsOwnInOneLine) {
   const auto good = nlohmann::json::parse(read_file(file_));
   using Change = std::function<void(nlohmann::json&)>;
   const auto edge = [](int source, int target, double bytes) {
-    return [=](nlohmann::json& json) { json["edges"].push_back({source, target, bytes}); };
+    return [=](nlohmann::json& printed) { printed["edges"].push_back({source, target, bytes}); };
   };
   const std::pair<Change, const char*> cases[] = {
       {edge(1, 0, 5),
@@ -345,11 +345,11 @@ TEST_F(PlanProfile, RefusesBadProfilesOfItsOwnInOneLine) {
       {edge(1, 99, 5), "edges[13]: there is no layer 99"},
       {edge(-1, 1, 5), "edges[13][0]: -1 is out of range"},
       {edge(1, 3, -5), "edges[13][2]: -5 is out of range"},
-      {[](auto& json) { json["kinds"][1] = nlohmann::json::array(); },
+      {[](auto& printed) { printed["kinds"][1] = nlohmann::json::array(); },
        "block0: has no option to run it"},
-      {[](auto& json) { json["kinds"][1][0]["cost"]["forward"]["compute_s"] = -1; },
+      {[](auto& printed) { printed["kinds"][1][0]["cost"]["forward"]["compute_s"] = -1; },
        "cost.forward.compute_s: -1 is out of range"},
-      {[](auto& json) { json["layers"][2][1] = 7; }, "block1: its kind does not exist"},
+      {[](auto& printed) { printed["layers"][2][1] = 7; }, "block1: its kind does not exist"},
   };
   for (const auto& [change, part] : cases) {
     nlohmann::json bad = good;
@@ -424,8 +424,8 @@ TEST(PlanProfileOfModel, PlansWithDivisionsThatWereFound) {
         run_braid({"plan", "--profile", file, "--devices", "8", "--memory", memory, "--bandwidth",
                    "100GB/s", "--max-microbatches", "8", "--planner", planner, "--json"});
     EXPECT_EQ(ran.status, status) << planner << ran.err;
-    const auto json = nlohmann::json::parse(ran.out);
-    return status == 0 ? json["objective"]["value"].get<double>() : 0;
+    const auto printed = nlohmann::json::parse(ran.out);
+    return status == 0 ? printed["objective"]["value"].get<double>() : 0;
   };
   profile("written");
   const double roomy_s = time_on("16GB", "piper", 0);

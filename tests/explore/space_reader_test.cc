@@ -67,6 +67,8 @@ struct Mistake {
   const char* what;
 };
 
+void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.to; }
+
 class SpaceMistakes : public ::testing::TestWithParam<Mistake> {};
 
 TEST_P(SpaceMistakes, AreOneClearLine) {

@@ -7,7 +7,8 @@
 namespace braid {
 namespace {
 
-const char* const kSmall = R"({"model_type": "dlrm", "dense_features": 13, "bottom_mlp": [512, 16],
+const char* const kSmallDlrm =
+    R"({"model_type": "dlrm", "dense_features": 13, "bottom_mlp": [512, 16],
     "num_tables": 3, "embedding_rows": 1000, "embedding_dim": 16, "lookups": 1,
     "interaction": "dot", "top_mlp": [512, 256, 1]})";
 
@@ -73,21 +74,21 @@ TEST(Dlrm, PublishedSizeForTheCriteoKaggleData) {
 
 TEST(Dlrm, PairsOfVectorsFeedTheTop) {
   // Four vectors of 16: six pairs beside the 16 dense features.
-  const Graph graph = graph_of(kSmall);
+  const Graph graph = graph_of(kSmallDlrm);
   const std::int64_t bottom = 13 * 512 + 512 + 512 * 16 + 16;
   const std::int64_t top = (16 + 6) * 512 + 512 + 512 * 256 + 256 + 256 + 1;
   EXPECT_EQ(parameter_count(graph), bottom + 3 * 1000 * 16 + top);
   EXPECT_DOUBLE_EQ(forward_flops(graph),
                    2.0 * (13 * 512 + 512 * 16 + 4 * 4 * 16 + 22 * 512 + 512 * 256 + 256));
-  const Graph summed = graph_of(replaced(kSmall, R"("lookups": 1)", R"("lookups": 50)"));
+  const Graph summed = graph_of(replaced(kSmallDlrm, R"("lookups": 1)", R"("lookups": 50)"));
   EXPECT_EQ(parameter_count(summed), parameter_count(graph));
 }
 
 TEST(Dlrm, BadConfigsAreRefusedByTheNameOfTheField) {
-  EXPECT_EQ(refusal_of_config(kSmall), "");
+  EXPECT_EQ(refusal_of_config(kSmallDlrm), "");
   const auto expect_refusal = [](const std::string& from, const std::string& to,
                                  const std::string& field) {
-    const std::string refusal = refusal_of_config(replaced(kSmall, from, to));
+    const std::string refusal = refusal_of_config(replaced(kSmallDlrm, from, to));
     EXPECT_NE(refusal.find(field), std::string::npos) << from << " → " << to << ": " << refusal;
   };
   expect_refusal(R"("dense_features": 13,)", "", "dense_features");
@@ -108,11 +109,11 @@ TEST(Dlrm, BadConfigsAreRefusedByTheNameOfTheField) {
   expect_refusal(R"("lookups": 1)", R"("lookups": 1, "mlp_bias": 1)", "mlp_bias");
   // Features that add up to more than there can be.
   const std::string wide =
-      replaced(replaced(replaced(kSmall, R"("embedding_dim": 16)", R"("embedding_dim": 65536)"),
+      replaced(replaced(replaced(kSmallDlrm, R"("embedding_dim": 16)", R"("embedding_dim": 65536)"),
                         "dot", "cat"),
                R"("lookups": 1)", R"("bag": "concat", "lookups": 65536)");
   EXPECT_NE(refusal_of_config(wide).find("embedding_dim"), std::string::npos);
-  EXPECT_NE(refusal_of_config(kSmall, {.seq_len = 8, .dims = {}}).find("--seq-len"),
+  EXPECT_NE(refusal_of_config(kSmallDlrm, {.seq_len = 8, .dims = {}}).find("--seq-len"),
             std::string::npos);
 }
 

@@ -13,16 +13,12 @@
 #include "braid/graph/op_work.h"
 #include "braid/graph/repeated_layers.h"
 
+#include "frontend/zoo_figures.h"
+
 namespace braid {
 namespace {
 
 using Count = std::int64_t;
-
-double forward_flops(const Graph& graph) {
-  double flops = 0;
-  for (const Operator& op : graph.operators) flops += forward_model_flops(graph, op);
-  return flops;
-}
 
 /// Weights and vectors of a block with biases, a fourfold feed-forward network and two layer norms.
 Count block_weights(Count h) { return 12 * h * h; }

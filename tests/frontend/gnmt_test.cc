@@ -8,7 +8,7 @@
 namespace braid {
 namespace {
 
-const char* const kSmall = R"({"model_type": "gnmt", "hidden_size": 8, "encoder_layers": 3,
+const char* const kSmallGnmt = R"({"model_type": "gnmt", "hidden_size": 8, "encoder_layers": 3,
     "decoder_layers": 2, "vocab_size": 100, "max_position_embeddings": 10})";
 
 /// Weights of an LSTM with a bias for each of its two products.
@@ -49,7 +49,7 @@ TEST(Gnmt, MlperfVariantSharesItsEmbedding) {
 
 TEST(Gnmt, WorkOfATokenAndItsPairs) {
   const auto flops = [](int tokens) {
-    return forward_flops(graph_of(kSmall, {.seq_len = tokens, .dims = {}}));
+    return forward_flops(graph_of(kSmallGnmt, {.seq_len = tokens, .dims = {}}));
   };
   // Every LSTM, both attention products, the classifier; scores and context for all pairs.
   const double per_token = 2.0 * (4 * 8 * (2 * 16 + 24 + 16 + 16 + 24) + 2 * 8 * 8 + 8 * 100);
@@ -71,10 +71,10 @@ TEST(Gnmt, TwoSidesMeetInTheAttention) {
 }
 
 TEST(Gnmt, BadConfigsAreRefusedByTheNameOfTheField) {
-  EXPECT_EQ(refusal_of_config(kSmall), "");
+  EXPECT_EQ(refusal_of_config(kSmallGnmt), "");
   const auto expect_refusal = [](const std::string& from, const std::string& to,
                                  const std::string& field) {
-    const std::string refusal = refusal_of_config(replaced(kSmall, from, to));
+    const std::string refusal = refusal_of_config(replaced(kSmallGnmt, from, to));
     EXPECT_NE(refusal.find(field), std::string::npos) << from << " → " << to << ": " << refusal;
   };
   expect_refusal(R"("hidden_size": 8,)", "", "hidden_size");
@@ -85,7 +85,7 @@ TEST(Gnmt, BadConfigsAreRefusedByTheNameOfTheField) {
   expect_refusal(R"("vocab_size": 100)", R"("vocab_size": 100, "dropout": 2)", "dropout");
   expect_refusal(R"("max_position_embeddings": 10)", R"("max_position_embeddings": -1)",
                  "max_position_embeddings");
-  EXPECT_NE(refusal_of_config(kSmall, {.seq_len = 100000, .dims = {}}).find("--seq-len"),
+  EXPECT_NE(refusal_of_config(kSmallGnmt, {.seq_len = 100000, .dims = {}}).find("--seq-len"),
             std::string::npos);
 }
 

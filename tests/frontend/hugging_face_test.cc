@@ -106,7 +106,7 @@ TEST(Decoder, ExpertsComputeForTheChosenOnesOnly) {
   EXPECT_NEAR(flops / (6.0 * 16 * (12.88e9 - 32000.0 * 4096)), 1, 0.005);
 }
 
-std::string refusal_of(const std::string& text, ModelOptions options = {}) {
+std::string refusal_with(const std::string& text, ModelOptions options = {}) {
   const Document document = Document::parse(text, Document::Syntax::json, "config.json");
   try {
     graph_from_config(document.root(), "model", options);
@@ -125,18 +125,19 @@ std::string llama(const std::string& change) {
 }
 
 TEST(BadConfig, IsRefusedByTheNameOfTheField) {
-  EXPECT_EQ(refusal_of(llama("")), "");
-  EXPECT_NE(refusal_of(R"({"model_type": "lama"})").find("llama"), std::string::npos);
-  EXPECT_NE(refusal_of(R"({})").find("model_type"), std::string::npos);
-  EXPECT_NE(refusal_of(R"({"model_type": "llama"})").find("num_hidden_layers"), std::string::npos);
-  EXPECT_NE(refusal_of(llama(R"(, "head_dim": 0)")).find("head_dim"), std::string::npos);
-  EXPECT_NE(refusal_of(llama(R"(, "head_dim": "8")")).find("head_dim"), std::string::npos);
-  EXPECT_NE(refusal_of(llama(R"(, "tie_word_embeddings": 1)")).find("tie_word_embeddings"),
+  EXPECT_EQ(refusal_with(llama("")), "");
+  EXPECT_NE(refusal_with(R"({"model_type": "lama"})").find("llama"), std::string::npos);
+  EXPECT_NE(refusal_with(R"({})").find("model_type"), std::string::npos);
+  EXPECT_NE(refusal_with(R"({"model_type": "llama"})").find("num_hidden_layers"),
+            std::string::npos);
+  EXPECT_NE(refusal_with(llama(R"(, "head_dim": 0)")).find("head_dim"), std::string::npos);
+  EXPECT_NE(refusal_with(llama(R"(, "head_dim": "8")")).find("head_dim"), std::string::npos);
+  EXPECT_NE(refusal_with(llama(R"(, "tie_word_embeddings": 1)")).find("tie_word_embeddings"),
             std::string::npos);
   const auto with = [](const char* from, const char* to) {
     std::string text = llama("");
     text.replace(text.find(from), std::string(from).size(), to);
-    return refusal_of(text);
+    return refusal_with(text);
   };
   EXPECT_NE(
       with("\"num_attention_heads\": 4", "\"num_attention_heads\": 5").find("does not divide"),
@@ -157,8 +158,8 @@ TEST(BadConfig, MoreTokensThanLearnedPositions) {
   const std::string gpt2 =
       R"({"model_type": "gpt2", "n_layer": 1, "n_embd": 8, "n_head": 2, "n_positions": 16,
           "vocab_size": 10})";
-  EXPECT_EQ(refusal_of(gpt2, {.seq_len = 16, .dims = {}}), "");
-  EXPECT_NE(refusal_of(gpt2, {.seq_len = 17, .dims = {}}).find("learned positions"),
+  EXPECT_EQ(refusal_with(gpt2, {.seq_len = 16, .dims = {}}), "");
+  EXPECT_NE(refusal_with(gpt2, {.seq_len = 17, .dims = {}}).find("learned positions"),
             std::string::npos);
 }
 

@@ -21,13 +21,13 @@
 namespace braid {
 namespace {
 
-using Dims = std::vector<std::int64_t>;
+using Extents = std::vector<std::int64_t>;
 
 void add_shapes(const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& list,
-                std::map<std::string, Dims>& shapes) {
+                std::map<std::string, Extents>& shapes) {
   for (const onnx::ValueInfoProto& info : list) {
     if (!info.type().tensor_type().has_shape()) continue;
-    Dims dims;
+    Extents dims;
     for (const auto& dim : info.type().tensor_type().shape().dim()) {
       if (!dim.has_dim_value()) break;
       dims.push_back(dim.dim_value());
@@ -38,21 +38,21 @@ void add_shapes(const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& 
 }
 
 /// Shapes by name as ONNX's library infers them; nullopt when it finds the model at fault.
-std::optional<std::map<std::string, Dims>> inferred(onnx::ModelProto model) {
+std::optional<std::map<std::string, Extents>> inferred(onnx::ModelProto model) {
   try {
     onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
                                        onnx::ShapeInferenceOptions{true, 1, true});
   } catch (const std::exception&) {
     return std::nullopt;
   }
-  std::map<std::string, Dims> shapes;
+  std::map<std::string, Extents> shapes;
   add_shapes(model.graph().value_info(), shapes);
   add_shapes(model.graph().output(), shapes);
   return shapes;
 }
 
 /// How many shapes were compared.
-int compare(const Graph& graph, const std::map<std::string, Dims>& expected,
+int compare(const Graph& graph, const std::map<std::string, Extents>& expected,
             const std::string& label) {
   int compared = 0;
   for (const Tensor& tensor : graph.tensors) {
@@ -99,8 +99,8 @@ class Random {
   int operator()(int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(engine_);
   }
-  Dims list(std::size_t count, int low, int high) {
-    Dims values;
+  Extents list(std::size_t count, int low, int high) {
+    Extents values;
     for (std::size_t i = 0; i < count; ++i) values.push_back((*this)(low, high));
     return values;
   }
@@ -124,8 +124,8 @@ void add_random_node(OnnxModelBuilder& model, Random& random) {
   OnnxModelBuilder::Attributes window{{"strides", random.list(spatial, 1, 3)},
                                       {"dilations", random.list(spatial, 1, 2)},
                                       {"pads", random.list(2 * spatial, 0, 2)}};
-  const Dims kernel = random.list(spatial, 1, 4);
-  Dims weight{4, channels};
+  const Extents kernel = random.list(spatial, 1, 4);
+  Extents weight{4, channels};
   weight.insert(weight.end(), kernel.begin(), kernel.end());
   model.input("x", x);
   switch (random(0, 11)) {
@@ -159,7 +159,7 @@ void add_random_node(OnnxModelBuilder& model, Random& random) {
       break;
     case 5:
       model.node("ReduceMean", {"x"}, {"y"},
-                 {{"axes", Dims{random(-rank, -1)}}, {"keepdims", random(0, 1)}});
+                 {{"axes", Extents{random(-rank, -1)}}, {"keepdims", random(0, 1)}});
       break;
     case 6:
       model.integers("pads", random.list(2 * x.size(), -1, 3));

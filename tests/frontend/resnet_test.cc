@@ -9,7 +9,7 @@
 namespace braid {
 namespace {
 
-const char* const kSmall = R"({"model_type": "resnet", "embedding_size": 64,
+const char* const kSmallResnet = R"({"model_type": "resnet", "embedding_size": 64,
     "hidden_sizes": [64, 128, 256, 512], "depths": [2, 2, 2, 2], "layer_type": "basic",
     "num_labels": 1000})";
 
@@ -24,7 +24,7 @@ TEST(Resnet, FiftyLayersAsPublished) {
 
 TEST(Resnet, OtherDepthsAsPublished) {
   // torchvision's resnet18, resnet34, resnet101 and resnet152.
-  const std::string small = kSmall;
+  const std::string small = kSmallResnet;
   EXPECT_EQ(parameter_count(graph_of(small)), 11689512);
   EXPECT_NEAR(forward_flops(graph_of(small)) / 2, 1.814e9, 0.001e9);
   EXPECT_EQ(parameter_count(graph_of(replaced(small, "[2, 2, 2, 2]", "[3, 4, 6, 3]"))), 21797672);
@@ -44,23 +44,23 @@ TEST(Resnet, StrideInTheFirstConvolutionSavesWorkOnly) {
 }
 
 TEST(Resnet, WorkGrowsWithTheImage) {
-  const Graph small = graph_of(kSmall);
-  const Graph large = graph_of(replaced(kSmall, "{", R"({"image_size": 448, )"));
+  const Graph small = graph_of(kSmallResnet);
+  const Graph large = graph_of(replaced(kSmallResnet, "{", R"({"image_size": 448, )"));
   EXPECT_EQ(parameter_count(large), parameter_count(small));
   EXPECT_NEAR(forward_flops(large) / forward_flops(small), 4, 0.01);
 }
 
 TEST(Resnet, LabelsMayBeCounted) {
-  const std::string named = replaced(kSmall, R"("num_labels": 1000)",
+  const std::string named = replaced(kSmallResnet, R"("num_labels": 1000)",
                                      R"("id2label": {"0": "cat", "1": "dog", "2": "hen"})");
-  EXPECT_EQ(parameter_count(graph_of(kSmall)) - parameter_count(graph_of(named)), 997 * 513);
+  EXPECT_EQ(parameter_count(graph_of(kSmallResnet)) - parameter_count(graph_of(named)), 997 * 513);
 }
 
 TEST(Resnet, BadConfigsAreRefusedByTheNameOfTheField) {
   const auto refused_for = [](const std::string& from, const std::string& to) {
-    return refusal_of_config(replaced(kSmall, from, to));
+    return refusal_of_config(replaced(kSmallResnet, from, to));
   };
-  EXPECT_EQ(refusal_of_config(kSmall), "");
+  EXPECT_EQ(refusal_of_config(kSmallResnet), "");
   const auto expect_named = [](const std::string& refusal, const std::string& field) {
     EXPECT_NE(refusal.find(field), std::string::npos) << refusal;
   };
@@ -76,9 +76,9 @@ TEST(Resnet, BadConfigsAreRefusedByTheNameOfTheField) {
   expect_named(refused_for("basic", "wide"), "layer_type");
   expect_named(refused_for(R"("num_labels": 1000)", R"("num_labels": 10, "image_size": 1e9)"),
                "image_size");
-  const std::string odd = replaced(kSmall, "basic", "bottleneck");
+  const std::string odd = replaced(kSmallResnet, "basic", "bottleneck");
   expect_named(refusal_of_config(replaced(odd, "512]", "510]")), "bottleneck");
-  expect_named(refusal_of_config(kSmall, {.seq_len = 128, .dims = {}}), "--seq-len");
+  expect_named(refusal_of_config(kSmallResnet, {.seq_len = 128, .dims = {}}), "--seq-len");
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 namespace braid {
 namespace {
 
-const char* const kSmall = R"({"model_type": "transgan", "latent_size": 5, "bottom_width": 2,
+const char* const kSmallTransGan =
+    R"({"model_type": "transgan", "latent_size": 5, "bottom_width": 2,
     "hidden_sizes": [16, 16, 4], "depths": [1, 0, 2], "window_sizes": [2, 1, 4],
     "num_attention_heads": 2})";
 
@@ -39,7 +40,7 @@ TEST(TransGan, AmpsConfiguration) {
 }
 
 TEST(TransGan, WindowsBoundTheScores) {
-  const Graph graph = graph_of(kSmall);
+  const Graph graph = graph_of(kSmallTransGan);
   // Stage 0: 4 tokens in one window; stage 2: 64 tokens in four windows of 16.
   const double stage0 = 2.0 * 4 * 12 * 16 * 16 + 4.0 * 16 * 4 * 4;
   const double stage2 = 2.0 * 64 * 12 * 4 * 4 + 4.0 * 4 * 4 * 16 * 16;
@@ -47,10 +48,10 @@ TEST(TransGan, WindowsBoundTheScores) {
 }
 
 TEST(TransGan, BadConfigsAreRefusedByTheNameOfTheField) {
-  EXPECT_EQ(refusal_of_config(kSmall), "");
+  EXPECT_EQ(refusal_of_config(kSmallTransGan), "");
   const auto expect_refusal = [](const std::string& from, const std::string& to,
                                  const std::string& field) {
-    const std::string refusal = refusal_of_config(replaced(kSmall, from, to));
+    const std::string refusal = refusal_of_config(replaced(kSmallTransGan, from, to));
     EXPECT_NE(refusal.find(field), std::string::npos) << from << " → " << to << ": " << refusal;
   };
   expect_refusal(R"("latent_size": 5,)", "", "latent_size");
@@ -63,7 +64,7 @@ TEST(TransGan, BadConfigsAreRefusedByTheNameOfTheField) {
   expect_refusal("[2, 1, 4]", "[2, 4]", "window_sizes");
   expect_refusal(R"("num_attention_heads": 2)", R"("num_attention_heads": 3)",
                  "num_attention_heads");
-  EXPECT_NE(refusal_of_config(kSmall, {.seq_len = 5, .dims = {}}).find("--seq-len"),
+  EXPECT_NE(refusal_of_config(kSmallTransGan, {.seq_len = 5, .dims = {}}).find("--seq-len"),
             std::string::npos);
 }
 

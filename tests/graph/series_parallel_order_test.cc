@@ -6,15 +6,14 @@
 
 #include <gtest/gtest.h>
 
+#include "base/pick.h"
+
 namespace braid {
 namespace {
 
+using testing::pick;
 using Edges = std::vector<std::pair<std::int32_t, std::int32_t>>;
 using Relation = std::vector<std::vector<bool>>;  // [before][after]
-
-int pick(std::mt19937_64& random, int least, int most) {
-  return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
-}
 
 Relation order_of(std::size_t nodes, const Edges& edges) {
   Relation before(nodes, std::vector<bool>(nodes, false));

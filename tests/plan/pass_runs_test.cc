@@ -12,10 +12,10 @@ namespace braid {
 namespace {
 
 using ::testing::HasSubstr;
-using Runs = std::vector<PassRun>;
+using RunList = std::vector<PassRun>;
 
 /// One letter a pass.
-std::string letters(const Runs& runs) {
+std::string letters(const RunList& runs) {
   std::string text;
   for (const PassRun& run : runs) {
     for (std::int64_t i = 0; i < run.times; ++i) {
@@ -42,7 +42,7 @@ TEST(PassRuns, AreAnOrderWhereGoingThroughThePassesSaysSo) {
   std::mt19937_64 random(1);
   int orders = 0, others = 0;
   for (int trial = 0; trial < 20'000; ++trial) {
-    Runs runs;
+    RunList runs;
     for (int i = testing::draw(random, 1, 4); i > 0; --i) {
       runs.push_back(
           {testing::draw(random, 1, 3), testing::draw(random, 1, 3), testing::draw(random, 1, 3)});
@@ -66,33 +66,34 @@ TEST(PassRuns, AreAnOrderWhereGoingThroughThePassesSaysSo) {
 }
 
 TEST(PassRuns, NameTheFirstBackwardPassThatComesTooEarly) {
-  EXPECT_EQ(passes_fault(Runs{{2, 1, 1}, {1, 2, 1}, {1, 2, 1}, {3, 2, 1}}, 7),
+  EXPECT_EQ(passes_fault(RunList{{2, 1, 1}, {1, 2, 1}, {1, 2, 1}, {3, 2, 1}}, 7),
             "runs the backward pass of micro-batch 4 before its forward pass");
-  EXPECT_EQ(passes_fault(Runs{{3, 1, 1}, {1, 2, 6}}, 9),
+  EXPECT_EQ(passes_fault(RunList{{3, 1, 1}, {1, 2, 6}}, 9),
             "runs the backward pass of micro-batch 6 before its forward pass");
 }
 
 TEST(PassRuns, CountsOfAnySizeAreRefusedAtOnce) {
   constexpr std::int64_t kHuge = std::int64_t{1} << 40;
-  EXPECT_THAT(passes_fault(Runs{{kHuge, 1, kHuge}}, 8), HasSubstr("more than 8 forward passes"));
-  EXPECT_THAT(passes_fault(Runs{{1, kHuge, kHuge}}, kHuge), HasSubstr("before its forward pass"));
-  EXPECT_THAT(passes_fault(Runs{{1, 1, kHuge}, {1, 1, 1}}, kHuge), HasSubstr("more than"));
-  EXPECT_EQ(passes_fault(Runs{{1, 1, kHuge}}, kHuge), "");
-  EXPECT_THAT(passes_fault(Runs{{1, 1, 3}}, 4),
+  EXPECT_THAT(passes_fault(RunList{{kHuge, 1, kHuge}}, 8), HasSubstr("more than 8 forward passes"));
+  EXPECT_THAT(passes_fault(RunList{{1, kHuge, kHuge}}, kHuge),
+              HasSubstr("before its forward pass"));
+  EXPECT_THAT(passes_fault(RunList{{1, 1, kHuge}, {1, 1, 1}}, kHuge), HasSubstr("more than"));
+  EXPECT_EQ(passes_fault(RunList{{1, 1, kHuge}}, kHuge), "");
+  EXPECT_THAT(passes_fault(RunList{{1, 1, 3}}, 4),
               HasSubstr("3 forward and 3 backward passes, not 4"));
   for (const std::int64_t count : {std::int64_t{0}, -kHuge}) {
-    EXPECT_THAT(passes_fault(Runs{{count, 1, 1}}, 1), HasSubstr("a count below 1"));
-    EXPECT_THAT(passes_fault(Runs{{1, count, 1}}, 1), HasSubstr("a count below 1"));
-    EXPECT_THAT(passes_fault(Runs{{1, 1, count}}, 1), HasSubstr("a count below 1"));
+    EXPECT_THAT(passes_fault(RunList{{count, 1, 1}}, 1), HasSubstr("a count below 1"));
+    EXPECT_THAT(passes_fault(RunList{{1, count, 1}}, 1), HasSubstr("a count below 1"));
+    EXPECT_THAT(passes_fault(RunList{{1, 1, count}}, 1), HasSubstr("a count below 1"));
   }
 }
 
 TEST(PassRuns, AppendedPassesAreJoinedAndReadWell) {
-  Runs runs;
+  RunList runs;
   append_passes(runs, 3, 1);
   for (int i = 0; i < 11; ++i) append_passes(runs, 1, 1);
   append_passes(runs, 1, 3);
-  EXPECT_EQ(runs, (Runs{{3, 1, 1}, {1, 1, 11}, {1, 3, 1}}));
+  EXPECT_EQ(runs, (RunList{{3, 1, 1}, {1, 1, 11}, {1, 3, 1}}));
   EXPECT_EQ(passes_text(runs), "3F 1B, 11 x 1F 1B, 1F 3B");
   EXPECT_EQ(most_in_flight(runs), 3);
   for (int i = 1; i < 9; ++i) append_passes(runs, i, i + 1);

@@ -5,14 +5,11 @@
 #include <optional>
 #include <utility>
 
+#include "braid/base/index.h"
 #include "braid/plan/shared_gradients.h"
 
 namespace braid::testing {
-namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
+namespace {}  // namespace
 
 AllPipelines::AllPipelines(const Job& job, const System& system, const SpaceOptions& space)
     : job_(job),

@@ -2,24 +2,21 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <random>
 
 #include <gtest/gtest.h>
 
 #include "braid/base/document.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/amp_synced_assignment.h"
 
+#include "base/pick.h"
 #include "base/reference_files.h"
 
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-int pick(std::mt19937_64& random, int least, int most) {
-  return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
-}
+using testing::pick;
 
 void for_each_split(int layers, int stages, const std::function<void(const Ends&)>& visit) {
   Ends ends;

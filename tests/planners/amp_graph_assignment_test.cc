@@ -12,12 +12,12 @@
 #include "braid/planners/amp_assignment.h"
 #include "braid/planners/amp_graph_bound.h"
 
+#include "base/pick.h"
+
 namespace braid {
 namespace {
 
-int pick(std::mt19937_64& random, int least, int most) {
-  return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
-}
+using testing::pick;
 
 AssignmentGraph random_graph(std::mt19937_64& random, bool chain) {
   AssignmentGraph graph;

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -11,6 +10,7 @@
 
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/plan/stage_load.h"
 #include "braid/planners/amp_job.h"
 #include "braid/planners/amp_mixed_graph_placement.h"
@@ -29,7 +29,6 @@ using testing::pick;
 using testing::tiny_graph;
 using testing::two_kinds;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kPlenty = 1'000'000;
 
 struct Case {

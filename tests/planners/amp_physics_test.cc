@@ -8,14 +8,13 @@
 #include "braid/base/error.h"
 #include "braid/system/system.h"
 
+#include "base/pick.h"
 #include "planners/amp_experiments.h"
 
 namespace braid {
 namespace {
 
-int pick(std::mt19937_64& random, int least, int most) {
-  return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
-}
+using testing::pick;
 
 /// `layers` equal layers of a second each on type 0, two seconds on type 1.
 AmpModel equal_layers(int layers) {

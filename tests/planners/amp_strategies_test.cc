@@ -9,15 +9,14 @@
 
 #include "braid/planners/amp_placement_search.h"
 
+#include "base/pick.h"
 #include "base/reference_files.h"
 #include "planners/amp_experiments.h"
 
 namespace braid {
 namespace {
 
-int pick(std::mt19937_64& random, int least, int most) {
-  return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
-}
+using testing::pick;
 
 struct Setting {
   AmpModel model;

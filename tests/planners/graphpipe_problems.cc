@@ -7,12 +7,12 @@
 
 #include "braid/graph/series_parallel_order.h"
 
+#include "base/pick.h"
+
 namespace braid::testing {
 namespace {
 
-int pick(std::mt19937_64& random, int least, int most) {
-  return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
-}
+using testing::pick;
 
 struct Ends {
   std::vector<std::int32_t> sources, sinks;
@@ -183,7 +183,7 @@ struct Part {
   std::vector<std::vector<Part>> branches;
 };
 using Series = std::vector<Part>;
-using Stage = std::vector<std::int32_t>;
+using NodesOfStage = std::vector<std::int32_t>;
 
 Part part_of(const OrderTree& tree, std::int32_t index);
 
@@ -203,7 +203,7 @@ Part part_of(const OrderTree& tree, std::int32_t index) {
   return made;
 }
 
-void collect(const Series& series, Stage& nodes) {
+void collect(const Series& series, NodesOfStage& nodes) {
   for (const Part& part : series) {
     if (part.node >= 0) nodes.push_back(part.node);
     for (const Series& branch : part.branches) collect(branch, nodes);
@@ -230,7 +230,7 @@ std::vector<Partition> ways_side_by_side(const std::vector<Series>& branches) {
   const std::size_t others = branches.size() - 1;
   for (std::size_t set = 0; set < (std::size_t{1} << others); ++set) {
     std::vector<Series> rest;
-    Stage group;
+    NodesOfStage group;
     for (std::size_t i = 0; i < others; ++i) {
       if ((set >> i & 1) == 0) rest.push_back(branches[i]);
       if ((set >> i & 1) != 0) collect(branches[i], group);
@@ -249,11 +249,11 @@ std::vector<Partition> ways_side_by_side(const std::vector<Series>& branches) {
 }
 
 /// What can be absorbed from one side of branches: nodes, and what is left of the branches.
-std::vector<std::pair<Stage, std::vector<Series>>> absorptions(const std::vector<Series>& branches,
-                                                               bool at_end) {
-  std::vector<std::pair<Stage, std::vector<Series>>> result;
+std::vector<std::pair<NodesOfStage, std::vector<Series>>> absorptions(
+    const std::vector<Series>& branches, bool at_end) {
+  std::vector<std::pair<NodesOfStage, std::vector<Series>>> result;
   for (std::size_t set = 1; set + 1 < (std::size_t{1} << branches.size()); ++set) {
-    std::pair<Stage, std::vector<Series>> way;
+    std::pair<NodesOfStage, std::vector<Series>> way;
     for (std::size_t i = 0; i < branches.size(); ++i) {
       if ((set >> i & 1) != 0) collect(branches[i], way.first);
       if ((set >> i & 1) == 0) way.second.push_back(branches[i]);
@@ -265,7 +265,7 @@ std::vector<std::pair<Stage, std::vector<Series>>> absorptions(const std::vector
       const auto middle = branches[i].begin() + static_cast<std::ptrdiff_t>(cut);
       const Series front(branches[i].begin(), middle);
       const Series back(middle, branches[i].end());
-      std::pair<Stage, std::vector<Series>> way{{}, branches};
+      std::pair<NodesOfStage, std::vector<Series>> way{{}, branches};
       collect(at_end ? back : front, way.first);
       way.second[i] = at_end ? front : back;
       result.push_back(way);
@@ -286,12 +286,12 @@ std::vector<Partition> ways_of(const Series& series) {
   };
   const std::size_t end = series.size();
   for (std::size_t a = 0; a < end; ++a) {
-    Stage stage;
+    NodesOfStage stage;
     collect(items(a, end), stage);
     put(product({{stage}}, ways_of(items(0, a))));
     if (a == 0 || series[a - 1].branches.empty()) continue;
     for (const auto& [absorbed, rest] : absorptions(series[a - 1].branches, true)) {
-      Stage larger = stage;
+      NodesOfStage larger = stage;
       larger.insert(larger.end(), absorbed.begin(), absorbed.end());
       put(product({{larger}}, product(ways_side_by_side(rest), ways_of(items(0, a - 1)))));
     }
@@ -301,7 +301,7 @@ std::vector<Partition> ways_of(const Series& series) {
   put(product(ways_side_by_side(last), ways_of(items(0, end - 1))));
   for (const auto& [absorbed, rest] : absorptions(last, false)) {
     for (std::size_t q = 0; q + 1 < end; ++q) {
-      Stage stage = absorbed;
+      NodesOfStage stage = absorbed;
       collect(items(q, end - 1), stage);
       put(product({{stage}}, product(ways_side_by_side(rest), ways_of(items(0, q)))));
     }
@@ -322,7 +322,7 @@ std::vector<Partition> series_parallel_partitions(const GraphPipeProblem& proble
   std::set<Partition> distinct;
   for (Partition partition :
        ways_of(series_of(tree, static_cast<std::int32_t>(tree.parts.size()) - 1))) {
-    for (Stage& stage : partition) std::sort(stage.begin(), stage.end());
+    for (NodesOfStage& stage : partition) std::sort(stage.begin(), stage.end());
     std::sort(partition.begin(), partition.end());
     distinct.insert(partition);
   }

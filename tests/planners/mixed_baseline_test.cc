@@ -21,8 +21,8 @@ using testing::tiny_graph;
 using testing::tiny_system;
 
 /// Two kinds of nodes of two devices each on one switch; a job on them.
-struct Case {
-  explicit Case(std::uint64_t seed) : random(seed), graph(tiny_graph(random, 6)) {
+struct MixedCase {
+  explicit MixedCase(std::uint64_t seed) : random(seed), graph(tiny_graph(random, 6)) {
     system = tiny_system(random, 2, 1e9);
     const System other = tiny_system(random, 2, 5e8);
     system.groups.push_back(other.groups.front());
@@ -41,11 +41,11 @@ struct Case {
     job.graph = &graph;
     job.global_batch = 8;
   }
-  Case(const Case&) = delete;
-  Case& operator=(const Case&) = delete;
-  Case(Case&&) = delete;
-  Case& operator=(Case&&) = delete;
-  ~Case() = default;
+  MixedCase(const MixedCase&) = delete;
+  MixedCase& operator=(const MixedCase&) = delete;
+  MixedCase(MixedCase&&) = delete;
+  MixedCase& operator=(MixedCase&&) = delete;
+  ~MixedCase() = default;
 
   std::mt19937_64 random;
   Graph graph;
@@ -55,7 +55,7 @@ struct Case {
 
 TEST(SlowestOf, NoPartIsBetterThanAnywhere) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    Case c(seed);
+    MixedCase c(seed);
     c.system.groups[1].devices_per_node = pick(c.random, 1, 3);
     c.system.groups[1].nodes = 2;
     c.system.device_count = 2 + 2 * c.system.groups[1].devices_per_node;
@@ -86,7 +86,7 @@ TEST(SlowestOf, NoPartIsBetterThanAnywhere) {
 TEST(PlanForSlowest, TimesThePlanOnTheRealDevices) {
   int feasible = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const Case c(seed);
+    const MixedCase c(seed);
     const Outcome slow = plan_megatron(c.job, slowest_of(c.system), {}, {});
     const Outcome real = plan_for_slowest(plan_megatron, "megatron", c.job, c.system, {}, {}, {});
     ASSERT_EQ(slow.candidates.empty(), real.candidates.empty()) << seed;
@@ -114,7 +114,7 @@ TEST(PlanForSlowest, TimesThePlanOnTheRealDevices) {
 }
 
 TEST(PlanForSlowest, LeavesOutDevicesWithoutThePrecision) {
-  Case c(1);
+  MixedCase c(1);
   c.system.groups[1].chip.peaks = {{Dtype::f16, 1e12}};
   const Outcome outcome = plan_for_slowest(plan_megatron, "megatron", c.job, c.system, {}, {}, {});
   ASSERT_FALSE(outcome.candidates.empty());
@@ -125,7 +125,7 @@ TEST(PlanForSlowest, LeavesOutDevicesWithoutThePrecision) {
 }
 
 TEST(PlanBraid, LeavesOutDevicesWithoutThePrecision) {
-  Case c(2);
+  MixedCase c(2);
   const System rest = [&] {
     System system = c.system;
     system.groups.pop_back();
@@ -153,7 +153,7 @@ TEST(PlanBraid, LeavesOutDevicesWithoutThePrecision) {
 }
 
 TEST(PlanBraid, SaysWhichStageOfAMixedClusterLacksHowMany) {
-  Case c(3);
+  MixedCase c(3);
   for (DeviceGroup& group : c.system.groups) {
     group.chip.memory.bytes = 1000;
     group.chip.host.reset();

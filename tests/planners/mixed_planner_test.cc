@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -11,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/mixed_baseline.h"
 #include "braid/planners/mixed_bounds.h"
 #include "braid/planners/mixed_walk.h"
@@ -29,8 +29,6 @@ using testing::pick;
 using testing::tiny_graph;
 using testing::tiny_system;
 using testing::two_kinds;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 void expect_verified(const Outcome& outcome) {
   for (const Candidate& candidate : outcome.candidates) {

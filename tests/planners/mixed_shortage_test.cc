@@ -1,11 +1,12 @@
 #include "braid/planners/mixed_shortage.h"
 
 #include <algorithm>
-#include <limits>
 #include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "braid/base/infinity.h"
 
 #include "planners/tiny_job.h"
 
@@ -14,8 +15,6 @@ namespace {
 
 using testing::pick;
 using Used = std::vector<std::int32_t>;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Layers of unlike size on two kinds of devices with unlike memory.
 MixedProblem random_problem(std::mt19937_64& random) {

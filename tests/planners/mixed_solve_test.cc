@@ -1,12 +1,12 @@
 #include "braid/planners/mixed_solve.h"
 
 #include <algorithm>
-#include <limits>
 #include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/mixed_bounds.h"
 #include "braid/planners/mixed_walk.h"
 
@@ -17,8 +17,6 @@ namespace {
 
 using testing::pick;
 using Used = std::vector<std::int32_t>;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double share(std::mt19937_64& random) { return static_cast<double>(random() % 1000) / 1000; }
 
@@ -122,9 +120,9 @@ MixedProblem random_problem(std::uint64_t seed, int layers) {
 }
 
 /// All pipelines, stage by stage from the end, by the definition of the bound.
-class BruteForce {
+class MixedBruteForce {
  public:
-  explicit BruteForce(const MixedProblem& problem)
+  explicit MixedBruteForce(const MixedProblem& problem)
       : problem_(problem),
         forward_before_s_(problem.forms[0].ways[0].layers.size() + 1, 0),
         backward_before_s_(forward_before_s_) {
@@ -279,7 +277,7 @@ TEST_P(MixedPipelines, AreTheBestOfAll) {
   for (std::uint64_t seed = 2000 * GetParam(); seed < 2000 * (GetParam() + 1); ++seed) {
     std::mt19937_64 random(seed);
     const MixedProblem problem = random_problem(seed * 100, pick(random, 1, 5));
-    const double expected_s = BruteForce(problem).least_s();
+    const double expected_s = MixedBruteForce(problem).least_s();
     double best_s = kInfinity;
     const MixedSolution solution =
         solve_mixed(problem, kInfinity, std::int64_t{1} << 40, [&](const MixedPipeline& pipeline) {
@@ -325,7 +323,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, MixedPipelines, ::testing::Range<std::uint64_t>(
 TEST(MixedPipeline, ACutoffHidesOnlyWhatIsNotBelowIt) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const MixedProblem problem = random_problem(seed * 100, 4);
-    const double best_s = BruteForce(problem).least_s();
+    const double best_s = MixedBruteForce(problem).least_s();
     if (best_s == kInfinity) continue;
     for (const double factor : {0.5, 0.999, 1.5}) {
       bool below = false;
@@ -352,7 +350,7 @@ TEST(MixedPipeline, AnExchangeThatTheLastStageDecidesIsBounded) {
              (scramble(seed + 9, used, first, way) + scramble(seed + 10, used, last, first));
     };
     if (seed % 2 == 0) know_least_exchange(problem);
-    const double expected_s = BruteForce(problem).least_s();
+    const double expected_s = MixedBruteForce(problem).least_s();
     if (expected_s == kInfinity) continue;
     double best_s = kInfinity;
     const MixedSolution solution =
@@ -372,7 +370,7 @@ TEST(MixedPipeline, AnExchangeThatTheLastStageDecidesIsBounded) {
 TEST(MixedPipeline, ABudgetLeavesABound) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const MixedProblem problem = random_problem(seed * 100, 4);
-    const double best_s = BruteForce(problem).least_s();
+    const double best_s = MixedBruteForce(problem).least_s();
     const auto nothing = [](const MixedPipeline& pipeline) { return pipeline.bound_s(); };
     const MixedSolution solution = solve_mixed(problem, kInfinity, 20, nothing);
     EXPECT_LE(solution.bound_s, best_s * (1 + 1e-12)) << seed;

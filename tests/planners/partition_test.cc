@@ -1,12 +1,12 @@
 #include "braid/planners/partition.h"
 
 #include <algorithm>
-#include <limits>
 #include <random>
 #include <set>
 
 #include <gtest/gtest.h>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/even_splits.h"
 #include "braid/planners/one_f_one_b_partitioner.h"
 
@@ -15,9 +15,7 @@
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-struct Instance {
+struct PartitionInstance {
   std::vector<ChainLayer> layers;
   int stages = 1;
   std::vector<double> handover_s;
@@ -26,12 +24,12 @@ struct Instance {
 };
 
 /// Random chain with few distinct layers, as models have, or all different.
-Instance random_instance(std::mt19937_64& random) {
+PartitionInstance random_partition(std::mt19937_64& random) {
   const auto pick = [&](int least, int most) {
     return static_cast<int>(least +
                             static_cast<int>(random() % static_cast<unsigned>(most - least + 1)));
   };
-  Instance instance;
+  PartitionInstance instance;
   const int count = pick(1, 9);
   const bool repeated = pick(0, 1) == 1;
   ChainLayer layer;
@@ -64,7 +62,7 @@ Instance random_instance(std::mt19937_64& random) {
 }
 
 /// Path bound of one split, or infinity when a stage does not fit.
-double split_path_s(const Instance& instance, const Ends& ends) {
+double split_path_s(const PartitionInstance& instance, const Ends& ends) {
   std::vector<double> forward_s;
   std::vector<double> backward_s;
   std::int32_t begin = 0;
@@ -109,7 +107,7 @@ TEST(Partition, OneFOneBEqualsExhaustiveSearch) {
   int feasible = 0;
   int memory_bound = 0;
   for (int trial = 0; trial < 10000; ++trial) {
-    const Instance instance = random_instance(random);
+    const PartitionInstance instance = random_partition(random);
     double best = kInfinity;
     each_split(static_cast<int>(instance.layers.size()), instance.stages,
                [&](const Ends& ends) { best = std::min(best, split_path_s(instance, ends)); });
@@ -123,7 +121,7 @@ TEST(Partition, OneFOneBEqualsExhaustiveSearch) {
     ASSERT_DOUBLE_EQ(found->path_s, split_path_s(instance, found->ends)) << "trial " << trial;
     ASSERT_NEAR(found->path_s, best, 1e-9 * best) << "trial " << trial;
     if (!found->memory_bound) {
-      Instance roomy = instance;
+      PartitionInstance roomy = instance;
       roomy.memory.available_bytes = kInfinity;
       const auto free =
           partition_one_f_one_b(roomy.layers, roomy.handover_s, roomy.micro_batches, roomy.memory);
@@ -136,8 +134,8 @@ TEST(Partition, OneFOneBEqualsExhaustiveSearch) {
 
 /// Few memories of large stashes: the last stages take what the first ones have no room for, so
 /// that some stage's first layer is often too big.
-Instance tight_instance(std::mt19937_64& random) {
-  Instance instance = random_instance(random);
+PartitionInstance tight_instance(std::mt19937_64& random) {
+  PartitionInstance instance = random_partition(random);
   for (ChainLayer& layer : instance.layers) {
     layer.stash_bytes = static_cast<double>(random() % 12);
     layer.offloaded_bytes = std::min(layer.offloaded_bytes, layer.stash_bytes);
@@ -152,11 +150,11 @@ TEST(Partition, PartitionerKeepsNothingWrongFromOnePipelineOrMemoryToTheNext) {
   int feasible = 0;
   int raised = 0;  // Splits that memory makes slower.
   for (int trial = 0; trial < 1500; ++trial) {
-    Instance instance = tight_instance(random);
+    PartitionInstance instance = tight_instance(random);
     OneFOneBPartitioner partitioner(instance.layers);
     for (int pipeline = 0; pipeline < 3; ++pipeline) {
       if (pipeline > 0) {
-        const Instance other = random_instance(random);
+        const PartitionInstance other = random_partition(random);
         if (other.stages <= std::ssize(instance.layers) && random() % 2 == 0) {
           instance.stages = other.stages;
           instance.handover_s = other.handover_s;
@@ -200,7 +198,7 @@ TEST(Partition, EnumerationVisitsExactlyTheSplitsBelowTheBound) {
   std::mt19937_64 random(2718);
   std::size_t visited = 0;
   for (int trial = 0; trial < 3000; ++trial) {
-    Instance instance = random_instance(random);
+    PartitionInstance instance = random_partition(random);
     std::vector<double> paths;
     each_split(static_cast<int>(instance.layers.size()), instance.stages, [&](const Ends& ends) {
       const double path_s = split_path_s(instance, ends);
@@ -235,7 +233,7 @@ TEST(Partition, EnumerationVisitsExactlyTheSplitsBelowTheBound) {
 TEST(Partition, MinMaxEqualsExhaustiveSearch) {
   std::mt19937_64 random(7);
   for (int trial = 0; trial < 3000; ++trial) {
-    const Instance instance = random_instance(random);
+    const PartitionInstance instance = random_partition(random);
     double best = kInfinity;
     const auto largest = [&](const Ends& ends) {
       double most = 0;
@@ -307,7 +305,7 @@ TEST(Partition, EvenSplitsOfLikeNeighboursAreThoseFoundLayerByLayer) {
 TEST(Partition, MoreMemoryNeverHurts) {
   std::mt19937_64 random(11);
   for (int trial = 0; trial < 2000; ++trial) {
-    Instance instance = random_instance(random);
+    PartitionInstance instance = random_partition(random);
     instance.memory.available_bytes = 40;
     const auto tight = partition_one_f_one_b(instance.layers, instance.handover_s,
                                              instance.micro_batches, instance.memory);

@@ -13,7 +13,7 @@
 namespace braid {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Option option_of(int tp, Recompute recompute, double forward_s, double backward_s) {
   Option option;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -11,14 +10,14 @@
 
 #include <gtest/gtest.h>
 
+#include "braid/base/infinity.h"
+
+#include "base/pick.h"
+
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-int pick(std::mt19937_64& random, int least, int most) {
-  return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
-}
+using testing::pick;
 
 PhazeProblem random_problem(std::mt19937_64& random, int most_layers) {
   PhazeProblem problem;
@@ -59,15 +58,15 @@ PhazeProblem random_problem(std::mt19937_64& random, int most_layers) {
 }
 
 /// The model of §5.1 written down once more, layer by layer.
-struct Stage {
+struct TestStage {
   std::int64_t devices = 1;
   double forward_s = 0, backward_s = 0, weight_bytes = 0;
   std::map<int, double> held_bytes, stash_bytes;  ///< By group.
 };
 
-Stage run_stage(const PhazeProblem& problem, const PhazeWidth& width, const std::set<int>& layers,
-                int branches, bool last) {
-  Stage stage;
+TestStage run_stage(const PhazeProblem& problem, const PhazeWidth& width,
+                    const std::set<int>& layers, int branches, bool last) {
+  TestStage stage;
   std::map<int, int> group;
   std::map<int, double> ready, free;
   const auto time_of = [&](std::size_t edge) {
@@ -198,7 +197,7 @@ constexpr PhazeObjective kObjectives[] = {PhazeObjective::program, PhazeObjectiv
 using Times = std::array<double, 3>;  ///< By kObjectives.
 
 /// The times of these stages with this dp; infinite when they do not fit.
-Times times_of(const PhazeProblem& problem, std::int64_t dp, const std::vector<Stage>& stages) {
+Times times_of(const PhazeProblem& problem, std::int64_t dp, const std::vector<TestStage>& stages) {
   constexpr Times kNone = {kInfinity, kInfinity, kInfinity};
   const auto p = static_cast<int>(stages.size());
   const double m = std::ceil(static_cast<double>(problem.micro_batches) / static_cast<double>(dp));
@@ -206,7 +205,7 @@ Times times_of(const PhazeProblem& problem, std::int64_t dp, const std::vector<S
   std::int64_t devices = 0;
   std::vector<double> forward_s, backward_s, sync_s;
   for (int i = 0; i < p; ++i) {
-    const Stage& stage = stages[static_cast<std::size_t>(i)];
+    const TestStage& stage = stages[static_cast<std::size_t>(i)];
     for (const auto& [g, bytes] : stage.held_bytes) {
       const auto stash = stage.stash_bytes.find(g);
       const double stash_bytes = stash == stage.stash_bytes.end() ? 0 : stash->second;
@@ -251,9 +250,9 @@ int widest(const PhazeProblem& problem, const std::set<int>& layers) {
 }
 
 /// Every ordered partition into stages that run in dependency order, every number of branches.
-class BruteForce {
+class PlacementBruteForce {
  public:
-  BruteForce(const PhazeProblem& problem, bool branching)
+  PlacementBruteForce(const PhazeProblem& problem, bool branching)
       : problem_(problem),
         branching_(branching),
         all_((1U << problem.names.size()) - 1),
@@ -278,7 +277,7 @@ class BruteForce {
     for (unsigned bits = 1; bits <= all_; ++bits) {
       if ((bits & taken) != 0 || !closed(taken, bits)) continue;
       const bool last = (bits | taken) == all_;
-      for (const Stage& stage : runs(width, bits, last)) {
+      for (const TestStage& stage : runs(width, bits, last)) {
         stages_.push_back(stage);
         extend(width, taken | bits);
         stages_.pop_back();
@@ -292,7 +291,7 @@ class BruteForce {
     return true;
   }
   /// With each number of branches.
-  const std::vector<Stage>& runs(const PhazeWidth& width, unsigned bits, bool last) {
+  const std::vector<TestStage>& runs(const PhazeWidth& width, unsigned bits, bool last) {
     auto& found = stage_[{bits, last}];
     if (!found.empty()) return found;
     const std::set<int> layers = members(bits);
@@ -307,8 +306,8 @@ class BruteForce {
   bool branching_;
   unsigned all_;
   std::vector<unsigned> needs_;
-  std::map<std::pair<unsigned, bool>, std::vector<Stage>> stage_;
-  std::vector<Stage> stages_;
+  std::map<std::pair<unsigned, bool>, std::vector<TestStage>> stage_;
+  std::vector<TestStage> stages_;
   Times best_ = {kInfinity, kInfinity, kInfinity};
 };
 
@@ -317,7 +316,7 @@ Times times_of(const PhazeProblem& problem, const PhazePlacement& placement) {
   const auto width =
       std::find_if(problem.widths.begin(), problem.widths.end(),
                    [&](const PhazeWidth& candidate) { return candidate.tp == placement.tp; });
-  std::vector<Stage> stages;
+  std::vector<TestStage> stages;
   for (std::size_t i = 0; i < placement.stages.size(); ++i) {
     const PhazeStage& stage = placement.stages[i];
     stages.push_back(run_stage(problem, *width, {stage.layers.begin(), stage.layers.end()},
@@ -335,7 +334,7 @@ TEST_P(PhazeBruteForce, NothingIsBetter) {
   for (int n = 0; n < 1300; ++n) {
     const PhazeProblem problem = random_problem(random, n % 50 == 0 ? 5 : 4);
     const bool branching = pick(random, 0, 3) != 0;
-    const Times best = BruteForce(problem, branching).best();
+    const Times best = PlacementBruteForce(problem, branching).best();
     for (std::size_t i = 0; i < best.size(); ++i) {
       const auto found = place_phaze(problem, {.objective = kObjectives[i], .branches = branching});
       ASSERT_EQ(found.has_value(), best[i] < kInfinity) << n;

@@ -20,8 +20,8 @@ namespace {
 
 using testing::pick;
 
-constexpr PhazeObjective kObjectives[] = {PhazeObjective::program, PhazeObjective::flush,
-                                          PhazeObjective::simulated};
+constexpr PhazeObjective kAllObjectives[] = {PhazeObjective::program, PhazeObjective::flush,
+                                             PhazeObjective::simulated};
 
 std::map<std::string, double> times_of(const Outcome& outcome) {
   return {outcome.other_times_s.begin(), outcome.other_times_s.end()};
@@ -41,7 +41,7 @@ TEST(PhazePlanner, EachObjectiveIsLeastOfItself) {
     job.graph = &graph;
     job.global_batch = 1L << pick(random, 0, 5);
     std::map<PhazeObjective, Outcome> found;
-    for (const PhazeObjective objective : kObjectives) {
+    for (const PhazeObjective objective : kAllObjectives) {
       SpaceOptions space;
       space.phaze_objective = objective;
       found.emplace(objective, plan_phaze(job, system, space, {}));
@@ -80,7 +80,7 @@ TEST(PhazePlanner, CutsBranchesInTheBestWayThereIs) {
     Job job;
     job.graph = &graph;
     job.global_batch = 1L << pick(random, 1, 3);
-    for (const PhazeObjective objective : kObjectives) {
+    for (const PhazeObjective objective : kAllObjectives) {
       SpaceOptions space;
       space.phaze_objective = objective;
       space.top = 1000;
@@ -139,7 +139,7 @@ TEST(PhazePlanner, AnEarlyStopLeavesABound) {
     Job job;
     job.graph = &graph;
     job.global_batch = 16;
-    for (const PhazeObjective objective : kObjectives) {
+    for (const PhazeObjective objective : kAllObjectives) {
       SpaceOptions space;
       space.phaze_objective = objective;
       const Outcome whole = plan_phaze(job, system, space, {});

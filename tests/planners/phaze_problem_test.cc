@@ -8,7 +8,7 @@
 namespace braid {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr const char* kGood = R"({
   "maxMemoryPerDevice": 1000, "maxDevices": 8, "bandwidth": 4, "mbsInBatch": 16.0,

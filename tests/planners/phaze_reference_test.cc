@@ -60,7 +60,7 @@ Published load(const std::string& file) {
   return run;
 }
 
-const PhazeOptions kProgram{.objective = PhazeObjective::program, .branches = false};
+const PhazeOptions kProgramsOptions{.objective = PhazeObjective::program, .branches = false};
 
 /// Answers of the published device_placement program (Adnan et al. 2024).
 TEST(PhazeReference, GivesTheProgramsAnswers) {
@@ -68,7 +68,7 @@ TEST(PhazeReference, GivesTheProgramsAnswers) {
   if (files.empty()) GTEST_SKIP() << "reference data not present";
   for (const std::string& file : files) {
     const Published run = load(file);
-    const auto found = place_phaze(run.as_program_reads, kProgram);
+    const auto found = place_phaze(run.as_program_reads, kProgramsOptions);
     ASSERT_TRUE(found.has_value()) << run.name;
     EXPECT_NEAR(found->program_s, run.time_s, 1e-9 * run.time_s) << run.name;
     EXPECT_EQ(found->tp, run.program_plan.tp) << run.name;

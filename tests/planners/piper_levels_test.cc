@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -11,14 +10,13 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/piper_variants.h"
 
 #include "planners/piper_oracle.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Least slowest stage or superstage by trying every nested partition, degree and option, from the
 /// recurrence of Appendix E with its own nested counts of micro-batches in flight.
@@ -157,10 +155,6 @@ PiperProblem random_levels(std::mt19937_64& random, const RandomPiper& what, int
   problem.bandwidth_bytes = problem.levels.front().bandwidth_bytes;
   problem.rules.knapsack = PiperKnapsack::exact;
   return problem;
-}
-
-double time_or_infinity(const PiperSolution& solution) {
-  return solution.stages.empty() ? kInfinity : solution.time;
 }
 
 /// Checks a solution against the definition: nesting, counts of devices, memory, times.

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
 
+#include "braid/base/infinity.h"
+
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const std::vector<PiperOption>* options_at(const PiperNode& node, int tp) {
   for (const PiperDegree& degree : node.degrees) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/piper_problem.h"
 
 namespace braid {
@@ -19,6 +20,11 @@ std::vector<std::vector<double>> brute_force_table(const PiperProblem& problem);
 /// flight, over all choices of options within memory: infinity when nothing fits.
 double brute_force_stage_time(const PiperProblem& problem, unsigned layers, int tp, std::int64_t dp,
                               double in_flight);
+
+/// Infinity when nothing was found.
+inline double time_or_infinity(const PiperSolution& solution) {
+  return solution.stages.empty() ? kInfinity : solution.time;
+}
 
 struct RandomPiper {
   int most_nodes = 4;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -10,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/layer_table.h"
 #include "braid/planners/piper_network.h"
 #include "braid/planners/piper_variants.h"
@@ -20,8 +20,6 @@
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Piper's time per sample of a plan, from the definition.
 double time_per_sample(const Plan& plan, double bandwidth) {
@@ -61,13 +59,13 @@ double flat_bandwidth(const System& system) {
                                : system.levels.back().bytes_per_s;
 }
 
-struct Instance {
+struct PiperInstance {
   Graph graph;
   System system;
   Job job;
 };
 
-void make(std::mt19937_64& random, double memory_bytes, Instance& instance) {
+void make(std::mt19937_64& random, double memory_bytes, PiperInstance& instance) {
   instance.graph = testing::tiny_graph(random, testing::pick(random, 1, 5));
   instance.system = testing::tiny_system(random, testing::pick(random, 1, 6), memory_bytes);
   instance.job.graph = &instance.graph;
@@ -97,7 +95,7 @@ double least_slowest(int first, int layers, int devices, int batches, int most_t
 }
 
 /// Least time per sample over every form of each stage and every cut of the chain, memory ignored.
-double exhaustive(const Instance& instance) {
+double exhaustive(const PiperInstance& instance) {
   LayerTables tables(instance.job, instance.system);
   const SplitLimits split = split_limits(instance.graph);
   const auto layers = static_cast<int>(instance.graph.layers.size());
@@ -146,7 +144,7 @@ TEST(PiperPlanner, FindsTheLeastTimePerSample) {
   std::mt19937_64 random(1);
   int unlike = 0;
   for (int i = 0; i < 150; ++i) {
-    Instance instance;
+    PiperInstance instance;
     make(random, 1e15, instance);
     const Outcome outcome = plan_piper("piper", instance.job, instance.system, {}, {});
     ASSERT_EQ(outcome.status, Status::optimal) << i;
@@ -163,7 +161,7 @@ TEST(PiperPlanner, KeepsMemoryAndNoSmallerSpaceWins) {
   std::mt19937_64 random(2);
   int tight = 0, infeasible = 0;
   for (int i = 0; i < 150; ++i) {
-    Instance instance;
+    PiperInstance instance;
     make(random, 1e6 * testing::pick(random, 1, 60), instance);
     const Outcome best = plan_piper("piper", instance.job, instance.system, {}, {});
     for (const PiperVariant& variant : piper_variants()) {
@@ -213,7 +211,7 @@ TEST(PiperPlanner, RoundsThatDoNotNestAreRunAndFit) {
   std::mt19937_64 random(4);
   int unlike = 0, searched_again = 0;
   for (int i = 0; i < 400; ++i) {
-    Instance instance;
+    PiperInstance instance;
     instance.graph = testing::tiny_graph(random, testing::pick(random, 2, 6));
     const int devices[] = {5, 7, 8, 10, 11, 13};
     instance.system = testing::tiny_system(random, devices[i % 6], 1e15);
@@ -384,7 +382,7 @@ TEST(PiperPlanner, LevelsKeepStagesInsideUnits) {
   std::mt19937_64 random(5);
   int spread = 0, uniform = 0, unlike = 0, priced = 0;
   for (int i = 0; i < 150; ++i) {
-    Instance instance;
+    PiperInstance instance;
     instance.graph = testing::tiny_graph(random, testing::pick(random, 1, 5));
     const int per_node = testing::pick(random, 1, 3);
     instance.system = two_levels(random, testing::pick(random, 2, 6), per_node,
@@ -447,7 +445,7 @@ TEST(PiperPlanner, OneNodeIsAFlatNetwork) {
   SpaceOptions levels;
   levels.piper_network = PiperNetwork::levels;
   for (int i = 0; i < 60; ++i) {
-    Instance instance;
+    PiperInstance instance;
     make(random, 1e15, instance);
     instance.system.device_count =
         std::min(instance.system.device_count, instance.system.groups[0].devices_per_node);
@@ -456,7 +454,7 @@ TEST(PiperPlanner, OneNodeIsAFlatNetwork) {
     EXPECT_EQ(levelled.status, flat.status);
     EXPECT_NEAR(levelled.objective, flat.objective, 1e-9 * flat.objective) << i;
   }
-  Instance instance;
+  PiperInstance instance;
   make(random, 1e15, instance);
   for (const char* variant : {"equi", "equi-no-tp", "pipedream"}) {
     EXPECT_THROW(plan_piper(variant, instance.job, instance.system, levels, {}), Error);
@@ -465,7 +463,7 @@ TEST(PiperPlanner, OneNodeIsAFlatNetwork) {
 
 TEST(PiperPlanner, RestrictionsAreKept) {
   std::mt19937_64 random(3);
-  Instance instance;
+  PiperInstance instance;
   instance.graph = testing::tiny_graph(random, 4);
   instance.system = testing::tiny_system(random, 4, 1e12);
   instance.job.graph = &instance.graph;

@@ -7,15 +7,14 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 
 #include "planners/piper_oracle.h"
 
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-double time_or_infinity(const PiperSolution& solution) {
+double optimum(const PiperSolution& solution) {
   return solution.status == Status::infeasible ? kInfinity : solution.time;
 }
 
@@ -112,20 +111,20 @@ TEST(PiperSearch, MoreResourcesNeverHurt) {
   std::mt19937_64 random(5);
   for (int i = 0; i < 120; ++i) {
     const PiperProblem problem = larger_problem(random);
-    const double time = time_or_infinity(solve_piper(problem));
+    const double time = optimum(solve_piper(problem));
     PiperProblem more = problem;
     more.devices += 1 + i % 3;
-    EXPECT_LE(time_or_infinity(solve_piper(more)), time * (1 + 1e-9)) << "devices " << i;
+    EXPECT_LE(optimum(solve_piper(more)), time * (1 + 1e-9)) << "devices " << i;
     more = problem;
     more.memory_bytes *= 1.3;
-    EXPECT_LE(time_or_infinity(solve_piper(more)), time * (1 + 1e-9)) << "memory " << i;
+    EXPECT_LE(optimum(solve_piper(more)), time * (1 + 1e-9)) << "memory " << i;
     more = problem;
     more.bandwidth_bytes *= 1.5;
-    EXPECT_LE(time_or_infinity(solve_piper(more)), time * (1 + 1e-9)) << "bandwidth " << i;
+    EXPECT_LE(optimum(solve_piper(more)), time * (1 + 1e-9)) << "bandwidth " << i;
     // Any more micro-batches help when degrees need not divide them; multiples always do.
     more = problem;
     more.micro_batches = more.rules.split == PiperSplit::ideal ? 25 : 48;
-    EXPECT_LE(time_or_infinity(solve_piper(more)), time * (1 + 1e-9)) << "micro-batches " << i;
+    EXPECT_LE(optimum(solve_piper(more)), time * (1 + 1e-9)) << "micro-batches " << i;
   }
 }
 
@@ -198,19 +197,19 @@ TEST(PiperSearch, RestrictionsNeverHelp) {
   std::mt19937_64 random(8);
   for (int i = 0; i < 100; ++i) {
     const PiperProblem problem = larger_problem(random);
-    const double time = time_or_infinity(solve_piper(problem));
+    const double time = optimum(solve_piper(problem));
     PiperProblem less = problem;
     less.most_dp = 1;
-    EXPECT_GE(time_or_infinity(solve_piper(less)), time * (1 - 1e-9)) << i;
+    EXPECT_GE(optimum(solve_piper(less)), time * (1 - 1e-9)) << i;
     less = problem;
     less.one_stage = true;
-    EXPECT_GE(time_or_infinity(solve_piper(less)), time * (1 - 1e-9)) << i;
+    EXPECT_GE(optimum(solve_piper(less)), time * (1 - 1e-9)) << i;
     less = problem;
     less.rules.knapsack = PiperKnapsack::heuristic;
-    EXPECT_GE(time_or_infinity(solve_piper(less)), time * (1 - 1e-9)) << i;
+    EXPECT_GE(optimum(solve_piper(less)), time * (1 - 1e-9)) << i;
     less = problem;
     less.rules.tensors = PiperTensors::per_edge;
-    EXPECT_GE(time_or_infinity(solve_piper(less)), time * (1 - 1e-9)) << i;
+    EXPECT_GE(optimum(solve_piper(less)), time * (1 - 1e-9)) << i;
   }
 }
 

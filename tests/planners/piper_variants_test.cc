@@ -3,23 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "braid/base/infinity.h"
+
 #include "planners/piper_oracle.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-double time_or_infinity(const PiperSolution& solution) {
-  return solution.stages.empty() ? kInfinity : solution.time;
-}
 
 PiperSolution solve(const char* variant, const PiperProblem& problem) {
   return find_piper_variant(variant).solve(problem, {});

@@ -7,11 +7,9 @@
 #include "braid/graph/repeated_layers.h"
 #include "braid/system/system.h"
 
-namespace braid::testing {
+#include "base/pick.h"
 
-inline int pick(std::mt19937_64& random, int least, int most) {
-  return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
-}
+namespace braid::testing {
 
 /// A chain of small feed-forward layers, [tokens × width] between them, some repeated.
 inline Graph tiny_graph(std::mt19937_64& random, int layers) {

@@ -17,16 +17,12 @@
 #include "braid/profile/profile_json.h"
 #include "braid/profile/split_limits.h"
 
+#include "profile/groups_of.h"
+
 namespace braid {
 namespace {
 
-LayerGroups groups_of(const System& system, const Execution& how) {
-  LayerGroups groups;
-  groups.tp = span_of(system, 1, how.tp);
-  groups.cp = span_of(system, how.tp, how.cp);
-  groups.ep = span_of(system, how.tp, how.ep);
-  return groups;
-}
+using testing::groups_of;
 
 LayerCost cost_of(const Graph& graph, LayerId layer, const Execution& how, const System& system) {
   return estimate_layer(graph, layer, how, {}, groups_of(system, how), system);

@@ -17,8 +17,12 @@
 #include "braid/profile/sharded_options.h"
 #include "braid/profile/split_limits.h"
 
+#include "profile/groups_of.h"
+
 namespace braid {
 namespace {
+
+using testing::groups_of;
 
 /// Kernels that need not wait for the host, which sums of kernels' times leave out.
 System patient(const std::string& name) {
@@ -27,17 +31,12 @@ System patient(const std::string& name) {
   return system;
 }
 
-Execution execution(int tp, int micro_batch = 1, Recompute recompute = Recompute::none) {
+Execution tp_execution(int tp, int micro_batch = 1, Recompute recompute = Recompute::none) {
   Execution how;
   how.tp = tp;
   how.micro_batch = micro_batch;
   how.recompute = recompute;
   return how;
-}
-
-LayerGroups groups_of(const System& system, const Execution& how) {
-  return {span_of(system, 1, how.tp), span_of(system, how.tp, how.cp),
-          span_of(system, how.tp, how.ep)};
 }
 
 LayerSharding find(const Graph& graph, LayerId layer, const Execution& how, const System& system,
@@ -131,7 +130,8 @@ TEST(LayerSharding, AgreesWithTryingAllDivisions) {
   for (int round = 0; round < 150; ++round) {
     const Graph graph = random_graph(dice);
     const System& system = systems[dice() % 3];
-    const Execution how = execution(dice() % 2 == 0 ? 2 : 4, 1, static_cast<Recompute>(dice() % 3));
+    const Execution how =
+        tp_execution(dice() % 2 == 0 ? 2 : 4, 1, static_cast<Recompute>(dice() % 3));
     const Precision precision{Dtype::f16, Dtype::f16, Dtype::f16};
     const LayerId layer = 1;
     const ShardingInput input = sharding_input(graph);
@@ -188,7 +188,7 @@ TEST(LayerSharding, FourAllReducesOfATransformerLayerComeOutByThemselves) {
     for (Operator& op : graph.operators) op.split = Split::replicated;
     const LayerId layer = layer_named(graph, "block0");
     for (const int tp : {2, 4, 8}) {
-      const Execution how = execution(tp, 2);
+      const Execution how = tp_execution(tp, 2);
       const LayerSharding found = find(graph, layer, how, system);
       ASSERT_TRUE(found.optimal);
       const LayerCost cost = cost_of(graph, layer, found.splits, how, system);
@@ -223,7 +223,7 @@ TEST(LayerSharding, NeverSlowerThanWrittenByHand) {
       if (std::find(seen.begin(), seen.end(), kind) != seen.end()) continue;
       seen.push_back(kind);
       for (const int tp : {2, 8}) {
-        const Execution how = execution(tp, 2);
+        const Execution how = tp_execution(tp, 2);
         if (!refusal(limits, how).empty() || closed[static_cast<std::size_t>(layer)]) continue;
         const LayerSharding found = find(graph, layer, how, system);
         const double written_s =
@@ -260,8 +260,8 @@ TEST(LayerSharding, OrderAndNamesOfOperatorsDoNotMatter) {
     return builder.finish({builder.residual("sum", ends[0], ends[1], 1024, 2048)});
   };
   for (const int tp : {2, 4, 8}) {
-    const LayerSharding one = find(graph_of({"wide", "narrow"}), 1, execution(tp), system);
-    const LayerSharding other = find(graph_of({"narrow", "wide"}), 1, execution(tp), system);
+    const LayerSharding one = find(graph_of({"wide", "narrow"}), 1, tp_execution(tp), system);
+    const LayerSharding other = find(graph_of({"narrow", "wide"}), 1, tp_execution(tp), system);
     EXPECT_DOUBLE_EQ(one.time_s, other.time_s);
     EXPECT_EQ(one.parameters, other.parameters);
     // Both towers are column, features, row; two partial sums cost two all-reduces.
@@ -277,7 +277,7 @@ TEST(LayerSharding, FasterLinksNeverHurt) {
   const LayerId layer = layer_named(graph, "block0");
   double last_s = std::numeric_limits<double>::infinity();
   for (int doubling = 0; doubling < 6; ++doubling) {
-    const Execution how = execution(4, 2);
+    const Execution how = tp_execution(4, 2);
     const LayerSharding found =
         find_layer_sharding(graph, layer, sharding_input(graph), layer_work(graph, layer), how,
                             precision, groups_of(system, how), system, ShardingAim::time);
@@ -293,11 +293,11 @@ TEST(ShardedOptions, DivideModelsThatSayNothing) {
   const System system = load_system("dgx-h100:8");
   for (const char* model : {"resnet-50", "gnmt", "gpt2-xl"}) {
     const Graph graph = load_model(model, {});
-    const Execution how = execution(8, 8);
+    const Execution how = tp_execution(8, 8);
     ASSERT_FALSE(refusal(split_limits(graph), how).empty()) << model;
-    const Profile none = estimate_profile(graph, {execution(1, 8), how}, {}, system);
+    const Profile none = estimate_profile(graph, {tp_execution(1, 8), how}, {}, system);
     const Profile some =
-        estimate_profile(graph, {execution(1, 8), how}, {}, system, ShardingSource::found);
+        estimate_profile(graph, {tp_execution(1, 8), how}, {}, system, ShardingSource::found);
     double whole = 0, least = 0;
     for (std::size_t k = 0; k < some.kinds.size(); ++k) {
       ASSERT_EQ(none.kinds[k].size(), 1U);
@@ -322,8 +322,8 @@ TEST(ShardedOptions, LeaveOutDivisionsThatCrossBorders) {
   const System system = load_system("dgx-h100:8");
   const Graph graph = load_model("dlrm-thesis", {});
   const std::vector<bool> closed = borders_divided(graph);
-  const Profile profile =
-      estimate_profile(graph, {execution(1), execution(4)}, {}, system, ShardingSource::found);
+  const Profile profile = estimate_profile(graph, {tp_execution(1), tp_execution(4)}, {}, system,
+                                           ShardingSource::found);
   const auto dense = static_cast<std::size_t>(layer_named(graph, "bottom0.dense0"));
   const auto table = static_cast<std::size_t>(layer_named(graph, "table0"));
   EXPECT_TRUE(closed[dense]);

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using testing::made_plan;
 using ::testing::Not;
 
-Parallelism piped() {
+Parallelism on_four_devices() {
   Parallelism p;
   p.pp = 2;
   p.dp = 2;
@@ -50,7 +50,7 @@ std::size_t width_of(const std::string& text) {
 }
 
 TEST(Reports, ModelsWithoutASequenceCountSamples) {
-  Plan plan = made_plan(piped(), 6);
+  Plan plan = made_plan(on_four_devices(), 6);
   Outcome outcome;
   outcome.candidates = {{plan, measure(plan)}};
   EXPECT_THAT(plans_table(outcome), HasSubstr("tok/s/GPU"));
@@ -64,7 +64,7 @@ TEST(Reports, ModelsWithoutASequenceCountSamples) {
 }
 
 TEST(Html, DrawsEveryPassAndNeedsNothingElse) {
-  const Plan plan = made_plan(piped(), 6);
+  const Plan plan = made_plan(on_four_devices(), 6);
   const std::string page = html_report(plan);
   EXPECT_EQ(page.rfind("<!DOCTYPE html>", 0), 0U);
   // Two stages, four micro-batches, forward and backward; transfers; memory of each stage, and the
@@ -82,7 +82,7 @@ TEST(Html, DrawsEveryPassAndNeedsNothingElse) {
 }
 
 TEST(Html, DrawsTheGraphOfStagesBesideTheirRows) {
-  Parallelism p = piped();
+  Parallelism p = on_four_devices();
   p.pp = 4;
   Plan plan = made_plan(p, 6);
   // Stage 2 of the chain becomes a branch beside stage 3: both come from stage 1 and go to stage 4.
@@ -104,13 +104,13 @@ TEST(Html, DrawsTheGraphOfStagesBesideTheirRows) {
   // The chain takes one lane, the branches two.
   EXPECT_THAT(chain, HasSubstr("viewBox=\"-32 0 "));
   EXPECT_THAT(branched, HasSubstr("viewBox=\"-48 0 "));
-  Parallelism single = piped();
+  Parallelism single = on_four_devices();
   single.pp = 1;
   EXPECT_EQ(count(html_report(made_plan(single, 6)), "<circle"), 0U);
 }
 
 TEST(Html, ShowsTheLowerBoundThatThePlanCarries) {
-  Plan plan = made_plan(piped(), 6);
+  Plan plan = made_plan(on_four_devices(), 6);
   EXPECT_THAT(html_report(plan), Not(HasSubstr("Lower bound")));
   const double time_s = measure(plan).iteration_time_s;
   plan.claims = Claims{time_s, 0, time_s / 4, time_s / 100, 0};
@@ -120,7 +120,7 @@ TEST(Html, ShowsTheLowerBoundThatThePlanCarries) {
 }
 
 TEST(Html, SummarisesManyStages) {
-  Parallelism p = piped();
+  Parallelism p = on_four_devices();
   p.pp = 100;
   const std::string page = html_report(made_plan(p, 100));
   EXPECT_LT(page.size(), 2000000U);
@@ -130,7 +130,7 @@ TEST(Html, SummarisesManyStages) {
 }
 
 TEST(Html, EscapesWhatComesFromThePlan) {
-  Plan plan = made_plan(piped(), 6);
+  Plan plan = made_plan(on_four_devices(), 6);
   plan.model = "<script>alert(1)</script>";
   plan.planner = "\"&";
   plan.system.provenance.push_back({"<b>", "<i>", false});
@@ -142,7 +142,7 @@ TEST(Html, EscapesWhatComesFromThePlan) {
 }
 
 TEST(Html, StaysSmallForLongIterations) {
-  Parallelism p = piped();
+  Parallelism p = on_four_devices();
   p.num_micro_batches = 100000;
   const std::string page = html_report(made_plan(p, 6));
   EXPECT_LT(page.size(), 2000000U);
@@ -165,7 +165,7 @@ TEST(Table, RuleIsAsWideAsTheColumnsButForFreeText) {
 TEST(PlanText, PartsOfTheTimeAreShownAndLinesFit) {
   Outcome outcome;
   outcome.status = Status::optimal;
-  Plan plan = made_plan(piped(), 6);
+  Plan plan = made_plan(on_four_devices(), 6);
   plan.global_batch = 100000;
   const Metrics metrics = measure(plan);
   outcome.candidates = {{plan, metrics}, {plan, metrics}};
@@ -180,7 +180,7 @@ TEST(PlanText, PartsOfTheTimeAreShownAndLinesFit) {
 
 TEST(PlanText, SaysWhichStageMissesHowMuch) {
   Outcome outcome;
-  outcome.infeasibility = Infeasibility{"nothing fits", 2, 2e9, 1e9, piped()};
+  outcome.infeasibility = Infeasibility{"nothing fits", 2, 2e9, 1e9, on_four_devices()};
   const std::string text = infeasibility_text(outcome);
   EXPECT_THAT(text, HasSubstr("2000000000"));
   EXPECT_THAT(text, HasSubstr("1000000000"));

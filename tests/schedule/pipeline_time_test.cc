@@ -17,9 +17,9 @@
 namespace braid {
 namespace {
 
-constexpr double kClose = 1e-9;
+constexpr double kNear = 1e-9;
 /// Leaping over repeated rounds multiplies where the pass-by-pass evaluation adds.
-constexpr double kRounding = 1e-12;
+constexpr double kTimeRounding = 1e-12;
 
 double time_of(const Pipeline& pipeline) {
   PipelineWorkspace workspace;
@@ -87,14 +87,14 @@ TEST(PipelineTime, UnevenStagesLieBetweenTheirBounds) {
         same_ratio ? *std::max_element(t.begin(), t.end())
                    : *std::max_element(pipeline.forward_s.begin(), pipeline.forward_s.end()) +
                          *std::max_element(pipeline.backward_s.begin(), pipeline.backward_s.end());
-    EXPECT_LE(time_s, sum + static_cast<double>(m - 1) * slowest + kClose);
+    EXPECT_LE(time_s, sum + static_cast<double>(m - 1) * slowest + kNear);
     // From below, for each stage i: it is idle while the first micro-batch comes to it and the last
     // one leaves it, and m - p + i of its micro-batches run between those that fill the later
     // stages.
     double later = 0;
     for (std::size_t i = t.size(); i-- > 0;) {
       const auto between = static_cast<double>(m - pp + static_cast<std::int64_t>(i));
-      EXPECT_GE(time_s, sum + between * t[i] + later - kClose);
+      EXPECT_GE(time_s, sum + between * t[i] + later - kNear);
       later += t[i];
     }
   }
@@ -113,7 +113,7 @@ TEST(PipelineTime, SteadyStateRunsAtTheSlowestStagesPace) {
     pipeline.num_micro_batches = 400;
     const double early_s = time_of(pipeline);
     pipeline.num_micro_batches = 500;
-    EXPECT_NEAR((time_of(pipeline) - early_s) / 100, slowest, kClose);
+    EXPECT_NEAR((time_of(pipeline) - early_s) / 100, slowest, kNear);
   }
 }
 
@@ -132,16 +132,16 @@ TEST(PipelineTime, AgreesWithRelaxationAndTheGeneralEvaluatorOnChains) {
     const Schedule schedule = make_schedule(kind, pp, vp, m);
     EXPECT_EQ(schedule, schedule_of(pipeline));
     const Evaluation evaluation = evaluate(pipeline, schedule, Record::times);
-    EXPECT_NEAR(time_s, evaluation.iteration_time_s, kRounding * time_s);
+    EXPECT_NEAR(time_s, evaluation.iteration_time_s, kTimeRounding * time_s);
     for (std::size_t s = 0; s < static_cast<std::size_t>(pp); ++s) {
       EXPECT_NEAR(workspace.stages()[s].passes_end_s, evaluation.stages[s].passes_end_s,
-                  kRounding * time_s);
-      EXPECT_NEAR(workspace.stages()[s].end_s, evaluation.stages[s].end_s, kRounding * time_s);
+                  kTimeRounding * time_s);
+      EXPECT_NEAR(workspace.stages()[s].end_s, evaluation.stages[s].end_s, kTimeRounding * time_s);
       EXPECT_EQ(workspace.stages()[s].parameter_wait_s, evaluation.stages[s].parameter_wait_s);
     }
     const auto relaxed = relax(pipeline, schedule);
     ASSERT_TRUE(relaxed);
-    EXPECT_NEAR(time_s, relaxed->time_s, kClose)
+    EXPECT_NEAR(time_s, relaxed->time_s, kNear)
         << "kind " << static_cast<int>(kind) << " pp " << pp << " vp " << vp << " m " << m;
   }
 }
@@ -214,11 +214,11 @@ TEST(PipelineTime, LeapingOverAlikeTurnsChangesNothing) {
     ASSERT_TRUE(is_chain(pipeline));
     const double time_s = pipeline_time_s(pipeline, workspace);
     const Evaluation evaluation = evaluate(pipeline, schedule_of(pipeline), Record::times);
-    ASSERT_NEAR(time_s, evaluation.iteration_time_s, kRounding * time_s)
+    ASSERT_NEAR(time_s, evaluation.iteration_time_s, kTimeRounding * time_s)
         << "trial " << trial << " pp " << pp << " vp " << vp;
     for (std::size_t s = 0; s < static_cast<std::size_t>(pp); ++s) {
       ASSERT_NEAR(workspace.stages()[s].passes_end_s, evaluation.stages[s].passes_end_s,
-                  kRounding * time_s);
+                  kTimeRounding * time_s);
     }
   }
 }
@@ -245,7 +245,7 @@ TEST(PipelineTime, LongerPassesOrTransfersNeverShortenTheIteration) {
       default:
         if (!pipeline.transfers.empty()) pipeline.transfers.back().time_s += 1;
     }
-    EXPECT_GE(time_of(pipeline), time_s - kClose);
+    EXPECT_GE(time_of(pipeline), time_s - kNear);
   }
 }
 

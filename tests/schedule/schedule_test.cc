@@ -129,7 +129,7 @@ TEST(StageDepths, NamesAStageOfACircle) {
     stage_depths(3, edges);
     FAIL() << "not refused";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("stage 1"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("stage 1"));
   }
 }
 

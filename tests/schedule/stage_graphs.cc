@@ -5,10 +5,10 @@
 #include <numeric>
 #include <tuple>
 
+#include "braid/base/index.h"
+
 namespace braid {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 bool is_backward(WorkKind kind) {
   return kind == WorkKind::backward || kind == WorkKind::input_gradient;

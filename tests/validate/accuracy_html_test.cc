@@ -19,7 +19,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-struct Cases {
+struct PageCases {
   std::vector<MeasuredRun> runs;
   std::vector<Prediction> predictions;
 
@@ -29,8 +29,8 @@ struct Cases {
   }
 };
 
-Cases some(int count) {
-  Cases cases;
+PageCases page_cases(int count) {
+  PageCases cases;
   for (int i = 0; i < count; ++i) {
     MeasuredRun run;
     run.dataset = i % 2 == 0 ? "even" : "odd";
@@ -51,7 +51,7 @@ Cases some(int count) {
 }
 
 TEST(AccuracyPage, ShowsEveryRunTheWorstTenAndTheReasons) {
-  Cases cases = some(20);
+  PageCases cases = page_cases(20);
   cases.predictions[7].reason = "no \"reason\" <at> all";
   const std::string page = cases.page();
   EXPECT_EQ(count(page, "<circle"), 19U);
@@ -69,7 +69,7 @@ TEST(AccuracyPage, ShowsEveryRunTheWorstTenAndTheReasons) {
 }
 
 TEST(AccuracyPage, StandsWithoutAPrediction) {
-  Cases cases = some(2);
+  PageCases cases = page_cases(2);
   for (Prediction& prediction : cases.predictions) prediction.reason = "unknown";
   const std::string page = cases.page();
   EXPECT_EQ(count(page, "<svg"), 0U);
@@ -96,7 +96,7 @@ TEST(AccuracyPlots, ErrorsBeyondTheAxisStayInside) {
 }
 
 TEST(Accuracy, OrdersByHowFarOff) {
-  const Cases cases = some(5);
+  const PageCases cases = page_cases(5);
   EXPECT_EQ(furthest_off(cases.predictions, 2), (std::vector<std::size_t>{4, 3}));
   EXPECT_EQ(furthest_off(cases.predictions, 9).size(), 5U);
   EXPECT_EQ(line_ranges({2, 5, 6, 7, 9}), "2, 5-7, 9");

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-struct Cases {
+struct RecordCases {
   std::vector<MeasuredRun> runs;
   std::vector<Prediction> predictions;
 
@@ -35,8 +35,8 @@ struct Cases {
   }
 };
 
-Cases some() {
-  Cases cases;
+RecordCases record_cases() {
+  RecordCases cases;
   cases.add("a, \"b\"", 1.1);
   cases.add("a, \"b\"", 0.8).reason = "unknown";
   Prediction& with_memory = cases.add("c", 0.9);
@@ -46,7 +46,7 @@ Cases some() {
 }
 
 TEST(Record, HoldsForWhatItWasMadeOf) {
-  const Cases cases = some();
+  const RecordCases cases = record_cases();
   const std::string record = accuracy_record(cases.runs, cases.predictions);
   EXPECT_EQ(record,
             "dataset,runs,mean_error,memory_error,not_predicted\n"
@@ -56,23 +56,23 @@ TEST(Record, HoldsForWhatItWasMadeOf) {
 }
 
 TEST(Record, ComplainsOfATenthMore) {
-  Cases cases = some();
+  RecordCases cases = record_cases();
   const std::string record = accuracy_record(cases.runs, cases.predictions);
   cases.predictions[2].metrics.iteration_time_s = 1 - 0.109;
   EXPECT_THAT(cases.worse_than(record), IsEmpty());
   cases.predictions[2].metrics.iteration_time_s = 1 + 0.111;
   EXPECT_THAT(cases.worse_than(record), ElementsAre(HasSubstr("c: the mean error is 11.10 %")));
-  cases = some();
+  cases = record_cases();
   cases.predictions[2].metrics.peak_memory_bytes = 95;
   EXPECT_THAT(cases.worse_than(record), ElementsAre(HasSubstr("of memory")));
 }
 
 TEST(Record, ComplainsOfRunsThatFailNowAndOfThoseThatAreGone) {
-  Cases cases = some();
+  RecordCases cases = record_cases();
   const std::string record = accuracy_record(cases.runs, cases.predictions);
   cases.predictions[0].reason = "broken";
   EXPECT_THAT(cases.worse_than(record), ElementsAre(HasSubstr("line 2 is no longer predicted")));
-  cases = some();
+  cases = record_cases();
   cases.runs.pop_back();
   cases.predictions.pop_back();
   EXPECT_THAT(cases.worse_than(record), ElementsAre("c has no runs"));
@@ -81,7 +81,7 @@ TEST(Record, ComplainsOfRunsThatFailNowAndOfThoseThatAreGone) {
 }
 
 TEST(Record, RefusesWhatIsNone) {
-  const Cases cases = some();
+  const RecordCases cases = record_cases();
   const auto complaint = [&](const std::string& text) {
     return error_text([&] { static_cast<void>(cases.worse_than(text)); });
   };

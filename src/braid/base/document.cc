@@ -93,7 +93,7 @@ bool looks_like_json(std::string_view text) {
   std::string message = "expected ";
   message += expected;
   message += ", found ";
-  message += value.is_string() ? quoted(value.as_string()) : with_article(value.kind());
+  message += value.is_string() ? in_quotes(value.as_string()) : with_article(value.kind());
   value.fail(message);
 }
 
@@ -208,7 +208,8 @@ double Value::as_quantity(Unit unit) const {
   if (is_number()) fail(std::string(name_of_unit(unit)) + " without a unit", example);
   if (!is_string()) fail_kind(*this, name_of_unit(unit));
   const auto quantity = parse_quantity(as_string(), unit);
-  if (!quantity) fail(quoted(as_string()) + " is not " + std::string(name_of_unit(unit)), example);
+  if (!quantity)
+    fail(in_quotes(as_string()) + " is not " + std::string(name_of_unit(unit)), example);
   return *quantity;
 }
 

@@ -112,7 +112,7 @@ void DocumentBuilder::check_distinct_keys(const Frame& frame) {
     std::uint32_t& last = last_object_[pending_[i].key];
     if (last == objects_) {
       throw Error(Where{data_.file, static_cast<int>(pending_[i].line), {}},
-                  "duplicate key " + quoted(data_.key(pending_[i].key)), "keep one of the two");
+                  "duplicate key " + in_quotes(data_.key(pending_[i].key)), "keep one of the two");
     }
     last = objects_;
   }

@@ -9,8 +9,6 @@
 namespace braid {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // Reads the text in one pass. The terminating zero of std::string serves as the sentinel: every
 // look-ahead stops there because no production accepts it.
 class JsonReader {
@@ -48,7 +46,7 @@ class JsonReader {
     const char* next = utf8_next(at_, end_);
     if (next == nullptr) return "a byte that is not UTF-8";
     if (static_cast<unsigned char>(*at_) < 0x20 || *at_ == 0x7f) return "a control character";
-    return quoted({at_, static_cast<std::size_t>(next - at_)});
+    return in_quotes({at_, static_cast<std::size_t>(next - at_)});
   }
 
   void skip_space() {
@@ -199,7 +197,7 @@ class JsonReader {
     }
     const auto value = finite_double({first, static_cast<std::size_t>(at_ - first)});
     if (!value) {
-      fail("number " + quoted({first, static_cast<std::size_t>(at_ - first)}, 40) +
+      fail("number " + in_quotes({first, static_cast<std::size_t>(at_ - first)}, 40) +
                " is out of range",
            "give one that a 64-bit number holds");
     }

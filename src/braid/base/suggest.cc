@@ -79,7 +79,7 @@ std::string nearest(std::string_view word, std::span<const std::string_view> can
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
   if (const std::string best = nearest(word, candidates); !best.empty()) {
-    return "did you mean " + quoted(best) + "?";
+    return "did you mean " + in_quotes(best) + "?";
   }
   constexpr std::size_t kLongestList = 400;
   std::string list;

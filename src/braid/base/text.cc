@@ -103,7 +103,7 @@ std::string abbreviated(std::string_view text, std::size_t most) {
   return result;
 }
 
-std::string quoted(std::string_view text, std::size_t most) {
+std::string in_quotes(std::string_view text, std::size_t most) {
   return "'" + abbreviated(text, most) + "'";
 }
 

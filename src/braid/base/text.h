@@ -19,6 +19,12 @@ void append_utf8(std::string& text, char32_t code_point);
 /// `text` with its ASCII letters in lower case.
 std::string lowered(std::string_view text);
 
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+constexpr bool contains(std::string_view text, std::string_view word) {
+  return text.find(word) != std::string_view::npos;
+}
+
 /// The double nearest to a decimal number that is all of `text` ("-1.5e3"; no sign plus, no spaces,
 /// no "inf" or "nan"). nullopt when it is no such number or its magnitude is too large; too small
 /// rounds to zero.
@@ -28,6 +34,6 @@ std::optional<double> finite_double(std::string_view text);
 std::string abbreviated(std::string_view text, std::size_t most);
 
 /// `text` abbreviated and in single quotes, for an error message.
-std::string quoted(std::string_view text, std::size_t most = 60);
+std::string in_quotes(std::string_view text, std::size_t most = 60);
 
 }  // namespace braid

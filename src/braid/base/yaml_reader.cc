@@ -115,7 +115,7 @@ class YamlHandler : public YAML::EventHandler {
   // yaml-cpp reports plain scalars and untagged collections as "?" or "", quoted scalars as "!".
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
     if (!tag.empty() && tag != "?" && tag != "!") {
-      fail(mark, "YAML tags are not supported", "remove " + quoted(tag));
+      fail(mark, "YAML tags are not supported", "remove " + in_quotes(tag));
     }
   }
 
@@ -173,7 +173,7 @@ class YamlHandler : public YAML::EventHandler {
     } else if (is_decimal_float(unsigned_part)) {
       add_decimal(mark, value, (negative ? "-" : "") + std::string(unsigned_part));
     } else if (is_not_finite(unsigned_part)) {
-      fail(mark, "number " + quoted(value) + " is not finite", "give a finite one");
+      fail(mark, "number " + in_quotes(value) + " is not finite", "give a finite one");
     } else {
       add_string(mark, value);
     }
@@ -191,7 +191,7 @@ class YamlHandler : public YAML::EventHandler {
     const auto result =
         std::from_chars(digits.data(), digits.data() + digits.size(), integer, base);
     if (result.ec != std::errc())
-      fail(mark, "number " + quoted(value, 40) + " is out of range",
+      fail(mark, "number " + in_quotes(value, 40) + " is out of range",
            "give one that a 64-bit number holds");
     builder_.add_integer(integer, line_of(mark));
   }
@@ -208,7 +208,7 @@ class YamlHandler : public YAML::EventHandler {
     }
     const auto real = finite_double(number);
     if (!real)
-      fail(mark, "number " + quoted(value, 40) + " is out of range",
+      fail(mark, "number " + in_quotes(value, 40) + " is out of range",
            "give one that a 64-bit number holds");
     builder_.add_number(*real, line_of(mark));
   }

@@ -112,7 +112,7 @@ FabricRole read_role(ProtoReader& shape, const std::string& key) {
   if (role == "TP") return FabricRole::tensor;
   if (role == "PP") return FabricRole::pipeline;
   if (role == "DP") return FabricRole::data;
-  shape.fail(key, "unknown role " + quoted(role), "known: TP, PP, DP");
+  shape.fail(key, "unknown role " + in_quotes(role), "known: TP, PP, DP");
 }
 
 Fabric read_fabric(ProtoReader& system, const std::string& name, std::int64_t chips) {

@@ -34,9 +34,9 @@ Kernel elementwise(std::string name, std::int64_t outer, std::int64_t width, std
 }
 
 /// Turns operators into kernels and remembers which kernel makes which tensor.
-class Conversion {
+class KernelBuilder {
  public:
-  Conversion(const Graph& graph, double word_bytes)
+  KernelBuilder(const Graph& graph, double word_bytes)
       : graph_(graph), writer_(graph.tensors.size(), -1) {
     kernels_.word_bytes = word_bytes;
   }
@@ -153,7 +153,7 @@ class Conversion {
 }  // namespace
 
 KernelGraph kernels_of(const Graph& graph, LayerId first, LayerId last, double word_bytes) {
-  Conversion conversion(graph, word_bytes);
+  KernelBuilder conversion(graph, word_bytes);
   const OperatorId begin = graph.layers[static_cast<std::size_t>(first)].first;
   const OperatorId end = graph.layers[static_cast<std::size_t>(last) - 1].last;
   for (OperatorId id = begin; id < end; ++id) {

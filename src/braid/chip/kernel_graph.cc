@@ -10,16 +10,16 @@
 namespace braid {
 namespace {
 
-constexpr std::int64_t kLargestDim = std::int64_t{1} << 40;
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
 constexpr std::size_t kMostKernels = 1 << 16;
 constexpr double kMostWork = 4.6e18;  // 2^62
 
 bool is_size(double bytes) { return std::isfinite(bytes) && bytes >= 0; }
 
 void check_kernel(const Kernel& kernel, const std::string& file) {
-  const std::string key = "kernel " + quoted(kernel.name);
+  const std::string key = "kernel " + in_quotes(kernel.name);
   for (const std::int64_t size : {kernel.outer, kernel.m, kernel.k, kernel.n}) {
-    if (size < 1 || size > kLargestDim) {
+    if (size < 1 || size > kLargestSize) {
       throw Error({file, 0, key}, fmt::format("dimension {} is not in [1, 2^40]", size));
     }
   }
@@ -102,7 +102,7 @@ void check_kernel_graph(const KernelGraph& graph, const std::string& file) {
     if (from.backward && !to.backward) {
       throw Error({file, 0, "connections"},
                   fmt::format("{} of the forward pass reads {} of the backward pass",
-                              quoted(to.name), quoted(from.name)),
+                              in_quotes(to.name), in_quotes(from.name)),
                   "mend fwd_bwd");
     }
   }

@@ -88,8 +88,8 @@ std::optional<std::string> order_violation(const ChipWork& work, const Mapping& 
     const auto from = static_cast<std::size_t>(tensor.from);
     const auto to = static_cast<std::size_t>(tensor.to);
     if (mapping.partition_of[from] > mapping.partition_of[to]) {
-      return fmt::format("{} runs before {}, which it reads", quoted(work.kernels[to].name),
-                         quoted(work.kernels[from].name));
+      return fmt::format("{} runs before {}, which it reads", in_quotes(work.kernels[to].name),
+                         in_quotes(work.kernels[from].name));
     }
   }
   std::int32_t last_forward = -1;
@@ -99,7 +99,7 @@ std::optional<std::string> order_violation(const ChipWork& work, const Mapping& 
   for (std::size_t i = 0; i < work.kernels.size() && rules.separate_passes; ++i) {
     if (work.kernels[i].backward && mapping.partition_of[i] <= last_forward) {
       return fmt::format("{} of the backward pass runs before the forward pass is over",
-                         quoted(work.kernels[i].name));
+                         in_quotes(work.kernels[i].name));
     }
   }
   return std::nullopt;

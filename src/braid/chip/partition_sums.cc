@@ -11,7 +11,7 @@ namespace {
 
 // Sums in another order than evaluate_mapping's differ in the last digits; this is stricter than
 // its tolerance and looser than rounding.
-constexpr double kRounding = 1 + 1e-10;
+constexpr double kSumRounding = 1 + 1e-10;
 
 }  // namespace
 
@@ -149,7 +149,7 @@ bool PartitionSums::is_full() const {
       static_cast<std::int64_t>(members_.size()) >= tables_.chip.tiles) {
     return true;
   }
-  return tables_.rules.sram_limit && sums_.weight_bytes > tables_.chip.sram_bytes * kRounding;
+  return tables_.rules.sram_limit && sums_.weight_bytes > tables_.chip.sram_bytes * kSumRounding;
 }
 
 double PartitionSums::compute_s(double least) const {
@@ -174,7 +174,7 @@ double PartitionSums::time_s(double enough) const {
   const MappingRules& rules = tables_.rules;
   const DataflowChip& chip = tables_.chip;
   double traffic = sums_.traffic_bytes + sums_.reads + sums_.writes;
-  if (rules.sram_limit && sums_.sram_bytes > chip.sram_bytes * kRounding) {
+  if (rules.sram_limit && sums_.sram_bytes > chip.sram_bytes * kSumRounding) {
     if (members_.size() > 1) return kImpossible;
     // As evaluate_mapping has it, with its own rounding.
     const double parts = std::ceil(sums_.sram_bytes / chip.sram_bytes);
@@ -182,7 +182,7 @@ double PartitionSums::time_s(double enough) const {
   }
   const double dram_bytes =
       tables_.resident_bytes + (cut_before_ + sums_.writes) * tables_.live_copies;
-  if (dram_bytes > (chip.dram_bytes + chip.spill_bytes) * kRounding) return kImpossible;
+  if (dram_bytes > (chip.dram_bytes + chip.spill_bytes) * kSumRounding) return kImpossible;
   const double memory_s = traffic / memory_bytes_per_s(chip, dram_bytes);
   const double bound = partition_time_s(sums_.compute_s, memory_s, sums_.network_s, rules.overlap);
   if (!rules.whole_tiles || bound >= enough) return bound;

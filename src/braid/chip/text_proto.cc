@@ -47,7 +47,7 @@ class Parser {
     if (at_end()) return "the end of the file";
     const auto byte = static_cast<unsigned char>(peek());
     if (byte < 0x20 || byte >= 0x7f) return fmt::format("byte 0x{:02x}", byte);
-    return quoted(text_.substr(at_, 1));
+    return in_quotes(text_.substr(at_, 1));
   }
 
   void skip_space() {
@@ -109,14 +109,15 @@ class Parser {
           fail(fmt::format("the message opened in line {} is not closed", field.line));
         ++at_;
       } else if (!colon) {
-        fail(fmt::format("expected ':' or '{{' after {}, found {}", quoted(field.name), found()));
+        fail(
+            fmt::format("expected ':' or '{{' after {}, found {}", in_quotes(field.name), found()));
       } else if (peek() == '"' || peek() == '\'') {
         field.in_quotes = true;
         field.scalar = read_string();
       } else {
         field.scalar = read_word();
         if (field.scalar.empty()) {
-          fail(fmt::format("expected a value for {}, found {}", quoted(field.name), found()));
+          fail(fmt::format("expected a value for {}, found {}", in_quotes(field.name), found()));
         }
       }
       message.fields.push_back(std::move(field));
@@ -180,7 +181,7 @@ double ProtoReader::parse(const ProtoField& field, double least, double most) co
   if (!value) {
     fail_at(field.line, field.name,
             field.is_message ? "expected a number, found a message"
-                             : "expected a number, found " + quoted(field.scalar));
+                             : "expected a number, found " + in_quotes(field.scalar));
   }
   if (*value < least || *value > most) {
     fail_at(field.line, field.name, fmt::format("{} is not in [{}, {}]", *value, least, most));
@@ -235,7 +236,7 @@ std::size_t ProtoReader::word(std::string_view name, std::initializer_list<std::
     const std::vector<std::string_view> known(words);
     fail_at(field->line, name,
             field->is_message ? "expected a word, found a message"
-                              : "unknown word " + quoted(field->scalar),
+                              : "unknown word " + in_quotes(field->scalar),
             did_you_mean(field->scalar, known));
   }
   return static_cast<std::size_t>(at - words.begin());

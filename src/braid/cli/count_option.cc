@@ -15,7 +15,7 @@ std::int64_t parse_count(const std::string& option, const std::string& text, std
   const char* end = text.data() + text.size();
   const auto [stopped, code] = std::from_chars(text.data(), end, value);
   if (code == std::errc::invalid_argument || stopped != end) {
-    throw Error(where, braid::quoted(text) + " is no whole number", "write digits only");
+    throw Error(where, in_quotes(text) + " is no whole number", "write digits only");
   }
   if (code == std::errc::result_out_of_range || value < least || value > most) {
     throw Error(where, text + " is out of range",

@@ -18,13 +18,12 @@ std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& d
   for (const std::string& dim : dims) {
     const auto equals = dim.find('=');
     if (equals == std::string::npos || equals == 0) {
-      throw Error(Where{"", 0, "--dim"}, braid::quoted(dim) + " is not NAME=N",
-                  "write --dim batch=8");
+      throw Error(Where{"", 0, "--dim"}, in_quotes(dim) + " is not NAME=N", "write --dim batch=8");
     }
     const std::int64_t size =
         parse_count("--dim", dim.substr(equals + 1), 1, std::int64_t{1} << 40);
     if (!sizes.emplace(dim.substr(0, equals), size).second) {
-      throw Error(Where{"", 0, "--dim"}, braid::quoted(dim.substr(0, equals)) + " is given twice");
+      throw Error(Where{"", 0, "--dim"}, in_quotes(dim.substr(0, equals)) + " is given twice");
     }
   }
   return sizes;

@@ -86,7 +86,7 @@ PhazeReading reading_of(const ProfileOptions& o) {
 }
 
 /// A problem, what its times are in, and what it takes for granted; empty for nothing.
-struct ReadProblem {
+struct ReadPhaze {
   PhazeProblem problem;
   double time_unit_s = 1;
   bool of_phaze = true;  ///< In the format of its program.
@@ -94,7 +94,7 @@ struct ReadProblem {
 };
 
 /// A profile in braid's or Piper's format.
-ReadProblem read_other_format(const ProfileOptions& o, const std::string& file, const Value& root) {
+ReadPhaze read_other_format(const ProfileOptions& o, const std::string& file, const Value& root) {
   PiperProfile of_file;
   if (is_piper_profile(root)) {
     of_file = piper_profile_from_json(root);
@@ -103,7 +103,7 @@ ReadProblem read_other_format(const ProfileOptions& o, const std::string& file, 
   }
   const Profile& profile = of_file.profile;
   check_profile(profile, file);
-  ReadProblem read;
+  ReadPhaze read;
   read.of_phaze = false;
   read.time_unit_s = o.time_unit.empty() ? profile.time_unit_s : time_unit_s(o.time_unit);
   read.problem = phaze_from_profile(profile, read.time_unit_s);
@@ -121,10 +121,10 @@ ReadProblem read_other_format(const ProfileOptions& o, const std::string& file, 
   return read;
 }
 
-ReadProblem read_problem(const ProfileOptions& o, const std::string& file,
-                         const PhazeReading& reading) {
+ReadPhaze read_problem(const ProfileOptions& o, const std::string& file,
+                       const PhazeReading& reading) {
   const Document document = Document::parse_file(file);
-  ReadProblem read;
+  ReadPhaze read;
   if (is_phaze_input(document.root())) {
     read.problem = read_phaze(document.root(), reading);
     read.time_unit_s = reading.latency_unit_s;
@@ -142,7 +142,7 @@ ReadProblem read_problem(const ProfileOptions& o, const std::string& file,
 std::vector<PhazeRun> runs_of(const ProfileOptions& o, const PhazeReading& reading) {
   std::vector<PhazeRun> runs;
   for (const std::string& file : o.profiles) {
-    const ReadProblem read = read_problem(o, file, reading);
+    const ReadPhaze read = read_problem(o, file, reading);
     const PhazeProblem& problem = read.problem;
     std::vector<double> memories;
     for (const std::string& memory : o.memory) {

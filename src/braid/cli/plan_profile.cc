@@ -195,13 +195,13 @@ void read_network(const ProfileOptions& o, const PiperProfile& file, PiperProble
 }
 
 /// A problem and what it takes for granted; empty for nothing.
-struct ReadProblem {
+struct ReadPiper {
   PiperProblem problem;
   std::string assumption;
 };
 
 /// An input of Phaze's program, whose times become seconds.
-ReadProblem read_input_of_phaze(const ProfileOptions& o, const Document& document) {
+ReadPiper read_input_of_phaze(const ProfileOptions& o, const Document& document) {
   PhazeReading reading;
   if (!o.time_unit_of_phaze.empty()) reading.latency_unit_s = time_unit_s(o.time_unit_of_phaze);
   const PhazeProblem input = read_phaze(document.root(), reading);
@@ -221,7 +221,7 @@ ReadProblem read_input_of_phaze(const ProfileOptions& o, const Document& documen
                       reading.latency_unit_s)};
 }
 
-ReadProblem read_problem(const ProfileOptions& o, const Document& document) {
+ReadPiper read_problem(const ProfileOptions& o, const Document& document) {
   const std::string& file = o.profiles.front();
   if (is_phaze_input(document.root())) return read_input_of_phaze(o, document);
   PiperProfile read;

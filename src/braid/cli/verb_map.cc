@@ -39,8 +39,7 @@ void check_word(const char* option, const std::string& word,
     if (word == name) return;
   }
   const std::vector<std::string_view> names(known);
-  throw Error(fmt::format("{}: unknown {}", option, braid::quoted(word)),
-              did_you_mean(word, names));
+  throw Error(fmt::format("{}: unknown {}", option, in_quotes(word)), did_you_mean(word, names));
 }
 
 const char* status_name(MappingStatus status) {
@@ -140,7 +139,7 @@ std::pair<LayerId, LayerId> layers_of(const Graph& graph, const std::string& lay
     if (name == layer) return {id, id + 1};
     names.emplace_back(name);
   }
-  throw Error(fmt::format("--layer: {} has no layer {}", graph.name, braid::quoted(layer)),
+  throw Error(fmt::format("--layer: {} has no layer {}", graph.name, in_quotes(layer)),
               did_you_mean(layer, names));
 }
 

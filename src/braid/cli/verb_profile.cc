@@ -19,7 +19,7 @@
 namespace braid {
 namespace {
 
-struct ProfileOptions {
+struct ProfileVerbOptions {
   std::string model, cluster, chip, precision, sharding = "written", output = "-";
   std::int64_t seq_len = 0;
   std::vector<std::string> dims;
@@ -37,7 +37,7 @@ std::vector<int> degrees(const std::string& option, const std::vector<std::strin
 
 /// All combinations that the devices are enough for, with and without sequence parallelism and each
 /// kind of recomputation.
-std::vector<Execution> executions_of(const ProfileOptions& options, std::int64_t devices) {
+std::vector<Execution> executions_of(const ProfileVerbOptions& options, std::int64_t devices) {
   std::vector<Execution> executions;
   const std::vector<int> cps = degrees("--cp", options.cp);
   const std::vector<int> eps = degrees("--ep", options.ep);
@@ -72,7 +72,7 @@ std::vector<Execution> executions_of(const ProfileOptions& options, std::int64_t
   return executions;
 }
 
-int run(const ProfileOptions& options) {
+int run(const ProfileVerbOptions& options) {
   const System system = load_devices(options.cluster, options.chip);
   const Precision precision = job_precision(options.precision, system);
   if (!is_homogeneous(system)) {
@@ -92,7 +92,7 @@ int run(const ProfileOptions& options) {
 }  // namespace
 
 Run add_profile(CLI::App& app) {
-  auto options = std::make_shared<ProfileOptions>();
+  auto options = std::make_shared<ProfileVerbOptions>();
   Verb verb(app, "profile", "Estimate what each layer costs, each way of running it");
   verb.footer(
       "Example:\n  braid profile llama-3-8b --cluster dgx-h100 --tp 1,2,4,8 -o profile.json");

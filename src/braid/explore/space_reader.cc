@@ -23,7 +23,7 @@ std::string name_in(std::string_view key, const Value& value) {
            c == '_' || c == '.' || c == '+';
   });
   if (!plain || key.empty() || key.size() > kLongestName || key.front() == '.') {
-    value.fail("the name " + quoted(key) + " cannot be part of a file's name",
+    value.fail("the name " + in_quotes(key) + " cannot be part of a file's name",
                "use up to 64 letters, digits, '-', '_', '+' and '.'");
   }
   return std::string(key);
@@ -115,7 +115,7 @@ std::size_t word_index(const Value& value, std::string_view what,
   const std::string_view word = value.as_string();
   const auto found = std::find(names.begin(), names.end(), word);
   if (found == names.end()) {
-    value.fail(fmt::format("unknown {} {}", what, quoted(word)), did_you_mean(word, names));
+    value.fail(fmt::format("unknown {} {}", what, in_quotes(word)), did_you_mean(word, names));
   }
   return static_cast<std::size_t>(found - names.begin());
 }

@@ -17,7 +17,7 @@ struct BertSpec {
   BlockSpec block;
 };
 
-BertSpec read(const Value& config) {
+BertSpec read_bert(const Value& config) {
   BertSpec spec;
   spec.layers = size_of(config, "num_hidden_layers", kMostLayers);
   spec.vocab = size_of(config, "vocab_size");
@@ -43,7 +43,7 @@ TensorId next_sentence_loss(GraphBuilder& builder, TensorId x, std::int64_t hidd
 }  // namespace
 
 Graph bert_from_config(const Value& config, const std::string& name, const ModelOptions& options) {
-  const BertSpec spec = read(config);
+  const BertSpec spec = read_bert(config);
   const std::int64_t tokens = sample_tokens(options, spec.positions, true);
   const std::int64_t h = spec.block.hidden;
   GraphBuilder builder(name, tokens);

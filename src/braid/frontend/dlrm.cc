@@ -15,7 +15,7 @@ constexpr std::int64_t kMostEmbeddingDim = 65536;
 constexpr std::int64_t kMostLookups = std::int64_t{1} << 16;
 constexpr std::int64_t kMostInteraction = std::int64_t{1} << 30;
 
-struct Spec {
+struct DlrmSpec {
   std::int64_t dense_features = 1, dense_branches = 1;
   std::vector<std::int64_t> bottom, top;
   std::vector<std::int64_t> rows;  ///< Of each table.
@@ -51,7 +51,7 @@ bool is_second(const Value& value, const std::string& first, const std::string& 
   return text == second;
 }
 
-void check_interaction(const Value& config, const Spec& spec) {
+void check_interaction(const Value& config, const DlrmSpec& spec) {
   const Value kind = config["interaction"];
   if (spec.interaction != "cat" && spec.interaction != "dot" && spec.interaction != "fold") {
     kind.fail("unknown interaction '" + spec.interaction + "'",
@@ -70,8 +70,8 @@ void check_interaction(const Value& config, const Spec& spec) {
   }
 }
 
-Spec read(const Value& config) {
-  Spec spec;
+DlrmSpec read_dlrm(const Value& config) {
+  DlrmSpec spec;
   spec.dense_features = size_of(config, "dense_features");
   spec.dense_branches = size_or(config, "dense_branches", 1, kMostTables);
   spec.bottom = sizes_of(config, "bottom_mlp");
@@ -88,7 +88,7 @@ Spec read(const Value& config) {
   return spec;
 }
 
-Features embedding_bag(GraphBuilder& builder, const Spec& spec, const std::string& name,
+Features embedding_bag(GraphBuilder& builder, const DlrmSpec& spec, const std::string& name,
                        std::int64_t rows) {
   builder.begin_layer(name);
   const TensorId lookups = builder.input(name + ".lookups", {spec.lookups}, Dtype::i64);
@@ -112,8 +112,8 @@ Features pairwise_products(GraphBuilder& builder, Features dense, Features vecto
           width};
 }
 
-Features interaction(GraphBuilder& builder, const Spec& spec, const std::vector<Features>& dense,
-                     const std::vector<Features>& bags) {
+Features interaction(GraphBuilder& builder, const DlrmSpec& spec,
+                     const std::vector<Features>& dense, const std::vector<Features>& bags) {
   builder.begin_layer("interaction");
   std::vector<Features> all = dense;
   all.insert(all.end(), bags.begin(), bags.end());
@@ -135,7 +135,7 @@ Features interaction(GraphBuilder& builder, const Spec& spec, const std::vector<
 
 Graph dlrm_from_config(const Value& config, const std::string& name, const ModelOptions& options) {
   refuse_seq_len(name, options);
-  const Spec spec = read(config);
+  const DlrmSpec spec = read_dlrm(config);
   GraphBuilder builder(name, 0);
   std::vector<Features> dense;
   for (std::int64_t b = 0; b < spec.dense_branches; ++b) {

@@ -11,7 +11,7 @@ constexpr std::int64_t kMostHidden = std::int64_t{1} << 20;
 constexpr std::int64_t kLstmGates = 4;
 constexpr std::int64_t kFirstShortcut = 2;  ///< The third layer is the first with a shortcut.
 
-struct Spec {
+struct GnmtSpec {
   std::int64_t hidden = 1, encoder_layers = 1, decoder_layers = 1, vocab = 1, tokens = 1;
   bool share_embedding = false;
   bool dropout = true;
@@ -19,7 +19,7 @@ struct Spec {
 
 class Builder {
  public:
-  Builder(const Spec& spec, const std::string& name) : spec_(spec), graph_(name, spec.tokens) {}
+  Builder(const GnmtSpec& spec, const std::string& name) : spec_(spec), graph_(name, spec.tokens) {}
 
   Graph build() {
     const TensorId memory = encoder();
@@ -123,7 +123,7 @@ class Builder {
     return graph_.language_loss(x, weight, spec_.tokens, h, spec_.vocab, bias);
   }
 
-  const Spec& spec_;
+  const GnmtSpec& spec_;
   GraphBuilder graph_;
   TensorId source_table_ = -1;
 };
@@ -131,7 +131,7 @@ class Builder {
 }  // namespace
 
 Graph gnmt_from_config(const Value& config, const std::string& name, const ModelOptions& options) {
-  Spec spec;
+  GnmtSpec spec;
   spec.hidden = size_of(config, "hidden_size", kMostHidden);
   // The first encoder layer reads both directions, so that a second one has to bring them together.
   spec.encoder_layers = config["encoder_layers"].as_int_in(2, kMostLayers);

@@ -70,7 +70,7 @@ Graph load_model(const std::string& source, const ModelOptions& options) {
         if (graph.name.empty()) graph.name = name_for(path);
         return graph;
       }
-      root["braid"].fail("this is a braid " + braid::quoted(form) + " file, not a model",
+      root["braid"].fail("this is a braid " + in_quotes(form) + " file, not a model",
                          "give a model of the zoo, a config.json, an ONNX file or a graph");
     }
     Graph graph = graph_from_config(root, name_for(path), options);

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
 #include "braid/base/suggest.h"
 #include "braid/base/text.h"
 #include "braid/frontend/onnx_model.h"
@@ -32,8 +33,6 @@ using Dims = OnnxNodeView::Dims;
 using Source = OnnxValue::Source;
 
 constexpr std::int64_t newest_opset = 25;
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 class GraphReader {
  public:
@@ -74,7 +73,7 @@ class GraphReader {
     throw Error(Where{file_, 0, key}, message, remedy);
   }
 
-  std::string name(OnnxValueId id) const { return braid::quoted(model_.values[index(id)]); }
+  std::string name(OnnxValueId id) const { return in_quotes(model_.values[at(id)]); }
 
   void find_opset() {
     // Files of the first two versions of the format do not say.
@@ -99,7 +98,7 @@ class GraphReader {
     }
     for (const auto& [dim, size] : dims_) {
       if (symbols.contains(dim)) continue;
-      fail("--dim", "the model has no symbolic dimension " + braid::quoted(dim),
+      fail("--dim", "the model has no symbolic dimension " + in_quotes(dim),
            symbols.empty() ? "all its dimensions have sizes: leave it out"
                            : did_you_mean(dim, symbols));
     }
@@ -122,14 +121,14 @@ class GraphReader {
           if (const auto size = size_of(dim); size && *size > 0) dims.push_back(*size);
         }
         if (dims.size() != each.dims->size() || !sizes_fit(dims)) continue;
-        declared_[index(each.value)] = std::move(dims);
+        declared_[at(each.value)] = std::move(dims);
       }
     }
   }
 
   void read_initializers() {
     for (OnnxInitializer& each : model_.initializers) {
-      OnnxValue& value = values_[index(each.value)];
+      OnnxValue& value = values_[at(each.value)];
       const std::string where = "initializer " + name(each.value);
       if (value.source != Source::none) fail(where, "is there twice");
       if (!sizes_fit(each.tensor.dims)) {
@@ -146,7 +145,7 @@ class GraphReader {
 
   void read_inputs() {
     for (const OnnxDeclaration& each : model_.inputs) {
-      OnnxValue& value = values_[index(each.value)];
+      OnnxValue& value = values_[at(each.value)];
       // Old files list initializers among the inputs too.
       if (value.source == Source::initializer || value.source == Source::constant) continue;
       const std::string where = "input " + name(each.value);
@@ -166,7 +165,7 @@ class GraphReader {
       if (first_input_ < 0 && !value.dims.empty()) first_input_ = each.value;
     }
     graph_.samples = 1;
-    if (first_input_ >= 0) graph_.samples = values_[index(first_input_)].dims.front();
+    if (first_input_ >= 0) graph_.samples = values_[at(first_input_)].dims.front();
     for (const char* batch : {"batch", "batch_size", "N"}) {
       const auto given = dims_.find(batch);
       if (given == dims_.end()) continue;
@@ -185,7 +184,7 @@ class GraphReader {
       fail(where, fmt::format("dimension {} has neither a size nor a name", at),
            "export the model with a size or a name for it");
     }
-    fail(where, "the symbolic dimension " + braid::quoted(dim.symbol) + " has no size",
+    fail(where, "the symbolic dimension " + in_quotes(dim.symbol) + " has no size",
          "give it one: --dim " + abbreviated(dim.symbol, 60) + "=…");
   }
 
@@ -194,15 +193,15 @@ class GraphReader {
     used_.assign(values_.size(), false);
     for (const OnnxNode& node : model_.nodes) {
       for (const OnnxValueId id : node.inputs) {
-        if (id >= 0) used_[index(id)] = true;
+        if (id >= 0) used_[at(id)] = true;
       }
     }
-    for (const OnnxDeclaration& output : model_.outputs) used_[index(output.value)] = true;
+    for (const OnnxDeclaration& output : model_.outputs) used_[at(output.value)] = true;
   }
 
   void read_node(const OnnxNode& node) {
     OnnxNodeView view(model_, node, values_, declared_, opset_, file_);
-    const OnnxOperation& operation = model_.operations[index(node.operation)];
+    const OnnxOperation& operation = model_.operations[at(node.operation)];
     const OnnxRule rule = onnx_rule(operation.domain, operation.name);
     if (rule == nullptr) refuse(view, operation);
     if (opset_ == 0) {
@@ -231,7 +230,7 @@ class GraphReader {
     }
     if (!constant && !renamed_weight && kind) add_operator(view, *kind);
     for (std::size_t i = 0; i < results.size(); ++i) {
-      if (node.outputs[i] >= 0) values_[index(node.outputs[i])] = std::move(results[i]);
+      if (node.outputs[i] >= 0) values_[at(node.outputs[i])] = std::move(results[i]);
     }
   }
 
@@ -255,9 +254,9 @@ class GraphReader {
                 "inline its functions (onnx.inliner)");
     }
     const std::string near = nearest(operation.name, onnx_operations());
-    view.fail("the operation " + braid::quoted(operation.name) +
+    view.fail("the operation " + in_quotes(operation.name) +
                   (operation.domain.empty() ? std::string()
-                                            : " of the domain " + braid::quoted(operation.domain)) +
+                                            : " of the domain " + in_quotes(operation.domain)) +
                   " is not supported",
               near.empty() || near == operation.name ? "docs/file-formats.md lists those that are"
                                                      : "did you mean '" + near + "'?");
@@ -267,7 +266,7 @@ class GraphReader {
     const OnnxNode& node = view.node();
     if (node.outputs.empty()) view.fail("has no output");
     for (const OnnxValueId id : node.inputs) {
-      if (id < 0 || values_[index(id)].source != Source::none) continue;
+      if (id < 0 || values_[at(id)].source != Source::none) continue;
       if (is_computed(id)) {
         view.fail("reads " + name(id) + " before it is computed",
                   "list nodes after those that they read from, without cycles");
@@ -276,11 +275,11 @@ class GraphReader {
     }
     for (const OnnxValueId id : node.outputs) {
       if (id < 0) continue;
-      if (values_[index(id)].source != Source::none || computed_[index(id)]) {
+      if (values_[at(id)].source != Source::none || computed_[at(id)]) {
         view.fail("computes " + name(id) + ", which is defined already",
                   "give each value one definition");
       }
-      computed_[index(id)] = true;
+      computed_[at(id)] = true;
     }
   }
 
@@ -300,10 +299,10 @@ class GraphReader {
     const auto id = static_cast<OperatorId>(graph_.operators.size());
     const bool any_used =
         std::any_of(node.outputs.begin(), node.outputs.end(),
-                    [&](OnnxValueId output) { return output >= 0 && used_[index(output)]; });
+                    [&](OnnxValueId output) { return output >= 0 && used_[at(output)]; });
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       const OnnxValueId output = node.outputs[i];
-      if (output < 0 || (any_used && !used_[index(output)])) continue;
+      if (output < 0 || (any_used && !used_[at(output)])) continue;
       OnnxValue& result = view.results()[i];
       result.tensor = add_tensor(output, result, view, id);
       op.outputs.push_back(result.tensor);
@@ -312,7 +311,7 @@ class GraphReader {
   }
 
   TensorId tensor_of(OnnxValueId id, const OnnxNodeView& view) {
-    OnnxValue& value = values_[index(id)];
+    OnnxValue& value = values_[at(id)];
     if (value.source == Source::initializer && value.root != id) {
       value.tensor = tensor_of(value.root, view);
     }
@@ -333,7 +332,7 @@ class GraphReader {
       view.fail(fmt::format("{} has the shape {}", name(id), text_of(value.dims)),
                 "sizes must be positive");
     }
-    graph_.tensors.push_back({.name = model_.values[index(id)],
+    graph_.tensors.push_back({.name = model_.values[at(id)],
                               .dims = value.dims,
                               .dtype = *dtype,
                               .is_parameter = value.source == Source::initializer,
@@ -344,14 +343,14 @@ class GraphReader {
   std::string operator_name(const OnnxNode& node) const {
     if (!node.name.empty()) return node.name;
     for (const OnnxValueId output : node.outputs) {
-      if (output >= 0) return model_.values[index(output)];
+      if (output >= 0) return model_.values[at(output)];
     }
-    return model_.operations[index(node.operation)].name;
+    return model_.operations[at(node.operation)].name;
   }
 
   void read_outputs() {
     for (const OnnxDeclaration& each : model_.outputs) {
-      const OnnxValue& value = values_[index(each.value)];
+      const OnnxValue& value = values_[at(each.value)];
       if (value.source == Source::none) {
         fail("output " + name(each.value), "nothing computes it");
       }

@@ -99,7 +99,7 @@ std::optional<OperatorKind> rotary(OnnxNodeView& node) {
   return Elementwise{node.elements(0), 3, Elementwise::Keeps::nothing};
 }
 
-constexpr std::array<OnnxRuleEntry, 4> rules{{
+constexpr std::array<OnnxRuleEntry, 4> attention_rules{{
     {"Attention", standard},
     {"GroupQueryAttention", group_query},
     {"MultiHeadAttention", multi_head},
@@ -108,6 +108,6 @@ constexpr std::array<OnnxRuleEntry, 4> rules{{
 
 }  // namespace
 
-std::span<const OnnxRuleEntry> onnx_attention_rules() { return rules; }
+std::span<const OnnxRuleEntry> onnx_attention_rules() { return attention_rules; }
 
 }  // namespace braid

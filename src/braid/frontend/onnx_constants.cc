@@ -170,7 +170,7 @@ std::optional<OperatorKind> random(OnnxNodeView& node) {
   return std::nullopt;
 }
 
-constexpr std::array<OnnxRuleEntry, 10> rules{{
+constexpr std::array<OnnxRuleEntry, 10> constant_rules{{
     {"Constant", constant},
     {"ConstantOfShape", constant_of_shape},
     {"EyeLike", like},
@@ -185,6 +185,6 @@ constexpr std::array<OnnxRuleEntry, 10> rules{{
 
 }  // namespace
 
-std::span<const OnnxRuleEntry> onnx_constant_rules() { return rules; }
+std::span<const OnnxRuleEntry> onnx_constant_rules() { return constant_rules; }
 
 }  // namespace braid

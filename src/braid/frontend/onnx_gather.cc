@@ -127,7 +127,7 @@ std::optional<OperatorKind> grid_sample(OnnxNodeView& node) {
   return Elementwise{node.product(out), 8, Elementwise::Keeps::inputs};
 }
 
-constexpr std::array<OnnxRuleEntry, 8> rules{{
+constexpr std::array<OnnxRuleEntry, 8> gather_rules{{
     {"Gather", gather},
     {"GatherElements", gather_elements},
     {"GatherND", gather_nd},
@@ -140,6 +140,6 @@ constexpr std::array<OnnxRuleEntry, 8> rules{{
 
 }  // namespace
 
-std::span<const OnnxRuleEntry> onnx_gather_rules() { return rules; }
+std::span<const OnnxRuleEntry> onnx_gather_rules() { return gather_rules; }
 
 }  // namespace braid

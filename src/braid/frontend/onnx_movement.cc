@@ -331,7 +331,7 @@ std::optional<OperatorKind> found_at_run_time(OnnxNodeView& node) {
   return DataMovement{};
 }
 
-constexpr std::array<OnnxRuleEntry, 15> rules{{
+constexpr std::array<OnnxRuleEntry, 15> movement_rules{{
     {"Compress", found_at_run_time},
     {"Concat", concat},
     {"DepthToSpace", depth_to_space},
@@ -351,6 +351,6 @@ constexpr std::array<OnnxRuleEntry, 15> rules{{
 
 }  // namespace
 
-std::span<const OnnxRuleEntry> onnx_movement_rules() { return rules; }
+std::span<const OnnxRuleEntry> onnx_movement_rules() { return movement_rules; }
 
 }  // namespace braid

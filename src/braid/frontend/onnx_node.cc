@@ -159,7 +159,7 @@ std::optional<OnnxNodeView::Dims> OnnxNodeView::integers_of(std::size_t i,
     const auto* values = integers(i);
     if (values == nullptr) {
       fail(fmt::format("the values of input {} ({}) are known only at run time", i,
-                       braid::quoted(model_->values[static_cast<std::size_t>(node_->inputs[i])])),
+                       in_quotes(model_->values[static_cast<std::size_t>(node_->inputs[i])])),
            "make them constant");
     }
     return *values;
@@ -233,8 +233,8 @@ void OnnxNodeView::set_declared(std::size_t output, OnnxType type, std::size_t i
   if (!(*declared_)[id]) {
     fail(fmt::format("the shape of its output depends on the values of input {} ({}), which are "
                      "known only at run time",
-                     i, braid::quoted(model_->values[static_cast<std::size_t>(node_->inputs[i])])),
-         "declare the shape of " + braid::quoted(model_->values[id]) + " in the file");
+                     i, in_quotes(model_->values[static_cast<std::size_t>(node_->inputs[i])])),
+         "declare the shape of " + in_quotes(model_->values[id]) + " in the file");
   }
   set(output, type, *(*declared_)[id]);
 }
@@ -248,8 +248,8 @@ void OnnxNodeView::fail(const std::string& message, const std::string& remedy) c
                            : node_->outputs.empty() || node_->outputs.front() < 0
                                ? std::string()
                                : model_->values[static_cast<std::size_t>(node_->outputs.front())];
-  throw Error(Where{*file_, 0, "node " + braid::quoted(name) + " (" + operation_->name + ")"},
-              message, remedy);
+  throw Error(Where{*file_, 0, "node " + in_quotes(name) + " (" + operation_->name + ")"}, message,
+              remedy);
 }
 
 }  // namespace braid

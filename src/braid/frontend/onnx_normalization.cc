@@ -125,7 +125,7 @@ std::optional<OperatorKind> lp_normalization(OnnxNodeView& node) {
   return Normalization{node.elements(0), node.dims(0)[axis], true};
 }
 
-constexpr std::array<OnnxRuleEntry, 14> rules{{
+constexpr std::array<OnnxRuleEntry, 14> normalization_rules{{
     {"BatchNormalization", batch_normalization},
     {"GroupNormalization", group_normalization},
     {"Hardmax", softmax},
@@ -147,6 +147,6 @@ constexpr std::array<OnnxRuleEntry, 14> rules{{
 
 }  // namespace
 
-std::span<const OnnxRuleEntry> onnx_normalization_rules() { return rules; }
+std::span<const OnnxRuleEntry> onnx_normalization_rules() { return normalization_rules; }
 
 }  // namespace braid

@@ -217,7 +217,7 @@ std::optional<OperatorKind> einsum(OnnxNodeView& node) {
   return kind;
 }
 
-constexpr std::array<OnnxRuleEntry, 5> rules{{
+constexpr std::array<OnnxRuleEntry, 5> product_rules{{
     {"Einsum", einsum},
     {"Gemm", gemm},
     {"MatMul", matmul},
@@ -227,6 +227,6 @@ constexpr std::array<OnnxRuleEntry, 5> rules{{
 
 }  // namespace
 
-std::span<const OnnxRuleEntry> onnx_product_rules() { return rules; }
+std::span<const OnnxRuleEntry> onnx_product_rules() { return product_rules; }
 
 }  // namespace braid

@@ -153,8 +153,8 @@ class ModelReader {
       }
     });
     if (operation.empty()) {
-      wire_.fail(fmt::format("node {} ({}) has no operation", model_.nodes.size(),
-                             braid::quoted(node.name)));
+      wire_.fail(
+          fmt::format("node {} ({}) has no operation", model_.nodes.size(), in_quotes(node.name)));
     }
     if (domain == "ai.onnx") domain.clear();
     domain += '\0';
@@ -265,7 +265,7 @@ class ModelReader {
       }
     });
     if (const std::string problem = data.problem(); !problem.empty()) {
-      wire_.fail("tensor " + braid::quoted(name) + " " + problem, "export it again");
+      wire_.fail("tensor " + in_quotes(name) + " " + problem, "export it again");
     }
     return data.tensor();
   }

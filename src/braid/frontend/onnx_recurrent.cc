@@ -46,7 +46,7 @@ std::optional<OperatorKind> recurrent(OnnxNodeView& node, std::int64_t gates) {
       .steps = node.times(steps, directions), .rows = batch, .n = w[1], .k = w[2] + hidden};
 }
 
-constexpr std::array<OnnxRuleEntry, 3> rules{{
+constexpr std::array<OnnxRuleEntry, 3> recurrent_rules{{
     {"GRU", [](OnnxNodeView& node) { return recurrent(node, 3); }},
     {"LSTM", [](OnnxNodeView& node) { return recurrent(node, 4); }},
     {"RNN", [](OnnxNodeView& node) { return recurrent(node, 1); }},
@@ -54,6 +54,6 @@ constexpr std::array<OnnxRuleEntry, 3> rules{{
 
 }  // namespace
 
-std::span<const OnnxRuleEntry> onnx_recurrent_rules() { return rules; }
+std::span<const OnnxRuleEntry> onnx_recurrent_rules() { return recurrent_rules; }
 
 }  // namespace braid

@@ -120,7 +120,7 @@ std::optional<OperatorKind> loss(OnnxNodeView& node) {
   return Loss{node.product(rows), in[1]};
 }
 
-constexpr std::array<OnnxRuleEntry, 16> rules{{
+constexpr std::array<OnnxRuleEntry, 16> reduction_rules{{
     {"ArgMax", arg},
     {"ArgMin", arg},
     {"CumSum", cumulate},
@@ -141,6 +141,6 @@ constexpr std::array<OnnxRuleEntry, 16> rules{{
 
 }  // namespace
 
-std::span<const OnnxRuleEntry> onnx_reduction_rules() { return rules; }
+std::span<const OnnxRuleEntry> onnx_reduction_rules() { return reduction_rules; }
 
 }  // namespace braid

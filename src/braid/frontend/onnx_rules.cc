@@ -34,7 +34,7 @@ Rules collect() {
   return rules;
 }
 
-const Rules& rules() {
+const Rules& known_rules() {
   static const Rules all = collect();
   return all;
 }
@@ -46,14 +46,14 @@ OnnxRule onnx_rule(std::string_view domain, std::string_view operation) {
       domain == "com.microsoft" &&
       std::find(contributed.begin(), contributed.end(), operation) != contributed.end();
   if (!domain.empty() && !is_contributed) return nullptr;
-  const auto found = rules().find(operation);
-  return found == rules().end() ? nullptr : found->second;
+  const auto found = known_rules().find(operation);
+  return found == known_rules().end() ? nullptr : found->second;
 }
 
 std::vector<std::string_view> onnx_operations() {
   std::vector<std::string_view> names;
-  names.reserve(rules().size());
-  for (const auto& [name, rule] : rules()) names.push_back(name);
+  names.reserve(known_rules().size());
+  for (const auto& [name, rule] : known_rules()) names.push_back(name);
   std::sort(names.begin(), names.end());
   return names;
 }

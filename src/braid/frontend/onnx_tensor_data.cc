@@ -92,7 +92,7 @@ std::string OnnxTensorData::problem() const {
   }
   if (is_external) {
     if (leads_outside(location)) {
-      return "has its data in " + braid::quoted(location) + ", which points outside its folder";
+      return "has its data in " + in_quotes(location) + ", which points outside its folder";
     }
     return "";
   }

@@ -129,7 +129,7 @@ std::optional<OperatorKind> unsqueeze(OnnxNodeView& node) {
   return view(node, std::move(out));
 }
 
-constexpr std::array<OnnxRuleEntry, 5> rules{{
+constexpr std::array<OnnxRuleEntry, 5> view_rules{{
     {"Flatten", flatten},
     {"Identity", identity},
     {"Reshape", reshape},
@@ -139,6 +139,6 @@ constexpr std::array<OnnxRuleEntry, 5> rules{{
 
 }  // namespace
 
-std::span<const OnnxRuleEntry> onnx_view_rules() { return rules; }
+std::span<const OnnxRuleEntry> onnx_view_rules() { return view_rules; }
 
 }  // namespace braid

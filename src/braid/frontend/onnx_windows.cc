@@ -16,18 +16,18 @@ namespace {
 using Dims = OnnxNodeView::Dims;
 
 /// How a window moves over the spatial dimensions.
-struct Window {
+struct OnnxWindow {
   Dims kernel, strides, dilations, pads;
 };
 
-Window window_of(const OnnxNodeView& node, Dims kernel) {
+OnnxWindow window_of(const OnnxNodeView& node, Dims kernel) {
   const std::size_t spatial = kernel.size();
   for (const std::int64_t size : kernel) {
     if (size < 1 || size > std::int64_t{1} << 31) {
       node.fail(fmt::format("its kernel has the shape {}", text_of(kernel)));
     }
   }
-  Window window;
+  OnnxWindow window;
   window.kernel = std::move(kernel);
   window.strides = node.per_dimension("strides", spatial, 1, 1);
   window.dilations = node.per_dimension("dilations", spatial, 1, 1);
@@ -35,12 +35,12 @@ Window window_of(const OnnxNodeView& node, Dims kernel) {
   return window;
 }
 
-std::int64_t extent(const Window& window, std::size_t d) {
+std::int64_t extent(const OnnxWindow& window, std::size_t d) {
   return window.dilations[d] * (window.kernel[d] - 1) + 1;
 }
 
 /// The spatial sizes of the output (ONNX, Conv and MaxPool).
-Dims slid_over(const OnnxNodeView& node, const Dims& spatial, const Window& window) {
+Dims slid_over(const OnnxNodeView& node, const Dims& spatial, const OnnxWindow& window) {
   const std::string padding = node.text("auto_pad", "NOTSET");
   const bool ceil = node.integer("ceil_mode", 0) != 0;
   Dims out;
@@ -102,7 +102,7 @@ Convolution convolution(OnnxNodeView& node, std::size_t weight, OnnxType type) {
                           kind.groups, in[1], text_of(w)));
   }
   const Dims spatial = spatial_of(in);
-  const Window window = window_of(node, kernel_of(node, weight));
+  const OnnxWindow window = window_of(node, kernel_of(node, weight));
   const Dims out = slid_over(node, spatial, window);
   kind.samples = in[0];
   kind.in_channels = in[1];
@@ -137,7 +137,7 @@ std::optional<OperatorKind> qlinear_conv(OnnxNodeView& node) {
 }
 
 /// The spatial sizes of a transposed convolution's output (ONNX, ConvTranspose).
-Dims spread_over(const OnnxNodeView& node, const Dims& spatial, const Window& window) {
+Dims spread_over(const OnnxNodeView& node, const Dims& spatial, const OnnxWindow& window) {
   const std::size_t count = spatial.size();
   if (node.attribute("output_shape") != nullptr) {
     return node.per_dimension("output_shape", count, 1, 1);
@@ -174,7 +174,7 @@ std::optional<OperatorKind> conv_transpose(OnnxNodeView& node) {
                           kind.groups, in[1], text_of(w)));
   }
   const Dims spatial = spatial_of(in);
-  const Window window = window_of(node, kernel_of(node, 1));
+  const OnnxWindow window = window_of(node, kernel_of(node, 1));
   const Dims out = spread_over(node, spatial, window);
   kind.samples = in[0];
   kind.in_channels = in[1];
@@ -191,7 +191,8 @@ std::optional<OperatorKind> pool(OnnxNodeView& node) {
   node.need_rank(0, 3, 1 << 10);
   const Dims& in = node.dims(0);
   if (node.attribute("kernel_shape") == nullptr) node.fail("attribute 'kernel_shape' is missing");
-  const Window window = window_of(node, node.per_dimension("kernel_shape", in.size() - 2, 1, 1));
+  const OnnxWindow window =
+      window_of(node, node.per_dimension("kernel_shape", in.size() - 2, 1, 1));
   const Dims out = slid_over(node, spatial_of(in), window);
   const Dims dims = with_channels(in[0], in[1], out);
   node.set(0, node.type(0), dims);
@@ -209,7 +210,7 @@ std::optional<OperatorKind> global_pool(OnnxNodeView& node) {
   return Reduction{node.elements(0)};
 }
 
-constexpr std::array<OnnxRuleEntry, 10> rules{{
+constexpr std::array<OnnxRuleEntry, 10> window_rules{{
     {"AveragePool", pool},
     {"Conv", conv},
     {"ConvInteger", conv_integer},
@@ -224,6 +225,6 @@ constexpr std::array<OnnxRuleEntry, 10> rules{{
 
 }  // namespace
 
-std::span<const OnnxRuleEntry> onnx_window_rules() { return rules; }
+std::span<const OnnxRuleEntry> onnx_window_rules() { return window_rules; }
 
 }  // namespace braid

@@ -12,7 +12,7 @@ constexpr std::int64_t kMostChannels = std::int64_t{1} << 20;
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 16;  ///< Along one side.
 constexpr std::int64_t kBottleneck = 4;  ///< A bottleneck block narrows its channels fourfold.
 
-struct Spec {
+struct ResnetSpec {
   std::int64_t image = 224, image_channels = 3, stem = 64, labels = 1000;
   std::vector<std::int64_t> widths, depths;
   bool bottleneck = true;
@@ -28,8 +28,8 @@ std::int64_t labels_of(const Value& config) {
   return size_of(config, "num_labels");
 }
 
-Spec read(const Value& config) {
-  Spec spec;
+ResnetSpec read_resnet(const Value& config) {
+  ResnetSpec spec;
   spec.image = size_or(config, "image_size", 224, kMostPixels);
   spec.image_channels = size_or(config, "num_channels", 3, kMostChannels);
   spec.stem = size_of(config, "embedding_size", kMostChannels);
@@ -60,7 +60,7 @@ Spec read(const Value& config) {
   return spec;
 }
 
-FeatureMap block(GraphBuilder& builder, const Spec& spec, const std::string& prefix,
+FeatureMap block(GraphBuilder& builder, const ResnetSpec& spec, const std::string& prefix,
                  const FeatureMap& x, std::int64_t channels, std::int64_t stride) {
   FeatureMap y = x;
   if (spec.bottleneck) {
@@ -89,7 +89,7 @@ FeatureMap block(GraphBuilder& builder, const Spec& spec, const std::string& pre
 Graph resnet_from_config(const Value& config, const std::string& name,
                          const ModelOptions& options) {
   refuse_seq_len(name, options);
-  const Spec spec = read(config);
+  const ResnetSpec spec = read_resnet(config);
   GraphBuilder builder(name, 0);
 
   builder.begin_layer("stem");

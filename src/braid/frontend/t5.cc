@@ -31,7 +31,7 @@ void read_feed_forward(const Value& config, FeedForwardSpec& mlp) {
   }
 }
 
-T5Spec read(const Value& config) {
+T5Spec read_t5(const Value& config) {
   T5Spec spec;
   spec.encoder_layers = size_of(config, "num_layers", kMostLayers);
   spec.decoder_layers = size_or(config, "num_decoder_layers", spec.encoder_layers, kMostLayers);
@@ -92,7 +92,7 @@ TensorId decoder_block(GraphBuilder& builder, const BlockSpec& spec, const std::
 }  // namespace
 
 Graph t5_from_config(const Value& config, const std::string& name, const ModelOptions& options) {
-  const T5Spec spec = read(config);
+  const T5Spec spec = read_t5(config);
   const std::int64_t tokens =
       sample_tokens(options, size_or(config, "n_positions", 512, kMostTokens), false);
   const std::int64_t h = spec.block.hidden;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostStages = 10;
 constexpr std::int64_t kMostSide = 8192;  ///< Tokens along one side of the image.
-constexpr std::int64_t kMostHidden = std::int64_t{1} << 18;
+constexpr std::int64_t kMostWidth = std::int64_t{1} << 18;
 constexpr std::int64_t kShuffle = 4;  ///< Features of a token that become four pixels.
 
 struct Stage {
@@ -19,13 +19,13 @@ struct Stage {
   std::int64_t tokens() const { return side * side; }
 };
 
-struct Spec {
+struct TransGanSpec {
   std::int64_t latent = 1, heads = 1, mlp_ratio = 4, channels = 3;
   std::vector<Stage> stages;
 };
 
 std::vector<Stage> read_stages(const Value& config, std::int64_t heads) {
-  const std::vector<std::int64_t> widths = sizes_of(config, "hidden_sizes", 1, kMostHidden);
+  const std::vector<std::int64_t> widths = sizes_of(config, "hidden_sizes", 1, kMostWidth);
   const std::vector<std::int64_t> windows = sizes_of(config, "window_sizes", 1, kMostSide);
   const std::vector<Value> depths = config["depths"].elements();
   if (widths.size() > kMostStages) {
@@ -66,12 +66,12 @@ std::vector<Stage> read_stages(const Value& config, std::int64_t heads) {
   return stages;
 }
 
-Spec read(const Value& config) {
-  Spec spec;
-  spec.latent = size_of(config, "latent_size", kMostHidden);
-  spec.heads = size_of(config, "num_attention_heads", kMostHidden);
+TransGanSpec read_trans_gan(const Value& config) {
+  TransGanSpec spec;
+  spec.latent = size_of(config, "latent_size", kMostWidth);
+  spec.heads = size_of(config, "num_attention_heads", kMostWidth);
   spec.mlp_ratio = size_or(config, "mlp_ratio", 4, 64);
-  spec.channels = size_or(config, "num_channels", 3, kMostHidden);
+  spec.channels = size_or(config, "num_channels", 3, kMostWidth);
   spec.stages = read_stages(config, spec.heads);
   return spec;
 }
@@ -83,7 +83,7 @@ TensorId pixel_norm(GraphBuilder& builder, const std::string& name, const Stage&
                      {stage.tokens(), stage.hidden}, Split::sequence);
 }
 
-TensorId window_attention(GraphBuilder& builder, const Spec& spec, const Stage& stage,
+TensorId window_attention(GraphBuilder& builder, const TransGanSpec& spec, const Stage& stage,
                           const std::string& prefix, TensorId x) {
   const std::int64_t tokens = stage.tokens();
   const std::int64_t h = stage.hidden;
@@ -104,7 +104,7 @@ TensorId window_attention(GraphBuilder& builder, const Spec& spec, const Stage& 
   return builder.linear(prefix + "proj", context, tokens, h, h, true, Split::row);
 }
 
-TensorId block(GraphBuilder& builder, const Spec& spec, const Stage& stage,
+TensorId block(GraphBuilder& builder, const TransGanSpec& spec, const Stage& stage,
                const std::string& prefix, TensorId x) {
   BlockSpec mlp;
   mlp.hidden = stage.hidden;
@@ -117,7 +117,8 @@ TensorId block(GraphBuilder& builder, const Spec& spec, const Stage& stage,
   return builder.residual(prefix + "add2", x, y, stage.tokens(), stage.hidden);
 }
 
-TensorId image_mean(GraphBuilder& builder, const Spec& spec, const Stage& last, TensorId x) {
+TensorId image_mean(GraphBuilder& builder, const TransGanSpec& spec, const Stage& last,
+                    TensorId x) {
   Convolution kind;
   kind.in_channels = last.hidden;
   kind.out_channels = spec.channels;
@@ -136,7 +137,7 @@ TensorId image_mean(GraphBuilder& builder, const Spec& spec, const Stage& last, 
 Graph trans_gan_from_config(const Value& config, const std::string& name,
                             const ModelOptions& options) {
   refuse_seq_len(name, options);
-  const Spec spec = read(config);
+  const TransGanSpec spec = read_trans_gan(config);
   GraphBuilder builder(name, 0);
   builder.begin_layer("latent");
   const Stage& first = spec.stages.front();

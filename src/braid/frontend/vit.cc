@@ -7,7 +7,7 @@
 namespace braid {
 namespace {
 
-constexpr std::int64_t kMostPixels = std::int64_t{1} << 14;  ///< Along one side.
+constexpr std::int64_t kMostImageSide = std::int64_t{1} << 14;  ///< Along one side.
 
 struct VitSpec {
   std::int64_t layers = 1, image = 224, patch = 16, channels = 3, classes = 2;
@@ -24,13 +24,13 @@ std::int64_t classes_of(const Value& config) {
   return count;
 }
 
-VitSpec read(const Value& config) {
+VitSpec read_vit(const Value& config) {
   VitSpec spec;
   spec.layers = size_of(config, "num_hidden_layers", kMostLayers);
-  spec.image = size_or(config, "image_size", 224, kMostPixels);
+  spec.image = size_or(config, "image_size", 224, kMostImageSide);
   spec.patch = size_or(config, "patch_size", 16, spec.image);
   check_divides(config, "patch_size", spec.patch, spec.image, "image_size");
-  spec.channels = size_or(config, "num_channels", 3, kMostPixels);
+  spec.channels = size_or(config, "num_channels", 3, kMostImageSide);
   spec.classes = classes_of(config);
   spec.block = read_encoder_block(config, NormPlacement::before, 0);
   return spec;
@@ -64,7 +64,7 @@ TensorId embed(GraphBuilder& builder, const VitSpec& spec, std::int64_t tokens) 
 }  // namespace
 
 Graph vit_from_config(const Value& config, const std::string& name, const ModelOptions& options) {
-  const VitSpec spec = read(config);
+  const VitSpec spec = read_vit(config);
   const std::int64_t side = spec.image / spec.patch;
   const std::int64_t tokens = side * side + 1;
   if (options.seq_len != 0) {

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "braid/base/index.h"
 #include "braid/graph/tensor_size.h"
 #include "braid/graph/topological_order.h"
 
@@ -16,8 +17,6 @@ namespace {
 constexpr std::size_t most_in_region = 32;
 constexpr std::size_t most_operands = 8;
 constexpr int most_between = 8;  ///< Operators between a product and the softmax.
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 template <typename Element>
 bool contains(const std::vector<Element>& list, Element element) {
@@ -35,28 +34,28 @@ class Fuser {
         consumers_(graph),
         gone_(graph.operators.size(), false),
         is_output_(graph.tensors.size(), false) {
-    for (const TensorId id : graph.outputs) is_output_[index(id)] = true;
+    for (const TensorId id : graph.outputs) is_output_[at(id)] = true;
   }
 
   void run() {
-    for (std::size_t at = 0; at < graph_.operators.size(); ++at) {
-      if (std::holds_alternative<Softmax>(graph_.operators[at].kind)) fuse_attention(at);
+    for (std::size_t place = 0; place < graph_.operators.size(); ++place) {
+      if (std::holds_alternative<Softmax>(graph_.operators[place].kind)) fuse_attention(place);
     }
-    for (std::size_t at = graph_.operators.size(); at-- > 0;) {
-      if (!gone_[at]) fuse_region(at);
+    for (std::size_t place = graph_.operators.size(); place-- > 0;) {
+      if (!gone_[place]) fuse_region(place);
     }
     remove_gone();
   }
 
  private:
-  const Tensor& tensor(TensorId id) const { return graph_.tensors[index(id)]; }
+  const Tensor& tensor(TensorId id) const { return graph_.tensors[at(id)]; }
   std::int64_t elements(TensorId id) const { return element_count(tensor(id)).value_or(0); }
 
   /// The one operator that reads a computed tensor; nullopt when there are others or none.
   std::optional<std::size_t> only_reader(TensorId id) const {
     const auto readers = consumers_.of(id);
-    if (readers.size() != 1 || is_output_[index(id)] || tensor(id).producer < 0) return {};
-    return index(readers.front());
+    if (readers.size() != 1 || is_output_[at(id)] || tensor(id).producer < 0) return {};
+    return at(readers.front());
   }
 
   // Attention.
@@ -77,7 +76,7 @@ class Fuser {
   bool find_scores(const Operator& softmax, Match& match) const {
     TensorId scores = softmax.inputs.front();
     for (int step = 0; step < most_between && only_reader(scores); ++step) {
-      const std::size_t producer = index(tensor(scores).producer);
+      const std::size_t producer = at(tensor(scores).producer);
       const Operator& op = graph_.operators[producer];
       if (is_plain_product(op)) {
         match.scores = producer;
@@ -121,8 +120,8 @@ class Fuser {
     return false;
   }
 
-  void fuse_attention(std::size_t at) {
-    const Operator& softmax = graph_.operators[at];
+  void fuse_attention(std::size_t place) {
+    const Operator& softmax = graph_.operators[place];
     if (softmax.inputs.size() != 1 || softmax.outputs.size() != 1) return;
     Match match;
     if (!find_scores(softmax, match) || !find_context(softmax, match)) return;
@@ -149,7 +148,7 @@ class Fuser {
     for (const TensorId mask : match.masks) add_once(inputs, mask);
     context.kind = attention;
     context.inputs = std::move(inputs);
-    gone_[at] = gone_[match.scores] = true;
+    gone_[place] = gone_[match.scores] = true;
     for (const std::size_t each : match.between) gone_[each] = true;
   }
 
@@ -163,9 +162,9 @@ class Fuser {
 
   bool is_read_only_in(TensorId id, const std::vector<std::size_t>& region) const {
     const auto readers = consumers_.of(id);
-    if (is_output_[index(id)] || readers.size() > region.size()) return false;
+    if (is_output_[at(id)] || readers.size() > region.size()) return false;
     return std::all_of(readers.begin(), readers.end(),
-                       [&](OperatorId reader) { return contains(region, index(reader)); });
+                       [&](OperatorId reader) { return contains(region, at(reader)); });
   }
 
   /// `root` and the operators that lead to it alone, with or without reductions.
@@ -173,13 +172,14 @@ class Fuser {
     std::vector<std::size_t> region{root};
     for (bool grew = true; grew;) {
       grew = false;
-      for (std::size_t at = 0; at < region.size() && region.size() < most_in_region; ++at) {
-        for (const TensorId input : graph_.operators[region[at]].inputs) {
+      for (std::size_t place = 0; place < region.size() && region.size() < most_in_region;
+           ++place) {
+        for (const TensorId input : graph_.operators[region[place]].inputs) {
           const OperatorId producer = tensor(input).producer;
-          if (producer < 0 || gone_[index(producer)] || contains(region, index(producer))) continue;
-          const Operator& op = graph_.operators[index(producer)];
+          if (producer < 0 || gone_[at(producer)] || contains(region, at(producer))) continue;
+          const Operator& op = graph_.operators[at(producer)];
           if (!may_join(op, reductions) || !is_read_only_in(input, region)) continue;
-          region.push_back(index(producer));
+          region.push_back(at(producer));
           grew = true;
           if (region.size() == most_in_region) break;
         }
@@ -195,7 +195,7 @@ class Fuser {
     for (const std::size_t member : region) {
       for (const TensorId input : graph_.operators[member].inputs) {
         const OperatorId producer = tensor(input).producer;
-        if (producer >= 0 && contains(region, index(producer))) continue;
+        if (producer >= 0 && contains(region, at(producer))) continue;
         add_once(tensor(input).is_parameter ? parameters : activations, input);
       }
     }
@@ -271,17 +271,17 @@ class Fuser {
   void remove_gone() {
     std::vector<bool> is_used(graph_.tensors.size(), false);
     std::vector<Operator> kept;
-    for (std::size_t at = 0; at < graph_.operators.size(); ++at) {
-      if (gone_[at]) continue;
-      kept.push_back(std::move(graph_.operators[at]));
-      for (const TensorId id : kept.back().inputs) is_used[index(id)] = true;
+    for (std::size_t place = 0; place < graph_.operators.size(); ++place) {
+      if (gone_[place]) continue;
+      kept.push_back(std::move(graph_.operators[place]));
+      for (const TensorId id : kept.back().inputs) is_used[at(id)] = true;
       for (const TensorId id : kept.back().outputs) {
-        is_used[index(id)] = true;
-        graph_.tensors[index(id)].producer = static_cast<OperatorId>(kept.size() - 1);
+        is_used[at(id)] = true;
+        graph_.tensors[at(id)].producer = static_cast<OperatorId>(kept.size() - 1);
       }
     }
     for (const auto* list : {&graph_.inputs, &graph_.outputs}) {
-      for (const TensorId id : *list) is_used[index(id)] = true;
+      for (const TensorId id : *list) is_used[at(id)] = true;
     }
     std::vector<TensorId> number(graph_.tensors.size(), -1);
     std::size_t next = 0;
@@ -293,7 +293,7 @@ class Fuser {
     }
     graph_.tensors.resize(next);
     const auto renumber = [&](std::vector<TensorId>& ids) {
-      for (TensorId& id : ids) id = number[index(id)];
+      for (TensorId& id : ids) id = number[at(id)];
     };
     for (Operator& op : kept) {
       renumber(op.inputs);

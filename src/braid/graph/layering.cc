@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
 #include "braid/graph/topological_order.h"
 
 namespace braid {
@@ -16,8 +17,6 @@ namespace {
 
 constexpr int most_heavy_without_cut = 16;
 constexpr std::size_t most_layers = 1024;
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 bool is_heavy(const Operator& op) {
   return std::holds_alternative<MatMul>(op.kind) || std::holds_alternative<Attention>(op.kind) ||
@@ -43,19 +42,19 @@ Liveness liveness_of(const Graph& graph) {
     live.root[id] = static_cast<TensorId>(id);
     trained[id] = graph.tensors[id].is_parameter;
   }
-  for (std::size_t at = 0; at < graph.operators.size(); ++at) {
-    const Operator& op = graph.operators[at];
+  for (std::size_t place = 0; place < graph.operators.size(); ++place) {
+    const Operator& op = graph.operators[place];
     bool depends = false;
     for (const TensorId input : op.inputs) {
-      live.last_use[index(live.root[index(input)])] = static_cast<OperatorId>(at);
-      depends = depends || trained[index(input)];
+      live.last_use[at(live.root[at(input)])] = static_cast<OperatorId>(place);
+      depends = depends || trained[at(input)];
     }
     const auto* movement = std::get_if<DataMovement>(&op.kind);
     const bool view = movement != nullptr && movement->view && !op.inputs.empty();
     for (const TensorId output : op.outputs) {
-      trained[index(output)] = depends;
-      if (view) live.root[index(output)] = live.root[index(op.inputs.front())];
-      live.counts[index(output)] = depends && live.root[index(output)] == output;
+      trained[at(output)] = depends;
+      if (view) live.root[at(output)] = live.root[at(op.inputs.front())];
+      live.counts[at(output)] = depends && live.root[at(output)] == output;
     }
   }
   return live;
@@ -69,20 +68,20 @@ class Cutter {
   std::vector<OperatorId> cuts() {
     const auto end = static_cast<OperatorId>(graph_.operators.size());
     begin_layer(0, -1);
-    OperatorId at = 0;
-    while (at < end) {
-      const bool heavy = is_heavy(graph_.operators[index(at)]);
+    OperatorId place = 0;
+    while (place < end) {
+      const bool heavy = is_heavy(graph_.operators[at(place)]);
       if (heavy && candidate_ >= 0) {
         // The operators since the candidate are looked at once more: each at most twice.
-        at = candidate_;
-        begin_layer(at, candidate_main_);
+        place = candidate_;
+        begin_layer(place, candidate_main_);
         continue;
       }
       heavy_seen_ += heavy ? 1 : 0;
-      step(at);
-      ++at;
-      if (heavy_seen_ > 0 && crossing() <= 1 && at < end) {
-        candidate_ = at;
+      step(place);
+      ++place;
+      if (heavy_seen_ > 0 && crossing() <= 1 && place < end) {
+        candidate_ = place;
         candidate_main_ = crossing_tensor();
       }
     }
@@ -91,11 +90,11 @@ class Cutter {
   }
 
  private:
-  /// Ends the layer in hand and begins one at `at`, into which `main` is the active tensor.
-  void begin_layer(OperatorId at, TensorId main) {
-    split_if_too_heavy(begin_, at);
-    cuts_.push_back(at);
-    begin_ = at;
+  /// Ends the layer in hand and begins one at `place`, into which `main` is the active tensor.
+  void begin_layer(OperatorId place, TensorId main) {
+    split_if_too_heavy(begin_, place);
+    cuts_.push_back(place);
+    begin_ = place;
     main_ = main;
     main_touched_ = false;
     born_live_ = 0;
@@ -104,25 +103,25 @@ class Cutter {
     candidate_ = -1;
   }
 
-  void step(OperatorId at) {
-    const Operator& op = graph_.operators[index(at)];
+  void step(OperatorId place) {
+    const Operator& op = graph_.operators[at(place)];
     for (const TensorId input : op.inputs) {
-      const TensorId root = live_.root[index(input)];
+      const TensorId root = live_.root[at(input)];
       if (root == main_) main_touched_ = true;
-      if (live_.last_use[index(root)] != at) continue;
+      if (live_.last_use[at(root)] != place) continue;
       if (root == main_) main_ = -1;
       // A tensor read twice by its last reader dies once.
-      if (std::exchange(live_.last_use[index(root)], -1) < 0) continue;
+      if (std::exchange(live_.last_use[at(root)], -1) < 0) continue;
       ended_.push_back(root);
-      if (live_.counts[index(root)] && graph_.tensors[index(root)].producer >= begin_) {
+      if (live_.counts[at(root)] && graph_.tensors[at(root)].producer >= begin_) {
         --born_live_;
         born_xor_ ^= root;
       }
     }
-    for (const TensorId root : ended_) live_.last_use[index(root)] = at;
+    for (const TensorId root : ended_) live_.last_use[at(root)] = place;
     ended_.clear();
     for (const TensorId output : op.outputs) {
-      if (!live_.counts[index(output)] || live_.last_use[index(output)] < 0) continue;
+      if (!live_.counts[at(output)] || live_.last_use[at(output)] < 0) continue;
       ++born_live_;
       born_xor_ ^= output;
     }
@@ -138,12 +137,12 @@ class Cutter {
   void split_if_too_heavy(OperatorId first, OperatorId last) {
     int heavy = 0;
     for (OperatorId op = first; op < last; ++op) {
-      heavy += is_heavy(graph_.operators[index(op)]) ? 1 : 0;
+      heavy += is_heavy(graph_.operators[at(op)]) ? 1 : 0;
     }
     if (heavy <= most_heavy_without_cut) return;
     bool seen = false;
     for (OperatorId op = first; op < last; ++op) {
-      if (!is_heavy(graph_.operators[index(op)])) continue;
+      if (!is_heavy(graph_.operators[at(op)])) continue;
       if (seen) cuts_.push_back(op);
       seen = true;
     }
@@ -168,23 +167,23 @@ std::vector<OperatorId> thinned(const std::vector<OperatorId>& cuts) {
   const std::size_t every = (cuts.size() - 1) / most_layers + 1;
   std::vector<OperatorId> kept;
   kept.reserve(most_layers + 1);
-  for (std::size_t at = 0; at < cuts.size(); at += every) kept.push_back(cuts[at]);
+  for (std::size_t place = 0; place < cuts.size(); place += every) kept.push_back(cuts[place]);
   return kept;
 }
 
 /// The name of the first heavy operator, or of the first one.
 std::string layer_name(const Graph& graph, OperatorId first, OperatorId last) {
   for (OperatorId op = first; op < last; ++op) {
-    if (is_heavy(graph.operators[index(op)])) return graph.operators[index(op)].name;
+    if (is_heavy(graph.operators[at(op)])) return graph.operators[at(op)].name;
   }
-  return graph.operators[index(first)].name;
+  return graph.operators[at(first)].name;
 }
 
 void sort_operators(Graph& graph) {
   const TopologicalOrder sorted = topological_order(graph);
   if (!sorted.cycle.empty()) {
-    const std::string& name = graph.operators[index(sorted.cycle.front())].name;
-    const std::string& other = graph.operators[index(sorted.cycle.back())].name;
+    const std::string& name = graph.operators[at(sorted.cycle.front())].name;
+    const std::string& other = graph.operators[at(sorted.cycle.back())].name;
     throw Error({.file = {}, .line = 0, .key = name}, fmt::format("lies on a cycle with {}", other),
                 "remove one of its edges");
   }
@@ -199,11 +198,11 @@ void group_into_layers(Graph& graph) {
   sort_operators(graph);
   std::vector<OperatorId> cuts = thinned(Cutter(graph).cuts());
   cuts.push_back(static_cast<OperatorId>(graph.operators.size()));
-  for (std::size_t at = 0; at + 1 < cuts.size(); ++at) {
-    const OperatorId first = cuts[at];
-    const OperatorId last = cuts[at + 1];
+  for (std::size_t place = 0; place + 1 < cuts.size(); ++place) {
+    const OperatorId first = cuts[place];
+    const OperatorId last = cuts[place + 1];
     for (OperatorId op = first; op < last; ++op) {
-      graph.operators[index(op)].layer = static_cast<LayerId>(at);
+      graph.operators[at(op)].layer = static_cast<LayerId>(place);
     }
     graph.layers.push_back(
         {.name = layer_name(graph, first, last), .first = first, .last = last, .kind = -1});

@@ -8,12 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "braid/base/index.h"
 #include "braid/graph/operator_fields.h"
 
 namespace braid {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// Where a tensor that a layer reads comes from.
 enum class Source : std::uint8_t { inside, parameter, other_layer, graph_input };
@@ -31,24 +30,24 @@ class Signatures {
     std::vector<LayerId> last_user(graph.tensors.size(), -1);
     for (const Operator& op : graph.operators) {
       for (const TensorId id : op.inputs) {
-        const Tensor& tensor = graph.tensors[index(id)];
-        if (std::exchange(last_user[index(id)], op.layer) != op.layer) ++sharing_layers_[index(id)];
-        if (tensor.producer >= 0 && graph.operators[index(tensor.producer)].layer != op.layer) {
-          leaves_layer_[index(id)] = true;
+        const Tensor& tensor = graph.tensors[at(id)];
+        if (std::exchange(last_user[at(id)], op.layer) != op.layer) ++sharing_layers_[at(id)];
+        if (tensor.producer >= 0 && graph.operators[at(tensor.producer)].layer != op.layer) {
+          leaves_layer_[at(id)] = true;
         }
       }
     }
-    for (const TensorId id : graph.outputs) leaves_layer_[index(id)] = true;
+    for (const TensorId id : graph.outputs) leaves_layer_[at(id)] = true;
   }
 
   /// The words of a layer; valid until the next call.
   const std::vector<std::uint64_t>& of(LayerId layer) {
     words_.clear();
-    const Layer& span = graph_.layers[index(layer)];
+    const Layer& span = graph_.layers[at(layer)];
     std::uint64_t next_local = 0;
     put(static_cast<std::uint64_t>(span.last - span.first));
     for (OperatorId id = span.first; id < span.last; ++id) {
-      const Operator& op = graph_.operators[index(id)];
+      const Operator& op = graph_.operators[at(id)];
       put(op.kind.index());
       put(static_cast<std::uint64_t>(op.split) << 8 | static_cast<std::uint64_t>(op.pass));
       std::visit([&](const auto& kind) { put_fields(kind); }, op.kind);
@@ -57,8 +56,8 @@ class Signatures {
       put(op.outputs.size());
       for (const TensorId tensor : op.outputs) {
         number(tensor, layer, next_local);
-        put(leaves_layer_[index(tensor)] ? 1 : 0);
-        put_shape(graph_.tensors[index(tensor)]);
+        put(leaves_layer_[at(tensor)] ? 1 : 0);
+        put_shape(graph_.tensors[at(tensor)]);
       }
     }
     return words_;
@@ -86,26 +85,26 @@ class Signatures {
 
   /// Gives a tensor the next number of this layer; false when it already has one.
   bool number(TensorId tensor, LayerId layer, std::uint64_t& next_local) {
-    if (std::exchange(local_in_[index(tensor)], layer) == layer) return false;
-    local_[index(tensor)] = next_local++;
+    if (std::exchange(local_in_[at(tensor)], layer) == layer) return false;
+    local_[at(tensor)] = next_local++;
     return true;
   }
 
   void put_read(TensorId id, LayerId layer, std::uint64_t& next_local) {
     const bool first = number(id, layer, next_local);
-    put(local_[index(id)]);
+    put(local_[at(id)]);
     if (!first) return;
-    const Tensor& tensor = graph_.tensors[index(id)];
+    const Tensor& tensor = graph_.tensors[at(id)];
     Source source = Source::other_layer;
     if (tensor.is_parameter) {
       source = Source::parameter;
     } else if (tensor.producer < 0) {
       source = Source::graph_input;
-    } else if (graph_.operators[index(tensor.producer)].layer == layer) {
+    } else if (graph_.operators[at(tensor.producer)].layer == layer) {
       source = Source::inside;
     }
     put(static_cast<std::uint64_t>(source));
-    if (tensor.is_parameter) put(sharing_layers_[index(id)]);
+    if (tensor.is_parameter) put(sharing_layers_[at(id)]);
     put_shape(tensor);
   }
 
@@ -138,7 +137,7 @@ void find_repeated_layers(Graph& graph, WordHash hash) {
     const std::vector<std::uint64_t>& words = signatures.of(static_cast<LayerId>(layer));
     std::vector<std::int32_t>& candidates = kinds_of_hash[hash(words)];
     const auto same = std::find_if(candidates.begin(), candidates.end(),
-                                   [&](std::int32_t kind) { return kinds[index(kind)] == words; });
+                                   [&](std::int32_t kind) { return kinds[at(kind)] == words; });
     if (same != candidates.end()) {
       graph.layers[layer].kind = *same;
     } else {

@@ -4,10 +4,10 @@
 #include <cassert>
 #include <unordered_map>
 
+#include "braid/base/index.h"
+
 namespace braid {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// A node of the tree while it is built, with two children.
 struct Pair {
@@ -48,8 +48,8 @@ class Reducer {
                         .second = number});
       between->second = ++number;
     }
-    out_[index(pair.source)].toggle(number, 1);
-    in_[index(pair.target)].toggle(number, 1);
+    out_[at(pair.source)].toggle(number, 1);
+    in_[at(pair.target)].toggle(number, 1);
     ++live_;
     last_ = number;
   }
@@ -64,13 +64,13 @@ class Reducer {
       const std::int32_t node = waiting.back();
       waiting.pop_back();
       if (node == source_ || node == sink_) continue;
-      if (in_[index(node)].count != 1 || out_[index(node)].count != 1) continue;
-      const std::int32_t before = in_[index(node)].exclusive_or;
-      const std::int32_t after = out_[index(node)].exclusive_or;
+      if (in_[at(node)].count != 1 || out_[at(node)].count != 1) continue;
+      const std::int32_t before = in_[at(node)].exclusive_or;
+      const std::int32_t after = out_[at(node)].exclusive_or;
       if (before == after) continue;  // A loop.
       const Pair joined{.kind = SpNode::Kind::series,
-                        .source = pairs_[index(before)].source,
-                        .target = pairs_[index(after)].target,
+                        .source = pairs_[at(before)].source,
+                        .target = pairs_[at(after)].target,
                         .first = before,
                         .second = after};
       forget(before);
@@ -79,8 +79,7 @@ class Reducer {
       waiting.push_back(joined.source);
       waiting.push_back(joined.target);
     }
-    return live_ == 1 && pairs_[index(last_)].source == source_ &&
-           pairs_[index(last_)].target == sink_;
+    return live_ == 1 && pairs_[at(last_)].source == source_ && pairs_[at(last_)].target == sink_;
   }
 
   std::vector<std::int32_t> nodes_left() const {
@@ -100,7 +99,7 @@ class Reducer {
     };
     std::vector<Open> path;
     const auto open = [&](std::int32_t number) {
-      const Pair& pair = pairs_[index(number)];
+      const Pair& pair = pairs_[at(number)];
       Open opened{
           .node = {.kind = pair.kind, .source = pair.source, .target = pair.target, .children = {}},
           .to_do = {}};
@@ -129,13 +128,13 @@ class Reducer {
  private:
   /// Takes an edge out of the sides of its ends.
   void remove(std::int32_t edge) {
-    out_[index(pairs_[index(edge)].source)].toggle(edge, -1);
-    in_[index(pairs_[index(edge)].target)].toggle(edge, -1);
+    out_[at(pairs_[at(edge)].source)].toggle(edge, -1);
+    in_[at(pairs_[at(edge)].target)].toggle(edge, -1);
     --live_;
   }
   /// As remove, for good.
   void forget(std::int32_t edge) {
-    const Pair& pair = pairs_[index(edge)];
+    const Pair& pair = pairs_[at(edge)];
     edge_between_.erase(static_cast<std::uint64_t>(static_cast<std::uint32_t>(pair.source)) << 32 |
                         static_cast<std::uint32_t>(pair.target));
     remove(edge);
@@ -143,18 +142,18 @@ class Reducer {
 
   /// Children of a pair through all pairs of its kind below it, last first.
   std::vector<std::int32_t> merged_children(std::int32_t number) const {
-    const SpNode::Kind kind = pairs_[index(number)].kind;
+    const SpNode::Kind kind = pairs_[at(number)].kind;
     std::vector<std::int32_t> children;
     std::vector<std::int32_t> waiting{number};
     while (!waiting.empty()) {
-      const std::int32_t at = waiting.back();
+      const std::int32_t child = waiting.back();
       waiting.pop_back();
-      const Pair& pair = pairs_[index(at)];
+      const Pair& pair = pairs_[at(child)];
       if (pair.kind == kind) {
         waiting.push_back(pair.first);
         waiting.push_back(pair.second);
       } else {
-        children.push_back(at);
+        children.push_back(child);
       }
     }
     return children;
@@ -177,7 +176,7 @@ SeriesParallel series_parallel(std::size_t nodes,
                                std::int32_t source, std::int32_t sink) {
   Reducer reducer(nodes, source, sink);
   for (std::size_t edge = 0; edge < edges.size(); ++edge) {
-    assert(index(edges[edge].first) < nodes && index(edges[edge].second) < nodes);
+    assert(at(edges[edge].first) < nodes && at(edges[edge].second) < nodes);
     reducer.add({.kind = SpNode::Kind::edge,
                  .source = edges[edge].first,
                  .target = edges[edge].second,

@@ -6,15 +6,15 @@
 #include <queue>
 #include <utility>
 
+#include "braid/base/index.h"
+
 namespace braid {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 bool is_ordered(const Graph& graph) {
   for (std::size_t op = 0; op < graph.operators.size(); ++op) {
     for (const TensorId tensor : graph.operators[op].inputs) {
-      if (graph.tensors[index(tensor)].producer >= static_cast<OperatorId>(op)) return false;
+      if (graph.tensors[at(tensor)].producer >= static_cast<OperatorId>(op)) return false;
     }
   }
   return true;
@@ -26,18 +26,18 @@ std::vector<OperatorId> find_cycle(const Graph& graph, const std::vector<std::in
   auto op = static_cast<OperatorId>(start - waiting.begin());
   std::vector<std::int32_t> step_of(waiting.size(), -1);
   std::vector<OperatorId> path;
-  while (step_of[index(op)] < 0) {
-    step_of[index(op)] = static_cast<std::int32_t>(path.size());
+  while (step_of[at(op)] < 0) {
+    step_of[at(op)] = static_cast<std::int32_t>(path.size());
     path.push_back(op);
-    for (const TensorId tensor : graph.operators[index(op)].inputs) {
-      const OperatorId producer = graph.tensors[index(tensor)].producer;
-      if (producer >= 0 && waiting[index(producer)] > 0) {
+    for (const TensorId tensor : graph.operators[at(op)].inputs) {
+      const OperatorId producer = graph.tensors[at(tensor)].producer;
+      if (producer >= 0 && waiting[at(producer)] > 0) {
         op = producer;
         break;
       }
     }
   }
-  path.erase(path.begin(), path.begin() + step_of[index(op)]);
+  path.erase(path.begin(), path.begin() + step_of[at(op)]);
   std::reverse(path.begin(), path.end());
   return path;
 }
@@ -51,15 +51,15 @@ Consumers::Consumers(const Graph& graph) : offsets_(graph.tensors.size() + 1, 0)
     for (std::size_t op = 0; op < graph.operators.size(); ++op) {
       for (const TensorId tensor : graph.operators[op].inputs) {
         const auto reader = static_cast<OperatorId>(op);
-        if (std::exchange(last_reader[index(tensor)], reader) != reader) visit(tensor, reader);
+        if (std::exchange(last_reader[at(tensor)], reader) != reader) visit(tensor, reader);
       }
     }
   };
-  for_each_read([&](TensorId tensor, OperatorId) { ++offsets_[index(tensor) + 1]; });
+  for_each_read([&](TensorId tensor, OperatorId) { ++offsets_[at(tensor) + 1]; });
   std::partial_sum(offsets_.begin(), offsets_.end(), offsets_.begin());
   operators_.resize(offsets_.back());
   std::vector<std::size_t> next(offsets_.begin(), offsets_.end() - 1);
-  for_each_read([&](TensorId tensor, OperatorId op) { operators_[next[index(tensor)]++] = op; });
+  for_each_read([&](TensorId tensor, OperatorId op) { operators_[next[at(tensor)]++] = op; });
 }
 
 TopologicalOrder topological_order(const Graph& graph) {
@@ -75,7 +75,7 @@ TopologicalOrder topological_order(const Graph& graph) {
   std::vector<std::int32_t> waiting(graph.operators.size(), 0);
   for (std::size_t tensor = 0; tensor < graph.tensors.size(); ++tensor) {
     if (graph.tensors[tensor].producer < 0) continue;
-    for (const OperatorId op : consumers.of(static_cast<TensorId>(tensor))) ++waiting[index(op)];
+    for (const OperatorId op : consumers.of(static_cast<TensorId>(tensor))) ++waiting[at(op)];
   }
   std::priority_queue<OperatorId, std::vector<OperatorId>, std::greater<>> ready;
   for (std::size_t op = 0; op < waiting.size(); ++op) {
@@ -85,9 +85,9 @@ TopologicalOrder topological_order(const Graph& graph) {
     const OperatorId op = ready.top();
     ready.pop();
     result.order.push_back(op);
-    for (const TensorId tensor : graph.operators[index(op)].outputs) {
+    for (const TensorId tensor : graph.operators[at(op)].outputs) {
       for (const OperatorId reader : consumers.of(tensor)) {
-        if (--waiting[index(reader)] == 0) ready.push(reader);
+        if (--waiting[at(reader)] == 0) ready.push(reader);
       }
     }
   }
@@ -100,13 +100,13 @@ void reorder_operators(Graph& graph, const std::vector<OperatorId>& order) {
   std::vector<OperatorId> place(order.size());
   std::vector<Operator> operators;
   operators.reserve(order.size());
-  for (std::size_t at = 0; at < order.size(); ++at) {
-    place[index(order[at])] = static_cast<OperatorId>(at);
-    operators.push_back(std::move(graph.operators[index(order[at])]));
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    place[at(order[i])] = static_cast<OperatorId>(i);
+    operators.push_back(std::move(graph.operators[at(order[i])]));
   }
   graph.operators = std::move(operators);
   for (Tensor& tensor : graph.tensors) {
-    if (tensor.producer >= 0) tensor.producer = place[index(tensor.producer)];
+    if (tensor.producer >= 0) tensor.producer = place[at(tensor.producer)];
   }
 }
 

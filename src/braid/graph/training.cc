@@ -5,13 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "braid/base/index.h"
 #include "braid/graph/gradients.h"
 #include "braid/graph/tensor_size.h"
 
 namespace braid {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 class TrainingBuilder {
  public:
@@ -23,7 +22,7 @@ class TrainingBuilder {
       const Gradients gradients = gradients_of(forward, forward.operators[id]);
       for (const auto* wanted : {&gradients.inputs, &gradients.parameters}) {
         for (const TensorId tensor : *wanted) {
-          first_reader_[index(tensor)] = static_cast<OperatorId>(id);
+          first_reader_[at(tensor)] = static_cast<OperatorId>(id);
         }
       }
     }
@@ -44,7 +43,7 @@ class TrainingBuilder {
     for (std::size_t layer = 0; layer < graph_.layers.size(); ++layer) {
       graph_.layers[layer].kind = -1;
       for (OperatorId op = graph_.layers[layer].first; op < graph_.layers[layer].last; ++op) {
-        graph_.operators[index(op)].layer = static_cast<LayerId>(layer);
+        graph_.operators[at(op)].layer = static_cast<LayerId>(layer);
       }
     }
     return std::move(graph_);
@@ -66,7 +65,7 @@ class TrainingBuilder {
 
   /// A new tensor like `original`, without producer.
   TensorId add_tensor(TensorId original, const char* suffix) {
-    const Tensor& like = forward_.tensors[index(original)];
+    const Tensor& like = forward_.tensors[at(original)];
     graph_.tensors.push_back({.name = like.name + suffix, .dims = like.dims, .dtype = like.dtype});
     return static_cast<TensorId>(graph_.tensors.size() - 1);
   }
@@ -74,20 +73,20 @@ class TrainingBuilder {
   void add_operator(Operator op) {
     const auto id = static_cast<OperatorId>(graph_.operators.size());
     op.layer = static_cast<LayerId>(graph_.layers.size() - 1);
-    for (const TensorId output : op.outputs) graph_.tensors[index(output)].producer = id;
+    for (const TensorId output : op.outputs) graph_.tensors[at(output)].producer = id;
     graph_.operators.push_back(std::move(op));
     graph_.layers.back().last = id + 1;
   }
 
   /// The whole gradient of a tensor: what its readers gave, added up.
   TensorId gradient_of(TensorId tensor) {
-    std::vector<TensorId>& parts = gradient_parts_[index(tensor)];
+    std::vector<TensorId>& parts = gradient_parts_[at(tensor)];
     if (parts.empty()) {
       parts.push_back(add_tensor(tensor, ".gradient"));
       graph_.inputs.push_back(parts.back());
     } else if (parts.size() > 1) {
       const TensorId sum = add_tensor(tensor, ".gradient");
-      const Tensor& like = forward_.tensors[index(tensor)];
+      const Tensor& like = forward_.tensors[at(tensor)];
       add_operator({.name = unique(like.name + ".gradient_sum"),
                     .kind = Elementwise{.elements = element_count(like).value_or(1),
                                         .flops_per_element = static_cast<double>(parts.size() - 1),
@@ -100,7 +99,7 @@ class TrainingBuilder {
   }
 
   void add_gradients_of(OperatorId id) {
-    const Operator& op = forward_.operators[index(id)];
+    const Operator& op = forward_.operators[at(id)];
     const Gradients gradients = gradients_of(forward_, op);
     if (gradients.inputs.empty() && gradients.parameters.empty()) return;
     std::vector<TensorId> output_gradients;
@@ -119,7 +118,7 @@ class TrainingBuilder {
       gradient.inputs.insert(gradient.inputs.end(), reads.begin(), reads.end());
       for (const TensorId tensor : wanted) {
         gradient.outputs.push_back(add_tensor(tensor, ".gradient"));
-        gradient_parts_[index(tensor)].push_back(gradient.outputs.back());
+        gradient_parts_[at(tensor)].push_back(gradient.outputs.back());
       }
       add_operator(std::move(gradient));
     };
@@ -128,15 +127,15 @@ class TrainingBuilder {
     // The first reader is the last to give its part.
     for (const auto* wanted : {&gradients.inputs, &gradients.parameters}) {
       for (const TensorId tensor : *wanted) {
-        if (first_reader_[index(tensor)] == id) gradient_of(tensor);
+        if (first_reader_[at(tensor)] == id) gradient_of(tensor);
       }
     }
   }
 
   void add_step(TensorId parameter) {
-    if (gradient_parts_[index(parameter)].empty()) return;
+    if (gradient_parts_[at(parameter)].empty()) return;
     const TensorId gradient = gradient_of(parameter);
-    const Tensor& tensor = forward_.tensors[index(parameter)];
+    const Tensor& tensor = forward_.tensors[at(parameter)];
     const TensorId updated = add_tensor(parameter, ".updated");
     graph_.outputs.push_back(updated);
     add_operator({.name = unique(tensor.name + ".step"),

@@ -5,11 +5,10 @@
 #include <string>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
 
 namespace braid {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Stages with those that hand over to them; every stage after all that it hands over to.
 struct StageOrder {

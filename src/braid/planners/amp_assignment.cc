@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/bottleneck_search.h"
+#include "braid/planners/rounding.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Stage times are differences of rounded sums.
-constexpr double kRounding = 1 - 1e-12;
 
 /// Splits a chain with the least sum of stage and handover times when no stage may take longer than
 /// a threshold: a dynamic program over (stage, right end).
@@ -79,7 +76,7 @@ double least_bottleneck_s(const std::vector<std::span<const double>>& times_befo
     longest_s = std::max(longest_s, least_s);
     total_s += least_s;
   }
-  return std::max(longest_s, total_s / static_cast<double>(stages)) * kRounding;
+  return std::max(longest_s, total_s / static_cast<double>(stages)) * kBelowRounding;
 }
 
 ThresholdProblem threshold_problem(std::vector<std::span<const double>> times_before_s,

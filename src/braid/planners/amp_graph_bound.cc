@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <numeric>
+
+#include "braid/base/infinity.h"
+#include "braid/planners/rounding.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kRounding = 1 - 1e-12;  ///< Bounds compare with sums of other orders.
 
 /// What a second of each entry's time counts: (of_sum + of_longest · w) such that all layers count
 /// as much wherever they are, but where they count more anyway.
@@ -55,7 +54,7 @@ double least_pipeline_s(std::span<const StagePace> stages, double of_sum, double
     longest_s = std::max(longest_s, least_s);
     sum_s += least_s;
   }
-  return std::max(priced_s, of_sum * sum_s + of_longest * longest_s) * kRounding;
+  return std::max(priced_s, of_sum * sum_s + of_longest * longest_s) * kBelowRounding;
 }
 
 }  // namespace braid

@@ -1,12 +1,12 @@
 #include "braid/planners/amp_job.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <numeric>
 
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/amp_synced_assignment.h"
 #include "braid/planners/fitting_layers.h"
 #include "braid/planners/layer_outputs.h"
@@ -16,8 +16,6 @@
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const System& homogeneous(const System& system, const std::string& planner) {
   if (!is_homogeneous(system)) {

@@ -1,17 +1,15 @@
 #include "braid/planners/amp_mixed_graph_placement.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/amp_graph_bound.h"
 #include "braid/planners/amp_walks.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class GraphPlacement : public PlacementCosts {
  public:

@@ -1,10 +1,11 @@
 #include "braid/planners/amp_mixed_job.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
+#include "braid/base/index.h"
+#include "braid/base/infinity.h"
 #include "braid/plan/stage_context.h"
 #include "braid/planners/amp_job.h"
 #include "braid/planners/fitting_layers.h"
@@ -16,16 +17,13 @@
 namespace braid {
 namespace {
 
-constexpr std::int64_t kMostDevices = 2048;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+constexpr std::int64_t kMostMixedDevices = 2048;
 
 const System& small_enough(const System& system) {
-  if (system.device_count <= kMostDevices) return system;
+  if (system.device_count <= kMostMixedDevices) return system;
   throw Error("AMP's planner compares links between all devices; " +
                   std::to_string(system.device_count) + " are too many",
-              "plan for at most " + std::to_string(kMostDevices));
+              "plan for at most " + std::to_string(kMostMixedDevices));
 }
 
 }  // namespace

@@ -1,16 +1,12 @@
 #include "braid/planners/amp_mixed_links.h"
 
 #include <algorithm>
-#include <limits>
 
+#include "braid/base/infinity.h"
 #include "braid/system/links.h"
 
 namespace braid {
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 NodeLinks::NodeLinks(const AmpMixedJob& job) : job_(job), system_(job.mixed().system()) {
   const auto& nodes = job.nodes();

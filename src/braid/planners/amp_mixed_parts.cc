@@ -1,19 +1,14 @@
 #include "braid/planners/amp_mixed_parts.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
+#include "braid/base/index.h"
+#include "braid/base/infinity.h"
 #include "braid/system/links.h"
 
 namespace braid {
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
+namespace {}  // namespace
 
 AmpMixedParts::AmpMixedParts(AmpMixedJob& job) : job_(job), links_(job) {
   for (const auto& devices : job.nodes()) {

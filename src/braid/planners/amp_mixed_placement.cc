@@ -1,27 +1,24 @@
 #include "braid/planners/amp_mixed_placement.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
 
+#include "braid/base/index.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/amp_mixed_graph_placement.h"
 #include "braid/planners/amp_mixed_parts.h"
 #include "braid/planners/placement_search.h"
+#include "braid/planners/rounding.h"
 
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Bounds are compared with costs summed in another order.
-constexpr double kRounding = 1 - 1e-12;
 /// Groups whose orders are all tried.
 constexpr std::size_t kMostOrdered = 4;
 /// Entries of a table of assign_layers_and_types beyond which it is not asked.
 constexpr double kMostTyped = 2e6;
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 class AmpMixedPlacement : public PlacementCosts {
  public:
@@ -178,7 +175,7 @@ AmpMixedPlacement::Whole AmpMixedPlacement::whole(std::size_t c) {
     whole.bound_s = kInfinity;
     return whole;
   }
-  whole.bound_s = assignment->pipeline_s * kRounding + parts_.least_sync_s(c, best.parameters);
+  whole.bound_s = assignment->pipeline_s * kBelowRounding + parts_.least_sync_s(c, best.parameters);
   for (const std::int32_t type : assignment->type) {
     whole.groups.push_back(paces[at(type)].group);
   }

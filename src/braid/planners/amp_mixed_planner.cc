@@ -1,9 +1,10 @@
 #include "braid/planners/amp_mixed_planner.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
+#include "braid/base/index.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/amp_mixed_graph_placement.h"
 #include "braid/planners/amp_mixed_job.h"
 #include "braid/planners/amp_mixed_placement.h"
@@ -15,9 +16,6 @@ namespace braid {
 namespace {
 
 constexpr std::int64_t kMostStates = 20'000;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Nothing found within the budget is not proof that there is nothing.
 Outcome finished(AmpMixedJob& amp, std::vector<AmpMixedFound> found, double bound_s,

@@ -11,7 +11,7 @@
 namespace braid {
 namespace {
 
-constexpr std::int64_t kMostDevices = 2048;
+constexpr std::int64_t kMostModelDevices = 2048;
 
 }  // namespace
 
@@ -54,10 +54,10 @@ AmpCluster amp_cluster_of(std::span<const AmpNode> nodes, std::vector<double> me
 }
 
 AmpCluster amp_cluster(const System& system) {
-  if (system.device_count > kMostDevices) {
+  if (system.device_count > kMostModelDevices) {
     throw Error(fmt::format("AMP's planner compares links between all devices; {} are too many",
                             system.device_count),
-                fmt::format("plan for at most {}", kMostDevices));
+                fmt::format("plan for at most {}", kMostModelDevices));
   }
   AmpCluster cluster;
   for (const DeviceGroup& group : system.groups) {

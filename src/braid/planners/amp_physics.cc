@@ -20,10 +20,10 @@ struct PassTimes {
 };
 
 /// A strategy on its devices.
-class Layout {
+class RankLayout {
  public:
-  Layout(const AmpModel& model, const AmpCluster& cluster, const AmpStrategy& strategy,
-         std::int64_t global_batch, const AmpPhysics& physics)
+  RankLayout(const AmpModel& model, const AmpCluster& cluster, const AmpStrategy& strategy,
+             std::int64_t global_batch, const AmpPhysics& physics)
       : model_(model),
         cluster_(cluster),
         strategy_(strategy),
@@ -210,7 +210,7 @@ class Layout {
 /// Times of one replica's pipeline: the stages' passes, transfers between them.
 using Replica = std::pair<std::vector<PassTimes>, std::vector<double>>;
 
-Replica replica_of(const Layout& layout, const AmpStrategy& strategy, const Ends& ends,
+Replica replica_of(const RankLayout& layout, const AmpStrategy& strategy, const Ends& ends,
                    std::int32_t replica) {
   Replica made;
   for (std::int32_t stage = 0; stage < strategy.pp; ++stage) {
@@ -227,7 +227,7 @@ Replica replica_of(const Layout& layout, const AmpStrategy& strategy, const Ends
 AmpForecast amp_forecast(const AmpModel& model, const AmpCluster& cluster,
                          const AmpStrategy& strategy, std::int64_t global_batch, const Ends& ends,
                          const AmpPhysics& physics) {
-  const Layout layout(model, cluster, strategy, global_batch, physics);
+  const RankLayout layout(model, cluster, strategy, global_batch, physics);
   std::set<Replica> replicas;
   for (std::int32_t replica = 0; replica < strategy.dp; ++replica) {
     replicas.insert(replica_of(layout, strategy, ends, replica));
@@ -262,7 +262,7 @@ AmpForecast amp_forecast(const AmpModel& model, const AmpCluster& cluster,
     if (stage == 0 || stage + 1 == strategy.pp) end_s += table_s;
     forecast.iteration_s = std::max(forecast.iteration_s, end_s);
     double bytes = 0;
-    for (std::int32_t l = Layout::begin_of(ends, stage); l < ends[at]; ++l) {
+    for (std::int32_t l = RankLayout::begin_of(ends, stage); l < ends[at]; ++l) {
       bytes += layout.layer_bytes(static_cast<std::size_t>(l), stage);
     }
     forecast.peak_bytes.push_back(bytes);
@@ -275,7 +275,7 @@ AmpForecast amp_forecast(const AmpModel& model, const AmpCluster& cluster,
 AmpPipeline amp_physical_pipeline(const AmpModel& model, const AmpCluster& cluster,
                                   const AmpStrategy& strategy, std::int64_t global_batch,
                                   const AmpPhysics& physics) {
-  const Layout layout(model, cluster, strategy, global_batch, physics);
+  const RankLayout layout(model, cluster, strategy, global_batch, physics);
   const std::size_t layers = model.layers.size();
   AmpPipeline pipeline;
   pipeline.chain.micro_batches = layout.micro_batches();

@@ -1,16 +1,14 @@
 #include "braid/planners/amp_placement_search.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/amp_assignment.h"
 #include "braid/planners/placement_search.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Nodes of a cluster and what is alike about them.
 struct Nodes {

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
-#include <limits>
+
+#include "braid/base/infinity.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// By right end, the least left end from which the layers' sum is below `limit`.
 std::vector<std::int32_t> first_below(std::span<const double> sums, double limit) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/configuration.h"
 #include "braid/planners/dice.h"
 #include "braid/planners/planner.h"
@@ -37,7 +38,6 @@ AmpWalk<Found> amp_annealing_walk(const std::vector<Configuration>& all, const B
                                   Evaluate evaluate) {
   constexpr std::int64_t kChains = 2, kSteps = 50;
   constexpr double kHottest_s = 10;
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   AmpWalk<Found> walk;
   for (std::int64_t chain = 0; chain < kChains && !all.empty(); ++chain) {
     Dice dice(static_cast<std::uint64_t>(chain) + 1);

@@ -1,14 +1,11 @@
 #include "braid/planners/amp_window.h"
 
 #include <algorithm>
-#include <limits>
+
+#include "braid/base/infinity.h"
 
 namespace braid {
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 void StageWindow::append(const AssignmentStage& stage, double threshold_s, std::size_t first_right,
                          std::size_t last_right, std::span<double> entry, std::span<double> cost,

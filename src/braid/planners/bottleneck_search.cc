@@ -7,7 +7,7 @@ namespace braid {
 namespace {
 
 /// Sums of equal values differ by their rounding; such differences are not worth a search.
-constexpr double kRounding = 1 - 1e-13;
+constexpr double kLessByMore = 1 - 1e-13;
 
 /// Thresholds in [least, below): solutions there have at least this `rest`.
 struct Interval {
@@ -29,7 +29,7 @@ std::optional<double> best_bottleneck(const ThresholdProblem& problem, double we
     const Interval interval = open.back();
     open.pop_back();
     if (!(interval.least < interval.below)) continue;
-    if (!(weight * interval.least + interval.rest < best * kRounding)) continue;
+    if (!(weight * interval.least + interval.rest < best * kLessByMore)) continue;
     double middle = interval.least + (interval.below - interval.least) / 2;
     if (!(middle < interval.below)) middle = interval.least;  // Neighbouring numbers.
     const auto answer = problem.solve(middle);

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <queue>
 #include <tuple>
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/assignment_bound.h"
 #include "braid/planners/covered_ranges.h"
 #include "braid/planners/family_bounds.h"
@@ -16,8 +16,6 @@
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Configurations that are not looked at yet, with a bound on what each of them can reach.
 struct OpenNode {
@@ -36,17 +34,17 @@ struct OpenNode {
 
 /// Least bound on top; of equal ones what holds most first, as there may be smaller configurations
 /// in it.
-struct Later {
+struct WorseFirst {
   bool operator()(const OpenNode& a, const OpenNode& b) const {
     return std::tie(b.bound_s, b.kind, b.range.configuration) <
            std::tie(a.bound_s, a.kind, a.range.configuration);
   }
 };
 
-class Search {
+class BraidSearch {
  public:
-  Search(const Job& job, const System& system, const SpaceOptions& space, const Budget& budget,
-         const Progress& progress)
+  BraidSearch(const Job& job, const System& system, const SpaceOptions& space, const Budget& budget,
+              const Progress& progress)
       : system_(system),
         chip_(system.groups.front().chip),
         space_(space),
@@ -86,7 +84,7 @@ class Search {
   ChainJob chain_;
   LayerTables tables_;
   AssessmentScratch scratch_{chain_};
-  std::priority_queue<OpenNode, std::vector<OpenNode>, Later> open_;
+  std::priority_queue<OpenNode, std::vector<OpenNode>, WorseFirst> open_;
   CoveredRanges relaxed_;
   bool is_empty_ = true;  ///< No split that was looked into allows anything.
   BestPlans best_;
@@ -104,7 +102,7 @@ class Search {
   Outcome outcome_;
 };
 
-void Search::push_family(OpenNode family, std::int64_t most) {
+void BraidSearch::push_family(OpenNode family, std::int64_t most) {
   family.replicas = most_replicas(data_degrees_, limits_, space_, most);
   if (family.replicas < 1 || (space_.all_devices && family.replicas < most)) return;
   family.bound_s = family.family.time_s(family.replicas, limits_.global_batch);
@@ -112,7 +110,7 @@ void Search::push_family(OpenNode family, std::int64_t most) {
   if (family.bound_s < best_.cutoff_s()) open_.push(family);
 }
 
-void Search::push_split(const Configuration& split) {
+void BraidSearch::push_split(const Configuration& split) {
   const double bound_s =
       split_bound_s(chain_, tables_, split, limits_.global_batch,
                     micro_batches(split, limits_, space_), tensor_forms(split, limits_, space_));
@@ -121,7 +119,7 @@ void Search::push_split(const Configuration& split) {
   open_.push({bound_s, OpenNode::Kind::split, {split, 1}});
 }
 
-void Search::push(const ConfigurationRange& range) {
+void BraidSearch::push(const ConfigurationRange& range) {
   is_empty_ = false;
   // Of an interleaved configuration the same whatever vp is.
   const Configuration& first = range.configuration;
@@ -135,8 +133,8 @@ void Search::push(const ConfigurationRange& range) {
   if (bound_s < best_.cutoff_s()) open_.push({bound_s, OpenNode::Kind::range, range});
 }
 
-bool Search::is_superfluous(const Configuration& configuration, const Configuration& next,
-                            const Assessment& assessment) const {
+bool BraidSearch::is_superfluous(const Configuration& configuration, const Configuration& next,
+                                 const Assessment& assessment) const {
   // Offload comes after recomputation and sharding, the optimizer's state last: what would be
   // reached by going on from an offload is reached from the same configuration without it, which
   // must not have fit either.
@@ -151,7 +149,8 @@ bool Search::is_superfluous(const Configuration& configuration, const Configurat
          assessment.needed_without_optimizer_bytes > usable_bytes(chip_) * (1 + 1e-9);
 }
 
-void Search::note_infeasible(const Configuration& configuration, int stage, double needed_bytes) {
+void BraidSearch::note_infeasible(const Configuration& configuration, int stage,
+                                  double needed_bytes) {
   // What fails for want of host memory says nothing of the device's.
   const double available_bytes = usable_bytes(chip_);
   if (needed_bytes > available_bytes && (!nearest_ || needed_bytes < nearest_->needed_bytes)) {
@@ -160,7 +159,7 @@ void Search::note_infeasible(const Configuration& configuration, int stage, doub
   }
 }
 
-void Search::relax(const ConfigurationRange& range, const Assessment& assessment) {
+void BraidSearch::relax(const ConfigurationRange& range, const Assessment& assessment) {
   const bool has_host = chip_.host.has_value();
   for (const Configuration& next : relaxations(range.configuration, space_, has_host)) {
     if (is_superfluous(range.configuration, next, assessment)) continue;
@@ -168,7 +167,7 @@ void Search::relax(const ConfigurationRange& range, const Assessment& assessment
   }
 }
 
-bool Search::is_hopeless(const ConfigurationRange& range) {
+bool BraidSearch::is_hopeless(const ConfigurationRange& range) {
   const LeastMemory least = least_memory(tables_, range, scratch_);
   if (least.device_bytes <= usable_bytes(chip_) * (1 + 1e-9)) return false;
   if (!hopeless_ || least.device_bytes < hopeless_->bound_bytes) {
@@ -180,7 +179,7 @@ bool Search::is_hopeless(const ConfigurationRange& range) {
   return true;
 }
 
-void Search::look_at(const Configuration& configuration) {
+void BraidSearch::look_at(const Configuration& configuration) {
   Assessment assessment = assess(chain_, tables_, configuration, best_.cutoff_s(), scratch_);
   if (assessment.memory_bound) relax({configuration, configuration.vp}, assessment);
   if (!assessment.feasible) {
@@ -194,7 +193,7 @@ void Search::look_at(const Configuration& configuration) {
   best_.add({assessment.iteration_time_s, configuration, std::move(assessment.ends)});
 }
 
-void Search::step(const OpenNode& node) {
+void BraidSearch::step(const OpenNode& node) {
   if (node.kind == OpenNode::Kind::family) {
     for (const Configuration& split :
          splits_of_family(node.range.configuration, node.replicas, limits_, space_)) {
@@ -227,7 +226,7 @@ void Search::step(const OpenNode& node) {
   if (!is_hopeless({configuration, configuration.vp})) look_at(configuration);
 }
 
-Outcome Search::run() {
+Outcome BraidSearch::run() {
   check_space(limits_, space_);
   const std::vector<int> sizes = micro_batches_of(limits_.global_batch, space_);
   for (const Family& family : families(limits_, space_)) {
@@ -284,7 +283,7 @@ Outcome Search::run() {
 
 Outcome plan_homogeneous(const Job& job, const System& system, const SpaceOptions& space,
                          const Budget& budget, const Progress& progress) {
-  return Search(job, system, space, budget, progress).run();
+  return BraidSearch(job, system, space, budget, progress).run();
 }
 
 }  // namespace

@@ -5,13 +5,12 @@
 #include <tuple>
 #include <utility>
 
+#include "braid/base/index.h"
 #include "braid/plan/shared_gradients.h"
 #include "braid/system/links.h"
 
 namespace braid {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Levels at which the first and the last devices of two stages meet: what transfer_time_s depends
 /// on beside the bytes.

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
+
+#include "braid/base/infinity.h"
 
 namespace braid {
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 EvenSplits::EvenSplits(std::span<const ChainLayer> layers)
     : layers_(static_cast<std::int32_t>(layers.size())) {

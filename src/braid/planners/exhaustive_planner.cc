@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/assignment_bound.h"
 #include "braid/planners/one_f_one_b_partitioner.h"
 #include "braid/planners/planner.h"
@@ -14,8 +14,6 @@
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// What decides the layer table among configurations of one base.
 auto table_key(const Configuration& c) {
@@ -55,9 +53,9 @@ Configuration with_trade(const Configuration& base, const Configuration& trade) 
 }
 
 /// Looks at one configuration after another.
-class Walk {
+class ExhaustiveWalk {
  public:
-  Walk(const Job& job, const System& system, const SpaceOptions& space)
+  ExhaustiveWalk(const Job& job, const System& system, const SpaceOptions& space)
       : chain_(chain_job(job, system)),
         tables_(job, system),
         available_bytes_(usable_bytes(system.groups.front().chip)),
@@ -250,7 +248,7 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
   const std::array trades = {trades_from(Zero::none, space, has_host),
                              trades_from(space.zero.value_or(Zero::optimizer), space, has_host)};
 
-  Walk walk(job, system, space);
+  ExhaustiveWalk walk(job, system, space);
   for (std::size_t first = 0; first < base.size();) {
     std::size_t last = first + 1;
     while (last < base.size() && same_group(base[first], base[last])) ++last;

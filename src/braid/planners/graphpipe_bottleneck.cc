@@ -4,17 +4,14 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
+#include "braid/base/index.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/graphpipe_read_plan.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 using Times = std::vector<double>;
 

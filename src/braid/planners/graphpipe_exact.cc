@@ -11,13 +11,12 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
 
 namespace braid {
 namespace {
 
 using Set = std::uint64_t;  ///< Of nodes, one bit each.
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 bool has(Set set, std::size_t node) { return (set >> node & 1U) != 0; }
 
@@ -37,18 +36,18 @@ struct ExactStage {
 using Place = std::int8_t;  ///< In ExactSearch's copies.
 
 /// What one stage, or several behind another one, are to those before.
-struct Neighbours {
+struct ExactNeighbours {
   std::int64_t in_flight = 0;  ///< Samples: most of several.
   Place copies = 0;            ///< Most that they have, …
   Place allowed = 0;           ///< … and the most that all allow a stage before them.
 };
 
 /// Stages for a set that is closed under successors.
-struct Label {
+struct ExactLabel {
   std::int64_t devices = 0;
   /// [node]: samples in flight of its stage, if a node outside of the set hands over to it; else 0.
   std::array<std::int64_t, kMostExactNodes> in_flight{};
-  /// Of the same: Neighbours.
+  /// Of the same: ExactNeighbours.
   std::array<Place, kMostExactNodes> copies{}, allowed{};
   std::size_t stage = 0;  ///< Added last, …
   std::size_t way = 0;
@@ -146,7 +145,7 @@ class ExactSearch {
     GraphPipeSolution solution;
     std::size_t index = 0;
     for (std::size_t set = closed_.sets.size() - 1; set != 0;) {
-      const Label& label = labels_[set][index];
+      const ExactLabel& label = labels_[set][index];
       GraphPipeStage stage;
       stage.nodes = stages_[label.stage].nodes;
       stage.group = group_;
@@ -213,7 +212,7 @@ class ExactSearch {
     }
   }
 
-  bool no_worse(const Label& a, const Label& b) const {
+  bool no_worse(const ExactLabel& a, const ExactLabel& b) const {
     if (a.devices > b.devices) return false;
     for (std::size_t v = 0; v < problem_.nodes.size(); ++v) {
       if (a.in_flight[v] > b.in_flight[v] || a.copies[v] > b.copies[v] ||
@@ -229,10 +228,10 @@ class ExactSearch {
   /// before. Nothing else depends on them.
   void put(std::size_t before, std::size_t parent, const Growth& growth, double time_s) {
     const ExactStage& stage = stages_[growth.stage];
-    const Label from = labels_[before][parent];
+    const ExactLabel from = labels_[before][parent];
     const auto spare =
         static_cast<double>(problem_.devices) - work_s_[growth.larger] / time_s * (1 - 1e-9);
-    std::optional<Neighbours> behind;
+    std::optional<ExactNeighbours> behind;
     for (std::size_t w = 0; w < stage.ways.size(); ++w) {
       const ExactStage::Way& way = stage.ways[w];
       for (std::size_t run = 0; run < way.devices.size(); ++run) {
@@ -255,7 +254,7 @@ class ExactSearch {
                                    way.working_bytes) > problem_.memory_bytes) {
           continue;
         }
-        Label made = extended(from, growth, {behind->in_flight, place_of(w), allowed});
+        ExactLabel made = extended(from, growth, {behind->in_flight, place_of(w), allowed});
         made.devices = from.devices + way.devices[run];
         made.way = w;
         made.before = before;
@@ -270,8 +269,9 @@ class ExactSearch {
   Place last_place() const { return static_cast<Place>(levels_.copies.size() - 1); }
 
   /// What stages before see of a label with a stage that is `own` to them.
-  Label extended(const Label& from, const Growth& growth, const Neighbours& own) const {
-    Label made;
+  ExactLabel extended(const ExactLabel& from, const Growth& growth,
+                      const ExactNeighbours& own) const {
+    ExactLabel made;
     made.stage = growth.stage;
     made.allowed.fill(last_place());
     const Set after = closed_.sets[growth.larger];
@@ -286,18 +286,19 @@ class ExactSearch {
     return made;
   }
 
-  void insert(const Label& made, std::vector<Label>& labels) const {
-    const auto useless = [&](const Label& other) { return no_worse(other, made); };
+  void insert(const ExactLabel& made, std::vector<ExactLabel>& labels) const {
+    const auto useless = [&](const ExactLabel& other) { return no_worse(other, made); };
     if (std::any_of(labels.begin(), labels.end(), useless)) return;
-    std::erase_if(labels, [&](const Label& other) { return no_worse(made, other); });
+    std::erase_if(labels, [&](const ExactLabel& other) { return no_worse(made, other); });
     labels.push_back(made);
   }
 
   /// What the stages behind one that is put before a label make of it.
-  Neighbours neighbours_of(const Growth& growth, std::size_t before, const Label& from) const {
+  ExactNeighbours neighbours_of(const Growth& growth, std::size_t before,
+                                const ExactLabel& from) const {
     const Set nodes = closed_.stages[growth.stage];
     const Set behind = closed_.sets[before];
-    Neighbours all{group_.k * group_.micro_batch, 0, last_place()};
+    ExactNeighbours all{group_.k * group_.micro_batch, 0, last_place()};
     for (const GraphPipeEdge& edge : problem_.edges) {
       const std::size_t v = at(edge.target);
       if (!has(nodes, at(edge.source)) || !has(behind, v)) continue;
@@ -312,9 +313,9 @@ class ExactSearch {
   const ClosedSets& closed_;
   PassGroup group_;
   CopyLevels levels_;
-  std::vector<ExactStage> stages_;          ///< As in closed_.
-  std::vector<double> work_s_;              ///< [set]
-  std::vector<std::vector<Label>> labels_;  ///< [set]
+  std::vector<ExactStage> stages_;               ///< As in closed_.
+  std::vector<double> work_s_;                   ///< [set]
+  std::vector<std::vector<ExactLabel>> labels_;  ///< [set]
   std::int64_t work_ = 0;
 };
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "braid/base/index.h"
+
 namespace braid {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Sums of two never exceed what an integer holds, and are never again.
 std::int32_t sum(std::int32_t a, std::int32_t b) { return std::min(a + b, GraphPipeFloor::kNever); }

@@ -5,17 +5,14 @@
 #include <cstddef>
 #include <vector>
 
+#include "braid/base/index.h"
 #include "braid/planners/graphpipe_warm_ups.h"
 #include "braid/schedule/greedy_order.h"
 #include "braid/schedule/plan_orders.h"
 #include "braid/schedule/plan_pipeline.h"
 
 namespace braid {
-namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
+namespace {}  // namespace
 
 std::optional<Plan> greedy_plan(Plan plan, std::int64_t& work) {
   std::int64_t passes = 0;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/graphpipe_bottleneck.h"
 #include "braid/planners/graphpipe_shapes.h"
 #include "braid/schedule/graph_orders.h"
@@ -15,8 +15,6 @@
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Least and most devices of a stage: any, all the same power of two, or at least that many.
 std::vector<std::pair<std::int64_t, std::int64_t>> stage_devices_of(

@@ -9,13 +9,11 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
+#include "braid/base/infinity.h"
 
 namespace braid {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-bool is_cost(double value) { return std::isfinite(value) && value >= 0; }
 
 [[noreturn]] void fail(const std::string& key, const std::string& message) {
   throw Error(Where{"", 0, key}, message);

@@ -5,10 +5,10 @@
 #include <numeric>
 #include <utility>
 
+#include "braid/base/index.h"
+
 namespace braid {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 class PlanReader {
  public:

@@ -1,18 +1,17 @@
 #include "braid/planners/graphpipe_search.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/graphpipe_bottleneck.h"
 #include "braid/planners/graphpipe_shapes.h"
 
 namespace braid {
 
 GraphPipeSolution solve_graphpipe(const GraphPipeProblem& problem) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   check_graphpipe_problem(problem);
   const GraphPipeShapes form = graphpipe_shapes(problem);
   std::vector<GraphPipeBottleneckSearch> searches = graphpipe_searches(problem, form);

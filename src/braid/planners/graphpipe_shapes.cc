@@ -7,12 +7,11 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
 #include "braid/graph/series_parallel_order.h"
 
 namespace braid {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 constexpr std::int64_t kMostShapeNodes = std::int64_t{1} << 23;
 /// More combinations of branches than this, or nodes in them than that, and a stage of whole

@@ -4,14 +4,13 @@
 #include <limits>
 #include <utility>
 
+#include "braid/base/index.h"
 #include "braid/schedule/in_flight.h"
 
 namespace braid {
 namespace {
 
 constexpr std::int64_t kImpossible = std::int64_t{1} << 60;
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 

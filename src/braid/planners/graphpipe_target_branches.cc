@@ -1,15 +1,16 @@
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
+#include "braid/base/index.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/graphpipe_target.h"
 
 namespace braid {
 namespace {
 
 constexpr std::int32_t kAny = std::numeric_limits<std::int32_t>::max();
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 

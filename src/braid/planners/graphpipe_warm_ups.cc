@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "braid/base/index.h"
 #include "braid/plan/stage_context.h"
 #include "braid/plan/stage_rounds.h"
 #include "braid/planners/graphpipe_problem.h"
@@ -13,8 +14,6 @@
 
 namespace braid {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// What the slowest stage or link takes for a micro-batch.
 double period_s(const Pipeline& pipeline) {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cassert>
 
+#include "braid/base/index.h"
+
 namespace braid {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 ChunkTotals sum_of(std::span<const std::int32_t> kinds, std::span<const LayerCost> costs) {
   ChunkTotals totals;

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <utility>
 
+#include "braid/base/index.h"
 #include "braid/plan/shared_gradients.h"
 #include "braid/plan/stage_context.h"
 #include "braid/planners/mixed_planner.h"
@@ -13,8 +14,6 @@ namespace {
 
 /// The cluster is cut into no more than this many stages.
 constexpr std::int64_t kMostParts = 64;
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 bool allowed(const std::optional<int>& fixed, std::int64_t value) {
   return !fixed || *fixed == value;

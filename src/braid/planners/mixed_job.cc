@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "braid/base/index.h"
 #include "braid/plan/blank_plan.h"
 #include "braid/plan/stage_context.h"
 #include "braid/profile/layer_profile.h"
@@ -11,11 +12,7 @@
 #include "braid/system/links.h"
 
 namespace braid {
-namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
+namespace {}  // namespace
 
 MixedJob::MixedJob(const Job& job, const System& system, std::string planner)
     : job_(job), system_(system), chain_(chain_job(job, system)), runs_(device_runs(system)) {

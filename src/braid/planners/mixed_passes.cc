@@ -5,17 +5,16 @@
 #include <tuple>
 #include <utility>
 
+#include "braid/base/index.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/mixed_bounds.h"
 #include "braid/planners/mixed_reach.h"
 
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Complete pipelines that a pass shows.
 constexpr std::size_t kMostOthers = 24;
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
 #include "braid/planners/mixed_bounds.h"
 #include "braid/planners/mixed_shortage.h"
@@ -16,7 +17,6 @@
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// What is slower than the best by more is no alternative to it.
 constexpr double kAlternative = 1.5;
 /// What is slower by more is not tried to be improved on.

@@ -6,16 +6,16 @@
 #include <map>
 #include <utility>
 
+#include "braid/base/index.h"
+
 namespace braid {
 namespace {
 
 constexpr double kExact = 1e-3;
 /// Stages tried for one number of bytes; more are not looked through.
-constexpr std::int64_t kMostSteps = 20'000'000;
+constexpr std::int64_t kMostShortageSteps = 20'000'000;
 /// More than any device could be given.
 constexpr double kHopeless = 1e18;
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Which pipelines fit with `extra_bytes` more on each device.
 class Coverage {
@@ -128,7 +128,7 @@ std::optional<MixedPipeline> Coverage::run() {
   all.back().form = 0;
   levels_.push_back({{std::vector<std::int32_t>(problem_.capacity.size(), 0), std::move(all)}});
   std::int64_t in_flight = 0;
-  for (std::int64_t depth = 1; depth <= most && steps_ < kMostSteps; ++depth) {
+  for (std::int64_t depth = 1; depth <= most && steps_ < kMostShortageSteps; ++depth) {
     if (std::min(problem_.micro_batches, depth) != in_flight) {
       in_flight = std::min(problem_.micro_batches, depth);
       longest_.clear();

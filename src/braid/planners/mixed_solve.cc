@@ -2,17 +2,16 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/mixed_passes.h"
 
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Times that differ by less are gone through one by one, no longer halved,
 constexpr double kFine = 1e-3;
 /// this often,

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/fitting_layers.h"
 
 namespace braid {
@@ -24,7 +24,6 @@ MixedStageTimes::MixedStageTimes(const MixedProblem& problem) : problem_(problem
   layers_ = problem.forms.front().ways.front().layers.size();
   for (const MixedForm& form : problem.forms) ways_ = std::max(ways_, form.ways.size());
   fitting_.resize(problem.forms.size() * ways_);
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<double> forward_s(layers_, kInfinity), backward_s(layers_, kInfinity);
   std::vector<double> time_s(layers_, kInfinity);
   for (const MixedForm& form : problem.forms) {

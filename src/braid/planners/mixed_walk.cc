@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "braid/base/index.h"
 #include "braid/planners/mixed_bounds.h"
 #include "braid/planners/mixed_ends.h"
 #include "braid/planners/mixed_facts.h"
@@ -19,12 +20,10 @@ namespace {
 /// Pipelines collected before they are shown.
 constexpr std::size_t kMostWaiting = 256;
 
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-class Walk {
+class MixedWalk {
  public:
-  Walk(const MixedProblem& problem, double cutoff_s, const MixedWalkLimits& limits,
-       const std::function<double(const MixedPipeline&)>& visit)
+  MixedWalk(const MixedProblem& problem, double cutoff_s, const MixedWalkLimits& limits,
+            const std::function<double(const MixedPipeline&)>& visit)
       : problem_(problem),
         times_(problem),
         work_(problem),
@@ -99,7 +98,7 @@ class Walk {
   MixedWalkResult result_;
 };
 
-void Walk::set(Space& space) {
+void MixedWalk::set(Space& space) {
   space.worth_left = work_.worth_left(space.used);
   space.ahead_s = ends_.exchange_ahead_s(space.used);
   space.devices_left = 0;
@@ -108,7 +107,7 @@ void Walk::set(Space& space) {
   }
 }
 
-void Walk::show() {
+void MixedWalk::show() {
   std::stable_sort(
       waiting_.begin(), waiting_.end(),
       [](const MixedPipeline& a, const MixedPipeline& b) { return a.bound_s() < b.bound_s(); });
@@ -126,8 +125,8 @@ void Walk::show() {
 
 /// Layers [0, left) in front of `rest`, whose first stage has that depth, on the devices that are
 /// left: no such pipeline takes less.
-double Walk::ahead_s(const Space& with, const Rest& rest, std::int32_t left,
-                     std::int64_t depth) const {
+double MixedWalk::ahead_s(const Space& with, const Rest& rest, std::int32_t left,
+                          std::int64_t depth) const {
   if (!is_chain()) {
     return static_cast<double>(problem_.micro_batches) *
            work_.longest_stage_s(left, with.worth_left);
@@ -139,8 +138,9 @@ double Walk::ahead_s(const Space& with, const Rest& rest, std::int32_t left,
   return times_.least_before_s(left) + below_s + excess_s + with.ahead_s;
 }
 
-Walk::Rest Walk::in_front_of(const Rest& rest, const MixedStage& stage, MixedStageTimes::Time time,
-                             double hop_s, std::int64_t depth, double way_s) const {
+MixedWalk::Rest MixedWalk::in_front_of(const Rest& rest, const MixedStage& stage,
+                                       MixedStageTimes::Time time, double hop_s, std::int64_t depth,
+                                       double way_s) const {
   const std::int64_t m = problem_.micro_batches;
   Rest front;
   front.next_s = time.time_s();
@@ -171,8 +171,8 @@ Walk::Rest Walk::in_front_of(const Rest& rest, const MixedStage& stage, MixedSta
 }
 
 /// `stage` in one way in front of the others; `with`: the devices that it takes are taken.
-void Walk::add_stage(const Space& with, const Rest& rest, MixedStage& stage, double hop_s,
-                     std::int64_t depth, double way_s) {
+void MixedWalk::add_stage(const Space& with, const Rest& rest, MixedStage& stage, double hop_s,
+                          std::int64_t depth, double way_s) {
   ++result_.steps;
   const std::size_t form = at(stage.form), way = at(stage.way);
   MixedStageTimes::Time time =
@@ -202,7 +202,8 @@ void Walk::add_stage(const Space& with, const Rest& rest, MixedStage& stage, dou
   stages_.pop_back();
 }
 
-void Walk::add_form(const Space& space, const Rest& rest, std::int32_t right, std::size_t form) {
+void MixedWalk::add_form(const Space& space, const Rest& rest, std::int32_t right,
+                         std::size_t form) {
   const std::vector<MixedWay>& ways = problem_.forms[form].ways;
   Space with;
   with.used = space.used;
@@ -248,7 +249,7 @@ void Walk::add_form(const Space& space, const Rest& rest, std::int32_t right, st
   }
 }
 
-void Walk::add(const Space& space, const Rest& rest, std::int32_t right) {
+void MixedWalk::add(const Space& space, const Rest& rest, std::int32_t right) {
   for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
     if (result_.steps == limits_.steps) {
       close(rest.bound_s);
@@ -264,7 +265,7 @@ void Walk::add(const Space& space, const Rest& rest, std::int32_t right) {
 MixedWalkResult walk_mixed(const MixedProblem& problem, double cutoff_s,
                            const MixedWalkLimits& limits,
                            const std::function<double(const MixedPipeline&)>& visit) {
-  return Walk(problem, cutoff_s, limits, visit).run();
+  return MixedWalk(problem, cutoff_s, limits, visit).run();
 }
 
 }  // namespace braid

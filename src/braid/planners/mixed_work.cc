@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "braid/planners/rounding.h"
+
 namespace braid {
 
 MixedWork::MixedWork(const MixedProblem& problem)
@@ -62,10 +64,9 @@ double MixedWork::worth_left(std::span<const std::int32_t> used) const {
 }
 
 double MixedWork::share(const std::vector<double>& needed, std::int32_t left, double worth) {
-  constexpr double kRounding = 1 - 1e-12;
   const double sum = needed[static_cast<std::size_t>(left)];
   if (sum <= 0) return 0;
-  return worth > 0 ? kRounding * sum / worth : std::numeric_limits<double>::infinity();
+  return worth > 0 ? kBelowRounding * sum / worth : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace braid

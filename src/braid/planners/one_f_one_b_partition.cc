@@ -1,16 +1,14 @@
 #include <algorithm>
 #include <cassert>
 
+#include "braid/base/index.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/layer_windows.h"
 #include "braid/planners/one_f_one_b_chain.h"
 #include "braid/planners/one_f_one_b_partitioner.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// One try to split the chain within a bound on every stage's excess.
 struct Attempt {

@@ -15,9 +15,9 @@ std::int64_t most_in_flight(const RunSums& sums, const MemoryForm& form) {
   const double each_bytes = device_bytes(sums, 1, form) - held_bytes;
   const double free_bytes = form.available_bytes - held_bytes;
   if (!(free_bytes >= 0)) return 0;
-  constexpr double kMost = 1e9;
-  auto most =
-      static_cast<std::int64_t>(each_bytes > 0 ? std::min(kMost, free_bytes / each_bytes) : kMost);
+  constexpr double kMostInFlight = 1e9;
+  auto most = static_cast<std::int64_t>(
+      each_bytes > 0 ? std::min(kMostInFlight, free_bytes / each_bytes) : kMostInFlight);
   while (most > 0 && device_bytes(sums, static_cast<double>(most), form) > form.available_bytes) {
     --most;
   }

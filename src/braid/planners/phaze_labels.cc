@@ -1,34 +1,32 @@
 #include <algorithm>
-#include <limits>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/phaze_search.h"
 
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// The last stages of a plan, from one cut on.
-struct Label {
+struct PhazeLabel {
   std::int64_t devices = 0;
   PhazePath path;
   double sync_s = 0;  ///< By which synchronisation outlasts the first of these stages.
   const PhazeCandidate* first = nullptr;
-  std::int32_t behind = -1;  ///< Label at first->outer with one stage less.
+  std::int32_t behind = -1;  ///< PhazeLabel at first->outer with one stage less.
 };
 
-bool dominates(const Label& a, const Label& b) {
+bool dominates(const PhazeLabel& a, const PhazeLabel& b) {
   return a.devices <= b.devices && a.path.longest_s <= b.path.longest_s &&
          a.path.sum_s <= b.path.sum_s && a.sync_s <= b.sync_s;
 }
 
-void insert(std::vector<Label>& labels, std::size_t begin, const Label& label) {
+void insert(std::vector<PhazeLabel>& labels, std::size_t begin, const PhazeLabel& label) {
   for (std::size_t i = begin; i < labels.size(); ++i) {
     if (dominates(labels[i], label)) return;
   }
   const auto first = labels.begin() + static_cast<std::ptrdiff_t>(begin);
   labels.erase(std::remove_if(first, labels.end(),
-                              [&](const Label& other) { return dominates(label, other); }),
+                              [&](const PhazeLabel& other) { return dominates(label, other); }),
                labels.end());
   labels.push_back(label);
 }
@@ -94,11 +92,11 @@ std::optional<PhazeFound> best_of_labels(const PhazeSpace& space,
   const bool rising = Paths::kRisesWithLoad && space.candidates->rising;
 
   // labels[s]: by cut, with offsets.
-  std::vector<std::vector<Label>> labels = {{Label{}}};
+  std::vector<std::vector<PhazeLabel>> labels = {{PhazeLabel{}}};
   std::vector<std::vector<std::size_t>> offsets(1, std::vector<std::size_t>(space.cuts + 1, 0));
   offsets.front().back() = 1;
   for (std::int64_t s = 1; s <= combination.stages; ++s) {
-    std::vector<Label> made;
+    std::vector<PhazeLabel> made;
     std::vector<std::size_t> offset(space.cuts + 1, 0);
     const auto& behind_offset = offsets.back();
     const bool first_stage = s == combination.stages;
@@ -121,8 +119,8 @@ std::optional<PhazeFound> best_of_labels(const PhazeSpace& space,
           }
           for (std::size_t i = behind_offset[candidate.outer];
                i < behind_offset[candidate.outer + 1]; ++i) {
-            const Label& behind = labels.back()[i];
-            Label label;
+            const PhazeLabel& behind = labels.back()[i];
+            PhazeLabel label;
             label.devices = behind.devices + candidate.devices;
             // Each stage still to come takes a device at least.
             if (label.devices + (combination.stages - s) > devices) continue;
@@ -155,7 +153,7 @@ std::optional<PhazeFound> best_of_labels(const PhazeSpace& space,
   found.dp = combination.dp;
   std::int32_t at = 0;
   for (std::size_t s = labels.size(); s-- > 1;) {
-    const Label& label = labels[s][static_cast<std::size_t>(at)];
+    const PhazeLabel& label = labels[s][static_cast<std::size_t>(at)];
     found.stages.push_back(*label.first);
     at = label.behind;
   }

@@ -8,13 +8,13 @@ namespace braid {
 namespace {
 
 /// Edges at each layer.
-struct Neighbours {
+struct LayerNeighbours {
   std::vector<std::vector<std::size_t>> in, out;
 };
 
-Neighbours neighbours(const PhazeProblem& problem) {
-  Neighbours found{std::vector<std::vector<std::size_t>>(problem.names.size()),
-                   std::vector<std::vector<std::size_t>>(problem.names.size())};
+LayerNeighbours neighbours(const PhazeProblem& problem) {
+  LayerNeighbours found{std::vector<std::vector<std::size_t>>(problem.names.size()),
+                        std::vector<std::vector<std::size_t>>(problem.names.size())};
   for (std::size_t e = 0; e < problem.edges.size(); ++e) {
     found.out[static_cast<std::size_t>(problem.edges[e].first)].push_back(e);
     found.in[static_cast<std::size_t>(problem.edges[e].second)].push_back(e);
@@ -26,7 +26,7 @@ Neighbours neighbours(const PhazeProblem& problem) {
 
 PhazeCandidates phaze_linear_candidates(const PhazeProblem& problem, const PhazeWidth& width) {
   const std::size_t layers = problem.names.size();
-  const Neighbours edges = neighbours(problem);
+  const LayerNeighbours edges = neighbours(problem);
   std::vector<double> backward_s(layers + 1, 0);  // Of the stage up to each right end.
   std::vector<double> leaving_s(layers + 1, 0);   // Longest transfer of a layer to that or later.
   std::vector<std::vector<PhazeCandidate>> by_inner(layers);

@@ -1,11 +1,11 @@
 #include "braid/planners/phaze_placement.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 
 #include <fmt/format.h>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/phaze_search.h"
 #include "braid/planners/phaze_stage.h"
 #include "braid/planners/phaze_table.h"
@@ -13,8 +13,6 @@
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double sync_s(const PhazeProblem& problem, std::int64_t dp, double weight_bytes) {
   return 4 * static_cast<double>(dp - 1) / static_cast<double>(dp) *

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -8,6 +7,7 @@
 
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/amp_job.h"
 #include "braid/planners/amp_walks.h"
 #include "braid/planners/phaze_job_candidates.h"
@@ -18,7 +18,6 @@
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Tables grow with the cube of the layers.
 constexpr std::size_t kMostLayers = 512;
 /// Stages of one configuration cut as a graph that are searched exactly, and those of all times the

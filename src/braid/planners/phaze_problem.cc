@@ -10,10 +10,10 @@
 namespace braid {
 namespace {
 
-constexpr double kMost = 1e30;  // Sums and products of a few thousand such stay finite.
-constexpr std::int64_t kMostDevices = 10'000'000;
+constexpr double kMostCost = 1e30;  // Sums and products of a few thousand such stay finite.
+constexpr std::int64_t kMostPhazeDevices = 10'000'000;
 constexpr std::int64_t kMostMicroBatches = 1'000'000'000;
-constexpr std::size_t kMostLayers = 4096;
+constexpr std::size_t kMostPhazeLayers = 4096;
 
 using EdgeSizes = std::map<std::pair<std::int32_t, std::int32_t>, double>;
 
@@ -28,9 +28,9 @@ RawWidth read_width(const Value& nodes, const Value& edges, const PhazeReading& 
   RawWidth width;
   std::map<std::int64_t, std::int32_t> index;
   if (nodes.size() == 0) nodes.fail("there are no layers");
-  if (nodes.size() > kMostLayers) {
+  if (nodes.size() > kMostPhazeLayers) {
     nodes.fail(fmt::format("{} layers are too many", nodes.size()),
-               fmt::format("join layers: at most {} can be planned", kMostLayers));
+               fmt::format("join layers: at most {} can be planned", kMostPhazeLayers));
   }
   for (const Value& node : nodes.elements()) {
     const std::int64_t id = node["id"].as_int();
@@ -38,10 +38,10 @@ RawWidth read_width(const Value& nodes, const Value& edges, const PhazeReading& 
       node["id"].fail(fmt::format("there is another layer {}", id), "give each layer its own id");
     }
     PhazeLayer layer;
-    layer.forward_s = node["optimalLatencyFw"].as_double_in(0, kMost) * reading.latency_unit_s;
-    layer.backward_s = node["optimalLatencyBw"].as_double_in(0, kMost) * reading.latency_unit_s;
-    layer.weight_bytes = node["parameterSize"].as_double_in(0, kMost);
-    layer.activation_bytes = node["activationSize"].as_double_in(0, kMost);
+    layer.forward_s = node["optimalLatencyFw"].as_double_in(0, kMostCost) * reading.latency_unit_s;
+    layer.backward_s = node["optimalLatencyBw"].as_double_in(0, kMostCost) * reading.latency_unit_s;
+    layer.weight_bytes = node["parameterSize"].as_double_in(0, kMostCost);
+    layer.activation_bytes = node["activationSize"].as_double_in(0, kMostCost);
     layer.tensor_parallel = node["isTensorParallelized"].as_bool();
     width.ids.push_back(id);
     width.layers.push_back(layer);
@@ -56,7 +56,7 @@ RawWidth read_width(const Value& nodes, const Value& edges, const PhazeReading& 
       return found->second;
     };
     const std::pair<std::int32_t, std::int32_t> ends{end("sourceId"), end("destId")};
-    const double bytes = edge["communicationCost"].as_double_in(0, kMost);
+    const double bytes = edge["communicationCost"].as_double_in(0, kMostCost);
     double& size = width.edges[ends];
     size = reading.last_tensor_only ? bytes : size + bytes;
   }
@@ -134,9 +134,9 @@ bool is_phaze_input(const Value& root) {
 
 PhazeProblem read_phaze(const Value& root, const PhazeReading& reading) {
   PhazeProblem problem;
-  problem.devices = root["maxDevices"].as_int_in(1, kMostDevices);
-  problem.memory_bytes = root["maxMemoryPerDevice"].as_double_in(0, kMost);
-  problem.bytes_per_s = root["bandwidth"].as_double_in(1e-30, kMost);
+  problem.devices = root["maxDevices"].as_int_in(1, kMostPhazeDevices);
+  problem.memory_bytes = root["maxMemoryPerDevice"].as_double_in(0, kMostCost);
+  problem.bytes_per_s = root["bandwidth"].as_double_in(1e-30, kMostCost);
   problem.micro_batches = root["mbsInBatch"].as_int_in(1, kMostMicroBatches);
   problem.recompute = root["activationRecomputation"].as_bool();
   const std::string_view optimizer = root["optimizerAlgorithm"].as_string();
@@ -147,10 +147,10 @@ PhazeProblem read_phaze(const Value& root, const PhazeReading& reading) {
   problem.optimizer_bytes_per_weight_byte = optimizer == "Adam" ? 1 : 0;
   if (root["fixedPP"].exists()) {
     PhazeExpert expert;
-    expert.pp = root["fixedPP"].as_int_in(1, kMostDevices);
-    expert.tp = root["fixedTMPC"].as_int_in(1, kMostDevices);
-    expert.dp = root["fixedDP"].as_int_in(1, kMostDevices);
-    expert.transformer_layers = root["numTransformerLayers"].as_int_in(1, kMostLayers);
+    expert.pp = root["fixedPP"].as_int_in(1, kMostPhazeDevices);
+    expert.tp = root["fixedTMPC"].as_int_in(1, kMostPhazeDevices);
+    expert.dp = root["fixedDP"].as_int_in(1, kMostPhazeDevices);
+    expert.transformer_layers = root["numTransformerLayers"].as_int_in(1, kMostPhazeLayers);
     problem.expert = expert;
   }
 

@@ -1,12 +1,11 @@
 #include "braid/planners/phaze_search.h"
 
 #include <algorithm>
-#include <limits>
+
+#include "braid/base/infinity.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The least dp for each number of micro-batches of the busiest pipeline: more replicas than that
 /// synchronise longer and leave fewer devices to each, for nothing. At most 2·√micro-batches.

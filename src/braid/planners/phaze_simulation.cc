@@ -1,12 +1,10 @@
 #include <algorithm>
-#include <limits>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/phaze_search.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// All plans of a combination whose bound is below the best time so far, from the first stage on.
 class PlansInDepth {

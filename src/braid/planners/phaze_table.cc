@@ -12,7 +12,7 @@ namespace braid {
 namespace {
 
 /// Steps of a table, a few nanoseconds each.
-constexpr std::int64_t kMostSteps = 5'000'000'000;
+constexpr std::int64_t kMostTableSteps = 5'000'000'000;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ PhazeLattice phaze_lattice(const PhazeProblem& problem, const PhazeOptions& opti
                 "join layers that follow each other");
   }
   const auto stages = std::min(static_cast<std::int64_t>(problem.names.size()), problem.devices);
-  if (static_cast<std::int64_t>(pairs->size()) > kMostSteps / stages) {
+  if (static_cast<std::int64_t>(pairs->size()) > kMostTableSteps / stages) {
     throw Error(fmt::format("{} layers with {} possible stages are too many to place",
                             problem.names.size(), pairs->size()),
                 "join layers that follow each other");

@@ -2,21 +2,20 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/piper_tables.h"
+#include "braid/planners/rounding.h"
 
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kSameTime = 1e-11;
 constexpr std::int64_t kTooMany = std::int64_t{1} << 60;
-constexpr double kMostSteps = 4e9;
+constexpr double kMostSumSteps = 4e9;
 constexpr double kMostStages = 4e6;
-constexpr double kMostStates = 5e7;
+constexpr double kMostSumStates = 5e7;
 
 class ExactSum {
  public:
@@ -30,8 +29,8 @@ class ExactSum {
     const auto degrees = static_cast<double>(tables_.degrees().size());
     const auto sums = static_cast<double>(sums_);
     const double pairs = sets * sets / 2 * degrees;
-    if (pairs > kMostStages || sets * sums > kMostStates ||
-        pairs * static_cast<double>(tables_.dp_degrees().size()) * sums > kMostSteps) {
+    if (pairs > kMostStages || sets * sums > kMostSumStates ||
+        pairs * static_cast<double>(tables_.dp_degrees().size()) * sums > kMostSumSteps) {
       throw Error(
           "the graph, the devices and the micro-batches are too many for an exact sum of "
           "data-parallel degrees",

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "braid/base/index.h"
 #include "braid/graph/downsets.h"
 #include "braid/plan/blank_plan.h"
 #include "braid/plan/totals.h"
@@ -22,8 +23,6 @@ namespace {
 
 /// More downsets of a model's layers than this, and they are cut as a chain.
 constexpr std::size_t kMostDownsets = 2'000;
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// What a device sends along an edge of so many bytes a sample.
 double sent_bytes(const Configuration& form, double edge_bytes) {

@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/piper_tables.h"
+#include "braid/planners/rounding.h"
 
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kSameTime = 1e-11;
 constexpr std::int64_t kNever = std::int64_t{1} << 40;
 
 /// What the levels above the lowest see of the problem: weights and tensors in bytes.

@@ -5,10 +5,10 @@
 #include <limits>
 #include <numeric>
 
+#include "braid/base/index.h"
+
 namespace braid {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Of a unit of the level below `level`, whichever of its devices send.
 double unit_rate(const System& system, std::size_t level) {
@@ -36,9 +36,9 @@ std::vector<std::vector<std::int64_t>> on_flat_network(const std::vector<PiperSt
 }
 
 /// Gives the stages of one unit their devices, again for each unit that holds a copy.
-class Placement {
+class RankPlacement {
  public:
-  Placement(const PiperSolution& solution, const std::vector<PiperLevel>& levels)
+  RankPlacement(const PiperSolution& solution, const std::vector<PiperLevel>& levels)
       : solution_(solution), devices_(solution.stages.size()) {
     for (const PiperLevel& level : levels) {
       unit_devices_.push_back(unit_devices_.empty() ? 1 : unit_devices_.back() * below_);
@@ -113,7 +113,7 @@ std::int64_t device_count(const std::vector<PiperLevel>& levels) {
 std::vector<std::vector<std::int64_t>> devices_of_stages(const PiperSolution& solution,
                                                          const std::vector<PiperLevel>& levels) {
   if (levels.empty()) return on_flat_network(solution.stages);
-  Placement placement(solution, levels);
+  RankPlacement placement(solution, levels);
   placement.place(levels.size() - 1, 0, static_cast<std::int32_t>(solution.stages.size()), 0, 0);
   return placement.take();
 }

@@ -1,19 +1,17 @@
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
 #include "braid/planners/piper_variants.h"
 
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 constexpr std::size_t kMostEntries = 20'000'000;
-constexpr double kMostSteps = 2e10;
+constexpr double kMostSplitSteps = 2e10;
 
 /// Least slowest part of the layers before a point on at most so many devices, and how it arises.
 struct Entry {
@@ -62,7 +60,7 @@ PiperSolution solve_pipedream(const PiperProblem& problem, const PiperSearchLimi
   const auto most = static_cast<std::size_t>(std::min(problem.devices, problem.micro_batches));
   const double steps = static_cast<double>(most) * static_cast<double>(layers * layers) / 2 *
                        static_cast<double>(dps.size());
-  if (most * layers > kMostEntries || steps > kMostSteps) {
+  if (most * layers > kMostEntries || steps > kMostSplitSteps) {
     throw Error("pipedream's table of layers and devices is too large", "plan for fewer devices");
   }
   std::vector<std::vector<Entry>> table(layers + 1, std::vector<Entry>(most + 1));

@@ -51,17 +51,17 @@ std::string_view option_outside(const SpaceOptions& space) {
 }
 
 /// Forms that stages may choose among, and the data-parallel degrees that they may have.
-struct Family {
+struct PiperFamily {
   std::vector<PiperForm> forms;
   double working_bytes = 0;  ///< The largest of any form.
   std::int64_t least_dp = 1, most_dp = 1;
   double bound_s = 0;  ///< No solution takes less time per sample.
 };
 
-class Search {
+class PiperSearch {
  public:
-  Search(std::string_view variant, const Job& job, const System& system, const SpaceOptions& space,
-         const Budget& budget, const Progress& progress)
+  PiperSearch(std::string_view variant, const Job& job, const System& system,
+              const SpaceOptions& space, const Budget& budget, const Progress& progress)
       : variant_(variant),
         restriction_(restriction_of(variant)),
         job_(job),
@@ -78,12 +78,13 @@ class Search {
         lower_bound(*job_.graph, job_.precision, job_.global_batch, system_, job_.sharding);
     outcome.objective_name = kObjective;
     outcome.assumptions = {network_text()};
-    std::vector<Family> families = all_families();
-    std::stable_sort(families.begin(), families.end(),
-                     [](const Family& a, const Family& b) { return a.bound_s < b.bound_s; });
+    std::vector<PiperFamily> families = all_families();
+    std::stable_sort(
+        families.begin(), families.end(),
+        [](const PiperFamily& a, const PiperFamily& b) { return a.bound_s < b.bound_s; });
     bool proven = true;
     for (std::size_t f = 0; f < families.size(); ++f) {
-      const Family& family = families[f];
+      const PiperFamily& family = families[f];
       if (family.bound_s >= best_s_) break;
       rest_bound_s_ = f + 1 < families.size() ? families[f + 1].bound_s : kNever_s;
       if (budget_.work > 0 && outcome.work >= budget_.work) {
@@ -127,7 +128,7 @@ class Search {
   }
 
   /// Keeps the family's best plan if it is the best so far. False when there may be a better one.
-  bool solve(const Family& family, Outcome& outcome) {
+  bool solve(const PiperFamily& family, Outcome& outcome) {
     PiperProblem problem = problem_of(family);
     const double all_memory = problem.memory_bytes;
     for (int attempt = 0; attempt < kMostAttempts && problem.memory_bytes > 0; ++attempt) {
@@ -153,7 +154,7 @@ class Search {
     double excess_bytes = 0;  ///< Above the memory of a device.
     bool sure = false;        ///< There is no better plan.
   };
-  Attempt solve_once(const Family& family, const PiperProblem& problem, Outcome& outcome) {
+  Attempt solve_once(const PiperFamily& family, const PiperProblem& problem, Outcome& outcome) {
     PiperSearchLimits limits;
     if (budget_.work > 0) limits.work = std::max<std::int64_t>(1, budget_.work - outcome.work);
     if (progress_) {
@@ -191,8 +192,8 @@ class Search {
         format_bytes(excess_bytes));
   }
 
-  std::vector<Family> all_families() {
-    std::vector<Family> families;
+  std::vector<PiperFamily> all_families() {
+    std::vector<PiperFamily> families;
     const std::int64_t per_node = system_.groups.front().devices_per_node;
     const std::int64_t most_tp = restriction_.tp ? std::min(per_node, piper_.devices) : 1;
     for (std::int64_t micro_batch = 1; micro_batch <= job_.global_batch; micro_batch *= 2) {
@@ -214,12 +215,12 @@ class Search {
   /// Piper chooses among all forms whose transients keep below a level, for every level that
   /// some form sets; the others have one form for all stages.
   void add_families(std::vector<PiperForm> forms, std::int64_t batches,
-                    std::vector<Family>& families) {
+                    std::vector<PiperFamily>& families) {
     std::stable_sort(forms.begin(), forms.end(), [](const PiperForm& a, const PiperForm& b) {
       return a.working_bytes < b.working_bytes;
     });
     for (std::size_t f = 0; f < forms.size(); ++f) {
-      Family family;
+      PiperFamily family;
       family.working_bytes = forms[f].working_bytes;
       if (restriction_.solve == solve_piper) {
         if (f + 1 < forms.size() && forms[f + 1].working_bytes == family.working_bytes) continue;
@@ -236,7 +237,7 @@ class Search {
   }
 
   /// Any data-parallel degrees; with sharded state, which they shard, one for all stages at a time.
-  void add_degrees(Family family, std::int64_t batches, std::vector<Family>& families) {
+  void add_degrees(PiperFamily family, std::int64_t batches, std::vector<PiperFamily>& families) {
     const std::int64_t devices = piper_.devices;
     const std::int64_t most = restriction_.dp ? std::min(devices, batches) : 1;
     const auto layers = static_cast<std::int64_t>(job_.graph->layers.size());
@@ -267,7 +268,7 @@ class Search {
     }
   }
 
-  PiperProblem problem_of(const Family& family) {
+  PiperProblem problem_of(const PiperFamily& family) {
     PiperProblem problem =
         piper_problem_of(piper_, family.forms, family.least_dp, family.working_bytes);
     problem.least_dp = family.least_dp;
@@ -277,15 +278,15 @@ class Search {
   }
 
   /// What the family that needs least memory, most likely, is short of.
-  void explain(Outcome& outcome, const std::vector<Family>& families) {
+  void explain(Outcome& outcome, const std::vector<PiperFamily>& families) {
     if (families.empty()) {
       outcome.infeasibility = Infeasibility{
           "no degrees divide the devices, heads and batch as the planner asks", -1, 0, 0, {}};
       return;
     }
-    const auto smallest =
-        std::max_element(families.begin(), families.end(), [](const Family& a, const Family& b) {
-          const auto rank = [](const Family& family) {
+    const auto smallest = std::max_element(
+        families.begin(), families.end(), [](const PiperFamily& a, const PiperFamily& b) {
+          const auto rank = [](const PiperFamily& family) {
             const Configuration& last = family.forms.back().form;
             return std::tuple(-last.micro_batch, last.recompute, last.tp, -family.working_bytes);
           };
@@ -342,7 +343,7 @@ Outcome plan_piper(std::string_view variant, const Job& job, const System& syste
         fmt::format("the planner {} cannot do as {} says", variant, option), -1, 0, 0, {}};
     return outcome;
   }
-  return Search(variant, job, system, space, budget, progress).run();
+  return PiperSearch(variant, job, system, space, budget, progress).run();
 }
 
 }  // namespace braid

@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 
 namespace braid {
 namespace {
-
-bool is_cost(double value) { return std::isfinite(value) && value >= 0; }
 
 std::string bad_field(const PiperOption& option, std::size_t ins, std::size_t outs) {
   if (!is_cost(option.time)) return "time";

@@ -2,20 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/piper_exact_sum.h"
 #include "braid/planners/piper_levels.h"
 #include "braid/planners/piper_threshold.h"
+#include "braid/planners/rounding.h"
 
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Thresholds closer than this, relatively, are not told apart.
-constexpr double kSameTime = 1e-11;
 /// With more downsets than this, a few are searched first.
 constexpr std::size_t kManyDownsets = 1000;
 

@@ -1,15 +1,13 @@
 #include "braid/planners/piper_table.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/piper_tables.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A sum of data-parallel degrees, and the least time with it.
 struct Corner {

@@ -4,13 +4,12 @@
 #include <limits>
 #include <queue>
 
+#include "braid/planners/rounding.h"
+
 namespace braid {
 namespace {
 
-/// Bounds are compared with costs summed in another order.
-constexpr double kRounding = 1 - 1e-12;
-
-struct Later {
+struct LaterFirst {
   bool operator()(const PartialPlacement& a, const PartialPlacement& b) const {
     if (a.bound_s != b.bound_s) return a.bound_s > b.bound_s;
     if (a.stages.size() != b.stages.size()) return a.stages.size() < b.stages.size();
@@ -19,10 +18,10 @@ struct Later {
   }
 };
 
-class Search {
+class PlacementSearch {
  public:
-  Search(std::span<const PlacementShape> shapes, const PlacementSearchOptions& options,
-         PlacementCosts& costs)
+  PlacementSearch(std::span<const PlacementShape> shapes, const PlacementSearchOptions& options,
+                  PlacementCosts& costs)
       : shapes_(shapes), options_(options), costs_(costs), best_s_(options.best_s) {}
 
   PlacementSearchResult run() {
@@ -53,7 +52,7 @@ class Search {
  private:
   void push(PartialPlacement partial) {
     ++states_;
-    partial.bound_s = std::max(partial.bound_s, costs_.bound_s(partial) * kRounding);
+    partial.bound_s = std::max(partial.bound_s, costs_.bound_s(partial) * kBelowRounding);
     if (partial.bound_s < best_s_) open_.push(std::move(partial));
   }
 
@@ -109,7 +108,7 @@ class Search {
   PlacementCosts& costs_;
   double best_s_ = 0;
   std::int64_t states_ = 0;
-  std::priority_queue<PartialPlacement, std::vector<PartialPlacement>, Later> open_;
+  std::priority_queue<PartialPlacement, std::vector<PartialPlacement>, LaterFirst> open_;
 };
 
 }  // namespace
@@ -125,7 +124,7 @@ std::vector<std::int32_t> room_left(const PlacementShape& shape, const PartialPl
 PlacementSearchResult search_placements(std::span<const PlacementShape> shapes,
                                         const PlacementSearchOptions& options,
                                         PlacementCosts& costs) {
-  return Search(shapes, options, costs).run();
+  return PlacementSearch(shapes, options, costs).run();
 }
 
 }  // namespace braid

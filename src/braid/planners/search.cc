@@ -1,17 +1,15 @@
 #include "braid/planners/search.h"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 #include <utility>
 
+#include "braid/base/infinity.h"
 #include "braid/profile/sharded_options.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool better(const FoundPlan& a, const FoundPlan& b) {
   return std::tie(a.time_s, a.configuration) < std::tie(b.time_s, b.configuration);

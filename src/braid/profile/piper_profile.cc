@@ -13,7 +13,7 @@
 namespace braid {
 namespace {
 
-constexpr double kMost = 1e18;
+constexpr double kMostCost = 1e18;
 constexpr std::int64_t kMostId = std::int64_t{1} << 53;
 
 struct FileEdge {
@@ -51,7 +51,7 @@ std::vector<FileEdge> read_edges(const Value& edges, const Ids& ids) {
   std::map<std::pair<std::int32_t, std::int32_t>, bool> seen;
   for (const Value& edge : edges.elements()) {
     const FileEdge next{ids.place(edge["sourceId"]), ids.place(edge["destId"]),
-                        edge["communicationCost"].as_double_in(0, kMost)};
+                        edge["communicationCost"].as_double_in(0, kMostCost)};
     if (!seen.emplace(std::pair(next.source, next.target), true).second) {
       edge.fail("the edge is listed twice", "add its bytes to the first");
     }
@@ -103,9 +103,9 @@ void read_syncs(const Value& syncs, bool entering, std::int32_t layer, std::size
     const std::int32_t other = place < 0 ? -1 : numbers[static_cast<std::size_t>(place)];
     const auto edge = edges.find(entering ? std::pair(other, layer) : std::pair(layer, other));
     if (edge == edges.end()) {
-      value.fail("no edge " + std::string(entering ? "from " : "to ") + quoted(key));
+      value.fail("no edge " + std::string(entering ? "from " : "to ") + in_quotes(key));
     }
-    const double bytes = value.as_double_in(0, kMost);
+    const double bytes = value.as_double_in(0, kMostCost);
     if (bytes == 0) continue;
     const auto known =
         std::find_if(option.edge_syncs.begin(), option.edge_syncs.end(),
@@ -156,17 +156,17 @@ std::vector<Option> read_options(const Value& configurations, std::int32_t layer
     const auto tp = finite_double(key);
     if (!tp || !(*tp >= 1 && *tp <= 1 << 20) ||
         std::to_string(static_cast<std::int64_t>(*tp)) != key) {
-      list.fail(quoted(key) + " is no tensor-parallel degree", "use 1, 2, 4 …");
+      list.fail(in_quotes(key) + " is no tensor-parallel degree", "use 1, 2, 4 …");
     }
     for (const Value& entry : list.elements()) {
       Option option;
       option.name = entry["id"].as_string();
       option.how.tp = static_cast<int>(*tp);
       if (option.name == "activation recomp") option.how.recompute = Recompute::full;
-      option.cost.forward.compute_s = entry["timePerSample"].as_double_in(0, kMost);
-      option.gradient_bytes = entry["parameterSize"].as_double_in(0, kMost);
-      option.cost.stash_bytes = entry["memoryUsageA"].as_double_in(0, kMost);
-      option.fixed_bytes = entry["memoryUsageB"].as_double_in(0, kMost);
+      option.cost.forward.compute_s = entry["timePerSample"].as_double_in(0, kMostCost);
+      option.gradient_bytes = entry["parameterSize"].as_double_in(0, kMostCost);
+      option.cost.stash_bytes = entry["memoryUsageA"].as_double_in(0, kMostCost);
+      option.fixed_bytes = entry["memoryUsageB"].as_double_in(0, kMostCost);
       read_syncs(entry["syncTimeFw"], true, layer, at.in, ids, numbers, edges, option);
       read_syncs(entry["syncTimeBw"], false, layer, at.out, ids, numbers, edges, option);
       std::sort(option.edge_syncs.begin(), option.edge_syncs.end(),
@@ -192,7 +192,7 @@ PiperProfile piper_profile_from_json(const Value& root) {
   read.micro_batches = root["mbsInBatch"].exists() ? root["mbsInBatch"].as_int_in(1, kMostId) : 0;
   const auto limit = [&](const char* key) {
     if (!root[key].exists()) return 0.0;
-    const double value = root[key].as_double_in(0, kMost);
+    const double value = root[key].as_double_in(0, kMostCost);
     if (value == 0) root[key].fail("must be above zero");
     return value;
   };

@@ -85,7 +85,7 @@ std::string key(const char* colour, const char* name) {
 }
 
 /// A stretch of the iteration, drawn as one chart.
-struct Window {
+struct TimeWindow {
   double begin_s = 0, end_s = 0;
   double zero_s = 0;  ///< What the marks of the axis count from.
   double x(double time_s) const {
@@ -97,8 +97,8 @@ struct Window {
 };
 
 /// The whole iteration, or where that has too many passes to be made out, its start and its end.
-std::vector<Window> windows_of(const Timeline& timeline, const std::vector<std::size_t>& row_of,
-                               std::size_t rows) {
+std::vector<TimeWindow> windows_of(const Timeline& timeline, const std::vector<std::size_t>& row_of,
+                                   std::size_t rows) {
   const std::size_t most = std::clamp(kMostPassesOfAll / rows, kFewestPasses, kMostPasses);
   const double whole_s = timeline.iteration_time_s;
   std::vector<std::vector<const Event*>> passes(rows);
@@ -118,7 +118,7 @@ std::vector<Window> windows_of(const Timeline& timeline, const std::vector<std::
 }
 
 /// Marks at fifths of the axis, below the rows.
-std::string axis(double height, const Window& window) {
+std::string axis(double height, const TimeWindow& window) {
   std::string text;
   for (int i = 0; i <= 5; ++i) {
     const double x = kLeft + kWidth * i / 5;
@@ -147,7 +147,7 @@ std::string svg(double left, double height, const std::string& body) {
 }
 
 std::string passes_chart(const Timeline& timeline, const std::vector<std::size_t>& row_of,
-                         const std::vector<std::size_t>& drawn, const Window& window,
+                         const std::vector<std::size_t>& drawn, const TimeWindow& window,
                          const StageGraphDrawing& graph) {
   std::vector<const Event*> shown;
   for (const Event& event : timeline.events) {
@@ -179,7 +179,7 @@ std::string passes_chart(const Timeline& timeline, const std::vector<std::size_t
 }
 
 /// Steps of a stage's memory as a filled shape, at most a few points for each pixel.
-std::string memory_shape(const std::vector<MemorySample>& samples, const Window& window,
+std::string memory_shape(const std::vector<MemorySample>& samples, const TimeWindow& window,
                          double most_bytes, double top) {
   const double floor = top + kMemoryRow - 4;
   const double scale = (kMemoryRow - 8) / most_bytes;
@@ -202,7 +202,7 @@ std::string memory_shape(const std::vector<MemorySample>& samples, const Window&
   return "<path d=\"" + path + "\" fill=\"#3572b0\" fill-opacity=\".75\"/>\n";
 }
 
-std::string memory_chart(const Plan& plan, const Timeline& timeline, const Window& window,
+std::string memory_chart(const Plan& plan, const Timeline& timeline, const TimeWindow& window,
                          const std::vector<std::size_t>& drawn, double left) {
   double most = 0;
   for (const std::size_t stage : drawn) {
@@ -247,7 +247,7 @@ std::string timeline_section(const Plan& plan) {
   for (std::size_t r = 0; r < drawn.size(); ++r) row_of[drawn[r]] = r;
   const double whole_s = timeline.iteration_time_s;
   if (!(whole_s > 0)) return "";
-  const std::vector<Window> windows = windows_of(timeline, row_of, drawn.size());
+  const std::vector<TimeWindow> windows = windows_of(timeline, row_of, drawn.size());
   std::string text = "<h2>Timeline</h2>\n";
   const std::string whole = format_seconds(whole_s);
   text += "<p class=\"note\">One device per stage, ";
@@ -264,7 +264,7 @@ std::string timeline_section(const Plan& plan) {
   text += "<div class=\"keys\">" + key("#3572b0", "forward") + key("#e08e3c", "backward") +
           key("#4f9d69", "optimizer") + key("#8c6bb1", "sending") +
           key("#c2528b", "gradients and parameters") + "</div>\n";
-  for (const Window& window : windows) {
+  for (const TimeWindow& window : windows) {
     text += passes_chart(timeline, row_of, drawn, window, graph);
   }
   text += "<h2>Memory over time</h2>\n";
@@ -277,7 +277,7 @@ std::string timeline_section(const Plan& plan) {
       plan.parallel.vp == 1 ? ""
                             : " Where a stage's chunks are unlike, it is less than in the table "
                               "above, which counts each as the largest.");
-  for (const Window& window : windows) {
+  for (const TimeWindow& window : windows) {
     text += memory_chart(plan, timeline, window, drawn, graph.width);
   }
   return text;

@@ -9,8 +9,8 @@
 namespace braid {
 namespace {
 
-constexpr double kWidth = 760, kHeight = 460;
-constexpr double kLeft = 92, kRight = 32, kTop = 46, kBottom = 88;
+constexpr double kPlotWidth = 760, kPlotHeight = 460;
+constexpr double kPlotLeft = 92, kPlotRight = 32, kPlotTop = 46, kPlotBottom = 88;
 constexpr std::size_t kMostLabels = 24;
 
 struct Mark {
@@ -26,11 +26,12 @@ struct Axes {
 
   double x(double value) const {
     const double share = (std::log10(value) - least_x) / (most_x - least_x);
-    return kLeft + std::clamp(share, 0.0, 1.0) * (kWidth - kLeft - kRight);
+    return kPlotLeft + std::clamp(share, 0.0, 1.0) * (kPlotWidth - kPlotLeft - kPlotRight);
   }
   double y(double value) const {
     const double share = (std::log10(value) - least_y) / (most_y - least_y);
-    return kHeight - kBottom - std::clamp(share, 0.0, 1.0) * (kHeight - kTop - kBottom);
+    return kPlotHeight - kPlotBottom -
+           std::clamp(share, 0.0, 1.0) * (kPlotHeight - kPlotTop - kPlotBottom);
   }
 };
 
@@ -60,14 +61,15 @@ std::string grid(const Axes& axes) {
     svg += fmt::format(
         "<line class=\"grid\" x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2}\"/>"
         "<text x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4}</text>\n",
-        x, kTop, kHeight - kBottom, kHeight - kBottom + 18, power_of_ten(at, ""));
+        x, kPlotTop, kPlotHeight - kPlotBottom, kPlotHeight - kPlotBottom + 18,
+        power_of_ten(at, ""));
   }
   for (auto at = static_cast<int>(axes.least_y); at <= static_cast<int>(axes.most_y); ++at) {
     const double y = axes.y(std::pow(10.0, at));
     svg += fmt::format(
         "<line class=\"grid\" x1=\"{0}\" y1=\"{1:.1f}\" x2=\"{2}\" y2=\"{1:.1f}\"/>"
         "<text x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
-        kLeft, y, kWidth - kRight, kLeft - 6, y + 4, power_of_ten(at, "FLOP/s"));
+        kPlotLeft, y, kPlotWidth - kPlotRight, kPlotLeft - 6, y + 4, power_of_ten(at, "FLOP/s"));
   }
   return svg;
 }
@@ -136,29 +138,29 @@ std::string roofline_svg(const DataflowPlan& plan) {
       ".memory{{fill:#1f6fb2}}.network{{fill:#c8551b}}.label{{font-size:11px;fill:#555}}</style>\n"
       "<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n"
       "<text class=\"head\" x=\"{2}\" y=\"26\">Roofline of {3} partition{4} on one chip</text>\n",
-      kWidth, kHeight, kLeft, partitions.size(), partitions.size() == 1 ? "" : "s");
+      kPlotWidth, kPlotHeight, kPlotLeft, partitions.size(), partitions.size() == 1 ? "" : "s");
   svg += grid(axes);
   const double ridge = peak / std::max(dram, network);
   svg += fmt::format(
       "<line class=\"roof\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n"
       "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">peak {:.4g} TFLOP/s</text>\n",
-      axes.x(ridge), axes.y(peak), kWidth - kRight, axes.y(peak), kWidth - kRight, axes.y(peak) - 6,
-      peak / 1e12);
+      axes.x(ridge), axes.y(peak), kPlotWidth - kPlotRight, axes.y(peak), kPlotWidth - kPlotRight,
+      axes.y(peak) - 6, peak / 1e12);
   svg += slope_line(axes, dram, peak, "dram");
   if (network > 0) svg += slope_line(axes, network, peak, "links");
   svg += marks_svg(axes, marks);
   svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">operations per byte</text>\n",
-                     (kLeft + kWidth - kRight) / 2, kHeight - kBottom + 38);
-  const double key_y = kHeight - 22;
+                     (kPlotLeft + kPlotWidth - kPlotRight) / 2, kPlotHeight - kPlotBottom + 38);
+  const double key_y = kPlotHeight - 22;
   svg += fmt::format(
       "<circle class=\"memory\" cx=\"{}\" cy=\"{}\" r=\"5\"/><text x=\"{}\" y=\"{}\">DRAM, {:.4g} "
       "GB/s</text>\n",
-      kLeft + 5, key_y - 4, kLeft + 16, key_y, dram / 1e9);
+      kPlotLeft + 5, key_y - 4, kPlotLeft + 16, key_y, dram / 1e9);
   if (network > 0) {
     svg += fmt::format(
         "<rect class=\"network\" x=\"{}\" y=\"{}\" width=\"9\" height=\"9\"/><text x=\"{}\" "
         "y=\"{}\">network, {:.4g} GB/s of messages</text>\n",
-        kLeft + 190, key_y - 9, kLeft + 206, key_y, network / 1e9);
+        kPlotLeft + 190, key_y - 9, kPlotLeft + 206, key_y, network / 1e9);
   }
   return svg + "</svg>\n";
 }

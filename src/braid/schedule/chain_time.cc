@@ -5,16 +5,12 @@
 #include <span>
 #include <tuple>
 
+#include "braid/base/index.h"
 #include "braid/schedule/chain_waves.h"
 #include "braid/schedule/interleaved_pair.h"
 
 namespace braid {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-/// max of times, in the form that compilers turn into one instruction.
-double later(double a, double b) { return a > b ? a : b; }
 
 /// With fewer stages of one chunk, waves are slower than one pass after another.
 constexpr int kFewestForWaves = 12;

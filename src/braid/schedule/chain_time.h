@@ -12,6 +12,9 @@
 
 namespace braid {
 
+/// The greater of two times, in the form that compilers turn into one instruction.
+constexpr double later(double a, double b) { return a > b ? a : b; }
+
 /// A pipeline whose chunks hand over each to the next and to no other. Chunks are in pipeline
 /// order: chunk c of stage s is number c·pp + s.
 struct ChainTimes {

@@ -8,11 +8,10 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
 
 namespace braid {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// One way of a transfer, as seen from the chunk whose pass starts it.
 struct Hop {

@@ -5,14 +5,13 @@
 #include <string>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
 #include "braid/schedule/in_flight.h"
 #include "braid/schedule/order_form.h"
 #include "braid/schedule/schedule.h"
 
 namespace braid {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 WorkOrder empty_order(const StageGraph& graph) {
   WorkOrder order;

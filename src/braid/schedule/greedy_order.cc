@@ -8,14 +8,13 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/order_form.h"
 #include "braid/schedule/sub_pipeline.h"
 
 namespace braid {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// 1F1B that starts with `level` micro-batches in flight and has one fewer from each of `drops` on,
 /// backward passes in rising order.

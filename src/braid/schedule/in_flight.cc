@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <cassert>
 
+#include "braid/base/index.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/sub_pipeline.h"
 
 namespace braid {
-namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
+namespace {}  // namespace
 
 std::int64_t table_in_flight(PassGroup stage, PassGroup successor,
                              std::int64_t successor_in_flight) {

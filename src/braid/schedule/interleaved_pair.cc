@@ -9,8 +9,6 @@
 namespace braid {
 namespace {
 
-double later(double a, double b) { return a > b ? a : b; }
-
 class PairTimer {
  public:
   PairTimer(TimedPasses& timed, ChainWorkspace& workspace)

@@ -7,7 +7,7 @@
 namespace braid {
 namespace {
 
-std::string stage_name(std::size_t stage) { return "stage " + std::to_string(stage + 1); }
+std::string stage_number(std::size_t stage) { return "stage " + std::to_string(stage + 1); }
 
 }  // namespace
 
@@ -16,7 +16,7 @@ void require_own_devices(const StageGraph& graph, const std::string& name) {
   for (std::size_t s = 0; s < graph.stages.size(); ++s) {
     std::int64_t& first = owner[static_cast<std::size_t>(graph.stages[s].device)];
     if (first >= 0) {
-      throw Error(stage_name(s) + " shares device " + std::to_string(graph.stages[s].device) +
+      throw Error(stage_number(s) + " shares device " + std::to_string(graph.stages[s].device) +
                       " with stage " + std::to_string(first + 1),
                   name + " is defined for one stage per device");
     }
@@ -28,7 +28,7 @@ void require_one_size(const StageGraph& graph, const std::string& name) {
   const std::int64_t size = graph.stages.front().micro_batch;
   for (std::size_t s = 1; s < graph.stages.size(); ++s) {
     if (graph.stages[s].micro_batch == size) continue;
-    throw Error(stage_name(s) + " has micro-batches of " +
+    throw Error(stage_number(s) + " has micro-batches of " +
                     std::to_string(graph.stages[s].micro_batch) + " samples, stage 1 of " +
                     std::to_string(size),
                 name + " is defined for one size; kFkB takes several");
@@ -53,11 +53,11 @@ void require_chain(const StageGraph& graph, const std::string& name,
   }
   for (std::size_t s = 0; s < graph.stages.size(); ++s) {
     if (s + 1 < graph.stages.size() && handovers[s] == 0) {
-      throw Error(stage_name(s) + " does not hand over to stage " + std::to_string(s + 2),
+      throw Error(stage_number(s) + " does not hand over to stage " + std::to_string(s + 2),
                   name + " is defined for a chain of stages");
     }
     if (static_cast<std::size_t>(graph.stages[s].device) != device_of(s)) {
-      throw Error(stage_name(s) + " is on device " + std::to_string(graph.stages[s].device),
+      throw Error(stage_number(s) + " is on device " + std::to_string(graph.stages[s].device),
                   name + " wants it on device " + std::to_string(device_of(s)));
     }
   }

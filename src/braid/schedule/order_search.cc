@@ -1,21 +1,18 @@
 #include "braid/schedule/order_search.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
+#include "braid/base/infinity.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/greedy_order.h"
 #include "braid/schedule/order_form.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Passes done of each stage: forward, backward (or first halves), second halves.
 using Counts = std::vector<std::int64_t>;  // [3·stage + kind]

@@ -7,14 +7,13 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
 
 namespace braid {
 namespace {
 
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
 /// One way of an edge, as seen from the stage whose passes start the transfers.
-struct Hop {
+struct PartHop {
   std::int32_t target = 0;  ///< Stage.
   std::int32_t edge = 0;
   std::int32_t link = -1;  ///< -1: within a device.
@@ -23,17 +22,17 @@ struct Hop {
   double time_s = 0;
 };
 
-/// Hops grouped by the stage they start from; first[s] as in EdgeGroups.
-struct Hops {
+/// PartHops grouped by the stage they start from; first[s] as in EdgeGroups.
+struct PartHops {
   std::vector<std::size_t> first;
-  std::vector<Hop> hops;
+  std::vector<PartHop> hops;
 };
 
-Hops make_hops(const TimedGraph& timed, bool backward,
-               std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t>& links) {
+PartHops make_hops(const TimedGraph& timed, bool backward,
+                   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t>& links) {
   const StageGraph& graph = timed.graph;
   EdgeGroups groups = backward ? edges_by_target(graph) : edges_by_source(graph);
-  Hops result;
+  PartHops result;
   result.hops.reserve(groups.edges.size());
   for (const std::size_t e : groups.edges) {
     const StageEdge& edge = graph.edges[e];
@@ -41,7 +40,7 @@ Hops make_hops(const TimedGraph& timed, bool backward,
     const std::int32_t to = backward ? edge.source : edge.target;
     const GraphStage& source = graph.stages[at(from)];
     const GraphStage& target = graph.stages[at(to)];
-    Hop hop{to, static_cast<std::int32_t>(e)};
+    PartHop hop{to, static_cast<std::int32_t>(e)};
     if (source.device != target.device) {
       hop.link =
           links.try_emplace({source.device, target.device}, static_cast<std::int32_t>(links.size()))
@@ -139,8 +138,8 @@ class Run {
     }
     inputs_.resize(offset);
     std::vector<std::int64_t> activations(stages_.size(), 0), gradients(stages_.size(), 0);
-    for (const Hop& hop : forward_hops_.hops) activations[at(hop.target)] += hop.join;
-    for (const Hop& hop : backward_hops_.hops) gradients[at(hop.target)] += hop.join;
+    for (const PartHop& hop : forward_hops_.hops) activations[at(hop.target)] += hop.join;
+    for (const PartHop& hop : backward_hops_.hops) gradients[at(hop.target)] += hop.join;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       const StageState& state = stages_[s];
       for (std::int64_t k = 0; k < state.micro_batches; ++k) {
@@ -286,10 +285,10 @@ class Run {
     }
   }
 
-  void send(const Hops& hops, const Work& work, double end_s) {
+  void send(const PartHops& hops, const Work& work, double end_s) {
     const bool backward = work.kind != WorkKind::forward;
     for (std::size_t h = hops.first[at(work.stage)]; h < hops.first[at(work.stage) + 1]; ++h) {
-      const Hop& hop = hops.hops[h];
+      const PartHop& hop = hops.hops[h];
       const StageState& target = stages_[at(hop.target)];
       const std::size_t inputs = backward ? target.backward_inputs : target.forward_inputs;
       for (std::int64_t i = 0; i < hop.split; ++i) {
@@ -351,7 +350,7 @@ class Run {
   const WorkOrder& order_;
   const bool record_;
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> links_;  ///< By devices.
-  Hops forward_hops_, backward_hops_;
+  PartHops forward_hops_, backward_hops_;
   std::vector<StageState> stages_;
   std::vector<DeviceState> devices_;
   std::vector<double> link_free_;

@@ -6,12 +6,11 @@
 #include <string>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
 #include "braid/schedule/evaluate.h"
 
 namespace braid {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Position of a chunk in pipeline order, and back.
 std::int64_t position_of(std::int64_t chunk_id, int pp, int vp) {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
 #include "braid/plan/stage_load.h"
 #include "braid/plan/totals.h"
 #include "braid/schedule/graph_orders.h"
@@ -28,8 +29,6 @@ constexpr std::int64_t kMostSearched = 256;
 
 /// Rounds of 2BW before and while the time of one is taken.
 constexpr std::int64_t kRounds = 4;
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 void check_stage(const Plan& plan, const StageLoad& load, std::size_t stage) {
   const auto refuse = [&](const char* what) {

@@ -40,7 +40,7 @@ Document open_file(const std::string& path, const std::string& what) {
   const Value root = document.root();
   if (root.is_object() && root["braid"].exists()) {
     root["braid"].fail(
-        "this is a braid " + braid::quoted(root["braid"].string_or("")) + " file, not a " + what,
+        "this is a braid " + in_quotes(root["braid"].string_or("")) + " file, not a " + what,
         "give a name of braid list " + what + "s or a YAML file of your own");
   }
   if (root.is_object() && root["provenance"].exists()) {

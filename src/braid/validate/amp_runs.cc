@@ -70,7 +70,7 @@ class Reader {
     const auto value = finite_double(digits);
     if (!value || *value < 0 || *value != std::floor(*value) || *value > kMost) {
       throw Error(Where{table_.file, row.line, std::string(name)},
-                  quoted(digits) + " is not a count");
+                  in_quotes(digits) + " is not a count");
     }
     return static_cast<std::int64_t>(*value);
   }
@@ -108,7 +108,7 @@ class Reader {
       names.reserve(kExperiments.size());
       for (const Experiment& known : kExperiments) names.push_back(known.name);
       throw Error(Where{table_.file, row.line, "experiment"},
-                  quoted(name) + " is none of AMP's experiments", did_you_mean(name, names));
+                  in_quotes(name) + " is none of AMP's experiments", did_you_mean(name, names));
     }
     MeasuredRun run;
     run.file = table_.file;
@@ -147,7 +147,7 @@ class Reader {
     const std::string& time = text(row, "measured_s");
     const auto seconds = finite_double(time);
     if (!seconds || !(*seconds > 0)) {
-      throw Error(Where{table_.file, row.line, "measured_s"}, quoted(time) + " is not a time");
+      throw Error(Where{table_.file, row.line, "measured_s"}, in_quotes(time) + " is not a time");
     }
     run.iteration_time_s = *seconds;
     return run;

@@ -10,22 +10,22 @@
 namespace braid {
 namespace {
 
-struct Figure {
+struct FittedFigure {
   double Achieved::*field;
   double least, most;  ///< Bounds.
   double spread;       ///< How far, as a logarithm, the catalogue may well be off.
 };
-constexpr std::array kFigures = {Figure{&Achieved::matmul, 0.3, 0.98, 0.3},
-                                 Figure{&Achieved::attention, 0.1, 0.9, 0.5},
-                                 Figure{&Achieved::memory, 0.3, 0.98, 0.3},
-                                 Figure{&Achieved::kernel_launch_s, 5e-7, 2e-5, 0.7},
-                                 Figure{&Achieved::host_operator_s, 1e-6, 2e-4, 1.5},
-                                 Figure{&Achieved::overlap_loss, 0.02, 0.5, 0.5},
-                                 Figure{&Achieved::intra_node, 0.15, 1, 0.3},
-                                 Figure{&Achieved::inter_node, 0.1, 1, 0.2}};
-constexpr std::size_t kCount = kFigures.size();
+constexpr std::array kFitted = {FittedFigure{&Achieved::matmul, 0.3, 0.98, 0.3},
+                                FittedFigure{&Achieved::attention, 0.1, 0.9, 0.5},
+                                FittedFigure{&Achieved::memory, 0.3, 0.98, 0.3},
+                                FittedFigure{&Achieved::kernel_launch_s, 5e-7, 2e-5, 0.7},
+                                FittedFigure{&Achieved::host_operator_s, 1e-6, 2e-4, 1.5},
+                                FittedFigure{&Achieved::overlap_loss, 0.02, 0.5, 0.5},
+                                FittedFigure{&Achieved::intra_node, 0.15, 1, 0.3},
+                                FittedFigure{&Achieved::inter_node, 0.1, 1, 0.2}};
+constexpr std::size_t kCount = kFitted.size();
 constexpr std::size_t kHost = 4;
-static_assert(kFigures[kHost].field == &Achieved::host_operator_s);
+static_assert(kFitted[kHost].field == &Achieved::host_operator_s);
 /// A host that shows in every run of small kernels.
 constexpr double kSlowHost = 100e-6;
 /// Step of slopes, as a logarithm.
@@ -38,20 +38,20 @@ constexpr double kPriorWeight = 0.002;
 /// Residuals beyond this count by their size, not its square.
 constexpr double kLargeResidual = 0.1;
 
-double& of(Achieved& fitted, std::size_t i) { return fitted.*kFigures[i].field; }
-double of(const Achieved& fitted, std::size_t i) { return fitted.*kFigures[i].field; }
+double& of(Achieved& fitted, std::size_t i) { return fitted.*kFitted[i].field; }
+double of(const Achieved& fitted, std::size_t i) { return fitted.*kFitted[i].field; }
 
 /// Zero means that there is no such effect, and stays.
 bool may_be_none(std::size_t i) {
-  return kFigures[i].field == &Achieved::inter_node ||
-         kFigures[i].field == &Achieved::host_operator_s ||
-         kFigures[i].field == &Achieved::overlap_loss;
+  return kFitted[i].field == &Achieved::inter_node ||
+         kFitted[i].field == &Achieved::host_operator_s ||
+         kFitted[i].field == &Achieved::overlap_loss;
 }
 
 Achieved bounded(Achieved fitted) {
   for (std::size_t i = 0; i < kCount; ++i) {
     if (of(fitted, i) <= 0 && may_be_none(i)) continue;
-    of(fitted, i) = std::clamp(of(fitted, i), kFigures[i].least, kFigures[i].most);
+    of(fitted, i) = std::clamp(of(fitted, i), kFitted[i].least, kFitted[i].most);
   }
   return fitted;
 }
@@ -124,7 +124,7 @@ double Fit::told_of_host(const Achieved& figures) const {
   for (std::size_t i = 0; i < before.size(); ++i) {
     told += weights_[i] * square((after[i] - before[i]) / kDifference);
   }
-  return told / (told + kPriorWeight / square(kFigures[kHost].spread));
+  return told / (told + kPriorWeight / square(kFitted[kHost].spread));
 }
 
 Achieved Fit::best() const {
@@ -145,7 +145,7 @@ Fit::Descent Fit::descend(Achieved best) const {
     Slopes slopes(kCount);
     for (std::size_t p = 0; p < kCount; ++p) {
       Achieved moved = best;
-      const bool up = of(best, p) * std::exp(kDifference) <= kFigures[p].most;
+      const bool up = of(best, p) * std::exp(kDifference) <= kFitted[p].most;
       of(moved, p) *= std::exp(up ? kDifference : -kDifference);
       slopes[p] = residuals(moved);
       for (std::size_t i = 0; i < residual.size(); ++i) {
@@ -173,7 +173,7 @@ Fit::Descent Fit::descend(Achieved best) const {
 
 double Fit::drawn(const Achieved& figures, std::size_t p) const {
   if (of(prior_, p) <= 0) return 0;
-  return std::log(of(figures, p) / of(prior_, p)) / kFigures[p].spread;
+  return std::log(of(figures, p) / of(prior_, p)) / kFitted[p].spread;
 }
 
 Achieved Fit::stepped(const Achieved& from, const std::vector<double>& residual,
@@ -189,8 +189,8 @@ Achieved Fit::stepped(const Achieved& from, const std::vector<double>& residual,
     }
   }
   for (std::size_t p = 0; p < kCount; ++p) {
-    b[p] -= kPriorWeight * drawn(from, p) / kFigures[p].spread;
-    a[p][p] += kPriorWeight / square(kFigures[p].spread);
+    b[p] -= kPriorWeight * drawn(from, p) / kFitted[p].spread;
+    a[p][p] += kPriorWeight / square(kFitted[p].spread);
     a[p][p] *= 1 + damping;
   }
   const Vector step = solve(a, b);

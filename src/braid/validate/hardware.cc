@@ -15,8 +15,6 @@
 namespace braid {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 /// The number that ends right before position `end`, spaces aside; where it begins goes to `begin`.
 std::optional<double> number_before(std::string_view text, std::size_t end, std::size_t& begin) {
   while (end > 0 && text[end - 1] == ' ') --end;
@@ -160,7 +158,7 @@ RunSystem system_of(const MeasuredRun& run) {
   if (types.empty()) {
     result.reason = run.hardware.empty()
                         ? "the hardware is not said"
-                        : "hardware " + quoted(run.hardware) + " is not in the catalogue";
+                        : "hardware " + in_quotes(run.hardware) + " is not in the catalogue";
     return result;
   }
   if (run.devices == 0 || run.devices > kMostDevices) {
@@ -171,7 +169,7 @@ RunSystem system_of(const MeasuredRun& run) {
   if (types.size() > 1) {
     const std::string spec = mixed_spec(types, run);
     if (spec.empty()) {
-      result.reason = "hardware " + quoted(run.hardware) + ": how many of its " +
+      result.reason = "hardware " + in_quotes(run.hardware) + ": how many of its " +
                       std::to_string(run.devices) + " devices are of each type is not said";
       return result;
     }

@@ -32,7 +32,6 @@ constexpr std::array kKnown = {
     Known{"tpuv4", "", "tpu-v4-pod"},       Known{"l4", "", "g6.48xlarge"},
     Known{"t4", "", "g4dn.12xlarge"}};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
 /// Whether text[at] follows a count such as "8x".

@@ -83,10 +83,12 @@ bool says_nothing(std::string_view text) {
 double number_of(std::string_view text, const Where& where) {
   const auto value = finite_double(text);
   if (!value) {
-    throw Error(where, quoted(text) + " is not a number", "leave the field empty if it is unknown");
+    throw Error(where, in_quotes(text) + " is not a number",
+                "leave the field empty if it is unknown");
   }
   if (!(*value > 0)) {
-    throw Error(where, quoted(text) + " is not positive", "leave the field empty if it is unknown");
+    throw Error(where, in_quotes(text) + " is not positive",
+                "leave the field empty if it is unknown");
   }
   return *value;
 }
@@ -99,7 +101,7 @@ bool is_list(std::string_view text) {
 std::int64_t count_of(std::string_view text, const Where& where) {
   const double value = number_of(text, where);
   if (value != std::floor(value) || value > kMostCount) {
-    throw Error(where, quoted(text) + " is not a count", "give a whole number");
+    throw Error(where, in_quotes(text) + " is not a count", "give a whole number");
   }
   return static_cast<std::int64_t>(value);
 }
@@ -183,7 +185,8 @@ MeasuredRuns parse_measured_runs(std::string_view text, const std::string& file)
       if (!amounts[i] || says_nothing(row.fields[*amounts[i]])) continue;
       const Where where{file, row.line, std::string(kAmounts[i].name)};
       const double value = number_of(row.fields[*amounts[i]], where);
-      if (value > kMostAmount) throw Error(where, quoted(row.fields[*amounts[i]]) + " is absurd");
+      if (value > kMostAmount)
+        throw Error(where, in_quotes(row.fields[*amounts[i]]) + " is absurd");
       run.*kAmounts[i].field = value * kAmounts[i].unit;
     }
     if (stage_layers && !says_nothing(row.fields[*stage_layers])) {
@@ -211,7 +214,7 @@ std::string group_value(const MeasuredRun& run, const std::string& column) {
   names.reserve(kTexts.size() + kCounts.size());
   for (const TextColumn& text : kTexts) names.push_back(text.name);
   for (const CountColumn& count : kCounts) names.push_back(count.name);
-  throw Error(Where{"", 0, "--by"}, "runs cannot be grouped by " + quoted(column),
+  throw Error(Where{"", 0, "--by"}, "runs cannot be grouped by " + in_quotes(column),
               did_you_mean(column, names));
 }
 

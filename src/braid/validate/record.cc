@@ -48,7 +48,7 @@ double number_in(const CsvTable& table, const CsvRow& row, const char* column) {
   const std::string& text = row.fields[*table.column(column)];
   const auto value = finite_double(text);
   if (!value || *value < 0) {
-    throw Error(Where{table.file, row.line, column}, quoted(text) + " is no figure", kRemedy);
+    throw Error(Where{table.file, row.line, column}, in_quotes(text) + " is no figure", kRemedy);
   }
   return *value;
 }

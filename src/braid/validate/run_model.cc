@@ -161,7 +161,7 @@ RunModel model_of(const MeasuredRun& run) {
     return model;
   }
   if (zoo.empty()) {
-    model.reason = "model " + quoted(run.model) +
+    model.reason = "model " + in_quotes(run.model) +
                    " is not in the zoo, and layers, hidden and heads are not given";
     return model;
   }
@@ -174,7 +174,7 @@ RunModel model_of(const MeasuredRun& run) {
   const std::int64_t ends = name == zoo ? 2 : 3;
   const auto blocks = static_cast<std::int64_t>(graph.layers.size()) - ends;
   if (run.layers > 0 && run.layers != blocks) {
-    model.reason = "model " + quoted(run.model) + " has " + std::to_string(blocks) +
+    model.reason = "model " + in_quotes(run.model) + " has " + std::to_string(blocks) +
                    " layers, not " + std::to_string(run.layers);
     return model;
   }

@@ -10,10 +10,6 @@
 namespace braid {
 namespace {
 
-bool has(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
-
 int chunks_of(const MeasuredRun& run, std::int64_t layers, bool interleaved) {
   if (run.vp > 0) return static_cast<int>(std::min<std::int64_t>(run.vp, layers));
   if (!interleaved || run.pp <= 1) return 1;
@@ -82,13 +78,13 @@ RunParallelism parallelism_of(const MeasuredRun& run, std::int64_t layers) {
   parallel.recompute = trainer.recompute;
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
   if (!read_sharding(run.sharding, parallel.zero, parallel.offload_optimizer)) {
-    result.reason = "sharding " + quoted(run.sharding) + " is not known";
+    result.reason = "sharding " + in_quotes(run.sharding) + " is not known";
   } else if (!read_recompute(run.recompute, parallel.recompute)) {
-    result.reason = "recomputation " + quoted(run.recompute) + " is not known";
+    result.reason = "recomputation " + in_quotes(run.recompute) + " is not known";
   } else if (!read_precision(run.precision, result.precision)) {
-    result.reason = "precision " + quoted(run.precision) + " is not known";
+    result.reason = "precision " + in_quotes(run.precision) + " is not known";
   } else if (!read_schedule(run.schedule, schedule) && run.pp > 1) {
-    result.reason = "schedule " + quoted(run.schedule) + " is not known";
+    result.reason = "schedule " + in_quotes(run.schedule) + " is not known";
   } else if (run.tp == 0 && run.pp == 0 && run.dp == 0 && run.devices > 1 &&
              trainer.zero != Zero::parameters) {
     result.reason = "how the model was split is not said";
@@ -102,7 +98,7 @@ RunParallelism parallelism_of(const MeasuredRun& run, std::int64_t layers) {
   }
   parallel.sequence_parallel =
       parallel.tp > 1 &&
-      (trainer.sequence_parallel || has(lowered(run.recompute), "sequence parallel"));
+      (trainer.sequence_parallel || contains(lowered(run.recompute), "sequence parallel"));
   parallel.schedule = ScheduleKind::one_f_one_b;
   // Chunks of one stage run one behind the other.
   if (parallel.pp == 1) return result;

@@ -18,14 +18,10 @@ std::string plain(std::string_view text) {
   return result;
 }
 
-bool has(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
-
 template <std::size_t N>
 bool has_any(std::string_view text, const std::array<std::string_view, N>& words) {
   return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return has(text, word); });
+                     [&](std::string_view word) { return contains(text, word); });
 }
 
 template <std::size_t N>
@@ -64,7 +60,7 @@ bool read_sharding(const std::string& text, Zero& zero, bool& offload_optimizer)
   } else {
     return false;
   }
-  offload_optimizer = has(name, "offload") && !has(name, "offload=false");
+  offload_optimizer = contains(name, "offload") && !contains(name, "offload=false");
   return true;
 }
 
@@ -77,11 +73,11 @@ bool read_recompute(const std::string& text, Recompute& recompute) {
   constexpr std::array<std::string_view, 3> kScores = {"selective", "coreattn", "coreattention"};
   constexpr std::array<std::string_view, 3> kAll = {"checkpointing", "activationcheckpointing",
                                                     "gradientcheckpointing"};
-  if (has(name, "full") || is_any(name, kOn) || is_any(name, kAll)) {
+  if (contains(name, "full") || is_any(name, kOn) || is_any(name, kAll)) {
     recompute = Recompute::full;
   } else if (has_any(name, kScores)) {
     recompute = Recompute::selective;
-  } else if (has(name, "none") || is_any(name, kOff)) {
+  } else if (contains(name, "none") || is_any(name, kOff)) {
     recompute = Recompute::none;
   } else {
     return false;
@@ -91,20 +87,20 @@ bool read_recompute(const std::string& text, Recompute& recompute) {
 
 bool read_precision(const std::string& text, Precision& precision) {
   const std::string name = plain(text);
-  const bool brain = has(name, "bf16") || has(name, "bfloat16");
+  const bool brain = contains(name, "bf16") || contains(name, "bfloat16");
   // A submission that says "fp8/bf16" does not say which.
-  if (name.empty() || brain) return !has(name, "fp8");
+  if (name.empty() || brain) return !contains(name, "fp8");
   constexpr std::array<std::string_view, 3> kHalf = {"fp16", "float16", "half"};
   constexpr std::array<std::string_view, 4> kMixed = {"mixed", "amp", "mixedprecision", "16mixed"};
   if (has_any(name, kHalf) || is_any(name, kMixed)) {
-    if (has(name, "fp8")) return false;
+    if (contains(name, "fp8")) return false;
     precision.matmul = precision.activation = precision.weight = Dtype::f16;
-  } else if (has(name, "fp8")) {
+  } else if (contains(name, "fp8")) {
     precision.matmul = Dtype::f8;
-  } else if (has(name, "fp4")) {
+  } else if (contains(name, "fp4")) {
     precision.matmul = Dtype::f4;
-  } else if (has(name, "tf32") || has(name, "fp32") || has(name, "float32")) {
-    precision.matmul = has(name, "tf32") ? Dtype::tf32 : Dtype::f32;
+  } else if (contains(name, "tf32") || contains(name, "fp32") || contains(name, "float32")) {
+    precision.matmul = contains(name, "tf32") ? Dtype::tf32 : Dtype::f32;
     precision.activation = precision.weight = Dtype::f32;
     precision.optimizer_bytes_per_parameter = 8;
   } else {
@@ -120,11 +116,12 @@ bool read_schedule(const std::string& text, ScheduleKind& schedule) {
       "zb",      "zerobubble", "dualpipe",      "vhalf",        "vmin", "vschedule",
       "chimera", "hanayo",     "bidirectional", "pipedream2bw", "async"};
   if (has_any(name, kOthers)) return false;
-  if (has(name, "interleav") || has(name, "1f1bi") || has(name, "virtual")) {
+  if (contains(name, "interleav") || contains(name, "1f1bi") || contains(name, "virtual")) {
     schedule = ScheduleKind::interleaved;
-  } else if (has(name, "1f1b") || has(name, "dapple") || has(name, "pipedreamflush")) {
+  } else if (contains(name, "1f1b") || contains(name, "dapple") ||
+             contains(name, "pipedreamflush")) {
     schedule = ScheduleKind::one_f_one_b;
-  } else if (has(name, "gpipe") || has(name, "afab") || name == "fillanddrain") {
+  } else if (contains(name, "gpipe") || contains(name, "afab") || name == "fillanddrain") {
     schedule = ScheduleKind::gpipe;
   } else {
     return false;
