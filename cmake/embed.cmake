@@ -11,5 +11,6 @@ function(braid_embed target function)
             -P ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake
     DEPENDS ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake
     VERBATIM)
+  set_source_files_properties(${out} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # Linters run before it is made.
   target_sources(${target} PRIVATE ${out})
 endfunction()

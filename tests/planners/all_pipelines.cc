@@ -9,7 +9,6 @@
 #include "braid/plan/shared_gradients.h"
 
 namespace braid::testing {
-namespace {}  // namespace
 
 AllPipelines::AllPipelines(const Job& job, const System& system, const SpaceOptions& space)
     : job_(job),

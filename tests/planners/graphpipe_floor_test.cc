@@ -12,9 +12,9 @@ namespace braid {
 namespace {
 
 using testing::add_random_ways;
-using testing::Partition;
 using testing::random_graphpipe;
 using testing::series_parallel_partitions;
+using testing::StageSets;
 
 /// Whether a stage fits with what a sink has in flight.
 bool fits(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
@@ -74,11 +74,11 @@ TEST(GraphPipeFloor, EqualsBruteForceOverAllSeriesParallelStages) {
     GraphPipeProblem problem = random_graphpipe(random, 6, false);
     if (i % 2 == 1) add_random_ways(random, problem);
     Counted counted(problem);
-    const std::vector<Partition> partitions = series_parallel_partitions(problem);
+    const std::vector<StageSets> partitions = series_parallel_partitions(problem);
     const double least_s = graphpipe_bound_s(problem) / static_cast<double>(problem.batch);
     for (const double more : {1.0123, 1.7123, 2.9123, 5.1123}) {
       std::int64_t fewest = GraphPipeFloor::kNever;
-      for (const Partition& partition : partitions) {
+      for (const StageSets& partition : partitions) {
         std::int64_t devices = 0;
         for (const std::vector<std::int32_t>& nodes : partition) {
           devices += fewest_of(problem, nodes, more * least_s);

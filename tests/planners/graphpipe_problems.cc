@@ -135,9 +135,9 @@ GraphPipeProblem branched_graphpipe(int branches, int length, std::int64_t devic
   return problem;
 }
 
-std::vector<Partition> all_partitions(const GraphPipeProblem& problem) {
-  std::vector<Partition> result;
-  Partition partition;
+std::vector<StageSets> all_partitions(const GraphPipeProblem& problem) {
+  std::vector<StageSets> result;
+  StageSets partition;
   const std::function<void(std::int32_t)> go = [&](std::int32_t v) {
     if (static_cast<std::size_t>(v) == problem.nodes.size()) {
       std::vector<std::size_t> stage_of(problem.nodes.size());
@@ -210,10 +210,10 @@ void collect(const Series& series, NodesOfStage& nodes) {
   }
 }
 
-std::vector<Partition> product(const std::vector<Partition>& a, const std::vector<Partition>& b) {
-  std::vector<Partition> result;
-  for (const Partition& x : a) {
-    for (const Partition& y : b) {
+std::vector<StageSets> product(const std::vector<StageSets>& a, const std::vector<StageSets>& b) {
+  std::vector<StageSets> result;
+  for (const StageSets& x : a) {
+    for (const StageSets& y : b) {
       result.push_back(x);
       result.back().insert(result.back().end(), y.begin(), y.end());
     }
@@ -221,12 +221,12 @@ std::vector<Partition> product(const std::vector<Partition>& a, const std::vecto
   return result;
 }
 
-std::vector<Partition> ways_of(const Series& series);
+std::vector<StageSets> ways_of(const Series& series);
 
 /// Every grouping of the branches: alone, planned by themselves, or several whole ones as a stage.
-std::vector<Partition> ways_side_by_side(const std::vector<Series>& branches) {
+std::vector<StageSets> ways_side_by_side(const std::vector<Series>& branches) {
   if (branches.empty()) return {{}};
-  std::vector<Partition> result;
+  std::vector<StageSets> result;
   const std::size_t others = branches.size() - 1;
   for (std::size_t set = 0; set < (std::size_t{1} << others); ++set) {
     std::vector<Series> rest;
@@ -235,14 +235,14 @@ std::vector<Partition> ways_side_by_side(const std::vector<Series>& branches) {
       if ((set >> i & 1) == 0) rest.push_back(branches[i]);
       if ((set >> i & 1) != 0) collect(branches[i], group);
     }
-    std::vector<Partition> first;
+    std::vector<StageSets> first;
     if (group.empty()) {
       first = ways_of(branches.back());
     } else {
       collect(branches.back(), group);
       first = {{group}};
     }
-    const std::vector<Partition> both = product(first, ways_side_by_side(rest));
+    const std::vector<StageSets> both = product(first, ways_side_by_side(rest));
     result.insert(result.end(), both.begin(), both.end());
   }
   return result;
@@ -274,10 +274,10 @@ std::vector<std::pair<NodesOfStage, std::vector<Series>>> absorptions(
   return result;
 }
 
-std::vector<Partition> ways_of(const Series& series) {
+std::vector<StageSets> ways_of(const Series& series) {
   if (series.empty()) return {{}};
-  std::vector<Partition> result;
-  const auto put = [&](const std::vector<Partition>& ways) {
+  std::vector<StageSets> result;
+  const auto put = [&](const std::vector<StageSets>& ways) {
     result.insert(result.end(), ways.begin(), ways.end());
   };
   const auto items = [&](std::size_t first, std::size_t last) {
@@ -317,10 +317,10 @@ OrderTree tree_of(const GraphPipeProblem& problem) {
 
 }  // namespace
 
-std::vector<Partition> series_parallel_partitions(const GraphPipeProblem& problem) {
+std::vector<StageSets> series_parallel_partitions(const GraphPipeProblem& problem) {
   const OrderTree tree = tree_of(problem);
-  std::set<Partition> distinct;
-  for (Partition partition :
+  std::set<StageSets> distinct;
+  for (StageSets partition :
        ways_of(series_of(tree, static_cast<std::int32_t>(tree.parts.size()) - 1))) {
     for (NodesOfStage& stage : partition) std::sort(stage.begin(), stage.end());
     std::sort(partition.begin(), partition.end());
@@ -329,9 +329,9 @@ std::vector<Partition> series_parallel_partitions(const GraphPipeProblem& proble
   return {distinct.begin(), distinct.end()};
 }
 
-double best_of(const GraphPipeProblem& problem, const std::vector<Partition>& partitions) {
+double best_of(const GraphPipeProblem& problem, const std::vector<StageSets>& partitions) {
   double best_s = std::numeric_limits<double>::infinity();
-  for (const Partition& partition : partitions) {
+  for (const StageSets& partition : partitions) {
     GraphPipeSolution solution;
     const std::function<void(std::int64_t)> go = [&](std::int64_t devices) {
       const std::size_t s = solution.stages.size();

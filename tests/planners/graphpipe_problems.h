@@ -20,17 +20,17 @@ void add_random_ways(std::mt19937_64& random, GraphPipeProblem& problem);
 GraphPipeProblem branched_graphpipe(int branches, int length, std::int64_t devices);
 
 /// Stages as sets of nodes.
-using Partition = std::vector<std::vector<std::int32_t>>;
+using StageSets = std::vector<std::vector<std::int32_t>>;
 
 /// All partitions of the nodes whose stages form a directed acyclic graph.
-std::vector<Partition> all_partitions(const GraphPipeProblem& problem);
+std::vector<StageSets> all_partitions(const GraphPipeProblem& problem);
 
 /// All partitions into series-parallel stages as graphpipe_shapes.h describes them, with every
 /// branch by itself; the graph must be series-parallel.
-std::vector<Partition> series_parallel_partitions(const GraphPipeProblem& problem);
+std::vector<StageSets> series_parallel_partitions(const GraphPipeProblem& problem);
 
 /// Least time of the given partitions with any devices, ways and groups, by price_graphpipe alone.
 /// Infinite when none fits.
-double best_of(const GraphPipeProblem& problem, const std::vector<Partition>& partitions);
+double best_of(const GraphPipeProblem& problem, const std::vector<StageSets>& partitions);
 
 }  // namespace braid::testing

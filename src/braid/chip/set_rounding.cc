@@ -13,7 +13,7 @@
 namespace braid {
 namespace {
 
-constexpr std::uint32_t kNone = 0xffffffff;
+constexpr std::uint32_t kNoSet = 0xffffffff;
 
 class BeamSearch {
  public:
@@ -21,7 +21,7 @@ class BeamSearch {
       : tables_(tables),
         count_(tables.kernels.size()),
         place_(count_),
-        group_of_(count_, kNone),
+        group_of_(count_, kNoSet),
         seen_(count_, 0),
         straddling_(count_ + 1, 0),
         next_cut_(count_ + 1, 0),
@@ -48,8 +48,8 @@ class BeamSearch {
   std::vector<std::uint32_t> complete(const std::vector<std::uint32_t>& fixed, std::size_t width,
                                       double most) {
     width_ = width;
-    states_.assign(1, {Bitset(count_), 0, 0, kNone, kNone});
-    fixed_group_of_.assign(count_, kNone);
+    states_.assign(1, {Bitset(count_), 0, 0, kNoSet, kNoSet});
+    fixed_group_of_.assign(count_, kNoSet);
     fixed_straddling_.assign(count_ + 1, 0);
     for (const std::uint32_t column : fixed) {
       states_[0].covered |= columns_[column].places;
@@ -135,7 +135,7 @@ class BeamSearch {
     Bitset covered;  ///< Places.
     std::size_t hash = 0;
     double lacking_bytes = 0;
-    std::uint32_t parent = kNone, column = kNone;
+    std::uint32_t parent = kNoSet, column = kNoSet;
   };
 
   std::size_t first_open(const Bitset& covered, std::size_t from) const {
@@ -209,7 +209,7 @@ class BeamSearch {
         }
         if (place >= end || seen_[tensor.other] == stamp_) continue;
         const std::uint32_t group = group_of_[tensor.other];
-        if (group == kNone) {
+        if (group == kNoSet) {
           seen_[tensor.other] = stamp_;
           open_.push_back(tensor.other);
           continue;

@@ -12,7 +12,7 @@ namespace braid {
 namespace {
 
 constexpr double kClose = 2e-4;  // The program's right-hand side is up to 1e-4 too large.
-constexpr double kAny = -std::numeric_limits<double>::max();
+constexpr double kAnyTraffic = -std::numeric_limits<double>::max();
 constexpr std::size_t kColumnsAtOnce = 5;  // Of one root.
 constexpr std::size_t kSetsToRound = 400;  // Likewise.
 
@@ -27,7 +27,7 @@ std::vector<double> best_prices(const FittingSets& sets, std::size_t kernels, st
   for (std::uint32_t i = 0; i < kernels; ++i) alone[i] = sets.alone(i, 0).traffic_bytes;
   CoveringProgram program(alone);
   std::vector<double> best, prices;
-  double best_total = kAny;
+  double best_total = kAnyTraffic;
   for (bool more = true; more;) {
     more = program.solve(work - program.work());
     prices = program.prices();
@@ -67,7 +67,7 @@ TrafficFloors traffic_floors(const MapperTables& tables, const TrafficFloorBudge
   floors.bytes = best_prices(sets, kernels, budget.work);
   std::vector<std::vector<FittingSet>> good(kernels);
   for (std::uint32_t root = 0; root < kernels; ++root) {
-    good[root] = sets.most_excess(root, floors.bytes, kAny, kSetsToRound);
+    good[root] = sets.most_excess(root, floors.bytes, kAnyTraffic, kSetsToRound);
     if (std::none_of(good[root].begin(), good[root].end(),
                      [](const FittingSet& set) { return set.kernels.size() == 1; })) {
       good[root].push_back(sets.alone(root, floors.bytes[root]));

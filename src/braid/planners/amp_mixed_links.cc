@@ -6,7 +6,6 @@
 #include "braid/system/links.h"
 
 namespace braid {
-namespace {}  // namespace
 
 NodeLinks::NodeLinks(const AmpMixedJob& job) : job_(job), system_(job.mixed().system()) {
   const auto& nodes = job.nodes();

@@ -8,7 +8,6 @@
 #include "braid/system/links.h"
 
 namespace braid {
-namespace {}  // namespace
 
 AmpMixedParts::AmpMixedParts(AmpMixedJob& job) : job_(job), links_(job) {
   for (const auto& devices : job.nodes()) {

@@ -5,7 +5,6 @@
 #include "braid/base/infinity.h"
 
 namespace braid {
-namespace {}  // namespace
 
 void StageWindow::append(const AssignmentStage& stage, double threshold_s, std::size_t first_right,
                          std::size_t last_right, std::span<double> entry, std::span<double> cost,

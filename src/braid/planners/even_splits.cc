@@ -6,7 +6,6 @@
 #include "braid/base/infinity.h"
 
 namespace braid {
-namespace {}  // namespace
 
 EvenSplits::EvenSplits(std::span<const ChainLayer> layers)
     : layers_(static_cast<std::int32_t>(layers.size())) {

@@ -12,7 +12,6 @@
 #include "braid/schedule/plan_pipeline.h"
 
 namespace braid {
-namespace {}  // namespace
 
 std::optional<Plan> greedy_plan(Plan plan, std::int64_t& work) {
   std::int64_t passes = 0;

@@ -12,7 +12,6 @@
 #include "braid/system/links.h"
 
 namespace braid {
-namespace {}  // namespace
 
 MixedJob::MixedJob(const Job& job, const System& system, std::string planner)
     : job_(job), system_(system), chain_(chain_job(job, system)), runs_(device_runs(system)) {

@@ -8,7 +8,6 @@
 #include "braid/schedule/sub_pipeline.h"
 
 namespace braid {
-namespace {}  // namespace
 
 std::int64_t table_in_flight(PassGroup stage, PassGroup successor,
                              std::int64_t successor_in_flight) {
