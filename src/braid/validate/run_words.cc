@@ -5,6 +5,8 @@
 #include <cctype>
 #include <string_view>
 
+#include "braid/base/text.h"
+
 namespace braid {
 namespace {
 
