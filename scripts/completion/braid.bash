@@ -33,6 +33,9 @@ _braid() {
     --precision) mapfile -t COMPREPLY < <(compgen -W 'bf16 fp16 fp8 tf32 fp32' -- "$cur") ;;
     --compat) mapfile -t COMPREPLY < <(compgen -W 'dfmodel' -- "$cur") ;;
     --style) mapfile -t COMPREPLY < <(compgen -W 'dataflow kernel-by-kernel' -- "$cur") ;;
+    --sharding)
+      mapfile -t COMPREPLY < <(compgen -W "$([[ $verb == map ]] && echo grid || echo 'written found')" -- "$cur")
+      ;;
     --search) mapfile -t COMPREPLY < <(compgen -W 'roles shapes' -- "$cur") ;;
     --to) mapfile -t COMPREPLY < <(compgen -W 'megatron deepspeed torchtitan' -- "$cur") ;;
   esac

@@ -1,11 +1,17 @@
 #include "braid/chip/sharding.h"
 
+#include <algorithm>
 #include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "braid/base/infinity.h"
 #include "braid/chip/dataflow_setup.h"
 #include "braid/chip/elimination.h"
+#include "braid/chip/shard_messages.h"
 
 #include "chip/reference_setup.h"
 #include "chip/small_setup.h"
@@ -115,6 +121,265 @@ TEST(Sharding, FourAllReducesPerTransformerLayer) {
   }
   EXPECT_EQ(reduced, (std::vector<std::string>{"PROJ_GEMM", "FFN1", "FFN0_bwd", "V_bwd"}));
   EXPECT_DOUBLE_EQ(result.cost, 4.0 * 25600 * 2048 * 2);
+}
+
+/// So many dimensions of tensor parallelism and perhaps some of data parallelism between them.
+Fabric random_fabric(std::mt19937_64& dice, std::size_t axes) {
+  Fabric fabric;
+  fabric.latency_s = 1e-7 * static_cast<double>(dice() % 20);
+  for (std::size_t a = 0; a < axes; ++a) {
+    const auto shape = static_cast<FabricShape>(dice() % 3);
+    const auto size = static_cast<std::int64_t>(dice() % 3 + 2);
+    const double rate = 1e9 * static_cast<double>(dice() % 40 + 1);
+    fabric.dimensions.push_back({shape, size, rate, FabricRole::tensor});
+    if (dice() % 4 == 0) {
+      fabric.dimensions.push_back({FabricShape::ring, 2, 1e9, FabricRole::data});
+    }
+  }
+  return fabric;
+}
+
+/// Products and elementwise kernels in a random order; each reads one or two of those before.
+KernelGraph random_kernels(std::mt19937_64& dice, std::size_t count) {
+  KernelGraph graph;
+  for (std::size_t i = 0; i < count; ++i) {
+    Kernel kernel;
+    kernel.name = "kernel" + std::to_string(i);
+    kernel.matrix = dice() % 3 != 0;
+    kernel.outer = dice() % 4 == 0 ? 8 : 1;
+    kernel.m = 64 << dice() % 5;
+    kernel.n = 64 << dice() % 4;
+    kernel.k = kernel.matrix ? 64 << dice() % 5 : 1;
+    kernel.weights = kernel.matrix && dice() % 2 == 0;
+    kernel.tiled = dice() % 2 == 0 ? KernelDim::n : KernelDim::none;
+    kernel.first_input_bytes =
+        static_cast<double>(kernel.outer * kernel.m) * static_cast<double>(kernel.k) * 2;
+    graph.kernels.push_back(std::move(kernel));
+    for (std::size_t reads = 0; i > 0 && reads < 1 + dice() % 2; ++reads) {
+      graph.tensors.push_back(
+          {static_cast<std::int32_t>(dice() % i), static_cast<std::int32_t>(i)});
+    }
+  }
+  return graph;
+}
+
+ShardingGoal time_goal(std::mt19937_64& dice, bool by_axis) {
+  ShardingGoal goal{false, 1e-9 / static_cast<double>(dice() % 100 + 1), 0};
+  goal.matrix_s_per_flop = 1e-12 / static_cast<double>(dice() % 100 + 1);
+  goal.by_axis = by_axis;
+  return goal;
+}
+
+/// The cost of a graph's best division, by trying all of them.
+double least_of_all(const KernelGraph& graph, const Fabric& fabric, const CollectiveRules& rules,
+                    const ShardingGoal& goal) {
+  std::vector<std::vector<KernelDims>> options;
+  for (const Kernel& kernel : graph.kernels) options.push_back(grid_options(kernel, 2));
+  std::vector<std::size_t> choice(options.size(), 0);
+  Sharding dims(options.size());
+  double least = kInfinity;
+  for (bool more = true; more;) {
+    for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = options[i][choice[i]];
+    least = std::min(least, sharding_cost(graph, dims, fabric, rules, goal));
+    more = false;
+    for (std::size_t i = 0; i < choice.size() && !more; ++i) {
+      more = ++choice[i] < options[i].size();
+      if (!more) choice[i] = 0;
+    }
+  }
+  return least;
+}
+
+TEST(ShardingByAxis, AgreesWithTryingAllDivisions) {
+  std::mt19937_64 dice(17);
+  for (int round = 0; round < 40; ++round) {
+    const Fabric fabric = random_fabric(dice, 2);
+    const KernelGraph graph = random_kernels(dice, round % 10 == 0 ? 3 : 1 + dice() % 2);
+    const ShardingGoal goal = time_goal(dice, true);
+    const CollectiveRules rules{2, dice() % 2 == 0};
+    const double least = least_of_all(graph, fabric, rules, goal);
+    const ShardingResult found = find_sharding(graph, fabric, rules, goal);
+    ASSERT_TRUE(found.optimal);
+    ASSERT_NEAR(found.cost, least, 1e-12 * least) << round;
+    EXPECT_NEAR(sharding_cost(graph, found.dims, fabric, rules, goal), least, 1e-12 * least);
+  }
+}
+
+TEST(ShardingByAxis, IsNeverWorseThanOneDimensionForAllAxes) {
+  std::mt19937_64 dice(23);
+  int better = 0;
+  for (int round = 0; round < 100; ++round) {
+    const std::size_t axes = round % 10 == 0 ? 3 : 1 + dice() % 2;
+    Fabric fabric = random_fabric(dice, axes);
+    const KernelGraph graph = random_kernels(dice, axes == 3 ? 2 : 1 + dice() % 6);
+    ShardingGoal goal = time_goal(dice, false);
+    const double one = find_sharding(graph, fabric, kNoLatency, goal).cost;
+    goal.by_axis = true;
+    const double grid = find_sharding(graph, fabric, kNoLatency, goal).cost;
+    ASSERT_LE(grid, one * (1 + 1e-12)) << round;
+    better += grid < 0.9 * one ? 1 : 0;
+    if (axes == 1) {
+      ASSERT_EQ(grid, one) << round;
+    }
+    // Nor do faster links hurt.
+    fabric.dimensions[dice() % fabric.dimensions.size()].bytes_per_s *= 2;
+    ASSERT_LE(find_sharding(graph, fabric, kNoLatency, goal).cost, grid * (1 + 1e-12)) << round;
+  }
+  // Of a tenth or more; rounding decides none of them.
+  EXPECT_GT(better, 0);
+}
+
+// The order of kernels, the place of dimensions that divide none, and which of two dimensions that
+// are alike comes first.
+TEST(ShardingByAxis, RelabellingChangesNothing) {
+  std::mt19937_64 dice(31);
+  for (int round = 0; round < 60; ++round) {
+    Fabric fabric = random_fabric(dice, 2);
+    const KernelGraph graph = random_kernels(dice, 1 + dice() % 5);
+    const ShardingGoal goal = time_goal(dice, true);
+    const double cost = find_sharding(graph, fabric, kNoLatency, goal).cost;
+    KernelGraph turned = graph;
+    std::reverse(turned.kernels.begin(), turned.kernels.end());
+    std::reverse(turned.tensors.begin(), turned.tensors.end());
+    const auto last = static_cast<std::int32_t>(graph.kernels.size()) - 1;
+    for (KernelTensor& tensor : turned.tensors) tensor = {last - tensor.from, last - tensor.to};
+    std::stable_partition(
+        fabric.dimensions.begin(), fabric.dimensions.end(),
+        [](const FabricDimension& dimension) { return dimension.role != FabricRole::tensor; });
+    fabric.dimensions.push_back({FabricShape::ring, 1, 1e9, FabricRole::tensor});
+    EXPECT_NEAR(find_sharding(turned, fabric, kNoLatency, goal).cost, cost, 1e-12 * cost) << round;
+    // Of two dimensions that are alike, what either divides the other may divide as well.
+    Fabric alike = fabric;
+    alike.dimensions = {{FabricShape::ring, 2, 1e9, FabricRole::tensor},
+                        {FabricShape::ring, 2, 1e9, FabricRole::tensor}};
+    for (const Kernel& kernel : graph.kernels) {
+      for (const KernelDims& dims : grid_options(kernel, 2)) {
+        KernelDims swapped;
+        swapped.along = {dims.along[1], dims.along[0], dims.along[0]};
+        KernelGraph alone;
+        alone.kernels = {kernel};
+        const double one = sharding_cost(alone, {dims}, alike, kNoLatency, goal);
+        EXPECT_NEAR(sharding_cost(alone, {swapped}, alike, kNoLatency, goal), one, 1e-12 * one);
+      }
+    }
+  }
+}
+
+/// The part of a side, split like this, that lies on a chip: parts nested in the axes' order.
+std::pair<double, double> part_of_side(const TensorLayout& layout, ShardLayout side,
+                                       const std::vector<FabricDimension>& axes,
+                                       std::int64_t chip) {
+  double first = 0, length = 1;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    const std::int64_t place = chip % axes[a].size;
+    chip /= axes[a].size;
+    if (layout[a] != side) continue;
+    length /= static_cast<double>(axes[a].size);
+    first += static_cast<double>(place) * length;
+  }
+  return {first, first + length};
+}
+
+// Nothing is sent just where each chip already has what it shall have; and no way round is shorter.
+TEST(LayoutChanges, AreFreeWhereChipsHaveTheirParts) {
+  for (const std::vector<std::int64_t>& sizes :
+       {std::vector<std::int64_t>{2, 3}, {3, 2}, {2, 3, 2}}) {
+    Fabric fabric;
+    std::int64_t chips = 1;
+    for (const std::int64_t size : sizes) {
+      fabric.dimensions.push_back({FabricShape::ring, size, 1e9, FabricRole::tensor});
+      chips *= size;
+    }
+    const std::vector<FabricDimension> axes = shard_axes(fabric);
+    LayoutChanges changes(1e6, axes, fabric, kNoLatency);
+    std::vector<TensorLayout> all;
+    for (const ShardLayout x : {ShardLayout::whole, ShardLayout::rows, ShardLayout::columns}) {
+      for (const ShardLayout y : {ShardLayout::whole, ShardLayout::rows, ShardLayout::columns}) {
+        if (sizes.size() == 2) all.push_back({x, y, y});
+        for (const ShardLayout z : {ShardLayout::whole, ShardLayout::rows, ShardLayout::columns}) {
+          if (sizes.size() == 3) all.push_back({x, y, z});
+        }
+      }
+    }
+    for (const TensorLayout& from : all) {
+      for (const TensorLayout& to : all) {
+        bool has = true;
+        for (std::int64_t chip = 0; chip < chips; ++chip) {
+          for (const ShardLayout side : {ShardLayout::rows, ShardLayout::columns}) {
+            const auto before = part_of_side(from, side, axes, chip);
+            const auto after = part_of_side(to, side, axes, chip);
+            has = has && before.first <= after.first + 1e-9 && after.second <= before.second + 1e-9;
+          }
+        }
+        const ShardMessage sent = changes.of(from, to);
+        EXPECT_EQ(sent.seconds == 0, has);
+        EXPECT_EQ(sent.bytes == 0, has);
+        EXPECT_LE(sent.seconds, 1);
+      }
+    }
+  }
+}
+
+// What a chip then has and sends is what the search charged.
+TEST(ShardingByAxis, IsWhatChipsDo) {
+  std::mt19937_64 dice(29);
+  for (int round = 0; round < 40; ++round) {
+    const Fabric fabric = random_fabric(dice, 2);
+    const KernelGraph graph = random_kernels(dice, 1 + dice() % 6);
+    ShardingGoal goal{false, 0, 0};
+    goal.by_axis = true;
+    const ShardingResult found = find_sharding(graph, fabric, kNoLatency, goal);
+    const ChipWork work = shard_kernels(graph, found.dims, fabric, kNoLatency, 1, 0);
+    double sent_s = 0;
+    const std::vector<FabricDimension> axes = shard_axes(fabric);
+    for (std::size_t i = 0; i < work.kernels.size(); ++i) {
+      sent_s += work.kernels[i].network_s;
+      double share = kernel_flops(graph.kernels[i]);
+      for (std::size_t a = 0; a < axes.size(); ++a) {
+        const bool divides = found.dims[i].along[a] != KernelDim::none;
+        share /= divides ? static_cast<double>(axes[a].size) : 1;
+      }
+      EXPECT_GE(work.kernels[i].flops, share * (1 - 1e-12));
+    }
+    for (const ChipTensor& tensor : work.tensors) sent_s += tensor.network_s;
+    EXPECT_NEAR(sent_s, found.cost, 1e-12 * found.cost);
+  }
+}
+
+// M along the fast axis and K along the slow one: half as much is summed over slow links.
+TEST(ShardingByAxis, SumsLessOverSlowLinks) {
+  KernelGraph graph;
+  Kernel kernel;
+  kernel.name = "product";
+  kernel.weights = true;
+  kernel.m = kernel.k = kernel.n = 1024;
+  graph.kernels = {kernel};
+  Fabric fabric;
+  fabric.dimensions = {{FabricShape::ring, 2, 100e9, FabricRole::tensor},
+                       {FabricShape::ring, 4, 1e9, FabricRole::tensor}};
+  const std::vector<FabricDimension> axes = shard_axes(fabric);
+  KernelDims dims;
+  dims.along = {KernelDim::m, KernelDim::k, KernelDim::k};
+  const double bytes = 1024.0 * 1024 * 2;
+  const ShardMessage sum = reduction(kernel, dims, 2, axes, fabric, kNoLatency);
+  EXPECT_DOUBLE_EQ(sum.bytes, bytes / 2);
+  EXPECT_DOUBLE_EQ(sum.seconds, 2 * bytes / 2 * 3 / 4 / 1e9);
+  const ShardShape shape = shard_shape(kernel, dims, axes);
+  EXPECT_EQ(shape.m, 512);
+  EXPECT_EQ(shape.k, 256);
+  EXPECT_EQ(shape.n, 1024);
+  // A reader that wants rows along both axes takes its part for nothing; one that wants columns
+  // along the first exchanges over the fast axis what the second leaves.
+  Kernel reader = kernel;
+  reader.matrix = reader.weights = false;
+  reader.k = 1;
+  LayoutChanges changes(bytes, axes, fabric, kNoLatency);
+  const TensorLayout left = output_layout(kernel, dims);
+  EXPECT_EQ(changes.of(left, input_layout(reader, KernelDims(KernelDim::m), kernel, 2)).seconds, 0);
+  const ShardMessage turned =
+      changes.of(left, input_layout(reader, KernelDims(KernelDim::n), kernel, 2));
+  EXPECT_DOUBLE_EQ(turned.bytes, bytes);
+  EXPECT_DOUBLE_EQ(turned.seconds, bytes * 4 / 8 / 100e9);
 }
 
 }  // namespace

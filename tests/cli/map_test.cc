@@ -78,6 +78,22 @@ TEST_F(Map, SearchIsNeverSlowerThanWhatIsGiven) {
       4);
 }
 
+TEST_F(Map, DivisionByEachDimensionIsNeverSlower) {
+  write_file(setup_,
+             replaced(replaced(small_setup_text(), "num_chip: 4", "num_chip: 8"),
+                      "r { x: 4 link_bw_x: 50.0 par_x: \"TP\" }",
+                      "r_r { x: 4 y: 2 link_bw_x: 50 link_bw_y: 2 par_x: 'TP' par_y: 'TP' }"));
+  const json one = mapped({}), grid = mapped({"--sharding", "grid"});
+  EXPECT_LE(grid["job"]["time_s"], one["job"]["time_s"]);
+  EXPECT_FALSE(one.contains("division"));
+  ASSERT_EQ(grid["division"].size(), 4U);
+  EXPECT_EQ(grid["division"][2]["kernel"], "down");
+  EXPECT_EQ(grid["division"][2]["along"].size(), 2U);
+  const Ran ran = run_braid({"map", setup_, "--sharding", "grid"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("ivided"));
+}
+
 TEST_F(Map, WritesARoofline) {
   const std::string file = folder_ / "roofline.svg";
   const Ran ran = run_braid({"map", setup_, "--roofline", file});
@@ -102,6 +118,9 @@ TEST_F(Map, BadInputIsOneLine) {
   refused({"map", folder_ / "none.txt"}, "none.txt");
   refused({"map", setup_, "--compat", "calculon"}, "--compat: unknown 'calculon'");
   refused({"map", setup_, "--search", "shape"}, "did you mean 'shapes'?");
+  refused({"map", setup_, "--sharding", "gird"}, "did you mean 'grid'?");
+  refused({"map", setup_, "--sharding", ""}, "--sharding");
+  refused({"map", "llama-3-8b", "--chip", "sn30", "--sharding", "grid"}, "DFModel's inputs");
   refused({"map", setup_, "--style", ""}, "--style");
   refused({"map", setup_, "--budget", "0"}, "--budget");
   refused({"map", setup_, "--layer", "block0"}, "give --chip");

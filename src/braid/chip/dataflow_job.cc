@@ -182,8 +182,10 @@ Sharding choose_sharding(const DataflowSetup& setup, const JobRules& rules) {
     return Sharding(setup.graph.kernels.size(), KernelDim::none);
   }
   ShardingGoal goal;
-  goal.bytes_only = !rules.time_sharding;
+  goal.bytes_only = !rules.time_sharding && !rules.grid_sharding;
   goal.elementwise_s_per_flop = 1 / (setup.rules.compute_fraction * peak_flops_per_s(setup.chip));
+  goal.by_axis = rules.grid_sharding;
+  if (goal.by_axis) goal.matrix_s_per_flop = goal.elementwise_s_per_flop;
   goal.s_per_byte = 0;
   return find_sharding(setup.graph, setup.fabric, rules.collectives, goal).dims;
 }

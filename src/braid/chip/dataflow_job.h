@@ -13,6 +13,9 @@ struct JobRules {
   CollectiveRules collectives;
   /// A kernel is divided as sends least time; false: fewest bytes.
   bool time_sharding = true;
+  /// A kernel may be divided along another of its dimensions by each dimension of the network, as
+  /// takes least time, matrix products counted.
+  bool grid_sharding = false;
   /// Gradients, optimizer state (fp32 copy and two moments: 12 bytes a parameter) and stashed
   /// activations of micro-batches in flight lie in DRAM; false: parameters alone.
   bool training_state = true;

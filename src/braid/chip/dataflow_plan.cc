@@ -122,14 +122,20 @@ std::vector<Fabric> candidates_of(const DataflowSetup& setup, FabricSearch what)
   return candidates;
 }
 
-// The divisions to try: with time-priced ones that of fewest bytes as well.
+// The divisions to try: with time-priced ones that of fewest bytes as well, and the one by each
+// dimension of the network where rules allow it.
 std::vector<Sharding> divisions_of(const DataflowSetup& setup, const JobRules& rules) {
-  std::vector<Sharding> divisions{choose_sharding(setup, rules)};
-  if (!rules.time_sharding) return divisions;
-  JobRules by_bytes = rules;
-  by_bytes.time_sharding = false;
-  Sharding other = choose_sharding(setup, by_bytes);
-  if (other != divisions.front()) divisions.push_back(std::move(other));
+  std::vector<Sharding> divisions;
+  const auto add = [&](Sharding division) {
+    const bool known = std::find(divisions.begin(), divisions.end(), division) != divisions.end();
+    if (!known) divisions.push_back(std::move(division));
+  };
+  JobRules tried = rules;
+  tried.grid_sharding = false;
+  add(choose_sharding(setup, tried));
+  tried.time_sharding = false;
+  if (rules.time_sharding) add(choose_sharding(setup, tried));
+  if (rules.grid_sharding) add(choose_sharding(setup, rules));
   return divisions;
 }
 

@@ -30,7 +30,7 @@ struct DataflowPlan {
 };
 
 /// Maps a setup whose network's roles are given. With time-priced division the one of fewest bytes
-/// is tried as well, and the faster kept.
+/// is tried as well, with grid_sharding that one too, and the fastest kept.
 DataflowPlan plan_dataflow(const DataflowSetup& setup, const DataflowPlanRules& rules);
 
 enum class FabricSearch : std::uint8_t {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "braid/chip/elimination.h"
+#include "braid/chip/shard_messages.h"
 
 namespace braid {
 namespace {
@@ -12,55 +13,53 @@ double tensor_bytes(const Kernel& writer, double word_bytes) {
   return output_elements(writer) * word_bytes;
 }
 
+/// What a division may be under a goal.
+std::vector<KernelDims> options_of(const Kernel& kernel, const ShardingGoal& goal,
+                                   std::size_t axes) {
+  if (axes == 0) return {KernelDim::none};
+  if (goal.by_axis && axes > 1) return grid_options(kernel, axes);
+  const std::vector<KernelDim> dims = sharding_options(kernel);
+  return {dims.begin(), dims.end()};
+}
+
 // Published sizes are rounded to eight digits.
 bool nearly_equal(double a, double b) { return std::abs(a - b) <= 1e-6 * std::max(a, b); }
-
-/// What a change of layout sends.
-struct Conversion {
-  double bytes = 0;
-  double seconds = 0;
-};
-
-Conversion conversion(ShardLayout from, ShardLayout to, double bytes, const Fabric& fabric,
-                      const CollectiveRules& rules) {
-  if (from == to || from == ShardLayout::whole) return {};
-  const double seconds = to == ShardLayout::whole
-                             ? all_gather_s(bytes, FabricRole::tensor, fabric, rules)
-                             : all_to_all_s(bytes, FabricRole::tensor, fabric, rules);
-  return {bytes, seconds};
-}
 
 /// The costs that a ShardingGoal gives to kernels and tensors.
 class Prices {
  public:
   Prices(const KernelGraph& graph, const Fabric& fabric, const CollectiveRules& rules,
          const ShardingGoal& goal)
-      : graph_(graph),
-        fabric_(fabric),
-        rules_(rules),
-        goal_(goal),
-        chips_(static_cast<double>(degree_of(fabric, FabricRole::tensor))) {}
+      : graph_(graph), fabric_(fabric), rules_(rules), goal_(goal), axes_(shard_axes(fabric)) {}
 
-  RankedCost of_kernel(const Kernel& kernel, KernelDim dim) const {
-    const double bytes = dim == KernelDim::k ? tensor_bytes(kernel, graph_.word_bytes) : 0;
-    const bool divided_elementwise = !kernel.matrix && dim != KernelDim::none;
-    if (goal_.bytes_only) return {bytes, 0, divided_elementwise ? 1.0 : 0.0};
-    const double share = dim == KernelDim::none ? 1 : 1 / chips_;
-    const double rate = kernel.matrix ? 0 : goal_.elementwise_s_per_flop;
-    return {all_reduce_s(bytes, FabricRole::tensor, fabric_, rules_) +
-                share * rate * kernel_flops(kernel),
-            0, 0};
+  RankedCost of_kernel(const Kernel& kernel, const KernelDims& dims) const {
+    const ShardMessage sum = reduction(kernel, dims, graph_.word_bytes, axes_, fabric_, rules_);
+    const bool divided_elementwise = !kernel.matrix && dims != KernelDim::none;
+    if (goal_.bytes_only) return {sum.bytes, 0, divided_elementwise ? 1.0 : 0.0};
+    double parts = 1;
+    for (std::size_t a = 0; a < axes_.size(); ++a) {
+      if (dims.along[a] != KernelDim::none) parts *= static_cast<double>(axes_[a].size);
+    }
+    const double rate = kernel.matrix ? goal_.matrix_s_per_flop : goal_.elementwise_s_per_flop;
+    return {sum.seconds + 1 / parts * rate * kernel_flops(kernel), 0, 0};
   }
 
-  RankedCost of_tensor(const Kernel& writer, KernelDim out, const Kernel& reader,
-                       KernelDim in) const {
-    const double bytes = tensor_bytes(writer, graph_.word_bytes);
-    const ShardLayout layout = output_layout(writer, out);
-    const Conversion change = conversion(
-        layout, input_layout(reader, in, writer, graph_.word_bytes), bytes, fabric_, rules_);
+  LayoutChanges changes_of(const Kernel& writer) const {
+    return {tensor_bytes(writer, graph_.word_bytes), axes_, fabric_, rules_};
+  }
+
+  RankedCost of_tensor(const Kernel& writer, const KernelDims& out, const Kernel& reader,
+                       const KernelDims& in, LayoutChanges& changes) const {
+    const TensorLayout layout = output_layout(writer, out);
+    const ShardMessage change =
+        changes.of(layout, input_layout(reader, in, writer, graph_.word_bytes));
     if (goal_.bytes_only) return {change.bytes, change.bytes > 0 ? 1.0 : 0.0, 0};
-    const double share = layout == ShardLayout::whole ? 1 : 1 / chips_;
-    return {change.seconds + goal_.s_per_byte * bytes * share, 0, 0};
+    double parts = 1;
+    for (std::size_t a = 0; a < axes_.size(); ++a) {
+      if (layout[a] != ShardLayout::whole) parts *= static_cast<double>(axes_[a].size);
+    }
+    const double bytes = tensor_bytes(writer, graph_.word_bytes);
+    return {change.seconds + goal_.s_per_byte * bytes * (1 / parts), 0, 0};
   }
 
  private:
@@ -68,15 +67,15 @@ class Prices {
   const Fabric& fabric_;
   const CollectiveRules& rules_;
   const ShardingGoal& goal_;
-  double chips_;
+  std::vector<FabricDimension> axes_;
 };
 
 PairwiseProblem problem_of(const KernelGraph& graph, const Prices& prices,
-                           const std::vector<std::vector<KernelDim>>& options) {
+                           const std::vector<std::vector<KernelDims>>& options) {
   PairwiseProblem problem;
   problem.costs.resize(graph.kernels.size());
   for (std::size_t i = 0; i < graph.kernels.size(); ++i) {
-    for (const KernelDim dim : options[i]) {
+    for (const KernelDims& dim : options[i]) {
       problem.costs[i].push_back(prices.of_kernel(graph.kernels[i], dim));
     }
   }
@@ -85,9 +84,11 @@ PairwiseProblem problem_of(const KernelGraph& graph, const Prices& prices,
     const auto from = static_cast<std::size_t>(tensor.from);
     const auto to = static_cast<std::size_t>(tensor.to);
     PairwiseProblem::Pair pair{from, to, {}};
-    for (const KernelDim out : options[from]) {
-      for (const KernelDim in : options[to]) {
-        pair.costs.push_back(prices.of_tensor(graph.kernels[from], out, graph.kernels[to], in));
+    const Kernel& writer = graph.kernels[from];
+    LayoutChanges changes = prices.changes_of(writer);
+    for (const KernelDims& out : options[from]) {
+      for (const KernelDims& in : options[to]) {
+        pair.costs.push_back(prices.of_tensor(writer, out, graph.kernels[to], in, changes));
       }
     }
     problem.pairs.push_back(std::move(pair));
@@ -164,12 +165,10 @@ std::vector<KernelDim> sharding_options(const Kernel& kernel) {
 ShardingResult find_sharding(const KernelGraph& graph, const Fabric& fabric,
                              const CollectiveRules& rules, const ShardingGoal& goal,
                              std::size_t most_entries) {
-  const bool alone = degree_of(fabric, FabricRole::tensor) == 1;
-  std::vector<std::vector<KernelDim>> options;
+  const std::size_t axes = shard_axes(fabric).size();
+  std::vector<std::vector<KernelDims>> options;
   options.reserve(graph.kernels.size());
-  for (const Kernel& kernel : graph.kernels) {
-    options.push_back(alone ? std::vector{KernelDim::none} : sharding_options(kernel));
-  }
+  for (const Kernel& kernel : graph.kernels) options.push_back(options_of(kernel, goal, axes));
   const PairwiseProblem problem = problem_of(graph, Prices(graph, fabric, rules, goal), options);
   std::optional<std::vector<std::size_t>> values = minimise(problem, most_entries);
   ShardingResult result;
@@ -191,17 +190,66 @@ double sharding_cost(const KernelGraph& graph, const Sharding& dims, const Fabri
   for (const KernelTensor& tensor : graph.tensors) {
     const auto from = static_cast<std::size_t>(tensor.from);
     const auto to = static_cast<std::size_t>(tensor.to);
-    total += prices.of_tensor(graph.kernels[from], dims[from], graph.kernels[to], dims[to])[0];
+    const Kernel& writer = graph.kernels[from];
+    LayoutChanges changes = prices.changes_of(writer);
+    total += prices.of_tensor(writer, dims[from], graph.kernels[to], dims[to], changes)[0];
   }
   return total;
 }
 
-ShardShape shard_shape(const Kernel& kernel, KernelDim dim, std::int64_t chips) {
+std::vector<KernelDims> grid_options(const Kernel& kernel, std::size_t axes) {
+  const bool products = kernel.outer > 1 && kernel.tiled != KernelDim::outer;
+  Kernel one = kernel;
+  one.outer = 1;
+  std::vector<KernelDim> dims = sharding_options(one);
+  if (products) {
+    // Where nothing else could be divided, products still can.
+    if (kernel.weights) std::erase(dims, KernelDim::none);
+    std::erase(dims, KernelDim::m);
+    dims.insert(dims.begin(), KernelDim::outer);
+  }
+  std::vector<KernelDims> options;
+  std::vector<std::size_t> choice(axes, 0);
+  for (bool more = true; more;) {
+    KernelDims option;
+    for (std::size_t a = 0; a < option.along.size(); ++a) {
+      option.along[a] = dims[choice[std::min(a, axes - 1)]];
+    }
+    const auto& along = option.along;
+    if (!products || std::find(along.begin(), along.end(), KernelDim::outer) != along.end()) {
+      options.push_back(option);
+    }
+    more = false;
+    for (std::size_t a = 0; a < axes && !more; ++a) {
+      more = ++choice[a] < dims.size();
+      if (!more) choice[a] = 0;
+    }
+  }
+  return options;
+}
+
+std::vector<FabricDimension> shard_axes(const Fabric& fabric) {
+  std::vector<FabricDimension> axes;
+  for (const FabricDimension& dimension : fabric.dimensions) {
+    if (dimension.role == FabricRole::tensor && dimension.size > 1) axes.push_back(dimension);
+  }
+  if (!axes.empty() && (axes.size() > 3 || fabric.domain_size > 0)) {
+    axes.resize(1);
+    axes.front().size = degree_of(fabric, FabricRole::tensor);
+  }
+  return axes;
+}
+
+ShardShape shard_shape(const Kernel& kernel, const KernelDims& dims,
+                       std::span<const FabricDimension> axes) {
   ShardShape shape{kernel.outer, kernel.m, kernel.k, kernel.n};
-  if (dim == KernelDim::outer) shape.outer = ceil_div(shape.outer, chips);
-  if (dim == KernelDim::m) shape.m = ceil_div(shape.m, chips);
-  if (dim == KernelDim::k) shape.k = ceil_div(shape.k, chips);
-  if (dim == KernelDim::n) shape.n = ceil_div(shape.n, chips);
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    const KernelDim dim = dims.along[a];
+    if (dim == KernelDim::outer) shape.outer = ceil_div(shape.outer, axes[a].size);
+    if (dim == KernelDim::m) shape.m = ceil_div(shape.m, axes[a].size);
+    if (dim == KernelDim::k) shape.k = ceil_div(shape.k, axes[a].size);
+    if (dim == KernelDim::n) shape.n = ceil_div(shape.n, axes[a].size);
+  }
   return shape;
 }
 
@@ -223,7 +271,7 @@ ChipKernel chip_kernel(const Kernel& kernel, const ShardShape& shape, double wor
 
 ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fabric& fabric,
                        const CollectiveRules& rules, double micro_batches, std::int64_t tile) {
-  const std::int64_t chips = degree_of(fabric, FabricRole::tensor);
+  const std::vector<FabricDimension> axes = shard_axes(fabric);
   ChipWork work;
   std::vector<double> out_bytes, out_tile_bytes;
   work.kernels.reserve(graph.kernels.size());
@@ -231,15 +279,13 @@ ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fab
   out_tile_bytes.reserve(graph.kernels.size());
   for (std::size_t i = 0; i < graph.kernels.size(); ++i) {
     const Kernel& kernel = graph.kernels[i];
-    const ShardShape shape = shard_shape(kernel, dims[i], chips);
+    const ShardShape shape = shard_shape(kernel, dims[i], axes);
     ChipKernel mine = chip_kernel(kernel, shape, graph.word_bytes);
     mine.network_s = messages_s(kernel, shape, graph.word_bytes, fabric, rules, micro_batches);
     for (const KernelMessage& message : kernel.messages) mine.network_bytes += message.bytes;
-    if (dims[i] == KernelDim::k && chips > 1) {
-      const double bytes = tensor_bytes(kernel, graph.word_bytes);
-      mine.network_s += all_reduce_s(bytes, FabricRole::tensor, fabric, rules);
-      mine.network_bytes += bytes;
-    }
+    const ShardMessage sum = reduction(kernel, dims[i], graph.word_bytes, axes, fabric, rules);
+    mine.network_s += sum.seconds;
+    mine.network_bytes += sum.bytes;
     out_bytes.push_back(static_cast<double>(mine.rows) * static_cast<double>(mine.columns) *
                         graph.word_bytes);
     double tiles = 1;
@@ -263,15 +309,13 @@ ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fab
     mine.bytes = out_bytes[from];
     mine.tile_bytes = out_tile_bytes[from];
     mine.buffers = levels.empty() ? 2 : levels[to] - levels[from] + 1;
-    if (chips > 1) {
-      const Kernel& writer = graph.kernels[from];
-      const Conversion change =
-          conversion(output_layout(writer, dims[from]),
-                     input_layout(graph.kernels[to], dims[to], writer, graph.word_bytes),
-                     tensor_bytes(writer, graph.word_bytes), fabric, rules);
-      mine.network_s = change.seconds;
-      mine.network_bytes = change.bytes;
-    }
+    const Kernel& writer = graph.kernels[from];
+    LayoutChanges changes(tensor_bytes(writer, graph.word_bytes), axes, fabric, rules);
+    const ShardMessage change =
+        changes.of(output_layout(writer, dims[from]),
+                   input_layout(graph.kernels[to], dims[to], writer, graph.word_bytes));
+    mine.network_s = change.seconds;
+    mine.network_bytes = change.bytes;
     work.tensors.push_back(mine);
   }
   return work;

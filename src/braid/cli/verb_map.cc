@@ -26,7 +26,7 @@ namespace braid {
 namespace {
 
 struct MapOptions {
-  std::string setup, compat, style, search, roofline, chip, layer, precision;
+  std::string setup, compat, style, sharding, search, roofline, chip, layer, precision;
   std::int64_t seq_len = 0;
   std::int64_t budget = MapperBudget{}.partitions;
   bool json = false;
@@ -99,7 +99,41 @@ Json job_json(const DataflowPlan& plan) {
   return json;
 }
 
-Json to_json(const DataflowPlan& plan, double wall_s, std::int64_t networks) {
+/// What a kernel is divided along by each of the network's dimensions that divide kernels.
+std::vector<std::string_view> division_words(const KernelDims& dims, std::size_t axes) {
+  static constexpr std::string_view kWords[] = {"outer", "M", "K", "N", "none"};
+  std::vector<std::string_view> words;
+  words.reserve(axes);
+  for (std::size_t a = 0; a < axes; ++a) {
+    words.push_back(kWords[static_cast<std::size_t>(dims.along[a])]);
+  }
+  return words;
+}
+
+Json division_json(const DataflowPlan& plan) {
+  const std::size_t axes = shard_axes(plan.setup.fabric).size();
+  Json json = Json::array();
+  for (std::size_t i = 0; i < plan.work.kernels.size(); ++i) {
+    json.push_back(
+        {{"kernel", plan.work.kernels[i].name}, {"along", division_words(plan.dims[i], axes)}});
+  }
+  return json;
+}
+
+/// The kernels that are divided along different dimensions.
+std::string division_text(const DataflowPlan& plan) {
+  const std::size_t axes = shard_axes(plan.setup.fabric).size();
+  std::string text;
+  for (std::size_t i = 0; i < plan.work.kernels.size(); ++i) {
+    if (plan.dims[i].is_one()) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", plan.work.kernels[i].name,
+                        fmt::join(division_words(plan.dims[i], axes), " x "));
+  }
+  return text.empty() ? "No kernel is divided along two dimensions.\n"
+                      : fmt::format("Divided by each dimension of the network: {}.\n", text);
+}
+
+Json to_json(const DataflowPlan& plan, bool with_division, double wall_s, std::int64_t networks) {
   const MappingOutcome& outcome = plan.outcome;
   Json json = Json::object();
   json["status"] = status_name(outcome.status);
@@ -111,6 +145,7 @@ Json to_json(const DataflowPlan& plan, double wall_s, std::int64_t networks) {
       json["partitions"].push_back(partition_json(plan, p));
     }
     json["job"] = job_json(plan);
+    if (with_division) json["division"] = division_json(plan);
   } else if (outcome.cost.violation) {
     json["reason"] = *outcome.cost.violation;
   }
@@ -125,6 +160,7 @@ DataflowPlanRules rules_of(const MapOptions& options, const DataflowSetup& setup
   DataflowPlanRules rules =
       options.compat.empty() ? default_plan_rules(setup) : published_plan_rules(setup);
   if (!options.style.empty()) rules.kernel_by_kernel = options.style == "kernel-by-kernel";
+  rules.job.grid_sharding = options.sharding == "grid";
   rules.budget.partitions = options.budget;
   return rules;
 }
@@ -160,9 +196,10 @@ DataflowSetup model_setup(const MapOptions& options) {
 
 DataflowSetup setup_of(const MapOptions& options) {
   if (!options.chip.empty()) {
-    if (!options.compat.empty() || !options.search.empty()) {
-      throw Error("--compat and --search are for DFModel's inputs, not for a model on one chip",
-                  "leave out --chip or them");
+    if (!options.compat.empty() || !options.search.empty() || !options.sharding.empty()) {
+      throw Error(
+          "--compat, --search and --sharding are for DFModel's inputs, not for a model on one chip",
+          "leave out --chip or them");
     }
     return model_setup(options);
   }
@@ -200,6 +237,7 @@ void print(const MapOptions& options, const DataflowPlan& plan, std::int64_t net
     return;
   }
   fmt::print("{}", mapping_text(plan));
+  if (!options.sharding.empty()) fmt::print("{}", division_text(plan));
   if (networks > 1) fmt::print("The best of {} networks.\n", networks);
   if (outcome.status == MappingStatus::optimal) {
     fmt::print("The mapping is optimal ({} sets of kernels looked at).\n", outcome.partitions);
@@ -217,12 +255,16 @@ void print(const MapOptions& options, const DataflowPlan& plan, std::int64_t net
 int run(const MapOptions& options) {
   check_word("--compat", options.compat, {"dfmodel"});
   check_word("--style", options.style, {"dataflow", "kernel-by-kernel"});
+  check_word("--sharding", options.sharding, {"grid"});
   check_word("--search", options.search, {"roles", "shapes"});
   const DataflowSetup setup = setup_of(options);
   check_roles(options, setup);
   const DataflowPlanRules rules = rules_of(options, setup);
   if (!options.search.empty() && setup.job.workload != DataflowWorkload::layers) {
     throw Error("--search: only models of layers have roles to search", "leave it out");
+  }
+  if (!options.sharding.empty() && setup.job.workload != DataflowWorkload::layers) {
+    throw Error("--sharding: only kernels of layers are divided by choice", "leave it out");
   }
   const auto start = std::chrono::steady_clock::now();
   DataflowPlan plan;
@@ -242,7 +284,7 @@ int run(const MapOptions& options) {
   }
   if (options.roofline == "-") return exit_status(plan);
   if (options.json) {
-    fmt::print("{}", to_text(to_json(plan, wall_s, networks)));
+    fmt::print("{}", to_text(to_json(plan, !options.sharding.empty(), wall_s, networks)));
   } else {
     print(options, plan, networks);
   }
@@ -267,6 +309,8 @@ Run add_map(CLI::App& app) {
   add_text(verb, "--compat", options->compat, "dfmodel: charge what its published runs charge");
   add_text(verb, "--style", options->style,
            "dataflow or kernel-by-kernel (default: as the file says)");
+  add_text(verb, "--sharding", options->sharding,
+           "grid: kernels may be divided along another dimension by each of the network's");
   add_text(verb, "--search", options->search,
            "roles: find what each dimension of the network divides; shapes: and its sizes");
   add_count(verb, "--budget", options->budget, 1, std::int64_t{1} << 40,
