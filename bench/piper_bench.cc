@@ -16,6 +16,7 @@
 
 namespace {
 
+using braid::at;
 using braid::PiperProblem;
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;

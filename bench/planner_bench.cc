@@ -119,7 +119,7 @@ void Evaluate(benchmark::State& state, ScheduleKind schedule) {
   configuration.recompute = Recompute::selective;
   configuration.zero = Zero::optimizer;
   const ChainJob chain = chain_job(job, system);
-  LayerTables tables(graph, job.precision, system);
+  LayerTables tables(job, system);
   const LayerTable& table = tables.at(configuration);
   const Ends ends = *partition_min_max(table.chain, configuration.pp * configuration.vp);
   std::vector<Layout> layouts(64);
