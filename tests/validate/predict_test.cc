@@ -244,19 +244,26 @@ TEST(Predict, OldAttentionKernelsAreSlowerWhereNewOnesExist) {
   EXPECT_DOUBLE_EQ(time_s("A100", "Composer"), time_s("A100", "another"));
 }
 
-TEST(Predict, LaterTrainersCaptureGraphsAndHideDispatch) {
+/// A run of a mixture by Megatron-Bridge.
+MeasuredRun bridge_run(const char* model) {
   MeasuredRun run;
-  run.framework = "Megatron-Bridge/Megatron-Core 26.04.01";
+  run.framework = "Megatron-Bridge/Megatron-Core 25.11";
   run.hardware = "GB200";
   run.devices = 8;
-  run.model = "Qwen3_30B_a3B";
+  run.model = model;
   run.seq_len = 4096;
   run.global_batch = 32;
-  run.micro_batch = 4;
+  run.micro_batch = 1;
   run.ep = 8;
   run.tp = run.pp = 1;
-  run.precision = "MXFP8";
+  run.precision = "BF16";
   run.iteration_time_s = 1;
+  return run;
+}
+
+TEST(Predict, LaterTrainersCaptureGraphsAndHideDispatch) {
+  MeasuredRun run = bridge_run("Qwen3_30B_a3B");
+  run.micro_batch = 4;
   const auto metrics = [&](const char* version, const char* precision) {
     MeasuredRun other = run;
     other.framework = std::string("Megatron-Bridge/Megatron-Core ") + version;
@@ -276,23 +283,6 @@ TEST(Predict, LaterTrainersCaptureGraphsAndHideDispatch) {
   const System system = load_system("gb200-nvl72:72");
   const double loss = system.groups.front().chip.efficiency.overlap_loss;
   EXPECT_NEAR(after.ep_comm_s, loss * before.ep_comm_s, 1e-6 * before.ep_comm_s);
-}
-
-/// A run of a mixture by Megatron-Bridge.
-MeasuredRun bridge_run(const char* model) {
-  MeasuredRun run;
-  run.framework = "Megatron-Bridge/Megatron-Core 25.11";
-  run.hardware = "GB200";
-  run.devices = 8;
-  run.model = model;
-  run.seq_len = 4096;
-  run.global_batch = 32;
-  run.micro_batch = 1;
-  run.ep = 8;
-  run.tp = run.pp = 1;
-  run.precision = "BF16";
-  run.iteration_time_s = 1;
-  return run;
 }
 
 TEST(Predict, FurtherTokensAreWhatTheTrainerAndTheRowSay) {

@@ -2,17 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "braid/base/infinity.h"
+
 namespace braid {
 namespace {
 
-constexpr double kAny = std::numeric_limits<double>::infinity();
+constexpr double kAny = kInfinity;
 
 bool is_mapped(const DataflowPlan& plan) { return !plan.outcome.mapping.partition_of.empty(); }
 

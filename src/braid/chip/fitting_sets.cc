@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "braid/base/infinity.h"
 #include "braid/graph/bitset.h"
 
 namespace braid {
@@ -23,8 +24,7 @@ class FittingSets::Listing {
         above_(count_, Bitset(count_)),
         below_(count_, Bitset(count_)),
         near_(count_),
-        capacity_(tables.rules.sram_limit ? tables.chip.sram_bytes * kCare
-                                          : std::numeric_limits<double>::infinity()),
+        capacity_(tables.rules.sram_limit ? tables.chip.sram_bytes * kCare : kInfinity),
         state_(count_, State::free),
         readers_inside_(count_, 0),
         levels_(count_ + 1, {Bitset(count_), Bitset(count_), Bitset(count_), {}}) {

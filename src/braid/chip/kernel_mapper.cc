@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/chip/linear_cuts.h"
 #include "braid/chip/partition_sums.h"
 #include "braid/chip/partition_time.h"
@@ -334,7 +335,7 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
     }
   }
   if (outcome.mapping.partition_of.empty()) {
-    const bool all_looked_for = budget.worth_s == std::numeric_limits<double>::infinity();
+    const bool all_looked_for = budget.worth_s == kInfinity;
     outcome.status =
         complete && all_looked_for ? MappingStatus::infeasible : MappingStatus::exhausted;
     return outcome;

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
+#include "braid/base/infinity.h"
 #include "braid/chip/chip_work.h"
 #include "braid/chip/dataflow_chip.h"
 #include "braid/chip/mapping.h"
@@ -21,7 +21,7 @@ struct MapperBudget {
   std::int64_t downsets = 500'000;       ///< That it may keep.
   /// Mappings that take this long are not looked for; with no faster one the outcome is
   /// `exhausted`.
-  double worth_s = std::numeric_limits<double>::infinity();
+  double worth_s = kInfinity;
 };
 
 struct MappingOutcome {

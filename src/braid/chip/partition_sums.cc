@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "braid/base/infinity.h"
 #include "braid/chip/kernel_graph.h"
 #include "braid/chip/partition_time.h"
 
@@ -35,7 +36,7 @@ MapperTables::MapperTables(const ChipWork& work, const DataflowChip& the_chip,
     kernels[i].traffic_bytes = kernel.dram_bytes + (rules.weight_traffic ? kernel.weight_bytes : 0);
     if (!rules.whole_tiles) continue;
     curves.push_back(tile_curve(kernel, chip));
-    double least = std::numeric_limits<double>::infinity();
+    double least = kInfinity;
     for (const TileStep& step : curves.back()) {
       least = std::min(least, static_cast<double>(step.tiles) * step.cycles);
       cycles.push_back(step.cycles);

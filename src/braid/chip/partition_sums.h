@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/chip/mapping.h"
 #include "braid/chip/tile_curve.h"
 #include "braid/graph/bitset.h"
@@ -74,7 +74,7 @@ class PartitionSums {
 
   /// Whether no larger partition can be, whatever is added.
   bool is_full() const;
-  static constexpr double kImpossible = std::numeric_limits<double>::infinity();
+  static constexpr double kImpossible = kInfinity;
   /// Time of the partition as it is; kImpossible when it does not fit. When it is at least
   /// `enough`, any time that is at least that.
   double time_s(double enough) const;

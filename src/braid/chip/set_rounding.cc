@@ -1,12 +1,12 @@
 #include "braid/chip/set_rounding.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <random>
 #include <unordered_set>
 #include <utility>
 
+#include "braid/base/infinity.h"
 #include "braid/chip/set_order.h"
 #include "braid/graph/bitset.h"
 
@@ -255,8 +255,7 @@ std::vector<std::uint32_t> round_sets(const MapperTables& tables,
                                       const std::vector<std::vector<FittingSet>>& sets,
                                       const RoundingBudget& budget) {
   BeamSearch beam(tables, sets);
-  std::vector<std::uint32_t> best =
-      beam.complete({}, budget.width, std::numeric_limits<double>::infinity());
+  std::vector<std::uint32_t> best = beam.complete({}, budget.width, kInfinity);
   if (tables.kernels.size() <= budget.window_kernels) return beam.order_of(best);
   double best_bytes = beam.lacking_bytes(best);
   std::mt19937_64 dice(1);

@@ -12,6 +12,12 @@ constexpr std::size_t kLayouts = 3;
 
 bool is_one(const TensorLayout& layout) { return layout[0] == layout[1] && layout[1] == layout[2]; }
 
+std::size_t count_layouts(std::size_t axes) {
+  std::size_t count = 1;
+  for (std::size_t a = 0; a < axes; ++a) count *= kLayouts;
+  return count;
+}
+
 std::size_t index_of(const TensorLayout& layout, std::size_t axes) {
   std::size_t index = 0;
   for (std::size_t a = axes; a-- > 0;)
@@ -93,16 +99,14 @@ ShardMessage LayoutChanges::of(const TensorLayout& from, const TensorLayout& to)
                         : all_to_all_s(bytes_, FabricRole::tensor, fabric_, rules_)};
   }
   if (least_.empty()) find_steps();
-  std::size_t count = 1;
-  for (std::size_t a = 0; a < axes_.size(); ++a) count *= kLayouts;
-  return least_[index_of(from, axes_.size()) * count + index_of(to, axes_.size())];
+  const std::size_t axes = axes_.size();
+  return least_[index_of(from, axes) * count_layouts(axes) + index_of(to, axes)];
 }
 
 void LayoutChanges::find_steps() {
   const std::size_t axes = axes_.size();
   assert(axes <= TensorLayout{}.size());
-  std::size_t count = 1;
-  for (std::size_t a = 0; a < axes; ++a) count *= kLayouts;
+  const std::size_t count = count_layouts(axes);
   least_.assign(count * count, {0, kInfinity});
   for (std::size_t i = 0; i < count; ++i) {
     least_[i * count + i] = {};

@@ -1,8 +1,8 @@
 #include "braid/chip/tile_curve.h"
 
 #include <algorithm>
-#include <limits>
 
+#include "braid/base/infinity.h"
 #include "braid/chip/kernel_graph.h"
 
 namespace braid {
@@ -33,8 +33,7 @@ TileCurve tile_curve(const ChipKernel& kernel, const DataflowChip& chip) {
   const std::int64_t column_groups =
       kernel.matrix ? ceil_div(kernel.columns, chip.stages) : kernel.columns;
   const double depth = kernel.matrix ? static_cast<double>(kernel.depth) : 1;
-  std::vector<double> best(static_cast<std::size_t>(chip.tiles) + 1,
-                           std::numeric_limits<double>::infinity());
+  std::vector<double> best(static_cast<std::size_t>(chip.tiles) + 1, kInfinity);
   const std::int64_t none = chip.tiles + 1;
   for (std::int64_t rows = 1; rows <= chip.tiles; rows = next_divisor(row_groups, rows, none)) {
     const auto row_rounds = static_cast<double>(ceil_div(row_groups, rows));

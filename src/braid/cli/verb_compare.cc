@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
 #include "braid/cli/checked_plan.h"
 #include "braid/cli/outcome_json.h"
@@ -73,7 +73,7 @@ const Candidate* best_of(const Compared& compared) {
 
 /// Iteration time of the fastest plan.
 double least_s(const std::vector<Compared>& all) {
-  double least = std::numeric_limits<double>::infinity();
+  double least = kInfinity;
   for (const Compared& compared : all) {
     if (const Candidate* best = best_of(compared)) {
       least = std::min(least, best->metrics.iteration_time_s);

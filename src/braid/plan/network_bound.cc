@@ -1,11 +1,11 @@
 #include "braid/plan/network_bound.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
 
+#include "braid/base/infinity.h"
 #include "braid/graph/op_work.h"
 #include "braid/graph/tensor_size.h"
 #include "braid/profile/shard.h"
@@ -14,8 +14,6 @@
 
 namespace braid {
 namespace {
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 /// One way to cut the system into units.
 struct Cut {
@@ -80,7 +78,7 @@ std::vector<Cut> cuts_of(const System& system, const Precision& precision) {
 struct Part {
   double flops = 0;             ///< Of its dense products, forward and backward.
   double parameters = 0;        ///< Dense.
-  double crossing = kInfinite;  ///< Bytes that a pass over the graph's samples sends, if split.
+  double crossing = kInfinity;  ///< Bytes that a pass over the graph's samples sends, if split.
 
   void join(const Part& other) {
     flops += other.flops;
@@ -124,7 +122,7 @@ class LayerParts {
     const Layer& layer = graph_.layers[l];
     Part part;
     double reduced = 0;
-    double narrowest = kInfinite;  // Bytes, of the activations and gradients that may cross.
+    double narrowest = kInfinity;  // Bytes, of the activations and gradients that may cross.
     std::vector<TensorId> read;    // Activations, each once.
     for (OperatorId id = layer.first; id < layer.last; ++id) {
       const Operator& op = graph_.operators[static_cast<std::size_t>(id)];
@@ -170,7 +168,7 @@ class LayerParts {
   double reduced_bytes(const Operator& op) const {
     const bool enters = op.split == Split::column || op.split == Split::heads ||
                         (op.split == Split::vocab && std::holds_alternative<MatMul>(op.kind));
-    double least = kInfinite;
+    double least = kInfinity;
     for (const TensorId id : op.inputs) {
       const Tensor& input = tensor(id);
       if (!enters || input.is_parameter || input.producer < 0) continue;
@@ -179,7 +177,7 @@ class LayerParts {
         continue;
       if (in_replicated_region(producer.split)) least = std::min(least, 2 * bytes(input));
     }
-    if (least < kInfinite) return least;
+    if (least < kInfinity) return least;
     if (op.split != Split::row || op.outputs.empty()) return 0;
     return 2 * bytes(tensor(op.outputs[0]));
   }

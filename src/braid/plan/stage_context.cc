@@ -1,8 +1,8 @@
 #include "braid/plan/stage_context.h"
 
 #include <algorithm>
-#include <limits>
 
+#include "braid/base/infinity.h"
 #include "braid/system/links.h"
 
 namespace braid {
@@ -69,7 +69,7 @@ StageContext::StageContext(const Plan& plan, std::size_t stage) {
 }
 
 double usable_bytes_of_stage(const Plan& plan, std::size_t stage) {
-  double least = std::numeric_limits<double>::infinity();
+  double least = kInfinity;
   for (const std::int64_t device : plan.stages[stage].devices) {
     least = std::min(least, usable_bytes(chip_at(plan.system, device)));
   }

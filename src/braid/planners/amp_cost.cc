@@ -1,7 +1,8 @@
 #include "braid/planners/amp_cost.h"
 
 #include <algorithm>
-#include <limits>
+
+#include "braid/base/infinity.h"
 
 namespace braid {
 namespace {
@@ -48,7 +49,7 @@ double handover_s_per_byte(const AmpCluster& cluster, const AmpStrategy& strateg
                            std::int32_t stage) {
   double sum = 0;
   for (std::int32_t replica = 0; replica < strategy.dp; ++replica) {
-    double slowest = std::numeric_limits<double>::infinity();
+    double slowest = kInfinity;
     for (std::int32_t shard = 0; shard < strategy.tp; ++shard) {
       slowest = std::min(slowest, cluster.link(strategy.at(stage, replica, shard),
                                                strategy.at(stage + 1, replica, shard)));
@@ -99,7 +100,7 @@ double amp_sync_s(const AmpModel& model, const AmpCluster& cluster, const AmpStr
   std::int32_t begin = 0;
   for (std::int32_t stage = 0; stage < strategy.pp; ++stage) {
     const std::int32_t end = ends[static_cast<std::size_t>(stage)];
-    double slowest = std::numeric_limits<double>::infinity();
+    double slowest = kInfinity;
     for (std::int32_t shard = 0; shard < strategy.tp; ++shard) {
       for (std::int32_t replica = 0; replica < strategy.dp; ++replica) {
         slowest =

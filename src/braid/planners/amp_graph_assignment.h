@@ -2,12 +2,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/graph_cuts.h"
 
 namespace braid {
@@ -65,9 +65,10 @@ double amp_pipeline_s(const AssignmentGraph& graph,
 ///
 /// Cost: for each bottleneck tried, a step for each pair of cuts that make a stage that takes no
 /// longer, times the places in the pipeline that it may have. Adds the pairs looked at to `steps`.
-std::optional<GraphAssignment> assign_graph(
-    const AssignmentGraph& graph, const GraphCuts& cuts, std::span<const double> crossing_bytes,
-    double below_s = std::numeric_limits<double>::infinity(), std::int64_t* steps = nullptr);
+std::optional<GraphAssignment> assign_graph(const AssignmentGraph& graph, const GraphCuts& cuts,
+                                            std::span<const double> crossing_bytes,
+                                            double below_s = kInfinity,
+                                            std::int64_t* steps = nullptr);
 
 /// The same with all cuts. Throws Error when there are more than kMostGraphCuts.
 std::optional<GraphAssignment> assign_graph(const AssignmentGraph& graph);

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/amp_graph_assignment.h"
 #include "braid/planners/assess.h"
 #include "braid/planners/model_cuts.h"
@@ -39,7 +39,7 @@ SpaceOptions amp_space(SpaceOptions space, const std::string& planner);
 /// in the order of their layers, and the outcome says so.
 class AmpJob {
  public:
-  static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+  static constexpr double kUnlimited = kInfinity;
 
   /// Keeps references. Throws Error for mixed systems and for restrictions to what AMP does not
   /// have (context parallelism, interleaving …). `planner` is named in messages and plans.

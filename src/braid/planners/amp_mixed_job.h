@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/amp_graph_assignment.h"
 #include "braid/planners/amp_synced_assignment.h"
 #include "braid/planners/mixed_job.h"
@@ -34,7 +34,7 @@ struct AmpMixedFound {
 /// Models whose layers branch are cut as graphs, as AmpJob cuts them, where they have ModelCuts.
 class AmpMixedJob {
  public:
-  static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+  static constexpr double kUnlimited = kInfinity;
   /// Devices of the stages, ascending, each `tp` neighbours a shard group.
   using Placement = std::vector<std::vector<std::int64_t>>;
 

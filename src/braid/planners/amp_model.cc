@@ -1,11 +1,11 @@
 #include "braid/planners/amp_model.h"
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/system/links.h"
 
 namespace braid {
@@ -70,7 +70,7 @@ AmpCluster amp_cluster(const System& system) {
     cluster.node.push_back(static_cast<std::int32_t>(placement.node));
     cluster.type.push_back(static_cast<std::int32_t>(placement.group));
   }
-  double card_bytes_per_s = std::numeric_limits<double>::infinity();
+  double card_bytes_per_s = kInfinity;
   if (!system.levels.empty()) card_bytes_per_s = system.levels.front().unit_bytes_per_s;
   cluster.node_bytes_per_s.assign(static_cast<std::size_t>(cluster.node.back()) + 1,
                                   card_bytes_per_s);

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <compare>
-#include <limits>
 #include <set>
 #include <utility>
 
+#include "braid/base/infinity.h"
 #include "braid/schedule/pipeline_time.h"
 
 namespace braid {
@@ -161,7 +161,7 @@ class RankLayout {
   }
   /// Of the stage's device that has least.
   double available_bytes(std::int32_t stage) const {
-    double least = std::numeric_limits<double>::infinity();
+    double least = kInfinity;
     for (std::int32_t rank = 0; rank < strategy_.dp * strategy_.tp; ++rank) {
       const auto device = static_cast<std::size_t>(strategy_.at(stage, 0, rank));
       least =
@@ -253,7 +253,7 @@ AmpForecast amp_forecast(const AmpModel& model, const AmpCluster& cluster,
     }
   }
   AmpForecast forecast;
-  forecast.missing_bytes = -std::numeric_limits<double>::infinity();
+  forecast.missing_bytes = -kInfinity;
   const std::vector<std::int32_t> rings = layout.rings_through();
   const double table_s = layout.shared_table_s(ends);
   for (std::int32_t stage = 0; stage < strategy.pp; ++stage) {

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/amp_assignment.h"
 
 namespace braid {
@@ -35,10 +35,9 @@ std::optional<SyncedAssignment> assign_layers_and_sync(
 /// with the least pipeline_s of all whose sync_s is below the one limit; it may leave out what
 /// costs no less than the other.
 template <typename Found, typename Assign>
-std::optional<Found> least_with_sync(Assign assign,
-                                     double below_s = std::numeric_limits<double>::infinity()) {
+std::optional<Found> least_with_sync(Assign assign, double below_s = kInfinity) {
   std::optional<Found> best;
-  double limit_s = std::numeric_limits<double>::infinity();
+  double limit_s = kInfinity;
   while (limit_s > 0) {
     std::optional<Found> found = assign(limit_s, below_s);
     if (!found.has_value()) break;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -17,7 +16,7 @@ namespace braid {
 
 /// The `place`-th least, counted from 1; infinity when there are not so many.
 inline double least_but(std::vector<double> costs_s, std::size_t place) {
-  if (place > costs_s.size()) return std::numeric_limits<double>::infinity();
+  if (place > costs_s.size()) return kInfinity;
   const auto at = costs_s.begin() + static_cast<std::ptrdiff_t>(place - 1);
   std::nth_element(costs_s.begin(), at, costs_s.end());
   return *at;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <span>
 #include <tuple>
 #include <utility>
 
+#include "braid/base/infinity.h"
 #include "braid/plan/blank_plan.h"
 #include "braid/planners/assignment_bound.h"
 #include "braid/profile/layer_profile.h"
@@ -72,7 +72,7 @@ double least_tail_s(const LayerTable& table, const Configuration& configuration,
                     std::span<const std::int32_t> kind_of_layer,
                     const DataParallelContext& context) {
   const auto most = static_cast<std::int32_t>(table.chain.size()) - configuration.pp + 1;
-  double least_s = std::numeric_limits<double>::infinity();
+  double least_s = kInfinity;
   ChunkTotals totals;
   for (std::int32_t end = 1; end <= most; ++end) {
     const auto kind = kind_of_layer[static_cast<std::size_t>(end - 1)];

@@ -1,7 +1,8 @@
 #include "braid/planners/assignment_bound.h"
 
 #include <algorithm>
-#include <limits>
+
+#include "braid/base/infinity.h"
 
 namespace braid {
 
@@ -107,7 +108,7 @@ double fullest_load_s(const LayerTable& table, const Configuration& configuratio
 double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configuration& split,
                      std::int64_t global_batch, std::span<const int> micro_batches,
                      std::span<const TensorForm> forms) {
-  double least_s = std::numeric_limits<double>::infinity();
+  double least_s = kInfinity;
   Configuration configuration = split;
   for (const AxisOrder order : {AxisOrder::pipeline_outermost, AxisOrder::data_outermost}) {
     if (order == AxisOrder::data_outermost && (split.pp == 1 || split.dp == 1)) continue;

@@ -1,7 +1,8 @@
 #include "braid/planners/bottleneck_search.h"
 
-#include <limits>
 #include <vector>
+
+#include "braid/base/infinity.h"
 
 namespace braid {
 namespace {
@@ -19,7 +20,7 @@ struct Interval {
 }  // namespace
 
 std::optional<double> best_bottleneck(const ThresholdProblem& problem, double weight) {
-  const auto unlimited = problem.solve(std::numeric_limits<double>::infinity());
+  const auto unlimited = problem.solve(kInfinity);
   if (!unlimited.has_value()) return std::nullopt;
   double best = weight * unlimited->bottleneck + unlimited->rest;
   double best_at = unlimited->bottleneck;

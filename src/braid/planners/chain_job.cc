@@ -1,8 +1,8 @@
 #include "braid/planners/chain_job.h"
 
 #include <algorithm>
-#include <limits>
 
+#include "braid/base/infinity.h"
 #include "braid/profile/layer_profile.h"
 
 namespace braid {
@@ -16,7 +16,7 @@ ChainJob chain_job(const Job& job, const System& system) {
   chain.edges = profile_edges(graph);
   chain.shared = shared_parameters(graph);
   std::size_t hops = 0;
-  chain.least_hop_bytes = std::numeric_limits<double>::infinity();
+  chain.least_hop_bytes = kInfinity;
   for (const ProfileEdge& edge : chain.edges) {
     if (edge.target != edge.source + 1) continue;
     ++hops;

@@ -1,8 +1,8 @@
 #include "braid/planners/family_bounds.h"
 
 #include <algorithm>
-#include <limits>
 
+#include "braid/base/infinity.h"
 #include "braid/plan/totals.h"
 #include "braid/planners/assignment_bound.h"
 
@@ -35,8 +35,7 @@ FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Con
   const bool even = layer_groups_lie_evenly(to_parallelism(configuration), *chain.system);
   const Precision& precision = chain.job->precision;
   FamilyBounds bounds;
-  bounds.sample_s = bounds.optimizer_s = bounds.state_bytes = bounds.stash_bytes =
-      std::numeric_limits<double>::infinity();
+  bounds.sample_s = bounds.optimizer_s = bounds.state_bytes = bounds.stash_bytes = kInfinity;
   for (const TensorForm& form : tensor_forms(family, limits, options)) {
     configuration = with_form(configuration, form);
     for (const int micro_batch : micro_batches) {

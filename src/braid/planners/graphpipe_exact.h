@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/graphpipe_problem.h"
 
 namespace braid {
@@ -22,6 +22,6 @@ inline constexpr std::size_t kMostExactPairs = std::size_t{1} << 20;
 /// check_graphpipe_problem, for mixed sizes or another in-flight rule, and for more than
 /// kMostExactNodes nodes, kMostExactSets closed sets or kMostExactPairs pairs.
 GraphPipeSolution solve_graphpipe_exactly(const GraphPipeProblem& problem,
-                                          double limit_s = std::numeric_limits<double>::infinity());
+                                          double limit_s = kInfinity);
 
 }  // namespace braid

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
 #include "braid/planners/graphpipe_exact.h"
 #include "braid/planners/graphpipe_greedy.h"
@@ -77,7 +78,7 @@ Infeasibility explain(GraphPipeProblem problem) {
 template <class Visit>
 std::string visit_exact_plans(GraphPipeProblem problem, const Visit& visit, std::int64_t& work) {
   problem.in_flight = InFlight::table;  // What the exact search knows.
-  double exact_s = std::numeric_limits<double>::infinity();
+  double exact_s = kInfinity;
   GraphPipeProblem one = problem;
   for (const PassGroup& group : problem.groups) {
     one.groups = {group};
@@ -109,9 +110,7 @@ class Fastest {
 
   std::optional<Candidate> best;
 
-  double time_s() const {
-    return best ? best->metrics.iteration_time_s : std::numeric_limits<double>::infinity();
-  }
+  double time_s() const { return best ? best->metrics.iteration_time_s : kInfinity; }
   void consider(Plan plan) {
     Candidate candidate;
     candidate.plan = std::move(plan);

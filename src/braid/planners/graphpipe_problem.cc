@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -272,7 +271,7 @@ std::vector<double> graphpipe_least_work_s(const GraphPipeProblem& problem) {
   std::vector<double> least_s;
   least_s.reserve(problem.kinds.size());
   for (const GraphPipeKind& kind : problem.kinds) {
-    double least = std::numeric_limits<double>::infinity();
+    double least = kInfinity;
     for (std::size_t w = 0; w < kind.size(); ++w) {
       const auto tensor = static_cast<double>(problem.ways[w].tensor);
       for (std::size_t i = 0; i < problem.device_samples.size(); ++i) {

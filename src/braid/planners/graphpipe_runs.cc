@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "braid/base/infinity.h"
+
 namespace braid {
 
 GraphPipeRuns::GraphPipeRuns(const GraphPipeProblem& problem, const GraphPipeShapes& form,
@@ -66,7 +68,7 @@ void GraphPipeRuns::find_devices() {
 
 void GraphPipeRuns::find_least() {
   const std::size_t count = devices_.size();
-  least_s_.resize(form_.shapes.size() * count, std::numeric_limits<double>::infinity());
+  least_s_.resize(form_.shapes.size() * count, kInfinity);
   least_passes_s_ = least_s_;
   std::vector<GraphPipeRun> runs(runs_of_shape_);
   double* least_s = least_s_.data();

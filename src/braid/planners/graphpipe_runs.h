@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/graphpipe_problem.h"
 #include "braid/planners/graphpipe_shapes.h"
 
@@ -25,7 +25,7 @@ struct GraphPipeShare {
 struct GraphPipeRun {
   /// Per sample, between neighbours with the fewest copies. Infinite: it does not fit at all, or an
   /// earlier way is always as good.
-  double time_s = std::numeric_limits<double>::infinity();
+  double time_s = kInfinity;
   double compute_s = 0;
   bool roomy = false;  ///< It fits with the whole batch in flight.
 };

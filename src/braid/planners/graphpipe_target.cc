@@ -1,10 +1,10 @@
 #include "braid/planners/graphpipe_target.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "braid/base/index.h"
+#include "braid/base/infinity.h"
 #include "braid/schedule/in_flight.h"
 
 namespace braid {
@@ -40,7 +40,7 @@ GraphPipeFrontier GraphPipeTargetSearch::plans_at(double time_s, bool relaxed) {
   known_blocks_.clear();
   known_parts_.clear();
   if (!has_devices(time_s)) return {};
-  shortest_s_ = std::numeric_limits<double>::infinity();
+  shortest_s_ = kInfinity;
   slack_ = static_cast<std::int32_t>(problem_.devices) - floor_.all();
   const auto whole = static_cast<std::int32_t>(form_.series.size()) - 1;
   return front(whole, 0, static_cast<int>(form_.series.back().items.size()), sink());

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 #include <tuple>
+
+#include "braid/base/infinity.h"
 
 namespace braid {
 namespace {
@@ -49,7 +50,7 @@ bool Knapsack::relax(std::span<const KnapsackGroup> groups, double capacity) {
     for (;;) {
       const KnapsackChoice& from = group.choices[static_cast<std::size_t>(at)];
       std::int32_t next = -1;
-      double best_ratio = std::numeric_limits<double>::infinity(), best_saved = 0;
+      double best_ratio = kInfinity, best_saved = 0;
       for (std::size_t c = 0; c < group.choices.size(); ++c) {
         const double saved = from.weight - group.choices[c].weight;
         if (!(saved > 0)) continue;
@@ -129,7 +130,7 @@ KnapsackAnswer Knapsack::greedy(std::span<const KnapsackGroup> groups, double ca
 
 bool Knapsack::mix_choices(const KnapsackGroup& group, double budget) {
   const std::size_t choices = group.choices.size();
-  double least = std::numeric_limits<double>::infinity();
+  double least = kInfinity;
   for (const KnapsackChoice& choice : group.choices) {
     least = std::min(least, choice.cost + price_ * choice.weight);
   }
@@ -191,7 +192,7 @@ KnapsackAnswer Knapsack::decide(std::span<const KnapsackGroup> groups, double ca
   // Least that the groups from each on weigh and cost, to drop what cannot be completed.
   std::vector<double> least_weight(groups.size() + 1, 0), least_cost(groups.size() + 1, 0);
   for (std::size_t g = groups.size(); g-- > 0;) {
-    double weight = std::numeric_limits<double>::infinity(), cost = weight;
+    double weight = kInfinity, cost = weight;
     for (const KnapsackChoice& choice : groups[g].choices) {
       weight = std::min(weight, choice.weight);
       cost = std::min(cost, choice.cost);
@@ -226,7 +227,7 @@ KnapsackAnswer Knapsack::decide(std::span<const KnapsackGroup> groups, double ca
              std::tie(b.cost, b.weight, b.before, b.mix);
     });
     level_begin_.push_back(sums_.size());
-    double lightest = std::numeric_limits<double>::infinity();
+    double lightest = kInfinity;
     for (const Sum& sum : next) {
       if (sum.weight >= lightest) continue;
       lightest = sum.weight;

@@ -1,9 +1,9 @@
 #include "braid/planners/layer_table.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
+#include "braid/base/infinity.h"
 #include "braid/profile/layer_profile.h"
 
 namespace braid {
@@ -89,7 +89,7 @@ LayerTables::KindDivisions LayerTables::divisions_of_kind(std::size_t kind, cons
     known.emplace_back(std::move(found));
   }
   KindDivisions best;
-  std::pair<double, double> fastest{std::numeric_limits<double>::infinity(), 0};
+  std::pair<double, double> fastest{kInfinity, 0};
   std::pair<double, double> smallest = fastest;
   for (const std::optional<FoundDivision>& division : known) {
     const LayerCost cost = cost_of(kind, division, how, groups);
@@ -183,7 +183,7 @@ LayerTable& LayerTables::find(const Configuration& configuration) {
   for (const LayerCost& cost : table.kinds) table.layer_of_kind.push_back(chain_layer(cost));
   table.count_of_kind = count_of_kind_;
   table.least_backward_share = 1;
-  table.least_stash_bytes = std::numeric_limits<double>::infinity();
+  table.least_stash_bytes = kInfinity;
   for (const Layer& layer : graph_.layers) {
     const ChainLayer& cost = table.layer_of_kind[static_cast<std::size_t>(layer.kind)];
     table.forward_s += cost.forward_s;

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/assess.h"
 #include "braid/planners/planner.h"
 #include "braid/planners/space.h"
@@ -80,8 +80,7 @@ Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& 
     const auto configuration = rule_configuration(limits, tp, pp, space);
     if (!configuration) continue;
     ++outcome.work;
-    const Assessment assessment =
-        assess(chain, tables, *configuration, std::numeric_limits<double>::infinity(), scratch);
+    const Assessment assessment = assess(chain, tables, *configuration, kInfinity, scratch);
     ++outcome.evaluated;
     if (!assessment.feasible) {
       if (!outcome.infeasibility || assessment.needed_bytes < outcome.infeasibility->needed_bytes) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/mixed_job.h"
 #include "braid/planners/usable_groups.h"
 #include "braid/schedule/timeline.h"
@@ -83,7 +83,7 @@ System slowest_of(const System& system) {
   slow.name = system.name;
   slow.device_count = system.device_count;
   std::int64_t per_node = 0;
-  double uplink = std::numeric_limits<double>::infinity();
+  double uplink = kInfinity;
   for (const DeviceRun& run : device_runs(system)) {
     per_node = std::gcd(per_node, run.devices_per_node);
     const System part = group_of(system, run.group);
@@ -115,7 +115,7 @@ System slowest_of(const System& system) {
   group.intra_node.size = per_node;
   group.node_bytes_per_s = 0;
   if (!system.bandwidth_matrix.empty()) {
-    double least = std::numeric_limits<double>::infinity();
+    double least = kInfinity;
     for (std::size_t i = 0; i < system.bandwidth_matrix.size(); ++i) {
       const bool diagonal = i % (static_cast<std::size_t>(system.device_count) + 1) == 0;
       if (!diagonal) least = std::min(least, system.bandwidth_matrix[i]);

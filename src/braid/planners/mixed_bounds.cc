@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/mixed_work.h"
 
 namespace braid {
@@ -36,7 +36,7 @@ double quick_bound_s(const MixedProblem& problem) {
   const std::size_t layers = problem.forms.front().ways.front().layers.size();
   double least_sum_s = 0, slowest_s = 0;
   for (std::size_t l = 0; l < layers; ++l) {
-    double least_s = std::numeric_limits<double>::infinity();
+    double least_s = kInfinity;
     for (const MixedForm& form : problem.forms) {
       for (const MixedWay& way : form.ways) least_s = std::min(least_s, way.layers[l].time_s());
     }

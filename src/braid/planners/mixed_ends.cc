@@ -1,8 +1,9 @@
 #include "braid/planners/mixed_ends.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
+
+#include "braid/base/infinity.h"
 
 namespace braid {
 namespace {
@@ -47,7 +48,7 @@ double MixedEnds::exchange_ahead_s(const std::vector<std::int32_t>& used) {
   if (takers_.empty()) return 0;
   const auto known = ahead_s_.find(used);
   if (known != ahead_s_.end()) return known->second;
-  double least_s = std::numeric_limits<double>::infinity();
+  double least_s = kInfinity;
   for (const std::size_t first : takers_) {
     if (!fits(problem_, used, first)) continue;
     for (const std::size_t last : last_takers_) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "braid/base/index.h"
+#include "braid/base/infinity.h"
 #include "braid/plan/shared_gradients.h"
 #include "braid/plan/stage_context.h"
 #include "braid/planners/mixed_planner.h"
@@ -213,7 +214,7 @@ void MixedFamily::add_form(const Configuration& degrees, const std::vector<std::
   form.takes = takes;
   const std::vector<std::int64_t> on = devices(std::vector<std::int32_t>(takes.size(), 0), takes);
   const std::vector<std::size_t> groups = job_.groups_of(on);
-  double available = std::numeric_limits<double>::infinity();
+  double available = kInfinity;
   double host = available;
   for (const std::size_t group : groups) {
     const Chip& chip = job_.system().groups[group].chip;

@@ -1,10 +1,10 @@
 #include "braid/planners/mixed_job.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "braid/base/index.h"
+#include "braid/base/infinity.h"
 #include "braid/plan/blank_plan.h"
 #include "braid/plan/stage_context.h"
 #include "braid/profile/layer_profile.h"
@@ -218,7 +218,7 @@ double MixedJob::missing_bytes(std::span<const PlacedStage> stages,
                                std::span<const std::int32_t> order) {
   fill(stages, order, scratch_);
   const std::vector<MemoryBreakdown> memory = memory_of_stages(scratch_);
-  double missing = -std::numeric_limits<double>::infinity();
+  double missing = -kInfinity;
   for (std::size_t s = 0; s < memory.size(); ++s) {
     missing = std::max(missing, memory[s].device_total() - usable_bytes_of_stage(scratch_, s));
     for (const std::int64_t device : stages[s].devices) {

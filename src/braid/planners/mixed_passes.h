@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/mixed_ends.h"
 #include "braid/planners/mixed_facts.h"
 #include "braid/planners/mixed_problem.h"
@@ -21,7 +22,7 @@ struct MixedPass {
   /// of the first stage. Empty: there is none.
   std::vector<MixedPipeline> pipelines;
   /// The least excess above the limit that kept a stage from taking more.
-  double next_excess_s = std::numeric_limits<double>::infinity();
+  double next_excess_s = kInfinity;
   bool memory_bound = false;  ///< Memory kept some stage from taking more.
   bool time_bound = false;    ///< Some limit on times did.
   std::int64_t steps = 0;     ///< Stages tried.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "braid/base/index.h"
+#include "braid/base/infinity.h"
 
 namespace braid {
 namespace {
@@ -150,7 +151,7 @@ std::optional<MixedPipeline> Coverage::run() {
 /// What its fullest stage, by what is missing, needs.
 MixedShortage shortage_of(const MixedProblem& problem, MixedPipeline pipeline) {
   MixedShortage shortage;
-  double most = -std::numeric_limits<double>::infinity();
+  double most = -kInfinity;
   for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
     const MixedStage& stage = pipeline.stages[i];
     const MixedWay& way = problem.forms[at(stage.form)].ways[at(stage.way)];

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "braid/base/index.h"
 #include "braid/planners/mixed_problem.h"
 
 namespace braid {
@@ -46,7 +47,6 @@ class MixedStageTimes {
   struct Sums {
     std::vector<double> forward_s, backward_s, dense, expert;
   };
-  static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
   const MixedProblem& problem_;
   std::size_t layers_ = 0, ways_ = 1;

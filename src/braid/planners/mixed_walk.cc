@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braid/base/index.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/mixed_bounds.h"
 #include "braid/planners/mixed_ends.h"
 #include "braid/planners/mixed_facts.h"
@@ -92,7 +93,7 @@ class MixedWalk {
   std::vector<double> way_s_;           ///< [layer]: longest way from its stage on.
   std::vector<MixedPipeline> waiting_;
   double cutoff_s_ = 0;
-  double closed_s_ = std::numeric_limits<double>::infinity();
+  double closed_s_ = kInfinity;
   MixedWalkLimits limits_;
   const std::function<double(const MixedPipeline&)>& visit_;
   MixedWalkResult result_;

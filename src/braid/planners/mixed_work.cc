@@ -1,8 +1,8 @@
 #include "braid/planners/mixed_work.h"
 
 #include <algorithm>
-#include <limits>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/rounding.h"
 
 namespace braid {
@@ -24,7 +24,7 @@ MixedWork::MixedWork(const MixedProblem& problem)
   needed_.assign(layers + 1, 0);
   needed_backward_.assign(layers + 1, 0);
   for (std::size_t l = 0; l < layers; ++l) {
-    double least = std::numeric_limits<double>::infinity(), least_backward = least;
+    double least = kInfinity, least_backward = least;
     for (const MixedForm& form : problem.forms) {
       double value = 0;
       for (std::size_t k = 0; k < worth_.size(); ++k) value += form.takes[k] * worth_[k];
@@ -46,7 +46,7 @@ double MixedWork::longest_excess_s(std::int32_t left, double worth, std::int64_t
   const std::int64_t m = problem_.micro_batches;
   const auto others = static_cast<double>(m - 1);
   const double stage_s = share(needed_, left, worth);
-  if (stage_s == std::numeric_limits<double>::infinity()) return stage_s;
+  if (stage_s == kInfinity) return stage_s;
   // The deeper it is, the less: every stage that it may be in front of takes a turn from it.
   const std::int64_t deepest = std::min(m, depth + std::max<std::int64_t>(1, most_stages));
   const auto turns = static_cast<double>(m - deepest);
@@ -66,7 +66,7 @@ double MixedWork::worth_left(std::span<const std::int32_t> used) const {
 double MixedWork::share(const std::vector<double>& needed, std::int32_t left, double worth) {
   const double sum = needed[static_cast<std::size_t>(left)];
   if (sum <= 0) return 0;
-  return worth > 0 ? kBelowRounding * sum / worth : std::numeric_limits<double>::infinity();
+  return worth > 0 ? kBelowRounding * sum / worth : kInfinity;
 }
 
 }  // namespace braid

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/partition.h"
 
 namespace braid {
@@ -37,8 +37,7 @@ std::vector<StagePlace> stage_places(std::span<const double> handover_s,
                                      std::int64_t micro_batches);
 
 inline bool is_endless(const MemoryForm& memory) {
-  return memory.available_bytes == std::numeric_limits<double>::infinity() &&
-         memory.host_available_bytes == std::numeric_limits<double>::infinity();
+  return memory.available_bytes == kInfinity && memory.host_available_bytes == kInfinity;
 }
 
 }  // namespace braid

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/plan/totals.h"
 
 namespace braid {
@@ -30,7 +31,7 @@ struct MemoryForm {
   double per_largest_layer_parameter = 0;                    ///< Gathered copies.
   double available_bytes = 0;
   double host_per_dense_parameter = 0, host_per_expert_parameter = 0;  ///< Of what is offloaded.
-  double host_available_bytes = std::numeric_limits<double>::infinity();
+  double host_available_bytes = kInfinity;
 
   friend bool operator==(const MemoryForm&, const MemoryForm&) = default;
 };
@@ -105,9 +106,9 @@ std::optional<Partition> partition_one_f_one_b(std::span<const ChainLayer> layer
 
 /// Which splits are worth looking at, and how many of them.
 struct PartitionLimits {
-  double path_below_s = std::numeric_limits<double>::infinity();  ///< The path bound.
+  double path_below_s = kInfinity;  ///< The path bound.
   /// m passes of each stage and its optimizer.
-  double load_below_s = std::numeric_limits<double>::infinity();
+  double load_below_s = kInfinity;
   double optimizer_s_per_dense_parameter = 0, optimizer_s_per_expert_parameter = 0;
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
   /// How many to look at when there are more than that.

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "braid/base/infinity.h"
+
 namespace braid {
 
 double PhazeStageCost::peak_bytes(std::int64_t from_end) const {
@@ -78,7 +80,7 @@ double PhazeStageCoster::inputs_s(const PhazeWidth& width, const Bitset& layers,
 double PhazeStageCoster::forward_s(const PhazeWidth& width, const Bitset& layers) {
   std::fill(free_s_.begin(), free_s_.end(), 0);
   for (const std::size_t layer : order_) {
-    double start_s = std::numeric_limits<double>::infinity();
+    double start_s = kInfinity;
     std::size_t chosen = 0;
     for (std::size_t group = 0; group < free_s_.size(); ++group) {
       const double at_s = std::max(free_s_[group], inputs_s(width, layers, layer, group, true));

@@ -1,10 +1,10 @@
 #include "braid/planners/phaze_table.h"
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/order_downsets.h"
 #include "braid/planners/phaze_linear.h"
 
@@ -155,7 +155,7 @@ PhazeTable::PhazeTable(const PhazeCandidates& candidates, std::size_t cuts,
       }
       std::sort(found.begin(), found.end(),
                 [](const PhazeEntry& a, const PhazeEntry& b) { return a.devices < b.devices; });
-      double least_s = std::numeric_limits<double>::infinity();
+      double least_s = kInfinity;
       for (const PhazeEntry& entry : found) {
         if (!(entry.longest_s < least_s)) continue;
         least_s = entry.longest_s;
@@ -170,7 +170,7 @@ PhazeTable::PhazeTable(const PhazeCandidates& candidates, std::size_t cuts,
 }
 
 double PhazeTable::least_longest_s(std::int64_t stages, std::int64_t devices) const {
-  double least_s = std::numeric_limits<double>::infinity();
+  double least_s = kInfinity;
   for (const PhazeEntry& entry : at(stages, 0)) {
     if (entry.devices <= devices) least_s = entry.longest_s;
   }

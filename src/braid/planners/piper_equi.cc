@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/piper_variants.h"
 
 namespace braid {
@@ -145,7 +145,7 @@ bool is_in_order(const PiperProblem& problem, const std::vector<Layers>& cut) {
 class Equi {
  public:
   explicit Equi(const PiperProblem& problem) : problem_(problem), dps_(piper_dp_degrees(problem)) {
-    best_.time = std::numeric_limits<double>::infinity();
+    best_.time = kInfinity;
     for (const PiperNode& node : problem.nodes) {
       for (const PiperDegree& degree : node.degrees) tps_.push_back(degree.tp);
     }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <numeric>
 
 #include "braid/base/index.h"
+#include "braid/base/infinity.h"
 
 namespace braid {
 namespace {
@@ -91,7 +91,7 @@ std::vector<PiperLevel> piper_levels_of(const System& system) {
   const std::int64_t per_node = std::min(group.devices_per_node, system.device_count);
   std::vector<PiperLevel> levels = {{per_node, group.intra_node.bytes_per_s}};
   std::int64_t units = system.device_count / per_node;
-  double rate = std::numeric_limits<double>::infinity();
+  double rate = kInfinity;
   for (std::size_t l = 0; l < system.levels.size() && units > 1; ++l) {
     rate = std::min(rate, unit_rate(system, l));
     const bool is_last = l + 1 == system.levels.size();
@@ -99,7 +99,7 @@ std::vector<PiperLevel> piper_levels_of(const System& system) {
     if (joined <= 1 || units % joined != 0) continue;
     levels.push_back({joined, rate});
     units /= joined;
-    rate = std::numeric_limits<double>::infinity();
+    rate = kInfinity;
   }
   return levels;
 }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
 #include "braid/planners/piper_job.h"
 #include "braid/planners/piper_variants.h"
@@ -245,7 +246,7 @@ class PiperSearch {
       family.least_dp = least_dp;
       family.most_dp = most_dp;
       // All devices at the least device time; but a stage has no more than most_dp replicas.
-      double work_s = std::numeric_limits<double>::infinity();
+      double work_s = kInfinity;
       double alone_s = work_s;
       for (const PiperForm& form : family.forms) {
         work_s = std::min(work_s, form.time_s * form.form.tp);
@@ -314,7 +315,7 @@ class PiperSearch {
   const Progress& progress_;
   LayerTables tables_;
   PiperJob piper_;
-  static constexpr double kNever_s = std::numeric_limits<double>::infinity();
+  static constexpr double kNever_s = kInfinity;
   double best_s_ = kNever_s;
   double rest_bound_s_ = kNever_s;  ///< Of the families that are still to come.
   bool overfull_ = false;           ///< A plan fitted by Piper's count alone.

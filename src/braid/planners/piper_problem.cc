@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "braid/base/error.h"
@@ -140,7 +139,7 @@ double whole_bytes(const PiperEdge& edge) {
 }
 
 double piper_weight_bytes(const PiperNode& node) {
-  double least = std::numeric_limits<double>::infinity();
+  double least = kInfinity;
   for (const PiperDegree& degree : node.degrees) {
     for (const PiperOption& option : degree.options) {
       least = std::min(least, degree.tp * option.parameter_bytes);

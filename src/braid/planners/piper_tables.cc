@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <tuple>
 #include <utility>
+
+#include "braid/base/index.h"
+#include "braid/base/infinity.h"
 
 namespace braid {
 
@@ -17,7 +19,7 @@ PiperTables::PiperTables(const PiperProblem& problem, const std::vector<Bitset>&
     sync_.push_back(piper_sync_factor(problem, dp));
   }
   for (std::size_t i = 0; i < dp_.size(); ++i) {
-    first_dp_.resize(index(dp_[i]) + 1, static_cast<std::int32_t>(i));
+    first_dp_.resize(at(dp_[i]) + 1, static_cast<std::int32_t>(i));
   }
   for (const PiperNode& node : problem.nodes) {
     for (const PiperDegree& degree : node.degrees) {
@@ -38,7 +40,7 @@ PiperTables::PiperTables(const PiperProblem& problem, const std::vector<Bitset>&
 
 const PiperDegree* PiperTables::degree_of(std::size_t node, std::int32_t degree) const {
   for (const PiperDegree& candidate : problem_->nodes[node].degrees) {
-    if (candidate.tp == degrees_[index(degree)]) return &candidate;
+    if (candidate.tp == degrees_[at(degree)]) return &candidate;
   }
   return nullptr;
 }
@@ -85,8 +87,8 @@ void PiperTables::read_edges() {
   std::vector<std::int32_t> ins(problem_->nodes.size(), 0), outs(problem_->nodes.size(), 0);
   std::map<std::pair<std::int32_t, double>, std::int32_t> tensors;
   for (const PiperEdge& edge : edges) {
-    in_place_.push_back(ins[index(edge.target)]++);
-    out_place_.push_back(outs[index(edge.source)]++);
+    in_place_.push_back(ins[at(edge.target)]++);
+    out_place_.push_back(outs[at(edge.source)]++);
     tensor_of_.push_back(
         tensors.try_emplace({edge.source, edge.bytes}, static_cast<std::int32_t>(tensors.size()))
             .first->second);
@@ -97,9 +99,9 @@ void PiperTables::read_edges() {
     for (std::size_t e = 0; e < edges.size(); ++e) {
       // Least re-layout over the options; where they differ the knapsack has to tell.
       const auto least = [&](std::int32_t node, auto&& sync_of) {
-        const PiperDegree* degree = degree_of(index(node), static_cast<std::int32_t>(t));
+        const PiperDegree* degree = degree_of(at(node), static_cast<std::int32_t>(t));
         if (degree == nullptr) return 0.0;
-        double low = std::numeric_limits<double>::infinity(), high = 0;
+        double low = kInfinity, high = 0;
         for (const PiperOption& option : degree->options) {
           const double sync = sync_of(option);
           low = std::min(low, sync);
@@ -108,7 +110,7 @@ void PiperTables::read_edges() {
         if (low != high) simple_[t] = false;
         return low;
       };
-      const std::size_t in = index(in_place_[e]), out = index(out_place_[e]);
+      const std::size_t in = at(in_place_[e]), out = at(out_place_[e]);
       in_bytes_[t][e] =
           2 * (edges[e].bytes + least(edges[e].target, [&](const PiperOption& option) {
                  return option.in_sync_bytes.empty() ? 0.0 : option.in_sync_bytes[in];
@@ -122,12 +124,12 @@ void PiperTables::read_edges() {
   std::vector<std::int32_t> by_tensor(edges.size());
   std::iota(by_tensor.begin(), by_tensor.end(), 0);
   std::stable_sort(by_tensor.begin(), by_tensor.end(), [&](std::int32_t a, std::int32_t b) {
-    return tensor_of_[index(a)] < tensor_of_[index(b)];
+    return tensor_of_[at(a)] < tensor_of_[at(b)];
   });
   crossing_.resize(suffixes_);
   for (std::size_t i = 0; i < suffixes_; ++i) {
     for (const std::int32_t e : by_tensor) {
-      if (!has(i, edges[index(e)].source) && has(i, edges[index(e)].target)) {
+      if (!has(i, edges[at(e)].source) && has(i, edges[at(e)].target)) {
         crossing_[i].push_back(e);
       }
     }
@@ -139,12 +141,12 @@ void PiperTables::sum_suffixes() {
   kind_counts_.assign(suffixes_ * kinds, 0);
   for (std::size_t i = 0; i < suffixes_; ++i) {
     for (std::size_t v = 0; v < nodes; ++v) {
-      if (has(i, static_cast<std::int32_t>(v))) ++kind_counts_[i * kinds + index(kind_of_[v])];
+      if (has(i, static_cast<std::int32_t>(v))) ++kind_counts_[i * kinds + at(kind_of_[v])];
     }
   }
   least_work_.assign(suffixes_, 0);
   least_time_.assign(suffixes_, 0);
-  std::vector<double> work(kinds, std::numeric_limits<double>::infinity()), time = work;
+  std::vector<double> work(kinds, kInfinity), time = work;
   for (std::size_t t = 0; t < degrees_.size(); ++t) {
     std::vector<Choice> fastest(kinds, Choice{0, 0, 0, 0});
     for (std::size_t k = 0; k < kinds; ++k) {
@@ -195,7 +197,7 @@ void PiperTables::sum_suffixes() {
 
 void PiperTables::bound_layers() {
   for (const Kind& kind : kinds_) {
-    double least = std::numeric_limits<double>::infinity();
+    double least = kInfinity;
     for (std::size_t t = 0; t < degrees_.size(); ++t) {
       for (const Choice& choice : kind.choices[t]) {
         for (std::size_t d = 0; d < dp_.size() && dp_[d] * degrees_[t] <= problem_->devices; ++d) {
@@ -203,7 +205,7 @@ void PiperTables::bound_layers() {
         }
       }
     }
-    if (least < std::numeric_limits<double>::infinity()) {
+    if (least < kInfinity) {
       least_layer_time_ = std::max(least_layer_time_, least);
     }
   }
@@ -214,7 +216,7 @@ PiperStageSums PiperTables::sums(std::size_t inner, std::size_t outer, std::int3
   stage.inner = static_cast<std::int32_t>(inner);
   stage.outer = static_cast<std::int32_t>(outer);
   stage.degree = degree;
-  const std::size_t t = index(degree);
+  const std::size_t t = at(degree);
   stage.possible = missing_[t][inner] == missing_[t][outer];
   if (!stage.possible) return stage;
   const Choice& a = fastest_[t][inner];
@@ -236,19 +238,19 @@ PiperStageSums PiperTables::sums(std::size_t inner, std::size_t outer, std::int3
 }
 
 const double* PiperTables::memory_row(std::int32_t degree, std::int64_t in_flight) const {
-  auto& rows = memory_rows_[index(degree)];
-  if (rows.size() <= index(in_flight)) rows.resize(index(in_flight) + 1);
-  std::vector<double>& row = rows[index(in_flight)];
+  auto& rows = memory_rows_[at(degree)];
+  if (rows.size() <= at(in_flight)) rows.resize(at(in_flight) + 1);
+  std::vector<double>& row = rows[at(in_flight)];
   if (!row.empty()) return row.data();
   const std::size_t kinds = kinds_.size();
   std::vector<double> least(kinds, 0);
   for (std::size_t k = 0; k < kinds; ++k) {
-    double lightest = std::numeric_limits<double>::infinity();
-    for (const Choice& choice : kinds_[k].choices[index(degree)]) {
+    double lightest = kInfinity;
+    for (const Choice& choice : kinds_[k].choices[at(degree)]) {
       lightest = std::min(
           lightest, choice.in_flight_bytes * static_cast<double>(in_flight) + choice.fixed_bytes);
     }
-    if (lightest < std::numeric_limits<double>::infinity()) least[k] = lightest;
+    if (lightest < kInfinity) least[k] = lightest;
   }
   row.assign(suffixes_, 0);
   for (std::size_t i = 0; i < suffixes_; ++i) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "braid/base/index.h"
 #include "braid/graph/bitset.h"
 #include "braid/planners/knapsack.h"
 #include "braid/planners/piper_problem.h"
@@ -48,7 +49,7 @@ class PiperTables {
   std::size_t first_dp(std::int64_t dp) const {
     return dp >= static_cast<std::int64_t>(first_dp_.size())
                ? dp_.size()
-               : static_cast<std::size_t>(first_dp_[index(std::max(dp, std::int64_t{0}))]);
+               : static_cast<std::size_t>(first_dp_[at(std::max(dp, std::int64_t{0}))]);
   }
   double share(std::size_t dp) const { return share_[dp]; }
   double sync_factor(std::size_t dp) const { return sync_[dp]; }
@@ -61,7 +62,7 @@ class PiperTables {
   double least_layer_time() const { return least_layer_time_; }
 
   /// Do all options of every layer have the same parameter bytes and re-layouts at this degree?
-  bool is_simple(std::int32_t degree) const { return simple_[index(degree)]; }
+  bool is_simple(std::int32_t degree) const { return simple_[at(degree)]; }
   PiperStageSums sums(std::size_t inner, std::size_t outer, std::int32_t degree) const;
   /// Memory that the stage takes at least with so many micro-batches in flight.
   double least_memory(const PiperStageSums& stage, std::int64_t in_flight) const;
@@ -93,7 +94,6 @@ class PiperTables {
                     std::int64_t in_flight);
 
  private:
-  static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
   struct Choice {
     double time, sync_time, in_flight_bytes, fixed_bytes;
   };
@@ -113,7 +113,7 @@ class PiperTables {
   template <typename Visit>
   void for_each_border_edge(std::size_t inner, std::size_t outer, Visit&& visit) const;
   bool has(std::size_t suffix, std::int32_t node) const {
-    return (bits_[suffix * words_ + index(node) / 64] >> (index(node) % 64) & 1) != 0;
+    return (bits_[suffix * words_ + at(node) / 64] >> (at(node) % 64) & 1) != 0;
   }
   const PiperDegree* degree_of(std::size_t node, std::int32_t degree) const;
   /// Bounds of the least time of a stage's layers within memory, border left out.
@@ -174,17 +174,17 @@ void PiperTables::for_each_border_edge(std::size_t inner, std::size_t outer, Vis
   const bool once = problem_->rules.tensors == PiperTensors::once;
   std::int32_t paid = -1;
   for (const std::int32_t e : crossing_[outer]) {
-    if (once && tensor_of_[index(e)] == paid) continue;
-    if (has(inner, problem_->edges[index(e)].target)) continue;
-    paid = tensor_of_[index(e)];
-    visit(index(e), true);
+    if (once && tensor_of_[at(e)] == paid) continue;
+    if (has(inner, problem_->edges[at(e)].target)) continue;
+    paid = tensor_of_[at(e)];
+    visit(at(e), true);
   }
   paid = -1;
   for (const std::int32_t e : crossing_[inner]) {
-    if (once && tensor_of_[index(e)] == paid) continue;
-    if (!has(outer, problem_->edges[index(e)].source)) continue;
-    paid = tensor_of_[index(e)];
-    visit(index(e), false);
+    if (once && tensor_of_[at(e)] == paid) continue;
+    if (!has(outer, problem_->edges[at(e)].source)) continue;
+    paid = tensor_of_[at(e)];
+    visit(at(e), false);
   }
 }
 

@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
+#include "braid/base/index.h"
+#include "braid/base/infinity.h"
 #include "braid/planners/piper_tables.h"
 
 namespace braid {
@@ -15,8 +16,8 @@ constexpr std::size_t kMostKnown = 2'000'000;
 
 void PiperTables::fill_groups(const PiperStageSums& stage, double share, double sync_factor,
                               std::int64_t in_flight, bool with_nodes) {
-  const std::size_t t = index(stage.degree), kinds = kinds_.size();
-  const auto inner = index(stage.inner), outer = index(stage.outer);
+  const std::size_t t = at(stage.degree), kinds = kinds_.size();
+  const auto inner = at(stage.inner), outer = at(stage.outer);
   groups_.clear();
   group_choices_.clear();
   members_.clear();
@@ -44,11 +45,11 @@ void PiperTables::fill_groups(const PiperStageSums& stage, double share, double 
   std::vector<std::pair<std::size_t, std::int32_t>> spans;  // Number of choices, count.
   for (std::size_t i = 0; i < alone.size();) {
     const std::int32_t node = alone[i].first;
-    const std::size_t k = index(kind_of_[index(node)]);
+    const std::size_t k = at(kind_of_[at(node)]);
     --left[k];
     const std::size_t first = group_choices_.size();
     choices_of(k);
-    const PiperDegree& degree = *degree_of(index(node), stage.degree);
+    const PiperDegree& degree = *degree_of(at(node), stage.degree);
     for (; i < alone.size() && alone[i].first == node; ++i) {
       const bool enters = alone[i].second >= edges;
       const std::size_t e = enters ? alone[i].second - edges : alone[i].second;
@@ -56,7 +57,7 @@ void PiperTables::fill_groups(const PiperStageSums& stage, double share, double 
       for (std::size_t c = 0; c < degree.options.size(); ++c) {
         const PiperOption& option = degree.options[c];
         const std::vector<double>& sync = enters ? option.in_sync_bytes : option.out_sync_bytes;
-        const std::size_t place = index(enters ? in_place_[e] : out_place_[e]);
+        const std::size_t place = at(enters ? in_place_[e] : out_place_[e]);
         const double bytes =
             2 * (problem_->edges[e].bytes + (sync.empty() ? 0 : sync[place])) - least;
         group_choices_[first + c].cost += share * bytes / problem_->bandwidth_bytes;
@@ -92,26 +93,26 @@ void PiperTables::fill_groups(const PiperStageSums& stage, double share, double 
 
 const std::vector<PiperTables::Step>& PiperTables::steps_row(std::int32_t degree,
                                                              std::int64_t in_flight) {
-  auto& rows = steps_rows_[index(degree)];
-  if (rows.size() <= index(in_flight)) rows.resize(index(in_flight) + 1);
-  std::vector<Step>& row = rows[index(in_flight)];
+  auto& rows = steps_rows_[at(degree)];
+  if (rows.size() <= at(in_flight)) rows.resize(at(in_flight) + 1);
+  std::vector<Step>& row = rows[at(in_flight)];
   if (!row.empty()) return row;
   const auto weight = [&](const Choice& choice) {
     return choice.in_flight_bytes * static_cast<double>(in_flight) + choice.fixed_bytes;
   };
   for (std::size_t k = 0; k < kinds_.size(); ++k) {
-    const std::vector<Choice>& choices = kinds_[k].choices[index(degree)];
+    const std::vector<Choice>& choices = kinds_[k].choices[at(degree)];
     if (choices.empty()) continue;
     // The hull of (weight, time) from the fastest choice on, as in Knapsack.
-    const Choice* at = &fastest_of_kind_[index(degree)][k];
+    const Choice* corner = &fastest_of_kind_[at(degree)][k];
     double ratio_before = 0;
     for (;;) {
       const Choice* next = nullptr;
       double best = 0, best_saved = 0;
       for (const Choice& choice : choices) {
-        const double saved = weight(*at) - weight(choice);
+        const double saved = weight(*corner) - weight(choice);
         if (!(saved > 0)) continue;
-        const double ratio = (choice.time - at->time) / saved;
+        const double ratio = (choice.time - corner->time) / saved;
         if (next == nullptr || ratio < best || (ratio == best && saved > best_saved)) {
           next = &choice;
           best = ratio;
@@ -121,8 +122,8 @@ const std::vector<PiperTables::Step>& PiperTables::steps_row(std::int32_t degree
       if (next == nullptr) break;
       ratio_before = std::max(ratio_before, best);
       row.push_back(
-          {ratio_before, next->time - at->time, best_saved, static_cast<std::int32_t>(k)});
-      at = next;
+          {ratio_before, next->time - corner->time, best_saved, static_cast<std::int32_t>(k)});
+      corner = next;
     }
   }
   std::stable_sort(row.begin(), row.end(),
@@ -133,8 +134,8 @@ const std::vector<PiperTables::Step>& PiperTables::steps_row(std::int32_t degree
 
 PiperTables::Within PiperTables::relax(const PiperStageSums& stage, std::int64_t in_flight) {
   const std::size_t kinds = kinds_.size();
-  const std::int32_t* inner = kind_counts_.data() + index(stage.inner) * kinds;
-  const std::int32_t* outer = kind_counts_.data() + index(stage.outer) * kinds;
+  const std::int32_t* inner = kind_counts_.data() + at(stage.inner) * kinds;
+  const std::int32_t* outer = kind_counts_.data() + at(stage.outer) * kinds;
   double time = stage.time - border_time(stage);
   double need = stage.in_flight_bytes * static_cast<double>(in_flight) + stage.fixed_bytes -
                 problem_->memory_bytes * (1 + 1e-12);
@@ -151,7 +152,7 @@ PiperTables::Within PiperTables::relax(const PiperStageSums& stage, std::int64_t
     const double whole = std::clamp(std::ceil(steps), 1.0, static_cast<double>(count));
     return {0, time + step.time * steps, time + step.time * whole};
   }
-  constexpr double kNever = std::numeric_limits<double>::infinity();
+  constexpr double kNever = kInfinity;
   return {0, kNever, kNever};
 }
 
@@ -171,9 +172,9 @@ PiperTables::Within& PiperTables::within(const PiperStageSums& stage, std::int64
     if (known_count_ >= kMostKnown) return unknown_ = relax(stage, in_flight);
     grow_known();
   }
-  const std::uint64_t pair = index(stage.outer) * suffixes_ + index(stage.inner);
+  const std::uint64_t pair = at(stage.outer) * suffixes_ + at(stage.inner);
   const std::uint64_t key =
-      (pair * degrees_.size() + index(stage.degree)) * (2 * kMostPiperDevices) + index(in_flight);
+      (pair * degrees_.size() + at(stage.degree)) * (2 * kMostPiperDevices) + at(in_flight);
   std::size_t at = key * 0x9e3779b97f4a7c15U >> 20 & (known_.size() - 1);
   while (known_[at].key != 0) {
     if (known_[at].key == key) return known_[at];
@@ -186,8 +187,8 @@ PiperTables::Within& PiperTables::within(const PiperStageSums& stage, std::int64
 }
 
 double PiperTables::border_time(const PiperStageSums& stage) const {
-  const Choice& a = fastest_[index(stage.degree)][index(stage.inner)];
-  const Choice& b = fastest_[index(stage.degree)][index(stage.outer)];
+  const Choice& a = fastest_[at(stage.degree)][at(stage.inner)];
+  const Choice& b = fastest_[at(stage.degree)][at(stage.outer)];
   return stage.time - std::max(0.0, b.time - a.time);
 }
 
@@ -205,14 +206,14 @@ KnapsackAnswer PiperTables::fits(const PiperStageSums& stage, double share, doub
     // parallel degrees.
     const double most = (limit - sync_factor * stage.sync_time) / share - border;
     Within& known = within(stage, in_flight);
-    if (known.low == std::numeric_limits<double>::infinity()) return KnapsackAnswer::no;
+    if (known.low == kInfinity) return KnapsackAnswer::no;
     if (known.high <= most) return KnapsackAnswer::yes;
     if (!exact || known.low > most) return KnapsackAnswer::no;
     fill_groups(stage, 1, 0, in_flight, false);
     const KnapsackAnswer answer = knapsack_.at_most(groups_, problem_->memory_bytes, most);
     if (answer == KnapsackAnswer::yes) known.high = knapsack_.cost();
     if (answer == KnapsackAnswer::no) {
-      known.low = std::nextafter(most, std::numeric_limits<double>::infinity());
+      known.low = std::nextafter(most, kInfinity);
     }
     return answer;
   }
@@ -227,7 +228,7 @@ KnapsackAnswer PiperTables::fits(const PiperStageSums& stage, double share, doub
 
 double PiperTables::least_time(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
                                bool& proven) {
-  constexpr double kNever = std::numeric_limits<double>::infinity();
+  constexpr double kNever = kInfinity;
   const double border = border_time(stage);
   const auto cheapest = [&] {
     const KnapsackAnswer answer = knapsack_.cheapest(groups_, problem_->memory_bytes);
@@ -255,7 +256,7 @@ PiperStage PiperTables::choose(const PiperStageSums& stage, double share, double
     knapsack_.greedy(groups_, problem_->memory_bytes);
   }
   PiperStage chosen;
-  chosen.tp = degrees_[index(stage.degree)];
+  chosen.tp = degrees_[at(stage.degree)];
   std::vector<std::pair<std::int32_t, std::int32_t>> options;
   std::size_t at = 0;
   for (std::size_t g = 0; g < groups_.size(); ++g) {

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
+
+#include "braid/base/infinity.h"
 
 namespace braid {
 namespace {
@@ -184,7 +185,7 @@ bool PiperThreshold::may_keep(double limit) {
   least_suffix_.assign(sets, kTooMany);
   links_.resize(sets);
   least_devices_[0] = least_suffix_[0] = 0;
-  waste_.assign(sets, std::numeric_limits<double>::infinity());
+  waste_.assign(sets, kInfinity);
   waste_[0] = 0;
   const double all_work = tables_.least_work(sets - 1), all_time = tables_.least_time(sets - 1);
   for (std::size_t outer = 1; outer < sets && !exhausted(); ++outer) {

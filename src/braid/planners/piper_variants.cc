@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
 
 namespace braid {
@@ -92,7 +93,7 @@ void explain_layers(const PiperProblem& problem, PiperSolution& solution) {
   const std::int64_t most_tp =
       problem.levels.empty() ? problem.devices : problem.levels.front().devices;
   for (const PiperNode& node : problem.nodes) {
-    double least = std::numeric_limits<double>::infinity();
+    double least = kInfinity;
     if (node.degrees.empty()) {
       solution.reason =
           fmt::format("{} has no option of the kinds that the planner uses", node.name);
@@ -105,7 +106,7 @@ void explain_layers(const PiperProblem& problem, PiperSolution& solution) {
         least = std::min(least, option.in_flight_bytes + option.fixed_bytes);
       }
     }
-    if (least == std::numeric_limits<double>::infinity()) {
+    if (least == kInfinity) {
       solution.reason = fmt::format("{} has no option for {} devices", node.name, most_tp);
       solution.needed_bytes = 0;
       return;

@@ -1,9 +1,9 @@
 #include "braid/planners/placement_search.h"
 
 #include <algorithm>
-#include <limits>
 #include <queue>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/rounding.h"
 
 namespace braid {
@@ -26,7 +26,7 @@ class PlacementSearch {
 
   PlacementSearchResult run() {
     for (std::size_t shape = 0; shape < shapes_.size(); ++shape) push({0, shape, {}});
-    double left_out_s = std::numeric_limits<double>::infinity();
+    double left_out_s = kInfinity;
     while (!open_.empty()) {
       const PartialPlacement partial = open_.top();
       if (!(partial.bound_s < best_s_)) break;

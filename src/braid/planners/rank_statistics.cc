@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <vector>
+
+#include "braid/base/infinity.h"
 
 namespace braid {
 namespace {
@@ -52,7 +53,7 @@ double top_regret(std::span<const double> predicted, std::span<const double> act
                   std::size_t top) {
   assert(predicted.size() == actual.size() && !actual.empty());
   const double best = *std::min_element(actual.begin(), actual.end());
-  double found = std::numeric_limits<double>::infinity();
+  double found = kInfinity;
   const std::vector<std::size_t> order = rising_order(predicted);
   for (std::size_t i = 0; i < std::min(top, order.size()); ++i) {
     found = std::min(found, actual[order[i]]);

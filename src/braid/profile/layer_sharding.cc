@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <optional>
 
+#include "braid/base/infinity.h"
 #include "braid/chip/elimination.h"
 #include "braid/graph/tensor_size.h"
 #include "braid/profile/operator_estimate.h"
@@ -14,7 +14,7 @@
 namespace braid {
 namespace {
 
-constexpr double kForbidden = std::numeric_limits<double>::infinity();
+constexpr double kForbidden = kInfinity;
 
 /// All that readers may want of a tensor, by whether its writer divides it.
 struct HubValue {

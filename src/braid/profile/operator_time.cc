@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "braid/base/infinity.h"
 
 namespace braid {
 namespace {
@@ -15,7 +16,7 @@ double matmul_compute_s(const MatMulShape& shape, double peak, const Chip& chip)
   const Efficiency& efficiency = chip.efficiency;
   const double units = chip.compute_units;
   const double unit_rate = peak * efficiency.matmul_peak_fraction / units;
-  double best_s = std::numeric_limits<double>::infinity();
+  double best_s = kInfinity;
   // A smaller tile reuses its operands less: each halving costs a tenth of the rate.
   double tile_rate = 1;
   double tile_m = efficiency.tile_m;

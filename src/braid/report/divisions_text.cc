@@ -48,10 +48,8 @@ std::vector<std::string> divisions_text(const Plan& plan) {
     for (const DividedOperator& op : use.option->divided) {
       // Mostly "block0.mlp.up" of the layer "block0".
       const bool inside = op.name.rfind(layer + ".", 0) == 0;
-      const auto way = std::find_if(split_names.begin(), split_names.end(),
-                                    [&](const auto& known) { return known.first == op.split; });
       line += fmt::format("{}{} {}", separator, inside ? op.name.substr(layer.size() + 1) : op.name,
-                          way->second);
+                          name_in(split_names, op.split));
       separator = ", ";
     }
   }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "braid/base/index.h"
 #include "braid/schedule/steady_state.h"
 
 namespace braid {
@@ -61,8 +62,6 @@ class AlikeTurns {
   }
 
  private:
-  static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
   /// Turns that follow on one before it is worth looking whether they repeat.
   static constexpr std::int64_t kFewest = 3;
 

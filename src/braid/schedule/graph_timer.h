@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "braid/base/index.h"
 #include "braid/schedule/graph_time.h"
 
 namespace braid {
@@ -20,7 +21,6 @@ class GraphTimer {
   using Way = GraphWorkspace::Way;
   using Ways = GraphWorkspace::Ways;
 
-  static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
   static std::int32_t narrow(std::size_t value) { return static_cast<std::int32_t>(value); }
   /// max of times, in the form that compilers turn into one instruction.
   static double later(double a, double b) { return a > b ? a : b; }

@@ -51,7 +51,6 @@ class HalvedWaves : private WaveBlocks<W, N> {
  private:
   using Base = WaveBlocks<W, N>;
   using V = WaveVectors<W>;
-  using Base::at;
   using Base::blocks;
   using Base::c_;
   using Base::gather;

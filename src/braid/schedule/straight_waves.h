@@ -32,7 +32,6 @@ class StraightWaves : private WaveBlocks<W, N> {
  private:
   using Base = WaveBlocks<W, N>;
   using V = WaveVectors<W>;
-  using Base::at;
   using Base::blocks;
   using Base::c_;
   using Base::gather;

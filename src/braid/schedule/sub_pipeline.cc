@@ -1,10 +1,10 @@
 #include "braid/schedule/sub_pipeline.h"
 
 #include <cassert>
-#include <limits>
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 
 namespace braid {
 
@@ -48,7 +48,7 @@ double SubPipeline::end_s(const std::vector<Work>& passes) {
   try {
     return time_order(part_, order_).devices.front().end_s;
   } catch (const Error&) {
-    return std::numeric_limits<double>::infinity();
+    return kInfinity;
   }
 }
 

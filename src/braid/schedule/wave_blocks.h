@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "braid/base/index.h"
 #include "braid/schedule/chain_time.h"
 #include "braid/schedule/wave_vectors.h"
 
@@ -40,8 +41,6 @@ class WaveBlocks {
     Times* device = nullptr;
     Times* backward_link = nullptr;
   };
-
-  static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
   std::int64_t blocks() const { return N > 0 ? N : blocks_; }
   std::int64_t width() const { return blocks() * W; }

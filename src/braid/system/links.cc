@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <map>
 #include <tuple>
 
+#include "braid/base/infinity.h"
 #include "braid/system/topology.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 const NetworkLevel& inside_node(const System& system, const Placement& place) {
   return system.groups[place.group].intra_node;
@@ -41,7 +39,7 @@ struct Resource {
 struct Claim {
   Resource resource;
   double bytes_per_s = 0;
-  double alone_bytes_per_s = kInfinite;
+  double alone_bytes_per_s = kInfinity;
   const NetworkLevel* level = nullptr;  ///< Null for a matrix.
 };
 
@@ -59,7 +57,7 @@ void claims_of(const System& system, const Flow& flow, const Take& take) {
   if (flow.from == flow.to) return;
   if (!system.bandwidth_matrix.empty()) {
     take(
-        Claim{{Kind::pair, 0, flow.from, flow.to}, matrix_entry(system, flow), kInfinite, nullptr});
+        Claim{{Kind::pair, 0, flow.from, flow.to}, matrix_entry(system, flow), kInfinity, nullptr});
     return;
   }
   const Placement from = placement_of(system, flow.from);
@@ -71,7 +69,7 @@ void claims_of(const System& system, const Flow& flow, const Take& take) {
     take(Claim{{Kind::device_out, 0, flow.from, 0}, level.bytes_per_s, link, &level});
     take(Claim{{Kind::device_in, 0, flow.to, 0}, level.bytes_per_s, link, &level});
     if (link < level.bytes_per_s) {
-      take(Claim{{Kind::pair, 0, flow.from, flow.to}, link, kInfinite, &level});
+      take(Claim{{Kind::pair, 0, flow.from, flow.to}, link, kInfinity, &level});
     }
     return;
   }
@@ -86,7 +84,7 @@ void claims_of(const System& system, const Flow& flow, const Take& take) {
     take(Claim{{Kind::unit_in, l, to_unit, 0}, in, in * part, &level});
     if (l == top && link_fraction(level) < 1) {
       const double link = std::min(out, in) * link_fraction(level);
-      take(Claim{{Kind::pair, l, from_unit, to_unit}, link, kInfinite, &level});
+      take(Claim{{Kind::pair, l, from_unit, to_unit}, link, kInfinity, &level});
     }
   }
 }
@@ -142,7 +140,7 @@ std::size_t level_between(const System& system, std::int64_t from, std::int64_t 
 }
 
 double link_bytes_per_s(const System& system, std::int64_t from, std::int64_t to) {
-  double rate = kInfinite;
+  double rate = kInfinity;
   claims_of(system, {from, to}, [&](const Claim& claim) {
     rate = std::min({rate, claim.bytes_per_s, claim.alone_bytes_per_s});
   });
@@ -165,7 +163,7 @@ std::vector<double> flow_rates(const System& system, std::span<const Flow> flows
   std::vector<double> rates;
   rates.reserve(flows.size());
   for (const Flow& flow : flows) {
-    double rate = kInfinite;
+    double rate = kInfinity;
     claims_of(system, flow, [&](const Claim& claim) {
       const double share = claim.bytes_per_s / users.find(claim.resource)->second;
       rate =
@@ -180,7 +178,7 @@ double message_s(const System& system, std::int64_t from, std::int64_t to, doubl
                  std::int64_t concurrent) {
   if (from == to || bytes <= 0) return 0;
   const auto sharers = static_cast<double>(std::max<std::int64_t>(1, concurrent));
-  double rate = kInfinite;
+  double rate = kInfinity;
   claims_of(system, {from, to}, [&](const Claim& claim) {
     const double share = claim.resource.level > 0 ? claim.bytes_per_s / sharers : claim.bytes_per_s;
     rate = std::min(rate, achieved(claim, std::min(share, claim.alone_bytes_per_s), bytes));

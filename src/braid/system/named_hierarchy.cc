@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <map>
 #include <utility>
 
+#include "braid/base/infinity.h"
 #include "braid/system/level_exchange.h"
 #include "braid/system/links.h"
 #include "braid/system/topology.h"
@@ -97,7 +97,7 @@ class Hierarchy {
     LevelStep step;
     step.level = &system_.levels[level - 1];
     step.members = 0;
-    step.inner = std::numeric_limits<double>::infinity();
+    step.inner = kInfinity;
     step.group_bandwidth = step.flow_bandwidth = step.inner;
     for_each_run(
         joined, [&](const Placement& place) { return unit(level, place); },

@@ -1,8 +1,9 @@
 #include "braid/system/part.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
+
+#include "braid/base/infinity.h"
 
 namespace braid {
 namespace {
@@ -41,7 +42,7 @@ NetworkLevel flat_level(const std::string& name, std::int64_t size, double bytes
 
 /// Sets the networks of `part`, group `group` of a system with a bandwidth matrix.
 void flatten_matrix(const System& system, std::size_t group, System& part) {
-  double inside = std::numeric_limits<double>::infinity();
+  double inside = kInfinity;
   double outside = inside;
   const std::int64_t first = first_of(system, group);
   const std::int64_t per_node = part.groups.front().devices_per_node;
@@ -56,8 +57,8 @@ void flatten_matrix(const System& system, std::size_t group, System& part) {
   }
   // Where there is nobody to send to, any figure will do.
   const double some = std::min(inside, outside);
-  const double known = some < std::numeric_limits<double>::infinity() ? some : 1.0;
-  const double none = std::numeric_limits<double>::infinity();
+  const double known = some < kInfinity ? some : 1.0;
+  const double none = kInfinity;
   NetworkLevel& node = part.groups.front().intra_node;
   node = flat_level(node.name, per_node, inside < none ? inside : known, 1);
   part.groups.front().node_bytes_per_s = 0;

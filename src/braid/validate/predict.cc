@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/base/parallel.h"
 #include "braid/graph/working_precision.h"
 #include "braid/plan/bound.h"
@@ -68,7 +69,7 @@ void add_accumulation(Plan& plan) {
       static_cast<double>(plan.global_batch) /
       (static_cast<double>(parallel.dp) * static_cast<double>(parallel.micro_batch));
   if (micro_batches <= 1) return;
-  double bytes_per_s = std::numeric_limits<double>::infinity();
+  double bytes_per_s = kInfinity;
   for (const DeviceGroup& group : plan.system.groups) {
     bytes_per_s = std::min(
         bytes_per_s, group.chip.memory.bytes_per_s * group.chip.efficiency.memory_peak_fraction);
@@ -118,7 +119,7 @@ void take_largest_micro_batch(PreparedRun& prepared) {
   Parallelism& parallel = prepared.parallel;
   const Parallelism whole = parallel;
   const std::int64_t rank_batch = prepared.global_batch / parallel.dp;
-  double room_bytes = std::numeric_limits<double>::infinity();
+  double room_bytes = kInfinity;
   for (const DeviceGroup& group : prepared.system.groups) {
     room_bytes = std::min(room_bytes, usable_bytes(group.chip));
   }

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <limits>
 #include <map>
 #include <numeric>
 
 #include <fmt/format.h>
 
+#include "braid/base/infinity.h"
 #include "braid/schedule/schedule.h"
 #include "braid/verify/checks.h"
 #include "braid/verify/stage_work.h"
@@ -178,7 +178,7 @@ struct Device {
 };
 
 class Replayer {
-  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  static constexpr double kNever = kInfinity;
 
  public:
   explicit Replayer(const Plan& plan)
