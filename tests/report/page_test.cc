@@ -7,8 +7,10 @@
 
 #include "braid/plan/outcome.h"
 #include "braid/report/html.h"
+#include "braid/report/html_timeline.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/table.h"
+#include "braid/schedule/plan_orders.h"
 #include "braid/schedule/timeline.h"
 
 #include "report/plan_maker.h"
@@ -79,6 +81,55 @@ TEST(Html, DrawsEveryPassAndNeedsNothingElse) {
   }
   EXPECT_EQ(count(page, "<div"), count(page, "</div>"));
   EXPECT_EQ(count(page, "<tr>"), count(page, "</tr>"));
+}
+
+TEST(Html, DrawsEveryKindOfScheduleWithItsLegend) {
+  Parallelism p = on_four_devices();
+  p.num_micro_batches = 8;
+  const auto made = [&] {
+    Plan plan = made_plan(p, 6);
+    for (auto& options : plan.profile.kinds) {
+      for (Option& option : options) option.cost.backward_weight.compute_s = 1e-3;
+    }
+    return plan;
+  };
+  const Plan plan = made();
+  const auto page_of = [](const Plan& of, const std::string& name) {
+    return timeline_page(draw_order(of, name), name);
+  };
+  const std::string whole = page_of(plan, "1f1b");
+  EXPECT_EQ(count(whole, "<title>backward"), 16U);
+  EXPECT_THAT(whole, HasSubstr("</i>backward<"));
+  EXPECT_THAT(whole, Not(HasSubstr("weight gradient")));
+  EXPECT_THAT(whole, Not(HasSubstr("lighter")));
+  const std::string halves = page_of(plan, "zb-h1");
+  EXPECT_EQ(count(halves, "<title>input gradient"), 16U);
+  EXPECT_EQ(count(halves, "<title>weight gradient"), 16U);
+  EXPECT_EQ(count(halves, "<title>backward"), 0U);
+  EXPECT_THAT(halves, HasSubstr("</i>weight gradients<"));
+  EXPECT_THAT(halves, Not(HasSubstr("</i>backward<")));
+  const std::string rounds = page_of(plan, "2bw");
+  EXPECT_EQ(count(rounds, "<title>forward"), 64U);
+  EXPECT_EQ(count(rounds, ", round 4, "), count(rounds, ", round 3, "));
+  EXPECT_THAT(rounds, HasSubstr("4 rounds that follow each other without a flush"));
+  EXPECT_THAT(rounds, HasSubstr("lighter: every second round"));
+  p.vp = 2;
+  p.schedule = ScheduleKind::interleaved;
+  const Plan chunks = made();
+  for (const char* name : {"interleaved", "zb-v"}) {
+    const std::string page = page_of(chunks, name);
+    EXPECT_EQ(count(page, "<title>forward"), 32U) << name;
+    EXPECT_THAT(page, HasSubstr(" of chunk 1, ")) << name;
+    EXPECT_THAT(page, HasSubstr("lighter: every second chunk")) << name;
+    EXPECT_THAT(page, HasSubstr(name));
+  }
+  // Passes bear the numbers of their micro-batches where there is room, and memory its peak.
+  EXPECT_GE(count(whole, "<text class=\"number\""), 16U);
+  EXPECT_EQ(count(whole, ">at most "), 2U);
+  for (const std::string& page : {whole, halves, rounds}) {
+    EXPECT_EQ(count(page, "<text"), count(page, "</text>"));
+    EXPECT_EQ(count(page, "<rect"), count(page, "</rect>"));
+  }
 }
 
 TEST(Html, DrawsTheGraphOfStagesBesideTheirRows) {

@@ -37,6 +37,28 @@ TEST(OrderTiming, EqualsRepeatedRaisingOnRandomGraphsAndOrders) {
   }
 }
 
+/// Parameters that first passes wait for, and stashes of which a part goes to the host.
+TEST(OrderTiming, FirstPassesWaitForParametersAndTwoStashesAreOnTheirWay) {
+  Random random(4);
+  int later = 0;
+  for (int i = 0; i < 600; ++i) {
+    StageGraph graph = random_stage_graph(random, {5, 4, i % 2 == 0, i % 3 == 0});
+    TimedGraph timed = random_costs(random, graph);
+    const WorkOrder order = random_order(random, graph, i % 4 == 0);
+    const double before_s = time_order(timed, order).time_s;
+    for (StageCost& cost : timed.costs) {
+      cost.parameters_s = pick_time(random, 0, 60);
+      cost.offloaded_bytes = static_cast<double>(pick(random, 0, 10));
+    }
+    const OrderTiming timing = time_order(timed, order, true);
+    ASSERT_EQ(timing.time_s, relaxed_time_s(timed, order)) << i;
+    ASSERT_EQ(broken_rule(timed, timing), "") << i;
+    ASSERT_GE(timing.time_s, before_s);
+    later += timing.time_s > before_s ? 1 : 0;
+  }
+  EXPECT_GT(later, 200);
+}
+
 TEST(OrderTiming, RefusesExactlyWhatCanNeverFinish) {
   Random random(2);
   int stuck = 0;

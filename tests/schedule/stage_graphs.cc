@@ -114,15 +114,19 @@ std::string broken_rule(const TimedGraph& timed, const OrderTiming& timing) {
     double time_s;
     bool release;
     double bytes;
-    std::int64_t in_flight;
+    std::int64_t in_flight;  ///< Backward passes and first halves end it.
+    std::int64_t stashes;    ///< Backward passes and second halves do.
     std::int32_t stage;
   };
   for (std::size_t d = 0; d < timing.work.size(); ++d) {
     double free_s = 0;
     std::vector<Change> changes;
     double bytes = 0;
+    double offloaded = 0;
     for (std::size_t s = 0; s < graph.stages.size(); ++s) {
-      if (at(graph.stages[s].device) == d) bytes += timed.costs[s].fixed_bytes;
+      if (at(graph.stages[s].device) != d) continue;
+      bytes += timed.costs[s].fixed_bytes;
+      offloaded = std::max(offloaded, timed.costs[s].offloaded_bytes);
     }
     for (const WorkEvent& event : timing.work[d]) {
       const Work& work = event.work;
@@ -132,7 +136,10 @@ std::string broken_rule(const TimedGraph& timed, const OrderTiming& timing) {
       const GraphStage& stage = graph.stages[at(work.stage)];
       if (at(stage.device) != d) return "on another's device";
       const StageCost& cost = timed.costs[at(work.stage)];
-      if (event.end_s - event.start_s != duration_s(cost, work.kind)) return "wrong duration";
+      double end_s = event.start_s + duration_s(cost, work.kind);
+      const bool first = work.kind == WorkKind::forward && work.index == 0;
+      if (first) end_s = std::max(end_s, cost.parameters_s);
+      if (event.end_s != end_s) return "wrong duration";
       if (work.kind == WorkKind::optimizer) continue;
       Passes& passes = work.kind == WorkKind::forward ? forward
                        : is_backward(work.kind)       ? backward
@@ -150,18 +157,22 @@ std::string broken_rule(const TimedGraph& timed, const OrderTiming& timing) {
                             : work.kind == WorkKind::input_gradient ? halved - cost.stash_bytes
                                                                     : -halved;
       const std::int64_t flight = forwards ? 1 : is_backward(work.kind) ? -1 : 0;
+      const std::int64_t stash = forwards ? 1 : work.kind == WorkKind::input_gradient ? 0 : -1;
       changes.push_back(
-          {forwards ? event.start_s : event.end_s, !forwards, change, flight, work.stage});
+          {forwards ? event.start_s : event.end_s, !forwards, change, flight, stash, work.stage});
     }
     // What ends at a moment ends before what starts.
     std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
       return std::tuple(a.time_s, !a.release) < std::tuple(b.time_s, !b.release);
     });
     double peak = bytes;
+    std::int64_t stashes = 0;
     std::map<std::int32_t, std::int64_t> in_flight, peaks;
     for (const Change& change : changes) {
       bytes += change.bytes;
-      peak = std::max(peak, bytes);
+      stashes += change.stashes;
+      peak = std::max(peak,
+                      bytes + offloaded * static_cast<double>(std::min<std::int64_t>(2, stashes)));
       in_flight[change.stage] += change.in_flight;
       peaks[change.stage] = std::max(peaks[change.stage], in_flight[change.stage]);
     }
@@ -276,6 +287,9 @@ double relaxed_time_s(const TimedGraph& timed, const WorkOrder& order) {
           changed |= raise(task.start_s, reduced_s[task.work.stage]);
         }
         changed |= raise(task.end_s, task.start_s + length);
+        if (task.work.kind == WorkKind::forward && task.work.index == 0) {
+          changed |= raise(task.end_s, timed.costs[at(task.work.stage)].parameters_s);
+        }
         compute_s = task.end_s;
       }
     }

@@ -107,6 +107,14 @@ bool write_timeline(const SimulateOptions& options, const Plan& plan) {
   return options.trace == "-";
 }
 
+/// The same by another schedule.
+bool write_timeline(const SimulateOptions& options, const DrawnOrder& drawn) {
+  if (!options.html.empty()) write_file(options.html, timeline_page(drawn, options.schedule));
+  if (options.html == "-") return true;
+  if (!options.trace.empty()) write_file(options.trace, to_trace(drawn.plan, drawn.timeline));
+  return options.trace == "-";
+}
+
 void say_written(const SimulateOptions& options) {
   if (!options.trace.empty()) {
     fmt::print("Trace written to {}; open it at ui.perfetto.dev or chrome://tracing\n",
@@ -128,7 +136,7 @@ int run_simulate(const SimulateOptions& options) {
   if (!options.schedule.empty()) {
     if (files) {
       const std::int64_t k = options.k > 0 ? options.k : 2;
-      if (write_timeline(options, plan_in_order(plan, options.schedule, k))) return kFound;
+      if (write_timeline(options, draw_order(plan, options.schedule, k))) return kFound;
     }
     const int status = run_schedules(options, plan);
     if (!options.json) say_written(options);

@@ -8,6 +8,7 @@
 #include "braid/base/index.h"
 #include "braid/planners/graphpipe_warm_ups.h"
 #include "braid/schedule/greedy_order.h"
+#include "braid/schedule/plan_graph.h"
 #include "braid/schedule/plan_orders.h"
 #include "braid/schedule/plan_pipeline.h"
 

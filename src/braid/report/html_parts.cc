@@ -22,7 +22,7 @@ td.layers{text-align:left;max-width:22em;overflow-wrap:anywhere}
 .keys{display:flex;flex-wrap:wrap;gap:.1em 1.4em;margin:.5em 0}
 .key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.4em}
 .note{color:var(--dim)}svg{width:100%;background:var(--box);border-radius:4px;display:block}
-svg text{font:12px sans-serif;fill:var(--text)}li{overflow-wrap:anywhere}
+svg text{font:12px sans-serif;fill:var(--text)}svg text.number{font-size:9px;fill:#fff;text-anchor:middle;pointer-events:none}svg text.dark{fill:#1c2733}svg text.figure{paint-order:stroke;stroke:var(--box);stroke-width:3px}li{overflow-wrap:anywhere}
 .scroll{overflow-x:auto}.scroll+.scroll{margin-top:.6em}
 @media(max-width:700px){.scroll>table{min-width:44em}.scroll>svg{min-width:50em}.scroll td.layers{min-width:9em}.scroll td .keys{min-width:13em}.note{overflow-wrap:anywhere}body{margin:1em auto}}
 </style>

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "braid/plan/plan.h"
+#include "braid/schedule/plan_orders.h"
 
 namespace braid {
 
@@ -15,5 +16,8 @@ std::string timeline_section(const Plan& plan);
 
 /// The same as a page of its own.
 std::string timeline_page(const Plan& plan);
+
+/// Of a plan by the schedule of that name in place of its own.
+std::string timeline_page(const DrawnOrder& drawn, const std::string& schedule);
 
 }  // namespace braid

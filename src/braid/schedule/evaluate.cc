@@ -4,11 +4,11 @@
 #include <cassert>
 #include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "braid/base/error.h"
 #include "braid/base/index.h"
+#include "braid/schedule/sync_events.h"
 
 namespace braid {
 namespace {
@@ -111,7 +111,6 @@ class Evaluator {
   struct StageState {
     std::size_t next = 0;
     double free_s = 0;
-    double last_start_s = 0;
     double last_backward_s = 0;
     double parameter_wait_s = 0;
     bool started = false;
@@ -176,7 +175,6 @@ class Evaluator {
       end_s = waited_s;
     }
     state.free_s = end_s;
-    state.last_start_s = start_s;
     if (!forward) state.last_backward_s = duration_s;
     if (record_ == Record::events) {
       result_.events.push_back({start_s, end_s, forward ? EventKind::forward : EventKind::backward,
@@ -229,10 +227,7 @@ class Evaluator {
       result_.iteration_time_s = std::max(result_.iteration_time_s, timing.end_s);
       if (record_ == Record::events) record_sync(static_cast<std::int32_t>(s), timing);
     }
-    std::stable_sort(
-        result_.events.begin(), result_.events.end(), [](const Event& a, const Event& b) {
-          return std::tie(a.start_s, a.stage, a.end_s) < std::tie(b.start_s, b.stage, b.end_s);
-        });
+    sort_events(result_.events);
   }
 
   void record_sync(std::int32_t stage, const StageTiming& timing) {
@@ -242,35 +237,8 @@ class Evaluator {
       result_.events.push_back(
           {0, sync.parameter_sync_s, EventKind::parameter_sync, stage, 0, -1, 0});
     }
-    // The tail's parts are those of tail_s: each starts where the one before it ends.
-    const double synced_s = state.free_s + exposed_gradient_sync_s(sync, state.last_backward_s);
-    if (sync.gradient_sync_s > 0) {
-      // Buckets of earlier chunks are drawn without gaps, up to where they end.
-      const int earlier = sync.earlier_buckets;
-      const double earlier_s = earlier > 0 ? sync.earlier_gradient_sync_s / earlier : 0;
-      double free_s = earlier > 0 ? state.last_start_s + sync.earlier_late_s : 0;
-      for (int i = 0; i < earlier; ++i) {
-        const double start_s = free_s - (earlier - i) * earlier_s;
-        result_.events.push_back(
-            {start_s, start_s + earlier_s, EventKind::gradient_sync, stage, 0, -1, i});
-      }
-      const double n = sync.buckets - earlier;
-      const double bucket_s = (sync.gradient_sync_s - sync.earlier_gradient_sync_s) / n;
-      for (int i = earlier; i < sync.buckets; ++i) {
-        const double ready_s = state.last_start_s + state.last_backward_s * (i - earlier + 1) / n;
-        const double start_s = std::min(std::max(free_s, ready_s), synced_s);
-        free_s = i + 1 == sync.buckets ? synced_s : std::min(start_s + bucket_s, synced_s);
-        result_.events.push_back({start_s, free_s, EventKind::gradient_sync, stage, 0, -1, i});
-      }
-    }
-    const double shared_s = std::min(synced_s + sync.shared_gradient_sync_s, timing.end_s);
-    if (sync.shared_gradient_sync_s > 0) {
-      result_.events.push_back(
-          {synced_s, shared_s, EventKind::shared_gradient_sync, stage, 0, -1, 0});
-    }
-    if (sync.optimizer_s > 0) {
-      result_.events.push_back({shared_s, timing.end_s, EventKind::optimizer, stage, 0, -1, 0});
-    }
+    append_sync_events(sync, stage, {state.last_backward_s, state.free_s, timing.end_s},
+                       result_.events);
   }
 
   [[noreturn]] void fail_stuck(std::size_t stage) const {

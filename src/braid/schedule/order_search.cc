@@ -202,6 +202,7 @@ class Search {
     times[s] = std::max(times[s], ready_s) +
                (forward ? cost.forward_s
                         : cost.input_gradient_s + (limits_.halves ? 0 : cost.weight_gradient_s));
+    if (forward && work.index == 0) times[s] = std::max(times[s], cost.parameters_s);
     ready_s = 0;
     const std::int64_t b = graph_.stages[s].micro_batch;
     for (const std::size_t e : (forward ? outgoing_ : incoming_).of(s)) {

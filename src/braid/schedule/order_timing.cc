@@ -85,10 +85,13 @@ class Run {
     }
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       const auto device = at(graph_.stages[s].device);
-      devices_[device].bytes += timed_.costs[s].fixed_bytes;
+      const StageCost& cost = timed_.costs[s];
+      devices_[device].kept_bytes += cost.fixed_bytes;
+      devices_[device].offloaded_bytes =
+          std::max(devices_[device].offloaded_bytes, cost.offloaded_bytes);
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
-      result_.devices[d].peak_bytes = devices_[d].bytes;
+      result_.devices[d].peak_bytes = devices_[d].bytes();
       if (record_) result_.work[d].reserve(order_.devices[d].size());
       awake_.push_back(d);
     }
@@ -123,8 +126,14 @@ class Run {
     std::size_t next = 0;
     double free_s = 0;
     double network_free_s = 0;
-    double bytes = 0;
+    double kept_bytes = 0;
+    double offloaded_bytes = 0;  ///< Of one stash.
+    std::int64_t stashes = 0;
     bool started = false;
+
+    double bytes() const {
+      return kept_bytes + static_cast<double>(std::min<std::int64_t>(stashes, 2)) * offloaded_bytes;
+    }
   };
 
   void prepare_inputs() {
@@ -231,22 +240,26 @@ class Run {
       const double start_s = std::max(state.free_s, state.network_free_s);
       state.network_free_s = stage.reduced_s = start_s + cost.reduce_gradients_s;
       if (record_) {
-        result_.work[device].push_back({start_s, state.network_free_s, work, state.bytes});
+        const double bytes = state.bytes();
+        result_.work[device].push_back({start_s, state.network_free_s, work, bytes, bytes});
       }
       return;
     }
     double duration_s = 0;
     double freed_bytes = 0;
+    std::int64_t freed_stashes = 0;
     switch (work.kind) {
       case WorkKind::forward:
         duration_s = cost.forward_s;
         ++stage.forwards;
-        state.bytes += cost.stash_bytes;
+        state.kept_bytes += cost.stash_bytes;
+        ++state.stashes;
         break;
       case WorkKind::backward:
         duration_s = cost.backward_s();
         ++stage.backwards;
         freed_bytes = cost.stash_bytes;
+        freed_stashes = 1;
         break;
       case WorkKind::input_gradient:
         duration_s = cost.input_gradient_s;
@@ -257,6 +270,7 @@ class Run {
         duration_s = cost.weight_gradient_s;
         ++stage.weights;
         freed_bytes = cost.weight_stash_bytes;
+        freed_stashes = 1;
         break;
       case WorkKind::optimizer:
         duration_s = cost.optimizer_s;
@@ -267,15 +281,20 @@ class Run {
         break;
     }
     const double start_s = std::max(state.free_s, ready_s);
-    const double end_s = start_s + duration_s;
+    double end_s = start_s + duration_s;
+    if (work.kind == WorkKind::forward && work.index == 0) {
+      end_s = std::max(end_s, cost.parameters_s);
+    }
     DeviceTiming& timing = result_.devices[device];
     if (!state.started) timing.start_s = start_s;
     state.started = true;
     state.free_s = end_s;
     timing.busy_s += duration_s;
-    timing.peak_bytes = std::max(timing.peak_bytes, state.bytes);
-    if (record_) result_.work[device].push_back({start_s, end_s, work, state.bytes});
-    state.bytes -= freed_bytes;
+    const double bytes = state.bytes();
+    timing.peak_bytes = std::max(timing.peak_bytes, bytes);
+    state.kept_bytes -= freed_bytes;
+    state.stashes -= freed_stashes;
+    if (record_) result_.work[device].push_back({start_s, end_s, work, bytes, state.bytes()});
     if (work.kind == WorkKind::forward) {
       std::int64_t& peak = result_.peak_in_flight[at(work.stage)];
       peak = std::max(peak, stage.forwards - stage.backwards);

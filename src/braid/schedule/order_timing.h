@@ -15,11 +15,17 @@ struct StageCost {
   double weight_gradient_s = 0;
   double reduce_gradients_s = 0;
   double optimizer_s = 0;
+  /// Earliest end of the first forward pass: it waits for parameters that are gathered at the
+  /// start.
+  double parameters_s = 0;
   double fixed_bytes = 0;  ///< There throughout, on one device.
   double stash_bytes = 0;  ///< From the start of a forward pass to the end of the backward pass, …
   /// … but of a backward pass in halves only this much from the end of the first to the end of the
   /// second.
   double weight_stash_bytes = 0;
+  /// Of a stash, on its way to the host or back, beside the above: of two stashes on a device at
+  /// most, each counted as the largest of its stages'.
+  double offloaded_bytes = 0;
 
   double backward_s() const { return input_gradient_s + weight_gradient_s; }
   friend bool operator==(const StageCost&, const StageCost&) = default;
@@ -47,7 +53,8 @@ struct DeviceTiming {
 struct WorkEvent {
   double start_s = 0, end_s = 0;
   Work work;
-  double bytes = 0;  ///< Memory of the device while it runs.
+  double bytes = 0;       ///< Memory of the device while it runs, …
+  double left_bytes = 0;  ///< … and afterwards.
   friend bool operator==(const WorkEvent&, const WorkEvent&) = default;
 };
 

@@ -59,7 +59,7 @@ Timeline simulate(const Plan& plan) {
   const PlanPipeline timed = pipeline_of(plan, kMostPassesWithEvents);
   Evaluation evaluation = evaluate(timed.pipeline, schedule_of(timed.pipeline), Record::events);
   Timeline timeline;
-  timeline.iteration_time_s = checked_time_s(evaluation.iteration_time_s);
+  timeline.iteration_time_s = timeline.end_s = checked_time_s(evaluation.iteration_time_s);
   std::vector<StashMemory> memories;
   memories.reserve(plan.stages.size());
   const std::vector<MemoryBreakdown> totals = memory_of_stages(plan);

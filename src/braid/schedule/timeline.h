@@ -13,6 +13,8 @@ namespace braid {
 enum class EventKind : std::uint8_t {
   forward,
   backward,
+  input_gradient,   ///< First half of a backward pass, …
+  weight_gradient,  ///< … and its second.
   send,
   gradient_sync,
   shared_gradient_sync,  ///< Of parameters that several stages hold.
@@ -33,6 +35,7 @@ struct Event {
   bool gradients = false;
   std::int32_t peer_chunk = -1;
   std::int64_t peer_micro_batch = 0;
+  std::int64_t round = 0;  ///< Of several without a flush, over all of which micro-batches count.
   friend bool operator==(const Event&, const Event&) = default;
 };
 
@@ -47,6 +50,8 @@ struct Timeline {
   std::vector<Event> events;                      ///< By start, then stage, then end.
   std::vector<std::vector<MemorySample>> memory;  ///< [stage]
   double iteration_time_s = 0;
+  std::int64_t rounds = 1;  ///< Iterations drawn, which follow each other without a flush.
+  double end_s = 0;         ///< When everything is done; of one round the iteration time.
 };
 
 /// Discrete-event simulation of one iteration of `plan`, one representative device per stage (ranks
@@ -76,11 +81,12 @@ double simulate_time_s(const Plan& plan);
 /// are samples/s when the model has no sequence length. Throws Error as simulate_time_s.
 Metrics measure(const Plan& plan);
 
-/// Trace (JSON text in the Trace Event Format) for Perfetto and chrome://tracing: one process per
-/// stage, numbered from 1; tracks compute, collectives and one for sending to each other stage; a
-/// counter of memory in GiB; an arrow from the last transfer that a pass waits for to the pass.
-/// Times in microseconds, to the nanosecond. No two tracks share a thread number, whatever their
-/// process, and that of compute is the process's: Perfetto takes it for the main thread.
+/// Trace (JSON text in the Trace Event Format) of a plan's timeline for Perfetto and
+/// chrome://tracing: one process per stage, numbered from 1; tracks compute, collectives and one
+/// for sending to each other stage; a counter of memory in GiB; an arrow from the last transfer
+/// that a pass waits for to the pass. Times in microseconds, to the nanosecond. No two tracks share
+/// a thread number, whatever their process, and that of compute is the process's: Perfetto takes it
+/// for the main thread.
 std::string to_trace(const Plan& plan, const Timeline& timeline);
 
 }  // namespace braid

@@ -32,8 +32,12 @@ std::string quoted_json(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// A pass: stage, whether backward, chunk, micro-batch.
+/// A pass that inputs come to: stage, whether backward, chunk, micro-batch.
 using PassKey = std::tuple<std::int32_t, bool, std::int32_t, std::int64_t>;
+
+bool is_gradient_pass(EventKind kind) {
+  return kind == EventKind::backward || kind == EventKind::input_gradient;
+}
 
 /// For each event the number of the arrow at it, 0 for none: each pass has one to it from the
 /// transfer that came last, which carries the same number.
@@ -41,9 +45,9 @@ std::vector<std::int64_t> arrows(const std::vector<Event>& events) {
   std::vector<std::pair<PassKey, std::size_t>> passes;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];
-    if (event.kind == EventKind::forward || event.kind == EventKind::backward) {
-      passes.push_back(
-          {{event.stage, event.kind == EventKind::backward, event.chunk, event.micro_batch}, i});
+    const bool backward = is_gradient_pass(event.kind);
+    if (event.kind == EventKind::forward || backward) {
+      passes.push_back({{event.stage, backward, event.chunk, event.micro_batch}, i});
     }
   }
   std::sort(passes.begin(), passes.end());
@@ -104,8 +108,10 @@ class TraceWriter {
 
   std::string write() {
     text_ += "{\"displayTimeUnit\": \"ms\",\n\"otherData\": {";
-    format("\"program\": \"braid\", \"model\": {}, \"planner\": {}, \"iteration_time_s\": {}}},\n",
+    format("\"program\": \"braid\", \"model\": {}, \"planner\": {}, \"iteration_time_s\": {}",
            quoted_json(plan_.model), quoted_json(plan_.planner), timeline_.iteration_time_s);
+    if (timeline_.rounds > 1) format(", \"rounds\": {}", timeline_.rounds);
+    text_ += "},\n";
     text_ += "\"traceEvents\": [";
     collect_peers();
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) write_names(s);
@@ -192,6 +198,8 @@ class TraceWriter {
         return kCollectives;
       case EventKind::forward:
       case EventKind::backward:
+      case EventKind::input_gradient:
+      case EventKind::weight_gradient:
       case EventKind::optimizer:
         break;
     }
@@ -205,6 +213,10 @@ class TraceWriter {
         return write_pass("forward", "rail_response", "F", event);
       case EventKind::backward:
         return write_pass("backward", "rail_idle", "B", event);
+      case EventKind::input_gradient:
+        return write_pass("input gradient", "rail_idle", "I", event);
+      case EventKind::weight_gradient:
+        return write_pass("weight gradient", "olive", "W", event);
       case EventKind::send:
         return write_pass("send", "detailed_memory_dump",
                           event.gradients ? "gradients" : "activations", event);
@@ -230,7 +242,9 @@ class TraceWriter {
                    (chunked ? fmt::format(" c{}", event.chunk) : ""));
     // chrome://tracing wants no key at both ends of an arrow.
     if (event.kind == EventKind::send) return;
-    format(R"(, "args": {{"micro_batch": {}, "chunk": {}}})", event.micro_batch, event.chunk);
+    format(R"(, "args": {{"micro_batch": {}, "chunk": {})", event.micro_batch, event.chunk);
+    if (timeline_.rounds > 1) format(R"(, "round": {})", event.round);
+    text_ += '}';
   }
 
   const Plan& plan_;
