@@ -124,6 +124,7 @@ TEST_F(Map, BadInputIsOneLine) {
   refused({"map", setup_, "--style", ""}, "--style");
   refused({"map", setup_, "--budget", "0"}, "--budget");
   refused({"map", setup_, "--layer", "block0"}, "give --chip");
+  refused({"map", setup_, "--training"}, "give --chip");
   refused({"map", "llama-3-8b", "--chip", "sn30", "--layer", "blok0"}, "did you mean 'block0'?");
   refused({"map", "llama-3-8b", "--chip", "sn30", "--compat", "dfmodel"}, "DFModel's inputs");
   refused({"map", "llama-3-8b", "--chip", "h100"}, "h100");
@@ -150,6 +151,25 @@ TEST_F(Map, MapsALayerOfAModelOntoAChip) {
   EXPECT_GE(flops, products);
   EXPECT_LE(flops, 1.02 * products);
   EXPECT_GE(plan["time_s"].get<double>(), products / 614.4e12);
+}
+
+TEST_F(Map, MapsTrainingOfALayerOntoAChip) {
+  const auto layer = [](std::vector<std::string> more) {
+    std::vector<std::string> words = {"map",    "gpt3-125m", "--chip", "sn30",  "--layer",
+                                      "block0", "--seq-len", "256",    "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = run_braid(words);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return json::parse(ran.out, nullptr, /*allow_exceptions=*/false);
+  };
+  const json forward = layer({}), training = layer({"--training"}), step = layer({"--step"});
+  const double flops = forward["job"]["flops"].get<double>();
+  EXPECT_GT(training["job"]["flops"].get<double>(), 2.9 * flops);
+  EXPECT_LT(training["job"]["flops"].get<double>(), 3.2 * flops);
+  EXPECT_GT(training["time_s"].get<double>(), forward["time_s"].get<double>());
+  EXPECT_GT(step["time_s"].get<double>(), training["time_s"].get<double>());
+  EXPECT_THAT(step.dump(), HasSubstr("block0.mlp.up.step"));
+  EXPECT_THAT(training.dump(), HasSubstr("block0.mlp.up.weight_gradient"));
 }
 
 TEST_F(Map, TooLittleDramIsInfeasible) {

@@ -15,7 +15,7 @@ struct ChipKernel {
   std::int64_t depth = 1;    ///< K.
   std::int64_t columns = 1;  ///< N.
   double flops = 0;
-  double weight_bytes = 0;
+  double weight_bytes = 0;   ///< Parameters that it holds on chip, or gradients of them.
   double dram_bytes = 0;     ///< Further DRAM traffic.
   double network_s = 0;      ///< Its messages.
   double network_bytes = 0;  ///< Their size, for the intensity; not what the links carry.

@@ -1,6 +1,8 @@
 #include "braid/chip/kernel_graph.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -26,7 +28,8 @@ void check_kernel(const Kernel& kernel, const std::string& file) {
   if (kernel_flops(kernel) > 2 * kMostWork || weight_elements(kernel) > kMostWork) {
     throw Error({file, 0, key}, "the product of its dimensions is above 2^62");
   }
-  if (!is_size(kernel.dram_bytes) || !is_size(kernel.first_input_bytes)) {
+  if (!is_size(kernel.dram_bytes) || !is_size(kernel.first_input_bytes) ||
+      !is_size(kernel.gradient_bytes)) {
     throw Error({file, 0, key}, "a size in bytes is negative or not finite");
   }
   for (const KernelMessage& message : kernel.messages) {
@@ -76,6 +79,26 @@ std::vector<std::int32_t> kernel_levels(std::size_t kernels,
   }
   if (done != kernels) level.clear();
   return level;
+}
+
+std::vector<std::int32_t> waiting_levels(const KernelGraph& graph) {
+  std::vector<std::int32_t> levels = kernel_levels(graph.kernels.size(), graph.tensors);
+  std::vector<std::size_t> late;
+  for (std::size_t i = 0; i < graph.kernels.size(); ++i) {
+    if (graph.kernels[i].late) late.push_back(i);
+  }
+  // Readers before writers: a late kernel may read another.
+  std::stable_sort(late.begin(), late.end(),
+                   [&](std::size_t a, std::size_t b) { return levels[a] > levels[b]; });
+  for (const std::size_t kernel : late) {
+    std::int32_t first = std::numeric_limits<std::int32_t>::max();
+    for (const KernelTensor& tensor : graph.tensors) {
+      if (static_cast<std::size_t>(tensor.from) != kernel) continue;
+      first = std::min(first, levels[static_cast<std::size_t>(tensor.to)]);
+    }
+    if (first < std::numeric_limits<std::int32_t>::max()) levels[kernel] = first - 1;
+  }
+  return levels;
 }
 
 void check_kernel_graph(const KernelGraph& graph, const std::string& file) {

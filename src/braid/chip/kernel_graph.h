@@ -38,6 +38,9 @@ struct Kernel {
   KernelDim tiled = KernelDim::none;  ///< The dimension that is streamed in tiles.
   double dram_bytes = 0;              ///< Further DRAM traffic per chip: table look-ups.
   std::vector<KernelMessage> messages;
+  double gradient_bytes = 0;  ///< Gradients that it adds up on chip and then writes to DRAM.
+  bool writes_out = false;    ///< What it makes goes to DRAM: its readers only wait for it.
+  bool late = false;          ///< Runs right before its first reader, not as soon as it can.
   std::int32_t pinned_partition = -1;  ///< The partition that a given mapping puts it in, or -1.
   friend bool operator==(const Kernel&, const Kernel&) = default;
 };
@@ -74,6 +77,10 @@ double weight_elements(const Kernel& kernel);
 /// cycle. Linear time. Needs indices in range.
 std::vector<std::int32_t> kernel_levels(std::size_t kernels,
                                         const std::vector<KernelTensor>& tensors);
+
+/// The same for a graph without cycles, but that late kernels lie one before their first reader:
+/// what tiles that wait between a writer and a reader are counted by.
+std::vector<std::int32_t> waiting_levels(const KernelGraph& graph);
 
 /// Throws Error that names the kernel, when there is none, one has a dimension below 1 or above
 /// 2^40, more than 2^62 multiplications in all, a size that is negative or not finite; when a

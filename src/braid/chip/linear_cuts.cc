@@ -125,6 +125,8 @@ LinearCuts find_cuts(const MapperTables& tables, std::int64_t most_runs, double 
       greedy_order(tables, [&](std::uint32_t a, std::uint32_t b, std::size_t i, std::size_t j) {
         return growth[a] != growth[b] ? growth[a] < growth[b] : i > j;
       }));
+  consider(greedy_order(
+      tables, [](std::uint32_t a, std::uint32_t b, std::size_t, std::size_t) { return a < b; }));
   if (!first.empty()) consider(first);
   std::mt19937_64 dice(1);
   while (looked_at - begin < most_runs && best.time_s > enough_s && tables.kernels.size() > 1) {

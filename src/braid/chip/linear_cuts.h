@@ -23,9 +23,9 @@ LinearCuts cut_order(const MapperTables& tables, std::span<const std::uint32_t> 
                      std::int64_t& looked_at);
 
 /// Good cuts: of the order by levels, of one that follows each chain to its end, of one that keeps
-/// what crosses small, and then of orders that differ from the best so far in the place of one
-/// kernel, until `most_runs` have been looked at or `enough_s` is reached. `first` is one more
-/// order to begin with, unless empty. Deterministic.
+/// what crosses small, of the kernels' numbers, and then of orders that differ from the best so far
+/// in the place of one kernel, until `most_runs` have been looked at or `enough_s` is reached.
+/// `first` is one more order to begin with, unless empty. Deterministic.
 LinearCuts find_cuts(const MapperTables& tables, std::int64_t most_runs, double enough_s,
                      std::int64_t& looked_at, std::span<const std::uint32_t> first = {});
 

@@ -263,7 +263,7 @@ ChipKernel chip_kernel(const Kernel& kernel, const ShardShape& shape, double wor
   mine.columns = shape.n;
   const double products = static_cast<double>(mine.rows) * static_cast<double>(shape.k);
   mine.flops = products * static_cast<double>(shape.n) * (kernel.matrix ? 2 : 1);
-  if (kernel.weights) mine.weight_bytes = products * word_bytes;
+  mine.weight_bytes = kernel.weights ? products * word_bytes : kernel.gradient_bytes;
   mine.dram_bytes = kernel.dram_bytes;
   mine.pinned_partition = kernel.pinned_partition;
   return mine;
@@ -286,8 +286,8 @@ ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fab
     const ShardMessage sum = reduction(kernel, dims[i], graph.word_bytes, axes, fabric, rules);
     mine.network_s += sum.seconds;
     mine.network_bytes += sum.bytes;
-    out_bytes.push_back(static_cast<double>(mine.rows) * static_cast<double>(mine.columns) *
-                        graph.word_bytes);
+    const double numbers = static_cast<double>(mine.rows) * static_cast<double>(mine.columns);
+    out_bytes.push_back(kernel.writes_out ? 0 : numbers * graph.word_bytes);
     double tiles = 1;
     if (tile > 0 && kernel.tiled == KernelDim::n) {
       tiles = static_cast<double>(ceil_div(shape.n, std::min(tile, shape.n)));
@@ -298,7 +298,7 @@ ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fab
     out_tile_bytes.push_back(out_bytes.back() / tiles);
     work.kernels.push_back(std::move(mine));
   }
-  const std::vector<std::int32_t> levels = kernel_levels(graph.kernels.size(), graph.tensors);
+  const std::vector<std::int32_t> levels = waiting_levels(graph);
   work.tensors.reserve(graph.tensors.size());
   for (const KernelTensor& tensor : graph.tensors) {
     const auto from = static_cast<std::size_t>(tensor.from);
@@ -308,7 +308,7 @@ ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fab
     mine.to = tensor.to;
     mine.bytes = out_bytes[from];
     mine.tile_bytes = out_tile_bytes[from];
-    mine.buffers = levels.empty() ? 2 : levels[to] - levels[from] + 1;
+    mine.buffers = levels[to] - levels[from] + 1;
     const Kernel& writer = graph.kernels[from];
     LayoutChanges changes(tensor_bytes(writer, graph.word_bytes), axes, fabric, rules);
     const ShardMessage change =

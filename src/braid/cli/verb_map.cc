@@ -29,6 +29,8 @@ struct MapOptions {
   std::string setup, compat, style, sharding, search, roofline, chip, layer, precision;
   std::int64_t seq_len = 0;
   std::int64_t budget = MapperBudget{}.partitions;
+  bool training = false;
+  bool step = false;
   bool json = false;
 };
 
@@ -179,7 +181,7 @@ std::pair<LayerId, LayerId> layers_of(const Graph& graph, const std::string& lay
               did_you_mean(layer, names));
 }
 
-/// A model's layers on one chip of the catalogue, once through.
+/// A model's layers on one chip of the catalogue, once through, or there and back.
 DataflowSetup model_setup(const MapOptions& options) {
   const System system = load_devices("", options.chip);
   const Chip& chip = system.groups.front().chip;
@@ -188,7 +190,14 @@ DataflowSetup model_setup(const MapOptions& options) {
   set_working_precision(graph, precision.activation, precision.weight);
   const auto [first, last] = layers_of(graph, options.layer);
   DataflowSetup setup;
-  setup.graph = kernels_of(graph, first, last, bytes_per_element(precision.activation));
+  const double word = bytes_per_element(precision.activation);
+  const GraphPasses passes = options.step       ? GraphPasses::step
+                             : options.training ? GraphPasses::gradients
+                                                : GraphPasses::forward;
+  setup.graph = kernels_of(graph, first, last, word, passes);
+  // Training keeps gradients, an fp32 copy and two moments as well.
+  const double kept_bytes = passes == GraphPasses::forward ? word : 2 * word + 12;
+  setup.job.resident_bytes = table_elements(graph, first, last) * kept_bytes;
   setup.chip = dataflow_chip(chip, precision.activation);
   setup.rules.compute_fraction = chip.efficiency.matmul_peak_fraction;
   return setup;
@@ -203,8 +212,9 @@ DataflowSetup setup_of(const MapOptions& options) {
     }
     return model_setup(options);
   }
-  if (!options.layer.empty() || options.seq_len > 0) {
-    throw Error("--layer and --seq-len are for a model on a chip", "give --chip");
+  if (!options.layer.empty() || options.seq_len > 0 || options.training || options.step) {
+    throw Error("--layer, --seq-len, --training and --step are for a model on a chip",
+                "give --chip");
   }
   return read_dataflow_setup(options.setup);
 }
@@ -298,12 +308,15 @@ Run add_map(CLI::App& app) {
   Verb verb(app, "map", "Map a graph of kernels onto dataflow chips");
   verb.footer(
       "Example:\n  braid map setup.txt --compat dfmodel --roofline roofline.svg\n  braid map "
-      "llama-3-8b --chip sn30 --layer block0 --seq-len 4096\n\nWithout --chip the file is an "
+      "llama-3-8b --chip sn30 --layer block0 --seq-len 4096 --training\n\nWithout --chip the file "
+      "is an "
       "input of DFModel (protobuf text): a graph of kernels, a chip, a network, a job.");
   verb.add_option("INPUT", options->setup, "DFModel's setup.txt, or with --chip a model")
       .required();
-  add_text(verb, "--chip", options->chip, "Map a model's forward pass onto one chip like this");
+  add_text(verb, "--chip", options->chip, "Map a model onto one chip like this");
   add_text(verb, "--layer", options->layer, "One layer of the model (default: all)");
+  verb.add_flag("--training", options->training, "The model's backward pass as well");
+  verb.add_flag("--step", options->step, "Its backward pass and the optimizer's step as well");
   add_count(verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28, "Tokens per sample");
   add_text(verb, "--precision", options->precision, "As for braid plan");
   add_text(verb, "--compat", options->compat, "dfmodel: charge what its published runs charge");
