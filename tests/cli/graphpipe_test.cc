@@ -155,6 +155,27 @@ TEST(GraphPipe, PlansAreTimedByOtherSchedules) {
   EXPECT_THAT(not_drawn.err, HasSubstr("--schedule: all excludes --trace and --html"));
   EXPECT_EQ(not_drawn.err.find('\n'), not_drawn.err.size() - 1);
   EXPECT_EQ(run_braid({"simulate", plan, "--k", "3"}).status, 2);
+  // Each stage may have a k of its own, and the best ones are searched.
+  const auto grouped = [&](const std::string& k) {
+    const Ran run = run_braid({"simulate", plan, "--schedule", "kfkb", "--k", k, "--json"});
+    EXPECT_EQ(run.status, 0) << run.err;
+    return nlohmann::json::parse(run.out)["schedules"].at(0);
+  };
+  const auto best = grouped("best");
+  std::string listed;
+  for (const auto& k : best["k"]) listed += (listed.empty() ? "" : ",") + k.dump();
+  EXPECT_EQ(grouped(listed)["iteration_time_s"], best["iteration_time_s"]);
+  EXPECT_GT(best["k_tried"], 0);
+  EXPECT_LE(best["iteration_time_s"], grouped("2")["iteration_time_s"]);
+  for (const auto& [k, why] :
+       {std::pair{"1,2", "and k is given for 2"}, std::pair{"1,,2", "--k: '' is no whole number"},
+        std::pair{"0", "--k: 0 is out of range"}, std::pair{"bestest", "is no whole number"}}) {
+    const Ran run = run_braid({"simulate", plan, "--schedule", "kfkb", "--k", k});
+    EXPECT_EQ(run.status, 2);
+    EXPECT_EQ(run.out, "");
+    EXPECT_THAT(run.err, HasSubstr(why));
+    EXPECT_EQ(run.err.find('\n'), run.err.size() - 1);
+  }
 }
 
 TEST(GraphPipe, TheTimelinesPageShowsTheGraphOfStages) {

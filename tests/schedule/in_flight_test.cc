@@ -1,5 +1,6 @@
 #include "braid/schedule/in_flight.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "braid/base/error.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/greedy_order.h"
+#include "braid/schedule/group_search.h"
 #include "braid/schedule/sub_pipeline.h"
 
 #include "schedule/stage_graphs.h"
@@ -137,6 +139,93 @@ TEST(InFlight, LeastWarmUpsAreOftenFewerThanTheTablesAndOnTheWholeFaster) {
   }
   EXPECT_GT(fewer, 20);
   EXPECT_LT(least_s, table_s);
+}
+
+/// By going through all k of all stages.
+GroupSearchResult best_groups(const TimedGraph& timed) {
+  const StageGraph& graph = timed.graph;
+  std::vector<std::int64_t> k(graph.stages.size(), 1);
+  using Key = std::tuple<double, double, double, std::vector<std::int64_t>>;
+  std::optional<Key> best;
+  GroupSearchResult result;
+  for (;;) {
+    const std::vector<std::int64_t> warm_ups = least_warm_ups(timed, k);
+    const OrderTiming timing = time_order(timed, k_f_k_b_order(graph, k, warm_ups));
+    double fullest = 0, all = 0;
+    for (const DeviceTiming& device : timing.devices) {
+      fullest = std::max(fullest, device.peak_bytes);
+      all += device.peak_bytes;
+    }
+    const Key key{timing.time_s, fullest, all, k};
+    if (!best || key < *best) {
+      best = key;
+      result.k = k;
+      result.warm_ups = warm_ups;
+      result.time_s = timing.time_s;
+    }
+    std::size_t s = 0;
+    for (; s < k.size() && ++k[s] > graph.micro_batches(s); ++s) k[s] = 1;
+    if (s == k.size()) return result;
+  }
+}
+
+TEST(GroupSearch, EqualsGoingThroughAllOfEveryStage) {
+  Random random(26);
+  int tried = 0;
+  for (int i = 0; i < 200; ++i) {
+    const TimedGraph timed = random_costs(random, random_stage_graph(random, {3, 4, true}));
+    if (timed.graph.batch > 8) continue;
+    ++tried;
+    const GroupSearchResult found = search_groups(timed);
+    const GroupSearchResult best = best_groups(timed);
+    ASSERT_TRUE(found.all);
+    ASSERT_EQ(found.time_s, best.time_s) << i;
+    ASSERT_EQ(found.k, best.k) << i;
+    ASSERT_EQ(found.warm_ups, best.warm_ups) << i;
+    // A descent from k alike finds nothing better.
+    const GroupSearchResult some = search_groups(timed, {.most_choices = 0});
+    ASSERT_EQ(some.all, false);
+    ASSERT_GE(some.time_s, best.time_s);
+  }
+  EXPECT_GT(tried, 60);
+}
+
+/// The first stage has long forward passes, so that its gradients are wanted late; the second one's
+/// backward passes are long.
+TEST(GroupSearch, FindsTheKOfItsOwnThatOneStageGainsBy) {
+  StageGraph graph{12, 1, {{0, 1}, {1, 1}}, {{0, 1}}};
+  TimedGraph timed = timeless(graph);
+  timed.costs[0].forward_s = 2.75;
+  timed.costs[0].input_gradient_s = 2;
+  timed.costs[0].reduce_gradients_s = 2;
+  timed.costs[0].optimizer_s = 0.5;
+  timed.costs[1].forward_s = 0.5;
+  timed.costs[1].input_gradient_s = 3.375;
+  timed.costs[1].reduce_gradients_s = 3.75;
+  timed.costs[1].optimizer_s = 1.25;
+  for (StageCost& cost : timed.costs) cost.stash_bytes = 1;
+  const std::vector<std::int64_t> ones = {1, 1};
+  const double one_s = time_with(timed, ones, least_warm_ups(timed, ones));
+  for (const GroupSearch& limits : {GroupSearch{}, GroupSearch{.most_choices = 0}}) {
+    const GroupSearchResult found = search_groups(timed, limits);
+    EXPECT_EQ(found.k, (std::vector<std::int64_t>{2, 1}));
+    EXPECT_EQ(found.warm_ups, (std::vector<std::int64_t>{4, 1}));
+    EXPECT_EQ(found.time_s, 59.5);
+    EXPECT_EQ(found.all, limits.most_choices > 0);
+  }
+  EXPECT_EQ(one_s, 59.875);
+}
+
+TEST(GroupSearch, KeepsToItsWork) {
+  const TimedGraph timed = chain_of({1, 2, 1, 4}, 64, 1, 2);
+  const GroupSearchResult one = search_groups(timed, {.most_work = 1});
+  EXPECT_EQ(one.tried, 1);
+  EXPECT_FALSE(one.all);
+  EXPECT_EQ(one.k, (std::vector<std::int64_t>(4, 1)));
+  const GroupSearchResult many = search_groups(timed);
+  EXPECT_FALSE(many.all);
+  EXPECT_GT(many.tried, 20);
+  EXPECT_LE(many.time_s, one.time_s);
 }
 
 /// All orders of a stage's passes that keep its micro-batches in turn.

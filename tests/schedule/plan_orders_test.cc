@@ -236,6 +236,30 @@ TEST(PlanOrders, NoScheduleBeatsTheOneThatIsProvedShortest) {
             order_of_plan(plan, "1f1b").iteration_time_s * (1 + 1e-12));
 }
 
+TEST(PlanOrders, StagesMayHaveAKOfTheirOwn) {
+  Plan plan = small_plan(ScheduleKind::one_f_one_b, 3, 1, 8);
+  set_boundary_bytes(plan, 1e9);
+  const PlanOrder best = order_of_plan(plan, "kfkb", {{}, true});
+  EXPECT_TRUE(best.all_k_tried);
+  EXPECT_GT(best.k_tried, 0);
+  const double least_s = order_of_plan(plan, "1f1b-least").iteration_time_s;
+  const PlanOrder ones = order_of_plan(plan, "kfkb", {{1, 1, 1}});
+  EXPECT_EQ(ones.iteration_time_s, least_s);
+  EXPECT_EQ(ones.k_tried, 0);
+  for (const KChoice& choice : {KChoice{{2, 1, 4}}, KChoice{{8, 3, 1}}, KChoice{{1, 1, 100}}}) {
+    const PlanOrder own = order_of_plan(plan, "kfkb", choice);
+    EXPECT_EQ(own.k, choice.k);
+    EXPECT_GE(own.iteration_time_s, best.iteration_time_s);
+    EXPECT_EQ(draw_order(plan, "kfkb", choice).timeline.iteration_time_s, own.iteration_time_s);
+  }
+  try {
+    order_of_plan(plan, "kfkb", {{1, 2}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the plan has 3 stages, and k is given for 2"));
+  }
+}
+
 TEST(PlanOrders, RefusesWhatAScheduleIsNotDefinedForNamingTheStage) {
   const Plan plan = small_plan(ScheduleKind::one_f_one_b, 4, 1, 8);
   EXPECT_THAT(refusal(plan, "zb-v"), HasSubstr("stage 3 is on device 2"));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
@@ -30,7 +31,8 @@ namespace {
 
 struct SimulateOptions {
   std::string plan, trace, html, schedule;
-  std::int64_t k = 0;  ///< 0: not given.
+  KChoice k;
+  bool k_given = false;
   bool json = false;
 };
 
@@ -53,19 +55,49 @@ Json to_json(const ScheduleRow& row) {
   json["peak_memory_bytes"] = row.order->peak_memory_bytes;
   json["in_flight"] = row.order->in_flight;
   if (row.order->proved) json["proved_shortest"] = *row.order->proved;
+  if (!row.order->k.empty()) json["k"] = row.order->k;
+  if (row.order->k_tried > 0) {
+    json["k_tried"] = row.order->k_tried;
+    json["all_k_tried"] = row.order->all_k_tried;
+  }
   return json;
+}
+
+/// How the schedule was found, where that has to be said.
+std::string remark_on(const PlanOrder& order) {
+  if (order.proved) {
+    return *order.proved ? "proved shortest of whole backward passes" : "best found, not proved";
+  }
+  if (order.k_tried == 0) return "";
+  return fmt::format("k {}, {}", fmt::join(order.k, ","),
+                     order.all_k_tried
+                         ? "the best of all"
+                         : fmt::format("the best of {} tried, not of all", order.k_tried));
+}
+
+/// "3", "2,1,4" or "best".
+KChoice parse_k(const std::string& text) {
+  KChoice choice;
+  choice.best = text == "best";
+  if (choice.best) return choice;
+  choice.k.clear();
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    choice.k.push_back(parse_count("--k", text.substr(begin, end - begin), 1, 1 << 20));
+    begin = end + 1;
+  }
+  return choice;
 }
 
 /// A row for each schedule; the refusal of a single one is the verb's.
 int run_schedules(const SimulateOptions& options, const Plan& plan) {
   const bool all = options.schedule == "all";
-  const std::int64_t k = options.k > 0 ? options.k : 2;
   std::vector<ScheduleRow> rows;
   for (const std::string& name : plan_order_names()) {
     if (!all && name != options.schedule) continue;
     ScheduleRow row{name, std::nullopt, ""};
     try {
-      row.order = order_of_plan(plan, name, k);
+      row.order = order_of_plan(plan, name, options.k);
     } catch (const Error& error) {
       if (!all) throw;
       row.refusal = error.what();
@@ -91,9 +123,7 @@ int run_schedules(const SimulateOptions& options, const Plan& plan) {
     cells.push_back({row.name, format_seconds(order.iteration_time_s), format_seconds(order.idle_s),
                      fmt::format("{:.2f} GiB", order.peak_memory_bytes / kGiB),
                      fmt::format("{}", order.tightest_stage + 1), fmt::format("{}", *most),
-                     !order.proved   ? ""
-                     : *order.proved ? "proved shortest of whole backward passes"
-                                     : "best found, not proved"});
+                     remark_on(order)});
   }
   fmt::print("{}", text_table(cells));
   return kFound;
@@ -129,14 +159,13 @@ int run_simulate(const SimulateOptions& options) {
     throw Error(Where{"", 0, "--schedule"}, "all excludes --trace and --html",
                 "they show one schedule");
   }
-  if (options.k > 0 && options.schedule != "kfkb" && options.schedule != "all") {
+  if (options.k_given && options.schedule != "kfkb" && options.schedule != "all") {
     throw Error(Where{"", 0, "--k"}, "is for --schedule kfkb", "leave it out");
   }
   const Plan plan = read_valid_plan(options.plan);
   if (!options.schedule.empty()) {
     if (files) {
-      const std::int64_t k = options.k > 0 ? options.k : 2;
-      if (write_timeline(options, draw_order(plan, options.schedule, k))) return kFound;
+      if (write_timeline(options, draw_order(plan, options.schedule, options.k))) return kFound;
     }
     const int status = run_schedules(options, plan);
     if (!options.json) say_written(options);
@@ -219,8 +248,15 @@ Run add_simulate(CLI::App& app) {
                   "Time the plan's stages by this schedule instead: gpipe, 1f1b, 1f1b-least, "
                   "interleaved, zb-h1, zb-h2, zb-v, kfkb, 2bw, greedy, search, or all")
       .one_of(schedules);
-  add_count(verb, "--k", options->k, 1, 1 << 20,
-            "Passes of a kind in a row under kfkb (default 2)");
+  verb.add_option(
+          "--k",
+          [options](const std::string& text) {
+            options->k = parse_k(text);
+            options->k_given = true;
+          },
+          "Passes of a kind in a row under kfkb: one number for all stages (default 2), one for "
+          "each, or best")
+      .type_name("N,N,...|best");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run_simulate(*options); };
 }

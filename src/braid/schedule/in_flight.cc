@@ -56,26 +56,44 @@ std::vector<std::int64_t> warm_ups_of(const StageGraph& graph, std::span<const s
   return warm_ups;
 }
 
-std::vector<std::int64_t> least_warm_ups(const TimedGraph& timed, std::span<const std::int64_t> k) {
-  const StageGraph& graph = timed.graph;
-  assert(k.size() == graph.stages.size() && graph.rounds == 1);
-  std::vector<std::size_t> order = topological_stages(depths_of(graph));
-  std::reverse(order.begin(), order.end());
-  std::vector<std::int64_t> warm_ups(k.size());
-  std::vector<std::vector<Work>> chosen(k.size());
-  for (const std::size_t s : order) {
-    const auto stage = static_cast<std::int32_t>(s);
-    const std::int64_t count = graph.micro_batches(s);
-    SubPipeline after(timed, s, chosen);
-    const double best_s = after.end_s(k_f_k_b_passes(stage, count, count, count));
-    for (std::int64_t warm_up = std::min(k[s], count);; ++warm_up) {
-      chosen[s] = k_f_k_b_passes(stage, count, k[s], warm_up);
-      warm_ups[s] = warm_up;
-      // All forward passes first is the order that finishes earliest, so that this ends there.
-      if (warm_up == count || after.end_s(chosen[s]) <= best_s * (1 + 1e-12)) break;
+LeastWarmUps::LeastWarmUps(const TimedGraph& timed)
+    : timed_(timed), warm_ups_(timed.graph.stages.size(), 0), chosen_(timed.graph.stages.size()) {
+  assert(timed.graph.rounds == 1);
+}
+
+double LeastWarmUps::choose(std::size_t stage, std::int64_t k) {
+  const auto number = static_cast<std::int32_t>(stage);
+  const std::int64_t count = timed_.graph.micro_batches(stage);
+  SubPipeline after(timed_, stage, chosen_);
+  const auto end_s = [&](std::int64_t warm_up) {
+    chosen_[stage] = k_f_k_b_passes(number, count, k, warm_up);
+    work_ += after.passes();
+    return after.end_s(chosen_[stage]);
+  };
+  // All forward passes first is the order that finishes earliest. More of them before each backward
+  // pass never let the stage finish later, so that the fewest are found by halving.
+  const double best_s = end_s(count);
+  std::int64_t fewest = std::min(k, count), enough = count;
+  while (fewest < enough) {
+    const std::int64_t middle = fewest + (enough - fewest) / 2;
+    if (end_s(middle) <= best_s * (1 + 1e-12)) {
+      enough = middle;
+    } else {
+      fewest = middle + 1;
     }
   }
-  return warm_ups;
+  chosen_[stage] = k_f_k_b_passes(number, count, k, enough);
+  warm_ups_[stage] = enough;
+  return best_s;
+}
+
+std::vector<std::int64_t> least_warm_ups(const TimedGraph& timed, std::span<const std::int64_t> k) {
+  assert(k.size() == timed.graph.stages.size());
+  std::vector<std::size_t> order = topological_stages(depths_of(timed.graph));
+  std::reverse(order.begin(), order.end());
+  LeastWarmUps least(timed);
+  for (const std::size_t s : order) least.choose(s, k[s]);
+  return least.warm_ups();
 }
 
 }  // namespace braid

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "braid/schedule/order_timing.h"
 #include "braid/schedule/stage_graph.h"
+#include "braid/schedule/work_order.h"
 
 namespace braid {
 
@@ -34,8 +36,30 @@ std::vector<std::int64_t> warm_ups_of(const StageGraph& graph, std::span<const s
 /// The fewest warm-up passes that lose no time for the actual times: stage by stage from the sinks,
 /// the fewest with which it finishes as early as any order of its passes could, given the
 /// schedules of the stages after it and all its inputs at time 0. `k` as above; one stage per
-/// device, one round. Cost: for each stage, up to as many timings of the stages after it as it has
-/// micro-batches.
+/// device, one round. kFkB with them never waits for ever: each stage on its own lets those after
+/// it finish. Cost: for each stage, log m timings of the stages after it.
 std::vector<std::int64_t> least_warm_ups(const TimedGraph& timed, std::span<const std::int64_t> k);
+
+/// The same, one stage at a time.
+class LeastWarmUps {
+ public:
+  explicit LeastWarmUps(const TimedGraph& timed);
+
+  /// Chooses the stage's warm-up for k passes in a row, given what was chosen last for all the
+  /// stages that its activations reach; the time when it has run its passes.
+  double choose(std::size_t stage, std::int64_t k);
+
+  /// [stage]: as chosen last; 0 for none.
+  const std::vector<std::int64_t>& warm_ups() const { return warm_ups_; }
+
+  /// Passes timed so far, each again in every timing.
+  std::int64_t work() const { return work_; }
+
+ private:
+  const TimedGraph& timed_;
+  std::vector<std::int64_t> warm_ups_;
+  std::vector<std::vector<Work>> chosen_;
+  std::int64_t work_ = 0;
+};
 
 }  // namespace braid

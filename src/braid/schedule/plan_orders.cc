@@ -12,6 +12,7 @@
 #include "braid/plan/stage_load.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/greedy_order.h"
+#include "braid/schedule/group_search.h"
 #include "braid/schedule/in_flight.h"
 #include "braid/schedule/order_search.h"
 #include "braid/schedule/order_timeline.h"
@@ -40,9 +41,35 @@ void check_passes(const StageGraph& graph, const std::string& name, std::int64_t
               "take larger micro-batches or a smaller batch");
 }
 
-/// The schedule of that name, but for 2BW.
-std::optional<WorkOrder> order_named(const TimedGraph& timed, const std::string& name,
-                                     std::int64_t k) {
+/// kFkB, with what it runs by in `order`.
+WorkOrder grouped_order(const TimedGraph& timed, const KChoice& choice, PlanOrder& order) {
+  const StageGraph& graph = timed.graph;
+  const std::size_t stages = graph.stages.size();
+  if (choice.best) {
+    check_passes(graph, "kfkb with the best k", kMostRetimed);
+    GroupSearchResult found = search_groups(timed);
+    order.k = std::move(found.k);
+    order.k_tried = found.tried;
+    order.all_k_tried = found.all;
+    return k_f_k_b_order(graph, order.k, found.warm_ups);
+  }
+  if (choice.k.size() == 1) {
+    order.k.assign(stages, choice.k.front());
+    return k_f_k_b_order(graph, order.k,
+                         warm_ups_of(graph, order.k, table_in_flight(graph, order.k)));
+  }
+  if (choice.k.size() != stages) {
+    throw Error(
+        fmt::format("the plan has {} stages, and k is given for {}", stages, choice.k.size()),
+        "give one k for all stages or one for each");
+  }
+  check_passes(graph, "kfkb with a k for each stage", kMostRetimed);
+  order.k = choice.k;
+  return k_f_k_b_order(graph, order.k, least_warm_ups(timed, order.k));
+}
+
+/// The schedule of that name, but for 2BW, the search and kFkB.
+std::optional<WorkOrder> order_named(const TimedGraph& timed, const std::string& name) {
   const StageGraph& graph = timed.graph;
   if (name == "gpipe") return gpipe_order(graph);
   if (name == "1f1b") return one_f_one_b_order(graph);
@@ -54,10 +81,6 @@ std::optional<WorkOrder> order_named(const TimedGraph& timed, const std::string&
     check_passes(graph, name, kMostRetimed);
     return greedy_order(timed);
   }
-  if (name == "kfkb") {
-    const std::vector<std::int64_t> ks(graph.stages.size(), k);
-    return k_f_k_b_order(graph, ks, warm_ups_of(graph, ks, table_in_flight(graph, ks)));
-  }
   if (name == "1f1b-least") {
     check_passes(graph, name, kMostRetimed);
     const std::vector<std::int64_t> ones(graph.stages.size(), 1);
@@ -66,8 +89,7 @@ std::optional<WorkOrder> order_named(const TimedGraph& timed, const std::string&
   return std::nullopt;
 }
 
-PlanOrder summary(const OrderTiming& timing) {
-  PlanOrder result;
+void add_summary(const OrderTiming& timing, PlanOrder& result) {
   result.iteration_time_s = timing.time_s;
   result.in_flight = timing.peak_in_flight;
   double busy_s = 0;
@@ -79,7 +101,6 @@ PlanOrder summary(const OrderTiming& timing) {
     result.tightest_stage = static_cast<std::int64_t>(d);
   }
   result.idle_s = std::max(0.0, timing.time_s - busy_s);
-  return result;
 }
 
 /// What an order of a plan takes, and what was timed for that.
@@ -104,14 +125,16 @@ TimedOrder two_buffered(const Plan& plan, TimedGraph timed, bool record) {
   const OrderTiming after = time_order(timed, two_buffered_order(timed.graph));
   timed.graph.rounds = kRounds;
   OrderTiming before = time_order(timed, two_buffered_order(timed.graph), record);
-  PlanOrder result = summary(after);
+  PlanOrder result;
+  add_summary(after, result);
   const double busy_s = (after.time_s - result.idle_s) / static_cast<double>(2 * kRounds);
   result.iteration_time_s = (after.time_s - before.time_s) / static_cast<double>(kRounds);
   result.idle_s = std::max(0.0, result.iteration_time_s - busy_s);
   return {std::move(result), std::move(timed), std::move(before)};
 }
 
-TimedOrder timed_order(const Plan& plan, const std::string& name, std::int64_t k, bool record) {
+TimedOrder timed_order(const Plan& plan, const std::string& name, const KChoice& choice,
+                       bool record) {
   TimedGraph timed =
       timed_graph_of(plan, {.weights_apart = name.starts_with("zb-"), .folded = name == "zb-v"});
   check_passes(timed.graph, name, name == "2bw" ? kMostTimed / (3 * kRounds) : kMostTimed);
@@ -119,20 +142,20 @@ TimedOrder timed_order(const Plan& plan, const std::string& name, std::int64_t k
   if (name == "2bw") {
     result = two_buffered(plan, std::move(timed), record);
   } else {
-    std::optional<bool> proved;
+    PlanOrder made;
     std::optional<WorkOrder> order;
     if (name == "search") {
       check_passes(timed.graph, name, kMostSearched);
       OrderSearchResult found = search_order(timed, {});
-      proved = found.proved;
+      made.proved = found.proved;
       order = std::move(found.order);
     } else {
-      order = order_named(timed, name, k);
+      order = name == "kfkb" ? grouped_order(timed, choice, made) : order_named(timed, name);
     }
     if (!order) throw Error("no schedule is called " + name);
     result.timing = time_order(timed, *order, record);
-    result.order = summary(result.timing);
-    result.order.proved = proved;
+    add_summary(result.timing, made);
+    result.order = std::move(made);
     result.timed = std::move(timed);
   }
   if (!std::isfinite(result.order.iteration_time_s)) {
@@ -177,11 +200,11 @@ const std::vector<std::string>& plan_order_names() {
   return names;
 }
 
-PlanOrder order_of_plan(const Plan& plan, const std::string& name, std::int64_t k) {
-  return timed_order(laid_out(plan, name), name, k, false).order;
+PlanOrder order_of_plan(const Plan& plan, const std::string& name, const KChoice& choice) {
+  return timed_order(laid_out(plan, name), name, choice, false).order;
 }
 
-DrawnOrder draw_order(const Plan& plan, const std::string& name, std::int64_t k) {
+DrawnOrder draw_order(const Plan& plan, const std::string& name, const KChoice& choice) {
   DrawnOrder drawn;
   drawn.plan = laid_out(plan, name);
   drawn.plan.claims.reset();
@@ -190,7 +213,7 @@ DrawnOrder draw_order(const Plan& plan, const std::string& name, std::int64_t k)
     stage.own->warm_up.reset();
     stage.own->passes.clear();
   }
-  const TimedOrder run = timed_order(drawn.plan, name, k, true);
+  const TimedOrder run = timed_order(drawn.plan, name, choice, true);
   drawn.order = run.order;
   drawn.timeline = timeline_of(run.timed, run.timing, stage_loads(drawn.plan));
   drawn.timeline.iteration_time_s = run.order.iteration_time_s;

@@ -25,14 +25,24 @@ struct PlanOrder {
   std::int64_t tightest_stage = 0;
   std::vector<std::int64_t> in_flight;  ///< [graph stage] at most.
   std::optional<bool> proved;           ///< Of search: whether no schedule is shorter.
+  std::vector<std::int64_t> k;          ///< Of kfkb [stage].
+  std::int64_t k_tried = 0;  ///< Choices of k that were compared, where k was searched, …
+  bool all_k_tried = false;  ///< … and whether there are no others.
+};
+
+/// How many passes of a kind kfkb runs in a row.
+struct KChoice {
+  /// For all stages, with the warm-up of the table (in_flight.h), or [stage], with the fewest
+  /// warm-up passes that lose no time.
+  std::vector<std::int64_t> k = {2};
+  bool best = false;  ///< Those that search_groups finds instead.
 };
 
 /// Times the plan's stages under the schedule of that name (generators in graph_orders.h,
-/// greedy_order.h, order_search.h). `k` is for kfkb; zb-v runs a plan of two chunks a stage folded
-/// (folded_plan). Throws Error naming the stage where the
-/// schedule is not defined for them, for unknown names, and for more passes than it can be made for
-/// in seconds.
-PlanOrder order_of_plan(const Plan& plan, const std::string& name, std::int64_t k = 2);
+/// greedy_order.h, order_search.h). `choice` is for kfkb; zb-v runs a plan of two chunks a stage
+/// folded (folded_plan). Throws Error naming the stage where the schedule is not defined for them,
+/// for unknown names, and for more passes than it can be made for in seconds.
+PlanOrder order_of_plan(const Plan& plan, const std::string& name, const KChoice& choice = {});
 
 /// A plan by another schedule, to be drawn.
 struct DrawnOrder {
@@ -42,6 +52,6 @@ struct DrawnOrder {
 };
 
 /// The same with all that happens.
-DrawnOrder draw_order(const Plan& plan, const std::string& name, std::int64_t k = 2);
+DrawnOrder draw_order(const Plan& plan, const std::string& name, const KChoice& choice = {});
 
 }  // namespace braid
