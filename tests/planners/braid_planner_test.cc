@@ -118,6 +118,33 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
   EXPECT_GT(optimal, feasible / 2);
 }
 
+TEST(BraidPlanner, AgreesWithExhaustiveSearchOnDataflowChips) {
+  std::mt19937_64 random(2236);
+  int optimal = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    const Graph graph = testing::tiny_graph(random, pick(random, 1, 4));
+    System system = testing::tiny_system(random, pick(random, 1, 4), trial % 3 == 0 ? 1e6 : 1e12);
+    Chip& chip = system.groups.front().chip;
+    chip.execution = ChipExecution::dataflow;
+    chip.on_chip = Memory{"SRAM", 1e3 * pick(random, 1, 300), 1e13};
+    chip.efficiency.tile_m = chip.efficiency.tile_n = 16;
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 8);
+    const Outcome outcome = plan_braid(job, system, {}, {}, {});
+    const double best = exhaustive_best_s(job, system, {});
+    ASSERT_EQ(outcome.candidates.empty(), best == std::numeric_limits<double>::infinity());
+    if (outcome.candidates.empty()) continue;
+    ASSERT_LE(outcome.search_bound_s, best * (1 + 1e-9)) << "trial " << trial;
+    ASSERT_GE(outcome.objective, best * (1 - 1e-9)) << "trial " << trial;
+    ASSERT_LE(outcome.physical_bound.time_s, outcome.objective * (1 + 1e-9)) << "trial " << trial;
+    if (outcome.status != Status::optimal) continue;
+    ++optimal;
+    ASSERT_NEAR(outcome.objective, best, 1e-9 * best) << "trial " << trial;
+  }
+  EXPECT_GT(optimal, 30);
+}
+
 /// Lets some layers read the model's input instead of the layer before, and the last one all that
 /// nothing else reads.
 void branch_out(std::mt19937_64& random, Graph& graph) {

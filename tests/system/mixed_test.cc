@@ -143,6 +143,23 @@ TEST_F(SystemFile, ChipsMayStandInTheFileOrBesideIt) {
   EXPECT_EQ(inside.groups[0].chip.name, "mine");
 }
 
+TEST_F(SystemFile, DataflowChipsNeedMemoryOnChip) {
+  const auto file = [](const std::string& more) {
+    return "name: a\nchip: {name: mine, peak: {bf16: 1 TFLOP/s}, vector: 1 TFLOP/s, "
+           "compute_units: 1, memory: {name: HBM, size: 1 GB, bandwidth: 1 GB/s}" +
+           more + "}\ndevices_per_node: 2\nintra_node: " + kNvlink + "\n";
+  };
+  const std::string on_chip = ", on_chip: {name: SRAM, size: 1 MB, bandwidth: 1 TB/s}";
+  const auto execution = [&](const std::string& more) {
+    return load(file(more)).groups[0].chip.execution;
+  };
+  EXPECT_EQ(execution(on_chip), ChipExecution::kernels);
+  EXPECT_EQ(execution(on_chip + ", execution: kernels"), ChipExecution::kernels);
+  EXPECT_EQ(execution(on_chip + ", execution: dataflow"), ChipExecution::dataflow);
+  EXPECT_THAT(refusal(file(", execution: dataflow")), HasSubstr("on-chip"));
+  EXPECT_THAT(refusal(file(on_chip + ", execution: fused")), HasSubstr("'fused'"));
+}
+
 TEST_F(SystemFile, BandwidthMatrix) {
   const System system = load(
       "name: three\nchip: t4\ndevices_per_node: 3\n"

@@ -24,7 +24,11 @@ ChainLayer chain_layer(const LayerCost& cost) {
 }  // namespace
 
 LayerTables::LayerTables(const Job& job, const System& system, Stages stages)
-    : graph_(*job.graph), precision_(job.precision), system_(system), stages_(stages) {
+    : graph_(*job.graph),
+      precision_(job.precision),
+      system_(system),
+      stages_(stages),
+      mapped_(*job.graph, precision_, system.groups.front().chip) {
   const Graph& graph = *job.graph;
   if (stages == Stages::as_configured) shared_ = shared_parameters(graph);
   if (job.sharding == ShardingSource::found) {
@@ -76,8 +80,9 @@ LayerCost LayerTables::cost_of(std::size_t kind, const std::optional<FoundDivisi
                                const Execution& how, const LayerGroups& groups) {
   const LayerId layer = first_of_kind_[kind];
   const std::vector<OperatorWork>& works = work_of_kind_[kind];
-  return division ? sharded_->cost(layer, works, how, groups, *division)
-                  : estimate_layer(graph_, layer, works, how, precision_, groups, system_);
+  return division
+             ? sharded_->cost(layer, works, how, groups, *division)
+             : estimate_layer(graph_, layer, works, how, precision_, groups, system_, {}, &mapped_);
 }
 
 LayerTables::KindDivisions LayerTables::divisions_of_kind(std::size_t kind, const Execution& how,

@@ -16,6 +16,7 @@
 #include "braid/planners/partition.h"
 #include "braid/planners/planner.h"
 #include "braid/profile/layer_work.h"
+#include "braid/profile/mapped_layer.h"
 #include "braid/profile/profile.h"
 #include "braid/profile/sharded_options.h"
 #include "braid/profile/split_limits.h"
@@ -110,6 +111,7 @@ class LayerTables {
   std::vector<std::int32_t> kind_of_layer_;
   std::vector<SharedParameter> shared_;  ///< Where one stage counts them once.
   const Stages stages_;
+  MappedLayers mapped_;                   ///< Of a dataflow chip.
   std::optional<ShardedLayers> sharded_;  ///< Where divisions are searched for.
   std::vector<bool> closed_;              ///< kinds_closed().
   SplitLimits written_;

@@ -49,7 +49,7 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer, const Execution& how
 LayerCost estimate_layer(const Graph& graph, LayerId layer_id, std::span<const OperatorWork> works,
                          const Execution& how, const Precision& precision,
                          const LayerGroups& groups, const System& system,
-                         std::span<const TensorId> made_whole) {
+                         std::span<const TensorId> made_whole, MappedLayers* mapped) {
   const Chip& chip = system.groups.front().chip;
   const double peak = matmul_peak_in(chip, precision);
   const Layer& layer = graph.layers[static_cast<std::size_t>(layer_id)];
@@ -117,6 +117,24 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, std::span<const O
           elements_of(graph.tensors[static_cast<std::size_t>(parameter)]) * share;
     }
   }
+  double again_s = cost.forward.compute_s;  // Of a forward pass for the backward one.
+  if (chip.execution == ChipExecution::dataflow) {
+    std::optional<MappedLayers> own;
+    if (mapped == nullptr) mapped = &own.emplace(graph, precision, chip);
+    const MappedTimes& times = mapped->times(graph, layer_id, works, how);
+    const double sum_s = cost.forward.compute_s;
+    const double backward_s = cost.backward_input.compute_s + cost.backward_weight.compute_s;
+    const double weights = backward_s > 0 ? cost.backward_weight.compute_s / backward_s : 0;
+    cost.forward.compute_s =
+        how.recompute == Recompute::full ? times.forward_unkept_s : times.forward_s;
+    cost.backward_input.compute_s = times.backward_s * (1 - weights);
+    cost.backward_weight.compute_s = times.backward_s * weights;
+    again_s = times.forward_s;
+    selective_s = times.recomputed_s;
+    // Attention takes the share of the pass that it has by itself.
+    if (sum_s > 0) attention_forward_s *= times.forward_s / sum_s;
+    if (backward_s > 0) attention_backward_s *= times.backward_s / backward_s;
+  }
   // Kernels wait for the host where it takes longer to issue them. The backward pass of an operator
   // is two on average, gradients of what it read and of its weights, but the engine that issues
   // them runs without the interpreter (Paszke et al. 2019, section 5.1) and needs half the time for
@@ -151,7 +169,10 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, std::span<const O
     cost.backward_input.cp_comm_s =
         std::max(2 * step_s / how.cp, 2 * step_s - attention_backward_s * hidden);
   }
-  if (how.recompute == Recompute::full) cost.recompute = cost.forward;
+  if (how.recompute == Recompute::full) {
+    cost.recompute = cost.forward;
+    cost.recompute.compute_s = again_s;
+  }
   wait_for_host(host_s, cost.forward);
   {
     PassTime backward = cost.backward_input;
@@ -190,6 +211,7 @@ Profile estimate_profile(const Graph& graph, const std::vector<Execution>& execu
   const bool finds = sharding == ShardingSource::found;
   std::optional<ShardedLayers> sharded;
   if (finds) sharded.emplace(graph, precision, system);
+  MappedLayers mapped(graph, precision, system.groups.front().chip);
   const std::vector<bool> closed = kinds_closed(graph);
   std::vector<bool> filled(profile.kinds.size(), false);
   for (std::size_t l = 0; l < graph.layers.size(); ++l) {
@@ -207,7 +229,8 @@ Profile estimate_profile(const Graph& graph, const std::vector<Execution>& execu
         Option option;
         option.name = name_of(how);
         option.how = how;
-        option.cost = estimate_layer(graph, layer, works, how, precision, groups, system);
+        option.cost =
+            estimate_layer(graph, layer, works, how, precision, groups, system, {}, &mapped);
         profile.kinds[kind].push_back(std::move(option));
       }
       Execution undivided = how;

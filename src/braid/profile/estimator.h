@@ -7,6 +7,7 @@
 
 #include "braid/graph/graph.h"
 #include "braid/profile/layer_work.h"
+#include "braid/profile/mapped_layer.h"
 #include "braid/profile/precision.h"
 #include "braid/profile/profile.h"
 #include "braid/system/collective.h"
@@ -23,19 +24,21 @@ struct LayerGroups {
 };
 
 /// Cost of one layer of `graph` run as `how` on chips of `system` (homogeneous). Pure; the layer's
-/// time is the sum over its operators of a roofline with shape-dependent efficiency plus exposed
-/// collectives. Equations and sources: docs/cost-model.md. Throws Error when the chip does not list
-/// the peak for the precision. Cost: that of layer_work().
+/// time is the sum over its operators of a roofline with shape-dependent efficiency, on a dataflow
+/// chip that of the best mapping of its kernels (mapped_layer.h), plus exposed collectives.
+/// Equations and sources: docs/cost-model.md. Throws Error when the chip does not list the peak for
+/// the precision. Cost: that of layer_work().
 LayerCost estimate_layer(const Graph& graph, LayerId layer, const Execution& how,
                          const Precision& precision, const LayerGroups& groups,
                          const System& system);
 /// The same for many ways of running a layer: `works` is its layer_work(). `made_whole`: outputs
-/// that every rank has to have whole in the end, however they are divided in the layer. Cost:
-/// linear in that, quadratic in the tensors that the layer reads.
+/// that every rank has to have whole in the end, however they are divided in the layer. `mapped`:
+/// what is known of the layers on a dataflow chip, of this graph but for its splits. Cost: linear
+/// in the works, quadratic in the tensors that the layer reads; on a dataflow chip mapped_times().
 LayerCost estimate_layer(const Graph& graph, LayerId layer, std::span<const OperatorWork> works,
                          const Execution& how, const Precision& precision,
                          const LayerGroups& groups, const System& system,
-                         std::span<const TensorId> made_whole = {});
+                         std::span<const TensorId> made_whole = {}, MappedLayers* mapped = nullptr);
 
 /// Where divisions of layers over tensor-parallel ranks come from.
 enum class ShardingSource : std::uint8_t {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "braid/base/index.h"
 #include "braid/profile/shard.h"
 
 namespace braid {
@@ -69,6 +70,26 @@ void count_shared_once(std::span<const SharedParameter> shared,
       costs[k].dense_parameters -= share * parameter.elements / (parameter.divided ? how.tp : 1);
     }
   }
+}
+
+std::vector<std::vector<TensorId>> leaving_tensors(const Graph& graph) {
+  std::vector<bool> leaves(graph.tensors.size(), false);
+  for (const TensorId tensor : graph.outputs) leaves[at(tensor)] = true;
+  for (const Operator& op : graph.operators) {
+    for (const TensorId tensor : op.inputs) {
+      const OperatorId producer = graph.tensors[at(tensor)].producer;
+      if (producer >= 0 && graph.operators[at(producer)].layer != op.layer) {
+        leaves[at(tensor)] = true;
+      }
+    }
+  }
+  std::vector<std::vector<TensorId>> leaving(graph.layers.size());
+  for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
+    const OperatorId producer = graph.tensors[t].producer;
+    if (!leaves[t] || producer < 0) continue;
+    leaving[at(graph.operators[at(producer)].layer)].push_back(static_cast<TensorId>(t));
+  }
+  return leaving;
 }
 
 Profile layer_profile(const Graph& graph, std::string chip, std::vector<ProfileEdge> edges) {

@@ -25,6 +25,10 @@ void count_shared_once(std::span<const SharedParameter> shared,
                        std::span<const std::int32_t> kind_of_layer, const Execution& how,
                        std::span<LayerCost> costs);
 
+/// By layer: the tensors it writes that other layers read, or that are the graph's outputs, in
+/// ascending order. Cost: linear in the graph.
+std::vector<std::vector<TensorId>> leaving_tensors(const Graph& graph);
+
 /// A profile of the layers of `graph` on `chip`, to be estimated: a place for the options of each
 /// kind, none in them yet.
 Profile layer_profile(const Graph& graph, std::string chip, std::vector<ProfileEdge> edges);

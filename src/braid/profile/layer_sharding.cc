@@ -7,6 +7,7 @@
 #include "braid/base/infinity.h"
 #include "braid/chip/elimination.h"
 #include "braid/graph/tensor_size.h"
+#include "braid/profile/layer_profile.h"
 #include "braid/profile/operator_estimate.h"
 #include "braid/profile/shard.h"
 #include "braid/profile/tensor_comm.h"
@@ -257,28 +258,16 @@ bool ShardingInput::fixes(const Operator& op) const {
 ShardingInput sharding_input(const Graph& graph) {
   ShardingInput input;
   input.features = feature_axes(graph);
-  input.leaving.resize(graph.layers.size());
+  input.leaving = leaving_tensors(graph);
   input.is_shared.assign(graph.tensors.size(), false);
   std::vector<LayerId> reader(graph.tensors.size(), -1);  // Of a parameter: the first layer.
-  std::vector<bool> leaves(graph.tensors.size(), false);
-  for (const TensorId id : graph.outputs) leaves[static_cast<std::size_t>(id)] = true;
   for (const Operator& op : graph.operators) {
     for (const TensorId id : op.inputs) {
       const auto at = static_cast<std::size_t>(id);
-      const Tensor& tensor = graph.tensors[at];
-      if (tensor.is_parameter) {
-        if (reader[at] >= 0 && reader[at] != op.layer) input.is_shared[at] = true;
-        if (reader[at] < 0) reader[at] = op.layer;
-      } else if (tensor.producer >= 0) {
-        const LayerId writer = graph.operators[static_cast<std::size_t>(tensor.producer)].layer;
-        if (writer != op.layer) leaves[at] = true;
-      }
+      if (!graph.tensors[at].is_parameter) continue;
+      if (reader[at] >= 0 && reader[at] != op.layer) input.is_shared[at] = true;
+      if (reader[at] < 0) reader[at] = op.layer;
     }
-  }
-  for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
-    if (!leaves[t] || graph.tensors[t].producer < 0) continue;
-    const Operator& op = graph.operators[static_cast<std::size_t>(graph.tensors[t].producer)];
-    input.leaving[static_cast<std::size_t>(op.layer)].push_back(static_cast<TensorId>(t));
   }
   return input;
 }

@@ -34,7 +34,8 @@ ShardedLayers::ShardedLayers(const Graph& graph, const Precision& precision, con
       precision_(precision),
       system_(system),
       input_(sharding_input(graph)),
-      divided_(graph) {}
+      divided_(graph),
+      mapped_(graph, precision, system.groups.front().chip) {}
 
 std::vector<FoundDivision> ShardedLayers::divisions(LayerId layer,
                                                     std::span<const OperatorWork> works,
@@ -56,7 +57,7 @@ LayerCost ShardedLayers::cost(LayerId layer, std::span<const OperatorWork> works
                               const Execution& how, const LayerGroups& groups,
                               const FoundDivision& division) {
   return estimate_layer(divided_.with(layer, division.splits), layer, works, how, precision_,
-                        groups, system_, input_.leaving[static_cast<std::size_t>(layer)]);
+                        groups, system_, input_.leaving[static_cast<std::size_t>(layer)], &mapped_);
 }
 
 Option ShardedLayers::option(LayerId layer, const Execution& how,

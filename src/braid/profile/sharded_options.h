@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "braid/profile/layer_sharding.h"
+#include "braid/profile/mapped_layer.h"
 
 namespace braid {
 
@@ -40,6 +41,7 @@ class ShardedLayers {
   const System& system_;
   ShardingInput input_;
   DividedGraph divided_;
+  MappedLayers mapped_;
 };
 
 /// Layers that hand a tensor to one another that the graph's own division leaves divided: their

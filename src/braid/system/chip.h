@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,6 +52,12 @@ struct Efficiency {
   friend bool operator==(const Efficiency&, const Efficiency&) = default;
 };
 
+/// How a chip runs the operators of a layer.
+enum class ChipExecution : std::uint8_t {
+  kernels,  ///< A kernel at a time, each over the whole chip, through main memory.
+  dataflow  ///< Partitions of several kernels side by side, which pass tensors through on_chip.
+};
+
 struct Chip {
   std::string name;  ///< Catalogue name: `h100-sxm`.
   std::string description;
@@ -62,6 +69,7 @@ struct Chip {
   std::optional<Memory> host;  ///< Host memory reachable from the device, its share and bandwidth.
   double reserved_bytes =
       0;  ///< Main memory that no plan may use: context, libraries, fragmentation.
+  ChipExecution execution = ChipExecution::kernels;
   std::optional<double> power_w;
   std::optional<double> price_usd;
   Efficiency efficiency;

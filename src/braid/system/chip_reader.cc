@@ -1,5 +1,10 @@
 #include "braid/system/chip_reader.h"
 
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "braid/base/text.h"
 #include "braid/system/topology_name.h"
 
 namespace braid {
@@ -44,6 +49,16 @@ void read_efficiency(const Value& value, Efficiency& efficiency) {
 
 }  // namespace
 
+ChipExecution read_execution(const Value& value, bool has_on_chip) {
+  const std::string_view name = value.as_string();
+  if (name == "kernels") return ChipExecution::kernels;
+  if (name != "dataflow") {
+    value.fail(fmt::format("unknown execution {}", in_quotes(name)), "write kernels or dataflow");
+  }
+  if (!has_on_chip) value.fail("a dataflow chip needs on-chip memory", "add `on_chip`");
+  return ChipExecution::dataflow;
+}
+
 void read_sources(const Value& value, std::vector<Provenance>& provenance) {
   for (const bool assumed : {false, true}) {
     const Value entries = value[assumed ? "assumed" : "sources"];
@@ -56,7 +71,8 @@ void read_sources(const Value& value, std::vector<Provenance>& provenance) {
 
 Chip read_chip(const Value& value) {
   value.expect_only({"name", "description", "peak", "vector", "compute_units", "memory", "on_chip",
-                     "host", "reserved", "power", "price", "efficiency", "sources", "assumed"});
+                     "host", "reserved", "execution", "power", "price", "efficiency", "sources",
+                     "assumed"});
   Chip chip;
   chip.name = value["name"].as_string();
   chip.description = value["description"].string_or("");
@@ -82,6 +98,9 @@ Chip read_chip(const Value& value) {
     }
   } else {
     chip.provenance.push_back({"reserved", "left out: nothing is reserved", true});
+  }
+  if (value["execution"].exists()) {
+    chip.execution = read_execution(value["execution"], chip.on_chip.has_value());
   }
   if (value["power"].exists()) chip.power_w = value["power"].as_quantity(Unit::watts);
   if (value["price"].exists()) chip.price_usd = value["price"].as_quantity(Unit::usd);

@@ -11,6 +11,9 @@ namespace braid {
 /// recorded in Chip::provenance as assumed. Throws Error.
 Chip read_chip(const Value& value);
 
+/// Reads `kernels` or `dataflow`, which needs on-chip memory. Throws Error.
+ChipExecution read_execution(const Value& value, bool has_on_chip);
+
 /// Reads a network level from its YAML form. `size` of its units is left to the caller.
 NetworkLevel read_level(const Value& value, std::vector<Provenance>& provenance);
 

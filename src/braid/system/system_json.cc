@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "braid/system/chip_reader.h"
 #include "braid/system/topology_name.h"
 
 namespace braid {
@@ -142,6 +143,7 @@ Json to_json(const Chip& chip) {
   if (chip.on_chip) json["on_chip"] = memory_to_json(*chip.on_chip);
   if (chip.host) json["host"] = memory_to_json(*chip.host);
   json["reserved_bytes"] = chip.reserved_bytes;
+  if (chip.execution == ChipExecution::dataflow) json["execution"] = "dataflow";
   if (chip.power_w) json["power_w"] = *chip.power_w;
   if (chip.price_usd) json["price_usd"] = *chip.price_usd;
   json["efficiency"] = efficiency_to_json(chip.efficiency);
@@ -151,8 +153,8 @@ Json to_json(const Chip& chip) {
 
 Chip chip_from_json(const Value& value) {
   value.expect_only({"name", "description", "peak_flops_per_s", "vector_flops_per_s",
-                     "compute_units", "memory", "on_chip", "host", "reserved_bytes", "power_w",
-                     "price_usd", "efficiency", "provenance"});
+                     "compute_units", "memory", "on_chip", "host", "reserved_bytes", "execution",
+                     "power_w", "price_usd", "efficiency", "provenance"});
   Chip chip;
   chip.name = value["name"].as_string();
   chip.description = value["description"].as_string();
@@ -167,6 +169,9 @@ Chip chip_from_json(const Value& value) {
   if (value["on_chip"].exists()) chip.on_chip = memory_from_json(value["on_chip"]);
   if (value["host"].exists()) chip.host = memory_from_json(value["host"]);
   chip.reserved_bytes = value["reserved_bytes"].as_double_in(0, chip.memory.bytes);
+  if (value["execution"].exists()) {
+    chip.execution = read_execution(value["execution"], chip.on_chip.has_value());
+  }
   if (value["power_w"].exists()) chip.power_w = value["power_w"].as_double_in(0, 1e9);
   if (value["price_usd"].exists()) chip.price_usd = value["price_usd"].as_double_in(0, 1e12);
   chip.efficiency = efficiency_from_json(value["efficiency"]);

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "braid/graph/graph.h"
+#include "braid/profile/layer_work.h"
+#include "braid/profile/precision.h"
+#include "braid/profile/profile.h"
+#include "braid/system/chip.h"
+
+namespace braid {
+
+/// Times of one layer's passes over a micro-batch on a dataflow chip, which runs partitions of
+/// kernels (chip/kernel_mapper.h). In seconds, communication between devices not counted.
+struct MappedTimes {
+  double forward_s = 0;         ///< What the backward pass reads is written to memory.
+  double forward_unkept_s = 0;  ///< Nothing of it is, as when all is computed again.
+  double recomputed_s = 0;      ///< What selective recomputation repeats, or all where faster.
+  double backward_s = 0;        ///< Both gradients.
+  double least_s = 0;           ///< No mapping of both passes takes less.
+  friend bool operator==(const MappedTimes&, const MappedTimes&) = default;
+};
+
+/// Sets of kernels that the mapping of one layer may look at; what is left is MappedTimes::least_s.
+constexpr std::int64_t kLayerMappingBudget = 200'000;
+
+/// The best mapping of one device's share (rank_graph.h) of a layer onto `chip`: kernels of both
+/// passes as training runs them (graph_kernels.h), the forward ones in partitions before those of
+/// the backward pass; `chip.efficiency` says what of the peaks of products and memory is sustained.
+/// `works` is the layer's layer_work(), `leaving` as in rank_layer(). Throws Error when the chip
+/// lists no peak for the precision or no on-chip memory. Cost: map_kernels() within the budget.
+MappedTimes mapped_times(const Graph& graph, LayerId layer, std::span<const OperatorWork> works,
+                         const Execution& how, const Precision& precision, const Chip& chip,
+                         std::span<const TensorId> leaving);
+
+/// The same, each layer run one way mapped once. Of graphs that differ in their splits alone.
+class MappedLayers {
+ public:
+  MappedLayers(const Graph& graph, const Precision& precision, const Chip& chip);
+
+  const MappedTimes& times(const Graph& graph, LayerId layer, std::span<const OperatorWork> works,
+                           const Execution& how);
+
+ private:
+  using Key = std::tuple<LayerId, int, int, bool, int, int, std::vector<Split>>;
+
+  const Precision& precision_;
+  const Chip& chip_;
+  std::vector<std::vector<TensorId>> leaving_;
+  std::map<Key, MappedTimes> times_;
+};
+
+}  // namespace braid

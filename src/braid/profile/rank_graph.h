@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+
+#include "braid/graph/graph.h"
+#include "braid/profile/profile.h"
+
+namespace braid {
+
+/// What one device does of one layer run as `how`, as a graph of one layer for one micro-batch:
+/// operators with their share of rows, features, heads and experts (shard_of), tensors as large as
+/// the device writes or reads them; sizes that do not divide are rounded up. `leaving`: tensors of
+/// the layer that others read, the new graph's outputs. Operators that `take` says no to (by number
+/// in the layer; empty: none) are left out, what they would have written comes from outside. Linear
+/// in the layer, times the logarithm of its tensors.
+Graph rank_layer(const Graph& graph, LayerId layer, const Execution& how,
+                 std::span<const TensorId> leaving, const std::vector<bool>& take = {});
+
+}  // namespace braid
