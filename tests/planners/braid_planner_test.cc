@@ -121,7 +121,7 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
 TEST(BraidPlanner, AgreesWithExhaustiveSearchOnDataflowChips) {
   std::mt19937_64 random(2236);
   int optimal = 0;
-  for (int trial = 0; trial < 60; ++trial) {
+  for (int trial = 0; trial < 30; ++trial) {
     const Graph graph = testing::tiny_graph(random, pick(random, 1, 4));
     System system = testing::tiny_system(random, pick(random, 1, 4), trial % 3 == 0 ? 1e6 : 1e12);
     Chip& chip = system.groups.front().chip;
@@ -142,7 +142,7 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearchOnDataflowChips) {
     ++optimal;
     ASSERT_NEAR(outcome.objective, best, 1e-9 * best) << "trial " << trial;
   }
-  EXPECT_GT(optimal, 30);
+  EXPECT_GT(optimal, 15);
 }
 
 /// Lets some layers read the model's input instead of the layer before, and the last one all that

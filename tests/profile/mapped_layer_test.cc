@@ -66,9 +66,9 @@ TEST(MappedLayer, MoreSramOrBandwidthIsNeverSlower) {
   const Graph graph = load_model("gpt2", {.seq_len = 512, .dims = {}});
   const Execution how = divided(2, 4);
   double last_s = std::numeric_limits<double>::infinity();
-  for (const double sram_bytes : {1e6, 4e6, 16e6, 64e6, 512e6}) {
+  for (const double sram_bytes : {1e6, 16e6, 512e6}) {
     double slower_s = std::numeric_limits<double>::infinity();
-    for (const double bytes_per_s : {2e11, 8e11, 3e12}) {
+    for (const double bytes_per_s : {2e11, 3e12}) {
       const MappedTimes times = block_times(graph, how, small_sn40l(sram_bytes, bytes_per_s));
       const double time_s = times.forward_s + times.backward_s;
       EXPECT_LE(times.least_s, time_s * (1 + 1e-9));

@@ -1,5 +1,6 @@
 #include "braid/cli/checked_plan.h"
 
+#include <algorithm>
 #include <chrono>
 #include <stdexcept>
 #include <string>
@@ -8,8 +9,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "braid/base/index.h"
 #include "braid/base/quantity.h"
+#include "braid/base/text.h"
 #include "braid/cli/verbs.h"
+#include "braid/profile/layer_profile.h"
+#include "braid/profile/mapped_layer.h"
 #include "braid/verify/verify.h"
 
 namespace braid {
@@ -30,6 +35,35 @@ std::string host_assumption(const Plan& plan) {
       fmt::join(kept, " and "), format_bytes(host->bytes), format_bytes_per_s(host->bytes_per_s));
 }
 
+/// How far the layers of a plan for dataflow chips may be from the best mappings of their kernels;
+/// empty for other chips.
+std::string mapping_assumption(const Graph& graph, const Plan& plan) {
+  const std::vector<std::vector<TensorId>> leaving = leaving_tensors(graph);
+  std::vector<bool> seen(plan.profile.kinds.size(), false);
+  std::string chips;
+  double gap = 0;
+  for (std::size_t l = 0; l < plan.profile.layers.size(); ++l) {
+    const std::size_t kind = at(plan.profile.layers[l].kind);
+    if (seen[kind]) continue;
+    seen[kind] = true;
+    const auto layer = static_cast<LayerId>(l);
+    const std::vector<OperatorWork> works = layer_work(graph, layer);
+    for (const Option& option : plan.profile.kinds[kind]) {
+      const Chip& chip = plan.system.groups[at(std::max(0, option.device_group))].chip;
+      if (chip.execution != ChipExecution::dataflow || !option.divided.empty()) continue;
+      const MappedTimes times =
+          mapped_times(graph, layer, works, option.how, plan.precision, chip, leaving[l]);
+      if (times.least_s > 0) {
+        gap = std::max(gap, 1 - times.least_s / (times.forward_s + times.backward_s));
+      }
+      if (!contains(chips, chip.name)) chips += (chips.empty() ? "" : ", ") + chip.name;
+    }
+  }
+  if (chips.empty()) return "";
+  return fmt::format("{}: layers run by the best mapping of their kernels onto the chip, {}", chips,
+                     gap < 1e-6 ? "proven" : fmt::format("within {:.1f}%", 100 * gap));
+}
+
 }  // namespace
 
 CheckedOutcome plan_and_check(const LoadedJob& loaded, const PlannerEntry& planner,
@@ -41,8 +75,11 @@ CheckedOutcome plan_and_check(const LoadedJob& loaded, const PlannerEntry& plann
   std::vector<std::string>& assumptions = checked.outcome.assumptions;
   assumptions.insert(assumptions.begin(), loaded.assumptions.begin(), loaded.assumptions.end());
   if (!checked.outcome.candidates.empty()) {
-    const std::string host = host_assumption(checked.outcome.candidates.front().plan);
-    if (!host.empty()) assumptions.insert(assumptions.begin(), host);
+    const Plan& best = checked.outcome.candidates.front().plan;
+    for (const std::string& said :
+         {mapping_assumption(*loaded.job.graph, best), host_assumption(best)}) {
+      if (!said.empty()) assumptions.insert(assumptions.begin(), said);
+    }
   }
   const LowerBound& bound = checked.outcome.physical_bound;
   for (Candidate& candidate : checked.outcome.candidates) {
