@@ -300,6 +300,13 @@ TEST(Program, SaysThatAPlanRestsOnTheHostsMemory) {
   EXPECT_THAT(run_braid(words).out, Not(HasSubstr("offload")));
 }
 
+TEST(Program, PlansDataflowChipsByTheMappingOfTheirLayers) {
+  const Ran ran = run_braid({"plan", "gpt2", "--cluster", "sn40l-16:2", "--global-batch", "8",
+                             "--seq-len", "256", "--no-offload"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("  sn40l: layers run by the best mapping of their kernels"));
+}
+
 TEST(Program, SpentBudgetIsSaid) {
   const Ran ran = run_braid({"plan", kModel, "--cluster", "dgx-h100:64", "--global-batch", "256",
                              "--seq-len", "8192", "--budget", "1", "--json"});
