@@ -178,7 +178,8 @@ MappingRules default_mapping_rules(const DataflowSetup& setup) {
 }
 
 Sharding choose_sharding(const DataflowSetup& setup, const JobRules& rules) {
-  if (setup.job.workload != DataflowWorkload::layers) {
+  // Where no dimension divides kernels there is nothing to choose, but much to look at.
+  if (setup.job.workload != DataflowWorkload::layers || shard_axes(setup.fabric).empty()) {
     return Sharding(setup.graph.kernels.size(), KernelDim::none);
   }
   ShardingGoal goal;
