@@ -1,10 +1,14 @@
 #include "braid/validate/predict.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "braid/frontend/model.h"
 #include "braid/graph/op_work.h"
+#include "braid/schedule/timeline.h"
 #include "braid/validate/direct_plan.h"
+#include "braid/validate/gradient_placeholders.h"
 #include "braid/validate/hardware.h"
 #include "braid/validate/measured_time.h"
 #include "braid/validate/run_model.h"
@@ -353,6 +357,62 @@ TEST(Predict, ModelsOfTheZooMayBeCut) {
   EXPECT_EQ(model_of(run).graph->layers.size(), 6U);
   run.layers = 61;
   EXPECT_EQ(model_of(run).reason, "model 'deepseekv2_truncated_layers' has 60 layers, not 61");
+  // DeepSeek-V3's three dense blocks are one where it is cut.
+  run.model = "deepseekv3_truncated_layers";
+  run.layers = 4;
+  const Graph cut = *model_of(run).graph;
+  EXPECT_EQ(cut.layers.size(), 6U);
+  const auto experts =
+      std::count_if(cut.operators.begin(), cut.operators.end(),
+                    [](const Operator& op) { return std::holds_alternative<MoeExperts>(op.kind); });
+  EXPECT_EQ(experts, 3);
+}
+
+TEST(Predict, FusedCrossEntropyKeepsNoCopyOfTheLogits) {
+  MeasuredRun run = gpt_22b();
+  run.hardware = "H100 SXM5 80GB (Eos)";
+  run.recompute = "none";
+  run.layers = 1;
+  const Metrics chain = predict(run).metrics;
+  run.notes = "case gpt_l1_tp8_mbc1_cef";
+  const Metrics fused = predict(run).metrics;
+  // 4 bytes kept and 16 at work for a logit, against another layer's work.
+  const double logits = 4.0 * 2048 * 51200 / 8;
+  EXPECT_LT(fused.peak_memory_bytes, chain.peak_memory_bytes - 4 * logits);
+  EXPECT_GT(fused.peak_memory_bytes, chain.peak_memory_bytes - 20 * logits - 1);
+  EXPECT_LT(fused.iteration_time_s, chain.iteration_time_s);
+}
+
+TEST(Predict, PlaceholdersOfGradientsAreOneForEachShape) {
+  MeasuredRun run = gpt_22b();
+  run.hardware = "H100 SXM5 80GB (Eos)";
+  PreparedRun prepared = prepare(run);
+  ASSERT_TRUE(prepared.trainer.gradient_placeholders);
+  const double with = metrics_of(prepared, prepared.system).peak_memory_bytes;
+  prepared.trainer.gradient_placeholders = false;
+  const double without = metrics_of(prepared, prepared.system).peak_memory_bytes;
+  // Of 48 blocks and the projection to the vocabulary, on eight ranks, two bytes each.
+  const double block = 12.0 * 6144 * 6144, head = 6144.0 * 51200;
+  EXPECT_NEAR(with - without, 2 * (block + head) / 8, 1);
+  run.model = "deepseekv2_truncated_layers";
+  run.layers = 4;
+  run.hidden = run.ffn = run.heads = run.vocab = 0;
+  run.tp = 1;
+  run.ep = 8;
+  run.dp = 8;
+  run.global_batch = 8;
+  run.micro_batch = 1;
+  prepared = prepare(run);
+  ASSERT_EQ(prepared.reason, "");
+  Plan plan = direct_plan(prepared.graph, prepared.parallel, prepared.precision,
+                          prepared.global_batch, prepared.system);
+  const double before = measure(plan).peak_memory_bytes;
+  add_gradient_placeholders(prepared.graph, plan);
+  const double attention =
+      5120.0 * 1536 + 1536.0 * 128 * 192 + 5120.0 * 576 + 512.0 * 128 * 256 + 128.0 * 128 * 5120;
+  const double dense = 3.0 * 5120 * 12288, expert = 3.0 * 5120 * 1536, shared = 3.0 * 5120 * 3072;
+  EXPECT_NEAR(measure(plan).peak_memory_bytes - before,
+              2 * (attention + dense + expert + shared + 5120.0 * 102400), 1);
 }
 
 TEST(Predict, UsesACalibration) {

@@ -1,6 +1,8 @@
 #include "braid/frontend/hugging_face.h"
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -26,10 +28,20 @@ std::int64_t longest_sample(const Value& config, const DecoderSpec& spec) {
                                : size_of(config, key, kMostTokens);
 }
 
+bool has_experts(const BlockSpec& block) { return block.experts.count > 0; }
+
+/// Leaves `count` of the blocks before the first with experts, where there is one.
+void keep_dense(std::int64_t count, std::vector<BlockSpec>& blocks) {
+  const auto first = std::find_if(blocks.begin(), blocks.end(), has_experts);
+  if (first == blocks.end() || first - blocks.begin() <= count) return;
+  blocks.erase(blocks.begin() + count, first);
+}
+
 template <DecoderSpec (*Read)(const Value&)>
 Graph decoder(const Value& config, const std::string& name, const ModelOptions& options) {
   DecoderSpec spec = Read(config);
   spec.name = name;
+  if (options.dense_layers >= 0) keep_dense(options.dense_layers, spec.blocks);
   if (options.layers > 0 && static_cast<std::size_t>(options.layers) < spec.blocks.size()) {
     spec.blocks.resize(static_cast<std::size_t>(options.layers));
   }

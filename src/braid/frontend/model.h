@@ -12,6 +12,9 @@ namespace braid {
 struct ModelOptions {
   std::int64_t seq_len = 0;  ///< 0: the model's own maximum.
   std::int64_t layers = 0;   ///< Only so many blocks of a decoder, the first; 0: all.
+  /// Of the blocks without experts that a decoder with experts begins with, only so many, before
+  /// `layers` counts; negative: all.
+  std::int64_t dense_layers = -1;
   std::map<std::string, std::int64_t> dims;  ///< Values of symbolic dimensions (`--dim batch=8`).
 };
 

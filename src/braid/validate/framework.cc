@@ -15,10 +15,13 @@ struct Entry {
   TrainerDefaults defaults;
 };
 
-constexpr TrainerDefaults kTransformerEngine = {.zero = Zero::optimizer};
+/// Placeholders: get_dummy_wgrad() of Transformer Engine (pytorch/module/base.py).
+constexpr TrainerDefaults kTransformerEngine = {.zero = Zero::optimizer,
+                                                .gradient_placeholders = true};
 
 /// Megatron-Bridge's recipes train models as they were published (mtp_num_layers).
-constexpr TrainerDefaults kBridge = {.zero = Zero::optimizer, .further_tokens = true};
+constexpr TrainerDefaults kBridge = {
+    .zero = Zero::optimizer, .gradient_placeholders = true, .further_tokens = true};
 
 /// Megatron-LM to 2022 (Shoeybi et al. 2019, Narayanan et al. 2021, Korthikanti et al. 2022):
 /// scores in memory, one fused kernel of scale, mask and softmax; dropout 0.1; fp16 gradients,
@@ -121,6 +124,9 @@ bool has_block_scales(const std::string& precision) {
   return name.find("mx") != std::string::npos || name.find("nvfp4") != std::string::npos;
 }
 
+/// SimuMax's names of cases end so where cross entropy is fused (its docs/b200, "_cef").
+bool says_fused_loss(const std::string& notes) { return notes.find("_cef") != std::string::npos; }
+
 /// Whether the model mixes state-space layers with others: of these Megatron-Bridge captures
 /// attention, state-space layers and routing alone, and overlaps no dispatch
 /// (scripts/performance/configs/nemotronh in its repository).
@@ -133,8 +139,11 @@ TrainerDefaults trainer_defaults(const MeasuredRun& run) {
   for (const Entry& entry : kTrainers) {
     if (name.find(entry.word) == std::string::npos) continue;
     TrainerDefaults defaults = entry.defaults;
-    if (entry.word == "megatron" && is_later_chip(lowered(run.hardware))) return kTransformerEngine;
-    if (entry.word == "megatron" && published(lowered(run.source)) >= kFusedAccumulation) {
+    if (entry.word == "megatron" && is_later_chip(lowered(run.hardware))) {
+      defaults = kTransformerEngine;
+    }
+    if (entry.word == "megatron" && !defaults.fused_accumulation &&
+        published(lowered(run.source)) >= kFusedAccumulation) {
       defaults.fused_accumulation = true;
       defaults.overlap_tensor_parallel = true;
     }
@@ -142,6 +151,7 @@ TrainerDefaults trainer_defaults(const MeasuredRun& run) {
         has_block_scales(run.precision) && !is_hybrid(run.model)) {
       defaults.whole_graph = defaults.overlap_dispatch = true;
     }
+    if (says_fused_loss(run.notes)) defaults.fused_loss = true;
     return defaults;
   }
   return {};

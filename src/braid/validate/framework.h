@@ -23,6 +23,11 @@ struct TrainerDefaults {
   bool fused_accumulation = true;
   /// A whole iteration is one captured graph: the host issues no kernels.
   bool whole_graph = false;
+  /// Cross entropy is one kernel that leaves the gradient where the logits were.
+  bool fused_loss = false;
+  /// What adds a weight's gradient to those of earlier micro-batches hands a placeholder of the
+  /// weight's own format and shape to the trainer in its place.
+  bool gradient_placeholders = false;
   /// Layers that predict further tokens are trained where the model has them.
   bool further_tokens = false;
   /// Tokens of one micro-batch travel to experts and back behind the kernels of another.

@@ -14,6 +14,7 @@
 #include "braid/schedule/timeline.h"
 #include "braid/validate/direct_plan.h"
 #include "braid/validate/framework.h"
+#include "braid/validate/gradient_placeholders.h"
 #include "braid/validate/hardware.h"
 #include "braid/validate/measured_time.h"
 #include "braid/validate/run_model.h"
@@ -27,6 +28,19 @@ namespace {
 void use_plain_attention(Graph& graph) {
   for (Operator& op : graph.operators) {
     if (auto* attention = std::get_if<Attention>(&op.kind)) attention->flash = false;
+  }
+}
+
+/// Cross entropy reads the logits and leaves their gradient in their place, as a pointwise operator
+/// does, in place of a kernel for each step and a copy in f32 (Transformer Engine's
+/// common/triton/cross_entropy.py).
+void fuse_loss(Graph& graph) {
+  constexpr double kFlopsPerLogit = 5;
+  for (Operator& op : graph.operators) {
+    const auto* loss = std::get_if<Loss>(&op.kind);
+    if (loss == nullptr) continue;
+    op.kind = Elementwise{loss->rows * loss->width, kFlopsPerLogit, Elementwise::Keeps::inputs};
+    if (op.split == Split::vocab) op.split = Split::features;
   }
 }
 
@@ -170,6 +184,7 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
   set_working_precision(graph, prepared.precision.activation, prepared.precision.weight);
   const TrainerDefaults& trainer = prepared.trainer = trainer_defaults(run);
   if (!trainer.flash_attention) use_plain_attention(graph);
+  if (trainer.fused_loss) fuse_loss(graph);
   if (trainer.old_attention && has_asynchronous_units(prepared.system.groups.front().chip)) {
     prepared.attention_rate = kOldAttentionRate;
   }
@@ -208,6 +223,9 @@ Metrics metrics_of(const PreparedRun& run, const System& system) {
   }
   Plan plan = direct_plan(run.graph, run.parallel, run.precision, run.global_batch, slower,
                           run.stage_layers);
+  if (run.trainer.gradient_placeholders && !run.frozen_weights) {
+    add_gradient_placeholders(run.graph, plan);
+  }
   if (!run.trainer.fused_accumulation) add_accumulation(plan);
   if (run.trainer.overlap_dispatch) hide_dispatch(plan);
   if (!run.trainer.overlap_tensor_parallel) show_tensor_parallel(plan);

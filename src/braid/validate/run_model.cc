@@ -17,6 +17,13 @@
 namespace braid {
 namespace {
 
+/// Ends the names of models of which only some layers are trained.
+constexpr std::string_view kCut = "truncatedlayers";
+
+/// Dense blocks before those with experts in models that are cut, whatever the whole one has:
+/// SimuMax's simu_tools/megatron_scripts/scripts/run_pretrain_deepseekv2.sh (MOE_LAYER_FREQ).
+constexpr std::int64_t kDenseInCut = 1;
+
 /// Lower-case letters and digits of a name up to a parenthesis, and with the trailer that says who
 /// trained it left out: "LLAMA3.1_405B" and "llama-3-405b" are one.
 std::string bare(std::string_view name) {
@@ -26,7 +33,7 @@ std::string bare(std::string_view name) {
       result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     }
   }
-  for (const std::string_view trailer : {"maxtext", "truncatedlayers"}) {
+  for (const std::string_view trailer : {std::string_view("maxtext"), kCut}) {
     if (result.ends_with(trailer)) result.resize(result.size() - trailer.size());
   }
   // The models of Llama 3 and 3.1 are of the same shape.
@@ -170,7 +177,11 @@ RunModel model_of(const MeasuredRun& run) {
     return model;
   }
   const std::string name = with_further_tokens(zoo, run);
-  Graph graph = load_model(name, {.seq_len = run.seq_len, .layers = run.layers, .dims = {}});
+  const bool is_cut = run.model.find("truncated_layers") != std::string::npos;
+  Graph graph = load_model(name, {.seq_len = run.seq_len,
+                                  .layers = run.layers,
+                                  .dense_layers = is_cut ? kDenseInCut : -1,
+                                  .dims = {}});
   const std::int64_t ends = name == zoo ? 2 : 3;
   const auto blocks = static_cast<std::int64_t>(graph.layers.size()) - ends;
   if (run.layers > 0 && run.layers != blocks) {
