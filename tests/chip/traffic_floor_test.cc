@@ -11,8 +11,12 @@
 
 #include "braid/chip/covering_program.h"
 #include "braid/chip/fitting_sets.h"
+#include "braid/chip/frontier_order.h"
+#include "braid/chip/frontier_sets.h"
 #include "braid/chip/kernel_graph.h"
 #include "braid/chip/kernel_mapper.h"
+#include "braid/chip/linear_cuts.h"
+#include "braid/chip/partition_annealing.h"
 #include "braid/chip/set_order.h"
 
 #include "chip/random_work.h"
@@ -264,13 +268,180 @@ TEST(SetOrder, AddsWhatCanRunInOneGo) {
   EXPECT_LT(place(3), place(0));
 }
 
+TEST(FrontierOrder, KeepsFrontiersNarrow) {
+  std::mt19937_64 dice(8);
+  for (int round = 0; round < 100; ++round) {
+    const std::size_t count = dice() % 12 + 1;
+    std::vector<Set> near(count);
+    // A path with its nodes in any order, and in every other round a few more pairs.
+    Set path(count);
+    std::iota(path.begin(), path.end(), 0U);
+    std::shuffle(path.begin(), path.end(), dice);
+    const auto join = [&](std::uint32_t a, std::uint32_t b) {
+      if (a == b || std::find(near[a].begin(), near[a].end(), b) != near[a].end()) return;
+      near[a].push_back(b);
+      near[b].push_back(a);
+    };
+    for (std::size_t i = 0; i + 1 < count; ++i) join(path[i], path[i + 1]);
+    for (std::size_t pair = 0; pair < 3 && round % 2 == 1; ++pair) {
+      join(static_cast<std::uint32_t>(dice() % count), static_cast<std::uint32_t>(dice() % count));
+    }
+    const FrontierOrder order = frontier_order(near, 1000);
+    ASSERT_EQ(order.nodes.size(), count);
+    std::vector<bool> done(count, false);
+    double subsets = 0;
+    std::size_t widest = 0;
+    for (const std::uint32_t node : order.nodes) {
+      EXPECT_FALSE(done[node]);
+      done[node] = true;
+      std::size_t width = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        const bool open =
+            std::any_of(near[i].begin(), near[i].end(), [&](std::uint32_t b) { return !done[b]; });
+        if (done[i] && open) ++width;
+      }
+      widest = std::max(widest, width);
+      subsets += std::ldexp(1, static_cast<int>(width));
+    }
+    EXPECT_EQ(order.widest, widest);
+    EXPECT_EQ(order.subsets, subsets);
+    EXPECT_LE(widest, round % 2 == 0 ? 1U : 4U);
+  }
+}
+
+struct RandomCase {
+  ChipWork work;
+  DataflowChip chip;
+  MappingRules rules;
+};
+
+RandomCase random_case(std::mt19937_64& dice) {
+  RandomCase random{random_work(dice, dice() % 7 + 2), random_chip(dice), {}};
+  random.chip.dram_bytes = 1e12;
+  random.rules.whole_tiles = dice() % 4 == 0;
+  random.rules.weight_traffic = dice() % 2 == 0;
+  random.rules.share_tensors = dice() % 2 == 0;
+  random.rules.separate_passes = dice() % 2 == 0;
+  return random;
+}
+
+TEST(FrontierSets, BoundTheExcessOfAllThatFit) {
+  std::mt19937_64 dice(9);
+  int tight = 0, positive = 0;
+  for (int round = 0; round < 150; ++round) {
+    const RandomCase random = random_case(dice);
+    const MapperTables tables(random.work, random.chip, random.rules);
+    const auto count = static_cast<std::uint32_t>(random.work.kernels.size());
+    FrontierBudget budget;
+    budget.levels = dice() % 2 == 0 ? 16 : 500;
+    budget.steps = 100;
+    const FrontierSets sets(tables, budget);
+    ASSERT_TRUE(sets.complete());
+    std::vector<double> prices(count), lowered;
+    for (double& price : prices) price = static_cast<double>(dice() % 200) - 20;
+    const std::vector<FittingSet> found = sets.most_excess(prices);
+    lowered = prices;
+    double most = -1e300;
+    for (std::uint32_t k = 0; k < count; ++k) {
+      if (found[k].kernels.empty()) continue;
+      lowered[k] -= std::max(0.0, found[k].excess_bytes);
+      most = std::max(most, found[k].excess_bytes);
+      double excess = -found[k].traffic_bytes;
+      for (const std::uint32_t member : found[k].kernels) excess += prices[member];
+      EXPECT_LE(excess, found[k].excess_bytes + 1e-9);
+      EXPECT_GE(excess, found[k].excess_bytes - 1e-4);
+    }
+    double best = -1e300;
+    all_partitions(tables, [&](unsigned, unsigned part, double bytes) {
+      double sum = -bytes, low_sum = -bytes;
+      Set members;
+      for (const std::uint32_t k : tables.order) {
+        if ((part >> k & 1U) == 0) continue;
+        members.push_back(k);
+        sum += prices[k];
+        low_sum += lowered[k];
+      }
+      EXPECT_NEAR(sets.traffic_bytes(members), bytes, 1e-9 * bytes);
+      // One that is alone need not fit.
+      if (members.size() == 1 && found[members[0]].kernels.empty()) return;
+      best = std::max(best, sum);
+      EXPECT_LE(low_sum, 1e-6) << "round " << round;
+    });
+    // Sets of several pieces may have the most, together.
+    tight += best > most - 1e-3 ? 1 : 0;
+    positive += best > 0 ? 1 : 0;
+  }
+  EXPECT_GE(positive, 100);
+  EXPECT_GE(tight, 100);
+}
+
+TEST(TrafficFloors, OfMoreSetsThanCanBeListedHold) {
+  std::mt19937_64 dice(10);
+  double floors = 0, moved = 0;
+  for (int round = 0; round < 100; ++round) {
+    const RandomCase random = random_case(dice);
+    const MapperTables tables(random.work, random.chip, random.rules);
+    const std::vector<double> bytes =
+        traffic_floors(tables, {.sets = 0, .frontier = {.steps = 100}}).bytes;
+    const auto count = static_cast<unsigned>(random.work.kernels.size());
+    ASSERT_EQ(bytes.size(), count);
+    std::vector<double> least(std::size_t{1} << count, 1e300);
+    least[0] = 0;
+    all_partitions(tables, [&](unsigned before, unsigned part, double traffic) {
+      double sum = 0;
+      for (std::uint32_t k = 0; k < count; ++k) sum += (part >> k & 1U) != 0 ? bytes[k] : 0;
+      EXPECT_LE(sum, traffic + 1e-6) << "round " << round;
+      least[before | part] = std::min(least[before | part], least[before] + traffic);
+    });
+    floors += std::accumulate(bytes.begin(), bytes.end(), 0.0);
+    moved += least.back();
+  }
+  EXPECT_LE(floors, moved);
+  EXPECT_GE(floors, 0.75 * moved);
+}
+
+TEST(AnnealPartitions, MovesFewBytesInTopologicalOrders) {
+  std::mt19937_64 dice(11);
+  double begun = 0, annealed = 0;
+  for (int round = 0; round < 8; ++round) {
+    const ChipWork work = round % 2 == 0 ? wide_work(dice, 60, 6, 2) : random_work(dice, 30);
+    DataflowChip chip = wide_chip(1000);
+    chip.tiles = 8;
+    MappingRules rules = dfmodel_rules(PartitionOverlap::none);
+    rules.share_tensors = round % 4 < 2;
+    rules.whole_tiles = round % 8 < 4;
+    rules.separate_passes = true;
+    const MapperTables tables(work, chip, rules);
+    std::int64_t looked_at = 0;
+    const LinearCuts cuts = cut_order(tables, tables.order, looked_at);
+    ASSERT_FALSE(cuts.ends.empty());
+    const Set order = anneal_partitions(tables, cuts.order, cuts.ends, {500, 20'000});
+    EXPECT_EQ(order, anneal_partitions(tables, cuts.order, cuts.ends, {500, 20'000}));
+    std::vector<std::size_t> place(order.size(), order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+    for (std::uint32_t k = 0; k < order.size(); ++k) {
+      ASSERT_LT(place[k], order.size());
+      EXPECT_EQ(tables.kernels[k].waits, place[k] >= tables.first_to_run);
+      for (const MapperTables::Tensor& input : tables.kernels[k].inputs) {
+        EXPECT_LT(place[input.other], place[k]);
+      }
+    }
+    const double before = least_traffic(tables, cuts.order), after = least_traffic(tables, order);
+    EXPECT_LE(after, before + 1e-6) << "round " << round;
+    begun += before;
+    annealed += after;
+  }
+  EXPECT_LT(annealed, 0.9 * begun);
+}
+
 TEST(TrafficFloors, GiveUpOnWhatIsTooMuch) {
   std::mt19937_64 dice(3);
   const ChipWork work = random_work(dice, 30);
   DataflowChip chip = random_chip(dice);
   chip.sram_bytes = 1e9;
   const MapperTables tables(work, chip, dfmodel_rules(PartitionOverlap::none));
-  EXPECT_TRUE(traffic_floors(tables, {.sets = 1000}).bytes.empty());
+  EXPECT_TRUE(traffic_floors(tables, {.sets = 1000, .frontier = {.steps = 100, .widest = 2}})
+                  .bytes.empty());
   EXPECT_TRUE(traffic_floors(tables, {.kernels = 29}).bytes.empty());
 }
 

@@ -10,6 +10,7 @@
 
 #include "braid/base/infinity.h"
 #include "braid/chip/linear_cuts.h"
+#include "braid/chip/partition_annealing.h"
 #include "braid/chip/partition_sums.h"
 #include "braid/chip/partition_time.h"
 #include "braid/chip/traffic_floor.h"
@@ -312,6 +313,11 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
         bound_s =
             std::max(bound_s, remaining_bound_s(tables, compute_s, network_s, traffic, floor));
         outcome.lower_bound_s = std::max(outcome.lower_bound_s, bound_s);
+      }
+      if (found.order.empty() && !cuts.ends.empty()) {
+        found.order = anneal_partitions(tables, cuts.order, cuts.ends);
+      }
+      if (!found.order.empty()) {
         const LinearCuts better =
             find_cuts(tables, first_runs, bound_s / kCloseEnough, outcome.partitions, found.order);
         if (better.time_s < cuts.time_s) cuts = better;

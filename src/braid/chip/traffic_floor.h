@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "braid/chip/frontier_sets.h"
 #include "braid/chip/partition_sums.h"
 #include "braid/chip/set_rounding.h"
 
@@ -11,16 +12,19 @@ namespace braid {
 
 /// How much work goes into finding floors.
 struct TrafficFloorBudget {
-  std::size_t sets = 12'000'000;       ///< Connected sets of kernels looked at; past it no floors.
+  std::size_t sets = 12'000'000;       ///< Connected sets of kernels to list, at most.
   std::int64_t work = 20'000'000'000;  ///< Numbers read or written by the linear program.
   std::size_t kernels = 1000;          ///< Larger graphs get no floors.
   RoundingBudget rounding = {};
+  FrontierBudget frontier = {};                 ///< Where there are more sets.
+  std::int64_t frontier_work = 12'000'000'000;  ///< Numbers read or written for it.
 };
 
 /// What the sets of kernels that fit on chip come to.
 struct TrafficFloors {
   std::vector<double> bytes;         ///< Floors of the kernels; empty without any.
-  std::vector<std::uint32_t> order;  ///< Of kernels, in which good partitions stand together.
+  std::vector<std::uint32_t> order;  ///< Of kernels, in which good partitions stand together, or
+                                     ///< empty: not looked for.
 };
 
 /// Bytes for each kernel such that every partition that fits on chip moves at least its kernels'
@@ -39,10 +43,14 @@ struct TrafficFloors {
 /// exceeds them satisfy all; when the program gives hardly more than the best of these, they are
 /// the result.
 ///
-/// Good partitions come from the sets that exceed the floors most, or fall least short of them
-/// (set_rounding.h).
+/// Where too many sets fit to list them, those that exceed the floors most are found by dynamic
+/// programming over the frontier of an order of the kernels (frontier_sets.h), if it is narrow. The
+/// bound stays below the program's value by up to half a percent, as each pass takes long.
 ///
-/// Empty when the graph or the chip's SRAM is too large for that.
+/// Good partitions of listed sets come from the sets that exceed the floors most, or fall least
+/// short of them (set_rounding.h).
+///
+/// Empty when the graph is too large for that, or the frontier too wide and sets too many.
 TrafficFloors traffic_floors(const MapperTables& tables, const TrafficFloorBudget& budget = {});
 
 }  // namespace braid
