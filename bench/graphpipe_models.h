@@ -40,7 +40,7 @@ inline GraphPipeProblem thesis_problem_of(const Graph& graph, std::int64_t devic
                                           std::int64_t batch, const SpaceOptions& space) {
   const Job job = thesis_job(graph, batch);
   const System system = thesis_system(devices);
-  LayerTables tables(job, system, LayerTables::Stages::unknown);
+  GroupTables tables(job, system);
   return graphpipe_job(job, system, tables, space).problem;
 }
 

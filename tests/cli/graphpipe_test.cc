@@ -348,12 +348,49 @@ TEST(GraphPipe, StagesOfAnyShapeAreSearchedOrTheGraphIsTooLarge) {
   EXPECT_THAT(run_braid(words).err, HasSubstr("--graph: is for the planner graphpipe"));
 }
 
-TEST(GraphPipe, RefusesMixedClustersInOneLine) {
-  const Ran ran = run_braid({"plan", "candle-uno", "--cluster", "dgx-a100:1nodes+dgx-h100:1nodes",
-                             "--planner", "graphpipe"});
+TEST(GraphPipe, PlansMixedClustersEachStageOnOneKind) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  std::vector<std::string> words = job("plan", "candle-uno");
+  words[3] = "p3.8xlarge:1nodes+g4dn.12xlarge:1nodes";
+  words[7] = "256";
+  words.insert(words.end(), {"--stage-options", "data", "--micro-batch", "64", "--planner",
+                             "graphpipe", "--json", "-o", plan});
+  const Ran ran = run_braid(words);
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const auto found = nlohmann::json::parse(read_file(plan));
+  std::set<bool> groups;
+  for (const auto& stage : found["stages"]) {
+    std::set<bool> of_stage;
+    for (const auto& range : stage["devices"]) {
+      for (const auto& device : range) of_stage.insert(device >= 4);
+    }
+    EXPECT_EQ(of_stage.size(), 1U);
+    groups.insert(of_stage.begin(), of_stage.end());
+  }
+  EXPECT_EQ(groups.size(), 2U);
+  EXPECT_EQ(run_braid({"verify", plan}).status, 0);
+  const Ran replayed = run_braid({"simulate", plan, "--json"});
+  ASSERT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_EQ(nlohmann::json::parse(replayed.out)["iteration_time_s"],
+            nlohmann::json::parse(ran.out)["iteration_time_s"]);
+  EXPECT_EQ(run_braid({"report", plan, "-o", folder / "plan.html"}).status, 0);
+  words[0] = "compare";
+  words.resize(12);
+  words.insert(words.end(), {"--planners", "graphpipe,piper"});
+  const Ran compared = run_braid(words);
+  EXPECT_EQ(compared.status, 0) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr("graphpipe  feasible"));
+}
+
+TEST(GraphPipe, RefusesTooManyKindsOfDevicesInOneLine) {
+  const Ran ran = run_braid({"plan", "candle-uno", "--cluster",
+                             "dgx-a100:1nodes+dgx-h100:1nodes+p3.8xlarge:1nodes+"
+                             "g4dn.12xlarge:1nodes+p3.8xlarge:1nodes",
+                             "--precision", "fp16", "--planner", "graphpipe"});
   EXPECT_EQ(ran.status, 2);
   EXPECT_EQ(ran.out, "");
-  EXPECT_THAT(ran.err, HasSubstr("the planner graphpipe wants devices of one kind"));
+  EXPECT_THAT(ran.err, HasSubstr("the planner graphpipe takes at most 4 kinds of devices"));
   EXPECT_EQ(ran.err.find('\n'), ran.err.size() - 1);
 }
 

@@ -17,7 +17,7 @@ namespace {
 using testing::pick;
 
 /// By planner, but for the exhaustive one, which has tests of its own, and on mixed clusters
-/// graphpipe, which refuses them.
+/// graphpipe, which nothing is held against there.
 using Outcomes = std::map<std::string, Outcome>;
 
 Outcomes outcomes(const Job& job, const System& system, const SpaceOptions& space) {

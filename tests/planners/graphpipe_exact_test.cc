@@ -59,6 +59,22 @@ TEST(GraphPipeExact, FindsTheBestOfAllWaysToRun) {
 }
 
 /// How far stages of series-parallel graphs are from the best (docs/graphpipe.md).
+TEST(GraphPipeExact, FindsTheBestOfAllKindsOfDevices) {
+  std::mt19937_64 random(162);
+  int planned = 0, both = 0;
+  for (int i = 0; i < 90; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 4, i % 2 == 0);
+    if (i % 3 == 0) add_random_ways(random, problem);
+    testing::add_random_pool(random, problem);
+    if (!finds_the_best(problem, i)) continue;
+    ++planned;
+    const auto used = testing::devices_of_pools(problem, solve_graphpipe_exactly(problem).stages);
+    both += used[0] > 0 && used[1] > 0 ? 1 : 0;
+  }
+  EXPECT_GT(planned, 60);
+  EXPECT_GT(both, 20);
+}
+
 TEST(GraphPipeExact, SeriesParallelStagesAreBehindBySoMuch) {
   std::mt19937_64 random(62);
   int planned = 0, behind = 0, missed = 0;

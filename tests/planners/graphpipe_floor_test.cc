@@ -1,6 +1,7 @@
 #include "braid/planners/graphpipe_floor.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 namespace braid {
 namespace {
 
+using testing::add_random_pool;
 using testing::add_random_ways;
 using testing::random_graphpipe;
 using testing::series_parallel_partitions;
@@ -29,14 +31,16 @@ bool fits(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
   }
   const std::int64_t in_flight = std::min(stage.group.k * stage.group.micro_batch, problem.batch);
   return graphpipe_memory_bytes(in_flight, graphpipe_replicas(problem, stage),
-                                stage.group.micro_batch, fixed_bytes, stash_bytes,
-                                working_bytes) <= problem.memory_bytes;
+                                stage.group.micro_batch, fixed_bytes, stash_bytes, working_bytes) <=
+         problem.pool_of(problem.ways[static_cast<std::size_t>(stage.way)]).memory_bytes;
 }
 
-/// Fewest devices of a stage of these nodes that keeps the time, straight from the definition.
+/// Fewest weighed devices of a stage of these nodes that keeps the time, straight from the
+/// definition.
 std::int64_t fewest_of(const GraphPipeProblem& problem, std::vector<std::int32_t> nodes,
                        double time_s) {
   std::int64_t fewest = GraphPipeFloor::kNever;
+  const std::vector<std::int32_t> weights = graphpipe_weights(problem);
   GraphPipeStage stage;
   stage.nodes = std::move(nodes);
   std::sort(stage.nodes.begin(), stage.nodes.end());
@@ -46,9 +50,11 @@ std::int64_t fewest_of(const GraphPipeProblem& problem, std::vector<std::int32_t
     for (std::size_t w = 0; w < problem.ways.size(); ++w) {
       stage.way = static_cast<std::int32_t>(w);
       stage.devices = stage.group.micro_batch / samples * problem.ways[w].tensor;
-      if (stage.devices <= problem.devices && graphpipe_stage_time_s(problem, stage) <= time_s &&
-          fits(problem, stage)) {
-        fewest = std::min(fewest, stage.devices);
+      const GraphPipeWay& way = problem.ways[w];
+      if (stage.devices <= problem.pool_of(way).devices &&
+          graphpipe_stage_time_s(problem, stage) <= time_s && fits(problem, stage)) {
+        const std::int64_t weight = weights[static_cast<std::size_t>(way.pool)];
+        fewest = std::min(fewest, weight * stage.devices);
       }
     }
   }
@@ -73,6 +79,7 @@ TEST(GraphPipeFloor, EqualsBruteForceOverAllSeriesParallelStages) {
   for (int i = 0; i < 150; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 6, false);
     if (i % 2 == 1) add_random_ways(random, problem);
+    if (i % 3 == 1) add_random_pool(random, problem);
     Counted counted(problem);
     const std::vector<StageSets> partitions = series_parallel_partitions(problem);
     const double least_s = graphpipe_bound_s(problem) / static_cast<double>(problem.batch);
@@ -100,14 +107,19 @@ TEST(GraphPipeFloor, NoPlanDoesWithFewer) {
     GraphPipeProblem problem = random_graphpipe(random, 9, i % 2 == 0);
     add_random_ways(random, problem);
     if (i % 3 == 0) problem.in_flight = InFlight::least;
+    if (i % 4 == 1) add_random_pool(random, problem);
     const GraphPipeSolution found = solve_graphpipe(problem);
     if (found.status == Status::infeasible) continue;
     ++planned;
     Counted counted(problem);
     const std::int32_t fewest = counted.floor.count(found.time_s * (1 + 1e-12));
-    EXPECT_LE(fewest, found.devices_used()) << i;
+    const std::vector<std::int32_t> weights = graphpipe_weights(problem);
+    const std::vector<std::int64_t> devices = testing::devices_of_pools(problem, found.stages);
+    const std::int64_t used =
+        std::inner_product(weights.begin(), weights.end(), devices.begin(), std::int64_t{0});
+    EXPECT_LE(fewest, used) << i;
     EXPECT_EQ(counted.floor.all(), fewest);
-    equal += fewest == found.devices_used() ? 1 : 0;
+    equal += fewest == used ? 1 : 0;
     // With more time they need no more.
     EXPECT_LE(counted.floor.count(found.time_s * 2), fewest) << i;
   }

@@ -19,10 +19,13 @@
 #include "braid/planners/planner.h"
 #include "braid/schedule/plan_pipeline.h"
 #include "braid/schedule/timeline.h"
+#include "braid/system/links.h"
 #include "braid/verify/verify.h"
 
 #include "plan/unlike_plan.h"
+#include "planners/tiny_branches.h"
 #include "planners/tiny_job.h"
+#include "planners/two_kinds.h"
 
 namespace braid {
 namespace {
@@ -69,6 +72,69 @@ TEST(GraphPipePlanner, PlansFitTheDevicesAndMemoryAndCoverTheLayers) {
     EXPECT_GE(best.metrics.iteration_time_s, outcome.physical_bound.time_s * (1 - 1e-9));
   }
   EXPECT_GT(planned, 10);
+}
+
+TEST(GraphPipePlanner, StagesOfMixedClustersAreOnDevicesOfOneKindEach) {
+  std::mt19937_64 random(59);
+  int planned = 0, both = 0;
+  for (int i = 0; i < 24; ++i) {
+    Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 6));
+    if (i % 2 == 0) testing::add_branches(random, graph);
+    const double memory = i % 3 == 0 ? 1e6 * testing::pick(random, 1, 60) : 1e12;
+    const System system = testing::two_kinds(random, testing::pick(random, 1, 2),
+                                             testing::pick(random, 1, 3), memory);
+    SpaceOptions space;
+    space.greedy_orders = i % 4 == 0;
+    space.in_flight = i % 4 == 1 ? InFlight::table : InFlight::least;
+    if (i % 4 == 2) space.graph_stages = GraphStages::exact;
+    const Outcome outcome = plan_graphpipe(tiny_job(graph), system, space, {}, {});
+    if (outcome.candidates.empty()) {
+      ASSERT_TRUE(outcome.infeasibility);
+      EXPECT_GT(outcome.infeasibility->needed_bytes, outcome.infeasibility->available_bytes);
+      continue;
+    }
+    ++planned;
+    const Plan& plan = outcome.candidates.front().plan;
+    for (const Check& check : verify(plan).checks) {
+      EXPECT_TRUE(check.holds) << i << check.name << check.detail;
+    }
+    std::set<std::size_t> groups;
+    for (const Stage& stage : plan.stages) {
+      std::set<std::size_t> of_stage;
+      for (const std::int64_t device : stage.devices) {
+        of_stage.insert(placement_of(system, device).group);
+      }
+      ASSERT_EQ(of_stage.size(), 1U);
+      groups.insert(*of_stage.begin());
+      // Its times are those of its devices.
+      const auto layer = static_cast<std::size_t>(stage.chunks[0].layers[0]);
+      const std::vector<Option>& options =
+          options_of(plan.profile, static_cast<std::int32_t>(layer));
+      EXPECT_EQ(static_cast<std::size_t>(
+                    options[static_cast<std::size_t>(stage.chunks[0].options[0])].device_group),
+                *of_stage.begin());
+    }
+    both += groups.size() == 2 ? 1 : 0;
+    EXPECT_GE(outcome.objective, outcome.search_bound_s * (1 - 1e-9));
+  }
+  EXPECT_GT(planned, 15);
+  EXPECT_GT(both, 5);
+}
+
+TEST(GraphPipePlanner, EqualGroupsAreOneKindOfDevices) {
+  std::mt19937_64 random(60);
+  for (int i = 0; i < 8; ++i) {
+    const Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 5));
+    System whole = testing::two_kinds(random, 2, 2, 1e12);
+    whole.groups.pop_back();
+    whole.groups.front().nodes = 2;
+    whole.device_count = 2 * whole.groups.front().devices_per_node;
+    System parts = whole;
+    parts.groups.front().nodes = 1;
+    parts.groups.push_back(parts.groups.front());
+    EXPECT_EQ(plan_graphpipe(tiny_job(graph), parts, {}, {}, {}).candidates.front().plan,
+              plan_graphpipe(tiny_job(graph), whole, {}, {}, {}).candidates.front().plan);
+  }
 }
 
 TEST(GraphPipePlanner, TheTablesCountsAreTheSchedulesOwn) {
@@ -139,10 +205,10 @@ TEST(GraphPipePlanner, NoIterationIsShorterThanAStagesPasses) {
     const double memory = 1e6 * testing::pick(random, 5, 60);
     const System system = testing::tiny_system(random, testing::pick(random, 1, 6), memory);
     const Job job = tiny_job(graph);
-    LayerTables tables(job, system, LayerTables::Stages::unknown);
+    GroupTables tables(job, system);
     const GraphPipeJob all = graphpipe_job(job, system, tables, {});
     visit_graphpipe_plans(all.problem, [&](const GraphPipeSolution& found) {
-      const Plan plan = graphpipe_plan(job, system, tables, all.ways, found);
+      const Plan plan = graphpipe_plan(job, system, tables, all, found);
       const double bound_s =
           longest_passes_s(all.problem, found) * static_cast<double>(all.problem.batch);
       const double ratio = measure(plan).iteration_time_s / bound_s;

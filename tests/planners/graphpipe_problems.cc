@@ -113,6 +113,43 @@ void add_random_ways(std::mt19937_64& random, GraphPipeProblem& problem) {
   }
 }
 
+void add_random_pool(std::mt19937_64& random, GraphPipeProblem& problem) {
+  GraphPipePool pool = problem.pool(0);
+  pool.devices = pick(random, 1, 4);
+  if (pick(random, 0, 1) == 0) pool.memory_bytes = pick(random, 20, 150);
+  pool.bandwidth_bytes_per_s *= pick(random, 2, 6) / 4.0;
+  pool.devices_per_node = pick(random, 1, 2);
+  if (pick(random, 0, 1) == 0) pool.node_bandwidth_bytes_per_s = 8;
+  const auto index = static_cast<std::int32_t>(problem.pools());
+  problem.other_pools.push_back(pool);
+  const std::size_t ways = problem.ways.size();
+  const double slower = pick(random, 2, 8) / 4.0;
+  for (std::size_t w = 0; w < ways; ++w) {
+    GraphPipeWay way = problem.ways[w];
+    if (way.pool != 0) continue;
+    way.pool = index;
+    problem.ways.push_back(way);
+    for (GraphPipeKind& kind : problem.kinds) {
+      // Each kind of node gains and loses by another amount.
+      GraphPipeCost cost = kind[w];
+      const double own = slower * pick(random, 3, 5) / 4.0;
+      for (double& time_s : cost.forward_s) time_s *= own;
+      for (double& time_s : cost.backward_s) time_s *= own;
+      kind.push_back(cost);
+    }
+  }
+}
+
+std::vector<std::int64_t> devices_of_pools(const GraphPipeProblem& problem,
+                                           const std::vector<GraphPipeStage>& stages) {
+  std::vector<std::int64_t> devices(problem.pools(), 0);
+  for (const GraphPipeStage& stage : stages) {
+    const GraphPipeWay& way = problem.ways[static_cast<std::size_t>(stage.way)];
+    devices[static_cast<std::size_t>(way.pool)] += stage.devices;
+  }
+  return devices;
+}
+
 GraphPipeProblem branched_graphpipe(int branches, int length, std::int64_t devices) {
   GraphPipeProblem problem = small_problem();
   GraphPipeCost kind;
@@ -333,7 +370,9 @@ double best_of(const GraphPipeProblem& problem, const std::vector<StageSets>& pa
   double best_s = std::numeric_limits<double>::infinity();
   for (const StageSets& partition : partitions) {
     GraphPipeSolution solution;
-    const std::function<void(std::int64_t)> go = [&](std::int64_t devices) {
+    std::vector<std::int64_t> left;
+    for (std::size_t p = 0; p < problem.pools(); ++p) left.push_back(problem.pool(p).devices);
+    const std::function<void()> go = [&] {
       const std::size_t s = solution.stages.size();
       if (s == partition.size()) {
         GraphPipeSolution priced = solution;
@@ -346,6 +385,7 @@ double best_of(const GraphPipeProblem& problem, const std::vector<StageSets>& pa
           if (group.micro_batch % samples != 0) continue;
           for (std::size_t w = 0; w < problem.ways.size(); ++w) {
             const std::int64_t d = group.micro_batch / samples * problem.ways[w].tensor;
+            std::int64_t& devices = left[static_cast<std::size_t>(problem.ways[w].pool)];
             if (d > devices) continue;
             GraphPipeStage stage;
             stage.nodes = partition[s];
@@ -354,13 +394,15 @@ double best_of(const GraphPipeProblem& problem, const std::vector<StageSets>& pa
             stage.way = static_cast<std::int32_t>(w);
             stage.group = group;
             solution.stages.push_back(stage);
-            go(devices - d);
+            devices -= d;
+            go();
+            devices += d;
             solution.stages.pop_back();
           }
         }
       }
     };
-    go(problem.devices);
+    go();
   }
   return best_s;
 }

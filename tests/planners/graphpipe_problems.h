@@ -16,6 +16,14 @@ GraphPipeProblem random_graphpipe(std::mt19937_64& random, int most_nodes, bool 
 /// Gives its stages one to three more ways to run, with replicas of up to three devices.
 void add_random_ways(std::mt19937_64& random, GraphPipeProblem& problem);
 
+/// Gives it a further kind of devices, one to four of them with memory and bandwidth of their own,
+/// and for each of its ways one on them that takes other times.
+void add_random_pool(std::mt19937_64& random, GraphPipeProblem& problem);
+
+/// Devices of each kind that stages take.
+std::vector<std::int64_t> devices_of_pools(const GraphPipeProblem& problem,
+                                           const std::vector<GraphPipeStage>& stages);
+
 /// Identical branches of `length` nodes that meet in one.
 GraphPipeProblem branched_graphpipe(int branches, int length, std::int64_t devices);
 

@@ -17,10 +17,12 @@
 namespace braid {
 namespace {
 
+using testing::add_random_pool;
 using testing::add_random_ways;
 using testing::all_partitions;
 using testing::best_of;
 using testing::branched_graphpipe;
+using testing::devices_of_pools;
 using testing::random_graphpipe;
 using testing::series_parallel_partitions;
 
@@ -30,7 +32,8 @@ double found_s(const GraphPipeProblem& problem) {
   GraphPipeSolution again = solution;
   EXPECT_TRUE(price_graphpipe(problem, again));
   EXPECT_EQ(again.stages, solution.stages);
-  EXPECT_LE(solution.devices_used(), problem.devices);
+  const std::vector<std::int64_t> used = devices_of_pools(problem, solution.stages);
+  for (std::size_t p = 0; p < used.size(); ++p) EXPECT_LE(used[p], problem.pool(p).devices);
   std::vector<int> covered(problem.nodes.size(), 0);
   for (const GraphPipeStage& stage : solution.stages) {
     for (const std::int32_t v : stage.nodes) ++covered[static_cast<std::size_t>(v)];
@@ -128,6 +131,111 @@ TEST(GraphPipeSearch, OneMoreWayNeverHurts) {
     better += time_s < before_s ? 1 : 0;
   }
   EXPECT_GT(better, 5);
+}
+
+TEST(GraphPipeSearch, ChoosesKindsOfDevicesAsBruteForceDoes) {
+  std::mt19937_64 random(151);
+  int both = 0, none = 0;
+  for (int i = 0; i < 150; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 5, false);
+    problem.devices = std::min<std::int64_t>(problem.devices, 4);
+    if (i % 5 == 0) add_random_ways(random, problem);
+    add_random_pool(random, problem);
+    if (i % 10 == 1) add_random_pool(random, problem);
+    const double best_s = best_of(problem, series_parallel_partitions(problem));
+    expect_close(found_s(problem), best_s, i);
+    const auto used = devices_of_pools(problem, solve_graphpipe(problem).stages);
+    both += used[0] > 0 && used[1] > 0 ? 1 : 0;
+    none += best_s == std::numeric_limits<double>::infinity() ? 1 : 0;
+  }
+  EXPECT_GT(both, 50);
+  EXPECT_GT(none, 0);
+}
+
+TEST(GraphPipeSearch, IdenticalBranchesMayRunOnUnlikeDevices) {
+  std::mt19937_64 random(152);
+  int both = 0;
+  for (int i = 0; i < 30; ++i) {
+    GraphPipeProblem problem = branched_graphpipe(2 + i % 2, 2 - i % 2, 1 + i % 4);
+    problem.in_flight = InFlight::table;
+    problem.memory_bytes = 40;
+    add_random_pool(random, problem);
+    const double best_s = best_of(problem, series_parallel_partitions(problem));
+    expect_close(found_s(problem), best_s, i);
+    const auto used = devices_of_pools(problem, solve_graphpipe(problem).stages);
+    both += used[0] > 0 && used[1] > 0 ? 1 : 0;
+  }
+  EXPECT_GT(both, 10);
+}
+
+/// The first kind of devices and the second in place of each other, and with them their ways.
+GraphPipeProblem with_pools_swapped(GraphPipeProblem problem) {
+  const GraphPipePool first = problem.pool(0);
+  const GraphPipePool second = problem.pool(1);
+  problem.other_pools.front() = first;
+  problem.devices = second.devices;
+  problem.memory_bytes = second.memory_bytes;
+  problem.bandwidth_bytes_per_s = second.bandwidth_bytes_per_s;
+  problem.devices_per_node = second.devices_per_node;
+  problem.node_bandwidth_bytes_per_s = second.node_bandwidth_bytes_per_s;
+  for (GraphPipeWay& way : problem.ways) way.pool = 1 - way.pool;
+  std::reverse(problem.ways.begin(), problem.ways.end());
+  for (GraphPipeKind& kind : problem.kinds) std::reverse(kind.begin(), kind.end());
+  return problem;
+}
+
+TEST(GraphPipeSearch, KindsOfDevicesHaveNoOrderAndMoreNeverHurt) {
+  std::mt19937_64 random(153);
+  int better = 0;
+  for (int i = 0; i < 60; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 9, i % 2 == 0);
+    if (i % 4 == 1) add_random_ways(random, problem);
+    const double alone_s = found_s(problem);
+    add_random_pool(random, problem);
+    const double time_s = found_s(problem);
+    EXPECT_LE(time_s, alone_s * (1 + 1e-12)) << i;
+    expect_close(found_s(with_pools_swapped(problem)), time_s, i);
+    GraphPipeProblem more = problem;
+    ++(i % 2 == 0 ? more.devices : more.other_pools.front().devices);
+    EXPECT_LE(found_s(more), time_s * (1 + 1e-12)) << i;
+    better += time_s < alone_s * (1 - 1e-9) ? 1 : 0;
+  }
+  EXPECT_GT(better, 20);
+}
+
+TEST(GraphPipeSearch, DevicesThatNoWayIsForChangeNothing) {
+  std::mt19937_64 random(154);
+  for (int i = 0; i < 60; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 8, i % 2 == 0);
+    if (i % 3 == 0) add_random_ways(random, problem);
+    if (i % 3 == 1) problem.in_flight = InFlight::least;
+    const GraphPipeSolution alone = solve_graphpipe(problem);
+    problem.other_pools.push_back({3, 1e9, 4, 1, 0});
+    EXPECT_EQ(solve_graphpipe(problem).stages, alone.stages) << i;
+  }
+}
+
+TEST(GraphPipeSearch, LikeDevicesInTwoPartsAreNoBetterThanInOne) {
+  std::mt19937_64 random(155);
+  int equal = 0;
+  for (int i = 0; i < 60; ++i) {
+    GraphPipeProblem whole = random_graphpipe(random, 7, i % 2 == 0);
+    whole.devices = 2 + i % 5;
+    const double whole_s = found_s(whole);
+    GraphPipeProblem parts = whole;
+    parts.devices = 1 + i % 2;
+    GraphPipePool other = parts.pool(0);
+    other.devices = whole.devices - parts.devices;
+    if (other.devices == 0) continue;
+    parts.other_pools = {other};
+    parts.ways.push_back(parts.ways.front());
+    parts.ways.back().pool = 1;
+    for (GraphPipeKind& kind : parts.kinds) kind.push_back(kind.front());
+    const double time_s = found_s(parts);
+    EXPECT_GE(time_s, whole_s * (1 - 1e-12)) << i;
+    equal += time_s <= whole_s * (1 + 1e-12) ? 1 : 0;
+  }
+  EXPECT_GT(equal, 20);
 }
 
 TEST(GraphPipeSearch, RecomputesOnlyWhereMemoryAsksForIt) {
@@ -303,6 +411,10 @@ TEST(GraphPipeSearch, BadProblemsAreRefused) {
   EXPECT_THAT(bad([](auto& p) { p.devices_per_node = 0; }), HasSubstr("node"));
   EXPECT_THAT(bad([&](auto& p) { p.node_bandwidth_bytes_per_s = nan; }), HasSubstr("node"));
   EXPECT_THAT(bad([&](auto& p) { p.memory_bytes = nan; }), HasSubstr("memory"));
+  EXPECT_THAT(bad([&](auto& p) { p.other_pools = {{1, nan, 1, 1, 0}}; }), HasSubstr("memory"));
+  EXPECT_THAT(bad([&](auto& p) { p.other_pools.assign(4, p.pool(0)); }),
+              HasSubstr("at most 4 kinds"));
+  EXPECT_THAT(bad([](auto& p) { p.ways[0].pool = 1; }), HasSubstr("kind of devices does not"));
   EXPECT_THAT(bad([](auto& p) { p.edges[0].target = 0; }), HasSubstr("backwards"));
   EXPECT_THAT(bad([](auto& p) { p.edges[0].bytes = -1; }), HasSubstr("edges"));
 }

@@ -59,12 +59,16 @@ std::size_t soon_of(Times& times_s, std::size_t first, const Possible& possible)
 /// No stage is faster than each of its nodes, and all do their work with some of the ways and
 /// samples that the groups allow.
 double bound_s(const GraphPipeProblem& problem, const std::vector<PassGroup>& groups) {
-  const std::int64_t most = std::min(problem.devices, problem.most_stage_devices);
-  std::vector<double> work_s(problem.kinds.size(), kInfinity);  // Device-seconds per sample.
+  const std::vector<std::int32_t> weights = graphpipe_weights(problem);
+  std::vector<double> work_s(problem.kinds.size(), kInfinity);  // Weighed, per sample.
   std::vector<double> time_s(problem.kinds.size(), kInfinity);  // Of a stage of it alone.
   const auto put = [&](const PassGroup& group, std::size_t w, std::size_t u) {
     const std::int64_t replicas = group.micro_batch / problem.device_samples[u];
     const std::int64_t tensor = problem.ways[w].tensor;
+    const std::int64_t most =
+        std::min(problem.pool_of(problem.ways[w]).devices, problem.most_stage_devices);
+    const double weighed =
+        weights[at(problem.ways[w].pool)] * static_cast<double>(replicas * tensor);
     if (group.micro_batch % problem.device_samples[u] != 0 || replicas > most / tensor ||
         replicas * tensor < problem.least_stage_devices) {
       return;
@@ -73,7 +77,7 @@ double bound_s(const GraphPipeProblem& problem, const std::vector<PassGroup>& gr
       const GraphPipeCost& cost = problem.kinds[k][w];
       const double passes_s =
           (cost.forward_s[u] + cost.backward_s[u]) / static_cast<double>(group.micro_batch);
-      work_s[k] = std::min(work_s[k], passes_s * static_cast<double>(replicas * tensor));
+      work_s[k] = std::min(work_s[k], passes_s * weighed);
       time_s[k] = std::min(time_s[k], passes_s);
     }
   };
@@ -87,7 +91,8 @@ double bound_s(const GraphPipeProblem& problem, const std::vector<PassGroup>& gr
     longest_s = std::max(longest_s, time_s[at(kind)]);
     all_s += work_s[at(kind)];
   }
-  return std::max(longest_s, all_s / static_cast<double>(problem.devices)) * (1 - 1e-9);
+  const auto devices = static_cast<double>(graphpipe_weighed_devices(problem));
+  return std::max(longest_s, all_s / devices) * (1 - 1e-9);
 }
 
 }  // namespace

@@ -44,7 +44,8 @@ struct ExactNeighbours {
 
 /// Stages for a set that is closed under successors.
 struct ExactLabel {
-  std::int64_t devices = 0;
+  std::int64_t devices = 0;                                 ///< Weighed (graphpipe_weights).
+  std::array<std::int64_t, kMostGraphPipePools> of_pool{};  ///< Of each kind.
   /// [node]: samples in flight of its stage, if a node outside of the set hands over to it; else 0.
   std::array<std::int64_t, kMostExactNodes> in_flight{};
   /// Of the same: ExactNeighbours.
@@ -110,7 +111,12 @@ class ClosedSets {
 class ExactSearch {
  public:
   ExactSearch(const GraphPipeProblem& problem, const ClosedSets& closed, const PassGroup& group)
-      : problem_(problem), closed_(closed), group_(group), levels_(copy_levels(problem.ways)) {
+      : problem_(problem),
+        closed_(closed),
+        group_(group),
+        levels_(copy_levels(problem.ways)),
+        weights_(graphpipe_weights(problem)),
+        all_devices_(graphpipe_weighed_devices(problem)) {
     stages_.reserve(closed.stages.size());
     for (const Set nodes : closed.stages) stages_.push_back(stage_of(nodes));
     find_work();
@@ -118,7 +124,7 @@ class ExactSearch {
 
   /// Of stages, ascending, below `limit_s` and long enough for the devices to do all work.
   std::vector<double> times_s(double limit_s) const {
-    const double least_s = work_s_.front() / static_cast<double>(problem_.devices) * (1 - 1e-9);
+    const double least_s = work_s_.front() / static_cast<double>(all_devices_) * (1 - 1e-9);
     std::vector<double> times_s;
     for (const ExactStage& stage : stages_) {
       for (const ExactStage::Way& way : stage.ways) {
@@ -150,7 +156,8 @@ class ExactSearch {
       stage.nodes = stages_[label.stage].nodes;
       stage.group = group_;
       stage.way = static_cast<std::int32_t>(label.way);
-      stage.devices = label.devices - labels_[label.before][label.parent].devices;
+      const std::size_t pool = at(problem_.ways[label.way].pool);
+      stage.devices = label.of_pool[pool] - labels_[label.before][label.parent].of_pool[pool];
       solution.stages.push_back(std::move(stage));
       set = label.before;
       index = label.parent;
@@ -172,6 +179,8 @@ class ExactSearch {
     for (std::size_t w = 0; w < stage.ways.size(); ++w) {
       ExactStage::Way& way = stage.ways[w];
       form.way = static_cast<std::int32_t>(w);
+      const std::int64_t most =
+          std::min(problem_.pool_of(problem_.ways[w]).devices, problem_.most_stage_devices);
       for (const std::int32_t v : form.nodes) {
         const GraphPipeCost& cost = problem_.kinds[at(problem_.nodes[at(v)])][w];
         way.fixed_bytes += cost.fixed_bytes;
@@ -182,7 +191,7 @@ class ExactSearch {
         const std::int64_t samples = problem_.device_samples[u];
         form.devices = group_.micro_batch / samples * problem_.ways[w].tensor;
         if (group_.micro_batch % samples != 0 || form.devices < problem_.least_stage_devices ||
-            form.devices > std::min(problem_.devices, problem_.most_stage_devices)) {
+            form.devices > most) {
           continue;
         }
         way.devices.push_back(form.devices);
@@ -197,8 +206,8 @@ class ExactSearch {
     return stage;
   }
 
-  /// For every closed set the least device-seconds per sample of all nodes outside of it: what no
-  /// stage of them can do with less.
+  /// For every closed set the least weighed device-seconds per sample of all nodes outside of it:
+  /// what no stage of them can do with less.
   void find_work() {
     const std::vector<double> kind_s = graphpipe_least_work_s(problem_);
     std::vector<double> node_s;
@@ -213,7 +222,9 @@ class ExactSearch {
   }
 
   bool no_worse(const ExactLabel& a, const ExactLabel& b) const {
-    if (a.devices > b.devices) return false;
+    for (std::size_t p = 0; p < kMostGraphPipePools; ++p) {
+      if (a.of_pool[p] > b.of_pool[p]) return false;
+    }
     for (std::size_t v = 0; v < problem_.nodes.size(); ++v) {
       if (a.in_flight[v] > b.in_flight[v] || a.copies[v] > b.copies[v] ||
           a.allowed[v] < b.allowed[v]) {
@@ -230,15 +241,19 @@ class ExactSearch {
     const ExactStage& stage = stages_[growth.stage];
     const ExactLabel from = labels_[before][parent];
     const auto spare =
-        static_cast<double>(problem_.devices) - work_s_[growth.larger] / time_s * (1 - 1e-9);
+        static_cast<double>(all_devices_) - work_s_[growth.larger] / time_s * (1 - 1e-9);
     std::optional<ExactNeighbours> behind;
     for (std::size_t w = 0; w < stage.ways.size(); ++w) {
       const ExactStage::Way& way = stage.ways[w];
+      const std::size_t index = at(problem_.ways[w].pool);
+      const GraphPipePool pool = problem_.pool(index);
       for (std::size_t run = 0; run < way.devices.size(); ++run) {
         const double* const times_s =
             &way.time_s[run * levels_.copies.size() * levels_.copies.size()];
         if (times_s[0] > time_s) continue;
-        if (static_cast<double>(from.devices + way.devices[run]) > spare) break;
+        const std::int64_t devices = from.devices + weights_[index] * way.devices[run];
+        const std::int64_t of_pool = from.of_pool[index] + way.devices[run];
+        if (static_cast<double>(devices) > spare || of_pool > pool.devices) break;
         ++work_;
         if (!behind) behind = neighbours_of(growth, before, from);
         if (place_of(w) > behind->allowed) break;
@@ -251,11 +266,13 @@ class ExactSearch {
         if (allowed < 0 ||
             graphpipe_memory_bytes(std::min(behind->in_flight, problem_.batch), replicas,
                                    group_.micro_batch, way.fixed_bytes, way.stash_bytes,
-                                   way.working_bytes) > problem_.memory_bytes) {
+                                   way.working_bytes) > pool.memory_bytes) {
           continue;
         }
         ExactLabel made = extended(from, growth, {behind->in_flight, place_of(w), allowed});
-        made.devices = from.devices + way.devices[run];
+        made.devices = devices;
+        made.of_pool = from.of_pool;
+        made.of_pool[index] = of_pool;
         made.way = w;
         made.before = before;
         made.parent = parent;
@@ -313,6 +330,8 @@ class ExactSearch {
   const ClosedSets& closed_;
   PassGroup group_;
   CopyLevels levels_;
+  std::vector<std::int32_t> weights_;            ///< [pool]
+  std::int64_t all_devices_;                     ///< Weighed.
   std::vector<ExactStage> stages_;               ///< As in closed_.
   std::vector<double> work_s_;                   ///< [set]
   std::vector<std::vector<ExactLabel>> labels_;  ///< [set]

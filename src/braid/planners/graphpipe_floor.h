@@ -11,7 +11,8 @@
 namespace braid {
 
 /// Fewest devices with which parts of a graph keep a target time, if no stage had more in flight
-/// than a sink and all had neighbours with the fewest copies: no plan does with fewer. Dynamic
+/// than a sink and all had neighbours with the fewest copies: no plan does with fewer. Devices of
+/// several kinds are weighed (graphpipe_weights), as if there were enough of each. Dynamic
 /// programming over the same stages as GraphPipeTargetSearch, but with one number for each part, so
 /// that a target costs a few operations for each stage of the form. Refers to form and runs.
 class GraphPipeFloor {

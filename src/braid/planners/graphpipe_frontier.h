@@ -25,27 +25,38 @@ struct GraphPipeChoice {
 
 /// A partial plan of everything from some place on.
 struct GraphPipeLabel {
-  std::int32_t devices = 0;
+  std::int32_t devices = 0;  ///< Weighed (graphpipe_weights).
   std::int32_t choice = -1;
   /// Most copies that its first stages have, and the most that a stage before them may have: places
   /// in GraphPipeRuns::copies.
   std::int32_t copies = 0, allowed = kMostGraphPipeWays;
   double out_s = 0, back_s = 0;  ///< What a stage before it adds to its own passes.
-  std::array<std::int64_t, kMostMixedGroups> samples{};  ///< In flight there, for each group.
+  std::array<std::int64_t, kMostMixedGroups> samples{};     ///< In flight there, for each group.
+  std::array<std::int32_t, kMostGraphPipePools> of_pool{};  ///< Devices of each kind.
 };
+
+/// Whether there are no more of any kind.
+inline bool within(const std::array<std::int32_t, kMostGraphPipePools>& some,
+                   const std::array<std::int32_t, kMostGraphPipePools>& most) {
+  bool inside = true;
+  for (std::size_t p = 0; p < kMostGraphPipePools; ++p) inside &= some[p] <= most[p];
+  return inside;
+}
 
 /// Partial plans of one place, none of which beats another.
 using GraphPipeFrontier = std::vector<GraphPipeLabel>;
 
-/// How partial plans compare: by devices, by copies that they have and allow, and by what they have
-/// in flight for each of `groups` micro-batch sizes (`table`) or by how long a micro-batch takes to
-/// their end and back.
+/// How partial plans compare: by devices of each kind, by copies that they have and allow, and by
+/// what they have in flight for each of `groups` micro-batch sizes (`table`) or by how long a
+/// micro-batch takes to their end and back.
 class GraphPipeRanking {
  public:
-  GraphPipeRanking(std::size_t groups, bool table) : groups_(groups), table_(table) {}
+  GraphPipeRanking(std::size_t groups, bool table, std::size_t pools)
+      : groups_(groups), table_(table), pools_(pools) {}
 
   bool no_worse(const GraphPipeLabel& a, const GraphPipeLabel& b) const {
     if (a.devices > b.devices || a.copies > b.copies || a.allowed < b.allowed) return false;
+    if (pools_ > 1 && !within(a.of_pool, b.of_pool)) return false;
     if (!table_) return a.out_s + a.back_s <= b.out_s + b.back_s;
     for (std::size_t g = 0; g < groups_; ++g) {
       if (a.samples[g] > b.samples[g]) return false;
@@ -69,6 +80,7 @@ class GraphPipeRanking {
   GraphPipeLabel join(const GraphPipeLabel& a, const GraphPipeLabel& b) const {
     GraphPipeLabel both = a;
     both.devices += b.devices;
+    for (std::size_t p = 0; p < kMostGraphPipePools; ++p) both.of_pool[p] += b.of_pool[p];
     both.copies = std::max(a.copies, b.copies);
     both.allowed = std::min(a.allowed, b.allowed);
     both.out_s = std::max(a.out_s, b.out_s);
@@ -85,6 +97,9 @@ class GraphPipeRanking {
     GraphPipeLabel best = frontier.front();
     for (const GraphPipeLabel& label : frontier) {
       best.devices = std::min(best.devices, label.devices);
+      for (std::size_t p = 0; p < kMostGraphPipePools; ++p) {
+        best.of_pool[p] = std::min(best.of_pool[p], label.of_pool[p]);
+      }
       best.copies = std::min(best.copies, label.copies);
       best.allowed = std::max(best.allowed, label.allowed);
       best.out_s = std::min(best.out_s, label.out_s);
@@ -99,6 +114,7 @@ class GraphPipeRanking {
  private:
   std::size_t groups_;
   bool table_;
+  std::size_t pools_;
 };
 
 }  // namespace braid

@@ -1,16 +1,22 @@
 #include "braid/planners/graphpipe_job.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <numeric>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "braid/base/error.h"
-#include "braid/plan/model_shape.h"
+#include "braid/base/index.h"
+#include "braid/base/text.h"
+#include "braid/plan/blank_plan.h"
 #include "braid/planners/space.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/profile/sharded_options.h"
 #include "braid/profile/split_limits.h"
+#include "braid/system/part.h"
 
 namespace braid {
 namespace {
@@ -59,9 +65,16 @@ void add_ways(Configuration way, const SpaceOptions& space, std::vector<Configur
   }
 }
 
+/// Ways on one group of devices.
+struct GroupWays {
+  std::vector<Configuration> ways;
+  std::size_t written = 0;  ///< The first so many: those that the model says.
+};
+
 /// The ways that model and `space` allow, the plain one first, what is found last.
-void fill_ways(const Job& job, const System& system, LayerTables& tables, const SpaceOptions& space,
-               GraphPipeJob& result) {
+GroupWays ways_on(const Job& job, const System& system, LayerTables& tables,
+                  const SpaceOptions& space) {
+  GroupWays result;
   const bool data = space.stage_options == StageOptions::data;
   const std::int64_t most_tp =
       std::min(system.groups.front().devices_per_node, system.device_count);
@@ -93,9 +106,75 @@ void fill_ways(const Job& job, const System& system, LayerTables& tables, const 
       }
     }
   }
+  return result;
+}
+
+/// The ways of all groups, and the group of each.
+void fill_ways(const Job& job, GroupTables& tables, const SpaceOptions& space,
+               GraphPipeJob& result) {
+  std::vector<GroupWays> of_group;
+  of_group.reserve(tables.groups());
+  for (std::size_t g = 0; g < tables.groups(); ++g) {
+    of_group.push_back(ways_on(job, tables.part(g), tables.of(g), space));
+  }
+  const auto put = [&](std::size_t group, std::size_t first, std::size_t last) {
+    const std::vector<Configuration>& ways = of_group[group].ways;
+    for (std::size_t w = first; w < std::min(last, ways.size()); ++w) {
+      const Configuration& way = ways[w];
+      result.ways.push_back(way);
+      result.problem.ways.push_back(
+          {way.tp, way.sequence_parallel ? 1 : way.tp, static_cast<std::int32_t>(group)});
+    }
+  };
+  result.problem.ways.clear();
+  for (std::size_t g = 0; g < of_group.size(); ++g) put(g, 0, 1);
+  result.plain = result.ways.size();
+  for (std::size_t g = 0; g < of_group.size(); ++g) put(g, 1, of_group[g].written);
+  result.written = result.ways.size();
+  for (std::size_t g = 0; g < of_group.size(); ++g) {
+    put(g, of_group[g].written, of_group[g].ways.size());
+  }
   if (result.ways.empty()) {
     throw Error("no stage can run as asked",
                 "the graphpipe planner has tensor parallelism of powers of two that divide a node");
+  }
+}
+
+/// A group's devices as one kind.
+GraphPipePool pool_of(const System& part) {
+  const DeviceGroup& group = part.groups.front();
+  GraphPipePool pool;
+  pool.devices = part.device_count;
+  pool.memory_bytes = usable_bytes(group.chip);
+  pool.devices_per_node = group.devices_per_node;
+  pool.node_bandwidth_bytes_per_s = group.intra_node.bytes_per_s;
+  pool.bandwidth_bytes_per_s =
+      part.levels.empty() ? group.intra_node.bytes_per_s : part.levels.back().bytes_per_s;
+  return pool;
+}
+
+/// The groups of a system as kinds of devices.
+void fill_pools(const System& system, const GroupTables& tables, GraphPipeProblem& problem) {
+  for (std::size_t g = 0; g < tables.groups(); ++g) {
+    const DeviceGroup& group = system.groups[g];
+    GraphPipePool pool = pool_of(tables.part(g));
+    if (system.device_count <= group.devices_per_node) {
+      pool.bandwidth_bytes_per_s = pool.node_bandwidth_bytes_per_s;
+    }
+    if (tables.groups() > 1 && group.node_bytes_per_s > 0) {
+      const auto sharing = static_cast<double>(group.devices_per_node);
+      pool.bandwidth_bytes_per_s =
+          std::min(pool.bandwidth_bytes_per_s, group.node_bytes_per_s / sharing);
+    }
+    if (g > 0) {
+      problem.other_pools.push_back(pool);
+      continue;
+    }
+    problem.devices = pool.devices;
+    problem.memory_bytes = pool.memory_bytes;
+    problem.bandwidth_bytes_per_s = pool.bandwidth_bytes_per_s;
+    problem.devices_per_node = pool.devices_per_node;
+    problem.node_bandwidth_bytes_per_s = pool.node_bandwidth_bytes_per_s;
   }
 }
 
@@ -130,31 +209,61 @@ void drop_useless_ways(GraphPipeJob& job) {
   }
 }
 
+std::string chip_names_of(const System& system) {
+  std::string chips;
+  for (const DeviceGroup& group : system.groups) {
+    if (contains(chips, group.chip.name)) continue;
+    if (!chips.empty()) chips += " + ";
+    chips += group.chip.name;
+  }
+  return chips;
+}
+
+/// Of each group.
+std::vector<std::int64_t> first_devices(const System& system) {
+  std::vector<std::int64_t> first(system.groups.size(), -1);
+  for (const DeviceRun& run : device_runs(system)) {
+    if (first[run.group] < 0) first[run.group] = run.first;
+  }
+  return first;
+}
+
 }  // namespace
 
-GraphPipeJob graphpipe_job(const Job& job, const System& system, LayerTables& tables,
-                           const SpaceOptions& space) {
-  if (!is_homogeneous(system)) {
-    throw Error("the planner graphpipe wants devices of one kind on one network",
-                "give a cluster of one kind");
+GroupTables::GroupTables(const Job& job, const System& system) {
+  const std::size_t groups = system.groups.size();
+  if (groups > kMostGraphPipePools) {
+    throw Error("the planner graphpipe takes at most " + std::to_string(kMostGraphPipePools) +
+                    " kinds of devices, and " + system.name + " has " + std::to_string(groups),
+                "plan on some of them, or use --planner braid");
   }
+  parts_.reserve(groups);
+  tables_.reserve(groups);
+  for (std::size_t g = 0; g < groups; ++g) {
+    parts_.push_back(is_homogeneous(system) ? system : group_of(system, g));
+    tables_.emplace_back(job, parts_.back(), LayerTables::Stages::unknown);
+  }
+}
+
+GraphPipeJob graphpipe_job(const Job& job, const System& system, GroupTables& tables,
+                           const SpaceOptions& space) {
   GraphPipeJob result;
-  fill_ways(job, system, tables, space, result);
+  fill_ways(job, tables, space, result);
   GraphPipeProblem& problem = result.problem;
+  fill_pools(system, tables, problem);
   problem.batch = job.global_batch;
-  problem.devices = system.device_count;
   problem.device_samples = powers_in(job.global_batch);
   problem.groups.reserve(problem.device_samples.size());
   for (const std::int64_t samples : problem.device_samples) problem.groups.push_back({samples, 1});
-  problem.ways.clear();
-  for (const Configuration& way : result.ways) {
-    problem.ways.push_back({way.tp, way.sequence_parallel ? 1 : way.tp});
+  for (std::size_t w = 0; w < result.ways.size(); ++w) {
+    const Configuration& way = result.ways[w];
+    LayerTables& of_group = tables.of(at(problem.ways[w].pool));
     std::vector<const LayerTable*> by_samples;
     by_samples.reserve(problem.device_samples.size());
     Configuration form = way;
     for (const std::int64_t samples : problem.device_samples) {
       form.micro_batch = static_cast<int>(samples);
-      by_samples.push_back(&tables.sums_at(form));
+      by_samples.push_back(&of_group.sums_at(form));
     }
     problem.kinds.resize(by_samples.front()->kinds.size());
     std::vector<LayerCost> costs(by_samples.size());
@@ -167,39 +276,29 @@ GraphPipeJob graphpipe_job(const Job& job, const System& system, LayerTables& ta
   for (const ProfileEdge& edge : profile_edges(*job.graph)) {
     problem.edges.push_back({edge.source, edge.target, edge.bytes});
   }
-  const DeviceGroup& group = system.groups.front();
-  problem.bandwidth_bytes_per_s =
-      system.levels.empty() || system.device_count <= group.devices_per_node
-          ? group.intra_node.bytes_per_s
-          : system.levels.back().bytes_per_s;
-  problem.devices_per_node = group.devices_per_node;
-  problem.node_bandwidth_bytes_per_s = group.intra_node.bytes_per_s;
-  problem.memory_bytes = usable_bytes(group.chip);
   drop_useless_ways(result);
   return result;
 }
 
-Plan graphpipe_plan(const Job& job, const System& system, LayerTables& tables,
-                    const std::vector<Configuration>& ways, const GraphPipeSolution& solution) {
+Plan graphpipe_plan(const Job& job, const System& system, GroupTables& tables,
+                    const GraphPipeJob& planned, const GraphPipeSolution& solution) {
   const Graph& graph = *job.graph;
-  Plan plan;
+  Plan plan = blank_plan(graph, job.precision, job.global_batch, system);
   plan.planner = "graphpipe";
-  plan.model = graph.name;
   plan.model_source = job.model_source;
-  plan.model_parameters = static_cast<double>(parameter_count(graph));
-  plan.shape = model_shape(graph);
-  plan.seq_len = graph.seq_len;
-  plan.global_batch = job.global_batch;
-  plan.precision = job.precision;
   plan.parallel.pp = static_cast<int>(solution.stages.size());
-  plan.system = system;
-  std::vector<Configuration> used;  // One for each way and number of samples per device.
+  const auto group_of_stage = [&](const GraphPipeStage& stage) {
+    return at(planned.problem.ways[at(stage.way)].pool);
+  };
+  // One for each way and number of samples per device.
+  std::vector<std::pair<Configuration, std::size_t>> used;
   for (const GraphPipeStage& from : solution.stages) {
-    Configuration how = ways[static_cast<std::size_t>(from.way)];
+    Configuration how = planned.ways[at(from.way)];
     const std::int64_t replicas = from.devices / how.tp;
     how.micro_batch = static_cast<int>(from.group.micro_batch / replicas);
-    auto option = std::find(used.begin(), used.end(), how);
-    if (option == used.end()) option = used.insert(option, how);
+    const std::pair key(how, group_of_stage(from));
+    auto option = std::find(used.begin(), used.end(), key);
+    if (option == used.end()) option = used.insert(option, key);
     Stage stage;
     stage.dp = static_cast<int>(replicas);
     stage.tp = how.tp;
@@ -211,22 +310,32 @@ Plan graphpipe_plan(const Job& job, const System& system, LayerTables& tables,
                                                static_cast<std::int32_t>(option - used.begin()))});
     plan.stages.push_back(std::move(stage));
   }
-  plan.profile = layer_profile(graph, system.groups.front().chip.name, profile_edges(graph));
-  for (const Configuration& how : used) {
-    const LayerTable& table = tables.sums_at(how);
+  plan.profile = layer_profile(graph, chip_names_of(system), profile_edges(graph));
+  for (const auto& [how, group] : used) {
+    LayerTables& of_group = tables.of(group);
+    const LayerTable& table = of_group.sums_at(how);
     for (std::size_t kind = 0; kind < table.kinds.size(); ++kind) {
-      plan.profile.kinds[kind].push_back(tables.option(how, kind));
-      plan.profile.kinds[kind].back().cost = table.kinds[kind];
+      Option option = of_group.option(how, kind);
+      option.cost = table.kinds[kind];
+      if (tables.groups() > 1) {
+        option.name += " on " + system.groups[group].chip.name;
+        option.device_group = static_cast<std::int32_t>(group);
+      }
+      plan.profile.kinds[kind].push_back(std::move(option));
     }
   }
   // Large stages first: powers of two then never straddle a node that they fit in.
-  std::vector<Stage*> by_size;
-  for (Stage& stage : plan.stages) by_size.push_back(&stage);
-  std::stable_sort(by_size.begin(), by_size.end(),
-                   [](const Stage* a, const Stage* b) { return a->dp * a->tp > b->dp * b->tp; });
-  std::int64_t next = 0;
-  for (Stage* stage : by_size) {
-    for (int i = 0; i < stage->dp * stage->tp; ++i) stage->devices.push_back(next++);
+  std::vector<std::size_t> by_size(plan.stages.size());
+  std::iota(by_size.begin(), by_size.end(), 0);
+  std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) {
+    return solution.stages[a].devices > solution.stages[b].devices;
+  });
+  std::vector<std::int64_t> next = first_devices(system);
+  for (const std::size_t s : by_size) {
+    std::int64_t& device = next[group_of_stage(solution.stages[s])];
+    for (std::int64_t i = 0; i < solution.stages[s].devices; ++i) {
+      plan.stages[s].devices.push_back(device++);
+    }
   }
   return plan;
 }

@@ -10,12 +10,14 @@
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
+#include "braid/plan/stage_context.h"
 #include "braid/planners/graphpipe_exact.h"
 #include "braid/planners/graphpipe_greedy.h"
 #include "braid/planners/graphpipe_iteration.h"
 #include "braid/planners/graphpipe_job.h"
 #include "braid/planners/graphpipe_search.h"
 #include "braid/planners/graphpipe_warm_ups.h"
+#include "braid/planners/mixed_baseline.h"
 #include "braid/planners/planner.h"
 #include "braid/schedule/timeline.h"
 
@@ -58,16 +60,24 @@ void fix_samples(GraphPipeProblem& problem, std::size_t index) {
 }
 
 /// What the plan with most devices and any memory would need.
-Infeasibility explain(GraphPipeProblem problem) {
+Infeasibility explain(const GraphPipeProblem& limited) {
+  GraphPipeProblem problem = limited;
   Infeasibility why{"no graph pipeline fits in memory", -1, 0, problem.memory_bytes, {}};
   problem.memory_bytes = std::numeric_limits<double>::max();
+  for (GraphPipePool& pool : problem.other_pools) pool.memory_bytes = problem.memory_bytes;
+  double least_room = kInfinity;
   problem.in_flight = InFlight::table;
   // The smallest micro-batches need least memory.
   if (!problem.groups.empty()) problem.groups.resize(1);
   const GraphPipeSolution solution = solve_graphpipe(problem);
   for (std::size_t s = 0; s < solution.stages.size(); ++s) {
-    if (solution.stages[s].memory_bytes <= why.needed_bytes) continue;
-    why.needed_bytes = solution.stages[s].memory_bytes;
+    const GraphPipeStage& stage = solution.stages[s];
+    const double available_bytes =
+        limited.pool_of(limited.ways[static_cast<std::size_t>(stage.way)]).memory_bytes;
+    if (available_bytes - stage.memory_bytes >= least_room) continue;
+    least_room = available_bytes - stage.memory_bytes;
+    why.needed_bytes = stage.memory_bytes;
+    why.available_bytes = available_bytes;
     why.stage = static_cast<std::int64_t>(s);
   }
   return why;
@@ -105,8 +115,7 @@ std::string visit_exact_plans(GraphPipeProblem problem, const Visit& visit, std:
 /// The fastest plan so far of those that fit.
 class Fastest {
  public:
-  Fastest(double usable_memory_bytes, Outcome& outcome)
-      : usable_bytes_(usable_memory_bytes), outcome_(outcome) {}
+  explicit Fastest(Outcome& outcome) : outcome_(outcome) {}
 
   std::optional<Candidate> best;
 
@@ -116,23 +125,23 @@ class Fastest {
     candidate.plan = std::move(plan);
     candidate.metrics = measure(candidate.plan);
     ++outcome_.evaluated;
-    if (candidate.metrics.peak_memory_bytes > usable_bytes_ ||
-        candidate.metrics.iteration_time_s >= time_s()) {
+    const Metrics& metrics = candidate.metrics;
+    if (metrics.tightest_memory.device_total() >
+            usable_bytes_of_stage(candidate.plan, metrics.tightest_stage) ||
+        metrics.iteration_time_s >= time_s()) {
       return;
     }
     best = std::move(candidate);
   }
 
  private:
-  double usable_bytes_;
   Outcome& outcome_;
 };
 
 /// Plans with the greedy order of passes, of those found that may gain by it.
 class GreedyPlans {
  public:
-  GreedyPlans(double usable_memory_bytes, Outcome& outcome)
-      : fastest_(usable_memory_bytes, outcome) {}
+  explicit GreedyPlans(Outcome& outcome) : fastest_(outcome) {}
 
   double time_s() const { return fastest_.time_s(); }
 
@@ -198,16 +207,29 @@ class GreedyPlans {
   std::int64_t promising_ = 0, tried_ = 0;
 };
 
-}  // namespace
+/// The same problem as if neighbouring stages were always in one node; nullopt where that is no
+/// faster.
+std::optional<GraphPipeProblem> inside_nodes(GraphPipeProblem problem) {
+  bool faster = false;
+  const auto raise = [&](double& bandwidth, double inside) {
+    faster = faster || inside > bandwidth;
+    bandwidth = std::max(bandwidth, inside);
+  };
+  raise(problem.bandwidth_bytes_per_s, problem.node_bandwidth_bytes_per_s);
+  for (GraphPipePool& pool : problem.other_pools) {
+    raise(pool.bandwidth_bytes_per_s, pool.node_bandwidth_bytes_per_s);
+  }
+  return faster ? std::optional(std::move(problem)) : std::nullopt;
+}
 
-Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions& space,
+/// Each group of the system is one kind of devices.
+Outcome plan_on_groups(const Job& job, const System& system, const SpaceOptions& space,
                        const Budget& budget, const Progress& progress) {
   Outcome outcome;
-  check_space(space);
   outcome.physical_bound =
       lower_bound(*job.graph, job.precision, job.global_batch, system, job.sharding);
   outcome.objective_name = "iteration time (simulated, s)";
-  LayerTables tables(job, system, LayerTables::Stages::unknown);
+  GroupTables tables(job, system);
   GraphPipeJob all = graphpipe_job(job, system, tables, space);
   GraphPipeProblem& problem = all.problem;
   problem.in_flight = space.in_flight;
@@ -225,22 +247,25 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
     }
     fix_samples(problem, static_cast<std::size_t>(keep - problem.device_samples.begin()));
   }
-  const bool plain = all.ways.size() == 1 && all.ways.front() == Configuration{};
+  const bool plain = std::all_of(all.ways.begin(), all.ways.end(),
+                                 [](const Configuration& way) { return way == Configuration{}; });
   outcome.assumptions = {
       plain ? "no tensor parallelism and no recomputation"
             : "no ZeRO; a stage runs all its layers in one way",
       "the search takes the network between stages as flat, at the rate of its outermost level "
       "and at that inside a node; plans are then timed on the real one"};
-  const double usable = usable_bytes(system.groups.front().chip);
-  Fastest fastest(usable, outcome);
-  GreedyPlans greedy(usable, outcome);
+  if (!is_homogeneous(system)) {
+    outcome.assumptions.emplace_back("the devices of a stage are all of one group of the cluster");
+  }
+  Fastest fastest(outcome);
+  GreedyPlans greedy(outcome);
   const auto best_s = [&] { return std::min(fastest.time_s(), greedy.time_s()); };
   std::int64_t plans = 0;
   const bool least = space.in_flight == InFlight::least;
   outcome.search_bound_s = std::max(outcome.physical_bound.time_s, graphpipe_bound_s(problem));
   const auto visit = [&](const GraphPipeSolution& found) {
     if (budget.work > 0 && ++plans > budget.work) return 0.0;
-    Plan plan = graphpipe_plan(job, system, tables, all.ways, found);
+    Plan plan = graphpipe_plan(job, system, tables, all, found);
     if (least) {
       // A pipeline that fills and drains can gain by more than keeps its rate: both are tried.
       Plan counted = plan;
@@ -256,10 +281,8 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
   };
   const auto search = [&](const GraphPipeProblem& flat) {
     outcome.work += visit_graphpipe_plans(flat, visit);
-    GraphPipeProblem inside = flat;  // As if neighbouring stages were always in one node.
-    inside.bandwidth_bytes_per_s = flat.node_bandwidth_bytes_per_s;
-    if (inside.bandwidth_bytes_per_s <= flat.bandwidth_bytes_per_s) return;
-    outcome.work += visit_graphpipe_plans(inside, visit);
+    const std::optional<GraphPipeProblem> inside = inside_nodes(flat);
+    if (inside) outcome.work += visit_graphpipe_plans(*inside, visit);
   };
   const auto search_counts = [&](const GraphPipeProblem& counted) {
     search(counted);
@@ -269,9 +292,9 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
     table.in_flight = InFlight::table;
     search(table);
   };
-  // The fastest bottleneck need not have the shortest iteration: one way alone has other plans.
-  if (problem.ways.size() > 1) search_counts(with_first_ways(problem, 1));
-  if (all.written > 1 && all.written < all.ways.size()) {
+  // The fastest bottleneck need not have the shortest iteration: plain ways alone have other plans.
+  if (problem.ways.size() > all.plain) search_counts(with_first_ways(problem, all.plain));
+  if (all.written > all.plain && all.written < all.ways.size()) {
     search_counts(with_first_ways(problem, all.written));
   }
   search_counts(problem);
@@ -295,6 +318,14 @@ Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions&
   outcome.status = outcome.candidates.empty() ? Status::infeasible : Status::feasible;
   if (outcome.candidates.empty()) outcome.infeasibility = explain(problem);
   return outcome;
+}
+
+}  // namespace
+
+Outcome plan_graphpipe(const Job& job, const System& system, const SpaceOptions& space,
+                       const Budget& budget, const Progress& progress) {
+  check_space(space);
+  return plan_by_kind(plan_on_groups, plan_on_groups, job, system, space, budget, progress);
 }
 
 }  // namespace braid

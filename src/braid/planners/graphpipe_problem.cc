@@ -22,18 +22,30 @@ void check_counts(const GraphPipeProblem& problem) {
   if (problem.nodes.empty() || problem.nodes.size() > at(kMostGraphPipeNodes)) {
     fail("nodes", "there must be 1 to " + std::to_string(kMostGraphPipeNodes));
   }
-  if (problem.devices < 1 || problem.devices > kMostGraphPipeDevices) {
-    fail("devices", "there must be 1 to " + std::to_string(kMostGraphPipeDevices));
-  }
   if (problem.least_stage_devices < 1 || problem.most_stage_devices < problem.least_stage_devices) {
     fail("stage devices", "the least must be at least one, and at most the most");
   }
   if (problem.batch < 1 || problem.batch > (std::int64_t{1} << 40)) {
     fail("batch", "must be 1 to 2^40 samples");
   }
-  if (!is_cost(problem.memory_bytes)) fail("memory", "must be finite and not negative");
-  if (!is_cost(problem.bandwidth_bytes_per_s) || problem.bandwidth_bytes_per_s == 0) {
-    fail("bandwidth", "must be finite and above zero");
+}
+
+void check_pools(const GraphPipeProblem& problem) {
+  if (problem.pools() > kMostGraphPipePools) {
+    fail("devices", "there must be at most " + std::to_string(kMostGraphPipePools) + " kinds");
+  }
+  for (std::size_t p = 0; p < problem.pools(); ++p) {
+    const GraphPipePool pool = problem.pool(p);
+    if (pool.devices < 1 || pool.devices > kMostGraphPipeDevices) {
+      fail("devices", "there must be 1 to " + std::to_string(kMostGraphPipeDevices));
+    }
+    if (!is_cost(pool.memory_bytes)) fail("memory", "must be finite and not negative");
+    if (!is_cost(pool.bandwidth_bytes_per_s) || pool.bandwidth_bytes_per_s == 0) {
+      fail("bandwidth", "must be finite and above zero");
+    }
+    if (pool.devices_per_node < 1 || !is_cost(pool.node_bandwidth_bytes_per_s)) {
+      fail("node", "must have a device, and a bandwidth that is finite and not negative");
+    }
   }
 }
 
@@ -90,6 +102,9 @@ void check_ways(const GraphPipeProblem& problem) {
     if (way.copies < 1 || way.copies > way.tensor) {
       fail("ways", "there must be at least one copy, and at most one on each device");
     }
+    if (way.pool < 0 || at(way.pool) >= problem.pools()) {
+      fail("ways", "a way's kind of devices does not exist");
+    }
   }
 }
 
@@ -132,10 +147,15 @@ Sums sums_of(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
   return sums;
 }
 
+GraphPipePool pool_of(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
+  return problem.pool_of(problem.ways[at(stage.way)]);
+}
+
 /// Of synchronising gradients, once.
 double sync_s(const GraphPipeProblem& problem, const GraphPipeStage& stage, const Sums& sums) {
   const auto r = static_cast<double>(graphpipe_replicas(problem, stage));
-  return 2 * (r - 1) / r * sums.gradient_bytes / graphpipe_sync_bytes_per_s(problem, stage.devices);
+  return 2 * (r - 1) / r * sums.gradient_bytes /
+         graphpipe_sync_bytes_per_s(pool_of(problem, stage), stage.devices);
 }
 
 std::int64_t copies_of(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
@@ -151,8 +171,9 @@ double time_s(const GraphPipeProblem& problem, const GraphPipeStage& stage, cons
       static_cast<double>(copies_of(problem, stage)) * (sums.in_bytes + sums.out_bytes);
   const double sent_bytes = static_cast<double>(neighbours.before) * sums.in_bytes +
                             static_cast<double>(neighbours.after) * sums.out_bytes;
-  const double network_s = std::max(received_bytes, sent_bytes) /
-                           (problem.bandwidth_bytes_per_s * static_cast<double>(stage.devices));
+  const double network_s =
+      std::max(received_bytes, sent_bytes) /
+      (pool_of(problem, stage).bandwidth_bytes_per_s * static_cast<double>(stage.devices));
   return problem.overlap ? std::max(compute_s, network_s) : compute_s + network_s;
 }
 
@@ -191,7 +212,7 @@ StageGraph graph_of(const GraphPipeProblem& problem, const std::vector<GraphPipe
 double transfer_s(const GraphPipeProblem& problem, const GraphPipeStage& receiver, double bytes,
                   std::int64_t samples) {
   return static_cast<double>(copies_of(problem, receiver)) * bytes * static_cast<double>(samples) /
-         (problem.bandwidth_bytes_per_s * static_cast<double>(receiver.devices));
+         (pool_of(problem, receiver).bandwidth_bytes_per_s * static_cast<double>(receiver.devices));
 }
 
 /// What the neighbours of each stage have, `edges` being stage_edges().
@@ -206,6 +227,18 @@ std::vector<NeighbourCopies> neighbours_of(
     before = std::max(before, copies_of(problem, stages[ends.first]));
   }
   return neighbours;
+}
+
+/// Least device-seconds per sample of a node of a kind run in a way.
+double work_of(const GraphPipeProblem& problem, std::size_t kind, std::size_t way) {
+  const GraphPipeCost& cost = problem.kinds[kind][way];
+  const auto tensor = static_cast<double>(problem.ways[way].tensor);
+  double least_s = kInfinity;
+  for (std::size_t i = 0; i < problem.device_samples.size(); ++i) {
+    least_s = std::min(least_s, tensor * (cost.forward_s[i] + cost.backward_s[i]) /
+                                    static_cast<double>(problem.device_samples[i]));
+  }
+  return least_s;
 }
 
 }  // namespace
@@ -226,12 +259,10 @@ CopyLevels copy_levels(const std::vector<GraphPipeWay>& ways) {
 
 void check_graphpipe_problem(const GraphPipeProblem& problem) {
   check_counts(problem);
+  check_pools(problem);
   check_groups(problem);
   check_ways(problem);
   for (const GraphPipeKind& kind : problem.kinds) check_kind(problem, kind);
-  if (problem.devices_per_node < 1 || !is_cost(problem.node_bandwidth_bytes_per_s)) {
-    fail("node", "must have a device, and a bandwidth that is finite and not negative");
-  }
   const auto nodes = static_cast<std::int64_t>(problem.nodes.size());
   for (const std::int32_t kind : problem.nodes) {
     if (kind < 0 || at(kind) >= problem.kinds.size()) fail("nodes", "a node's kind does not exist");
@@ -256,9 +287,9 @@ int GraphPipeSolution::depth() const {
   return depth;
 }
 
-double graphpipe_sync_bytes_per_s(const GraphPipeProblem& problem, std::int64_t devices) {
-  const bool inside = devices <= problem.devices_per_node && problem.node_bandwidth_bytes_per_s > 0;
-  return inside ? problem.node_bandwidth_bytes_per_s : problem.bandwidth_bytes_per_s;
+double graphpipe_sync_bytes_per_s(const GraphPipePool& pool, std::int64_t devices) {
+  const bool inside = devices <= pool.devices_per_node && pool.node_bandwidth_bytes_per_s > 0;
+  return inside ? pool.node_bandwidth_bytes_per_s : pool.bandwidth_bytes_per_s;
 }
 
 std::int64_t graphpipe_replicas(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
@@ -267,19 +298,48 @@ std::int64_t graphpipe_replicas(const GraphPipeProblem& problem, const GraphPipe
   return stage.devices / tensor;
 }
 
-std::vector<double> graphpipe_least_work_s(const GraphPipeProblem& problem) {
-  std::vector<double> least_s;
-  least_s.reserve(problem.kinds.size());
-  for (const GraphPipeKind& kind : problem.kinds) {
-    double least = kInfinity;
-    for (std::size_t w = 0; w < kind.size(); ++w) {
-      const auto tensor = static_cast<double>(problem.ways[w].tensor);
-      for (std::size_t i = 0; i < problem.device_samples.size(); ++i) {
-        least = std::min(least, tensor * (kind[w].forward_s[i] + kind[w].backward_s[i]) /
-                                    static_cast<double>(problem.device_samples[i]));
+std::vector<std::int32_t> graphpipe_weights(const GraphPipeProblem& problem) {
+  constexpr double kMostWeight = 256;
+  std::vector<std::int32_t> weights(problem.pools(), 1);
+  if (weights.size() == 1) return weights;
+  std::vector<double> work_s(problem.kinds.size());
+  std::vector<double> all_s(weights.size(), 0);
+  for (std::size_t p = 0; p < weights.size(); ++p) {
+    for (std::size_t k = 0; k < work_s.size(); ++k) {
+      work_s[k] = kInfinity;
+      for (std::size_t w = 0; w < problem.ways.size(); ++w) {
+        if (at(problem.ways[w].pool) == p) work_s[k] = std::min(work_s[k], work_of(problem, k, w));
       }
     }
-    least_s.push_back(least);
+    for (const std::int32_t kind : problem.nodes) all_s[p] += work_s[at(kind)];
+  }
+  const double least_s = *std::min_element(all_s.begin(), all_s.end());
+  for (std::size_t p = 0; p < weights.size(); ++p) {
+    const double share = all_s[p] == least_s ? 1 : least_s / all_s[p];
+    weights[p] = all_s[p] == kInfinity
+                     ? 0
+                     : static_cast<std::int32_t>(std::max(1.0, std::round(kMostWeight * share)));
+  }
+  return weights;
+}
+
+std::int32_t graphpipe_weighed_devices(const GraphPipeProblem& problem) {
+  const std::vector<std::int32_t> weights = graphpipe_weights(problem);
+  std::int32_t devices = 0;
+  for (std::size_t p = 0; p < weights.size(); ++p) {
+    devices += weights[p] * static_cast<std::int32_t>(problem.pool(p).devices);
+  }
+  return devices;
+}
+
+std::vector<double> graphpipe_least_work_s(const GraphPipeProblem& problem) {
+  const std::vector<std::int32_t> weights = graphpipe_weights(problem);
+  std::vector<double> least_s(problem.kinds.size(), kInfinity);
+  for (std::size_t k = 0; k < problem.kinds.size(); ++k) {
+    for (std::size_t w = 0; w < problem.ways.size(); ++w) {
+      const double weight = weights[at(problem.ways[w].pool)];
+      least_s[k] = std::min(least_s[k], weight * work_of(problem, k, w));
+    }
   }
   return least_s;
 }
@@ -288,7 +348,8 @@ double graphpipe_bound_s(const GraphPipeProblem& problem) {
   const std::vector<double> least_s = graphpipe_least_work_s(problem);
   double work_s = 0;
   for (const std::int32_t kind : problem.nodes) work_s += least_s[at(kind)];
-  return work_s * static_cast<double>(problem.batch) / static_cast<double>(problem.devices);
+  return work_s * static_cast<double>(problem.batch) /
+         static_cast<double>(graphpipe_weighed_devices(problem));
 }
 
 GraphPipeProblem linear_graphpipe(GraphPipeProblem problem) {
@@ -359,7 +420,7 @@ bool price_graphpipe(const GraphPipeProblem& problem, GraphPipeSolution& solutio
     stage.memory_bytes =
         graphpipe_memory_bytes(stage.in_flight, graphpipe_replicas(problem, stage), b,
                                sums[s].fixed_bytes, sums[s].stash_bytes, sums[s].working_bytes);
-    fits = fits && stage.memory_bytes <= problem.memory_bytes;
+    fits = fits && stage.memory_bytes <= pool_of(problem, stage).memory_bytes;
   }
   return fits;
 }

@@ -11,14 +11,26 @@
 namespace braid {
 
 inline constexpr std::int64_t kMostGraphPipeDevices = 65'536;
+inline constexpr std::size_t kMostGraphPipePools = 4;
 
-/// A way in which a stage may run all its nodes: a degree of tensor parallelism, with something
-/// recomputed or not.
+/// Devices of one kind.
+struct GraphPipePool {
+  std::int64_t devices = 1;
+  double memory_bytes = 0;
+  double bandwidth_bytes_per_s = 0;       ///< Of one device.
+  std::int64_t devices_per_node = 1;      ///< Up to so many devices synchronise gradients …
+  double node_bandwidth_bytes_per_s = 0;  ///< … at this rate; 0: as others.
+  friend bool operator==(const GraphPipePool&, const GraphPipePool&) = default;
+};
+
+/// A way in which a stage may run all its nodes: on devices of one kind, with a degree of tensor
+/// parallelism, with something recomputed or not.
 struct GraphPipeWay {
   std::int64_t tensor = 1;  ///< Devices of a replica.
   /// How often a tensor that enters or leaves the stage is on these devices: `tensor` times where
   /// each has it whole, once where each has a part.
   std::int64_t copies = 1;
+  std::int32_t pool = 0;  ///< GraphPipeProblem::pool.
   friend bool operator==(const GraphPipeWay&, const GraphPipeWay&) = default;
 };
 
@@ -53,9 +65,10 @@ struct GraphPipeEdge {
 /// convex stages that form a directed acyclic graph, give each devices, one of `ways` to run, a
 /// micro-batch size b and a k for kFkB, such that the slowest stage's time per sample is least,
 /// where
-///   Σ devices ≤ the devices there are; a stage's d devices are r = d/tensor replicas, which split
-///     its micro-batches, b/r samples each being one of `device_samples`; b divides the batch B,
-///     and b and k are one of `groups`;
+///   all devices of a stage are of the kind of its way, and of each kind Σ devices ≤ those there
+///     are; memory and bandwidths are that kind's; a stage's d devices are r = d/tensor replicas,
+///     which split its micro-batches, b/r samples each being one of `device_samples`; b divides the
+///     batch B, and b and k are one of `groups`;
 ///   compute = Σ (forward + backward)/b + 2·(r-1)/r·gradient bytes/(bandwidth·B), at
 ///     the node's bandwidth if d devices fit in a node;
 ///   network = what each direction carries in both passes/(bandwidth·d). A device receives as often
@@ -72,7 +85,7 @@ struct GraphPipeEdge {
 /// repeat forward and backward passes in turn every t·b; where the two would collide the backward
 /// pass waits until (l-1)·t·b + F + G after. That is how long stages before it see. i = l·b.
 /// A transfer takes copies·bytes·b/(bandwidth·d), for all bytes per sample that enter the receiving
-/// stage, its copies and its d devices, and as long back.
+/// stage, its copies, its bandwidth and its d devices, and as long back.
 struct GraphPipeProblem {
   std::vector<GraphPipeWay> ways = {{}};  ///< Of data parallelism alone when there is but this.
   std::vector<GraphPipeKind> kinds;
@@ -80,11 +93,13 @@ struct GraphPipeProblem {
   std::vector<GraphPipeEdge> edges;          ///< source < target.
   std::vector<std::int64_t> device_samples;  ///< Ascending.
   std::int64_t batch = 1;                    ///< B, samples.
+  // The first kind of devices (GraphPipePool) …
   std::int64_t devices = 1;
   double memory_bytes = 0;
-  double bandwidth_bytes_per_s = 0;       ///< Of one device.
-  std::int64_t devices_per_node = 1;      ///< Up to so many devices synchronise gradients …
-  double node_bandwidth_bytes_per_s = 0;  ///< … at this rate; 0: as others.
+  double bandwidth_bytes_per_s = 0;
+  std::int64_t devices_per_node = 1;
+  double node_bandwidth_bytes_per_s = 0;
+  std::vector<GraphPipePool> other_pools;  ///< … and those of further ones.
   bool overlap = true;
   std::int64_t least_stage_devices = 1;  ///< Every stage has at least so many …
   std::int64_t most_stage_devices = kMostGraphPipeDevices;  ///< … and at most so many.
@@ -94,6 +109,17 @@ struct GraphPipeProblem {
   /// the table.
   std::vector<PassGroup> groups;
   bool mixed = false;
+
+  std::size_t pools() const { return 1 + other_pools.size(); }
+  GraphPipePool pool(std::size_t index) const {
+    if (index > 0) return other_pools[index - 1];
+    return {devices, memory_bytes, bandwidth_bytes_per_s, devices_per_node,
+            node_bandwidth_bytes_per_s};
+  }
+  /// Of the kind that a way is for.
+  GraphPipePool pool_of(const GraphPipeWay& way) const {
+    return pool(static_cast<std::size_t>(way.pool));
+  }
   friend bool operator==(const GraphPipeProblem&, const GraphPipeProblem&) = default;
 };
 
@@ -134,15 +160,23 @@ struct GraphPipeSolution {
 /// How many replicas a stage's devices are.
 std::int64_t graphpipe_replicas(const GraphPipeProblem& problem, const GraphPipeStage& stage);
 
-/// Rate at which d devices synchronise gradients, each.
-double graphpipe_sync_bytes_per_s(const GraphPipeProblem& problem, std::int64_t devices);
+/// Rate at which d devices of a kind synchronise gradients, each.
+double graphpipe_sync_bytes_per_s(const GraphPipePool& pool, std::int64_t devices);
 
-/// Least device-seconds per sample of a node of each kind, whatever its way and the samples that a
-/// replica has at once.
+/// What a device of each kind counts for where devices of several kinds are summed up: 1 for one
+/// kind, else 1 to 256 in proportion to how fast they run the whole graph, 0 for those that no way
+/// is for. Whatever the weights, a bound on the weighed sum is one on what plans need.
+std::vector<std::int32_t> graphpipe_weights(const GraphPipeProblem& problem);
+
+/// All devices, weighed.
+std::int32_t graphpipe_weighed_devices(const GraphPipeProblem& problem);
+
+/// Least weighed device-seconds per sample of a node of each kind, whatever its way and the samples
+/// that a replica has at once.
 std::vector<double> graphpipe_least_work_s(const GraphPipeProblem& problem);
 
 /// No plan's iteration is shorter: all passes of the batch, each node's at what takes it least,
-/// spread over all devices.
+/// spread over all devices, weighed.
 double graphpipe_bound_s(const GraphPipeProblem& problem);
 
 /// The same problem for a line of stages: nodes one after the other in their order, every stage

@@ -11,16 +11,22 @@ GraphPipeRuns::GraphPipeRuns(const GraphPipeProblem& problem, const GraphPipeSha
                              const std::vector<PassGroup>& groups)
     : problem_(problem), form_(form), levels_(copy_levels(problem.ways)) {
   const std::size_t ways = problem.ways.size();
+  const std::vector<std::int32_t> weights = graphpipe_weights(problem);
+  all_devices_ = graphpipe_weighed_devices(problem);
+  ways_.reserve(ways);
+  for (const GraphPipeWay& way : problem.ways) {
+    ways_.push_back({static_cast<std::size_t>(way.pool), problem.pool_of(way).memory_bytes});
+  }
   rows_.reserve(groups.size() * ways);
   for (const PassGroup& group : groups) {
-    for (std::size_t w = 0; w < ways; ++w) add_row(group, w);
+    for (std::size_t w = 0; w < ways; ++w) add_row(group, w, weights[ways_[w].pool]);
   }
   runs_.resize(form.shapes.size());
   find_devices();
   find_least();
 }
 
-void GraphPipeRuns::add_row(const PassGroup& group, std::size_t way) {
+void GraphPipeRuns::add_row(const PassGroup& group, std::size_t way, std::int32_t weight) {
   Row row;
   row.group = group;
   row.way = way;
@@ -29,7 +35,8 @@ void GraphPipeRuns::add_row(const PassGroup& group, std::size_t way) {
                   ? std::min(group.k * group.micro_batch, problem_.batch)
                   : group.micro_batch;
   const std::int64_t tensor = problem_.ways[way].tensor;
-  const std::int64_t most = std::min(problem_.devices, problem_.most_stage_devices);
+  const GraphPipePool pool = problem_.pool_of(problem_.ways[way]);
+  const std::int64_t most = std::min(pool.devices, problem_.most_stage_devices);
   for (std::size_t u = problem_.device_samples.size(); u-- > 0;) {
     const std::int64_t samples = problem_.device_samples[u];
     if (group.micro_batch % samples != 0) continue;
@@ -38,10 +45,10 @@ void GraphPipeRuns::add_row(const PassGroup& group, std::size_t way) {
     const std::int64_t devices = replicas * tensor;
     if (devices < problem_.least_stage_devices) continue;
     const auto r = static_cast<double>(replicas);
-    row.shares.push_back({static_cast<std::int32_t>(u), static_cast<std::int32_t>(devices),
-                          replicas, 0, 2 * (r - 1) / r,
-                          graphpipe_sync_bytes_per_s(problem_, devices),
-                          problem_.bandwidth_bytes_per_s * static_cast<double>(devices)});
+    const auto count = static_cast<std::int32_t>(devices);
+    row.shares.push_back({static_cast<std::int32_t>(u), count, count * weight, replicas, 0,
+                          2 * (r - 1) / r, graphpipe_sync_bytes_per_s(pool, devices),
+                          pool.bandwidth_bytes_per_s * static_cast<double>(devices)});
   }
   for (std::size_t other = 0; other < way; ++other) {
     if (problem_.ways[other] == problem_.ways[way]) {
@@ -54,13 +61,13 @@ void GraphPipeRuns::add_row(const PassGroup& group, std::size_t way) {
 
 void GraphPipeRuns::find_devices() {
   for (const Row& row : rows_) {
-    for (const GraphPipeShare& share : row.shares) devices_.push_back(share.devices);
+    for (const GraphPipeShare& share : row.shares) devices_.push_back(share.weighed);
   }
   std::sort(devices_.begin(), devices_.end());
   devices_.erase(std::unique(devices_.begin(), devices_.end()), devices_.end());
   for (Row& row : rows_) {
     for (GraphPipeShare& share : row.shares) {
-      const auto place = std::lower_bound(devices_.begin(), devices_.end(), share.devices);
+      const auto place = std::lower_bound(devices_.begin(), devices_.end(), share.weighed);
       share.place = static_cast<std::size_t>(place - devices_.begin());
     }
   }
@@ -134,7 +141,7 @@ GraphPipeRun GraphPipeRuns::run_of(const GraphPipeShape& shape, const Row& row,
                                    const GraphPipeShare& share) const {
   const auto fits = [&](std::int64_t in_flight) {
     return graphpipe_memory_bytes(shape, row.way, row.group, share.replicas, in_flight) <=
-           problem_.memory_bytes;
+           ways_[row.way].memory_bytes;
   };
   GraphPipeRun run;
   run.roomy = fits(problem_.batch);

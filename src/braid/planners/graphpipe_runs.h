@@ -14,8 +14,9 @@ namespace braid {
 struct GraphPipeShare {
   std::int32_t samples = 0;  ///< In device_samples.
   std::int32_t devices = 0;
+  std::int32_t weighed = 0;  ///< Those (graphpipe_weights).
   std::int64_t replicas = 0;
-  std::size_t place = 0;         ///< Of `devices` in GraphPipeRuns::devices.
+  std::size_t place = 0;         ///< Of `weighed` in GraphPipeRuns::devices.
   double synced = 0;             ///< Times over which a device sends and receives gradients.
   double sync_bytes_per_s = 0;   ///< Of a device.
   double stage_bytes_per_s = 0;  ///< Between stages, of all devices.
@@ -37,13 +38,18 @@ class GraphPipeRuns {
   GraphPipeRuns(const GraphPipeProblem& problem, const GraphPipeShapes& form,
                 const std::vector<PassGroup>& groups);
 
+  /// Kind of devices of a way, and its memory.
+  std::size_t pool(std::size_t way) const { return ways_[way].pool; }
+  double memory_bytes(std::size_t way) const { return ways_[way].memory_bytes; }
+  /// All devices, weighed.
+  std::int32_t all_devices() const { return all_devices_; }
   /// Those of a group and way, from few devices to many, …
   const std::vector<GraphPipeShare>& shares(std::size_t group, std::size_t way) const {
     return rows_[group * problem_.ways.size() + way].shares;
   }
   /// … and the runs of a shape with them, kept once asked for.
   const GraphPipeRun* runs(std::size_t shape, std::size_t group, std::size_t way);
-  /// Numbers of devices that stages may have, ascending, …
+  /// Numbers of weighed devices that stages may have, ascending, …
   const std::vector<std::int32_t>& devices() const { return devices_; }
   /// … and the least time of a shape's runs with at most as many, for each of them, …
   const double* least_s(std::size_t shape) const {
@@ -81,7 +87,7 @@ class GraphPipeRuns {
     std::vector<std::size_t> earlier;
   };
 
-  void add_row(const PassGroup& group, std::size_t way);
+  void add_row(const PassGroup& group, std::size_t way, std::int32_t weight);
   void find_devices();
   void find_least();
   void price(const GraphPipeShape& shape, GraphPipeRun* runs) const;
@@ -94,6 +100,12 @@ class GraphPipeRuns {
   const GraphPipeProblem& problem_;
   const GraphPipeShapes& form_;
   CopyLevels levels_;
+  struct Way {
+    std::size_t pool = 0;
+    double memory_bytes = 0;
+  };
+  std::vector<Way> ways_;
+  std::int32_t all_devices_ = 0;
   std::vector<Row> rows_;  ///< [group · ways + way]
   std::size_t runs_of_shape_ = 0;
   std::vector<std::vector<GraphPipeRun>> runs_;  ///< [shape][row, share]; empty until asked for.

@@ -21,15 +21,19 @@ GraphPipeTargetSearch::GraphPipeTargetSearch(const GraphPipeProblem& problem,
       form_(form),
       groups_(std::move(groups)),
       runs_(problem, form, groups_),
-      ranking_(groups_.size(), problem.in_flight == InFlight::table),
+      ranking_(groups_.size(), problem.in_flight == InFlight::table, problem.pools()),
       table_(problem.in_flight == InFlight::table),
-      floor_(form, runs_) {}
+      floor_(form, runs_) {
+  for (std::size_t p = 0; p < problem.pools(); ++p) {
+    most_[p] = static_cast<std::int32_t>(problem.pool(p).devices);
+  }
+}
 
 bool GraphPipeTargetSearch::has_devices(double time_s, bool passes_alone) {
   const std::pair target(time_s, passes_alone);
   if (target != floor_target_) floor_.count(time_s, passes_alone);
   floor_target_ = target;
-  return floor_.all() <= problem_.devices;
+  return floor_.all() <= runs_.all_devices();
 }
 
 GraphPipeFrontier GraphPipeTargetSearch::plans_at(double time_s, bool relaxed) {
@@ -41,7 +45,7 @@ GraphPipeFrontier GraphPipeTargetSearch::plans_at(double time_s, bool relaxed) {
   known_parts_.clear();
   if (!has_devices(time_s)) return {};
   shortest_s_ = kInfinity;
-  slack_ = static_cast<std::int32_t>(problem_.devices) - floor_.all();
+  slack_ = runs_.all_devices() - floor_.all();
   const auto whole = static_cast<std::int32_t>(form_.series.size()) - 1;
   return front(whole, 0, static_cast<int>(form_.series.back().items.size()), sink());
 }
@@ -90,14 +94,19 @@ void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, std::size_t grou
                                       GraphPipeFrontier& frontier) {
   const GraphPipeShape& shape = form_.shapes[at(shape_index)];
   const auto all_copies = static_cast<std::int32_t>(runs_.copies().size()) - 1;
+  const std::size_t pool = runs_.pool(way);
   const GraphPipeRun* run = runs_.runs(at(shape_index), group, way);
   for (const GraphPipeShare& share : runs_.shares(group, way)) {
     const double compute_s = run->compute_s;
     if ((run++)->time_s > time_s_) continue;
-    if (label.devices + share.devices > limit) break;
+    if (label.devices + share.weighed > limit ||
+        label.of_pool[pool] + share.devices > most_[pool]) {
+      break;
+    }
     ++work_;
     GraphPipeLabel made = label;
-    made.devices += share.devices;
+    made.devices += share.weighed;
+    made.of_pool[pool] += share.devices;
     if (!hand_over(shape, compute_s, share, way, made) || !extend(shape, group, way, share, made)) {
       continue;
     }
@@ -143,12 +152,11 @@ bool GraphPipeTargetSearch::extend(const GraphPipeShape& shape, std::size_t grou
                                                   period_s, problem_.batch / own.micro_batch);
   }
   if (graphpipe_memory_bytes(shape, way, own, share.replicas, std::min(in_flight, problem_.batch)) >
-      problem_.memory_bytes) {
+      runs_.memory_bytes(way)) {
     return false;
   }
   const double hop_s = static_cast<double>(problem_.ways[way].copies) * shape.in_bytes *
-                       static_cast<double>(own.micro_batch) /
-                       (problem_.bandwidth_bytes_per_s * static_cast<double>(share.devices));
+                       static_cast<double>(own.micro_batch) / share.stage_bytes_per_s;
   label.out_s += hop_s;
   label.back_s += hop_s;
   for (std::size_t f = 0; f < groups_.size(); ++f) {
@@ -176,7 +184,7 @@ GraphPipeFrontier GraphPipeTargetSearch::plan_series(std::int32_t series_index, 
   std::vector<GraphPipeFrontier> cuts(at(std::max(0, last - first)) + 1);
   cuts.back() = {start};
   const auto limit = [&](int cut) {
-    return whole ? static_cast<std::int32_t>(problem_.devices) - floor_.before(cut)
+    return whole ? runs_.all_devices() - floor_.before(cut)
                  : slack_ + floor_.piece(series_index, cut, last);
   };
   const auto note_shortest = [&] {

@@ -102,7 +102,9 @@ class GraphPipeTargetSearch {
   std::pair<double, bool> floor_target_{-1, false};  ///< The target that it is counted for.
   bool relaxed_ = false;  ///< Whatever is in flight, but for what the runs have seen to.
   double time_s_ = 0;     ///< The target.
-  /// Devices to spare beyond the fewest: what a part of a plan may use more than its own fewest.
+  std::array<std::int32_t, kMostGraphPipePools> most_{};  ///< Devices of each kind.
+  /// Weighed devices to spare beyond the fewest: what a part of a plan may use more than its own
+  /// fewest.
   std::int32_t slack_ = 0;
   /// The shortest way through the stages and back among plans of the whole graph found so far, if
   /// plans are ranked by it: others are not needed.

@@ -21,6 +21,7 @@ void GraphPipeTargetSearch::put_block(std::int32_t block_index, std::int32_t abs
   if (label.devices + floor_.left_of(block_index, absorption) > limit) return;
   GraphPipeLabel start = label;
   start.devices = 0;
+  start.of_pool.fill(0);
   start.choice = -1;
   const auto [known, added] = known_blocks_.try_emplace(
       {block_index, absorption, 0, values_of(start)}, GraphPipeFrontier{});
@@ -28,7 +29,8 @@ void GraphPipeTargetSearch::put_block(std::int32_t block_index, std::int32_t abs
   for (const GraphPipeLabel& part : known->second) {
     GraphPipeLabel made = part;
     made.devices += label.devices;
-    if (made.devices > limit) continue;
+    for (std::size_t p = 0; p < kMostGraphPipePools; ++p) made.of_pool[p] += label.of_pool[p];
+    if (made.devices > limit || !within(made.of_pool, most_)) continue;
     if (is_too_long(made) || ranking_.is_useless(made, frontier)) continue;
     made.choice = add({GraphPipeChoice::Kind::block, block_index, 0, 0, 0, absorption, part.choice,
                        label.choice});
@@ -122,6 +124,7 @@ void GraphPipeTargetSearch::put_part(const GraphPipeFrontier& others, const Part
     for (const GraphPipeLabel& plan : part.plans) {
       if (other.devices + plan.devices > limit) continue;
       GraphPipeLabel both = ranking_.join(other, plan);
+      if (!within(both.of_pool, most_)) continue;
       if (is_too_long(both) || ranking_.is_useless(both, result)) continue;
       both.choice = add({part.kind, part.what, 0, 0, 0, -1, plan.choice, other.choice});
       ranking_.insert(both, result);
