@@ -9,6 +9,8 @@
 
 #include "braid/base/error.h"
 #include "braid/planners/graphpipe_iteration.h"
+#include "braid/planners/graphpipe_shapes.h"
+#include "braid/planners/graphpipe_target.h"
 #include "braid/schedule/graph_orders.h"
 
 #include "planners/graphpipe_problems.h"
@@ -317,6 +319,38 @@ TEST(GraphPipeSearch, LeastInFlightCountsHoldWhenRun) {
     }
   }
   EXPECT_GT(planned, 75);
+}
+
+/// Seconds of the shortest way through the stages and back, infinite when there is no plan.
+double shortest_s(const GraphPipeFrontier& plans) {
+  double least_s = std::numeric_limits<double>::infinity();
+  for (const GraphPipeLabel& plan : plans) least_s = std::min(least_s, plan.out_s + plan.back_s);
+  return least_s;
+}
+
+TEST(GraphPipeSearch, LeavingOutWhatIsTooLongAlreadyLosesNothing) {
+  std::mt19937_64 random(156);
+  int planned = 0, left_out = 0;
+  for (int i = 0; i < 120; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 8, i % 2 == 0);
+    problem.in_flight = InFlight::least;
+    if (i % 3 == 0) add_random_ways(random, problem);
+    if (i % 4 == 0) add_random_pool(random, problem);
+    const GraphPipeShapes form = graphpipe_shapes(problem);
+    GraphPipeTargetSearch search(problem, form, problem.groups);
+    const double least_s = graphpipe_bound_s(problem) / static_cast<double>(problem.batch);
+    for (const double more : {1.0123, 1.3123, 1.7123, 2.9123}) {
+      const double with_s = shortest_s(search.plans_at(more * least_s, false));
+      const std::size_t with = search.choices().size();
+      const double without_s = shortest_s(search.plans_at(more * least_s, false, true));
+      EXPECT_EQ(with_s, without_s) << i << ' ' << more;
+      EXPECT_LE(with, search.choices().size()) << i << ' ' << more;
+      planned += with_s < std::numeric_limits<double>::infinity() ? 1 : 0;
+      left_out += with < search.choices().size() ? 1 : 0;
+    }
+  }
+  EXPECT_GT(planned, 200);
+  EXPECT_GT(left_out, 50);
 }
 
 TEST(GraphPipeSearch, MoreDevicesMemoryAndBandwidthNeverHurt) {

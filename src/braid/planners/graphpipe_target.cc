@@ -36,7 +36,8 @@ bool GraphPipeTargetSearch::has_devices(double time_s, bool passes_alone) {
   return floor_.all() <= runs_.all_devices();
 }
 
-GraphPipeFrontier GraphPipeTargetSearch::plans_at(double time_s, bool relaxed) {
+GraphPipeFrontier GraphPipeTargetSearch::plans_at(double time_s, bool relaxed, bool keep_long) {
+  keep_long_ = keep_long;
   relaxed_ = relaxed;
   time_s_ = time_s;
   choices_.clear();
@@ -188,7 +189,7 @@ GraphPipeFrontier GraphPipeTargetSearch::plan_series(std::int32_t series_index, 
                  : slack_ + floor_.piece(series_index, cut, last);
   };
   const auto note_shortest = [&] {
-    if (!whole || table_) return;
+    if (!whole || table_ || keep_long_) return;
     for (const GraphPipeLabel& plan : cuts.front()) {
       shortest_s_ = std::min(shortest_s_, plan.out_s + plan.back_s);
     }

@@ -28,8 +28,9 @@ class GraphPipeTargetSearch {
 
   /// Plans of the whole graph that none beats, with InFlight::least at least the one with the
   /// shortest way through the stages and back; `relaxed`: as if no stage had more in flight than a
-  /// sink, so that they differ in devices and copies alone.
-  GraphPipeFrontier plans_at(double time_s, bool relaxed);
+  /// sink, so that they differ in devices and copies alone. `keep_long`: partial plans whose way is
+  /// longer than that of a plan found are not left out, to hold the search against.
+  GraphPipeFrontier plans_at(double time_s, bool relaxed, bool keep_long = false);
 
   /// Whether there are as many devices as any plan at that time needs (GraphPipeFloor): without,
   /// there is none. `passes_alone`: a plan whose stages' passes take no longer.
@@ -100,6 +101,7 @@ class GraphPipeTargetSearch {
   bool table_;
   GraphPipeFloor floor_;
   std::pair<double, bool> floor_target_{-1, false};  ///< The target that it is counted for.
+  bool keep_long_ = false;
   bool relaxed_ = false;  ///< Whatever is in flight, but for what the runs have seen to.
   double time_s_ = 0;     ///< The target.
   std::array<std::int32_t, kMostGraphPipePools> most_{};  ///< Devices of each kind.
