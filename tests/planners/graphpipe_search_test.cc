@@ -13,6 +13,7 @@
 #include "braid/planners/graphpipe_target.h"
 #include "braid/schedule/graph_orders.h"
 
+#include "base/pick.h"
 #include "planners/graphpipe_problems.h"
 #include "planners/plain_graphpipe.h"
 
@@ -319,6 +320,28 @@ TEST(GraphPipeSearch, LeastInFlightCountsHoldWhenRun) {
     }
   }
   EXPECT_GT(planned, 75);
+}
+
+TEST(GraphPipeSearch, LeastInFlightIsSeldomBehindBruteForceAndNeverOnLines) {
+  std::mt19937_64 random(157);
+  int planned = 0, behind = 0;
+  for (int i = 0; i < 400; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 5, false);
+    problem.in_flight = InFlight::least;
+    problem.memory_bytes = testing::pick(random, 20, 80);
+    if (i % 2 == 0) problem.bandwidth_bytes_per_s = 1;
+    if (i % 4 < 2) problem = linear_graphpipe(problem);
+    const double best_s = best_of(problem, series_parallel_partitions(problem));
+    if (best_s == std::numeric_limits<double>::infinity()) continue;
+    ++planned;
+    const double time_s = solve_graphpipe(problem).time_s;
+    if (time_s <= best_s * (1 + 1e-9)) continue;
+    EXPECT_GE(i % 4, 2) << i;
+    EXPECT_LE(time_s, best_s * 1.15) << i;
+    ++behind;
+  }
+  EXPECT_GT(planned, 200);
+  EXPECT_LE(behind, planned / 50);
 }
 
 /// Seconds of the shortest way through the stages and back, infinite when there is no plan.

@@ -13,9 +13,11 @@ namespace braid {
 /// The objective is exact over these stages with InFlight::table and one micro-batch size (with
 /// skipping edges the samples in flight count to the next stages alone). With InFlight::least the
 /// samples are counted at the target rate, and a partial plan is kept by how long a micro-batch
-/// takes to its end and back. Of the best plans with one of several micro-batch sizes the one with
-/// the shortest fill_s is returned. A graph that is not series-parallel is made so
-/// (OrderTree::cuts). Throws Error as check_graphpipe_problem.
+/// takes to its end and back. That is a heuristic: of branches side by side the longest way out and
+/// the longest back count, which need not be one's, so that the shorter sum may be the worse one;
+/// nor are more devices than keep the target tried for a shorter way. Of the best plans with one of
+/// several micro-batch sizes the one with the shortest fill_s is returned. A graph that is not
+/// series-parallel is made so (OrderTree::cuts). Throws Error as check_graphpipe_problem.
 GraphPipeSolution solve_graphpipe(const GraphPipeProblem& problem);
 
 }  // namespace braid
