@@ -47,7 +47,7 @@ class MappedLayers {
  private:
   using Key = std::tuple<LayerId, int, int, bool, int, int, std::vector<Split>>;
 
-  const Precision& precision_;
+  Precision precision_;
   const Chip& chip_;
   std::vector<std::vector<TensorId>> leaving_;
   std::map<Key, MappedTimes> times_;
