@@ -196,6 +196,26 @@ double longest_passes_s(const GraphPipeProblem& problem, const GraphPipeSolution
 }
 
 /// That is what leaves plans out unseen.
+TEST(GraphPipePlanner, CountsThatLoseNoTimeOnSlowLinksAreTried) {
+  std::mt19937_64 random(57);
+  int branched = 0;
+  for (int i = 0; i < 20; ++i) {
+    Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 6));
+    testing::add_branches(random, graph);
+    const System system = testing::tiny_system(random, testing::pick(random, 2, 6), 1e12);
+    Job job = tiny_job(graph);
+    job.global_batch = 32;
+    const Outcome outcome = plan_graphpipe(job, system, {}, {}, {});
+    ASSERT_FALSE(outcome.candidates.empty());
+    const Plan& plan = outcome.candidates.front().plan;
+    branched += plan.stages.size() > 1 ? 1 : 0;
+    Plan counted = plan;
+    set_warm_ups(counted, time_keeping_warm_ups(plan));
+    EXPECT_LE(outcome.objective, simulate_time_s(counted) * (1 + 1e-12)) << i;
+  }
+  EXPECT_GT(branched, 5);
+}
+
 TEST(GraphPipePlanner, NoIterationIsShorterThanAStagesPasses) {
   std::mt19937_64 random(64);
   int planned = 0;

@@ -267,12 +267,17 @@ Outcome plan_on_groups(const Job& job, const System& system, const SpaceOptions&
     if (budget.work > 0 && ++plans > budget.work) return 0.0;
     Plan plan = graphpipe_plan(job, system, tables, all, found);
     if (least) {
-      // A pipeline that fills and drains can gain by more than keeps its rate: both are tried.
+      // A pipeline that fills and drains can gain by more than keeps its rate: all are tried.
       Plan counted = plan;
       set_warm_ups(counted, rate_keeping_warm_ups(plan));
       fastest.consider(std::move(counted));
     }
     fastest.consider(plan);
+    if (least && any_order_bound_s(plan) < fastest.time_s()) {
+      Plan counted = plan;
+      set_warm_ups(counted, time_keeping_warm_ups(plan));
+      fastest.consider(std::move(counted));
+    }
     if (space.greedy_orders) greedy.consider(plan, best_s());
     if (progress) progress(best_s(), outcome.search_bound_s, outcome.evaluated);
     // A stage's devices do its passes one after another on any network; nothing else of a plan for

@@ -9,7 +9,9 @@
 #include "braid/plan/stage_context.h"
 #include "braid/plan/stage_rounds.h"
 #include "braid/planners/graphpipe_problem.h"
+#include "braid/schedule/in_flight.h"
 #include "braid/schedule/pipeline_time.h"
+#include "braid/schedule/plan_graph.h"
 #include "braid/schedule/plan_pipeline.h"
 
 namespace braid {
@@ -25,6 +27,17 @@ double period_s(const Pipeline& pipeline) {
     longest_s = std::max({longest_s, transfer.time_s, transfer.back_s()});
   }
   return longest_s;
+}
+
+/// In no stage more than in those before it. Stages are in topological order.
+void limit_behind(const Pipeline& pipeline, WarmUps& warm_ups) {
+  for (std::size_t s = 0; s < warm_ups.size(); ++s) {
+    for (const Transfer& transfer : pipeline.transfers) {
+      if (at(transfer.source) != s) continue;
+      std::int64_t& next = warm_ups[at(transfer.target)];
+      next = std::min(next, warm_ups[s]);
+    }
+  }
 }
 
 }  // namespace
@@ -76,12 +89,19 @@ WarmUps rate_keeping_warm_ups(const Plan& plan) {
   }
   for (std::size_t s = 0; s < warm_ups.size(); ++s) {
     warm_ups[s] = std::min(warm_ups[s], wanted[s]);
-    for (const Transfer& transfer : pipeline.transfers) {
-      if (at(transfer.source) != s) continue;
-      std::int64_t& next = warm_ups[at(transfer.target)];
-      next = std::min(next, warm_ups[s]);
-    }
   }
+  limit_behind(pipeline, warm_ups);
+  return warm_ups;
+}
+
+WarmUps time_keeping_warm_ups(const Plan& plan) {
+  const std::vector<std::int64_t> one_by_one(plan.stages.size(), 1);
+  const WarmUps wanted = least_warm_ups(timed_graph_of(plan), one_by_one);
+  WarmUps warm_ups = room_of(plan);
+  for (std::size_t s = 0; s < warm_ups.size(); ++s) {
+    warm_ups[s] = std::min(warm_ups[s], wanted[s]);
+  }
+  limit_behind(pipeline_to_time(plan).pipeline, warm_ups);
   return warm_ups;
 }
 

@@ -21,6 +21,11 @@ WarmUps room_of(Plan plan);
 /// waits for ever. Cost: stages times edges.
 WarmUps rate_keeping_warm_ups(const Plan& plan);
 
+/// By the plan's own times the fewest with which each stage ends as early as it could with those
+/// behind it (least_warm_ups in in_flight.h), within the same room: slow links may ask for more
+/// than keeps the rate. Cost: for each stage log m timings of the stages after it.
+WarmUps time_keeping_warm_ups(const Plan& plan);
+
 /// As few in each stage as lose no time: from the sinks, each stage's count, at least that of those
 /// behind it, is halved as long as the plan's iteration by simulation takes no longer. The plan has
 /// warm-ups that never make a stage wait for ever. Cost: for each stage as many simulations as its
