@@ -38,6 +38,10 @@ std::string host_assumption(const Plan& plan) {
 /// How far the layers of a plan for dataflow chips may be from the best mappings of their kernels;
 /// empty for other chips.
 std::string mapping_assumption(const Graph& graph, const Plan& plan) {
+  const bool mapped = std::any_of(
+      plan.system.groups.begin(), plan.system.groups.end(),
+      [](const DeviceGroup& group) { return group.chip.execution == ChipExecution::dataflow; });
+  if (!mapped) return "";
   const std::vector<std::vector<TensorId>> leaving = leaving_tensors(graph);
   std::vector<bool> seen(plan.profile.kinds.size(), false);
   std::string chips;

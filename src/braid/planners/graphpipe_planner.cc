@@ -265,19 +265,16 @@ Outcome plan_on_groups(const Job& job, const System& system, const SpaceOptions&
   outcome.search_bound_s = std::max(outcome.physical_bound.time_s, graphpipe_bound_s(problem));
   const auto visit = [&](const GraphPipeSolution& found) {
     if (budget.work > 0 && ++plans > budget.work) return 0.0;
-    Plan plan = graphpipe_plan(job, system, tables, all, found);
-    if (least) {
-      // A pipeline that fills and drains can gain by more than keeps its rate: all are tried.
+    const Plan plan = graphpipe_plan(job, system, tables, all, found);
+    const auto consider = [&](const WarmUps& warm_ups) {
       Plan counted = plan;
-      set_warm_ups(counted, rate_keeping_warm_ups(plan));
+      set_warm_ups(counted, warm_ups);
       fastest.consider(std::move(counted));
-    }
+    };
+    // A pipeline that fills and drains can gain by more than keeps its rate: all are tried.
+    if (least) consider(rate_keeping_warm_ups(plan));
     fastest.consider(plan);
-    if (least && any_order_bound_s(plan) < fastest.time_s()) {
-      Plan counted = plan;
-      set_warm_ups(counted, time_keeping_warm_ups(plan));
-      fastest.consider(std::move(counted));
-    }
+    if (least && any_order_bound_s(plan) < fastest.time_s()) consider(time_keeping_warm_ups(plan));
     if (space.greedy_orders) greedy.consider(plan, best_s());
     if (progress) progress(best_s(), outcome.search_bound_s, outcome.evaluated);
     // A stage's devices do its passes one after another on any network; nothing else of a plan for
