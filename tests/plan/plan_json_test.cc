@@ -50,6 +50,12 @@ TEST(PlanJson, ReadsBackEqual) {
   plan.shape.reset();
   plan.claims = Claims{1.0 / 3, 1e9, 0.1, 0.2, 0.3};
   EXPECT_EQ(read_back(plan), plan);
+  EXPECT_THAT(to_text(to_json(plan)), Not(HasSubstr("whole_experts")));
+  plan.parallel.whole_experts = true;
+  for (std::vector<Option>& kind : plan.profile.kinds) {
+    for (Option& option : kind) option.how.whole_experts = true;
+  }
+  EXPECT_EQ(read_back(plan), plan);
 }
 
 /// A 1F1B plan whose second stage has four micro-batches.

@@ -95,6 +95,27 @@ TEST(Memory, ExpertsAreShardedOverTheirOwnReplicas) {
   EXPECT_DOUBLE_EQ(memory.optimizer, 12000.0 / 2);
 }
 
+TEST(Memory, WholeExpertsAreShardedOverTensorParallelRanksToo) {
+  const System system = test_system(1, 8);
+  const ChunkTotals totals = chunk(0, 1000, 0);
+  Parallelism parallel = parallelism(2, 1, 4, 1, 4);
+  parallel.zero = Zero::optimizer;
+  const auto context = [&](bool whole_experts) {
+    parallel.whole_experts = whole_experts;
+    return data_parallel_context(parallel, {}, system);
+  };
+  EXPECT_DOUBLE_EQ(context(false).expert_ranks, 1);
+  EXPECT_DOUBLE_EQ(context(true).expert_ranks, 2);
+  // Experts of a device are again on the fourth one from it.
+  const GroupSpan replicas = context(true).expert_group;
+  EXPECT_EQ(replicas.members, span_of(system, 4, 2, 8).members);
+  EXPECT_EQ(replicas.sharing, span_of(system, 4, 2, 8).sharing);
+  const GroupSpan experts = layer_groups(parallel, 8, system).ep;
+  EXPECT_EQ(experts.members, span_of(system, 1, 4, 8).members);
+  EXPECT_EQ(experts.sharing, span_of(system, 1, 4, 8).sharing);
+  EXPECT_DOUBLE_EQ(memory_of(std::span(&totals, 1), 1, context(true)).optimizer, 12000.0 / 2);
+}
+
 TEST(Memory, StashGrowsWithMicroBatchesInFlight) {
   const System system = test_system(1, 1);
   const ChunkTotals totals = chunk(0, 0, 50);

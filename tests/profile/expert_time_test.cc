@@ -4,6 +4,7 @@
 
 #include "braid/frontend/model.h"
 #include "braid/profile/estimator.h"
+#include "braid/profile/split_limits.h"
 
 namespace braid {
 namespace {
@@ -116,6 +117,53 @@ TEST(ExpertTime, HostIssuesEachExpertsProducts) {
   // conversions of as many operands.
   EXPECT_NEAR(forward_s(1, "bf16") - forward_s(4, "bf16"), (2 * 8 - 2 * 2 - 2) * 1e-2, 1e-9);
   EXPECT_NEAR(forward_s(1, "fp8") - forward_s(1, "bf16"), 2 * 8 * 1e-2, 1e-9);
+}
+
+/// Mixtral's first block, tensor-parallel ranks dividing its experts or not.
+LayerCost block_cost(const System& system, int tp, int ep, bool whole_experts) {
+  const Graph graph = load_model("mixtral-8x7b", {.seq_len = 4096, .dims = {}});
+  Execution how;
+  how.tp = tp;
+  how.ep = ep;
+  how.whole_experts = whole_experts;
+  how.sequence_parallel = tp > 1;
+  LayerGroups groups;
+  groups.tp = span_of(system, 1, tp);
+  groups.cp = span_of(system, tp, 1);
+  groups.ep = span_of(system, whole_experts ? 1 : tp, ep);
+  return estimate_layer(graph, 1, how, {}, groups, system);
+}
+
+TEST(ExpertTime, WholeExpertsAreSpreadOverTensorParallelRanksToo) {
+  const System system = load_system("dgx-h100:8");
+  const LayerCost divided = block_cost(system, 2, 4, false);
+  const LayerCost whole = block_cost(system, 2, 8, true);
+  EXPECT_DOUBLE_EQ(whole.expert_parameters, divided.expert_parameters);
+  EXPECT_DOUBLE_EQ(whole.dense_parameters, divided.dense_parameters);
+  EXPECT_DOUBLE_EQ(whole.model_flops, divided.model_flops);
+  EXPECT_NEAR(whole.stash_bytes, divided.stash_bytes, 1e-6 * divided.stash_bytes);
+  // Nothing of theirs is summed over tensor-parallel ranks; what attention sums stays.
+  EXPECT_LT(whole.forward.tp_comm_s, divided.forward.tp_comm_s);
+  EXPECT_GT(whole.forward.tp_comm_s, 0);
+  // As many whole experts as halves have half the rows each and twice the width: products are no
+  // narrower, and what moves between them is as much.
+  EXPECT_LT(whole.forward.compute_s, divided.forward.compute_s);
+  // Experts of one rank each, with twice the weights: as much memory as a rank of tp 1 has of them.
+  EXPECT_DOUBLE_EQ(block_cost(system, 2, 4, true).expert_parameters,
+                   block_cost(system, 1, 4, false).expert_parameters);
+  // With one tensor-parallel rank it is the same thing.
+  EXPECT_EQ(block_cost(system, 1, 4, true), block_cost(system, 1, 4, false));
+}
+
+TEST(ExpertTime, WholeExpertsNeedSequenceParallelism) {
+  const SplitLimits limits = split_limits(load_model("mixtral-8x7b", {.seq_len = 128, .dims = {}}));
+  Execution how;
+  how.tp = 2;
+  how.ep = 8;
+  how.whole_experts = true;
+  EXPECT_EQ(refusal(limits, how), "experts that tp does not divide need sequence parallelism");
+  how.sequence_parallel = true;
+  EXPECT_EQ(refusal(limits, how), "");
 }
 
 }  // namespace

@@ -194,6 +194,10 @@ TEST(ExportLimits, TorchtitanSplitsExpertsAsThePlanDoes) {
   p.zero = Zero::optimizer;
   const std::string text = export_torchtitan(with_experts(p)).text;
   EXPECT_THAT(text, HasSubstr("expert_parallel_degree = 4\nexpert_tensor_parallel_degree = 2\n"));
+  Parallelism whole = p;
+  whole.whole_experts = true;
+  EXPECT_THAT(export_torchtitan(with_experts(whole)).text,
+              HasSubstr("expert_parallel_degree = 4\nexpert_tensor_parallel_degree = 1\n"));
   p.cp = 8;
   EXPECT_THAT(export_torchtitan(with_experts(p)).warnings, Contains(HasSubstr("must divide it")));
 }

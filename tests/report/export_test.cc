@@ -155,6 +155,13 @@ TEST(Export, MegatronTellsTheModelsShape) {
                            "--moe-ffn-hidden-size 14336 ", "--expert-model-parallel-size 4 "}) {
     EXPECT_THAT(mixtral, HasSubstr(part));
   }
+  experts.tp = 2;
+  experts.dp = 4;
+  experts.ep = 8;
+  experts.sequence_parallel = experts.whole_experts = true;
+  const std::string whole = export_megatron(shaped_plan("mixtral-8x7b", experts)).text;
+  EXPECT_THAT(whole, HasSubstr("--expert-model-parallel-size 8 "));
+  EXPECT_THAT(whole, HasSubstr("--expert-tensor-parallel-size 1 "));
 }
 
 TEST(Export, MegatronPadsTheVocabularyAsLittleAsTheDegreeAllows) {

@@ -289,6 +289,38 @@ TEST(Predict, LaterTrainersCaptureGraphsAndHideDispatch) {
   EXPECT_NEAR(after.ep_comm_s, loss * before.ep_comm_s, 1e-6 * before.ep_comm_s);
 }
 
+TEST(Predict, ExpertsMayLieOnTensorParallelRanks) {
+  MeasuredRun run = bridge_run("Qwen3_30B_a3B");
+  run.devices = run.ep = 16;
+  run.tp = 4;
+  run.dp = 4;
+  EXPECT_EQ(prepare(run).reason, "");
+  run.ep = 8;
+  const PreparedRun prepared = prepare(run);
+  ASSERT_EQ(prepared.reason, "");
+  EXPECT_TRUE(prepared.parallel.whole_experts);
+  Plan plan = direct_plan(prepared.graph, prepared.parallel, prepared.precision,
+                          prepared.global_batch, prepared.system);
+  for (const Check& check : verify(plan).checks) {
+    EXPECT_TRUE(check.holds) << check.name << ": " << check.detail;
+  }
+  // Plans read back and stages that are said one by one take as long.
+  plan.parallel.zero = Zero::none;
+  const Metrics metrics = measure(plan);
+  plan.stages.front().own = StageForm{};
+  plan.stages.front().own->ep = 8;
+  plan.stages.front().own->sequence_parallel = true;
+  EXPECT_NEAR(measure(plan).iteration_time_s, metrics.iteration_time_s,
+              1e-6 * metrics.iteration_time_s);
+  run.framework = "another";
+  EXPECT_EQ(predict(run).reason,
+            "ep 8 does not divide dp x cp = 4, and experts are not spread over tensor-parallel "
+            "ranks");
+  // Where they are divided already, nothing changes with one rank.
+  run = bridge_run("Qwen3_30B_a3B");
+  EXPECT_FALSE(prepare(run).parallel.whole_experts);
+}
+
 TEST(Predict, FurtherTokensAreWhatTheTrainerAndTheRowSay) {
   const auto layers = [](const char* model, const char* framework) {
     MeasuredRun run = bridge_run(model);

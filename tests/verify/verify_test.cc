@@ -15,6 +15,7 @@
 #include "braid/base/error.h"
 #include "braid/planners/planner.h"
 #include "braid/schedule/timeline.h"
+#include "braid/verify/checks.h"
 
 #include "plan/unlike_plan.h"
 #include "planners/tiny_job.h"
@@ -424,6 +425,26 @@ TEST(Verify, FindsABatchThatDoesNotAddUp) {
   EXPECT_EQ(failing(plan), Names{"batch"});
   plan.parallel.num_micro_batches = 0;
   EXPECT_EQ(failing(plan), Names{"batch"});
+}
+
+TEST(Verify, SpreadsWholeExpertsOverTensorParallelRanks) {
+  const auto fault = [](int ep, bool sequence_parallel, bool whole_experts) {
+    Parallelism p;
+    p.tp = 2;
+    p.dp = 4;
+    p.ep = ep;
+    p.sequence_parallel = sequence_parallel;
+    p.whole_experts = whole_experts;
+    Plan plan;
+    plan.global_batch = 4;
+    plan.parallel = p;
+    return batch_fault(plan);
+  };
+  EXPECT_EQ(fault(4, true, false), "");
+  EXPECT_EQ(fault(8, true, false), "ep 8 does not divide dp 4 x cp 1");
+  EXPECT_EQ(fault(8, true, true), "");
+  EXPECT_EQ(fault(3, true, true), "ep 3 does not divide dp 4 x cp 1 x tp 2");
+  EXPECT_EQ(fault(8, false, true), "experts that tp does not divide need sequence parallelism");
 }
 
 TEST(Verify, FindsSchedulesThatCannotBeRun) {

@@ -36,6 +36,7 @@ struct Parallelism {
   int micro_batch = 1;                 ///< Samples per micro-batch.
   std::int64_t num_micro_batches = 1;  ///< Per data-parallel rank and iteration.
   bool sequence_parallel = false;
+  bool whole_experts = false;  ///< Execution::whole_experts.
   Recompute recompute = Recompute::none;
   Zero zero = Zero::none;
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
@@ -46,10 +47,12 @@ struct Parallelism {
   /// until 2023.
   bool overlap_gradients = true;
   /// Axes from the innermost (neighbouring devices) outwards. Expert groups take consecutive
-  /// devices of the cp and dp axes.
+  /// devices of the cp and dp axes, and of the tp axis before these where experts are whole.
   std::vector<Axis> order = {Axis::tp, Axis::cp, Axis::dp, Axis::pp};
 
   std::int64_t devices() const { return std::int64_t{1} * tp * pp * dp * cp; }
+  /// Ranks of a stage that experts are spread and replicated over: a multiple of ep.
+  std::int64_t expert_axis() const { return std::int64_t{1} * dp * cp * (whole_experts ? tp : 1); }
   friend bool operator==(const Parallelism&, const Parallelism&) = default;
 };
 

@@ -55,7 +55,8 @@ Precision precision_from_json(const Value& value) {
 Parallelism parallelism_from_json(const Value& value) {
   value.expect_only({"tp", "pp", "dp", "cp", "ep", "vp", "micro_batch", "num_micro_batches",
                      "sequence_parallel", "recompute", "zero", "schedule", "offload_optimizer",
-                     "offload_weights", "offload_activations", "overlap_gradients", "order"});
+                     "offload_weights", "offload_activations", "overlap_gradients", "order",
+                     "whole_experts"});
   Parallelism parallel;
   parallel.tp = degree(value["tp"]);
   parallel.pp = degree(value["pp"]);
@@ -66,6 +67,7 @@ Parallelism parallelism_from_json(const Value& value) {
   parallel.micro_batch = degree(value["micro_batch"]);
   parallel.num_micro_batches = value["num_micro_batches"].as_int_in(1, kMaxDegree);
   parallel.sequence_parallel = value["sequence_parallel"].as_bool();
+  if (value["whole_experts"].exists()) parallel.whole_experts = value["whole_experts"].as_bool();
   parallel.recompute =
       named<Recompute>(value["recompute"], parse_recompute, "none, selective, full");
   parallel.zero = static_cast<Zero>(value["zero"].as_int_in(0, 3));
@@ -212,8 +214,10 @@ void check_own_form(const Value& value, const Stage& stage, const Plan& plan) {
                               " devices, its degrees dp, tp and cp ask for others",
                           "list dp x tp x cp devices");
   }
-  if ((std::int64_t{stage.dp} * stage.cp) % stage.own->ep != 0) {
-    value["own"]["ep"].fail("ep does not divide the stage's dp x cp");
+  const bool whole = plan.parallel.whole_experts;
+  if (std::int64_t{stage.dp} * stage.cp * (whole ? stage.tp : 1) % stage.own->ep != 0) {
+    value["own"]["ep"].fail(std::string("ep does not divide the stage's dp x cp") +
+                            (whole ? " x tp" : ""));
   }
   const std::int64_t round = std::int64_t{stage.dp} * stage.own->micro_batch;
   if (plan.global_batch % round != 0) {
@@ -308,6 +312,7 @@ Json to_json(const Parallelism& parallel) {
   json["micro_batch"] = parallel.micro_batch;
   json["num_micro_batches"] = parallel.num_micro_batches;
   json["sequence_parallel"] = parallel.sequence_parallel;
+  if (parallel.whole_experts) json["whole_experts"] = true;
   json["recompute"] = name_of(parallel.recompute);
   json["zero"] = static_cast<int>(parallel.zero);
   json["schedule"] = name_of(parallel.schedule);

@@ -9,13 +9,24 @@ namespace braid {
 namespace {
 
 /// Devices that hold the same parameters: for each tensor-parallel rank the replicas, cp inside dp,
-/// and of these, for experts, those ep apart.
+/// and of these, for experts, those ep apart; where experts are whole, of all ranks, tp innermost.
 NamedReplicas named_replicas(const Stage& stage, Parallelism form) {
   form.pp = 1;
   const std::int64_t tp_stride = stride_of(form, Axis::tp);
   const std::int64_t cp_stride = stride_of(form, Axis::cp);
   const std::int64_t dp_stride = stride_of(form, Axis::dp);
   NamedReplicas named;
+  const auto add_experts = [&](const std::vector<std::int64_t>& ranks) {
+    for (int e = 0; e < form.ep; ++e) {
+      std::vector<std::int64_t> experts;
+      for (auto r = static_cast<std::size_t>(e); r < ranks.size();
+           r += static_cast<std::size_t>(form.ep)) {
+        experts.push_back(ranks[r]);
+      }
+      std::sort(experts.begin(), experts.end());
+      named.expert.push_back(std::move(experts));
+    }
+  };
   std::vector<std::int64_t> replicas;
   for (int t = 0; t < form.tp; ++t) {
     replicas.clear();
@@ -25,17 +36,20 @@ NamedReplicas named_replicas(const Stage& stage, Parallelism form) {
         replicas.push_back(stage.devices[static_cast<std::size_t>(rank)]);
       }
     }
-    for (int e = 0; e < form.ep; ++e) {
-      std::vector<std::int64_t> experts;
-      for (auto r = static_cast<std::size_t>(e); r < replicas.size();
-           r += static_cast<std::size_t>(form.ep)) {
-        experts.push_back(replicas[r]);
-      }
-      std::sort(experts.begin(), experts.end());
-      named.expert.push_back(std::move(experts));
-    }
+    if (!form.whole_experts) add_experts(replicas);
     std::sort(replicas.begin(), replicas.end());
     named.dense.push_back(replicas);
+  }
+  if (form.whole_experts) {
+    std::vector<std::int64_t> ranks;
+    ranks.reserve(stage.devices.size());
+    for (int r = 0; r < form.dp * form.cp; ++r) {
+      for (int t = 0; t < form.tp; ++t) {
+        const std::int64_t rank = t * tp_stride + r % form.cp * cp_stride + r / form.cp * dp_stride;
+        ranks.push_back(stage.devices[static_cast<std::size_t>(rank)]);
+      }
+    }
+    add_experts(ranks);
   }
   return named;
 }
@@ -56,7 +70,7 @@ StageContext::StageContext(const Plan& plan, std::size_t stage) {
   context_.offload_weights = form.offload_weights;
   context_.overlap_gradients = form.overlap_gradients;
   context_.dense_ranks = static_cast<double>(form.dp) * form.cp;
-  context_.expert_ranks = context_.dense_ranks / form.ep;
+  context_.expert_ranks = static_cast<double>(form.expert_axis()) / form.ep;
   context_.system = &plan.system;
   context_.named = replicas_.get();
   for (const std::int64_t device : at.devices) {

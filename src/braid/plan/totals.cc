@@ -99,20 +99,31 @@ std::int64_t replica_stride(const Parallelism& parallel, std::int64_t size) {
   return dp_stride == cp_stride * parallel.cp ? cp_stride : dp_stride / parallel.cp;
 }
 
+/// The same of a group of ranks that experts are spread over: those of tp first where it does not
+/// divide them.
+std::int64_t expert_stride(const Parallelism& parallel, std::int64_t size) {
+  if (!parallel.whole_experts || parallel.tp == 1) return replica_stride(parallel, size);
+  const std::int64_t tp_stride = stride_of(parallel, Axis::tp);
+  if (size <= parallel.tp) return tp_stride;
+  const std::int64_t outer = replica_stride(parallel, size / parallel.tp);
+  return outer == tp_stride * parallel.tp ? tp_stride
+                                          : std::max<std::int64_t>(1, outer / parallel.tp);
+}
+
 }  // namespace
 
 LayerGroups layer_groups(const Parallelism& parallel, std::int64_t devices, const System& system) {
   LayerGroups groups;
   groups.tp = span_of(system, stride_of(parallel, Axis::tp), parallel.tp, devices);
   groups.cp = span_of(system, stride_of(parallel, Axis::cp), parallel.cp, devices);
-  groups.ep = span_of(system, replica_stride(parallel, parallel.ep), parallel.ep, devices);
+  groups.ep = span_of(system, expert_stride(parallel, parallel.ep), parallel.ep, devices);
   return groups;
 }
 
 bool layer_groups_lie_evenly(const Parallelism& parallel, const System& system) {
   return lies_evenly(system, stride_of(parallel, Axis::tp), parallel.tp) &&
          lies_evenly(system, stride_of(parallel, Axis::cp), parallel.cp) &&
-         lies_evenly(system, replica_stride(parallel, parallel.ep), parallel.ep);
+         lies_evenly(system, expert_stride(parallel, parallel.ep), parallel.ep);
 }
 
 DataParallelContext data_parallel_context(const Parallelism& parallel, const Precision& precision,
@@ -127,9 +138,12 @@ DataParallelContext data_parallel_context(const Parallelism& parallel, const Pre
   context.dense_ranks = static_cast<double>(replicas);
   context.dense_group =
       span_of(system, replica_stride(parallel, replicas), replicas, parallel.devices());
-  const std::int64_t expert_replicas = replicas / parallel.ep;
+  const std::int64_t expert_replicas = parallel.expert_axis() / parallel.ep;
   context.expert_ranks = static_cast<double>(expert_replicas);
-  if (parallel.ep == 1) {
+  if (parallel.whole_experts && parallel.tp > 1) {
+    const std::int64_t stride = expert_stride(parallel, parallel.expert_axis()) * parallel.ep;
+    context.expert_group = span_of(system, stride, expert_replicas, parallel.devices());
+  } else if (parallel.ep == 1) {
     context.expert_group = context.dense_group;
   } else {
     // Members that hold the same experts are ep ranks apart.

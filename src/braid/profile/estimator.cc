@@ -224,7 +224,7 @@ Profile estimate_profile(const Graph& graph, const std::vector<Execution>& execu
       LayerGroups groups;
       groups.tp = span_of(system, 1, how.tp);
       groups.cp = span_of(system, how.tp, how.cp);
-      groups.ep = span_of(system, how.tp, how.ep);
+      groups.ep = span_of(system, how.whole_experts ? 1 : how.tp, how.ep);
       if (refusal(limits, how).empty() && !(finds && closed[kind] && how.tp > 1)) {
         Option option;
         option.name = name_of(how);
@@ -250,6 +250,7 @@ std::string name_of(const Execution& how) {
   if (how.sequence_parallel) name += " sp";
   if (how.cp > 1) name += " cp" + std::to_string(how.cp);
   if (how.ep > 1) name += " ep" + std::to_string(how.ep);
+  if (how.whole_experts) name += " whole experts";
   if (how.recompute == Recompute::selective) name += " selective recompute";
   if (how.recompute == Recompute::full) name += " full recompute";
   if (how.offload_activations) name += " activations offloaded";

@@ -45,12 +45,12 @@ struct LayerCost {
   double model_flops = 0;  ///< Forward and backward arithmetic, without recomputation.
   double dense_parameters =
       0;  ///< Elements on one device, replicated over data (and context) parallel ranks.
-  double expert_parameters =
-      0;  ///< Elements on one device, replicated over dp·cp·tp / (ep·etp) ranks.
-  double stash_bytes = 0;      ///< Kept from forward to backward, per micro-batch in flight.
-  double offloaded_bytes = 0;  ///< Of the stash, moved to host memory.
-  double working_bytes = 0;    ///< Largest transient need while the layer runs.
-  double output_bytes = 0;     ///< What one device hands to the next layer (forward).
+  double expert_parameters = 0;  ///< Elements on one device, replicated over dp·cp / ep ranks;
+                                 ///< whole experts over dp·cp·tp / ep.
+  double stash_bytes = 0;        ///< Kept from forward to backward, per micro-batch in flight.
+  double offloaded_bytes = 0;    ///< Of the stash, moved to host memory.
+  double working_bytes = 0;      ///< Largest transient need while the layer runs.
+  double output_bytes = 0;       ///< What one device hands to the next layer (forward).
 
   double backward_s() const {
     return recompute.total_s() + backward_input.total_s() + backward_weight.total_s();

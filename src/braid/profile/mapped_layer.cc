@@ -110,7 +110,8 @@ const MappedTimes& MappedLayers::times(const Graph& graph, LayerId layer,
   for (OperatorId id = range.first; id < range.last; ++id) {
     splits.push_back(graph.operators[at(id)].split);
   }
-  Key key{layer, how.micro_batch, how.tp, how.sequence_parallel, how.cp, how.ep, std::move(splits)};
+  Key key{layer,  how.micro_batch,   how.tp,           how.sequence_parallel, how.cp,
+          how.ep, how.whole_experts, std::move(splits)};
   const auto place = times_.find(key);
   if (place != times_.end()) return place->second;
   return times_

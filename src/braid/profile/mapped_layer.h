@@ -45,7 +45,7 @@ class MappedLayers {
                            const Execution& how);
 
  private:
-  using Key = std::tuple<LayerId, int, int, bool, int, int, std::vector<Split>>;
+  using Key = std::tuple<LayerId, int, int, bool, int, int, bool, std::vector<Split>>;
 
   Precision precision_;
   const Chip& chip_;

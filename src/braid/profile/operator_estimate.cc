@@ -230,10 +230,14 @@ std::optional<MatMulShape> OperatorEstimate::product_shape(const Operator& op,
 ExpertShape OperatorEstimate::expert_shape(const MoeExperts& op, const Shard& shard) const {
   ExpertShape shape;
   shape.experts = static_cast<double>(op.experts) / how_.ep;
-  shape.tokens = static_cast<double>(op.tokens) * shard.tokens;
+  // Tensor-parallel ranks each send their part of the sequence to whole experts, or all compute
+  // their part of every expert's network.
+  const double senders = how_.whole_experts ? how_.tp : 1;
+  const double slices = how_.whole_experts ? 1 : how_.tp;
+  shape.tokens = static_cast<double>(op.tokens) * shard.tokens / senders;
   shape.visits = shape.tokens * static_cast<double>(op.top_k);
   shape.hidden = static_cast<double>(op.hidden);
-  shape.inner = static_cast<double>(op.inner) / how_.tp;
+  shape.inner = static_cast<double>(op.inner) / slices;
   shape.matrices = static_cast<double>(op.matrices);
   shape.element_bytes = bytes_per_element(precision_.activation);
   shape.weight_bytes = bytes_per_element(precision_.weight);

@@ -15,10 +15,14 @@ struct Execution {
   int tp = 1;           ///< Tensor parallel degree.
   bool sequence_parallel = false;
   int cp = 1;  ///< Context parallel degree.
-  int ep = 1;  ///< Expert parallel degree (experts over ep devices taken from dp·cp).
+  int ep = 1;  ///< Expert parallel degree (experts over ep devices taken from dp·cp, or dp·cp·tp).
   Recompute recompute = Recompute::none;
   bool offload_activations = false;
   bool offload_weights = false;
+  /// tp does not divide experts: the ep devices are taken from dp·cp·tp (an expert tensor parallel
+  /// size of 1 in Megatron-LM and torchtitan, in place of tp). Under sequence parallelism only, and
+  /// nothing else where tp is 1.
+  bool whole_experts = false;
   friend bool operator==(const Execution&, const Execution&) = default;
 };
 

@@ -96,12 +96,13 @@ Json execution_to_json(const Execution& how) {
   json["recompute"] = recompute_name(how.recompute);
   json["offload_activations"] = how.offload_activations;
   json["offload_weights"] = how.offload_weights;
+  if (how.whole_experts) json["whole_experts"] = true;
   return json;
 }
 
 Execution execution_from_json(const Value& value) {
   value.expect_only({"micro_batch", "tp", "sequence_parallel", "cp", "ep", "recompute",
-                     "offload_activations", "offload_weights"});
+                     "offload_activations", "offload_weights", "whole_experts"});
   const auto degree = [&](const char* key) {
     return static_cast<int>(value[key].as_int_in(1, 1 << 24));
   };
@@ -114,6 +115,7 @@ Execution execution_from_json(const Value& value) {
   how.recompute = recompute_from(value["recompute"]);
   how.offload_activations = value["offload_activations"].as_bool();
   how.offload_weights = value["offload_weights"].as_bool();
+  if (value["whole_experts"].exists()) how.whole_experts = value["whole_experts"].as_bool();
   return how;
 }
 

@@ -76,9 +76,10 @@ class KindShare {
   void operator()(MoeRouter& kind) const { kind.tokens = part_of(kind.tokens, shard_.tokens); }
   void operator()(MoeExperts& kind) const {
     // A device's experts get as many tokens as it holds itself: balanced routing.
-    kind.tokens = part_of(kind.tokens, shard_.tokens);
+    const bool whole = how_.whole_experts;
+    kind.tokens = part_of(kind.tokens, shard_.tokens / (whole ? how_.tp : 1));
     kind.experts = part_of(kind.experts, 1.0 / how_.ep);
-    kind.inner = part_of(kind.inner, 1.0 / how_.tp);
+    kind.inner = part_of(kind.inner, 1.0 / (whole ? 1 : how_.tp));
   }
   void operator()(Loss& kind) const {
     kind.rows = part_of(kind.rows, shard_.tokens);

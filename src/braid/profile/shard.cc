@@ -24,7 +24,7 @@ Shard shard_of(Split split, const Execution& how, std::int64_t samples) {
       shard.input = shard.output = shard.weight = tp;
       break;
     case Split::expert:
-      shard.weight = tp / how.ep;
+      shard.weight = (how.whole_experts ? 1 : tp) / how.ep;
       break;
   }
   return shard;

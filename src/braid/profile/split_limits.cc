@@ -50,6 +50,9 @@ std::string refusal(const SplitLimits& limits, const Execution& how) {
              std::to_string(limits.seq_len) + " tokens";
     }
   }
+  if (how.tp > 1 && how.whole_experts && !how.sequence_parallel) {
+    return "experts that tp does not divide need sequence parallelism";
+  }
   if (how.cp > 1 && limits.recurrent) {
     return "context parallelism cannot split the steps of a recurrent layer";
   }

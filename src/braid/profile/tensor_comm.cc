@@ -70,7 +70,7 @@ TensorComm tensor_comm(double bytes, bool divided, const TensorNeeds& needs, boo
 TensorComm operator_comm(const Operator& op, double output_bytes, double rows, const Execution& how,
                          const GroupSpan& ranks, const System& system) {
   TensorComm comm;
-  if (how.tp == 1) return comm;
+  if (how.tp == 1 || (op.split == Split::expert && how.whole_experts)) return comm;
   const auto time_s = [&](Collective collective, double bytes) {
     return collective_time(collective, bytes, ranks, system).time_s;
   };

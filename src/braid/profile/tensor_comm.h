@@ -45,7 +45,7 @@ TensorComm tensor_comm(double bytes, bool divided, const TensorNeeds& needs, boo
 
 /// Exposed communication of one operator besides that of the tensors that it reads: the sum of
 /// partial outputs, of a loss over divided logits, the states of a divided recurrent cell after
-/// every step. `output_bytes` is its whole output. Zero for tp 1.
+/// every step. `output_bytes` is its whole output. Zero for tp 1 and for whole experts.
 TensorComm operator_comm(const Operator& op, double output_bytes, double rows, const Execution& how,
                          const GroupSpan& ranks, const System& system);
 

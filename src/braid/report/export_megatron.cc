@@ -309,7 +309,7 @@ void add_tensor_parallel(const Plan& plan, Arguments& arguments,
   }
   if (experts) {
     arguments.value("--expert-model-parallel-size", p.ep);
-    arguments.value("--expert-tensor-parallel-size", p.tp);
+    arguments.value("--expert-tensor-parallel-size", p.whole_experts ? 1 : p.tp);
   }
 }
 

@@ -174,7 +174,7 @@ std::string parallelism_text(const Plan& plan) {
   if (p.ep > 1) {
     // Unless it is told, torchtitan spreads whole experts over the tensor-parallel ranks.
     text += fmt::format("expert_parallel_degree = {}\nexpert_tensor_parallel_degree = {}\n", p.ep,
-                        p.tp);
+                        p.whole_experts ? 1 : p.tp);
   }
   if (p.pp == 1) return text;
   const char* schedule = p.schedule == ScheduleKind::gpipe         ? "GPipe"

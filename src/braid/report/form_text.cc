@@ -73,6 +73,7 @@ FormText form_text(const Plan& plan) {
   text.cp = range(forms, &Parallelism::cp);
   text.dp = range(forms, &Parallelism::dp);
   text.ep = range(forms, &Parallelism::ep);
+  if (plan.parallel.whole_experts) text.ep += " whole";
   text.micro_batch = range(forms, &Parallelism::micro_batch);
   text.num_micro_batches = range(forms, &Parallelism::num_micro_batches);
   for (const Recompute kind : {Recompute::none, Recompute::selective, Recompute::full}) {

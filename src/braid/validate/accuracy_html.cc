@@ -122,7 +122,7 @@ std::string errors_by(const char* heading, const std::vector<Prediction>& predic
 std::string split_text(const Parallelism& p) {
   std::string text = fmt::format("tp {} pp {} dp {}", p.tp, p.pp, p.dp);
   if (p.cp > 1) text += fmt::format(" cp {}", p.cp);
-  if (p.ep > 1) text += fmt::format(" ep {}", p.ep);
+  if (p.ep > 1) text += fmt::format(" ep {}{}", p.ep, p.whole_experts ? " whole" : "");
   if (p.vp > 1) text += fmt::format(" vp {}", p.vp);
   return text + fmt::format("<br>{} × {}", p.num_micro_batches, p.micro_batch);
 }

@@ -22,6 +22,7 @@ Execution execution_of(const Parallelism& parallel) {
   how.sequence_parallel = parallel.sequence_parallel;
   how.cp = parallel.cp;
   how.ep = parallel.ep;
+  how.whole_experts = parallel.whole_experts;
   how.recompute = parallel.recompute;
   how.offload_activations = parallel.offload_activations;
   how.offload_weights = parallel.offload_weights;

@@ -19,9 +19,12 @@ struct Entry {
 constexpr TrainerDefaults kTransformerEngine = {.zero = Zero::optimizer,
                                                 .gradient_placeholders = true};
 
-/// Megatron-Bridge's recipes train models as they were published (mtp_num_layers).
-constexpr TrainerDefaults kBridge = {
-    .zero = Zero::optimizer, .gradient_placeholders = true, .further_tokens = true};
+/// Megatron-Bridge's recipes train models as they were published (mtp_num_layers), with experts
+/// whole (expert_tensor_parallel_size, or etp, of 1).
+constexpr TrainerDefaults kBridge = {.zero = Zero::optimizer,
+                                     .gradient_placeholders = true,
+                                     .further_tokens = true,
+                                     .whole_experts = true};
 
 /// Megatron-LM to 2022 (Shoeybi et al. 2019, Narayanan et al. 2021, Korthikanti et al. 2022):
 /// scores in memory, one fused kernel of scale, mask and softmax; dropout 0.1; fp16 gradients,

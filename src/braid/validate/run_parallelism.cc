@@ -47,10 +47,14 @@ std::string read_degrees(const MeasuredRun& run, std::int64_t layers, Parallelis
            " devices";
   }
   parallel.dp = static_cast<int>(run.devices / replica);
-  if (std::int64_t{parallel.dp} * parallel.cp % parallel.ep != 0) {
+  parallel.whole_experts =
+      parallel.ep > 1 && parallel.tp > 1 && trainer_defaults(run).whole_experts;
+  if (parallel.expert_axis() % parallel.ep != 0) {
     return "ep " + std::to_string(parallel.ep) +
            " does not divide dp x cp = " + std::to_string(std::int64_t{parallel.dp} * parallel.cp) +
-           ", and experts are not spread over tensor-parallel ranks";
+           (parallel.whole_experts
+                ? " times tp = " + std::to_string(parallel.tp)
+                : std::string(", and experts are not spread over tensor-parallel ranks"));
   }
   if (run.global_batch == 0) return "the global batch is not said";
   if (run.global_batch % parallel.dp != 0) return "dp does not divide the global batch";

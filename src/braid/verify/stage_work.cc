@@ -44,7 +44,8 @@ class Replicas {
   Replicas(const Plan& plan, std::size_t s) : system_(plan.system) {
     const Parallelism p = form_of(plan, s);
     ranks_ = std::int64_t{p.dp} * p.cp;
-    expert_ranks_ = ranks_ / p.ep;
+    const bool whole = p.whole_experts && p.tp > 1;
+    expert_ranks_ = (whole ? ranks_ * p.tp : ranks_) / p.ep;
     if (plan.stages[s].own || plan.system.groups.size() > 1) {
       list_devices(plan.stages[s].devices, p);
       return;
@@ -59,7 +60,15 @@ class Replicas {
     }
     span_ = span_of(system_, step, ranks_, p.devices());
     const std::int64_t inner = p.cp > 1 ? cp_step : dp_step;
-    expert_span_ = p.ep == 1 ? span_ : span_of(system_, inner * p.ep, expert_ranks_, p.devices());
+    if (whole) {
+      // Even steps over all three axes, or by the widest gap.
+      const std::int64_t tp_step = step_of(p, Axis::tp);
+      std::int64_t next = tp_step;
+      if (ranks_ > 1 && step != tp_step * p.tp) next = std::max<std::int64_t>(1, step / p.tp);
+      expert_span_ = span_of(system_, next * p.ep, expert_ranks_, p.devices());
+    } else {
+      expert_span_ = p.ep == 1 ? span_ : span_of(system_, inner * p.ep, expert_ranks_, p.devices());
+    }
   }
 
   double ranks() const { return static_cast<double>(ranks_); }
@@ -86,7 +95,8 @@ class Replicas {
   /// Reads each device's rank on every axis off its place among the stage's devices.
   void list_devices(const std::vector<std::int64_t>& devices, const Parallelism& p) {
     groups_.resize(static_cast<std::size_t>(p.tp));
-    expert_groups_.resize(static_cast<std::size_t>(p.tp) * static_cast<std::size_t>(p.ep));
+    expert_groups_.resize(static_cast<std::size_t>(p.whole_experts ? 1 : p.tp) *
+                          static_cast<std::size_t>(p.ep));
     for (std::size_t i = 0; i < devices.size(); ++i) {
       auto rest = static_cast<std::int64_t>(i);
       std::int64_t tp = 0, cp = 0, dp = 0;
@@ -96,9 +106,11 @@ class Replicas {
         (axis == Axis::tp ? tp : axis == Axis::cp ? cp : dp) = rest % degree;
         rest /= degree;
       }
-      const std::int64_t expert = (dp * p.cp + cp) % p.ep;
+      const std::int64_t replica = dp * p.cp + cp;
+      const std::int64_t expert =
+          p.whole_experts ? (replica * p.tp + tp) % p.ep : tp * p.ep + replica % p.ep;
       groups_[static_cast<std::size_t>(tp)].push_back(devices[i]);
-      expert_groups_[static_cast<std::size_t>(tp * p.ep + expert)].push_back(devices[i]);
+      expert_groups_[static_cast<std::size_t>(expert)].push_back(devices[i]);
     }
   }
 

@@ -77,6 +77,7 @@ std::string difference(const Execution& how, const Parallelism& p, bool own) {
   if (how.cp != p.cp) return fmt::format("cp {} instead of {}", how.cp, p.cp);
   if (how.ep != p.ep) return fmt::format("ep {} instead of {}", how.ep, p.ep);
   if (how.sequence_parallel != p.sequence_parallel) return "another sequence parallelism";
+  if (how.whole_experts != p.whole_experts) return "another division of experts";
   if (!own && how.recompute != p.recompute) return "another recomputation";
   if (!own && how.offload_activations != p.offload_activations) {
     return "another offload of activations";
@@ -307,6 +308,17 @@ std::string devices_fault(const Plan& plan) {
 
 namespace {
 
+/// Why a stage's experts cannot be spread so.
+std::string expert_fault(const Parallelism& p) {
+  if (p.whole_experts && p.tp > 1 && !p.sequence_parallel) {
+    return "experts that tp does not divide need sequence parallelism";
+  }
+  const std::int64_t ranks = std::int64_t{p.dp} * p.cp * (p.whole_experts ? p.tp : 1);
+  if (p.ep >= 1 && ranks % p.ep == 0) return "";
+  return fmt::format("ep {} does not divide dp {} x cp {}{}", p.ep, p.dp, p.cp,
+                     p.whole_experts ? fmt::format(" x tp {}", p.tp) : "");
+}
+
 /// Whether a stage lists each of its passes once; whether each comes after what it needs is for the
 /// replay.
 std::string own_passes_fault(const StageForm& own, std::int64_t micro_batches) {
@@ -339,9 +351,8 @@ std::string own_batch_fault(const Plan& plan) {
       return fmt::format("stage {}: dp {} x micro-batch {} does not divide the global batch {}",
                          s + 1, form.dp, form.micro_batch, plan.global_batch);
     }
-    if (form.ep < 1 || (std::int64_t{form.dp} * form.cp) % form.ep != 0) {
-      return fmt::format("stage {}: ep {} does not divide dp {} x cp {}", s + 1, form.ep, form.dp,
-                         form.cp);
+    if (const std::string fault = expert_fault(form); !fault.empty()) {
+      return fmt::format("stage {}: {}", s + 1, fault);
     }
     const std::optional<StageForm>& own = plan.stages[s].own;
     if (!own) continue;
@@ -376,10 +387,7 @@ std::string batch_fault(const Plan& plan) {
     return fmt::format("dp {} x micro-batch {} x {} micro-batches is not the global batch {}", p.dp,
                        p.micro_batch, p.num_micro_batches, plan.global_batch);
   }
-  if (p.ep < 1 || (std::int64_t{p.dp} * p.cp) % p.ep != 0) {
-    return fmt::format("ep {} does not divide dp {} x cp {}", p.ep, p.dp, p.cp);
-  }
-  return "";
+  return expert_fault(p);
 }
 
 }  // namespace braid

@@ -28,6 +28,7 @@ Elements elements_of(const Plan& plan, std::size_t s) {
   const Stage& stage = plan.stages[s];
   const Parallelism p = form_of(plan, s);
   const double ranks = static_cast<double>(p.dp) * p.cp;
+  const double expert_ranks = p.whole_experts ? ranks * p.tp : ranks;
   Elements elements;
   for (const Chunk& chunk : stage.chunks) {
     for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
@@ -35,7 +36,8 @@ Elements elements_of(const Plan& plan, std::size_t s) {
       const LayerCost& cost = option.cost;
       const double layer = cost.dense_parameters + cost.expert_parameters;
       elements.whole += layer;
-      elements.shard += (cost.dense_parameters + cost.expert_parameters * p.ep) / ranks;
+      elements.shard +=
+          cost.dense_parameters / ranks + cost.expert_parameters * p.ep / expert_ranks;
       elements.largest_layer = std::max(elements.largest_layer, layer);
       elements.working_bytes = std::max(elements.working_bytes, cost.working_bytes);
       if (option.fixed_bytes > 0) elements.stated_bytes += option.fixed_bytes;
