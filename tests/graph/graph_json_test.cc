@@ -46,7 +46,7 @@ TEST(GraphJson, ReadsBackEveryKind) {
                                         Elementwise{12, 0.1, Elementwise::Keeps::mask},
                                         Embedding{100, 3, 8, 2},
                                         MoeRouter{6, 5, 4, 3},
-                                        MoeExperts{6, 5, 4, 3, 2, 2},
+                                        MoeExperts{6, 5, 4, 3, 2, 2, true, true},
                                         Reduction{5},
                                         DataMovement{true},
                                         Loss{4, 3},

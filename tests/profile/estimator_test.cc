@@ -92,7 +92,7 @@ TEST(Estimate, WeightGradientsAreWrittenOnceHoweverManySamples) {
   EXPECT_GE(forward_s(200000) - forward_s(100000), 100000 * bytes / bandwidth);
 }
 
-TEST(Estimate, ScansOfStateSpaceLayersTakeSixTimesALibrarysProducts) {
+TEST(Estimate, ScansOfStateSpaceLayersTakeEightTimesALibrarysProducts) {
   System system = load_system("dgx-h100:8");
   system.groups.front().chip.efficiency.host_operator_s = 0;
   Graph graph = load_model("nemotron-3-nano", {.seq_len = 8192, .dims = {}});
@@ -115,8 +115,8 @@ TEST(Estimate, ScansOfStateSpaceLayersTakeSixTimesALibrarysProducts) {
     backward_s += times.backward_input_s;
   }
   EXPECT_GT(forward_s, 0);
-  EXPECT_NEAR(scanned.forward.total_s() - plain.forward.total_s(), 5 * forward_s, 1e-9);
-  EXPECT_NEAR(scanned.backward_s() - plain.backward_s(), 5 * backward_s, 1e-9);
+  EXPECT_NEAR(scanned.forward.total_s() - plain.forward.total_s(), 7 * forward_s, 1e-9);
+  EXPECT_NEAR(scanned.backward_s() - plain.backward_s(), 7 * backward_s, 1e-9);
 }
 
 /// Both passes of a layer and sample at the chip's peak.

@@ -71,6 +71,32 @@ TEST(ExpertTime, NarrowProductsConvertTheirOperands) {
   EXPECT_DOUBLE_EQ(narrow.backward_weight_s, wide.backward_weight_s);
 }
 
+TEST(ExpertTime, BiasesAndClampsAreTrafficOfTheirOwn) {
+  const double outputs = 128 * 64, inner = 128 * 32;
+  const auto added_s = [](bool biased, bool clamped) {
+    ExpertShape shape = gated();
+    const OperatorTimes plain = expert_times(shape, 1e30, plain_chip());
+    shape.biased = biased;
+    shape.clamped = clamped;
+    OperatorTimes times = expert_times(shape, 1e30, plain_chip());
+    times.forward_s -= plain.forward_s;
+    times.backward_input_s -= plain.backward_input_s;
+    times.backward_weight_s -= plain.backward_weight_s;
+    return times;
+  };
+  // Product, sum, concatenation and conversion: 4, 2 + 4 + 4, 4 + 4, 4 + 2 bytes an output.
+  EXPECT_NEAR(added_s(true, false).forward_s * 1e9, 28 * outputs, 1e-3);
+  // To f32, and of it the outputs' gradients, biases' and weights': 6, 6, 12 and 12, and the
+  // outputs' together again 4; of the first biases two halves are read.
+  EXPECT_NEAR(added_s(true, false).backward_input_s * 1e9, 40 * outputs + 2 * 2 * inner, 1e-3);
+  // Two halves are read and written twice; their gradients by what was clamped, then together.
+  EXPECT_NEAR(added_s(false, true).forward_s * 1e9, 2 * 4 * 2 * inner, 1e-3);
+  EXPECT_NEAR(added_s(false, true).backward_input_s * 1e9, 2 * 5 * 2 * inner, 1e-3);
+  EXPECT_EQ(added_s(true, true).backward_weight_s, 0);
+  EXPECT_EQ(experts_issued(4, false, true, true, false), experts_issued(4, false, true) + 4 + 2);
+  EXPECT_EQ(experts_issued(4, false, true, false, true), experts_issued(4, false, true) + 3);
+}
+
 TEST(ExpertTime, ReadsNoMoreExpertsThanAreVisited) {
   ExpertShape shape = gated();
   shape.tokens = shape.visits = 2;

@@ -289,6 +289,36 @@ TEST(Predict, LaterTrainersCaptureGraphsAndHideDispatch) {
   EXPECT_NEAR(after.ep_comm_s, loss * before.ep_comm_s, 1e-6 * before.ep_comm_s);
 }
 
+TEST(Predict, DroppedTokensLetARecipeCaptureWholeIterations) {
+  const auto time_s = [](const char* model, const char* hardware) {
+    MeasuredRun run = bridge_run(model);
+    run.hardware = hardware;
+    return predict(run).metrics.iteration_time_s;
+  };
+  // The host that issues 16 experts one by one decides.
+  EXPECT_LT(time_s("Qwen3_30B_a3B (tokendrop)", "B200"), 0.8 * time_s("Qwen3_30B_a3B", "B200"));
+  EXPECT_DOUBLE_EQ(time_s("Qwen3_30B_a3B (tokendrop)", "H100"), time_s("Qwen3_30B_a3B", "H100"));
+  EXPECT_DOUBLE_EQ(time_s("DeepSeekV3 (tokendrop)", "B200"), time_s("DeepSeekV3", "B200"));
+}
+
+TEST(Predict, LaterTrainersFuseBiasesOfExperts) {
+  const auto experts = [](const char* framework, const char* precision) {
+    MeasuredRun run = bridge_run("GPT OSS 120B");
+    run.framework = framework;
+    run.precision = precision;
+    run.sharding = "FSDP";
+    const Graph graph = prepare(run).graph;
+    for (const Operator& op : graph.operators) {
+      if (const auto* found = std::get_if<MoeExperts>(&op.kind)) return *found;
+    }
+    return MoeExperts{};
+  };
+  EXPECT_TRUE(experts("Megatron-Bridge 26.06", "BF16").biased);
+  EXPECT_TRUE(experts("Megatron-Bridge 26.04", "MXFP8").clamped);
+  EXPECT_FALSE(experts("Megatron-Bridge 26.06", "MXFP8").biased);
+  EXPECT_FALSE(experts("MaxText", "BF16").clamped);
+}
+
 TEST(Predict, ExpertsMayLieOnTensorParallelRanks) {
   MeasuredRun run = bridge_run("Qwen3_30B_a3B");
   run.devices = run.ep = 16;

@@ -51,6 +51,8 @@ DecoderSpec read_gpt_oss(const Value& config) {
   experts.count = size_of(config, "num_local_experts");
   experts.top_k = config["num_experts_per_tok"].as_int_in(1, experts.count);
   experts.inner = spec.blocks.front().mlp.inner;
+  // Both of every published one (gpt_oss in Hugging Face's transformers, GptOssExperts).
+  experts.biased = experts.clamped = true;
   const bool bias = flag_or(config, "attention_bias", true);
   for (BlockSpec& block : spec.blocks) {
     block.experts = experts;

@@ -1,3 +1,6 @@
+#include <utility>
+#include <vector>
+
 #include "braid/frontend/transformer_block.h"
 
 namespace braid {
@@ -67,9 +70,15 @@ TensorId experts(GraphBuilder& builder, const BlockSpec& spec, const std::string
   }
   const TensorId weights =
       builder.parameter(prefix + "experts.weight", {moe.count, matrices, width, moe.inner});
-  TensorId out = builder.add(prefix + "experts",
-                             MoeExperts{tokens, width, moe.inner, moe.count, moe.top_k, matrices},
-                             {in, scores, weights}, {tokens, width}, Split::expert);
+  std::vector<TensorId> inputs = {in, scores, weights};
+  if (moe.biased) {
+    inputs.push_back(builder.parameter(prefix + "experts.bias",
+                                       {moe.count, (matrices - 1) * moe.inner + width}));
+  }
+  TensorId out = builder.add(
+      prefix + "experts",
+      MoeExperts{tokens, width, moe.inner, moe.count, moe.top_k, matrices, moe.biased, moe.clamped},
+      std::move(inputs), {tokens, width}, Split::expert);
   if (moe.latent > 0) {
     out = builder.linear(prefix + "latent_up", out, tokens, width, spec.hidden, false,
                          Split::sequence);

@@ -45,6 +45,7 @@ struct ExpertsSpec {
   std::int64_t shared_inner = 0;  ///< Width of the network that sees every token; 0: none.
   /// Width that the routed experts read and write, projected to and from the hidden size; 0: that.
   std::int64_t latent = 0;
+  bool biased = false, clamped = false;  ///< MoeExperts'.
   bool shared_gate = false;  ///< Its output is scaled by a sigmoid of one product per token.
 };
 

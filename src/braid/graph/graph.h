@@ -118,6 +118,8 @@ struct MoeRouter {
 /// back.
 struct MoeExperts {
   std::int64_t tokens = 1, hidden = 1, inner = 1, experts = 1, top_k = 1, matrices = 3;
+  bool biased = false;   ///< Both products add a bias of the expert's.
+  bool clamped = false;  ///< What the activation reads is clamped before.
   friend bool operator==(const MoeExperts&, const MoeExperts&) = default;
 };
 

@@ -98,6 +98,8 @@ void visit_fields(Kind& kind, Visit&& visit) {
     visit("experts", kind.experts);
     visit("top_k", kind.top_k);
     visit("matrices", kind.matrices);
+    visit("biased", kind.biased);
+    visit("clamped", kind.clamped);
   } else if constexpr (std::is_same_v<Plain, Reduction>) {
     visit("elements", kind.elements);
   } else if constexpr (std::is_same_v<Plain, DataMovement>) {

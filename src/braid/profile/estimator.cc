@@ -147,7 +147,8 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, std::span<const O
     if (view == nullptr || !view->view) ++issued;
     if (how.tp > 1 && op.split == Split::row) ++issued;  // The collective behind it.
     if (const auto* experts = std::get_if<MoeExperts>(&op.kind)) {
-      issued += experts_issued(static_cast<double>(experts->experts) / how.ep, narrow, how.ep > 1);
+      issued += experts_issued(static_cast<double>(experts->experts) / how.ep, narrow, how.ep > 1,
+                               experts->biased, experts->clamped);
       --issued;  // Counted as one above.
     }
   }

@@ -15,6 +15,8 @@ struct ExpertShape {
   double matrices = 3;  ///< 3 when gated, 2 when not: all but one read the token.
   double element_bytes = 2, weight_bytes = 2, gradient_bytes = 4;  ///< For one element.
   bool is_narrow = false;  ///< Products in a format narrower than the activations.
+  bool biased = false;     ///< MoeExperts::biased.
+  bool clamped = false;    ///< MoeExperts::clamped.
 };
 
 /// Times of both passes without communication; `peak` is that of the products. Each of the two
@@ -28,14 +30,26 @@ struct ExpertShape {
 ///   backward  combine (2 visits + tokens) · hidden; activate visits · (2 matrices - 1) · inner;
 ///             permute (visits + tokens) · hidden
 ///
+/// Biases and clamps are kernels of PyTorch's, as Megatron-LM has them (TEGroupedMLP::_apply_bias()
+/// in megatron/core/transformer/moe/experts.py and megatron/core/fusions/fused_bias_geglu.py): what
+/// comes out of an expert takes its bias times the router's f32 weight, in f32, is put together
+/// with the others' and converted back; the halves that the activation reads are clamped one by one
+/// and put together. The first product adds its bias itself. Bytes, w those of an element, up =
+/// matrices - 1:
+///
+///   forward   bias visits · hidden · (24 + 2w); clamp visits · 4 up · inner · w
+///   backward  bias visits · (hidden · (32 + 4w) + up · inner · w); clamp visits · 5 up · inner · w
+///
 /// Narrow products' operands are converted first, read once and written in two layouts of half the
 /// width. Cost: constant.
 OperatorTimes expert_times(const ExpertShape& shape, double peak, const Chip& chip);
 
 /// Operators that the host issues for a pass over `experts` experts: each one's two products, and
 /// for narrow ones the conversion of its rows, are calls of their own (Transformer Engine's
-/// GroupedLinear issues a product for each of its splits); permutation, activation and combination;
-/// and, where tokens travel to other devices, dispatch and the way back.
-double experts_issued(double experts, bool is_narrow, bool travel);
+/// GroupedLinear issues a product for each of its splits), and so is each one's bias, with two for
+/// all; permutation, activation and combination; three for clamps; and, where tokens travel to
+/// other devices, dispatch and the way back.
+double experts_issued(double experts, bool is_narrow, bool travel, bool biased = false,
+                      bool clamped = false);
 
 }  // namespace braid

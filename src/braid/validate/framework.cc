@@ -56,8 +56,10 @@ constexpr std::array kTrainers = {
            .dropout = true,
            .overlap_gradients = false,
            .fused_accumulation = false}},
-    // MaxText's base.yml: fully sharded over all devices, everything recomputed.
-    Entry{"maxtext", {.zero = Zero::parameters, .recompute = Recompute::full}},
+    // MaxText's base.yml: fully sharded over all devices, everything recomputed. XLA fuses what is
+    // element by element.
+    Entry{"maxtext",
+          {.zero = Zero::parameters, .recompute = Recompute::full, .fused_experts = true}},
     Entry{"libai", kMegatron},
     // PyTorch's autograd engine.
     Entry{"internevo", {.fused_accumulation = false}},
@@ -76,7 +78,8 @@ constexpr std::array<std::string_view, 7> kLaterChips = {"h100", "h200",  "h800"
 
 /// Year and month of the first Megatron-Bridge whose recipes capture whole iterations of mixtures
 /// of experts and overlap their dispatch; formats with a scale for every few elements alone have
-/// both (scripts/performance in its repository: cuda_graph_impl, moe_a2a_overlap).
+/// both (scripts/performance in its repository: cuda_graph_impl, moe_a2a_overlap), and kernels that
+/// fuse what is between the products of experts (cutedsl_fused_grouped_mlp).
 constexpr int kWholeGraphs = 2606;
 
 /// Megatron-LM's --no-gradient-accumulation-fusion is of 2022.
@@ -135,6 +138,16 @@ bool says_fused_loss(const std::string& notes) { return notes.find("_cef") != st
 /// (scripts/performance/configs/nemotronh in its repository).
 bool is_hybrid(const std::string& model) { return lowered(model).starts_with("nemotron"); }
 
+/// Megatron-Bridge's recipes of Qwen3 30B that drop tokens, by which all sizes are known
+/// beforehand, capture whole iterations on all chips but H100; those of Qwen3 235B on B200 and of
+/// DeepSeek-V3 capture nothing (scripts/performance/configs/qwen3 and deepseek of October 2025 in
+/// its repository: use_tokendrop, cuda_graph_impl, cuda_graph_scope).
+bool drops_tokens_in_a_graph(const MeasuredRun& run) {
+  const std::string model = lowered(run.model);
+  return model.starts_with("qwen3_30b") && contains(model, "tokendrop") &&
+         !contains(lowered(run.hardware), "h100");
+}
+
 }  // namespace
 
 TrainerDefaults trainer_defaults(const MeasuredRun& run) {
@@ -152,7 +165,10 @@ TrainerDefaults trainer_defaults(const MeasuredRun& run) {
     }
     if (entry.word == "megatron-bridge" && version(name) >= kWholeGraphs &&
         has_block_scales(run.precision) && !is_hybrid(run.model)) {
-      defaults.whole_graph = defaults.overlap_dispatch = true;
+      defaults.whole_graph = defaults.overlap_dispatch = defaults.fused_experts = true;
+    }
+    if (entry.word == "megatron-bridge" && drops_tokens_in_a_graph(run)) {
+      defaults.whole_graph = true;
     }
     if (says_fused_loss(run.notes)) defaults.fused_loss = true;
     return defaults;

@@ -30,6 +30,8 @@ struct TrainerDefaults {
   bool gradient_placeholders = false;
   /// Layers that predict further tokens are trained where the model has them.
   bool further_tokens = false;
+  /// Kernels of experts' products take their biases and clamps along.
+  bool fused_experts = false;
   /// Tensor parallelism does not divide experts (Execution::whole_experts).
   bool whole_experts = false;
   /// Tokens of one micro-batch travel to experts and back behind the kernels of another.
