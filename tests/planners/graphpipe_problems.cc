@@ -366,6 +366,27 @@ std::vector<StageSets> series_parallel_partitions(const GraphPipeProblem& proble
   return {distinct.begin(), distinct.end()};
 }
 
+namespace {
+
+/// Of a plan below a limit: the slowest stage's or, with the least counts, a longer one at which it
+/// fits. Infinite if none.
+double least_rate_s(const GraphPipeProblem& problem, GraphPipeSolution& plan, double limit_s) {
+  if (price_graphpipe(problem, plan)) return plan.time_s;
+  double low_s = plan.time_s;
+  double high_s = std::min(limit_s, 1e6);
+  if (problem.in_flight == InFlight::table || low_s >= high_s ||
+      !price_graphpipe(problem, plan, high_s)) {
+    return std::numeric_limits<double>::infinity();
+  }
+  for (int halving = 0; halving < 60; ++halving) {
+    const double middle_s = (low_s + high_s) / 2;
+    (price_graphpipe(problem, plan, middle_s) ? high_s : low_s) = middle_s;
+  }
+  return high_s;
+}
+
+}  // namespace
+
 double best_of(const GraphPipeProblem& problem, const std::vector<StageSets>& partitions) {
   double best_s = std::numeric_limits<double>::infinity();
   for (const StageSets& partition : partitions) {
@@ -376,7 +397,7 @@ double best_of(const GraphPipeProblem& problem, const std::vector<StageSets>& pa
       const std::size_t s = solution.stages.size();
       if (s == partition.size()) {
         GraphPipeSolution priced = solution;
-        if (price_graphpipe(problem, priced)) best_s = std::min(best_s, priced.time_s);
+        best_s = std::min(best_s, least_rate_s(problem, priced, best_s));
         return;
       }
       for (const PassGroup& group : problem.groups) {

@@ -37,8 +37,8 @@ std::vector<StageSets> all_partitions(const GraphPipeProblem& problem);
 /// branch by itself; the graph must be series-parallel.
 std::vector<StageSets> series_parallel_partitions(const GraphPipeProblem& problem);
 
-/// Least time of the given partitions with any devices, ways and groups, by price_graphpipe alone.
-/// Infinite when none fits.
+/// Least rate of the given partitions with any devices, ways and groups, by price_graphpipe alone:
+/// with the least counts any at which all stages fit. Infinite when none fits.
 double best_of(const GraphPipeProblem& problem, const std::vector<StageSets>& partitions);
 
 }  // namespace braid::testing

@@ -110,10 +110,11 @@ GraphPipeTargetSearch& GraphPipeBottleneckSearch::search() {
   return *search_;
 }
 
-double GraphPipeBottleneckSearch::least_time_s(double limit_s) {
+double GraphPipeBottleneckSearch::quick_time_s(double limit_s) {
+  quick_s_ = relaxed_s_ = kInfinity;
   if (bound_s_ >= limit_s || !search().has_devices(std::nextafter(limit_s, 0.0))) return kInfinity;
   const auto relaxed = [&](double time_s) { return has_relaxed(time_s); };
-  const auto possible = [&](double time_s) { return find(time_s); };
+  const auto possible = [&](double time_s) { return find(time_s, GraphPipeEffort::quick); };
   // Fewest devices first, then with the copies that stages send each other, then with all that is
   // in flight: each a bound on the next, and mostly all there is to it.
   Times times_s = search().runs().fastest_s(bound_s_, limit_s);
@@ -121,18 +122,70 @@ double GraphPipeBottleneckSearch::least_time_s(double limit_s) {
                               [&](double time_s) { return search().has_devices(time_s); });
   if (floor == times_s.size()) return kInfinity;
   const double least_s = times_s[floor];
-  if (relaxed(least_s) && possible(least_s)) return least_s;
+  if (relaxed(least_s) && possible(least_s)) return quick_s_ = relaxed_s_ = least_s;
   times_s = search().runs().attained_s(least_s, limit_s);
-  const auto full = soon_of(times_s, soon_of(times_s, 0, relaxed), possible);
-  return full == times_s.size() ? kInfinity : times_s[full];
+  const auto bound = soon_of(times_s, 0, relaxed);
+  if (bound == times_s.size()) return kInfinity;
+  relaxed_s_ = times_s[bound];
+  longest_s_ = *std::max_element(times_s.begin(), times_s.end());
+  const auto full = soon_of(times_s, bound, possible);
+  return quick_s_ = full == times_s.size() ? kInfinity : times_s[full];
+}
+
+double GraphPipeBottleneckSearch::least_time_s(double limit_s) {
+  if (relaxed_s_ < 0) quick_time_s(limit_s);
+  if (problem_.in_flight == InFlight::table || relaxed_s_ > limit_s) return quick_s_;
+  double high_s = std::min(quick_s_, limit_s);
+  if (high_s == kInfinity) {
+    if (relaxed_s_ == kInfinity) return kInfinity;
+    // A way through all stages takes each one's passes and twice its transfer, none of which takes
+    // longer than its time: at such a rate no stage has more in flight than a sink.
+    high_s = 3 * longest_s_ * static_cast<double>(problem_.nodes.size());
+  }
+  return least_below_s(relaxed_s_, high_s);
+}
+
+/// The least rate, `low_s` at least, below `high_s` or, if plans were found last at that, that;
+/// infinite if there is none.
+double GraphPipeBottleneckSearch::least_below_s(double low_s, double high_s) {
+  constexpr double kShare = 1e-9;
+  const auto possible = [&](double time_s) {
+    return find(time_s, GraphPipeEffort::quick) || find(time_s, GraphPipeEffort::full);
+  };
+  Times times_s;
+  bool near = true;
+  for (bool first = true; high_s > low_s * (1 + kShare); first = false) {
+    // Right below, which mostly ends it, then among the times that stages attain, then anywhere.
+    double time_s = high_s * (1 - kShare);
+    std::erase_if(times_s, [&](double t) { return t <= low_s || t >= time_s; });
+    if (!times_s.empty()) {
+      const std::size_t middle = times_s.size() / 2;
+      std::nth_element(times_s.begin(), place(times_s, middle), times_s.end());
+      time_s = times_s[middle];
+    } else {
+      if (!near) time_s = low_s + (high_s - low_s) / 2;
+      near = !near;
+    }
+    if (!possible(time_s)) {
+      low_s = time_s;
+      continue;
+    }
+    // The plan found may do with less.
+    high_s = time_s;
+    const double rate_s = rate_of_found_s();
+    if (rate_s < high_s && possible(rate_s)) high_s = rate_s;
+    if (first) times_s = search().runs().attained_s(low_s, high_s);
+    near = near || !times_s.empty();
+  }
+  return found_s_ == high_s ? high_s : kInfinity;
 }
 
 bool GraphPipeBottleneckSearch::may_pass_in(double time_s) {
   return bound_s_ < time_s && search().has_devices(std::nextafter(time_s, 0.0), true);
 }
 
-bool GraphPipeBottleneckSearch::find(double time_s) {
-  GraphPipeFrontier found = search().plans_at(time_s, false);
+bool GraphPipeBottleneckSearch::find(double time_s, GraphPipeEffort effort) {
+  GraphPipeFrontier found = search().plans_at(time_s, effort);
   if (found.empty()) return false;
   found_s_ = time_s;
   found_ = std::move(found);
@@ -140,14 +193,24 @@ bool GraphPipeBottleneckSearch::find(double time_s) {
   return true;
 }
 
-std::optional<GraphPipeSolution> GraphPipeBottleneckSearch::plan_at(
-    double time_s, const GraphPipeProblem& priced) {
-  if (time_s != found_s_ && !find(time_s)) return std::nullopt;
-  const auto best = std::min_element(
-      found_.begin(), found_.end(),
-      [](const auto& a, const auto& b) { return a.out_s + a.back_s < b.out_s + b.back_s; });
+GraphPipeSolution GraphPipeBottleneckSearch::shortest_found() const {
+  const auto best =
+      std::min_element(found_.begin(), found_.end(),
+                       [](const auto& a, const auto& b) { return a.round_s < b.round_s; });
   GraphPipeSolution solution;
   solution.stages = read_graphpipe_plan(problem_, form_, groups_, choices_, best->choice);
+  return solution;
+}
+
+double GraphPipeBottleneckSearch::rate_of_found_s() const {
+  GraphPipeSolution solution = shortest_found();
+  return graphpipe_rate_s(problem_, solution, found_s_);
+}
+
+std::optional<GraphPipeSolution> GraphPipeBottleneckSearch::plan_at(
+    double time_s, const GraphPipeProblem& priced) {
+  if (time_s != found_s_ && !find(time_s, GraphPipeEffort::quick)) return std::nullopt;
+  GraphPipeSolution solution = shortest_found();
   const bool fits = price_graphpipe(priced, solution, time_s);
   solution.status = fits ? Status::optimal : Status::feasible;
   solution.cuts = form_.cuts;
@@ -155,7 +218,7 @@ std::optional<GraphPipeSolution> GraphPipeBottleneckSearch::plan_at(
 }
 
 bool GraphPipeBottleneckSearch::has_relaxed(double time_s) {
-  return time_s >= bound_s_ && !search().plans_at(time_s, true).empty();
+  return time_s >= bound_s_ && !search().plans_at(time_s, GraphPipeEffort::relaxed).empty();
 }
 
 std::vector<GraphPipeBottleneckSearch> graphpipe_searches(const GraphPipeProblem& problem,

@@ -10,6 +10,7 @@
 #include "braid/base/error.h"
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/planners/graphpipe_in_flight.h"
 
 namespace braid {
 namespace {
@@ -215,6 +216,57 @@ double transfer_s(const GraphPipeProblem& problem, const GraphPipeStage& receive
          (pool_of(problem, receiver).bandwidth_bytes_per_s * static_cast<double>(receiver.devices));
 }
 
+using StageEdges = std::map<std::pair<std::size_t, std::size_t>, double>;  ///< stage_edges().
+
+/// Samples in flight by the table of stages in topological order; fills in the way through them.
+std::vector<std::int64_t> count_by_table(const GraphPipeProblem& problem,
+                                         const std::vector<Sums>& sums, const StageEdges& edges,
+                                         GraphPipeSolution& solution) {
+  const std::vector<GraphPipeStage>& stages = solution.stages;
+  std::vector<double> out_s(stages.size(), 0), back_s(stages.size(), 0);  // To a sink and back.
+  std::vector<std::int64_t> in_flight(stages.size(), 0);
+  solution.fill_s = 0;
+  for (std::size_t s = stages.size(); s-- > 0;) {
+    const PassGroup& group = stages[s].group;
+    in_flight[s] = group.k * group.micro_batch;
+    for (auto edge = edges.lower_bound({s, 0}); edge != edges.end() && edge->first.first == s;
+         ++edge) {
+      const std::size_t y = edge->first.second;
+      const double hop_s = transfer_s(problem, stages[y], sums[y].in_bytes, group.micro_batch);
+      out_s[s] = std::max(out_s[s], hop_s + out_s[y]);
+      back_s[s] = std::max(back_s[s], hop_s + back_s[y]);
+      in_flight[s] = std::max(in_flight[s], table_in_flight(group, stages[y].group, in_flight[y]));
+    }
+    out_s[s] += sums[s].forward_s;
+    back_s[s] += sums[s].backward_s;
+    solution.fill_s = std::max(solution.fill_s, out_s[s] + back_s[s]);
+  }
+  return in_flight;
+}
+
+/// The least at the solution's rate.
+std::vector<std::int64_t> count_least(const GraphPipeProblem& problem,
+                                      const std::vector<Sums>& sums, const StageEdges& edges,
+                                      GraphPipeSolution& solution) {
+  const std::vector<GraphPipeStage>& stages = solution.stages;
+  const std::int64_t b = stages.front().group.micro_batch;
+  std::vector<RoundTripStage> trips;
+  trips.reserve(stages.size());
+  for (const Sums& sum : sums) trips.push_back({sum.forward_s, sum.backward_s});
+  std::vector<RoundTripEdge> hops;
+  hops.reserve(edges.size());
+  for (const auto& [ends, bytes] : edges) {
+    const double hop_s = transfer_s(problem, stages[ends.second], sums[ends.second].in_bytes, b);
+    hops.push_back({static_cast<std::int32_t>(ends.first), static_cast<std::int32_t>(ends.second),
+                    hop_s, hop_s});
+  }
+  LeastInFlight least =
+      least_in_flight(trips, hops, solution.time_s * static_cast<double>(b), problem.batch / b);
+  for (std::int64_t& count : least.micro_batches) count *= b;
+  solution.fill_s = least.fill_s;
+  return std::move(least.micro_batches);
+}
+
 /// What the neighbours of each stage have, `edges` being stage_edges().
 std::vector<NeighbourCopies> neighbours_of(
     const GraphPipeProblem& problem, const std::vector<GraphPipeStage>& stages,
@@ -228,6 +280,64 @@ std::vector<NeighbourCopies> neighbours_of(
   }
   return neighbours;
 }
+
+/// A plan's stages in order, and what its rate does not change.
+class PlanToPrice {
+ public:
+  PlanToPrice(const GraphPipeProblem& problem, GraphPipeSolution& solution)
+      : problem_(problem), solution_(solution) {
+    order();
+    const std::vector<GraphPipeStage>& stages = solution.stages;
+    edges_ = stage_edges(problem, stages);
+    const std::vector<NeighbourCopies> neighbours = neighbours_of(problem, stages, edges_);
+    sums_.reserve(stages.size());
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      sums_.push_back(sums_of(problem, stages[s]));
+      solution.stages[s].time_s = time_s(problem, stages[s], sums_.back(), neighbours[s]);
+      slowest_s_ = std::max(slowest_s_, stages[s].time_s);
+    }
+  }
+
+  double slowest_s() const { return slowest_s_; }
+
+  /// Fills in what a rate changes; whether all stages fit.
+  bool fits_at(double rate_s) {
+    solution_.time_s = rate_s;
+    const std::vector<std::int64_t> in_flight =
+        problem_.in_flight == InFlight::least ? count_least(problem_, sums_, edges_, solution_)
+                                              : count_by_table(problem_, sums_, edges_, solution_);
+    bool fits = true;
+    for (std::size_t s = 0; s < sums_.size(); ++s) {
+      GraphPipeStage& stage = solution_.stages[s];
+      stage.in_flight = std::min(in_flight[s], problem_.batch);
+      stage.memory_bytes = graphpipe_memory_bytes(
+          stage.in_flight, graphpipe_replicas(problem_, stage), stage.group.micro_batch,
+          sums_[s].fixed_bytes, sums_[s].stash_bytes, sums_[s].working_bytes);
+      fits = fits && stage.memory_bytes <= pool_of(problem_, stage).memory_bytes;
+    }
+    return fits;
+  }
+
+ private:
+  void order() {
+    std::vector<GraphPipeStage>& stages = solution_.stages;
+    const std::vector<int> depths =
+        depths_of(graph_of(problem_, stages, stage_edges(problem_, stages)));
+    std::vector<GraphPipeStage> ordered;
+    ordered.reserve(depths.size());
+    for (const std::size_t s : topological_stages(depths)) {
+      ordered.push_back(std::move(stages[s]));
+      ordered.back().depth = depths[s];
+    }
+    stages = std::move(ordered);
+  }
+
+  const GraphPipeProblem& problem_;
+  GraphPipeSolution& solution_;
+  StageEdges edges_;
+  std::vector<Sums> sums_;
+  double slowest_s_ = 0;
+};
 
 /// Least device-seconds per sample of a node of a kind run in a way.
 double work_of(const GraphPipeProblem& problem, std::size_t kind, std::size_t way) {
@@ -366,74 +476,25 @@ double graphpipe_stage_time_s(const GraphPipeProblem& problem, const GraphPipeSt
 }
 
 bool price_graphpipe(const GraphPipeProblem& problem, GraphPipeSolution& solution, double rate_s) {
-  {
-    const StageGraph graph =
-        graph_of(problem, solution.stages, stage_edges(problem, solution.stages));
-    const std::vector<int> depths = depths_of(graph);
-    std::vector<GraphPipeStage> ordered;
-    ordered.reserve(depths.size());
-    for (const std::size_t s : topological_stages(depths)) {
-      ordered.push_back(std::move(solution.stages[s]));
-      ordered.back().depth = depths[s];
-    }
-    solution.stages = std::move(ordered);
-  }
-  std::vector<GraphPipeStage>& stages = solution.stages;
-  const auto edges = stage_edges(problem, stages);
-  const std::vector<NeighbourCopies> neighbours = neighbours_of(problem, stages, edges);
-  std::vector<Sums> sums;
-  sums.reserve(stages.size());
-  solution.time_s = 0;
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    sums.push_back(sums_of(problem, stages[s]));
-    stages[s].time_s = time_s(problem, stages[s], sums.back(), neighbours[s]);
-    solution.time_s = std::max(solution.time_s, stages[s].time_s);
-  }
-  const double rate = std::max(rate_s, solution.time_s);
-  std::vector<double> out_s(stages.size(), 0), back_s(stages.size(), 0);  // To a sink and back.
-  std::vector<std::int64_t> in_flight(stages.size(), 0);
-  solution.fill_s = 0;
-  bool fits = true;
-  for (std::size_t s = stages.size(); s-- > 0;) {
-    GraphPipeStage& stage = stages[s];
-    const std::int64_t b = stage.group.micro_batch;
-    std::int64_t samples = stage.group.k * b;
-    for (auto edge = edges.lower_bound({s, 0}); edge != edges.end() && edge->first.first == s;
-         ++edge) {
-      const std::size_t y = edge->first.second;
-      const double hop_s = transfer_s(problem, stages[y], sums[y].in_bytes, b);
-      out_s[s] = std::max(out_s[s], hop_s + out_s[y]);
-      back_s[s] = std::max(back_s[s], hop_s + back_s[y]);
-      samples = std::max(samples, table_in_flight(stage.group, stages[y].group, in_flight[y]));
-    }
-    out_s[s] += sums[s].forward_s;
-    back_s[s] += sums[s].backward_s;
-    if (problem.in_flight == InFlight::least) {
-      const double period_s = rate * static_cast<double>(b);
-      samples = least_in_flight(out_s[s], back_s[s], sums[s].forward_s + sums[s].backward_s,
-                                period_s, problem.batch / b) *
-                b;
-    }
-    solution.fill_s = std::max(solution.fill_s, out_s[s] + back_s[s]);
-    in_flight[s] = samples;
-    stage.in_flight = std::min(samples, problem.batch);
-    stage.memory_bytes =
-        graphpipe_memory_bytes(stage.in_flight, graphpipe_replicas(problem, stage), b,
-                               sums[s].fixed_bytes, sums[s].stash_bytes, sums[s].working_bytes);
-    fits = fits && stage.memory_bytes <= pool_of(problem, stage).memory_bytes;
-  }
-  return fits;
+  PlanToPrice plan(problem, solution);
+  return plan.fits_at(std::max(rate_s, plan.slowest_s()));
 }
 
-std::int64_t least_in_flight(double out_s, double& back_s, double passes_s, double period_s,
-                             std::int64_t most) {
-  if (period_s <= 0) return 1;
-  // A hair's breadth less, so that equal times do not round up.
-  const double rounds = std::ceil((out_s + back_s) / period_s * (1 - 1e-12));
-  const double limit = static_cast<double>(most);
-  const double count = std::min(std::max(1.0, rounds), limit);
-  back_s = std::max(back_s, (count - 1) * period_s + passes_s - out_s);
-  return static_cast<std::int64_t>(count);
+double graphpipe_rate_s(const GraphPipeProblem& problem, GraphPipeSolution& solution,
+                        double limit_s) {
+  PlanToPrice plan(problem, solution);
+  double low_s = plan.slowest_s();
+  if (plan.fits_at(low_s)) return low_s;
+  if (limit_s <= low_s || !plan.fits_at(limit_s)) return kInfinity;
+  double high_s = limit_s;
+  while (high_s > low_s * (1 + 1e-13)) {
+    const double middle_s = low_s + (high_s - low_s) / 2;
+    (plan.fits_at(middle_s) ? high_s : low_s) = middle_s;
+  }
+  // A little more, so that whoever rounds otherwise finds that it fits.
+  high_s = std::min(high_s * (1 + 1e-12), limit_s);
+  plan.fits_at(high_s);
+  return high_s;
 }
 
 TimedGraph timed_graph_of(const GraphPipeProblem& problem, const GraphPipeSolution& solution) {

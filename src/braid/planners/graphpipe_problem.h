@@ -79,13 +79,13 @@ struct GraphPipeEdge {
 ///   fixed + (i·stash + b·(most working bytes of a node))/r ≤ memory, i being the samples in
 ///     flight, at most B.
 /// i by the table: k·b at a sink, else the most that table_in_flight gives over the successors.
-/// Least i, for one b everywhere and k = 1: at a rate of t seconds per sample a pass over samples
-/// that go in at 0 comes back after R = the longest way to a sink and back through forward passes
-/// F, transfers X and backward passes G. With l = ⌈R/(t·b)⌉ micro-batches in flight the stage can
-/// repeat forward and backward passes in turn every t·b; where the two would collide the backward
-/// pass waits until (l-1)·t·b + F + G after. That is how long stages before it see. i = l·b.
-/// A transfer takes copies·bytes·b/(bandwidth·d), for all bytes per sample that enter the receiving
-/// stage, its copies, its bandwidth and its d devices, and as long back.
+/// Least i, for one b everywhere and k = 1: b times the fewest micro-batches with which all stages
+/// can repeat their passes every t·b, t seconds per sample being the plan's rate
+/// (least_in_flight in graphpipe_in_flight.h). A transfer takes copies·bytes·b/(bandwidth·d), for
+/// all bytes per sample that enter the receiving stage, its copies, its bandwidth and its d
+/// devices, and as long back.
+/// The rate is the slowest stage's, or the least that is longer at which all stages fit: a longer
+/// one never asks for more in flight.
 struct GraphPipeProblem {
   std::vector<GraphPipeWay> ways = {{}};  ///< Of data parallelism alone when there is but this.
   std::vector<GraphPipeKind> kinds;
@@ -145,8 +145,8 @@ struct GraphPipeStage {
 
 struct GraphPipeSolution {
   Status status = Status::infeasible;
-  double time_s = 0;  ///< Per sample: of the slowest stage.
-  double fill_s = 0;  ///< The longest way of a micro-batch through the stages and back.
+  double time_s = 0;  ///< Per sample: the rate, at least the slowest stage's time.
+  double fill_s = 0;  ///< A micro-batch's way through all stages and back, at that rate.
   std::vector<GraphPipeStage> stages;  ///< Each before its successors.
   /// Cuts that made the graph series-parallel (OrderTree::cuts): with any, there may be better
   /// plans of series-parallel stages; with other stages there may be anyway.
@@ -195,16 +195,15 @@ double graphpipe_stage_time_s(const GraphPipeProblem& problem, const GraphPipeSt
 
 /// Fills in everything else from nodes, devices, ways and groups of the stages, straight from the
 /// definition, at a rate of the slowest stage's or of `rate_s` if that is longer; then orders the
-/// stages. False, and the memory beyond the limit, when one does not fit.
+/// stages. False, and the memory beyond the limit, when one does not fit. With the least counts all
+/// stages have one micro-batch size.
 bool price_graphpipe(const GraphPipeProblem& problem, GraphPipeSolution& solution,
                      double rate_s = 0);
 
-/// Micro-batches in flight, at most `most`, of a stage whose forward passes reach a sink after
-/// `out_s`, itself included, and whose backward passes end `back_s` after that, when a micro-batch
-/// comes every `period_s`; `passes_s` is its forward and backward pass. Raises back_s to what the
-/// stage's own turns make of it.
-std::int64_t least_in_flight(double out_s, double& back_s, double passes_s, double period_s,
-                             std::int64_t most);
+/// The least rate, between the slowest stage's time and `limit_s`, at which a plan fits, to a
+/// share of 1e-12; infinite when it does not fit at that either. Fills the plan in at that rate.
+double graphpipe_rate_s(const GraphPipeProblem& problem, GraphPipeSolution& solution,
+                        double limit_s);
 
 /// Memory on one device of a stage of so many replicas.
 inline double graphpipe_memory_bytes(std::int64_t in_flight, std::int64_t replicas,

@@ -128,8 +128,7 @@ bool GraphPipeRuns::is_useless(const GraphPipeShape& shape, const Row& row, std:
   for (const std::size_t other : row.earlier) {
     const Row& earlier = rows_[other];
     if (runs[earlier.first + index].roomy &&
-        passes_s(shape, earlier.way, row.shares[index]) <=
-            passes_s(shape, row.way, row.shares[index]) &&
+        passes_no_longer(shape, earlier.way, row.way, row.shares[index]) &&
         shape.bytes[earlier.way].gradient <= shape.bytes[row.way].gradient) {
       return true;
     }
@@ -159,6 +158,17 @@ double GraphPipeRuns::passes_s(const GraphPipeShape& shape, std::size_t way,
   const std::size_t i =
       way * problem_.device_samples.size() + static_cast<std::size_t>(share.samples);
   return shape.forward_s[i] + shape.backward_s[i];
+}
+
+/// Of both together and, where ways out and back count, of each.
+bool GraphPipeRuns::passes_no_longer(const GraphPipeShape& shape, std::size_t way,
+                                     std::size_t other, const GraphPipeShare& share) const {
+  if (passes_s(shape, way, share) > passes_s(shape, other, share)) return false;
+  const std::size_t samples = problem_.device_samples.size();
+  const auto i = static_cast<std::size_t>(share.samples);
+  return problem_.in_flight == InFlight::table ||
+         (shape.forward_s[way * samples + i] <= shape.forward_s[other * samples + i] &&
+          shape.backward_s[way * samples + i] <= shape.backward_s[other * samples + i]);
 }
 
 double GraphPipeRuns::time_s(const GraphPipeShape& shape, double compute_s,

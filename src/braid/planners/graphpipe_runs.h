@@ -92,6 +92,8 @@ class GraphPipeRuns {
   void find_least();
   void price(const GraphPipeShape& shape, GraphPipeRun* runs) const;
   double passes_s(const GraphPipeShape& shape, std::size_t way, const GraphPipeShare& share) const;
+  bool passes_no_longer(const GraphPipeShape& shape, std::size_t way, std::size_t other,
+                        const GraphPipeShare& share) const;
   GraphPipeRun run_of(const GraphPipeShape& shape, const Row& row,
                       const GraphPipeShare& share) const;
   bool is_useless(const GraphPipeShape& shape, const Row& row, std::size_t index,

@@ -17,6 +17,9 @@ GraphPipeSolution solve_graphpipe(const GraphPipeProblem& problem) {
   std::vector<GraphPipeBottleneckSearch> searches = graphpipe_searches(problem, form);
   double best_s = kInfinity;
   for (GraphPipeBottleneckSearch& search : searches) {
+    best_s = std::min(best_s, search.quick_time_s(best_s));
+  }
+  for (GraphPipeBottleneckSearch& search : searches) {
     best_s = std::min(best_s, search.least_time_s(best_s));
   }
   GraphPipeSolution best;

@@ -10,12 +10,9 @@ namespace braid {
 /// attained, so that the search ends on the optimum instead of within ε of it; partial plans keep
 /// every pair of devices used and samples in flight that no other is better than in both; identical
 /// branches are planned once; a sink (source) may share a stage with branches before (after) it.
-/// The objective is exact over these stages with InFlight::table and one micro-batch size (with
-/// skipping edges the samples in flight count to the next stages alone). With InFlight::least the
-/// samples are counted at the target rate, and a partial plan is kept by how long a micro-batch
-/// takes to its end and back. That is a heuristic: of branches side by side the longest way out and
-/// the longest back count, which need not be one's, so that the shorter sum may be the worse one;
-/// nor are more devices than keep the target tried for a shorter way. Of the best plans with one of
+/// The rate is exact over these stages with one micro-batch size: with InFlight::table (with
+/// skipping edges the samples in flight count to the next stages alone) and with InFlight::least,
+/// to a share of 1e-9 (GraphPipeBottleneckSearch, GraphPipeRanking). Of the best plans with one of
 /// several micro-batch sizes the one with the shortest fill_s is returned. A graph that is not
 /// series-parallel is made so (OrderTree::cuts). Throws Error as check_graphpipe_problem.
 GraphPipeSolution solve_graphpipe(const GraphPipeProblem& problem);

@@ -5,6 +5,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/planners/graphpipe_in_flight.h"
 #include "braid/schedule/in_flight.h"
 
 namespace braid {
@@ -36,9 +37,11 @@ bool GraphPipeTargetSearch::has_devices(double time_s, bool passes_alone) {
   return floor_.all() <= runs_.all_devices();
 }
 
-GraphPipeFrontier GraphPipeTargetSearch::plans_at(double time_s, bool relaxed, bool keep_long) {
+GraphPipeFrontier GraphPipeTargetSearch::plans_at(double time_s, GraphPipeEffort effort,
+                                                  bool keep_long) {
   keep_long_ = keep_long;
-  relaxed_ = relaxed;
+  effort_ = effort;
+  ranking_.compare_in_full(effort == GraphPipeEffort::full);
   time_s_ = time_s;
   choices_.clear();
   known_series_.clear();
@@ -65,18 +68,19 @@ std::int32_t GraphPipeTargetSearch::add(const GraphPipeChoice& choice) {
 }
 
 GraphPipeTargetSearch::Values GraphPipeTargetSearch::values_of(const GraphPipeLabel& label) const {
-  return {table_ ? 0 : label.out_s, table_ ? 0 : label.back_s, label.copies, label.allowed,
-          label.samples};
+  return {table_ ? 0 : label.behind_s, label.copies, label.allowed, label.samples};
 }
 
 /// Whether nothing in front of a plan makes its way through the stages as short as another's. Nor
 /// then do plans that it is no worse than.
 bool GraphPipeTargetSearch::is_too_long(const GraphPipeLabel& label) const {
-  return label.out_s + label.back_s > shortest_s_;
+  return label.round_s > shortest_s_;
 }
 
 /// Puts stages of this shape in front of `label`, at most `limit` devices in all: for each group
-/// and way those that keep the target time and the memory with the fewest devices, …
+/// and way those that keep the target time and the memory with the fewest devices, those with more
+/// that leave more copies to the stages before, and of a full search all, as with more devices its
+/// passes and what it receives take less.
 void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, const GraphPipeLabel& label,
                                       std::int32_t limit, GraphPipeFrontier& frontier) {
   if (label.devices + floor_.stage(shape_index) > limit) return;
@@ -89,7 +93,6 @@ void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, const GraphPipeL
   }
 }
 
-/// … and those with more that leave more copies to the stages before.
 void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, std::size_t group, std::size_t way,
                                       const GraphPipeLabel& label, std::int32_t limit,
                                       GraphPipeFrontier& frontier) {
@@ -117,7 +120,7 @@ void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, std::size_t grou
                share.samples, static_cast<std::int32_t>(way), -1, -1, label.choice});
       ranking_.insert(made, frontier);
     }
-    if (made.allowed == all_copies) break;
+    if (made.allowed == all_copies && effort_ != GraphPipeEffort::full) break;
   }
 }
 
@@ -140,17 +143,17 @@ bool GraphPipeTargetSearch::hand_over(const GraphPipeShape& shape, double comput
 /// Makes of what is behind a stage what a stage before it sees; false when it does not fit.
 bool GraphPipeTargetSearch::extend(const GraphPipeShape& shape, std::size_t group, std::size_t way,
                                    const GraphPipeShare& share, GraphPipeLabel& label) const {
-  if (relaxed_) return true;
+  label.empty = false;
+  if (effort_ == GraphPipeEffort::relaxed) return true;
   const PassGroup& own = groups_[group];
   const std::size_t run = way * problem_.device_samples.size() + at(share.samples);
-  label.out_s += shape.forward_s[run];
-  label.back_s += shape.backward_s[run];
+  const double passes_s = shape.forward_s[run] + shape.backward_s[run];
+  label.round_s += passes_s;
   std::int64_t in_flight = label.samples[group];
   if (!table_) {
     const double period_s = time_s_ * static_cast<double>(own.micro_batch);
-    in_flight = own.micro_batch * least_in_flight(label.out_s, label.back_s,
-                                                  shape.forward_s[run] + shape.backward_s[run],
-                                                  period_s, problem_.batch / own.micro_batch);
+    in_flight = own.micro_batch * least_in_flight(label.round_s, passes_s, period_s,
+                                                  problem_.batch / own.micro_batch);
   }
   if (graphpipe_memory_bytes(shape, way, own, share.replicas, std::min(in_flight, problem_.batch)) >
       runs_.memory_bytes(way)) {
@@ -158,8 +161,11 @@ bool GraphPipeTargetSearch::extend(const GraphPipeShape& shape, std::size_t grou
   }
   const double hop_s = static_cast<double>(problem_.ways[way].copies) * shape.in_bytes *
                        static_cast<double>(own.micro_batch) / share.stage_bytes_per_s;
-  label.out_s += hop_s;
-  label.back_s += hop_s;
+  label.round_s += 2 * hop_s;
+  if (label.inside) {
+    label.out_s += shape.forward_s[run] + hop_s;
+    label.back_s += shape.backward_s[run] + hop_s;
+  }
   for (std::size_t f = 0; f < groups_.size(); ++f) {
     const std::int64_t a = groups_[f].micro_batch;
     const std::int64_t b = own.micro_batch;
@@ -191,7 +197,7 @@ GraphPipeFrontier GraphPipeTargetSearch::plan_series(std::int32_t series_index, 
   const auto note_shortest = [&] {
     if (!whole || table_ || keep_long_) return;
     for (const GraphPipeLabel& plan : cuts.front()) {
-      shortest_s_ = std::min(shortest_s_, plan.out_s + plan.back_s);
+      shortest_s_ = std::min(shortest_s_, plan.round_s);
     }
   };
   for (int e = last; e > first; --e) {

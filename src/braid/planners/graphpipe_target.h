@@ -16,6 +16,14 @@
 
 namespace braid {
 
+/// How far a search for plans goes.
+enum class GraphPipeEffort : std::uint8_t {
+  relaxed,  ///< As if no stage had more in flight than a sink: where there is no plan, there is
+            ///< none.
+  quick,    ///< Stages on the fewest devices that they fit on, partial plans by their rounds alone.
+  full,     ///< There is a plan if any keeps the target. Only the least counts need it.
+};
+
 /// Plans whose stages keep a target time per sample: dynamic programming from the sink over the
 /// series and blocks of a problem's shapes. Each of `groups` may be any stage's. Refers to problem
 /// and shapes.
@@ -26,11 +34,10 @@ class GraphPipeTargetSearch {
   GraphPipeTargetSearch(const GraphPipeTargetSearch&) = delete;  // Its floor refers to its runs.
   GraphPipeTargetSearch& operator=(const GraphPipeTargetSearch&) = delete;
 
-  /// Plans of the whole graph that none beats, with InFlight::least at least the one with the
-  /// shortest way through the stages and back; `relaxed`: as if no stage had more in flight than a
-  /// sink, so that they differ in devices and copies alone. `keep_long`: partial plans whose way is
+  /// Plans of the whole graph that none of those looked at beats, with InFlight::least at least the
+  /// one with the shortest way through the stages and back. `keep_long`: partial plans whose way is
   /// longer than that of a plan found are not left out, to hold the search against.
-  GraphPipeFrontier plans_at(double time_s, bool relaxed, bool keep_long = false);
+  GraphPipeFrontier plans_at(double time_s, GraphPipeEffort effort, bool keep_long = false);
 
   /// Whether there are as many devices as any plan at that time needs (GraphPipeFloor): without,
   /// there is none. `passes_alone`: a plan whose stages' passes take no longer.
@@ -44,11 +51,9 @@ class GraphPipeTargetSearch {
   std::int64_t work() const { return work_; }
 
  private:
-  /// Plans for some branches of each class with what is left of a partial one, if there is one.
-  using Seed = std::pair<std::vector<int>, GraphPipeFrontier>;
   /// What a partial plan in front of a label depends on, besides devices.
-  using Values = std::tuple<double, double, std::int32_t, std::int32_t,
-                            std::array<std::int64_t, kMostMixedGroups>>;
+  using Values =
+      std::tuple<double, std::int32_t, std::int32_t, std::array<std::int64_t, kMostMixedGroups>>;
   using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, Values>;
 
   /// Branches planned at once: one by itself, or several whole ones as a stage.
@@ -85,13 +90,14 @@ class GraphPipeTargetSearch {
                                const GraphPipeLabel& start);
   const std::vector<Part>& parts_of(std::int32_t block_index, const GraphPipeLabel& start);
   std::vector<Part> plan_parts(std::int32_t block_index, const GraphPipeLabel& start);
-  GraphPipeFrontier with_part(const GraphPipeLabel& other, GraphPipeFrontier plans,
-                              GraphPipeChoice::Kind kind, std::int32_t what);
+  void put_partial(std::int32_t block_index, const Absorption& absorbed,
+                   const GraphPipeLabel& start, const std::vector<int>& counts,
+                   const std::vector<GraphPipeFrontier>& covered, GraphPipeFrontier& result);
   void put_part(const GraphPipeFrontier& others, const Part& part, std::int32_t limit,
                 GraphPipeFrontier& result);
-  GraphPipeFrontier cover(std::int32_t block_index, const std::vector<int>& counts,
-                          const std::vector<Part>& all_parts, std::vector<Seed> seeds,
-                          std::int32_t spare);
+  std::vector<GraphPipeFrontier> cover(std::int32_t block_index, const std::vector<int>& counts,
+                                       const std::vector<Part>& all_parts,
+                                       const GraphPipeLabel& base);
 
   const GraphPipeProblem& problem_;
   const GraphPipeShapes& form_;
@@ -102,8 +108,8 @@ class GraphPipeTargetSearch {
   GraphPipeFloor floor_;
   std::pair<double, bool> floor_target_{-1, false};  ///< The target that it is counted for.
   bool keep_long_ = false;
-  bool relaxed_ = false;  ///< Whatever is in flight, but for what the runs have seen to.
-  double time_s_ = 0;     ///< The target.
+  GraphPipeEffort effort_ = GraphPipeEffort::quick;
+  double time_s_ = 0;                                     ///< The target.
   std::array<std::int32_t, kMostGraphPipePools> most_{};  ///< Devices of each kind.
   /// Weighed devices to spare beyond the fewest: what a part of a plan may use more than its own
   /// fewest.

@@ -12,6 +12,25 @@ namespace {
 
 constexpr std::int32_t kAny = std::numeric_limits<std::int32_t>::max();
 
+/// Counts of branches of each class are states: what one more of a class adds to a state, …
+std::vector<std::size_t> strides_of(const std::vector<int>& counts) {
+  std::vector<std::size_t> strides;
+  strides.reserve(counts.size());
+  std::size_t states = 1;
+  for (const int count : counts) {
+    strides.push_back(states);
+    states *= at(count) + 1;
+  }
+  return strides;
+}
+
+/// … and the state of some.
+std::size_t state_of(const std::vector<int>& some, const std::vector<std::size_t>& strides) {
+  std::size_t state = 0;
+  for (std::size_t j = 0; j < strides.size(); ++j) state += at(some[j]) * strides[j];
+  return state;
+}
+
 }  // namespace
 
 /// Plans of a block's branches, but for those that are absorbed, all in front of `label`.
@@ -23,6 +42,9 @@ void GraphPipeTargetSearch::put_block(std::int32_t block_index, std::int32_t abs
   start.devices = 0;
   start.of_pool.fill(0);
   start.choice = -1;
+  start.out_s = start.back_s = 0;
+  if (!label.empty) start.behind_s = label.round_s;
+  start.inside = true;
   const auto [known, added] = known_blocks_.try_emplace(
       {block_index, absorption, 0, values_of(start)}, GraphPipeFrontier{});
   if (added) known->second = plan_block(block_index, absorption, start);
@@ -30,6 +52,10 @@ void GraphPipeTargetSearch::put_block(std::int32_t block_index, std::int32_t abs
     GraphPipeLabel made = part;
     made.devices += label.devices;
     for (std::size_t p = 0; p < kMostGraphPipePools; ++p) made.of_pool[p] += label.of_pool[p];
+    made.inside = label.inside;
+    made.out_s = label.inside ? label.out_s + part.out_s : 0;
+    made.back_s = label.inside ? label.back_s + part.back_s : 0;
+    made.behind_s = label.behind_s;
     if (made.devices > limit || !within(made.of_pool, most_)) continue;
     if (is_too_long(made) || ranking_.is_useless(made, frontier)) continue;
     made.choice = add({GraphPipeChoice::Kind::block, block_index, 0, 0, 0, absorption, part.choice,
@@ -48,27 +74,45 @@ GraphPipeFrontier GraphPipeTargetSearch::plan_block(std::int32_t block_index,
   for (std::size_t j = 0; j < absorbed.whole.size(); ++j) counts[j] -= absorbed.whole[j];
   // Without any branch planned yet; those absorbed behind are reached from before directly.
   GraphPipeLabel base;
+  base.inside = true;
+  base.empty = start.empty;
+  base.behind_s = start.behind_s;
   if (!absorbed.whole.empty()) base = start;
-  std::vector<Seed> seeds = {{std::vector<int>(counts.size(), 0), {base}}};
-  std::int32_t partial = 0;  // What the partial branch needs by itself.
-  if (absorbed.partial >= 0) {
-    const auto j = at(absorbed.partial);
-    --counts[j];
-    partial = floor_.piece(block.classes[j], absorbed.first, absorbed.last);
-    for (std::size_t i = 0; i < absorbed.rest.size(); ++i) {
-      const std::vector<int>& taken = absorbed.rest[i].counts;
-      GraphPipeFrontier rest;
-      put_stage(absorbed.rest[i].shape, start,
-                slack_ + partial + floor_.branches(block_index, taken), rest);
-      if (rest.empty()) continue;
-      seeds.push_back({taken, with_part(base, std::move(rest), GraphPipeChoice::Kind::rest,
-                                        static_cast<std::int32_t>(i))});
-    }
-    seeds[0].second = with_part(base, front(block.classes[j], absorbed.first, absorbed.last, start),
-                                GraphPipeChoice::Kind::partial, absorbed.partial);
+  if (absorbed.partial >= 0) --counts[at(absorbed.partial)];
+  std::vector<GraphPipeFrontier> covered =
+      cover(block_index, counts, parts_of(block_index, start), base);
+  if (absorbed.partial < 0) return std::move(covered.back());
+  GraphPipeFrontier result;
+  put_partial(block_index, absorbed, start, counts, covered, result);
+  return result;
+}
+
+/// Puts what is left of a partial branch, by itself or in a stage with whole ones, beside plans of
+/// the other branches, `covered` for up to `counts` of each class.
+void GraphPipeTargetSearch::put_partial(std::int32_t block_index, const Absorption& absorbed,
+                                        const GraphPipeLabel& start, const std::vector<int>& counts,
+                                        const std::vector<GraphPipeFrontier>& covered,
+                                        GraphPipeFrontier& result) {
+  const GraphPipeBlock& block = form_.blocks[at(block_index)];
+  const std::int32_t branch = block.classes[at(absorbed.partial)];
+  const std::vector<std::size_t> strides = strides_of(counts);
+  const auto put = [&](std::vector<int> taken, GraphPipeFrontier plans, GraphPipeChoice::Kind kind,
+                       std::int32_t what) {
+    if (plans.empty()) return;
+    const GraphPipeLabel ideal = ranking_.ideal(plans);
+    const std::size_t others = covered.size() - 1 - state_of(taken, strides);
+    put_part(covered[others], {std::move(taken), std::move(plans), ideal, kind, what}, kAny,
+             result);
+  };
+  put(std::vector<int>(counts.size(), 0), front(branch, absorbed.first, absorbed.last, start),
+      GraphPipeChoice::Kind::partial, absorbed.partial);
+  const std::int32_t spare = slack_ + floor_.piece(branch, absorbed.first, absorbed.last);
+  for (std::size_t i = 0; i < absorbed.rest.size(); ++i) {
+    const std::vector<int>& taken = absorbed.rest[i].counts;
+    GraphPipeFrontier rest;
+    put_stage(absorbed.rest[i].shape, start, spare + floor_.branches(block_index, taken), rest);
+    put(taken, std::move(rest), GraphPipeChoice::Kind::rest, static_cast<std::int32_t>(i));
   }
-  return cover(block_index, counts, parts_of(block_index, start), std::move(seeds),
-               slack_ + partial);
 }
 
 const std::vector<GraphPipeTargetSearch::Part>& GraphPipeTargetSearch::parts_of(
@@ -105,16 +149,6 @@ std::vector<GraphPipeTargetSearch::Part> GraphPipeTargetSearch::plan_parts(
   return parts;
 }
 
-GraphPipeFrontier GraphPipeTargetSearch::with_part(const GraphPipeLabel& other,
-                                                   GraphPipeFrontier plans,
-                                                   GraphPipeChoice::Kind kind, std::int32_t what) {
-  GraphPipeFrontier result;
-  if (plans.empty()) return result;
-  const GraphPipeLabel ideal = ranking_.ideal(plans);
-  put_part({other}, {{}, std::move(plans), ideal, kind, what}, kAny, result);
-  return result;
-}
-
 /// Puts each plan of a part beside each of the others. Most are useless, many at once.
 void GraphPipeTargetSearch::put_part(const GraphPipeFrontier& others, const Part& part,
                                      std::int32_t limit, GraphPipeFrontier& result) {
@@ -132,26 +166,15 @@ void GraphPipeTargetSearch::put_part(const GraphPipeFrontier& others, const Part
   }
 }
 
-/// Plans for so many branches of each class, beginning with those of the seeds: one at a time,
-/// each on its own or in a stage of several whole ones. `spare`: devices that may be used beyond
-/// what the branches need.
-GraphPipeFrontier GraphPipeTargetSearch::cover(std::int32_t block_index,
-                                               const std::vector<int>& counts,
-                                               const std::vector<Part>& all_parts,
-                                               std::vector<Seed> seeds, std::int32_t spare) {
+/// Plans for up to so many branches of each class, [state_of] each: one at a time, each on its own
+/// or in a stage of several whole ones, beside `base`.
+std::vector<GraphPipeFrontier> GraphPipeTargetSearch::cover(std::int32_t block_index,
+                                                            const std::vector<int>& counts,
+                                                            const std::vector<Part>& all_parts,
+                                                            const GraphPipeLabel& base) {
   const std::size_t classes = counts.size();
-  std::vector<std::size_t> stride;
-  stride.reserve(classes);
-  std::size_t states = 1;
-  for (const int count : counts) {
-    stride.push_back(states);
-    states *= at(count) + 1;
-  }
-  const auto state_of = [&](const std::vector<int>& some) {
-    std::size_t state = 0;
-    for (std::size_t j = 0; j < classes; ++j) state += at(some[j]) * stride[j];
-    return state;
-  };
+  const std::vector<std::size_t> strides = strides_of(counts);
+  const std::size_t states = state_of(counts, strides) + 1;
   std::vector<std::vector<std::pair<std::size_t, const Part*>>> parts(
       classes);  // By the highest class in them.
   for (const Part& part : all_parts) {
@@ -161,16 +184,15 @@ GraphPipeFrontier GraphPipeTargetSearch::cover(std::int32_t block_index,
       inside = inside && part.counts[j] <= counts[j];
       if (part.counts[j] > 0) last = j;
     }
-    if (inside) parts[last].emplace_back(state_of(part.counts), &part);
+    if (inside) parts[last].emplace_back(state_of(part.counts, strides), &part);
   }
-  std::vector<GraphPipeFrontier> covered;
-  covered.resize(states);
-  for (Seed& seed : seeds) covered[state_of(seed.first)] = std::move(seed.second);
+  std::vector<GraphPipeFrontier> covered(states);
+  covered[0] = {base};
   std::vector<GraphPipeLabel> ideals(states);
   std::vector<int> have(classes, 0);
   for (std::size_t state = 0; state < states; ++state) {
     GraphPipeFrontier& here = covered[state];
-    const std::int32_t limit = spare + floor_.branches(block_index, have);
+    const std::int32_t limit = slack_ + floor_.branches(block_index, have);
     std::size_t last = classes - 1;  // One branch of the highest class is in the part put last.
     while (last > 0 && have[last] == 0) --last;
     for (const auto& [own, part] : parts[last]) {
@@ -184,7 +206,7 @@ GraphPipeFrontier GraphPipeTargetSearch::cover(std::int32_t block_index,
     if (!here.empty()) ideals[state] = ranking_.ideal(here);
     for (std::size_t j = 0; j < classes && ++have[j] > counts[j]; ++j) have[j] = 0;
   }
-  return std::move(covered.back());
+  return covered;
 }
 
 }  // namespace braid

@@ -8,7 +8,7 @@
 #include "braid/base/index.h"
 #include "braid/plan/stage_context.h"
 #include "braid/plan/stage_rounds.h"
-#include "braid/planners/graphpipe_problem.h"
+#include "braid/planners/graphpipe_in_flight.h"
 #include "braid/schedule/in_flight.h"
 #include "braid/schedule/pipeline_time.h"
 #include "braid/schedule/plan_graph.h"
@@ -71,24 +71,21 @@ WarmUps rate_keeping_warm_ups(const Plan& plan) {
   assert(pipeline.vp == 1 && pipeline.rounds.empty());
   const double rate_s = period_s(pipeline);
   WarmUps warm_ups = room_of(plan);
-  std::vector<double> out_s = pipeline.forward_s;    // To the end of a sink's forward pass …
-  std::vector<double> back_s = pipeline.backward_s;  // … and from there back.
-  WarmUps wanted(warm_ups.size());
-  // Stages are in topological order.
-  for (std::size_t s = warm_ups.size(); s-- > 0;) {
-    double behind_s = 0, return_s = 0;
-    for (const Transfer& transfer : pipeline.transfers) {
-      if (at(transfer.source) != s) continue;
-      behind_s = std::max(behind_s, transfer.time_s + out_s[at(transfer.target)]);
-      return_s = std::max(return_s, transfer.back_s() + back_s[at(transfer.target)]);
-    }
-    out_s[s] += behind_s;
-    back_s[s] += return_s;
-    wanted[s] = least_in_flight(out_s[s], back_s[s], pipeline.forward_s[s] + pipeline.backward_s[s],
-                                rate_s, pipeline.num_micro_batches);
-  }
+  std::vector<RoundTripStage> stages;
+  stages.reserve(warm_ups.size());
   for (std::size_t s = 0; s < warm_ups.size(); ++s) {
-    warm_ups[s] = std::min(warm_ups[s], wanted[s]);
+    stages.push_back({pipeline.forward_s[s], pipeline.backward_s[s]});
+  }
+  std::vector<RoundTripEdge> edges;
+  edges.reserve(pipeline.transfers.size());
+  for (const Transfer& transfer : pipeline.transfers) {
+    edges.push_back({transfer.source, transfer.target, transfer.time_s, transfer.back_s()});
+  }
+  std::stable_sort(edges.begin(), edges.end(),
+                   [](const auto& a, const auto& b) { return a.source < b.source; });
+  const LeastInFlight wanted = least_in_flight(stages, edges, rate_s, pipeline.num_micro_batches);
+  for (std::size_t s = 0; s < warm_ups.size(); ++s) {
+    warm_ups[s] = std::min(warm_ups[s], wanted.micro_batches[s]);
   }
   limit_behind(pipeline, warm_ups);
   return warm_ups;

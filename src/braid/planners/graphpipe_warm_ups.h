@@ -16,8 +16,8 @@ WarmUps room_of(Plan plan);
 
 /// Warm-ups for a 1F1B plan of one micro-batch size with nothing on the host: by the plan's own
 /// times the fewest micro-batches in flight that lose no time at its rate (least_in_flight in
-/// graphpipe_problem.h), which is that of its slowest stage or link. Where a device has no room for
-/// them as many as it has room for, at least one, and no more in any stage behind, so that none
+/// graphpipe_in_flight.h), which is that of its slowest stage or link. Where a device has no room
+/// for them as many as it has room for, at least one, and no more in any stage behind, so that none
 /// waits for ever. Cost: stages times edges.
 WarmUps rate_keeping_warm_ups(const Plan& plan);
 
