@@ -200,6 +200,28 @@ TEST(PlanOrders, BubblesAreThoseOfThePublishedFormulas) {
   }
 }
 
+TEST(PlanOrders, ThePlansOwnScheduleIsAsMeasured) {
+  for (const ScheduleKind schedule :
+       {ScheduleKind::one_f_one_b, ScheduleKind::gpipe, ScheduleKind::interleaved}) {
+    const bool chunks = schedule == ScheduleKind::interleaved;
+    Plan plan = small_plan(schedule, 4, chunks ? 2 : 1, 8);
+    set_boundary_bytes(plan, 1e9);
+    const PlanOrder named = order_of_plan(plan, schedule == ScheduleKind::gpipe ? "gpipe"
+                                                : chunks                        ? "interleaved"
+                                                                                : "1f1b");
+    const PlanOrder own = order_as_planned(plan);
+    EXPECT_NEAR(own.iteration_time_s, named.iteration_time_s, 1e-9);
+    EXPECT_NEAR(own.idle_s, named.idle_s, 1e-9);
+    EXPECT_EQ(own.peak_memory_bytes, named.peak_memory_bytes);
+    EXPECT_EQ(own.tightest_stage, named.tightest_stage);
+    EXPECT_EQ(own.in_flight, chunks ? std::vector<std::int64_t>{} : named.in_flight);
+  }
+  Plan plan = small_plan(ScheduleKind::one_f_one_b, 2, 1, 8);
+  plan.stages[0].own.emplace().warm_up = 5;
+  EXPECT_EQ(order_as_planned(plan).in_flight, (std::vector<std::int64_t>{5, 1}));
+  EXPECT_EQ(order_as_planned(plan).iteration_time_s, measure(plan).iteration_time_s);
+}
+
 TEST(PlanOrders, WhatWeightGradientsHideShowsWhereTheyArePutOff) {
   Plan hidden = small_plan(ScheduleKind::one_f_one_b, 4, 1, 8);
   const Plan none = hidden;

@@ -53,7 +53,7 @@ Json to_json(const ScheduleRow& row) {
   json["iteration_time_s"] = row.order->iteration_time_s;
   json["idle_s"] = row.order->idle_s;
   json["peak_memory_bytes"] = row.order->peak_memory_bytes;
-  json["in_flight"] = row.order->in_flight;
+  if (!row.order->in_flight.empty()) json["in_flight"] = row.order->in_flight;
   if (row.order->proved) json["proved_shortest"] = *row.order->proved;
   if (!row.order->k.empty()) json["k"] = row.order->k;
   if (row.order->k_tried > 0) {
@@ -89,20 +89,25 @@ KChoice parse_k(const std::string& text) {
   return choice;
 }
 
-/// A row for each schedule; the refusal of a single one is the verb's.
+/// A row for each schedule, of all after that of the plan as it is; the refusal of a single one is
+/// the verb's.
 int run_schedules(const SimulateOptions& options, const Plan& plan) {
   const bool all = options.schedule == "all";
   std::vector<ScheduleRow> rows;
-  for (const std::string& name : plan_order_names()) {
-    if (!all && name != options.schedule) continue;
+  const auto add_row = [&](const std::string& name, const auto& timed) {
     ScheduleRow row{name, std::nullopt, ""};
     try {
-      row.order = order_of_plan(plan, name, options.k);
+      row.order = timed();
     } catch (const Error& error) {
       if (!all) throw;
       row.refusal = error.what();
     }
     rows.push_back(std::move(row));
+  };
+  if (all) add_row("as planned", [&] { return order_as_planned(plan); });
+  for (const std::string& name : plan_order_names()) {
+    if (!all && name != options.schedule) continue;
+    add_row(name, [&] { return order_of_plan(plan, name, options.k); });
   }
   if (options.json) {
     Json json = Json::object();
@@ -120,10 +125,11 @@ int run_schedules(const SimulateOptions& options, const Plan& plan) {
     }
     const PlanOrder& order = *row.order;
     const auto most = std::max_element(order.in_flight.begin(), order.in_flight.end());
+    const bool counted = most != order.in_flight.end();
     cells.push_back({row.name, format_seconds(order.iteration_time_s), format_seconds(order.idle_s),
                      fmt::format("{:.2f} GiB", order.peak_memory_bytes / kGiB),
-                     fmt::format("{}", order.tightest_stage + 1), fmt::format("{}", *most),
-                     remark_on(order)});
+                     fmt::format("{}", order.tightest_stage + 1),
+                     counted ? fmt::format("{}", *most) : "-", remark_on(order)});
   }
   fmt::print("{}", text_table(cells));
   return kFound;

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
 #include "braid/plan/stage_load.h"
+#include "braid/plan/stage_rounds.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/greedy_order.h"
 #include "braid/schedule/group_search.h"
@@ -87,6 +89,18 @@ std::optional<WorkOrder> order_named(const TimedGraph& timed, const std::string&
     return k_f_k_b_order(graph, ones, least_warm_ups(timed, ones));
   }
   return std::nullopt;
+}
+
+/// Passes and optimizer steps of the device that has most of them, in whatever order.
+double most_busy_s(const TimedGraph& timed) {
+  std::vector<double> busy_s(device_count(timed.graph), 0);
+  for (std::size_t s = 0; s < timed.costs.size(); ++s) {
+    const StageCost& cost = timed.costs[s];
+    const auto micro_batches = static_cast<double>(timed.graph.micro_batches(s));
+    busy_s[at(timed.graph.stages[s].device)] +=
+        micro_batches * (cost.forward_s + cost.backward_s()) + cost.optimizer_s;
+  }
+  return *std::max_element(busy_s.begin(), busy_s.end());
 }
 
 void add_summary(const OrderTiming& timing, PlanOrder& result) {
@@ -202,6 +216,19 @@ const std::vector<std::string>& plan_order_names() {
 
 PlanOrder order_of_plan(const Plan& plan, const std::string& name, const KChoice& choice) {
   return timed_order(laid_out(plan, name), name, choice, false).order;
+}
+
+PlanOrder order_as_planned(const Plan& plan) {
+  const Metrics metrics = measure(plan);
+  PlanOrder result;
+  result.iteration_time_s = metrics.iteration_time_s;
+  result.idle_s = std::max(0.0, metrics.iteration_time_s - most_busy_s(timed_graph_of(plan)));
+  result.peak_memory_bytes = metrics.peak_memory_bytes;
+  result.tightest_stage = static_cast<std::int64_t>(metrics.tightest_stage);
+  const bool chunks = std::any_of(plan.stages.begin(), plan.stages.end(),
+                                  [](const Stage& stage) { return stage.chunks.size() > 1; });
+  if (!chunks) result.in_flight = micro_batches_held(plan);
+  return result;
 }
 
 DrawnOrder draw_order(const Plan& plan, const std::string& name, const KChoice& choice) {

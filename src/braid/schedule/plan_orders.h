@@ -44,6 +44,11 @@ struct KChoice {
 /// for unknown names, and for more passes than it can be made for in seconds.
 PlanOrder order_of_plan(const Plan& plan, const std::string& name, const KChoice& choice = {});
 
+/// The same of the plan's own schedule, with the warm-ups and orders of passes that its stages
+/// have: time and memory are those of measure(). `in_flight` is empty where stages have several
+/// chunks.
+PlanOrder order_as_planned(const Plan& plan);
+
 /// A plan by another schedule, to be drawn.
 struct DrawnOrder {
   Plan plan;  ///< Without orders and warm-ups of its own; of zb-v as folded_plan has it.
