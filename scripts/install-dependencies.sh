@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the Debian 12 packages that braid is built from; with --lint also the linters. Does
-# nothing when they are all there. Needs root or sudo.
+# Installs the Debian 12 packages that braid is built from; with --lint also the linters,
+# with --pages the browser that pages are checked in. Does nothing when they are all there. Needs root
+# or sudo.
 set -euo pipefail
 
 packages=(
@@ -10,14 +11,16 @@ packages=(
   libsqlite3-dev
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev coinor-cbc
 )
-case "${1:-}" in
-  "") ;;
-  --lint) packages+=(clang-format clang-tidy) ;;
-  *)
-    echo "usage: $0 [--lint]" >&2
-    exit 2
-    ;;
-esac
+for option in "$@"; do
+  case "$option" in
+    --lint) packages+=(clang-format clang-tidy) ;;
+    --pages) packages+=(chromium) ;;
+    *)
+      echo "usage: $0 [--lint] [--pages]" >&2
+      exit 2
+      ;;
+  esac
+done
 
 missing=()
 for package in "${packages[@]}"; do

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -16,7 +20,7 @@ constexpr std::size_t kMostLabels = 24;
 struct Mark {
   double intensity = 0;  ///< Operations per byte.
   double rate = 0;       ///< Operations per second.
-  std::string label;
+  std::size_t partition = 0;
   bool network = false;
 };
 
@@ -45,6 +49,56 @@ Axes axes_of(const std::vector<Mark>& marks, double peak, double slope) {
   }
   return {std::floor(std::log10(least_x / 2)), std::ceil(std::log10(most_x * 2)),
           std::floor(std::log10(least_y / 2)), std::ceil(std::log10(peak * 1.3))};
+}
+
+/// The label of marks that lie too close together for one each.
+struct Label {
+  double x = 0, y = 0;                  ///< Left end of the base line.
+  std::vector<std::size_t> partitions;  ///< Ascending, each once.
+
+  /// "2–4, 6", counted from 1.
+  std::string text() const {
+    std::string all;
+    for (std::size_t i = 0; i < partitions.size();) {
+      std::size_t last = i;
+      while (last + 1 < partitions.size() && partitions[last + 1] == partitions[last] + 1) ++last;
+      all += fmt::format("{}{}", all.empty() ? "" : ", ", partitions[i] + 1);
+      if (last > i) all += fmt::format("{}{}", last == i + 1 ? ", " : "–", partitions[last] + 1);
+      i = last + 1;
+    }
+    return all;
+  }
+  /// A digit of 11 px is some 6.5 px wide.
+  double width() const { return 6.5 * static_cast<double>(text().size()); }
+  bool touches(const Label& other) const {
+    return x < other.x + other.width() + 3 && other.x < x + width() + 3 && y < other.y + 11 &&
+           other.y < y + 11;
+  }
+};
+
+/// One label for each mark, those that would touch put together.
+std::vector<Label> labels_of(const Axes& axes, const std::vector<Mark>& marks) {
+  std::vector<Label> labels;
+  for (const Mark& mark : marks) {
+    Label label{axes.x(mark.intensity) + 7, axes.y(mark.rate) + 14, {mark.partition}};
+    for (std::size_t i = 0; i < labels.size();) {
+      if (!labels[i].touches(label)) {
+        ++i;
+        continue;
+      }
+      label.x = std::max(label.x, labels[i].x);
+      label.y = std::max(label.y, labels[i].y);
+      std::vector<std::size_t> both;
+      std::set_union(label.partitions.begin(), label.partitions.end(), labels[i].partitions.begin(),
+                     labels[i].partitions.end(), std::back_inserter(both));
+      label.partitions = std::move(both);
+      labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(i));
+      i = 0;
+    }
+    label.x = std::min(label.x, kPlotWidth - 2 - label.width());
+    labels.push_back(std::move(label));
+  }
+  return labels;
 }
 
 std::string power_of_ten(int exponent, const char* unit) {
@@ -89,18 +143,23 @@ std::string marks_svg(const Axes& axes, const std::vector<Mark>& marks) {
   std::string svg;
   for (const Mark& mark : marks) {
     const double x = axes.x(mark.intensity), y = axes.y(mark.rate);
-    svg +=
-        mark.network
-            ? fmt::format(
-                  "<rect class=\"network\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"9\" "
-                  "height=\"9\"/>",
-                  x - 4.5, y - 4.5)
-            : fmt::format("<circle class=\"memory\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"/>", x, y);
-    if (marks.size() <= kMostLabels) {
-      svg += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", x + 7, y + 14,
-                         mark.label);
-    }
-    svg += "\n";
+    const std::string hover =
+        fmt::format("<title>partition {}: {:.4g} operations a byte of {}, {:.4g} TFLOP/s</title>",
+                    mark.partition + 1, mark.intensity, mark.network ? "messages" : "DRAM traffic",
+                    mark.rate / 1e12);
+    svg += mark.network
+               ? fmt::format(
+                     "<rect class=\"network\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"9\" "
+                     "height=\"9\">{}</rect>\n",
+                     x - 4.5, y - 4.5, hover)
+               : fmt::format(
+                     "<circle class=\"memory\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\">{}</circle>\n",
+                     x, y, hover);
+  }
+  if (marks.size() > kMostLabels) return svg;
+  for (const Label& label : labels_of(axes, marks)) {
+    svg += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", label.x,
+                       label.y, label.text());
   }
   return svg;
 }
@@ -119,12 +178,11 @@ std::string roofline_svg(const DataflowPlan& plan) {
     sending_s += cost.network_s;
     if (cost.flops <= 0 || cost.time_s <= 0) continue;
     const double rate = cost.flops / cost.time_s;
-    const std::string label = std::to_string(p + 1);
     if (cost.dram_traffic_bytes > 0) {
-      marks.push_back({cost.flops / cost.dram_traffic_bytes, rate, label, false});
+      marks.push_back({cost.flops / cost.dram_traffic_bytes, rate, p, false});
     }
     if (cost.network_bytes > 0) {
-      marks.push_back({cost.flops / cost.network_bytes, rate, label, true});
+      marks.push_back({cost.flops / cost.network_bytes, rate, p, true});
     }
   }
   const double network = sending_s > 0 ? sent_bytes / sending_s : 0;
