@@ -1,6 +1,7 @@
 #include "braid/chip/tile_curve.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "braid/base/infinity.h"
 #include "braid/chip/kernel_graph.h"
@@ -66,19 +67,21 @@ std::optional<TileAllocation> allocate_tiles(std::span<const TileCurve* const> c
                                              std::int64_t tiles) {
   if (curves.empty()) return TileAllocation{};
   if (static_cast<std::int64_t>(curves.size()) > tiles) return std::nullopt;
-  std::vector<double> times;
+  // Of each curve the steps that are faster than the best so far, and of these those that fit.
+  double least = kInfinity;
+  const auto fits = [&](const TileStep& step) {
+    return tiles_needed(curves, step.cycles, tiles) <= tiles;
+  };
   for (const TileCurve* curve : curves) {
-    for (const TileStep& step : *curve) times.push_back(step.cycles);
+    const auto faster = std::partition_point(
+        curve->begin(), curve->end(), [&](const TileStep& step) { return step.cycles >= least; });
+    if (faster == curve->end() || !fits(*faster)) continue;
+    least = std::prev(std::partition_point(faster, curve->end(), fits))->cycles;
   }
-  std::sort(times.begin(), times.end());
-  times.erase(std::unique(times.begin(), times.end()), times.end());
-  const auto least = std::partition_point(times.begin(), times.end(), [&](double cycles) {
-    return tiles_needed(curves, cycles, tiles) > tiles;
-  });
-  if (least == times.end()) return std::nullopt;
-  TileAllocation allocation{*least, {}};
+  if (least == kInfinity) return std::nullopt;
+  TileAllocation allocation{least, {}};
   allocation.tiles.reserve(curves.size());
-  for (const TileCurve* curve : curves) allocation.tiles.push_back(*tiles_for(*curve, *least));
+  for (const TileCurve* curve : curves) allocation.tiles.push_back(*tiles_for(*curve, least));
   return allocation;
 }
 
