@@ -85,13 +85,32 @@ TEST_F(Map, DivisionByEachDimensionIsNeverSlower) {
                       "r_r { x: 4 y: 2 link_bw_x: 50 link_bw_y: 2 par_x: 'TP' par_y: 'TP' }"));
   const json one = mapped({}), grid = mapped({"--sharding", "grid"});
   EXPECT_LE(grid["job"]["time_s"], one["job"]["time_s"]);
-  EXPECT_FALSE(one.contains("division"));
+  EXPECT_FALSE(mapped({"--compat", "dfmodel"}).contains("division"));
+  ASSERT_EQ(one["division"].size(), 4U);
+  EXPECT_EQ(one["division"][2]["along"][0], one["division"][2]["along"][1]);
   ASSERT_EQ(grid["division"].size(), 4U);
   EXPECT_EQ(grid["division"][2]["kernel"], "down");
   EXPECT_EQ(grid["division"][2]["along"].size(), 2U);
   const Ran ran = run_braid({"map", setup_, "--sharding", "grid"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("ivided"));
+}
+
+// With the published charges kernels are divided first and mapped then, unless asked otherwise.
+TEST_F(Map, DividesAndMapsTogether) {
+  const json first = mapped({"--compat", "dfmodel"});
+  const json joint = mapped({"--compat", "dfmodel", "--sharding", "joint"});
+  EXPECT_LE(joint["time_s"], first["time_s"]);
+  EXPECT_EQ(first["search"]["boxes"], 0);
+  EXPECT_GT(joint["search"]["boxes"], 0);
+  EXPECT_EQ(joint["status"], "optimal");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"map", setup_},
+        {"map", setup_, "--compat", "dfmodel", "--sharding", "joint"}}) {
+    EXPECT_THAT(run_braid(words).out, HasSubstr("The division and the mapping are optimal"));
+  }
+  EXPECT_THAT(run_braid({"map", setup_, "--compat", "dfmodel"}).out,
+              HasSubstr("The mapping is optimal"));
 }
 
 TEST_F(Map, WritesARoofline) {

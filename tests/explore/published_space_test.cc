@@ -36,7 +36,7 @@ TEST(PublishedSpace, SlowMemoriesWantSramAndFastOnesCompute) {
   // Half and 80 % of the area compute; slowest and fastest memory.
   space.chips = {space.chips[2], space.chips[4]};
   space.memories = {space.memories.front(), space.memories.back()};
-  space.links.resize(1);
+  space.links.erase(space.links.begin());  // Over slow links the network decides.
   space.ratios.clear();
   space.budget = 1'000;
   ASSERT_EQ(point_count(space), 4U);
@@ -48,7 +48,7 @@ TEST(PublishedSpace, SlowMemoriesWantSramAndFastOnesCompute) {
     }
     return 0.0;
   };
-  EXPECT_GT(time_s(1, 0), 1.2 * time_s(0, 0));
+  EXPECT_GT(time_s(1, 0), 1.15 * time_s(0, 0));
   EXPECT_GT(time_s(0, 1), 1.5 * time_s(1, 1));
 }
 

@@ -11,47 +11,6 @@ bool is_training(const KernelGraph& graph) {
                      [](const Kernel& kernel) { return kernel.backward; });
 }
 
-// DRAM that is taken throughout, and how many micro-batches wait in it.
-void add_state(const DataflowSetup& setup, const JobRules& rules, ChipWork& work) {
-  const auto chips = static_cast<double>(setup.chips);
-  const DataflowJob& job = setup.job;
-  work.resident_bytes = job.resident_bytes / chips;
-  if (job.workload == DataflowWorkload::linpack || job.workload == DataflowWorkload::fourier) {
-    return;
-  }
-  const std::int64_t stages = degree_of(setup.fabric, FabricRole::pipeline);
-  const auto layers = static_cast<double>(ceil_div(job.layers, stages));
-  double weights = 0;
-  for (const ChipKernel& kernel : work.kernels) {
-    // Backward kernels multiply by the forward ones' parameters.
-    if (rules.training_state && kernel.backward) continue;
-    weights += kernel.weight_bytes;
-  }
-  work.live_copies = static_cast<double>(job.micro_batch);
-  if (!rules.training_state || !is_training(setup.graph)) {
-    work.resident_bytes += weights * layers;
-    return;
-  }
-  constexpr double kOptimizerBytes = 12;
-  work.resident_bytes +=
-      weights / setup.graph.word_bytes * layers * (2 * setup.graph.word_bytes + kOptimizerBytes);
-  std::vector<double> stash(work.kernels.size(), 0);
-  for (const ChipTensor& tensor : work.tensors) {
-    const auto from = static_cast<std::size_t>(tensor.from);
-    if (!work.kernels[from].backward &&
-        work.kernels[static_cast<std::size_t>(tensor.to)].backward) {
-      stash[from] = tensor.bytes;
-    }
-  }
-  double stashed = 0;
-  for (const double bytes : stash) stashed += bytes;
-  const double data = static_cast<double>(degree_of(setup.fabric, FabricRole::data));
-  const double micro_batches =
-      static_cast<double>(job.global_batch) / data / static_cast<double>(job.micro_batch);
-  const double in_flight = std::min(static_cast<double>(stages), micro_batches) * layers - 1;
-  work.resident_bytes += stashed * work.live_copies * std::max(0.0, in_flight);
-}
-
 /// A kernel's sizes on one chip where the workload, not a search, divides it.
 ShardShape fixed_shape(const Kernel& kernel, const DataflowSetup& setup) {
   ShardShape shape{kernel.outer, kernel.m, kernel.k, kernel.n};
@@ -162,6 +121,7 @@ JobRules published_job_rules(const DataflowSetup& setup) {
   JobRules rules;
   rules.collectives = {setup.all_reduce_passes, setup.fabric.latency_s > 0};
   rules.time_sharding = false;
+  rules.joint_division = false;
   rules.training_state = false;
   rules.plain_pipeline = false;
   return rules;
@@ -189,6 +149,46 @@ Sharding choose_sharding(const DataflowSetup& setup, const JobRules& rules) {
   if (goal.by_axis) goal.matrix_s_per_flop = goal.elementwise_s_per_flop;
   goal.s_per_byte = 0;
   return find_sharding(setup.graph, setup.fabric, rules.collectives, goal).dims;
+}
+
+void add_state(const DataflowSetup& setup, const JobRules& rules, ChipWork& work) {
+  const auto chips = static_cast<double>(setup.chips);
+  const DataflowJob& job = setup.job;
+  work.resident_bytes = job.resident_bytes / chips;
+  if (job.workload == DataflowWorkload::linpack || job.workload == DataflowWorkload::fourier) {
+    return;
+  }
+  const std::int64_t stages = degree_of(setup.fabric, FabricRole::pipeline);
+  const auto layers = static_cast<double>(ceil_div(job.layers, stages));
+  double weights = 0;
+  for (const ChipKernel& kernel : work.kernels) {
+    // Backward kernels multiply by the forward ones' parameters.
+    if (rules.training_state && kernel.backward) continue;
+    weights += kernel.weight_bytes;
+  }
+  work.live_copies = static_cast<double>(job.micro_batch);
+  if (!rules.training_state || !is_training(setup.graph)) {
+    work.resident_bytes += weights * layers;
+    return;
+  }
+  constexpr double kOptimizerBytes = 12;
+  work.resident_bytes +=
+      weights / setup.graph.word_bytes * layers * (2 * setup.graph.word_bytes + kOptimizerBytes);
+  std::vector<double> stash(work.kernels.size(), 0);
+  for (const ChipTensor& tensor : work.tensors) {
+    const auto from = static_cast<std::size_t>(tensor.from);
+    if (!work.kernels[from].backward &&
+        work.kernels[static_cast<std::size_t>(tensor.to)].backward) {
+      stash[from] = tensor.bytes;
+    }
+  }
+  double stashed = 0;
+  for (const double bytes : stash) stashed += bytes;
+  const double data = static_cast<double>(degree_of(setup.fabric, FabricRole::data));
+  const double micro_batches =
+      static_cast<double>(job.global_batch) / data / static_cast<double>(job.micro_batch);
+  const double in_flight = std::min(static_cast<double>(stages), micro_batches) * layers - 1;
+  work.resident_bytes += stashed * work.live_copies * std::max(0.0, in_flight);
 }
 
 ChipWork chip_work(const DataflowSetup& setup, const Sharding& dims, const JobRules& rules) {

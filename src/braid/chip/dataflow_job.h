@@ -16,6 +16,9 @@ struct JobRules {
   /// A kernel may be divided along another of its dimensions by each dimension of the network, as
   /// takes least time, matrix products counted.
   bool grid_sharding = false;
+  /// Divisions are searched together with their mappings, beginning with these; false: these are
+  /// mapped and the fastest kept.
+  bool joint_division = true;
   /// Gradients, optimizer state (fp32 copy and two moments: 12 bytes a parameter) and stashed
   /// activations of micro-batches in flight lie in DRAM; false: parameters alone.
   bool training_state = true;
@@ -43,6 +46,10 @@ Sharding choose_sharding(const DataflowSetup& setup, const JobRules& rules);
 ///   links, the slower counts.
 /// - fourier: N over all chips; all-to-all of the signal.
 ChipWork chip_work(const DataflowSetup& setup, const Sharding& dims, const JobRules& rules);
+
+/// Adds what lies in DRAM throughout, and how many micro-batches wait there, to the work of one
+/// chip: the more the larger its parameters and tensors are.
+void add_state(const DataflowSetup& setup, const JobRules& rules, ChipWork& work);
 
 struct JobTime {
   double tensor = 1, pipeline = 1, data = 1;  ///< Degrees.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
+#include "braid/chip/joint_division.h"
 
 namespace braid {
 namespace {
@@ -23,26 +24,18 @@ double layer_time_s(const DataflowSetup& setup, const JobRules& rules, double jo
   return (job_s - fixed_s) / (job_time(setup, 1, rules).time_s - fixed_s);
 }
 
-// A plan that takes `worth_s` or more may be left without a mapping.
-DataflowPlan plan_with(const DataflowSetup& setup, const DataflowPlanRules& rules,
-                       const Sharding& dims, double worth_s) {
+// The best of these divisions, or of all where rules search them. A plan that takes `worth_s` or
+// more may be left without a mapping.
+DataflowPlan plan_divided(const DataflowSetup& setup, const DataflowPlanRules& rules,
+                          const std::vector<Sharding>& divisions, double worth_s) {
+  if (worth_s < kAny) worth_s = layer_time_s(setup, rules.job, worth_s);
+  DividedMapping mapped = divide_and_map(setup, rules, divisions, worth_s);
   DataflowPlan plan;
   plan.setup = setup;
-  plan.dims = dims;
-  plan.work = chip_work(setup, dims, rules.job);
-  if (rules.kernel_by_kernel) {
-    plan.outcome.cost =
-        evaluate_mapping(plan.work, setup.chip, kernel_by_kernel(plan.work), rules.mapping);
-    plan.outcome.partitions = static_cast<std::int64_t>(plan.work.kernels.size());
-    if (!plan.outcome.cost.violation) {
-      plan.outcome.status = MappingStatus::feasible;
-      plan.outcome.mapping = kernel_by_kernel(plan.work);
-    }
-  } else {
-    MapperBudget budget = rules.budget;
-    if (worth_s < kAny) budget.worth_s = layer_time_s(setup, rules.job, worth_s);
-    plan.outcome = map_kernels(plan.work, setup.chip, rules.mapping, budget);
-  }
+  plan.dims = std::move(mapped.dims);
+  plan.work = std::move(mapped.work);
+  plan.outcome = std::move(mapped.outcome);
+  plan.boxes = mapped.boxes;
   if (is_mapped(plan)) plan.time = job_time(setup, plan.outcome.cost.time_s, rules.job);
   return plan;
 }
@@ -123,33 +116,32 @@ std::vector<Fabric> candidates_of(const DataflowSetup& setup, FabricSearch what)
   return candidates;
 }
 
-// The divisions to try: with time-priced ones that of fewest bytes as well, and the one by each
-// dimension of the network where rules allow it.
-std::vector<Sharding> divisions_of(const DataflowSetup& setup, const JobRules& rules) {
-  std::vector<Sharding> divisions;
+/// What is known of the divisions of a setup.
+struct Divisions {
+  /// To try: with time-priced ones that of fewest bytes as well, and the one by each dimension of
+  /// the network where rules allow it.
+  std::vector<Sharding> first;
+  double messages_s = 0;  ///< least_messages_s(), where all divisions are searched.
+};
+
+Divisions divisions_of(const DataflowSetup& setup, const JobRules& rules) {
+  Divisions divisions;
   const auto add = [&](Sharding division) {
-    const bool known = std::find(divisions.begin(), divisions.end(), division) != divisions.end();
-    if (!known) divisions.push_back(std::move(division));
+    std::vector<Sharding>& first = divisions.first;
+    if (std::find(first.begin(), first.end(), division) != first.end()) return;
+    first.push_back(std::move(division));
   };
   JobRules tried = rules;
   tried.grid_sharding = false;
-  add(choose_sharding(setup, tried));
-  tried.time_sharding = false;
-  if (rules.time_sharding) add(choose_sharding(setup, tried));
-  if (rules.grid_sharding) add(choose_sharding(setup, rules));
-  return divisions;
-}
-
-// The faster of these divisions.
-DataflowPlan plan_divided(const DataflowSetup& setup, const DataflowPlanRules& rules,
-                          const std::vector<Sharding>& divisions, double worth_s) {
-  DataflowPlan best = plan_with(setup, rules, divisions.front(), worth_s);
-  for (std::size_t i = 1; i < divisions.size(); ++i) {
-    if (is_mapped(best)) worth_s = std::min(worth_s, best.time.time_s);
-    DataflowPlan plan = plan_with(setup, rules, divisions[i], worth_s);
-    if (is_faster(plan, best)) best = std::move(plan);
+  for (const bool by_time : {true, false}) {
+    tried.time_sharding = by_time;
+    if (!by_time || rules.time_sharding || rules.joint_division) add(choose_sharding(setup, tried));
   }
-  return best;
+  if (rules.grid_sharding) add(choose_sharding(setup, rules));
+  if (rules.joint_division && setup.job.workload == DataflowWorkload::layers) {
+    divisions.messages_s = least_messages_s(setup, rules);
+  }
+  return divisions;
 }
 
 /// Dimensions of one role, as far as times depend on them.
@@ -182,31 +174,35 @@ FabricKey key_of(const Fabric& fabric) {
           dimensions_of(fabric, FabricRole::data)};
 }
 
-/// The divisions of a setup, kept by what they depend on: the dimensions that divide kernels.
-class Divisions {
+/// Divisions, kept by what they depend on: the dimensions that divide kernels.
+class KnownDivisions {
  public:
-  const std::vector<Sharding>& of(const DataflowSetup& setup, const JobRules& rules) {
+  const Divisions& of(const DataflowSetup& setup, const JobRules& rules) {
     if (setup.fabric.domain_size > 0) {
       latest_ = divisions_of(setup, rules);
       return latest_;
     }
-    std::vector<Sharding>& known = known_[dimensions_of(setup.fabric, FabricRole::tensor)];
-    if (known.empty()) known = divisions_of(setup, rules);
+    Divisions& known = known_[dimensions_of(setup.fabric, FabricRole::tensor)];
+    if (known.first.empty()) known = divisions_of(setup, rules);
     return known;
   }
 
  private:
-  std::map<DimensionsKey, std::vector<Sharding>> known_;
-  std::vector<Sharding> latest_;
+  std::map<DimensionsKey, Divisions> known_;
+  Divisions latest_;
 };
 
-// Time of the job that no mapping of these divisions beats.
+// Time of the job that no mapping of these divisions, or of any, beats.
 double bound_s(const DataflowSetup& setup, const DataflowPlanRules& rules,
-               const std::vector<Sharding>& divisions) {
+               const Divisions& divisions) {
   double least = kAny;
-  for (const Sharding& dims : divisions) {
-    const ChipWork work = chip_work(setup, dims, rules.job);
-    least = std::min(least, work_bound_s(work, setup.chip, rules.mapping));
+  if (rules.job.joint_division && setup.job.workload == DataflowWorkload::layers) {
+    least = division_bound_s(setup, rules, divisions.messages_s);
+  } else {
+    for (const Sharding& dims : divisions.first) {
+      const ChipWork work = chip_work(setup, dims, rules.job);
+      least = std::min(least, work_bound_s(work, setup.chip, rules.mapping));
+    }
   }
   return job_time(setup, least, rules.job).time_s;
 }
@@ -230,7 +226,7 @@ DataflowPlanRules default_plan_rules(const DataflowSetup& setup) {
 }
 
 DataflowPlan plan_dataflow(const DataflowSetup& setup, const DataflowPlanRules& rules) {
-  return plan_divided(setup, rules, divisions_of(setup, rules.job), kAny);
+  return plan_divided(setup, rules, divisions_of(setup, rules.job).first, kAny);
 }
 
 DataflowSearch search_fabrics(const DataflowSetup& setup, const DataflowPlanRules& rules,
@@ -240,7 +236,7 @@ DataflowSearch search_fabrics(const DataflowSetup& setup, const DataflowPlanRule
       setup.job.workload == DataflowWorkload::layers && setup.fabric.domain_size == 0;
   DataflowSearch search;
   search.best.setup = setup;
-  Divisions divisions;
+  KnownDivisions divisions;
   DataflowSetup candidate = setup;
   std::set<FabricKey> seen;
   std::vector<std::pair<double, Fabric>> fabrics;
@@ -263,7 +259,8 @@ DataflowSearch search_fabrics(const DataflowSetup& setup, const DataflowPlanRule
     }
     ++search.tried;
     candidate.fabric = fabric;
-    DataflowPlan plan = plan_divided(candidate, rules, divisions.of(candidate, rules.job), best_s);
+    DataflowPlan plan =
+        plan_divided(candidate, rules, divisions.of(candidate, rules.job).first, best_s);
     if (is_faster(plan, search.best)) search.best = std::move(plan);
   }
   return search;

@@ -4,17 +4,10 @@
 
 #include "braid/chip/dataflow_job.h"
 #include "braid/chip/kernel_mapper.h"
+#include "braid/chip/plan_rules.h"
 #include "braid/chip/sharding.h"
 
 namespace braid {
-
-/// How a setup is to be mapped.
-struct DataflowPlanRules {
-  JobRules job;
-  MappingRules mapping;
-  bool kernel_by_kernel = false;  ///< One kernel per partition instead of the best mapping.
-  MapperBudget budget;
-};
 
 /// As DFModel's published runs, or with everything charged.
 DataflowPlanRules published_plan_rules(const DataflowSetup& setup);
@@ -25,12 +18,14 @@ struct DataflowPlan {
   DataflowSetup setup;  ///< With the sizes and roles of the network that it uses.
   Sharding dims;
   ChipWork work;
-  MappingOutcome outcome;
+  MappingOutcome outcome;  ///< Of divisions and mappings, where both are searched.
+  std::int64_t boxes = 0;  ///< Sets of divisions that were bounded; 0: divisions were not searched.
   JobTime time;
 };
 
 /// Maps a setup whose network's roles are given. With time-priced division the one of fewest bytes
-/// is tried as well, with grid_sharding that one too, and the fastest kept.
+/// is tried as well, with grid_sharding that one too, and the fastest kept; with joint_division all
+/// are tried, and all others searched (divide_and_map()).
 DataflowPlan plan_dataflow(const DataflowSetup& setup, const DataflowPlanRules& rules);
 
 enum class FabricSearch : std::uint8_t {
@@ -45,8 +40,8 @@ struct DataflowSearch {
 };
 
 /// The fastest plan over the roles (and sizes) of the network's dimensions, each with the best
-/// mapping; layers and micro-batches must divide evenly, and each chip has a role. Never slower
-/// than the given roles if they are valid, and exact where each mapping is.
+/// division and mapping; layers and micro-batches must divide evenly, and each chip has a role.
+/// Never slower than the given roles if they are valid, and exact where each mapping is.
 /// Networks are tried in ascending order of a bound: what a chip computes, sends and moves at
 /// least, idle time of the pipeline. One that is as good as an earlier one, or cannot beat the best
 /// by a part in 1e9, is skipped. Other workloads than layers have sizes to search, but no roles.

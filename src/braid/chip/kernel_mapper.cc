@@ -21,7 +21,6 @@ namespace {
 constexpr std::uint32_t kNone = 0xffffffff;
 constexpr double kCloseEnough = 1 - 1e-9;
 constexpr std::size_t kMostKernelsToSearch = 4096;
-constexpr std::int64_t kFirstOrders = 8;
 constexpr std::int64_t kWorthFloors = 1'000'000;  ///< Partitions in the budget.
 constexpr std::int32_t kMostPartitionsToJoin = 200;
 
@@ -220,8 +219,8 @@ Mapping mapping_of(const LinearCuts& cuts) {
 
 // Joins neighbouring partitions where that costs nothing: of equally fast mappings the plainest.
 Mapping joined(const ChipWork& work, const DataflowChip& chip, const MappingRules& rules,
-               Mapping mapping) {
-  double time_s = evaluate_mapping(work, chip, mapping, rules).time_s;
+               std::span<const TileCurve> curves, Mapping mapping) {
+  double time_s = evaluate_mapping(work, chip, mapping, rules, curves).time_s;
   const auto last = [](const Mapping& of) {
     return *std::max_element(of.partition_of.begin(), of.partition_of.end());
   };
@@ -231,7 +230,7 @@ Mapping joined(const ChipWork& work, const DataflowChip& chip, const MappingRule
     for (std::int32_t& partition : fewer.partition_of) {
       if (partition > p) --partition;
     }
-    const MappingCost cost = evaluate_mapping(work, chip, fewer, rules);
+    const MappingCost cost = evaluate_mapping(work, chip, fewer, rules, curves);
     if (cost.violation || cost.time_s > time_s * (1 + 1e-12)) {
       ++p;
       continue;
@@ -260,9 +259,11 @@ double work_bound_s(const ChipWork& work, const DataflowChip& chip, const Mappin
 }
 
 MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
-                           const MappingRules& rules, const MapperBudget& budget) {
+                           const MappingRules& rules, const MapperBudget& budget,
+                           std::span<const TileCurve> known) {
   assert(!work.kernels.empty());
-  const MapperTables tables(work, chip, rules);
+  const MapperTables tables(work, chip, rules, known);
+  const std::span<const TileCurve> curves = tables.curves;
   MappingOutcome outcome;
   double compute_s = 0, network_s = 0, traffic = 0;
   for (const MapperTables::Kernel& kernel : tables.kernels) {
@@ -278,7 +279,8 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
   }
   // Enough to leave the search little to do; it takes over soon.
   const auto count = static_cast<std::int64_t>(tables.kernels.size());
-  const std::int64_t first_runs = std::min(budget.partitions / 100, kFirstOrders * count * count);
+  const std::int64_t first_runs =
+      std::min(budget.partitions / 100, budget.first_orders * count * count);
   LinearCuts cuts = find_cuts(tables, first_runs, bound_s / kCloseEnough, outcome.partitions);
   bool complete = cuts.time_s * kCloseEnough <= bound_s;
   outcome.lower_bound_s = bound_s;
@@ -294,7 +296,7 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
     const std::vector<Bitset> partitions = downsets.partitions();
     if (partitions.empty()) return;
     outcome.mapping = mapping_of(partitions, tables.kernels.size());
-    known_s = evaluate_mapping(work, chip, outcome.mapping, rules).time_s;
+    known_s = evaluate_mapping(work, chip, outcome.mapping, rules, curves).time_s;
   };
   if (!complete && tables.kernels.size() <= kMostKernelsToSearch) {
     const bool worth_floors = budget.partitions >= kWorthFloors;
@@ -332,22 +334,23 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
                   outcome.partitions, cuts.order);
     if (further.time_s < cuts.time_s) cuts = further;
   }
-  if (cuts.time_s < PartitionSums::kImpossible) {
+  if (cuts.time_s < std::min(PartitionSums::kImpossible, budget.worth_s)) {
     const Mapping linear = mapping_of(cuts);
     if (outcome.mapping.partition_of.empty() ||
-        evaluate_mapping(work, chip, linear, rules).time_s <
-            evaluate_mapping(work, chip, outcome.mapping, rules).time_s) {
+        evaluate_mapping(work, chip, linear, rules, curves).time_s <
+            evaluate_mapping(work, chip, outcome.mapping, rules, curves).time_s) {
       outcome.mapping = linear;
     }
   }
   if (outcome.mapping.partition_of.empty()) {
     const bool all_looked_for = budget.worth_s == kInfinity;
+    if (complete && !all_looked_for) outcome.lower_bound_s = budget.worth_s * kCloseEnough;
     outcome.status =
         complete && all_looked_for ? MappingStatus::infeasible : MappingStatus::exhausted;
     return outcome;
   }
-  outcome.mapping = joined(work, chip, rules, std::move(outcome.mapping));
-  outcome.cost = evaluate_mapping(work, chip, outcome.mapping, rules);
+  outcome.mapping = joined(work, chip, rules, curves, std::move(outcome.mapping));
+  outcome.cost = evaluate_mapping(work, chip, outcome.mapping, rules, curves);
   assert(!outcome.cost.violation);
   outcome.status = complete ? MappingStatus::optimal : MappingStatus::feasible;
   if (complete || outcome.lower_bound_s > outcome.cost.time_s) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "braid/base/infinity.h"
 #include "braid/chip/chip_work.h"
@@ -20,8 +21,11 @@ struct MapperBudget {
   std::int64_t partitions = 20'000'000;  ///< Sets of kernels that the search may look at.
   std::int64_t downsets = 500'000;       ///< That it may keep.
   /// Mappings that take this long are not looked for; with no faster one the outcome is
-  /// `exhausted`.
+  /// `exhausted`, and a lower bound of this (less a part in 1e9) says that none is.
   double worth_s = kInfinity;
+  /// Further orders of the kernels that are cut before the search begins, as many as look at this
+  /// many times the kernels' square.
+  std::int64_t first_orders = 8;
 };
 
 struct MappingOutcome {
@@ -51,8 +55,9 @@ double work_bound_s(const ChipWork& work, const DataflowChip& chip, const Mappin
 /// answer.
 ///
 /// The program published with DFModel solves the same problem as a mixed-integer program (section
-/// V-B). Deterministic; one thread.
+/// V-B). Deterministic; one thread. `curves`: tile curves of all kernels, where they are known.
 MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
-                           const MappingRules& rules, const MapperBudget& budget = {});
+                           const MappingRules& rules, const MapperBudget& budget = {},
+                           std::span<const TileCurve> curves = {});
 
 }  // namespace braid

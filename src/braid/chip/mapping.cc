@@ -107,24 +107,27 @@ std::optional<std::string> order_violation(const ChipWork& work, const Mapping& 
 
 std::optional<std::string> set_tiles(const ChipWork& work, const DataflowChip& chip,
                                      const Mapping& mapping, const Members& members,
-                                     const MappingRules& rules, MappingCost& cost) {
+                                     const MappingRules& rules, std::span<const TileCurve> known,
+                                     MappingCost& cost) {
   cost.tiles.assign(work.kernels.size(), 0);
   for (std::size_t p = 0; p < members.size(); ++p) {
-    std::vector<TileCurve> curves;
+    std::vector<TileCurve> own;
+    own.reserve(members[p].size());
+    std::vector<const TileCurve*> curves;
     curves.reserve(members[p].size());
-    for (const std::size_t i : members[p]) curves.push_back(tile_curve(work.kernels[i], chip));
+    for (const std::size_t i : members[p]) {
+      if (known.empty()) own.push_back(tile_curve(work.kernels[i], chip));
+      curves.push_back(known.empty() ? &own.back() : &known[i]);
+    }
     TileAllocation allocation;
     if (mapping.tiles.empty()) {
-      std::vector<const TileCurve*> pointers;
-      pointers.reserve(curves.size());
-      for (const TileCurve& curve : curves) pointers.push_back(&curve);
-      std::optional<TileAllocation> best = allocate_tiles(pointers, chip.tiles);
+      std::optional<TileAllocation> best = allocate_tiles(curves, chip.tiles);
       if (!best) return fmt::format("partition {} has more kernels than the chip has tiles", p + 1);
       allocation = std::move(*best);
     } else {
       for (std::size_t at = 0; at < members[p].size(); ++at) {
         const std::int64_t tiles = mapping.tiles[members[p][at]];
-        const TileCurve& curve = curves[at];
+        const TileCurve& curve = *curves[at];
         const auto step = std::upper_bound(
             curve.begin(), curve.end(), tiles,
             [](std::int64_t have, const TileStep& entry) { return have < entry.tiles; });
@@ -190,7 +193,7 @@ Mapping kernel_by_kernel(const ChipWork& work) {
 }
 
 MappingCost evaluate_mapping(const ChipWork& work, const DataflowChip& chip, const Mapping& mapping,
-                             const MappingRules& rules) {
+                             const MappingRules& rules, std::span<const TileCurve> curves) {
   assert(mapping.partition_of.size() == work.kernels.size());
   MappingCost cost;
   std::int32_t last = -1;
@@ -205,7 +208,7 @@ MappingCost evaluate_mapping(const ChipWork& work, const DataflowChip& chip, con
   add_kernels(work, members, rules, cost);
   const std::vector<double> read_bytes = add_tensors(work, mapping, rules, cost);
   if (rules.whole_tiles) {
-    cost.violation = set_tiles(work, chip, mapping, members, rules, cost);
+    cost.violation = set_tiles(work, chip, mapping, members, rules, curves, cost);
     if (cost.violation) return cost;
   }
   for (std::size_t p = 0; p < members.size(); ++p) {

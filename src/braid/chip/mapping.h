@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "braid/chip/chip_work.h"
 #include "braid/chip/dataflow_chip.h"
+#include "braid/chip/tile_curve.h"
 
 namespace braid {
 
@@ -84,8 +86,9 @@ struct MappingCost {
 /// a tensor that crosses, ChipTensor::buffers of one that stays, and the parameters. A kernel alone
 /// may be cut into equal parts that fit. DRAM holds resident_bytes and live_copies of every tensor
 /// from its writer's to its reader's partition. Needs a partition in [0, kernels) for each kernel.
+/// `curves` of all kernels, where they are known already, instead of tile_curve()'s.
 /// O(kernels + tensors) and the tile curves.
 MappingCost evaluate_mapping(const ChipWork& work, const DataflowChip& chip, const Mapping& mapping,
-                             const MappingRules& rules);
+                             const MappingRules& rules, std::span<const TileCurve> curves = {});
 
 }  // namespace braid

@@ -17,7 +17,7 @@ constexpr double kSumRounding = 1 + 1e-10;
 }  // namespace
 
 MapperTables::MapperTables(const ChipWork& work, const DataflowChip& the_chip,
-                           const MappingRules& the_rules)
+                           const MappingRules& the_rules, std::span<const TileCurve> known)
     : kernels(work.kernels.size()),
       chip(the_chip),
       rules(the_rules),
@@ -35,7 +35,7 @@ MapperTables::MapperTables(const ChipWork& work, const DataflowChip& the_chip,
     if (!kernels[i].waits) ++first_to_run;
     kernels[i].traffic_bytes = kernel.dram_bytes + (rules.weight_traffic ? kernel.weight_bytes : 0);
     if (!rules.whole_tiles) continue;
-    curves.push_back(tile_curve(kernel, chip));
+    curves.push_back(known.empty() ? tile_curve(kernel, chip) : known[i]);
     double least = kInfinity;
     for (const TileStep& step : curves.back()) {
       least = std::min(least, static_cast<double>(step.tiles) * step.cycles);

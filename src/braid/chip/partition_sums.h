@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "braid/base/infinity.h"
@@ -30,7 +31,9 @@ struct MapperTables {
     std::vector<Tensor> inputs, outputs;
   };
 
-  MapperTables(const ChipWork& work, const DataflowChip& chip, const MappingRules& rules);
+  /// `known`: tile curves of all kernels, or none.
+  MapperTables(const ChipWork& work, const DataflowChip& chip, const MappingRules& rules,
+               std::span<const TileCurve> known = {});
 
   std::vector<Kernel> kernels;
   std::vector<std::uint32_t> order;  ///< Topological, those that wait last.

@@ -13,15 +13,6 @@ double tensor_bytes(const Kernel& writer, double word_bytes) {
   return output_elements(writer) * word_bytes;
 }
 
-/// What a division may be under a goal.
-std::vector<KernelDims> options_of(const Kernel& kernel, const ShardingGoal& goal,
-                                   std::size_t axes) {
-  if (axes == 0) return {KernelDim::none};
-  if (goal.by_axis && axes > 1) return grid_options(kernel, axes);
-  const std::vector<KernelDim> dims = sharding_options(kernel);
-  return {dims.begin(), dims.end()};
-}
-
 // Published sizes are rounded to eight digits.
 bool nearly_equal(double a, double b) { return std::abs(a - b) <= 1e-6 * std::max(a, b); }
 
@@ -168,7 +159,9 @@ ShardingResult find_sharding(const KernelGraph& graph, const Fabric& fabric,
   const std::size_t axes = shard_axes(fabric).size();
   std::vector<std::vector<KernelDims>> options;
   options.reserve(graph.kernels.size());
-  for (const Kernel& kernel : graph.kernels) options.push_back(options_of(kernel, goal, axes));
+  for (const Kernel& kernel : graph.kernels) {
+    options.push_back(division_options(kernel, goal.by_axis, axes));
+  }
   const PairwiseProblem problem = problem_of(graph, Prices(graph, fabric, rules, goal), options);
   std::optional<std::vector<std::size_t>> values = minimise(problem, most_entries);
   ShardingResult result;
@@ -269,34 +262,51 @@ ChipKernel chip_kernel(const Kernel& kernel, const ShardShape& shape, double wor
   return mine;
 }
 
+std::vector<KernelDims> division_options(const Kernel& kernel, bool by_axis, std::size_t axes) {
+  if (axes == 0) return {KernelDim::none};
+  if (by_axis && axes > 1) return grid_options(kernel, axes);
+  const std::vector<KernelDim> dims = sharding_options(kernel);
+  return {dims.begin(), dims.end()};
+}
+
+KernelShare kernel_share(const ShardingJob& job, const Kernel& kernel, const KernelDims& dims) {
+  const double word_bytes = job.graph.word_bytes;
+  const ShardShape shape = shard_shape(kernel, dims, job.axes);
+  KernelShare share;
+  share.kernel = chip_kernel(kernel, shape, word_bytes);
+  ChipKernel& mine = share.kernel;
+  share.message_s = messages_s(kernel, shape, word_bytes, job.fabric, job.rules, job.micro_batches);
+  mine.network_s = share.message_s;
+  for (const KernelMessage& message : kernel.messages) mine.network_bytes += message.bytes;
+  const ShardMessage sum = reduction(kernel, dims, word_bytes, job.axes, job.fabric, job.rules);
+  mine.network_s += sum.seconds;
+  mine.network_bytes += sum.bytes;
+  const double numbers = static_cast<double>(mine.rows) * static_cast<double>(mine.columns);
+  share.bytes = kernel.writes_out ? 0 : numbers * word_bytes;
+  double tiles = 1;
+  if (job.tile > 0 && kernel.tiled == KernelDim::n) {
+    tiles = static_cast<double>(ceil_div(shape.n, std::min(job.tile, shape.n)));
+  }
+  if (job.tile > 0 && kernel.tiled == KernelDim::m) {
+    tiles = static_cast<double>(ceil_div(shape.m, std::min(job.tile, shape.m)));
+  }
+  share.tile_bytes = share.bytes / tiles;
+  return share;
+}
+
 ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fabric& fabric,
                        const CollectiveRules& rules, double micro_batches, std::int64_t tile) {
-  const std::vector<FabricDimension> axes = shard_axes(fabric);
+  const ShardingJob job{graph, fabric, rules, micro_batches, tile, shard_axes(fabric)};
   ChipWork work;
   std::vector<double> out_bytes, out_tile_bytes;
   work.kernels.reserve(graph.kernels.size());
   out_bytes.reserve(graph.kernels.size());
   out_tile_bytes.reserve(graph.kernels.size());
   for (std::size_t i = 0; i < graph.kernels.size(); ++i) {
-    const Kernel& kernel = graph.kernels[i];
-    const ShardShape shape = shard_shape(kernel, dims[i], axes);
-    ChipKernel mine = chip_kernel(kernel, shape, graph.word_bytes);
-    mine.network_s = messages_s(kernel, shape, graph.word_bytes, fabric, rules, micro_batches);
-    for (const KernelMessage& message : kernel.messages) mine.network_bytes += message.bytes;
-    const ShardMessage sum = reduction(kernel, dims[i], graph.word_bytes, axes, fabric, rules);
-    mine.network_s += sum.seconds;
-    mine.network_bytes += sum.bytes;
-    const double numbers = static_cast<double>(mine.rows) * static_cast<double>(mine.columns);
-    out_bytes.push_back(kernel.writes_out ? 0 : numbers * graph.word_bytes);
-    double tiles = 1;
-    if (tile > 0 && kernel.tiled == KernelDim::n) {
-      tiles = static_cast<double>(ceil_div(shape.n, std::min(tile, shape.n)));
-    }
-    if (tile > 0 && kernel.tiled == KernelDim::m) {
-      tiles = static_cast<double>(ceil_div(shape.m, std::min(tile, shape.m)));
-    }
-    out_tile_bytes.push_back(out_bytes.back() / tiles);
-    work.kernels.push_back(std::move(mine));
+    KernelShare share = kernel_share(job, graph.kernels[i], dims[i]);
+    out_bytes.push_back(share.bytes);
+    out_tile_bytes.push_back(share.tile_bytes);
+    work.kernels.push_back(std::move(share.kernel));
   }
   const std::vector<std::int32_t> levels = waiting_levels(graph);
   work.tensors.reserve(graph.tensors.size());
@@ -310,7 +320,7 @@ ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fab
     mine.tile_bytes = out_tile_bytes[from];
     mine.buffers = levels[to] - levels[from] + 1;
     const Kernel& writer = graph.kernels[from];
-    LayoutChanges changes(tensor_bytes(writer, graph.word_bytes), axes, fabric, rules);
+    LayoutChanges changes(tensor_bytes(writer, graph.word_bytes), job.axes, fabric, rules);
     const ShardMessage change =
         changes.of(output_layout(writer, dims[from]),
                    input_layout(graph.kernels[to], dims[to], writer, graph.word_bytes));

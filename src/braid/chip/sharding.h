@@ -101,4 +101,27 @@ ShardShape shard_shape(const Kernel& kernel, const KernelDims& dims,
 /// A kernel of these sizes as one chip runs it, without its messages.
 ChipKernel chip_kernel(const Kernel& kernel, const ShardShape& shape, double word_bytes);
 
+/// What kernels are divided by and priced with.
+struct ShardingJob {
+  const KernelGraph& graph;
+  const Fabric& fabric;
+  const CollectiveRules& rules;
+  double micro_batches = 1;
+  std::int64_t tile = 0;              ///< Rows of the tiled dimension held at once; 0: all.
+  std::vector<FabricDimension> axes;  ///< shard_axes() of the fabric.
+};
+
+/// One kernel as one chip runs it with its own messages, and what it writes.
+struct KernelShare {
+  ChipKernel kernel;
+  double bytes = 0;       ///< Of its output; 0 where that goes to DRAM.
+  double tile_bytes = 0;  ///< Of one tile of it.
+  double message_s = 0;   ///< Its own messages, without the sum of partial outputs.
+};
+KernelShare kernel_share(const ShardingJob& job, const Kernel& kernel, const KernelDims& dims);
+
+/// What a kernel may be divided along: sharding_options(), or grid_options() where `by_axis` says
+/// so; none where no dimension of the network divides kernels.
+std::vector<KernelDims> division_options(const Kernel& kernel, bool by_axis, std::size_t axes);
+
 }  // namespace braid

@@ -135,7 +135,7 @@ std::string division_text(const DataflowPlan& plan) {
                       : fmt::format("Divided by each dimension of the network: {}.\n", text);
 }
 
-Json to_json(const DataflowPlan& plan, bool with_division, double wall_s, std::int64_t networks) {
+Json to_json(const DataflowPlan& plan, double wall_s, std::int64_t networks) {
   const MappingOutcome& outcome = plan.outcome;
   Json json = Json::object();
   json["status"] = status_name(outcome.status);
@@ -147,13 +147,14 @@ Json to_json(const DataflowPlan& plan, bool with_division, double wall_s, std::i
       json["partitions"].push_back(partition_json(plan, p));
     }
     json["job"] = job_json(plan);
-    if (with_division) json["division"] = division_json(plan);
+    if (plan.boxes > 0) json["division"] = division_json(plan);
   } else if (outcome.cost.violation) {
     json["reason"] = *outcome.cost.violation;
   }
   json["search"] = {{"wall_s", wall_s},
                     {"work", outcome.partitions},
                     {"downsets", outcome.downsets},
+                    {"boxes", plan.boxes},
                     {"networks", networks}};
   return json;
 }
@@ -163,6 +164,7 @@ DataflowPlanRules rules_of(const MapOptions& options, const DataflowSetup& setup
       options.compat.empty() ? default_plan_rules(setup) : published_plan_rules(setup);
   if (!options.style.empty()) rules.kernel_by_kernel = options.style == "kernel-by-kernel";
   rules.job.grid_sharding = options.sharding == "grid";
+  if (!options.sharding.empty()) rules.job.joint_division = true;
   rules.budget.partitions = options.budget;
   return rules;
 }
@@ -247,13 +249,17 @@ void print(const MapOptions& options, const DataflowPlan& plan, std::int64_t net
     return;
   }
   fmt::print("{}", mapping_text(plan));
-  if (!options.sharding.empty()) fmt::print("{}", division_text(plan));
+  if (options.sharding == "grid") fmt::print("{}", division_text(plan));
   if (networks > 1) fmt::print("The best of {} networks.\n", networks);
+  const bool divided = plan.boxes > 0;
   if (outcome.status == MappingStatus::optimal) {
-    fmt::print("The mapping is optimal ({} sets of kernels looked at).\n", outcome.partitions);
+    fmt::print("{} optimal ({} sets of kernels looked at{}).\n",
+               divided ? "The division and the mapping are" : "The mapping is", outcome.partitions,
+               divided ? fmt::format(", {} sets of divisions", plan.boxes) : "");
   } else if (outcome.lower_bound_s > 0) {
-    fmt::print("Within {:.2f}% of the best mapping.\n",
-               100 * (1 - outcome.lower_bound_s / outcome.cost.time_s));
+    fmt::print("Within {:.2f}% of the best {}.\n",
+               100 * (1 - outcome.lower_bound_s / outcome.cost.time_s),
+               divided ? "division and mapping" : "mapping");
   }
   fmt::print(
       "Charged: {}.\n",
@@ -265,7 +271,7 @@ void print(const MapOptions& options, const DataflowPlan& plan, std::int64_t net
 int run(const MapOptions& options) {
   check_word("--compat", options.compat, {"dfmodel"});
   check_word("--style", options.style, {"dataflow", "kernel-by-kernel"});
-  check_word("--sharding", options.sharding, {"grid"});
+  check_word("--sharding", options.sharding, {"joint", "grid"});
   check_word("--search", options.search, {"roles", "shapes"});
   const DataflowSetup setup = setup_of(options);
   check_roles(options, setup);
@@ -294,7 +300,7 @@ int run(const MapOptions& options) {
   }
   if (options.roofline == "-") return exit_status(plan);
   if (options.json) {
-    fmt::print("{}", to_text(to_json(plan, !options.sharding.empty(), wall_s, networks)));
+    fmt::print("{}", to_text(to_json(plan, wall_s, networks)));
   } else {
     print(options, plan, networks);
   }
@@ -323,7 +329,8 @@ Run add_map(CLI::App& app) {
   add_text(verb, "--style", options->style,
            "dataflow or kernel-by-kernel (default: as the file says)");
   add_text(verb, "--sharding", options->sharding,
-           "grid: kernels may be divided along another dimension by each of the network's");
+           "joint: divisions are searched together with mappings, as without --compat; grid: and "
+           "kernels may be divided along another dimension by each of the network's");
   add_text(verb, "--search", options->search,
            "roles: find what each dimension of the network divides; shapes: and its sizes");
   add_count(verb, "--budget", options->budget, 1, std::int64_t{1} << 40,
