@@ -118,6 +118,8 @@ TEST(ExportLimits, MegatronHasNoBiasesInExpertsThatAreSplit) {
   EXPECT_THAT(export_megatron(plan).warnings, Not(Contains(HasSubstr("biases"))));
   plan.shape->linear_bias = true;
   EXPECT_THAT(export_megatron(plan).warnings, Contains(HasSubstr("biases")));
+  plan.parallel.whole_experts = true;
+  EXPECT_THAT(export_megatron(plan).warnings, Not(Contains(HasSubstr("biases"))));
 }
 
 TEST(ExportLimits, MegatronDoesWithoutTransformerEngineOnOldChips) {

@@ -62,9 +62,10 @@ std::vector<std::string> megatron_limits(const Plan& plan) {
   }
   if (plan.shape) {
     add_attention_limits(plan, *plan.shape, limits);
-    if (plan.shape->experts > 0 && plan.shape->linear_bias && p.tp > 1) {
+    if (plan.shape->experts > 0 && plan.shape->linear_bias && p.tp > 1 && !p.whole_experts) {
       limits.emplace_back(
-          "Megatron-LM refuses experts with biases under tensor parallelism: plan with --tp 1");
+          "Megatron-LM refuses experts with biases that tensor parallelism divides: plan with --tp "
+          "1");
     }
   }
   return limits;

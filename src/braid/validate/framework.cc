@@ -140,8 +140,9 @@ bool is_hybrid(const std::string& model) { return lowered(model).starts_with("ne
 
 /// Megatron-Bridge's recipes of Qwen3 30B that drop tokens, by which all sizes are known
 /// beforehand, capture whole iterations on all chips but H100; those of Qwen3 235B on B200 and of
-/// DeepSeek-V3 capture nothing (scripts/performance/configs/qwen3 and deepseek of October 2025 in
-/// its repository: use_tokendrop, cuda_graph_impl, cuda_graph_scope).
+/// DeepSeek-V3 capture nothing (qwen3_30b_a3b_llm_pretrain.py, qwen3_235b_a22b_llm_pretrain.py and
+/// deepseek_v3_llm_pretrain.py in scripts/performance/configs in its repository, in the versions
+/// that have apply_moe_token_drop()).
 bool drops_tokens_in_a_graph(const MeasuredRun& run) {
   const std::string model = lowered(run.model);
   return model.starts_with("qwen3_30b") && contains(model, "tokendrop") &&
