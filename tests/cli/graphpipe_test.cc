@@ -98,7 +98,7 @@ TEST(GraphPipe, RefusesPlansThatCannotRunNamingTheStage) {
               HasSubstr("stages[0].own.micro_batch: the stage's dp x micro_batch does not divide"));
   auto circle = good;
   std::swap(circle["stages"].front(), circle["stages"].back());
-  const auto last = std::to_string(good["stages"].size() - 1);
+  const auto last = std::to_string(good["stages"].size());
   EXPECT_THAT(fault_of(plan, circle, folder / "circle.json"),
               AllOf(HasSubstr("stage " + last + " (layer"), HasSubstr("hands over to stage "),
                     HasSubstr("which comes earlier in the pipeline")));
