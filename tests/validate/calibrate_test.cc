@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -82,6 +84,62 @@ TEST(Calibrate, CrossValidatesByDataset) {
     EXPECT_LT(left.mape_alone, 0.05);
     EXPECT_LT(left.mape_dozen, 0);  // Too few runs.
   }
+}
+
+/// Runs of one dataset with large products on eight devices, "measured" where these reach `matmul`
+/// of the peak and all else is as in cross_validate()'s common figures.
+CalibrationRuns products_on(const std::string& hardware, double matmul,
+                            const std::string& dataset) {
+  std::vector<MeasuredRun> rows;
+  for (const std::int64_t hidden : {4096, 6144, 8192}) {
+    MeasuredRun run;
+    run.dataset = dataset;
+    run.hardware = hardware;
+    run.devices = 8;
+    run.model = "GPT";
+    run.precision = "bf16";
+    run.layers = 2;
+    run.hidden = hidden;
+    run.heads = 32;
+    run.seq_len = 2048;
+    run.micro_batch = 8;
+    run.tp = 1;
+    run.global_batch = 64;
+    run.iteration_time_s = 1;
+    rows.push_back(run);
+  }
+  CalibrationRuns runs = runs_by_chip(rows).front();
+  for (PreparedRun& run : runs.runs) {
+    System system = run.system;
+    Achieved truth = achieved_of(system);
+    truth.matmul = matmul;
+    truth.attention = 0.4;
+    truth.memory = 0.85;
+    apply(truth, system);
+    run.measured_s = metrics_of(run, system).iteration_time_s;
+  }
+  return runs;
+}
+
+TEST(Calibrate, ChipsOfOneGenerationAreAlike) {
+  // Nothing but the left-out runs tells of GB200: B200 does, not H100.
+  const std::vector<LeftOut> left_out =
+      cross_validate({products_on("dgx-b200", 0.8, "others"), products_on("GB200", 0.8, "own"),
+                      products_on("dgx-h100", 0.4, "others")});
+  ASSERT_EQ(left_out.size(), 2U);
+  EXPECT_EQ(left_out[1].dataset, "own");
+  EXPECT_EQ(left_out[1].by_analogy, 3U);
+  EXPECT_LT(left_out[1].mape, 0.1);
+}
+
+TEST(Calibrate, ChipsWithoutAHostAreNotLikeOthers) {
+  // The common share of the peak in products is 0.65.
+  const std::vector<LeftOut> left_out = cross_validate(
+      {products_on("dgx-h100", 0.35, "others"), products_on("TPU v5p", 0.65, "own")});
+  ASSERT_EQ(left_out.size(), 2U);
+  EXPECT_EQ(left_out[1].dataset, "own");
+  EXPECT_EQ(left_out[1].by_analogy, 3U);
+  EXPECT_LT(left_out[1].mape, 0.05);
 }
 
 }  // namespace

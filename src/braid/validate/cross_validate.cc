@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "braid/graph/tensor_size.h"
 #include "braid/validate/fit.h"
 
 namespace braid {
@@ -88,23 +89,37 @@ class Hosts {
   std::map<std::pair<std::size_t, std::string>, Told> told_;
 };
 
+Achieved fitted(const FitRuns& runs, const Achieved& prior) { return Fit(runs, &prior).best(); }
+
 Achieved fitted(const FitRuns& runs, double host_operator_s) {
   Achieved prior = kCommon;
   prior.host_operator_s = host_operator_s;
-  return Fit(runs, &prior).best();
+  return fitted(runs, prior);
 }
 
-/// How alike chips are: 2 when they differ in their memory alone, 1 when operators of both are
-/// issued by a host, or of neither.
+/// The narrowest floating-point format that the chip's matrix units multiply, in bytes: 2 for A100,
+/// 1 for H100, 0.5 for Blackwell.
+double narrowest_bytes(const Chip& chip) {
+  double bytes = bytes_per_element(Dtype::f32);
+  for (const PeakRate& peak : chip.peaks) {
+    if (is_floating(peak.dtype)) bytes = std::min(bytes, bytes_per_element(peak.dtype));
+  }
+  return bytes;
+}
+
+/// How alike chips are: 3 when they differ in their memory alone, 2 when they are of a generation,
+/// with the same narrowest format, 1 when operators of both are issued by a host, or of neither.
 int likeness(const CalibrationRuns& a, const CalibrationRuns& b) {
   const Chip& one = a.runs.front().system.groups.front().chip;
   const Chip& other = b.runs.front().system.groups.front().chip;
-  if (one.compute_units == other.compute_units && one.peaks == other.peaks) return 2;
-  return (one.efficiency.host_operator_s > 0) == (other.efficiency.host_operator_s > 0) ? 1 : 0;
+  if (one.compute_units == other.compute_units && one.peaks == other.peaks) return 3;
+  if ((one.efficiency.host_operator_s > 0) != (other.efficiency.host_operator_s > 0)) return 0;
+  return narrowest_bytes(one) == narrowest_bytes(other) ? 2 : 1;
 }
 
 /// Figures of each chip that has runs of the dataset, fitted to all others. Where a chip has no
-/// others, which `by_analogy` then says, the mean of the chips' that are most alike.
+/// others, which `by_analogy` then says, the mean of the chips' that are most alike, and the common
+/// figures where none is.
 std::vector<Achieved> without(const std::vector<CalibrationRuns>& chips, const std::string& dataset,
                               double host_operator_s, std::vector<bool>& by_analogy) {
   std::vector<FitRuns> rest;
@@ -124,7 +139,7 @@ std::vector<Achieved> without(const std::vector<CalibrationRuns>& chips, const s
   for (std::size_t c = 0; c < chips.size(); ++c) {
     if (!by_analogy[c]) continue;
     std::vector<Achieved> alike;
-    int most = 0;
+    int most = 1;
     for (std::size_t o = 0; o < chips.size(); ++o) {
       if (by_analogy[o] || likeness(chips[c], chips[o]) < most) continue;
       if (likeness(chips[c], chips[o]) > most) alike.clear();
@@ -149,7 +164,8 @@ double mean_size(const std::vector<double>& errors) {
   return sum / static_cast<double>(errors.size());
 }
 
-/// The dataset's runs `i·n/12`, counted over all chips, join the others.
+/// The dataset's runs `i·n/12`, counted over all chips, join the others. Where a chip has no
+/// others, fits begin at, and are drawn to, what chips like it have.
 double with_a_dozen(const std::vector<CalibrationRuns>& chips, const std::string& dataset,
                     std::size_t runs, double host_operator_s,
                     const std::vector<Achieved>& without_it) {
@@ -166,10 +182,16 @@ double with_a_dozen(const std::vector<CalibrationRuns>& chips, const std::string
     const FitRuns rest =
         chosen(chips[c], [&](std::size_t i) { return is_own(i) && !is_picked[i]; });
     if (rest.runs.empty()) continue;
-    const bool has_picked = std::find(is_picked.begin(), is_picked.end(), true) != is_picked.end();
+    const auto count = std::count(is_picked.begin(), is_picked.end(), true);
     const FitRuns known =
         chosen(chips[c], [&](std::size_t i) { return !is_own(i) || is_picked[i]; });
-    add_errors(rest, has_picked ? fitted(known, host_operator_s) : without_it[c], errors);
+    if (count == 0) {
+      add_errors(rest, without_it[c], errors);
+      continue;
+    }
+    const bool has_others = known.runs.size() > static_cast<std::size_t>(count);
+    add_errors(rest, has_others ? fitted(known, host_operator_s) : fitted(known, without_it[c]),
+               errors);
   }
   return mean_size(errors);
 }
