@@ -181,6 +181,39 @@ TEST_P(MixedPlans, AreTheBestOfAllPipelines) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, MixedPlans, ::testing::Range<std::uint64_t>(0, 5));
 
+// Stages may divide layers as was found on their own kind of device.
+TEST(MixedPlanner, FoundDivisionsAreTheBestOfAllPipelines) {
+  int found = 0, better = 0, divided = 0;
+  for (std::uint64_t seed = 5000; seed < 5020; ++seed) {
+    TinyMixedJob tiny(seed);
+    const double written_s = AllPipelines(tiny.job, tiny.system, tiny.space).least_s();
+    tiny.job.sharding = ShardingSource::found;
+    const double expected_s = AllPipelines(tiny.job, tiny.system, tiny.space).least_s();
+    EXPECT_LE(expected_s, written_s) << seed;
+    const Outcome outcome = plan_mixed(tiny.job, tiny.system, tiny.space, {}, {});
+    if (expected_s == kInfinity) {
+      EXPECT_EQ(outcome.status, Status::infeasible) << seed;
+      continue;
+    }
+    ASSERT_FALSE(outcome.candidates.empty()) << seed;
+    ++found;
+    const Candidate& candidate = outcome.candidates.front();
+    EXPECT_NEAR(candidate.metrics.iteration_time_s, expected_s, 1e-9 * expected_s) << seed;
+    EXPECT_EQ(outcome.status, Status::optimal) << seed;
+    EXPECT_LE(outcome.physical_bound.time_s, expected_s) << seed;
+    expect_verified(outcome);
+    better += expected_s < 0.999 * written_s ? 1 : 0;
+    bool any = false;
+    for (const auto& kind : candidate.plan.profile.kinds) {
+      for (const Option& option : kind) any = any || !option.divided.empty();
+    }
+    divided += any ? 1 : 0;
+  }
+  EXPECT_GT(found, 10);
+  EXPECT_GT(better, 0);
+  EXPECT_GE(divided, better);
+}
+
 TEST(MixedPlanner, TwoEqualGroupsAreOne) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     std::mt19937_64 random(seed);

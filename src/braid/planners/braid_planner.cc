@@ -290,7 +290,8 @@ Outcome plan_homogeneous(const Job& job, const System& system, const SpaceOption
 
 Outcome plan_braid(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress) {
-  return plan_by_kind(plan_homogeneous, plan_mixed, job, system, space, budget, progress);
+  return plan_by_kind(plan_homogeneous, plan_mixed, job, system, space, budget, progress,
+                      ShardingSource::found);
 }
 
 }  // namespace braid

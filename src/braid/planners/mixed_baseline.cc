@@ -72,8 +72,8 @@ void worsen(NetworkLevel& worst, const NetworkLevel& other) {
 void require_written(const Job& job, const System& system) {
   if (job.sharding == ShardingSource::written) return;
   throw Error(Where{"", 0, "--sharding"},
-              "divisions are found for one kind of device on a hierarchical network",
-              "leave it out, or plan on one group of " + system.name);
+              "this planner finds divisions for one kind of device on a hierarchical network",
+              "leave it out, plan on one group of " + system.name + ", or with --planner braid");
 }
 
 }  // namespace
@@ -135,17 +135,17 @@ System slowest_of(const System& system) {
 
 Outcome plan_by_kind(PlanFunction homogeneous, PlanFunction mixed, const Job& job,
                      const System& system, const SpaceOptions& space, const Budget& budget,
-                     const Progress& progress) {
+                     const Progress& progress, ShardingSource mixed_divisions) {
   if (is_homogeneous(system)) return homogeneous(job, system, space, budget, progress);
   if (const auto usable = usable_groups(job, system)) {
-    Outcome outcome =
-        plan_by_kind(homogeneous, mixed, job, usable->system, space, budget, progress);
+    Outcome outcome = plan_by_kind(homogeneous, mixed, job, usable->system, space, budget, progress,
+                                   mixed_divisions);
     outcome.assumptions.push_back(usable->note);
     return outcome;
   }
   const System joined = with_equal_groups_joined(system);
   if (is_homogeneous(joined)) return homogeneous(job, joined, space, budget, progress);
-  require_written(job, system);
+  if (mixed_divisions == ShardingSource::written) require_written(job, system);
   return mixed(job, joined, space, budget, progress);
 }
 

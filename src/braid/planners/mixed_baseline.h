@@ -17,10 +17,12 @@ using PlanFunction = Outcome (*)(const Job&, const System&, const SpaceOptions&,
                                  const Progress&);
 
 /// A planner that takes any system, made of one for homogeneous systems and one for others: groups
-/// that the job cannot run on are left out (usable_groups), equal neighbours joined.
+/// that the job cannot run on are left out (usable_groups), equal neighbours joined. Throws Error
+/// where divisions are to be found and the one for mixed systems does not (`mixed_divisions`).
 Outcome plan_by_kind(PlanFunction homogeneous, PlanFunction mixed, const Job& job,
                      const System& system, const SpaceOptions& space, const Budget& budget,
-                     const Progress& progress);
+                     const Progress& progress,
+                     ShardingSource mixed_divisions = ShardingSource::written);
 
 /// What a planner of homogeneous systems makes of any: on a mixed one it plans for slowest_of() it,
 /// and its plans are then timed on the real devices in their order. The objective stays its own.

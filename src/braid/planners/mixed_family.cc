@@ -8,6 +8,7 @@
 #include "braid/plan/shared_gradients.h"
 #include "braid/plan/stage_context.h"
 #include "braid/planners/mixed_planner.h"
+#include "braid/profile/sharded_options.h"
 #include "braid/profile/split_limits.h"
 
 namespace braid {
@@ -40,6 +41,9 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
   const Job& of = job.job();
   const ChainJob& chain = job.chain();
   const auto layers = static_cast<std::int32_t>(of.graph->layers.size());
+  if (of.sharding == ShardingSource::found) {
+    split_.found = found_degrees(*of.graph, job.system().device_count);
+  }
   problem_.micro_batches = of.global_batch / round_samples;
   std::int64_t devices = 0;
   for (const DeviceRun& run : job.runs()) {
@@ -77,9 +81,9 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
     const std::int64_t micro_batch = round_samples / dp;
     if (!allowed(space.micro_batch, micro_batch)) continue;
     for (std::int64_t tp = 1; tp <= devices / dp; ++tp) {
-      if (!allowed(space.tp, tp) || (tp > 1 && (split_.heads == 0 || split_.heads % tp != 0))) {
-        continue;
-      }
+      const bool found = std::binary_search(split_.found.begin(), split_.found.end(), tp);
+      if (!allowed(space.tp, tp)) continue;
+      if (!found && !divides_as_written(split_, static_cast<int>(tp))) continue;
       Configuration degrees;
       degrees.dp = static_cast<int>(dp);
       degrees.tp = static_cast<int>(tp);
@@ -129,58 +133,71 @@ void MixedFamily::add_forms(const Configuration& degrees) {
     Configuration form = degrees;
     form.ep = static_cast<int>(ep);
     form.sequence_parallel = form.tp > 1 && space_.sequence_parallel.value_or(true);
-    if (!refusal(split_, to_execution(form)).empty()) {
-      if (!form.sequence_parallel || space_.sequence_parallel) continue;
+    if (!refusal(split_, to_execution(form)).empty() && !space_.sequence_parallel) {
       form.sequence_parallel = false;
-      if (!refusal(split_, to_execution(form)).empty()) continue;
     }
-    const std::vector<DeviceRun>& runs = job_.runs();
-    const std::int64_t size = std::int64_t{form.tp} * form.cp;
-    const std::int64_t dp = form.dp;
-    std::vector<std::int64_t> blocks;
-    blocks.reserve(runs.size());
-    for (const DeviceRun& run : runs) blocks.push_back(blocks_of(run, size));
-    std::vector<std::vector<std::int32_t>> kinds;
-    const auto add = [&](const std::vector<std::int64_t>& taken) {
-      std::vector<std::int32_t> takes;
-      takes.reserve(taken.size());
-      for (const std::int64_t n : taken) takes.push_back(static_cast<std::int32_t>(n * size));
-      if (std::find(kinds.begin(), kinds.end(), takes) == kinds.end()) kinds.push_back(takes);
-    };
-    for (std::size_t r = 0; r < runs.size(); ++r) {
-      std::vector<std::int64_t> taken(runs.size(), 0);
-      if (blocks[r] >= dp) {
-        taken[r] = dp;
+    const bool written = divides_as_written(split_, form.tp);
+    if (written && refusal(split_, to_execution(form)).empty()) add_forms_of(form);
+    if (!std::binary_search(split_.found.begin(), split_.found.end(), form.tp)) continue;
+    form.sequence_parallel = false;
+    if (space_.sequence_parallel.value_or(false) || !refusal(split_, to_execution(form)).empty()) {
+      continue;
+    }
+    for (const Division division : {Division::fastest, Division::smallest}) {
+      form.division = division;
+      add_forms_of(form);
+    }
+  }
+}
+
+/// The form on devices of every kind that have room for it, and on some of several.
+void MixedFamily::add_forms_of(const Configuration& form) {
+  const std::vector<DeviceRun>& runs = job_.runs();
+  const std::int64_t size = std::int64_t{form.tp} * form.cp;
+  const std::int64_t dp = form.dp;
+  std::vector<std::int64_t> blocks;
+  blocks.reserve(runs.size());
+  for (const DeviceRun& run : runs) blocks.push_back(blocks_of(run, size));
+  std::vector<std::vector<std::int32_t>> kinds;
+  const auto add = [&](const std::vector<std::int64_t>& taken) {
+    std::vector<std::int32_t> takes;
+    takes.reserve(taken.size());
+    for (const std::int64_t n : taken) takes.push_back(static_cast<std::int32_t>(n * size));
+    if (std::find(kinds.begin(), kinds.end(), takes) == kinds.end()) kinds.push_back(takes);
+  };
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    std::vector<std::int64_t> taken(runs.size(), 0);
+    if (blocks[r] >= dp) {
+      taken[r] = dp;
+      add(taken);
+    }
+    for (std::size_t s = r + 1; s < runs.size(); ++s) {
+      if (blocks[r] == 0 || blocks[s] == 0 || blocks[r] + blocks[s] < dp) continue;
+      // Any split of a few; of many what whole stages leave over of either kind, or as many of
+      // each as there are.
+      std::vector<std::int64_t> parts = {blocks[r] % dp, dp - blocks[s] % dp,
+                                         dp * blocks[r] / (blocks[r] + blocks[s])};
+      for (std::int64_t part = 1; part < std::min<std::int64_t>(dp, 5); ++part) {
+        if (dp <= 4) parts.push_back(part);
+      }
+      for (const std::int64_t part : parts) {
+        if (part < 1 || part >= dp || part > blocks[r] || dp - part > blocks[s]) continue;
+        taken.assign(runs.size(), 0);
+        taken[r] = part;
+        taken[s] = dp - part;
         add(taken);
       }
-      for (std::size_t s = r + 1; s < runs.size(); ++s) {
-        if (blocks[r] == 0 || blocks[s] == 0 || blocks[r] + blocks[s] < dp) continue;
-        // Any split of a few; of many what whole stages leave over of either kind, or as many of
-        // each as there are.
-        std::vector<std::int64_t> parts = {blocks[r] % dp, dp - blocks[s] % dp,
-                                           dp * blocks[r] / (blocks[r] + blocks[s])};
-        for (std::int64_t part = 1; part < std::min<std::int64_t>(dp, 5); ++part) {
-          if (dp <= 4) parts.push_back(part);
-        }
-        for (const std::int64_t part : parts) {
-          if (part < 1 || part >= dp || part > blocks[r] || dp - part > blocks[s]) continue;
-          taken.assign(runs.size(), 0);
-          taken[r] = part;
-          taken[s] = dp - part;
-          add(taken);
-        }
-      }
     }
-    // And over all kinds, as they come.
-    std::vector<std::int64_t> taken(runs.size(), 0);
-    std::int64_t left = dp;
-    for (std::size_t r = 0; r < runs.size(); ++r) {
-      taken[r] = std::min(left, blocks[r]);
-      left -= taken[r];
-    }
-    if (left == 0) add(taken);
-    for (const std::vector<std::int32_t>& takes : kinds) add_form(form, takes);
   }
+  // And over all kinds, as they come.
+  std::vector<std::int64_t> taken(runs.size(), 0);
+  std::int64_t left = dp;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    taken[r] = std::min(left, blocks[r]);
+    left -= taken[r];
+  }
+  if (left == 0) add(taken);
+  for (const std::vector<std::int32_t>& takes : kinds) add_form(form, takes);
 }
 
 bool MixedFamily::saves_memory(const Configuration& way) const {
@@ -214,6 +231,11 @@ void MixedFamily::add_form(const Configuration& degrees, const std::vector<std::
   form.takes = takes;
   const std::vector<std::int64_t> on = devices(std::vector<std::int32_t>(takes.size(), 0), takes);
   const std::vector<std::size_t> groups = job_.groups_of(on);
+  // Replicas on other devices would divide their layers otherwise.
+  if (degrees.division != Division::written &&
+      (groups.size() > 1 || !job_.is_distinct(degrees, groups.front()))) {
+    return;
+  }
   double available = kInfinity;
   double host = available;
   for (const std::size_t group : groups) {

@@ -52,6 +52,7 @@ MixedJob::FormKey MixedJob::key_of(const Configuration& form, bool only) {
           form.ep,
           form.micro_batch,
           form.sequence_parallel,
+          form.division,
           form.recompute,
           form.offload_activations,
           form.offload_weights,
@@ -107,9 +108,8 @@ std::int32_t MixedJob::option_of(const Configuration& form, std::size_t group, b
   if (!fresh) return found->second;
   const std::vector<LayerCost> of_kind = costs(form, group, only);
   for (std::size_t kind = 0; kind < plan.profile.kinds.size(); ++kind) {
-    Option option;
-    option.how = to_execution(form);
-    option.name = name_of(option.how) + " on " + system_.groups[group].chip.name;
+    Option option = tables_[group].option(form, kind);
+    option.name += " on " + system_.groups[group].chip.name;
     option.cost = of_kind[kind];
     option.device_group = static_cast<std::int32_t>(group);
     plan.profile.kinds[kind].push_back(std::move(option));

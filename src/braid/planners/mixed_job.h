@@ -42,6 +42,12 @@ class MixedJob {
   const std::vector<ChainLayer>& layers(const Configuration& form,
                                         std::span<const std::size_t> groups, bool only = false);
 
+  /// Whether the form divides some kind of layer on devices of the group otherwise than forms that
+  /// come before it (LayerTables::is_distinct()).
+  bool is_distinct(const Configuration& form, std::size_t group) {
+    return tables_[group].is_distinct(form);
+  }
+
   /// The plan of flushed 1F1B over these stages, of the layers in this order; empty: the model's.
   Plan plan(std::span<const PlacedStage> stages, std::span<const std::int32_t> order = {});
   /// A plan for other devices on these, number by number, with the layers' costs here.
@@ -60,7 +66,7 @@ class MixedJob {
   std::vector<LayerCost> costs(const Configuration& form, std::size_t group, bool only);
   std::size_t slowest_group(const Configuration& form, std::int32_t kind,
                             std::span<const std::size_t> groups);
-  using FormKey = std::tuple<int, int, int, int, bool, Recompute, bool, bool, bool>;
+  using FormKey = std::tuple<int, int, int, int, bool, Division, Recompute, bool, bool, bool>;
   static FormKey key_of(const Configuration& form, bool only);
 
   const Job& job_;

@@ -12,6 +12,7 @@
 #include "braid/planners/mixed_solve.h"
 #include "braid/planners/mixed_walk.h"
 #include "braid/planners/search.h"
+#include "braid/profile/sharded_options.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
@@ -59,6 +60,9 @@ void check_mixed_space(const Job& job, const System& system, const SpaceOptions&
   limits.global_batch = job.global_batch;
   limits.layers = static_cast<int>(job.graph->layers.size());
   limits.split = split_limits(*job.graph);
+  if (job.sharding == ShardingSource::found) {
+    limits.split.found = found_degrees(*job.graph, system.device_count);
+  }
   check_space(limits, space);
 }
 

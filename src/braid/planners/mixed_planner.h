@@ -45,6 +45,7 @@ class MixedFamily {
 
  private:
   void add_forms(const Configuration& degrees);
+  void add_forms_of(const Configuration& form);
   void add_form(const Configuration& degrees, const std::vector<std::int32_t>& takes);
   std::vector<Configuration> ways_of(const Configuration& degrees) const;
   bool saves_memory(const Configuration& way) const;
