@@ -106,5 +106,22 @@ TEST(Kernels, NarrowFormatsSpeedUpTheBlocksProductsOnly) {
   EXPECT_GT(forward_s(1, narrow), forward_s(1, wide) / 2);
 }
 
+TEST(Kernels, ProductsOfNarrowFormatsHaveAShareOfTheirOwn) {
+  const Graph graph = load_model("llama-3-8b", {.seq_len = 8192, .dims = {}});
+  System system = load_system("dgx-h100:8");
+  Efficiency& reached = system.groups.front().chip.efficiency;
+  reached.host_operator_s = 0;
+  const auto forward_s = [&](const char* precision, double share) {
+    reached.narrow_matmul_peak_fraction = share;
+    return cost_of(graph, 1, 1, 1, parse_precision(precision), system).forward.total_s();
+  };
+  const double as_wide = reached.matmul_peak_fraction;
+  EXPECT_DOUBLE_EQ(forward_s("bf16", as_wide / 2), forward_s("bf16", 0));
+  EXPECT_DOUBLE_EQ(forward_s("fp8", as_wide), forward_s("fp8", 0));
+  // At half the share the products in 8 bits take as long as those in 16.
+  EXPECT_GT(forward_s("fp8", as_wide / 2), 1.3 * forward_s("fp8", 0));
+  EXPECT_GT(forward_s("fp8", as_wide / 2), forward_s("bf16", 0));
+}
+
 }  // namespace
 }  // namespace braid

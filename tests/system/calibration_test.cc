@@ -24,7 +24,7 @@ std::string complaint(const std::string& text) {
 }
 
 TEST(Calibration, IsReadAsItWasWritten) {
-  const Achieved h100 = {0.61, 0.4, 0.75, 3e-6, 15e-6, 0.2, 0.8, 0.7};
+  const Achieved h100 = {0.61, 0.4, 0.75, 3e-6, 15e-6, 0.2, 0.8, 0.7, 0.45};
   const Achieved tpu = {0.7, 0.5, 0.9, 2e-6, 0, 0, 0.9, 0};
   const Calibration read =
       read_text(calibration_text({{"h100-sxm", 12, h100}, {"tpu-v5p", 3, tpu}}));
@@ -34,6 +34,8 @@ TEST(Calibration, IsReadAsItWasWritten) {
   EXPECT_DOUBLE_EQ(read.chips[0].achieved.matmul, 0.61);
   EXPECT_DOUBLE_EQ(read.chips[0].achieved.host_operator_s, 15e-6);
   EXPECT_DOUBLE_EQ(read.chips[0].achieved.inter_node, 0.7);
+  EXPECT_DOUBLE_EQ(read.chips[0].achieved.narrow_matmul, 0.45);
+  EXPECT_EQ(read.chips[1].achieved.narrow_matmul, 0);
   EXPECT_EQ(read.chips[1].achieved.inter_node, 0);
   EXPECT_EQ(read.chips[1].achieved.overlap_loss, 0);
 }

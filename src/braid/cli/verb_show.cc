@@ -77,6 +77,10 @@ void print_chip(const Chip& chip) {
       fmt::format("{:g}% of peak in products, {:g}% in attention, {:g}% of vector, {:g}% of memory",
                   100 * reached.matmul_peak_fraction, 100 * reached.attention_peak_fraction,
                   100 * reached.vector_peak_fraction, 100 * reached.memory_peak_fraction));
+  if (reached.narrow_matmul_peak_fraction > 0) {
+    line("in 8 bits and less",
+         fmt::format("{:g}% of peak in products", 100 * reached.narrow_matmul_peak_fraction));
+  }
   line("kernel launch", format_seconds(reached.kernel_launch_s));
   line("host, per operator", format_seconds(reached.host_operator_s));
   line("lost to hidden collectives",

@@ -83,7 +83,14 @@ OperatorEstimate::OperatorEstimate(const Graph& graph, const Execution& how,
       precision_(precision),
       chip_(chip),
       peak_(peak),
-      wide_peak_(activation_peak(chip, precision, peak)) {}
+      wide_peak_(activation_peak(chip, precision, peak)),
+      is_narrow_(wide_peak_ < peak_) {
+  const Efficiency& reached = chip.efficiency;
+  if (is_narrow_ && reached.narrow_matmul_peak_fraction > 0) {
+    // matmul_compute_s() takes a share of it that large products in wider formats reach.
+    peak_ *= reached.narrow_matmul_peak_fraction / reached.matmul_peak_fraction;
+  }
+}
 
 OperatorTimes OperatorEstimate::times(const Operator& op, const OperatorWork& work) const {
   const Shard shard = shard_of(op.split, how_, graph_.samples);
@@ -108,7 +115,7 @@ OperatorTimes OperatorEstimate::times(const Operator& op, const OperatorWork& wo
   }
   if (const auto shape = product_shape(op, shard)) {
     const Products products = products_of(*shape);
-    const bool narrow = wide_peak_ < peak_ && is_narrow(op);
+    const bool narrow = is_narrow_ && is_narrow(op);
     const double peak = narrow ? peak_ : wide_peak_;
     const double slowdown = is_scan(op) ? kScanSlowdown : 1;
     const auto product_s = [&](const MatMulShape& s, double moved) {
@@ -244,7 +251,7 @@ ExpertShape OperatorEstimate::expert_shape(const MoeExperts& op, const Shard& sh
   shape.element_bytes = bytes_per_element(precision_.activation);
   shape.weight_bytes = bytes_per_element(precision_.weight);
   shape.gradient_bytes = bytes_per_element(precision_.gradient);
-  shape.is_narrow = wide_peak_ < peak_;
+  shape.is_narrow = is_narrow_;
   return shape;
 }
 

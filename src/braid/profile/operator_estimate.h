@@ -39,6 +39,7 @@ class OperatorEstimate {
   const Chip& chip_;
   double peak_;
   double wide_peak_;  ///< Of what keeps the activations' precision.
+  bool is_narrow_;    ///< Products with weights run in a narrower format than the activations'.
 };
 
 }  // namespace braid

@@ -22,6 +22,8 @@ struct Field {
 };
 constexpr std::array kFields = {
     Field{"matmul", &Achieved::matmul, 1e-6, 1, false, "of the peak, large matrix products"},
+    Field{"narrow_matmul", &Achieved::narrow_matmul, 1e-6, 1, false,
+          "of the peak, large products in 8 bits and less"},
     Field{"attention", &Achieved::attention, 1e-6, 1, false, "of the peak, fused attention"},
     Field{"memory", &Achieved::memory, 1e-6, 1, false, "of the bandwidth, large transfers"},
     Field{"kernel_launch", &Achieved::kernel_launch_s, 0, 1, true, "device time lost per kernel"},
@@ -54,6 +56,7 @@ void set_if_said(double figure, double& target) {
 void apply_to_group(const Achieved& achieved, DeviceGroup& group) {
   Efficiency& e = group.chip.efficiency;
   set_if_said(achieved.matmul, e.matmul_peak_fraction);
+  set_if_said(achieved.narrow_matmul, e.narrow_matmul_peak_fraction);
   set_if_said(achieved.attention, e.attention_peak_fraction);
   set_if_said(achieved.memory, e.memory_peak_fraction);
   set_if_said(achieved.kernel_launch_s, e.kernel_launch_s);
@@ -67,11 +70,15 @@ void apply_to_group(const Achieved& achieved, DeviceGroup& group) {
 Achieved achieved_of(const System& system) {
   const DeviceGroup& group = system.groups.front();
   const Efficiency& e = group.chip.efficiency;
-  return {
-      e.matmul_peak_fraction,      e.attention_peak_fraction,
-      e.memory_peak_fraction,      e.kernel_launch_s,
-      e.host_operator_s,           e.overlap_loss,
-      group.intra_node.efficiency, system.levels.empty() ? 0 : system.levels.front().efficiency};
+  return {e.matmul_peak_fraction,
+          e.attention_peak_fraction,
+          e.memory_peak_fraction,
+          e.kernel_launch_s,
+          e.host_operator_s,
+          e.overlap_loss,
+          group.intra_node.efficiency,
+          system.levels.empty() ? 0 : system.levels.front().efficiency,
+          e.narrow_matmul_peak_fraction};
 }
 
 void apply(const Achieved& achieved, System& system) {
@@ -87,8 +94,9 @@ Calibration read_calibration(const std::string& path) {
   calibration.file = path;
   std::set<std::string> seen;
   for (const Value& entry : root["calibration"].elements()) {
-    entry.expect_only({"chip", "runs", "matmul", "attention", "memory", "kernel_launch",
-                       "host_operator", "overlap_loss", "intra_node", "inter_node"});
+    entry.expect_only({"chip", "runs", "matmul", "narrow_matmul", "attention", "memory",
+                       "kernel_launch", "host_operator", "overlap_loss", "intra_node",
+                       "inter_node"});
     CalibratedChip chip;
     chip.chip = entry["chip"].as_string();
     if (!seen.insert(chip.chip).second) entry["chip"].fail("this chip stands twice");

@@ -15,7 +15,8 @@ struct Achieved {
   double kernel_launch_s = 0, host_operator_s = 0;  ///< Efficiency's times.
   double overlap_loss = 0;                          ///< Efficiency's; 0: none.
   double intra_node = 0;                            ///< NetworkLevel::efficiency inside the node.
-  double inter_node = 0;  ///< NetworkLevel::efficiency of the first level above; 0: none.
+  double inter_node = 0;     ///< NetworkLevel::efficiency of the first level above; 0: none.
+  double narrow_matmul = 0;  ///< Efficiency's; 0: as matmul.
   friend bool operator==(const Achieved&, const Achieved&) = default;
 };
 

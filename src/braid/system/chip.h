@@ -37,6 +37,8 @@ struct Memory {
 struct Efficiency {
   double matmul_peak_fraction =
       0.8;  ///< Of peak, for large matrix products (clock under load, issue limits).
+  /// Of the peak of a format narrower than 16 bits, for large products in it. 0: as the others.
+  double narrow_matmul_peak_fraction = 0;
   double vector_peak_fraction = 0.6;     ///< Of the vector rate, pointwise and reductions.
   double attention_peak_fraction = 0.6;  ///< Of the matmul peak, fused attention.
   double memory_peak_fraction = 0.85;    ///< Of memory bandwidth, large transfers.

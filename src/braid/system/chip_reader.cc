@@ -17,12 +17,13 @@ Memory read_memory(const Value& value) {
 }
 
 void read_efficiency(const Value& value, Efficiency& efficiency) {
-  value.expect_only({"matmul", "vector", "attention", "memory", "memory_half_size", "kernel_launch",
-                     "host_operator", "overlap_loss", "tile"});
+  value.expect_only({"matmul", "narrow_matmul", "vector", "attention", "memory", "memory_half_size",
+                     "kernel_launch", "host_operator", "overlap_loss", "tile"});
   const auto fraction = [&](const char* key, double& field) {
     if (value[key].exists()) field = value[key].as_double_in(1e-6, 1);
   };
   fraction("matmul", efficiency.matmul_peak_fraction);
+  fraction("narrow_matmul", efficiency.narrow_matmul_peak_fraction);
   fraction("vector", efficiency.vector_peak_fraction);
   fraction("attention", efficiency.attention_peak_fraction);
   fraction("memory", efficiency.memory_peak_fraction);

@@ -55,6 +55,9 @@ Memory memory_from_json(const Value& value) {
 Json efficiency_to_json(const Efficiency& efficiency) {
   Json json = Json::object();
   json["matmul_peak_fraction"] = efficiency.matmul_peak_fraction;
+  if (efficiency.narrow_matmul_peak_fraction > 0) {
+    json["narrow_matmul_peak_fraction"] = efficiency.narrow_matmul_peak_fraction;
+  }
   json["vector_peak_fraction"] = efficiency.vector_peak_fraction;
   json["attention_peak_fraction"] = efficiency.attention_peak_fraction;
   json["memory_peak_fraction"] = efficiency.memory_peak_fraction;
@@ -69,9 +72,13 @@ Json efficiency_to_json(const Efficiency& efficiency) {
 Efficiency efficiency_from_json(const Value& value) {
   value.expect_only({"matmul_peak_fraction", "vector_peak_fraction", "attention_peak_fraction",
                      "memory_peak_fraction", "memory_half_bytes", "kernel_launch_s",
-                     "host_operator_s", "overlap_loss", "tile"});
+                     "host_operator_s", "overlap_loss", "tile", "narrow_matmul_peak_fraction"});
   Efficiency efficiency;
   efficiency.matmul_peak_fraction = value["matmul_peak_fraction"].as_double_in(1e-9, 1);
+  if (value["narrow_matmul_peak_fraction"].exists()) {
+    efficiency.narrow_matmul_peak_fraction =
+        value["narrow_matmul_peak_fraction"].as_double_in(1e-9, 1);
+  }
   efficiency.vector_peak_fraction = value["vector_peak_fraction"].as_double_in(1e-9, 1);
   efficiency.attention_peak_fraction = value["attention_peak_fraction"].as_double_in(1e-9, 1);
   efficiency.memory_peak_fraction = value["memory_peak_fraction"].as_double_in(1e-9, 1);

@@ -22,7 +22,8 @@ constexpr std::array kFitted = {FittedFigure{&Achieved::matmul, 0.3, 0.98, 0.3},
                                 FittedFigure{&Achieved::host_operator_s, 1e-6, 2e-4, 1.5},
                                 FittedFigure{&Achieved::overlap_loss, 0.02, 0.5, 0.5},
                                 FittedFigure{&Achieved::intra_node, 0.15, 1, 0.3},
-                                FittedFigure{&Achieved::inter_node, 0.1, 1, 0.2}};
+                                FittedFigure{&Achieved::inter_node, 0.1, 1, 0.2},
+                                FittedFigure{&Achieved::narrow_matmul, 0.2, 0.98, 0.3}};
 constexpr std::size_t kCount = kFitted.size();
 constexpr std::size_t kHost = 4;
 static_assert(kFitted[kHost].field == &Achieved::host_operator_s);
@@ -45,6 +46,7 @@ double of(const Achieved& fitted, std::size_t i) { return fitted.*kFitted[i].fie
 bool may_be_none(std::size_t i) {
   return kFitted[i].field == &Achieved::inter_node ||
          kFitted[i].field == &Achieved::host_operator_s ||
+         kFitted[i].field == &Achieved::narrow_matmul ||
          kFitted[i].field == &Achieved::overlap_loss;
 }
 
