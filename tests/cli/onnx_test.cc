@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -7,8 +10,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "braid/base/file.h"
+
 #include "base/temporary_folder.h"
 #include "cli/program.h"
+#include "frontend/onnx_model_builder.h"
 
 namespace braid {
 namespace {
@@ -31,6 +37,59 @@ TEST(Onnx, PlansVerifyAndExport) {
   EXPECT_GT(out.value("iteration_time_s", 0.0), 0);
   EXPECT_EQ(run_braid({"verify", plan}).status, 0);
   EXPECT_EQ(run_braid({"simulate", plan}).status, 0);
+}
+
+// Three towers of four products each that one more joins.
+TEST(Onnx, BranchesBecomeStagesSideBySide) {
+  OnnxModelBuilder builder;
+  std::vector<std::string> ends;
+  for (const std::string tower : {"a", "b", "c"}) {
+    std::string last = "in_" + tower;
+    builder.input(last, {1, 4096});
+    for (int i = 0; i < 4; ++i) {
+      const std::string name = tower + std::to_string(i);
+      builder.weight("weight_" + name, {4096, 4096});
+      builder.node("MatMul", {last, "weight_" + name}, {"product_" + name});
+      builder.node("Relu", {"product_" + name}, {"out_" + name});
+      last = "out_" + name;
+    }
+    ends.push_back(last);
+  }
+  builder.node("Concat", ends, {"joined"}, {{"axis", 1}});
+  builder.weight("weight_end", {3 * 4096, 16});
+  builder.node("MatMul", {"joined", "weight_end"}, {"answer"});
+  builder.output("answer");
+  const TemporaryFolder folder;
+  const std::string model = folder / "towers.onnx";
+  const std::string plan = folder / "plan.json";
+  write_file(model, builder.bytes());
+  std::vector<std::string> job = {"plan",        model,  "--cluster",      "p3.8xlarge:2nodes",
+                                  "--precision", "fp32", "--global-batch", "1024"};
+  std::vector<std::string> words = job;
+  words.insert(words.end(), {"--planner", "graphpipe", "-o", plan});
+  const Ran ran = run_braid(words);
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(run_braid({"verify", plan}).status, 0);
+  // Several stages begin with inputs of their own.
+  const auto found = nlohmann::json::parse(read_file(plan));
+  std::map<std::size_t, std::size_t> stage_of;
+  for (std::size_t s = 0; s < found["stages"].size(); ++s) {
+    for (const auto& range : found["stages"][s]["chunks"][0]["layers"]) {
+      const std::size_t first = range[0], last = range[1];
+      for (std::size_t layer = first; layer <= last; ++layer) stage_of[layer] = s;
+    }
+  }
+  std::set<std::size_t> fed;
+  for (const auto& edge : found["profile"]["edges"]) {
+    const std::size_t source = stage_of.at(edge[0]), target = stage_of.at(edge[1]);
+    if (source != target) fed.insert(target);
+  }
+  EXPECT_GT(found["stages"].size(), fed.size() + 1);
+  job[0] = "compare";
+  job.insert(job.end(), {"--planners", "graphpipe,pipedream,piper"});
+  const Ran compared = run_braid(job);
+  EXPECT_EQ(compared.status, 0) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr("graphpipe  feasible"));
 }
 
 TEST(Onnx, SymbolicDimensionsAreGivenByDim) {
