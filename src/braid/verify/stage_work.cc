@@ -45,7 +45,7 @@ class Replicas {
     const Parallelism p = form_of(plan, s);
     ranks_ = std::int64_t{p.dp} * p.cp;
     const bool whole = p.whole_experts && p.tp > 1;
-    expert_ranks_ = (whole ? ranks_ * p.tp : ranks_) / p.ep;
+    expert_ranks_ = p.expert_axis() / p.ep;
     if (plan.stages[s].own || plan.system.groups.size() > 1) {
       list_devices(plan.stages[s].devices, p);
       return;

@@ -313,8 +313,7 @@ std::string expert_fault(const Parallelism& p) {
   if (p.whole_experts && p.tp > 1 && !p.sequence_parallel) {
     return "experts that tp does not divide need sequence parallelism";
   }
-  const std::int64_t ranks = std::int64_t{p.dp} * p.cp * (p.whole_experts ? p.tp : 1);
-  if (p.ep >= 1 && ranks % p.ep == 0) return "";
+  if (p.ep >= 1 && p.expert_axis() % p.ep == 0) return "";
   return fmt::format("ep {} does not divide dp {} x cp {}{}", p.ep, p.dp, p.cp,
                      p.whole_experts ? fmt::format(" x tp {}", p.tp) : "");
 }

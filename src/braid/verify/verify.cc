@@ -28,7 +28,7 @@ Elements elements_of(const Plan& plan, std::size_t s) {
   const Stage& stage = plan.stages[s];
   const Parallelism p = form_of(plan, s);
   const double ranks = static_cast<double>(p.dp) * p.cp;
-  const double expert_ranks = p.whole_experts ? ranks * p.tp : ranks;
+  const auto expert_ranks = static_cast<double>(p.expert_axis());
   Elements elements;
   for (const Chunk& chunk : stage.chunks) {
     for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
