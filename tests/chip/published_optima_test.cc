@@ -59,6 +59,28 @@ TEST(PublishedOptima, TrillionOnSn30) {
   }
 }
 
+// Everything on the wafer at once: both passes in one partition, nothing overlapped.
+TEST(PublishedOptima, TrillionOnWafers) {
+  auto setup = on_sn30(3072, 450, PartitionOverlap::none);
+  if (!setup) GTEST_SKIP() << "reference data not present";
+  setup->chip.tiles = 853776;
+  setup->chip.lanes = 4;
+  setup->chip.stages = 1;
+  setup->chip.clock_hz = 1.1e9;
+  setup->chip.sram_bytes = 41.96e9;
+  setup->chip.dram_bytes = 96.0 * 1024 * 1024 * 1024;
+  setup->rules.separate_passes = false;
+  setup->prices.chip_usd = 3025964;
+  setup->prices.chip_w = 20298;
+  const Best best = map_as_published(*setup);
+  EXPECT_EQ(best.outcome.status, MappingStatus::optimal);
+  EXPECT_NEAR(best.time_s, 11.546203111268154, 1e-5 * best.time_s);
+  EXPECT_EQ(best.outcome.cost.partitions.size(), 1U);
+  const MachineCost cost = machine_cost(*setup);
+  EXPECT_NEAR(cost.usd, 3105540864, 1e-6 * cost.usd);
+  EXPECT_NEAR(cost.watts, 20975680.46, 1e-5 * cost.watts);
+}
+
 // Dividing first, for fewest bytes, and mapping then is not the best of both, with the published
 // charges.
 TEST(PublishedOptima, DividingAndMappingTogetherIsFaster) {

@@ -191,11 +191,24 @@ TEST_F(Map, MapsTrainingOfALayerOntoAChip) {
   EXPECT_THAT(training.dump(), HasSubstr("block0.mlp.up.weight_gradient"));
 }
 
+// Each kernel fits, all of them do not: 12 layers of 2.1 MB twice.
 TEST_F(Map, TooLittleDramIsInfeasible) {
-  write_file(setup_, replaced(small_setup_text(), "dram_cap: 1e11", "dram_cap: 1e6"));
+  write_file(setup_, replaced(small_setup_text(), "dram_cap: 1e11", "dram_cap: 3e6"));
   const Ran ran = run_braid({"map", setup_});
   EXPECT_EQ(ran.status, 1);
   EXPECT_THAT(ran.out, HasSubstr("No mapping"));
+  write_file(setup_, replaced(small_setup_text(), "dram_cap: 1e11", "dram_cap: 2e6"));
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{}, {"--compat", "dfmodel"}, {"--search", "shapes"}}) {
+    std::vector<std::string> words = {"map", setup_};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran alone = run_braid(words);
+    EXPECT_EQ(alone.status, 2);
+    EXPECT_EQ(alone.out, "");
+    EXPECT_THAT(alone.err, HasSubstr("setup.txt: up: this kernel fits no chip: 2.00 MiB of "
+                                     "parameters on each of 4 chips, 1.91 MiB of DRAM"));
+    EXPECT_EQ(std::count(alone.err.begin(), alone.err.end(), '\n'), 1);
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/base/json.h"
+#include "braid/base/quantity.h"
 #include "braid/base/suggest.h"
 #include "braid/base/text.h"
 #include "braid/chip/dataflow_plan.h"
@@ -234,6 +235,26 @@ void check_roles(const MapOptions& options, const DataflowSetup& setup) {
   }
 }
 
+/// A kernel's parameters lie in DRAM however it is divided and mapped.
+void check_kernels_fit(const MapOptions& options, const DataflowSetup& setup) {
+  const DataflowWorkload workload = setup.job.workload;
+  if (workload == DataflowWorkload::linpack || workload == DataflowWorkload::fourier) return;
+  const std::int64_t ways = workload != DataflowWorkload::layers ? 1
+                            : !options.search.empty()            ? setup.chips
+                                                      : degree_of(setup.fabric, FabricRole::tensor);
+  const double room = setup.chip.dram_bytes + setup.chip.spill_bytes;
+  for (const Kernel& kernel : setup.graph.kernels) {
+    const double bytes =
+        weight_elements(kernel) * setup.graph.word_bytes / static_cast<double>(ways);
+    if (bytes <= room) continue;
+    throw Error(
+        {options.setup, 0, kernel.name},
+        fmt::format("this kernel fits no chip: {} of parameters{}, {} of DRAM", format_bytes(bytes),
+                    ways == 1 ? "" : fmt::format(" on each of {} chips", ways),
+                    format_bytes(room)));
+  }
+}
+
 int exit_status(const DataflowPlan& plan) {
   if (!plan.outcome.mapping.partition_of.empty()) return kFound;
   return plan.outcome.status == MappingStatus::exhausted ? kExhausted : kInfeasible;
@@ -275,6 +296,7 @@ int run(const MapOptions& options) {
   check_word("--search", options.search, {"roles", "shapes"});
   const DataflowSetup setup = setup_of(options);
   check_roles(options, setup);
+  check_kernels_fit(options, setup);
   const DataflowPlanRules rules = rules_of(options, setup);
   if (!options.search.empty() && setup.job.workload != DataflowWorkload::layers) {
     throw Error("--search: only models of layers have roles to search", "leave it out");

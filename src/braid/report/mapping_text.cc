@@ -82,8 +82,9 @@ std::string mapping_text(const DataflowPlan& plan) {
                     std::to_string(cost.tiles), kernels_of(plan, p)});
   }
   std::string text = text_table(rows);
-  text += fmt::format("\nA micro-batch through the graph: {} in {} partitions; SRAM {}, DRAM {}\n",
+  text += fmt::format("\nA micro-batch through the graph: {} in {} partition{}; SRAM {}, DRAM {}\n",
                       format_seconds(outcome.cost.time_s), outcome.cost.partitions.size(),
+                      outcome.cost.partitions.size() == 1 ? "" : "s",
                       format_bytes(plan.setup.chip.sram_bytes),
                       format_bytes(plan.setup.chip.dram_bytes + plan.setup.chip.spill_bytes));
   text += job_line(plan);
