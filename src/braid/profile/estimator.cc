@@ -63,7 +63,7 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, std::span<const O
                                        works[static_cast<std::size_t>(id - layer.first)]));
   }
   std::vector<TensorUse> uses;
-  if (how.tp > 1) uses = tensor_uses(graph, layer, all_times, made_whole);
+  if (how.tp > 1) uses = tensor_uses(graph, layer, all_times, made_whole, how.sequence_parallel);
   LayerCost cost;
   double attention_forward_s = 0;
   double attention_backward_s = 0;
@@ -87,6 +87,9 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, std::span<const O
     for (const LayerKept& kept : work.kept) {
       const auto [tensor, bytes] = kept.tensor;
       double share = rows / (is_split || how.sequence_parallel ? how.tp : 1);
+      if (const auto* experts = std::get_if<MoeExperts>(&op.kind)) {
+        share = rows * kept_share(*experts, how);
+      }
       if (tensor >= 0) {
         share = is_gathered(uses, tensor)
                     ? rows
@@ -149,6 +152,8 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, std::span<const O
     if (const auto* experts = std::get_if<MoeExperts>(&op.kind)) {
       issued += experts_issued(static_cast<double>(experts->experts) / how.ep, narrow, how.ep > 1,
                                experts->biased, experts->clamped);
+      // Tokens are gathered and outputs scattered, or these summed.
+      if (how.tp > 1 && !how.whole_experts) issued += how.sequence_parallel ? 2 : 1;
       --issued;  // Counted as one above.
     }
   }

@@ -11,7 +11,7 @@ namespace braid {
 
 std::vector<TensorUse> tensor_uses(const Graph& graph, const Layer& layer,
                                    std::span<const OperatorTimes> times,
-                                   std::span<const TensorId> made_whole) {
+                                   std::span<const TensorId> made_whole, bool sequence_parallel) {
   std::vector<TensorUse> uses;
   const auto use_of = [&](TensorId id, OperatorId reader) -> TensorUse& {
     const auto known = std::find_if(uses.begin(), uses.end(),
@@ -27,9 +27,10 @@ std::vector<TensorUse> tensor_uses(const Graph& graph, const Layer& layer,
       const Tensor& tensor = graph.tensors[static_cast<std::size_t>(input)];
       if (tensor.is_parameter || tensor.producer < 0) continue;
       TensorUse& use = use_of(input, id);
-      const TensorNeeds needs = needs_of(op, use.divided);
+      const TensorNeeds needs = needs_of(op, input, use.divided, sequence_parallel);
       use.needs |= needs;
-      if (!needs.whole) continue;
+      // Of experts' products both gradients are made before the tokens' travel back.
+      if (!needs.whole || op.split == Split::expert) continue;
       const OperatorTimes& own = times[static_cast<std::size_t>(id - layer.first)];
       use.input_gradient_s += own.backward_input_s;
       use.weight_gradient_s += own.backward_weight_s;

@@ -24,7 +24,7 @@ struct TensorUse {
   OperatorId first_reader = 0;  ///< In the layer; the end of the layer when only others read it.
   bool divided = false;         ///< By its writer.
   TensorNeeds needs;
-  // Of the readers that want it whole, both gradients.
+  // Of the readers that want it whole, but for experts, both gradients.
   double input_gradient_s = 0, weight_gradient_s = 0;
 };
 
@@ -33,7 +33,7 @@ struct TensorUse {
 /// Quadratic in their number.
 std::vector<TensorUse> tensor_uses(const Graph& graph, const Layer& layer,
                                    std::span<const OperatorTimes> times,
-                                   std::span<const TensorId> made_whole);
+                                   std::span<const TensorId> made_whole, bool sequence_parallel);
 
 /// `uses`: tensor_uses() of the layer; not looked at for tp 1.
 LayerComm layer_comm(const Graph& graph, const Layer& layer, std::span<const TensorUse> uses,

@@ -173,7 +173,7 @@ class SplitChoice {
     if (activation.readers.size() == 1) {
       const std::size_t reader = activation.readers[0];
       charge_pair(activation.writer, reader, [&](bool divided, const Operator& op) {
-        TensorNeeds needs = needs_of(op, divided);
+        TensorNeeds needs = needs_of(op, activation.tensor, divided, false);
         needs |= leaves;
         return of_tensor(activation.tensor, divided, needs);
       });
@@ -196,7 +196,8 @@ class SplitChoice {
     }
     for (const std::size_t reader : activation.readers) {
       add_pair(reader, hub, [&](std::size_t r, std::size_t h) {
-        return includes(values[h].needs, needs_of(options_[reader][r], values[h].divided));
+        return includes(values[h].needs,
+                        needs_of(options_[reader][r], activation.tensor, values[h].divided, false));
       });
     }
   }

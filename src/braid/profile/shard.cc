@@ -30,6 +30,15 @@ Shard shard_of(Split split, const Execution& how, std::int64_t samples) {
   return shard;
 }
 
+double kept_share(const MoeExperts& experts, const Execution& how) {
+  const double part = 1.0 / how.tp;
+  if (how.whole_experts) return part;
+  const auto hidden = static_cast<double>(experts.hidden);
+  const auto inner = static_cast<double>(experts.matrices) * static_cast<double>(experts.inner);
+  const double held = hidden + (how.sequence_parallel ? part : 1) * hidden + part * inner;
+  return held / (2 * hidden + inner);
+}
+
 bool in_replicated_region(Split producer) {
   return producer == Split::replicated || producer == Split::sequence || producer == Split::row ||
          producer == Split::expert || producer == Split::vocab;

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "braid/profile/shard.h"
+#include "braid/system/dispatch.h"
 
 namespace braid {
 
@@ -21,7 +22,8 @@ bool leaves_divided(const Operator& op) {
   return !in_replicated_region(op.split);
 }
 
-TensorNeeds needs_of(const Operator& reader, bool divided) {
+TensorNeeds needs_of(const Operator& reader, TensorId tensor, bool divided,
+                     bool sequence_parallel) {
   switch (reader.split) {
     case Split::column:
       return {true, false, false};
@@ -35,9 +37,12 @@ TensorNeeds needs_of(const Operator& reader, bool divided) {
     case Split::row:
     case Split::features:
       return {false, true, false};
+    case Split::expert:
+      // Of what else experts read, scores weight what comes out of them when that is summed.
+      if (!sequence_parallel && tensor == reader.inputs.front()) return {true, false, false};
+      return {false, false, true};
     case Split::replicated:
     case Split::sequence:
-    case Split::expert:
       return {false, false, true};
   }
   return {};
@@ -74,8 +79,18 @@ TensorComm operator_comm(const Operator& op, double output_bytes, double rows, c
   const auto time_s = [&](Collective collective, double bytes) {
     return collective_time(collective, bytes, ranks, system).time_s;
   };
-  if (op.split == Split::row || op.split == Split::expert ||
-      (op.split == Split::vocab && std::holds_alternative<Embedding>(op.kind))) {
+  if (op.split == Split::expert && how.sequence_parallel) {
+    // A token is gathered and its outputs are summed once for each expert-parallel rank that has
+    // one of its experts.
+    const auto* experts = std::get_if<MoeExperts>(&op.kind);
+    const double visited =
+        experts == nullptr
+            ? 1
+            : units_reached(how.ep, static_cast<double>(experts->experts), experts->top_k);
+    comm.forward_s = comm.backward_s = time_s(Collective::all_gather, visited * output_bytes) +
+                                       time_s(Collective::reduce_scatter, visited * output_bytes);
+  } else if (op.split == Split::row || op.split == Split::expert ||
+             (op.split == Split::vocab && std::holds_alternative<Embedding>(op.kind))) {
     if (how.sequence_parallel) {
       comm.forward_s = time_s(Collective::reduce_scatter, output_bytes);
       comm.backward_s = time_s(Collective::all_gather, output_bytes);

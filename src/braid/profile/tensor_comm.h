@@ -18,8 +18,10 @@ struct TensorNeeds {
 /// Whether an operator leaves its output divided by features over the tensor-parallel ranks.
 bool leaves_divided(const Operator& op);
 
-/// What `reader` wants of a tensor that was left divided, or not.
-TensorNeeds needs_of(const Operator& reader, bool divided);
+/// What `reader` wants of the activation `tensor` that was left divided, or not. Experts that
+/// tensor parallelism divides want their tokens whole; under sequence parallelism, which whole
+/// experts need, a rank dispatches its part of them and operator_comm() has the rest.
+TensorNeeds needs_of(const Operator& reader, TensorId tensor, bool divided, bool sequence_parallel);
 
 struct TensorComm {
   double forward_s = 0, backward_s = 0;
@@ -45,7 +47,11 @@ TensorComm tensor_comm(double bytes, bool divided, const TensorNeeds& needs, boo
 
 /// Exposed communication of one operator besides that of the tensors that it reads: the sum of
 /// partial outputs, of a loss over divided logits, the states of a divided recurrent cell after
-/// every step. `output_bytes` is its whole output. Zero for tp 1 and for whole experts.
+/// every step, and, for experts that are divided under sequence parallelism, the gather of the
+/// tokens that came to a rank's experts before these and the scatter of their outputs' sums behind,
+/// in both passes: each rank dispatches its own part of the sequence (Megatron-Core's dispatchers,
+/// megatron/core/transformer/moe/token_dispatcher.py). `output_bytes` is its whole output. Zero for
+/// tp 1 and for whole experts.
 TensorComm operator_comm(const Operator& op, double output_bytes, double rows, const Execution& how,
                          const GroupSpan& ranks, const System& system);
 

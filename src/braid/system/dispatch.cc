@@ -7,9 +7,7 @@
 #include "braid/system/topology.h"
 
 namespace braid {
-namespace {
 
-/// Expected units that hold one of `chosen` different targets when `units` hold `targets` evenly.
 double units_reached(double units, double targets, std::int64_t chosen) {
   double none = 1;
   for (std::int64_t i = 0; i < chosen; ++i) {
@@ -18,8 +16,6 @@ double units_reached(double units, double targets, std::int64_t chosen) {
   }
   return units * (1 - none);
 }
-
-}  // namespace
 
 CollectiveTime dispatch_time(double bytes, std::int64_t targets, std::int64_t chosen,
                              const GroupSpan& span, const System& system) {
