@@ -56,10 +56,16 @@ constexpr std::array kTrainers = {
            .dropout = true,
            .overlap_gradients = false,
            .fused_accumulation = false}},
-    // MaxText's base.yml: fully sharded over all devices, everything recomputed. XLA fuses what is
-    // element by element.
+    // MaxText's base.yml: fully sharded over the devices of a slice, slices as replicas
+    // (ici_fsdp_parallelism, dcn_data_parallelism) whose gradients are those of a loop over the
+    // layers, complete when it ends; everything recomputed; gradient_accumulation_steps of 1. XLA
+    // fuses what is element by element.
     Entry{"maxtext",
-          {.zero = Zero::parameters, .recompute = Recompute::full, .fused_experts = true}},
+          {.zero = Zero::parameters,
+           .recompute = Recompute::full,
+           .fused_experts = true,
+           .node_replicas = true,
+           .whole_batches = true}},
     Entry{"libai", kMegatron},
     // PyTorch's autograd engine.
     Entry{"internevo", {.fused_accumulation = false}},

@@ -36,6 +36,11 @@ struct TrainerDefaults {
   bool whole_experts = false;
   /// Tokens of one micro-batch travel to experts and back behind the kernels of another.
   bool overlap_dispatch = false;
+  /// State is sharded over the devices of a node (a slice of TPUs), each node holds all of it, and
+  /// their gradients are summed after the backward pass.
+  bool node_replicas = false;
+  /// A step is one micro-batch, whatever else would fit into memory.
+  bool whole_batches = false;
   /// Input gradients are summed over tensor-parallel ranks behind the weights' gradients.
   bool overlap_tensor_parallel = true;
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "braid/base/text.h"
@@ -111,6 +112,35 @@ void resize_nodes(std::int64_t devices_per_node, System& system) {
   if (system.levels.size() == 1) level.size = group.nodes;
 }
 
+/// Slices of TPUs that the notes name ("2x v5p-128"); 1 where they name none.
+std::int64_t slices_of(const std::string& notes) {
+  constexpr std::string_view kTimes = "x v";
+  const std::size_t at = notes.find(kTimes);
+  if (at == std::string::npos || notes.find('-', at) == std::string::npos) return 1;
+  std::size_t begin = 0;
+  const auto count = number_before(notes, at, begin);
+  constexpr double kMostSlices = 1024;
+  return count && *count >= 1 && *count <= kMostSlices ? static_cast<std::int64_t>(*count) : 1;
+}
+
+/// Slices of a pod as nodes: each chip keeps its share of the network between pods.
+System of_slices(const std::string& cluster, std::int64_t slices, std::int64_t devices) {
+  System system = load_system(cluster + ":" + std::to_string(devices / slices));
+  DeviceGroup& group = system.groups.front();
+  if (group.nodes > 1 || system.levels.size() != 1) {
+    return load_system(cluster + ":" + std::to_string(devices));
+  }
+  NetworkLevel& level = system.levels.front();
+  const double share =
+      static_cast<double>(system.device_count) / static_cast<double>(group.devices_per_node);
+  group.devices_per_node = group.intra_node.size = system.device_count;
+  group.nodes = level.size = slices;
+  level.unit_bytes_per_s *= share;
+  level.rails = std::max(1, static_cast<int>(std::lround(level.rails * share)));
+  system.device_count = devices;
+  return system;
+}
+
 /// The cluster, or another with chips of its family where that has nodes of this size.
 std::string with_nodes_of(const std::string& cluster, std::int64_t devices_per_node) {
   const auto nodes_of = [](const std::string& name) {
@@ -176,7 +206,10 @@ RunSystem system_of(const MeasuredRun& run) {
     result.system = load_system(spec);
     return result;
   }
-  result.system = load_system(types.front().cluster + ":" + std::to_string(run.devices));
+  const std::int64_t slices = slices_of(run.notes);
+  result.system = slices > 1 && run.devices % slices == 0
+                      ? of_slices(types.front().cluster, slices, run.devices)
+                      : load_system(types.front().cluster + ":" + std::to_string(run.devices));
   place_in_segments(result.system);
   resize_nodes(run.devices_per_node, result.system);
   NodeLinks links = links_of(lowered(run.interconnect));

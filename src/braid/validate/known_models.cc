@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "braid/validate/maxtext_scripts.h"
+
 namespace braid {
 namespace {
 
@@ -119,12 +121,15 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kAliases 
      {"turingnlg", "gpt"},
      {"mtnlg", "gpt"}}};
 
+/// Of MaxText's models, in billions of parameters.
+constexpr std::int64_t kLargestScale = 4096;
+
 constexpr std::array<std::string_view, 6> kSuffixes = {"maxtext", "instruct", "base",
                                                        "chat",    "hf",       "truncatedlayers"};
 
 }  // namespace
 
-std::optional<KnownModel> known_model(std::string_view name) {
+std::string plain_name(std::string_view name) {
   std::string plain;
   for (const char c : name.substr(0, name.find('('))) {
     if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.') {
@@ -134,6 +139,11 @@ std::optional<KnownModel> known_model(std::string_view name) {
   for (const std::string_view suffix : kSuffixes) {
     if (plain.ends_with(suffix)) plain.resize(plain.size() - suffix.size());
   }
+  return plain;
+}
+
+std::optional<KnownModel> known_model(std::string_view name) {
+  const std::string plain = plain_name(name);
   const auto is = [&plain](std::string_view family, std::string_view size) {
     return plain.size() == family.size() + size.size() && plain.starts_with(family) &&
            plain.ends_with(size);
@@ -145,6 +155,9 @@ std::optional<KnownModel> known_model(std::string_view name) {
                        });
     // "22B" alone is how NVIDIA's papers speak of GPT.
     if (named || (model.family == "gpt" && plain == model.size)) return model;
+  }
+  for (std::int64_t scale = 1; scale <= kLargestScale; scale *= 2) {
+    if (is("maxtext", std::to_string(scale) + "b")) return scaled_maxtext(scale);
   }
   return std::nullopt;
 }

@@ -16,7 +16,9 @@
 #include "braid/validate/framework.h"
 #include "braid/validate/gradient_placeholders.h"
 #include "braid/validate/hardware.h"
+#include "braid/validate/maxtext_scripts.h"
 #include "braid/validate/measured_time.h"
+#include "braid/validate/node_replicas.h"
 #include "braid/validate/run_model.h"
 #include "braid/validate/run_parallelism.h"
 #include "braid/validate/run_rates.h"
@@ -164,7 +166,7 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
     prepared.reason = "the plan is in a file that the notes only name";
     return;
   }
-  const MeasuredRun run = with_told_by_rates(stated);
+  const MeasuredRun run = with_told_by_rates(with_maxtext_script(stated));
   RunSystem system = system_of(run);
   prepared.reason = std::move(system.reason);
   if (!prepared.reason.empty()) return;
@@ -210,7 +212,9 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
   prepared.frozen_weights = is_frozen(run);
   // Two of the three products of every weight remain.
   if (prepared.frozen_weights) prepared.bound_s *= 2.0 / 3;
-  if (run.micro_batch == 0 && prepared.parallel.pp == 1) take_largest_micro_batch(prepared);
+  if (run.micro_batch == 0 && prepared.parallel.pp == 1 && !trainer.whole_batches) {
+    take_largest_micro_batch(prepared);
+  }
 }
 
 }  // namespace
@@ -231,15 +235,28 @@ Metrics metrics_of(const PreparedRun& run, const System& system) {
     group.chip.efficiency.attention_peak_fraction *= run.attention_rate;
     if (run.trainer.whole_graph) group.chip.efficiency.host_operator_s = 0;
   }
-  Plan plan = direct_plan(run.graph, run.parallel, run.precision, run.global_batch, slower,
-                          run.stage_layers);
+  const std::optional<NodeReplica> node = run.trainer.node_replicas
+                                              ? node_replica(slower, run.parallel, run.global_batch)
+                                              : std::nullopt;
+  Plan plan = node ? direct_plan(run.graph, node->parallel, run.precision, node->global_batch,
+                                 node->system, run.stage_layers)
+                   : direct_plan(run.graph, run.parallel, run.precision, run.global_batch, slower,
+                                 run.stage_layers);
   if (run.trainer.gradient_placeholders && !run.frozen_weights) {
     add_gradient_placeholders(run.graph, plan);
   }
   if (!run.trainer.fused_accumulation) add_accumulation(plan);
   if (run.trainer.overlap_dispatch) hide_dispatch(plan);
   if (!run.trainer.overlap_tensor_parallel) show_tensor_parallel(plan);
-  return run.frozen_weights ? frozen_metrics(std::move(plan)) : measure(plan);
+  if (run.frozen_weights) return frozen_metrics(std::move(plan));
+  Metrics metrics = measure(plan);
+  if (node) {
+    const double sync_s = sync_nodes_s(slower, static_cast<double>(parameter_count(run.graph)) *
+                                                   bytes_per_element(run.precision.gradient));
+    metrics.dp_comm_s += sync_s;
+    metrics.iteration_time_s += sync_s;
+  }
+  return metrics;
 }
 
 Prediction predict(const MeasuredRun& run, const Calibration& calibration) {

@@ -96,7 +96,8 @@ std::string bad_dimensions(const MeasuredRun& run) {
   return "";
 }
 
-Graph described_model(const MeasuredRun& run, Family family) {
+/// `head_dim` 0: the heads share the hidden size.
+Graph described_model(const MeasuredRun& run, Family family, std::int64_t head_dim = 0) {
   const TrainerDefaults trainer = trainer_defaults(run);
   const bool llama = family == Family::llama;
   const bool mpt = family == Family::mpt;
@@ -105,7 +106,7 @@ Graph described_model(const MeasuredRun& run, Family family) {
   block.rms = llama;
   block.attention.heads = run.heads;
   block.attention.kv_heads = run.kv_heads > 0 ? run.kv_heads : run.heads;
-  block.attention.qk_dim = block.attention.v_dim = run.hidden / run.heads;
+  block.attention.qk_dim = block.attention.v_dim = head_dim > 0 ? head_dim : run.hidden / run.heads;
   block.attention.causal = family != Family::bert;
   block.mlp.inner = run.ffn > 0 ? run.ffn : 4 * run.hidden;
   block.mlp.gated = llama;
@@ -164,7 +165,7 @@ RunModel model_of(const MeasuredRun& run) {
     const Family family = known->gated             ? Family::llama
                           : known->family == "mpt" ? Family::mpt
                                                    : Family::gpt;
-    if (model.reason.empty()) model.graph = described_model(filled, family);
+    if (model.reason.empty()) model.graph = described_model(filled, family, known->head_dim);
     return model;
   }
   if (zoo.empty()) {
