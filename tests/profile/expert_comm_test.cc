@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <variant>
 
 #include <gtest/gtest.h>
 
@@ -18,7 +19,7 @@ constexpr double kTokens = 1024, kHidden = 512, kInner = 256, kShared = 128, kEx
 constexpr double kWhole = 2 * kTokens * kHidden;
 
 /// Layer 1: experts, gated, whose shared network is `shared` wide.
-Graph mixture(double shared) {
+Graph mixture(double shared, bool padded = false) {
   GraphBuilder builder("mixture", static_cast<std::int64_t>(kTokens));
   const auto tokens = static_cast<std::int64_t>(kTokens);
   const auto hidden = static_cast<std::int64_t>(kHidden);
@@ -35,7 +36,11 @@ Graph mixture(double shared) {
   spec.experts.inner = static_cast<std::int64_t>(kInner);
   spec.experts.shared_inner = static_cast<std::int64_t>(shared);
   const TensorId out = experts(builder, spec, "", x, tokens);
-  return builder.finish({out});
+  Graph graph = builder.finish({out});
+  for (Operator& op : graph.operators) {
+    if (auto* routed = std::get_if<MoeExperts>(&op.kind)) routed->padded = padded;
+  }
+  return graph;
 }
 
 /// Eight devices that send one byte a second, without latency, behind whose collectives nothing
@@ -59,11 +64,11 @@ Execution form(int tp, bool sequence, int ep, bool whole = false) {
   return how;
 }
 
-LayerCost mixture_cost(const Execution& how, double shared) {
+LayerCost mixture_cost(const Execution& how, double shared, bool padded = false) {
   const System system = one_byte_a_second();
   LayerGroups groups = testing::groups_of(system, how);
   if (how.whole_experts) groups.ep = span_of(system, 1, how.ep);
-  return estimate_layer(mixture(shared), 1, how, {}, groups, system);
+  return estimate_layer(mixture(shared, padded), 1, how, {}, groups, system);
 }
 
 /// Of `ep` ranks with four experts together, how many have one of a token's two: of six pairs of
@@ -159,6 +164,23 @@ TEST(ExpertComm, OnOneRankIsThatOfADenseNetwork) {
     EXPECT_NEAR(routed.backward_input.tp_comm_s, cost.backward_input.tp_comm_s - again,
                 1e-6 * kWhole);
   }
+}
+
+// Where experts have room for a fixed number of tokens, one is sent for each of its experts, also
+// where two of them lie on one rank.
+TEST(ExpertComm, OfPaddedExpertsIsOneCopyForEachExpertOfAToken) {
+  for (const int tp : {1, 2}) {
+    for (const int ep : {2, 4}) {
+      const double sent = kTopK * kWhole / tp * (ep - 1) / ep;
+      const double came = kTopK * kWhole;
+      const LayerCost cost = mixture_cost(form(tp, tp > 1, ep), 0, true);
+      EXPECT_NEAR(cost.forward.ep_comm_s, 2 * sent, 1e-6 * kWhole);
+      EXPECT_NEAR(cost.backward_input.ep_comm_s, 2 * sent, 1e-6 * kWhole);
+      EXPECT_NEAR(cost.forward.tp_comm_s, 2.0 * (tp - 1) / tp * came, 1e-6 * kWhole);
+      EXPECT_NEAR(cost.backward_input.tp_comm_s, 2.0 * (tp - 1) / tp * came, 1e-6 * kWhole);
+    }
+  }
+  EXPECT_EQ(mixture_cost(form(1, false, 1), 0, true), mixture_cost(form(1, false, 1), 0));
 }
 
 // The tokens that came to a rank's experts are kept whole, inner activations and, under sequence

@@ -97,6 +97,39 @@ TEST(ExpertTime, BiasesAndClampsAreTrafficOfTheirOwn) {
   EXPECT_EQ(experts_issued(4, false, true, false, true), experts_issued(4, false, true) + 3);
 }
 
+TEST(ExpertTime, RowsThatLieBySenderAreSortedAndBack) {
+  ExpertShape shape = gated();
+  const OperatorTimes plain = expert_times(shape, 1e30, plain_chip());
+  shape.sorted = true;
+  const OperatorTimes sorted = expert_times(shape, 1e30, plain_chip());
+  // Read and written, 64 wide in bf16, 128 rows, twice in each pass.
+  const double moved = 2.0 * 2 * 2 * 128 * 64;
+  EXPECT_NEAR((sorted.forward_s - plain.forward_s) * 1e9, moved, 1e-3);
+  EXPECT_NEAR((sorted.backward_input_s - plain.backward_input_s) * 1e9, moved, 1e-3);
+  EXPECT_EQ(sorted.backward_weight_s, plain.backward_weight_s);
+  EXPECT_EQ(experts_issued(4, false, true, false, false, true), experts_issued(4, false, true) + 2);
+}
+
+TEST(ExpertTime, RowsOfOneSenderOrExpertNeedNoSorting) {
+  MoeExperts op;
+  op.experts = 8;
+  Execution how;
+  how.ep = 4;
+  EXPECT_FALSE(is_sorted(op, how));
+  op.padded = true;
+  EXPECT_TRUE(is_sorted(op, how));
+  how.ep = 8;
+  EXPECT_FALSE(is_sorted(op, how));
+  how.ep = 1;
+  EXPECT_FALSE(is_sorted(op, how));
+  // Tensor-parallel ranks gather what each was sent.
+  how.tp = 2;
+  how.sequence_parallel = true;
+  EXPECT_TRUE(is_sorted(op, how));
+  how.whole_experts = true;
+  EXPECT_FALSE(is_sorted(op, how));
+}
+
 TEST(ExpertTime, ReadsNoMoreExpertsThanAreVisited) {
   ExpertShape shape = gated();
   shape.tokens = shape.visits = 2;

@@ -120,6 +120,9 @@ struct MoeExperts {
   std::int64_t tokens = 1, hidden = 1, inner = 1, experts = 1, top_k = 1, matrices = 3;
   bool biased = false;   ///< Both products add a bias of the expert's.
   bool clamped = false;  ///< What the activation reads is clamped before.
+  /// Each has room for as many tokens of a sender as fall to it on average: more are dropped, fewer
+  /// padded, so that all sizes are known beforehand. A token is sent once for each of its experts.
+  bool padded = false;
   friend bool operator==(const MoeExperts&, const MoeExperts&) = default;
 };
 

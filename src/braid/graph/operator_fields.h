@@ -100,6 +100,7 @@ void visit_fields(Kind& kind, Visit&& visit) {
     visit("matrices", kind.matrices);
     visit("biased", kind.biased);
     visit("clamped", kind.clamped);
+    visit("padded", kind.padded);
   } else if constexpr (std::is_same_v<Plain, Reduction>) {
     visit("elements", kind.elements);
   } else if constexpr (std::is_same_v<Plain, DataMovement>) {

@@ -151,7 +151,7 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, std::span<const O
     if (how.tp > 1 && op.split == Split::row) ++issued;  // The collective behind it.
     if (const auto* experts = std::get_if<MoeExperts>(&op.kind)) {
       issued += experts_issued(static_cast<double>(experts->experts) / how.ep, narrow, how.ep > 1,
-                               experts->biased, experts->clamped);
+                               experts->biased, experts->clamped, is_sorted(*experts, how));
       // Tokens are gathered and outputs scattered, or these summed.
       if (how.tp > 1 && !how.whole_experts) issued += how.sequence_parallel ? 2 : 1;
       --issued;  // Counted as one above.

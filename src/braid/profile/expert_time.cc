@@ -27,6 +27,7 @@ OperatorTimes expert_times(const ExpertShape& shape, double peak, const Chip& ch
   const auto biased_s = [&](double bytes) { return shape.biased ? moved_s(bytes) : 0; };
   const auto clamped_s = [&](double bytes) { return shape.clamped ? moved_s(bytes) : 0; };
   const double outputs = shape.visits * shape.hidden;
+  const double sorted_s = shape.sorted ? 2 * moved_s(2 * outer_bytes) : 0;
 
   OperatorTimes times;
   times.forward_s =
@@ -35,14 +36,15 @@ OperatorTimes expert_times(const ExpertShape& shape, double peak, const Chip& ch
       moved_s(shape.matrices * inner_bytes) + converted_s(inner_bytes) +
       product_s(shape.hidden, shape.inner, results + down_weights * shape.weight_bytes) +
       moved_s(outer_bytes + token_bytes) + biased_s(24 * outputs + 2 * outer_bytes) +
-      clamped_s(4 * up * inner_bytes);
+      clamped_s(4 * up * inner_bytes) + sorted_s;
   times.backward_input_s =
       moved_s(token_bytes + 2 * outer_bytes) + converted_s(outer_bytes) +
       product_s(shape.inner, shape.hidden, results + down_weights * shape.weight_bytes) +
       moved_s((shape.matrices + up) * inner_bytes) + converted_s(up * inner_bytes) +
       product_s(shape.hidden, up * shape.inner, operands + up_weights * shape.weight_bytes) +
       moved_s(outer_bytes + token_bytes) +
-      biased_s(32 * outputs + 4 * outer_bytes + up * inner_bytes) + clamped_s(5 * up * inner_bytes);
+      biased_s(32 * outputs + 4 * outer_bytes + up * inner_bytes) +
+      clamped_s(5 * up * inner_bytes) + sorted_s;
   const auto gradient_s = [&](double m, double n, double read, double weights) {
     return std::max(matmul_compute_s({shape.experts, m, n, rows}, peak, chip),
                     memory_s(read + 2 * weights * shape.gradient_bytes, chip)) +
@@ -53,10 +55,17 @@ OperatorTimes expert_times(const ExpertShape& shape, double peak, const Chip& ch
   return times;
 }
 
-double experts_issued(double experts, bool is_narrow, bool travel, bool biased, bool clamped) {
+double experts_issued(double experts, bool is_narrow, bool travel, bool biased, bool clamped,
+                      bool sorted) {
   constexpr double kProducts = 2, kPointwise = 3, kTransfers = 2, kBiases = 2, kClamps = 3;
+  constexpr double kSorts = 2;
   return kProducts * experts * (is_narrow ? 2 : 1) + kPointwise + (travel ? kTransfers : 0) +
-         (biased ? experts + kBiases : 0) + (clamped ? kClamps : 0);
+         (biased ? experts + kBiases : 0) + (clamped ? kClamps : 0) + (sorted ? kSorts : 0);
+}
+
+bool is_sorted(const MoeExperts& op, const Execution& how) {
+  const bool one_sender = how.ep == 1 && (how.tp == 1 || how.whole_experts);
+  return op.padded && !one_sender && op.experts > how.ep;
 }
 
 }  // namespace braid

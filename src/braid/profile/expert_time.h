@@ -1,6 +1,8 @@
 #pragma once
 
+#include "braid/graph/graph.h"
 #include "braid/profile/operator_time.h"
+#include "braid/profile/profile.h"
 #include "braid/system/chip.h"
 
 namespace braid {
@@ -17,6 +19,7 @@ struct ExpertShape {
   bool is_narrow = false;  ///< Products in a format narrower than the activations.
   bool biased = false;     ///< MoeExperts::biased.
   bool clamped = false;    ///< MoeExperts::clamped.
+  bool sorted = false;     ///< Rows lie by sender where they arrive and leave, and are sorted.
 };
 
 /// Times of both passes without communication; `peak` is that of the products. Each of the two
@@ -40,6 +43,9 @@ struct ExpertShape {
 ///   forward   bias visits · hidden · (24 + 2w); clamp visits · 4 up · inner · w
 ///   backward  bias visits · (hidden · (32 + 4w) + up · inner · w); clamp visits · 5 up · inner · w
 ///
+/// Rows that lie by sender are sorted by expert before the first product and back behind the last,
+/// 2 visits · hidden each, in both passes.
+///
 /// Narrow products' operands are converted first, read once and written in two layouts of half the
 /// width. Cost: constant.
 OperatorTimes expert_times(const ExpertShape& shape, double peak, const Chip& chip);
@@ -47,9 +53,15 @@ OperatorTimes expert_times(const ExpertShape& shape, double peak, const Chip& ch
 /// Operators that the host issues for a pass over `experts` experts: each one's two products, and
 /// for narrow ones the conversion of its rows, are calls of their own (Transformer Engine's
 /// GroupedLinear issues a product for each of its splits), and so is each one's bias, with two for
-/// all; permutation, activation and combination; three for clamps; and, where tokens travel to
-/// other devices, dispatch and the way back.
+/// all; permutation, activation and combination; three for clamps; two where rows are sorted; and,
+/// where tokens travel to other devices, dispatch and the way back.
 double experts_issued(double experts, bool is_narrow, bool travel, bool biased = false,
-                      bool clamped = false);
+                      bool clamped = false, bool sorted = false);
+
+/// Whether a device's rows of `op` lie by sender, ExpertShape::sorted: those that are padded keep
+/// the places that they were sent to (drop_and_pad of MoEAlltoAllTokenDispatcher in
+/// megatron/core/transformer/moe/token_dispatcher.py), which is in order for a single sender or
+/// expert.
+bool is_sorted(const MoeExperts& op, const Execution& how);
 
 }  // namespace braid

@@ -86,8 +86,11 @@ LayerComm layer_comm(const Graph& graph, const Layer& layer, std::span<const Ten
         const double held = static_cast<double>(experts->tokens) *
                             static_cast<double>(experts->hidden) * rows * width /
                             (how.sequence_parallel ? how.tp : 1);
+        // Of one token for each of its experts, every one goes to one of them.
+        const double copies = experts->padded ? static_cast<double>(experts->top_k) : 1;
+        const std::int64_t chosen = experts->padded ? 1 : experts->top_k;
         const double pair_s =
-            2 * dispatch_time(held, experts->experts, experts->top_k, groups.ep, system).time_s;
+            2 * dispatch_time(copies * held, experts->experts, chosen, groups.ep, system).time_s;
         comm.ep_forward_s += pair_s;
         comm.ep_backward_s += pair_s;
       }

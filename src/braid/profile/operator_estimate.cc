@@ -248,6 +248,7 @@ ExpertShape OperatorEstimate::expert_shape(const MoeExperts& op, const Shard& sh
   shape.matrices = static_cast<double>(op.matrices);
   shape.biased = op.biased;
   shape.clamped = op.clamped;
+  shape.sorted = is_sorted(op, how_);
   shape.element_bytes = bytes_per_element(precision_.activation);
   shape.weight_bytes = bytes_per_element(precision_.weight);
   shape.gradient_bytes = bytes_per_element(precision_.gradient);

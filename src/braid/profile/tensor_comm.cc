@@ -83,10 +83,12 @@ TensorComm operator_comm(const Operator& op, double output_bytes, double rows, c
     // A token is gathered and its outputs are summed once for each expert-parallel rank that has
     // one of its experts.
     const auto* experts = std::get_if<MoeExperts>(&op.kind);
-    const double visited =
-        experts == nullptr
-            ? 1
-            : units_reached(how.ep, static_cast<double>(experts->experts), experts->top_k);
+    double visited = 1;
+    if (experts != nullptr) {
+      visited = experts->padded
+                    ? static_cast<double>(experts->top_k)
+                    : units_reached(how.ep, static_cast<double>(experts->experts), experts->top_k);
+    }
     comm.forward_s = comm.backward_s = time_s(Collective::all_gather, visited * output_bytes) +
                                        time_s(Collective::reduce_scatter, visited * output_bytes);
   } else if (op.split == Split::row || op.split == Split::expert ||

@@ -144,15 +144,28 @@ bool says_fused_loss(const std::string& notes) { return notes.find("_cef") != st
 /// (scripts/performance/configs/nemotronh in its repository).
 bool is_hybrid(const std::string& model) { return lowered(model).starts_with("nemotron"); }
 
-/// Megatron-Bridge's recipes of Qwen3 30B that drop tokens, by which all sizes are known
-/// beforehand, capture whole iterations on all chips but H100; those of Qwen3 235B on B200 and of
-/// DeepSeek-V3 capture nothing (qwen3_30b_a3b_llm_pretrain.py, qwen3_235b_a22b_llm_pretrain.py and
-/// deepseek_v3_llm_pretrain.py in scripts/performance/configs in its repository, in the versions
-/// that have apply_moe_token_drop()).
-bool drops_tokens_in_a_graph(const MeasuredRun& run) {
+/// One of Megatron-Bridge's recipes that drop tokens (apply_moe_token_drop(): a capacity factor of
+/// 1, padded; in scripts/performance/configs in its repository, in the versions that have it).
+struct DroppingRecipe {
+  std::string_view model;  ///< The name begins so.
+  /// All sizes are known beforehand, so that whole iterations are captured as graphs (its
+  /// cuda_graph_scope), but on chips whose name has `uncaptured_on`.
+  bool captured = false;
+  std::string_view uncaptured_on = {};
+};
+/// qwen3_30b_a3b_llm_pretrain.py, qwen3_235b_a22b_llm_pretrain.py, deepseek_v3_llm_pretrain.py.
+constexpr std::array kDroppingRecipes = {DroppingRecipe{"qwen3_30b", true, "h100"},
+                                         DroppingRecipe{"qwen3_235b"},
+                                         DroppingRecipe{"deepseekv3"}};
+
+/// Rows name the models of these recipes so: "Qwen3_30B_a3B (tokendrop)".
+const DroppingRecipe* dropping_recipe(const MeasuredRun& run) {
   const std::string model = lowered(run.model);
-  return model.starts_with("qwen3_30b") && contains(model, "tokendrop") &&
-         !contains(lowered(run.hardware), "h100");
+  if (!contains(model, "tokendrop")) return nullptr;
+  const auto* recipe =
+      std::find_if(kDroppingRecipes.begin(), kDroppingRecipes.end(),
+                   [&](const DroppingRecipe& each) { return model.starts_with(each.model); });
+  return recipe == kDroppingRecipes.end() ? nullptr : recipe;
 }
 
 }  // namespace
@@ -174,8 +187,12 @@ TrainerDefaults trainer_defaults(const MeasuredRun& run) {
         has_block_scales(run.precision) && !is_hybrid(run.model)) {
       defaults.whole_graph = defaults.overlap_dispatch = defaults.fused_experts = true;
     }
-    if (entry.word == "megatron-bridge" && drops_tokens_in_a_graph(run)) {
-      defaults.whole_graph = true;
+    if (entry.word == "megatron-bridge") {
+      if (const DroppingRecipe* recipe = dropping_recipe(run)) {
+        defaults.padded_experts = true;
+        defaults.whole_graph |=
+            recipe->captured && !contains(lowered(run.hardware), recipe->uncaptured_on);
+      }
     }
     if (says_fused_loss(run.notes)) defaults.fused_loss = true;
     return defaults;

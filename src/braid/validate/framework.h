@@ -32,6 +32,8 @@ struct TrainerDefaults {
   bool further_tokens = false;
   /// Kernels of experts' products take their biases and clamps along.
   bool fused_experts = false;
+  /// Experts have room for the average, tokens beyond are dropped (MoeExperts::padded).
+  bool padded_experts = false;
   /// Tensor parallelism does not divide experts (Execution::whole_experts).
   bool whole_experts = false;
   /// Tokens of one micro-batch travel to experts and back behind the kernels of another.

@@ -55,6 +55,13 @@ void fuse_experts(Graph& graph) {
   }
 }
 
+/// Tokens beyond the average of an expert are dropped.
+void pad_experts(Graph& graph) {
+  for (Operator& op : graph.operators) {
+    if (auto* experts = std::get_if<MoeExperts>(&op.kind)) experts->padded = true;
+  }
+}
+
 /// FlashAttention 2 reaches 35 % of an H100's peak where kernels for its asynchronous units reach
 /// 1.5 to 2 times as much (Shah et al. 2024, FlashAttention-3).
 constexpr double kOldAttentionRate = 0.6;
@@ -197,6 +204,7 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
   if (!trainer.flash_attention) use_plain_attention(graph);
   if (trainer.fused_loss) fuse_loss(graph);
   if (trainer.fused_experts) fuse_experts(graph);
+  if (trainer.padded_experts) pad_experts(graph);
   if (trainer.old_attention && has_asynchronous_units(prepared.system.groups.front().chip)) {
     prepared.attention_rate = kOldAttentionRate;
   }
