@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "braid/base/index.h"
+
 namespace braid {
 
 void fill_pipeline(ScheduleKind schedule, std::span<const StageLoad> loads,
@@ -41,6 +43,15 @@ Pipeline make_pipeline(ScheduleKind schedule, std::span<const StageLoad> loads,
   Pipeline pipeline;
   fill_pipeline(schedule, loads, edges, num_micro_batches, pipeline);
   return pipeline;
+}
+
+void hold_for_sends(Pipeline& pipeline) {
+  for (Transfer& transfer : pipeline.transfers) {
+    if (transfer.source / pipeline.vp == transfer.target / pipeline.vp) continue;
+    pipeline.forward_s[at(transfer.source)] += transfer.time_s;
+    pipeline.backward_s[at(transfer.target)] += transfer.back_s();
+    transfer.time_s = transfer.backward_time_s = 0;
+  }
 }
 
 double parameters_ready_s(const StageSync& sync, double forward_s) {

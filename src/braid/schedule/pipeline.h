@@ -48,6 +48,10 @@ void fill_pipeline(ScheduleKind schedule, std::span<const StageLoad> loads,
                    std::span<const EdgeLoad> edges, std::int64_t num_micro_batches,
                    Pipeline& pipeline);
 
+/// Makes every transfer part of the pass that sends it: a stage begins nothing else before its
+/// counterpart has what it sends. Buckets of gradients may go on beside the send of the last pass.
+void hold_for_sends(Pipeline& pipeline);
+
 /// How the iteration went for one stage.
 struct StageTiming {
   double passes_end_s = 0;      ///< End of its last pass.

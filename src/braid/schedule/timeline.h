@@ -79,7 +79,11 @@ double simulate_time_s(const Plan& plan);
 /// LayerCost::model_flops says each device does, over all devices of the plan; mfu relates them to
 /// the devices' matmul peak for the plan's precision, 0 when a chip does not list it. tokens_per_s
 /// are samples/s when the model has no sequence length. Throws Error as simulate_time_s.
-Metrics measure(const Plan& plan);
+///
+/// Sends::within_passes: a stage waits until what it sends is there before it begins its next pass,
+/// as where the send and the pass are of one stream.
+enum class Sends : std::uint8_t { beside_passes, within_passes };
+Metrics measure(const Plan& plan, Sends sends = Sends::beside_passes);
 
 /// Trace (JSON text in the Trace Event Format) of a plan's timeline for Perfetto and
 /// chrome://tracing: one process per stage, numbered from 1; tracks compute, collectives and one

@@ -43,6 +43,9 @@ struct TrainerDefaults {
   bool node_replicas = false;
   /// A step is one micro-batch, whatever else would fit into memory.
   bool whole_batches = false;
+  /// Without interleaving a stage waits for what it sends before its next pass: the sends of
+  /// Megatron-LM's, NeMo's and DeepSpeed's pipelines are of the stream that computes.
+  bool blocking_sends = true;
   /// Input gradients are summed over tensor-parallel ranks behind the weights' gradients.
   bool overlap_tensor_parallel = true;
 };

@@ -132,14 +132,14 @@ void hide_dispatch(Plan& plan) {
 }
 
 /// With the weights' gradients neither computed nor reduced; the adapters' own are left out.
-Metrics frozen_metrics(Plan plan) {
+Metrics frozen_metrics(Plan plan, Sends sends) {
   show_tensor_parallel(plan);
   plan.precision.optimizer_bytes_per_parameter = 0;
   plan.precision.gradient = Dtype::f4;
   change_costs(plan, [](LayerCost& cost) { cost.backward_weight = {}; });
-  const Metrics with_weights = measure(plan);
+  const Metrics with_weights = measure(plan, sends);
   change_costs(plan, [](LayerCost& cost) { cost.dense_parameters = cost.expert_parameters = 0; });
-  Metrics metrics = measure(plan);
+  Metrics metrics = measure(plan, sends);
   metrics.peak_memory_bytes = with_weights.peak_memory_bytes;
   metrics.tightest_stage = with_weights.tightest_stage;
   metrics.tightest_memory = with_weights.tightest_memory;
@@ -256,8 +256,10 @@ Metrics metrics_of(const PreparedRun& run, const System& system) {
   if (!run.trainer.fused_accumulation) add_accumulation(plan);
   if (run.trainer.overlap_dispatch) hide_dispatch(plan);
   if (!run.trainer.overlap_tensor_parallel) show_tensor_parallel(plan);
-  if (run.frozen_weights) return frozen_metrics(std::move(plan));
-  Metrics metrics = measure(plan);
+  const Sends sends = run.trainer.blocking_sends && run.parallel.vp == 1 ? Sends::within_passes
+                                                                         : Sends::beside_passes;
+  if (run.frozen_weights) return frozen_metrics(std::move(plan), sends);
+  Metrics metrics = measure(plan, sends);
   if (node) {
     const double sync_s = sync_nodes_s(slower, static_cast<double>(parameter_count(run.graph)) *
                                                    bytes_per_element(run.precision.gradient));
