@@ -44,6 +44,17 @@ TEST(DataflowSetup, ReadsWhatIsWritten) {
   EXPECT_EQ(setup.most_partitions, 4);
 }
 
+TEST(DataflowSetup, GraphsOfSeveralLayersAreTheWholeModel) {
+  const auto with = [](const std::string& count) {
+    return parse_dataflow_setup(
+        replaced(small_setup_text(), "num_layer: 12", "num_layer: 12 num_layer_in_graph: " + count),
+        "setup.txt");
+  };
+  EXPECT_FALSE(parse_dataflow_setup(small_setup_text(), "setup.txt").job.whole_model);
+  EXPECT_FALSE(with("1").job.whole_model);
+  EXPECT_TRUE(with("12").job.whole_model);
+}
+
 TEST(DataflowSetup, OldNamesAndAFreeSize) {
   const std::string text = replaced(replaced(small_setup_text(), "execution {", "miscellany {"),
                                     "r { x: 4 link_bw_x: 50.0 par_x: \"TP\" }",

@@ -96,6 +96,34 @@ TEST_F(Map, DivisionByEachDimensionIsNeverSlower) {
   EXPECT_THAT(ran.out, HasSubstr("ivided"));
 }
 
+// Two kernels on each of two stages, or the other way round where the chips are few.
+TEST_F(Map, AWholeModelGoesToStages) {
+  std::string text =
+      replaced(small_setup_text(), "num_layer: 12", "num_layer_in_graph: 2 num_layer: 2");
+  text = replaced(text, "r { x: 4 link_bw_x: 50.0 par_x: \"TP\" }",
+                  "r_r { x: 2 y: 2 link_bw_x: 50 link_bw_y: 20 par_x: 'TP' par_y: 'PP' }");
+  write_file(setup_, text);
+  const json plan = mapped({});
+  ASSERT_EQ(plan["stages"].size(), 2U);
+  double slowest = 0;
+  std::size_t partitions = 0;
+  for (const json& stage : plan["stages"]) {
+    slowest = std::max(slowest, stage["time_s"].get<double>());
+    EXPECT_EQ(stage["first_partition"], partitions);
+    partitions += stage["partitions"].get<std::size_t>();
+  }
+  EXPECT_EQ(partitions, plan["partitions"].size());
+  EXPECT_EQ(plan["time_s"], slowest);
+  EXPECT_EQ(plan["job"]["pp"], 2);
+  const Ran ran = run_braid({"map", setup_});
+  for (const char* part : {"messages on", "slowest of 2 stages", "through the whole model"}) {
+    EXPECT_THAT(ran.out, HasSubstr(part));
+  }
+  EXPECT_LE(mapped({"--search", "shapes"})["job"]["time_s"], plan["job"]["time_s"]);
+  EXPECT_EQ(mapped({"--compat", "dfmodel", "--style", "kernel-by-kernel"})["partitions"].size(),
+            4U);
+}
+
 // With the published charges kernels are divided first and mapped then, unless asked otherwise.
 TEST_F(Map, DividesAndMapsTogether) {
   const json first = mapped({"--compat", "dfmodel"});

@@ -159,13 +159,14 @@ void add_state(const DataflowSetup& setup, const JobRules& rules, ChipWork& work
     return;
   }
   const std::int64_t stages = degree_of(setup.fabric, FabricRole::pipeline);
-  const auto layers = static_cast<double>(ceil_div(job.layers, stages));
-  double weights = 0;
-  for (const ChipKernel& kernel : work.kernels) {
-    // Backward kernels multiply by the forward ones' parameters.
-    if (rules.training_state && kernel.backward) continue;
-    weights += kernel.weight_bytes;
-  }
+  const auto layers = static_cast<double>(job.whole_model ? 1 : ceil_div(job.layers, stages));
+  double passes[2] = {0, 0};
+  for (const ChipKernel& kernel : work.kernels) passes[kernel.backward] += kernel.weight_bytes;
+  // Backward kernels multiply by the forward ones' parameters; of a whole model a stage may have
+  // the backward kernel alone.
+  const double weights = !rules.training_state ? passes[0] + passes[1]
+                         : job.whole_model     ? std::max(passes[0], passes[1])
+                                               : passes[0];
   work.live_copies = static_cast<double>(job.micro_batch);
   if (!rules.training_state || !is_training(setup.graph)) {
     work.resident_bytes += weights * layers;
@@ -226,22 +227,26 @@ JobTime job_time(const DataflowSetup& setup, double layer_s, const JobRules& rul
       time.tensor = static_cast<double>(degree_of(setup.fabric, FabricRole::tensor));
       time.pipeline = static_cast<double>(degree_of(setup.fabric, FabricRole::pipeline));
       time.data = static_cast<double>(degree_of(setup.fabric, FabricRole::data));
-      time.layers_per_stage = std::ceil(static_cast<double>(job.layers) / time.pipeline);
+      // Stages of a whole model are as if of one layer each.
+      const double layers = job.whole_model ? time.pipeline : static_cast<double>(job.layers);
+      time.layers_per_stage = std::ceil(layers / time.pipeline);
       time.micro_batches = batch / time.data / micro;
-      time.flops *= static_cast<double>(job.layers) * batch;
+      time.flops *= (job.whole_model ? 1 : layers) * batch;
       const bool interleaved = !rules.plain_pipeline && time.layers_per_stage >= 2;
       const double chunks = interleaved ? time.layers_per_stage - 1 : 1;
       time.bubble = (time.pipeline - 1) / (time.micro_batches * chunks);
       const double sample_bytes = static_cast<double>(job.hidden) *
                                   static_cast<double>(job.seq_len) * setup.graph.word_bytes;
       const double ways = is_training(setup.graph) ? 2 : 1;
-      if (rules.plain_pipeline) {
+      if (rules.plain_pipeline && job.whole_model) {
+        time.message_s = 0;  // In the stages' times.
+      } else if (rules.plain_pipeline) {
         time.message_s =
             (time.micro_batches + time.pipeline - 1) *
             pipeline_hop_s(ways * sample_bytes * micro, setup.fabric, rules.collectives);
       } else if (ways == 2) {
-        time.message_s = pipeline_hop_s(ways * sample_bytes * static_cast<double>(job.layers),
-                                        setup.fabric, {rules.collectives.all_reduce_passes, false});
+        time.message_s = pipeline_hop_s(ways * sample_bytes * layers, setup.fabric,
+                                        {rules.collectives.all_reduce_passes, false});
       }
       time.time_s =
           layer_s * (1 + time.bubble) * time.layers_per_stage * batch / time.data + time.message_s;

@@ -10,6 +10,7 @@
 
 #include "braid/base/infinity.h"
 #include "braid/chip/joint_division.h"
+#include "braid/chip/staged_plan.h"
 
 namespace braid {
 namespace {
@@ -28,6 +29,7 @@ double layer_time_s(const DataflowSetup& setup, const JobRules& rules, double jo
 // more may be left without a mapping.
 DataflowPlan plan_divided(const DataflowSetup& setup, const DataflowPlanRules& rules,
                           const std::vector<Sharding>& divisions, double worth_s) {
+  if (setup.job.whole_model) return plan_stages(setup, rules, divisions);
   if (worth_s < kAny) worth_s = layer_time_s(setup, rules.job, worth_s);
   DividedMapping mapped = divide_and_map(setup, rules, divisions, worth_s);
   DataflowPlan plan;
@@ -85,7 +87,7 @@ bool divides(const DataflowJob& job, const Fabric& fabric) {
   if (job.workload != DataflowWorkload::layers) return true;
   const std::int64_t stages = degree_of(fabric, FabricRole::pipeline);
   const std::int64_t data = degree_of(fabric, FabricRole::data);
-  return job.layers % stages == 0 && job.global_batch % data == 0 &&
+  return (job.whole_model || job.layers % stages == 0) && job.global_batch % data == 0 &&
          job.global_batch / data % job.micro_batch == 0;
 }
 
@@ -203,6 +205,10 @@ double bound_s(const DataflowSetup& setup, const DataflowPlanRules& rules,
       const ChipWork work = chip_work(setup, dims, rules.job);
       least = std::min(least, work_bound_s(work, setup.chip, rules.mapping));
     }
+  }
+  // Of a whole model some stage has at least an even share.
+  if (setup.job.whole_model) {
+    least /= static_cast<double>(degree_of(setup.fabric, FabricRole::pipeline));
   }
   return job_time(setup, least, rules.job).time_s;
 }

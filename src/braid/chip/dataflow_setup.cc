@@ -217,9 +217,7 @@ void read_layers(ProtoReader& llm, DataflowJob& job) {
   job.global_batch = llm.required_integer("global_batch_size", 1, kLargestDim);
   job.micro_batch = llm.integer("micro_batch_size", 1, 1, kLargestDim);
   job.tile = std::max<std::int64_t>(1, llm.integer("tile_size", 1, 0, kLargestDim));
-  if (llm.integer("num_layer_in_graph", 1, 0, 1 << 20) > 1) {
-    llm.fail("num_layer_in_graph", "only graphs of one layer are read");
-  }
+  job.whole_model = llm.integer("num_layer_in_graph", 1, 0, 1 << 20) > 1;
   llm.ignore({"head_dim", "num_head"});
 }
 

@@ -12,7 +12,7 @@
 namespace braid {
 
 enum class DataflowWorkload : std::uint8_t {
-  layers,          ///< A model of equal layers; the graph is one of them.
+  layers,          ///< A model of equal layers; the graph is one of them, or the whole model.
   recommendation,  ///< DLRM: data parallel with tables over all chips.
   linpack,         ///< HPL: the matrix over a grid of chips, an iteration per kernel.
   fourier          ///< FFT: steps over all chips.
@@ -22,6 +22,7 @@ enum class DataflowWorkload : std::uint8_t {
 struct DataflowJob {
   DataflowWorkload workload = DataflowWorkload::layers;
   std::int64_t layers = 1;
+  bool whole_model = false;       ///< The graph is all layers, whose kernels go to stages.
   std::int64_t hidden = 0;        ///< Width of what passes between layers.
   std::int64_t seq_len = 0;       ///< Tokens of a sample.
   std::int64_t global_batch = 1;  ///< Samples.

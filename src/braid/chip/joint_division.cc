@@ -31,25 +31,6 @@ using Choice = std::vector<std::size_t>;
 
 bool is_mapped(const MappingOutcome& outcome) { return !outcome.mapping.partition_of.empty(); }
 
-MappingOutcome map_work(const ChipWork& work, const DataflowChip& chip,
-                        const DataflowPlanRules& rules, const MapperBudget& budget,
-                        std::span<const TileCurve> curves) {
-  if (!rules.kernel_by_kernel) return map_kernels(work, chip, rules.mapping, budget, curves);
-  MappingOutcome outcome;
-  const Mapping mapping = kernel_by_kernel(work);
-  outcome.cost = evaluate_mapping(work, chip, mapping, rules.mapping, curves);
-  outcome.partitions = static_cast<std::int64_t>(work.kernels.size());
-  if (outcome.cost.violation) return outcome;
-  if (outcome.cost.time_s >= budget.worth_s) {
-    outcome.status = MappingStatus::exhausted;
-    outcome.lower_bound_s = outcome.cost.time_s;
-  } else {
-    outcome.status = MappingStatus::feasible;
-    outcome.mapping = mapping;
-  }
-  return outcome;
-}
-
 /// How often each kernel's output goes to or comes from main memory with a mapping.
 std::vector<double> crossings_of(const ChipWork& work, const Mapping& mapping, bool share) {
   std::vector<std::set<std::int32_t>> readers(work.kernels.size());
@@ -406,6 +387,25 @@ class JointSearch {
 };
 
 }  // namespace
+
+MappingOutcome map_work(const ChipWork& work, const DataflowChip& chip,
+                        const DataflowPlanRules& rules, const MapperBudget& budget,
+                        std::span<const TileCurve> curves) {
+  if (!rules.kernel_by_kernel) return map_kernels(work, chip, rules.mapping, budget, curves);
+  MappingOutcome outcome;
+  const Mapping mapping = kernel_by_kernel(work);
+  outcome.cost = evaluate_mapping(work, chip, mapping, rules.mapping, curves);
+  outcome.partitions = static_cast<std::int64_t>(work.kernels.size());
+  if (outcome.cost.violation) return outcome;
+  if (outcome.cost.time_s >= budget.worth_s) {
+    outcome.status = MappingStatus::exhausted;
+    outcome.lower_bound_s = outcome.cost.time_s;
+  } else {
+    outcome.status = MappingStatus::feasible;
+    outcome.mapping = mapping;
+  }
+  return outcome;
+}
 
 DividedMapping divide_and_map(const DataflowSetup& setup, const DataflowPlanRules& rules,
                               std::span<const Sharding> first, double worth_s) {

@@ -39,6 +39,11 @@ struct DividedMapping {
 DividedMapping divide_and_map(const DataflowSetup& setup, const DataflowPlanRules& rules,
                               std::span<const Sharding> first, double worth_s = kInfinity);
 
+/// The best mapping of work, or the one kernel by kernel where rules say so.
+MappingOutcome map_work(const ChipWork& work, const DataflowChip& chip,
+                        const DataflowPlanRules& rules, const MapperBudget& budget,
+                        std::span<const TileCurve> curves);
+
 /// A time that no division and mapping of a layer takes less than: the least operations, traffic
 /// and own messages of each kernel, and `messages_s` for all others, that is partial sums and
 /// changes of layout. Linear.

@@ -147,6 +147,13 @@ Json to_json(const DataflowPlan& plan, double wall_s, std::int64_t networks) {
     for (std::size_t p = 0; p < outcome.cost.partitions.size(); ++p) {
       json["partitions"].push_back(partition_json(plan, p));
     }
+    for (const PlannedStage& stage : plan.stages) {
+      json["stages"].push_back({{"time_s", stage.time_s},
+                                {"first_partition", stage.first_partition},
+                                {"partitions", stage.partitions},
+                                {"mapped_s", stage.mapped_s},
+                                {"message_s", stage.message_s}});
+    }
     json["job"] = job_json(plan);
     if (plan.boxes > 0) json["division"] = division_json(plan);
   } else if (outcome.cost.violation) {
@@ -273,14 +280,20 @@ void print(const MapOptions& options, const DataflowPlan& plan, std::int64_t net
   if (options.sharding == "grid") fmt::print("{}", division_text(plan));
   if (networks > 1) fmt::print("The best of {} networks.\n", networks);
   const bool divided = plan.boxes > 0;
+  const bool staged = !plan.stages.empty();
   if (outcome.status == MappingStatus::optimal) {
     fmt::print("{} optimal ({} sets of kernels looked at{}).\n",
-               divided ? "The division and the mapping are" : "The mapping is", outcome.partitions,
+               divided  ? "The division and the mapping are"
+               : staged ? "The stages and their mappings are"
+                        : "The mapping is",
+               outcome.partitions,
                divided ? fmt::format(", {} sets of divisions", plan.boxes) : "");
   } else if (outcome.lower_bound_s > 0) {
     fmt::print("Within {:.2f}% of the best {}.\n",
                100 * (1 - outcome.lower_bound_s / outcome.cost.time_s),
-               divided ? "division and mapping" : "mapping");
+               divided  ? "division and mapping"
+               : staged ? "stages and mappings with this division"
+                        : "mapping");
   }
   fmt::print(
       "Charged: {}.\n",

@@ -72,7 +72,8 @@ PointResult plan_point(const Space& space, const SpacePoint& point) {
   result.status = plan.outcome.status;
   if (plan.outcome.mapping.partition_of.empty()) return result;
   result.time_s = plan.time.time_s;
-  if (rules.kernel_by_kernel && plan.boxes == 0) {  // There is only one such mapping.
+  if (rules.kernel_by_kernel && plan.boxes == 0 &&
+      plan.stages.empty()) {  // There is only one such mapping.
     result.status = MappingStatus::optimal;
     result.lower_bound_s = result.time_s;
   } else {

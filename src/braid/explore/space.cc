@@ -33,9 +33,10 @@ std::string text_of(const KernelGraph& graph) {
 
 std::string text_of(const SpaceWorkload& workload) {
   const DataflowJob& job = workload.job;
-  return fmt::format("workload {} {} {} {} {} {} {} {} {}\n", workload.name,
+  return fmt::format("workload {} {} {} {} {} {} {} {} {}{}\n", workload.name,
                      static_cast<int>(job.workload), job.layers, job.hidden, job.seq_len,
-                     job.global_batch, job.micro_batch, job.tile, job.resident_bytes) +
+                     job.global_batch, job.micro_batch, job.tile, job.resident_bytes,
+                     job.whole_model ? " whole" : "") +
          text_of(workload.graph);
 }
 

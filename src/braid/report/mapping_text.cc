@@ -36,9 +36,12 @@ std::string job_line(const DataflowPlan& plan) {
         return fmt::format("{:.1f}% of the chip's peak\n", 100 * time.utilisation);
       }
       return fmt::format(
-          "A batch of {} samples through {} layers: {} ({:.1f}% of peak; pipeline idle {:.1f}%)\n",
-          plan.setup.job.global_batch, plan.setup.job.layers, format_seconds(time.time_s),
-          100 * time.utilisation, 100 * time.bubble / (1 + time.bubble));
+          "A batch of {} samples through {}: {} ({:.1f}% of peak; pipeline idle {:.1f}%)\n",
+          plan.setup.job.global_batch,
+          plan.setup.job.whole_model ? "the whole model"
+                                     : fmt::format("{} layers", plan.setup.job.layers),
+          format_seconds(time.time_s), 100 * time.utilisation,
+          100 * time.bubble / (1 + time.bubble));
     case DataflowWorkload::recommendation:
       return fmt::format("A batch of {} samples: {} ({:.1f}% of peak)\n",
                          plan.setup.job.global_batch, format_seconds(time.time_s),
@@ -49,6 +52,23 @@ std::string job_line(const DataflowPlan& plan) {
   }
   return fmt::format("The whole: {} ({:.1f}% of peak)\n", format_seconds(time.time_s),
                      100 * time.utilisation);
+}
+
+/// A row for each stage of a whole model: what it takes, and why.
+std::string stages_text(const DataflowPlan& plan) {
+  std::vector<std::vector<std::string>> rows = {
+      {"stage", "time", "partitions", "their time", "messages on"}};
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const PlannedStage& stage = plan.stages[s];
+    const std::size_t first = stage.first_partition + 1;
+    rows.push_back({std::to_string(s + 1), format_seconds(stage.time_s),
+                    stage.partitions == 0 ? "none"
+                    : stage.partitions == 1
+                        ? std::to_string(first)
+                        : fmt::format("{}-{}", first, first + stage.partitions - 1),
+                    format_seconds(stage.mapped_s), format_seconds(stage.message_s)});
+  }
+  return "\n" + text_table(rows);
 }
 
 }  // namespace
@@ -82,11 +102,14 @@ std::string mapping_text(const DataflowPlan& plan) {
                     std::to_string(cost.tiles), kernels_of(plan, p)});
   }
   std::string text = text_table(rows);
-  text += fmt::format("\nA micro-batch through the graph: {} in {} partition{}; SRAM {}, DRAM {}\n",
-                      format_seconds(outcome.cost.time_s), outcome.cost.partitions.size(),
-                      outcome.cost.partitions.size() == 1 ? "" : "s",
-                      format_bytes(plan.setup.chip.sram_bytes),
-                      format_bytes(plan.setup.chip.dram_bytes + plan.setup.chip.spill_bytes));
+  if (!plan.stages.empty()) text += stages_text(plan);
+  text += fmt::format(
+      "\nA micro-batch through the {}: {}{} {} partition{}; SRAM {}, DRAM {}\n",
+      plan.stages.empty() ? "graph" : fmt::format("slowest of {} stages", plan.stages.size()),
+      format_seconds(outcome.cost.time_s), plan.stages.empty() ? " in" : ";",
+      outcome.cost.partitions.size(), outcome.cost.partitions.size() == 1 ? "" : "s",
+      format_bytes(plan.setup.chip.sram_bytes),
+      format_bytes(plan.setup.chip.dram_bytes + plan.setup.chip.spill_bytes));
   text += job_line(plan);
   if (plan.setup.fabric.dimensions.empty()) return text;
   const MachineCost machine = machine_cost(plan.setup);
