@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "braid/planners/graphpipe_pricing.h"
 #include "braid/planners/graphpipe_search.h"
 
 #include "planners/graphpipe_problems.h"

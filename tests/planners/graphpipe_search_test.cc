@@ -9,6 +9,7 @@
 
 #include "braid/base/error.h"
 #include "braid/planners/graphpipe_iteration.h"
+#include "braid/planners/graphpipe_pricing.h"
 #include "braid/planners/graphpipe_shapes.h"
 #include "braid/planners/graphpipe_target.h"
 #include "braid/schedule/graph_orders.h"

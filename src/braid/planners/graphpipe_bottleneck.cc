@@ -8,6 +8,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/planners/graphpipe_pricing.h"
 #include "braid/planners/graphpipe_read_plan.h"
 
 namespace braid {

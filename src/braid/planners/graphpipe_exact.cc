@@ -12,6 +12,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/index.h"
+#include "braid/planners/graphpipe_pricing.h"
 
 namespace braid {
 namespace {

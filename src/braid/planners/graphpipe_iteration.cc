@@ -8,6 +8,7 @@
 
 #include "braid/base/infinity.h"
 #include "braid/planners/graphpipe_bottleneck.h"
+#include "braid/planners/graphpipe_pricing.h"
 #include "braid/planners/graphpipe_shapes.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/in_flight.h"
