@@ -179,6 +179,12 @@ TEST(OpWork, ExpertsVisitTopK) {
   EXPECT_EQ(backward.input_gradient.matmul_flops, backward.weight_gradient.matmul_flops);
   EXPECT_EQ(backward_model_flops(b.graph, op), 2 * forward_model_flops(b.graph, op));
   EXPECT_EQ(forward_work(b.graph, op).weight_bytes, 2.0 * 8 * 3 * 16 * 32);
+  // What comes to the experts and what lies between their products, beside the tokens themselves.
+  double kept_bytes = 0;
+  for (const KeptTensor& kept : kept_for_backward(b.graph, op)) {
+    if (kept.tensor < 0) kept_bytes += kept.bytes;
+  }
+  EXPECT_EQ(kept_bytes, 2.0 * (64 * 2) * (16 + 3 * 32));
 }
 
 TEST(OpWork, EmbeddingReadsTheRowsItLooksUp) {

@@ -54,7 +54,7 @@ TEST(ExpertTime, OfTrafficAloneIsWhatEachKernelReadsAndWrites) {
   EXPECT_NEAR(times.forward_s * 1e9,
               products + 2 * 3 * weights + 2 * outer + 3 * inner + (outer + held), 1e-3);
   EXPECT_NEAR(times.backward_input_s * 1e9,
-              products + 2 * 3 * weights + (2 * outer + held) + 5 * inner + (outer + held), 1e-3);
+              products + 2 * 3 * weights + (outer + held) + 5 * inner + (outer + held), 1e-3);
   // Gradients in f32 are read and written.
   EXPECT_NEAR(times.backward_weight_s * 1e9, products + 8 * 3 * weights, 1e-3);
 }

@@ -48,6 +48,11 @@ double expert_intermediates(const MoeExperts& kind) {
   return visits(kind) *
          (2 * as_double(kind.hidden) + as_double(kind.matrices) * as_double(kind.inner));
 }
+/// Of these, those that the backward pass reads: trainers weight the activation by the router's
+/// scores, so that outputs are only summed.
+double kept_intermediates(const MoeExperts& kind) {
+  return visits(kind) * (as_double(kind.hidden) + as_double(kind.matrices) * as_double(kind.inner));
+}
 double expert_vector_flops(const MoeExperts& kind) {
   const double per_inner = activation_flops + std::max(0.0, as_double(kind.matrices) - 2);
   return visits(kind) * (per_inner * as_double(kind.inner) + 2 * as_double(kind.hidden));
@@ -275,7 +280,7 @@ double private_kept_bytes(const OperatorKind& kind, double element_bytes) {
     return f32_bytes * as_double(router->tokens) * as_double(router->experts);
   }
   if (const auto* experts = std::get_if<MoeExperts>(&kind)) {
-    return expert_intermediates(*experts) * element_bytes;
+    return kept_intermediates(*experts) * element_bytes;
   }
   if (const auto* loss = std::get_if<Loss>(&kind)) {
     // Cross entropy works in f32 (Korthikanti et al. 2022, §4.3).

@@ -38,7 +38,7 @@ OperatorTimes expert_times(const ExpertShape& shape, double peak, const Chip& ch
       moved_s(outer_bytes + token_bytes) + biased_s(24 * outputs + 2 * outer_bytes) +
       clamped_s(4 * up * inner_bytes) + sorted_s;
   times.backward_input_s =
-      moved_s(token_bytes + 2 * outer_bytes) + converted_s(outer_bytes) +
+      moved_s(token_bytes + outer_bytes) + converted_s(outer_bytes) +
       product_s(shape.inner, shape.hidden, results + down_weights * shape.weight_bytes) +
       moved_s((shape.matrices + up) * inner_bytes) + converted_s(up * inner_bytes) +
       product_s(shape.hidden, up * shape.inner, operands + up_weights * shape.weight_bytes) +

@@ -26,11 +26,12 @@ struct ExpertShape {
 /// products (into the experts, out of them), of their input gradients and of their weight gradients
 /// is one of all experts of the device, a roofline; weight gradients are read and written, since
 /// the product adds to what earlier micro-batches left. What moves or changes tokens between them
-/// are kernels of memory traffic, in elements:
+/// are kernels of memory traffic, in elements. The activation takes the router's weights along
+/// (weighted_bias_swiglu_impl() of Megatron-Core), so that outputs are only summed:
 ///
 ///   forward   permute 2 visits · hidden; activate visits · matrices · inner; combine (visits +
 ///             tokens) · hidden
-///   backward  combine (2 visits + tokens) · hidden; activate visits · (2 matrices - 1) · inner;
+///   backward  combine (visits + tokens) · hidden; activate visits · (2 matrices - 1) · inner;
 ///             permute (visits + tokens) · hidden
 ///
 /// Biases and clamps are kernels of PyTorch's, as Megatron-LM has them (TEGroupedMLP::_apply_bias()

@@ -35,8 +35,7 @@ double kept_share(const MoeExperts& experts, const Execution& how) {
   if (how.whole_experts) return part;
   const auto hidden = static_cast<double>(experts.hidden);
   const auto inner = static_cast<double>(experts.matrices) * static_cast<double>(experts.inner);
-  const double held = hidden + (how.sequence_parallel ? part : 1) * hidden + part * inner;
-  return held / (2 * hidden + inner);
+  return (hidden + part * inner) / (hidden + inner);
 }
 
 bool in_replicated_region(Split producer) {

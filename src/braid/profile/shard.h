@@ -15,10 +15,9 @@ struct Shard {
 };
 Shard shard_of(Split split, const Execution& how, std::int64_t samples);
 
-/// Share that a tensor-parallel rank keeps of what experts keep between their products
-/// (forward_work: the tokens as dispatched, inner activations, outputs before they are combined).
-/// Ranks that divide each expert's inner width all hold the tokens that came to it; its summed
-/// outputs they hold in parts under sequence parallelism, else whole.
+/// Share that a tensor-parallel rank keeps of what experts keep for themselves
+/// (kept_for_backward(): the tokens as dispatched, inner activations). Ranks that divide each
+/// expert's inner width all hold the tokens that came to it.
 double kept_share(const MoeExperts& experts, const Execution& how);
 
 /// Whether a tensor written by an operator with this split lies whole (or split over the sequence)

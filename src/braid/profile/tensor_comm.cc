@@ -38,7 +38,7 @@ TensorNeeds needs_of(const Operator& reader, TensorId tensor, bool divided,
     case Split::features:
       return {false, true, false};
     case Split::expert:
-      // Of what else experts read, scores weight what comes out of them when that is summed.
+      // What else they read, a number for each expert of a token, is next to nothing.
       if (!sequence_parallel && tensor == reader.inputs.front()) return {true, false, false};
       return {false, false, true};
     case Split::replicated:
