@@ -1,6 +1,7 @@
 #include "braid/chip/sharding.h"
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <string>
 #include <utility>
@@ -58,6 +59,37 @@ TEST(Elimination, AgreesWithTryingAllValues) {
     EXPECT_EQ(cost_of(problem, *found), best);
     EXPECT_GE(cost_of(problem, descend(problem)), best);
   }
+}
+
+// A row of variables, against dynamic programming from its one end to the other.
+TEST(Elimination, LongRows) {
+  constexpr std::size_t kCount = 5000, kValues = 3;
+  std::mt19937_64 dice(5);
+  const auto cost = [&dice] { return RankedCost{static_cast<double>(dice() % 50), 0, 0}; };
+  PairwiseProblem problem;
+  std::array<double, kValues> best{};
+  for (std::size_t i = 0; i < kCount; ++i) {
+    problem.costs.emplace_back();
+    for (std::size_t v = 0; v < kValues; ++v) problem.costs.back().push_back(cost());
+    if (i > 0) {
+      problem.pairs.push_back({i - 1, i, {}});
+      for (std::size_t v = 0; v < kValues * kValues; ++v) {
+        problem.pairs.back().costs.push_back(cost());
+      }
+    }
+    std::array<double, kValues> next{};
+    for (std::size_t v = 0; v < kValues; ++v) {
+      next[v] = i == 0 ? 0 : 1e9;
+      for (std::size_t u = 0; i > 0 && u < kValues; ++u) {
+        next[v] = std::min(next[v], best[u] + problem.pairs.back().costs[u * kValues + v][0]);
+      }
+      next[v] += problem.costs.back()[v][0];
+    }
+    best = next;
+  }
+  const auto values = minimise(problem, 1000);
+  ASSERT_TRUE(values);
+  EXPECT_EQ(cost_of(problem, *values)[0], *std::min_element(best.begin(), best.end()));
 }
 
 TEST(Elimination, RefusesWideTables) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <set>
 
 namespace braid {
 namespace {
@@ -23,31 +24,32 @@ struct Decision {
 
 class Elimination {
  public:
-  explicit Elimination(const PairwiseProblem& problem) : problem_(problem) {
-    tables_.reserve(problem.costs.size() + problem.pairs.size());
-    for (std::size_t i = 0; i < problem.costs.size(); ++i) {
-      tables_.push_back({{i}, problem.costs[i]});
-    }
+  explicit Elimination(const PairwiseProblem& problem)
+      : problem_(problem), tables_of_(problem.costs.size()), values_(problem.costs.size(), 0) {
+    tables_.reserve(2 * problem.costs.size() + problem.pairs.size());
+    for (std::size_t i = 0; i < problem.costs.size(); ++i) add(Table{{i}, problem.costs[i]});
     for (const PairwiseProblem::Pair& pair : problem.pairs) add(pair);
   }
 
   std::optional<std::vector<std::size_t>> run(std::size_t most_entries) {
-    std::vector<bool> gone(problem_.costs.size(), false);
-    for (std::size_t step = 0; step < problem_.costs.size(); ++step) {
-      std::size_t best = gone.size(), best_entries = 0;
-      for (std::size_t i = 0; i < gone.size(); ++i) {
-        if (gone[i]) continue;
-        const std::size_t entries = entries_of(neighbours(i), most_entries + 1);
-        if (best == gone.size() || entries < best_entries) {
-          best = i;
-          best_entries = entries;
-        }
-      }
-      if (best_entries > most_entries) return std::nullopt;
-      eliminate(best);
-      gone[best] = true;
+    // By the size of the table that takes a variable's place, then by number.
+    std::set<std::pair<std::size_t, std::size_t>> open;
+    std::vector<std::size_t> entries(values_.size());
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      entries[i] = entries_of(neighbours(i), most_entries + 1);
+      open.emplace(entries[i], i);
     }
-    std::vector<std::size_t> values(gone.size(), 0);
+    while (!open.empty()) {
+      const auto [least, variable] = *open.begin();
+      if (least > most_entries) return std::nullopt;
+      open.erase(open.begin());
+      for (const std::size_t neighbour : eliminate(variable)) {
+        open.erase({entries[neighbour], neighbour});
+        entries[neighbour] = entries_of(neighbours(neighbour), most_entries + 1);
+        open.emplace(entries[neighbour], neighbour);
+      }
+    }
+    std::vector<std::size_t> values(values_.size(), 0);
     for (auto decision = decisions_.rbegin(); decision != decisions_.rend(); ++decision) {
       values[decision->variable] = decision->value[index_of(decision->given, values)];
     }
@@ -57,10 +59,17 @@ class Elimination {
  private:
   std::size_t values_of(std::size_t variable) const { return problem_.costs[variable].size(); }
 
+  void add(Table table) {
+    for (const std::size_t variable : table.variables) {
+      tables_of_[variable].push_back(tables_.size());
+    }
+    tables_.push_back(std::move(table));
+  }
+
   void add(const PairwiseProblem::Pair& pair) {
     assert(pair.a != pair.b);
     if (pair.a < pair.b) {
-      tables_.push_back({{pair.a, pair.b}, pair.costs});
+      add(Table{{pair.a, pair.b}, pair.costs});
       return;
     }
     Table turned{{pair.b, pair.a}, {}};
@@ -70,17 +79,14 @@ class Elimination {
         turned.costs.push_back(pair.costs[a * values_of(pair.b) + b]);
       }
     }
-    tables_.push_back(std::move(turned));
+    add(std::move(turned));
   }
 
   std::vector<std::size_t> neighbours(std::size_t variable) const {
     std::vector<std::size_t> found;
-    for (const Table& table : tables_) {
-      if (std::find(table.variables.begin(), table.variables.end(), variable) ==
-          table.variables.end()) {
-        continue;
-      }
-      found.insert(found.end(), table.variables.begin(), table.variables.end());
+    for (const std::size_t table : tables_of_[variable]) {
+      const std::vector<std::size_t>& all = tables_[table].variables;
+      found.insert(found.end(), all.begin(), all.end());
     }
     std::sort(found.begin(), found.end());
     found.erase(std::unique(found.begin(), found.end()), found.end());
@@ -106,19 +112,23 @@ class Elimination {
     return index;
   }
 
-  void eliminate(std::size_t variable) {
+  /// Puts one table over its neighbours, which are the result, in place of a variable's.
+  std::vector<std::size_t> eliminate(std::size_t variable) {
     Decision decision{variable, neighbours(variable), {}};
-    std::vector<Table> with, without;
-    for (Table& table : tables_) {
-      const bool has = std::find(table.variables.begin(), table.variables.end(), variable) !=
-                       table.variables.end();
-      (has ? with : without).push_back(std::move(table));
+    std::vector<Table> with;
+    const std::vector<std::size_t> used = std::move(tables_of_[variable]);
+    with.reserve(used.size());
+    for (const std::size_t table : used) with.push_back(std::move(tables_[table]));
+    for (const std::size_t neighbour : decision.given) {
+      std::erase_if(tables_of_[neighbour], [&used](std::size_t table) {
+        return std::binary_search(used.begin(), used.end(), table);
+      });
     }
     const std::size_t entries = entries_of(decision.given, ~std::size_t{0});
     Table rest{decision.given, {}};
     rest.costs.reserve(entries);
     decision.value.reserve(entries);
-    std::vector<std::size_t> values(problem_.costs.size(), 0);
+    std::vector<std::size_t>& values = values_;
     for (std::size_t entry = 0; entry < entries; ++entry) {
       std::size_t left = entry;
       for (auto at = decision.given.rbegin(); at != decision.given.rend(); ++at) {
@@ -141,14 +151,16 @@ class Elimination {
       rest.costs.push_back(best);
       decision.value.push_back(static_cast<std::uint16_t>(best_value));
     }
-    tables_ = std::move(without);
-    tables_.push_back(std::move(rest));
+    add(std::move(rest));
     decisions_.push_back(std::move(decision));
+    return decisions_.back().given;
   }
 
   const PairwiseProblem& problem_;
-  std::vector<Table> tables_;
+  std::vector<Table> tables_;                        ///< Those of eliminated variables are empty.
+  std::vector<std::vector<std::size_t>> tables_of_;  ///< Of each variable, ascending.
   std::vector<Decision> decisions_;
+  std::vector<std::size_t> values_;  ///< Of a table's variables, while one is filled.
 };
 
 }  // namespace
