@@ -325,31 +325,49 @@ RandomCase random_case(std::mt19937_64& dice) {
   return random;
 }
 
+/// Whether a kernel alone needs more SRAM than there is.
+bool is_too_large(const MapperTables& tables, std::uint32_t kernel) {
+  const MapperTables::Kernel& entry = tables.kernels[kernel];
+  double bytes = entry.weight_bytes;
+  for (const MapperTables::Tensor& tensor : entry.inputs) bytes += tensor.crossing_bytes;
+  for (const MapperTables::Tensor& tensor : entry.outputs) bytes += tensor.crossing_bytes;
+  return bytes > tables.chip.sram_bytes;
+}
+
 TEST(FrontierSets, BoundTheExcessOfAllThatFit) {
   std::mt19937_64 dice(9);
   int tight = 0, positive = 0;
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < 200; ++round) {
     const RandomCase random = random_case(dice);
     const MapperTables tables(random.work, random.chip, random.rules);
     const auto count = static_cast<std::uint32_t>(random.work.kernels.size());
-    FrontierBudget budget;
-    budget.levels = dice() % 2 == 0 ? 16 : 500;
-    budget.steps = 100;
-    const FrontierSets sets(tables, budget);
+    const FrontierSets sets(tables, {.steps = 100});
     ASSERT_TRUE(sets.complete());
+    FrontierQuery query;
+    const bool few_labels = round % 4 == 0;  // Labels are joined.
+    if (few_labels) query.row_labels = 1;
+    query.traffic_per_sram = std::ldexp(1.0, static_cast<int>(dice() % 12) - 8);
+    query.least_excess_bytes = round % 3 == 0 ? -30 : 0;
     std::vector<double> prices(count), lowered;
     for (double& price : prices) price = static_cast<double>(dice() % 200) - 20;
-    const std::vector<FittingSet> found = sets.most_excess(prices);
+    const FrontierAnswer answer = sets.exceeding(prices, query);
     lowered = prices;
-    double most = -1e300;
+    double most = query.least_excess_bytes;
     for (std::uint32_t k = 0; k < count; ++k) {
-      if (found[k].kernels.empty()) continue;
-      lowered[k] -= std::max(0.0, found[k].excess_bytes);
-      most = std::max(most, found[k].excess_bytes);
-      double excess = -found[k].traffic_bytes;
-      for (const std::uint32_t member : found[k].kernels) excess += prices[member];
-      EXPECT_LE(excess, found[k].excess_bytes + 1e-9);
-      EXPECT_GE(excess, found[k].excess_bytes - 1e-4);
+      double last = 1e300;
+      for (const FittingSet& set : answer.sets[k]) {
+        most = std::max(most, set.excess_bytes);
+        EXPECT_GT(set.excess_bytes, query.least_excess_bytes);
+        EXPECT_LE(set.excess_bytes, last);
+        last = set.excess_bytes;
+        double excess = -set.traffic_bytes;
+        for (const std::uint32_t member : set.kernels) excess += prices[member];
+        EXPECT_NEAR(excess, set.excess_bytes, 1e-3);
+        EXPECT_NE(std::find(set.kernels.begin(), set.kernels.end(), k), set.kernels.end());
+      }
+      EXPECT_LE(answer.sets[k].size(), query.sets);
+      if (answer.sets[k].empty()) continue;
+      lowered[k] -= std::max(0.0, answer.sets[k].front().excess_bytes);
     }
     double best = -1e300;
     all_partitions(tables, [&](unsigned, unsigned part, double bytes) {
@@ -363,16 +381,58 @@ TEST(FrontierSets, BoundTheExcessOfAllThatFit) {
       }
       EXPECT_NEAR(sets.traffic_bytes(members), bytes, 1e-9 * bytes);
       // One that is alone need not fit.
-      if (members.size() == 1 && found[members[0]].kernels.empty()) return;
+      if (members.size() == 1 && is_too_large(tables, members[0])) return;
       best = std::max(best, sum);
       EXPECT_LE(low_sum, 1e-6) << "round " << round;
     });
-    // Sets of several pieces may have the most, together.
+    // Sets of several pieces may have the most, together; tiles are not looked at.
+    if (best <= query.least_excess_bytes) continue;
+    ++positive;
+    EXPECT_GE(most, query.least_excess_bytes);
     tight += best > most - 1e-3 ? 1 : 0;
-    positive += best > 0 ? 1 : 0;
   }
-  EXPECT_GE(positive, 100);
-  EXPECT_GE(tight, 100);
+  EXPECT_GE(positive, 130);
+  EXPECT_GE(tight, positive * 8 / 10);
+}
+
+// Of graphs in rows, by the sets that are listed one by one.
+TEST(FrontierSets, FindTheSetsOfMostExcess) {
+  std::mt19937_64 dice(12);
+  int found = 0;
+  for (int round = 0; round < 10; ++round) {
+    const ChipWork work = wide_work(dice, 24, 4, 2);
+    const MapperTables tables(work, wide_chip(700), dfmodel_rules(PartitionOverlap::none));
+    const FittingSets listed(tables, 1'000'000);
+    ASSERT_TRUE(listed.complete());
+    std::vector<double> prices(work.kernels.size());
+    for (double& price : prices) price = static_cast<double>(dice() % 60) + 20;
+    FittingSet best;
+    best.excess_bytes = -1e300;
+    for (const std::uint32_t root : tables.order) {
+      const std::vector<FittingSet> sets = listed.most_excess(root, prices, -1e300, 1);
+      if (!sets.empty() && sets[0].excess_bytes > best.excess_bytes) best = sets[0];
+    }
+    ASSERT_GT(best.excess_bytes, 0);
+    const FrontierSets frontier(tables, {.steps = 2000});
+    ASSERT_TRUE(frontier.complete());
+    for (const std::size_t better : {1U, 5U}) {
+      FrontierQuery query;
+      query.better = better;
+      query.least_excess_bytes = best.excess_bytes * 0.9;
+      const FrontierAnswer answer = frontier.exceeding(prices, query);
+      bool has_best = false;
+      double most = 0;
+      for (const std::vector<FittingSet>& sets : answer.sets) {
+        for (const FittingSet& set : sets) {
+          has_best = has_best || set.kernels == best.kernels;
+          most = std::max(most, set.excess_bytes);
+        }
+      }
+      EXPECT_GE(most, best.excess_bytes - 1e-3);
+      found += has_best ? 1 : 0;
+    }
+  }
+  EXPECT_GE(found, 18);
 }
 
 TEST(TrafficFloors, OfMoreSetsThanCanBeListedHold) {
@@ -382,7 +442,8 @@ TEST(TrafficFloors, OfMoreSetsThanCanBeListedHold) {
     const RandomCase random = random_case(dice);
     const MapperTables tables(random.work, random.chip, random.rules);
     const std::vector<double> bytes =
-        traffic_floors(tables, {.sets = 0, .frontier = {.steps = 100}}).bytes;
+        traffic_floors(tables, {.sets = 0, .frontier = {.steps = 100}, .annealing = {100, 2000}})
+            .bytes;
     const auto count = static_cast<unsigned>(random.work.kernels.size());
     ASSERT_EQ(bytes.size(), count);
     std::vector<double> least(std::size_t{1} << count, 1e300);

@@ -1,21 +1,27 @@
 #include "braid/chip/frontier_sets.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cassert>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <utility>
 
+#include "braid/base/infinity.h"
 #include "braid/chip/frontier_order.h"
 #include "braid/graph/bitset.h"
 
 namespace braid {
 namespace {
 
-using Units = std::int32_t;
-constexpr Units kNever = std::numeric_limits<Units>::min();
-constexpr double kMostUnits = 1U << 30U;  // Of all prices and traffic together.
-constexpr double kLevelCare = 1 + 1e-9;   // Sums in another order differ in the last digits.
+constexpr double kSramCare = 1 + 1e-6;  // Sums of rounded numbers.
+constexpr double kRounding = 5e-7;      // Of a few sums of floats, relative.
+constexpr double kPriceFactor = 1.6;    // From one price of SRAM to the next.
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+constexpr std::uint32_t kNone = 0xffffffff;
+constexpr std::size_t kFewestLabels = 8;  // Of a row.
 
 constexpr std::size_t bit_at(std::size_t place) { return std::size_t{1} << place; }
 
@@ -25,6 +31,17 @@ constexpr std::size_t widened(std::size_t row, std::size_t place) {
   return (row & ~low) << 1U | (row & low);
 }
 
+/// The row without the place.
+constexpr std::size_t narrowed(std::size_t row, std::size_t place) {
+  const std::size_t low = bit_at(place) - 1;
+  return (row >> 1U & ~low) | (row & low);
+}
+
+float rounded_down(double number) {
+  const auto rounded = static_cast<float>(number);
+  return double{rounded} > number ? std::nextafter(rounded, kNever) : rounded;
+}
+
 void sort_out(std::vector<std::uint32_t>& numbers) {
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
@@ -32,173 +49,318 @@ void sort_out(std::vector<std::uint32_t>& numbers) {
 
 }  // namespace
 
-/// A row for each subset of the frontier, of the greatest excess by level of SRAM in use.
-class FrontierSets::Tables {
+class FrontierSets::Search {
  public:
-  Tables(const FrontierSets& sets, std::span<const double> prices)
-      : sets_(sets), prices_(prices), levels_(sets.levels_), bests_(sets.steps_.size()) {
-    double bytes = 1e-300;
-    for (const double price : prices) bytes += std::abs(price);
-    for (const Tensor& tensor : sets.tensors_) {
-      bytes += tensor.bytes * static_cast<double>(2 * tensor.readers.size() + 2);
+  Search(const FrontierSets& sets, std::span<const double> prices, const FrontierQuery& query)
+      : sets_(sets), prices_(prices), query_(query), found_(sets.steps_.size()) {
+    double least = kInfinity;
+    for (std::size_t i = 0; i < kSramPrices; ++i) {
+      const double factor = std::pow(kPriceFactor, static_cast<double>(i) - 1);
+      gain_most(static_cast<float>(query.traffic_per_sram * factor), i);
+      const double all = sram_price_[i] * sets.sram_bytes_ + double{most_gain_[i][0]};
+      if (all >= least) continue;
+      least = all;
+      best_price_ = sram_price_[i];
     }
-    unit_bytes_ = bytes / kMostUnits;
-    table_.assign(levels_, kNever);
-    forget_what_left();
     for (std::size_t at = 0; at < sets.steps_.size(); ++at) {
-      take(sets.steps_[at], bests_[at]);
-      first_merge_.push_back(merges_.size());
+      decide(at);
       for (const std::uint32_t place : sets.steps_[at].leaving) leave(place);
-      forget_what_left();
     }
   }
 
-  /// Of the sets whose last kernel is that of the step.
-  bool any(std::size_t step) const { return bests_[step].units != kNever; }
-  double excess_bytes(std::size_t step) const { return unit_bytes_ * bests_[step].units; }
-
-  std::vector<std::uint32_t> kernels(std::size_t step) const {
-    std::vector<std::uint32_t> set;
-    std::size_t row = bests_[step].row, level = bests_[step].level;
-    for (std::size_t at = step;; --at) {
-      const Step& now = sets_.steps_[at];
-      const std::size_t bit = bit_at(now.places);
-      if ((row & bit) != 0) {
-        row -= bit;
-        set.push_back(now.kernel);
-        level -= levels_added(now, row);
-      }
-      if (row == 0) return set;
-      const auto& leaving = sets_.steps_[at - 1].leaving;
-      for (std::size_t i = leaving.size(); i-- > 0;) {
-        const bool taken = merges_[first_merge_[at - 1] + i][row * levels_ + level] != 0;
-        row = widened(row, leaving[i]) | (taken ? bit_at(leaving[i]) : 0);
+  FrontierAnswer answer() {
+    FrontierAnswer answer;
+    answer.traffic_per_sram = best_price_;
+    answer.work = work_;
+    answer.sets.resize(sets_.steps_.size());
+    for (std::size_t at = 0; at < sets_.steps_.size(); ++at) {
+      keep_best(found_[at]);
+      std::vector<FittingSet>& sets = answer.sets[sets_.steps_[at].kernel];
+      for (const auto& [excess, trace] : found_[at]) {
+        std::vector<std::uint32_t> kernels = kernels_of(trace);
+        std::sort(kernels.begin(), kernels.end(), [&](std::uint32_t a, std::uint32_t b) {
+          return sets_.place_[a] < sets_.place_[b];
+        });
+        const double traffic = sets_.traffic_bytes(kernels);
+        sets.push_back({std::move(kernels), traffic, excess});
       }
     }
+    return answer;
   }
 
  private:
-  struct Best {
-    Units units = kNever;
-    std::size_t row = 0, level = 0;
+  static constexpr std::size_t kSramPrices = 3;
+
+  struct Label {
+    double excess = 0, sram_bytes = 0;
+    std::uint32_t trace = kNone;
+    std::uint32_t behind = 0, before = 0;  ///< Places behind a taken kernel and before one, or it.
+  };
+  /// A kernel that was taken, and what had been before.
+  struct Trace {
+    std::uint32_t earlier = kNone, step = 0;
+  };
+  struct Range {
+    std::size_t begin = 0, end = 0;
   };
 
-  std::size_t levels_added(const Step& step, std::size_t row) const {
-    double bytes = step.sram_bytes;
-    for (const Neighbour& neighbour : step.neighbours) {
-      if ((row & neighbour.bit) != 0) bytes -= neighbour.saved_bytes;
+  /// By row of every step, what the rest gains at most, less what its SRAM costs.
+  void gain_most(float cost, std::size_t at_price) {
+    sram_price_[at_price] = double{cost};
+    std::vector<float>& most = most_gain_[at_price];
+    const std::size_t rows_in_all = sets_.gain_bytes_.size();
+    most.assign(rows_in_all + 1, 0);
+    float largest = 0, largest_price = 0;
+    for (std::size_t at = sets_.steps_.size(); at-- > 0;) {
+      const Step& step = sets_.steps_[at];
+      const std::size_t rows = bit_at(step.places);
+      const float* next = &most[first_row(at + 1)];
+      const float none = next[0];
+      spread_.assign(next, next + 2 * rows / bit_at(step.leaving.size()));
+      spread_[0] = 0;  // What has left the frontier is done.
+      for (std::size_t i = step.leaving.size(); i-- > 0;) spread(bit_at(step.leaving[i]));
+      next = spread_.data();
+      const float* const gain = &sets_.gain_bytes_[step.first_row];
+      const float* const sram = &sets_.added_sram_bytes_[step.first_row];
+      float* const to = &most[step.first_row];
+      const auto price = static_cast<float>(prices_[step.kernel]);
+      largest_price = std::max(largest_price, std::abs(price));
+      for (std::size_t row = 0; row < rows; ++row) {
+        const float taken = price + gain[row] - cost * sram[row] + next[rows + row];
+        to[row] = std::max(next[row], taken);
+      }
+      to[0] = std::max(none, price + gain[0] - cost * sram[0] + next[rows]);
+      largest = std::max(largest, *std::max_element(to, to + rows));
     }
-    const auto most = static_cast<double>(levels_);
-    return static_cast<std::size_t>(std::clamp(bytes / sets_.level_bytes_, 0.0, most));
+    const float term = largest_price + sets_.largest_gain_bytes_ + cost * sets_.largest_sram_bytes_;
+    rounding_[at_price] =
+        kRounding * static_cast<double>(sets_.steps_.size()) * double{largest + term};
+    work_ += static_cast<std::int64_t>(4 * rows_in_all);
   }
 
-  Units units_added(const Step& step, std::size_t row) const {
-    double bytes = prices_[step.kernel];
-    for (const Link& link : step.links) {
-      const int inside = std::popcount(link.readers & row);
-      if (link.writes) {
-        if (inside > 0) bytes += link.bytes;            // No longer read.
-        if (inside < link.others) bytes -= link.bytes;  // Written.
-      } else if ((link.writer & row) == 0) {
-        if (inside == 0) bytes -= link.bytes;  // Read.
-      } else if (inside == link.others) {
-        bytes += link.bytes;  // No longer written.
+  /// A place more; its bit does not matter.
+  void spread(std::size_t bit) {
+    wide_.resize(2 * spread_.size());
+    for (std::size_t block = 0; block < spread_.size(); block += bit) {
+      for (std::size_t i = block; i < block + bit; ++i) {
+        wide_[block + i] = wide_[block + i + bit] = spread_[i];
       }
     }
-    return static_cast<Units>(std::ceil(bytes / unit_bytes_));
+    std::swap(spread_, wide_);
   }
 
-  /// Adds a row with the kernel for each without it.
-  void take(const Step& step, Best& best) {
-    const std::size_t rows = bit_at(step.places);
-    table_.resize(2 * rows * levels_);
-    lowest_.resize(2 * rows);
-    between_.assign(rows, 0);
+  std::size_t first_row(std::size_t at) const {
+    return at < sets_.steps_.size() ? sets_.steps_[at].first_row : sets_.gain_bytes_.size();
+  }
+
+  /// Whether a label of the row, among those of all steps, may come to exceed the prices.
+  bool is_worth(const Label& label, std::size_t row) const {
+    double most = kInfinity;
+    for (std::size_t i = 0; i < kSramPrices; ++i) {
+      const double paid = sram_price_[i] * (sets_.sram_bytes_ - label.sram_bytes);
+      most = std::min(most, paid + double{most_gain_[i][row]} + rounding_[i]);
+    }
+    return label.excess + most > query_.least_excess_bytes;
+  }
+
+  /// False when the kernels that are taken cannot lie between two downsets.
+  static bool place(Label& label, const Step& step, std::size_t row, bool taken) {
+    const auto bit = static_cast<std::uint32_t>(bit_at(step.places));
+    const std::uint32_t inside = static_cast<std::uint32_t>(row) | (taken ? bit : 0);
+    if (taken || (label.behind & step.above) != 0) label.behind |= step.below | bit;
+    if (taken || (label.before & step.below) != 0) label.before |= step.above | bit;
+    return (label.behind & label.before & ~inside) == 0;
+  }
+
+  /// Leaves and takes the kernel.
+  void decide(std::size_t at) {
+    const Step& step = sets_.steps_[at];
+    const std::size_t rows = bit_at(step.places), next = first_row(at + 1);
+    const auto narrow = [&](std::size_t row) {
+      for (const std::uint32_t leaving : step.leaving) row = narrowed(row, leaving);
+      return row;
+    };
+    others_.clear();
+    other_rows_.assign(2 * rows, {});
     for (std::size_t row = 0; row < rows; ++row) {
-      if (row != 0) {
-        const auto first = static_cast<std::size_t>(std::countr_zero(row));
-        between_[row] = between_[row & (row - 1)] | step.between[first];
+      const Range range = rows_[row];
+      if (range.begin == range.end) continue;
+      work_ += static_cast<std::int64_t>(16 * (range.end - range.begin));
+      const std::size_t left = narrow(row), taken = narrow(row | rows);
+      other_rows_[row].begin = others_.size();
+      for (std::size_t i = range.begin; i < range.end; ++i) {
+        Label label = labels_[i];
+        if (row == 0) {
+          others_.push_back(label);
+        } else if (place(label, step, row, false)) {
+          if (left != 0 && is_worth(label, next + left)) others_.push_back(label);
+        }
       }
-      const std::size_t begin = lowest_[row];
-      lowest_[rows + row] = levels_;
-      if ((row & step.above) != 0 && (row & step.below) != 0) lowest_[row] = levels_;
-      if (begin == levels_ || (row & step.apart) != 0 || (between_[row] & ~row) != 0) continue;
-      const std::size_t shift = levels_added(step, row);
-      if (begin + shift >= levels_) continue;
-      lowest_[rows + row] = begin + shift;
-      const Units gain = units_added(step, row);
-      const Units* const from = &table_[row * levels_];
-      Units* const to = &table_[(rows + row) * levels_] + shift;
-      Units most = kNever;
-      for (std::size_t level = begin; level < levels_ - shift; ++level) {
-        const Units sum = from[level] == kNever ? kNever : from[level] + gain;
-        to[level] = sum;
-        most = std::max(most, sum);
+      other_rows_[row].end = others_.size();
+      const float gain = sets_.gain_bytes_[step.first_row + row];
+      if (gain == kNever) continue;
+      const auto sram = double{sets_.added_sram_bytes_[step.first_row + row]};
+      other_rows_[rows + row].begin = others_.size();
+      for (std::size_t i = range.begin; i < range.end; ++i) {
+        Label label = labels_[i];
+        label.sram_bytes += sram;
+        if (label.sram_bytes > sets_.sram_bytes_) break;
+        label.excess += prices_[step.kernel] + double{gain};
+        if (!place(label, step, row, true)) continue;
+        const bool worth = taken != 0 && is_worth(label, next + taken);
+        if (!worth && label.excess <= query_.least_excess_bytes) continue;
+        const auto trace = static_cast<std::uint32_t>(traces_.size());
+        traces_.push_back({label.trace, static_cast<std::uint32_t>(at)});
+        label.trace = trace;
+        if (label.excess > query_.least_excess_bytes) finish(label, at);
+        if (worth) others_.push_back(label);
       }
-      if (most <= best.units) continue;
-      const auto found = std::find(to + begin, to + levels_ - shift, most);
-      best = {most, rows + row, static_cast<std::size_t>(found - to) + shift};
+      other_rows_[rows + row].end = others_.size();
     }
+    std::swap(labels_, others_);
+    std::swap(rows_, other_rows_);
   }
 
-  /// Keeps the better of rows that differ in the place alone.
+  /// Joins the rows that differ in the place alone.
   void leave(std::size_t place) {
-    const std::size_t rows = lowest_.size() / 2;
-    std::vector<std::uint8_t>& taken = merges_.emplace_back(rows * levels_);
+    const std::size_t rows = rows_.size() / 2;
+    std::size_t live = 1;
+    for (const Range& range : rows_) live += range.begin < range.end ? 1 : 0;
+    const std::size_t most =
+        std::clamp(sets_.labels_ / live, kFewestLabels, std::max(kFewestLabels, query_.row_labels));
+    others_.clear();
+    other_rows_.assign(rows, {});
     for (std::size_t row = 0; row < rows; ++row) {
-      const std::size_t left = widened(row, place), right = left | bit_at(place);
-      const std::size_t left_lowest = lowest_[left], right_lowest = lowest_[right];
-      const std::size_t both = std::max(left_lowest, right_lowest);
-      const Units* const without = &table_[left * levels_];
-      const Units* const with = &table_[right * levels_];
-      Units* const to = &table_[row * levels_];
-      std::uint8_t* const bits = &taken[row * levels_];
-      std::size_t level = lowest_[row] = std::min(left_lowest, right_lowest);
-      if (right_lowest < left_lowest) {
-        std::copy(with + level, with + both, to + level);
-        std::fill(bits + level, bits + both, std::uint8_t{1});
-      } else if (to != without) {
-        std::copy(without + level, without + both, to + level);
+      const std::size_t begin = others_.size();
+      if (row == 0) {
+        others_.emplace_back();
+      } else {
+        merge(rows_[widened(row, place)], rows_[widened(row, place) | bit_at(place)], place);
+        if (others_.size() - begin > most) thin(begin, most);
       }
-      for (level = both; level < levels_; ++level) {
-        bits[level] = with[level] > without[level] ? 1 : 0;
-        to[level] = std::max(without[level], with[level]);
-      }
+      other_rows_[row] = {begin, others_.size()};
     }
-    lowest_.resize(rows);
-    table_.resize(rows * levels_);
+    std::swap(labels_, others_);
+    std::swap(rows_, other_rows_);
   }
 
-  /// Sets that have left the frontier gain nothing by what comes apart from them.
-  void forget_what_left() {
-    std::fill(table_.begin(), table_.begin() + static_cast<std::ptrdiff_t>(levels_), kNever);
-    table_[0] = 0;
-    lowest_[0] = 0;
+  /// Of labels in the order of SRAM those that not too many are as good as.
+  void merge(Range a, Range b, std::size_t place) {
+    const std::size_t begin = others_.size();
+    const auto is_before = [&](const Label& x, const Label& y) {
+      return x.sram_bytes != y.sram_bytes ? x.sram_bytes < y.sram_bytes : x.excess >= y.excess;
+    };
+    while (a.begin < a.end || b.begin < b.end) {
+      const bool first =
+          b.begin == b.end || (a.begin < a.end && is_before(labels_[a.begin], labels_[b.begin]));
+      Label label = labels_[first ? a.begin++ : b.begin++];
+      label.behind = static_cast<std::uint32_t>(narrowed(label.behind, place));
+      label.before = static_cast<std::uint32_t>(narrowed(label.before, place));
+      std::size_t better = 0, i = others_.size();
+      while (i > begin && better < query_.better) {
+        const Label& other = others_[--i];
+        const bool as_good = other.excess >= label.excess && (other.behind & ~label.behind) == 0 &&
+                             (other.before & ~label.before) == 0;
+        better += as_good ? 1 : 0;
+      }
+      work_ += static_cast<std::int64_t>(16 + others_.size() - i);
+      if (better < query_.better) others_.push_back(label);
+    }
+  }
+
+  /// Leaves about `most` labels of those from `begin` on.
+  void thin(std::size_t begin, std::size_t most) {
+    const std::size_t count = others_.size() - begin;
+    std::size_t kept = begin;
+    if (query_.better > 1) {
+      const auto merit = [&](const Label& label) {
+        return label.excess - sram_price_[1] * label.sram_bytes;
+      };
+      merits_.clear();
+      for (std::size_t i = begin; i < others_.size(); ++i) merits_.push_back(merit(others_[i]));
+      const auto last = merits_.begin() + static_cast<std::ptrdiff_t>(most);
+      std::nth_element(merits_.begin(), last, merits_.end(), std::greater<>());
+      const double least = *last;
+      for (std::size_t i = begin; i < others_.size(); ++i) {
+        if (merit(others_[i]) > least) others_[kept++] = others_[i];
+      }
+    } else {
+      const std::size_t joined = (count + most - 1) / most;
+      for (std::size_t i = begin; i < others_.size(); i += joined) {
+        Label label = others_[i];
+        for (std::size_t j = i + 1; j < std::min(i + joined, others_.size()); ++j) {
+          if (others_[j].excess > label.excess) {
+            label.excess = others_[j].excess;
+            label.trace = others_[j].trace;
+          }
+          label.behind &= others_[j].behind;
+          label.before &= others_[j].before;
+        }
+        others_[kept++] = label;
+      }
+      joined_ = true;
+    }
+    others_.resize(kept);
+  }
+
+  std::vector<std::uint32_t> kernels_of(std::uint32_t trace) const {
+    std::vector<std::uint32_t> kernels;
+    for (; trace != kNone; trace = traces_[trace].earlier) {
+      kernels.push_back(sets_.steps_[traces_[trace].step].kernel);
+    }
+    return kernels;
+  }
+
+  /// A set without any more kernels.
+  void finish(const Label& label, std::size_t last) {
+    std::vector<std::pair<double, std::uint32_t>>& found = found_[last];
+    // A set of joined labels bounds others, whether or not it lies between two downsets itself.
+    if (!joined_ && !sets_.is_between_downsets(kernels_of(label.trace))) return;
+    found.emplace_back(label.excess, label.trace);
+    if (found.size() >= 4 * query_.sets) keep_best(found);
+  }
+
+  void keep_best(std::vector<std::pair<double, std::uint32_t>>& found) const {
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first > b.first : a.second < b.second;
+    });
+    found.resize(std::min(found.size(), query_.sets));
   }
 
   const FrontierSets& sets_;
   std::span<const double> prices_;
-  std::size_t levels_;
-  double unit_bytes_ = 0;
-  std::vector<Units> table_;
-  std::vector<std::size_t> lowest_ = {0};  ///< Level that a row reaches; its entries below are any.
-  std::vector<std::uint32_t> between_;
-  std::vector<Best> bests_;
-  std::vector<std::vector<std::uint8_t>> merges_;  ///< Whether what left had been taken.
-  std::vector<std::size_t> first_merge_;           ///< Of each step.
+  const FrontierQuery& query_;
+  std::array<double, kSramPrices> sram_price_ = {};
+  std::array<std::vector<float>, kSramPrices> most_gain_;
+  double best_price_ = 0;
+  std::array<double, kSramPrices> rounding_ = {};  ///< What most_gain_ may be too little.
+  std::vector<Label> labels_ = std::vector<Label>(1), others_;  ///< Of each row by SRAM.
+  std::vector<Range> rows_ = {Range{0, 1}}, other_rows_;
+  std::vector<Trace> traces_;
+  std::vector<std::vector<std::pair<double, std::uint32_t>>> found_;  ///< Excess and trace.
+  std::vector<float> spread_, wide_;
+  std::vector<double> merits_;
+  bool joined_ = false;  ///< Labels, so that what is found may be no set that fits.
+  std::int64_t work_ = 0;
 };
 
 FrontierSets::FrontierSets(const MapperTables& tables, const FrontierBudget& budget)
-    : tables_(tables), levels_(budget.levels), place_(tables.kernels.size()) {
-  assert(levels_ > 1 && budget.widest <= 30);
+    : tables_(tables),
+      labels_(budget.labels),
+      sram_bytes_(tables.chip.sram_bytes * kSramCare),
+      place_(tables.kernels.size()) {
+  assert(budget.widest <= 30);
   for (std::uint32_t at = 0; at < place_.size(); ++at) place_[tables.order[at]] = at;
-  level_bytes_ = tables.chip.sram_bytes * kLevelCare / static_cast<double>(levels_ - 1);
   const std::vector<std::vector<std::uint32_t>> near = list_tensors();
-  if (!tables.rules.sram_limit || level_bytes_ <= 0) return;
+  if (!tables.rules.sram_limit || tables.chip.sram_bytes <= 0) return;
   const FrontierOrder order = frontier_order(near, budget.steps);
   if (order.subsets > budget.subsets || order.widest > budget.widest) return;
-  work_ = static_cast<std::int64_t>(order.subsets) * static_cast<std::int64_t>(levels_) * 3;
   plan(order.nodes, near);
+}
+
+FrontierAnswer FrontierSets::exceeding(std::span<const double> prices,
+                                       const FrontierQuery& query) const {
+  return Search(*this, prices, query).answer();
 }
 
 std::vector<std::vector<std::uint32_t>> FrontierSets::list_tensors() {
@@ -235,74 +397,116 @@ std::vector<std::vector<std::uint32_t>> FrontierSets::list_tensors() {
   return near;
 }
 
-FrontierSets::Step FrontierSets::step_of(std::uint32_t kernel,
-                                         const std::vector<std::uint32_t>& frontier) const {
-  Step step;
-  step.kernel = kernel;
-  step.places = static_cast<std::uint32_t>(frontier.size());
+/// What the step's kernel adds to each subset of the frontier.
+void FrontierSets::add_rows(const Step& step, const std::vector<std::uint32_t>& frontier) {
+  /// A tensor of the kernel; bits are places in the frontier.
+  struct Link {
+    bool writes = false;        // The kernel does.
+    std::uint32_t writer = 0;   // A bit, or 0 when it is the kernel or not decided.
+    std::uint32_t readers = 0;  // Bits.
+    int others = 0;             // Readers but the kernel, decided or not.
+    double bytes = 0;
+  };
+  const MapperTables::Kernel& kernel = tables_.kernels[step.kernel];
   const auto bit_of = [&](std::uint32_t other) -> std::uint32_t {
     const auto found = std::find(frontier.begin(), frontier.end(), other);
     return found == frontier.end() ? 0 : 1U << static_cast<unsigned>(found - frontier.begin());
   };
+  std::uint32_t apart = 0;  // It cannot be with these.
   for (const std::uint32_t other : frontier) {
-    if (tables_.kernels[other].waits != tables_.kernels[kernel].waits) step.apart |= bit_of(other);
+    if (tables_.kernels[other].waits != kernel.waits) apart |= bit_of(other);
   }
-  for (const std::uint32_t t : tensors_of_[kernel]) {
+  std::vector<Link> links;
+  for (const std::uint32_t t : tensors_of_[step.kernel]) {
     const Tensor& tensor = tensors_[t];
     Link link;
     link.bytes = tensor.bytes;
-    link.writes = tensor.writer == kernel;
+    link.writes = tensor.writer == step.kernel;
     link.writer = bit_of(tensor.writer);
     for (const std::uint32_t reader : tensor.readers) {
-      if (reader == kernel) continue;
+      if (reader == step.kernel) continue;
       ++link.others;
       link.readers |= bit_of(reader);
     }
-    step.links.push_back(link);
+    links.push_back(link);
   }
-  const MapperTables::Kernel& entry = tables_.kernels[kernel];
-  step.sram_bytes = entry.weight_bytes;
+  double alone_bytes = kernel.weight_bytes;
+  std::vector<std::pair<std::uint32_t, double>> saved;  // SRAM, with a place taken.
   const auto add = [&](const MapperTables::Tensor& tensor) {
     const double crossing = std::min(tensor.crossing_bytes, tensor.inner_bytes);
-    step.sram_bytes += crossing;
-    const std::uint32_t bit = bit_of(tensor.other);
+    alone_bytes += crossing;
     // The other, when taken, has counted the crossing already.
-    if (bit != 0) step.neighbours.push_back({bit, 2 * crossing - tensor.inner_bytes});
+    saved.emplace_back(bit_of(tensor.other), 2 * crossing - tensor.inner_bytes);
   };
-  for (const MapperTables::Tensor& tensor : entry.inputs) add(tensor);
-  for (const MapperTables::Tensor& tensor : entry.outputs) add(tensor);
-  return step;
+  for (const MapperTables::Tensor& tensor : kernel.inputs) add(tensor);
+  for (const MapperTables::Tensor& tensor : kernel.outputs) add(tensor);
+  for (std::size_t row = 0; row < bit_at(step.places); ++row) {
+    double gain = 0, sram = alone_bytes;
+    for (const Link& link : links) {
+      const int inside = std::popcount(link.readers & row);
+      if (link.writes) {
+        if (inside > 0) gain += link.bytes;            // No longer read.
+        if (inside < link.others) gain -= link.bytes;  // Written.
+      } else if ((link.writer & row) == 0) {
+        if (inside == 0) gain -= link.bytes;  // Read.
+      } else if (inside == link.others) {
+        gain += link.bytes;  // No longer written.
+      }
+    }
+    for (const auto& [bit, bytes] : saved) {
+      if ((row & bit) != 0) sram -= bytes;
+    }
+    gain_bytes_.push_back((row & apart) != 0 ? kNever : -rounded_down(-gain));
+    added_sram_bytes_.push_back(rounded_down(sram));
+    if ((row & apart) != 0) continue;
+    largest_gain_bytes_ = std::max(largest_gain_bytes_, std::abs(gain_bytes_.back()));
+    largest_sram_bytes_ = std::max(largest_sram_bytes_, std::abs(added_sram_bytes_.back()));
+  }
 }
 
 void FrontierSets::plan(const std::vector<std::uint32_t>& order,
                         const std::vector<std::vector<std::uint32_t>>& near) {
   const std::size_t count = order.size();
-  std::vector<Bitset> above(count, Bitset(count));
+  above_.assign(count, Bitset(count));
+  below_.assign(count, Bitset(count));
   for (const std::uint32_t kernel : tables_.order) {
     for (const MapperTables::Tensor& input : tables_.kernels[kernel].inputs) {
-      above[kernel] |= above[input.other];
-      above[kernel].set(input.other);
+      above_[kernel] |= above_[input.other];
+      above_[kernel].set(input.other);
     }
+    above_[kernel].for_each([&](std::size_t other) { below_[other].set(kernel); });
   }
-  const auto are_in_line = [&](std::uint32_t a, std::uint32_t b, std::uint32_t c) {
-    return above[b].test(a) && above[c].test(b);
-  };
   std::vector<std::size_t> open(count);
   for (std::size_t i = 0; i < count; ++i) open[i] = near[i].size();
   std::vector<std::uint32_t> frontier;
+  Bitset decided(count);
+  std::vector<Bitset> reached(count, Bitset(count));  // From each through decided kernels.
   for (const std::uint32_t kernel : order) {
-    Step step = step_of(kernel, frontier);
-    step.between.resize(frontier.size());
-    for (std::size_t p = 0; p < frontier.size(); ++p) {
-      const std::uint32_t other = frontier[p];
-      if (above[kernel].test(other)) step.above |= 1U << p;
-      if (above[other].test(kernel)) step.below |= 1U << p;
-      for (std::size_t q = 0; q < frontier.size(); ++q) {
-        const bool apart =
-            are_in_line(kernel, frontier[q], other) || are_in_line(other, frontier[q], kernel);
-        if (apart) step.between[p] |= 1U << q;
-      }
+    Step step;
+    step.kernel = kernel;
+    step.places = static_cast<std::uint32_t>(frontier.size());
+    step.first_row = gain_bytes_.size();
+    for (const MapperTables::Tensor& output : tables_.kernels[kernel].outputs) {
+      if (!decided.test(output.other)) continue;
+      reached[kernel].set(output.other);
+      reached[kernel] |= reached[output.other];
     }
+    Bitset writers(count), from(count);
+    for (const MapperTables::Tensor& input : tables_.kernels[kernel].inputs) {
+      if (decided.test(input.other)) writers.set(input.other);
+    }
+    decided.for_each([&](std::size_t other) {
+      if (!writers.test(other) && !reached[other].intersects(writers)) return;
+      from.set(other);
+      reached[other].set(kernel);
+      reached[other] |= reached[kernel];
+    });
+    decided.set(kernel);
+    for (std::size_t p = 0; p < frontier.size(); ++p) {
+      if (from.test(frontier[p])) step.above |= 1U << p;
+      if (reached[kernel].test(frontier[p])) step.below |= 1U << p;
+    }
+    add_rows(step, frontier);
     frontier.push_back(kernel);
     for (const std::uint32_t other : near[kernel]) --open[other];
     for (std::size_t place = frontier.size(); place-- > 0;) {
@@ -314,19 +518,16 @@ void FrontierSets::plan(const std::vector<std::uint32_t>& order,
   }
 }
 
-std::vector<FittingSet> FrontierSets::most_excess(std::span<const double> prices) const {
-  const Tables tables(*this, prices);
-  std::vector<FittingSet> found(steps_.size());
-  for (std::size_t at = 0; at < steps_.size(); ++at) {
-    if (!tables.any(at)) continue;
-    FittingSet& set = found[steps_[at].kernel];
-    set.kernels = tables.kernels(at);
-    std::sort(set.kernels.begin(), set.kernels.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return place_[a] < place_[b]; });
-    set.traffic_bytes = traffic_bytes(set.kernels);
-    set.excess_bytes = tables.excess_bytes(at);
+bool FrontierSets::is_between_downsets(const std::vector<std::uint32_t>& set) const {
+  Bitset between(above_.size()), below(above_.size()), inside(above_.size());
+  for (const std::uint32_t kernel : set) {
+    between |= above_[kernel];
+    below |= below_[kernel];
+    inside.set(kernel);
   }
-  return found;
+  between &= below;
+  between -= inside;
+  return !between.any();
 }
 
 double FrontierSets::traffic_bytes(const std::vector<std::uint32_t>& set) const {

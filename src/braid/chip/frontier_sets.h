@@ -7,26 +7,50 @@
 
 #include "braid/chip/fitting_sets.h"
 #include "braid/chip/partition_sums.h"
+#include "braid/graph/bitset.h"
 
 namespace braid {
 
 struct FrontierBudget {
-  std::size_t levels = 64;       ///< Of bytes on chip.
-  std::int64_t steps = 500'000;  ///< To find the order (frontier_order.h).
-  double subsets = 4'000'000;    ///< Of all frontiers together.
-  std::size_t widest = 18;       ///< Frontier, at most 30.
+  std::size_t labels = 1'000'000;  ///< Partial sets that are kept at once, about.
+  std::int64_t steps = 500'000;    ///< To find the order (frontier_order.h).
+  double subsets = 4'000'000;      ///< Of all frontiers together.
+  std::size_t widest = 18;         ///< Frontier, at most 30.
 };
 
-/// The sets of kernels that exceed prices most of all that fit on chip, however many these are, by
-/// dynamic programming over a narrow frontier.
+/// Which sets to look for.
+struct FrontierQuery {
+  double least_excess_bytes = 0;  ///< All that exceed the prices by more.
+  std::size_t sets = 5;           ///< At most so many of each last kernel, those of most excess.
+  /// A partial set that so many others are at least as good as is dropped. With more than one, sets
+  /// of less than the most excess may be missed where a row has many labels.
+  std::size_t better = 1;
+  std::size_t row_labels = 1000;  ///< Of one subset of the frontier.
+  double traffic_per_sram = 0.2;  ///< About what a byte of SRAM saves, to begin with.
+};
+
+struct FrontierAnswer {
+  /// By last kernel in the order, the most excess first. With FrontierQuery::better of one, the
+  /// first one's `excess_bytes` is at least that of every such set that fits.
+  std::vector<std::vector<FittingSet>> sets;
+  double traffic_per_sram = 0;  ///< For the next query.
+  std::int64_t work = 0;        ///< Numbers read and written, about.
+};
+
+/// The sets of kernels that exceed prices of all that fit on chip and lie between two downsets,
+/// however many sets these are, by dynamic programming over a narrow frontier.
 ///
 /// Kernels are taken or left one after the other, in an order in which few of those decided share a
 /// tensor with any that is not: the frontier. What a kernel adds to a set's traffic and to its SRAM
-/// depends on the taken ones of the frontier alone. So, for each subset of the frontier and each
-/// level of SRAM in use, only the greatest excess is kept. All is rounded in the sets' favour,
-/// bytes down to levels and excess up to units: no set that fits is missed, some that hardly do not
-/// fit count, too. Sets need not be connected and may have more kernels than the chip has tiles; of
-/// those that do not lie between two downsets, only what the frontier shows is left out.
+/// depends on the taken ones of the frontier alone. So, for each subset of the frontier, labels are
+/// kept: excess and SRAM so far, and which kernels of the frontier come behind or before a taken
+/// one; none that another is as good as in all of these.
+///
+/// A pass backwards finds what a label can gain at most, with SRAM paid for at a fixed price
+/// instead of limited (Lagrangian relaxation; the least of three prices counts), and labels that
+/// cannot come to exceed the prices are dropped, which is most. Where too many are left, several
+/// are joined to one as good as each. No set that fits is missed. Sets need not be connected and
+/// may have more kernels than the chip has tiles.
 class FrontierSets {
  public:
   FrontierSets(const MapperTables& tables, const FrontierBudget& budget = {});
@@ -34,13 +58,7 @@ class FrontierSets {
   /// Whether there is a limit of SRAM, and the frontier is narrow enough.
   bool complete() const { return !steps_.empty(); }
 
-  /// For each kernel the set of most excess among those whose last kernel in the order it is.
-  /// `excess_bytes` is at least that of every such set that fits, and at least the set's own;
-  /// `traffic_bytes` is exact. Without kernels where nothing comes near to fit, as a kernel that
-  /// alone is too large.
-  std::vector<FittingSet> most_excess(std::span<const double> prices) const;
-  /// Numbers that it reads and writes, about.
-  std::int64_t work() const { return work_; }
+  FrontierAnswer exceeding(std::span<const double> prices, const FrontierQuery& query = {}) const;
 
   /// What a set reads and writes.
   double traffic_bytes(const std::vector<std::uint32_t>& set) const;
@@ -51,43 +69,32 @@ class FrontierSets {
     std::vector<std::uint32_t> readers;
     double bytes = 0;
   };
-  /// A tensor of the kernel that is decided; bits are places in the frontier.
-  struct Link {
-    bool writes = false;        ///< The kernel does.
-    std::uint32_t writer = 0;   ///< A bit, or 0 when it is the kernel or not decided.
-    std::uint32_t readers = 0;  ///< Bits.
-    int others = 0;             ///< Readers but the kernel, decided or not.
-    double bytes = 0;
-  };
-  struct Neighbour {
-    std::uint32_t bit = 0;
-    double saved_bytes = 0;  ///< Of SRAM, when it is taken.
-  };
   struct Step {
     std::uint32_t kernel = 0;
-    std::uint32_t places = 0;  ///< Of the frontier so far; the kernel gets the next.
-    double sram_bytes = 0;     ///< At least added, with no neighbour taken.
-    std::vector<Link> links;
-    std::vector<Neighbour> neighbours;
-    std::uint32_t apart = 0;             ///< Bits of those that it cannot be with.
-    std::uint32_t above = 0, below = 0;  ///< Of those that it needs, and that need it.
-    std::vector<std::uint32_t> between;  ///< By place, bits of those between the two.
+    std::uint32_t places = 0;            ///< Of the frontier so far; the kernel gets the next.
+    std::size_t first_row = 0;           ///< A row for each subset of the frontier so far.
+    std::uint32_t above = 0, below = 0;  ///< Places that reach it through decided ones, or it them.
     std::vector<std::uint32_t> leaving;  ///< Places without the later ones, the last first.
   };
-  class Tables;
+  class Search;
 
   std::vector<std::vector<std::uint32_t>> list_tensors();
   void plan(const std::vector<std::uint32_t>& order,
             const std::vector<std::vector<std::uint32_t>>& near);
-  Step step_of(std::uint32_t kernel, const std::vector<std::uint32_t>& frontier) const;
+  void add_rows(const Step& step, const std::vector<std::uint32_t>& frontier);
+  bool is_between_downsets(const std::vector<std::uint32_t>& set) const;
 
   const MapperTables& tables_;
-  std::size_t levels_;
-  double level_bytes_ = 0;
-  std::int64_t work_ = 0;
+  std::size_t labels_;
+  double sram_bytes_;
   std::vector<Tensor> tensors_;
   std::vector<std::vector<std::uint32_t>> tensors_of_;
+  std::vector<Bitset> above_, below_;  ///< Kernels that one needs, and that need it.
   std::vector<Step> steps_;
+  /// By row, what the kernel saves in traffic, rounded up, and needs of SRAM, rounded down;
+  /// -infinity where it cannot be taken.
+  std::vector<float> gain_bytes_, added_sram_bytes_;
+  float largest_gain_bytes_ = 0, largest_sram_bytes_ = 0;
   std::vector<std::uint32_t> place_;  ///< In the topological order.
 };
 

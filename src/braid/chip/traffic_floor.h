@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "braid/chip/frontier_sets.h"
+#include "braid/chip/partition_annealing.h"
 #include "braid/chip/partition_sums.h"
 #include "braid/chip/set_rounding.h"
 
@@ -16,8 +17,9 @@ struct TrafficFloorBudget {
   std::int64_t work = 20'000'000'000;  ///< Numbers read or written by the linear program.
   std::size_t kernels = 1000;          ///< Larger graphs get no floors.
   RoundingBudget rounding = {};
-  FrontierBudget frontier = {};                 ///< Where there are more sets.
-  std::int64_t frontier_work = 12'000'000'000;  ///< Numbers read or written for it.
+  FrontierBudget frontier = {};                ///< Where there are more sets.
+  AnnealingBudget annealing = {};              ///< Likewise, for a mapping to begin with.
+  std::int64_t frontier_work = 3'000'000'000;  ///< Numbers read or written for it.
 };
 
 /// What the sets of kernels that fit on chip come to.
@@ -45,10 +47,12 @@ struct TrafficFloors {
 ///
 /// Where too many sets fit to list them, those that exceed the floors most are found by dynamic
 /// programming over the frontier of an order of the kernels (frontier_sets.h), if it is narrow. The
-/// bound stays below the program's value by up to half a percent, as each pass takes long.
+/// bound stays below the program's value by up to 0.3 %, as each pass takes long, and by more when
+/// the work is used up.
 ///
-/// Good partitions of listed sets come from the sets that exceed the floors most, or fall least
-/// short of them (set_rounding.h).
+/// Good partitions come from the sets that exceed the floors most, or fall least short of them
+/// (set_rounding.h), where sets are not listed together with those of an annealed mapping
+/// (partition_annealing.h), which is kept if it is faster.
 ///
 /// Empty when the graph is too large for that, or the frontier too wide and sets too many.
 TrafficFloors traffic_floors(const MapperTables& tables, const TrafficFloorBudget& budget = {});
