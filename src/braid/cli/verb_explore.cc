@@ -166,13 +166,16 @@ void print(const Space& space, const Findings& findings) {
     return std::count_if(results.begin(), results.end(),
                          [status](const PointResult& result) { return result.status == status; });
   };
-  fmt::print("{}: {} points in {} ({} optimal, {} with a gap, {} without a plan)\n", space.name,
-             results.size(), format_seconds(findings.wall_s), count(MappingStatus::optimal),
+  const auto points = [](std::size_t number) {
+    return fmt::format("{} point{}", number, number == 1 ? "" : "s");
+  };
+  fmt::print("{}: {} in {} ({} optimal, {} with a gap, {} without a plan)\n", space.name,
+             points(results.size()), format_seconds(findings.wall_s), count(MappingStatus::optimal),
              count(MappingStatus::feasible),
              count(MappingStatus::infeasible) + count(MappingStatus::exhausted));
   if (findings.sweep.resumed > 0) fmt::print("{} of them from before.\n", findings.sweep.resumed);
-  fmt::print("\n{} points that none beats in throughput, price and power:\n",
-             findings.pareto.size());
+  fmt::print("\n{} that none beats in throughput, price and power:\n",
+             points(findings.pareto.size()));
   fmt::print("{:>12}  {:>6}  {:>10}  {:>9}  {:<24}  point\n", "FLOP/s", "util", "USD", "W",
              "tp x pp x dp");
   constexpr std::size_t kMostRows = 40;
