@@ -495,6 +495,29 @@ TEST(AnnealPartitions, MovesFewBytesInTopologicalOrders) {
   EXPECT_LT(annealed, 0.9 * begun);
 }
 
+/// Whatever else is asked for, a few roots do not make a wide graph give up on what it can list.
+TEST(FittingSets, OfWideGraphsAreListedWhereThereIsRoom) {
+  std::mt19937_64 dice(6);
+  for (int round = 0; round < 5; ++round) {
+    const ChipWork work = wide_work(dice, 100, 10, 2);
+    const MapperTables tables(work, wide_chip(400), dfmodel_rules(PartitionOverlap::none));
+    std::size_t few = 1, enough = std::size_t{1} << 22U;
+    ASSERT_TRUE(FittingSets(tables, enough).complete());
+    while (enough > few + few / 50 + 1) {
+      const std::size_t middle = few + (enough - few) / 2;
+      (FittingSets(tables, middle).complete() ? enough : few) = middle;
+    }
+    std::size_t listed = 0;
+    const FittingSets sets(tables, enough);
+    const std::vector<double> prices(work.kernels.size(), 0);
+    for (std::uint32_t root = 0; root < work.kernels.size(); ++root) {
+      listed += sets.most_excess(root, prices, -1e300, enough).size();
+    }
+    EXPECT_GE(enough, listed);
+    EXPECT_LT(enough, 3 * listed);
+  }
+}
+
 TEST(TrafficFloors, GiveUpOnWhatIsTooMuch) {
   std::mt19937_64 dice(3);
   const ChipWork work = random_work(dice, 30);

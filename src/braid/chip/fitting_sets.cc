@@ -52,13 +52,16 @@ class FittingSets::Listing {
     }
   }
 
+  /// Goes on to the next root in topological order.
+  void skip(std::uint32_t root) { state_[root] = State::left; }
+
   /// Appends up to `most` sets of the next root in topological order; false when there are more.
   bool list(std::uint32_t root, std::size_t most, std::vector<Node>& nodes) {
     nodes_ = &nodes;
     most_ = most;
     complete_ = true;
     grow(root, 0, 0);
-    state_[root] = State::left;
+    skip(root);
     return complete_;
   }
 
@@ -210,9 +213,32 @@ class FittingSets::Listing {
   bool complete_ = true;
 };
 
+/// Whether a few roots all over the order have more than twice their share of `most` sets.
+bool FittingSets::are_many(const MapperTables& tables, std::size_t most) {
+  constexpr std::size_t kRoots = 16;
+  const std::size_t count = tables.order.size();
+  if (count < 2 * kRoots) return false;
+  Listing listing(tables);
+  std::size_t left = 2 * most / count * kRoots;
+  std::vector<Node> nodes;
+  std::size_t sampled = 0;
+  for (std::size_t at = 0; at < count; ++at) {
+    if (at != (2 * sampled + 1) * count / (2 * kRoots)) {
+      listing.skip(tables.order[at]);
+      continue;
+    }
+    ++sampled;
+    nodes.clear();
+    if (!listing.list(tables.order[at], left, nodes)) return true;
+    left -= nodes.size();
+  }
+  return false;
+}
+
 FittingSets::FittingSets(const MapperTables& tables, std::size_t most)
     : nodes_(tables.kernels.size()), place_(tables.kernels.size()) {
   assert(tables.kernels.size() < 0x10000);
+  complete_ = !are_many(tables, most);
   Listing listing(tables);
   for (std::size_t at = 0; at < tables.order.size(); ++at) {
     const std::uint32_t root = tables.order[at];

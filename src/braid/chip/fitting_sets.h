@@ -21,9 +21,10 @@ struct FittingSet {
 /// one's. A set's root is its first kernel in MapperTables::order.
 class FittingSets {
  public:
-  /// Lists them, as long as that takes at most `most` sets to look at, 8 bytes each. Every
-  /// neighbour of a set is in turn taken or left for good; what a set needs on chip, counted so
-  /// that it only grows, cuts branches off. Needs fewer than 2^16 kernels.
+  /// Lists them, as long as that takes at most `most` sets to look at, 8 bytes each, and a sample
+  /// of roots does not show that it takes many more. Every neighbour of a set is in turn taken or
+  /// left for good; what a set needs on chip, counted so that it only grows, cuts branches off.
+  /// Needs fewer than 2^16 kernels.
   FittingSets(const MapperTables& tables, std::size_t most);
 
   /// Whether all are listed.
@@ -45,6 +46,8 @@ class FittingSets {
     std::uint16_t depth = 0;
   };
   class Listing;
+
+  static bool are_many(const MapperTables& tables, std::size_t most);
 
   std::vector<std::vector<Node>> nodes_;  ///< Of each root, after each node all it leads to.
   std::vector<std::uint32_t> place_;      ///< In the topological order.

@@ -15,13 +15,8 @@
 namespace braid {
 namespace {
 
-double narrow_share(const Efficiency& of) {
-  return of.narrow_matmul_peak_fraction > 0 ? of.narrow_matmul_peak_fraction
-                                            : of.matmul_peak_fraction;
-}
-
 void worsen(Efficiency& worst, const Efficiency& other) {
-  worst.narrow_matmul_peak_fraction = std::min(narrow_share(worst), narrow_share(other));
+  worst.narrow_matmul_peak_fraction = std::min(worst.narrow_share(), other.narrow_share());
   for (double Efficiency::*share :
        {&Efficiency::matmul_peak_fraction, &Efficiency::vector_peak_fraction,
         &Efficiency::attention_peak_fraction, &Efficiency::memory_peak_fraction}) {

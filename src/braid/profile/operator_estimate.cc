@@ -86,9 +86,9 @@ OperatorEstimate::OperatorEstimate(const Graph& graph, const Execution& how,
       wide_peak_(activation_peak(chip, precision, peak)),
       is_narrow_(wide_peak_ < peak_) {
   const Efficiency& reached = chip.efficiency;
-  if (is_narrow_ && reached.narrow_matmul_peak_fraction > 0) {
+  if (is_narrow_) {
     // matmul_compute_s() takes a share of it that large products in wider formats reach.
-    peak_ *= reached.narrow_matmul_peak_fraction / reached.matmul_peak_fraction;
+    peak_ *= reached.narrow_share() / reached.matmul_peak_fraction;
   }
 }
 

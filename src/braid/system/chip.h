@@ -37,7 +37,7 @@ struct Memory {
 struct Efficiency {
   double matmul_peak_fraction =
       0.8;  ///< Of peak, for large matrix products (clock under load, issue limits).
-  /// Of the peak of a format narrower than 16 bits, for large products in it. 0: as the others.
+  /// See narrow_share(); 0: as wider formats.
   double narrow_matmul_peak_fraction = 0;
   double vector_peak_fraction = 0.6;     ///< Of the vector rate, pointwise and reductions.
   double attention_peak_fraction = 0.6;  ///< Of the matmul peak, fused attention.
@@ -51,6 +51,11 @@ struct Efficiency {
   /// units, cache and memory bandwidth from them. 0: transfers have engines of their own.
   double overlap_loss = 0;
   int tile_m = 128, tile_n = 128, tile_k = 64;  ///< Tile of one compute unit's matrix product.
+
+  /// Of the peak of a format narrower than 16 bits, for large products in it.
+  double narrow_share() const {
+    return narrow_matmul_peak_fraction > 0 ? narrow_matmul_peak_fraction : matmul_peak_fraction;
+  }
   friend bool operator==(const Efficiency&, const Efficiency&) = default;
 };
 
