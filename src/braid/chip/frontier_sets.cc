@@ -16,11 +16,11 @@
 namespace braid {
 namespace {
 
-constexpr double kSramCare = 1 + 1e-6;  // Sums of rounded numbers.
-constexpr double kRounding = 5e-7;      // Of a few sums of floats, relative.
-constexpr double kPriceFactor = 1.6;    // From one price of SRAM to the next.
+constexpr double kSramCare = 1 + 1e-6;      // Sums of rounded numbers.
+constexpr double kFrontierRounding = 5e-7;  // Of a few sums of floats, relative.
+constexpr double kPriceFactor = 1.6;        // From one price of SRAM to the next.
 constexpr float kNever = -std::numeric_limits<float>::infinity();
-constexpr std::uint32_t kNone = 0xffffffff;
+constexpr std::uint32_t kNoTrace = 0xffffffff;
 constexpr std::size_t kFewestLabels = 8;  // Of a row.
 
 constexpr std::size_t bit_at(std::size_t place) { return std::size_t{1} << place; }
@@ -93,12 +93,12 @@ class FrontierSets::Search {
 
   struct Label {
     double excess = 0, sram_bytes = 0;
-    std::uint32_t trace = kNone;
+    std::uint32_t trace = kNoTrace;
     std::uint32_t behind = 0, before = 0;  ///< Places behind a taken kernel and before one, or it.
   };
   /// A kernel that was taken, and what had been before.
   struct Trace {
-    std::uint32_t earlier = kNone, step = 0;
+    std::uint32_t earlier = kNoTrace, step = 0;
   };
   struct Range {
     std::size_t begin = 0, end = 0;
@@ -134,7 +134,7 @@ class FrontierSets::Search {
     }
     const float term = largest_price + sets_.largest_gain_bytes_ + cost * sets_.largest_sram_bytes_;
     rounding_[at_price] =
-        kRounding * static_cast<double>(sets_.steps_.size()) * double{largest + term};
+        kFrontierRounding * static_cast<double>(sets_.steps_.size()) * double{largest + term};
     work_ += static_cast<std::int64_t>(4 * rows_in_all);
   }
 
@@ -305,7 +305,7 @@ class FrontierSets::Search {
 
   std::vector<std::uint32_t> kernels_of(std::uint32_t trace) const {
     std::vector<std::uint32_t> kernels;
-    for (; trace != kNone; trace = traces_[trace].earlier) {
+    for (; trace != kNoTrace; trace = traces_[trace].earlier) {
       kernels.push_back(sets_.steps_[traces_[trace].step].kernel);
     }
     return kernels;
