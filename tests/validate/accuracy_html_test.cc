@@ -93,6 +93,13 @@ TEST(AccuracyPlots, ErrorsBeyondTheAxisStayInside) {
   EXPECT_EQ(count(plot, "h0"), 4U);
   EXPECT_THAT(plot, Not(HasSubstr("nan")));
   EXPECT_EQ(error_plot({}), "");
+  // Long names side by side stand in two rows, short ones in one.
+  std::vector<ErrorColumn> chips(11, {"a100-sxm-40gb", {0.1}});
+  EXPECT_THAT(error_plot(chips),
+              ::testing::AllOf(HasSubstr("y=\"228.0\""), HasSubstr("y=\"262.0\"")));
+  for (ErrorColumn& chip : chips) chip.name = "t4";
+  EXPECT_THAT(error_plot(chips),
+              ::testing::AllOf(HasSubstr("y=\"228.0\""), Not(HasSubstr("y=\"262.0\""))));
 }
 
 TEST(Accuracy, OrdersByHowFarOff) {

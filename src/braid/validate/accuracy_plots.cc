@@ -92,19 +92,25 @@ std::string scatter_plot(const std::vector<PlottedRun>& runs) {
 
 std::string error_plot(const std::vector<ErrorColumn>& columns) {
   if (columns.empty()) return "";
-  constexpr double kHeight = 250;
-  constexpr double kBottom = 40;
+  const double width = (kWidth - kLeft - kRight) / static_cast<double>(columns.size());
+  // Every other name stands lower where they would touch.
+  constexpr double kCharacter = 7.5;
+  const bool crowded = std::any_of(columns.begin(), columns.end(), [&](const ErrorColumn& column) {
+    return kCharacter * static_cast<double>(column.name.size()) > width;
+  });
+  const double lower = crowded ? 34 : 0;
+  const double bottom = 40 + lower;
+  const double height = 250 + lower;
   double reach = 0.1;
   for (const ErrorColumn& column : columns) {
     for (const double error : column.errors) reach = std::max(reach, std::abs(error));
   }
   reach = std::min(1.0, std::ceil(reach * 10) / 10);
-  const double width = (kWidth - kLeft - kRight) / static_cast<double>(columns.size());
   const auto y = [&](double error) {
     const double share = std::clamp(error / reach, -1.0, 1.0);
-    return kTop + (1 - share) / 2 * (kHeight - kTop - kBottom);
+    return kTop + (1 - share) / 2 * (height - kTop - bottom);
   };
-  std::string svg = fmt::format("<svg viewBox=\"0 0 {:.0f} {:.0f}\">\n", kWidth, kHeight);
+  std::string svg = fmt::format("<svg viewBox=\"0 0 {:.0f} {:.0f}\">\n", kWidth, height);
   for (int i = -2; i <= 2; ++i) {
     const double error = reach * i / 2;
     svg += line(kLeft, y(error), kWidth - kRight, y(error), i == 0 ? kStrong : kGrid);
@@ -130,9 +136,9 @@ std::string error_plot(const std::vector<ErrorColumn>& columns) {
                 R"(stroke="#e08e3c" stroke-width="2")");
     svg += line(middle - std::min(half, 14.0), median, middle + std::min(half, 14.0), median,
                 R"(stroke="#e08e3c" stroke-width="3")");
-    svg += text_at(middle, kHeight - kBottom + 18, "middle", columns[c].name);
-    svg += text_at(middle, kHeight - kBottom + 33, "middle",
-                   fmt::format("n = {}", columns[c].errors.size())) +
+    const double below = height - bottom + (c % 2 == 1 ? lower : 0);
+    svg += text_at(middle, below + 18, "middle", columns[c].name);
+    svg += text_at(middle, below + 33, "middle", fmt::format("n = {}", columns[c].errors.size())) +
            '\n';
   }
   return svg + "</svg>\n";
