@@ -91,6 +91,10 @@ TEST(MaxtextScripts, NotesSayHowManySlices) {
   EXPECT_EQ(system.groups[0].intra_node.torus_dims, (std::vector<std::int64_t>{4, 4, 4}));
   EXPECT_DOUBLE_EQ(system.levels[0].bytes_per_s, 6.25e9);
   EXPECT_DOUBLE_EQ(system.levels[0].unit_bytes_per_s, 64 * 6.25e9);
+  EXPECT_EQ(system.levels[0].rails, 16);
+  // Slices of no power of two stay whole.
+  run.devices = 96;
+  EXPECT_EQ(system_of(run).system.groups[0].devices_per_node, 48);
 }
 
 /// Slices run alike and sum their gradients at the end: twice (n - 1) / n of each chip's share of

@@ -79,6 +79,20 @@ void apply_links(const NodeLinks& links, System& system) {
   }
 }
 
+/// Nodes of another size, so many of them: each device keeps its share of the network.
+void set_nodes(std::int64_t nodes, std::int64_t devices_per_node, System& system) {
+  DeviceGroup& group = system.groups.front();
+  const double share =
+      static_cast<double>(devices_per_node) / static_cast<double>(group.devices_per_node);
+  group.devices_per_node = group.intra_node.size = devices_per_node;
+  group.nodes = nodes;
+  if (system.levels.empty()) return;
+  NetworkLevel& level = system.levels.front();
+  level.unit_bytes_per_s *= share;
+  level.rails = std::min(level.rails, static_cast<int>(devices_per_node));
+  if (system.levels.size() == 1) level.size = nodes;
+}
+
 /// Schedulers place a job of a multiple of 64 GPUs on 64 of each rack's 72, so that no group of a
 /// power of two reaches over two racks.
 void place_in_segments(System& system) {
@@ -86,14 +100,7 @@ void place_in_segments(System& system) {
   const auto devices = static_cast<std::uint64_t>(group.devices_per_node);
   const auto segment = static_cast<std::int64_t>(std::bit_floor(devices));
   if (segment == group.devices_per_node || system.device_count % segment != 0) return;
-  const double share = static_cast<double>(segment) / static_cast<double>(group.devices_per_node);
-  group.devices_per_node = group.intra_node.size = segment;
-  group.nodes = system.device_count / segment;
-  if (system.levels.empty()) return;
-  NetworkLevel& level = system.levels.front();
-  level.unit_bytes_per_s *= share;
-  level.rails = std::min(level.rails, static_cast<int>(segment));
-  if (system.levels.size() == 1) level.size = group.nodes;
+  set_nodes(system.device_count / segment, segment, system);
 }
 
 /// Nodes of another size than the catalogue's, where the row says so: each device keeps its share
@@ -103,13 +110,8 @@ void resize_nodes(std::int64_t devices_per_node, System& system) {
   DeviceGroup& group = system.groups.front();
   const std::int64_t usual = group.devices_per_node;
   if (devices_per_node <= 1 || devices_per_node >= usual || usual > kLargestNode) return;
-  group.devices_per_node = group.intra_node.size = devices_per_node;
-  group.nodes = (system.device_count + devices_per_node - 1) / devices_per_node;
-  if (system.levels.empty()) return;
-  NetworkLevel& level = system.levels.front();
-  level.unit_bytes_per_s *= static_cast<double>(devices_per_node) / static_cast<double>(usual);
-  level.rails = std::min(level.rails, static_cast<int>(devices_per_node));
-  if (system.levels.size() == 1) level.size = group.nodes;
+  set_nodes((system.device_count + devices_per_node - 1) / devices_per_node, devices_per_node,
+            system);
 }
 
 /// Slices of TPUs that the notes name ("2x v5p-128"); 1 where they name none.
@@ -130,13 +132,12 @@ System of_slices(const std::string& cluster, std::int64_t slices, std::int64_t d
   if (group.nodes > 1 || system.levels.size() != 1) {
     return load_system(cluster + ":" + std::to_string(devices));
   }
-  NetworkLevel& level = system.levels.front();
-  const double share =
-      static_cast<double>(system.device_count) / static_cast<double>(group.devices_per_node);
-  group.devices_per_node = group.intra_node.size = system.device_count;
-  group.nodes = level.size = slices;
-  level.unit_bytes_per_s *= share;
-  level.rails = std::max(1, static_cast<int>(std::lround(level.rails * share)));
+  const auto slice = static_cast<double>(system.device_count);
+  const double rails =
+      system.levels.front().rails * slice / static_cast<double>(group.devices_per_node);
+  set_nodes(slices, system.device_count, system);
+  // Several chips share a card, in a slice as in a pod.
+  system.levels.front().rails = std::max(1, static_cast<int>(std::lround(rails)));
   system.device_count = devices;
   return system;
 }
@@ -210,7 +211,7 @@ RunSystem system_of(const MeasuredRun& run) {
   result.system = slices > 1 && run.devices % slices == 0
                       ? of_slices(types.front().cluster, slices, run.devices)
                       : load_system(types.front().cluster + ":" + std::to_string(run.devices));
-  place_in_segments(result.system);
+  if (slices == 1) place_in_segments(result.system);
   resize_nodes(run.devices_per_node, result.system);
   NodeLinks links = links_of(lowered(run.interconnect));
   if (links.node_bytes_per_s == 0 && links.device_bytes_per_s == 0) {
