@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "braid/plan/stage_context.h"
 #include "braid/schedule/pipeline_time.h"
@@ -70,20 +71,20 @@ double peak_flops_per_s(const Plan& plan, double devices) {
 
 Metrics measure(const Plan& plan, Sends sends) {
   PlanPipeline timed = pipeline_to_time(plan);
-  Pipeline without_transfers = timed.pipeline;
-  for (Transfer& transfer : without_transfers.transfers) {
+  PipelineWorkspace workspace;
+  std::optional<Pipeline> held;
+  if (sends == Sends::within_passes) hold_for_sends(held.emplace(timed.pipeline));
+  const double time_s = checked_time_s(pipeline_time_s(held ? *held : timed.pipeline, workspace));
+  Metrics metrics = busiest_times(timed, workspace.stages());
+  metrics.iteration_time_s = time_s;
+  for (Transfer& transfer : timed.pipeline.transfers) {
     transfer.time_s = 0;
     transfer.backward_time_s = -1;
   }
-  if (sends == Sends::within_passes) hold_for_sends(timed.pipeline);
-  PipelineWorkspace workspace;
-  const double time_s = checked_time_s(pipeline_time_s(timed.pipeline, workspace));
-  Metrics metrics = busiest_times(timed, workspace.stages());
-  metrics.iteration_time_s = time_s;
   // Neither is negative: without transfers the stage would still be busy for as long. What rounding
   // leaves is nothing.
   const auto rest = [time_s](double left_s) { return left_s > 1e-12 * time_s ? left_s : 0.0; };
-  metrics.pp_comm_s = rest(time_s - pipeline_time_s(without_transfers, workspace));
+  metrics.pp_comm_s = rest(time_s - pipeline_time_s(timed.pipeline, workspace));
   metrics.bubble_s = rest(time_s - busy_s(metrics) - metrics.pp_comm_s);
 
   const std::vector<MemoryBreakdown> memory = memory_of_stages(plan);
