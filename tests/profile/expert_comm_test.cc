@@ -18,14 +18,21 @@ constexpr double kTokens = 1024, kHidden = 512, kInner = 256, kShared = 128, kEx
 /// What all tokens are in bf16.
 constexpr double kWhole = 2 * kTokens * kHidden;
 
+/// Layer 0, which makes the tokens.
+TensorId tokens_of(GraphBuilder& builder) {
+  const auto tokens = static_cast<std::int64_t>(kTokens);
+  builder.begin_layer("before");
+  const TensorId input = builder.input("x", {tokens, 8}, Dtype::bf16);
+  return builder.linear("in", input, tokens, 8, static_cast<std::int64_t>(kHidden), false,
+                        Split::sequence);
+}
+
 /// Layer 1: experts, gated, whose shared network is `shared` wide.
 Graph mixture(double shared, bool padded = false) {
   GraphBuilder builder("mixture", static_cast<std::int64_t>(kTokens));
   const auto tokens = static_cast<std::int64_t>(kTokens);
   const auto hidden = static_cast<std::int64_t>(kHidden);
-  builder.begin_layer("before");
-  const TensorId input = builder.input("x", {tokens, 8}, Dtype::bf16);
-  const TensorId x = builder.linear("in", input, tokens, 8, hidden, false, Split::sequence);
+  const TensorId x = tokens_of(builder);
   builder.begin_layer("mixture");
   BlockSpec spec;
   spec.hidden = hidden;
@@ -144,9 +151,7 @@ TEST(ExpertComm, OnOneRankIsThatOfADenseNetwork) {
   GraphBuilder builder("dense", static_cast<std::int64_t>(kTokens));
   const auto tokens = static_cast<std::int64_t>(kTokens);
   const auto hidden = static_cast<std::int64_t>(kHidden);
-  builder.begin_layer("before");
-  const TensorId input = builder.input("x", {tokens, 8}, Dtype::bf16);
-  const TensorId x = builder.linear("in", input, tokens, 8, hidden, false, Split::sequence);
+  const TensorId x = tokens_of(builder);
   builder.begin_layer("dense");
   BlockSpec spec;
   spec.hidden = hidden;

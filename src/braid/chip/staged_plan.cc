@@ -20,16 +20,7 @@ constexpr int kMostRounds = 4;
 
 bool is_whole(const DataflowPlan& plan) { return !plan.outcome.mapping.partition_of.empty(); }
 
-/// A topological order with the forward kernels first.
-std::vector<std::int32_t> order_of(const ChipWork& work) {
-  const Mapping alone = kernel_by_kernel(work);
-  std::vector<std::int32_t> order(alone.partition_of.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    order[static_cast<std::size_t>(alone.partition_of[i])] = static_cast<std::int32_t>(i);
-  }
-  return order;
-}
-
+/// The place of each kernel in a topological order with the forward kernels first.
 std::vector<std::int32_t> places_of(const ChipWork& work) {
   return kernel_by_kernel(work).partition_of;
 }
@@ -38,8 +29,7 @@ std::vector<std::int32_t> places_of(const ChipWork& work) {
 /// where the last of the forward kernels is that it reads from, and never behind a kernel that it
 /// reads a gradient from; so gradients go back from stage to stage. Each its own otherwise.
 std::vector<std::int32_t> stage_mates(const ChipWork& work, bool folded) {
-  const std::vector<std::int32_t> order = order_of(work);
-  std::vector<std::int32_t> mates(order.size());
+  std::vector<std::int32_t> mates(work.kernels.size());
   std::iota(mates.begin(), mates.end(), 0);
   if (!folded) return mates;
   // Places in the order: the last forward kernel that is read, the first mate of a gradient's.
@@ -48,6 +38,10 @@ std::vector<std::int32_t> stage_mates(const ChipWork& work, bool folded) {
                                               [](const auto& kernel) { return !kernel.backward; }));
   if (last == 0) return mates;
   std::vector<std::int32_t> place = places_of(work);
+  std::vector<std::int32_t> order(place.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    order[static_cast<std::size_t>(place[i])] = static_cast<std::int32_t>(i);
+  }
   std::vector<std::int32_t> read(order.size(), -1), limit(order.size(), last - 1);
   std::vector<std::vector<std::int32_t>> readers(order.size());
   for (const ChipTensor& tensor : work.tensors) {
