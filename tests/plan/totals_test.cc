@@ -240,14 +240,14 @@ TEST(GradientSync, OfChunksEqualsBucketByBucketReplay) {
 
 TEST(GradientSync, OfChunksWaitsForTheEndWhereItDoesNotOverlap) {
   const System system = test_system(1, 4);
-  Parallelism parallel = parallelism(1, 1, 4, 1, 1);
-  parallel.overlap_gradients = false;
+  const Parallelism parallel = parallelism(1, 1, 4, 1, 1);
   std::vector<ChunkTotals> chunks(3);
   LayerCost cost;
   cost.backward_weight.compute_s = 1;
   cost.dense_parameters = 1e6;
   for (ChunkTotals& each : chunks) each.add(cost, 2);
-  const StageLoad load = load_of(chunks, data_parallel_context(parallel, {}, system), 4);
+  const StageLoad load = load_of(
+      chunks, data_parallel_context(parallel, {}, system, {.overlapped_gradients = false}), 4);
   EXPECT_EQ(load.sync.earlier_buckets, 0);
   EXPECT_GT(load.sync.gradient_sync_s, 0);
   EXPECT_EQ(exposed_gradient_sync_s(load.sync, 1), load.sync.gradient_sync_s);

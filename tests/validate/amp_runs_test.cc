@@ -64,8 +64,7 @@ TEST(AmpRuns, MixedClustersArePlannedAndSound) {
     const PreparedRun prepared = prepare(run);
     ASSERT_EQ(prepared.reason, "");
     ASSERT_EQ(prepared.system.groups.size(), 2U);
-    const Plan plan = direct_plan(prepared.graph, prepared.parallel, prepared.precision,
-                                  prepared.global_batch, prepared.system, prepared.stage_layers);
+    const Plan plan = plan_of(prepared, prepared.system);
     for (const Stage& stage : plan.stages) {
       const bool on_t4 = placement_of(prepared.system, stage.devices.back()).group == 1;
       for (const std::int32_t option : stage.chunks[0].options) EXPECT_EQ(option, on_t4 ? 1 : 0);

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "braid/validate/framework.h"
 #include "braid/validate/hardware.h"
 #include "braid/validate/predict.h"
 #include "braid/validate/run_model.h"
+#include "braid/validate/run_trainer.h"
 
 namespace braid {
 namespace {

@@ -6,13 +6,13 @@
 
 #include "braid/frontend/model.h"
 #include "braid/graph/op_work.h"
+#include "braid/plan/gradient_placeholders.h"
 #include "braid/schedule/timeline.h"
 #include "braid/validate/direct_plan.h"
-#include "braid/validate/framework.h"
-#include "braid/validate/gradient_placeholders.h"
 #include "braid/validate/hardware.h"
 #include "braid/validate/measured_time.h"
 #include "braid/validate/run_model.h"
+#include "braid/validate/run_trainer.h"
 #include "braid/verify/verify.h"
 
 #include "base/reference_files.h"
@@ -210,9 +210,9 @@ TEST(Predict, GradientsAreAddedUpAndSummedAsTheTrainerOfTheTimeDoes) {
     return predict(run).metrics.iteration_time_s;
   };
   const double fused_s = time_s("arXiv 2205.05198 Table 5");
-  const PreparedRun prepared = prepare(run);
-  const Plan plan = direct_plan(prepared.graph, prepared.parallel, prepared.precision,
-                                prepared.global_batch, prepared.system);
+  PreparedRun prepared = prepare(run);
+  prepared.trainer = {};
+  const Plan plan = plan_of(prepared, prepared.system);
   double parameters = 0, hidden_s = 0;
   for (const ProfileLayer& layer : plan.profile.layers) {
     const LayerCost& cost = plan.profile.kinds[static_cast<std::size_t>(layer.kind)][0].cost;
@@ -294,13 +294,13 @@ TEST(Predict, DroppedTokensLetARecipeCaptureWholeIterations) {
   const auto trainer = [](const char* model, const char* hardware) {
     MeasuredRun run = bridge_run(model);
     run.hardware = hardware;
-    return trainer_defaults(run);
+    return trainer_file_of(run).trainer(subject_of(run)).does;
   };
-  EXPECT_TRUE(trainer("Qwen3_30B_a3B (tokendrop)", "B200").whole_graph);
-  EXPECT_FALSE(trainer("Qwen3_30B_a3B", "B200").whole_graph);
-  EXPECT_FALSE(trainer("Qwen3_30B_a3B (tokendrop)", "H100").whole_graph);
-  EXPECT_FALSE(trainer("Qwen3_235B_a22B (tokendrop)", "B200").whole_graph);
-  EXPECT_FALSE(trainer("DeepSeekV3 (tokendrop)", "B200").whole_graph);
+  EXPECT_TRUE(trainer("Qwen3_30B_a3B (tokendrop)", "B200").captured_graphs);
+  EXPECT_FALSE(trainer("Qwen3_30B_a3B", "B200").captured_graphs);
+  EXPECT_FALSE(trainer("Qwen3_30B_a3B (tokendrop)", "H100").captured_graphs);
+  EXPECT_FALSE(trainer("Qwen3_235B_a22B (tokendrop)", "B200").captured_graphs);
+  EXPECT_FALSE(trainer("DeepSeekV3 (tokendrop)", "B200").captured_graphs);
   for (const char* model : {"Qwen3_30B_a3B", "Qwen3_235B_a22B", "DeepSeekV3"}) {
     EXPECT_FALSE(trainer(model, "H100").padded_experts);
     EXPECT_TRUE(trainer((std::string(model) + " (tokendrop)").c_str(), "H100").padded_experts);
@@ -357,8 +357,7 @@ TEST(Predict, ExpertsMayLieOnTensorParallelRanks) {
   const PreparedRun prepared = prepare(run);
   ASSERT_EQ(prepared.reason, "");
   EXPECT_TRUE(prepared.parallel.whole_experts);
-  Plan plan = direct_plan(prepared.graph, prepared.parallel, prepared.precision,
-                          prepared.global_batch, prepared.system);
+  Plan plan = plan_of(prepared, prepared.system);
   for (const Check& check : verify(plan).checks) {
     EXPECT_TRUE(check.holds) << check.name << ": " << check.detail;
   }
@@ -398,8 +397,7 @@ TEST(Predict, FurtherTokensAreWhatTheTrainerAndTheRowSay) {
   run.global_batch = 64;
   const PreparedRun prepared = prepare(run);
   ASSERT_EQ(prepared.reason, "");
-  const Plan plan = direct_plan(prepared.graph, prepared.parallel, prepared.precision,
-                                prepared.global_batch, prepared.system);
+  const Plan plan = plan_of(prepared, prepared.system);
   // The last chunk has one block beside the two ends.
   EXPECT_EQ(plan.stages.back().chunks.back().layers.size(), 3U);
   for (const Check& check : verify(plan).checks) {
@@ -413,8 +411,7 @@ TEST(Predict, FrozenLayersHideNoSums) {
   run.source = "arXiv 2205.05198 Table 5";
   const double hidden_s = [&] {
     const PreparedRun prepared = prepare(run);
-    const Plan plan = direct_plan(prepared.graph, prepared.parallel, prepared.precision,
-                                  prepared.global_batch, prepared.system);
+    const Plan plan = plan_of(prepared, prepared.system);
     double sum_s = 0;
     for (const ProfileLayer& layer : plan.profile.layers) {
       sum_s += plan.profile.kinds[static_cast<std::size_t>(layer.kind)][0].cost.hidden_tp_s;
@@ -477,9 +474,9 @@ TEST(Predict, PlaceholdersOfGradientsAreOneForEachShape) {
   MeasuredRun run = gpt_22b();
   run.hardware = "H100 SXM5 80GB (Eos)";
   PreparedRun prepared = prepare(run);
-  ASSERT_TRUE(prepared.trainer.gradient_placeholders);
+  ASSERT_TRUE(prepared.trainer.does.gradient_placeholders);
   const double with = metrics_of(prepared, prepared.system).peak_memory_bytes;
-  prepared.trainer.gradient_placeholders = false;
+  prepared.trainer.does.gradient_placeholders = false;
   const double without = metrics_of(prepared, prepared.system).peak_memory_bytes;
   // Of 48 blocks and the projection to the vocabulary, on eight ranks, two bytes each.
   const double block = 12.0 * 6144 * 6144, head = 6144.0 * 51200;
@@ -494,8 +491,8 @@ TEST(Predict, PlaceholdersOfGradientsAreOneForEachShape) {
   run.micro_batch = 1;
   prepared = prepare(run);
   ASSERT_EQ(prepared.reason, "");
-  Plan plan = direct_plan(prepared.graph, prepared.parallel, prepared.precision,
-                          prepared.global_batch, prepared.system);
+  prepared.trainer.does.gradient_placeholders = false;
+  Plan plan = plan_of(prepared, prepared.system);
   const double before = measure(plan).peak_memory_bytes;
   add_gradient_placeholders(prepared.graph, plan);
   const double attention =
@@ -631,7 +628,7 @@ TEST(DirectPlan, PassesTheIndependentChecks) {
     parallel.vp = vp;
     parallel.num_micro_batches = 8;
     parallel.schedule = vp > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
-    const Plan plan = direct_plan(graph, parallel, parse_precision("bf16"), 16, system);
+    const Plan plan = direct_plan(graph, {parallel, parse_precision("bf16"), {}, 16}, system);
     for (const Check& check : verify(plan).checks) {
       EXPECT_TRUE(check.holds) << check.name << ": " << check.detail;
     }
@@ -643,7 +640,7 @@ TEST(DirectPlan, OneStageKeepsTiedEmbeddingsOnce) {
   Parallelism parallel;
   parallel.num_micro_batches = 4;
   const Plan plan =
-      direct_plan(graph, parallel, parse_precision("bf16"), 4, load_system("dgx-a100:1"));
+      direct_plan(graph, {parallel, parse_precision("bf16"), {}, 4}, load_system("dgx-a100:1"));
   EXPECT_DOUBLE_EQ(memory_of_stage(plan, 0).weights,
                    2 * static_cast<double>(parameter_count(graph)));
   for (const Check& check : verify(plan).checks) {

@@ -42,6 +42,7 @@ Parallelism form_of(const Plan& plan, std::size_t stage) {
   form.cp = at.cp;
   form.dp = at.dp;
   form.ep = at.own->ep;
+  form.replicate = 1;
   form.micro_batch = at.own->micro_batch;
   form.sequence_parallel = at.own->sequence_parallel;
   form.zero = at.own->zero;

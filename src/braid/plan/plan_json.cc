@@ -52,11 +52,30 @@ Precision precision_from_json(const Value& value) {
   return precision;
 }
 
+Trainer trainer_from_json(const Value& value) {
+  value.expect_only({"name", "does"});
+  Trainer trainer;
+  trainer.name = value["name"].as_string();
+  const std::vector<BehaviourFlag>& flags = behaviour_flags();
+  for (const auto& [key, entry] : value["does"].members()) {
+    if (key == "attention_rate") {
+      trainer.does.attention_rate = entry.as_double_in(1e-3, 1);
+      continue;
+    }
+    const auto flag =
+        std::find_if(flags.begin(), flags.end(),
+                     [&key = key](const BehaviourFlag& each) { return each.key == key; });
+    if (flag == flags.end()) entry.fail("a trainer does nothing of that name");
+    trainer.does.*flag->flag = entry.as_bool();
+  }
+  return trainer;
+}
+
 Parallelism parallelism_from_json(const Value& value) {
   value.expect_only({"tp", "pp", "dp", "cp", "ep", "vp", "micro_batch", "num_micro_batches",
                      "sequence_parallel", "recompute", "zero", "schedule", "offload_optimizer",
-                     "offload_weights", "offload_activations", "overlap_gradients", "order",
-                     "whole_experts"});
+                     "offload_weights", "offload_activations", "order", "whole_experts",
+                     "replicate"});
   Parallelism parallel;
   parallel.tp = degree(value["tp"]);
   parallel.pp = degree(value["pp"]);
@@ -75,10 +94,13 @@ Parallelism parallelism_from_json(const Value& value) {
       named<ScheduleKind>(value["schedule"], parse_schedule, "gpipe, 1f1b, interleaved");
   parallel.offload_optimizer = value["offload_optimizer"].as_bool();
   parallel.offload_weights = value["offload_weights"].as_bool();
-  if (value["overlap_gradients"].exists()) {
-    parallel.overlap_gradients = value["overlap_gradients"].as_bool();
-  }
   parallel.offload_activations = value["offload_activations"].as_bool();
+  if (value["replicate"].exists()) {
+    parallel.replicate = degree(value["replicate"]);
+    if (parallel.zero != Zero::parameters || parallel.dp % parallel.replicate != 0) {
+      value["replicate"].fail("copies of the state need ZeRO-3 and must divide dp");
+    }
+  }
   parallel.order.clear();
   for (const Value& axis : value["order"].elements()) {
     parallel.order.push_back(named<Axis>(axis, parse_axis, "tp, cp, dp, pp"));
@@ -313,15 +335,31 @@ Json to_json(const Parallelism& parallel) {
   json["num_micro_batches"] = parallel.num_micro_batches;
   json["sequence_parallel"] = parallel.sequence_parallel;
   if (parallel.whole_experts) json["whole_experts"] = true;
+  if (parallel.replicate > 1) json["replicate"] = parallel.replicate;
   json["recompute"] = name_of(parallel.recompute);
   json["zero"] = static_cast<int>(parallel.zero);
   json["schedule"] = name_of(parallel.schedule);
   json["offload_optimizer"] = parallel.offload_optimizer;
   json["offload_weights"] = parallel.offload_weights;
-  if (!parallel.overlap_gradients) json["overlap_gradients"] = false;
   json["offload_activations"] = parallel.offload_activations;
   json["order"] = Json::array();
   for (const Axis axis : parallel.order) json["order"].push_back(name_of(axis));
+  return json;
+}
+
+/// What the trainer does otherwise than the default.
+Json to_json(const Trainer& trainer) {
+  Json json = Json::object();
+  json["name"] = trainer.name;
+  json["does"] = Json::object();
+  const TrainerBehaviour usual;
+  for (const BehaviourFlag& flag : behaviour_flags()) {
+    const bool does = trainer.does.*flag.flag;
+    if (does != usual.*flag.flag) json["does"][flag.key] = does;
+  }
+  if (trainer.does.attention_rate != usual.attention_rate) {
+    json["does"]["attention_rate"] = trainer.does.attention_rate;
+  }
   return json;
 }
 
@@ -363,6 +401,7 @@ Json to_json(const Plan& plan) {
   json["seq_len"] = plan.seq_len;
   json["global_batch"] = plan.global_batch;
   json["precision"] = precision_to_json(plan.precision);
+  if (plan.trainer != Trainer{}) json["trainer"] = to_json(plan.trainer);
   json["parallel"] = to_json(plan.parallel);
   json["stages"] = Json::array();
   for (const Stage& stage : plan.stages) json["stages"].push_back(stage_to_json(stage));
@@ -376,8 +415,8 @@ Plan plan_from_json(const Value& value) {
     value.fail("this is not a plan", "give a file that braid plan -o wrote");
   }
   value.expect_only({"braid", "version", "planner", "model", "model_source", "model_parameters",
-                     "shape", "claims", "seq_len", "global_batch", "precision", "parallel",
-                     "stages", "profile", "system"});
+                     "shape", "claims", "seq_len", "global_batch", "precision", "trainer",
+                     "parallel", "stages", "profile", "system"});
   if (value["version"].as_int() != 1) value["version"].fail("only version 1 can be read");
   Plan plan;
   plan.planner = value["planner"].as_string();
@@ -391,6 +430,7 @@ Plan plan_from_json(const Value& value) {
   plan.seq_len = value["seq_len"].as_int_in(0, kMaxCount);
   plan.global_batch = value["global_batch"].as_int_in(1, kMaxCount);
   plan.precision = precision_from_json(value["precision"]);
+  if (value["trainer"].exists()) plan.trainer = trainer_from_json(value["trainer"]);
   plan.parallel = parallelism_from_json(value["parallel"]);
   plan.profile = profile_from_json(value["profile"]);
   if (plan.profile.time_unit_s != 1) {

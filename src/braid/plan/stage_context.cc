@@ -59,7 +59,7 @@ NamedReplicas named_replicas(const Stage& stage, Parallelism form) {
 StageContext::StageContext(const Plan& plan, std::size_t stage) {
   const Stage& at = plan.stages[stage];
   if (!at.own && plan.system.groups.size() == 1) {
-    context_ = data_parallel_context(plan.parallel, plan.precision, plan.system);
+    context_ = data_parallel_context(plan.parallel, plan.precision, plan.system, plan.trainer.does);
     return;
   }
   const Parallelism form = form_of(plan, stage);
@@ -68,7 +68,7 @@ StageContext::StageContext(const Plan& plan, std::size_t stage) {
   context_.zero = form.zero;
   context_.offload_optimizer = form.offload_optimizer;
   context_.offload_weights = form.offload_weights;
-  context_.overlap_gradients = form.overlap_gradients;
+  context_.overlap_gradients = plan.trainer.does.overlapped_gradients;
   context_.dense_ranks = static_cast<double>(form.dp) * form.cp;
   context_.expert_ranks = static_cast<double>(form.expert_axis()) / form.ep;
   context_.system = &plan.system;

@@ -127,21 +127,29 @@ bool layer_groups_lie_evenly(const Parallelism& parallel, const System& system) 
 }
 
 DataParallelContext data_parallel_context(const Parallelism& parallel, const Precision& precision,
-                                          const System& system) {
+                                          const System& system, const TrainerBehaviour& does) {
   DataParallelContext context;
   context.precision = precision;
   context.zero = parallel.zero;
   context.offload_optimizer = parallel.offload_optimizer;
   context.offload_weights = parallel.offload_weights;
-  context.overlap_gradients = parallel.overlap_gradients;
-  const std::int64_t replicas = std::int64_t{parallel.dp} * parallel.cp;
+  context.overlap_gradients = does.overlapped_gradients;
+  // Of one copy of the state; strides are those of all.
+  const std::int64_t replicas =
+      std::int64_t{parallel.dp} * parallel.cp / std::int64_t{parallel.replicate};
   context.dense_ranks = static_cast<double>(replicas);
   context.dense_group =
       span_of(system, replica_stride(parallel, replicas), replicas, parallel.devices());
-  const std::int64_t expert_replicas = parallel.expert_axis() / parallel.ep;
+  context.copies = parallel.replicate;
+  context.copy_group =
+      span_of(system, stride_of(parallel, Axis::dp) * (parallel.dp / parallel.replicate),
+              parallel.replicate, parallel.devices());
+  const std::int64_t expert_replicas =
+      parallel.expert_axis() / parallel.ep / std::int64_t{parallel.replicate};
   context.expert_ranks = static_cast<double>(expert_replicas);
   if (parallel.whole_experts && parallel.tp > 1) {
-    const std::int64_t stride = expert_stride(parallel, parallel.expert_axis()) * parallel.ep;
+    const std::int64_t stride =
+        expert_stride(parallel, parallel.expert_axis() / parallel.replicate) * parallel.ep;
     context.expert_group = span_of(system, stride, expert_replicas, parallel.devices());
   } else if (parallel.ep == 1) {
     context.expert_group = context.dense_group;
@@ -294,8 +302,15 @@ namespace {
 /// Synchronisation of gradients around the iteration, in so many equal buckets.
 double gradients_s(const StageParameters& parameters, double buckets,
                    const DataParallelContext& context) {
-  if (context.zero > Zero::optimizer) return 0;
   const double gradient_bytes = bytes_per_element(context.precision.gradient);
+  if (context.copies > 1) {
+    const double shard =
+        parameters.dense / context.dense_ranks + parameters.expert / context.expert_ranks;
+    return collective_time(Collective::all_reduce, shard * gradient_bytes, context.copy_group,
+                           *context.system)
+        .time_s;
+  }
+  if (context.zero > Zero::optimizer) return 0;
   const double dense_bytes = parameters.dense * gradient_bytes;
   const double expert_bytes = parameters.expert * gradient_bytes;
   if (context.zero == Zero::optimizer) {
@@ -314,7 +329,9 @@ StageSync stage_sync(const StageParameters& parameters, const DataParallelContex
   const double dense = parameters.dense;
   const double expert = parameters.expert;
   StageSync sync;
-  sync.buckets = context.overlap_gradients ? std::max(1, parameters.layers) : 1;
+  // Copies sum their shards' gradients when all are there.
+  sync.buckets =
+      context.overlap_gradients && context.copies == 1 ? std::max(1, parameters.layers) : 1;
   const double buckets = sync.buckets;
   sync.gradient_sync_s = gradients_s(parameters, buckets, context);
   if (context.zero == Zero::optimizer || context.zero == Zero::gradients) {

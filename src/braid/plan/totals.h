@@ -81,8 +81,10 @@ struct DataParallelContext {
   bool offload_optimizer = false;
   bool offload_weights = false;
   bool overlap_gradients = true;
-  GroupSpan dense_group;   ///< Ranks that hold the same dense parameters: dp × cp.
-  GroupSpan expert_group;  ///< Ranks that hold the same experts: dp × cp / ep.
+  GroupSpan dense_group;   ///< Ranks that hold the same dense parameters: dp × cp, of one copy.
+  GroupSpan expert_group;  ///< Ranks that hold the same experts: dp × cp / ep, of one copy.
+  GroupSpan copy_group;    ///< Ranks that hold the same shard in each copy of the state.
+  double copies = 1;       ///< Their number, Parallelism::replicate.
   double dense_ranks = 1;  ///< Their sizes.
   double expert_ranks = 1;
   const System* system = nullptr;
@@ -92,10 +94,10 @@ struct DataParallelContext {
   const NamedReplicas* named = nullptr;  ///< In place of the two groups, when not null.
 };
 
-/// Context of a stage laid out as `parallel` says, its first device being `first`. `system`
+/// Context of a stage laid out as `parallel` says, under a trainer that behaves as `does`. `system`
 /// outlives the result.
 DataParallelContext data_parallel_context(const Parallelism& parallel, const Precision& precision,
-                                          const System& system);
+                                          const System& system, const TrainerBehaviour& does = {});
 
 /// Distance between neighbouring ranks of `axis` in device numbers.
 std::int64_t stride_of(const Parallelism& parallel, Axis axis);

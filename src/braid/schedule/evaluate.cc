@@ -18,6 +18,7 @@ struct Hop {
   std::int32_t target = 0;  ///< Chunk.
   std::int32_t link = -1;   ///< -1: within a stage.
   double time_s = 0;
+  double held_s = 0;  ///< At the end of the pass.
 };
 
 /// Hops grouped by the chunk they start from.
@@ -36,10 +37,11 @@ class HopTable {
     for (const Transfer& transfer : pipeline.transfers) {
       const auto [from, to] = ends(transfer);
       const std::pair stages{from / pipeline.vp, to / pipeline.vp};
-      Hop hop{to, -1, 0};
+      Hop hop{to, -1, 0, 0};
       if (stages.first != stages.second) {
         hop.link = links.try_emplace(stages, static_cast<std::int32_t>(links.size())).first->second;
         hop.time_s = backward ? transfer.back_s() : transfer.time_s;
+        hop.held_s = backward ? transfer.backward_held_s : transfer.held_s;
       }
       hops_[next[at(from)]++] = hop;
     }
@@ -176,10 +178,7 @@ class Evaluator {
     }
     state.free_s = end_s;
     if (!forward) state.last_backward_s = duration_s;
-    if (record_ == Record::events) {
-      result_.events.push_back({start_s, end_s, forward ? EventKind::forward : EventKind::backward,
-                                stage, task.chunk, -1, task.micro_batch});
-    }
+    if (record_ == Record::events) record_pass(stage, chunk, task, start_s, end_s);
     if (forward) arrive(TaskKind::backward, chunk, task.micro_batch, end_s);
     for (const Hop& hop : (forward ? forward_hops_ : backward_hops_).from(chunk)) {
       double arrived_s = end_s;
@@ -188,19 +187,41 @@ class Evaluator {
         const double sent_s = std::max(link_free_s, end_s);
         arrived_s = link_free_s = sent_s + hop.time_s;
         if (record_ == Record::events && hop.time_s > 0) {
-          std::int64_t receiver = -1;
-          for_each_sharing(chunk, task.micro_batch, hop.target, [&](std::int64_t other) {
-            if (receiver < 0) receiver = other;
-          });
-          result_.events.push_back({sent_s, arrived_s, EventKind::send, stage, task.chunk,
-                                    hop.target / p_.vp, task.micro_batch, !forward,
-                                    hop.target % p_.vp, receiver});
+          record_send(stage, chunk, task, hop, sent_s, arrived_s);
         }
       }
       for_each_sharing(chunk, task.micro_batch, hop.target, [&](std::int64_t other) {
         arrive(task.kind, hop.target, other, arrived_s);
       });
     }
+  }
+
+  /// The pass, and behind it the sends that it waits for.
+  void record_pass(std::int32_t stage, std::int64_t chunk, const PassTask& task, double start_s,
+                   double end_s) {
+    const bool forward = task.kind == TaskKind::forward;
+    const std::span<const Hop> hops = (forward ? forward_hops_ : backward_hops_).from(chunk);
+    double held_s = 0;
+    for (const Hop& hop : hops) held_s += hop.held_s;
+    double sent_s = end_s - held_s;
+    result_.events.push_back({start_s, sent_s, forward ? EventKind::forward : EventKind::backward,
+                              stage, task.chunk, -1, task.micro_batch});
+    for (const Hop& hop : hops) {
+      if (hop.held_s <= 0) continue;
+      record_send(stage, chunk, task, hop, sent_s, std::min(end_s, sent_s + hop.held_s));
+      sent_s += hop.held_s;
+    }
+  }
+
+  void record_send(std::int32_t stage, std::int64_t chunk, const PassTask& task, const Hop& hop,
+                   double sent_s, double arrived_s) {
+    std::int64_t receiver = -1;
+    for_each_sharing(chunk, task.micro_batch, hop.target, [&](std::int64_t other) {
+      if (receiver < 0) receiver = other;
+    });
+    result_.events.push_back({sent_s, arrived_s, EventKind::send, stage, task.chunk,
+                              hop.target / p_.vp, task.micro_batch, task.kind == TaskKind::backward,
+                              hop.target % p_.vp, receiver});
   }
 
   void arrive(TaskKind kind, std::int64_t chunk, std::int64_t micro_batch, double time_s) {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 
 #include "braid/plan/stage_context.h"
 #include "braid/schedule/pipeline_time.h"
@@ -69,18 +68,13 @@ double peak_flops_per_s(const Plan& plan, double devices) {
 
 }  // namespace
 
-Metrics measure(const Plan& plan, Sends sends) {
+Metrics measure(const Plan& plan) {
   PlanPipeline timed = pipeline_to_time(plan);
   PipelineWorkspace workspace;
-  std::optional<Pipeline> held;
-  if (sends == Sends::within_passes) hold_for_sends(held.emplace(timed.pipeline));
-  const double time_s = checked_time_s(pipeline_time_s(held ? *held : timed.pipeline, workspace));
+  const double time_s = checked_time_s(pipeline_time_s(timed.pipeline, workspace));
   Metrics metrics = busiest_times(timed, workspace.stages());
   metrics.iteration_time_s = time_s;
-  for (Transfer& transfer : timed.pipeline.transfers) {
-    transfer.time_s = 0;
-    transfer.backward_time_s = -1;
-  }
+  leave_out_transfers(timed);
   // Neither is negative: without transfers the stage would still be busy for as long. What rounding
   // leaves is nothing.
   const auto rest = [time_s](double left_s) { return left_s > 1e-12 * time_s ? left_s : 0.0; };

@@ -46,10 +46,13 @@ Pipeline make_pipeline(ScheduleKind schedule, std::span<const StageLoad> loads,
 }
 
 void hold_for_sends(Pipeline& pipeline) {
+  if (pipeline.vp > 1) return;
   for (Transfer& transfer : pipeline.transfers) {
-    if (transfer.source / pipeline.vp == transfer.target / pipeline.vp) continue;
+    if (transfer.source == transfer.target) continue;
     pipeline.forward_s[at(transfer.source)] += transfer.time_s;
     pipeline.backward_s[at(transfer.target)] += transfer.back_s();
+    transfer.held_s = transfer.time_s;
+    transfer.backward_held_s = transfer.back_s();
     transfer.time_s = transfer.backward_time_s = 0;
   }
 }

@@ -15,6 +15,8 @@ struct Transfer {
   std::int32_t source = 0, target = 0;
   double time_s = 0;  ///< Each way. Not used between chunks of one stage: that is no transfer.
   double backward_time_s = -1;  ///< Of the way back; negative: time_s.
+  /// What the sender's pass ends with in place of time_s and backward_time_s, see hold_for_sends.
+  double held_s = 0, backward_held_s = 0;
 
   double back_s() const { return backward_time_s < 0 ? time_s : backward_time_s; }
   friend bool operator==(const Transfer&, const Transfer&) = default;
@@ -48,8 +50,9 @@ void fill_pipeline(ScheduleKind schedule, std::span<const StageLoad> loads,
                    std::span<const EdgeLoad> edges, std::int64_t num_micro_batches,
                    Pipeline& pipeline);
 
-/// Makes every transfer part of the pass that sends it: a stage begins nothing else before its
-/// counterpart has what it sends. Buckets of gradients may go on beside the send of the last pass.
+/// Makes every transfer part of the pass that sends it (TrainerBehaviour::blocking_sends): a stage
+/// begins nothing else before its counterpart has what it sends. Buckets of gradients may go on
+/// beside the send of the last pass. A stage of several chunks waits for nothing.
 void hold_for_sends(Pipeline& pipeline);
 
 /// How the iteration went for one stage.

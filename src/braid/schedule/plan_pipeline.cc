@@ -47,8 +47,23 @@ PlanPipeline pipeline_of(const Plan& plan, std::int64_t most_passes) {
       if (own) result.pipeline.passes[s] = own->passes;
     }
   }
+  if (plan.trainer.does.blocking_sends) hold_for_sends(result.pipeline);
   check_pipeline(result.pipeline, most_passes);
   return result;
+}
+
+void leave_out_transfers(PlanPipeline& timed) {
+  Pipeline& pipeline = timed.pipeline;
+  std::size_t chunk = 0;
+  for (const StageLoad& load : timed.loads) {
+    for (const ChunkLoad& part : load.chunks) {
+      pipeline.forward_s[chunk] = part.forward_s();
+      pipeline.backward_s[chunk++] = part.backward_s();
+    }
+  }
+  for (Transfer& transfer : pipeline.transfers) {
+    transfer = {transfer.source, transfer.target};
+  }
 }
 
 PlanPipeline pipeline_to_time(const Plan& plan) {

@@ -58,13 +58,14 @@ struct Timeline {
 /// of a stage are alike). Rules (docs/timeline.md): a device runs its passes in the schedule's
 /// order, each as soon as its inputs are there; transfers between stages take the edge's time on
 /// the sender's and receiver's link, one at a time per link and direction, and do not hold up
-/// compute; gradient buckets follow the last backward pass, then those of shared parameters; the
-/// optimizer follows the gradients; the parameter all-gather is hidden behind the first forward
-/// pass as far as it goes. Ends when all is done. A stash counts from the start of its forward pass
-/// to the end of its backward pass; everything else that memory_of_stage counts is there
-/// throughout. Deterministic; linear in passes and transfers, but for sorting the events. Throws
-/// Error when the plan has no valid schedule (see check_pipeline), naming the stage when its order
-/// contradicts the flow of data, or has more than 2^20 forward passes in all.
+/// compute (unless the trainer's sends block, TrainerBehaviour::blocking_sends); gradient buckets
+/// follow the last backward pass, then those of shared parameters; the optimizer follows the
+/// gradients; the parameter all-gather is hidden behind the first forward pass as far as it goes.
+/// Ends when all is done. A stash counts from the start of its forward pass to the end of its
+/// backward pass; everything else that memory_of_stage counts is there throughout. Deterministic;
+/// linear in passes and transfers, but for sorting the events. Throws Error when the plan has no
+/// valid schedule (see check_pipeline), naming the stage when its order contradicts the flow of
+/// data, or has more than 2^20 forward passes in all.
 Timeline simulate(const Plan& plan);
 
 /// Same, without events and memory samples: only the iteration time. Up to 2^28 forward passes in a
@@ -79,11 +80,7 @@ double simulate_time_s(const Plan& plan);
 /// LayerCost::model_flops says each device does, over all devices of the plan; mfu relates them to
 /// the devices' matmul peak for the plan's precision, 0 when a chip does not list it. tokens_per_s
 /// are samples/s when the model has no sequence length. Throws Error as simulate_time_s.
-///
-/// Sends::within_passes: a stage waits until what it sends is there before it begins its next pass,
-/// as where the send and the pass are of one stream.
-enum class Sends : std::uint8_t { beside_passes, within_passes };
-Metrics measure(const Plan& plan, Sends sends = Sends::beside_passes);
+Metrics measure(const Plan& plan);
 
 /// Trace (JSON text in the Trace Event Format) of a plan's timeline for Perfetto and
 /// chrome://tracing: one process per stage, numbered from 1; tracks compute, collectives and one

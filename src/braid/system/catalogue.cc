@@ -1,14 +1,11 @@
 #include "braid/system/catalogue.h"
 
 #include <charconv>
-#include <filesystem>
 #include <span>
 #include <vector>
 
 #include "braid/base/document.h"
-#include "braid/base/embedded_file.h"
-#include "braid/base/suggest.h"
-#include "braid/base/text.h"
+#include "braid/base/named_entry.h"
 #include "braid/system/chip_reader.h"
 #include "braid/system/join.h"
 #include "braid/system/system_reader.h"
@@ -21,51 +18,6 @@ std::span<const EmbeddedFile> embedded_clusters();
 namespace {
 
 constexpr int kDeepest = 8;
-
-bool is_file(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
-std::vector<std::string> names_of(std::span<const EmbeddedFile> files) {
-  std::vector<std::string> names;
-  for (const EmbeddedFile& file : files) names.emplace_back(file.name);
-  return names;
-}
-
-/// A user's file, which is neither one of the forms that name themselves (a plan, a graph, a
-/// profile) nor what braid show prints.
-Document open_file(const std::string& path, const std::string& what) {
-  Document document = Document::parse_file(path);
-  const Value root = document.root();
-  if (root.is_object() && root["braid"].exists()) {
-    root["braid"].fail(
-        "this is a braid " + in_quotes(root["braid"].string_or("")) + " file, not a " + what,
-        "give a name of braid list " + what + "s or a YAML file of your own");
-  }
-  if (root.is_object() && root["provenance"].exists()) {
-    root["provenance"].fail(
-        "this is what braid show --json prints, with all figures resolved, and is not read back",
-        "give a name of braid list " + what + "s or a YAML file of your own");
-  }
-  return document;
-}
-
-/// Document of a catalogue entry or a user's file.
-Document open_entry(const std::string& name, const Where& named,
-                    std::span<const EmbeddedFile> files, const char* what) {
-  for (const EmbeddedFile& file : files) {
-    if (file.name == name) {
-      return Document::parse(file.text, Document::Syntax::yaml, std::string(file.file));
-    }
-  }
-  const std::filesystem::path sibling = std::filesystem::path(named.file).parent_path() / name;
-  if (!named.file.empty() && is_file(sibling)) return open_file(sibling.string(), what);
-  if (is_file(name)) return open_file(name, what);
-  throw Error(named,
-              "no " + std::string(what) + " '" + name + "': neither in the catalogue nor a file",
-              did_you_mean(name, names_of(files)));
-}
 
 DeviceCount parse_count(const std::string& spec, std::string_view text) {
   DeviceCount count;
@@ -84,7 +36,7 @@ DeviceCount parse_count(const std::string& spec, std::string_view text) {
 /// One `NAME`, `NAME:N` or `NAME:Nnodes`.
 System load_part(const std::string& spec) {
   const auto colon = spec.rfind(':');
-  if (colon == std::string::npos || is_file(spec)) return load_cluster(spec, {}, {}, 0);
+  if (colon == std::string::npos || file_exists(spec)) return load_cluster(spec, {}, {}, 0);
   const DeviceCount count = parse_count(spec, std::string_view(spec).substr(colon + 1));
   return load_cluster(spec.substr(0, colon), count, {}, 0);
 }
@@ -116,8 +68,8 @@ System load_cluster(const std::string& name_or_path, const DeviceCount& count, c
 }
 
 System load_system(const std::string& spec) {
-  if (spec.find('+') == std::string::npos || is_file(spec) ||
-      is_file(spec.substr(0, spec.rfind(':')))) {
+  if (spec.find('+') == std::string::npos || file_exists(spec) ||
+      file_exists(spec.substr(0, spec.rfind(':')))) {
     return load_part(spec);
   }
   std::vector<System> parts;

@@ -6,6 +6,7 @@
 
 #include "braid/base/error.h"
 #include "braid/plan/blank_plan.h"
+#include "braid/plan/gradient_placeholders.h"
 #include "braid/plan/totals.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/profile/split_limits.h"
@@ -41,8 +42,15 @@ bool predicts_further_tokens(const Graph& graph) {
 }
 
 /// Options of every kind of layer, one for each group of devices, in their order.
-Profile profile_of(const Graph& graph, const Execution& how, const Parallelism& parallel,
-                   const Precision& precision, const System& system) {
+Profile profile_of(const Graph& graph, const Execution& how, const StatedJob& job,
+                   const System& given) {
+  const Parallelism& parallel = job.parallel;
+  const System system = adapted_system(job.trainer.does, given);
+  const double micro_batches =
+      static_cast<double>(job.global_batch) /
+      (static_cast<double>(parallel.dp) * static_cast<double>(parallel.micro_batch));
+  const double accumulation_s = accumulation_s_per_parameter(
+      job.trainer.does, micro_batches, parallel.zero >= Zero::gradients, job.precision, system);
   Profile profile = layer_profile(graph, system.groups.front().chip.name, profile_edges(graph));
   const bool mixed = system.groups.size() > 1;
   std::vector<std::int32_t> kind_of_layer;
@@ -57,14 +65,18 @@ Profile profile_of(const Graph& graph, const Execution& how, const Parallelism& 
       Option option;
       option.name = name_of(how);
       option.how = how;
-      option.cost = estimate_layer(graph, static_cast<LayerId>(l), how, precision, groups, part);
+      option.cost =
+          estimate_layer(graph, static_cast<LayerId>(l), how, job.precision, groups, part);
       if (mixed) option.device_group = static_cast<std::int32_t>(g);
       options.push_back(std::move(option));
     }
-    if (parallel.pp > 1 || profile.shared.empty()) continue;
     for (const std::vector<Option>& options : profile.kinds) costs.push_back(options[g].cost);
-    count_shared_once(profile.shared, kind_of_layer, how, costs);
-    for (std::size_t k = 0; k < costs.size(); ++k) profile.kinds[k][g].cost = costs[k];
+    if (parallel.pp == 1) count_shared_once(profile.shared, kind_of_layer, how, costs);
+    const double overlap_loss = part.groups.front().chip.efficiency.overlap_loss;
+    for (std::size_t k = 0; k < costs.size(); ++k) {
+      adapt_cost(job.trainer.does, overlap_loss, accumulation_s, costs[k]);
+      profile.kinds[k][g].cost = costs[k];
+    }
   }
   return profile;
 }
@@ -119,9 +131,9 @@ std::vector<std::int32_t> layers_of_chunks(std::int32_t layers, std::int32_t chu
   return counts;
 }
 
-Plan direct_plan(const Graph& graph, const Parallelism& parallel, const Precision& precision,
-                 std::int64_t global_batch, const System& system,
+Plan direct_plan(const Graph& graph, const StatedJob& job, const System& system,
                  std::vector<std::int32_t> counts) {
+  const Parallelism& parallel = job.parallel;
   const Execution how = execution_of(parallel);
   const std::string refused = refusal(split_limits(graph), how);
   if (!refused.empty()) throw Error(refused);
@@ -139,10 +151,11 @@ Plan direct_plan(const Graph& graph, const Parallelism& parallel, const Precisio
   }
   if (parallel.devices() > system.device_count) throw Error("there are too few devices");
 
-  Plan plan = blank_plan(graph, precision, global_batch, system);
+  Plan plan = blank_plan(graph, job.precision, job.global_batch, system);
+  plan.trainer = job.trainer;
   plan.planner = "direct";
   plan.parallel = parallel;
-  plan.profile = profile_of(graph, how, parallel, precision, system);
+  plan.profile = profile_of(graph, how, job, system);
   plan.stages.resize(static_cast<std::size_t>(parallel.pp));
   for (int s = 0; s < parallel.pp; ++s) {
     Stage& stage = plan.stages[static_cast<std::size_t>(s)];
@@ -163,6 +176,7 @@ Plan direct_plan(const Graph& graph, const Parallelism& parallel, const Precisio
     }
     stage.chunks.push_back(std::move(chunk));
   }
+  if (job.trainer.does.gradient_placeholders) add_gradient_placeholders(graph, plan);
   return plan;
 }
 

@@ -8,15 +8,24 @@
 
 namespace braid {
 
-/// A plan for `graph` just as `parallel` says, nothing searched, with its layers dealt out as
+/// A job with nothing left to choose but which layers are where.
+struct StatedJob {
+  Parallelism parallel;
+  Precision precision;
+  Trainer trainer;
+  std::int64_t global_batch = 1;
+};
+
+/// A plan for `graph` just as `job` says, nothing searched, with its layers dealt out as
 /// trainers do: the same number of blocks to every chunk, the embedding to the first, the head to
 /// the last; where blocks do not divide evenly, embedding and head count as blocks; where that does
 /// not help either, the first chunks get one more. `counts`, if not empty: layers of each chunk
 /// instead. On a mixed system each layer of a stage takes as long as on the slowest of the stage's
-/// devices. `parallel` fits `system`, which lists the precision's peak. Throws Error when the model
+/// devices. The form fits `system`, which lists the precision's peak. Throws Error when the model
 /// cannot be run so, or the system is too small. Cost: linear in layers, for each type of device.
-Plan direct_plan(const Graph& graph, const Parallelism& parallel, const Precision& precision,
-                 std::int64_t global_batch, const System& system,
+///
+/// `graph` is what the trainer runs (adapt_graph); layers cost what they do under it.
+Plan direct_plan(const Graph& graph, const StatedJob& job, const System& system,
                  std::vector<std::int32_t> counts = {});
 
 /// Layers of each chunk in model order, by the rule above; `layers` counts embedding and head. With

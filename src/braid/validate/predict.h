@@ -6,9 +6,9 @@
 
 #include "braid/graph/graph.h"
 #include "braid/plan/outcome.h"
+#include "braid/plan/trainer.h"
 #include "braid/system/calibration.h"
 #include "braid/system/system.h"
-#include "braid/validate/framework.h"
 #include "braid/validate/measured_run.h"
 
 namespace braid {
@@ -22,10 +22,7 @@ struct PreparedRun {
   Precision precision;
   std::int64_t global_batch = 1;
   std::vector<std::int32_t> stage_layers;  ///< MeasuredRun::stage_layers.
-  TrainerDefaults trainer;
-  /// Rate of the trainer's attention kernels over that of the chip's best ones, for which
-  /// Efficiency::attention_peak_fraction stands.
-  double attention_rate = 1;
+  Trainer trainer;
   double measured_s = 0;             ///< Time of one iteration.
   double measured_memory_bytes = 0;  ///< 0: not measured.
   bool frozen_weights = false;       ///< Only adapters are trained: no gradients of the weights.
@@ -35,6 +32,9 @@ struct PreparedRun {
 
 /// model_of, system_of, parallelism_of, measured_time_s. Deterministic; about a millisecond.
 PreparedRun prepare(const MeasuredRun& run);
+
+/// The plan that the run describes (direct_plan), on `system`. Throws Error when it cannot run so.
+Plan plan_of(const PreparedRun& run, const System& system);
 
 /// Time and memory of the plan that the run describes (direct_plan), estimated and simulated on
 /// `system` as every plan is. Throws Error when it cannot run so.

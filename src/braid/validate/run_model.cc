@@ -11,8 +11,8 @@
 #include "braid/base/text.h"
 #include "braid/frontend/decoder.h"
 #include "braid/frontend/model.h"
-#include "braid/validate/framework.h"
 #include "braid/validate/known_models.h"
+#include "braid/validate/run_trainer.h"
 
 namespace braid {
 namespace {
@@ -51,12 +51,12 @@ std::string zoo_name(const std::string& model) {
   return "";
 }
 
-/// The same model with the layers that predict further tokens, where the run trained them.
-std::string with_further_tokens(const std::string& zoo, const MeasuredRun& run) {
+/// The same model with its layers of multi-token prediction, where the run trained them.
+std::string with_token_prediction(const std::string& zoo, const MeasuredRun& run) {
   const auto says = [&](std::string_view words) {
     return run.model.find(words) != std::string::npos;
   };
-  const bool trained = trainer_defaults(run).further_tokens ? !says("w/o MTP") : says("w/ MTP");
+  const bool trained = usual_of(run).multi_token_prediction ? !says("w/o MTP") : says("w/ MTP");
   if (!trained) return zoo;
   const std::string longer = zoo + "-mtp";
   const std::vector<ZooEntry> entries = zoo_models();
@@ -98,7 +98,6 @@ std::string bad_dimensions(const MeasuredRun& run) {
 
 /// `head_dim` 0: the heads share the hidden size.
 Graph described_model(const MeasuredRun& run, Family family, std::int64_t head_dim = 0) {
-  const TrainerDefaults trainer = trainer_defaults(run);
   const bool llama = family == Family::llama;
   const bool mpt = family == Family::mpt;
   BlockSpec block;
@@ -116,7 +115,7 @@ Graph described_model(const MeasuredRun& run, Family family, std::int64_t head_d
   } else {
     const bool bias = !mpt;
     block.attention.qkv_bias = block.attention.out_bias = block.mlp.bias = bias;
-    block.dropout = block.attention.dropout = trainer.dropout;
+    block.dropout = block.attention.dropout = usual_of(run).dropout;
   }
   DecoderSpec spec;
   spec.name = run.model.empty() ? "model" : run.model;
@@ -177,7 +176,7 @@ RunModel model_of(const MeasuredRun& run) {
     model.reason = "the model's dimensions are absurd";
     return model;
   }
-  const std::string name = with_further_tokens(zoo, run);
+  const std::string name = with_token_prediction(zoo, run);
   const bool is_cut = run.model.find("truncated_layers") != std::string::npos;
   Graph graph = load_model(name, {.seq_len = run.seq_len,
                                   .layers = run.layers,

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "braid/base/text.h"
-#include "braid/validate/framework.h"
+#include "braid/validate/run_trainer.h"
 #include "braid/validate/run_words.h"
 
 namespace braid {
@@ -13,7 +13,7 @@ namespace {
 int chunks_of(const MeasuredRun& run, std::int64_t layers, bool interleaved) {
   if (run.vp > 0) return static_cast<int>(std::min<std::int64_t>(run.vp, layers));
   if (!interleaved || run.pp <= 1) return 1;
-  if (trainer_defaults(run).one_layer_chunks) {
+  if (usual_of(run).one_layer_chunks) {
     return static_cast<int>(std::max<std::int64_t>(1, (layers + 2) / run.pp));
   }
   // Interleaved, but not how often: as little as can be.
@@ -47,8 +47,7 @@ std::string read_degrees(const MeasuredRun& run, std::int64_t layers, Parallelis
            " devices";
   }
   parallel.dp = static_cast<int>(run.devices / replica);
-  parallel.whole_experts =
-      parallel.ep > 1 && parallel.tp > 1 && trainer_defaults(run).whole_experts;
+  parallel.whole_experts = parallel.ep > 1 && parallel.tp > 1 && usual_of(run).whole_experts;
   if (parallel.expert_axis() % parallel.ep != 0) {
     return "ep " + std::to_string(parallel.ep) +
            " does not divide dp x cp = " + std::to_string(std::int64_t{parallel.dp} * parallel.cp) +
@@ -77,9 +76,11 @@ RunParallelism parallelism_of(const MeasuredRun& run, std::int64_t layers) {
     result.reason = run.lists.front() + " differs from stage to stage";
     return result;
   }
-  const TrainerDefaults trainer = trainer_defaults(run);
-  parallel.zero = trainer.zero;
-  parallel.recompute = trainer.recompute;
+  const TrainerSubject subject = subject_of(run);
+  const TrainerFile& file = trainer_of_run(subject);
+  const TrainerUsual usual = file.usual(subject);
+  parallel.zero = usual.zero;
+  parallel.recompute = usual.recompute;
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
   if (!read_sharding(run.sharding, parallel.zero, parallel.offload_optimizer)) {
     result.reason = "sharding " + in_quotes(run.sharding) + " is not known";
@@ -90,19 +91,18 @@ RunParallelism parallelism_of(const MeasuredRun& run, std::int64_t layers) {
   } else if (!read_schedule(run.schedule, schedule) && run.pp > 1) {
     result.reason = "schedule " + in_quotes(run.schedule) + " is not known";
   } else if (run.tp == 0 && run.pp == 0 && run.dp == 0 && run.devices > 1 &&
-             trainer.zero != Zero::parameters) {
+             usual.zero != Zero::parameters) {
     result.reason = "how the model was split is not said";
   } else {
     result.reason = read_degrees(run, layers, parallel);
   }
   if (!result.reason.empty()) return result;
-  parallel.overlap_gradients = trainer.overlap_gradients;
-  if (trainer.half_gradients && result.precision.weight == Dtype::f16) {
+  if (file.trainer(subject).does.half_gradients && result.precision.weight == Dtype::f16) {
     result.precision.gradient = Dtype::f16;
   }
   parallel.sequence_parallel =
       parallel.tp > 1 &&
-      (trainer.sequence_parallel || contains(lowered(run.recompute), "sequence parallel"));
+      (usual.sequence_parallel || contains(lowered(run.recompute), "sequence parallel"));
   parallel.schedule = ScheduleKind::one_f_one_b;
   // Chunks of one stage run one behind the other.
   if (parallel.pp == 1) return result;

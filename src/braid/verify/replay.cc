@@ -183,6 +183,7 @@ class Replayer {
  public:
   explicit Replayer(const Plan& plan)
       : p_(plan.parallel),
+        does_(plan.trainer.does),
         stages_(stages_of(plan)),
         parts_(parts_of(plan, stages_)),
         schedule_(schedule_of(plan, parts_)),
@@ -203,6 +204,7 @@ class Replayer {
         }
       }
     }
+    if (does_.blocking_sends && p_.vp == 1) stop_for_sends();
     result_.peak_stash_bytes.assign(devices_.size(), 0);
     result_.peak_offloaded_bytes.assign(devices_.size(), 0);
   }
@@ -248,6 +250,20 @@ class Replayer {
     const bool interleaved = p.schedule == ScheduleKind::interleaved;
     return make_graph_schedule(interleaved ? ScheduleKind::one_f_one_b : p.schedule,
                                depths_of(parts), p.num_micro_batches);
+  }
+
+  /// Passes end when what they send is there, in place of the hand-overs.
+  void stop_for_sends() {
+    for (std::size_t s = 0; s < parts_.size(); ++s) {
+      for (const bool forward : {true, false}) {
+        double& pass_s = forward ? parts_[s].work.forward_s : parts_[s].work.backward_s;
+        for (Handover& handover : forward ? parts_[s].outputs : parts_[s].inputs) {
+          pass_s += handover.transfer_s;
+          handover.transfer_s = 0;
+        }
+      }
+      stages_[s].parts.front().backward_s = parts_[s].work.backward_s;
+    }
   }
 
   std::string stuck_fault() const {
@@ -342,7 +358,7 @@ class Replayer {
       const std::int64_t in_a_row =
           p_.schedule == ScheduleKind::gpipe ? p_.num_micro_batches : p_.pp;
       const double late_s =
-          p_.overlap_gradients ? late_gradients_s(stage, in_a_row) : stage.reduce_s;
+          does_.overlapped_gradients ? late_gradients_s(stage, in_a_row) : stage.reduce_s;
       const double tail_s = late_s + stage.shared_s + stage.optimizer_s;
       result_.time_s = std::max(result_.time_s, device.free_s + tail_s);
       result_.busiest_stage_s = std::max(result_.busiest_stage_s, device.work_s);
@@ -359,8 +375,9 @@ class Replayer {
   }
 
   const Parallelism& p_;
-  const std::vector<StageWork> stages_;
-  const std::vector<Part> parts_;
+  const TrainerBehaviour& does_;
+  std::vector<StageWork> stages_;
+  std::vector<Part> parts_;
   const Schedule schedule_;
   std::vector<Progress> progress_;
   std::vector<Device> devices_;

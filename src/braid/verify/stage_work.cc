@@ -43,9 +43,11 @@ class Replicas {
  public:
   Replicas(const Plan& plan, std::size_t s) : system_(plan.system) {
     const Parallelism p = form_of(plan, s);
-    ranks_ = std::int64_t{p.dp} * p.cp;
+    copies_ = p.replicate;
+    ranks_ = std::int64_t{p.dp} * p.cp / copies_;
     const bool whole = p.whole_experts && p.tp > 1;
-    expert_ranks_ = p.expert_axis() / p.ep;
+    expert_ranks_ = p.expert_axis() / p.ep / copies_;
+    copy_span_ = span_of(system_, p.dp / copies_ * step_of(p, Axis::dp), copies_, p.devices());
     if (plan.stages[s].own || plan.system.groups.size() > 1) {
       list_devices(plan.stages[s].devices, p);
       return;
@@ -71,6 +73,12 @@ class Replicas {
     }
   }
 
+  /// Sum of `bytes` over the copies of the state.
+  double copies_s(double bytes) const {
+    if (copies_ == 1) return 0;
+    return collective_time(Collective::all_reduce, bytes, copy_span_, system_).time_s;
+  }
+  std::int64_t copies() const { return copies_; }
   double ranks() const { return static_cast<double>(ranks_); }
   double expert_ranks() const { return static_cast<double>(expert_ranks_); }
 
@@ -115,8 +123,8 @@ class Replicas {
   }
 
   const System& system_;
-  std::int64_t ranks_ = 1, expert_ranks_ = 1;
-  GroupSpan span_, expert_span_;
+  std::int64_t ranks_ = 1, expert_ranks_ = 1, copies_ = 1;
+  GroupSpan span_, expert_span_, copy_span_;
   Groups groups_, expert_groups_;  ///< Of a stage with a form of its own.
 };
 
@@ -243,7 +251,7 @@ StageWork work_of_stage(const Plan& plan, std::size_t s) {
                               sums.expert / n * gradient_bytes);
       more_backward_s += added_s(scattering_s, part.backward_s);
     }
-    part.buckets = std::max(1, sums.layers);
+    part.buckets = replicas.copies() > 1 ? 1 : std::max(1, sums.layers);
     const auto reduced_s = [&](Collective collective, double stated_bytes) {
       return part.buckets *
              replicas.time_s(collective,
@@ -254,6 +262,9 @@ StageWork work_of_stage(const Plan& plan, std::size_t s) {
       part.reduce_s = reduced_s(Collective::all_reduce, sums.stated_gradient_bytes);
     } else if (zero == Zero::optimizer) {
       part.reduce_s = reduced_s(Collective::reduce_scatter, 0);
+    } else if (replicas.copies() > 1) {
+      const double shard = sums.dense / replicas.ranks() + sums.expert / replicas.expert_ranks();
+      part.reduce_s = replicas.copies_s(shard * gradient_bytes);
     }
     part.forward_s += more_forward_s;
     part.backward_s += more_backward_s;
@@ -263,18 +274,15 @@ StageWork work_of_stage(const Plan& plan, std::size_t s) {
     all.stated_gradient_bytes += sums.stated_gradient_bytes;
     all.layers += sums.layers;
   }
-  work.buckets = plan.parallel.overlap_gradients ? std::max(1, all.layers) : 1;
+  work.buckets = plan.trainer.does.overlapped_gradients ? std::max(1, all.layers) : 1;
   const double n = work.buckets;
   for (const PartWork& part : work.parts) work.reduce_s += part.reduce_s;
-  if (!plan.parallel.overlap_gradients) {
+  if (!plan.trainer.does.overlapped_gradients && (zero == Zero::none || zero == Zero::optimizer)) {
     // All at once, when everything else is done.
     const double stated_bytes = zero == Zero::none ? all.stated_gradient_bytes : 0;
     work.reduce_s =
-        zero == Zero::none || zero == Zero::optimizer
-            ? replicas.time_s(
-                  zero == Zero::none ? Collective::all_reduce : Collective::reduce_scatter,
-                  all.dense * gradient_bytes + stated_bytes, all.expert * gradient_bytes)
-            : 0;
+        replicas.time_s(zero == Zero::none ? Collective::all_reduce : Collective::reduce_scatter,
+                        all.dense * gradient_bytes + stated_bytes, all.expert * gradient_bytes);
   }
   if (zero == Zero::optimizer || zero == Zero::gradients) {
     work.gather_s = n * gather_s(all.dense / n, all.expert / n);

@@ -310,6 +310,11 @@ namespace {
 
 /// Why a stage's experts cannot be spread so.
 std::string expert_fault(const Parallelism& p) {
+  if (p.replicate < 1 || p.dp % p.replicate != 0 ||
+      (p.replicate > 1 && p.zero != Zero::parameters)) {
+    return fmt::format("{} copies of the state need ZeRO-3 and must divide dp {}", p.replicate,
+                       p.dp);
+  }
   if (p.whole_experts && p.tp > 1 && !p.sequence_parallel) {
     return "experts that tp does not divide need sequence parallelism";
   }

@@ -27,8 +27,8 @@ struct Elements {
 Elements elements_of(const Plan& plan, std::size_t s) {
   const Stage& stage = plan.stages[s];
   const Parallelism p = form_of(plan, s);
-  const double ranks = static_cast<double>(p.dp) * p.cp;
-  const auto expert_ranks = static_cast<double>(p.expert_axis());
+  const double ranks = static_cast<double>(p.dp) * p.cp / p.replicate;
+  const double expert_ranks = static_cast<double>(p.expert_axis()) / p.replicate;
   Elements elements;
   for (const Chunk& chunk : stage.chunks) {
     for (std::size_t i = 0; i < chunk.layers.size(); ++i) {

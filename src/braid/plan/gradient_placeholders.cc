@@ -1,4 +1,4 @@
-#include "braid/validate/gradient_placeholders.h"
+#include "braid/plan/gradient_placeholders.h"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,75 @@
+#include "braid/plan/trainer.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "braid/plan/names.h"
+
+namespace braid {
+namespace {
+
+template <typename T>
+bool is_among(const std::vector<T>& values, T value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+bool has_data_outermost(const Parallelism& parallel) {
+  const auto place = [&](Axis axis) {
+    return std::find(parallel.order.begin(), parallel.order.end(), axis);
+  };
+  return parallel.pp > 1 && parallel.dp > 1 && place(Axis::dp) > place(Axis::pp);
+}
+
+}  // namespace
+
+bool TrainerLimits::allows(ScheduleKind schedule) const { return is_among(schedules, schedule); }
+bool TrainerLimits::allows(Recompute kind) const { return is_among(recompute, kind); }
+bool TrainerLimits::allows(Zero stage, int pp) const {
+  return is_among(zero, stage) && (pp == 1 || is_among(pipelined_zero, stage));
+}
+bool TrainerLimits::allows_sequence_parallel(bool on, int tp) const {
+  return tp == 1 || is_among(sequence_parallel, on);
+}
+bool TrainerLimits::allows_chip(const std::string& name) const {
+  return std::none_of(other_chips.begin(), other_chips.end(),
+                      [&](const std::string& family) { return name.starts_with(family); });
+}
+
+std::string refusal(const TrainerLimits& limits, const Parallelism& p) {
+  // One stage runs its passes in order by any schedule.
+  if (p.pp > 1 && !limits.allows(p.schedule)) {
+    return fmt::format("has no schedule {}", name_of(p.schedule));
+  }
+  if (!limits.allows(p.recompute)) {
+    return fmt::format("has no {} recomputation", name_of(p.recompute));
+  }
+  if (!limits.allows(p.zero, p.pp)) {
+    return fmt::format("has no ZeRO-{}{}", name_of(p.zero),
+                       limits.allows(p.zero, 1) ? " with several stages" : "");
+  }
+  if (!limits.allows_sequence_parallel(p.sequence_parallel, p.tp)) {
+    return fmt::format("divides layers over tensor-parallel ranks only {} sequence parallelism",
+                       p.sequence_parallel ? "without" : "with");
+  }
+  if (p.tp > limits.most_tensor_parallel) return "has no tensor parallelism";
+  if (p.pp > limits.most_stages) return "has no pipelines";
+  if (p.cp > 1 && !limits.ring_context_parallel) {
+    return "has no context parallelism that passes keys and values on in a ring";
+  }
+  if (p.ep > 1 && !limits.expert_parallel) return "has no expert parallelism";
+  for (const auto& [wanted, can, what] :
+       {std::tuple{p.offload_optimizer, limits.offload_optimizer, "optimizer state"},
+        std::tuple{p.offload_weights, limits.offload_weights, "weights"},
+        std::tuple{p.offload_activations, limits.offload_activations, "activations"}}) {
+    if (wanted && !can) return fmt::format("moves no {} to host memory", what);
+  }
+  if (has_data_outermost(p) ? !limits.data_outermost
+                            : !limits.pipeline_outermost && p.pp > 1 && p.dp > 1) {
+    return "has no such order of ranks";
+  }
+  return "";
+}
+
+}  // namespace braid

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "braid/plan/parallelism.h"
+#include "braid/profile/trainer_behaviour.h"
+
+namespace braid {
+
+/// The program that runs a plan.
+struct Trainer {
+  std::string name;  ///< Empty: none in particular.
+  TrainerBehaviour does;
+  friend bool operator==(const Trainer&, const Trainer&) = default;
+};
+
+/// What a trainer can be told. The defaults are all that braid can say.
+struct TrainerLimits {
+  bool language_models_only = false;
+  std::vector<std::string> other_chips;  ///< It runs on none whose names begin so.
+  std::vector<ScheduleKind> schedules = {ScheduleKind::gpipe, ScheduleKind::one_f_one_b,
+                                         ScheduleKind::interleaved};
+  std::vector<Recompute> recompute = {Recompute::none, Recompute::selective, Recompute::full};
+  std::vector<Zero> zero = {Zero::none, Zero::optimizer, Zero::gradients, Zero::parameters};
+  std::vector<Zero> pipelined_zero = zero;              ///< Of these, with several stages.
+  std::vector<bool> sequence_parallel = {false, true};  ///< With tensor parallelism.
+  bool ring_context_parallel = true;                    ///< Keys and values go round in a ring.
+  bool expert_parallel = true;
+  bool offload_optimizer = true, offload_weights = true, offload_activations = true;
+  bool pipeline_outermost = true, data_outermost = true;  ///< Orders of the axes.
+  bool uneven_stages = true;   ///< Stages may have unlike numbers of layers.
+  bool unlike_stages = true;   ///< Stages may have forms of their own, and form a graph.
+  bool found_sharding = true;  ///< Layers may be divided as a search found.
+  int most_stages = 1 << 24, most_tensor_parallel = 1 << 24;
+
+  bool allows(ScheduleKind schedule) const;
+  bool allows(Recompute kind) const;
+  bool allows(Zero stage, int pp) const;
+  /// Whether tp ranks may divide layers so; always for tp 1.
+  bool allows_sequence_parallel(bool on, int tp) const;
+  bool allows_chip(const std::string& name) const;
+};
+
+/// Why a trainer with these limits cannot be told this form, such as "has no schedule gpipe"; empty
+/// when it can.
+std::string refusal(const TrainerLimits& limits, const Parallelism& parallel);
+
+}  // namespace braid

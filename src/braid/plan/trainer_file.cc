@@ -1,0 +1,390 @@
+#include "braid/plan/trainer_file.h"
+
+#include <algorithm>
+#include <cassert>
+#include <functional>
+#include <map>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "braid/base/embedded_file.h"
+#include "braid/base/named_entry.h"
+#include "braid/base/suggest.h"
+#include "braid/base/text.h"
+#include "braid/plan/names.h"
+
+namespace braid {
+
+std::span<const EmbeddedFile> embedded_trainers();
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+bool says_one_of(const std::string& text, const Words& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const std::string& word) { return contains(text, word); });
+}
+
+bool begins_with_one_of(const std::string& text, const Words& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const std::string& word) { return text.starts_with(word); });
+}
+
+Words words_of(const Value& value) {
+  Words words;
+  for (const Value& word : value.elements()) words.push_back(lowered(word.as_string()));
+  return words;
+}
+
+/// 2201 of "2022-01" or "22.01".
+int month_of(const Value& value) {
+  std::string digits;
+  for (const char c : value.as_string()) {
+    if (is_digit(c)) digits += c;
+  }
+  if (digits.size() == 6) digits.erase(0, 2);
+  if (digits.size() != 4) value.fail("is no year and month", "write 2022-01");
+  return std::stoi(digits);
+}
+
+TrainerCondition read_condition(const Value& value) {
+  value.expect_only({"framework", "hardware", "hardware_other_than", "precision", "model",
+                     "model_other_than", "model_says", "says", "version_from", "published_from"});
+  TrainerCondition when;
+  const std::pair<const char*, Words TrainerCondition::*> lists[] = {
+      {"framework", &TrainerCondition::framework},
+      {"hardware", &TrainerCondition::hardware},
+      {"hardware_other_than", &TrainerCondition::hardware_other_than},
+      {"precision", &TrainerCondition::precision},
+      {"model", &TrainerCondition::model},
+      {"model_other_than", &TrainerCondition::model_other_than},
+      {"model_says", &TrainerCondition::model_says},
+      {"says", &TrainerCondition::says}};
+  for (const auto& [key, list] : lists) {
+    if (value[key].exists()) when.*list = words_of(value[key]);
+  }
+  if (value["version_from"].exists()) when.version_from = month_of(value["version_from"]);
+  if (value["published_from"].exists()) when.published_from = month_of(value["published_from"]);
+  return when;
+}
+
+/// What the keys of the section `can` read into.
+using LimitSetters =
+    std::map<std::string, std::function<void(const Value&, TrainerLimits&)>, std::less<>>;
+
+template <typename T>
+T parsed(const Value& value, std::optional<T> (*parse)(std::string_view), const char* known) {
+  const auto found = parse(value.as_string());
+  if (!found) {
+    value.fail("unknown value " + in_quotes(value.as_string()), std::string("use ") + known);
+  }
+  return *found;
+}
+
+ScheduleKind schedule_in(const Value& value) {
+  return parsed<ScheduleKind>(value, parse_schedule, "gpipe, 1f1b or interleaved");
+}
+Recompute recompute_in(const Value& value) {
+  return parsed<Recompute>(value, parse_recompute, "none, selective or full");
+}
+Zero zero_in(const Value& value) { return static_cast<Zero>(value.as_int_in(0, 3)); }
+
+template <class Read>
+auto list_of(const Value& value, const Read& read) {
+  std::vector<decltype(read(value))> list;
+  for (const Value& element : value.elements()) list.push_back(read(element));
+  return list;
+}
+
+/// Whether a list of words has each of these, which are all that it may have.
+std::vector<bool> has_each(const Value& value, const std::vector<std::string_view>& known) {
+  std::vector<bool> has(known.size(), false);
+  for (const Value& element : value.elements()) {
+    const auto found = std::find(known.begin(), known.end(), element.as_string());
+    if (found == known.end()) {
+      element.fail("unknown value " + in_quotes(element.as_string()),
+                   did_you_mean(element.as_string(), known));
+    }
+    has[static_cast<std::size_t>(found - known.begin())] = true;
+  }
+  return has;
+}
+
+LimitSetters limit_setters() {
+  const auto flag = [](bool TrainerLimits::*field) {
+    return [field](const Value& value, TrainerLimits& can) { can.*field = value.as_bool(); };
+  };
+  const auto count = [](int TrainerLimits::*field) {
+    return [field](const Value& value, TrainerLimits& can) {
+      can.*field = static_cast<int>(value.as_int_in(1, 1 << 24));
+    };
+  };
+  return {
+      {"models",
+       [](const Value& value, TrainerLimits& can) {
+         can.language_models_only = has_each(value, {"language"})[0];
+       }},
+      {"chips_other_than",
+       [](const Value& value, TrainerLimits& can) { can.other_chips = words_of(value); }},
+      {"schedules",
+       [](const Value& value, TrainerLimits& can) { can.schedules = list_of(value, schedule_in); }},
+      {"recompute", [](const Value& value,
+                       TrainerLimits& can) { can.recompute = list_of(value, recompute_in); }},
+      {"zero", [](const Value& value, TrainerLimits& can) { can.zero = list_of(value, zero_in); }},
+      {"pipelined_zero", [](const Value& value,
+                            TrainerLimits& can) { can.pipelined_zero = list_of(value, zero_in); }},
+      {"sequence_parallel",
+       [](const Value& value, TrainerLimits& can) {
+         can.sequence_parallel =
+             list_of(value, [](const Value& element) { return element.as_bool(); });
+       }},
+      {"context_parallel",
+       [](const Value& value, TrainerLimits& can) {
+         can.ring_context_parallel = has_each(value, {"ring"})[0];
+       }},
+      {"offload",
+       [](const Value& value, TrainerLimits& can) {
+         const std::vector<bool> has = has_each(value, {"optimizer", "weights", "activations"});
+         can.offload_optimizer = has[0];
+         can.offload_weights = has[1];
+         can.offload_activations = has[2];
+       }},
+      {"orders",
+       [](const Value& value, TrainerLimits& can) {
+         const std::vector<bool> has = has_each(value, {"pipeline_outermost", "data_outermost"});
+         can.pipeline_outermost = has[0];
+         can.data_outermost = has[1];
+       }},
+      {"expert_parallel", flag(&TrainerLimits::expert_parallel)},
+      {"uneven_stages", flag(&TrainerLimits::uneven_stages)},
+      {"unlike_stages", flag(&TrainerLimits::unlike_stages)},
+      {"found_sharding", flag(&TrainerLimits::found_sharding)},
+      {"most_stages", count(&TrainerLimits::most_stages)},
+      {"most_tensor_parallel", count(&TrainerLimits::most_tensor_parallel)},
+  };
+}
+
+/// A key of the sections that have conditions: how its value is read and what it sets.
+template <class Target>
+struct Setting {
+  const char* key;
+  double (*read)(const Value&);
+  std::function<void(double, Target&)> set;
+};
+
+double flag_in(const Value& value) { return value.as_bool() ? 1 : 0; }
+
+template <class Target>
+Setting<Target> flag_setting(const char* key, bool Target::*field) {
+  return {key, flag_in, [field](double value, Target& target) { target.*field = value != 0; }};
+}
+
+const std::vector<Setting<TrainerBehaviour>>& behaviour_settings() {
+  static const std::vector<Setting<TrainerBehaviour>> settings = [] {
+    std::vector<Setting<TrainerBehaviour>> all;
+    for (const BehaviourFlag& each : behaviour_flags()) {
+      all.push_back(flag_setting(each.key, each.flag));
+    }
+    all.push_back({"attention_rate", [](const Value& value) { return value.as_double_in(1e-3, 1); },
+                   [](double value, TrainerBehaviour& does) { does.attention_rate = value; }});
+    return all;
+  }();
+  return settings;
+}
+
+const std::vector<Setting<TrainerUsual>>& usual_settings() {
+  static const std::vector<Setting<TrainerUsual>> settings = {
+      {"zero", [](const Value& value) { return static_cast<double>(value.as_int_in(0, 3)); },
+       [](double value, TrainerUsual& usual) {
+         usual.zero = static_cast<Zero>(static_cast<int>(value));
+       }},
+      {"recompute",
+       [](const Value& value) {
+         return static_cast<double>(static_cast<int>(recompute_in(value)));
+       },
+       [](double value, TrainerUsual& usual) {
+         usual.recompute = static_cast<Recompute>(static_cast<int>(value));
+       }},
+      flag_setting("sequence_parallel", &TrainerUsual::sequence_parallel),
+      flag_setting("dropout", &TrainerUsual::dropout),
+      flag_setting("one_layer_chunks", &TrainerUsual::one_layer_chunks),
+      flag_setting("multi_token_prediction", &TrainerUsual::multi_token_prediction),
+      flag_setting("whole_batches", &TrainerUsual::whole_batches),
+      flag_setting("whole_experts", &TrainerUsual::whole_experts)};
+  return settings;
+}
+
+/// A value as text that reads back.
+std::string text_of(const Value& value) {
+  if (!value.is_array()) {
+    return value.kind() == Value::Kind::boolean ? (value.as_bool() ? "true" : "false")
+           : value.is_number()                  ? fmt::format("{}", value.as_double())
+                                                : std::string(value.as_string());
+  }
+  std::string text;
+  for (const Value& element : value.elements()) {
+    text += (text.empty() ? "" : ", ") + text_of(element);
+  }
+  return text;
+}
+
+/// The key's entry in a section, which has a value, a source and perhaps a condition.
+TrainerEntry read_entry(const char* section, std::string_view key, const Value& value,
+                        bool conditional) {
+  if (!value.is_object()) {
+    value.fail("has no source", "write {is: …, source: where that is known from}");
+  }
+  if (conditional) {
+    value.expect_only({"is", "when", "source"});
+  } else {
+    value.expect_only({"is", "source"});
+  }
+  if (!value["source"].exists() || value["source"].as_string().empty()) {
+    value.fail("has no source", "add `source`: where the trainer's code or manual says so");
+  }
+  TrainerEntry entry;
+  entry.section = section;
+  entry.key = key;
+  entry.text = text_of(value["is"]);
+  entry.source = value["source"].as_string();
+  if (value["when"].exists()) entry.when = read_condition(value["when"]);
+  return entry;
+}
+
+template <class Target>
+void read_settings(const char* section, const Value& value,
+                   const std::vector<Setting<Target>>& settings,
+                   std::vector<TrainerEntry>& entries) {
+  if (!value.exists()) return;
+  for (const auto& [key, given] : value.members()) {
+    const auto setting =
+        std::find_if(settings.begin(), settings.end(),
+                     [&key = key](const Setting<Target>& each) { return each.key == key; });
+    if (setting == settings.end()) {
+      std::vector<std::string_view> known;
+      for (const Setting<Target>& each : settings) known.emplace_back(each.key);
+      given.fail("a trainer " + std::string(section) + " nothing called " + in_quotes(key),
+                 did_you_mean(key, known));
+    }
+    const std::vector<Value> several = given.is_array() ? given.elements() : std::vector{given};
+    for (const Value& one : several) {
+      entries.push_back(read_entry(section, key, one, true));
+      entries.back().value = setting->read(one["is"]);
+    }
+  }
+}
+
+void read_limits(const Value& value, TrainerFile& file) {
+  if (!value.exists()) return;
+  const LimitSetters setters = limit_setters();
+  for (const auto& [key, given] : value.members()) {
+    const auto setter = setters.find(key);
+    if (setter == setters.end()) {
+      std::vector<std::string_view> known;
+      for (const auto& [name, set] : setters) known.emplace_back(name);
+      given.fail("a trainer can nothing called " + in_quotes(key), did_you_mean(key, known));
+    }
+    file.entries.push_back(read_entry("can", key, given, false));
+    setter->second(given["is"], file.can);
+  }
+}
+
+template <class Target>
+Target resolved(const TrainerFile& file, const char* section, const TrainerSubject& subject,
+                const std::vector<Setting<Target>>& settings) {
+  Target target;
+  std::string last;
+  for (const TrainerEntry& entry : file.entries) {
+    if (entry.section != section || entry.key == last || !entry.when.holds(subject)) continue;
+    last = entry.key;
+    for (const Setting<Target>& setting : settings) {
+      if (entry.key == setting.key) setting.set(entry.value, target);
+    }
+  }
+  return target;
+}
+
+}  // namespace
+
+bool TrainerCondition::holds(const TrainerSubject& subject) const {
+  const auto any_of = [](const Words& words, const std::string& text) {
+    return words.empty() || says_one_of(text, words);
+  };
+  return std::all_of(framework.begin(), framework.end(),
+                     [&](const std::string& word) { return contains(subject.framework, word); }) &&
+         any_of(hardware, subject.hardware) &&
+         !says_one_of(subject.hardware, hardware_other_than) &&
+         any_of(precision, subject.precision) && any_of(model_says, subject.model) &&
+         any_of(says, subject.says) &&
+         (model.empty() || begins_with_one_of(subject.model, model)) &&
+         !begins_with_one_of(subject.model, model_other_than) && subject.version >= version_from &&
+         subject.published >= published_from;
+}
+
+Trainer TrainerFile::trainer(const TrainerSubject& subject) const {
+  return {name, resolved(*this, "does", subject, behaviour_settings())};
+}
+
+TrainerUsual TrainerFile::usual(const TrainerSubject& subject) const {
+  return resolved(*this, "usually", subject, usual_settings());
+}
+
+TrainerFile read_trainer(const Value& value) {
+  value.expect_only({"name", "title", "can", "does", "usually", "runs"});
+  TrainerFile file;
+  file.name = value["name"].as_string();
+  file.title = value["title"].as_string();
+  read_limits(value["can"], file);
+  read_settings("does", value["does"], behaviour_settings(), file.entries);
+  read_settings("usually", value["usually"], usual_settings(), file.entries);
+  if (value["runs"].exists()) {
+    for (const Value& run : value["runs"].elements()) file.runs.push_back(read_condition(run));
+  }
+  return file;
+}
+
+TrainerFile load_trainer(const std::string& name_or_path) {
+  return read_trainer(
+      open_entry(name_or_path, Where{"", 0, "--for"}, embedded_trainers(), "trainer").root());
+}
+
+const std::vector<TrainerFile>& trainer_catalogue() {
+  static const std::vector<TrainerFile> catalogue = [] {
+    std::vector<TrainerFile> files;
+    for (const EmbeddedFile& file : embedded_trainers()) {
+      files.push_back(read_trainer(
+          Document::parse(file.text, Document::Syntax::yaml, std::string(file.file)).root()));
+    }
+    return files;
+  }();
+  return catalogue;
+}
+
+const TrainerFile& trainer_of_run(const TrainerSubject& subject) {
+  const auto specificity = [](const TrainerCondition& run) {
+    std::size_t letters = 0;
+    for (const std::string& word : run.framework) letters += word.size();
+    const auto conditions = static_cast<std::size_t>(!run.hardware.empty()) +
+                            static_cast<std::size_t>(!run.hardware_other_than.empty()) +
+                            static_cast<std::size_t>(!run.precision.empty()) +
+                            static_cast<std::size_t>(!run.model.empty()) +
+                            static_cast<std::size_t>(run.published_from > 0);
+    return std::pair{letters, conditions};
+  };
+  const TrainerFile* best = nullptr;
+  std::pair<std::size_t, std::size_t> most;
+  for (const TrainerFile& file : trainer_catalogue()) {
+    for (const TrainerCondition& run : file.runs) {
+      if (!run.holds(subject) || (best != nullptr && specificity(run) <= most)) continue;
+      best = &file;
+      most = specificity(run);
+    }
+  }
+  assert(best != nullptr && "some trainer of the catalogue is for any run");
+  return *best;
+}
+
+}  // namespace braid

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "braid/base/document.h"
+#include "braid/plan/trainer.h"
+
+namespace braid {
+
+/// The run that conditions of a trainer's file are about: one that is planned, or a measured one as
+/// its row tells it. Texts in lower case.
+struct TrainerSubject {
+  /// Of what is planned: everything is of today.
+  static constexpr int kNewest = std::numeric_limits<int>::max();
+
+  std::string framework;  ///< The trainer in the words of a row, or its name here.
+  std::string hardware;   ///< Chips.
+  std::string precision, model;
+  std::string says;         ///< What else a row says.
+  int version = kNewest;    ///< Year and month, 2604 of "26.04.01"; 0: not said.
+  int published = kNewest;  ///< Year and month of the source, 2205; 0: not known.
+};
+
+/// What must hold of a run; what is empty does not count.
+struct TrainerCondition {
+  std::vector<std::string> framework;  ///< All of these occur in it.
+  /// Of each list, one occurs, or none.
+  std::vector<std::string> hardware, hardware_other_than, precision, model_says, says;
+  /// The model's name begins with one of these, or with none.
+  std::vector<std::string> model, model_other_than;
+  int version_from = 0, published_from = 0;  ///< Year and month.
+
+  bool holds(const TrainerSubject& subject) const;
+};
+
+/// What a trainer does where a run does not say.
+struct TrainerUsual {
+  Zero zero = Zero::none;
+  Recompute recompute = Recompute::none;
+  bool sequence_parallel = true;        ///< With tensor parallelism.
+  bool dropout = false;                 ///< GPT-like models are trained with it.
+  bool one_layer_chunks = false;        ///< Interleaved pipelines have a chunk for every layer.
+  bool multi_token_prediction = false;  ///< Its layers are trained where the model has them.
+  bool whole_batches = false;           ///< A step is one micro-batch, whatever else would fit.
+  bool whole_experts = false;           ///< Tensor parallelism does not divide experts.
+};
+
+/// One entry of a file: a value under a condition, and where that is known from.
+struct TrainerEntry {
+  std::string section;  ///< "can", "does" or "usually".
+  std::string key;
+  double value = 0;  ///< Flags are 0 or 1; of "can" not used.
+  std::string text;  ///< The value as the file has it.
+  TrainerCondition when;
+  std::string source;
+};
+
+/// A trainer as its YAML file has it (docs/adding-a-trainer.md).
+struct TrainerFile {
+  std::string name, title;
+  TrainerLimits can;
+  std::vector<TrainerEntry> entries;   ///< In the file's order.
+  std::vector<TrainerCondition> runs;  ///< Measured runs that are by it.
+
+  /// Of several entries of a key the first whose condition holds counts.
+  Trainer trainer(const TrainerSubject& subject) const;
+  TrainerUsual usual(const TrainerSubject& subject) const;
+};
+
+/// Reads a trainer's file. Throws Error with file, line and key: an unknown behaviour, an entry
+/// without a source, a value of the wrong kind.
+TrainerFile read_trainer(const Value& value);
+
+/// The trainer of that name in the catalogue, or of a YAML file. Throws Error naming near ones.
+TrainerFile load_trainer(const std::string& name_or_path);
+
+/// All trainers of the catalogue, by name.
+const std::vector<TrainerFile>& trainer_catalogue();
+
+/// The trainer of the catalogue whose measured run this is: of all whose conditions hold, the one
+/// that says most words of the framework's name, then most conditions.
+const TrainerFile& trainer_of_run(const TrainerSubject& subject);
+
+}  // namespace braid

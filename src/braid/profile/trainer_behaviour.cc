@@ -1,0 +1,131 @@
+#include "braid/profile/trainer_behaviour.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "braid/base/infinity.h"
+
+namespace braid {
+namespace {
+
+void use_plain_attention(Graph& graph) {
+  for (Operator& op : graph.operators) {
+    if (auto* attention = std::get_if<Attention>(&op.kind)) attention->flash = false;
+  }
+}
+
+/// Cross entropy reads the logits and leaves their gradient in their place, as a pointwise operator
+/// does, in place of a kernel for each step and a copy in f32 (Transformer Engine's
+/// common/triton/cross_entropy.py).
+void fuse_loss(Graph& graph) {
+  constexpr double kFlopsPerLogit = 5;
+  for (Operator& op : graph.operators) {
+    const auto* loss = std::get_if<Loss>(&op.kind);
+    if (loss == nullptr) continue;
+    op.kind = Elementwise{loss->rows * loss->width, kFlopsPerLogit, Elementwise::Keeps::inputs};
+    if (op.split == Split::vocab) op.split = Split::features;
+  }
+}
+
+void fuse_experts(Graph& graph) {
+  for (Operator& op : graph.operators) {
+    if (auto* experts = std::get_if<MoeExperts>(&op.kind)) {
+      experts->biased = experts->clamped = false;
+    }
+  }
+}
+
+void pad_experts(Graph& graph) {
+  for (Operator& op : graph.operators) {
+    if (auto* experts = std::get_if<MoeExperts>(&op.kind)) experts->padded = true;
+  }
+}
+
+/// Dispatch and its way back go on beside the other pass of another micro-batch: what does not hide
+/// behind the layer's kernels shows, and of what does the share that it takes from them.
+void hide_dispatch(double overlap_loss, LayerCost& cost) {
+  const double travel_s = cost.forward.ep_comm_s + cost.backward_input.ep_comm_s;
+  if (travel_s <= 0) return;
+  const double kernels_s = cost.forward.compute_s + cost.recompute.compute_s +
+                           cost.backward_input.compute_s + cost.backward_weight.compute_s;
+  const double hidden_s = std::min(travel_s, kernels_s);
+  const double shown = (travel_s - hidden_s * (1 - overlap_loss)) / travel_s;
+  cost.forward.ep_comm_s *= shown;
+  cost.backward_input.ep_comm_s *= shown;
+}
+
+}  // namespace
+
+const std::vector<BehaviourFlag>& behaviour_flags() {
+  static const std::vector<BehaviourFlag> flags = {
+      {"flash_attention", &TrainerBehaviour::flash_attention,
+       "attention's scores are never written to memory"},
+      {"captured_graphs", &TrainerBehaviour::captured_graphs,
+       "iterations are replayed graphs: the host issues no kernels"},
+      {"fused_loss", &TrainerBehaviour::fused_loss, "cross entropy is one kernel"},
+      {"fused_experts", &TrainerBehaviour::fused_experts,
+       "experts' GEMMs take biases and clamps along"},
+      {"padded_experts", &TrainerBehaviour::padded_experts,
+       "experts have room for the average, tokens beyond are dropped"},
+      {"overlapped_tensor_parallel", &TrainerBehaviour::overlapped_tensor_parallel,
+       "input gradients are summed over tensor-parallel ranks behind the weights' gradients"},
+      {"overlapped_dispatch", &TrainerBehaviour::overlapped_dispatch,
+       "tokens travel to experts and back behind another micro-batch's kernels"},
+      {"fused_accumulation", &TrainerBehaviour::fused_accumulation,
+       "the GEMM that makes a weight's gradient adds it to those of earlier micro-batches"},
+      {"gradient_placeholders", &TrainerBehaviour::gradient_placeholders,
+       "a placeholder gradient of each weight's shape lies in memory"},
+      {"blocking_sends", &TrainerBehaviour::blocking_sends,
+       "without interleaving a stage waits for what it sends"},
+      {"overlapped_gradients", &TrainerBehaviour::overlapped_gradients,
+       "gradients are synchronised behind the last backward pass"},
+      {"half_gradients", &TrainerBehaviour::half_gradients,
+       "training in fp16 keeps and reduces gradients in fp16"},
+      {"node_replicas", &TrainerBehaviour::node_replicas,
+       "fully sharded state is sharded over a node's devices, and each node holds all of it"},
+  };
+  return flags;
+}
+
+void adapt_graph(const TrainerBehaviour& does, Graph& graph) {
+  if (!does.flash_attention) use_plain_attention(graph);
+  if (does.fused_loss) fuse_loss(graph);
+  if (does.fused_experts) fuse_experts(graph);
+  if (does.padded_experts) pad_experts(graph);
+}
+
+System adapted_system(const TrainerBehaviour& does, const System& system) {
+  System adapted = system;
+  for (DeviceGroup& group : adapted.groups) {
+    group.chip.efficiency.attention_peak_fraction *= does.attention_rate;
+    if (does.captured_graphs) group.chip.efficiency.host_operator_s = 0;
+  }
+  return adapted;
+}
+
+double accumulation_s_per_parameter(const TrainerBehaviour& does, double micro_batches,
+                                    bool sharded_gradients, const Precision& precision,
+                                    const System& system) {
+  if (does.fused_accumulation || sharded_gradients || micro_batches <= 1) return 0;
+  double bytes_per_s = kInfinity;
+  for (const DeviceGroup& group : system.groups) {
+    bytes_per_s = std::min(
+        bytes_per_s, group.chip.memory.bytes_per_s * group.chip.efficiency.memory_peak_fraction);
+  }
+  const double bytes =
+      bytes_per_element(precision.weight) + 2 * bytes_per_element(precision.gradient);
+  return bytes * (1 - 1 / micro_batches) / bytes_per_s;
+}
+
+void adapt_cost(const TrainerBehaviour& does, double overlap_loss, double accumulation_s,
+                LayerCost& cost) {
+  cost.backward_weight.compute_s +=
+      (cost.dense_parameters + cost.expert_parameters) * accumulation_s;
+  if (does.overlapped_dispatch) hide_dispatch(overlap_loss, cost);
+  if (!does.overlapped_tensor_parallel) {
+    cost.backward_input.tp_comm_s += cost.hidden_tp_s;
+    cost.hidden_tp_s = 0;
+  }
+}
+
+}  // namespace braid
