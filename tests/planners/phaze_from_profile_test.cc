@@ -22,8 +22,8 @@ Option option_of(int tp, Recompute recompute, double forward_s, double backward_
   option.cost.forward.compute_s = forward_s;
   option.cost.backward_input.compute_s = backward_s;
   option.cost.stash_bytes = 10;
-  option.fixed_bytes = 7;
-  option.gradient_bytes = 3;
+  option.cost.fixed_bytes = 7;
+  option.cost.gradient_bytes = 3;
   return option;
 }
 
@@ -83,7 +83,7 @@ TEST(PhazeFromProfile, TellsPassesApart) {
 
 TEST(PhazeFromProfile, MemoryFollowsFromParameters) {
   Option option = option_of(1, Recompute::none, 1, 1);
-  option.fixed_bytes = option.gradient_bytes = -1;
+  option.cost.fixed_bytes = option.cost.gradient_bytes = -1;
   option.cost.dense_parameters = 5;
   const PhazeProblem problem = phaze_from_profile(two_layers({option}), 1);
   const Precision precision;

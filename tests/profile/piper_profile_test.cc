@@ -60,9 +60,9 @@ TEST(PiperProfile, NumbersLayersTopologically) {
   const auto& first = options_of(profile, 0);
   ASSERT_EQ(first.size(), 1U);
   EXPECT_EQ(first[0].cost.forward.compute_s, 2.5);
-  EXPECT_EQ(first[0].gradient_bytes, 30);
+  EXPECT_EQ(first[0].cost.gradient_bytes, 30);
   EXPECT_EQ(first[0].cost.stash_bytes, 7);
-  EXPECT_EQ(first[0].fixed_bytes, 11);
+  EXPECT_EQ(first[0].cost.fixed_bytes, 11);
   EXPECT_EQ(first[0].edge_syncs, (std::vector<EdgeSync>{{0, 0, 9}}));
   const auto& second = options_of(profile, 1);
   ASSERT_EQ(second.size(), 3U);

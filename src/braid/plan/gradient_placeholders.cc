@@ -60,7 +60,7 @@ void add_gradient_placeholders(const Graph& graph, Plan& plan) {
           }
         }
         if (bytes <= 0) continue;
-        option.fixed_bytes = std::max(0.0, option.fixed_bytes) + bytes;
+        option.cost.fixed_bytes = std::max(0.0, option.cost.fixed_bytes) + bytes;
         chunk.options[i] = static_cast<std::int32_t>(options.size());
         options.push_back(std::move(option));
       }

@@ -28,6 +28,8 @@ void ChunkTotals::add(const LayerCost& cost, int count) {
   working_bytes = std::max(working_bytes, cost.working_bytes);
   largest_layer_parameters =
       std::max(largest_layer_parameters, cost.dense_parameters + cost.expert_parameters);
+  fixed_bytes += std::max(0.0, cost.fixed_bytes) * count;
+  gradient_bytes += std::max(0.0, cost.gradient_bytes) * count;
   layers += count;
 }
 
@@ -37,8 +39,6 @@ ChunkTotals totals_of(const Profile& profile, const Chunk& chunk) {
     const Option& option =
         options_of(profile, chunk.layers[i])[static_cast<std::size_t>(chunk.options[i])];
     totals.add(option.cost, 1);
-    totals.fixed_bytes += std::max(0.0, option.fixed_bytes);
-    totals.gradient_bytes += std::max(0.0, option.gradient_bytes);
   }
   return totals;
 }
@@ -245,7 +245,7 @@ double group_time_s(Collective collective, double dense_bytes, double expert_byt
 
 double optimizer_time_s(double parameters, const Precision& precision, const Chip& chip,
                         bool offloaded) {
-  if (parameters <= 0) return 0;
+  if (parameters <= 0 || chip.memory.bytes_per_s <= 0) return 0;
   const double state_bytes = parameters * precision.optimizer_bytes_per_parameter;
   const double gradient_bytes = parameters * bytes_per_element(precision.gradient);
   const double weight_bytes = parameters * bytes_per_element(precision.weight);

@@ -21,8 +21,8 @@ struct ChunkTotals {
   double offloaded_bytes = 0;
   double working_bytes = 0;             ///< Largest of any layer.
   double largest_layer_parameters = 0;  ///< Dense and expert elements of the layer that has most.
-  double fixed_bytes = 0;               ///< Stated by the profile, see Option::fixed_bytes.
-  double gradient_bytes = 0;            ///< Stated by the profile, see Option::gradient_bytes.
+  double fixed_bytes = 0;               ///< Stated by the profile, see LayerCost::fixed_bytes.
+  double gradient_bytes = 0;            ///< Stated by the profile, see LayerCost::gradient_bytes.
   int layers = 0;
 
   /// Adds `count` layers of this cost.
@@ -153,7 +153,7 @@ std::int64_t last_passes_of(ScheduleKind schedule, int pp, std::int64_t num_micr
 
 /// Time of the optimizer step over `parameters` elements on one device: bound by the traffic of the
 /// optimizer's state, the gradients and the weights; by the host link when the state lives there.
-/// Per element it falls as there are more of them.
+/// Per element it falls as there are more of them. 0 where the memory's rate is not known (0).
 double optimizer_time_s(double parameters, const Precision& precision, const Chip& chip,
                         bool offloaded);
 

@@ -9,6 +9,7 @@
 #include "braid/base/infinity.h"
 #include "braid/planners/amp_synced_assignment.h"
 #include "braid/planners/fitting_layers.h"
+#include "braid/planners/job_layers.h"
 #include "braid/planners/layer_outputs.h"
 #include "braid/planners/search.h"
 #include "braid/schedule/timeline.h"
@@ -90,10 +91,10 @@ AmpJob::AmpJob(const Job& job, const System& system, const SpaceOptions& space, 
     if (configuration.tp > limits.devices_per_node) continue;
     if (tables_.is_distinct(configuration)) configurations_.push_back(configuration);
   }
-  edges_ = layer_pairs(*job.graph);
-  output_bytes_ = layer_output_bytes(*job.graph);
+  edges_ = layer_pairs(chain_.edges);
+  output_bytes_ = output_bytes_of(chain_.layers->layers());
   cut_bytes_ = chain_cut_bytes(output_bytes_, edges_);
-  if (chain_.branched) cuts_ = model_cuts(*job.graph, edges_, output_bytes_);
+  if (chain_.branched) cuts_ = model_cuts(chain_.kind_of_layer, edges_, output_bytes_);
 }
 
 template <typename Assign>
@@ -103,6 +104,7 @@ std::optional<AmpFound> AmpJob::best_way(const Configuration& configuration, dou
   for (const Recompute recompute : {configuration.recompute, Recompute::full}) {
     Configuration way = configuration;
     way.recompute = recompute;
+    if (!is_listed(space_, way)) continue;
     auto found = assign(way, below_s);
     if (found.has_value() && found->cost_s < below_s) {
       below_s = found->cost_s;
@@ -128,13 +130,18 @@ std::optional<AmpFound> AmpJob::evaluate_in_order(const Configuration& configura
                   [&](const Configuration& way, double) { return assign_in_order(way); });
 }
 
+double AmpJob::synced_parameters(const ChainLayer& layer) const {
+  return layer.dense_parameters + layer.expert_parameters +
+         layer.gradient_bytes / bytes_per_element(job_.precision.gradient);
+}
+
 double AmpJob::bound_s(const Configuration& configuration) {
   const LayerTable& table = tables_.at(configuration);
   double all_s = 0, longest_s = 0, parameters = 0;
   for (const ChainLayer& layer : table.chain) {
     all_s += layer.time_s();
     longest_s = std::max(longest_s, layer.time_s());
-    parameters += layer.dense_parameters + layer.expert_parameters;
+    parameters += synced_parameters(layer);
   }
   const double bottleneck_s = std::max(all_s / configuration.pp, longest_s);
   const double sync_s = parameters * sync_s_per_parameter(configuration) / configuration.pp;
@@ -185,7 +192,7 @@ AssignmentGraph AmpJob::assignment_graph(const Configuration& configuration) {
   for (const ChainLayer& layer : table.chain) {
     const double parameters = layer.dense_parameters + layer.expert_parameters;
     times_s.push_back(layer.time_s());
-    graph.sync_s.push_back(parameters * s_per_parameter);
+    graph.sync_s.push_back(synced_parameters(layer) * s_per_parameter);
     graph.largest_bytes[0].push_back(layer.working_bytes);
     graph.largest_bytes[1].push_back(parameters * form.per_largest_layer_parameter);
   }
@@ -228,7 +235,7 @@ std::optional<AmpFound> AmpJob::assign_in_order(const Configuration& configurati
   const double s_per_parameter = sync_s_per_parameter(configuration);
   std::vector<double> syncs_s;
   for (const ChainLayer& layer : table.chain) {
-    syncs_s.push_back((layer.dense_parameters + layer.expert_parameters) * s_per_parameter);
+    syncs_s.push_back(synced_parameters(layer) * s_per_parameter);
   }
   const std::vector<double> sync_before_s = running_sums(syncs_s);
   auto assignment = assign_layers_and_sync(
@@ -256,7 +263,9 @@ double AmpJob::sync_s_per_parameter(const Configuration& configuration) const {
 Infeasibility AmpJob::nearest() {
   Infeasibility nearest{"no split divides the devices, heads and batch", -1, 0, 0, {}};
   for (Configuration configuration : configurations_) {
-    if (!space_.recompute.has_value()) configuration.recompute = Recompute::full;
+    Configuration less = configuration;
+    less.recompute = Recompute::full;
+    if (!space_.recompute.has_value() && is_listed(space_, less)) configuration = less;
     const Assessment assessment = assess(chain_, tables_, configuration, kInfinity, scratch_);
     if (nearest.stage >= 0 && !(assessment.needed_bytes < nearest.needed_bytes)) continue;
     nearest = {"every split needs more memory than a device has", assessment.tightest_stage,
@@ -268,8 +277,7 @@ Infeasibility AmpJob::nearest() {
 
 Outcome AmpJob::outcome(std::vector<AmpFound> found, std::int64_t work, bool complete) {
   Outcome outcome;
-  outcome.physical_bound =
-      lower_bound(*job_.graph, job_.precision, job_.global_batch, system_, job_.sharding);
+  outcome.physical_bound = lower_bound(job_, system_);
   outcome.objective_name = "AMP's cost (s)";
   if (chain_.branched && !is_graph()) outcome.assumptions = {assumption_of_layer_order()};
   outcome.work = work;

@@ -62,9 +62,12 @@ class AmpJob {
   // For other planners of the same space.
   const LayerTable& table(const Configuration& configuration) { return tables_.at(configuration); }
   MemoryForm memory(const Configuration& configuration);
+  std::size_t layers() const { return chain_.kind_of_layer.size(); }
   const ModelCuts& cuts() const { return *cuts_; }  ///< If is_graph().
   /// The layers as assign_graph() takes them, output bytes being those of a sample.
   AssignmentGraph assignment_graph(const Configuration& configuration);
+  /// Those whose gradients replicas sum; stated bytes of gradients as elements.
+  double synced_parameters(const ChainLayer& layer) const;
   /// Per sample, of the cut in front of each layer but the first.
   const std::vector<double>& cut_bytes() const { return cut_bytes_; }
 

@@ -65,8 +65,9 @@ AmpMixedJob::AmpMixedJob(const Job& job, const System& system, const SpaceOption
   configurations_.erase(std::unique(configurations_.begin(), configurations_.end()),
                         configurations_.end());
 
-  edges_ = layer_pairs(*job.graph);
-  output_bytes_ = layer_output_bytes(*job.graph);
+  const ChainJob& chain = mixed_.chain();
+  edges_ = layer_pairs(chain.edges);
+  output_bytes_ = output_bytes_of(chain.layers->layers());
   std::vector<double> cut_bytes = chain_cut_bytes(output_bytes_, edges_);
   cut_bytes.push_back(0);  // Behind the last layer.
   for (const double bytes : cut_bytes) {
@@ -74,8 +75,8 @@ AmpMixedJob::AmpMixedJob(const Job& job, const System& system, const SpaceOption
     cut_class_.push_back(static_cast<std::size_t>(known - bytes_of_class_.begin()));
     if (known == bytes_of_class_.end()) bytes_of_class_.push_back(bytes);
   }
-  if (!mixed_.chain().branched) return;
-  cuts_ = model_cuts(*job.graph, edges_, output_bytes_);
+  if (!chain.branched) return;
+  cuts_ = model_cuts(chain.kind_of_layer, edges_, output_bytes_);
   if (!is_graph()) return;
   least_crossing_bytes_.assign(layers() + 1, kInfinity);
   for (std::size_t cut = 0; cut < cuts_->cuts.sets.size(); ++cut) {

@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "braid/base/infinity.h"
-#include "braid/plan/blank_plan.h"
 #include "braid/planners/assignment_bound.h"
-#include "braid/profile/layer_profile.h"
+#include "braid/planners/job_layers.h"
 
 namespace braid {
 
@@ -266,13 +265,11 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
 Plan build_plan(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                 const Ends& ends, const std::string& planner) {
   const Job& job = *chain.job;
-  const Graph& graph = *job.graph;
   const LayerTable& table = tables.at(configuration);
-  Plan plan = blank_plan(graph, job.precision, job.global_batch, *chain.system);
+  Plan plan = blank_plan(job, *chain.layers, *chain.system);
   plan.planner = planner;
-  plan.model_source = job.model_source;
   plan.parallel = to_parallelism(configuration);
-  plan.profile = layer_profile(graph, chain.system->groups.front().chip.name, chain.edges);
+  plan.profile.chip = chain.system->groups.front().chip.name;
   for (std::size_t k = 0; k < table.kinds.size(); ++k) {
     Option option = tables.option(configuration, k);
     option.cost = table.kinds[k];

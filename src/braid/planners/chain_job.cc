@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "braid/base/infinity.h"
-#include "braid/profile/layer_profile.h"
+#include "braid/planners/job_layers.h"
 
 namespace braid {
 
@@ -11,10 +11,11 @@ ChainJob chain_job(const Job& job, const System& system) {
   ChainJob chain;
   chain.job = &job;
   chain.system = &system;
-  const Graph& graph = *job.graph;
-  for (const Layer& layer : graph.layers) chain.kind_of_layer.push_back(layer.kind);
-  chain.edges = profile_edges(graph);
-  chain.shared = shared_parameters(graph);
+  chain.layers = layer_options(job);
+  const Profile& layers = chain.layers->layers();
+  for (const ProfileLayer& layer : layers.layers) chain.kind_of_layer.push_back(layer.kind);
+  chain.edges = layers.edges;
+  chain.shared = layers.shared;
   std::size_t hops = 0;
   chain.least_hop_bytes = kInfinity;
   for (const ProfileEdge& edge : chain.edges) {
@@ -22,7 +23,7 @@ ChainJob chain_job(const Job& job, const System& system) {
     ++hops;
     chain.least_hop_bytes = std::min(chain.least_hop_bytes, edge.bytes);
   }
-  chain.branched = hops + 1 < graph.layers.size();
+  chain.branched = hops + 1 < layers.layers.size();
   if (chain.branched || hops == 0) chain.least_hop_bytes = 0;
   if (!chain.branched && hops == chain.edges.size()) {
     for (const ProfileEdge& edge : chain.edges) chain.hop_bytes.push_back(edge.bytes);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "braid/planners/planner.h"
@@ -11,6 +12,7 @@ namespace braid {
 struct ChainJob {
   const Job* job = nullptr;
   const System* system = nullptr;
+  std::shared_ptr<const LayerOptions> layers;
   std::vector<std::int32_t> kind_of_layer;
   std::vector<ProfileEdge> edges;  ///< Between layers, bytes per sample.
   /// Forward bytes per sample from each layer to the next, when there are no other edges; else

@@ -245,8 +245,10 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
   std::sort(base.begin(), base.end());
   const bool has_host = system.groups.front().chip.host.has_value();
   // Without ZeRO, and with: both have the same layer tables in the same order.
-  const std::array trades = {trades_from(Zero::none, space, has_host),
-                             trades_from(space.zero.value_or(Zero::optimizer), space, has_host)};
+  SpaceOptions any = space;
+  any.listed = nullptr;  // Which of them a configuration's layers have options for is seen there.
+  const std::array trades = {trades_from(Zero::none, any, has_host),
+                             trades_from(space.zero.value_or(Zero::optimizer), any, has_host)};
 
   ExhaustiveWalk walk(job, system, space);
   for (std::size_t first = 0; first < base.size();) {
@@ -277,7 +279,9 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
           if (budget.work > 0 && outcome.evaluated >= budget.work) {
             return walk.give_up(std::move(outcome), limits);
           }
-          walk.visit(with_trade(base[i], trades[list][t]));
+          const Configuration configuration = with_trade(base[i], trades[list][t]);
+          if (!is_listed(space, configuration)) continue;
+          walk.visit(configuration);
           ++outcome.evaluated;
           ++outcome.work;
         }

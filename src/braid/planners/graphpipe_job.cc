@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <numeric>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,11 +12,8 @@
 #include "braid/base/error.h"
 #include "braid/base/index.h"
 #include "braid/base/text.h"
-#include "braid/plan/blank_plan.h"
+#include "braid/planners/job_layers.h"
 #include "braid/planners/space.h"
-#include "braid/profile/layer_profile.h"
-#include "braid/profile/sharded_options.h"
-#include "braid/profile/split_limits.h"
 #include "braid/system/part.h"
 
 namespace braid {
@@ -46,22 +44,41 @@ GraphPipeCost cost_of(std::span<const LayerCost> costs, std::span<const std::int
     // What divisions leave a rank may differ where they are found.
     const double parameters = costs[i].dense_parameters + costs[i].expert_parameters;
     cost.gradient_bytes =
-        std::max(cost.gradient_bytes, parameters * bytes_per_element(precision.gradient));
+        std::max(cost.gradient_bytes, parameters * bytes_per_element(precision.gradient) +
+                                          std::max(0.0, costs[i].gradient_bytes));
     cost.fixed_bytes =
         std::max(cost.fixed_bytes, parameters * (bytes_per_element(precision.gradient) +
                                                  bytes_per_element(precision.weight) +
-                                                 precision.optimizer_bytes_per_parameter));
+                                                 precision.optimizer_bytes_per_parameter) +
+                                       std::max(0.0, costs[i].fixed_bytes));
   }
   return cost;
 }
 
+/// Whether layers have options to run so with each of these numbers of samples.
+bool is_listed_for(Configuration way, const SpaceOptions& space,
+                   std::span<const std::int64_t> samples) {
+  return std::all_of(samples.begin(), samples.end(), [&](std::int64_t count) {
+    way.micro_batch = static_cast<int>(count);
+    return is_listed(space, way);
+  });
+}
+
+/// The ways that model and `space` allow, on one group of devices.
+struct WaySearch {
+  const LayerOptions& layers;
+  const SpaceOptions& space;
+  std::span<const std::int64_t> samples;  ///< That a replica may have at once.
+};
+
 /// Adds the ways of one degree and kind of division, each with all kinds of recomputation.
-void add_ways(Configuration way, const SpaceOptions& space, std::vector<Configuration>& ways) {
+void add_ways(Configuration way, const WaySearch& search, std::vector<Configuration>& ways) {
+  const SpaceOptions& space = search.space;
   for (const Recompute kind : {Recompute::none, Recompute::selective, Recompute::full}) {
     const bool data = space.stage_options == StageOptions::data;
     if (space.recompute ? *space.recompute != kind : data && kind != Recompute::none) continue;
     way.recompute = kind;
-    ways.push_back(way);
+    if (is_listed_for(way, space, search.samples)) ways.push_back(way);
   }
 }
 
@@ -72,14 +89,15 @@ struct GroupWays {
 };
 
 /// The ways that model and `space` allow, the plain one first, what is found last.
-GroupWays ways_on(const Job& job, const System& system, LayerTables& tables,
-                  const SpaceOptions& space) {
+GroupWays ways_on(const WaySearch& search, const System& system, LayerTables& tables) {
+  const auto& [layers, space, samples] = search;
   GroupWays result;
   const bool data = space.stage_options == StageOptions::data;
   const std::int64_t most_tp =
       std::min(system.groups.front().devices_per_node, system.device_count);
   SpaceLimits limits;
-  limits.split = split_limits(*job.graph);
+  limits.split = layers.limits(most_tp);
+  const std::vector<int> found = std::exchange(limits.split.found, {});
   std::vector<Configuration> degrees;
   for (int tp = 1; tp <= most_tp; tp *= 2) {
     // Or some replicas would lie in two nodes.
@@ -93,16 +111,16 @@ GroupWays ways_on(const Job& job, const System& system, LayerTables& tables,
     if (!refusal(limits.split, to_execution(way)).empty() && !space.sequence_parallel) {
       way.sequence_parallel = false;
     }
-    if (refusal(limits.split, to_execution(way)).empty()) add_ways(way, space, result.ways);
+    if (refusal(limits.split, to_execution(way)).empty()) add_ways(way, search, result.ways);
   }
   result.written = result.ways.size();
-  if (job.sharding == ShardingSource::found) {
-    limits.split.found = found_degrees(*job.graph, most_tp);
+  if (layers.finds_divisions()) {
+    limits.split.found = found;
     for (const Configuration& degree : degrees) {
       for (const TensorForm& form : tensor_forms(degree, limits, space)) {
         const Configuration way = with_form(degree, form);
         if (form.division == Division::written || !tables.is_distinct(way)) continue;
-        add_ways(way, space, result.ways);
+        add_ways(way, search, result.ways);
       }
     }
   }
@@ -110,12 +128,12 @@ GroupWays ways_on(const Job& job, const System& system, LayerTables& tables,
 }
 
 /// The ways of all groups, and the group of each.
-void fill_ways(const Job& job, GroupTables& tables, const SpaceOptions& space,
-               GraphPipeJob& result) {
+void fill_ways(GroupTables& tables, const SpaceOptions& space, GraphPipeJob& result) {
+  const WaySearch search{tables.layers(), space, result.problem.device_samples};
   std::vector<GroupWays> of_group;
   of_group.reserve(tables.groups());
   for (std::size_t g = 0; g < tables.groups(); ++g) {
-    of_group.push_back(ways_on(job, tables.part(g), tables.of(g), space));
+    of_group.push_back(ways_on(search, tables.part(g), tables.of(g)));
   }
   const auto put = [&](std::size_t group, std::size_t first, std::size_t last) {
     const std::vector<Configuration>& ways = of_group[group].ways;
@@ -230,7 +248,7 @@ std::vector<std::int64_t> first_devices(const System& system) {
 
 }  // namespace
 
-GroupTables::GroupTables(const Job& job, const System& system) {
+GroupTables::GroupTables(const Job& job, const System& system) : layers_(layer_options(job)) {
   const std::size_t groups = system.groups.size();
   if (groups > kMostGraphPipePools) {
     throw Error("the planner graphpipe takes at most " + std::to_string(kMostGraphPipePools) +
@@ -248,13 +266,27 @@ GroupTables::GroupTables(const Job& job, const System& system) {
 GraphPipeJob graphpipe_job(const Job& job, const System& system, GroupTables& tables,
                            const SpaceOptions& space) {
   GraphPipeJob result;
-  fill_ways(job, tables, space, result);
   GraphPipeProblem& problem = result.problem;
+  const std::vector<std::int64_t> sizes = powers_in(job.global_batch);
+  problem.device_samples = sizes;
+  if (space.listed != nullptr) {
+    const std::set<int> listed = space.listed->micro_batches();
+    std::erase_if(problem.device_samples, [&](std::int64_t samples) {
+      return !listed.contains(static_cast<int>(samples));
+    });
+    if (problem.device_samples.empty()) {
+      throw Error("the profile has no micro-batch of a power of two that divides the batch of " +
+                      std::to_string(job.global_batch),
+                  "the graphpipe planner tries powers of two");
+    }
+  }
+  fill_ways(tables, space, result);
   fill_pools(system, tables, problem);
   problem.batch = job.global_batch;
-  problem.device_samples = powers_in(job.global_batch);
-  problem.groups.reserve(problem.device_samples.size());
-  for (const std::int64_t samples : problem.device_samples) problem.groups.push_back({samples, 1});
+  problem.groups.reserve(sizes.size());
+  for (const std::int64_t samples : sizes) {
+    if (samples % problem.device_samples.front() == 0) problem.groups.push_back({samples, 1});
+  }
   for (std::size_t w = 0; w < result.ways.size(); ++w) {
     const Configuration& way = result.ways[w];
     LayerTables& of_group = tables.of(at(problem.ways[w].pool));
@@ -272,8 +304,9 @@ GraphPipeJob graphpipe_job(const Job& job, const System& system, GroupTables& ta
       problem.kinds[kind].push_back(cost_of(costs, problem.device_samples, job.precision));
     }
   }
-  for (const Layer& layer : job.graph->layers) problem.nodes.push_back(layer.kind);
-  for (const ProfileEdge& edge : profile_edges(*job.graph)) {
+  const Profile& layers = tables.layers().layers();
+  for (const ProfileLayer& layer : layers.layers) problem.nodes.push_back(layer.kind);
+  for (const ProfileEdge& edge : layers.edges) {
     problem.edges.push_back({edge.source, edge.target, edge.bytes});
   }
   drop_useless_ways(result);
@@ -282,10 +315,8 @@ GraphPipeJob graphpipe_job(const Job& job, const System& system, GroupTables& ta
 
 Plan graphpipe_plan(const Job& job, const System& system, GroupTables& tables,
                     const GraphPipeJob& planned, const GraphPipeSolution& solution) {
-  const Graph& graph = *job.graph;
-  Plan plan = blank_plan(graph, job.precision, job.global_batch, system);
+  Plan plan = blank_plan(job, tables.layers(), system);
   plan.planner = "graphpipe";
-  plan.model_source = job.model_source;
   plan.parallel.pp = static_cast<int>(solution.stages.size());
   const auto group_of_stage = [&](const GraphPipeStage& stage) {
     return at(planned.problem.ways[at(stage.way)].pool);
@@ -310,7 +341,7 @@ Plan graphpipe_plan(const Job& job, const System& system, GroupTables& tables,
                                                static_cast<std::int32_t>(option - used.begin()))});
     plan.stages.push_back(std::move(stage));
   }
-  plan.profile = layer_profile(graph, chip_names_of(system), profile_edges(graph));
+  plan.profile.chip = chip_names_of(system);
   for (const auto& [how, group] : used) {
     LayerTables& of_group = tables.of(group);
     const LayerTable& table = of_group.sums_at(how);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "braid/planners/graphpipe_problem.h"
@@ -20,8 +21,10 @@ class GroupTables {
   /// The group by itself; of a homogeneous system the whole.
   const System& part(std::size_t group) const { return parts_[group]; }
   LayerTables& of(std::size_t group) { return tables_[group]; }
+  const LayerOptions& layers() const { return *layers_; }
 
  private:
+  std::shared_ptr<const LayerOptions> layers_;
   std::vector<System> parts_;
   std::vector<LayerTables> tables_;
 };

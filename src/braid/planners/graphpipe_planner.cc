@@ -17,6 +17,7 @@
 #include "braid/planners/graphpipe_job.h"
 #include "braid/planners/graphpipe_search.h"
 #include "braid/planners/graphpipe_warm_ups.h"
+#include "braid/planners/job_layers.h"
 #include "braid/planners/mixed_baseline.h"
 #include "braid/planners/planner.h"
 #include "braid/schedule/timeline.h"
@@ -226,8 +227,7 @@ std::optional<GraphPipeProblem> inside_nodes(GraphPipeProblem problem) {
 Outcome plan_on_groups(const Job& job, const System& system, const SpaceOptions& space,
                        const Budget& budget, const Progress& progress) {
   Outcome outcome;
-  outcome.physical_bound =
-      lower_bound(*job.graph, job.precision, job.global_batch, system, job.sharding);
+  outcome.physical_bound = lower_bound(job, system);
   outcome.objective_name = "iteration time (simulated, s)";
   GroupTables tables(job, system);
   GraphPipeJob all = graphpipe_job(job, system, tables, space);

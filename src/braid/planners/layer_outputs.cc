@@ -3,26 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "braid/graph/tensor_size.h"
-
 namespace braid {
-
-std::vector<double> layer_output_bytes(const Graph& graph) {
-  std::vector<double> bytes(graph.layers.size(), 0);
-  std::vector<bool> counted(graph.tensors.size(), false);
-  for (const Operator& op : graph.operators) {
-    for (const TensorId id : op.inputs) {
-      const Tensor& tensor = graph.tensors[static_cast<std::size_t>(id)];
-      if (tensor.producer < 0 || counted[static_cast<std::size_t>(id)]) continue;
-      const LayerId source = graph.operators[static_cast<std::size_t>(tensor.producer)].layer;
-      if (source == op.layer) continue;
-      counted[static_cast<std::size_t>(id)] = true;
-      bytes[static_cast<std::size_t>(source)] +=
-          bytes_of(tensor) / static_cast<double>(graph.samples);
-    }
-  }
-  return bytes;
-}
 
 std::vector<double> chain_cut_bytes(std::span<const double> output_bytes,
                                     std::span<const std::pair<std::int32_t, std::int32_t>> edges) {
@@ -47,9 +28,10 @@ std::vector<double> chain_cut_bytes(std::span<const double> output_bytes,
   return bytes;
 }
 
-std::vector<std::pair<std::int32_t, std::int32_t>> layer_pairs(const Graph& graph) {
+std::vector<std::pair<std::int32_t, std::int32_t>> layer_pairs(std::span<const ProfileEdge> edges) {
   std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
-  for (const LayerEdge& edge : layer_edges(graph)) pairs.emplace_back(edge.source, edge.target);
+  pairs.reserve(edges.size());
+  for (const ProfileEdge& edge : edges) pairs.emplace_back(edge.source, edge.target);
   return pairs;
 }
 

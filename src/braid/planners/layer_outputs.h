@@ -5,19 +5,16 @@
 #include <utility>
 #include <vector>
 
-#include "braid/graph/graph.h"
+#include "braid/profile/profile.h"
 
 namespace braid {
-
-/// Bytes per sample that each layer puts out for others, every tensor once. Linear in the graph.
-std::vector<double> layer_output_bytes(const Graph& graph);
 
 /// What stages that follow one another hand over at the cut in front of each layer but the first:
 /// the outputs of layers before it that layers behind it need, each once. Linear in the edges.
 std::vector<double> chain_cut_bytes(std::span<const double> output_bytes,
                                     std::span<const std::pair<std::int32_t, std::int32_t>> edges);
 
-/// From and to of the edges between a graph's layers.
-std::vector<std::pair<std::int32_t, std::int32_t>> layer_pairs(const Graph& graph);
+/// From and to of the edges between layers.
+std::vector<std::pair<std::int32_t, std::int32_t>> layer_pairs(std::span<const ProfileEdge> edges);
 
 }  // namespace braid

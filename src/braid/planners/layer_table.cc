@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "braid/base/infinity.h"
+#include "braid/planners/job_layers.h"
 #include "braid/profile/layer_profile.h"
 
 namespace braid {
@@ -18,34 +19,26 @@ ChainLayer chain_layer(const LayerCost& cost) {
   layer.stash_bytes = cost.stash_bytes;
   layer.offloaded_bytes = cost.offloaded_bytes;
   layer.working_bytes = cost.working_bytes;
+  layer.fixed_bytes = std::max(0.0, cost.fixed_bytes);
+  layer.gradient_bytes = std::max(0.0, cost.gradient_bytes);
   return layer;
 }
 
 }  // namespace
 
 LayerTables::LayerTables(const Job& job, const System& system, Stages stages)
-    : graph_(*job.graph),
-      precision_(job.precision),
-      system_(system),
-      stages_(stages),
-      mapped_(*job.graph, precision_, system.groups.front().chip) {
-  const Graph& graph = *job.graph;
-  if (stages == Stages::as_configured) shared_ = shared_parameters(graph);
-  if (job.sharding == ShardingSource::found) {
-    sharded_.emplace(graph, job.precision, system);
-    closed_ = kinds_closed(graph);
-    written_ = split_limits(graph);
+    : system_(system),
+      layers_(layer_options(job)),
+      costs_(layers_->on(system, job.precision)),
+      stages_(stages) {
+  const Profile& layers = layers_->layers();
+  if (stages == Stages::as_configured) shared_ = layers.shared;
+  kind_of_layer_.reserve(layers.layers.size());
+  count_of_kind_.assign(layers.kinds.size(), 0);
+  for (const ProfileLayer& layer : layers.layers) {
+    kind_of_layer_.push_back(layer.kind);
+    ++count_of_kind_[static_cast<std::size_t>(layer.kind)];
   }
-  kind_of_layer_.reserve(graph.layers.size());
-  for (std::size_t l = 0; l < graph.layers.size(); ++l) {
-    const auto kind = static_cast<std::size_t>(graph.layers[l].kind);
-    kind_of_layer_.push_back(graph.layers[l].kind);
-    if (kind >= first_of_kind_.size()) first_of_kind_.resize(kind + 1, -1);
-    if (first_of_kind_[kind] < 0) first_of_kind_[kind] = static_cast<LayerId>(l);
-  }
-  for (const LayerId layer : first_of_kind_) work_of_kind_.push_back(layer_work(graph, layer));
-  count_of_kind_.assign(first_of_kind_.size(), 0);
-  for (const std::int32_t kind : kind_of_layer_) ++count_of_kind_[static_cast<std::size_t>(kind)];
 }
 
 /// How many devices the groups of a layer lie on; 0 where that makes no difference.
@@ -76,28 +69,13 @@ LayerTables::FormKey LayerTables::form_key(const Configuration& configuration) {
           devices_of(configuration, spread)};
 }
 
-LayerCost LayerTables::cost_of(std::size_t kind, const std::optional<FoundDivision>& division,
-                               const Execution& how, const LayerGroups& groups) {
-  const LayerId layer = first_of_kind_[kind];
-  const std::vector<OperatorWork>& works = work_of_kind_[kind];
-  return division
-             ? sharded_->cost(layer, works, how, groups, *division)
-             : estimate_layer(graph_, layer, works, how, precision_, groups, system_, {}, &mapped_);
-}
-
 LayerTables::KindDivisions LayerTables::divisions_of_kind(std::size_t kind, const Execution& how,
                                                           const LayerGroups& groups) {
-  std::vector<std::optional<FoundDivision>> known;
-  if (divides_as_written(written_, how.tp) && !closed_[kind]) known.emplace_back();
-  for (FoundDivision& found :
-       sharded_->divisions(first_of_kind_[kind], work_of_kind_[kind], how, groups)) {
-    known.emplace_back(std::move(found));
-  }
   KindDivisions best;
   std::pair<double, double> fastest{kInfinity, 0};
   std::pair<double, double> smallest = fastest;
-  for (const std::optional<FoundDivision>& division : known) {
-    const LayerCost cost = cost_of(kind, division, how, groups);
+  for (const LayerDivision& division : costs_->divisions(kind, how, groups)) {
+    const LayerCost cost = costs_->cost(kind, division, how, groups);
     const double time_s = cost.forward.total_s() + cost.backward_s();
     const double parameters = cost.dense_parameters + cost.expert_parameters;
     if (std::pair(time_s, parameters) < fastest) {
@@ -121,7 +99,7 @@ const std::vector<LayerTables::KindDivisions>& LayerTables::divisions_of(
     plain.recompute = Recompute::none;
     plain.offload_activations = plain.offload_weights = false;
     const LayerGroups groups = layer_groups(to_parallelism(plain), std::get<5>(key), system_);
-    for (std::size_t kind = 0; kind < first_of_kind_.size(); ++kind) {
+    for (std::size_t kind = 0; kind < count_of_kind_.size(); ++kind) {
       entry->second.push_back(divisions_of_kind(kind, to_execution(plain), groups));
     }
   }
@@ -143,17 +121,11 @@ bool LayerTables::is_distinct(const Configuration& configuration) {
 }
 
 Option LayerTables::option(const Configuration& configuration, std::size_t kind) {
-  if (configuration.division != Division::written) {
-    const std::optional<FoundDivision>& division =
-        divisions_of(configuration)[kind][static_cast<std::size_t>(configuration.division)];
-    if (division) {
-      return sharded_->option(first_of_kind_[kind], to_execution(configuration), *division);
-    }
-  }
-  Option option;
-  option.how = to_execution(configuration);
-  option.name = name_of(option.how);
-  return option;
+  const LayerDivision division =
+      configuration.division == Division::written
+          ? LayerDivision()
+          : divisions_of(configuration)[kind][static_cast<std::size_t>(configuration.division)];
+  return costs_->option(kind, division, to_execution(configuration));
 }
 
 LayerTable& LayerTables::find(const Configuration& configuration) {
@@ -176,12 +148,12 @@ LayerTable& LayerTables::find(const Configuration& configuration) {
       layer_groups(to_parallelism(configuration), std::get<5>(form), system_);
   const std::vector<KindDivisions>* divisions =
       configuration.division == Division::written ? nullptr : &divisions_of(configuration);
-  table.kinds.reserve(first_of_kind_.size());
-  for (std::size_t kind = 0; kind < first_of_kind_.size(); ++kind) {
-    const std::optional<FoundDivision> none;
+  table.kinds.reserve(count_of_kind_.size());
+  for (std::size_t kind = 0; kind < count_of_kind_.size(); ++kind) {
+    const LayerDivision none;
     const auto place = static_cast<std::size_t>(configuration.division);
     table.kinds.push_back(
-        cost_of(kind, divisions != nullptr ? (*divisions)[kind][place] : none, how, groups));
+        costs_->cost(kind, divisions != nullptr ? (*divisions)[kind][place] : none, how, groups));
   }
   if (configuration.pp == 1 && !shared_.empty())
     count_shared_once(shared_, kind_of_layer_, how, table.kinds);
@@ -189,8 +161,8 @@ LayerTable& LayerTables::find(const Configuration& configuration) {
   table.count_of_kind = count_of_kind_;
   table.least_backward_share = 1;
   table.least_stash_bytes = kInfinity;
-  for (const Layer& layer : graph_.layers) {
-    const ChainLayer& cost = table.layer_of_kind[static_cast<std::size_t>(layer.kind)];
+  for (const std::int32_t kind : kind_of_layer_) {
+    const ChainLayer& cost = table.layer_of_kind[static_cast<std::size_t>(kind)];
     table.forward_s += cost.forward_s;
     table.backward_s += cost.backward_s;
     table.dense_parameters += cost.dense_parameters;

@@ -3,23 +3,19 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <memory>
 #include <span>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
-#include "braid/graph/graph.h"
 #include "braid/planners/configuration.h"
 #include "braid/planners/even_splits.h"
 #include "braid/planners/layout.h"
 #include "braid/planners/partition.h"
 #include "braid/planners/planner.h"
-#include "braid/profile/layer_work.h"
-#include "braid/profile/mapped_layer.h"
+#include "braid/profile/layer_options.h"
 #include "braid/profile/profile.h"
-#include "braid/profile/sharded_options.h"
-#include "braid/profile/split_limits.h"
 
 namespace braid {
 
@@ -60,6 +56,7 @@ class LayerTables {
   /// anywhere.
   enum class Stages : std::uint8_t { unknown, as_configured };
 
+  /// Keeps a reference to `system`.
   LayerTables(const Job& job, const System& system, Stages stages = Stages::as_configured);
 
   /// Table for a configuration (which must be one that the model allows). The reference stays
@@ -88,7 +85,7 @@ class LayerTables {
   using FormKey = std::tuple<int, int, int, int, std::int64_t, std::int64_t>;
   using Key = std::tuple<FormKey, bool, Division, Recompute, bool, bool>;
   /// Of a kind of layer, by Division; none: as the model says.
-  using KindDivisions = std::array<std::optional<FoundDivision>, 3>;
+  using KindDivisions = std::array<LayerDivision, 3>;
 
   /// `spread`: how expert groups lie depends on the pipeline.
   std::int64_t devices_of(const Configuration& configuration, bool spread);
@@ -99,22 +96,14 @@ class LayerTables {
   const std::vector<KindDivisions>& divisions_of(const Configuration& configuration);
   KindDivisions divisions_of_kind(std::size_t kind, const Execution& how,
                                   const LayerGroups& groups);
-  LayerCost cost_of(std::size_t kind, const std::optional<FoundDivision>& division,
-                    const Execution& how, const LayerGroups& groups);
 
-  const Graph& graph_;
-  const Precision& precision_;
   const System& system_;
-  std::vector<LayerId> first_of_kind_;
-  std::vector<std::vector<OperatorWork>> work_of_kind_;
+  std::shared_ptr<const LayerOptions> layers_;
+  std::unique_ptr<LayerCosts> costs_;
   std::vector<std::int32_t> count_of_kind_;
   std::vector<std::int32_t> kind_of_layer_;
   std::vector<SharedParameter> shared_;  ///< Where one stage counts them once.
   const Stages stages_;
-  MappedLayers mapped_;                   ///< Of a dataflow chip.
-  std::optional<ShardedLayers> sharded_;  ///< Where divisions are searched for.
-  std::vector<bool> closed_;              ///< kinds_closed().
-  SplitLimits written_;
   std::map<FormKey, std::vector<KindDivisions>> divisions_;
   std::map<Key, LayerTable> tables_;
   Key last_key_;  ///< Searches mostly ask for the same table again.

@@ -4,8 +4,9 @@
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/planners/assess.h"
+#include "braid/planners/job_layers.h"
 #include "braid/planners/planner.h"
-#include "braid/planners/space.h"
+#include "braid/planners/search.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
@@ -32,7 +33,7 @@ std::optional<Configuration> rule_configuration(const SpaceLimits& limits, int t
   configuration.recompute = space.recompute.value_or(Recompute::full);
   configuration.zero = space.zero.value_or(Zero::none);
   Execution how = to_execution(configuration);
-  if (!refusal(limits.split, how).empty()) return std::nullopt;
+  if (!refusal(limits.split, how).empty() || !is_listed(space, configuration)) return std::nullopt;
   return configuration;
 }
 
@@ -47,15 +48,10 @@ Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& 
                 "plan on one group of " + system.name);
   }
   Outcome outcome;
-  outcome.physical_bound =
-      lower_bound(*job.graph, job.precision, job.global_batch, system, job.sharding);
+  outcome.physical_bound = lower_bound(job, system);
   outcome.objective_name = "iteration time (simulated, s)";
-  SpaceLimits limits;
-  limits.devices = system.device_count;
-  limits.devices_per_node = system.groups.front().devices_per_node;
-  limits.global_batch = job.global_batch;
-  limits.layers = static_cast<int>(job.graph->layers.size());
-  limits.split = split_limits(*job.graph);
+  SpaceLimits limits = space_limits(job, system);
+  limits.split.found.clear();  // The rule divides layers as the model says.
   check_space(limits, space);
 
   const ChainJob chain = chain_job(job, system);

@@ -7,6 +7,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/planners/job_layers.h"
 #include "braid/planners/mixed_job.h"
 #include "braid/planners/usable_groups.h"
 #include "braid/schedule/timeline.h"
@@ -162,7 +163,7 @@ Outcome plan_for_slowest(PlanFunction plan, const std::string& planner, const Jo
   const System joined = with_equal_groups_joined(system);
   if (is_homogeneous(joined)) return plan(job, joined, space, budget, progress);
   require_written(job, system);
-  const LowerBound bound = lower_bound(*job.graph, job.precision, job.global_batch, joined);
+  const LowerBound bound = lower_bound(job, joined);
   Outcome outcome = plan(job, slowest_of(joined), space, budget, progress);
   outcome.physical_bound = bound;
   // What it proves is of other devices.

@@ -8,7 +8,6 @@
 #include "braid/plan/shared_gradients.h"
 #include "braid/plan/stage_context.h"
 #include "braid/planners/mixed_planner.h"
-#include "braid/profile/sharded_options.h"
 #include "braid/profile/split_limits.h"
 
 namespace braid {
@@ -37,13 +36,10 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
       round_samples_(round_samples),
       stages_(stages),
       rates_(rates),
-      split_(split_limits(*job.job().graph)) {
+      split_(job.chain().layers->limits(job.system().device_count)) {
   const Job& of = job.job();
   const ChainJob& chain = job.chain();
-  const auto layers = static_cast<std::int32_t>(of.graph->layers.size());
-  if (of.sharding == ShardingSource::found) {
-    split_.found = found_degrees(*of.graph, job.system().device_count);
-  }
+  const auto layers = static_cast<std::int32_t>(chain.kind_of_layer.size());
   problem_.micro_batches = of.global_batch / round_samples;
   std::int64_t devices = 0;
   for (const DeviceRun& run : job.runs()) {

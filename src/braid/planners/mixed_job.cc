@@ -5,8 +5,8 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
-#include "braid/plan/blank_plan.h"
 #include "braid/plan/stage_context.h"
+#include "braid/planners/job_layers.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/schedule/timeline.h"
 #include "braid/system/links.h"
@@ -22,16 +22,14 @@ MixedJob::MixedJob(const Job& job, const System& system, std::string planner)
     tables_.emplace_back(job, part, LayerTables::Stages::unknown);
   }
 
-  const Graph& graph = *job.graph;
-  base_ = blank_plan(graph, job.precision, job.global_batch, system);
+  base_ = blank_plan(job, *chain_.layers, system);
   base_.planner = std::move(planner);
-  base_.model_source = job.model_source;
   std::string chips;
   for (const DeviceGroup& group : system.groups) {
     if (chips.find(group.chip.name) != std::string::npos) continue;
     chips += (chips.empty() ? "" : " + ") + group.chip.name;
   }
-  base_.profile = layer_profile(graph, chips, chain_.edges);
+  base_.profile.chip = chips;
   scratch_ = base_;
 }
 

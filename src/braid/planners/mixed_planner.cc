@@ -44,7 +44,7 @@ void check_mixed_space(const Job& job, const System& system, const SpaceOptions&
   refuse(space.vp.value_or(1) != 1, "--vp", "stages on a mixed cluster are not interleaved");
   refuse(space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b,
          "--schedule", "a mixed cluster runs 1f1b");
-  SpaceLimits limits;
+  SpaceLimits limits = space_limits(job, system);
   // Devices may stay unused, so the degrees need not make up all of them.
   limits.devices = 1;
   for (const std::optional<int>& degree : {space.tp, space.pp, space.dp, space.cp}) {
@@ -55,13 +55,6 @@ void check_mixed_space(const Job& job, const System& system, const SpaceOptions&
                       std::to_string(system.device_count) + " devices",
                   "change --tp, --pp, --dp or --cp, or leave one of them out");
     }
-  }
-  limits.devices_per_node = system.groups.front().devices_per_node;
-  limits.global_batch = job.global_batch;
-  limits.layers = static_cast<int>(job.graph->layers.size());
-  limits.split = split_limits(*job.graph);
-  if (job.sharding == ShardingSource::found) {
-    limits.split.found = found_degrees(*job.graph, system.device_count);
   }
   check_space(limits, space);
 }

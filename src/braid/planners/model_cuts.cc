@@ -6,7 +6,7 @@
 
 namespace braid {
 
-std::optional<ModelCuts> model_cuts(const Graph& graph,
+std::optional<ModelCuts> model_cuts(std::span<const std::int32_t> kind_of_layer,
                                     std::span<const std::pair<std::int32_t, std::int32_t>> edges,
                                     std::span<const double> output_bytes) {
   // One layer after the other is at least one cut more than there are layers.
@@ -15,7 +15,7 @@ std::optional<ModelCuts> model_cuts(const Graph& graph,
   std::vector<std::size_t> label;
   label.reserve(output_bytes.size());
   for (std::size_t l = 0; l < output_bytes.size(); ++l) {
-    const std::pair key(graph.layers[l].kind, output_bytes[l]);
+    const std::pair key(kind_of_layer[l], output_bytes[l]);
     label.push_back(label_of.emplace(key, label_of.size()).first->second);
   }
   std::vector<std::pair<std::int32_t, std::int32_t>> in_turn(edges.begin(), edges.end());

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "braid/graph/graph.h"
 #include "braid/planners/graph_cuts.h"
 
 namespace braid {
@@ -19,9 +18,9 @@ struct ModelCuts {
   std::vector<double> crossing_bytes;  ///< By cut, per sample.
 };
 
-/// `edges` and `output_bytes` (per sample) being those of the graph's layers. nullopt when there
+/// `edges` and `output_bytes` (per sample) being those of the layers. nullopt when there
 /// are more than kMostGraphCuts.
-std::optional<ModelCuts> model_cuts(const Graph& graph,
+std::optional<ModelCuts> model_cuts(std::span<const std::int32_t> kind_of_layer,
                                     std::span<const std::pair<std::int32_t, std::int32_t>> edges,
                                     std::span<const double> output_bytes);
 

@@ -19,7 +19,7 @@ struct ChainLayer {
   double backward_s = 0;  ///< With recomputation.
   double dense_parameters = 0, expert_parameters = 0;
   double stash_bytes = 0, offloaded_bytes = 0, working_bytes = 0;
-  double fixed_bytes = 0;
+  double fixed_bytes = 0, gradient_bytes = 0;  ///< Stated, in place of parameters.
 
   double time_s() const { return forward_s + backward_s; }
 };
@@ -43,6 +43,7 @@ struct RunSums {
   double forward_s = 0, backward_s = 0;
   double dense_parameters = 0, expert_parameters = 0;
   double stash_bytes = 0, offloaded_bytes = 0, working_bytes = 0, fixed_bytes = 0;
+  double gradient_bytes = 0;
   double largest_layer_parameters = 0;
 
   void add(const ChainLayer& layer) {
@@ -53,6 +54,7 @@ struct RunSums {
     stash_bytes += layer.stash_bytes;
     offloaded_bytes += layer.offloaded_bytes;
     fixed_bytes += layer.fixed_bytes;
+    gradient_bytes += layer.gradient_bytes;
     working_bytes = std::max(working_bytes, layer.working_bytes);
     largest_layer_parameters =
         std::max(largest_layer_parameters, layer.dense_parameters + layer.expert_parameters);

@@ -6,6 +6,7 @@
 
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
+#include "braid/profile/pass_split.h"
 
 namespace braid {
 namespace {
@@ -72,27 +73,19 @@ std::set<int> common_degrees(const Profile& profile) {
   return common;
 }
 
-/// Passes in one figure are listed as forward passes.
-double forward_s(const Option& plain, const Option* recomputed) {
-  if (plain.cost.backward_s() > 0) return plain.cost.forward.total_s();
-  const double both_s = pass_s(plain);
-  if (recomputed == nullptr) return both_s / 3;
-  return std::clamp(pass_s(*recomputed) - both_s, 0.0, both_s);
-}
-
 PhazeLayer layer_of(const std::vector<Option>& options, int tp, double time_unit_s,
                     const Precision& precision) {
   const Option& plain = *fastest(options, tp, Recompute::none);
   const double parameters = plain.cost.dense_parameters + plain.cost.expert_parameters;
   const double gradient_bytes = bytes_per_element(precision.gradient);
   PhazeLayer layer;
-  const double first_s = forward_s(plain, fastest(options, tp, Recompute::full));
+  const double first_s = forward_pass_s(plain, fastest(options, tp, Recompute::full));
   layer.forward_s = first_s * time_unit_s;
   layer.backward_s = (pass_s(plain) - first_s) * time_unit_s;
   layer.weight_bytes =
-      plain.gradient_bytes >= 0 ? plain.gradient_bytes : parameters * gradient_bytes;
-  layer.fixed_bytes = plain.fixed_bytes >= 0
-                          ? plain.fixed_bytes
+      plain.cost.gradient_bytes >= 0 ? plain.cost.gradient_bytes : parameters * gradient_bytes;
+  layer.fixed_bytes = plain.cost.fixed_bytes >= 0
+                          ? plain.cost.fixed_bytes
                           : parameters * (bytes_per_element(precision.weight) + gradient_bytes +
                                           precision.optimizer_bytes_per_parameter);
   layer.activation_bytes = plain.cost.stash_bytes;

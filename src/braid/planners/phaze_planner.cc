@@ -10,6 +10,7 @@
 #include "braid/base/infinity.h"
 #include "braid/planners/amp_job.h"
 #include "braid/planners/amp_walks.h"
+#include "braid/planners/job_layers.h"
 #include "braid/planners/phaze_job_candidates.h"
 #include "braid/planners/phaze_search.h"
 #include "braid/planners/planner.h"
@@ -46,15 +47,14 @@ PhazeProblem problem_of(const Configuration& configuration, const Job& job, cons
 }
 
 std::unique_ptr<Group> group_of(const Configuration& configuration, const Job& job,
-                                const System& system, PhazeCandidates candidates,
-                                const ModelCuts* model_cuts) {
+                                const System& system, std::size_t layers,
+                                PhazeCandidates candidates, const ModelCuts* model_cuts) {
   auto group = std::make_unique<Group>();
   group->configuration = configuration;
   group->problem = problem_of(configuration, job, system);
   group->candidates = std::move(candidates);
   group->cuts = model_cuts;
-  const std::size_t cuts =
-      model_cuts != nullptr ? model_cuts->cuts.sets.size() : job.graph->layers.size() + 1;
+  const std::size_t cuts = model_cuts != nullptr ? model_cuts->cuts.sets.size() : layers + 1;
   group->table =
       std::make_unique<PhazeTable>(group->candidates, cuts, configuration.pp, system.device_count);
   group->sums = phaze_sums(group->candidates, cuts);
@@ -86,7 +86,7 @@ std::vector<Configuration> configurations_of(const AmpJob& job, const SpaceOptio
     for (const Recompute recompute : {configuration.recompute, Recompute::full}) {
       if (space.recompute.has_value() && recompute != *space.recompute) continue;
       configuration.recompute = recompute;
-      all.push_back(configuration);
+      if (is_listed(space, configuration)) all.push_back(configuration);
     }
   }
   std::sort(all.begin(), all.end(), [](const Configuration& a, const Configuration& b) {
@@ -115,7 +115,7 @@ class BatchBound {
       sum_s_ += layer.time_s();
       forward_s_ += layer.forward_s;
       longest_s_ = std::max(longest_s_, layer.time_s());
-      parameters += layer.dense_parameters + layer.expert_parameters;
+      parameters += job.synced_parameters(layer);
     }
     longest_s_ = std::max(longest_s_, sum_s_ / stages_);
     sync_s_ = sync_factor(configuration.dp) * parameters * network.gradient_bytes / 2 /
@@ -172,7 +172,7 @@ class PhazeSearch {
   void run_in_order(const Progress& progress) {
     std::vector<std::pair<PhazeCombination, std::unique_ptr<Group>>> open;
     for (const Configuration& configuration : configurations_) {
-      auto group = group_of(configuration, job_, system_,
+      auto group = group_of(configuration, job_, system_, amp_.layers(),
                             phaze_chain_candidates(amp_, configuration, network_), nullptr);
       const auto combination = combination_of(*group);
       if (combination.has_value()) open.emplace_back(*combination, std::move(group));
@@ -227,8 +227,8 @@ class PhazeSearch {
         continue;
       }
       work_left -= candidates->all.size() * stages;
-      const auto group =
-          group_of(*configuration, job_, system_, std::move(*candidates), &amp_.cuts());
+      const auto group = group_of(*configuration, job_, system_, amp_.layers(),
+                                  std::move(*candidates), &amp_.cuts());
       const auto combination = combination_of(*group);
       if (combination.has_value() && combination->bound_s < limit_s_) search(*group, *combination);
     }
@@ -353,10 +353,11 @@ const char* title_of(PhazeObjective objective) {
 
 Outcome plan_phaze(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress) {
-  if (job.graph->layers.size() > kMostLayers) {
-    throw Error(fmt::format("the phaze planner takes at most {} layers, not {}", kMostLayers,
-                            job.graph->layers.size()),
-                "use --planner braid");
+  const std::size_t layers = layer_options(job)->layers().layers.size();
+  if (layers > kMostLayers) {
+    throw Error(
+        fmt::format("the phaze planner takes at most {} layers, not {}", kMostLayers, layers),
+        "use --planner braid");
   }
   AmpJob amp(job, system, space, "phaze");
   PhazeSearch search(amp, job, system, space, budget.work);

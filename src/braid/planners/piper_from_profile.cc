@@ -7,12 +7,6 @@
 namespace braid {
 namespace {
 
-bool is_usable(const Option& option, int micro_batch) {
-  const Execution& how = option.how;
-  return how.micro_batch == micro_batch && how.cp == 1 && how.ep == 1 && !how.offload_weights &&
-         !how.offload_activations;
-}
-
 /// `stated`, or where that is negative `bytes_each` for every parameter of the option.
 double stated_or(double stated, const Option& option, double bytes_each) {
   const double parameters = option.cost.dense_parameters + option.cost.expert_parameters;
@@ -21,10 +15,16 @@ double stated_or(double stated, const Option& option, double bytes_each) {
 
 }  // namespace
 
+bool piper_can_use(const Option& option, int micro_batch) {
+  const Execution& how = option.how;
+  return how.micro_batch == micro_batch && how.cp == 1 && how.ep == 1 && !how.offload_weights &&
+         !how.offload_activations;
+}
+
 bool states_memory(const Profile& profile) {
   for (const std::vector<Option>& options : profile.kinds) {
     for (const Option& option : options) {
-      if (option.fixed_bytes < 0 || option.gradient_bytes < 0) return false;
+      if (option.cost.fixed_bytes < 0 || option.cost.gradient_bytes < 0) return false;
     }
   }
   return true;
@@ -48,7 +48,7 @@ PiperProblem piper_from_profile(const Profile& profile, int micro_batch,
     PiperNode node;
     node.name = profile.layers[v].name;
     for (const Option& option : options_of(profile, static_cast<std::int32_t>(v))) {
-      if (!is_usable(option, micro_batch)) continue;
+      if (!piper_can_use(option, micro_batch)) continue;
       auto degree = std::lower_bound(node.degrees.begin(), node.degrees.end(), option.how.tp,
                                      [](const PiperDegree& d, int tp) { return d.tp < tp; });
       if (degree == node.degrees.end() || degree->tp != option.how.tp) {
@@ -57,9 +57,9 @@ PiperProblem piper_from_profile(const Profile& profile, int micro_batch,
       PiperOption made;
       made.name = option.name;
       made.time = option.cost.forward.total_s() + option.cost.backward_s();
-      made.parameter_bytes = stated_or(option.gradient_bytes, option, gradient_bytes);
+      made.parameter_bytes = stated_or(option.cost.gradient_bytes, option, gradient_bytes);
       made.in_flight_bytes = option.cost.stash_bytes;
-      made.fixed_bytes = stated_or(option.fixed_bytes, option, state_bytes);
+      made.fixed_bytes = stated_or(option.cost.fixed_bytes, option, state_bytes);
       made.recompute = option.how.recompute != Recompute::none;
       if (!option.edge_syncs.empty()) {
         made.in_sync_bytes.assign(ins[v].size(), 0);

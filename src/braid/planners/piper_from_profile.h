@@ -15,6 +15,9 @@ namespace braid {
 PiperProblem piper_from_profile(const Profile& profile, int micro_batch,
                                 const Precision& precision = {});
 
+/// Whether an option is one of these.
+bool piper_can_use(const Option& option, int micro_batch);
+
 /// Whether every option states its fixed memory and gradients.
 bool states_memory(const Profile& profile);
 

@@ -9,14 +9,12 @@
 
 #include "braid/base/index.h"
 #include "braid/graph/downsets.h"
-#include "braid/plan/blank_plan.h"
 #include "braid/plan/totals.h"
+#include "braid/planners/job_layers.h"
+#include "braid/planners/layer_outputs.h"
 #include "braid/planners/piper_levels.h"
 #include "braid/planners/piper_network.h"
 #include "braid/planners/space.h"
-#include "braid/profile/layer_profile.h"
-#include "braid/profile/sharded_options.h"
-#include "braid/profile/split_limits.h"
 
 namespace braid {
 namespace {
@@ -51,7 +49,7 @@ double least_share(const std::vector<PiperForm>& forms) {
 
 PiperJob piper_job(const Job& job, const System& system, LayerTables& tables,
                    PiperNetwork network) {
-  PiperJob result{&job, &system, &tables, {}, 0, {}, system.device_count};
+  PiperJob result{&job, &system, &tables, layer_options(job), {}, 0, {}, system.device_count};
   const DeviceGroup& group = system.groups.front();
   result.bandwidth = system.levels.empty() || system.device_count <= group.devices_per_node
                          ? group.intra_node.bytes_per_s
@@ -61,15 +59,15 @@ PiperJob piper_job(const Job& job, const System& system, LayerTables& tables,
     result.bandwidth = result.levels.front().bandwidth_bytes;
     result.devices = device_count(result.levels);
   }
-  const Graph& graph = *job.graph;
-  for (const LayerEdge& edge : layer_edges(graph)) {
-    result.edges.push_back(
-        {edge.source, edge.target, edge.bytes / static_cast<double>(graph.samples)});
+  const Profile& layers = result.layers->layers();
+  for (const ProfileEdge& edge : layers.edges) {
+    result.edges.push_back({edge.source, edge.target, edge.bytes});
   }
   const std::size_t most_downsets = result.levels.empty() ? kMostDownsets : kMostPiperLevelDownsets;
-  if (downsets(layer_dag(graph), most_downsets)) return result;
+  if (downsets(make_dag(layers.layers.size(), layer_pairs(layers.edges)), most_downsets))
+    return result;
   // Edges that carry nothing leave only the order of a chain.
-  for (std::size_t l = 0; l + 1 < graph.layers.size(); ++l) {
+  for (std::size_t l = 0; l + 1 < layers.layers.size(); ++l) {
     const auto from = static_cast<std::int32_t>(l);
     const bool there = std::any_of(
         result.edges.begin(), result.edges.end(),
@@ -115,10 +113,8 @@ std::vector<TensorForm> forms_of(const SpaceLimits& limits, const Configuration&
 std::vector<PiperForm> piper_forms(const PiperJob& job, const SpaceOptions& space, int micro_batch,
                                    std::int64_t most_tp, bool recompute, ShardingSource sharding) {
   SpaceLimits limits;
-  limits.split = split_limits(*job.job->graph);
-  if (sharding == ShardingSource::found) {
-    limits.split.found = found_degrees(*job.job->graph, most_tp);
-  }
+  limits.split = job.layers->limits(most_tp);
+  if (sharding == ShardingSource::written) limits.split.found.clear();
   std::vector<PiperForm> forms;
   for (int tp = 1; tp <= most_tp; ++tp) {
     if (space.tp && *space.tp != tp) continue;
@@ -137,6 +133,7 @@ std::vector<PiperForm> piper_forms(const PiperJob& job, const SpaceOptions& spac
         Configuration& form = made.form;
         form = with_form(degree, tensor);
         form.recompute = kind;
+        if (!is_listed(space, form)) continue;
         const LayerTable& table = job.tables->at(form);
         made.time_s = table.time_s() / micro_batch;
         const auto context =
@@ -157,7 +154,7 @@ std::vector<PiperForm> piper_forms(const PiperJob& job, const SpaceOptions& spac
 PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>& forms,
                               std::int64_t dp, double working_bytes) {
   assert(!forms.empty());
-  const Graph& graph = *job.job->graph;
+  const std::vector<ProfileLayer>& layers = job.layers->layers().layers;
   PiperProblem problem;
   const double share = least_share(forms);
   problem.edges = job.edges;
@@ -165,7 +162,7 @@ PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>&
     edge.whole_bytes = edge.bytes * forms.front().form.micro_batch;
     edge.bytes *= share;
   }
-  std::vector<std::vector<double>> in_bytes(graph.layers.size()), out_bytes(graph.layers.size());
+  std::vector<std::vector<double>> in_bytes(layers.size()), out_bytes(layers.size());
   for (const PiperEdge& edge : job.edges) {
     in_bytes[at(edge.target)].push_back(edge.bytes);
     out_bytes[at(edge.source)].push_back(edge.bytes);
@@ -175,14 +172,14 @@ PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>&
     return bytes;
   };
   const FormsByDegree degrees = by_degree(forms);
-  for (std::size_t l = 0; l < graph.layers.size(); ++l) {
+  for (std::size_t l = 0; l < layers.size(); ++l) {
     PiperNode node;
-    node.name = graph.layers[l].name;
+    node.name = layers[l].name;
     for (const auto& [tp, members] : degrees) {
       PiperDegree degree{tp, {}};
       for (const std::int32_t member : members) {
         Configuration form = forms[at(member)].form;
-        const LayerCost& cost = job.tables->at(form).kinds[at(graph.layers[l].kind)];
+        const LayerCost& cost = job.tables->at(form).kinds[at(layers[l].kind)];
         form.dp = static_cast<std::int32_t>(dp);
         const auto context =
             data_parallel_context(to_parallelism(form), job.job->precision, *job.system);
@@ -191,10 +188,11 @@ PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>&
         const MemoryBreakdown idle = memory_of(std::span(&totals, 1), 0, context);
         const MemoryBreakdown busy = memory_of(std::span(&totals, 1), 1, context);
         PiperOption option;
-        option.name = job.tables->option(form, at(graph.layers[l].kind)).name;
+        option.name = job.tables->option(form, at(layers[l].kind)).name;
         option.time = cost.forward.total_s() + cost.backward_s();
         option.parameter_bytes = (cost.dense_parameters + cost.expert_parameters) *
-                                 bytes_per_element(job.job->precision.gradient);
+                                     bytes_per_element(job.job->precision.gradient) +
+                                 std::max(0.0, cost.gradient_bytes);
         option.in_flight_bytes = busy.activations - idle.activations;
         option.fixed_bytes = idle.weights + idle.gradients + idle.optimizer;
         option.recompute = form.recompute != Recompute::none;
@@ -218,29 +216,9 @@ PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>&
   return problem;
 }
 
-namespace {
-
-/// An order of axes by which the plan's stages, which share its degrees, lie on `devices`.
-std::optional<std::vector<Axis>> order_of(Parallelism parallel,
-                                          const std::vector<std::vector<std::int64_t>>& devices) {
-  for (const auto& order : {std::vector{Axis::tp, Axis::cp, Axis::dp, Axis::pp},
-                            std::vector{Axis::tp, Axis::cp, Axis::pp, Axis::dp}}) {
-    parallel.order = order;
-    bool lie_so = true;
-    for (std::size_t s = 0; s < devices.size() && lie_so; ++s) {
-      lie_so = stage_devices(parallel, static_cast<int>(s)) == devices[s];
-    }
-    if (lie_so) return order;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 Plan plan_of_piper(const PiperJob& job, const std::vector<PiperForm>& forms,
                    const PiperSolution& solution, const std::string& planner) {
   const std::vector<PiperStage>& stages = solution.stages;
-  const Graph& graph = *job.job->graph;
   const FormsByDegree degrees = by_degree(forms);
   const auto form_at = [&](const PiperStage& stage, std::size_t i) {
     return degrees.at(stage.tp)[at(stage.options[i])];
@@ -261,10 +239,9 @@ Plan plan_of_piper(const PiperJob& job, const std::vector<PiperForm>& forms,
   uniform = uniform && used.size() == 1;
   const std::vector<std::vector<std::int64_t>> devices = devices_of_stages(solution, job.levels);
 
-  Plan plan = blank_plan(graph, job.job->precision, job.job->global_batch, *job.system);
+  Plan plan = blank_plan(*job.job, *job.layers, *job.system);
   plan.planner = planner;
-  plan.model_source = job.job->model_source;
-  plan.profile = layer_profile(graph, job.system->groups.front().chip.name, profile_edges(graph));
+  plan.profile.chip = job.system->groups.front().chip.name;
   for (const std::int32_t f : used) {
     const Configuration& form = forms[at(f)].form;
     const LayerTable& table = job.tables->at(form);
@@ -281,7 +258,7 @@ Plan plan_of_piper(const PiperJob& job, const std::vector<PiperForm>& forms,
   shared.num_micro_batches = plan.global_batch / (std::int64_t{shared.dp} * shared.micro_batch);
   plan.parallel = to_parallelism(shared);
   if (uniform) {
-    const auto order = order_of(plan.parallel, devices);
+    const auto order = order_of_axes(plan.parallel, devices);
     uniform = order.has_value();
     if (order) plan.parallel.order = *order;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "braid/planners/layer_table.h"
@@ -22,6 +23,7 @@ struct PiperJob {
   const Job* job = nullptr;
   const System* system = nullptr;
   LayerTables* tables = nullptr;
+  std::shared_ptr<const LayerOptions> layers;
   std::vector<PiperEdge> edges;    ///< Bytes of one sample.
   double bandwidth = 0;            ///< Of a device; with levels, on the lowest.
   std::vector<PiperLevel> levels;  ///< None: the network is flat.

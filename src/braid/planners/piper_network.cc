@@ -6,6 +6,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/plan/totals.h"
 
 namespace braid {
 namespace {
@@ -116,6 +117,20 @@ std::vector<std::vector<std::int64_t>> devices_of_stages(const PiperSolution& so
   RankPlacement placement(solution, levels);
   placement.place(levels.size() - 1, 0, static_cast<std::int32_t>(solution.stages.size()), 0, 0);
   return placement.take();
+}
+
+std::optional<std::vector<Axis>> order_of_axes(
+    Parallelism parallel, const std::vector<std::vector<std::int64_t>>& devices) {
+  for (const auto& order : {std::vector{Axis::tp, Axis::cp, Axis::dp, Axis::pp},
+                            std::vector{Axis::tp, Axis::cp, Axis::pp, Axis::dp}}) {
+    parallel.order = order;
+    bool lie_so = true;
+    for (std::size_t s = 0; s < devices.size() && lie_so; ++s) {
+      lie_so = stage_devices(parallel, static_cast<int>(s)) == devices[s];
+    }
+    if (lie_so) return order;
+  }
+  return std::nullopt;
 }
 
 }  // namespace braid

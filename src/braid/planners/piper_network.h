@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "braid/plan/plan.h"
 #include "braid/planners/piper_problem.h"
 #include "braid/system/system.h"
 
@@ -24,5 +26,10 @@ std::int64_t device_count(const std::vector<PiperLevel>& levels);
 /// level have its units one after another, and each unit is filled alike.
 std::vector<std::vector<std::int64_t>> devices_of_stages(const PiperSolution& solution,
                                                          const std::vector<PiperLevel>& levels);
+
+/// An order of axes by which stages of one form, `parallel`, lie on these devices each; nullopt:
+/// there is none.
+std::optional<std::vector<Axis>> order_of_axes(
+    Parallelism parallel, const std::vector<std::vector<std::int64_t>>& devices);
 
 }  // namespace braid

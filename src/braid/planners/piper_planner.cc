@@ -11,6 +11,7 @@
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
+#include "braid/planners/job_layers.h"
 #include "braid/planners/piper_job.h"
 #include "braid/planners/piper_variants.h"
 #include "braid/planners/space.h"
@@ -75,8 +76,7 @@ class PiperSearch {
 
   Outcome run() {
     Outcome outcome;
-    outcome.physical_bound =
-        lower_bound(*job_.graph, job_.precision, job_.global_batch, system_, job_.sharding);
+    outcome.physical_bound = lower_bound(job_, system_);
     outcome.objective_name = kObjective;
     outcome.assumptions = {network_text()};
     std::vector<PiperFamily> families = all_families();
@@ -241,7 +241,7 @@ class PiperSearch {
   void add_degrees(PiperFamily family, std::int64_t batches, std::vector<PiperFamily>& families) {
     const std::int64_t devices = piper_.devices;
     const std::int64_t most = restriction_.dp ? std::min(devices, batches) : 1;
-    const auto layers = static_cast<std::int64_t>(job_.graph->layers.size());
+    const auto layers = static_cast<std::int64_t>(piper_.layers->layers().layers.size());
     const auto add = [&](std::int64_t least_dp, std::int64_t most_dp) {
       family.least_dp = least_dp;
       family.most_dp = most_dp;
@@ -337,8 +337,7 @@ Outcome plan_piper(std::string_view variant, const Job& job, const System& syste
   }
   if (const std::string_view option = option_outside(space); !option.empty()) {
     Outcome outcome;
-    outcome.physical_bound =
-        lower_bound(*job.graph, job.precision, job.global_batch, system, job.sharding);
+    outcome.physical_bound = lower_bound(job, system);
     outcome.objective_name = kObjective;
     outcome.infeasibility = Infeasibility{
         fmt::format("the planner {} cannot do as {} says", variant, option), -1, 0, 0, {}};

@@ -11,13 +11,16 @@
 #include "braid/plan/outcome.h"
 #include "braid/planners/in_flight_rule.h"
 #include "braid/planners/phaze_objective.h"
-#include "braid/profile/estimator.h"
+#include "braid/profile/layer_options.h"
 
 namespace braid {
 
 /// A training job to be planned.
 struct Job {
+  /// The model, where there is one: for its bounds and its shape, and for its layers' costs where
+  /// `layers` does not say them.
   const Graph* graph = nullptr;
+  const LayerOptions* layers = nullptr;  ///< Null: the estimator over `graph` (EstimatedLayers).
   std::string model_source;
   Precision precision;
   std::int64_t global_batch = 1;
@@ -55,6 +58,8 @@ struct SpaceOptions {
   bool allow_offload = true;
   bool all_devices = false;  ///< Of the planner braid: no plans that leave devices idle.
   int top = 1;               ///< How many plans to return.
+  /// Where layers have a finite list of options: nothing else. Not owned; set by planners().
+  const ListedExecutions* listed = nullptr;
   PhazeObjective phaze_objective = PhazeObjective::flush;  ///< What the planner phaze makes least.
   PiperNetwork piper_network = PiperNetwork::flat;
   GraphStages graph_stages = GraphStages::series_parallel;

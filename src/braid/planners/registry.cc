@@ -1,9 +1,15 @@
+#include <array>
+#include <memory>
+#include <utility>
+
 #include "braid/base/error.h"
 #include "braid/planners/amp_mixed_planner.h"
+#include "braid/planners/job_layers.h"
 #include "braid/planners/mixed_baseline.h"
 #include "braid/planners/piper_planner.h"
 #include "braid/planners/piper_variants.h"
 #include "braid/planners/planner.h"
+#include "braid/planners/within_options.h"
 
 namespace braid {
 namespace {
@@ -22,19 +28,13 @@ Outcome piper(const Job& job, const System& system, const SpaceOptions& space, c
                           system, space, budget, progress);
 }
 
-struct Baseline {
-  std::string_view name;
-  PlanFunction plan;
-};
-constexpr Baseline kMegatron{"megatron", plan_megatron};
-constexpr Baseline kPhaze{"phaze", plan_phaze};
-
-template <const Baseline& baseline>
+template <PlanFunction baseline, const char* name>
 Outcome on_any(const Job& job, const System& system, const SpaceOptions& space,
                const Budget& budget, const Progress& progress) {
-  return plan_for_slowest(baseline.plan, std::string(baseline.name), job, system, space, budget,
-                          progress);
+  return plan_for_slowest(baseline, name, job, system, space, budget, progress);
 }
+constexpr char kMegatronName[] = "megatron";
+constexpr char kPhazeName[] = "phaze";
 
 template <PlanFunction homogeneous, PlanFunction mixed>
 Outcome by_kind(const Job& job, const System& system, const SpaceOptions& space,
@@ -42,33 +42,66 @@ Outcome by_kind(const Job& job, const System& system, const SpaceOptions& space,
   return plan_by_kind(homogeneous, mixed, job, system, space, budget, progress);
 }
 
+struct Planner {
+  std::string_view name, description;
+  PlanFunction plan;
+  Recompute start = Recompute::none;  ///< Of the layers' options that its search begins with.
+};
+
+constexpr std::array kPlanners = {
+    Planner{"braid", "best-first search over all splits, uneven stages, memory options",
+            plan_braid},
+    Planner{"exhaustive",
+            "every configuration of braid's space evaluated, as a check of its search",
+            plan_exhaustively},
+    Planner{"megatron", "published rule of thumb: tensor within the node, then pipeline, then data",
+            on_any<plan_megatron, kMegatronName>, Recompute::full},
+    Planner{"amp", "AMP's cost model over pp, dp, tp and micro-batch size, layers assigned exactly",
+            by_kind<plan_amp, plan_amp_mixed>},
+    Planner{"amp-sa", "AMP's simulated annealing, 100 steps",
+            by_kind<plan_amp_sa, plan_amp_sa_mixed>},
+    Planner{"phaze", "Phaze's placement: flushed 1F1B on a flat network, stages exact",
+            on_any<plan_phaze, kPhazeName>},
+    Planner{"random", "the best by AMP's cost of 100 strategies drawn at random",
+            by_kind<plan_random, plan_random_mixed>},
+    Planner{"piper", "least time per sample over cuts of the layer graph (Piper)", piper<0>},
+    Planner{"no-dp", "piper without data parallelism", piper<1>},
+    Planner{"no-tp", "piper without tensor parallelism", piper<2>},
+    Planner{"no-ar", "piper without activation recomputation", piper<3>},
+    Planner{"equi", "equal stages (PipeDream-2BW), with tensor parallelism", piper<4>},
+    Planner{"equi-no-tp", "equal stages (PipeDream-2BW)", piper<5>},
+    Planner{"pipedream", "PipeDream's recurrence on the layers as a chain", piper<6>},
+    Planner{"graphpipe", "stages that form a graph, each with its own replicas (GraphPipe)",
+            plan_graphpipe},
+    Planner{"dp-only", "one stage, data parallelism", piper<7>},
+    Planner{"tp-only", "one stage, tensor parallelism", piper<8>},
+};
+
+/// The planner on what the job's layers have options for. It looks at them once for all that it
+/// does.
+template <std::size_t number>
+Outcome on_layers(const Job& job, const System& system, const SpaceOptions& space,
+                  const Budget& budget, const Progress& progress) {
+  const Planner& planner = kPlanners[number];
+  const std::shared_ptr<const LayerOptions> layers = layer_options(job);
+  Job looked_at = job;
+  looked_at.layers = layers.get();
+  if (layers->finds_divisions()) looked_at.sharding = ShardingSource::found;
+  return planner.plan(looked_at, system,
+                      within_options(job, *layers, space, planner.start, planner.name), budget,
+                      progress);
+}
+
+template <std::size_t... numbers>
+std::vector<PlannerEntry> all_planners(std::index_sequence<numbers...> /*numbers*/) {
+  return {{kPlanners[numbers].name, kPlanners[numbers].description, on_layers<numbers>}...};
+}
+
 }  // namespace
 
 const std::vector<PlannerEntry>& planners() {
-  static const std::vector<PlannerEntry> entries = {
-      {"braid", "best-first search over all splits, uneven stages, memory options", plan_braid},
-      {"exhaustive", "every configuration of braid's space evaluated, as a check of its search",
-       plan_exhaustively},
-      {"megatron", "published rule of thumb: tensor within the node, then pipeline, then data",
-       on_any<kMegatron>},
-      {"amp", "AMP's cost model over pp, dp, tp and micro-batch size, layers assigned exactly",
-       by_kind<plan_amp, plan_amp_mixed>},
-      {"amp-sa", "AMP's simulated annealing, 100 steps", by_kind<plan_amp_sa, plan_amp_sa_mixed>},
-      {"phaze", "Phaze's placement: flushed 1F1B on a flat network, stages exact", on_any<kPhaze>},
-      {"random", "the best by AMP's cost of 100 strategies drawn at random",
-       by_kind<plan_random, plan_random_mixed>},
-      {"piper", "least time per sample over cuts of the layer graph (Piper)", piper<0>},
-      {"no-dp", "piper without data parallelism", piper<1>},
-      {"no-tp", "piper without tensor parallelism", piper<2>},
-      {"no-ar", "piper without activation recomputation", piper<3>},
-      {"equi", "equal stages (PipeDream-2BW), with tensor parallelism", piper<4>},
-      {"equi-no-tp", "equal stages (PipeDream-2BW)", piper<5>},
-      {"pipedream", "PipeDream's recurrence on the layers as a chain", piper<6>},
-      {"graphpipe", "stages that form a graph, each with its own replicas (GraphPipe)",
-       plan_graphpipe},
-      {"dp-only", "one stage, data parallelism", piper<7>},
-      {"tp-only", "one stage, tensor parallelism", piper<8>},
-  };
+  static const std::vector<PlannerEntry> entries =
+      all_planners(std::make_index_sequence<kPlanners.size()>());
   return entries;
 }
 

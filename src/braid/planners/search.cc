@@ -1,11 +1,12 @@
 #include "braid/planners/search.h"
 
 #include <algorithm>
+#include <memory>
 #include <tuple>
 #include <utility>
 
 #include "braid/base/infinity.h"
-#include "braid/profile/sharded_options.h"
+#include "braid/planners/job_layers.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
@@ -94,18 +95,15 @@ SpaceLimits space_limits(const Job& job, const System& system) {
   limits.devices = system.device_count;
   limits.devices_per_node = system.groups.front().devices_per_node;
   limits.global_batch = job.global_batch;
-  limits.layers = static_cast<int>(job.graph->layers.size());
-  limits.split = split_limits(*job.graph);
-  if (job.sharding == ShardingSource::found) {
-    limits.split.found = found_degrees(*job.graph, system.device_count);
-  }
+  const std::shared_ptr<const LayerOptions> layers = layer_options(job);
+  limits.layers = static_cast<int>(layers->layers().layers.size());
+  limits.split = layers->limits(system.device_count);
   return limits;
 }
 
 Outcome begin_outcome(const Job& job, const System& system) {
   Outcome outcome;
-  outcome.physical_bound =
-      lower_bound(*job.graph, job.precision, job.global_batch, system, job.sharding);
+  outcome.physical_bound = lower_bound(job, system);
   outcome.objective_name = "iteration time (simulated, s)";
   outcome.assumptions = assumptions_of(system);
   return outcome;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -243,7 +244,12 @@ std::vector<Configuration> splits_of_family(const Configuration& family, std::in
 }
 
 std::vector<int> micro_batches_of(std::int64_t samples, const SpaceOptions& options) {
-  return restricted(divisors(samples, samples), options.micro_batch);
+  std::vector<int> sizes = restricted(divisors(samples, samples), options.micro_batch);
+  if (options.listed != nullptr) {
+    const std::set<int> listed = options.listed->micro_batches();
+    std::erase_if(sizes, [&](int size) { return !listed.contains(size); });
+  }
+  return sizes;
 }
 
 std::vector<int> micro_batches(const Configuration& split, const SpaceLimits& limits,
@@ -291,6 +297,7 @@ void add_pipelines(Configuration base, std::span<const int> micro_batches,
   };
   for (const int micro_batch : micro_batches) {
     base.micro_batch = micro_batch;
+    if (!is_listed(options, base)) continue;
     base.num_micro_batches = limits.global_batch / base.dp / micro_batch;
     const auto most_vp = static_cast<std::int32_t>(
         std::min<std::int64_t>(base.pp == 1 ? 1 : limits.layers / base.pp,
@@ -357,11 +364,12 @@ std::vector<Configuration> base_configurations(const SpaceLimits& limits,
 std::vector<Configuration> relaxations(const Configuration& configuration,
                                        const SpaceOptions& options, bool has_host) {
   std::vector<Configuration> out;
-  if (!options.recompute && configuration.recompute != Recompute::full) {
-    Configuration next = configuration;
-    next.recompute =
-        configuration.recompute == Recompute::none ? Recompute::selective : Recompute::full;
+  for (Configuration next = configuration;
+       !options.recompute && next.recompute != Recompute::full;) {
+    next.recompute = next.recompute == Recompute::none ? Recompute::selective : Recompute::full;
+    if (!is_listed(options, next)) continue;
     out.push_back(next);
+    break;
   }
   // ZeRO-1 is in the base already.
   if (!options.zero &&
@@ -381,6 +389,7 @@ std::vector<Configuration> relaxations(const Configuration& configuration,
       }
       Configuration next = configuration;
       next.*offload = true;
+      if (!is_listed(options, next)) continue;
       out.push_back(next);
     }
   }

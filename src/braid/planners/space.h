@@ -28,6 +28,13 @@ inline constexpr std::int64_t kMostPlannedPasses = std::int64_t{1} << 20;
 /// dividing the heads, batch …).
 void check_space(const SpaceLimits& limits, const SpaceOptions& options);
 
+/// Whether every layer has options to run so.
+inline bool is_listed(const SpaceOptions& options, const Configuration& configuration) {
+  return options.listed == nullptr ||
+         options.listed->has(to_execution(configuration),
+                             configuration.division == Division::written);
+}
+
 /// Configurations that differ in vp alone: configuration.vp … most_vp.
 struct ConfigurationRange {
   Configuration configuration;
@@ -93,8 +100,8 @@ std::vector<Configuration> base_configurations(const SpaceLimits& limits,
                                                const SpaceOptions& options);
 
 /// The configurations one step further towards less memory: more recomputation, the next ZeRO
-/// stage, another kind of offload. Respects the restrictions. `has_host`: offload is possible at
-/// all.
+/// stage, another kind of offload. Respects the restrictions; of a finite list of options the next
+/// recomputation that is in it. `has_host`: offload is possible at all.
 std::vector<Configuration> relaxations(const Configuration& configuration,
                                        const SpaceOptions& options, bool has_host);
 

@@ -38,6 +38,31 @@ std::string bad_field(const LayerCost& cost) {
 
 }  // namespace
 
+std::vector<double> output_bytes_of(const Profile& profile) {
+  std::vector<double> bytes(profile.layers.size(), 0);
+  std::vector<std::vector<double>> tensors(profile.layers.size());
+  for (const ProfileEdge& edge : profile.edges) {
+    const auto source = static_cast<std::size_t>(edge.source);
+    std::vector<double>& known = tensors[source];
+    if (std::find(known.begin(), known.end(), edge.bytes) != known.end()) continue;
+    known.push_back(edge.bytes);
+    bytes[source] += edge.bytes;
+  }
+  for (std::size_t l = 0; l < bytes.size(); ++l) {
+    if (profile.layers[l].output_bytes >= 0) bytes[l] = profile.layers[l].output_bytes;
+  }
+  return bytes;
+}
+
+bool states_some_memory(const Profile& profile) {
+  for (const std::vector<Option>& options : profile.kinds) {
+    for (const Option& option : options) {
+      if (option.cost.fixed_bytes >= 0 || option.cost.gradient_bytes >= 0) return true;
+    }
+  }
+  return false;
+}
+
 void check_profile(const Profile& profile, const std::string& file) {
   const auto fail = [&](const std::string& key, const std::string& message) {
     throw Error(Where{file, 0, key}, message);

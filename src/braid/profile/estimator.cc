@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "braid/graph/tensor_size.h"
+#include "braid/profile/estimated_layers.h"
 #include "braid/profile/expert_time.h"
 #include "braid/profile/layer_comm.h"
 #include "braid/profile/layer_profile.h"
@@ -212,39 +213,29 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer_id, std::span<const O
 Profile estimate_profile(const Graph& graph, const std::vector<Execution>& executions,
                          const Precision& precision, const System& system,
                          ShardingSource sharding) {
+  const EstimatedLayers layers(graph, sharding);
+  const std::unique_ptr<LayerCosts> costs = layers.on(system, precision);
   const SplitLimits limits = split_limits(graph);
-  Profile profile = layer_profile(graph, system.groups.front().chip.name, profile_edges(graph));
-  const bool finds = sharding == ShardingSource::found;
-  std::optional<ShardedLayers> sharded;
-  if (finds) sharded.emplace(graph, precision, system);
-  MappedLayers mapped(graph, precision, system.groups.front().chip);
+  Profile profile = layers.layers();
+  profile.chip = system.groups.front().chip.name;
+  const bool finds = layers.finds_divisions();
   const std::vector<bool> closed = kinds_closed(graph);
-  std::vector<bool> filled(profile.kinds.size(), false);
-  for (std::size_t l = 0; l < graph.layers.size(); ++l) {
-    const auto kind = static_cast<std::size_t>(graph.layers[l].kind);
-    if (filled[kind]) continue;
-    filled[kind] = true;
-    const auto layer = static_cast<LayerId>(l);
-    const std::vector<OperatorWork> works = layer_work(graph, layer);
+  for (std::size_t kind = 0; kind < profile.kinds.size(); ++kind) {
     for (const Execution& how : executions) {
       LayerGroups groups;
       groups.tp = span_of(system, 1, how.tp);
       groups.cp = span_of(system, how.tp, how.cp);
       groups.ep = span_of(system, how.whole_experts ? 1 : how.tp, how.ep);
-      if (refusal(limits, how).empty() && !(finds && closed[kind] && how.tp > 1)) {
-        Option option;
-        option.name = name_of(how);
-        option.how = how;
-        option.cost =
-            estimate_layer(graph, layer, works, how, precision, groups, system, {}, &mapped);
-        profile.kinds[kind].push_back(std::move(option));
-      }
+      const auto add = [&](const LayerDivision& division) {
+        Option& option = profile.kinds[kind].emplace_back(costs->option(kind, division, how));
+        option.cost = costs->cost(kind, division, how, groups);
+      };
+      if (refusal(limits, how).empty() && !(finds && closed[kind] && how.tp > 1)) add({});
       Execution undivided = how;
       undivided.tp = 1;
       if (!finds || how.sequence_parallel || !refusal(limits, undivided).empty()) continue;
-      for (const FoundDivision& division : sharded->divisions(layer, works, how, groups)) {
-        Option& option = profile.kinds[kind].emplace_back(sharded->option(layer, how, division));
-        option.cost = sharded->cost(layer, works, how, groups, division);
+      for (const LayerDivision& division : costs->divisions(kind, how, groups)) {
+        if (division) add(division);
       }
     }
   }

@@ -51,6 +51,11 @@ struct LayerCost {
   double offloaded_bytes = 0;    ///< Of the stash, moved to host memory.
   double working_bytes = 0;      ///< Largest transient need while the layer runs.
   double output_bytes = 0;       ///< What one device hands to the next layer (forward).
+  /// Memory that does not grow with the micro-batches in flight, when the profile states it as one
+  /// figure (Piper's memoryUsageB); negative: follows from the parameters and the memory policy.
+  double fixed_bytes = -1;
+  /// To synchronise over data-parallel ranks, likewise; negative: from the parameters.
+  double gradient_bytes = -1;
 
   double backward_s() const {
     return recompute.total_s() + backward_input.total_s() + backward_weight.total_s();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "braid/base/index.h"
+#include "braid/graph/tensor_size.h"
 #include "braid/profile/shard.h"
 
 namespace braid {
@@ -72,6 +73,22 @@ void count_shared_once(std::span<const SharedParameter> shared,
   }
 }
 
+std::vector<double> layer_output_bytes(const Graph& graph) {
+  std::vector<double> bytes(graph.layers.size(), 0);
+  std::vector<bool> counted(graph.tensors.size(), false);
+  for (const Operator& op : graph.operators) {
+    for (const TensorId id : op.inputs) {
+      const Tensor& tensor = graph.tensors[at(id)];
+      if (tensor.producer < 0 || counted[at(id)]) continue;
+      const LayerId source = graph.operators[at(tensor.producer)].layer;
+      if (source == op.layer) continue;
+      counted[at(id)] = true;
+      bytes[at(source)] += bytes_of(tensor) / static_cast<double>(graph.samples);
+    }
+  }
+  return bytes;
+}
+
 std::vector<std::vector<TensorId>> leaving_tensors(const Graph& graph) {
   std::vector<bool> leaves(graph.tensors.size(), false);
   for (const TensorId tensor : graph.outputs) leaves[at(tensor)] = true;
@@ -107,6 +124,11 @@ Profile layer_profile(const Graph& graph, std::string chip, std::vector<ProfileE
     kinds = std::max(kinds, static_cast<std::size_t>(layer.kind) + 1);
   }
   profile.kinds.resize(kinds);
+  const std::vector<double> by_edges = output_bytes_of(profile);
+  const std::vector<double> by_tensors = layer_output_bytes(graph);
+  for (std::size_t l = 0; l < by_edges.size(); ++l) {
+    if (by_edges[l] != by_tensors[l]) profile.layers[l].output_bytes = by_tensors[l];
+  }
   return profile;
 }
 

@@ -25,12 +25,15 @@ void count_shared_once(std::span<const SharedParameter> shared,
                        std::span<const std::int32_t> kind_of_layer, const Execution& how,
                        std::span<LayerCost> costs);
 
+/// Bytes per sample that each layer puts out for others, every tensor once. Linear in the graph.
+std::vector<double> layer_output_bytes(const Graph& graph);
+
 /// By layer: the tensors it writes that other layers read, or that are the graph's outputs, in
 /// ascending order. Cost: linear in the graph.
 std::vector<std::vector<TensorId>> leaving_tensors(const Graph& graph);
 
 /// A profile of the layers of `graph` on `chip`, to be estimated: a place for the options of each
-/// kind, none in them yet.
+/// kind, none in them yet. What a layer puts out is stated where its edges do not tell.
 Profile layer_profile(const Graph& graph, std::string chip, std::vector<ProfileEdge> edges);
 
 }  // namespace braid

@@ -131,8 +131,8 @@ std::string bytes_of(const std::vector<Option>& options) {
     add(option.how.tp);
     add(option.cost.forward.compute_s);
     add(option.cost.stash_bytes);
-    add(option.fixed_bytes);
-    add(option.gradient_bytes);
+    add(option.cost.fixed_bytes);
+    add(option.cost.gradient_bytes);
     add(static_cast<double>(option.edge_syncs.size()));
     for (const EdgeSync& sync : option.edge_syncs) {
       add(sync.edge);
@@ -164,9 +164,9 @@ std::vector<Option> read_options(const Value& configurations, std::int32_t layer
       option.how.tp = static_cast<int>(*tp);
       if (option.name == "activation recomp") option.how.recompute = Recompute::full;
       option.cost.forward.compute_s = entry["timePerSample"].as_double_in(0, kMostCost);
-      option.gradient_bytes = entry["parameterSize"].as_double_in(0, kMostCost);
+      option.cost.gradient_bytes = entry["parameterSize"].as_double_in(0, kMostCost);
       option.cost.stash_bytes = entry["memoryUsageA"].as_double_in(0, kMostCost);
-      option.fixed_bytes = entry["memoryUsageB"].as_double_in(0, kMostCost);
+      option.cost.fixed_bytes = entry["memoryUsageB"].as_double_in(0, kMostCost);
       read_syncs(entry["syncTimeFw"], true, layer, at.in, ids, numbers, edges, option);
       read_syncs(entry["syncTimeBw"], false, layer, at.out, ids, numbers, edges, option);
       std::sort(option.edge_syncs.begin(), option.edge_syncs.end(),

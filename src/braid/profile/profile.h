@@ -46,11 +46,6 @@ struct Option {
   std::string name;  ///< "vanilla", "activation recomp", "tp8 sp selective", "tp4:sharded".
   Execution how;
   LayerCost cost;
-  /// Memory that does not grow with the micro-batches in flight, when the profile states it as one
-  /// figure (Piper's memoryUsageB); negative: follows from the parameters and the memory policy.
-  double fixed_bytes = -1;
-  double gradient_bytes =
-      -1;  ///< To synchronise over data-parallel ranks; negative: from the parameters.
   std::vector<EdgeSync> edge_syncs;
   /// Index into System::groups of the devices that the times are for; negative: of any.
   std::int32_t device_group = -1;
@@ -62,6 +57,9 @@ struct Option {
 struct ProfileLayer {
   std::string name;
   std::int32_t kind = 0;  ///< Index in Profile::kinds: layers of a kind share their options.
+  /// Per sample that it puts out for others, every tensor once; negative: as its edges have it,
+  /// where those of equal bytes are one tensor (output_bytes_of).
+  double output_bytes = -1;
   friend bool operator==(const ProfileLayer&, const ProfileLayer&) = default;
 };
 
@@ -98,6 +96,12 @@ inline const std::vector<Option>& options_of(const Profile& profile, std::int32_
   return profile
       .kinds[static_cast<std::size_t>(profile.layers[static_cast<std::size_t>(layer)].kind)];
 }
+
+/// Bytes per sample that each layer puts out for others, every tensor once. Linear in the edges.
+std::vector<double> output_bytes_of(const Profile& profile);
+
+/// Whether an option states memory or gradients in place of parameters.
+bool states_some_memory(const Profile& profile);
 
 /// Checks ids, acyclicity, finiteness and signs. Throws Error naming the layer and `file`.
 void check_profile(const Profile& profile, const std::string& file);

@@ -124,8 +124,8 @@ Json option_to_json(const Option& option) {
   json["name"] = option.name;
   json["how"] = execution_to_json(option.how);
   json["cost"] = cost_to_json(option.cost);
-  if (option.fixed_bytes >= 0) json["fixed_bytes"] = option.fixed_bytes;
-  if (option.gradient_bytes >= 0) json["gradient_bytes"] = option.gradient_bytes;
+  if (option.cost.fixed_bytes >= 0) json["fixed_bytes"] = option.cost.fixed_bytes;
+  if (option.cost.gradient_bytes >= 0) json["gradient_bytes"] = option.cost.gradient_bytes;
   if (option.device_group >= 0) json["device_group"] = option.device_group;
   if (!option.edge_syncs.empty()) {
     json["edge_syncs"] = Json::array();
@@ -163,10 +163,10 @@ Option option_from_json(const Value& value) {
   option.how = execution_from_json(value["how"]);
   option.cost = cost_from_json(value["cost"]);
   if (value["fixed_bytes"].exists()) {
-    option.fixed_bytes = value["fixed_bytes"].as_double_in(0, kMost);
+    option.cost.fixed_bytes = value["fixed_bytes"].as_double_in(0, kMost);
   }
   if (value["gradient_bytes"].exists()) {
-    option.gradient_bytes = value["gradient_bytes"].as_double_in(0, kMost);
+    option.cost.gradient_bytes = value["gradient_bytes"].as_double_in(0, kMost);
   }
   if (value["device_group"].exists()) {
     option.device_group = static_cast<std::int32_t>(value["device_group"].as_int_in(0, 1 << 30));
@@ -208,6 +208,7 @@ Json to_json(const Profile& profile) {
   json["layers"] = Json::array();
   for (const ProfileLayer& layer : profile.layers) {
     json["layers"].push_back(Json::array({layer.name, layer.kind}));
+    if (layer.output_bytes >= 0) json["layers"].back().push_back(layer.output_bytes);
   }
   json["edges"] = Json::array();
   for (const ProfileEdge& edge : profile.edges) {
@@ -252,9 +253,12 @@ Profile profile_from_json(const Value& value) {
     }
   }
   for (const Value& layer : value["layers"].elements()) {
-    if (layer.size() != 2) layer.fail("a layer is [name, kind]");
+    if (layer.size() != 2 && layer.size() != 3) {
+      layer.fail("a layer is [name, kind] or [name, kind, bytes that it puts out]");
+    }
     profile.layers.push_back({std::string(layer[0].as_string()),
                               static_cast<std::int32_t>(layer[1].as_int_in(0, 1 << 30))});
+    if (layer.size() == 3) profile.layers.back().output_bytes = layer[2].as_double_in(0, kMost);
   }
   for (const Value& edge : value["edges"].elements()) {
     if (edge.size() != 3) edge.fail("an edge is [source, target, bytes]");

@@ -28,10 +28,25 @@ SplitLimits split_limits(const Graph& graph) {
 }
 
 bool divides_as_written(const SplitLimits& limits, int tp) {
+  if (limits.listed != nullptr) return limits.listed->has_written(tp);
   return tp == 1 || (limits.heads > 0 && limits.heads % tp == 0);
 }
 
+namespace {
+
+std::string refusal(const ListedExecutions& listed, const Execution& how) {
+  if (listed.has_degrees(how)) return "";
+  std::string asked = "tp " + std::to_string(how.tp);
+  if (how.sequence_parallel) asked += " with sequence parallelism";
+  if (how.cp > 1) asked += ", cp " + std::to_string(how.cp);
+  if (how.ep > 1) asked += ", ep " + std::to_string(how.ep);
+  return "the profile has no option of " + asked + " for every layer";
+}
+
+}  // namespace
+
 std::string refusal(const SplitLimits& limits, const Execution& how) {
+  if (limits.listed != nullptr) return refusal(*limits.listed, how);
   if (how.tp > 1) {
     const bool found = std::binary_search(limits.found.begin(), limits.found.end(), how.tp);
     if (!divides_as_written(limits, how.tp) && (!found || how.sequence_parallel)) {

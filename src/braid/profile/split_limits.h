@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "braid/graph/graph.h"
+#include "braid/profile/listed_executions.h"
 #include "braid/profile/profile.h"
 
 namespace braid {
@@ -20,6 +21,9 @@ struct SplitLimits {
   /// Further degrees tp, ascending, that divisions allow that the graph does not say
   /// (found_degrees); without sequence parallelism.
   std::vector<int> found;
+  /// Where layers have a finite list of options: what it has, in place of the above, which then are
+  /// multiples of its degrees. Not owned.
+  const ListedExecutions* listed = nullptr;
 };
 /// As the graph says: nothing found.
 SplitLimits split_limits(const Graph& graph);
@@ -28,7 +32,7 @@ SplitLimits split_limits(const Graph& graph);
 bool divides_as_written(const SplitLimits& limits, int tp);
 
 /// Empty when the graph can run as `how` says, else why not ("tp 3 does not divide 64 attention
-/// heads").
+/// heads"). Of a finite list only the degrees count, and sequence parallelism where `how` has it.
 std::string refusal(const SplitLimits& limits, const Execution& how);
 
 }  // namespace braid

@@ -28,7 +28,7 @@ struct PeakRate {
 struct Memory {
   std::string name;        ///< "HBM3", "L2", "SRAM", "host".
   double bytes = 0;        ///< Capacity per device.
-  double bytes_per_s = 0;  ///< Bandwidth per device.
+  double bytes_per_s = 0;  ///< Bandwidth per device; 0: not known (of a chip without peaks).
   friend bool operator==(const Memory&, const Memory&) = default;
 };
 

@@ -46,10 +46,12 @@ Json memory_to_json(const Memory& memory) {
   return json;
 }
 
-Memory memory_from_json(const Value& value) {
+/// `known`: its rate is above zero.
+Memory memory_from_json(const Value& value, bool known = true) {
   value.expect_only({"name", "bytes", "bytes_per_s"});
+  const Value rate = value["bytes_per_s"];
   return {std::string(value["name"].as_string()), positive(value["bytes"]),
-          positive(value["bytes_per_s"])};
+          known ? positive(rate) : rate.as_double_in(0, 1e300)};
 }
 
 Json efficiency_to_json(const Efficiency& efficiency) {
@@ -170,9 +172,12 @@ Chip chip_from_json(const Value& value) {
     if (!dtype) value["peak_flops_per_s"].fail("unknown number format '" + std::string(key) + "'");
     chip.peaks.push_back({*dtype, positive(rate)});
   }
-  chip.vector_flops_per_s = positive(value["vector_flops_per_s"]);
+  // A chip without peaks is one of which no rates are known.
+  const bool known = !chip.peaks.empty();
+  chip.vector_flops_per_s = known ? positive(value["vector_flops_per_s"])
+                                  : value["vector_flops_per_s"].as_double_in(0, 1e300);
   chip.compute_units = static_cast<int>(value["compute_units"].as_int_in(1, 1 << 24));
-  chip.memory = memory_from_json(value["memory"]);
+  chip.memory = memory_from_json(value["memory"], known);
   if (value["on_chip"].exists()) chip.on_chip = memory_from_json(value["on_chip"]);
   if (value["host"].exists()) chip.host = memory_from_json(value["host"]);
   chip.reserved_bytes = value["reserved_bytes"].as_double_in(0, chip.memory.bytes);

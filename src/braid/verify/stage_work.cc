@@ -157,6 +157,7 @@ double optimizer_s(const Plan& plan, std::size_t s, double elements) {
   const double gradient = elements * bytes_per_element(precision.gradient);
   const double weight = elements * bytes_per_element(precision.weight);
   const double achieved = chip.memory.bytes_per_s * chip.efficiency.memory_peak_fraction;
+  if (achieved <= 0) return 0;  // Not known.
   const double here_s =
       chip.efficiency.kernel_launch_s + (2 * state + gradient + weight) / achieved;
   if (!form_of(plan, s).offload_optimizer || !chip.host) return here_s;
@@ -228,7 +229,7 @@ StageWork work_of_stage(const Plan& plan, std::size_t s) {
       part.offloaded_bytes += cost.offloaded_bytes;
       sums.dense += cost.dense_parameters;
       sums.expert += cost.expert_parameters;
-      if (option.gradient_bytes > 0) sums.stated_gradient_bytes += option.gradient_bytes;
+      if (cost.gradient_bytes > 0) sums.stated_gradient_bytes += cost.gradient_bytes;
       ++sums.layers;
     }
     // Of a transfer that hides behind a pass a share is lost all the same.

@@ -40,7 +40,7 @@ Elements elements_of(const Plan& plan, std::size_t s) {
           cost.dense_parameters / ranks + cost.expert_parameters * p.ep / expert_ranks;
       elements.largest_layer = std::max(elements.largest_layer, layer);
       elements.working_bytes = std::max(elements.working_bytes, cost.working_bytes);
-      if (option.fixed_bytes > 0) elements.stated_bytes += option.fixed_bytes;
+      if (cost.fixed_bytes > 0) elements.stated_bytes += cost.fixed_bytes;
     }
   }
   return elements;

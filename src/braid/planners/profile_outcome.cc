@@ -1,0 +1,176 @@
+#include "braid/planners/profile_outcome.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
+#include "braid/base/quantity.h"
+#include "braid/planners/job_layers.h"
+#include "braid/profile/listed_layers.h"
+#include "braid/schedule/timeline.h"
+
+namespace braid {
+namespace {
+
+/// A plan with its figures; without any, why it cannot be timed.
+struct Timed {
+  std::optional<Candidate> candidate;
+  std::string reason;
+};
+
+Timed timed(ProfilePlan made) {
+  if (!made.plan) return {std::nullopt, std::move(made.reason)};
+  Timed result;
+  try {
+    Candidate candidate;
+    candidate.plan = std::move(*made.plan);
+    candidate.metrics = measure(candidate.plan);
+    result.candidate = std::move(candidate);
+  } catch (const Error& error) {
+    result.reason = error.what();
+  }
+  return result;
+}
+
+/// By how much the plan's fullest device is over its memory; rounding is no excess.
+double excess_bytes(const Candidate& candidate, const System& system) {
+  const double available = usable_bytes(system.groups.front().chip);
+  const double excess = candidate.metrics.peak_memory_bytes - available;
+  return excess > 1e-12 * available ? excess : 0;
+}
+
+LowerBound bound_of(const ProfileTarget& target, std::int64_t micro_batches) {
+  const ListedLayers layers(*target.profile);
+  Job job;
+  job.layers = &layers;
+  job.global_batch = micro_batches * target.micro_batch;
+  return lower_bound(job, *target.system);
+}
+
+/// The best that fits of what the variant finds: within ever less memory by its own count, then
+/// with replicas as many in every stage, whose rounds nest.
+struct FittingSolution {
+  Timed plan;
+  PiperSolution solution;
+  std::vector<std::string> assumptions;
+};
+FittingSolution fitting(const ProfileTarget& target, const PiperVariant& variant,
+                        PiperProblem problem, const PiperSolution& first,
+                        const PiperSearchLimits& limits) {
+  constexpr int kMostAttempts = 20;
+  FittingSolution found;
+  found.solution = first;
+  const double all_memory = problem.memory_bytes;
+  const auto attempt = [&]() {
+    ProfilePlan made = plan_of_solution(target, problem, found.solution);
+    found.assumptions = made.assumptions;
+    found.plan = timed(std::move(made));
+    return found.plan.candidate ? excess_bytes(*found.plan.candidate, *target.system) : 0.0;
+  };
+  double excess = attempt();
+  for (int i = 1; i < kMostAttempts && excess > 0; ++i) {
+    problem.memory_bytes -= excess;
+    if (problem.memory_bytes <= 0) break;
+    found.solution = variant.solve(problem, limits);
+    if (found.solution.stages.empty()) break;
+    excess = attempt();
+  }
+  if (excess <= 0) return found;
+  FittingSolution best;
+  problem.memory_bytes = all_memory;
+  for (const std::int64_t dp : piper_dp_degrees(problem)) {
+    problem.least_dp = problem.most_dp = dp;
+    found.solution = variant.solve(problem, limits);
+    if (found.solution.stages.empty() || attempt() > 0 || !found.plan.candidate) continue;
+    if (!best.plan.candidate || found.solution.time < best.solution.time) best = found;
+  }
+  if (!best.plan.candidate) {
+    best.plan.reason =
+        fmt::format("by braid's count of memory what it finds takes {} more than a device has",
+                    format_bytes(excess));
+  }
+  return best;
+}
+
+}  // namespace
+
+ProfileOutcome outcome_of_solution(const ProfileTarget& target, const PiperVariant& variant,
+                                   PiperProblem problem, const PiperSolution& solution,
+                                   double time_unit_s, const PiperSearchLimits& limits) {
+  ProfileOutcome result;
+  Outcome& outcome = result.outcome;
+  outcome.physical_bound = bound_of(target, problem.micro_batches);
+  outcome.objective_name = "time per sample (Piper, s)";
+  outcome.status = solution.status;
+  outcome.work = solution.work;
+  if (solution.stages.empty()) {
+    outcome.infeasibility =
+        Infeasibility{solution.reason, -1, solution.needed_bytes, problem.memory_bytes, {}};
+    result.no_plan = solution.reason;
+    return result;
+  }
+  outcome.objective = solution.time * time_unit_s;
+  outcome.search_bound_s = solution.bound * time_unit_s;
+  outcome.evaluated = 1;
+  FittingSolution found = fitting(target, variant, std::move(problem), solution, limits);
+  outcome.assumptions = std::move(found.assumptions);
+  if (!found.plan.candidate) {
+    result.no_plan = std::move(found.plan.reason);
+    outcome.infeasibility = Infeasibility{result.no_plan, -1, 0, 0, {}};
+    return result;
+  }
+  if (found.solution.time != solution.time) {
+    outcome.assumptions.push_back(fmt::format(
+        "the plan is one of {:.9g} s per sample (Piper): the best holds more than a device has, as "
+        "Piper counts no working space, and rounds that do not nest for less",
+        found.solution.time * time_unit_s));
+  }
+  outcome.candidates.push_back(std::move(*found.plan.candidate));
+  return result;
+}
+
+ProfileOutcome outcome_of_placement(const ProfileTarget& target, const PhazeProblem& problem,
+                                    const PhazePlacement& placement, double objective_s,
+                                    const PhazeOptions& options) {
+  ProfileOutcome result;
+  Outcome& outcome = result.outcome;
+  outcome.physical_bound = bound_of(target, problem.micro_batches);
+  outcome.objective_name = "time per batch (Phaze, s)";
+  outcome.objective = objective_s;
+  outcome.search_bound_s = std::min(placement.bound_s, objective_s);
+  outcome.status =
+      placement.bound_s >= objective_s * (1 - 1e-9) ? Status::optimal : Status::feasible;
+  outcome.evaluated = 1;
+  std::optional<PhazePlacement> in_line;
+  const bool branches = std::any_of(placement.stages.begin(), placement.stages.end(),
+                                    [](const PhazeStage& stage) { return stage.branches > 1; });
+  if (branches) {
+    PhazeOptions linear = options;
+    linear.branches = false;
+    in_line = place_phaze(problem, linear);
+    if (in_line) {
+      outcome.assumptions.emplace_back(
+          "the plan is the best placement whose stages run their branches one after another: those "
+          "of the best have devices of their own");
+    }
+  }
+  Timed plan = timed(plan_of_placement(target, problem, in_line ? *in_line : placement));
+  if (plan.candidate) {
+    if (const double excess = excess_bytes(*plan.candidate, *target.system); excess > 0) {
+      plan = {std::nullopt, fmt::format("by braid's count of memory it takes {} more than a device "
+                                        "has",
+                                        format_bytes(excess))};
+    }
+  }
+  if (!plan.candidate) {
+    result.no_plan = std::move(plan.reason);
+    outcome.infeasibility = Infeasibility{result.no_plan, -1, 0, 0, {}};
+    return result;
+  }
+  outcome.candidates.push_back(std::move(*plan.candidate));
+  return result;
+}
+
+}  // namespace braid

@@ -1,0 +1,92 @@
+#include "braid/profile/estimated_layers.h"
+
+#include <utility>
+
+#include "braid/profile/layer_profile.h"
+
+namespace braid {
+namespace {
+
+class EstimatedCosts : public LayerCosts {
+ public:
+  EstimatedCosts(const EstimatedLayers& layers, const System& system, const Precision& precision)
+      : layers_(layers),
+        graph_(layers.graph()),
+        system_(system),
+        precision_(precision),
+        mapped_(graph_, precision, system.groups.front().chip) {
+    if (!layers.finds_divisions()) return;
+    sharded_.emplace(graph_, precision_, system);
+    closed_ = kinds_closed(graph_);
+    written_ = split_limits(graph_);
+  }
+
+  std::vector<LayerDivision> divisions(std::size_t kind, const Execution& how,
+                                       const LayerGroups& groups) override {
+    std::vector<LayerDivision> known;
+    if (!sharded_ || (divides_as_written(written_, how.tp) && !closed_[kind])) {
+      known.emplace_back();
+    }
+    if (!sharded_) return known;
+    for (FoundDivision& found : sharded_->divisions(layers_.first_of_kind(kind),
+                                                    layers_.work_of_kind(kind), how, groups)) {
+      known.emplace_back(std::move(found));
+    }
+    return known;
+  }
+
+  LayerCost cost(std::size_t kind, const LayerDivision& division, const Execution& how,
+                 const LayerGroups& groups) override {
+    const LayerId layer = layers_.first_of_kind(kind);
+    const std::vector<OperatorWork>& works = layers_.work_of_kind(kind);
+    return division ? sharded_->cost(layer, works, how, groups, *division)
+                    : estimate_layer(graph_, layer, works, how, precision_, groups, system_, {},
+                                     &mapped_);
+  }
+
+  Option option(std::size_t kind, const LayerDivision& division,
+                const Execution& how) const override {
+    if (division) return sharded_->option(layers_.first_of_kind(kind), how, *division);
+    Option option;
+    option.how = how;
+    option.name = name_of(how);
+    return option;
+  }
+
+ private:
+  const EstimatedLayers& layers_;
+  const Graph& graph_;
+  const System& system_;
+  const Precision precision_;
+  MappedLayers mapped_;                   ///< Of a dataflow chip.
+  std::optional<ShardedLayers> sharded_;  ///< Where divisions are searched for.
+  std::vector<bool> closed_;              ///< kinds_closed().
+  SplitLimits written_;
+};
+
+}  // namespace
+
+EstimatedLayers::EstimatedLayers(const Graph& graph, ShardingSource sharding)
+    : graph_(graph), sharding_(sharding), layers_(layer_profile(graph, "", profile_edges(graph))) {
+  first_of_kind_.assign(layers_.kinds.size(), -1);
+  for (std::size_t l = graph.layers.size(); l-- > 0;) {
+    first_of_kind_[static_cast<std::size_t>(graph.layers[l].kind)] = static_cast<LayerId>(l);
+  }
+  work_of_kind_.reserve(first_of_kind_.size());
+  for (const LayerId layer : first_of_kind_) {
+    work_of_kind_.push_back(layer < 0 ? std::vector<OperatorWork>() : layer_work(graph, layer));
+  }
+}
+
+SplitLimits EstimatedLayers::limits(std::int64_t most_tp) const {
+  SplitLimits limits = split_limits(graph_);
+  if (finds_divisions()) limits.found = found_degrees(graph_, most_tp);
+  return limits;
+}
+
+std::unique_ptr<LayerCosts> EstimatedLayers::on(const System& system,
+                                                const Precision& precision) const {
+  return std::make_unique<EstimatedCosts>(*this, system, precision);
+}
+
+}  // namespace braid
