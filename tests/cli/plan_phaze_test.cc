@@ -164,7 +164,7 @@ TEST_F(PlanPhaze, SaysWhichStageMissesHowMuch) {
 
 TEST_F(PlanPhaze, RefusesWhatIsPipers) {
   const std::pair<Words, const char*> cases[] = {
-      {{"--planner", "megatron"}, "use one of piper"},
+      {{"--planner", "megaton"}, "use one of braid"},
       {{"--planner", "piper", "--objective", "flush"}, "is for the planner phaze"},
       {{"--tensors", "once"}, "is for the planner piper"},
       {{"--rules", "paper"}, "use program or corrected"},

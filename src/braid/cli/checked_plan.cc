@@ -70,6 +70,18 @@ std::string mapping_assumption(const Graph& graph, const Plan& plan) {
 
 }  // namespace
 
+std::string fault_of(Candidate& candidate, const LowerBound& bound, std::string_view planner) {
+  candidate.plan.claims =
+      Claims{candidate.metrics.iteration_time_s, candidate.metrics.peak_memory_bytes,
+             bound.compute_s, bound.memory_s, bound.network_s};
+  const Verification verification = verify(candidate.plan);
+  for (const Check& check : verification.checks) {
+    if (check.holds) continue;
+    return fmt::format("a plan of {} fails the check '{}': {}", planner, check.name, check.detail);
+  }
+  return "";
+}
+
 CheckedOutcome plan_and_check(const LoadedJob& loaded, const PlannerEntry& planner,
                               const Progress& progress) {
   CheckedOutcome checked;
@@ -80,22 +92,15 @@ CheckedOutcome plan_and_check(const LoadedJob& loaded, const PlannerEntry& plann
   assumptions.insert(assumptions.begin(), loaded.assumptions.begin(), loaded.assumptions.end());
   if (!checked.outcome.candidates.empty()) {
     const Plan& best = checked.outcome.candidates.front().plan;
+    const Graph* graph = loaded.job.graph;
     for (const std::string& said :
-         {mapping_assumption(*loaded.job.graph, best), host_assumption(best)}) {
+         {graph != nullptr ? mapping_assumption(*graph, best) : "", host_assumption(best)}) {
       if (!said.empty()) assumptions.insert(assumptions.begin(), said);
     }
   }
-  const LowerBound& bound = checked.outcome.physical_bound;
   for (Candidate& candidate : checked.outcome.candidates) {
-    candidate.plan.claims =
-        Claims{candidate.metrics.iteration_time_s, candidate.metrics.peak_memory_bytes,
-               bound.compute_s, bound.memory_s, bound.network_s};
-    const Verification verification = verify(candidate.plan);
-    for (const Check& check : verification.checks) {
-      if (check.holds || !checked.failure.empty()) continue;
-      checked.failure = fmt::format("a plan of {} fails the check '{}': {}", planner.name,
-                                    check.name, check.detail);
-    }
+    const std::string fault = fault_of(candidate, checked.outcome.physical_bound, planner.name);
+    if (checked.failure.empty()) checked.failure = fault;
   }
   return checked;
 }

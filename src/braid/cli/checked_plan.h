@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "braid/cli/job_options.h"
 #include "braid/plan/outcome.h"
@@ -13,6 +14,10 @@ struct CheckedOutcome {
   double wall_s = 0;
   std::string failure;  ///< The first check that a plan does not pass; empty when all hold.
 };
+
+/// Lets the candidate claim its figures and puts its plan to the verifier. Returns the first check
+/// that it does not pass, with the planner's name; empty when all hold.
+std::string fault_of(Candidate& candidate, const LowerBound& bound, std::string_view planner);
 
 /// Plans a job and puts every plan to the verifier. Throws Error for bad input.
 CheckedOutcome plan_and_check(const LoadedJob& loaded, const PlannerEntry& planner,

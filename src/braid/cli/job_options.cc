@@ -43,9 +43,6 @@ void check_computes(const Graph& graph, const std::string& model) {
   }
 }
 
-/// Of a job whose batch is not given.
-constexpr std::int64_t kSamplesPerDevice = 16;
-
 }  // namespace
 
 void add_job_options(Verb& app, JobOptions& o) {
@@ -189,45 +186,21 @@ void calibrate_system(const std::string& path, System& system) {
               "run braid calibrate on runs of " + system.groups.front().chip.name);
 }
 
-void load_job(const JobOptions& o, LoadedJob& loaded) {
-  if (o.threads > 0) set_thread_count(o.threads);
-  loaded.system = load_devices(o.cluster, o.chip);
-  loaded.job.precision = job_precision(o.precision, loaded.system);
-  if (o.precision.empty() && loaded.job.precision != Precision{}) {
-    loaded.assumptions.push_back("precision: " + name_of(loaded.job.precision) +
-                                 ", as no bf16 peak is listed (no --precision given)");
+void limit_memory(const std::string& text, System& system) {
+  if (text.empty()) return;
+  const auto bytes = parse_quantity(text, Unit::bytes);
+  if (!bytes || *bytes <= 0) {
+    throw Error(Where{"", 0, "--max-memory"}, "'" + text + "' is not an amount of memory",
+                "write it with its unit, such as '40 GiB'");
   }
-  loaded.graph = load_model(o.model, {.seq_len = o.seq_len, .dims = parse_dims(o.dims)});
-  check_computes(loaded.graph, o.model);
-  set_working_precision(loaded.graph, loaded.job.precision.activation, loaded.job.precision.weight);
-  if (!o.calibration.empty()) calibrate_system(o.calibration, loaded.system);
-  if (!o.max_memory.empty()) {
-    const auto bytes = parse_quantity(o.max_memory, Unit::bytes);
-    if (!bytes || *bytes <= 0) {
-      throw Error(Where{"", 0, "--max-memory"}, "'" + o.max_memory + "' is not an amount of memory",
-                  "write it with its unit, such as '40 GiB'");
-    }
-    for (DeviceGroup& group : loaded.system.groups) {
-      Chip& chip = group.chip;
-      chip.memory.bytes = std::min(chip.memory.bytes, *bytes + chip.reserved_bytes);
-    }
+  for (DeviceGroup& group : system.groups) {
+    Chip& chip = group.chip;
+    chip.memory.bytes = std::min(chip.memory.bytes, *bytes + chip.reserved_bytes);
   }
-  loaded.job.graph = &loaded.graph;
-  loaded.job.model_source = o.model;
-  loaded.job.global_batch = o.global_batch;
-  loaded.job.sharding = parse_sharding(o.sharding);
-  if (o.global_batch == 0) {
-    loaded.job.global_batch = kSamplesPerDevice * loaded.system.device_count;
-    loaded.assumptions.push_back("global batch: 16 samples per device (no --global-batch given)");
-  }
-  if (o.seq_len == 0 && loaded.graph.seq_len > 0) {
-    loaded.assumptions.push_back("sequence length: the model's maximum (no --seq-len given)");
-  }
-  if (std::filesystem::path(o.model).extension() == ".onnx") {
-    loaded.assumptions.emplace_back(
-        "ONNX: attention, activations and norms that the file writes out run as one kernel each");
-  }
-  SpaceOptions& space = loaded.space;
+}
+
+SpaceOptions space_of(const JobOptions& o) {
+  SpaceOptions space;
   space.tp = fixed(o.tp);
   space.pp = fixed(o.pp);
   space.dp = fixed(o.dp);
@@ -248,6 +221,38 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   if (o.stage_options == "data") space.stage_options = StageOptions::data;
   if (o.in_flight == "table") space.in_flight = InFlight::table;
   space.top = o.top;
+  return space;
+}
+
+void load_job(const JobOptions& o, LoadedJob& loaded) {
+  if (o.threads > 0) set_thread_count(o.threads);
+  loaded.system = load_devices(o.cluster, o.chip);
+  loaded.job.precision = job_precision(o.precision, loaded.system);
+  if (o.precision.empty() && loaded.job.precision != Precision{}) {
+    loaded.assumptions.push_back("precision: " + name_of(loaded.job.precision) +
+                                 ", as no bf16 peak is listed (no --precision given)");
+  }
+  loaded.graph = load_model(o.model, {.seq_len = o.seq_len, .dims = parse_dims(o.dims)});
+  check_computes(loaded.graph, o.model);
+  set_working_precision(loaded.graph, loaded.job.precision.activation, loaded.job.precision.weight);
+  if (!o.calibration.empty()) calibrate_system(o.calibration, loaded.system);
+  limit_memory(o.max_memory, loaded.system);
+  loaded.job.graph = &loaded.graph;
+  loaded.job.model_source = o.model;
+  loaded.job.global_batch = o.global_batch;
+  loaded.job.sharding = parse_sharding(o.sharding);
+  if (o.global_batch == 0) {
+    loaded.job.global_batch = kSamplesPerDevice * loaded.system.device_count;
+    loaded.assumptions.push_back("global batch: 16 samples per device (no --global-batch given)");
+  }
+  if (o.seq_len == 0 && loaded.graph.seq_len > 0) {
+    loaded.assumptions.push_back("sequence length: the model's maximum (no --seq-len given)");
+  }
+  if (std::filesystem::path(o.model).extension() == ".onnx") {
+    loaded.assumptions.emplace_back(
+        "ONNX: attention, activations and norms that the file writes out run as one kernel each");
+  }
+  loaded.space = space_of(o);
   loaded.budget.work = o.budget;
 }
 

@@ -25,6 +25,9 @@ struct JobOptions {
   bool all_devices = false, no_offload = false, json = false, progress = false;
 };
 
+/// Global batch per device where none is given.
+inline constexpr std::int64_t kSamplesPerDevice = 16;
+
 void add_job_options(Verb& app, JobOptions& options);
 
 /// A job with all that it refers to.
@@ -46,6 +49,12 @@ Precision job_precision(const std::string& name, const System& system);
 /// Puts the figures of a calibration file in place of the catalogue's. Throws Error when the file
 /// has none for the system's chips.
 void calibrate_system(const std::string& path, System& system);
+
+/// Lets plans use no more device memory than that, with its unit; empty: all. Throws Error.
+void limit_memory(const std::string& text, System& system);
+
+/// The restrictions that the options say.
+SpaceOptions space_of(const JobOptions& options);
 
 /// Loads model and system and checks the restrictions' form. Throws Error.
 void load_job(const JobOptions& options, LoadedJob& loaded);

@@ -88,6 +88,17 @@ Json objective_to_json(const Outcome& outcome) {
 
 }  // namespace
 
+Json candidate_to_json(const Candidate& candidate, const LowerBound& bound) {
+  Json json = metrics_to_json(candidate.metrics, bound.time_s);
+  json["global_batch"] = candidate.plan.global_batch;
+  json["devices_used"] = devices_used(candidate.plan);
+  json["parallel"] = to_json(candidate.plan.parallel);
+  json["uniform"] = is_uniform(candidate.plan);
+  json["stages"] = stages_to_json(candidate.plan);
+  json["bound_by"] = bound.binding;
+  return json;
+}
+
 Json outcome_to_json(const Outcome& outcome, const std::string& planner, double wall_s) {
   Json json = Json::object();
   json["status"] = name_of(outcome.status);

@@ -12,6 +12,9 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
 /// iteration time of the fastest plan of all rows.
 Json compare_row(const CheckedOutcome& checked, const std::string& planner, double least_s);
 /// The row, with the same keys, of a planner that does not take the job.
+/// A plan's figures beside those of a planner's own objective: times, memory, degrees and stages.
+Json candidate_to_json(const Candidate& candidate, const LowerBound& bound);
+
 Json refused_row(const std::string& planner, const std::string& reason);
 
 }  // namespace braid

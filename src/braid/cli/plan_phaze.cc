@@ -9,10 +9,12 @@
 #include "braid/base/error.h"
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
+#include "braid/cli/profile_job.h"
 #include "braid/cli/verbs.h"
 #include "braid/planners/phaze_from_profile.h"
 #include "braid/planners/phaze_placement.h"
 #include "braid/planners/piper_from_profile.h"
+#include "braid/planners/plain_system.h"
 #include "braid/profile/piper_profile.h"
 #include "braid/profile/profile_json.h"
 #include "braid/report/plan_text.h"
@@ -418,20 +420,64 @@ std::string answer_text(const ProfileOptions& o, const PhazeAnswer& answer) {
   return text;
 }
 
+/// The plan that the best placement stands for.
+ProfileOutcome plan_of_best(const ProfileOptions& o, const PhazeAnswer& answer) {
+  const PhazeRun& best = answer.runs[answer.best];
+  ProfileOutcome made;
+  if (!best.placement.has_value()) {
+    made.outcome.status = best.shortfall->proven ? Status::infeasible : Status::budget_exhausted;
+    made.no_plan = best.shortfall->reason;
+    made.outcome.infeasibility = Infeasibility{made.no_plan, -1, 0, 0, {}};
+    return made;
+  }
+  const ReadProfile read = read_profile_file(o, best.profile);
+  const System system =
+      plain_system(best.problem.devices, best.problem.memory_bytes, best.problem.bytes_per_s);
+  const ProfileTarget target{
+      &read.profile, std::max(1, only_micro_batch(read.profile)), {}, &system, "phaze",
+      best.profile};
+  PhazeOptions options = answer.options;
+  options.progress = {};
+  return outcome_of_placement(target, best.problem, *best.placement, best.time_s, options);
+}
+
+/// Says why there is none for the runs without a placement; for the best alone unless `all`.
+void explain(PhazeAnswer& answer, bool all) {
+  for (PhazeRun& run : answer.runs) {
+    if (run.placement.has_value() || !(all || &run == &answer.runs[answer.best])) continue;
+    run.shortfall = phaze_shortfall(run.problem, answer.options);
+  }
+}
+
 }  // namespace
 
-int plan_phaze_profile(const ProfileOptions& options, bool json, const SearchProgress& progress) {
+CheckedOutcome phaze_outcome(const ProfileOptions& options, const SearchProgress& progress) {
+  check_options(options);
+  PhazeAnswer answer = answer_of(options, progress);
+  explain(answer, false);
+  CheckedOutcome checked;
+  checked.outcome = plan_of_best(options, answer).outcome;
+  checked.wall_s = answer.wall_s;
+  const std::string& assumption = answer.runs[answer.best].assumption;
+  if (!assumption.empty()) checked.outcome.assumptions.push_back(assumption);
+  return checked;
+}
+
+int plan_phaze_profile(const ProfileOptions& options, bool json, const std::string& output,
+                       const SearchProgress& progress) {
   check_options(options);
   PhazeAnswer answer = answer_of(options, progress);
   const PhazeRun& best = answer.runs[answer.best];
-  for (PhazeRun& run : answer.runs) {
-    if (run.placement.has_value() || !(json || &run == &best)) continue;
-    run.shortfall = phaze_shortfall(run.problem, answer.options);
-  }
+  explain(answer, json);
+  ProfileOutcome made = plan_of_best(options, answer);
+  finish_plan(made, "phaze", output);
+  if (output == "-" && best.placement.has_value()) return kFound;
   if (json) {
-    fmt::print("{}", to_text(to_json(options, answer)));
+    Json out = to_json(options, answer);
+    add_plan(made, out);
+    fmt::print("{}", to_text(out));
   } else if (best.placement.has_value()) {
-    fmt::print("{}", answer_text(options, answer));
+    fmt::print("{}{}", answer_text(options, answer), plan_line(made));
   } else {
     fmt::print(stderr, "braid: no plan{}: {}\n", best.shortfall->proven ? "" : " found",
                best.shortfall->reason);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
+#include <stdexcept>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -18,10 +19,13 @@
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
 #include "braid/cli/count_option.h"
+#include "braid/cli/outcome_json.h"
 #include "braid/cli/piper_report.h"
 #include "braid/cli/plan_phaze.h"
+#include "braid/cli/profile_job.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/verbs.h"
+#include "braid/plan/plan_json.h"
 #include "braid/planners/phaze_problem.h"
 #include "braid/planners/piper_from_phaze.h"
 #include "braid/planners/piper_from_profile.h"
@@ -80,19 +84,28 @@ void add_profile_options(Verb& app, ProfileOptions& o) {
   o.own_options.assign(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
 }
 
+namespace {
+
+/// What only a model can be asked for.
+bool is_of_models_alone(const VerbOption& option) {
+  const std::string name = option.name();
+  return name == "MODEL" || option.is("seq-len") || option.is("dim") || option.is("sharding") ||
+         option.is("calibration");
+}
+
+}  // namespace
+
 void check_profile_options(const ProfileOptions& o) {
   const bool from_profile = !o.profiles.empty();
   for (const VerbOption& option : from_profile ? o.options_of_models : o.own_options) {
     if (!option.given()) continue;
+    if (from_profile && !is_of_models_alone(option)) continue;
     throw Error(Where{"", 0, option.name()},
                 from_profile ? "does not go with --profile" : "goes with --profile only",
                 "see braid plan --help");
   }
 }
 
-namespace {
-
-/// Throws Error with the message for the first of these options that was given.
 void refuse_given(const ProfileOptions& o, std::initializer_list<const char*> names,
                   const std::string& message) {
   for (const auto* options : {&o.own_options, &o.shared_options}) {
@@ -105,8 +118,6 @@ void refuse_given(const ProfileOptions& o, std::initializer_list<const char*> na
     }
   }
 }
-
-}  // namespace
 
 void refuse_options(const ProfileOptions& o, std::initializer_list<const char*> names,
                     const char* planner) {
@@ -134,22 +145,6 @@ std::int64_t count_of(const char* option, std::int64_t given, std::int64_t other
               "add " + std::string(option) + " N");
 }
 
-namespace {
-
-PiperRules rules_of(const ProfileOptions& o) {
-  PiperRules rules;
-  if (o.rules == "paper") {
-    rules.split = PiperSplit::ideal;
-    rules.sync = PiperSync::per_round;
-  }
-  if (o.uneven) rules.split = PiperSplit::uneven;
-  if (o.knapsack == "heuristic") rules.knapsack = PiperKnapsack::heuristic;
-  if (o.tensors == "once") rules.tensors = PiperTensors::once;
-  if (o.sum == "exact") rules.sum = PiperSum::exact;
-  return rules;
-}
-
-/// Levels written like 8@300GB/s,64@25GB/s, lowest first; rates per second. Throws Error.
 std::vector<PiperLevel> parse_levels(const std::string& text) {
   std::vector<PiperLevel> levels;
   for (std::size_t at = 0; at <= text.size();) {
@@ -170,6 +165,21 @@ std::vector<PiperLevel> parse_levels(const std::string& text) {
     at = end + 1;
   }
   return levels;
+}
+
+namespace {
+
+PiperRules rules_of(const ProfileOptions& o) {
+  PiperRules rules;
+  if (o.rules == "paper") {
+    rules.split = PiperSplit::ideal;
+    rules.sync = PiperSync::per_round;
+  }
+  if (o.uneven) rules.split = PiperSplit::uneven;
+  if (o.knapsack == "heuristic") rules.knapsack = PiperKnapsack::heuristic;
+  if (o.tensors == "once") rules.tensors = PiperTensors::once;
+  if (o.sum == "exact") rules.sum = PiperSum::exact;
+  return rules;
 }
 
 /// Fills in the devices and how they are connected.
@@ -231,7 +241,8 @@ ReadPiper read_problem(const ProfileOptions& o, const Document& document) {
     read.profile = read_profile(file);
   }
   check_profile(read.profile, file);
-  PiperProblem problem = piper_from_profile(read.profile, 1);
+  PiperProblem problem =
+      piper_from_profile(read.profile, std::max(1, only_micro_batch(read.profile)));
   read_network(o, read, problem);
   problem.micro_batches = count_of("--max-microbatches", o.micro_batches, read.micro_batches);
   problem.memory_bytes = quantity_of("--memory", o.memory.empty() ? "" : o.memory.front(),
@@ -311,23 +322,33 @@ void check_exact_sum(const ProfileOptions& o, const PiperVariant& variant) {
               "leave one of them out");
 }
 
-}  // namespace
+/// An answer of Piper's planner or one of its relatives.
+struct PiperAnswer {
+  ProfileOptions options;  ///< With its defaults.
+  PiperProblem problem;
+  std::string assumption;
+  PiperSolution solution;
+  double wall_s = 0;
+  ProfileOutcome made;
+};
 
-int plan_profile(const ProfileOptions& given, const std::string& asked, std::int64_t budget,
-                 bool json, const SearchProgress& progress) {
-  const Document document = Document::parse_file(given.profiles.front());
-  const bool of_phaze = is_phaze_input(document.root());
-  const std::string planner = !asked.empty() ? asked : of_phaze ? "phaze" : "piper";
-  if (planner == "phaze") return plan_phaze_profile(given, json, progress);
-  const PiperVariant& variant = find_piper_variant(planner);
-  const ProfileOptions options = piper_options(given, of_phaze, unit_stated_by(document.root()));
+/// `given` is what the command line says; --table is written on the way.
+PiperAnswer answer_of(const ProfileOptions& given, const Document& document,
+                      const PiperVariant& variant, std::int64_t budget,
+                      const SearchProgress& progress) {
+  PiperAnswer answer;
+  answer.options =
+      piper_options(given, is_phaze_input(document.root()), unit_stated_by(document.root()));
+  const ProfileOptions& options = answer.options;
   check_exact_sum(options, variant);
   check_levels(options, variant);
-  const auto [problem, assumption] = read_problem(options, document);
+  auto [problem, assumption] = read_problem(options, document);
+  answer.problem = std::move(problem);
+  answer.assumption = std::move(assumption);
+  const double unit_s = time_unit_s(options.time_unit);
   PiperSearchLimits limits{.work = budget};
   if (progress) {
-    limits.progress = [&, unit_s = time_unit_s(options.time_unit)](double best, double bound,
-                                                                   std::int64_t work) {
+    limits.progress = [&progress, unit_s](double best, double bound, std::int64_t work) {
       progress(best * unit_s, bound * unit_s, work);
     };
   }
@@ -335,26 +356,132 @@ int plan_profile(const ProfileOptions& given, const std::string& asked, std::int
     if (variant.name != "piper") {
       throw Error(Where{"", 0, "--table"}, "is for the planner piper");
     }
-    write_table(piper_table(problem, limits), options.table);
-    if (options.table == "-") return kFound;
+    write_table(piper_table(answer.problem, limits), options.table);
+    if (options.table == "-") return answer;
   }
   const auto start = std::chrono::steady_clock::now();
-  PiperSolution solution = variant.solve(problem, limits);
-  const double wall_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (solution.status == Status::infeasible && solution.reason.empty()) {
-    explain_infeasible(variant.restrict(problem), variant.solve_restricted, limits, solution);
+  answer.solution = variant.solve(answer.problem, limits);
+  answer.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (answer.solution.status == Status::infeasible && answer.solution.reason.empty()) {
+    explain_infeasible(variant.restrict(answer.problem), variant.solve_restricted, limits,
+                       answer.solution);
   }
+  const std::string& file = given.profiles.front();
+  const ReadProfile read = read_profile_file(given, file);
+  const System system = plain_system_of(given, read);
+  const ProfileTarget target{&read.profile,
+                             std::max(1, only_micro_batch(read.profile)),
+                             {},
+                             &system,
+                             std::string(variant.name),
+                             file};
+  limits.progress = {};
+  answer.made =
+      outcome_of_solution(target, variant, answer.problem, answer.solution, unit_s, limits);
+  return answer;
+}
+
+/// The planner asked for, or the profile's own.
+std::string own_planner(const std::string& asked, const Value& profile) {
+  return !asked.empty() ? asked : is_phaze_input(profile) ? "phaze" : "piper";
+}
+
+}  // namespace
+
+bool plans_by_own_rules(const ProfileOptions& o, const std::string& planner) {
+  const bool asks_as_of_models =
+      std::any_of(o.options_of_models.begin(), o.options_of_models.end(),
+                  [](const VerbOption& option) { return option.given() && !option.is("output"); });
+  if (asks_as_of_models) return false;
+  if (planner.empty() || planner == "phaze") return true;
+  const std::vector<PiperVariant>& variants = piper_variants();
+  return std::any_of(variants.begin(), variants.end(),
+                     [&](const PiperVariant& variant) { return variant.name == planner; });
+}
+
+std::string plan_line(const ProfileOutcome& made) {
+  if (made.outcome.candidates.empty()) {
+    return fmt::format("No plan to simulate: {}\n", made.no_plan);
+  }
+  const Candidate& best = made.outcome.candidates.front();
+  std::string text = fmt::format(
+      "Simulated: {:.9g} s for {} samples on {} devices, {} on the fullest; no plan of these "
+      "options "
+      "takes less than {:.6g} s\n",
+      best.metrics.iteration_time_s, best.plan.global_batch, devices_used(best.plan),
+      format_bytes(best.metrics.peak_memory_bytes), made.outcome.physical_bound.time_s);
+  for (const std::string& assumption : made.outcome.assumptions) {
+    text += fmt::format("Assumed: {}\n", assumption);
+  }
+  return text;
+}
+
+void add_plan(const ProfileOutcome& made, Json& json) {
+  json["lower_bound_s"] = made.outcome.physical_bound.time_s;
+  if (made.outcome.candidates.empty()) {
+    json["iteration_time_s"] = json["peak_memory_bytes"] = json["plan"] = nullptr;
+    json["no_plan"] = made.no_plan;
+    return;
+  }
+  const Candidate& best = made.outcome.candidates.front();
+  json["iteration_time_s"] = best.metrics.iteration_time_s;
+  json["peak_memory_bytes"] = best.metrics.peak_memory_bytes;
+  json["plan"] = candidate_to_json(best, made.outcome.physical_bound);
+  json["plan"]["assumptions"] = made.outcome.assumptions;
+}
+
+void finish_plan(ProfileOutcome& made, const std::string& planner, const std::string& output) {
+  if (made.outcome.candidates.empty()) {
+    if (output.empty() || made.outcome.status == Status::infeasible) return;
+    throw Error(Where{output, 0, ""}, "there is no plan to write: " + made.no_plan,
+                "leave out -o, or plan with --planner braid");
+  }
+  Candidate& best = made.outcome.candidates.front();
+  const std::string fault = fault_of(best, made.outcome.physical_bound, planner);
+  if (!fault.empty()) throw std::logic_error(fault);
+  if (!output.empty()) write_file(output, to_text(to_json(best.plan)));
+}
+
+CheckedOutcome outcome_by_own_rules(const ProfileOptions& given, const std::string& asked,
+                                    std::int64_t budget, const SearchProgress& progress) {
+  const Document document = Document::parse_file(given.profiles.front());
+  const std::string planner = own_planner(asked, document.root());
+  CheckedOutcome checked;
+  if (planner == "phaze") {
+    checked = phaze_outcome(given, progress);
+  } else {
+    PiperAnswer answer = answer_of(given, document, find_piper_variant(planner), budget, progress);
+    checked.outcome = std::move(answer.made.outcome);
+    checked.wall_s = answer.wall_s;
+    if (!answer.assumption.empty()) checked.outcome.assumptions.push_back(answer.assumption);
+  }
+  for (Candidate& candidate : checked.outcome.candidates) {
+    checked.failure = fault_of(candidate, checked.outcome.physical_bound, planner);
+  }
+  return checked;
+}
+
+int plan_profile(const ProfileOptions& given, const std::string& asked, std::int64_t budget,
+                 bool json, const std::string& output, const SearchProgress& progress) {
+  const Document document = Document::parse_file(given.profiles.front());
+  const std::string planner = own_planner(asked, document.root());
+  if (planner == "phaze") return plan_phaze_profile(given, json, output, progress);
+  PiperAnswer answer = answer_of(given, document, find_piper_variant(planner), budget, progress);
+  const auto& [options, problem, assumption, solution, wall_s, made] = answer;
+  if (options.table == "-") return kFound;
+  finish_plan(answer.made, planner, output);
   const int status = !solution.stages.empty()                      ? kFound
                      : solution.status == Status::budget_exhausted ? kExhausted
                                                                    : kInfeasible;
+  if (output == "-" && status == kFound) return status;
   if (json) {
     Json out = piper_json(problem, solution, options, planner, wall_s);
     out["assumptions"] = Json::array();
     if (!assumption.empty()) out["assumptions"].push_back(assumption);
+    add_plan(made, out);
     fmt::print("{}", to_text(out));
   } else if (status == kFound) {
-    fmt::print("{}", piper_text(problem, solution, options, planner, wall_s));
+    fmt::print("{}{}", piper_text(problem, solution, options, planner, wall_s), plan_line(made));
     if (!assumption.empty()) fmt::print("Assumed: {}\n", assumption);
   } else {
     fmt::print(stderr, "braid: no plan: {}\n",

@@ -6,7 +6,11 @@
 #include <vector>
 
 #include "braid/base/document.h"
+#include "braid/base/json.h"
+#include "braid/cli/checked_plan.h"
 #include "braid/cli/verb.h"
+#include "braid/planners/piper_problem.h"
+#include "braid/planners/profile_outcome.h"
 #include "braid/planners/search_progress.h"
 
 namespace braid {
@@ -27,12 +31,21 @@ struct ProfileOptions {
   std::string table;  ///< Where to write the table; empty: nowhere.
 };
 
-/// To be called after the options of models have been added: those, but for --json, --budget,
-/// --progress and --objective, do not go together with a profile.
+/// To be called after the options of models have been added.
 void add_profile_options(Verb& app, ProfileOptions& options);
 
-/// Throws Error for an option of models given with a profile, or one of profiles without.
+/// Throws Error for an option that only a model has given with a profile, or one of profiles
+/// without.
 void check_profile_options(const ProfileOptions& options);
+
+/// Whether that planner (empty: the profile's own, Phaze's for its inputs, else Piper's) plans from
+/// the profile by its published rules: Piper, its relatives and Phaze do, where no option is given
+/// that says how models are planned. Throws Error.
+bool plans_by_own_rules(const ProfileOptions& options, const std::string& planner);
+
+/// Throws Error with the message for the first of these options that was given.
+void refuse_given(const ProfileOptions& options, std::initializer_list<const char*> names,
+                  const std::string& message);
 
 /// Throws Error naming the first of these options that was given: they are for `planner` only.
 void refuse_options(const ProfileOptions& options, std::initializer_list<const char*> names,
@@ -46,13 +59,29 @@ double quantity_of(const char* option, const std::string& text, Unit unit, doubl
 /// does.
 std::int64_t count_of(const char* option, std::int64_t given, std::int64_t otherwise);
 
+/// Levels written like 8@300GB/s,64@25GB/s, lowest first; rates per second. Throws Error.
+std::vector<PiperLevel> parse_levels(const std::string& text);
+
 /// Seconds that "s", "ms" or "us" stands for.
 double time_unit_s(const std::string& name);
 
-/// Plans from a profile with the planner of that name (empty: Phaze's for its own inputs, else
-/// Piper's) and prints the solution, as text or as one JSON object, and the table to its file.
+/// What a planner answers by its own rules, and how long that took.
+CheckedOutcome outcome_by_own_rules(const ProfileOptions& options, const std::string& planner,
+                                    std::int64_t budget, const SearchProgress& progress);
+
+/// Plans from a profile by the rules of the planner of that name (as plans_by_own_rules()) and
+/// prints the solution, as text or as one JSON object, the plan that it stands for with the shared
+/// simulator's figures, and the table to its file; writes that plan to `output`, if not empty.
 /// `progress` is told times in seconds. Returns the exit status. Throws Error.
 int plan_profile(const ProfileOptions& options, const std::string& planner, std::int64_t budget,
-                 bool json, const SearchProgress& progress = {});
+                 bool json, const std::string& output, const SearchProgress& progress = {});
+
+/// What text and JSON say of the plan that an answer by own rules stands for.
+std::string plan_line(const ProfileOutcome& made);
+void add_plan(const ProfileOutcome& made, Json& json);
+
+/// Checks the plan of such an answer, and writes it to `output`, if not empty. Throws Error when
+/// there is none to write, std::logic_error when it does not hold.
+void finish_plan(ProfileOutcome& made, const std::string& planner, const std::string& output);
 
 }  // namespace braid

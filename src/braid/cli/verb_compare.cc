@@ -12,6 +12,8 @@
 #include "braid/base/quantity.h"
 #include "braid/cli/checked_plan.h"
 #include "braid/cli/outcome_json.h"
+#include "braid/cli/plan_profile.h"
+#include "braid/cli/profile_job.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/plan/names.h"
@@ -25,6 +27,7 @@ namespace {
 
 struct CompareOptions {
   JobOptions job;
+  ProfileOptions profile;
   std::vector<std::string> planners;
 };
 
@@ -49,13 +52,18 @@ std::vector<const PlannerEntry*> planners_of(const CompareOptions& options) {
 /// Each planner on the job. One that does not take it is no reason not to show the others; when
 /// none does, throws the first one's Error.
 std::vector<Compared> compare(const CompareOptions& options, const LoadedJob& loaded) {
+  const bool from_profile = !options.profile.profiles.empty();
   std::vector<Compared> all;
   bool any = false;
   for (const PlannerEntry* entry : planners_of(options)) {
     Compared compared{entry, std::nullopt, std::nullopt};
     try {
+      const std::string name(entry->name);
+      const Progress progress = progress_line(options.job, name);
       compared.checked =
-          plan_and_check(loaded, *entry, progress_line(options.job, std::string(entry->name)));
+          from_profile && plans_by_own_rules(options.profile, name)
+              ? outcome_by_own_rules(options.profile, name, options.job.budget, progress)
+              : plan_and_check(loaded, *entry, progress);
       any = true;
     } catch (const Error& error) {
       compared.refusal = error;
@@ -146,11 +154,20 @@ std::string compare_table(const std::vector<Compared>& all) {
   return text_table(table);
 }
 
+const std::string& model_of(const LoadedJob& loaded) {
+  return loaded.job.graph != nullptr ? loaded.graph.name : loaded.job.layers->layers().model;
+}
+
+std::int64_t seq_len_of(const LoadedJob& loaded) {
+  return loaded.job.graph != nullptr ? loaded.graph.seq_len : loaded.job.layers->layers().seq_len;
+}
+
 std::string heading(const LoadedJob& loaded) {
   std::string text =
-      fmt::format("{} on {}: {}; global batch {}", loaded.graph.name, loaded.system.name,
+      fmt::format("{} on {}: {}; global batch {}", model_of(loaded), loaded.system.name,
                   devices_text(loaded.system), loaded.job.global_batch);
-  if (loaded.graph.seq_len > 0) text += fmt::format(", {} tokens each", loaded.graph.seq_len);
+  const std::int64_t tokens = seq_len_of(loaded);
+  if (tokens > 0) text += fmt::format(", {} tokens each", tokens);
   return text + ", " + name_of(loaded.job.precision) + "\n\n";
 }
 
@@ -190,11 +207,11 @@ std::string assumptions_text(const std::vector<Compared>& all) {
 
 Json to_json(const LoadedJob& loaded, const std::vector<Compared>& all) {
   Json json = Json::object();
-  json["model"] = loaded.graph.name;
+  json["model"] = model_of(loaded);
   json["system"] = loaded.system.name;
   json["devices"] = loaded.system.device_count;
   json["global_batch"] = loaded.job.global_batch;
-  json["seq_len"] = loaded.graph.seq_len;
+  json["seq_len"] = seq_len_of(loaded);
   json["precision"] = name_of(loaded.job.precision);
   json["rows"] = Json::array();
   for (const Compared& compared : all) {
@@ -207,9 +224,20 @@ Json to_json(const LoadedJob& loaded, const std::vector<Compared>& all) {
 }
 
 int run(const CompareOptions& options) {
+  check_profile_options(options.profile);
+  const bool from_profile = !options.profile.profiles.empty();
+  if (options.job.model.empty() && !from_profile) {
+    throw Error("MODEL is required", "name one, or give --profile; see braid compare --help");
+  }
   check_planner_options(options.job, planners_of(options));
-  LoadedJob loaded;
-  load_job(options.job, loaded);
+  ProfileJob of_profile;
+  LoadedJob of_model;
+  if (from_profile) {
+    of_profile = load_profile_job(options.profile, options.job);
+  } else {
+    load_job(options.job, of_model);
+  }
+  const LoadedJob& loaded = from_profile ? of_profile.loaded : of_model;
   const std::vector<Compared> all = compare(options, loaded);
   const bool any =
       std::any_of(all.begin(), all.end(), [](const Compared& c) { return best_of(c) != nullptr; });
@@ -237,6 +265,8 @@ Run add_compare(CLI::App& app) {
       "Example:\n  braid compare llama-3-70b --cluster dgx-h100:64 --global-batch 1024 "
       "--planners braid,megatron");
   add_job_options(verb, options->job);
+  verb.option("MODEL").required(false);
+  add_profile_options(verb, options->profile);
   verb.add_option("--planners", options->planners,
                   "Names, separated by commas (default: all but exhaustive)")
       .delimiter(',');

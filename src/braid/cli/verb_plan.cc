@@ -9,6 +9,7 @@
 #include "braid/cli/count_option.h"
 #include "braid/cli/outcome_json.h"
 #include "braid/cli/plan_profile.h"
+#include "braid/cli/profile_job.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
@@ -28,19 +29,26 @@ struct PlanOptions {
 
 int run(const PlanOptions& options) {
   check_profile_options(options.profile);
-  if (!options.profile.profiles.empty()) {
+  const bool from_profile = !options.profile.profiles.empty();
+  if (from_profile && plans_by_own_rules(options.profile, options.planner)) {
     ProfileOptions profile = options.profile;
     profile.objective = options.job.objective;
     return plan_profile(profile, options.planner, options.job.budget, options.job.json,
-                        progress_line(options.job));
+                        options.output, progress_line(options.job));
   }
-  if (options.job.model.empty()) {
+  if (options.job.model.empty() && !from_profile) {
     throw Error("MODEL is required", "name one, or give --profile; see braid plan --help");
   }
   const PlannerEntry& planner = find_planner(options.planner.empty() ? "braid" : options.planner);
   check_planner_options(options.job, {&planner});
-  LoadedJob loaded;
-  load_job(options.job, loaded);
+  ProfileJob of_profile;
+  LoadedJob of_model;
+  if (from_profile) {
+    of_profile = load_profile_job(options.profile, options.job);
+  } else {
+    load_job(options.job, of_model);
+  }
+  const LoadedJob& loaded = from_profile ? of_profile.loaded : of_model;
   const CheckedOutcome checked = plan_checked(loaded, planner, progress_line(options.job));
   const Outcome& outcome = checked.outcome;
   if (!options.output.empty() && !outcome.candidates.empty()) {

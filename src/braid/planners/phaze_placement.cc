@@ -156,6 +156,7 @@ std::optional<PhazePlacement> place_among(const PhazeProblem& problem, const Pha
     searches.push_back(std::make_unique<WidthSearch>(problem, width, lattice, options.branches));
     for (const PhazeCombination& combination :
          phaze_combinations(searches.back()->space, options.objective)) {
+      if (options.dividing && problem.micro_batches % combination.dp != 0) continue;
       open.push_back({combination, searches.back().get(), open.size()});
     }
   }

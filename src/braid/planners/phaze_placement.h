@@ -39,6 +39,8 @@ struct PhazeOptions {
   /// Whether parallel branches of a stage may have devices of their own, as in the paper; the
   /// program knows linear graphs only.
   bool branches = true;
+  /// Only as many pipelines as divide the micro-batches (not for `program`).
+  bool dividing = false;
   std::size_t most_cuts = 100'000;      ///< Downsets of the layer graph.
   std::size_t most_stages = 2'000'000;  ///< Pairs of them; seconds of work.
   /// Partial plans that `simulated` looks through beyond what its bounds settle.

@@ -143,20 +143,24 @@ ProfileOutcome outcome_of_placement(const ProfileTarget& target, const PhazeProb
   outcome.status =
       placement.bound_s >= objective_s * (1 - 1e-9) ? Status::optimal : Status::feasible;
   outcome.evaluated = 1;
-  std::optional<PhazePlacement> in_line;
+  std::optional<PhazePlacement> other;
   const bool branches = std::any_of(placement.stages.begin(), placement.stages.end(),
                                     [](const PhazeStage& stage) { return stage.branches > 1; });
-  if (branches) {
-    PhazeOptions linear = options;
-    linear.branches = false;
-    in_line = place_phaze(problem, linear);
-    if (in_line) {
-      outcome.assumptions.emplace_back(
-          "the plan is the best placement whose stages run their branches one after another: those "
-          "of the best have devices of their own");
+  if (branches || problem.micro_batches % placement.dp != 0) {
+    PhazeOptions narrower = options;
+    narrower.branches = false;
+    narrower.dividing = true;
+    if (options.objective == PhazeObjective::program) narrower.objective = PhazeObjective::flush;
+    other = place_phaze(problem, narrower);
+    if (other) {
+      outcome.assumptions.push_back(
+          fmt::format("the plan is the best placement that a plan can be, of {:.9g} s (Phaze): {}",
+                      other->flush_s,
+                      branches ? "branches of a stage of the best have devices of their own"
+                               : "the pipelines of the best do not divide the micro-batches"));
     }
   }
-  Timed plan = timed(plan_of_placement(target, problem, in_line ? *in_line : placement));
+  Timed plan = timed(plan_of_placement(target, problem, other ? *other : placement));
   if (plan.candidate) {
     if (const double excess = excess_bytes(*plan.candidate, *target.system); excess > 0) {
       plan = {std::nullopt, fmt::format("by braid's count of memory it takes {} more than a device "

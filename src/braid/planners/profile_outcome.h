@@ -24,7 +24,8 @@ ProfileOutcome outcome_of_solution(const ProfileTarget& target, const PiperVaria
                                    double time_unit_s, const PiperSearchLimits& limits);
 
 /// Of `placement`, which place_phaze() found. Where branches of its stages have devices of their
-/// own, the plan is the best placement without such, and the outcome says so.
+/// own or its pipelines do not divide the micro-batches, the plan is the best placement that is not
+/// so, and the outcome says so.
 ProfileOutcome outcome_of_placement(const ProfileTarget& target, const PhazeProblem& problem,
                                     const PhazePlacement& placement, double objective_s,
                                     const PhazeOptions& options);

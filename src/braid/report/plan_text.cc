@@ -195,7 +195,11 @@ std::string found_text(const Plan& plan) {
 }
 
 std::string assumptions_text(const Outcome& outcome) {
-  std::string text = "The times are estimated from the chip's figures, not measured. Assumed:\n";
+  const std::string& provenance = outcome.candidates.front().plan.profile.provenance;
+  std::string text =
+      provenance == "estimated"
+          ? "The times are estimated from the chip's figures, not measured. Assumed:\n"
+          : "The times are those of the profile (" + provenance + "). Assumed:\n";
   for (const std::string& assumption : outcome.assumptions) text += "  " + assumption + "\n";
   return text;
 }

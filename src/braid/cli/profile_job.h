@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "braid/cli/job_options.h"
+#include "braid/cli/plan_profile.h"
+#include "braid/profile/listed_layers.h"
+
+namespace braid {
+
+/// What a profile's file says, of braid's, Piper's or Phaze's format.
+struct ReadProfile {
+  Profile profile;                              ///< In seconds, passes apart.
+  std::int64_t devices = 0, micro_batches = 0;  ///< 0: not said, here and below.
+  double memory_bytes = 0, bytes_per_s = 0;
+  std::vector<std::string> assumptions;
+};
+
+/// Reads it, times in the unit that the options say, else the file, else seconds (Phaze's:
+/// milliseconds). Throws Error.
+ReadProfile read_profile_file(const ProfileOptions& options, const std::string& file);
+
+/// The devices that the options or the file say: plain ones (plain_system.h). Throws Error.
+System plain_system_of(const ProfileOptions& options, const ReadProfile& read);
+
+/// The one micro-batch size that a profile's options have; 0: several.
+int only_micro_batch(const Profile& profile);
+
+/// A job with the layers of a profile, on a cluster or on plain devices.
+struct ProfileJob {
+  LoadedJob loaded;  ///< Its graph is empty: the job's layers are these.
+  std::unique_ptr<const ListedLayers> layers;
+};
+
+/// Loads the profile and what it is to run on, as load_job() does a model. Throws Error.
+ProfileJob load_profile_job(const ProfileOptions& options, const JobOptions& job);
+
+}  // namespace braid
