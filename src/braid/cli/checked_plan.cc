@@ -15,7 +15,7 @@
 #include "braid/cli/verbs.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/profile/mapped_layer.h"
-#include "braid/verify/verify.h"
+#include "braid/verify/check_candidates.h"
 
 namespace braid {
 namespace {
@@ -85,18 +85,8 @@ CheckedOutcome plan_and_check(const LoadedJob& loaded, const PlannerEntry& plann
       if (!said.empty()) assumptions.insert(assumptions.begin(), said);
     }
   }
-  const LowerBound& bound = checked.outcome.physical_bound;
-  for (Candidate& candidate : checked.outcome.candidates) {
-    candidate.plan.claims =
-        Claims{candidate.metrics.iteration_time_s, candidate.metrics.peak_memory_bytes,
-               bound.compute_s, bound.memory_s, bound.network_s};
-    const Verification verification = verify(candidate.plan);
-    for (const Check& check : verification.checks) {
-      if (check.holds || !checked.failure.empty()) continue;
-      checked.failure = fmt::format("a plan of {} fails the check '{}': {}", planner.name,
-                                    check.name, check.detail);
-    }
-  }
+  const std::string failure = claim_and_check(checked.outcome);
+  if (!failure.empty()) checked.failure = fmt::format("a plan of {} {}", planner.name, failure);
   return checked;
 }
 
