@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -61,7 +62,7 @@ TEST_F(Explore, FilesDoNotDependOnThreadsOrResuming) {
 TEST_F(Explore, APointIsWhatMapFinds) {
   const std::string setup = folder_ / "setup.txt";
   const std::string network = "r { x: 4 link_bw_x: 50.0 par_x: \"TP\" }";
-  for (const char* rules : {"dfmodel", "braid"}) {
+  for (const char* rules : {"dfmodel", "dfmodel-charged"}) {
     for (const char* parallelism : {"given", "roles", "shapes"}) {
       for (const std::string two : {"",
                                     "r_sw { x: 2 y: 2 link_bw_x: 50 link_bw_y: 50 par_x: 'TP' "
@@ -101,6 +102,51 @@ links: {all: {bandwidth: 50 GB/s, price: 2 USD per GB/s, power: [0.05 W per GB/s
       }
     }
   }
+}
+
+// Every point of the example is what `braid plan` says of that model on that cluster, and its plan
+// is kept, holds and goes on to the trainer.
+TEST_F(Explore, PointsOfRealModelsAreWhatPlanFinds) {
+  const std::string example = BRAID_SOURCE_DIR "/examples/explore/llama-3-70b.yaml";
+  const std::string out = folder_ / "out";
+  const Ran explored = run_braid({"explore", example, "--out", out, "--plans", "--json"});
+  ASSERT_EQ(explored.status, 0) << explored.err;
+  const json points = json::parse(explored.out)["points"];
+  ASSERT_EQ(points.size(), 8U);
+  const std::vector<std::pair<std::string, std::string>> own{{"h100", "dgx-h100:64"},
+                                                             {"tpu-v5p", "tpu-v5p-pod:64"}};
+  for (const auto& [chip, cluster] : own) {
+    const Ran planned = run_braid({"plan", "llama-3-70b", "--cluster", cluster, "--global-batch",
+                                   "512", "--seq-len", "8192", "--precision", "bf16", "--json"});
+    ASSERT_EQ(planned.status, 0) << planned.err;
+    const json plan = json::parse(planned.out);
+    const std::string network = chip == "h100" ? "nodes" : "torus";
+    const auto point = std::find_if(points.begin(), points.end(), [&](const json& entry) {
+      return entry["chip"] == chip && entry["network"] == network;
+    });
+    ASSERT_NE(point, points.end());
+    EXPECT_EQ((*point)["time_s"], plan["iteration_time_s"]);
+    EXPECT_EQ((*point)["lower_bound_s"], plan["lower_bound_s"]);
+    EXPECT_EQ((*point)["utilisation"], plan["mfu"]);
+    EXPECT_EQ((*point)["tokens_per_s"], plan["tokens_per_s"]);
+    EXPECT_EQ((*point)["peak_memory_bytes"], plan["peak_memory_bytes"]);
+    EXPECT_EQ((*point)["status"], plan["status"]);
+    EXPECT_FALSE(point->contains("price_usd"));  // None of these chips has one.
+    EXPECT_EQ((*point)["power_w"], chip == "h100" ? 64 * 700 : 64 * 500);
+    const std::string file = out + "/" + std::string((*point)["plan"]);
+    EXPECT_EQ(run_braid({"verify", file}).status, 0);
+    EXPECT_EQ(run_braid({"report", file, "-o", folder_ / "report.html"}).status, 0);
+    EXPECT_EQ(run_braid({"export", file, "--to", "torchtitan"}).status, 0);
+  }
+}
+
+TEST_F(Explore, PlansNeedAFolderAndPlanners) {
+  const Ran without = run_braid({"explore", space_, "--plans"});
+  EXPECT_EQ(without.status, 2);
+  EXPECT_THAT(without.err, HasSubstr("--out DIR"));
+  const Ran mapped = run_braid({"explore", space_, "--plans", "--out", folder_ / "out"});
+  EXPECT_EQ(mapped.status, 2);
+  EXPECT_THAT(mapped.err, HasSubstr("no plans"));
 }
 
 TEST_F(Explore, MistakesAreOneLineAndStatus2) {

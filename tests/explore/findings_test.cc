@@ -70,7 +70,7 @@ TEST(Findings, RatiosAreOfGeometricMeans) {
   for (std::size_t number = 0; number < results.size(); ++number) {
     const SpacePoint point = point_of(space, number);
     PointResult& result = results[number];
-    result.status = number == 5 ? MappingStatus::infeasible : MappingStatus::optimal;
+    result.status = number == 5 ? Status::infeasible : Status::optimal;
     result.utilisation = 0.01 * static_cast<double>(1 + number * 7 % 31);
     result.time_s = 1;
     if (is_found(result)) product[point[1]][point[5]] *= result.utilisation;
@@ -84,7 +84,7 @@ TEST(Findings, RatiosAreOfGeometricMeans) {
                   std::pow(product[0][0], 1.0 / static_cast<double>(findings[0].below)),
               1e-9);
   EXPECT_NEAR(*findings[1].value, std::pow(product[1][1] / product[1][0], 1.0 / 16), 1e-9);
-  EXPECT_FALSE(findings[2].parallelism.has_value());
+  EXPECT_FALSE(findings[2].method.has_value());
   EXPECT_FALSE(findings[2].value.has_value());  // Without operations no throughput.
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "braid/explore/explore_page.h"
+
 #include "explore/small_space.h"
 
 namespace braid {
@@ -25,12 +27,12 @@ TEST(HeatMap, HasEachPointOnce) {
   std::vector<PointResult> results(point_count(space));
   for (std::size_t number = 0; number < results.size(); ++number) {
     const SpacePoint point = point_of(space, number);
-    results[number].status = MappingStatus::optimal;
+    results[number].status = Status::optimal;
     results[number].time_s = 1;
-    results[number].compute_s = 1;
+    results[number].parts_s = {1, 0, 0};
     results[number].utilisation = 0.1 + 0.01 * static_cast<double>(number);
     if (point[0] == 1 && point[1] == 0 && point[3] == 1) {
-      results[number].status = MappingStatus::infeasible;
+      results[number].status = Status::infeasible;
     }
   }
   const std::string svg = heat_map_svg(space, results, 1, 0, SpaceFigure::utilisation);
@@ -54,7 +56,7 @@ TEST(HeatMap, PageNeedsNothingFromElsewhere) {
   EXPECT_THAT(page, HasSubstr("a &lt;b&gt; &amp;"));
   EXPECT_THAT(page, Not(HasSubstr("<b>")));
   EXPECT_EQ(count_of(page, "http"), count_of(page, "xmlns=\"http://www.w3.org/2000/svg\""));
-  EXPECT_EQ(count_of(page, "<svg"), 16U);
+  EXPECT_EQ(count_of(page, "<svg"), 20U);
   EXPECT_EQ(count_of(page, "<svg"), count_of(page, "</svg>"));
 }
 

@@ -12,23 +12,27 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(SpaceReader, QuantitiesAndDefaults) {
-  const Space space = space_from(small_space_text());
+  const Space whole = space_from(small_space_text());
+  EXPECT_EQ(point_count(whole), 64U);
+  EXPECT_TRUE(whole.has_prices && whole.has_powers);
+  const DataflowSpace& space = dataflow_of(whole);
   EXPECT_EQ(space.devices, 8);
   EXPECT_TRUE(space.published_rules);
-  EXPECT_EQ(point_count(space), 64U);
   ASSERT_EQ(space.chips.size(), 2U);
   EXPECT_EQ(space.chips[0].chip.sram_bytes, 4 * 1024 * 1024);
   EXPECT_FALSE(space.chips[0].kernel_by_kernel);
   EXPECT_TRUE(space.chips[1].kernel_by_kernel);
   EXPECT_EQ(space.memories[0].w_per_gb_per_s, 0.16);
-  const SpaceLinks& wide = space.links[1];
+  const DataflowLinks& wide = space.links[1];
   EXPECT_EQ(wide.bytes_per_s, (std::vector<double>{100e9, 20e9}));
   EXPECT_EQ(wide.w_per_gb_per_s, (std::vector<double>{0.01, 0.05}));
   EXPECT_EQ(wide.port_usd_per_gb_per_s, 24);
   EXPECT_EQ(space.links[0].latency_s, 1e-6);
   // A price per other units is the same price.
-  EXPECT_DOUBLE_EQ(
-      space_from(with("2 USD per GB/s", "2 kUSD per TB/s")).memories[1].usd_per_gb_per_s, 2);
+  EXPECT_DOUBLE_EQ(dataflow_of(space_from(with("2 USD per GB/s", "2 kUSD per TB/s")))
+                       .memories[1]
+                       .usd_per_gb_per_s,
+                   2);
 }
 
 TEST(SpaceReader, PointsCountEachCombinationOnce) {
@@ -36,8 +40,8 @@ TEST(SpaceReader, PointsCountEachCombinationOnce) {
   std::vector<SpacePoint> seen;
   for (std::size_t number = 0; number < point_count(space); ++number) {
     const SpacePoint point = point_of(space, number);
-    for (std::size_t axis = 0; axis < kSpaceAxes; ++axis) {
-      EXPECT_LT(point[axis], size_of(space, static_cast<SpaceAxis>(axis)));
+    for (std::size_t axis = 0; axis < point.size(); ++axis) {
+      EXPECT_LT(point[axis], space.axes[axis].values.size());
     }
     EXPECT_EQ(std::find(seen.begin(), seen.end(), point), seen.end());
     seen.push_back(point);
@@ -45,7 +49,8 @@ TEST(SpaceReader, PointsCountEachCombinationOnce) {
 }
 
 TEST(SpaceReader, SetupsHaveWhatThePointNames) {
-  const Space space = space_from(small_space_text());
+  const Space whole = space_from(small_space_text());
+  const DataflowSpace& space = dataflow_of(whole);
   // Transformer, given, plain, fast, torus, wide.
   const DataflowSetup setup = setup_of(space, {0, 0, 1, 1, 0, 1});
   EXPECT_EQ(setup.chip.dram_bytes_per_s, 500e9);
@@ -90,6 +95,17 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Mistake{"devices: 8", "device: 8", "space.yaml:2", "did you mean 'devices'"},
         Mistake{"devices: 8", "devices: 0", "space.yaml:2", "devices"},
+        Mistake{"rules: dfmodel", "rules: braid", "space.yaml:3", "'dfmodel-charged'"},
+        Mistake{"rules: dfmodel", "rules: dfmodl", "space.yaml:3", "did you mean 'dfmodel'"},
+        Mistake{"rules: dfmodel\n", "", "topologies", "rules: dfmodel"},
+        Mistake{"tiles: 64", "precision: fp8, tiles: 64", "chips.flow.precision", "unknown key"},
+        // What is missing is not nothing.
+        Mistake{", price: 1000 USD", "", "space.yaml:9: chips.flow",
+                "the chip 'flow' has no price"},
+        Mistake{", power: 120 W", "", "chips.plain", "leave power out of what is compared"},
+        Mistake{"price: 1 USD per GB/s, ", "", "memories.slow", "the memory 'slow' has no price"},
+        Mistake{", port_price: 12 USD per GB/s", "", "links.thin", "has no port_price"},
+        Mistake{"devices: 8", "devices: 8\ncompare: [cost]", "compare[0]", "unknown figure"},
         Mistake{"devices: 8", "devices: 12", "sizes", "do not multiply to the 12 devices"},
         Mistake{"sizes: [4, 2]", "sizes: [4, 3]", "topologies.torus.sizes",
                 "do not multiply to the 8 devices"},
@@ -117,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "unknown way to divide"},
         Mistake{"bandwidth: 20 GB/s", "bandwidth: 0 GB/s", "memories.slow.bandwidth", "zero"},
         Mistake{"bandwidth: [100 GB/s, 20 GB/s]", "bandwidth: []", "links.wide.bandwidth",
-                "one to four"},
+                "one to 4"},
         Mistake{"0.16 W per GB/s", "0.16 W", "memories.slow.power", "W per GB/s"},
         Mistake{"0.16 W per GB/s", "0.16 W per GB", "memories.slow.power", "W per GB/s"},
         Mistake{"kind: fft", "kind: fourier", "workloads.fold.kind", "unknown kind of workload"},
@@ -169,7 +185,7 @@ TEST(SpaceReader, CanonicalTextTellsSpacesApart) {
            {"sizes: [4, 2]", "sizes: [2, 4]"},
            {"latency: 1 us", "latency: 2 us"},
            {"name: small", "overlap: none"},
-           {"rules: dfmodel", "rules: braid"},
+           {"rules: dfmodel", "rules: dfmodel-charged"},
            {"name: small", "sustained: 0.8"},
            {"roles: [tensor, data]", "roles: [data, tensor]"}}) {
     EXPECT_NE(text, canonical_text(space_from(with(from, to)))) << to;
@@ -177,8 +193,9 @@ TEST(SpaceReader, CanonicalTextTellsSpacesApart) {
 }
 
 TEST(SpaceReader, TakesChipsOfTheCatalogue) {
-  const Space space =
+  const Space whole =
       space_from(with("tiles: 64, tile: [8, 8], clock: 1 GHz, sram: 4 MiB", "catalogue: sn30"));
+  const DataflowSpace& space = dataflow_of(whole);
   EXPECT_GT(peak_flops_per_s(space.chips[0].chip), 100e12);
   EXPECT_EQ(space.chips[0].usd, 1000);
 }

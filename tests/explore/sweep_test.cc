@@ -1,12 +1,14 @@
 #include "braid/explore/sweep.h"
 
-#include <fstream>
+#include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "braid/base/file.h"
 #include "braid/base/parallel.h"
+#include "braid/plan/plan_json.h"
+#include "braid/verify/verify.h"
 
 #include "base/temporary_folder.h"
 #include "explore/small_space.h"
@@ -38,6 +40,55 @@ TEST(Sweep, ParallelResultsDoNotDependOnThreads) {
   EXPECT_EQ(results[0], results[2]);
 }
 
+TEST(Sweep, ParallelPlansDoNotDependOnThreads) {
+  const Space space = space_from(systems_with("devices: [4, 8]", "devices: 4"));
+  std::vector<std::vector<PointResult>> results;
+  std::vector<std::string> plans;
+  for (const int threads : {1, 8}) {
+    const Threads set(threads);
+    const TemporaryFolder folder;
+    results.push_back(sweep_space(space, nullptr, {}, folder.path()).results);
+    std::string all;
+    for (std::size_t number = 0; number < results.back().size(); ++number) {
+      if (is_found(results.back()[number])) {
+        all += read_file(folder / plan_file_name(space, number));
+      }
+    }
+    plans.push_back(std::move(all));
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_TRUE(plans[0] == plans[1]);
+}
+
+// The plan of every point is there, is what the point says, and comes back when it is lost.
+TEST(Sweep, KeepsVerifiedPlans) {
+  const TemporaryFolder folder;
+  const Space space = space_from(systems_with("devices: [4, 8]", "devices: 4"));
+  PointStore store(folder / "points.sqlite", columns_of(space), canonical_text(space),
+                   point_count(space));
+  const Sweep sweep = sweep_space(space, &store, {}, folder.path());
+  std::size_t found = 0;
+  for (std::size_t number = 0; number < sweep.results.size(); ++number) {
+    const PointResult& result = sweep.results[number];
+    if (!is_found(result)) continue;
+    const Plan plan = read_plan(folder / plan_file_name(space, number));
+    const Verification verification = verify(plan);
+    EXPECT_TRUE(verification.holds());
+    EXPECT_NEAR(verification.iteration_time_s, result.time_s, 1e-6 * result.time_s);
+    ASSERT_TRUE(plan.claims.has_value());
+    EXPECT_EQ(plan.claims->iteration_time_s, result.time_s);
+    ++found;
+  }
+  EXPECT_GT(found, 8U);
+  const std::string lost = folder / plan_file_name(space, 0);
+  const std::string text = read_file(lost);
+  std::filesystem::remove(lost);
+  const Sweep again = sweep_space(space, &store, {}, folder.path());
+  EXPECT_EQ(again.resumed, sweep.results.size() - 1);
+  EXPECT_EQ(again.results, sweep.results);
+  EXPECT_TRUE(read_file(lost) == text);
+}
+
 // Sizes of 1 make a torus of four dimensions one of two: where sizes are searched and all
 // dimensions are alike, it is never slower.
 TEST(Sweep, FourDimensionsHoldTwo) {
@@ -46,17 +97,16 @@ TEST(Sweep, FourDimensionsHoldTwo) {
       "[ring, ring, ring, ring], sizes: [2, 2, 1, 2], roles: "
       "[tensor, data, data, pipeline]";
   const Space two = space_from(small_space_text()), four = space_from(with(from, to));
-  ASSERT_EQ(four.topologies[0].shapes.size(), 4U);
+  ASSERT_EQ(dataflow_of(four).topologies[0].shapes.size(), 4U);
   int compared = 0;
   for (std::size_t number = 0; number < point_count(two); ++number) {
     const SpacePoint point = point_of(two, number);
-    const auto at = [&](SpaceAxis axis) { return point[static_cast<std::size_t>(axis)]; };
-    if (at(SpaceAxis::workload) != 0 || at(SpaceAxis::topology) != 0) continue;
-    const PointResult result = plan_point(four, point);
+    if (point[0] != 0 || point[4] != 0) continue;
+    const PointResult result = plan_point(four, point).result;
     ASSERT_TRUE(is_found(result));
-    EXPECT_EQ(result.tensor * result.pipeline * result.data, 8);
-    if (at(SpaceAxis::parallelism) != 1 || at(SpaceAxis::links) != 0) continue;
-    EXPECT_LE(result.time_s, plan_point(two, point).time_s * (1 + 1e-9));
+    EXPECT_EQ(result.counts[0] * result.counts[1] * result.counts[2], 8);
+    if (point[1] != 1 || point[5] != 0) continue;
+    EXPECT_LE(result.time_s, plan_point(two, point).result.time_s * (1 + 1e-9));
     ++compared;
   }
   EXPECT_EQ(compared, 4);
@@ -67,14 +117,16 @@ TEST(Sweep, ParallelResumedIsUnresumed) {
   const Space space = space_from(small_space_text());
   const std::vector<PointResult> whole = sweep_space(space, nullptr).results;
   {
-    PointStore store(folder / "points.sqlite", canonical_text(space), whole.size());
+    PointStore store(folder / "points.sqlite", columns_of(space), canonical_text(space),
+                     whole.size());
     for (std::size_t number = 0; number < whole.size(); number += 3) {
       store.add(number, whole[number]);
     }
     store.commit();
     store.add(1, whole[0]);  // Not committed: lost, as in an interruption.
   }
-  PointStore store(folder / "points.sqlite", canonical_text(space), whole.size());
+  PointStore store(folder / "points.sqlite", columns_of(space), canonical_text(space),
+                   whole.size());
   std::size_t calls = 0;
   const Sweep sweep = sweep_space(space, &store, [&calls](std::size_t) { ++calls; });
   EXPECT_EQ(sweep.resumed, 22U);
@@ -87,7 +139,7 @@ TEST(Sweep, ParallelResumedIsUnresumed) {
 
 std::string message_of(const std::string& path, const std::string& text, std::size_t points) {
   try {
-    const PointStore store(path, text, points);
+    const PointStore store(path, ResultColumns{}, text, points);
     store.load();
   } catch (const Error& error) {
     return error.what();
@@ -98,7 +150,7 @@ std::string message_of(const std::string& path, const std::string& text, std::si
 TEST(PointStore, RefusesWhatIsNotItsOwn) {
   const TemporaryFolder folder;
   const std::string path = folder / "points.sqlite";
-  { PointStore store(path, "this space", 4); }
+  { PointStore store(path, ResultColumns{}, "this space", 4); }
   EXPECT_EQ(message_of(path, "this space", 4), "");
   EXPECT_THAT(message_of(path, "another space", 4), HasSubstr("another space"));
   EXPECT_THAT(message_of(folder.path(), "this space", 4), HasSubstr("cannot open"));
@@ -113,10 +165,10 @@ TEST(PointStore, RefusesResultsThatCannotBe) {
   const TemporaryFolder folder;
   const std::string path = folder / "points.sqlite";
   PointResult result;
-  result.status = MappingStatus::optimal;
+  result.status = Status::optimal;
   result.time_s = 0.1 + 0.2;
   {
-    PointStore store(path, "space", 4);
+    PointStore store(path, ResultColumns{}, "space", 4);
     store.add(3, result);
     store.commit();
   }
@@ -124,7 +176,7 @@ TEST(PointStore, RefusesResultsThatCannotBe) {
   EXPECT_THAT(message_of(path, "space", 3), HasSubstr("point 3"));  // There are points 0 to 2.
   result.time_s = -1;
   {
-    PointStore store(path, "space", 4);
+    PointStore store(path, ResultColumns{}, "space", 4);
     store.add(2, result);
     store.commit();
   }
@@ -136,7 +188,7 @@ TEST(PointStore, DamagedFilesAreErrors) {
   const TemporaryFolder folder;
   const std::string path = folder / "points.sqlite";
   {
-    PointStore store(path, "space", 100);
+    PointStore store(path, ResultColumns{}, "space", 100);
     for (std::size_t number = 0; number < 100; ++number) store.add(number, {});
     store.commit();
   }

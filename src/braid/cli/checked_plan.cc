@@ -15,7 +15,7 @@
 #include "braid/cli/verbs.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/profile/mapped_layer.h"
-#include "braid/verify/verify.h"
+#include "braid/verify/check_candidates.h"
 
 namespace braid {
 namespace {
@@ -71,15 +71,8 @@ std::string mapping_assumption(const Graph& graph, const Plan& plan) {
 }  // namespace
 
 std::string fault_of(Candidate& candidate, const LowerBound& bound, std::string_view planner) {
-  candidate.plan.claims =
-      Claims{candidate.metrics.iteration_time_s, candidate.metrics.peak_memory_bytes,
-             bound.compute_s, bound.memory_s, bound.network_s};
-  const Verification verification = verify(candidate.plan);
-  for (const Check& check : verification.checks) {
-    if (check.holds) continue;
-    return fmt::format("a plan of {} fails the check '{}': {}", planner, check.name, check.detail);
-  }
-  return "";
+  const std::string failure = claim_and_check(candidate, bound);
+  return failure.empty() ? "" : fmt::format("a plan of {} {}", planner, failure);
 }
 
 CheckedOutcome plan_and_check(const LoadedJob& loaded, const PlannerEntry& planner,
@@ -98,10 +91,8 @@ CheckedOutcome plan_and_check(const LoadedJob& loaded, const PlannerEntry& plann
       if (!said.empty()) assumptions.insert(assumptions.begin(), said);
     }
   }
-  for (Candidate& candidate : checked.outcome.candidates) {
-    const std::string fault = fault_of(candidate, checked.outcome.physical_bound, planner.name);
-    if (checked.failure.empty()) checked.failure = fault;
-  }
+  const std::string failure = claim_and_check(checked.outcome);
+  if (!failure.empty()) checked.failure = fmt::format("a plan of {} {}", planner.name, failure);
   return checked;
 }
 

@@ -9,7 +9,6 @@
 #include <memory>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -28,22 +27,6 @@
 #include "braid/system/calibration.h"
 
 namespace braid {
-namespace {
-
-/// Throws Error for a model of views alone, which takes no time however it is run.
-void check_computes(const Graph& graph, const std::string& model) {
-  const bool views =
-      std::all_of(graph.operators.begin(), graph.operators.end(), [](const Operator& op) {
-        const auto* movement = std::get_if<DataMovement>(&op.kind);
-        return movement != nullptr && movement->view;
-      });
-  if (views) {
-    throw Error(Where{model, 0, ""}, "the model computes nothing: all its operators are views",
-                "give one that takes time");
-  }
-}
-
-}  // namespace
 
 void add_job_options(Verb& app, JobOptions& o) {
   app.add_option("MODEL", o.model,

@@ -4,8 +4,10 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,11 +23,14 @@
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/explore/explore_page.h"
 #include "braid/explore/findings.h"
 #include "braid/explore/findings_csv.h"
+#include "braid/explore/findings_table.h"
 #include "braid/explore/heat_map.h"
 #include "braid/explore/space_reader.h"
 #include "braid/explore/sweep.h"
+#include "braid/report/table.h"
 
 namespace braid {
 namespace {
@@ -35,7 +40,7 @@ constexpr std::size_t kMostPictured = 20'000;  ///< Points that pictures are dra
 struct ExploreOptions {
   std::string space, out;
   int threads = 0;
-  bool json = false, progress = false;
+  bool plans = false, json = false, progress = false;
 };
 
 /// All that is known of a space.
@@ -45,17 +50,6 @@ struct Findings {
   std::vector<RatioFinding> ratios;
   double wall_s = 0;
 };
-
-std::string point_name(const Space& space, std::size_t number) {
-  const SpacePoint point = point_of(space, number);
-  std::string name;
-  for (std::size_t axis = 0; axis < kSpaceAxes; ++axis) {
-    const auto which = static_cast<SpaceAxis>(axis);
-    if (size_of(space, which) == 1) continue;
-    name += (name.empty() ? "" : " ") + std::string(value_name(space, which, point[axis]));
-  }
-  return name.empty() ? "the only point" : name;
-}
 
 void make_folder(const std::string& path) {
   std::error_code error;
@@ -76,12 +70,12 @@ void write_findings(const std::string& folder, const Space& space, const Finding
   if (results.size() > kMostPictured) return;
   write_file(folder + "/index.html",
              explore_page(space, results, findings.pareto, findings.ratios));
-  for (std::size_t workload = 0; workload < space.workloads.size(); ++workload) {
-    for (std::size_t way = 0; way < space.parallelisms.size(); ++way) {
-      const std::string end = fmt::format("-{}-{}.svg", space.workloads[workload].name,
-                                          name_of(space.parallelisms[way]));
-      for (const SpaceFigure figure :
-           {SpaceFigure::utilisation, SpaceFigure::per_usd, SpaceFigure::per_w}) {
+  const std::vector<std::string>& methods = space.axes[kMethodAxis].values;
+  for (std::size_t workload = 0; workload < space.units.size(); ++workload) {
+    for (std::size_t way = 0; way < methods.size(); ++way) {
+      const std::string end =
+          fmt::format("-{}-{}.svg", space.axes[kWorkloadAxis].values[workload], methods[way]);
+      for (const SpaceFigure figure : figures_of(space)) {
         write_file(fmt::format("{}/{}{}", folder, name_of(figure), end),
                    heat_map_svg(space, results, workload, way, figure));
       }
@@ -91,36 +85,45 @@ void write_findings(const std::string& folder, const Space& space, const Finding
   }
 }
 
-Json point_json(const Space& space, const PointResult& result, std::size_t number) {
+/// With the name of its plan's file below the folder of results, where plans are kept.
+Json point_json(const Space& space, const PointResult& result, std::size_t number, bool plans) {
   const SpacePoint point = point_of(space, number);
+  const ResultColumns& columns = columns_of(space);
   Json json = Json::object();
-  for (std::size_t axis = 0; axis < kSpaceAxes; ++axis) {
-    const auto which = static_cast<SpaceAxis>(axis);
-    json[std::string(name_of(which))] = value_name(space, which, point[axis]);
+  for (std::size_t axis = 0; axis < point.size(); ++axis) {
+    json[space.axes[axis].name] = value_name(space, point, axis);
   }
   json["status"] = name_of(result.status);
+  if (!result.reason.empty()) json["reason"] = result.reason;
   if (!is_found(result)) return json;
+  if (plans) json["plan"] = "plans/" + plan_file_name(space, number);
   json["time_s"] = result.time_s;
   json["lower_bound_s"] = result.lower_bound_s;
   json["utilisation"] = result.utilisation;
-  json["flops_per_s"] = figure_of(result, SpaceFigure::throughput);
-  json["price_usd"] = result.usd;
-  json["power_w"] = result.watts;
-  json["tp"] = result.tensor;
-  json["pp"] = result.pipeline;
-  json["dp"] = result.data;
-  json["network"] = result.network;
-  json["partitions"] = result.partitions;
+  json[lowered(space.units[point[kWorkloadAxis]]) + "s_per_s"] = result.throughput;
+  if (space.has_prices) json["price_usd"] = result.usd;
+  if (space.has_powers) json["power_w"] = result.watts;
+  for (std::size_t i = 0; i < columns.words.size(); ++i) json[columns.words[i]] = result.words[i];
+  for (std::size_t i = 0; i < columns.counts.size(); ++i) {
+    json[columns.counts[i]] = result.counts[i];
+  }
+  for (std::size_t i = 0; i < columns.figures.size(); ++i) {
+    json[columns.figures[i]] = result.figures[i];
+  }
+  json["time"] = Json::object();
+  for (std::size_t i = 0; i < columns.parts.size(); ++i) {
+    json["time"][columns.parts[i] + "_s"] = result.parts_s[i];
+  }
   return json;
 }
 
-Json to_json(const Space& space, const Findings& findings) {
+Json to_json(const Space& space, const Findings& findings, bool plans) {
   Json json = Json::object();
   const std::vector<PointResult>& results = findings.sweep.results;
   json["space"] = space.name;
   json["points"] = Json::array();
   for (std::size_t number = 0; number < results.size(); ++number) {
-    json["points"].push_back(point_json(space, results[number], number));
+    json["points"].push_back(point_json(space, results[number], number, plans));
   }
   json["pareto"] = findings.pareto;
   json["ratios"] = Json::array();
@@ -129,13 +132,13 @@ Json to_json(const Space& space, const Findings& findings) {
     Json entry = Json::object();
     entry["name"] = ratio.name;
     entry["of"] = name_of(ratio.figure);
-    if (finding.parallelism) {
-      entry["parallelism"] = name_of(space.parallelisms[*finding.parallelism]);
-    }
+    const SpaceAxis& methods = space.axes[kMethodAxis];
+    if (finding.method) entry[methods.name] = methods.values[*finding.method];
     if (finding.value) entry["value"] = *finding.value;
     if (ratio.published > 0) entry["published"] = ratio.published;
     json["ratios"].push_back(std::move(entry));
   }
+  json["assumptions"] = assumptions_of(results);
   json["search"] = {{"wall_s", findings.wall_s}, {"resumed", findings.sweep.resumed}};
   return json;
 }
@@ -144,9 +147,12 @@ void print_ratios(const Space& space, const std::vector<RatioFinding>& findings)
   if (findings.empty()) return;
   std::size_t width = 5;
   for (const SpaceRatio& ratio : space.ratios) width = std::max(width, ratio.name.size());
+  const std::vector<std::string>& methods = space.axes[kMethodAxis].values;
+  const bool published = std::any_of(space.ratios.begin(), space.ratios.end(),
+                                     [](const SpaceRatio& ratio) { return ratio.published > 0; });
   fmt::print("\n{:<{}}  {:<11}", "ratio", width, "of");
-  for (const SpaceParallelism way : space.parallelisms) fmt::print("  {:>7}", name_of(way));
-  fmt::print("  {:>9}\n", "published");
+  for (const std::string& way : methods) fmt::print("  {:>7}", way);
+  fmt::print("{}\n", published ? fmt::format("  {:>9}", "published") : "");
   for (std::size_t i = 0; i < findings.size();) {
     const std::size_t index = findings[i].ratio;
     const SpaceRatio& ratio = space.ratios[index];
@@ -155,80 +161,107 @@ void print_ratios(const Space& space, const std::vector<RatioFinding>& findings)
     for (; i < findings.size() && findings[i].ratio == index; ++i, ++columns) {
       fmt::print("  {:>7}", findings[i].value ? fmt::format("{:.2f}", *findings[i].value) : "-");
     }
-    for (; columns < space.parallelisms.size(); ++columns) fmt::print("  {:>7}", "");
-    fmt::print("  {:>9}\n", ratio.published > 0 ? fmt::format("{:.2f}", ratio.published) : "");
+    for (; columns < methods.size(); ++columns) fmt::print("  {:>7}", "");
+    fmt::print("{}\n", ratio.published > 0 ? fmt::format("  {:>9.2f}", ratio.published) : "");
+  }
+}
+
+/// The points of a space that planners plan for, where they are few; of others the best alone.
+void print_points(const Space& space, const Findings& findings) {
+  constexpr std::size_t kMostRows = 40;
+  const std::vector<PointResult>& results = findings.sweep.results;
+  const auto points = [](std::size_t number) {
+    return fmt::format("{} point{}", number, number == 1 ? "" : "s");
+  };
+  if (std::holds_alternative<SystemSpace>(space.points) && results.size() <= kMostRows) {
+    std::vector<std::size_t> all(results.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    fmt::print("\n{}", text_table(points_table(space, results, all)));
+    fmt::print("\nThat none beats in {}:\n", compared_text(space));
+    for (const std::size_t number : findings.pareto) {
+      const std::string name = point_name(space, number, " ");
+      fmt::print("  {}\n", name.empty() ? "the only point" : name);
+    }
+    return;
+  }
+  fmt::print("\n{} that none beats in {}:\n", points(findings.pareto.size()), compared_text(space));
+  const std::span<const std::size_t> shown(findings.pareto.data(),
+                                           std::min(findings.pareto.size(), kMostRows));
+  fmt::print("{}", text_table(points_table(space, results, shown)));
+  if (shown.size() < findings.pareto.size()) {
+    fmt::print("and {} more\n", findings.pareto.size() - shown.size());
   }
 }
 
 void print(const Space& space, const Findings& findings) {
   const std::vector<PointResult>& results = findings.sweep.results;
-  const auto count = [&](MappingStatus status) {
+  const auto count = [&](Status status) {
     return std::count_if(results.begin(), results.end(),
                          [status](const PointResult& result) { return result.status == status; });
   };
-  const auto points = [](std::size_t number) {
-    return fmt::format("{} point{}", number, number == 1 ? "" : "s");
-  };
-  fmt::print("{}: {} in {} ({} optimal, {} with a gap, {} without a plan)\n", space.name,
-             points(results.size()), format_seconds(findings.wall_s), count(MappingStatus::optimal),
-             count(MappingStatus::feasible),
-             count(MappingStatus::infeasible) + count(MappingStatus::exhausted));
+  fmt::print("{}: {} point{} in {} ({} optimal, {} with a gap, {} without a plan)\n", space.name,
+             results.size(), results.size() == 1 ? "" : "s", format_seconds(findings.wall_s),
+             count(Status::optimal), count(Status::feasible),
+             count(Status::infeasible) + count(Status::budget_exhausted));
   if (findings.sweep.resumed > 0) fmt::print("{} of them from before.\n", findings.sweep.resumed);
-  fmt::print("\n{} that none beats in throughput, price and power:\n",
-             points(findings.pareto.size()));
-  fmt::print("{:>12}  {:>6}  {:>10}  {:>9}  {:<24}  point\n", "FLOP/s", "util", "USD", "W",
-             "tp x pp x dp");
-  constexpr std::size_t kMostRows = 40;
-  std::size_t rows = 0;
-  for (const std::size_t number : findings.pareto) {
-    if (++rows > kMostRows) {
-      fmt::print("and {} more\n", findings.pareto.size() - kMostRows);
-      break;
-    }
-    const PointResult& result = results[number];
-    fmt::print("{:>12.4g}  {:>5.1f}%  {:>10.4g}  {:>9.4g}  {:<24}  {}\n",
-               figure_of(result, SpaceFigure::throughput), 100 * result.utilisation, result.usd,
-               result.watts,
-               fmt::format("{} x {} x {}", result.tensor, result.pipeline, result.data),
-               point_name(space, number));
-  }
+  print_points(space, findings);
   print_ratios(space, findings.ratios);
+  const std::vector<std::string> assumptions = assumptions_of(results);
+  if (!assumptions.empty()) fmt::print("\nAssumed:\n");
+  for (const std::string& line : assumptions) fmt::print("  {}\n", line);
+}
+
+void check_plans(const Space& space, const ExploreOptions& options) {
+  if (options.out.empty()) {
+    throw Error(Where{"", 0, "--plans"}, "needs a folder to keep plans in", "add --out DIR");
+  }
+  if (!std::holds_alternative<SystemSpace>(space.points)) {
+    throw Error(Where{"", 0, "--plans"}, "mappings under DFModel's rules are no plans",
+                "leave it out");
+  }
 }
 
 int run(const ExploreOptions& options) {
   const Space space = read_space(options.space);
   if (options.threads > 0) set_thread_count(options.threads);
+  const std::string plans = options.plans ? options.out + "/plans" : "";
+  if (options.plans) check_plans(space, options);
   std::optional<PointStore> store;
   if (!options.out.empty()) {
     make_folder(options.out);
-    store.emplace(options.out + "/points.sqlite",
+    store.emplace(options.out + "/points.sqlite", columns_of(space),
                   fmt::format("braid {}\n{}", BRAID_VERSION, canonical_text(space)),
                   point_count(space));
   }
+  if (options.plans) make_folder(plans);
   const bool shows_progress = options.progress || (isatty(STDERR_FILENO) != 0 && !options.json);
   const std::size_t count = point_count(space);
   const auto start = std::chrono::steady_clock::now();
   auto shown = start;
   Findings findings;
-  findings.sweep = sweep_space(space, store ? &*store : nullptr, [&](std::size_t done) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!shows_progress || (done < count && now - shown < std::chrono::milliseconds(200))) return;
-    shown = now;
-    fmt::print(stderr, "\r{} of {} points{}", done, count, done == count ? "\n" : "");
-  });
+  findings.sweep = sweep_space(
+      space, store ? &*store : nullptr,
+      [&](std::size_t done) {
+        const auto now = std::chrono::steady_clock::now();
+        if (!shows_progress || (done < count && now - shown < std::chrono::milliseconds(200)))
+          return;
+        shown = now;
+        fmt::print(stderr, "\r{} of {} points{}", done, count, done == count ? "\n" : "");
+      },
+      plans);
   findings.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::vector<PointResult>& results = findings.sweep.results;
   findings.pareto = pareto_points(space, results);
   findings.ratios = find_ratios(space, results);
   if (!options.out.empty()) write_findings(options.out, space, findings);
   if (options.json) {
-    fmt::print("{}", to_text(to_json(space, findings)));
+    fmt::print("{}", to_text(to_json(space, findings, options.plans)));
   } else {
     print(space, findings);
   }
   if (std::any_of(results.begin(), results.end(), is_found)) return kFound;
   const bool exhausted = std::any_of(results.begin(), results.end(), [](const auto& result) {
-    return result.status == MappingStatus::exhausted;
+    return result.status == Status::budget_exhausted;
   });
   return exhausted ? kExhausted : kInfeasible;
 }
@@ -237,14 +270,16 @@ int run(const ExploreOptions& options) {
 
 Run add_explore(CLI::App& app) {
   auto options = std::make_shared<ExploreOptions>();
-  Verb verb(app, "explore", "Sweep chips, memories, networks and links, planning each");
+  Verb verb(app, "explore", "Sweep models, chips, memories, networks and links, planning each");
   verb.footer(
-      "Example:\n  braid explore examples/explore/gpt3-1t.yaml --out sweep\n\nWrites points.csv, "
-      "pareto.csv, ratios.csv, index.html with heat maps (also as SVG) and points.sqlite into DIR. "
-      "A sweep that was interrupted goes on "
+      "Example:\n  braid explore examples/explore/llama-3-70b.yaml --out sweep --plans\n\nWrites "
+      "points.csv, pareto.csv, ratios.csv, index.html with heat maps (also as SVG) and "
+      "points.sqlite into DIR. A sweep that was interrupted goes on "
       "where it was when it is started again with the same --out.");
   verb.add_option("SPACE", options->space, "The space to explore (YAML)").required();
   add_output_file(verb, "--out", options->out, "Folder for results");
+  verb.add_flag("--plans", options->plans,
+                "Keep the plan of every point in DIR/plans, for verify, report and export");
   add_count(verb, "--threads", options->threads, 1, 1024, "Threads (default: all cores)");
   verb.add_flag("--progress", options->progress, "Show progress even when not on a terminal");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");

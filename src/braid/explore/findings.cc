@@ -9,7 +9,7 @@ namespace braid {
 namespace {
 
 bool contains(const SpaceSubset& subset, const SpacePoint& point) {
-  for (std::size_t axis = 0; axis < kSpaceAxes; ++axis) {
+  for (std::size_t axis = 0; axis < point.size(); ++axis) {
     const std::vector<std::size_t>& values = subset[axis];
     if (!values.empty() && std::find(values.begin(), values.end(), point[axis]) == values.end()) {
       return false;
@@ -36,7 +36,7 @@ RatioFinding find_ratio(const Space& space, std::span<const PointResult> results
   Mean above, below;
   for (std::size_t number = 0; number < results.size(); ++number) {
     const SpacePoint point = point_of(space, number);
-    if (way && point[static_cast<std::size_t>(SpaceAxis::parallelism)] != *way) continue;
+    if (way && point[kMethodAxis] != *way) continue;
     const double value = figure_of(results[number], ratio.figure);
     if (contains(ratio.above, point)) above.add(value);
     if (contains(ratio.below, point)) below.add(value);
@@ -52,15 +52,14 @@ RatioFinding find_ratio(const Space& space, std::span<const PointResult> results
 }  // namespace
 
 std::vector<RatioFinding> find_ratios(const Space& space, std::span<const PointResult> results) {
-  constexpr auto kWay = static_cast<std::size_t>(SpaceAxis::parallelism);
   std::vector<RatioFinding> findings;
   for (std::size_t r = 0; r < space.ratios.size(); ++r) {
     const SpaceRatio& ratio = space.ratios[r];
-    if (!ratio.above[kWay].empty() || !ratio.below[kWay].empty()) {
+    if (!ratio.above[kMethodAxis].empty() || !ratio.below[kMethodAxis].empty()) {
       findings.push_back(find_ratio(space, results, r, {}));
       continue;
     }
-    for (std::size_t way = 0; way < space.parallelisms.size(); ++way) {
+    for (std::size_t way = 0; way < space.axes[kMethodAxis].values.size(); ++way) {
       findings.push_back(find_ratio(space, results, r, way));
     }
   }
@@ -68,13 +67,13 @@ std::vector<RatioFinding> find_ratios(const Space& space, std::span<const PointR
 }
 
 std::vector<std::size_t> pareto_points(const Space& space, std::span<const PointResult> results) {
-  constexpr auto kWorkload = static_cast<std::size_t>(SpaceAxis::workload);
   std::vector<std::size_t> all;
-  for (std::size_t workload = 0; workload < space.workloads.size(); ++workload) {
+  for (std::size_t workload = 0; workload < space.axes[kWorkloadAxis].values.size(); ++workload) {
     std::vector<std::size_t> numbers;
     std::vector<ParetoPoint> points;
     for (std::size_t number = 0; number < results.size(); ++number) {
-      if (point_of(space, number)[kWorkload] != workload || !is_found(results[number])) continue;
+      if (point_of(space, number)[kWorkloadAxis] != workload || !is_found(results[number]))
+        continue;
       numbers.push_back(number);
       points.push_back({figure_of(results[number], SpaceFigure::throughput), results[number].usd,
                         results[number].watts});

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/text.h"
+
 namespace braid {
 namespace {
 
@@ -20,42 +22,60 @@ std::string field(std::string_view text) {
 
 std::string points_csv(const Space& space, std::span<const PointResult> results,
                        std::span<const std::size_t> numbers) {
-  std::string csv =
-      "workload,parallelism,chip,memory,topology,links,status,time_s,lower_bound_s,utilisation,"
-      "flops_per_s,price_usd,power_w,flops_per_s_per_usd,flops_per_s_per_w,tp,pp,dp,network,"
-      "partitions,layer_s,compute_s,memory_s,network_s,networks\n";
+  const ResultColumns& columns = columns_of(space);
+  const std::string rate = unit_of(space) + "s_per_s";
+  std::string csv;
+  for (const SpaceAxis& axis : space.axes) csv += axis.name + ",";
+  csv += fmt::format("status,time_s,lower_bound_s,utilisation,{}", lowered(rate));
+  if (space.has_prices) csv += fmt::format(",price_usd,{}_per_usd", lowered(rate));
+  if (space.has_powers) csv += fmt::format(",power_w,{}_per_w", lowered(rate));
+  for (const std::vector<std::string>* names :
+       {&columns.words, &columns.counts, &columns.figures}) {
+    for (const std::string& name : *names) csv += "," + name;
+  }
+  for (const std::string& part : columns.parts) csv += fmt::format(",{}_s", part);
+  csv += ",work,reason\n";
+  const std::size_t values = 4 + (space.has_prices ? 2U : 0U) + (space.has_powers ? 2U : 0U) +
+                             columns.words.size() + columns.counts.size() + columns.figures.size() +
+                             columns.parts.size();
   for (const std::size_t number : numbers) {
     const SpacePoint point = point_of(space, number);
     const PointResult& r = results[number];
-    for (std::size_t axis = 0; axis < kSpaceAxes; ++axis) {
-      csv += std::string(value_name(space, static_cast<SpaceAxis>(axis), point[axis])) + ",";
+    for (std::size_t axis = 0; axis < point.size(); ++axis) {
+      csv += value_name(space, point, axis) + ",";
     }
     csv += name_of(r.status);
     if (is_found(r)) {
-      csv +=
-          fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", r.time_s,
-                      r.lower_bound_s, r.utilisation, figure_of(r, SpaceFigure::throughput), r.usd,
-                      r.watts, figure_of(r, SpaceFigure::per_usd), figure_of(r, SpaceFigure::per_w),
-                      r.tensor, r.pipeline, r.data, field(r.network), r.partitions, r.layer_s,
-                      r.compute_s, r.memory_s, r.network_s);
+      csv += fmt::format(",{},{},{},{}", r.time_s, r.lower_bound_s, r.utilisation, r.throughput);
+      if (space.has_prices) {
+        csv += fmt::format(",{},{}", r.usd, figure_of(r, SpaceFigure::per_usd));
+      }
+      if (space.has_powers) {
+        csv += fmt::format(",{},{}", r.watts, figure_of(r, SpaceFigure::per_w));
+      }
+      for (const std::string& word : r.words) csv += "," + field(word);
+      for (const std::int64_t count : r.counts) csv += fmt::format(",{}", count);
+      for (const double figure : r.figures) csv += fmt::format(",{}", figure);
+      for (const double part : r.parts_s) csv += fmt::format(",{}", part);
     } else {
-      csv += std::string(17, ',');
+      csv += std::string(values, ',');
     }
-    csv += fmt::format(",{}\n", r.networks);
+    csv += fmt::format(",{},{}\n", r.work, field(r.reason));
   }
   return csv;
 }
 
 std::string ratios_csv(const Space& space, std::span<const RatioFinding> findings) {
-  std::string csv = "ratio,figure,parallelism,value,published,points_above,points_below\n";
+  const SpaceAxis& methods = space.axes[kMethodAxis];
+  std::string csv =
+      fmt::format("ratio,figure,{},value,published,points_above,points_below\n", methods.name);
   for (const RatioFinding& finding : findings) {
     const SpaceRatio& ratio = space.ratios[finding.ratio];
-    csv += fmt::format(
-        "{},{},{},{},{},{},{}\n", field(ratio.name), name_of(ratio.figure),
-        finding.parallelism ? name_of(space.parallelisms[*finding.parallelism]) : "across",
-        finding.value ? fmt::format("{}", *finding.value) : "",
-        ratio.published > 0 ? fmt::format("{}", ratio.published) : "", finding.above,
-        finding.below);
+    csv += fmt::format("{},{},{},{},{},{},{}\n", field(ratio.name), name_of(ratio.figure),
+                       finding.method ? methods.values[*finding.method] : "across",
+                       finding.value ? fmt::format("{}", *finding.value) : "",
+                       ratio.published > 0 ? fmt::format("{}", ratio.published) : "", finding.above,
+                       finding.below);
   }
   return csv;
 }

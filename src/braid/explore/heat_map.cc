@@ -2,69 +2,93 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "braid/report/html_parts.h"
+
 namespace braid {
 namespace {
 
-constexpr double kLeft = 150, kTop = 84, kCellWidth = 62, kCellHeight = 26;
+constexpr double kHeaderLine = 20, kCellHeight = 26, kEdge = 8;
+constexpr double kLetter = 6.8, kTitleLetter = 8.4;  // Wide ones of 12 and 15 pixels.
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += ' ';
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-/// Numbers of the points of one workload and way to divide, by row and column.
-struct Grid {
-  std::size_t rows = 0, columns = 0;
-  std::vector<std::size_t> numbers;
-  std::vector<std::string> row_names;
-  std::vector<std::string> topologies;  ///< Each over all links.
-  std::vector<std::string> links;
-
-  std::size_t number(std::size_t row, std::size_t column) const {
-    return numbers[row * columns + column];
-  }
+/// A line of names above the columns, each over `span` of them.
+struct HeadLine {
+  const SpaceAxis* axis = nullptr;
+  std::size_t span = 1;
 };
 
-Grid grid_of(const Space& space, std::size_t workload, std::size_t parallelism) {
-  Grid grid;
-  grid.rows = space.chips.size() * space.memories.size();
-  grid.columns = space.topologies.size() * space.links.size();
-  // The last axes are rows, then columns.
-  const std::size_t first =
-      (workload * space.parallelisms.size() + parallelism) * grid.rows * grid.columns;
-  for (std::size_t row = 0; row < grid.rows; ++row) {
-    grid.row_names.push_back(space.chips[row / space.memories.size()].name + " " +
-                             space.memories[row % space.memories.size()].name);
+/// The points of one workload and way to plan, by row and column.
+struct Grid {
+  std::size_t first = 0, rows = 1, columns = 1;
+  std::vector<std::string> row_names;
+  std::vector<HeadLine> head;
+  double left = 0, top = 0, cell_width = 62;
+
+  std::size_t number(std::size_t row, std::size_t column) const {
+    return first + row * columns + column;
   }
-  for (const SpaceTopology& topology : space.topologies) grid.topologies.push_back(topology.name);
-  for (const SpaceLinks& links : space.links) grid.links.push_back(links.name);
-  // Chips, memories, topologies, links: points are in this order.
-  grid.numbers.reserve(grid.rows * grid.columns);
-  for (std::size_t i = 0; i < grid.rows * grid.columns; ++i) grid.numbers.push_back(first + i);
+  double x(std::size_t column) const { return left + static_cast<double>(column) * cell_width; }
+  double y(std::size_t row) const { return top + static_cast<double>(row) * kCellHeight; }
+};
+
+// Axes of rows stand before those of columns, and both behind those of pages.
+Grid grid_of(const Space& space, std::size_t workload, std::size_t method) {
+  Grid grid;
+  std::vector<const SpaceAxis*> row_axes;
+  for (const SpaceAxis& axis : space.axes) {
+    if (axis.place == AxisPlace::row) {
+      grid.rows *= axis.values.size();
+      row_axes.push_back(&axis);
+    } else if (axis.place == AxisPlace::column) {
+      grid.columns *= axis.values.size();
+      grid.head.push_back({&axis, 1});
+    }
+  }
+  const std::size_t methods = space.axes[kMethodAxis].values.size();
+  grid.first = (workload * methods + method) * grid.rows * grid.columns;
+  // An axis of one value tells nothing apart.
+  const auto is_one = [](const SpaceAxis& axis) { return axis.values.size() == 1; };
+  while (grid.head.size() > 1) {
+    const auto one = std::find_if(grid.head.begin(), grid.head.end(),
+                                  [&](const HeadLine& line) { return is_one(*line.axis); });
+    if (one == grid.head.end()) break;
+    grid.head.erase(one);
+  }
+  std::size_t span = 1;
+  for (std::size_t i = grid.head.size(); i-- > 0;) {
+    grid.head[i].span = span;
+    span *= grid.head[i].axis->values.size();
+  }
+  for (std::size_t row = 0; row < grid.rows; ++row) {
+    std::string name;
+    std::size_t left = row, below = grid.rows;
+    for (const SpaceAxis* axis : row_axes) {
+      below /= axis->values.size();
+      if (is_one(*axis) && (grid.rows > 1 || axis != row_axes.front())) continue;
+      name += (name.empty() ? "" : " ") + axis->values[left / below];
+      left %= below;
+    }
+    grid.left = std::max(grid.left, kLetter * static_cast<double>(name.size()) + 2 * kEdge);
+    grid.row_names.push_back(std::move(name));
+  }
+  for (const HeadLine& line : grid.head) {
+    for (const std::string& value : line.axis->values) {
+      const double width = kLetter * static_cast<double>(value.size()) + kEdge;
+      grid.cell_width = std::max(grid.cell_width, width / static_cast<double>(line.span));
+    }
+  }
+  grid.top = 42 + kHeaderLine * static_cast<double>(grid.head.size());
   return grid;
 }
 
-std::string title_of(const Space& space, std::size_t workload, std::size_t parallelism,
+std::string title_of(const Space& space, std::size_t workload, std::size_t method,
                      std::string_view what) {
-  return fmt::format("{}: {}, parallelism {}", escaped(what), space.workloads[workload].name,
-                     name_of(space.parallelisms[parallelism]));
+  return fmt::format("{}: {}, {} {}", what, space.axes[kWorkloadAxis].values[workload],
+                     space.axes[kMethodAxis].name, space.axes[kMethodAxis].values[method]);
 }
 
 // From pale to dark blue; text on it stays readable.
@@ -76,69 +100,104 @@ std::string colour_of(double share) {
   return fmt::format("#{:02x}{:02x}{:02x}", mix(247, 8), mix(251, 69), mix(255, 148));
 }
 
-std::string head(const Grid& grid, const std::string& title, double height) {
-  const double width = kLeft + static_cast<double>(grid.columns) * kCellWidth + 16;
+std::string head_of(const Grid& grid, const std::string& title, double height, double least_width) {
+  const double width = std::max({grid.x(grid.columns) + 2 * kEdge, least_width,
+                                 kTitleLetter * static_cast<double>(title.size()) + 2 * kEdge});
   std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
-      "height=\"{1}\" role=\"img\">\n<title>{2}</title>\n"
-      "<style>text{{font:12px sans-serif;fill:#222}}.head{{font-size:15px;font-weight:600}}"
-      ".dark{{fill:#fff}}.none{{fill:#ddd}}</style>\n"
-      "<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n"
-      "<text class=\"head\" x=\"8\" y=\"22\">{2}</text>\n",
-      width, height, title);
-  const double group = static_cast<double>(grid.links.size()) * kCellWidth;
-  for (std::size_t t = 0; t < grid.topologies.size(); ++t) {
-    const double x = kLeft + static_cast<double>(t) * group;
-    svg += fmt::format("<text x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
-                       x + group / 2, kTop - 32, grid.topologies[t]);
-    for (std::size_t l = 0; l < grid.links.size(); ++l) {
-      svg += fmt::format("<text x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
-                         x + (static_cast<double>(l) + 0.5) * kCellWidth, kTop - 12, grid.links[l]);
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"map\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+      "width=\"{0:.0f}\" height=\"{1:.0f}\" style=\"width:{0:.0f}px;max-width:100%;height:auto\" "
+      "role=\"img\">\n<title>{2}</title>\n"
+      "<style>svg.map text{{font:12px sans-serif;fill:#222}}svg.map text.head{{font-size:15px;"
+      "font-weight:600}}svg.map text.pale{{fill:#fff}}svg.map .none{{fill:#ddd}}</style>\n"
+      "<rect width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"#fff\"/>\n"
+      "<text class=\"head\" x=\"{3}\" y=\"22\">{2}</text>\n",
+      width, height, escaped(title), kEdge);
+  double y = 44;
+  for (const HeadLine& line : grid.head) {
+    const std::vector<std::string>& values = line.axis->values;
+    for (std::size_t i = 0; i * line.span < grid.columns; ++i) {
+      const double x = (grid.x(i * line.span) + grid.x((i + 1) * line.span)) / 2;
+      svg += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>\n", x, y,
+                         values[i % values.size()]);
     }
+    y += kHeaderLine;
   }
   for (std::size_t row = 0; row < grid.rows; ++row) {
-    svg += fmt::format("<text x=\"{}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text>\n", kLeft - 8,
-                       kTop + (static_cast<double>(row) + 0.7) * kCellHeight, grid.row_names[row]);
+    svg += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text>\n",
+                       grid.left - kEdge, grid.y(row) + 0.7 * kCellHeight, grid.row_names[row]);
   }
   return svg;
 }
 
-double height_of(const Grid& grid) {
-  return kTop + static_cast<double>(grid.rows) * kCellHeight + 16;
+double height_of(const Grid& grid) { return grid.y(grid.rows) + 2 * kEdge; }
+
+std::string plural_of(const std::string& unit) {
+  if (unit == "FLOP") return "Operations";
+  return unit == "token" ? "Tokens" : "Samples";
+}
+
+std::string figure_title(const Space& space, std::size_t workload, SpaceFigure figure,
+                         double most) {
+  const bool planned = std::holds_alternative<SystemSpace>(space.points);
+  if (figure == SpaceFigure::utilisation) {
+    return planned ? "Model FLOPs utilisation" : "Utilisation";
+  }
+  static constexpr const char* kPer[] = {"", "", " and USD", " and watt"};
+  return fmt::format("{} per second{}, of {:.4g}", plural_of(space.units[workload]),
+                     kPer[static_cast<std::size_t>(figure)], most);
+}
+
+struct PartStyle {
+  std::string_view name, label, colour;
+};
+
+// Labels and colours of the parts of all kinds of spaces.
+PartStyle style_of(std::string_view part) {
+  static constexpr PartStyle kStyles[] = {
+      {"compute", "compute", "#2b6cb0"},     {"memory", "memory", "#d69e2e"},
+      {"network", "network", "#c05621"},     {"recompute", "recomputation", "#7fb0d8"},
+      {"tp_comm", "TP", "#e08e3c"},          {"cp_comm", "CP", "#c9b037"},
+      {"ep_comm", "EP", "#a0522d"},          {"pp_comm", "PP", "#8c6bb1"},
+      {"dp_comm", "DP", "#c2528b"},          {"bubble", "bubble", "#aab4bf"},
+      {"offload", "host memory", "#777777"}, {"optimizer", "optimizer", "#4f9d69"}};
+  for (const PartStyle& style : kStyles) {
+    if (style.name == part) return style;
+  }
+  return {part, part, "#444444"};
 }
 
 }  // namespace
 
 std::string heat_map_svg(const Space& space, std::span<const PointResult> results,
-                         std::size_t workload, std::size_t parallelism, SpaceFigure figure) {
-  static constexpr const char* kTitles[] = {"Utilisation", "Operations per second, relative",
-                                            "Operations per second and USD, relative",
-                                            "Operations per second and watt, relative"};
-  const Grid grid = grid_of(space, workload, parallelism);
+                         std::size_t workload, std::size_t method, SpaceFigure figure) {
+  const Grid grid = grid_of(space, workload, method);
   double most = 0;
-  for (const std::size_t number : grid.numbers) {
-    most = std::max(most, figure_of(results[number], figure));
+  for (std::size_t i = 0; i < grid.rows * grid.columns; ++i) {
+    most = std::max(most, figure_of(results[grid.first + i], figure));
   }
   const double whole = figure == SpaceFigure::utilisation ? 1 : most;
-  std::string svg =
-      head(grid, title_of(space, workload, parallelism, kTitles[static_cast<std::size_t>(figure)]),
-           height_of(grid));
+  const std::string title =
+      title_of(space, workload, method, figure_title(space, workload, figure, most));
+  std::string svg = head_of(grid, title, height_of(grid), 0);
   for (std::size_t row = 0; row < grid.rows; ++row) {
     for (std::size_t column = 0; column < grid.columns; ++column) {
       const PointResult& result = results[grid.number(row, column)];
-      const double x = kLeft + static_cast<double>(column) * kCellWidth;
-      const double y = kTop + static_cast<double>(row) * kCellHeight;
+      const double x = grid.x(column), y = grid.y(row);
+      const std::string box =
+          fmt::format("x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\"", x + 1, y + 1,
+                      grid.cell_width - 2, kCellHeight - 2);
       if (!is_found(result) || !(whole > 0)) {
-        svg += fmt::format("<rect class=\"none\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
-                           x + 1, y + 1, kCellWidth - 2, kCellHeight - 2);
+        svg += fmt::format(
+            "<rect class=\"none\" {}><title>{}</title></rect>\n", box,
+            escaped(result.reason.empty() ? std::string(name_of(result.status)) : result.reason));
         continue;
       }
       const double share = figure_of(result, figure) / whole;
       svg += fmt::format(
-          "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/><text{} x=\"{}\" "
-          "y=\"{:.0f}\" text-anchor=\"middle\">{}</text>\n",
-          x + 1, y + 1, kCellWidth - 2, kCellHeight - 2, colour_of(share),
-          share > 0.45 ? " class=\"dark\"" : "", x + kCellWidth / 2, y + 0.68 * kCellHeight,
+          "<rect {} fill=\"{}\"><title>{}</title></rect><text{} x=\"{:.1f}\" y=\"{:.0f}\" "
+          "text-anchor=\"middle\">{}</text>\n",
+          box, colour_of(share), escaped(result.form), share > 0.45 ? " class=\"pale\"" : "",
+          x + grid.cell_width / 2, y + 0.68 * kCellHeight,
           share >= 0.0995 ? fmt::format("{:.2f}", share) : fmt::format("{:.2g}", share));
     }
   }
@@ -146,102 +205,52 @@ std::string heat_map_svg(const Space& space, std::span<const PointResult> result
 }
 
 std::string breakdown_svg(const Space& space, std::span<const PointResult> results,
-                          std::size_t workload, std::size_t parallelism) {
-  static constexpr const char* kColours[] = {"#2b6cb0", "#d69e2e", "#c05621"};
-  static constexpr const char* kNames[] = {"compute", "memory", "network"};
-  const Grid grid = grid_of(space, workload, parallelism);
+                          std::size_t workload, std::size_t method) {
+  constexpr double kKeyWidth = 112;
+  const Grid grid = grid_of(space, workload, method);
+  const std::vector<std::string>& parts = columns_of(space).parts;
+  const auto part_of = [](const PointResult& result, std::size_t part) {
+    return part < result.parts_s.size() ? std::max(0.0, result.parts_s[part]) : 0;
+  };
+  std::vector<bool> occurs(parts.size(), false);
+  for (std::size_t i = 0; i < grid.rows * grid.columns; ++i) {
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      occurs[p] = occurs[p] || part_of(results[grid.first + i], p) > 0;
+    }
+  }
   const double height = height_of(grid) + 22;
-  std::string svg =
-      head(grid, title_of(space, workload, parallelism, "Compute, memory and network time, shares"),
-           height);
+  const auto keys = static_cast<double>(std::count(occurs.begin(), occurs.end(), true));
+  std::string svg = head_of(grid, title_of(space, workload, method, "Where the time goes, shares"),
+                            height, grid.left + keys * kKeyWidth);
   for (std::size_t row = 0; row < grid.rows; ++row) {
     for (std::size_t column = 0; column < grid.columns; ++column) {
       const PointResult& result = results[grid.number(row, column)];
-      const double y = kTop + static_cast<double>(row) * kCellHeight;
-      double x = kLeft + static_cast<double>(column) * kCellWidth + 2;
-      const double sum = result.compute_s + result.memory_s + result.network_s;
+      double x = grid.x(column) + 2, sum = 0;
+      for (std::size_t p = 0; p < parts.size(); ++p) sum += part_of(result, p);
       if (!is_found(result) || !(sum > 0)) continue;
-      const double parts[] = {result.compute_s, result.memory_s, result.network_s};
-      for (std::size_t i = 0; i < 3; ++i) {
-        const double width = parts[i] / sum * (kCellWidth - 4);
-        svg +=
-            fmt::format("<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\"/>",
-                        x, y + 4, width, kCellHeight - 8, kColours[i]);
+      for (std::size_t p = 0; p < parts.size(); ++p) {
+        const double width = part_of(result, p) / sum * (grid.cell_width - 4);
+        if (!(width > 0)) continue;
+        svg += fmt::format(
+            "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\"><title>{} "
+            "{:.1f}%</title></rect>",
+            x, grid.y(row) + 4, width, kCellHeight - 8, style_of(parts[p]).colour,
+            style_of(parts[p]).label, 100 * part_of(result, p) / sum);
         x += width;
       }
       svg += "\n";
     }
   }
-  for (std::size_t i = 0; i < 3; ++i) {
-    const double x = kLeft + 110 * static_cast<double>(i);
+  double x = grid.left;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    if (!occurs[p]) continue;
     svg += fmt::format(
-        "<rect x=\"{}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{}\"/><text x=\"{}\" "
-        "y=\"{}\">{}</text>\n",
-        x, height - 24, kColours[i], x + 18, height - 14, kNames[i]);
+        "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"12\" height=\"12\" fill=\"{}\"/><text "
+        "x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n",
+        x, height - 24, style_of(parts[p]).colour, x + 18, height - 14, style_of(parts[p]).label);
+    x += kKeyWidth;
   }
   return svg + "</svg>\n";
-}
-
-std::string explore_page(const Space& space, std::span<const PointResult> results,
-                         std::span<const std::size_t> pareto,
-                         std::span<const RatioFinding> ratios) {
-  std::string page = fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title>\n"
-      "<meta name=\"viewport\" content=\"width=device-width\"><style>\n"
-      "body{{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em}}\n"
-      "table{{border-collapse:collapse}}td,th{{padding:.15em .7em;text-align:right;"
-      "border-bottom:1px solid #dde}}td:first-child,th:first-child{{text-align:left}}\n"
-      "svg{{max-width:100%;height:auto;display:block;margin:1em 0}}</style></head><body>\n"
-      "<h1>{0}</h1>\n<p>{1} points, {2} devices each.</p>\n",
-      escaped(space.name), results.size(), space.devices);
-  if (!ratios.empty()) {
-    page +=
-        "<h2>Ratios</h2><table><tr><th>ratio</th><th>of</th><th>parallelism</th><th>value</th>"
-        "<th>published</th></tr>\n";
-    for (const RatioFinding& finding : ratios) {
-      const SpaceRatio& ratio = space.ratios[finding.ratio];
-      page += fmt::format(
-          "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", escaped(ratio.name),
-          name_of(ratio.figure),
-          finding.parallelism ? name_of(space.parallelisms[*finding.parallelism]) : "across",
-          finding.value ? fmt::format("{:.3g}", *finding.value) : "",
-          ratio.published > 0 ? fmt::format("{:.3g}", ratio.published) : "");
-    }
-    page += "</table>\n";
-  }
-  page +=
-      "<h2>Systems that none beats in throughput, price and power</h2><table><tr><th>system</th>"
-      "<th>FLOP/s</th><th>of peak</th><th>USD</th><th>W</th><th>tp x pp x dp</th></tr>\n";
-  constexpr std::size_t kMostRows = 200;
-  for (const std::size_t number : pareto.first(std::min(pareto.size(), kMostRows))) {
-    const SpacePoint point = point_of(space, number);
-    const PointResult& r = results[number];
-    std::string name;
-    for (std::size_t axis = 0; axis < kSpaceAxes; ++axis) {
-      name += std::string(axis > 0 ? " " : "") +
-              std::string(value_name(space, static_cast<SpaceAxis>(axis), point[axis]));
-    }
-    page += fmt::format(
-        "<tr><td>{}</td><td>{:.4g}</td><td>{:.1f}%</td><td>{:.4g}</td><td>{:.4g}</td><td>{} x {} x "
-        "{}</td></tr>\n",
-        name, figure_of(r, SpaceFigure::throughput), 100 * r.utilisation, r.usd, r.watts, r.tensor,
-        r.pipeline, r.data);
-  }
-  page += "</table>\n";
-  if (pareto.size() > kMostRows) {
-    page +=
-        fmt::format("<p>The first {} of {}; pareto.csv has all.</p>\n", kMostRows, pareto.size());
-  }
-  for (std::size_t workload = 0; workload < space.workloads.size(); ++workload) {
-    for (std::size_t way = 0; way < space.parallelisms.size(); ++way) {
-      for (const SpaceFigure figure :
-           {SpaceFigure::utilisation, SpaceFigure::per_usd, SpaceFigure::per_w}) {
-        page += heat_map_svg(space, results, workload, way, figure);
-      }
-      page += breakdown_svg(space, results, workload, way);
-    }
-  }
-  return page + "</body></html>\n";
 }
 
 }  // namespace braid

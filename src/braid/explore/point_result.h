@@ -1,42 +1,58 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "braid/chip/kernel_mapper.h"
 #include "braid/explore/space.h"
+#include "braid/plan/outcome.h"
+#include "braid/plan/plan.h"
 
 namespace braid {
 
-/// What was found at a point of a space. With another status than optimal or feasible only `status`
-/// and `networks` mean anything.
+/// What was found at a point of a space. With another status than optimal or feasible only
+/// `status`, `reason`, `lower_bound_s` and `work` mean anything.
 struct PointResult {
-  MappingStatus status = MappingStatus::infeasible;
-  double time_s = 0;         ///< Of the job.
-  double lower_bound_s = 0;  ///< Of the job on this network: with the mapping's lower bound.
-  double flops = 0;          ///< Of the job.
-  double utilisation = 0;
-  double usd = 0, watts = 0;
-  /// Of a micro-batch through a layer on one chip: what its partitions compute, move and send, not
-  /// hidden behind each other, and its time.
-  double compute_s = 0, memory_s = 0, network_s = 0, layer_s = 0;
-  std::int64_t partitions = 0;
-  std::int64_t tensor = 1, pipeline = 1, data = 1;
-  std::string network;        ///< Shapes, sizes and roles of its dimensions.
-  std::int64_t networks = 0;  ///< Looked at.
+  Status status = Status::infeasible;
+  std::string reason;         ///< Why there is no plan, in one line; may be empty.
+  double time_s = 0;          ///< Of the job: an iteration, or the whole of linear algebra.
+  double lower_bound_s = 0;   ///< Of the job on this system.
+  double throughput = 0;      ///< Per second, of what the workload counts (Space::units).
+  double utilisation = 0;     ///< The model's operations over peak: MFU.
+  double usd = 0, watts = 0;  ///< Of the system; 0 where the space has none.
+  std::int64_t work = 0;      ///< Networks looked at; configurations, or groups of them, bounded.
+  std::string form;           ///< How the work is divided, for people.
+  // By columns_of(space).
+  std::vector<std::string> words;
+  std::vector<std::int64_t> counts;
+  std::vector<double> figures;
+  std::vector<double> parts_s;
+  std::vector<std::string> assumptions;  ///< What the figures rest on.
   friend bool operator==(const PointResult&, const PointResult&) = default;
 };
 
 inline bool is_found(const PointResult& result) {
-  return result.status == MappingStatus::optimal || result.status == MappingStatus::feasible;
+  return result.status == Status::optimal || result.status == Status::feasible;
 }
-std::string_view name_of(MappingStatus status);
 
-/// Operations per second; per USD of the machine; per watt of it. 0 where nothing was found.
+/// Throughput, also per USD of the machine and per watt of it. 0 where nothing was found.
 double figure_of(const PointResult& result, SpaceFigure figure);
 
-/// Plans a point: the dataflow mapper, with the network's roles and sizes searched as the point
-/// says. Deterministic, one thread.
-PointResult plan_point(const Space& space, const SpacePoint& point);
+/// A result and, where a planner of the registry has one, its plan: verified.
+struct PlannedPoint {
+  PointResult result;
+  std::optional<Plan> plan;
+};
+
+/// Plans a point. Deterministic. A planner that refuses the job is a result without a plan.
+PlannedPoint plan_point(const Space& space, const SpacePoint& point);
+
+// By kind of space.
+/// The dataflow mapper under DFModel's cluster model, with the network's roles and sizes searched
+/// as the point says.
+PointResult plan_point(const DataflowSpace& space, const SpacePoint& point);
+/// The point's planner on the point's system.
+PlannedPoint plan_point(const SystemSpace& space, const SpacePoint& point);
 
 }  // namespace braid

@@ -16,9 +16,10 @@ namespace braid {
 class PointStore {
  public:
   /// Opens or creates the database for a space of that text (canonical_text and whatever else
-  /// results depend on) with `points` points. Throws Error when the file cannot be opened, is no
-  /// such database, or is of another space.
-  PointStore(const std::string& path, const std::string& space_text, std::size_t points);
+  /// results depend on) with `points` points whose results have these columns. Throws Error when
+  /// the file cannot be opened, is no such database, or is of another space.
+  PointStore(const std::string& path, const ResultColumns& columns, const std::string& space_text,
+             std::size_t points);
   PointStore(const PointStore&) = delete;
   PointStore& operator=(const PointStore&) = delete;
   ~PointStore();
@@ -34,6 +35,7 @@ class PointStore {
   struct Database;
   std::unique_ptr<Database> database_;
   std::string path_;
+  ResultColumns columns_;
   std::size_t points_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <span>
+#include <variant>
 
 #include "braid/base/document.h"
 #include "braid/base/embedded_file.h"
@@ -87,6 +88,18 @@ Graph load_model(const std::string& source, const ModelOptions& options) {
   for (const EmbeddedFile& file : embedded_models()) names.push_back(file.name);
   throw Error("no model '" + source + "': neither a file nor a name in the zoo",
               did_you_mean(source, names));
+}
+
+void check_computes(const Graph& graph, const std::string& source) {
+  const bool views =
+      std::all_of(graph.operators.begin(), graph.operators.end(), [](const Operator& op) {
+        const auto* movement = std::get_if<DataMovement>(&op.kind);
+        return movement != nullptr && movement->view;
+      });
+  if (views) {
+    throw Error(Where{source, 0, ""}, "the model computes nothing: all its operators are views",
+                "give one that takes time");
+  }
 }
 
 std::vector<ZooEntry> zoo_models() {

@@ -23,6 +23,9 @@ struct ModelOptions {
 /// marked. Throws Error.
 Graph load_model(const std::string& source, const ModelOptions& options);
 
+/// Throws Error for a model of views alone, which takes no time however it is run.
+void check_computes(const Graph& graph, const std::string& source);
+
 struct ZooEntry {
   std::string name;
   std::string description;

@@ -58,11 +58,9 @@ NetworkLevel level_inside_node(const Value& value, std::int64_t devices, System&
 
 /// `chip`, `devices_per_node`, `nodes`, `intra_node`, `host`, `node_bandwidth` of a group or a
 /// homogeneous cluster. With a bandwidth matrix the network inside the node may be left out.
-DeviceGroup read_group(const Value& value, bool has_matrix, System& system) {
+DeviceGroup read_nodes(const Value& value, Chip chip, bool has_matrix, System& system) {
   DeviceGroup group;
-  const Value chip = value["chip"];
-  group.chip =
-      chip.is_object() ? read_chip(chip) : load_chip(std::string(chip.as_string()), chip.where());
+  group.chip = std::move(chip);
   group.devices_per_node = value["devices_per_node"].as_int_in(1, kMostNodes);
   group.nodes = value["nodes"].exists() ? value["nodes"].as_int_in(1, kMostNodes) : 1;
   if (value["intra_node"].exists() || !has_matrix) {
@@ -73,6 +71,14 @@ DeviceGroup read_group(const Value& value, bool has_matrix, System& system) {
     group.node_bytes_per_s = value["node_bandwidth"].as_positive_quantity(Unit::bytes_per_s);
   }
   return group;
+}
+
+DeviceGroup read_group(const Value& value, bool has_matrix, System& system) {
+  const Value chip = value["chip"];
+  return read_nodes(
+      value,
+      chip.is_object() ? read_chip(chip) : load_chip(std::string(chip.as_string()), chip.where()),
+      has_matrix, system);
 }
 
 /// One entry of `groups`: a kind of node, or the nodes of another cluster.
@@ -206,6 +212,26 @@ void read_matrix(const Value& matrix, System& system) {
       {"bandwidth_matrix", "no latency, and the bandwidths are reached in full", true});
 }
 
+/// Counts the devices of the groups that were read, and joins their nodes.
+void finish_networks(const Value& value, const DeviceCount& count, System& system) {
+  apply_count(value, count, system);
+  for (DeviceGroup& group : system.groups) {
+    const std::int64_t inside = std::min(group.devices_per_node, system.device_count);
+    if (group.intra_node.topology == Topology::torus) group.intra_node.size = inside;
+    fit_torus(group.intra_node, group.intra_node.size, system.provenance);
+  }
+  if (value["levels"].exists()) read_levels(value["levels"], system);
+  if (value["bandwidth_matrix"].exists()) read_matrix(value["bandwidth_matrix"], system);
+  const std::int64_t nodes = nodes_of(system);
+  if (nodes > 1 && system.levels.empty() && system.bandwidth_matrix.empty()) {
+    fail_count(system.name + " has no network between nodes, and " +
+                   std::to_string(system.device_count) + " devices need " + std::to_string(nodes) +
+                   " nodes",
+               "ask for at most " + std::to_string(system.groups.front().devices_per_node) +
+                   " devices or add levels to the cluster's file");
+  }
+}
+
 }  // namespace
 
 System read_system(const Value& value, const DeviceCount& count, int depth) {
@@ -228,22 +254,19 @@ System read_system(const Value& value, const DeviceCount& count, int depth) {
   } else {
     system.groups.push_back(read_group(value, matrix.exists(), system));
   }
-  apply_count(value, count, system);
-  for (DeviceGroup& group : system.groups) {
-    const std::int64_t inside = std::min(group.devices_per_node, system.device_count);
-    if (group.intra_node.topology == Topology::torus) group.intra_node.size = inside;
-    fit_torus(group.intra_node, group.intra_node.size, system.provenance);
-  }
-  if (levels.exists()) read_levels(levels, system);
-  if (matrix.exists()) read_matrix(matrix, system);
-  const std::int64_t nodes = nodes_of(system);
-  if (nodes > 1 && system.levels.empty() && system.bandwidth_matrix.empty()) {
-    fail_count(system.name + " has no network between nodes, and " +
-                   std::to_string(system.device_count) + " devices need " + std::to_string(nodes) +
-                   " nodes",
-               "ask for at most " + std::to_string(system.groups.front().devices_per_node) +
-                   " devices or add levels to the cluster's file");
-  }
+  finish_networks(value, count, system);
+  return system;
+}
+
+System read_network(const Value& value, const Chip& chip, const DeviceCount& count) {
+  value.expect_only({"name", "description", "devices_per_node", "intra_node", "node_bandwidth",
+                     "host", "levels", "sources", "assumed"});
+  System system;
+  system.name = value["name"].string_or("the cluster");
+  system.description = value["description"].string_or("");
+  read_sources(value, system.provenance);
+  system.groups.push_back(read_nodes(value, chip, false, system));
+  finish_networks(value, count, system);
   return system;
 }
 

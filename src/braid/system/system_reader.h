@@ -11,4 +11,8 @@ namespace braid {
 /// recorded in System::provenance as assumed. Throws Error.
 System read_system(const Value& value, const DeviceCount& count, int depth);
 
+/// What joins the nodes of a cluster of one kind, read as a cluster of `chip`: its form without
+/// `chip`, `groups` and, if need be, `name`. Throws Error.
+System read_network(const Value& value, const Chip& chip, const DeviceCount& count);
+
 }  // namespace braid

@@ -1,3 +1,5 @@
+#include "braid/explore/dataflow_parts.h"
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -8,7 +10,7 @@
 #include "braid/base/quantity.h"
 #include "braid/base/text.h"
 #include "braid/chip/graph_kernels.h"
-#include "braid/explore/space_reader.h"
+#include "braid/explore/axis_reader.h"
 #include "braid/system/system.h"
 
 namespace braid {
@@ -16,32 +18,6 @@ namespace {
 
 constexpr std::size_t kMostDimensions = 4;
 constexpr std::int64_t kMostTiles = std::int64_t{1} << 22;
-constexpr double kMost = 1e18;
-
-double bounded(const Value& value, Unit unit) {
-  const double amount = value.as_positive_quantity(unit);
-  if (amount > kMost) value.fail("larger than any machine", "at most 1e18 in base units");
-  return amount;
-}
-
-double bounded_or_zero(const Value& value, Unit unit) {
-  if (!value.exists()) return 0;
-  const double amount = value.as_quantity(unit);
-  if (amount > kMost) value.fail("larger than any machine", "at most 1e18 in base units");
-  return amount;
-}
-
-/// A value, or one for each dimension.
-template <typename Read>
-std::vector<double> per_dimension(const Value& value, Read&& read) {
-  if (!value.is_array()) return {read(value)};
-  std::vector<double> values;
-  for (const Value& entry : value.elements()) values.push_back(read(entry));
-  if (values.empty() || values.size() > kMostDimensions) {
-    value.fail("one value, or a list of one to four: for each dimension of the network");
-  }
-  return values;
-}
 
 DataflowChip read_tiles(const Value& value) {
   DataflowChip chip;
@@ -57,26 +33,10 @@ DataflowChip read_tiles(const Value& value) {
 
 }  // namespace
 
-double read_rate_price(const Value& value, Unit unit) {
-  if (!value.exists()) return 0;
-  const std::string_view text = value.as_string();
-  const std::size_t per = text.find(" per ");
-  const char* example =
-      unit == Unit::usd ? "such as '2 USD per GB/s'" : "such as '0.05 W per GB/s'";
-  if (per == std::string_view::npos) value.fail("not an amount per bandwidth", example);
-  const std::optional<double> amount = parse_quantity(text.substr(0, per), unit);
-  const std::optional<double> rate =
-      parse_quantity("1 " + std::string(text.substr(per + 5)), Unit::bytes_per_s);
-  if (!amount || !rate || *rate <= 0) value.fail("not an amount per bandwidth", example);
-  const double price = *amount / *rate * 1e9;
-  if (!(price <= 1e12)) value.fail("larger than any price", example);
-  return price;
-}
-
-SpaceChip read_space_chip(const std::string& name, const Value& value) {
-  value.expect_only({"catalogue", "precision", "tiles", "tile", "clock", "sram", "style", "passes",
+DataflowSpaceChip read_dataflow_chip(const std::string& name, const Value& value) {
+  value.expect_only({"catalogue", "tiles", "tile", "clock", "sram", "style", "passes",
                      "rows_at_once", "price", "power"});
-  SpaceChip chip;
+  DataflowSpaceChip chip;
   chip.name = name;
   std::optional<Chip> known;
   if (const Value catalogue = value["catalogue"]; catalogue.exists()) {
@@ -94,16 +54,11 @@ SpaceChip read_space_chip(const std::string& name, const Value& value) {
   } else {
     chip.chip = read_tiles(value);
   }
-  if (value["price"].exists() || !known || !known->price_usd) {
-    chip.usd = bounded_or_zero(value["price"], Unit::usd);
-  } else {
-    chip.usd = *known->price_usd;
-  }
-  if (value["power"].exists() || !known || !known->power_w) {
-    chip.watts = bounded_or_zero(value["power"], Unit::watts);
-  } else {
-    chip.watts = *known->power_w;
-  }
+  const auto read_cost = [&](const char* key, Unit unit, std::optional<double> of_known) {
+    return value[key].exists() ? std::optional(bounded_or_zero(value[key], unit)) : of_known;
+  };
+  chip.usd = read_cost("price", Unit::usd, known ? known->price_usd : std::nullopt);
+  chip.watts = read_cost("power", Unit::watts, known ? known->power_w : std::nullopt);
   if (const Value style = value["style"]; style.exists()) {
     chip.kernel_by_kernel = word_index(style, "style", {"dataflow", "kernel-by-kernel"}) == 1;
   }
@@ -116,9 +71,9 @@ SpaceChip read_space_chip(const std::string& name, const Value& value) {
   return chip;
 }
 
-SpaceMemory read_space_memory(const std::string& name, const Value& value) {
+DataflowMemory read_dataflow_memory(const std::string& name, const Value& value) {
   value.expect_only({"capacity", "bandwidth", "price", "power"});
-  SpaceMemory memory;
+  DataflowMemory memory;
   memory.name = name;
   memory.bytes = bounded(value["capacity"], Unit::bytes);
   memory.bytes_per_s = bounded(value["bandwidth"], Unit::bytes_per_s);
@@ -127,10 +82,10 @@ SpaceMemory read_space_memory(const std::string& name, const Value& value) {
   return memory;
 }
 
-SpaceTopology read_space_topology(const std::string& name, const Value& value,
-                                  std::int64_t devices) {
+DataflowTopology read_dataflow_topology(const std::string& name, const Value& value,
+                                        std::int64_t devices) {
   value.expect_only({"dimensions", "sizes", "roles"});
-  SpaceTopology topology;
+  DataflowTopology topology;
   topology.name = name;
   static constexpr FabricShape kShapes[] = {FabricShape::ring, FabricShape::fully_connected,
                                             FabricShape::switched};
@@ -169,61 +124,21 @@ SpaceTopology read_space_topology(const std::string& name, const Value& value,
   return topology;
 }
 
-SpaceLinks read_space_links(const std::string& name, const Value& value) {
+DataflowLinks read_dataflow_links(const std::string& name, const Value& value) {
   value.expect_only({"bandwidth", "latency", "price", "power", "port_price", "port_power"});
-  SpaceLinks links;
+  DataflowLinks links;
   links.name = name;
-  links.bytes_per_s = per_dimension(
-      value["bandwidth"], [](const Value& entry) { return bounded(entry, Unit::bytes_per_s); });
-  links.w_per_gb_per_s = per_dimension(
-      value["power"], [](const Value& entry) { return read_rate_price(entry, Unit::watts); });
+  links.bytes_per_s = read_each(value["bandwidth"], kMostDimensions, [](const Value& entry) {
+    return bounded(entry, Unit::bytes_per_s);
+  });
+  links.w_per_gb_per_s = read_each(value["power"], kMostDimensions, [](const Value& entry) {
+    return read_rate_price(entry, Unit::watts);
+  });
   links.usd_per_gb_per_s = read_rate_price(value["price"], Unit::usd);
   links.port_usd_per_gb_per_s = read_rate_price(value["port_price"], Unit::usd);
   links.port_w_per_gb_per_s = read_rate_price(value["port_power"], Unit::watts);
   links.latency_s = bounded_or_zero(value["latency"], Unit::seconds);
   return links;
-}
-
-namespace {
-
-SpaceSubset read_subset(const Value& value, const Space& space) {
-  SpaceSubset subset;
-  value.expect_only({"workload", "parallelism", "chip", "memory", "topology", "links"});
-  for (std::size_t axis = 0; axis < kSpaceAxes; ++axis) {
-    const auto which = static_cast<SpaceAxis>(axis);
-    const Value choice = value[name_of(which)];
-    if (!choice.exists()) continue;
-    std::vector<std::string_view> names;
-    names.reserve(size_of(space, which));
-    for (std::size_t i = 0; i < size_of(space, which); ++i) {
-      names.push_back(value_name(space, which, i));
-    }
-    if (choice.is_string()) {
-      subset[axis].push_back(word_index(choice, name_of(which), names));
-      continue;
-    }
-    for (const Value& entry : choice.elements()) {
-      subset[axis].push_back(word_index(entry, name_of(which), names));
-    }
-    if (subset[axis].empty()) choice.fail("no values", "leave the key out for all of them");
-  }
-  return subset;
-}
-
-}  // namespace
-
-SpaceRatio read_space_ratio(const Value& value, const Space& space) {
-  value.expect_only({"name", "of", "above", "below", "published"});
-  SpaceRatio ratio;
-  ratio.name = std::string(value["name"].as_string());
-  static constexpr SpaceFigure kFigures[] = {SpaceFigure::utilisation, SpaceFigure::throughput,
-                                             SpaceFigure::per_usd, SpaceFigure::per_w};
-  ratio.figure = kFigures[word_index(value["of"], "figure",
-                                     {"utilisation", "throughput", "per_usd", "per_w"})];
-  ratio.above = read_subset(value["above"], space);
-  ratio.below = read_subset(value["below"], space);
-  ratio.published = value["published"].double_or(0);
-  return ratio;
 }
 
 }  // namespace braid

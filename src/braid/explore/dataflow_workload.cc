@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include "braid/chip/workload_graphs.h"
-#include "braid/explore/space_reader.h"
+#include "braid/explore/axis_reader.h"
+#include "braid/explore/dataflow_parts.h"
 
 namespace braid {
 namespace {
@@ -19,7 +20,7 @@ double word_bytes(const Value& value, double otherwise) {
   return bytes;
 }
 
-void read_transformer(const Value& value, SpaceWorkload& workload) {
+void read_transformer(const Value& value, DataflowSpaceWorkload& workload) {
   value.expect_only({"kind", "hidden", "heads", "feed_forward", "seq_len", "layers", "training",
                      "global_batch", "micro_batch", "word"});
   TransformerShape shape;
@@ -49,7 +50,8 @@ void read_transformer(const Value& value, SpaceWorkload& workload) {
   workload.graph = transformer_layer(shape);
 }
 
-void read_recommendation(const Value& value, SpaceWorkload& workload, std::int64_t devices) {
+void read_recommendation(const Value& value, DataflowSpaceWorkload& workload,
+                         std::int64_t devices) {
   value.expect_only({"kind", "tables", "rows", "embedding", "pooled", "width", "bottom_layers",
                      "top_layers", "micro_batch", "global_batch", "word"});
   RecommendationShape shape;
@@ -76,7 +78,7 @@ void read_recommendation(const Value& value, SpaceWorkload& workload, std::int64
   workload.graph = recommendation_layers(shape);
 }
 
-void read_linpack(const Value& value, SpaceWorkload& workload) {
+void read_linpack(const Value& value, DataflowSpaceWorkload& workload) {
   value.expect_only({"kind", "side", "block", "iterations", "word"});
   LinpackShape shape;
   shape.side = value["side"].as_int_in(1, std::int64_t{1} << 32);
@@ -96,7 +98,7 @@ void read_linpack(const Value& value, SpaceWorkload& workload) {
   workload.graph = linpack_iterations(shape);
 }
 
-void read_fourier(const Value& value, SpaceWorkload& workload) {
+void read_fourier(const Value& value, DataflowSpaceWorkload& workload) {
   value.expect_only({"kind", "points", "radix", "word"});
   FourierShape shape;
   shape.points = static_cast<double>(value["points"].as_int_in(4, std::int64_t{1} << 60));
@@ -108,7 +110,7 @@ void read_fourier(const Value& value, SpaceWorkload& workload) {
 }
 
 // The graph and job of one of DFModel's inputs; its machine is not used.
-void read_published(const Value& value, SpaceWorkload& workload) {
+void read_published(const Value& value, DataflowSpaceWorkload& workload) {
   value.expect_only({"kind", "file"});
   const Value file = value["file"];
   std::filesystem::path path = std::string(file.as_string());
@@ -122,16 +124,17 @@ void read_published(const Value& value, SpaceWorkload& workload) {
 
 }  // namespace
 
-SpaceWorkload read_space_workload(const std::string& name, const Value& value, const Space& space) {
-  SpaceWorkload workload;
+DataflowSpaceWorkload read_dataflow_workload(const std::string& name, const Value& value,
+                                             std::int64_t devices) {
+  DataflowSpaceWorkload workload;
   workload.name = name;
-  switch (word_index(value["kind"], "kind of workload",
-                     {"transformer", "dlrm", "hpl", "fft", "dfmodel"})) {
+  static const std::vector<std::string_view> kKinds{"transformer", "dlrm", "hpl", "fft", "dfmodel"};
+  switch (word_index(value["kind"], "kind of workload", kKinds)) {
     case 0:
       read_transformer(value, workload);
       break;
     case 1:
-      read_recommendation(value, workload, space.devices);
+      read_recommendation(value, workload, devices);
       break;
     case 2:
       read_linpack(value, workload);

@@ -1,0 +1,88 @@
+#include "braid/explore/explore_page.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "braid/explore/findings_table.h"
+#include "braid/explore/heat_map.h"
+#include "braid/report/html_parts.h"
+
+namespace braid {
+namespace {
+
+constexpr std::size_t kMostRows = 200;
+
+std::string html_table(const TextRows& rows) {
+  std::string html = "<table class=\"figures\">\n";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const char* tag = i == 0 ? "th" : "td";
+    html += "<tr>";
+    for (const std::string& cell : rows[i])
+      html += fmt::format("<{0}>{1}</{0}>", tag, escaped(cell));
+    html += "</tr>\n";
+  }
+  return scrolled(html + "</table>\n");
+}
+
+std::string ratios_part(const Space& space, std::span<const RatioFinding> ratios) {
+  if (ratios.empty()) return "";
+  const SpaceAxis& methods = space.axes[kMethodAxis];
+  const bool published = std::any_of(space.ratios.begin(), space.ratios.end(),
+                                     [](const SpaceRatio& ratio) { return ratio.published > 0; });
+  TextRows rows{{"ratio", "of", methods.name, "value"}};
+  if (published) rows.front().emplace_back("published");
+  for (const RatioFinding& finding : ratios) {
+    const SpaceRatio& ratio = space.ratios[finding.ratio];
+    rows.push_back({ratio.name, std::string(name_of(ratio.figure)),
+                    finding.method ? methods.values[*finding.method] : "across",
+                    finding.value ? fmt::format("{:.3g}", *finding.value) : "-"});
+    if (!published) continue;
+    rows.back().push_back(ratio.published > 0 ? fmt::format("{:.3g}", ratio.published) : "");
+  }
+  return "<h2>Ratios</h2>\n" + html_table(rows);
+}
+
+}  // namespace
+
+std::string explore_page(const Space& space, std::span<const PointResult> results,
+                         std::span<const std::size_t> pareto,
+                         std::span<const RatioFinding> ratios) {
+  std::string page = page_head(space.name);
+  const auto found = std::count_if(results.begin(), results.end(), is_found);
+  page += fmt::format("<h1>{}</h1>\n<p>{} points, {} with a plan.</p>\n", escaped(space.name),
+                      results.size(), found);
+  page += ratios_part(space, ratios);
+  page += fmt::format("<h2>Systems that none beats in {}</h2>\n", compared_text(space));
+  page +=
+      html_table(points_table(space, results, pareto.first(std::min(pareto.size(), kMostRows))));
+  if (pareto.size() > kMostRows) {
+    page +=
+        fmt::format("<p>The first {} of {}; pareto.csv has all.</p>\n", kMostRows, pareto.size());
+  }
+  if (results.size() <= kMostRows) {
+    std::vector<std::size_t> all(results.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    page += "<h2>All points</h2>\n" + html_table(points_table(space, results, all));
+  }
+  page += "<h2>Maps</h2>\n";
+  for (std::size_t workload = 0; workload < space.axes[kWorkloadAxis].values.size(); ++workload) {
+    for (std::size_t way = 0; way < space.axes[kMethodAxis].values.size(); ++way) {
+      for (const SpaceFigure figure : figures_of(space)) {
+        page += heat_map_svg(space, results, workload, way, figure) + "<br>\n";
+      }
+      page += breakdown_svg(space, results, workload, way) + "<br>\n";
+    }
+  }
+  const std::vector<std::string> assumptions = assumptions_of(results);
+  if (!assumptions.empty()) {
+    page += "<h2>Assumed</h2>\n<ul>\n";
+    for (const std::string& line : assumptions) page += "<li>" + escaped(line) + "</li>\n";
+    page += "</ul>\n";
+  }
+  return page + "</body></html>\n";
+}
+
+}  // namespace braid

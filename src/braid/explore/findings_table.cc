@@ -1,0 +1,85 @@
+#include "braid/explore/findings_table.h"
+
+#include <set>
+
+#include <fmt/format.h>
+
+#include "braid/base/quantity.h"
+
+namespace braid {
+namespace {
+
+bool has_planners(const Space& space) { return std::holds_alternative<SystemSpace>(space.points); }
+
+// Four digits, and no exponent where whole numbers are read more easily.
+std::string figure_text(double value) {
+  return value >= 1e3 && value < 1e8 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
+
+std::vector<std::string> column_titles(const Space& space) {
+  const std::string unit = unit_of(space);
+  const std::string rate = (unit == "FLOP" ? unit : unit + "s") + "/s";
+  std::vector<std::string> head{"point", "s", rate, has_planners(space) ? "MFU" : "utilisation"};
+  if (space.has_prices) head.insert(head.end(), {"USD", rate + "/USD"});
+  if (space.has_powers) head.insert(head.end(), {"W", rate + "/W"});
+  if (has_planners(space)) head.emplace_back("GiB");
+  head.insert(head.end(),
+              {"gap", "status", has_planners(space) ? "parallel form" : "tp x pp x dp"});
+  return head;
+}
+
+std::vector<std::string> row_of(const Space& space, const PointResult& result, std::string name) {
+  std::vector<std::string> row{std::move(name)};
+  const bool found = is_found(result);
+  const auto add = [&](double value) { row.push_back(found ? figure_text(value) : "-"); };
+  const auto add_share = [&](double value) {
+    row.push_back(found ? fmt::format("{:.1f}%", 100 * value) : "-");
+  };
+  add(result.time_s);
+  add(result.throughput);
+  add_share(result.utilisation);
+  if (space.has_prices) {
+    add(result.usd);
+    add(figure_of(result, SpaceFigure::per_usd));
+  }
+  if (space.has_powers) {
+    add(result.watts);
+    add(figure_of(result, SpaceFigure::per_w));
+  }
+  if (has_planners(space)) add(found ? result.figures[1] / kGiB : 0);  // Peak memory.
+  add_share(found ? 1 - result.lower_bound_s / result.time_s : 0);
+  row.emplace_back(name_of(result.status));
+  row.push_back(found ? result.form : result.reason);
+  return row;
+}
+
+}  // namespace
+
+TextRows points_table(const Space& space, std::span<const PointResult> results,
+                      std::span<const std::size_t> numbers) {
+  TextRows rows{column_titles(space)};
+  for (const std::size_t number : numbers) {
+    const std::string name = point_name(space, number, " ");
+    rows.push_back(row_of(space, results[number], name.empty() ? "the only point" : name));
+  }
+  return rows;
+}
+
+std::string compared_text(const Space& space) {
+  if (space.has_prices && space.has_powers) return "throughput, price and power";
+  if (space.has_prices) return "throughput and price";
+  return space.has_powers ? "throughput and power" : "throughput";
+}
+
+std::vector<std::string> assumptions_of(std::span<const PointResult> results) {
+  std::vector<std::string> lines;
+  std::set<std::string> seen;
+  for (const PointResult& result : results) {
+    for (const std::string& line : result.assumptions) {
+      if (seen.insert(line).second) lines.push_back(line);
+    }
+  }
+  return lines;
+}
+
+}  // namespace braid

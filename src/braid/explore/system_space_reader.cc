@@ -1,0 +1,328 @@
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "braid/base/quantity.h"
+#include "braid/explore/axis_reader.h"
+#include "braid/explore/space_reader.h"
+#include "braid/frontend/model.h"
+#include "braid/system/catalogue.h"
+#include "braid/system/chip_reader.h"
+#include "braid/system/system_reader.h"
+
+namespace braid {
+namespace {
+
+constexpr std::int64_t kMostSpaceDevices = std::int64_t{1} << 24;
+constexpr std::size_t kMostNetworks = 7;  // Inside the node, and six above.
+constexpr std::int64_t kLongestSample = std::int64_t{1} << 28;
+constexpr std::int64_t kMostSamples = std::int64_t{1} << 31;
+
+/// What `read` returns; its Error, which may name no line of the space, is one of `value`.
+template <typename Read>
+auto read_at(const Value& value, Read&& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    value.fail(error.what());
+  }
+}
+
+/// A name, or the path of a file beside the space's.
+std::string beside(const Value& named) {
+  const std::string name(named.as_string());
+  const auto sibling = std::filesystem::path(named.where().file).parent_path() / name;
+  std::error_code ignored;
+  return std::filesystem::exists(sibling, ignored) ? sibling.string() : name;
+}
+
+SystemWorkload read_workload(const std::string& name, const Value& value) {
+  value.expect_only({"model", "global_batch", "seq_len", "precision", "dims"});
+  SystemWorkload workload;
+  workload.name = name;
+  workload.model = beside(value["model"]);
+  workload.global_batch = value["global_batch"].as_int_in(1, kMostSamples);
+  ModelOptions options;
+  if (const Value length = value["seq_len"]; length.exists()) {
+    options.seq_len = length.as_int_in(1, kLongestSample);
+  }
+  if (const Value dims = value["dims"]; dims.exists()) {
+    for (const auto& [dim, size] : dims.members()) {
+      options.dims[std::string(dim)] = size.as_int_in(1, kLongestSample);
+    }
+  }
+  workload.graph = read_at(value["model"], [&] {
+    Graph graph = load_model(workload.model, options);
+    check_computes(graph, workload.model);
+    return graph;
+  });
+  if (const Value precision = value["precision"]; precision.exists()) {
+    workload.precision = std::string(precision.as_string());
+    read_at(precision, [&] { return parse_precision(workload.precision); });
+  }
+  return workload;
+}
+
+SystemChip read_system_chip(const std::string& name, const Value& value) {
+  SystemChip chip;
+  chip.name = name;
+  if (!value.is_string()) value.expect_only({"chip", "price", "power"});
+  const Value named = value.is_string() ? value : value["chip"];
+  if (named.is_object()) {
+    chip.chip = read_chip(named);
+  } else {
+    const std::string known(named.as_string());
+    chip.chip = read_at(named, [&] { return load_chip(known, named.where()); });
+  }
+  chip.usd = chip.chip.price_usd.value_or(0);
+  chip.watts = chip.chip.power_w.value_or(0);
+  if (value.is_string()) return chip;
+  if (value["price"].exists()) chip.usd = bounded_or_zero(value["price"], Unit::usd);
+  if (value["power"].exists()) chip.watts = bounded_or_zero(value["power"], Unit::watts);
+  return chip;
+}
+
+SystemMemory read_system_memory(const std::string& name, const Value& value) {
+  value.expect_only({"capacity", "bandwidth", "price", "power"});
+  return {name, bounded(value["capacity"], Unit::bytes),
+          bounded(value["bandwidth"], Unit::bytes_per_s),
+          read_rate_price(value["price"], Unit::usd), read_rate_price(value["power"], Unit::watts)};
+}
+
+std::vector<double> read_rates(const Value& value, Unit unit) {
+  return read_each(value, kMostNetworks,
+                   [unit](const Value& entry) { return read_rate_price(entry, unit); });
+}
+
+/// `value[key]`, or a missing value where `value` is but a name.
+bool has_key(const Value& value, const char* key) {
+  return value.is_object() && value[key].exists();
+}
+
+SystemNetwork read_system_network(const std::string& name, const Value& value, const Chip& chip,
+                                  const std::vector<std::int64_t>& devices) {
+  SystemNetwork network;
+  network.name = name;
+  if (!value.is_string()) value.expect_only({"cluster", "network", "price", "power"});
+  const bool own = has_key(value, "network");
+  const Value named = value.is_string() ? value : own ? value["network"] : value["cluster"];
+  if (own && value["cluster"].exists()) {
+    value["cluster"].fail("'network' and 'cluster' exclude each other", "leave one of them out");
+  }
+  for (const std::int64_t count : devices) {
+    network.by_devices.push_back(read_at(named, [&] {
+      const DeviceCount devices_of{count, false};
+      return own ? read_network(named, chip, devices_of)
+                 : load_cluster(std::string(named.as_string()), devices_of, named.where(), 0);
+    }));
+    if (!is_homogeneous(network.by_devices.back())) {
+      named.fail(
+          "a cluster of several kinds of nodes, or with a bandwidth matrix, has no network "
+          "to put other chips on",
+          "name it under 'clusters'");
+    }
+  }
+  if (has_key(value, "price")) network.usd_per_gb_per_s = read_rates(value["price"], Unit::usd);
+  if (has_key(value, "power")) network.w_per_gb_per_s = read_rates(value["power"], Unit::watts);
+  return network;
+}
+
+SystemLinks read_system_links(const std::string& name, const Value& value) {
+  value.expect_only({"bandwidth", "latency", "price", "power"});
+  SystemLinks links;
+  links.name = name;
+  links.bytes_per_s = read_each(value["bandwidth"], kMostNetworks, [](const Value& entry) {
+    return bounded(entry, Unit::bytes_per_s);
+  });
+  if (value["latency"].exists()) {
+    links.latency_s = read_each(value["latency"], kMostNetworks, [](const Value& entry) {
+      return bounded_or_zero(entry, Unit::seconds);
+    });
+  }
+  links.usd_per_gb_per_s = read_rates(value["price"], Unit::usd);
+  links.w_per_gb_per_s = read_rates(value["power"], Unit::watts);
+  return links;
+}
+
+SystemCluster read_system_cluster(const std::string& name, const Value& value,
+                                  const std::vector<std::int64_t>& devices) {
+  SystemCluster cluster;
+  cluster.name = name;
+  if (!value.is_string()) value.expect_only({"cluster", "price", "power"});
+  const Value named = value.is_string() ? value : value["cluster"];
+  const std::string spec(named.as_string());
+  const bool counted = spec.find_first_of(":+") != std::string::npos;
+  if (counted && !devices.empty()) {
+    named.fail("the number of devices is said here and under 'devices'", "leave one of them out");
+  }
+  if (counted) {
+    cluster.by_devices.push_back(read_at(named, [&] { return load_system(spec); }));
+  }
+  for (std::size_t i = 0; !counted && i < std::max<std::size_t>(1, devices.size()); ++i) {
+    const DeviceCount count{devices.empty() ? 0 : devices[i], false};
+    cluster.by_devices.push_back(
+        read_at(named, [&] { return load_cluster(spec, count, named.where(), 0); }));
+  }
+  if (has_key(value, "price")) cluster.usd = bounded_or_zero(value["price"], Unit::usd);
+  if (has_key(value, "power")) cluster.watts = bounded_or_zero(value["power"], Unit::watts);
+  return cluster;
+}
+
+std::vector<std::string> read_planners(const Value& root) {
+  std::vector<std::string_view> known;
+  for (const PlannerEntry& entry : planners()) known.push_back(entry.name);
+  const Value one = root["planner"], several = root["planners"];
+  if (one.exists() && several.exists()) {
+    several.fail("'planner' and 'planners' exclude each other", "leave one of them out");
+  }
+  if (one.exists()) return {std::string(known[word_index(one, "planner", known)])};
+  if (!several.exists()) return {"braid"};
+  std::vector<std::string> names;
+  for (const Value& entry : several.elements()) {
+    names.emplace_back(known[word_index(entry, "planner", known)]);
+    if (std::count(names.begin(), names.end(), names.back()) > 1) entry.fail("listed twice");
+  }
+  if (names.empty()) several.fail("the axis 'planners' has no values", "leave it out for braid");
+  return names;
+}
+
+std::vector<std::int64_t> read_devices(const Value& value) {
+  if (!value.exists()) return {};
+  if (!value.is_array()) return {value.as_int_in(1, kMostSpaceDevices)};
+  std::vector<std::int64_t> devices;
+  for (const Value& entry : value.elements()) {
+    devices.push_back(entry.as_int_in(1, kMostSpaceDevices));
+    if (std::count(devices.begin(), devices.end(), devices.back()) > 1) entry.fail("listed twice");
+  }
+  if (devices.empty()) value.fail("the axis 'devices' has no values", "give a number, such as 64");
+  return devices;
+}
+
+/// Chips, memories, networks and links, each combination of which is a system.
+void read_combinations(const Value& root, const std::vector<std::int64_t>& devices,
+                       SystemSpace& space) {
+  if (devices.empty()) {
+    root.fail("the number of devices is missing", "give 'devices: 64', or a list of numbers");
+  }
+  space.chips = read_axis<SystemChip>(root, "chips", read_system_chip);
+  Chip any = space.chips.front().chip;
+  any.host.reset();  // Of a network is the host memory that its nodes have.
+  space.networks =
+      read_axis<SystemNetwork>(root, "networks", [&](const std::string& name, const Value& value) {
+        return read_system_network(name, value, any, devices);
+      });
+  if (root["memories"].exists()) {
+    space.memories = read_axis<SystemMemory>(root, "memories", read_system_memory);
+  }
+  if (root["links"].exists())
+    space.links = read_axis<SystemLinks>(root, "links", read_system_links);
+  for (const SystemMemory& memory : space.memories) {
+    for (const SystemChip& chip : space.chips) {
+      if (memory.bytes > chip.chip.reserved_bytes) continue;
+      root["memories"][memory.name]["capacity"].fail(
+          fmt::format("the chip '{}' reserves {}, so nothing is left to plans", chip.name,
+                      format_bytes(chip.chip.reserved_bytes)),
+          "give more");
+    }
+  }
+  if (space.links.empty() || !root["networks"].is_object()) return;
+  for (const SystemNetwork& network : space.networks) {
+    const Value value = root["networks"][network.name];
+    for (const char* key : {"price", "power"}) {
+      if (has_key(value, key)) {
+        value[key].fail("the space has links, and these have their own", "give it there");
+      }
+    }
+  }
+}
+
+// The values of an axis and which of them have `key`; those of a list are but names.
+template <typename Part, typename Known>
+PricedAxis priced_values(const Value& root, const char* axis, const char* what,
+                         const std::string& key, bool needed, const std::vector<Part>& parts,
+                         Known&& known) {
+  PricedAxis found{what, key, needed, {}};
+  const Value values = root[axis];
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Value value = values.is_array() ? values[i] : values[parts[i].name];
+    found.values.push_back({value, parts[i].name, has_key(value, key.c_str()) || known(parts[i])});
+  }
+  return found;
+}
+
+bool chip_has(const Chip& chip, const std::string& figure) {
+  return figure == "price" ? chip.price_usd.has_value() : chip.power_w.has_value();
+}
+
+bool is_compared(const Value& root, const SystemSpace& space, const std::string& figure) {
+  const auto never = [](const auto&) { return false; };
+  const auto cluster_has = [&](const SystemCluster& cluster) {
+    const std::vector<DeviceGroup>& groups = cluster.by_devices.front().groups;
+    return std::all_of(groups.begin(), groups.end(),
+                       [&](const DeviceGroup& group) { return chip_has(group.chip, figure); });
+  };
+  return is_compared_by(
+      root, figure,
+      std::vector<PricedAxis>{
+          priced_values(root, "chips", "chip", figure, true, space.chips,
+                        [&](const SystemChip& chip) { return chip_has(chip.chip, figure); }),
+          priced_values(root, "memories", "memory", figure, false, space.memories, never),
+          priced_values(root, "networks", "network", figure, false, space.networks, never),
+          priced_values(root, "links", "links", figure, false, space.links, never),
+          priced_values(root, "clusters", "cluster", figure, true, space.clusters, cluster_has)});
+}
+
+}  // namespace
+
+SystemSpace read_system_space(const Value& root) {
+  if (root["topologies"].exists() || root["parallelism"].exists()) {
+    const char* key = root["topologies"].exists() ? "topologies" : "parallelism";
+    root[key].fail(
+        "is of DFModel's cluster model",
+        "add 'rules: dfmodel' or 'rules: dfmodel-charged', or name networks for planners");
+  }
+  root.expect_only({"name", "planner", "planners", "budget", "compare", "offload", "all_devices",
+                    "sharding", "workloads", "chips", "memories", "networks", "links", "clusters",
+                    "devices", "ratios"});
+  SystemSpace space;
+  space.planners = read_planners(root);
+  if (const Value budget = root["budget"]; budget.exists()) {
+    space.budget.work = budget.as_int_in(1, std::int64_t{1} << 40);
+  }
+  space.options.allow_offload = root["offload"].bool_or(true);
+  space.options.all_devices = root["all_devices"].bool_or(false);
+  if (const Value sharding = root["sharding"]; sharding.exists()) {
+    space.sharding = word_index(sharding, "sharding", {"written", "found"}) == 1
+                         ? ShardingSource::found
+                         : ShardingSource::written;
+  }
+  const std::vector<std::int64_t> devices = read_devices(root["devices"]);
+  for (const std::int64_t count : devices) space.devices.push_back(std::to_string(count));
+  space.workloads = read_axis<SystemWorkload>(root, "workloads", read_workload);
+  if (root["clusters"].exists()) {
+    for (const char* key : {"chips", "memories", "networks", "links"}) {
+      if (root[key].exists()) {
+        root[key].fail("'clusters' are whole systems", "leave one of the two out");
+      }
+    }
+    space.clusters = read_axis<SystemCluster>(root, "clusters",
+                                              [&](const std::string& name, const Value& value) {
+                                                return read_system_cluster(name, value, devices);
+                                              });
+  } else {
+    read_combinations(root, devices, space);
+  }
+  space.has_prices = is_compared(root, space, "price");
+  space.has_powers = is_compared(root, space, "power");
+  check_point_count(root, axes_of(space));
+  return space;
+}
+
+}  // namespace braid

@@ -1,0 +1,28 @@
+#include "braid/verify/check_candidates.h"
+
+#include <fmt/format.h>
+
+#include "braid/verify/verify.h"
+
+namespace braid {
+
+std::string claim_and_check(Candidate& candidate, const LowerBound& bound) {
+  candidate.plan.claims =
+      Claims{candidate.metrics.iteration_time_s, candidate.metrics.peak_memory_bytes,
+             bound.compute_s, bound.memory_s, bound.network_s};
+  for (const Check& check : verify(candidate.plan).checks) {
+    if (!check.holds) return fmt::format("fails the check '{}': {}", check.name, check.detail);
+  }
+  return "";
+}
+
+std::string claim_and_check(Outcome& outcome) {
+  std::string failure;
+  for (Candidate& candidate : outcome.candidates) {
+    const std::string fault = claim_and_check(candidate, outcome.physical_bound);
+    if (failure.empty()) failure = fault;
+  }
+  return failure;
+}
+
+}  // namespace braid
