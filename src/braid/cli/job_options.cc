@@ -24,6 +24,7 @@
 #include "braid/graph/working_precision.h"
 #include "braid/plan/names.h"
 #include "braid/planners/piper_variants.h"
+#include "braid/planners/trainer_choice.h"
 #include "braid/system/calibration.h"
 
 namespace braid {
@@ -43,6 +44,9 @@ void add_job_options(Verb& app, JobOptions& o) {
       "--precision", o.precision,
       "bf16, fp16, fp8, tf32 or fp32 (default: the first of bf16, fp16 and fp32 that the "
       "chips list)");
+  add_text(app, "--for", o.trainer,
+           "The trainer that is to run the plan: a name of braid list trainers, or a YAML file "
+           "(default: megatron for language models on GPUs, maxtext on TPUs, else ideal)");
   add_dims(app, o.dims);
   add_text(app, "--max-memory", o.max_memory, "Use no more device memory than this, e.g. '40 GiB'");
   add_count(app, "--budget", o.budget, 1, std::int64_t{1} << 40,
@@ -237,6 +241,14 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   }
   loaded.space = space_of(o);
   loaded.budget.work = o.budget;
+}
+
+void load_trainer(const JobOptions& o, const std::vector<const PlannerEntry*>& planners,
+                  LoadedJob& loaded) {
+  const TrainerFile trainer =
+      choose_trainer(o.trainer, trainer_needs(loaded.job, loaded.system, loaded.space, planners));
+  set_trainer(trainer, loaded.system, loaded.job, loaded.space);
+  if (loaded.job.graph != nullptr) adapt_graph(loaded.job.trainer.does, loaded.graph);
 }
 
 ShardingSource parse_sharding(const std::string& name) {

@@ -12,6 +12,7 @@ namespace braid {
 /// What the verbs that plan have in common on their command line.
 struct JobOptions {
   std::string model, cluster, chip, precision, max_memory, calibration;
+  std::string trainer;  ///< That will run the plan; empty: the usual one.
   std::int64_t global_batch = 0, seq_len = 0, budget = 0;
   std::vector<std::string> dims;
   int tp = 0, pp = 0, dp = 0, cp = 0, ep = 0, vp = 0, micro_batch = 0, zero = -1, top = 1;
@@ -58,6 +59,11 @@ SpaceOptions space_of(const JobOptions& options);
 
 /// Loads model and system and checks the restrictions' form. Throws Error.
 void load_job(const JobOptions& options, LoadedJob& loaded);
+
+/// Lets the trainer that was asked for, or the usual one of these planners, run the job. Throws
+/// Error when it cannot.
+void load_trainer(const JobOptions& options, const std::vector<const PlannerEntry*>& planners,
+                  LoadedJob& loaded);
 
 /// Throws Error when --objective, --network, --graph, --inflight or --stage-options is given and
 /// none of the planners has a choice.

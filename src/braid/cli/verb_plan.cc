@@ -48,7 +48,8 @@ int run(const PlanOptions& options) {
   } else {
     load_job(options.job, of_model);
   }
-  const LoadedJob& loaded = from_profile ? of_profile.loaded : of_model;
+  LoadedJob& loaded = from_profile ? of_profile.loaded : of_model;
+  load_trainer(options.job, {&planner}, loaded);
   const CheckedOutcome checked = plan_checked(loaded, planner, progress_line(options.job));
   const Outcome& outcome = checked.outcome;
   if (!options.output.empty() && !outcome.candidates.empty()) {

@@ -27,6 +27,7 @@ Plan blank_plan(const Job& job, const LayerOptions& layers, const System& system
     plan.system = system;
   }
   plan.model_source = job.model_source;
+  plan.trainer = job.trainer;
   plan.profile = layers.layers();
   return plan;
 }

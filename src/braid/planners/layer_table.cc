@@ -28,8 +28,11 @@ ChainLayer chain_layer(const LayerCost& cost) {
 
 LayerTables::LayerTables(const Job& job, const System& system, Stages stages)
     : system_(system),
+      does_(job.trainer.does),
+      trained_on_(adapted_system(does_, system)),
+      precision_(job.precision),
       layers_(layer_options(job)),
-      costs_(layers_->on(system, job.precision)),
+      costs_(layers_->on(trained_on_, job.precision)),
       stages_(stages) {
   const Profile& layers = layers_->layers();
   if (stages == Stages::as_configured) shared_ = layers.shared;
@@ -128,6 +131,19 @@ Option LayerTables::option(const Configuration& configuration, std::size_t kind)
   return costs_->option(kind, division, to_execution(configuration));
 }
 
+std::int64_t LayerTables::accumulated(const Configuration& configuration) const {
+  if (does_.fused_accumulation || configuration.zero >= Zero::gradients) return 0;
+  return configuration.num_micro_batches > 1 ? configuration.num_micro_batches : 0;
+}
+
+void LayerTables::adapt(const Configuration& configuration, std::vector<LayerCost>& costs) const {
+  const double accumulation_s =
+      accumulation_s_per_parameter(does_, static_cast<double>(accumulated(configuration)),
+                                   configuration.zero >= Zero::gradients, precision_, system_);
+  const double overlap_loss = system_.groups.front().chip.efficiency.overlap_loss;
+  for (LayerCost& cost : costs) adapt_cost(does_, overlap_loss, accumulation_s, cost);
+}
+
 LayerTable& LayerTables::find(const Configuration& configuration) {
   const FormKey form = form_key(configuration);
   const Key key{form,
@@ -135,7 +151,8 @@ LayerTable& LayerTables::find(const Configuration& configuration) {
                 configuration.division,
                 configuration.recompute,
                 configuration.offload_activations,
-                configuration.offload_weights};
+                configuration.offload_weights,
+                accumulated(configuration)};
   if (last_ != nullptr && key == last_key_) return *last_;
   const auto [entry, is_new] = tables_.try_emplace(key);
   LayerTable& table = entry->second;
@@ -157,6 +174,7 @@ LayerTable& LayerTables::find(const Configuration& configuration) {
   }
   if (configuration.pp == 1 && !shared_.empty())
     count_shared_once(shared_, kind_of_layer_, how, table.kinds);
+  adapt(configuration, table.kinds);
   for (const LayerCost& cost : table.kinds) table.layer_of_kind.push_back(chain_layer(cost));
   table.count_of_kind = count_of_kind_;
   table.least_backward_share = 1;

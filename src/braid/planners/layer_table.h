@@ -83,7 +83,7 @@ class LayerTables {
   /// What groups and times rest on, whatever trades time for memory: tp, cp, ep, micro-batch, and
   /// what of pipeline and devices counts.
   using FormKey = std::tuple<int, int, int, int, std::int64_t, std::int64_t>;
-  using Key = std::tuple<FormKey, bool, Division, Recompute, bool, bool>;
+  using Key = std::tuple<FormKey, bool, Division, Recompute, bool, bool, std::int64_t>;
   /// Of a kind of layer, by Division; none: as the model says.
   using KindDivisions = std::array<LayerDivision, 3>;
 
@@ -91,6 +91,10 @@ class LayerTables {
   std::int64_t devices_of(const Configuration& configuration, bool spread);
   FormKey form_key(const Configuration& configuration);
   LayerTable& find(const Configuration& configuration);
+  /// Micro-batches whose gradients kernels of their own add up; 0 where that takes no time.
+  std::int64_t accumulated(const Configuration& configuration) const;
+  /// What layers cost under the trainer.
+  void adapt(const Configuration& configuration, std::vector<LayerCost>& costs) const;
   /// [kind]: found without recomputation and offload, whatever the configuration has, so that these
   /// only ever trade time for memory.
   const std::vector<KindDivisions>& divisions_of(const Configuration& configuration);
@@ -98,6 +102,9 @@ class LayerTables {
                                   const LayerGroups& groups);
 
   const System& system_;
+  const TrainerBehaviour does_;
+  const System trained_on_;  ///< The system as its chips do under the trainer.
+  const Precision precision_;
   std::shared_ptr<const LayerOptions> layers_;
   std::unique_ptr<LayerCosts> costs_;
   std::vector<std::int32_t> count_of_kind_;

@@ -23,6 +23,7 @@ struct Job {
   const LayerOptions* layers = nullptr;  ///< Null: the estimator over `graph` (EstimatedLayers).
   std::string model_source;
   Precision precision;
+  Trainer trainer;  ///< What runs the plan; `graph` is what it runs (adapt_graph).
   std::int64_t global_batch = 1;
   /// Where divisions of its layers come from. Others than written ones are searched for on
   /// homogeneous systems alone.
@@ -56,6 +57,10 @@ struct SpaceOptions {
   std::optional<Zero> zero;
   std::optional<ScheduleKind> schedule;
   bool allow_offload = true;
+  TrainerLimits can;  ///< Nothing but what the trainer can be told.
+  /// Gradients of micro-batches are added up by kernels of their own (not fused_accumulation), of
+  /// which ZeRO-2 and 3 need none.
+  bool separate_accumulation = false;
   bool all_devices = false;  ///< Of the planner braid: no plans that leave devices idle.
   int top = 1;               ///< How many plans to return.
   /// Where layers have a finite list of options: nothing else. Not owned; set by planners().
@@ -122,6 +127,7 @@ struct PlannerEntry {
   std::string_view name;
   std::string_view description;
   Outcome (*plan)(const Job&, const System&, const SpaceOptions&, const Budget&, const Progress&);
+  bool unlike_stages = false;  ///< Its stages have parallel forms of their own.
 };
 /// All planners, in the order in which they are listed to users.
 const std::vector<PlannerEntry>& planners();

@@ -2,7 +2,10 @@
 #include <memory>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "braid/base/error.h"
+#include "braid/plan/trainer_fit.h"
 #include "braid/planners/amp_mixed_planner.h"
 #include "braid/planners/job_layers.h"
 #include "braid/planners/mixed_baseline.h"
@@ -46,6 +49,7 @@ struct Planner {
   std::string_view name, description;
   PlanFunction plan;
   Recompute start = Recompute::none;  ///< Of the layers' options that its search begins with.
+  bool unlike_stages = false;         ///< Its stages have parallel forms of their own.
 };
 
 constexpr std::array kPlanners = {
@@ -64,18 +68,40 @@ constexpr std::array kPlanners = {
             on_any<plan_phaze, kPhazeName>},
     Planner{"random", "the best by AMP's cost of 100 strategies drawn at random",
             by_kind<plan_random, plan_random_mixed>},
-    Planner{"piper", "least time per sample over cuts of the layer graph (Piper)", piper<0>},
-    Planner{"no-dp", "piper without data parallelism", piper<1>},
-    Planner{"no-tp", "piper without tensor parallelism", piper<2>},
-    Planner{"no-ar", "piper without activation recomputation", piper<3>},
-    Planner{"equi", "equal stages (PipeDream-2BW), with tensor parallelism", piper<4>},
-    Planner{"equi-no-tp", "equal stages (PipeDream-2BW)", piper<5>},
-    Planner{"pipedream", "PipeDream's recurrence on the layers as a chain", piper<6>},
+    Planner{"piper", "least time per sample over cuts of the layer graph (Piper)", piper<0>,
+            Recompute::none, true},
+    Planner{"no-dp", "piper without data parallelism", piper<1>, Recompute::none, true},
+    Planner{"no-tp", "piper without tensor parallelism", piper<2>, Recompute::none, true},
+    Planner{"no-ar", "piper without activation recomputation", piper<3>, Recompute::none, true},
+    Planner{"equi", "equal stages (PipeDream-2BW), with tensor parallelism", piper<4>,
+            Recompute::none, true},
+    Planner{"equi-no-tp", "equal stages (PipeDream-2BW)", piper<5>, Recompute::none, true},
+    Planner{"pipedream", "PipeDream's recurrence on the layers as a chain", piper<6>,
+            Recompute::none, true},
     Planner{"graphpipe", "stages that form a graph, each with its own replicas (GraphPipe)",
-            plan_graphpipe},
+            plan_graphpipe, Recompute::none, true},
     Planner{"dp-only", "one stage, data parallelism", piper<7>},
     Planner{"tp-only", "one stage, tensor parallelism", piper<8>},
 };
+
+/// Drops plans that the trainer cannot be told, which planners of other spaces than braid's may
+/// find.
+void keep_what_can_be_told(const Trainer& trainer, const TrainerLimits& can, Outcome& outcome) {
+  std::string reason;
+  std::erase_if(outcome.candidates, [&](const Candidate& candidate) {
+    const std::string refused = refusal(can, candidate.plan);
+    if (reason.empty()) reason = refused;
+    return !refused.empty();
+  });
+  if (reason.empty() || !outcome.candidates.empty()) return;
+  outcome.status = Status::infeasible;
+  outcome.infeasibility = Infeasibility{
+      fmt::format("the planner's plan cannot be told to {}, which {}", trainer.name, reason),
+      -1,
+      0,
+      0,
+      {}};
+}
 
 /// The planner on what the job's layers have options for. It looks at them once for all that it
 /// does.
@@ -87,14 +113,17 @@ Outcome on_layers(const Job& job, const System& system, const SpaceOptions& spac
   Job looked_at = job;
   looked_at.layers = layers.get();
   if (layers->finds_divisions()) looked_at.sharding = ShardingSource::found;
-  return planner.plan(looked_at, system,
-                      within_options(job, *layers, space, planner.start, planner.name), budget,
-                      progress);
+  Outcome outcome = planner.plan(looked_at, system,
+                                 within_options(job, *layers, space, planner.start, planner.name),
+                                 budget, progress);
+  keep_what_can_be_told(job.trainer, space.can, outcome);
+  return outcome;
 }
 
 template <std::size_t... numbers>
 std::vector<PlannerEntry> all_planners(std::index_sequence<numbers...> /*numbers*/) {
-  return {{kPlanners[numbers].name, kPlanners[numbers].description, on_layers<numbers>}...};
+  return {{kPlanners[numbers].name, kPlanners[numbers].description, on_layers<numbers>,
+           kPlanners[numbers].unlike_stages}...};
 }
 
 }  // namespace

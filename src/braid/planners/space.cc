@@ -24,11 +24,48 @@ std::vector<int> divisors(std::int64_t number, std::int64_t most) {
   return found;
 }
 
+/// Stages of ZeRO that are looked at whether memory asks for them or not: without sharding, and
+/// with the optimizer's state sharded, which costs another collective and saves work; where
+/// gradients are added up by kernels of their own also sharded gradients, which need none. Of those
+/// that the trainer has; without any, its least.
+std::vector<Zero> base_stages(const SpaceOptions& options, int pp) {
+  std::vector<Zero> stages;
+  for (const Zero zero : {Zero::optimizer, Zero::none}) {
+    if (options.can.allows(zero, pp)) stages.push_back(zero);
+  }
+  if (options.separate_accumulation && options.can.allows(Zero::gradients, pp)) {
+    stages.push_back(Zero::gradients);
+  }
+  for (const Zero zero : {Zero::gradients, Zero::parameters}) {
+    if (stages.empty() && options.can.allows(zero, pp)) stages.push_back(zero);
+  }
+  return stages;
+}
+
+/// The next stage that shards more, of those that the trainer has and that are not looked at
+/// anyway.
+std::optional<Zero> next_stage(Zero zero, const SpaceOptions& options, int pp) {
+  const std::vector<Zero> base = base_stages(options, pp);
+  for (int next = static_cast<int>(zero) + 1; next <= static_cast<int>(Zero::parameters); ++next) {
+    const auto stage = static_cast<Zero>(next);
+    if (!options.can.allows(stage, pp)) continue;
+    if (std::find(base.begin(), base.end(), stage) != base.end()) return std::nullopt;
+    return stage;
+  }
+  return std::nullopt;
+}
+
 /// The fixed value when the user set one, else all candidates.
 std::vector<int> restricted(std::vector<int> candidates, const std::optional<int>& fixed) {
   if (!fixed) return candidates;
   if (std::find(candidates.begin(), candidates.end(), *fixed) == candidates.end()) return {};
   return {*fixed};
+}
+
+/// Whether the trainer divides layers over so many ranks of each kind.
+bool has_form(const TrainerLimits& can, const Execution& how) {
+  return how.tp <= can.most_tensor_parallel && (how.cp == 1 || can.ring_context_parallel) &&
+         (how.ep == 1 || can.expert_parallel);
 }
 
 std::string text(std::int64_t value) { return std::to_string(value); }
@@ -138,11 +175,13 @@ void add_splits(int tp, int cp, std::int64_t replicas, const std::optional<int>&
   how.tp = tp;
   how.cp = cp;
   for (const int pp : restricted(divisors(replicas, limits.layers), options.pp)) {
+    if (pp > options.can.most_stages) continue;
     const std::int64_t dp = replicas / pp;
     if (limits.global_batch % dp != 0 || (options.dp && *options.dp != dp)) continue;
     const std::int64_t most_ep = limits.split.experts > 0 ? limits.split.experts : 1;
     for (const int one : restricted(divisors(dp * cp, most_ep), ep)) {
       how.ep = one;
+      if (!has_form(options.can, how)) continue;
       // Expert groups are whole context groups, or parts of one.
       if (one % cp != 0 && cp % one != 0) continue;
       if (!refusal(limits.split, how).empty()) continue;
@@ -167,7 +206,7 @@ std::vector<Configuration> splits_of_devices(std::int64_t devices, const SpaceLi
       Execution how;
       how.tp = tp;
       how.cp = cp;
-      if (!refusal(limits.split, how).empty()) continue;
+      if (!refusal(limits.split, how).empty() || !has_form(options.can, how)) continue;
       add_splits(tp, cp, devices / tp / cp, options.ep, limits, options, out);
     }
   }
@@ -206,6 +245,7 @@ std::vector<Family> families(const SpaceLimits& limits, const SpaceOptions& opti
         how.cp = cp;
         how.ep = ep;
         if ((ep % cp != 0 && cp % ep != 0) || !refusal(split, how).empty()) continue;
+        if (!has_form(options.can, how)) continue;
         Family family;
         family.configuration.tp = tp;
         family.configuration.cp = cp;
@@ -276,8 +316,9 @@ std::vector<TensorForm> tensor_forms(const Configuration& split, const SpaceLimi
     }
     how.sequence_parallel = sequence_parallel;
     if (!refusal(limits.split, how).empty()) continue;
+    if (!options.can.allows_sequence_parallel(sequence_parallel, split.tp)) continue;
     if (written) forms.push_back({sequence_parallel, Division::written});
-    if (sequence_parallel ||
+    if (sequence_parallel || !options.can.found_sharding ||
         !std::binary_search(limits.split.found.begin(), limits.split.found.end(), split.tp)) {
       continue;
     }
@@ -293,7 +334,8 @@ void add_pipelines(Configuration base, std::span<const int> micro_batches,
                    const SpaceLimits& limits, const SpaceOptions& options,
                    std::vector<ConfigurationRange>& out) {
   const auto wanted = [&](ScheduleKind kind) {
-    return !options.schedule || *options.schedule == kind;
+    return (!options.schedule || *options.schedule == kind) &&
+           (base.pp == 1 || options.can.allows(kind));
   };
   for (const int micro_batch : micro_batches) {
     base.micro_batch = micro_batch;
@@ -331,13 +373,17 @@ std::vector<ConfigurationRange> ranges_of_split(const Configuration& split,
   const int shards = split.dp * split.cp;
   for (const TensorForm& form : tensor_forms(split, limits, options)) {
     Configuration base = with_form(split, form);
-    // Sharding the optimizer costs another collective and saves work: either may be faster.
-    for (const Zero zero : {Zero::optimizer, Zero::none}) {
-      if (options.zero ? zero != Zero::none : shards == 1 && zero != Zero::none) continue;
-      base.zero = options.zero.value_or(zero);
-      base.order = AxisOrder::pipeline_outermost;
-      add_pipelines(base, sizes, limits, options, out);
-      if (split.pp > 1 && split.dp > 1) {
+    std::vector<Zero> stages = {options.zero.value_or(Zero::none)};
+    if (!options.zero && shards > 1) stages = base_stages(options, split.pp);
+    for (const Zero zero : stages) {
+      if (!options.can.allows(zero, split.pp)) continue;
+      base.zero = zero;
+      const bool one_order = split.pp == 1 || split.dp == 1;
+      if (one_order || options.can.pipeline_outermost) {
+        base.order = AxisOrder::pipeline_outermost;
+        add_pipelines(base, sizes, limits, options, out);
+      }
+      if (!one_order && options.can.data_outermost) {
         base.order = AxisOrder::data_outermost;
         add_pipelines(base, sizes, limits, options, out);
       }
@@ -367,22 +413,24 @@ std::vector<Configuration> relaxations(const Configuration& configuration,
   for (Configuration next = configuration;
        !options.recompute && next.recompute != Recompute::full;) {
     next.recompute = next.recompute == Recompute::none ? Recompute::selective : Recompute::full;
-    if (!is_listed(options, next)) continue;
+    if (!is_listed(options, next) || !options.can.allows(next.recompute)) continue;
     out.push_back(next);
     break;
   }
-  // ZeRO-1 is in the base already.
-  if (!options.zero &&
-      (configuration.zero == Zero::optimizer || configuration.zero == Zero::gradients)) {
+  const bool sharded = configuration.dp * configuration.cp > 1;
+  const auto stage = next_stage(configuration.zero, options, configuration.pp);
+  if (!options.zero && sharded && stage) {
     Configuration next = configuration;
-    next.zero = static_cast<Zero>(static_cast<int>(configuration.zero) + 1);
+    next.zero = *stage;
     out.push_back(next);
   }
   if (has_host && options.allow_offload) {
-    for (bool Configuration::*offload :
-         {&Configuration::offload_optimizer, &Configuration::offload_activations,
-          &Configuration::offload_weights}) {
-      if (configuration.*offload) continue;
+    const TrainerLimits& can = options.can;
+    for (const auto& [offload, allowed] :
+         {std::pair{&Configuration::offload_optimizer, can.offload_optimizer},
+          std::pair{&Configuration::offload_activations, can.offload_activations},
+          std::pair{&Configuration::offload_weights, can.offload_weights}}) {
+      if (configuration.*offload || !allowed) continue;
       // A rank that keeps no whole weights has none to offload.
       if (offload == &Configuration::offload_weights && configuration.zero == Zero::parameters) {
         continue;

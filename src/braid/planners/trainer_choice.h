@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "braid/plan/trainer_file.h"
+#include "braid/planners/planner.h"
+
+namespace braid {
+
+/// What the trainer of a job has to run.
+struct TrainerNeeds {
+  std::string model;  ///< Name for people.
+  bool language_model = false;
+  const System* system = nullptr;
+  const SpaceOptions* space = nullptr;  ///< What is fixed.
+  ShardingSource sharding = ShardingSource::written;
+  std::vector<const PlannerEntry*> planners;  ///< That will plan it.
+};
+
+/// Of a job with a graph or layers of its own; `planners` will plan it.
+TrainerNeeds trainer_needs(const Job& job, const System& system, const SpaceOptions& space,
+                           std::vector<const PlannerEntry*> planners);
+
+/// Why the trainer cannot run any of it, such as "trains language models only"; empty when it can.
+std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs);
+
+/// The trainer that is taken where none is named: megatron for language models on GPUs, maxtext on
+/// TPUs, and where these cannot run the job ideal.
+const TrainerFile& usual_trainer(const TrainerNeeds& needs);
+
+/// The trainer of that name or file; empty: the usual one. Throws Error, with those of the
+/// catalogue that can, when it cannot run the job.
+TrainerFile choose_trainer(const std::string& name, const TrainerNeeds& needs);
+
+/// Lets the trainer run the job: what it does, what it can be told, formats of gradients. The job's
+/// graph has still to be made what it runs (adapt_graph).
+void set_trainer(const TrainerFile& trainer, const System& system, Job& job, SpaceOptions& space);
+
+}  // namespace braid
