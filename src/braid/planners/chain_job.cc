@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "braid/base/infinity.h"
+#include "braid/plan/dealt_layers.h"
 #include "braid/profile/layer_profile.h"
 
 namespace braid {
@@ -15,6 +16,7 @@ ChainJob chain_job(const Job& job, const System& system) {
   for (const Layer& layer : graph.layers) chain.kind_of_layer.push_back(layer.kind);
   chain.edges = profile_edges(graph);
   chain.shared = shared_parameters(graph);
+  chain.heavy_end = predicts_further_tokens(graph);
   std::size_t hops = 0;
   chain.least_hop_bytes = kInfinity;
   for (const ProfileEdge& edge : chain.edges) {
