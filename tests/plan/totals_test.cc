@@ -76,7 +76,7 @@ TEST(Memory, StateByZeroStage) {
   const auto state = [&](Zero zero) {
     parallel.zero = zero;
     const MemoryBreakdown memory =
-        memory_of(std::span(&totals, 1), 1, data_parallel_context(parallel, {}, system));
+        memory_of(totals, 1, data_parallel_context(parallel, {}, system));
     return memory.weights + memory.gradients + memory.optimizer;
   };
   EXPECT_DOUBLE_EQ(state(Zero::none), 18000);
@@ -90,8 +90,7 @@ TEST(Memory, ExpertsAreShardedOverTheirOwnReplicas) {
   const ChunkTotals totals = chunk(0, 1000, 0);
   Parallelism parallel = parallelism(1, 1, 8, 1, 4);
   parallel.zero = Zero::optimizer;
-  const MemoryBreakdown memory =
-      memory_of(std::span(&totals, 1), 1, data_parallel_context(parallel, {}, system));
+  const MemoryBreakdown memory = memory_of(totals, 1, data_parallel_context(parallel, {}, system));
   EXPECT_DOUBLE_EQ(memory.optimizer, 12000.0 / 2);
 }
 
@@ -113,15 +112,15 @@ TEST(Memory, WholeExpertsAreShardedOverTensorParallelRanksToo) {
   const GroupSpan experts = layer_groups(parallel, 8, system).ep;
   EXPECT_EQ(experts.members, span_of(system, 1, 4, 8).members);
   EXPECT_EQ(experts.sharing, span_of(system, 1, 4, 8).sharing);
-  EXPECT_DOUBLE_EQ(memory_of(std::span(&totals, 1), 1, context(true)).optimizer, 12000.0 / 2);
+  EXPECT_DOUBLE_EQ(memory_of(totals, 1, context(true)).optimizer, 12000.0 / 2);
 }
 
 TEST(Memory, StashGrowsWithMicroBatchesInFlight) {
   const System system = test_system(1, 1);
   const ChunkTotals totals = chunk(0, 0, 50);
   const auto context = data_parallel_context({}, {}, system);
-  EXPECT_DOUBLE_EQ(memory_of(std::span(&totals, 1), 1, context).activations, 50);
-  EXPECT_DOUBLE_EQ(memory_of(std::span(&totals, 1), 4, context).activations, 200);
+  EXPECT_DOUBLE_EQ(memory_of(totals, 1, context).activations, 50);
+  EXPECT_DOUBLE_EQ(memory_of(totals, 4, context).activations, 200);
 }
 
 TEST(Memory, OffloadMovesBytesToTheHost) {
@@ -130,8 +129,7 @@ TEST(Memory, OffloadMovesBytesToTheHost) {
   totals.offloaded_bytes = 60;
   Parallelism parallel = parallelism(1, 1, 2, 1, 1);
   parallel.offload_optimizer = true;
-  const MemoryBreakdown memory =
-      memory_of(std::span(&totals, 1), 4, data_parallel_context(parallel, {}, system));
+  const MemoryBreakdown memory = memory_of(totals, 4, data_parallel_context(parallel, {}, system));
   EXPECT_DOUBLE_EQ(memory.optimizer, 0);
   EXPECT_DOUBLE_EQ(memory.host, 12000 + 4 * 60);
   EXPECT_DOUBLE_EQ(memory.activations, 4 * 40 + 2 * 60);

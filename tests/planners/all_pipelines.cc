@@ -153,7 +153,7 @@ bool AllPipelines::fits(Site& site, std::size_t way, const Chosen& stage, bool o
     const Way& run = site.ways[way];
     const std::size_t which = only ? 1 : 0;
     const MemoryBreakdown memory =
-        memory_of({&of.totals, 1}, in_flight, run.context[which]->data_parallel());
+        memory_of(of.totals, in_flight, run.context[which]->data_parallel());
     known = memory.device_total() <= usable_bytes_of_stage(*run.plan[which], 0) ? 1 : 0;
   }
   return known > 0;

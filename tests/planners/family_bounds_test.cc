@@ -61,7 +61,7 @@ void expect_bounds_hold(const Job& job, const System& system, const SpaceOptions
         split_bound_s(chain, tables, split, job.global_batch, micro_batches(split, limits, space),
                       tensor_forms(split, limits, space));
     for (const Configuration& held : variants(configuration)) {
-      const double needed_bytes = even_memory(chain, tables, held, scratch).needed_bytes;
+      const double needed_bytes = tried_memory(chain, tables, held, scratch).needed_bytes;
       ASSERT_LE(bounds.device_bytes(replicas, limits.layers), needed_bytes * (1 + 1e-9));
       const LayerTable& table = tables.at(held);
       const double load_s = fullest_load_s(

@@ -64,7 +64,7 @@ inline double least_of_assignments(Plan plan, const std::function<double(const P
       const std::int64_t in_flight = std::min<std::int64_t>(plan.parallel.num_micro_batches,
                                                             static_cast<std::int64_t>(stages - s));
       const DataParallelContext context = StageContext(plan, s).data_parallel();
-      if (memory_of(std::span(&totals, 1), in_flight, context).device_total() > available) return;
+      if (memory_of(totals, in_flight, context).device_total() > available) return;
     }
     best = std::min(best, cost_of(plan));
   };

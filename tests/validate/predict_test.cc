@@ -6,6 +6,7 @@
 
 #include "braid/frontend/model.h"
 #include "braid/graph/op_work.h"
+#include "braid/plan/dealt_layers.h"
 #include "braid/plan/gradient_placeholders.h"
 #include "braid/schedule/timeline.h"
 #include "braid/validate/direct_plan.h"

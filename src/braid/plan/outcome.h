@@ -51,6 +51,8 @@ struct Outcome {
   std::vector<Candidate> candidates;  ///< Best first; the plan is candidates[0].
   LowerBound physical_bound;          ///< No plan at all can be faster.
   double search_bound_s = 0;  ///< No plan in the planner's space is faster (= best when optimal).
+  /// What that space is, for people, to follow a colon; may be empty.
+  std::string space;
   std::string objective_name;
   double objective = 0;
   /// Other times that the planner's model has for the best plan, by name: "flush_s" …

@@ -4,8 +4,10 @@
 #include <map>
 #include <tuple>
 
+#include "braid/base/index.h"
 #include "braid/plan/stage_context.h"
 #include "braid/plan/stage_rounds.h"
+#include "braid/plan/stash_peak.h"
 
 namespace braid {
 namespace {
@@ -135,23 +137,22 @@ std::vector<MemoryBreakdown> memory_of_stages(const Plan& plan) {
   const Parallelism& parallel = plan.parallel;
   const auto stages = static_cast<int>(plan.stages.size());
   std::vector<std::int64_t> in_flight;
-  if (parallel.vp == 1) {
-    in_flight = micro_batches_held(plan);
-  } else {
-    for (int s = 0; s < stages; ++s) {
-      in_flight.push_back(
-          in_flight_chunks(parallel.schedule, stages, s, parallel.vp, parallel.num_micro_batches));
-    }
-  }
+  if (parallel.vp == 1) in_flight = micro_batches_held(plan);
   std::vector<MemoryBreakdown> memory;
   memory.reserve(plan.stages.size());
   std::vector<ChunkTotals> totals;
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+  std::vector<ChunkStash> stashes;
+  for (int s = 0; s < stages; ++s) {
     totals.clear();
-    for (const Chunk& chunk : plan.stages[s].chunks) {
+    stashes.clear();
+    for (const Chunk& chunk : plan.stages[at(s)].chunks) {
       totals.push_back(totals_of(plan.profile, chunk));
+      stashes.push_back(totals.back().stash());
     }
-    memory.push_back(memory_of(totals, in_flight[s], StageContext(plan, s).data_parallel()));
+    const StashPeak peak = parallel.vp == 1 ? stash_peak(stashes.front(), in_flight[at(s)])
+                                            : stash_peak(parallel.schedule, stages, s,
+                                                         parallel.num_micro_batches, stashes);
+    memory.push_back(memory_of(totals, peak, StageContext(plan, at(s)).data_parallel()));
   }
   return memory;
 }

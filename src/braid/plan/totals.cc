@@ -165,23 +165,23 @@ DataParallelContext data_parallel_context(const Parallelism& parallel, const Pre
   return context;
 }
 
-MemoryBreakdown memory_of(std::span<const ChunkTotals> chunks, std::int64_t in_flight_chunks,
+MemoryBreakdown memory_of(const ChunkTotals& chunk, std::int64_t in_flight,
+                          const DataParallelContext& context) {
+  return memory_of(std::span(&chunk, 1), stash_peak(chunk.stash(), in_flight), context);
+}
+
+MemoryBreakdown memory_of(std::span<const ChunkTotals> chunks, const StashPeak& stashes,
                           const DataParallelContext& context) {
   double dense = 0;
   double expert = 0;
   double fixed = 0;
   double largest_layer = 0;
-  double stash = 0;
-  double offloaded = 0;
   MemoryBreakdown memory;
   for (const ChunkTotals& chunk : chunks) {
     dense += chunk.dense_parameters;
     expert += chunk.expert_parameters;
     fixed += chunk.fixed_bytes;
     largest_layer = std::max(largest_layer, chunk.largest_layer_parameters);
-    // Chunks of a stage differ by at most a layer; the fullest stands for all that are in flight.
-    stash = std::max(stash, chunk.stash_bytes);
-    offloaded = std::max(offloaded, chunk.offloaded_bytes);
     memory.working = std::max(memory.working, chunk.working_bytes);
   }
   const Precision& precision = context.precision;
@@ -209,11 +209,8 @@ MemoryBreakdown memory_of(std::span<const ChunkTotals> chunks, std::int64_t in_f
     memory.weights = 0;
     memory.working += 2 * largest_layer * weight_bytes;
   }
-  const auto in_flight = static_cast<double>(in_flight_chunks);
-  memory.activations = (stash - offloaded) * in_flight;
-  memory.host += offloaded * in_flight;
-  // A stash on its way to the host still takes a slot on the device.
-  if (offloaded > 0) memory.activations += std::min(in_flight, 2.0) * offloaded;
+  memory.activations = stashes.device_bytes();
+  memory.host += stashes.offloaded_bytes;
   return memory;
 }
 

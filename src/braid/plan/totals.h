@@ -7,6 +7,7 @@
 
 #include "braid/plan/plan.h"
 #include "braid/plan/stage_load.h"
+#include "braid/plan/stash_peak.h"
 
 namespace braid {
 
@@ -28,6 +29,7 @@ struct ChunkTotals {
   /// Adds `count` layers of this cost.
   void add(const LayerCost& cost, int count);
 
+  ChunkStash stash() const { return {stash_bytes - offloaded_bytes, offloaded_bytes}; }
   double time_s() const {
     return forward.total_s() + recompute.total_s() + backward_input.total_s() +
            backward_weight.total_s();
@@ -114,9 +116,13 @@ LayerGroups layer_groups(const Parallelism& parallel, std::int64_t devices, cons
 /// Whether layer_groups() are the same for any number of devices (lies_evenly).
 bool layer_groups_lie_evenly(const Parallelism& parallel, const System& system);
 
-/// Memory of a stage: parameter state by the ZeRO stage (Rajbhandari et al. 2020, §5), stash times
-/// chunks in flight, largest transient. docs/cost-model.md, "Memory".
-MemoryBreakdown memory_of(std::span<const ChunkTotals> chunks, std::int64_t in_flight_chunks,
+/// Memory of a stage at its fullest moment: parameter state by the ZeRO stage (Rajbhandari et al.
+/// 2020, §5), what its chunks stash then, largest transient. docs/cost-model.md, "Memory".
+MemoryBreakdown memory_of(std::span<const ChunkTotals> chunks, const StashPeak& stashes,
+                          const DataParallelContext& context);
+
+/// Of a stage of one chunk that holds `in_flight` micro-batches at most.
+MemoryBreakdown memory_of(const ChunkTotals& chunk, std::int64_t in_flight,
                           const DataParallelContext& context);
 
 /// Passes of a chunk of a stage.

@@ -1,6 +1,7 @@
 #include "braid/planners/assess.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <span>
 #include <tuple>
@@ -84,87 +85,118 @@ double least_tail_s(const LayerTable& table, const Configuration& configuration,
 
 }  // namespace
 
-bool improve_assignment(const ChainJob& chain, LayerTables& tables,
-                        const Configuration& configuration, std::int64_t most,
-                        std::int64_t most_of_more, double& time_s, Ends& best_ends,
-                        std::int64_t& timed, AssessmentScratch& scratch) {
-  const LayerTable& table = tables.at(configuration);
-  const DataParallelContext& context = scratch.evaluator.context(configuration);
-  const MemoryForm memory = memory_form(context, usable_bytes(chain.system->groups.front().chip));
-  fill_handovers(chain, configuration, scratch);
-  const OptimizerShare optimizer = optimizer_share(chain, table, configuration);
-  PartitionLimits limits;
-  limits.most = most;
-  limits.most_of_more = most_of_more;
-  limits.load_below_s = time_s;
-  limits.optimizer_s_per_dense_parameter = optimizer.s_per_dense_parameter;
-  limits.optimizer_s_per_expert_parameter = optimizer.s_per_expert_parameter;
-  if (!chain.branched) {
-    limits.path_below_s = time_s -
-                          least_tail_s(table, configuration, chain.kind_of_layer, context) -
-                          scratch.evaluator.least_shared_gradient_sync_s(configuration);
+double time_of(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
+               const Ends& ends, double cutoff_s, AssessmentScratch& scratch) {
+  lay_out(chain, tables.at(configuration), configuration, ends, scratch.layout);
+  const Evaluator::Memory memory =
+      scratch.evaluator.memory(configuration, scratch.layout.stage_kinds);
+  if (!memory.host_fits || memory.needed_bytes > usable_bytes(chain.system->groups.front().chip)) {
+    return kInfinity;
   }
-  const std::vector<double> handover_s = scratch.handover_s;
-  return for_each_partition_below(table.chain, handover_s, configuration.num_micro_batches, memory,
-                                  limits, [&](const Ends& ends) {
-                                    lay_out(chain, table, configuration, ends, scratch.layout);
-                                    const double found_s =
-                                        scratch.evaluator.time_s(configuration, scratch.layout);
-                                    ++timed;
-                                    if (found_s < time_s) {
-                                      time_s = found_s;
-                                      best_ends = ends;
-                                    }
-                                  });
+  fill_handovers(chain, configuration, scratch);
+  if (busy_path_s(chain, configuration, scratch.layout, scratch.handover_s) >= cutoff_s) {
+    return kInfinity;
+  }
+  const double time_s = scratch.evaluator.time_s(configuration, scratch.layout);
+  return time_s < cutoff_s ? time_s : kInfinity;
 }
 
-LeastMemory least_memory(LayerTables& tables, const ConfigurationRange& range,
-                         AssessmentScratch& scratch) {
-  const Configuration& first = range.configuration;
-  const LayerTable& table = tables.sums_at(first);
-  const auto in_flight_at = [&](std::int32_t vp) {
-    return static_cast<double>(
-        in_flight_chunks(first.schedule, first.pp, first.pp - 1, vp, first.num_micro_batches));
-  };
-  // The fullest of a stage's chunks stashes no less than their mean. With vp, chunks in flight grow
-  // and the least of each falls, so that what is on the device moves one way only.
-  const auto mean_stash_bytes = [&](std::int32_t vp) {
-    const double in_flight = in_flight_at(vp);
-    return ((table.stash_bytes - table.offloaded_bytes) * in_flight +
-            table.offloaded_bytes * std::min(in_flight, 2.0)) /
-           vp;
-  };
-  const double in_flight = in_flight_at(first.vp);
-  // One of so many chunks, at the most, has its even share of the layers of a kind, rounded up.
-  const std::int32_t chunks = first.pp * range.most_vp;
-  double stash_bytes = mean_stash_bytes(first.vp);
-  LeastMemory least;
-  least.configuration = first;
-  if (!range.is_single()) {
-    const double at_last = mean_stash_bytes(range.most_vp);
-    if (at_last < stash_bytes) {
-      stash_bytes = at_last;
-      least.configuration.vp = range.most_vp;
-    }
+Improvement improve_assignment(const ChainJob& chain, LayerTables& tables,
+                               const Configuration& configuration, const ImprovementLimits& limits,
+                               AssessmentScratch& scratch) {
+  const LayerTable& table = tables.at(configuration);
+  const DataParallelContext& context = scratch.evaluator.context(configuration);
+  const double available_bytes = usable_bytes(chain.system->groups.front().chip);
+  MemoryForm memory = memory_form(context, available_bytes);
+  if (!limits.within_memory) memory.available_bytes = memory.host_available_bytes = kInfinity;
+  fill_handovers(chain, configuration, scratch);
+  const OptimizerShare optimizer = optimizer_share(chain, table, configuration);
+  PartitionLimits partitions;
+  partitions.most = limits.most;
+  partitions.most_of_more = limits.within_memory ? limits.most_of_more : 0;
+  partitions.load_below_s = limits.below_s;
+  partitions.optimizer_s_per_dense_parameter = optimizer.s_per_dense_parameter;
+  partitions.optimizer_s_per_expert_parameter = optimizer.s_per_expert_parameter;
+  if (!chain.branched) {
+    partitions.path_below_s = limits.below_s -
+                              least_tail_s(table, configuration, chain.kind_of_layer, context) -
+                              scratch.evaluator.least_shared_gradient_sync_s(configuration);
   }
+  Improvement found;
+  const std::vector<double> handover_s = scratch.handover_s;
+  const auto look_at = [&](const Ends& ends) {
+    lay_out(chain, table, configuration, ends, scratch.layout);
+    const double time_s = scratch.evaluator.time_s(configuration, scratch.layout);
+    ++found.timed;
+    if (time_s >= std::min(found.time_s, limits.below_s)) return;
+    if (!limits.within_memory) {
+      const Evaluator::Memory needed =
+          scratch.evaluator.memory(configuration, scratch.layout.stage_kinds);
+      if (needed.needed_bytes > available_bytes || !needed.host_fits) {
+        found.memory_bound = true;
+        return;
+      }
+    }
+    found.time_s = time_s;
+    found.ends = ends;
+  };
+  found.complete = for_each_partition_below(
+      table.chain, handover_s, configuration.num_micro_batches, memory, partitions, look_at);
+  if (found.complete || limits.within_memory) return found;
+  // Too many: those that fit may be fewer.
+  ImprovementLimits fitting = limits;
+  fitting.within_memory = true;
+  found = improve_assignment(chain, tables, configuration, fitting, scratch);
+  found.memory_bound = true;
+  return found;
+}
+
+LeastMemory least_memory(const ChainJob& chain, LayerTables& tables,
+                         const ConfigurationRange& range, AssessmentScratch& scratch) {
+  const Configuration& first = range.configuration;
+  LayerTable& table = tables.at(first);
+  const bool interleaved = first.vp > 1;
+  const double kept_bytes = table.stash_bytes - table.offloaded_bytes;
+  const auto in_flight = static_cast<double>(
+      in_flight_chunks(first.schedule, first.pp, first.pp - 1, 1, first.num_micro_batches));
+  double stash_bytes = kept_bytes * in_flight + table.offloaded_bytes * std::min(in_flight, 2.0);
+  std::int32_t last_layers = 0;  // Of a stage's last chunk, at most.
+  const auto pp = static_cast<double>(first.pp);
+  if (interleaved) {
+    const TriedLayouts& tried = tried_layouts(chain, table, first, scratch.layout);
+    last_layers = tried.last_chunk_layers;
+    stash_bytes = pp * (kept_bytes - tried.last_kept_bytes) + tried.last_kept_bytes +
+                  2 * table.offloaded_bytes / range.most_vp;
+  }
+  /// Of the stage with so many layers of a kind, or of its chunk.
+  const auto bytes_with = [&](std::size_t kind, const MemoryForm& form) {
+    const std::int32_t layers = table.fullest_count(kind, first.pp);
+    RunSums sums;
+    sums.add(table.layer_of_kind[kind]);
+    sums.dense_parameters *= layers;
+    sums.expert_parameters *= layers;
+    const double kept = sums.stash_bytes - sums.offloaded_bytes;
+    if (!interleaved) {
+      return standing_bytes(sums, form) +
+             layers * (kept * in_flight + sums.offloaded_bytes * std::min(in_flight, 2.0));
+    }
+    const std::int32_t last = std::min(layers, last_layers);
+    const std::int32_t of_a_chunk = (layers + range.most_vp - 1) / range.most_vp;
+    return standing_bytes(sums, form) + kept * (pp * (layers - last) + last) +
+           2 * sums.offloaded_bytes * of_a_chunk;
+  };
   const auto least_of = [&](const DataParallelContext& context) {
     const MemoryForm form = memory_form(context, 0);
-    const double mean_bytes = (table.dense_parameters * form.per_dense_parameter +
-                               table.expert_parameters * form.per_expert_parameter + stash_bytes) /
-                              first.pp;
-    double chunk_bytes = 0;
+    double bytes = (table.dense_parameters * form.per_dense_parameter +
+                    table.expert_parameters * form.per_expert_parameter + stash_bytes) /
+                   pp;
     for (std::size_t kind = 0; kind < table.layer_of_kind.size(); ++kind) {
-      RunSums sums;
-      sums.add(table.layer_of_kind[kind]);
-      const std::int32_t layers = table.fullest_count(kind, chunks);
-      for (double RunSums::*sum : {&RunSums::dense_parameters, &RunSums::expert_parameters,
-                                   &RunSums::stash_bytes, &RunSums::offloaded_bytes}) {
-        sums.*sum *= layers;
-      }
-      chunk_bytes = std::max(chunk_bytes, device_bytes(sums, in_flight, form));
+      bytes = std::max(bytes, bytes_with(kind, form));
     }
-    return std::max(mean_bytes, chunk_bytes);
+    return bytes;
   };
+  LeastMemory least;
+  least.configuration = first;
   Configuration without_optimizer = first;
   without_optimizer.offload_optimizer = true;
   least.without_optimizer_bytes = least_of(scratch.evaluator.context(without_optimizer));
@@ -172,29 +204,69 @@ LeastMemory least_memory(LayerTables& tables, const ConfigurationRange& range,
   return least;
 }
 
+Evaluator::Memory tried_memory(const ChainJob& chain, LayerTables& tables,
+                               const Configuration& configuration, AssessmentScratch& scratch) {
+  Evaluator::Memory least;
+  for (const TriedLayout& tried :
+       tried_layouts(chain, tables.at(configuration), configuration, scratch.layout).layouts) {
+    const Evaluator::Memory memory = scratch.evaluator.memory(configuration, tried.stage_kinds);
+    if (least.tightest_stage < 0 || memory.needed_bytes < least.needed_bytes) least = memory;
+  }
+  return least;
+}
+
 namespace {
 
-Ends even_split(const LayerTable& table, const Configuration& configuration) {
+/// The fastest of the assignments that are tried and fit, where one is faster than `cutoff_s`.
+void assess_tried(const ChainJob& chain, LayerTable& table, const Configuration& configuration,
+                  double cutoff_s, AssessmentScratch& scratch, Assessment& assessment) {
+  const double available_bytes = usable_bytes(chain.system->groups.front().chip);
+  Evaluator& evaluator = scratch.evaluator;
+  const std::vector<TriedLayout>& tried =
+      tried_layouts(chain, table, configuration, scratch.layout).layouts;
+  fill_handovers(chain, configuration, scratch);
+  // The time of one that may be faster than the best so far; infinite when it is not.
+  const auto time_s = [&](const TriedLayout& one, Ends& ends) {
+    if (one.least_s(configuration.num_micro_batches) >= cutoff_s) return kInfinity;
+    deal(chain, table, configuration.pp * configuration.vp, one.dealing, ends);
+    lay_out(chain, table, configuration, ends, scratch.layout);
+    if (busy_path_s(chain, configuration, scratch.layout, scratch.handover_s) >= cutoff_s) {
+      return kInfinity;
+    }
+    return evaluator.time_s(configuration, scratch.layout);
+  };
+  std::array<bool, 3> fitting{};
+  assessment.needed_without_optimizer_bytes = assessment.needed_bytes = kInfinity;
+  for (std::size_t i = 0; i < tried.size(); ++i) {
+    const Evaluator::Memory memory = evaluator.memory(configuration, tried[i].stage_kinds);
+    fitting[i] = memory.needed_bytes <= available_bytes && memory.host_fits;
+    assessment.needed_without_optimizer_bytes =
+        std::min(assessment.needed_without_optimizer_bytes, memory.needed_without_optimizer_bytes);
+    if (memory.needed_bytes < assessment.needed_bytes) {
+      assessment.tightest_stage = memory.tightest_stage;
+      assessment.needed_bytes = memory.needed_bytes;
+    }
+    assessment.feasible = assessment.feasible || fitting[i];
+  }
+  assessment.memory_bound = !assessment.feasible;
+  if (!assessment.feasible) return;
   Ends ends;
-  table.even.split(configuration.pp * configuration.vp, &ends);
-  return ends;
+  for (const bool fits : {true, false}) {
+    for (std::size_t i = 0; i < tried.size(); ++i) {
+      if (fitting[i] != fits || assessment.memory_bound) continue;
+      const double found_s = time_s(tried[i], ends);
+      if (found_s >= cutoff_s) continue;
+      if (!fits) {
+        assessment.memory_bound = true;
+        continue;
+      }
+      cutoff_s = assessment.iteration_time_s = found_s;
+      assessment.ends = ends;
+    }
+  }
 }
 
 }  // namespace
-
-Evaluator::Memory even_memory(const ChainJob& chain, LayerTables& tables,
-                              const Configuration& configuration, AssessmentScratch& scratch) {
-  LayerTable& table = tables.at(configuration);
-  const auto key = static_cast<std::uint64_t>(configuration.pp) << 32U |
-                   static_cast<std::uint32_t>(configuration.vp);
-  const auto [entry, is_new] = table.even_stages.try_emplace(key);
-  if (is_new) {
-    lay_out(chain, table, configuration, even_split(table, configuration), scratch.layout);
-    entry->second = scratch.layout.stage_kinds;
-  }
-  scratch.even.stage_kinds = entry->second;
-  return scratch.evaluator.memory(configuration, scratch.even);
-}
 
 Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                   double cutoff_s, AssessmentScratch& scratch) {
@@ -203,62 +275,48 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
   Evaluator& evaluator = scratch.evaluator;
   Layout& layout = scratch.layout;
   Assessment assessment;
-  const auto fits_evenly = [&] {
-    const Evaluator::Memory memory = even_memory(chain, tables, configuration, scratch);
-    assessment.tightest_stage = memory.tightest_stage;
-    assessment.needed_bytes = memory.needed_bytes;
-    assessment.needed_without_optimizer_bytes = memory.needed_without_optimizer_bytes;
-    return memory.needed_bytes <= available_bytes && memory.host_fits;
-  };
-  if (configuration.schedule == ScheduleKind::one_f_one_b) {
-    fill_handovers(chain, configuration, scratch);
-    auto partition =
-        partition_one_f_one_b(table.chain, scratch.handover_s, configuration.num_micro_batches,
-                              memory_form(evaluator.context(configuration), available_bytes));
-    assessment.memory_bound = !partition || partition->memory_bound;
-    assessment.feasible = partition.has_value();
-    if (!partition) {
-      fits_evenly();
-      return assessment;
-    }
-    assessment.path_s = path_bound_s(chain, tables, configuration, partition->path_s);
-    // Where the optimizer may take longer than filling the pipeline, it has a say.
-    const OptimizerShare optimizer = optimizer_share(chain, table, configuration);
-    const double passes_s = static_cast<double>(configuration.num_micro_batches) *
-                            tables.min_max_s(table, configuration.pp);
-    Ends least_loaded;
-    if (passes_s + optimizer.all_s > assessment.path_s) {
-      assessment.path_s =
-          std::max(assessment.path_s, least_load_s(table, configuration, optimizer, least_loaded));
-    }
-    if (assessment.path_s >= cutoff_s) return assessment;
-    assessment.ends = std::move(partition->ends);
-    lay_out(chain, table, configuration, assessment.ends, layout);
-    assessment.iteration_time_s = evaluator.time_s(configuration, layout);
-    if (least_loaded.empty() || least_loaded == assessment.ends ||
-        assessment.iteration_time_s <= assessment.path_s) {
-      return assessment;
-    }
-    lay_out(chain, table, configuration, least_loaded, layout);
-    const Evaluator::Memory memory = evaluator.memory(configuration, layout);
-    if (memory.needed_bytes > available_bytes || !memory.host_fits) return assessment;
-    const double loaded_s = evaluator.time_s(configuration, layout);
-    if (loaded_s < assessment.iteration_time_s) {
-      assessment.iteration_time_s = loaded_s;
-      assessment.ends = std::move(least_loaded);
-    }
+  if (configuration.schedule != ScheduleKind::one_f_one_b) {
+    assess_tried(chain, table, configuration, cutoff_s, scratch, assessment);
     return assessment;
   }
-  assessment.feasible = fits_evenly();
-  assessment.memory_bound = !assessment.feasible;
-  if (!assessment.feasible) return assessment;
   fill_handovers(chain, configuration, scratch);
-  assessment.ends = even_split(table, configuration);
-  lay_out(chain, table, configuration, assessment.ends, layout);
-  assessment.path_s = std::max(busy_path_s(chain, configuration, layout, scratch.handover_s),
-                               configuration_bound_s(chain, tables, configuration));
+  auto partition =
+      partition_one_f_one_b(table.chain, scratch.handover_s, configuration.num_micro_batches,
+                            memory_form(evaluator.context(configuration), available_bytes));
+  assessment.memory_bound = !partition || partition->memory_bound;
+  assessment.feasible = partition.has_value();
+  if (!partition) {
+    const Evaluator::Memory memory = tried_memory(chain, tables, configuration, scratch);
+    assessment.tightest_stage = memory.tightest_stage;
+    assessment.needed_bytes = memory.needed_bytes;
+    return assessment;
+  }
+  assessment.path_s = path_bound_s(chain, tables, configuration, partition->path_s);
+  // Where the optimizer may take longer than filling the pipeline, it has a say.
+  const OptimizerShare optimizer = optimizer_share(chain, table, configuration);
+  const double passes_s = static_cast<double>(configuration.num_micro_batches) *
+                          tables.min_max_s(table, configuration.pp);
+  Ends least_loaded;
+  if (passes_s + optimizer.all_s > assessment.path_s) {
+    assessment.path_s =
+        std::max(assessment.path_s, least_load_s(table, configuration, optimizer, least_loaded));
+  }
   if (assessment.path_s >= cutoff_s) return assessment;
+  assessment.ends = std::move(partition->ends);
+  lay_out(chain, table, configuration, assessment.ends, layout);
   assessment.iteration_time_s = evaluator.time_s(configuration, layout);
+  if (least_loaded.empty() || least_loaded == assessment.ends ||
+      assessment.iteration_time_s <= assessment.path_s) {
+    return assessment;
+  }
+  lay_out(chain, table, configuration, least_loaded, layout);
+  const Evaluator::Memory memory = evaluator.memory(configuration, layout.stage_kinds);
+  if (memory.needed_bytes > available_bytes || !memory.host_fits) return assessment;
+  const double loaded_s = evaluator.time_s(configuration, layout);
+  if (loaded_s < assessment.iteration_time_s) {
+    assessment.iteration_time_s = loaded_s;
+    assessment.ends = std::move(least_loaded);
+  }
   return assessment;
 }
 

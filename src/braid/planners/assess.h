@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/graph/graph.h"
 #include "braid/plan/plan.h"
 #include "braid/planners/evaluator.h"
@@ -15,14 +16,17 @@ namespace braid {
 /// A configuration with its layers assigned to stages, timed.
 struct Assessment {
   bool feasible = false;
-  bool memory_bound = false;  ///< Memory shaped (or prevented) the partition.
+  /// Memory shaped (or prevented) the partition: with more of it, one that is faster might be
+  /// found. Of the assignments that are tried (tried_layouts.h), some faster one does not fit.
+  bool memory_bound = false;
   Ends ends;          ///< Of the chunks in model order: chunk c of stage s is number c·pp + s.
   double path_s = 0;  ///< No partition of this configuration is faster.
   double iteration_time_s = 0;  ///< By simulation.
-  // When memory prevents every partition: the fullest stage of the most even one.
+  // When memory prevents every partition: the fullest stage of that tried one which needs least.
   int tightest_stage = -1;
   double needed_bytes = 0;
-  /// The same of an even assignment (GPipe, interleaved) were the optimizer's state on the host.
+  /// GPipe and interleaved: the least that one of those tried would need were the optimizer's state
+  /// on the host.
   double needed_without_optimizer_bytes = 0;
 };
 
@@ -32,42 +36,66 @@ struct AssessmentScratch {
 
   Evaluator evaluator;
   Layout layout;  ///< Of the last assignment looked at.
-  Layout even;    ///< Stages of the last even one whose memory was asked for.
   std::vector<double> handover_s;
 };
 
 /// Bytes that no assignment of the layers can keep all devices below, whichever configuration of a
-/// range it is for: the state of all layers and as many stashes as the last stage holds, spread
-/// evenly; or what the chunk with most layers of a kind needs there. Cost: linear in the kinds of
-/// layers once the table is there.
+/// range it is for (interleaved: no assignment that is tried): the state of all layers and what all
+/// stages stash, spread evenly; or what the chunk (interleaved: the stage) with most layers of a
+/// kind needs. A stage of one chunk holds as many stashes as the last one. Interleaved stages hold,
+/// right before their first backward pass, pp stashes of each chunk but the last and one of that;
+/// so the less the last chunks have, the more is stashed, and these have no more for larger vp.
+/// Cost: linear in the kinds of layers once table and assignments are there.
 struct LeastMemory {
   double device_bytes = 0;
   double without_optimizer_bytes = 0;  ///< The same were the optimizer's state on the host.
-  Configuration configuration;         ///< That of the range which may need least.
+  Configuration configuration;         ///< The first of the range.
 };
-LeastMemory least_memory(LayerTables& tables, const ConfigurationRange& range,
-                         AssessmentScratch& scratch);
+LeastMemory least_memory(const ChainJob& chain, LayerTables& tables,
+                         const ConfigurationRange& range, AssessmentScratch& scratch);
 
-/// Memory of the most even assignment, which is kept with the table.
-Evaluator::Memory even_memory(const ChainJob& chain, LayerTables& tables,
-                              const Configuration& configuration, AssessmentScratch& scratch);
+/// Memory of the assignment that needs least of those that are tried.
+Evaluator::Memory tried_memory(const ChainJob& chain, LayerTables& tables,
+                               const Configuration& configuration, AssessmentScratch& scratch);
 
 /// Assigns layers to stages (1F1B: exactly, by path bound, within memory, or by passes and
-/// optimizer where that is faster; GPipe and interleaved: as evenly as possible) and simulates.
+/// optimizer where that is faster; GPipe and interleaved: the fastest of those that are tried and
+/// fit, tried_layouts.h) and simulates.
 /// When the path alone is not below `cutoff_s`, the simulation is left out: iteration_time_s stays
 /// 0.
 Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                   double cutoff_s, AssessmentScratch& scratch);
 
-/// Looks through the other assignments of a 1F1B configuration for one that simulates in less than
-/// `time_s`: those whose path, with the least that the first stage must add before and after it, is
-/// below, and whose stages have less to do. Returns false when there are more than `most`, so that
-/// nothing is proven, having tried `most_of_more` of them; else `best_ends` and `time_s` are the
-/// best there is. `timed` counts what it simulates.
-bool improve_assignment(const ChainJob& chain, LayerTables& tables,
-                        const Configuration& configuration, std::int64_t most,
-                        std::int64_t most_of_more, double& time_s, Ends& best_ends,
-                        std::int64_t& timed, AssessmentScratch& scratch);
+/// Time of a configuration with its layers dealt out so, if that fits and is less than `cutoff_s`;
+/// else infinite.
+double time_of(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
+               const Ends& ends, double cutoff_s, AssessmentScratch& scratch);
+
+/// What improve_assignment() looks for.
+struct ImprovementLimits {
+  double below_s = kInfinity;  ///< Faster than this.
+  std::int64_t most = 0;       ///< Assignments to look through.
+  /// How many to look at when there are more than that.
+  std::int64_t most_of_more = 0;
+  /// Leave those that do not fit out from the start; else they are timed too, so that
+  /// `memory_bound` of the result is known.
+  bool within_memory = true;
+};
+
+struct Improvement {
+  double time_s = kInfinity;  ///< Of the best found; infinite: none.
+  Ends ends;
+  bool complete = true;       ///< There is no better one.
+  bool memory_bound = false;  ///< There is one which does not fit, or may be.
+  std::int64_t timed = 0;     ///< Simulations.
+};
+
+/// Looks through the other assignments of a 1F1B configuration for the one that simulates in least
+/// time: those whose path, with the least that the first stage must add before and after it, is
+/// below the limit, and whose stages have less to do.
+Improvement improve_assignment(const ChainJob& chain, LayerTables& tables,
+                               const Configuration& configuration, const ImprovementLimits& limits,
+                               AssessmentScratch& scratch);
 
 /// The plan that an assessment stands for.
 Plan build_plan(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,

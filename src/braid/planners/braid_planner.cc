@@ -13,6 +13,7 @@
 #include "braid/planners/mixed_planner.h"
 #include "braid/planners/planner.h"
 #include "braid/planners/search.h"
+#include "braid/planners/single_changes.h"
 
 namespace braid {
 namespace {
@@ -63,6 +64,9 @@ class BraidSearch {
   void push_family(OpenNode family, std::int64_t most);
   void push_split(const Configuration& split);
   void push(const ConfigurationRange& range);
+  /// Looks at what may be faster than the best, least bound first; false when the budget is used
+  /// up.
+  bool search();
   void step(const OpenNode& node);
   /// Whether sums alone show that none of the range fits; then what less memory takes is pushed.
   bool is_hopeless(const ConfigurationRange& range);
@@ -144,7 +148,7 @@ bool BraidSearch::is_superfluous(const Configuration& configuration, const Confi
                              next.offload_activations != configuration.offload_activations ||
                              next.offload_weights != configuration.offload_weights;
   if (offloads && !offloads_more) return true;
-  // An even assignment stays as it is when the optimizer's state moves.
+  // The same assignments are tried when the optimizer's state moves.
   return next.offload_optimizer && configuration.schedule != ScheduleKind::one_f_one_b &&
          assessment.needed_without_optimizer_bytes > usable_bytes(chip_) * (1 + 1e-9);
 }
@@ -159,6 +163,18 @@ void BraidSearch::note_infeasible(const Configuration& configuration, int stage,
   }
 }
 
+// Why it is enough to relax what memory bounds. Each trade (recomputation, a ZeRO stage, an
+// offload) leaves every pass, synchronisation and optimizer step as long as it was or makes it
+// longer, and lengthening anything shortens no iteration. So where the fastest of all assignments
+// that are looked at for a configuration fits, the same and any other takes no less after a trade,
+// and after any trades that follow it. Configurations of 1F1B which the search by path did not see
+// bounded by memory are held against assignments that do not fit when gaps are closed, and relaxed
+// then.
+//
+// Which configurations are superfluous rests on the same: whatever trades make up a configuration,
+// it is reached by taking recomputation and ZeRO first, then the offloads of activations and
+// weights, the optimizer's last; if one on that way is not bounded by memory, it beats all behind
+// it.
 void BraidSearch::relax(const ConfigurationRange& range, const Assessment& assessment) {
   const bool has_host = chip_.host.has_value();
   for (const Configuration& next : relaxations(range.configuration, space_, has_host)) {
@@ -168,7 +184,7 @@ void BraidSearch::relax(const ConfigurationRange& range, const Assessment& asses
 }
 
 bool BraidSearch::is_hopeless(const ConfigurationRange& range) {
-  const LeastMemory least = least_memory(tables_, range, scratch_);
+  const LeastMemory least = least_memory(chain_, tables_, range, scratch_);
   if (least.device_bytes <= usable_bytes(chip_) * (1 + 1e-9)) return false;
   if (!hopeless_ || least.device_bytes < hopeless_->bound_bytes) {
     hopeless_ = Hopeless{least.device_bytes, least.configuration};
@@ -188,7 +204,7 @@ void BraidSearch::look_at(const Configuration& configuration) {
   }
   if (assessment.iteration_time_s == 0) return;
   if (configuration.schedule == ScheduleKind::one_f_one_b && configuration.pp > 1) {
-    unproven_.push_back({assessment.path_s, configuration});
+    unproven_.push_back({assessment.path_s, configuration, assessment.memory_bound});
   }
   best_.add({assessment.iteration_time_s, configuration, std::move(assessment.ends)});
 }
@@ -226,6 +242,19 @@ void BraidSearch::step(const OpenNode& node) {
   if (!is_hopeless({configuration, configuration.vp})) look_at(configuration);
 }
 
+bool BraidSearch::search() {
+  while (!open_.empty() && open_.top().bound_s < best_.cutoff_s()) {
+    if (budget_.work > 0 && outcome_.evaluated >= budget_.work) return false;
+    const OpenNode node = open_.top();
+    open_.pop();
+    step(node);
+    if (progress_ && outcome_.evaluated % 64 == 0) {
+      progress_(best_.best_s(), node.bound_s, outcome_.evaluated);
+    }
+  }
+  return true;
+}
+
 Outcome BraidSearch::run() {
   check_space(limits_, space_);
   const std::vector<int> sizes = micro_batches_of(limits_.global_batch, space_);
@@ -236,26 +265,18 @@ Outcome BraidSearch::run() {
     node.family = family_bounds(chain_, tables_, family.configuration, sizes, limits_, space_);
     push_family(node, family.most_replicas);
   }
-  bool exhausted = false;
-  while (!open_.empty() && open_.top().bound_s < best_.cutoff_s()) {
-    if (budget_.work > 0 && outcome_.evaluated >= budget_.work) {
-      exhausted = true;
-      break;
+  bool exhausted = !search();
+  while (!exhausted && !unproven_.empty()) {
+    const ClosedGap closed = close_gap(chain_, tables_, std::exchange(unproven_, {}), best_,
+                                       outcome_.evaluated, scratch_);
+    residual_bound_s_ = std::min(residual_bound_s_, closed.residual_bound_s);
+    for (const Configuration& configuration : closed.memory_bound) {
+      relax({configuration, configuration.vp}, {});
     }
-    const OpenNode node = open_.top();
-    open_.pop();
-    step(node);
-    if (progress_ && outcome_.evaluated % 64 == 0) {
-      progress_(best_.best_s(), node.bound_s, outcome_.evaluated);
-    }
+    exhausted = !search();
   }
-
-  if (!exhausted) {
-    residual_bound_s_ = close_gap(chain_, tables_, unproven_, best_, outcome_.evaluated, scratch_);
-  } else {
-    for (const BoundedConfiguration& node : unproven_) {
-      residual_bound_s_ = std::min(residual_bound_s_, node.bound_s);
-    }
+  for (const BoundedConfiguration& node : unproven_) {
+    residual_bound_s_ = std::min(residual_bound_s_, node.bound_s);
   }
   const double open_bound_s = exhausted ? open_.top().bound_s : kInfinity;
   if (is_empty_ && !exhausted) {
@@ -265,7 +286,7 @@ Outcome BraidSearch::run() {
   if (best_.found().empty()) {
     if (hopeless_) {
       const Evaluator::Memory memory =
-          even_memory(chain_, tables_, hopeless_->configuration, scratch_);
+          tried_memory(chain_, tables_, hopeless_->configuration, scratch_);
       note_infeasible(hopeless_->configuration, memory.tightest_stage, memory.needed_bytes);
     }
     outcome_.search_bound_s = 0;
@@ -276,6 +297,11 @@ Outcome BraidSearch::run() {
     }
     return std::move(outcome_);
   }
+  if (!exhausted) {
+    best_.replace_best(with_single_changes(chain_, tables_, best_.found().front(), limits_, space_,
+                                           outcome_.evaluated, scratch_));
+  }
+  outcome_.space = kBraidSpace;
   finish_outcome(chain_, tables_, best_,
                  std::min({best_.best_s(), residual_bound_s_, open_bound_s}), "braid", outcome_);
   return std::move(outcome_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "braid/base/infinity.h"
+#include "braid/plan/dealt_layers.h"
 #include "braid/planners/job_layers.h"
 
 namespace braid {
@@ -16,6 +17,7 @@ ChainJob chain_job(const Job& job, const System& system) {
   for (const ProfileLayer& layer : layers.layers) chain.kind_of_layer.push_back(layer.kind);
   chain.edges = layers.edges;
   chain.shared = layers.shared;
+  chain.heavy_end = job.graph != nullptr && predicts_further_tokens(*job.graph);
   std::size_t hops = 0;
   chain.least_hop_bytes = kInfinity;
   for (const ProfileEdge& edge : chain.edges) {

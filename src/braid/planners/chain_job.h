@@ -23,6 +23,7 @@ struct ChainJob {
   bool branched = false;
   /// Least forward bytes per sample from any layer to the next; 0 when some hand over nothing.
   double least_hop_bytes = 0;
+  bool heavy_end = false;  ///< Trainers deal out its layers so (layers_of_chunks).
 };
 ChainJob chain_job(const Job& job, const System& system);
 

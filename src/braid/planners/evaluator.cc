@@ -77,28 +77,36 @@ void Evaluator::fill_handovers(const Configuration& configuration, double bytes,
   }
 }
 
-Evaluator::Memory Evaluator::memory(const Configuration& configuration, const Layout& layout) {
+Evaluator::Memory Evaluator::memory(const Configuration& configuration,
+                                    std::span<const Layout::StageKind> stages) {
   DataParallelContext& context = form_of(configuration).context;
   const MemoryForm form = memory_form(context, 0);
   context.offload_optimizer = true;
   const MemoryForm without_optimizer = memory_form(context, 0);
   context.offload_optimizer = configuration.offload_optimizer;
   Memory memory;
+  const std::int64_t groups =
+      std::clamp<std::int64_t>(configuration.num_micro_batches / configuration.pp, 1, 3);
   // Of stages that are alike, the first has most micro-batches in flight.
-  for (const Layout::StageKind& kind : layout.stage_kinds) {
-    const std::int64_t in_flight =
-        in_flight_chunks(configuration.schedule, configuration.pp, kind.first_stage,
-                         configuration.vp, configuration.num_micro_batches);
-    const double bytes = device_bytes(kind.memory, static_cast<double>(in_flight), form);
+  for (const Layout::StageKind& kind : stages) {
+    StashPeak peak = kind.peaks[at(groups - 1)];
+    if (configuration.vp == 1) {
+      peak = stash_peak(
+          {kind.memory.stash_bytes - kind.memory.offloaded_bytes, kind.memory.offloaded_bytes},
+          in_flight_chunks(configuration.schedule, configuration.pp, kind.first_stage, 1,
+                           configuration.num_micro_batches));
+    }
+    const double bytes = standing_bytes(kind.memory, form) + peak.device_bytes();
     if (bytes > memory.needed_bytes) {
       memory.tightest_stage = kind.first_stage;
       memory.needed_bytes = bytes;
     }
     memory.needed_without_optimizer_bytes =
         std::max(memory.needed_without_optimizer_bytes,
-                 device_bytes(kind.memory, static_cast<double>(in_flight), without_optimizer));
-    memory.host_fits = memory.host_fits && host_bytes(kind.memory, static_cast<double>(in_flight),
-                                                      form) <= form.host_available_bytes;
+                 standing_bytes(kind.memory, without_optimizer) + peak.device_bytes());
+    memory.host_fits =
+        memory.host_fits &&
+        standing_host_bytes(kind.memory, form) + peak.offloaded_bytes <= form.host_available_bytes;
   }
   return memory;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -28,7 +29,7 @@ class Evaluator {
     double needed_without_optimizer_bytes = 0;  ///< Were the optimizer's state offloaded.
     bool host_fits = true;
   };
-  Memory memory(const Configuration& configuration, const Layout& layout);
+  Memory memory(const Configuration& configuration, std::span<const Layout::StageKind> stages);
 
   /// Iteration time by simulation.
   double time_s(const Configuration& configuration, const Layout& layout);

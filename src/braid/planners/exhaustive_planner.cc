@@ -11,6 +11,7 @@
 #include "braid/planners/one_f_one_b_partitioner.h"
 #include "braid/planners/planner.h"
 #include "braid/planners/search.h"
+#include "braid/planners/single_changes.h"
 
 namespace braid {
 namespace {
@@ -56,7 +57,8 @@ Configuration with_trade(const Configuration& base, const Configuration& trade) 
 class ExhaustiveWalk {
  public:
   ExhaustiveWalk(const Job& job, const System& system, const SpaceOptions& space)
-      : chain_(chain_job(job, system)),
+      : space_(space),
+        chain_(chain_job(job, system)),
         tables_(job, system),
         available_bytes_(usable_bytes(system.groups.front().chip)),
         best_(static_cast<std::size_t>(std::max(1, space.top))) {}
@@ -76,7 +78,7 @@ class ExhaustiveWalk {
   /// Forgets layer tables: the next configurations have other degrees.
   void forget_tables() {
     tables_.clear();
-    even_table_ = uneven_table_ = partitioner_table_ = nullptr;
+    uneven_table_ = partitioner_table_ = nullptr;
     partitioner_.reset();
   }
 
@@ -89,10 +91,13 @@ class ExhaustiveWalk {
       outcome.infeasibility = nearest_;
       return outcome;
     }
-    const double residual_s =
+    const ClosedGap closed =
         close_gap(chain_, tables_, std::move(unproven_), best_, outcome.evaluated, scratch_);
-    finish_outcome(chain_, tables_, best_, std::min(best_.best_s(), residual_s), "exhaustive",
-                   outcome);
+    best_.replace_best(with_single_changes(chain_, tables_, best_.found().front(), limits, space_,
+                                           outcome.evaluated, scratch_));
+    outcome.space = kBraidSpace;
+    finish_outcome(chain_, tables_, best_, std::min(best_.best_s(), closed.residual_bound_s),
+                   "exhaustive", outcome);
     return outcome;
   }
 
@@ -135,7 +140,7 @@ class ExhaustiveWalk {
 
   void visit_uneven(const Configuration& configuration) {
     lay_out_uneven(configuration);
-    const Evaluator::Memory memory = scratch_.evaluator.memory(configuration, uneven_);
+    const Evaluator::Memory memory = scratch_.evaluator.memory(configuration, uneven_.stage_kinds);
     if (memory.needed_bytes <= available_bytes_ && memory.host_fits) {
       note_unproven(configuration, uneven_path_s_);
       const double time_s = scratch_.evaluator.time_s(configuration, uneven_);
@@ -158,52 +163,38 @@ class ExhaustiveWalk {
 
   void note_unproven(const Configuration& configuration, double path_s) {
     const double bound_s = path_bound_s(chain_, tables_, configuration, path_s);
-    if (bound_s < best_.best_s()) unproven_.push_back({bound_s, configuration});
+    if (bound_s < best_.best_s()) unproven_.push_back({bound_s, configuration, true});
   }
 
   /// No split fits: the most even one shows what is missing, unless there is a plan.
   void note_that_none_fits(const Configuration& configuration) {
     if (!best_.found().empty()) return;
-    note_infeasible(configuration, even_memory(chain_, tables_, configuration, scratch_));
+    const Evaluator::Memory memory = tried_memory(chain_, tables_, configuration, scratch_);
+    note_infeasible(configuration, memory.tightest_stage, memory.needed_bytes);
   }
 
   void visit_even(const Configuration& configuration) {
-    const LayerTable& table = tables_.at(configuration);
-    if (&table != even_table_ || configuration.pp != even_pp_ || configuration.vp != even_vp_) {
-      even_table_ = &table;
-      even_pp_ = configuration.pp;
-      even_vp_ = configuration.vp;
-      table.even.split(configuration.pp * configuration.vp, &even_ends_);
-      fill_layout(chain_.kind_of_layer, table.kinds, configuration.pp, configuration.vp, even_ends_,
-                  even_);
+    Assessment assessment = assess(chain_, tables_, configuration, best_.cutoff_s(), scratch_);
+    if (!assessment.feasible) {
+      note_infeasible(configuration, assessment.tightest_stage, assessment.needed_bytes);
+    } else if (assessment.iteration_time_s > 0) {
+      best_.add({assessment.iteration_time_s, configuration, std::move(assessment.ends)});
     }
-    const Evaluator::Memory memory = scratch_.evaluator.memory(configuration, even_);
-    if (memory.needed_bytes > available_bytes_ || !memory.host_fits) {
-      note_infeasible(configuration, memory);
-      return;
-    }
-    const double time_s = scratch_.evaluator.time_s(configuration, even_);
-    if (time_s < best_.cutoff_s()) best_.add({time_s, configuration, even_.ends});
   }
 
-  void note_infeasible(const Configuration& configuration, const Evaluator::Memory& memory) {
-    if (nearest_ && memory.needed_bytes >= nearest_->needed_bytes) return;
-    nearest_ =
-        Infeasibility{"every split needs more memory than a device has", memory.tightest_stage,
-                      memory.needed_bytes, available_bytes_, to_parallelism(configuration)};
+  void note_infeasible(const Configuration& configuration, int stage, double needed_bytes) {
+    if (nearest_ && needed_bytes >= nearest_->needed_bytes) return;
+    nearest_ = Infeasibility{"every split needs more memory than a device has", stage, needed_bytes,
+                             available_bytes_, to_parallelism(configuration)};
   }
 
+  const SpaceOptions& space_;
   ChainJob chain_;
   LayerTables tables_;
   double available_bytes_;
   BestPlans best_;
   AssessmentScratch scratch_{chain_};
-  /// The even assignment for the table and depth that it was made for.
-  Layout even_;
-  Ends even_ends_;
-  const LayerTable* even_table_ = nullptr;
-  int even_pp_ = 0, even_vp_ = 0;
-  /// The assignment of least path for 1F1B, likewise.
+  /// The assignment of least path for 1F1B, for the table and depth that it was made for.
   Layout uneven_;
   const LayerTable* uneven_table_ = nullptr;
   Configuration uneven_for_;

@@ -11,9 +11,9 @@
 
 #include "braid/planners/configuration.h"
 #include "braid/planners/even_splits.h"
-#include "braid/planners/layout.h"
 #include "braid/planners/partition.h"
 #include "braid/planners/planner.h"
+#include "braid/planners/tried_layouts.h"
 #include "braid/profile/layer_options.h"
 #include "braid/profile/profile.h"
 
@@ -38,8 +38,8 @@ struct LayerTable {
   std::vector<double> fullest_stage_s;
   /// Least possible largest piece for a number of pieces; 0: not computed yet.
   std::vector<double> min_max_s;
-  /// What the stages of the even split into pp·vp chunks hold, by pp and vp, where it is known.
-  std::unordered_map<std::uint64_t, std::vector<Layout::StageKind>> even_stages;
+  /// The assignments that are tried, by pp and vp (tried_layouts()), where they are known.
+  std::unordered_map<std::uint64_t, TriedLayouts> tried;
 
   double time_s() const { return forward_s + backward_s; }
   /// Of so many parts of the model, the one with most layers of a kind has at least so many.

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "braid/plan/stash_peak.h"
 #include "braid/plan/totals.h"
 #include "braid/planners/partition.h"
 
@@ -20,12 +22,17 @@ struct Layout {
 
   struct StageKind {
     int first_stage = 0;
-    /// As memory_of() sees a stage: state of all chunks, stash of the fullest.
+    /// As memory_of() sees a stage: sums over all chunks. Of a stage of several chunks the stashes
+    /// are left out, see below.
     RunSums memory;
     StageParameters parameters;
+    /// Stashes of several interleaved chunks at their fullest for pp, 2·pp, 3·pp or more
+    /// micro-batches, in the first of the stages that are alike: it holds most.
+    std::array<StashPeak, 3> peaks;
   };
   std::vector<StageKind> stage_kinds;
   std::vector<std::int32_t> kind_of_stage;
+  std::vector<ChunkStash> stashes;  ///< Of one stage, while it is laid out.
 };
 
 /// Deals layers out by `ends` (pp·vp of them). `kind_of_layer` indexes `costs`. Cost: O(layers).

@@ -61,16 +61,23 @@ struct RunSums {
   }
   double time_s() const { return forward_s + backward_s; }
 };
-inline double device_bytes(const RunSums& sums, double in_flight, const MemoryForm& form) {
+/// What does not depend on how many micro-batches are in flight.
+inline double standing_bytes(const RunSums& sums, const MemoryForm& form) {
   return sums.dense_parameters * form.per_dense_parameter +
          sums.expert_parameters * form.per_expert_parameter +
          sums.largest_layer_parameters * form.per_largest_layer_parameter + sums.working_bytes +
-         sums.fixed_bytes + (sums.stash_bytes - sums.offloaded_bytes) * in_flight +
+         sums.fixed_bytes;
+}
+inline double device_bytes(const RunSums& sums, double in_flight, const MemoryForm& form) {
+  return standing_bytes(sums, form) + (sums.stash_bytes - sums.offloaded_bytes) * in_flight +
          sums.offloaded_bytes * std::min(in_flight, 2.0);
 }
-inline double host_bytes(const RunSums& sums, double in_flight, const MemoryForm& form) {
+inline double standing_host_bytes(const RunSums& sums, const MemoryForm& form) {
   return sums.dense_parameters * form.host_per_dense_parameter +
-         sums.expert_parameters * form.host_per_expert_parameter + sums.offloaded_bytes * in_flight;
+         sums.expert_parameters * form.host_per_expert_parameter;
+}
+inline double host_bytes(const RunSums& sums, double in_flight, const MemoryForm& form) {
+  return standing_host_bytes(sums, form) + sums.offloaded_bytes * in_flight;
 }
 /// Whether the run fits the device's memory, and what it offloads its share of the host's.
 inline bool fits(const RunSums& sums, double in_flight, const MemoryForm& form) {

@@ -141,8 +141,7 @@ std::vector<PiperForm> piper_forms(const PiperJob& job, const SpaceOptions& spac
         for (const LayerCost& cost : table.kinds) {
           ChunkTotals totals;
           totals.add(cost, 1);
-          made.working_bytes =
-              std::max(made.working_bytes, memory_of(std::span(&totals, 1), 1, context).working);
+          made.working_bytes = std::max(made.working_bytes, memory_of(totals, 1, context).working);
         }
         forms.push_back(made);
       }
@@ -185,8 +184,8 @@ PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>&
             data_parallel_context(to_parallelism(form), job.job->precision, *job.system);
         ChunkTotals totals;
         totals.add(cost, 1);
-        const MemoryBreakdown idle = memory_of(std::span(&totals, 1), 0, context);
-        const MemoryBreakdown busy = memory_of(std::span(&totals, 1), 1, context);
+        const MemoryBreakdown idle = memory_of(totals, 0, context);
+        const MemoryBreakdown busy = memory_of(totals, 1, context);
         PiperOption option;
         option.name = job.tables->option(form, at(layers[l].kind)).name;
         option.time = cost.forward.total_s() + cost.backward_s();

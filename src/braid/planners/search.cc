@@ -64,31 +64,46 @@ bool operator<(const BoundedConfiguration& a, const BoundedConfiguration& b) {
   return std::tie(a.bound_s, a.configuration) < std::tie(b.bound_s, b.configuration);
 }
 
-double close_gap(const ChainJob& chain, LayerTables& tables,
-                 std::vector<BoundedConfiguration> configurations, BestPlans& best,
-                 std::int64_t& timed, AssessmentScratch& scratch) {
+void BestPlans::replace_best(FoundPlan better) {
+  found_.erase(found_.begin());
+  add(std::move(better));
+}
+
+ClosedGap close_gap(const ChainJob& chain, LayerTables& tables,
+                    std::vector<BoundedConfiguration> configurations, BestPlans& best,
+                    std::int64_t& timed, AssessmentScratch& scratch) {
   constexpr std::int64_t kMostPerConfiguration = 2000;
   // What cannot be looked through is tried here and there, within a budget of all together.
   std::int64_t tries = 10 * kMostPerConfiguration;
   // Nothing is proven any more then: what follows may only be faster.
   int configurations_left = 200;
-  double residual_bound_s = kInfinity;
+  ClosedGap closed;
   std::sort(configurations.begin(), configurations.end());
   for (const BoundedConfiguration& open : configurations) {
     if (open.bound_s >= best.best_s()) break;
-    if (residual_bound_s < kInfinity && configurations_left-- == 0) break;
-    double time_s = best.best_s();
-    Ends ends;
-    const std::int64_t most_of_more = std::min(kMostPerConfiguration, tries);
-    if (!improve_assignment(chain, tables, open.configuration, kMostPerConfiguration, most_of_more,
-                            time_s, ends, timed, scratch)) {
-      tries -= most_of_more;
-      residual_bound_s = std::min(residual_bound_s, open.bound_s);
+    if (closed.residual_bound_s < kInfinity && configurations_left-- == 0) break;
+    ImprovementLimits limits;
+    limits.below_s = best.best_s();
+    limits.most = kMostPerConfiguration;
+    limits.most_of_more = std::min(kMostPerConfiguration, tries);
+    limits.within_memory = open.memory_bound;
+    Improvement found = improve_assignment(chain, tables, open.configuration, limits, scratch);
+    timed += found.timed;
+    if (!found.complete) {
+      tries -= limits.most_of_more;
+      closed.residual_bound_s = std::min(closed.residual_bound_s, open.bound_s);
+    } else if (found.memory_bound) {
+      closed.memory_bound.push_back(open.configuration);
     }
-    if (!ends.empty()) best.add({time_s, open.configuration, std::move(ends)});
+    if (!found.ends.empty()) best.add({found.time_s, open.configuration, std::move(found.ends)});
   }
-  return residual_bound_s;
+  return closed;
 }
+
+const char* const kBraidSpace =
+    "1F1B with every assignment of consecutive layers to stages; interleaving and GPipe with "
+    "layers "
+    "dealt by time, by number and as trainers do; and whatever differs in one thing from the plan";
 
 SpaceLimits space_limits(const Job& job, const System& system) {
   SpaceLimits limits;

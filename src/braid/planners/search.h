@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/assess.h"
 #include "braid/planners/space.h"
 
@@ -30,6 +31,8 @@ class BestPlans {
   double best_s() const;  ///< Infinite while there is none.
   const std::vector<FoundPlan>& found() const { return found_; }
   void add(FoundPlan candidate);
+  /// Replaces the best plan by a faster one.
+  void replace_best(FoundPlan better);
 
  private:
   std::size_t capacity_;
@@ -40,15 +43,24 @@ class BestPlans {
 struct BoundedConfiguration {
   double bound_s = 0;
   Configuration configuration;
+  bool memory_bound = false;  ///< Assessment::memory_bound.
 };
 bool operator<(const BoundedConfiguration& a, const BoundedConfiguration& b);  ///< Bound first.
 
+/// What is known once other assignments have been looked through.
+struct ClosedGap {
+  /// No assignment that was not looked at can beat this: infinite when none is left.
+  double residual_bound_s = kInfinity;
+  /// Configurations that memory bounds after all: a faster assignment than the best plan does not
+  /// fit, though memory did not shape the one that was found by path.
+  std::vector<Configuration> memory_bound;
+};
+
 /// Looks through other assignments of 1F1B configurations (bounds: by path) that might be faster
-/// than the best, least bound first. Returns what no assignment that was not looked at can beat:
-/// infinite when none is left. `timed` counts simulations.
-double close_gap(const ChainJob& chain, LayerTables& tables,
-                 std::vector<BoundedConfiguration> configurations, BestPlans& best,
-                 std::int64_t& timed, AssessmentScratch& scratch);
+/// than the best, least bound first. `timed` counts simulations.
+ClosedGap close_gap(const ChainJob& chain, LayerTables& tables,
+                    std::vector<BoundedConfiguration> configurations, BestPlans& best,
+                    std::int64_t& timed, AssessmentScratch& scratch);
 
 SpaceLimits space_limits(const Job& job, const System& system);
 
@@ -59,6 +71,9 @@ Outcome begin_outcome(const Job& job, const System& system);
 Infeasibility empty_space(const SpaceLimits& limits, const SpaceOptions& options);
 /// Why nothing that was searched fits.
 std::string memory_reason(const SpaceLimits& limits);
+
+/// What braid's space is, for people (Outcome::space).
+extern const char* const kBraidSpace;
 
 /// Fills in the plans and whether the best is proven: nothing beats `search_bound_s`.
 void finish_outcome(const ChainJob& chain, LayerTables& tables, const BestPlans& best,

@@ -268,8 +268,8 @@ std::string plan_text(const Outcome& outcome) {
       bound.time_s, bound.binding);
   if (outcome.status == Status::optimal) {
     text += fmt::format(
-        "Proven: the best of the planner's space ({} configurations bounded, {} looked at).\n\n",
-        outcome.work, outcome.evaluated);
+        "Proven: the best of the planner's space ({} configurations bounded, {} looked at){}.\n\n",
+        outcome.work, outcome.evaluated, outcome.space.empty() ? "" : ": " + outcome.space);
   } else if (outcome.search_bound_s > 0) {
     text += fmt::format(
         "Not proven best: the planner's space may hold one of {:.6g} s, {:.2g}% less ({} "

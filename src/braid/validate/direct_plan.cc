@@ -6,6 +6,7 @@
 
 #include "braid/base/error.h"
 #include "braid/plan/blank_plan.h"
+#include "braid/plan/dealt_layers.h"
 #include "braid/plan/gradient_placeholders.h"
 #include "braid/plan/totals.h"
 #include "braid/profile/layer_profile.h"
@@ -28,17 +29,6 @@ Execution execution_of(const Parallelism& parallel) {
   how.offload_activations = parallel.offload_activations;
   how.offload_weights = parallel.offload_weights;
   return how;
-}
-
-/// Whether the layer before the last looks up tokens again.
-bool predicts_further_tokens(const Graph& graph) {
-  if (graph.layers.size() < 3) return false;
-  const Layer& layer = graph.layers[graph.layers.size() - 2];
-  for (OperatorId id = layer.first; id < layer.last; ++id) {
-    const Operator& op = graph.operators[static_cast<std::size_t>(id)];
-    if (std::holds_alternative<Embedding>(op.kind)) return true;
-  }
-  return false;
 }
 
 /// Options of every kind of layer, one for each group of devices, in their order.
@@ -107,29 +97,6 @@ std::vector<std::size_t> groups_of(const std::vector<std::int64_t>& devices, con
 }
 
 }  // namespace
-
-std::vector<std::int32_t> layers_of_chunks(std::int32_t layers, std::int32_t chunks,
-                                           bool heavy_end) {
-  std::vector<std::int32_t> counts(static_cast<std::size_t>(chunks), 0);
-  const std::int32_t each = (layers - 1 + chunks - 1) / chunks;
-  if (heavy_end && (chunks - 1) * each < layers - 1) {
-    counts.assign(counts.size(), each);
-    ++counts.front();
-    counts.back() += layers - 1 - chunks * each;
-    return counts;
-  }
-  const std::int32_t blocks = layers - 2;
-  const bool ends_count = blocks < chunks || (blocks % chunks != 0 && layers % chunks == 0);
-  const std::int32_t dealt = ends_count ? layers : blocks;
-  for (std::int32_t c = 0; c < chunks; ++c) {
-    counts[static_cast<std::size_t>(c)] = dealt / chunks + (c < dealt % chunks ? 1 : 0);
-  }
-  if (!ends_count) {
-    ++counts.front();
-    ++counts.back();
-  }
-  return counts;
-}
 
 Plan direct_plan(const Graph& graph, const StatedJob& job, const System& system,
                  std::vector<std::int32_t> counts) {

@@ -32,9 +32,9 @@ struct Verification {
 /// inputs, no deadlock, by replaying the order with its transfers and synchronisation; each stage's
 /// memory summed layer by layer with the stashes that its order holds at once; the replay's time
 /// between the busiest stage's work and all work one by one, and no less than all arithmetic at
-/// peak. When there are claims: the claimed time is the replayed one within a millionth, either
-/// way, and the claimed memory no less than what is needed. Checks whose ground has failed are left
-/// out: any plan may be given. Cost: linear in passes, of which a plan may have 5·10^6.
+/// peak. When there are claims: the claimed time is the replayed one within a millionth, the
+/// claimed memory the one found within a billionth, either way. Checks whose ground has failed are
+/// left out: any plan may be given. Cost: linear in passes, of which a plan may have 5·10^6.
 Verification verify(const Plan& plan, const std::optional<Claims>& claims);
 
 /// The same, with the claims that the plan carries.

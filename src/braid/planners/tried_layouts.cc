@@ -1,0 +1,95 @@
+#include "braid/planners/tried_layouts.h"
+
+#include <algorithm>
+
+#include "braid/base/index.h"
+#include "braid/plan/dealt_layers.h"
+#include "braid/planners/layer_table.h"
+
+namespace braid {
+namespace {
+
+/// Fills in the stage that has most to do.
+void note_busiest(const ChainJob& chain, const Layout& layout, int pp, int vp, TriedLayout& tried) {
+  double before_s = 0;
+  const auto time_of = [&](std::int64_t chunk) {
+    return layout.chunk_kinds[at(layout.kind_of_chunk[at(chunk)])].time_s();
+  };
+  for (int s = 0; s < pp; ++s) {
+    double work_s = 0;
+    for (int c = 0; c < vp; ++c) work_s += time_of(std::int64_t{c} * pp + s);
+    if (work_s > tried.busiest_s) {
+      tried.busiest_s = work_s;
+      tried.before_s = before_s;
+    }
+    if (!chain.branched) before_s += time_of(s);
+  }
+}
+
+void note_last_chunks(const LayerTable& table, const Ends& ends, int pp, TriedLayouts& tried) {
+  double kept_bytes = 0;
+  for (std::size_t chunk = ends.size() - at(pp); chunk < ends.size(); ++chunk) {
+    const std::int32_t begin = chunk == 0 ? 0 : ends[chunk - 1];
+    tried.last_chunk_layers = std::max(tried.last_chunk_layers, ends[chunk] - begin);
+    for (std::int32_t l = begin; l < ends[chunk]; ++l) {
+      const ChainLayer& layer = table.chain[at(l)];
+      kept_bytes += layer.stash_bytes - layer.offloaded_bytes;
+    }
+  }
+  tried.last_kept_bytes = std::max(tried.last_kept_bytes, kept_bytes);
+}
+
+}  // namespace
+
+void deal(const ChainJob& chain, const LayerTable& table, int chunks, Dealing how, Ends& ends) {
+  if (how == Dealing::by_time) {
+    table.even.split(chunks, &ends);
+    return;
+  }
+  const auto layers = static_cast<std::int32_t>(table.chain.size());
+  ends.clear();
+  if (how == Dealing::by_number) {
+    for (std::int32_t c = 0; c < chunks; ++c) {
+      ends.push_back((c + 1) * (layers / chunks) + std::min(c + 1, layers % chunks));
+    }
+    return;
+  }
+  std::int32_t end = 0;
+  for (const std::int32_t count : layers_of_chunks(layers, chunks, chain.heavy_end)) {
+    ends.push_back(end += count);
+  }
+}
+
+const TriedLayouts& tried_layouts(const ChainJob& chain, LayerTable& table,
+                                  const Configuration& configuration, Layout& scratch) {
+  const int pp = configuration.pp;
+  const int vp = configuration.vp;
+  const auto key = static_cast<std::uint64_t>(pp) << 32U | static_cast<std::uint32_t>(vp);
+  const auto [entry, is_new] = table.tried.try_emplace(key);
+  TriedLayouts& tried = entry->second;
+  if (!is_new) return tried;
+  std::vector<Ends> known;
+  for (const Dealing how : {Dealing::by_time, Dealing::by_number, Dealing::as_trainers}) {
+    Ends ends;
+    deal(chain, table, pp * vp, how, ends);
+    if (std::find(known.begin(), known.end(), ends) != known.end()) continue;
+    fill_layout(chain.kind_of_layer, table.kinds, pp, vp, ends, scratch);
+    TriedLayout& layout = tried.layouts.emplace_back();
+    layout.dealing = how;
+    layout.stage_kinds = scratch.stage_kinds;
+    note_busiest(chain, scratch, pp, vp, layout);
+    note_last_chunks(table, ends, pp, tried);
+    known.push_back(std::move(ends));
+  }
+  if (!chain.heavy_end || vp == 1) return tried;
+  // Trainers' layouts of such models may leave more to the last chunks where there are more.
+  const auto layers = static_cast<std::int32_t>(table.chain.size());
+  for (std::int32_t more = vp + 1; more <= layers / pp; ++more) {
+    Ends ends;
+    deal(chain, table, pp * more, Dealing::as_trainers, ends);
+    note_last_chunks(table, ends, pp, tried);
+  }
+  return tried;
+}
+
+}  // namespace braid

@@ -1,0 +1,94 @@
+#include "braid/planners/tried_layouts.h"
+
+#include <algorithm>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "braid/base/index.h"
+#include "braid/planners/assess.h"
+#include "braid/planners/layer_table.h"
+
+#include "planners/tiny_job.h"
+
+namespace braid {
+namespace {
+
+/// Layers of the last chunks of all stages.
+std::int32_t last_layers(const Ends& ends, int pp) {
+  return ends.back() - (ends.size() > at(pp) ? ends[ends.size() - at(pp) - 1] : 0);
+}
+
+// What least_memory() rests on for ranges of vp.
+TEST(TriedLayouts, GiveLastChunksNoMoreForMoreChunks) {
+  std::mt19937_64 random(12);
+  for (int trial = 0; trial < 40; ++trial) {
+    const Graph graph = testing::tiny_graph(random, testing::pick(random, 4, 90));
+    const System system = testing::tiny_system(random, 8, 1e12);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = 8;
+    const ChainJob chain = chain_job(job, system);
+    LayerTables tables(job, system);
+    const LayerTable& table = tables.at({});
+    const auto layers = static_cast<int>(graph.layers.size());
+    for (const Dealing how : {Dealing::by_time, Dealing::by_number, Dealing::as_trainers}) {
+      for (int pp = 1; pp <= std::min(8, layers / 2); ++pp) {
+        std::int32_t before = layers;
+        for (int vp = 2; pp * vp <= layers; ++vp) {
+          Ends ends;
+          deal(chain, table, pp * vp, how, ends);
+          ASSERT_EQ(std::ssize(ends), pp * vp);
+          ASSERT_EQ(ends.back(), layers);
+          const std::int32_t now = last_layers(ends, pp);
+          ASSERT_LE(now, before) << layers << " layers, pp " << pp << ", vp " << vp << ", "
+                                 << static_cast<int>(how);
+          before = now;
+        }
+      }
+    }
+  }
+}
+
+// A range that least_memory() rules out holds no assignment that fits.
+TEST(TriedLayouts, NeedNoLessThanTheLeastOfTheirRange) {
+  std::mt19937_64 random(13);
+  int compared = 0;
+  double closest = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    const Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 40));
+    const System system = testing::tiny_system(random, 8, 1e12);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = 16;
+    ChainJob chain = chain_job(job, system);
+    chain.heavy_end = trial % 2 == 0;
+    LayerTables tables(job, system);
+    AssessmentScratch scratch(chain);
+    SpaceLimits limits;
+    limits.devices = system.device_count;
+    limits.devices_per_node = system.groups.front().devices_per_node;
+    limits.global_batch = job.global_batch;
+    limits.layers = static_cast<int>(graph.layers.size());
+    limits.split = split_limits(graph);
+    for (Configuration first : base_configurations(limits, {})) {
+      if (first.vp < 2 || testing::pick(random, 0, 9) > 0) continue;
+      first.offload_activations = testing::pick(random, 0, 1) > 0;
+      const ConfigurationRange range{first, limits.layers / first.pp};
+      const LeastMemory least = least_memory(chain, tables, range, scratch);
+      for (Configuration one = first; one.vp <= range.most_vp; ++one.vp) {
+        const Evaluator::Memory memory = tried_memory(chain, tables, one, scratch);
+        ASSERT_LE(least.device_bytes, memory.needed_bytes * (1 + 1e-9)) << "trial " << trial;
+        ASSERT_LE(least.without_optimizer_bytes,
+                  memory.needed_without_optimizer_bytes * (1 + 1e-9));
+        closest = std::max(closest, least.device_bytes / memory.needed_bytes);
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 1000);
+  EXPECT_GT(closest, 0.9);
+}
+
+}  // namespace
+}  // namespace braid

@@ -1,0 +1,111 @@
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "braid/planners/planner.h"
+#include "braid/schedule/timeline.h"
+#include "braid/validate/direct_plan.h"
+#include "braid/verify/verify.h"
+
+#include "planners/tiny_job.h"
+#include "validate/single_changes.h"
+
+namespace braid {
+namespace {
+
+using testing::pick;
+
+/// A small job, mostly short of memory.
+struct ProvenJob {
+  Graph graph;
+  System system;
+  Job job;
+  SpaceOptions space;
+
+  explicit ProvenJob(std::uint64_t seed) {
+    std::mt19937_64 random(seed * 7919 + 17);
+    graph = testing::tiny_graph(random, pick(random, 2, 10));
+    if (seed % 3 == 0) testing::tie_layers(graph, 0, graph.layers.size() - 1);
+    const double memory_bytes = pick(random, 0, 4) == 0 ? 1e12 : 1e5 * pick(random, 5, 90);
+    system = testing::tiny_system(random, 1 << pick(random, 0, 3), memory_bytes);
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 16);
+    if (pick(random, 0, 1) == 0) space.pp = 1 << pick(random, 1, 2);
+    if (space.pp.value_or(1) >
+        std::min<std::int64_t>(system.device_count, std::ssize(graph.layers)))
+      space.pp.reset();
+    if (space.pp && pick(random, 0, 2) == 0) space.vp = 2;
+    if (space.pp.value_or(1) * space.vp.value_or(1) > static_cast<int>(graph.layers.size())) {
+      space.vp.reset();
+    }
+  }
+};
+
+/// As many random jobs in all shards as BRAID_PROVEN_JOBS says. With 2,000 they take two seconds in
+/// an optimised build.
+std::uint64_t proven_jobs_of_a_shard(std::uint64_t shards) {
+  const char* jobs = std::getenv("BRAID_PROVEN_JOBS");
+  return (jobs == nullptr ? 300 : std::strtoull(jobs, nullptr, 10)) / shards;
+}
+
+class ProvenPlans : public ::testing::TestWithParam<std::uint64_t> {};
+
+// Nothing that the verifier accepts and that differs in one thing from a plan called proven is
+// faster.
+TEST_P(ProvenPlans, HaveNoFasterSingleChange) {
+  const std::uint64_t jobs = proven_jobs_of_a_shard(5);
+  int found = 0, proven = 0, interleaved = 0, accepted = 0;
+  for (std::uint64_t seed = jobs * GetParam(); seed < jobs * (GetParam() + 1); ++seed) {
+    const ProvenJob tiny(seed);
+    const Outcome outcome = plan_braid(tiny.job, tiny.system, tiny.space, {}, {});
+    if (outcome.candidates.empty()) continue;
+    ++found;
+    const Candidate& best = outcome.candidates.front();
+    if (outcome.status != Status::optimal) continue;
+    ++proven;
+    interleaved += best.plan.parallel.vp > 1 ? 1 : 0;
+    const testing::FastestChange fastest =
+        testing::fastest_single_change(best.plan, tiny.graph, tiny.space);
+    accepted += fastest.accepted;
+    EXPECT_FALSE(fastest.is_faster())
+        << "job " << seed << ": " << fastest.what << " takes " << fastest.time_s << " s instead of "
+        << fastest.plan_s << " s";
+  }
+  EXPECT_GT(found, static_cast<int>(jobs) / 2);
+  EXPECT_GT(proven, found / 2);
+  EXPECT_GT(interleaved, 0);
+  EXPECT_GT(accepted, 2 * proven);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ProvenPlans, ::testing::Range<std::uint64_t>(0, 5));
+
+// What the changes are built with gives the plan itself again.
+TEST(SingleChanges, AreBuiltLikeThePlanItself) {
+  int compared = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const ProvenJob tiny(seed);
+    const Outcome outcome = plan_braid(tiny.job, tiny.system, tiny.space, {}, {});
+    if (outcome.candidates.empty()) continue;
+    const Plan& plan = outcome.candidates.front().plan;
+    std::vector<std::int32_t> counts;
+    for (std::size_t c = 0; c < plan.stages.front().chunks.size(); ++c) {
+      for (const Stage& stage : plan.stages) {
+        counts.push_back(static_cast<std::int32_t>(stage.chunks[c].layers.size()));
+      }
+    }
+    const Verification own = verify(plan);
+    const Verification built = verify(direct_plan(tiny.graph, plan.parallel, plan.precision,
+                                                  plan.global_batch, plan.system, counts));
+    EXPECT_TRUE(built.holds()) << seed;
+    EXPECT_NEAR(built.iteration_time_s, own.iteration_time_s, 1e-12 * own.iteration_time_s) << seed;
+    EXPECT_NEAR(built.peak_memory_bytes, own.peak_memory_bytes, 1e-12 * own.peak_memory_bytes);
+    ++compared;
+  }
+  EXPECT_GT(compared, 30);
+}
+
+}  // namespace
+}  // namespace braid
