@@ -307,7 +307,9 @@ std::vector<double> shared_sums_s(const Plan& plan) {
       const double copies =
           (parameter.divided ? p.tp : 1) * (sharded ? static_cast<double>(p.dp) * p.cp : 1.0);
       gradient_bytes = std::max(
-          gradient_bytes, parameter.elements / copies * bytes_per_element(plan.precision.gradient));
+          gradient_bytes,
+          parameter.elements / copies *
+              bytes_per_element(plan.precision.shared_gradient.value_or(plan.precision.gradient)));
     }
     if (ring.size() < 2 || gradient_bytes <= 0) continue;
     // Around once to add up, once more to hand out; every stage sends a piece in every step.
