@@ -19,7 +19,6 @@
 
 #include <fmt/format.h>
 
-#include "braid/planners/amp_physics.h"
 #include "braid/planners/rank_statistics.h"
 #include "braid/report/table.h"
 
@@ -45,14 +44,13 @@ Forecasts amps_own(const std::vector<AmpTrial>& trials) {
   return forecasts;
 }
 
-Forecasts forecasts_of(const AmpModel& model, const AmpCluster& cluster,
-                       const AmpExperiment& experiment, const std::vector<AmpTrial>& trials) {
+Forecasts forecasts_of(const AmpModel& model, const System& system, const AmpExperiment& experiment,
+                       const std::vector<AmpTrial>& trials) {
   Forecasts forecasts;
   for (const AmpTrial& trial : trials) {
-    const AmpForecast forecast =
-        amp_forecast(model, cluster, trial.strategy, experiment.global_batch, trial.ends, {});
+    const AmpForecast forecast = amp_forecast(model, system, trial, experiment.global_batch);
     forecasts.time_s.push_back(forecast.iteration_s);
-    forecasts.fits.push_back(forecast.fits());
+    forecasts.fits.push_back(forecast.fits);
   }
   return forecasts;
 }
@@ -72,6 +70,18 @@ AmpModel averaged(AmpModel model, const AmpCluster& cluster) {
     }
   }
   return model;
+}
+
+/// A card for each device, each as fast as the node's one.
+System with_own_cards(System system) {
+  const auto devices = static_cast<double>(system.groups.front().devices_per_node);
+  for (NetworkLevel& level : system.levels) {
+    level.bytes_per_s = level.unit_bytes_per_s;
+    level.unit_bytes_per_s *= devices;
+    level.rails = static_cast<int>(devices);
+  }
+  for (DeviceGroup& group : system.groups) group.node_bytes_per_s *= devices;
+  return system;
 }
 
 Row row_of(const std::string& name, const std::vector<AmpTrial>& trials,
@@ -127,33 +137,30 @@ void print(const std::string& name, const std::string& folder) {
   const std::vector<AmpTrial> trials = amp_trials(experiment, folder);
   if (trials.empty()) return;
   const AmpModel& model = experiment.physical;
-  const AmpCluster& cluster = experiment.physical_cluster;
+  const System& system = experiment.system;
   std::vector<Row> rows = {
       {"model", "rank", "top 1", "top 3", "top 5", "error", "foreseen", "refused"}};
   rows.push_back(row_of("AMP", trials, amps_own(trials)));
-  const auto add = [&](const std::string& what, const AmpModel& of, const AmpCluster& on) {
+  const auto add = [&](const std::string& what, const AmpModel& of, const System& on) {
     rows.push_back(row_of(what, trials, forecasts_of(of, on, experiment, trials)));
   };
-  add("forecast", model, cluster);
-  AmpCluster without = cluster;
-  for (double& rate : without.node_bytes_per_s) rate = std::numeric_limits<double>::infinity();
-  add("- card shared by flows", model, without);
-  add("- devices' own speed", averaged(model, cluster), cluster);
-  without = cluster;
-  without.operator_s.clear();
+  add("forecast", model, system);
+  add("- card shared by flows", model, with_own_cards(system));
+  add("- devices' own speed", averaged(model, experiment.cluster), system);
+  System without = system;
+  for (DeviceGroup& group : without.groups) group.chip.efficiency.host_operator_s = 0;
   add("- issue of operators", model, without);
-  without = cluster;
-  without.half_bytes.clear();
+  without = system;
+  for (DeviceGroup& group : without.groups) group.intra_node.half_bytes = 0;
   add("- size of messages", model, without);
-  without = experiment.cluster;
-  without.operator_s = cluster.operator_s;
-  without.half_bytes = cluster.half_bytes;
+  without = system;
+  for (NetworkLevel& level : without.levels) level.efficiency = 1;
   add("- Ethernet's efficiency", model, without);
-  add("- real volumes, memory", experiment.model, cluster);
+  add("- real volumes, memory", experiment.model, system);
   std::size_t finished = 0;
   for (const AmpTrial& trial : trials) finished += trial.finished ? 1 : 0;
   fmt::print("{}: {} runs, {} finished\n{}\n{}\n", name, trials.size(), finished, text_table(rows),
-             choices_text(trials, forecasts_of(model, cluster, experiment, trials)));
+             choices_text(trials, forecasts_of(model, system, experiment, trials)));
 }
 
 }  // namespace

@@ -69,6 +69,13 @@ Plan two_stages() {
   return plan;
 }
 
+TEST(PlanJson, FormatsOfSharedGradientsAreWrittenWhereTheyAreSet) {
+  Plan plan = piped_plan();
+  EXPECT_THAT(to_text(to_json(plan)), Not(HasSubstr("shared_gradient")));
+  plan.precision.shared_gradient = Dtype::f16;
+  EXPECT_EQ(read_back(plan), plan);
+}
+
 TEST(PlanJson, WarmUpsAreWrittenWhereTheyAreSet) {
   Plan plan = two_stages();
   EXPECT_THAT(to_text(to_json(plan)), Not(HasSubstr("warm_up")));

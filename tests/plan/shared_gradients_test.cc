@@ -70,6 +70,13 @@ TEST(SharedGradients, OfAPairMoveHalfEachWayTwice) {
   EXPECT_NEAR(shared_gradient_sync_s(plan)[0], 2 * (1e-5 + 3e6 / 4 * 4 / 2 / achieved), 1e-12);
 }
 
+TEST(SharedGradients, AreSummedInAFormatOfTheirOwn) {
+  Plan plan = tied_plan(parallelism(4, 1, 2));
+  const double single_s = shared_gradient_sync_s(plan)[0] - 2e-5;
+  plan.precision.shared_gradient = Dtype::f16;
+  EXPECT_NEAR(shared_gradient_sync_s(plan)[0] - 2e-5, single_s / 2, 1e-12);
+}
+
 TEST(SharedGradients, CostNothingWithinAStage) {
   EXPECT_EQ(shared_gradient_sync_s(tied_plan(parallelism(2, 2, 1))), std::vector<double>{0});
   Plan plan = tied_plan(parallelism(1, 1, 3));

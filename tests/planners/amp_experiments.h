@@ -5,16 +5,17 @@
 #include <vector>
 
 #include "braid/planners/amp_model.h"
+#include "braid/system/system.h"
 
 namespace braid {
 
 /// A setting of AMP's evaluation (Li et al. 2022, §4.3): four nodes of four GPUs.
 struct AmpExperiment {
   std::string name;
-  AmpCluster cluster;           ///< As AMP sees it.
-  AmpCluster physical_cluster;  ///< With what applications reach of the network.
-  AmpModel model;               ///< As AMP sees it.
-  AmpModel physical;            ///< With real volumes and activations.
+  AmpCluster cluster;  ///< As AMP sees it.
+  System system;       ///< The same nodes, of the catalogue.
+  AmpModel model;      ///< As AMP sees it.
+  AmpModel physical;   ///< With real volumes and activations.
   std::int64_t global_batch = 1;
   /// Places of the model's layers among the items that measured plans number, and one more.
   std::vector<std::int32_t> item;
@@ -33,6 +34,15 @@ struct AmpTrial {
 AmpExperiment amp_experiment(const std::string& name, const std::string& folder);
 /// What was measured of it; empty when nothing is given out.
 std::vector<AmpTrial> amp_trials(const AmpExperiment& experiment, const std::string& folder);
+
+/// Seconds of an iteration of a trial as braid times any plan: of the layers' measured times on the
+/// experiment's system, stages waiting for what they send.
+struct AmpForecast {
+  double iteration_s = 0;
+  bool fits = true;
+};
+AmpForecast amp_forecast(const AmpModel& model, const System& system, const AmpTrial& trial,
+                         std::int64_t global_batch);
 
 /// Rank r on device r: Megatron's order, and AMP's.
 AmpStrategy in_rank_order(std::int32_t pp, std::int32_t dp, std::int32_t tp,

@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include "braid/base/error.h"
 #include "braid/planners/amp_placement_search.h"
+#include "braid/system/system.h"
 
 #include "base/pick.h"
 #include "base/reference_files.h"
@@ -46,7 +48,7 @@ Setting random_setting(std::mt19937_64& random, int layers, int count) {
     nodes.push_back({1, 2, pick(random, 0, 1), card + pick(random, 0, 9), card});
     if (n == 1 && pick(random, 0, 1) == 0) nodes.back() = nodes.front();
   }
-  setting.cluster = amp_cluster_of(nodes, {1e9, 1e9});
+  setting.cluster = amp_cluster_of(nodes);
   return setting;
 }
 
@@ -57,7 +59,7 @@ Setting random_setting(std::mt19937_64& random) {
 
 /// Every order of the devices that leaves shards in one node.
 double best_of_all_orders(const Setting& setting, const AmpStrategy& degrees,
-                          std::int64_t global_batch, const AmpObjective& objective) {
+                          std::int64_t global_batch, const AmpRules& rules) {
   double best = std::numeric_limits<double>::infinity();
   AmpStrategy strategy = degrees;
   strategy.device = rank_order(setting.cluster);
@@ -77,18 +79,27 @@ double best_of_all_orders(const Setting& setting, const AmpStrategy& degrees,
       together = place(device) < place(device + 1);
     }
     if (!together) continue;
-    const auto choice =
-        amp_evaluate(setting.model, setting.cluster, strategy, global_batch, objective);
+    const auto choice = amp_evaluate(setting.model, setting.cluster, strategy, global_batch, rules);
     if (choice.has_value()) best = std::min(best, choice->cost_s);
   } while (std::next_permutation(strategy.device.begin(), strategy.device.end()));
   return best;
 }
 
 /// Most of them on four devices, where that is cheap.
+TEST(AmpCluster, ComesFromASystem) {
+  const AmpCluster cluster = amp_cluster(load_system("dgx-h100:4nodes"));
+  EXPECT_EQ(cluster.devices(), 32);
+  EXPECT_EQ(cluster.nodes(), 4);
+  EXPECT_EQ(cluster.type, std::vector<std::int32_t>(32, 0));
+  EXPECT_EQ(cluster.node[15], 1);
+  EXPECT_GT(cluster.link(0, 7), cluster.link(0, 8));
+  EXPECT_DOUBLE_EQ(cluster.link(0, 8), cluster.link(31, 2));
+  EXPECT_THROW(amp_cluster(load_system("dgx-h100:512nodes")), Error);
+}
+
 TEST(AmpPlacement, IsTheBestOfAllOrdersOfDevices) {
   std::mt19937_64 random(71);
-  AmpObjective objective;
-  objective.physical = false;
+  const AmpRules rules;
   for (int n = 0; n < 10'100; ++n) {
     const bool large = n < 100;
     const int layers = large ? pick(random, 6, 8) : pick(random, 3, 4);
@@ -96,9 +107,9 @@ TEST(AmpPlacement, IsTheBestOfAllOrdersOfDevices) {
     const std::int64_t batch = large ? 12 : 4;
     const auto degrees = amp_degrees(setting.model, setting.cluster, batch);
     const AmpStrategy& chosen = degrees[random() % degrees.size()];
-    const AmpPlacementResult found = amp_place(setting.model, setting.cluster,
-                                               std::span(&chosen, 1), batch, objective.rules, {});
-    const double best = best_of_all_orders(setting, chosen, batch, objective);
+    const AmpPlacementResult found =
+        amp_place(setting.model, setting.cluster, std::span(&chosen, 1), batch, rules, {});
+    const double best = best_of_all_orders(setting, chosen, batch, rules);
     ASSERT_TRUE(found.best.has_value());
     ASSERT_NEAR(found.best->cost_s, best, 1e-9 * best) << n;
     ASSERT_NEAR(found.gap(), 0, 1e-9) << n;
@@ -130,18 +141,17 @@ TEST(AmpPlacement, BoundsHoldWhenTheBudgetIsSmall) {
 /// A search may not lose to one whose space it contains.
 TEST(AmpPlacement, NeverLosesToTheOtherSearches) {
   std::mt19937_64 random(73);
-  AmpObjective objective;
-  objective.physical = false;
+  const AmpRules rules;
   for (int n = 0; n < 15; ++n) {
     const Setting setting = random_setting(random);
     const auto degrees = amp_degrees(setting.model, setting.cluster, 12);
-    const double best = amp_place(setting.model, setting.cluster, degrees, 12, objective.rules,
-                                  {.most_states = 1'000'000})
-                            .best->cost_s;
-    const auto in_order = amp_search(setting.model, setting.cluster, 12, objective);
+    const double best =
+        amp_place(setting.model, setting.cluster, degrees, 12, rules, {.most_states = 1'000'000})
+            .best->cost_s;
+    const auto in_order = amp_search(setting.model, setting.cluster, 12, rules);
     ASSERT_LE(best, in_order.front().cost_s * (1 + 1e-12));
     for (const AmpChoice& choice :
-         amp_anneal(setting.model, setting.cluster, 12, objective, {.seed = random()})) {
+         amp_anneal(setting.model, setting.cluster, 12, rules, {.seed = random()})) {
       // Lying rectangles may put shards into different nodes.
       bool together = true;
       for (std::size_t rank = 0; rank + 1 < choice.strategy.device.size(); rank += 2) {
@@ -175,10 +185,10 @@ TEST(AmpStrategies, AreAllTheProductsThatFit) {
 TEST(AmpStrategies, RandomSearchesRepeatThemselves) {
   std::mt19937_64 random(75);
   const Setting setting = random_setting(random);
-  const AmpObjective objective;
+  const AmpRules rules;
   for (const auto search : {amp_anneal, amp_draw}) {
-    const auto once = search(setting.model, setting.cluster, 12, objective, {.seed = 5});
-    const auto again = search(setting.model, setting.cluster, 12, objective, {.seed = 5});
+    const auto once = search(setting.model, setting.cluster, 12, rules, {.seed = 5});
+    const auto again = search(setting.model, setting.cluster, 12, rules, {.seed = 5});
     ASSERT_FALSE(once.empty());
     ASSERT_EQ(once.size(), again.size());
     for (std::size_t i = 0; i < once.size(); ++i) {

@@ -129,6 +129,18 @@ TEST_F(SystemFile, HostMemoryIsSharedByTheNodesDevices) {
   EXPECT_EQ(system.groups[0].chip.host->bytes_per_s, 50e9);
   EXPECT_EQ(system.groups[0].chip.host->name, "DDR5");
   EXPECT_FALSE(load_chip("h100-sxm").host);
+  const double usual_s = load_chip("h100-sxm").efficiency.host_operator_s;
+  EXPECT_EQ(system.groups[0].chip.efficiency.host_operator_s, usual_s);
+}
+
+TEST_F(SystemFile, HostsSayHowLongTheyTakeToIssueAnOperator) {
+  const std::string start =
+      "name: mine\nchip: h100-sxm\ndevices_per_node: 4\nintra_node: " + kNvlink +
+      "\nhost: {size: 1 TB, bandwidth: 50 GB/s, operator: ";
+  const System system = load(start + "186 us}\n");
+  EXPECT_DOUBLE_EQ(system.groups[0].chip.efficiency.host_operator_s, 186e-6);
+  EXPECT_EQ(read_back(system), system);
+  EXPECT_THAT(refusal(start + "186 GB}\n"), HasSubstr("operator"));
 }
 
 TEST_F(SystemFile, ChipsMayStandInTheFileOrBesideIt) {

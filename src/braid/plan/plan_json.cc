@@ -35,18 +35,22 @@ Json precision_to_json(const Precision& precision) {
   json["activation"] = name_of(precision.activation);
   json["weight"] = name_of(precision.weight);
   json["gradient"] = name_of(precision.gradient);
+  if (precision.shared_gradient) json["shared_gradient"] = name_of(*precision.shared_gradient);
   json["optimizer_bytes_per_parameter"] = precision.optimizer_bytes_per_parameter;
   return json;
 }
 
 Precision precision_from_json(const Value& value) {
-  value.expect_only(
-      {"matmul", "activation", "weight", "gradient", "optimizer_bytes_per_parameter"});
+  value.expect_only({"matmul", "activation", "weight", "gradient", "shared_gradient",
+                     "optimizer_bytes_per_parameter"});
   Precision precision;
   precision.matmul = named<Dtype>(value["matmul"], parse_dtype, kDtypes);
   precision.activation = named<Dtype>(value["activation"], parse_dtype, kDtypes);
   precision.weight = named<Dtype>(value["weight"], parse_dtype, kDtypes);
   precision.gradient = named<Dtype>(value["gradient"], parse_dtype, kDtypes);
+  if (value["shared_gradient"].exists()) {
+    precision.shared_gradient = named<Dtype>(value["shared_gradient"], parse_dtype, kDtypes);
+  }
   precision.optimizer_bytes_per_parameter =
       value["optimizer_bytes_per_parameter"].as_double_in(0, 1024);
   return precision;

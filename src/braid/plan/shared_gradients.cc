@@ -11,7 +11,7 @@ double shared_gradient_bytes(const SharedParameter& parameter, const Parallelism
   double elements = parameter.elements;
   if (parameter.divided) elements /= form.tp;
   if (form.zero >= Zero::gradients) elements /= static_cast<double>(form.dp) * form.cp;
-  return elements * bytes_per_element(precision.gradient);
+  return elements * bytes_per_element(precision.shared_gradient.value_or(precision.gradient));
 }
 
 std::vector<double> shared_gradient_sync_s(const Plan& plan) {

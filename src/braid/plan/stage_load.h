@@ -66,6 +66,19 @@ std::vector<EdgeLoad> edge_loads(const Plan& plan);
 double transfer_time_s(const Parallelism& parallel, const System& system, int source_stage,
                        int target_stage, double bytes);
 
+/// How many stages send out of a node at the same time while passes run: 1, or 2 where two of a
+/// node's stages share its network cards. Under 1F1B, interleaved or not, neighbouring stages run
+/// passes of opposite directions; so where an even number of stages lies on a node, its last one's
+/// activations leave together with its first one's gradients. Nodes at the ends of a pipeline have
+/// one way out only, but what a node between them sends or receives arrives at, or comes from,
+/// these. GPipe's stages send in one direction at a time. 1 where stages and nodes do not meet at
+/// their edges.
+int stages_sending(const Parallelism& parallel, const System& system);
+
+/// transfer_time_s of what a pass hands over, beside what other stages send (stages_sending).
+double pass_transfer_s(const Parallelism& parallel, const System& system, int source_stage,
+                       int target_stage, double bytes);
+
 /// Time of `bytes` in each of max(senders, receivers) flows at once: the i-th device of the larger
 /// side with the one as far along the smaller side; of the slowest flow, where all share ports and
 /// uplinks (flow_rates). For stages of any devices.

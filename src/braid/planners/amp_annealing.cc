@@ -48,7 +48,7 @@ class Record {
 }  // namespace
 
 std::vector<AmpChoice> amp_anneal(const AmpModel& model, const AmpCluster& cluster,
-                                  std::int64_t global_batch, const AmpObjective& objective,
+                                  std::int64_t global_batch, const AmpRules& rules,
                                   const AmpRandomOptions& options) {
   constexpr double kHottest_s = 10;
   const std::vector<AmpStrategy> degrees = amp_degrees(model, cluster, global_batch);
@@ -60,7 +60,7 @@ std::vector<AmpChoice> amp_anneal(const AmpModel& model, const AmpCluster& clust
     const auto place = [&](AmpStrategy strategy) {
       if (!mesh.empty()) strategy.device = random_tiling(mesh, strategy.tp, strategy.dp, dice);
       if (strategy.device.empty()) strategy.device = rank_order(cluster);
-      return amp_evaluate(model, cluster, strategy, global_batch, objective);
+      return amp_evaluate(model, cluster, strategy, global_batch, rules);
     };
     auto current = place(degrees[dice.below(degrees.size())]);
     if (current.has_value()) record.add(*current);
@@ -89,7 +89,7 @@ std::vector<AmpChoice> amp_anneal(const AmpModel& model, const AmpCluster& clust
 }
 
 std::vector<AmpChoice> amp_draw(const AmpModel& model, const AmpCluster& cluster,
-                                std::int64_t global_batch, const AmpObjective& objective,
+                                std::int64_t global_batch, const AmpRules& rules,
                                 const AmpRandomOptions& options) {
   const std::vector<AmpStrategy> degrees = amp_degrees(model, cluster, global_batch);
   if (degrees.empty()) return {};
@@ -99,7 +99,7 @@ std::vector<AmpChoice> amp_draw(const AmpModel& model, const AmpCluster& cluster
     AmpStrategy strategy = degrees[dice.below(degrees.size())];
     strategy.device = rank_order(cluster);
     dice.shuffle(strategy.device);
-    const auto choice = amp_evaluate(model, cluster, strategy, global_batch, objective);
+    const auto choice = amp_evaluate(model, cluster, strategy, global_batch, rules);
     if (choice.has_value()) record.add(*choice);
   }
   return record.best_first();

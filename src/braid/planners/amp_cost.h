@@ -36,8 +36,7 @@ struct AmpPipeline {
   AmpPipeline& operator=(AmpPipeline&&) = default;
   ~AmpPipeline() = default;
 
-  std::vector<std::vector<double>> time_before_s;        ///< By stage, or one for all.
-  std::vector<std::vector<std::int32_t>> first_allowed;  ///< By stage; empty: no limits.
+  std::vector<std::vector<double>> time_before_s;  ///< By stage, or one for all.
   AssignmentChain chain;
 };
 

@@ -28,9 +28,8 @@ const std::vector<double>& AmpModel::forward_at(std::int32_t type, std::int32_t 
   return forward_s[static_cast<std::size_t>(type)][static_cast<std::size_t>(at - degrees.begin())];
 }
 
-AmpCluster amp_cluster_of(std::span<const AmpNode> nodes, std::vector<double> memory_bytes) {
+AmpCluster amp_cluster_of(std::span<const AmpNode> nodes) {
   AmpCluster cluster;
-  cluster.memory_bytes = std::move(memory_bytes);
   std::vector<double> inside_bytes_per_s;
   for (const AmpNode& kind : nodes) {
     for (std::int32_t n = 0; n < kind.count; ++n) {
@@ -60,11 +59,6 @@ AmpCluster amp_cluster(const System& system) {
                 fmt::format("plan for at most {}", kMostModelDevices));
   }
   AmpCluster cluster;
-  for (const DeviceGroup& group : system.groups) {
-    cluster.memory_bytes.push_back(usable_bytes(group.chip));
-    cluster.operator_s.push_back(group.chip.efficiency.kernel_launch_s);
-    cluster.half_bytes.push_back(group.intra_node.half_bytes);
-  }
   for (std::int64_t device = 0; device < system.device_count; ++device) {
     const Placement placement = placement_of(system, device);
     cluster.node.push_back(static_cast<std::int32_t>(placement.node));

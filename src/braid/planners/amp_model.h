@@ -16,8 +16,10 @@ struct AmpLayer {
   double parameters = 0;       ///< Split over the tensor-parallel ranks.
   /// Of a table that all such layers share, split likewise. A stage holds it once.
   double embedding_parameters = 0;
-  double operators = 0;         ///< That its forward pass issues to a device, whatever the sizes.
-  double activation_bytes = 0;  ///< Kept for the backward pass by each rank.
+  /// That its forward pass issues to a device, whatever the sizes, as Efficiency::host_operator_s
+  /// counts them.
+  double operators = 0;
+  double activation_bytes = 0;        ///< Kept for the backward pass by each rank.
   double split_activation_bytes = 0;  ///< Kept, split over the tensor-parallel ranks.
 };
 
@@ -36,14 +38,8 @@ struct AmpModel {
 
 /// Devices in nodes, any two joined by a link of their own speed.
 struct AmpCluster {
-  std::vector<std::int32_t> node;    ///< Of each device; nodes in order.
-  std::vector<std::int32_t> type;    ///< Of each device.
-  std::vector<double> memory_bytes;  ///< Of each type.
-  /// By type: what a host of such devices takes to issue an operator. Empty: nothing.
-  std::vector<double> operator_s;
-  /// By type: message that reaches half the rate of the links between the shards of a node. Empty:
-  /// any does.
-  std::vector<double> half_bytes;
+  std::vector<std::int32_t> node;        ///< Of each device; nodes in order.
+  std::vector<std::int32_t> type;        ///< Of each device.
   std::vector<double> bytes_per_s;       ///< Of one flow, [from · devices + to].
   std::vector<double> node_bytes_per_s;  ///< Of all flows that leave a node together.
 
@@ -63,10 +59,9 @@ struct AmpNode {
   double outside_bytes_per_s = 0;  ///< Of the node's network card.
 };
 /// Nodes in this order. Between nodes the slower card counts.
-AmpCluster amp_cluster_of(std::span<const AmpNode> nodes, std::vector<double> memory_bytes);
+AmpCluster amp_cluster_of(std::span<const AmpNode> nodes);
 /// The same from a System: links as link_bytes_per_s has them, a node's card is what the
-/// first level above the node lets it send, a type for each group, operators take the chip's kernel
-/// launches, half_bytes are those of the links inside a node. Throws Error for more than 2048
+/// first level above the node lets it send, a type for each group. Throws Error for more than 2048
 /// devices.
 AmpCluster amp_cluster(const System& system);
 

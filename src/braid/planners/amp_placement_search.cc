@@ -70,9 +70,8 @@ class AmpPlacement : public PlacementCosts {
         degrees_(degrees),
         global_batch_(global_batch),
         nodes_(nodes_of(cluster)) {
-    objective_.physical = false;
-    objective_.rules = rules;
-    objective_.rules.average_devices = false;
+    rules_ = rules;
+    rules_.average_devices = false;
     double table = 0;
     for (const AmpLayer& layer : model.layers) {
       parameters_ += layer.parameters;
@@ -92,7 +91,7 @@ class AmpPlacement : public PlacementCosts {
         shape.room.push_back(static_cast<std::int32_t>(devices.size()) / strategy.tp);
       }
       strategy.device = rank_order(cluster_);
-      keep(amp_evaluate(model_, cluster_, strategy, global_batch_, objective_));
+      keep(amp_evaluate(model_, cluster_, strategy, global_batch_, rules_));
     }
     shapes_ = shapes;
     PlacementSearchOptions options;
@@ -107,7 +106,7 @@ class AmpPlacement : public PlacementCosts {
   }
 
   double complete_s(const PartialPlacement& placement) override {
-    auto choice = amp_evaluate(model_, cluster_, on_devices(placement), global_batch_, objective_);
+    auto choice = amp_evaluate(model_, cluster_, on_devices(placement), global_batch_, rules_);
     const double cost = choice.has_value() ? choice->cost_s : kInfinity;
     keep(std::move(choice));
     return cost;
@@ -124,7 +123,7 @@ class AmpPlacement : public PlacementCosts {
     chain.micro_batches = strategy.micro_batches(global_batch_);
     std::vector<double> s_per_byte;
     const double ring_bytes = 2.0 * (strategy.dp - 1) / strategy.dp * parameters_ / strategy.tp *
-                              objective_.rules.gradient_element_bytes;
+                              rules_.gradient_element_bytes;
     double parts_per_s = 0;  // Of the parameters, over all stages.
     for (std::size_t stage = 0; stage < static_cast<std::size_t>(strategy.pp); ++stage) {
       const bool placed = stage < partial.stages.size();
@@ -150,7 +149,7 @@ class AmpPlacement : public PlacementCosts {
     }
     for (std::size_t l = 0; l + 1 < model_.layers.size(); ++l) {
       const AmpLayer& layer = model_.layers[l];
-      const double bytes = layer.output_elements * objective_.rules.activation_element_bytes *
+      const double bytes = layer.output_elements * rules_.activation_element_bytes *
                            strategy.micro_batch / (layer.output_split ? strategy.tp : 1);
       for (const double time : s_per_byte) chain.boundary_s.push_back(bytes * time);
     }
@@ -204,7 +203,7 @@ class AmpPlacement : public PlacementCosts {
   std::span<const PlacementShape> shapes_;
   std::int64_t global_batch_;
   Nodes nodes_;
-  AmpObjective objective_;
+  AmpRules rules_;
   double parameters_ = 0;
   std::map<std::tuple<std::int32_t, std::int32_t, std::uint64_t, bool>, std::vector<double>> sums_;
   AmpPlacementResult result_;

@@ -42,31 +42,23 @@ std::vector<std::int32_t> rank_order(const AmpCluster& cluster) {
 
 std::optional<AmpChoice> amp_evaluate(const AmpModel& model, const AmpCluster& cluster,
                                       const AmpStrategy& strategy, std::int64_t global_batch,
-                                      const AmpObjective& objective) {
-  const AmpPipeline pipeline =
-      objective.physical
-          ? amp_physical_pipeline(model, cluster, strategy, global_batch, objective.physics)
-          : amp_pipeline(model, cluster, strategy, global_batch, objective.rules);
+                                      const AmpRules& rules) {
+  const AmpPipeline pipeline = amp_pipeline(model, cluster, strategy, global_batch, rules);
   auto assignment = assign_layers(pipeline.chain);
   if (!assignment.has_value()) return std::nullopt;
   AmpChoice choice;
   choice.strategy = strategy;
   choice.ends = std::move(assignment->ends);
-  choice.cost_s =
-      objective.physical
-          ? amp_forecast(model, cluster, strategy, global_batch, choice.ends, objective.physics)
-                .iteration_s
-          : assignment->pipeline_s +
-                amp_sync_s(model, cluster, strategy, choice.ends, objective.rules);
+  choice.cost_s = assignment->pipeline_s + amp_sync_s(model, cluster, strategy, choice.ends, rules);
   return choice;
 }
 
 std::vector<AmpChoice> amp_search(const AmpModel& model, const AmpCluster& cluster,
-                                  std::int64_t global_batch, const AmpObjective& objective) {
+                                  std::int64_t global_batch, const AmpRules& rules) {
   std::vector<AmpChoice> found;
   for (AmpStrategy& strategy : amp_degrees(model, cluster, global_batch)) {
     strategy.device = rank_order(cluster);
-    auto choice = amp_evaluate(model, cluster, strategy, global_batch, objective);
+    auto choice = amp_evaluate(model, cluster, strategy, global_batch, rules);
     if (choice.has_value()) found.push_back(std::move(*choice));
   }
   std::stable_sort(found.begin(), found.end(),

@@ -6,17 +6,8 @@
 
 #include "braid/planners/amp_cost.h"
 #include "braid/planners/amp_model.h"
-#include "braid/planners/amp_physics.h"
 
 namespace braid {
-
-/// What a strategy is judged by.
-struct AmpObjective {
-  /// Whether amp_forecast and memory count, or AMP's own model.
-  bool physical = true;
-  AmpRules rules;
-  AmpPhysics physics;
-};
 
 /// A strategy with its layers assigned.
 struct AmpChoice {
@@ -35,15 +26,15 @@ std::vector<AmpStrategy> amp_degrees(const AmpModel& model, const AmpCluster& cl
 /// order and AMP's.
 std::vector<std::int32_t> rank_order(const AmpCluster& cluster);
 
-/// Assigns the layers exactly (equation 5, by AMP's times or the physical ones) and costs the
-/// strategy. nullopt when memory allows no assignment.
+/// Assigns the layers exactly (equation 5) and costs the strategy by AMP's own model. nullopt when
+/// there are fewer layers than stages.
 std::optional<AmpChoice> amp_evaluate(const AmpModel& model, const AmpCluster& cluster,
                                       const AmpStrategy& strategy, std::int64_t global_batch,
-                                      const AmpObjective& objective);
+                                      const AmpRules& rules);
 
 /// AMP's search (algorithm 1): every element of amp_degrees() in rank order, best first.
 std::vector<AmpChoice> amp_search(const AmpModel& model, const AmpCluster& cluster,
-                                  std::int64_t global_batch, const AmpObjective& objective);
+                                  std::int64_t global_batch, const AmpRules& rules);
 
 /// Budget and seed of the searches at random.
 struct AmpRandomOptions {
@@ -58,12 +49,12 @@ struct AmpRandomOptions {
 /// in the order of their first devices. Its temperature falls from 10 to 0 seconds. Nodes of
 /// unequal size are kept in rank order. What was seen, best first, each strategy once.
 std::vector<AmpChoice> amp_anneal(const AmpModel& model, const AmpCluster& cluster,
-                                  std::int64_t global_batch, const AmpObjective& objective,
+                                  std::int64_t global_batch, const AmpRules& rules,
                                   const AmpRandomOptions& options);
 
 /// As many strategies as the chains have steps, drawn at random with devices in random order.
 std::vector<AmpChoice> amp_draw(const AmpModel& model, const AmpCluster& cluster,
-                                std::int64_t global_batch, const AmpObjective& objective,
+                                std::int64_t global_batch, const AmpRules& rules,
                                 const AmpRandomOptions& options);
 
 }  // namespace braid

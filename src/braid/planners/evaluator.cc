@@ -12,8 +12,8 @@
 namespace braid {
 namespace {
 
-/// Levels at which the first and the last devices of two stages meet: what transfer_time_s depends
-/// on beside the bytes.
+/// Levels at which the first and the last devices of two stages meet: what handing over
+/// depends on beside the bytes.
 std::pair<std::size_t, std::size_t> crossing(const Parallelism& parallel, const System& system,
                                              int source, int target) {
   const std::int64_t distance = (target - source) * stride_of(parallel, Axis::pp);
@@ -50,6 +50,8 @@ Evaluator::Form& Evaluator::form_of(const Configuration& c) {
     last_key_ = key;
     last_ = &form;
   }
+  last_->parallel.schedule = c.schedule;
+  last_->parallel.vp = c.vp;
   last_->context.zero = c.zero;
   last_->context.offload_optimizer = c.offload_optimizer;
   last_->context.offload_weights = c.offload_weights;
@@ -62,7 +64,7 @@ const DataParallelContext& Evaluator::context(const Configuration& configuration
 
 double Evaluator::handover_s(const Form& form, std::size_t kind, double bytes) const {
   const int source = form.handovers[kind];
-  return transfer_time_s(form.parallel, *chain_.system, source, (source + 1) % form.parallel.pp,
+  return pass_transfer_s(form.parallel, *chain_.system, source, (source + 1) % form.parallel.pp,
                          bytes);
 }
 
@@ -323,7 +325,7 @@ double Evaluator::time_graph_s(const Configuration& configuration, const Layout&
     transfer.source = source * configuration.vp + cut.from / configuration.pp;
     transfer.target = target * configuration.vp + cut.to / configuration.pp;
     if (source != target) {
-      transfer.time_s = transfer_time_s(form.parallel, *chain_.system, source, target, cut.bytes);
+      transfer.time_s = pass_transfer_s(form.parallel, *chain_.system, source, target, cut.bytes);
     }
     pipeline.transfers.push_back(transfer);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "braid/base/dtype.h"
@@ -9,10 +10,14 @@ namespace braid {
 
 /// Number formats of mixed-precision training.
 struct Precision {
-  Dtype matmul = Dtype::bf16;                 ///< Operands of matrix products.
-  Dtype activation = Dtype::bf16;             ///< Stored activations and communicated tensors.
-  Dtype weight = Dtype::bf16;                 ///< Weights used in the passes.
-  Dtype gradient = Dtype::f32;                ///< Accumulated and reduced gradients.
+  Dtype matmul = Dtype::bf16;      ///< Operands of matrix products.
+  Dtype activation = Dtype::bf16;  ///< Stored activations and communicated tensors.
+  Dtype weight = Dtype::bf16;      ///< Weights used in the passes.
+  Dtype gradient = Dtype::f32;     ///< Accumulated and reduced gradients.
+  /// Gradients of parameters that several stages hold, as these sum them; nullopt: as `gradient`.
+  /// DeepSpeed's pipelines sum them in the weights' format (allreduce_tied_weight_gradients in
+  /// deepspeed/runtime/pipe/module.py, which takes weight.grad).
+  std::optional<Dtype> shared_gradient = std::nullopt;
   double optimizer_bytes_per_parameter = 12;  ///< Adam: f32 master weight and two moments.
   friend bool operator==(const Precision&, const Precision&) = default;
 };

@@ -33,15 +33,18 @@ void fit_torus(NetworkLevel& level, std::int64_t units, std::vector<Provenance>&
   provenance.push_back({level.name + " dims", "a closed torus of " + shape, true});
 }
 
-/// Host memory of a node as each device's share of it.
-Memory read_host(const Value& value, std::int64_t devices_per_node) {
-  value.expect_only({"name", "size", "bandwidth"});
+/// Host memory of a node as each device's share of it, and what a host takes to issue an operator,
+/// where that is known of these hosts, in place of the chip's figure.
+void read_host(const Value& value, std::int64_t devices_per_node, Chip& chip) {
+  value.expect_only({"name", "size", "bandwidth", "operator"});
   Memory host;
   host.name = value["name"].string_or("host");
   host.bytes =
       value["size"].as_positive_quantity(Unit::bytes) / static_cast<double>(devices_per_node);
   host.bytes_per_s = value["bandwidth"].as_positive_quantity(Unit::bytes_per_s);
-  return host;
+  chip.host = host;
+  if (!value["operator"].exists()) return;
+  chip.efficiency.host_operator_s = value["operator"].as_quantity(Unit::seconds);
 }
 
 NetworkLevel level_inside_node(const Value& value, std::int64_t devices, System& system) {
@@ -66,7 +69,7 @@ DeviceGroup read_nodes(const Value& value, Chip chip, bool has_matrix, System& s
   if (value["intra_node"].exists() || !has_matrix) {
     group.intra_node = level_inside_node(value["intra_node"], group.devices_per_node, system);
   }
-  if (value["host"].exists()) group.chip.host = read_host(value["host"], group.devices_per_node);
+  if (value["host"].exists()) read_host(value["host"], group.devices_per_node, group.chip);
   if (value["node_bandwidth"].exists()) {
     group.node_bytes_per_s = value["node_bandwidth"].as_positive_quantity(Unit::bytes_per_s);
   }

@@ -7,11 +7,11 @@
 #include "braid/base/error.h"
 #include "braid/plan/blank_plan.h"
 #include "braid/plan/dealt_layers.h"
+#include "braid/plan/direct_stages.h"
 #include "braid/plan/gradient_placeholders.h"
 #include "braid/plan/totals.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/profile/split_limits.h"
-#include "braid/system/links.h"
 #include "braid/system/part.h"
 
 namespace braid {
@@ -71,31 +71,6 @@ Profile profile_of(const Graph& graph, const Execution& how, const StatedJob& jo
   return profile;
 }
 
-/// Of the options for these groups, the one that takes longest.
-std::int32_t slowest_option(const std::vector<Option>& options,
-                            const std::vector<std::size_t>& groups) {
-  std::size_t slowest = groups.front();
-  double most_s = -1;
-  for (const std::size_t group : groups) {
-    const LayerCost& cost = options[group].cost;
-    const double time_s = cost.forward.total_s() + cost.backward_s();
-    if (time_s <= most_s) continue;
-    most_s = time_s;
-    slowest = group;
-  }
-  return static_cast<std::int32_t>(slowest);
-}
-
-std::vector<std::size_t> groups_of(const std::vector<std::int64_t>& devices, const System& system) {
-  if (system.groups.size() == 1) return {0};
-  std::vector<std::size_t> groups;
-  for (const std::int64_t device : devices) {
-    const std::size_t group = placement_of(system, device).group;
-    if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
-  }
-  return groups;
-}
-
 }  // namespace
 
 Plan direct_plan(const Graph& graph, const StatedJob& job, const System& system,
@@ -123,26 +98,8 @@ Plan direct_plan(const Graph& graph, const StatedJob& job, const System& system,
   plan.planner = "direct";
   plan.parallel = parallel;
   plan.profile = profile_of(graph, how, job, system);
-  plan.stages.resize(static_cast<std::size_t>(parallel.pp));
-  for (int s = 0; s < parallel.pp; ++s) {
-    Stage& stage = plan.stages[static_cast<std::size_t>(s)];
-    stage.dp = parallel.dp;
-    stage.tp = parallel.tp;
-    stage.cp = parallel.cp;
-    stage.devices = stage_devices(parallel, s);
-  }
   if (counts.empty()) counts = layers_of_chunks(layers, chunks, predicts_further_tokens(graph));
-  std::int32_t layer = 0;
-  for (std::size_t c = 0; c < counts.size(); ++c) {
-    Stage& stage = plan.stages[c % plan.stages.size()];
-    const std::vector<std::size_t> groups = groups_of(stage.devices, system);
-    Chunk chunk;
-    for (std::int32_t i = 0; i < counts[c]; ++i, ++layer) {
-      chunk.layers.push_back(layer);
-      chunk.options.push_back(slowest_option(options_of(plan.profile, layer), groups));
-    }
-    stage.chunks.push_back(std::move(chunk));
-  }
+  fill_direct_stages(plan, counts);
   if (job.trainer.does.gradient_placeholders) add_gradient_placeholders(graph, plan);
   return plan;
 }

@@ -76,8 +76,8 @@ std::vector<Part> parts_of(const Plan& plan, const std::vector<StageWork>& stage
     const std::size_t source = from % pp;
     const std::size_t target = to % pp;
     const bool moves = source != target;
-    const double there_s = moves ? handover_s(plan, source, target, size.forward) : 0;
-    const double back_s = moves ? handover_s(plan, target, source, size.backward) : 0;
+    const double there_s = moves ? pass_handover_s(plan, source, target, size.forward) : 0;
+    const double back_s = moves ? pass_handover_s(plan, target, source, size.backward) : 0;
     parts[from].outputs.push_back({to, link(source, target), there_s, moves, logs, logs + 1});
     parts[to].inputs.push_back({from, link(target, source), back_s, moves, logs + 1, logs});
     logs += 2;

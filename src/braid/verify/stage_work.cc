@@ -316,7 +316,9 @@ std::vector<double> shared_sums_s(const Plan& plan) {
       const double copies =
           (parameter.divided ? p.tp : 1) * (sharded ? static_cast<double>(p.dp) * p.cp : 1.0);
       gradient_bytes = std::max(
-          gradient_bytes, parameter.elements / copies * bytes_per_element(plan.precision.gradient));
+          gradient_bytes,
+          parameter.elements / copies *
+              bytes_per_element(plan.precision.shared_gradient.value_or(plan.precision.gradient)));
     }
     if (ring.size() < 2 || gradient_bytes <= 0) continue;
     // Around once to add up, once more to hand out; every stage sends a piece in every step.
@@ -344,7 +346,30 @@ double bytes_of_flow(double edge_bytes, const Parallelism& from, const Paralleli
   return edge_bytes * (samples / to.dp) / shards * receivers / senders;
 }
 
-double handover_s(const Plan& plan, std::size_t from, std::size_t to, double bytes) {
+std::int64_t stages_sending_at_once(const Plan& plan) {
+  if (!is_uniform(plan) || plan.parallel.schedule == ScheduleKind::gpipe) return 1;
+  const Parallelism& p = plan.parallel;
+  const std::int64_t step = step_of(p, Axis::pp);
+  const std::int64_t per_node = plan.system.groups.front().devices_per_node;
+  if (per_node % step != 0) return 1;
+  const std::int64_t on_node = per_node / step;
+  const bool ring = p.vp > 1 && p.pp > on_node;  // The last stage hands over to the first.
+  for (std::int64_t first = 0; first + on_node <= p.pp; first += on_node) {
+    const std::int64_t last = first + on_node - 1;
+    const bool sends_on = last < p.pp - 1 || ring;
+    const bool sends_back = first > 0 || ring;
+    // Stages an odd number apart run passes of opposite directions at the same time.
+    if (sends_on && sends_back && (last - first) % 2 == 1) return 2;
+  }
+  return 1;
+}
+
+double pass_handover_s(const Plan& plan, std::size_t from, std::size_t to, double bytes) {
+  return handover_s(plan, from, to, bytes, stages_sending_at_once(plan));
+}
+
+double handover_s(const Plan& plan, std::size_t from, std::size_t to, double bytes,
+                  std::int64_t stages_at_once) {
   const System& system = plan.system;
   const std::vector<std::int64_t>& senders = plan.stages[from].devices;
   const std::vector<std::int64_t>& receivers = plan.stages[to].devices;
@@ -366,8 +391,8 @@ double handover_s(const Plan& plan, std::size_t from, std::size_t to, double byt
     return last_s;
   }
   // As many neighbours send beside each device as the pipeline's step, up to a node.
-  const std::int64_t beside =
-      std::min(system.groups.front().devices_per_node, step_of(plan.parallel, Axis::pp));
+  const std::int64_t beside = stages_at_once * std::min(system.groups.front().devices_per_node,
+                                                        step_of(plan.parallel, Axis::pp));
   return std::max(point_to_point_s(system, senders.front(), receivers.front(), bytes, beside),
                   point_to_point_s(system, senders.back(), receivers.back(), bytes, beside));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "braid/plan/plan.h"
@@ -52,7 +53,15 @@ double end_of_waiting_work_s(double start_s, double work_s, double transfer_s, i
 /// samples' part from one of them.
 double bytes_of_flow(double edge_bytes, const Parallelism& from, const Parallelism& to);
 
-/// Time to hand `bytes` over in each flow from one stage to another.
-double handover_s(const Plan& plan, std::size_t from, std::size_t to, double bytes);
+/// Time to hand `bytes` over in each flow from one stage to another, when so many stages send out
+/// of a node at once.
+double handover_s(const Plan& plan, std::size_t from, std::size_t to, double bytes,
+                  std::int64_t stages_at_once = 1);
+
+/// How many stages send out of one node while passes run, found node by node (docs/timeline.md).
+std::int64_t stages_sending_at_once(const Plan& plan);
+
+/// Time to hand over what a pass sends.
+double pass_handover_s(const Plan& plan, std::size_t from, std::size_t to, double bytes);
 
 }  // namespace braid
