@@ -8,8 +8,8 @@
 #include "braid/explore/point_result.h"
 #include "braid/graph/working_precision.h"
 #include "braid/plan/names.h"
-#include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
+#include "braid/report/plan_assumptions.h"
 #include "braid/report/plan_text.h"
 #include "braid/verify/check_candidates.h"
 
@@ -90,7 +90,11 @@ PlannedPoint plan_point(const SystemSpace& space, const SpacePoint& point) {
   if (space.has_prices) result.usd = cost.usd;
   if (space.has_powers) result.watts = cost.watts;
   describe(outcome, graph, result);
-  result.assumptions = std::move(outcome.assumptions);
+  result.assumptions = workload.assumptions;
+  for (const auto& lines :
+       {plan_assumptions(graph, outcome.candidates.front().plan), outcome.assumptions}) {
+    result.assumptions.insert(result.assumptions.end(), lines.begin(), lines.end());
+  }
   planned.plan = std::move(outcome.candidates.front().plan);
   return planned;
 }
