@@ -32,6 +32,7 @@ for schedule in interleaved zb-v; do
 done
 draw validate tests/validate/published_runs.csv --html "$work/validate.html"
 draw explore examples/explore/hpl.yaml --out "$work/explore"
+draw explore examples/explore/llama-3-70b.yaml --out "$work/explore-models"
 draw map gpt3-175b --chip sn30 --layer block0 --roofline "$work/roofline.svg"
 {
   echo '<!doctype html><meta charset="utf-8"><title></title><body>'
@@ -43,7 +44,7 @@ browse() {
     2>"$work/complaints"
 }
 failed=0
-for page in "$work"/*.html "$work"/explore/index.html; do
+for page in "$work"/*.html "$work"/explore*/index.html; do
   name=$(basename "$(dirname "$page")")-$(basename "$page" .html)
   name=${name#"$(basename "$work")-"}
   {

@@ -140,6 +140,29 @@ TEST_F(Explore, PointsOfRealModelsAreWhatPlanFinds) {
   }
 }
 
+// Models may be files beside the space; what was not said is said to be assumed.
+TEST_F(Explore, ModelsAreFilesBesideTheSpace) {
+  std::filesystem::create_directory(folder_ / "tiny");
+  write_file(folder_ / "tiny/config.json",
+             read_file(BRAID_SOURCE_DIR "/examples/llama-3-70b/config.json"));
+  write_file(space_,
+             "devices: 64\nworkloads: {own: {model: tiny/config.json, global_batch: 64}}\n"
+             "chips: [h100-sxm]\nnetworks: [dgx-h100]\n");
+  const Ran ran = run_braid({"explore", space_, "--json"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const json printed = json::parse(ran.out);
+  const Ran planned = run_braid({"plan", folder_ / "tiny/config.json", "--cluster", "dgx-h100:64",
+                                 "--global-batch", "64", "--json"});
+  EXPECT_EQ(printed["points"][0]["time_s"], json::parse(planned.out)["iteration_time_s"]);
+  const std::string assumed = printed["assumptions"].dump();
+  EXPECT_THAT(assumed, HasSubstr("no seq_len given"));
+  for (const json& line : json::parse(planned.out)["assumptions"]) {
+    if (std::string(line).rfind("sequence length", 0) == 0) continue;
+    // Of systems the space has names of its own.
+    EXPECT_THAT(assumed, HasSubstr(std::string(line).substr(std::string(line).find(':') + 2)));
+  }
+}
+
 TEST_F(Explore, PlansNeedAFolderAndPlanners) {
   const Ran without = run_braid({"explore", space_, "--plans"});
   EXPECT_EQ(without.status, 2);

@@ -24,16 +24,6 @@ ShardShape fixed_shape(const Kernel& kernel, const DataflowSetup& setup) {
   return shape;
 }
 
-// All-reduce over all chips, dimension by dimension.
-double whole_all_reduce_s(double bytes, const Fabric& fabric, const CollectiveRules& rules) {
-  double total = 0;
-  for (const FabricDimension& dimension : fabric.dimensions) {
-    total += all_reduce_s(bytes, dimension, fabric, rules);
-    bytes /= static_cast<double>(dimension.size);
-  }
-  return total;
-}
-
 double message_s(const KernelMessage& message, const DataflowSetup& setup, const JobRules& rules,
                  double micro_batches) {
   const auto chips = static_cast<double>(setup.chips);
@@ -46,11 +36,11 @@ double message_s(const KernelMessage& message, const DataflowSetup& setup, const
       if (!rules.plain_pipeline) {
         return rules.collectives.all_reduce_passes * message.bytes / micro_batches * 1e-9;
       }
-      return whole_all_reduce_s(message.bytes, setup.fabric, rules.collectives) / micro_batches;
+      return all_reduce_s(message.bytes, setup.fabric, rules.collectives) / micro_batches;
     case KernelTransfer::all_reduce:
-      return whole_all_reduce_s(message.bytes, setup.fabric, rules.collectives);
+      return all_reduce_s(message.bytes, setup.fabric, rules.collectives);
     case KernelTransfer::all_gather:
-      return whole_all_reduce_s(message.bytes, setup.fabric, rules.collectives) / 2;
+      return all_reduce_s(message.bytes, setup.fabric, rules.collectives) / 2;
     case KernelTransfer::broadcast: {
       // Across x's lines, each with its share, over the slowest of the other dimensions.
       const std::vector<FabricDimension>& dimensions = setup.fabric.dimensions;

@@ -53,15 +53,24 @@ double rail_s(double bytes, FabricRole role, const Fabric& fabric) {
   return bytes * rail_s_per_byte(n, fabric, between);
 }
 
-template <typename InDimension>
-double over_role(double bytes, FabricRole role, const Fabric& fabric, InDimension&& in_dimension) {
+// Dimension by dimension, each with the share that the earlier ones leave.
+template <typename Takes, typename InDimension>
+double over_dimensions(double bytes, const Fabric& fabric, Takes&& takes,
+                       InDimension&& in_dimension) {
   double total = 0;
   for (const FabricDimension& dimension : fabric.dimensions) {
-    if (dimension.role != role || dimension.size == 1) continue;
+    if (!takes(dimension) || dimension.size == 1) continue;
     total += in_dimension(bytes, dimension);
     bytes /= chips(dimension);
   }
   return total;
+}
+
+template <typename InDimension>
+double over_role(double bytes, FabricRole role, const Fabric& fabric, InDimension&& in_dimension) {
+  return over_dimensions(
+      bytes, fabric, [role](const FabricDimension& dimension) { return dimension.role == role; },
+      in_dimension);
 }
 
 bool is_torus(const Fabric& fabric) {
@@ -126,6 +135,14 @@ double all_to_all_s(double bytes, FabricRole role, const Fabric& fabric,
     if (dimension.role == role) total += all_to_all_s(bytes, dimension, fabric, rules);
   }
   return total;
+}
+
+double all_reduce_s(double bytes, const Fabric& fabric, const CollectiveRules& rules) {
+  return over_dimensions(
+      bytes, fabric, [](const FabricDimension&) { return true; },
+      [&](double share, const FabricDimension& dimension) {
+        return all_reduce_s(share, dimension, fabric, rules);
+      });
 }
 
 double exchange_s(double pair_bytes, const Fabric& fabric) {

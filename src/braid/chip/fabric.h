@@ -34,7 +34,8 @@ struct Fabric {
   friend bool operator==(const Fabric&, const Fabric&) = default;
 };
 
-/// How collectives are priced.
+/// How DFModel's collectives are priced: its published formulas, for its own model of a cluster
+/// alone. Times of plans come from system/collective.h.
 struct CollectiveRules {
   /// 2: an all-reduce moves the bytes twice (reduce-scatter, then all-gather), as any algorithm
   /// must; 1: as some of DFModel's published runs have it.
@@ -71,6 +72,9 @@ double all_gather_s(double bytes, FabricRole role, const Fabric& fabric,
                     const CollectiveRules& rules);
 double all_to_all_s(double bytes, FabricRole role, const Fabric& fabric,
                     const CollectiveRules& rules);
+
+/// Over all chips of the fabric, whatever their roles: dimension by dimension as above.
+double all_reduce_s(double bytes, const Fabric& fabric, const CollectiveRules& rules);
 
 /// Every chip sends `pair_bytes` to every other chip of the fabric: the slowest dimension's
 /// bisection, N^2/2 pairs of them over B g links, where g is 2 for a ring (times the sizes of the

@@ -15,13 +15,20 @@ namespace {
 
 constexpr std::size_t kMostRows = 200;
 
-std::string html_table(const TextRows& rows) {
+/// The last column is at least so many letters of text wide; 0: of figures as the others.
+std::string html_table(const TextRows& rows, int last_em) {
   std::string html = "<table class=\"figures\">\n";
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const char* tag = i == 0 ? "th" : "td";
     html += "<tr>";
-    for (const std::string& cell : rows[i])
-      html += fmt::format("<{0}>{1}</{0}>", tag, escaped(cell));
+    for (std::size_t c = 0; c < rows[i].size(); ++c) {
+      std::string words;
+      if (last_em > 0 && c + 1 == rows[i].size()) {
+        words =
+            fmt::format(" style=\"text-align:left;white-space:normal;min-width:{}em\"", last_em);
+      }
+      html += fmt::format("<{0}{1}>{2}</{0}>", tag, words, escaped(rows[i][c]));
+    }
     html += "</tr>\n";
   }
   return scrolled(html + "</table>\n");
@@ -42,7 +49,7 @@ std::string ratios_part(const Space& space, std::span<const RatioFinding> ratios
     if (!published) continue;
     rows.back().push_back(ratio.published > 0 ? fmt::format("{:.3g}", ratio.published) : "");
   }
-  return "<h2>Ratios</h2>\n" + html_table(rows);
+  return "<h2>Ratios</h2>\n" + html_table(rows, 0);
 }
 
 }  // namespace
@@ -50,31 +57,32 @@ std::string ratios_part(const Space& space, std::span<const RatioFinding> ratios
 std::string explore_page(const Space& space, std::span<const PointResult> results,
                          std::span<const std::size_t> pareto,
                          std::span<const RatioFinding> ratios) {
+  const int form_em = std::holds_alternative<SystemSpace>(space.points) ? 11 : 5;
   std::string page = page_head(space.name);
   const auto found = std::count_if(results.begin(), results.end(), is_found);
   page += fmt::format("<h1>{}</h1>\n<p>{} points, {} with a plan.</p>\n", escaped(space.name),
                       results.size(), found);
   page += ratios_part(space, ratios);
   page += fmt::format("<h2>Systems that none beats in {}</h2>\n", compared_text(space));
-  page +=
-      html_table(points_table(space, results, pareto.first(std::min(pareto.size(), kMostRows))));
+  page += html_table(points_table(space, results, pareto.first(std::min(pareto.size(), kMostRows))),
+                     form_em);
   if (pareto.size() > kMostRows) {
     page +=
         fmt::format("<p>The first {} of {}; pareto.csv has all.</p>\n", kMostRows, pareto.size());
-  }
-  if (results.size() <= kMostRows) {
-    std::vector<std::size_t> all(results.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    page += "<h2>All points</h2>\n" + html_table(points_table(space, results, all));
   }
   page += "<h2>Maps</h2>\n";
   for (std::size_t workload = 0; workload < space.axes[kWorkloadAxis].values.size(); ++workload) {
     for (std::size_t way = 0; way < space.axes[kMethodAxis].values.size(); ++way) {
       for (const SpaceFigure figure : figures_of(space)) {
-        page += heat_map_svg(space, results, workload, way, figure) + "<br>\n";
+        page += heat_map_svg(space, results, workload, way, figure);
       }
-      page += breakdown_svg(space, results, workload, way) + "<br>\n";
+      page += breakdown_svg(space, results, workload, way);
     }
+  }
+  if (results.size() <= kMostRows) {
+    std::vector<std::size_t> all(results.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    page += "<h2>All points</h2>\n" + html_table(points_table(space, results, all), form_em);
   }
   const std::vector<std::string> assumptions = assumptions_of(results);
   if (!assumptions.empty()) {

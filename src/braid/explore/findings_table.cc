@@ -11,11 +11,6 @@ namespace {
 
 bool has_planners(const Space& space) { return std::holds_alternative<SystemSpace>(space.points); }
 
-// Four digits, and no exponent where whole numbers are read more easily.
-std::string figure_text(double value) {
-  return value >= 1e3 && value < 1e8 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
-}
-
 std::vector<std::string> column_titles(const Space& space) {
   const std::string unit = unit_of(space);
   const std::string rate = (unit == "FLOP" ? unit : unit + "s") + "/s";
@@ -54,6 +49,10 @@ std::vector<std::string> row_of(const Space& space, const PointResult& result, s
 }
 
 }  // namespace
+
+std::string figure_text(double value) {
+  return value >= 1e3 && value < 1e8 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
 
 TextRows points_table(const Space& space, std::span<const PointResult> results,
                       std::span<const std::size_t> numbers) {

@@ -9,6 +9,9 @@
 
 namespace braid {
 
+/// Four digits, and no exponent where whole numbers are read more easily.
+std::string figure_text(double value);
+
 using TextRows = std::vector<std::vector<std::string>>;
 
 /// These points for people, below a head: what each takes and reaches, price and power where the

@@ -7,13 +7,14 @@
 
 #include <fmt/format.h>
 
+#include "braid/explore/findings_table.h"
 #include "braid/report/html_parts.h"
 
 namespace braid {
 namespace {
 
 constexpr double kHeaderLine = 20, kCellHeight = 26, kEdge = 8;
-constexpr double kLetter = 6.8, kTitleLetter = 8.4;  // Wide ones of 12 and 15 pixels.
+constexpr double kLetter = 6.8, kTitleLetter = 9.2;  // Wide ones of 12 and 15 pixels.
 
 /// A line of names above the columns, each over `span` of them.
 struct HeadLine {
@@ -81,7 +82,7 @@ Grid grid_of(const Space& space, std::size_t workload, std::size_t method) {
       grid.cell_width = std::max(grid.cell_width, width / static_cast<double>(line.span));
     }
   }
-  grid.top = 42 + kHeaderLine * static_cast<double>(grid.head.size());
+  grid.top = 34 + kHeaderLine * static_cast<double>(grid.head.size());
   return grid;
 }
 
@@ -105,7 +106,9 @@ std::string head_of(const Grid& grid, const std::string& title, double height, d
                                  kTitleLetter * static_cast<double>(title.size()) + 2 * kEdge});
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"map\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
-      "width=\"{0:.0f}\" height=\"{1:.0f}\" style=\"width:{0:.0f}px;max-width:100%;height:auto\" "
+      "width=\"{0:.0f}\" height=\"{1:.0f}\" "
+      "style=\"width:{0:.0f}px;max-width:100%;height:auto;margin:"
+      ".8em 0\" "
       "role=\"img\">\n<title>{2}</title>\n"
       "<style>svg.map text{{font:12px sans-serif;fill:#222}}svg.map text.head{{font-size:15px;"
       "font-weight:600}}svg.map text.pale{{fill:#fff}}svg.map .none{{fill:#ddd}}</style>\n"
@@ -143,8 +146,8 @@ std::string figure_title(const Space& space, std::size_t workload, SpaceFigure f
     return planned ? "Model FLOPs utilisation" : "Utilisation";
   }
   static constexpr const char* kPer[] = {"", "", " and USD", " and watt"};
-  return fmt::format("{} per second{}, of {:.4g}", plural_of(space.units[workload]),
-                     kPer[static_cast<std::size_t>(figure)], most);
+  return fmt::format("{} per second{} relative to {}", plural_of(space.units[workload]),
+                     kPer[static_cast<std::size_t>(figure)], figure_text(most));
 }
 
 struct PartStyle {
@@ -164,6 +167,10 @@ PartStyle style_of(std::string_view part) {
     if (style.name == part) return style;
   }
   return {part, part, "#444444"};
+}
+
+double key_width(std::string_view part) {
+  return 36 + kLetter * static_cast<double>(style_of(part).label.size());
 }
 
 }  // namespace
@@ -206,8 +213,11 @@ std::string heat_map_svg(const Space& space, std::span<const PointResult> result
 
 std::string breakdown_svg(const Space& space, std::span<const PointResult> results,
                           std::size_t workload, std::size_t method) {
-  constexpr double kKeyWidth = 112;
-  const Grid grid = grid_of(space, workload, method);
+  // Wide enough to tell small shares apart where columns are few.
+  constexpr double kWidest = 160, kWhole = 640;
+  Grid grid = grid_of(space, workload, method);
+  grid.cell_width =
+      std::max(grid.cell_width, std::min(kWidest, kWhole / static_cast<double>(grid.columns)));
   const std::vector<std::string>& parts = columns_of(space).parts;
   const auto part_of = [](const PointResult& result, std::size_t part) {
     return part < result.parts_s.size() ? std::max(0.0, result.parts_s[part]) : 0;
@@ -219,9 +229,10 @@ std::string breakdown_svg(const Space& space, std::span<const PointResult> resul
     }
   }
   const double height = height_of(grid) + 22;
-  const auto keys = static_cast<double>(std::count(occurs.begin(), occurs.end(), true));
+  double keys_width = 0;
+  for (std::size_t p = 0; p < parts.size(); ++p) keys_width += occurs[p] ? key_width(parts[p]) : 0;
   std::string svg = head_of(grid, title_of(space, workload, method, "Where the time goes, shares"),
-                            height, grid.left + keys * kKeyWidth);
+                            height, grid.left + keys_width);
   for (std::size_t row = 0; row < grid.rows; ++row) {
     for (std::size_t column = 0; column < grid.columns; ++column) {
       const PointResult& result = results[grid.number(row, column)];
@@ -248,7 +259,7 @@ std::string breakdown_svg(const Space& space, std::span<const PointResult> resul
         "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"12\" height=\"12\" fill=\"{}\"/><text "
         "x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n",
         x, height - 24, style_of(parts[p]).colour, x + 18, height - 14, style_of(parts[p]).label);
-    x += kKeyWidth;
+    x += key_width(parts[p]);
   }
   return svg + "</svg>\n";
 }

@@ -8,8 +8,9 @@
 #include "braid/explore/point_result.h"
 #include "braid/graph/working_precision.h"
 #include "braid/plan/names.h"
-#include "braid/report/devices_text.h"
+#include "braid/planners/trainer_choice.h"
 #include "braid/report/form_text.h"
+#include "braid/report/plan_assumptions.h"
 #include "braid/report/plan_text.h"
 #include "braid/verify/check_candidates.h"
 
@@ -70,7 +71,13 @@ PlannedPoint plan_point(const SystemSpace& space, const SpacePoint& point) {
     job.model_source = workload.model;
     job.global_batch = workload.global_batch;
     job.sharding = space.sharding;
-    outcome = planner.plan(job, system, space.options, space.budget, {});
+    SpaceOptions options = space.options;
+    std::vector<const PlannerEntry*> planners;
+    for (const std::string& name : space.planners) planners.push_back(&find_planner(name));
+    set_trainer(choose_trainer(space.trainer, trainer_needs(job, system, options, planners)),
+                system, job, options);
+    adapt_graph(job.trainer.does, graph);
+    outcome = planner.plan(job, system, options, space.budget, {});
   } catch (const Error& refusal) {
     result.reason = refusal.what();
     return planned;
@@ -90,7 +97,11 @@ PlannedPoint plan_point(const SystemSpace& space, const SpacePoint& point) {
   if (space.has_prices) result.usd = cost.usd;
   if (space.has_powers) result.watts = cost.watts;
   describe(outcome, graph, result);
-  result.assumptions = std::move(outcome.assumptions);
+  result.assumptions = workload.assumptions;
+  for (const auto& lines :
+       {plan_assumptions(&graph, outcome.candidates.front().plan), outcome.assumptions}) {
+    result.assumptions.insert(result.assumptions.end(), lines.begin(), lines.end());
+  }
   planned.plan = std::move(outcome.candidates.front().plan);
   return planned;
 }

@@ -19,6 +19,7 @@ struct SystemWorkload {
   Graph graph;            ///< As its file has it, in no working precision yet.
   std::string precision;  ///< Empty: the usual one of each system.
   std::int64_t global_batch = 1;
+  std::vector<std::string> assumptions;  ///< For what was not given.
 };
 
 /// A chip with its memory, and what one costs.
@@ -65,6 +66,7 @@ struct SystemCluster {
 struct SystemSpace {
   std::vector<SystemWorkload> workloads;
   std::vector<std::string> planners;  ///< Names in the registry.
+  std::string trainer;  ///< Name or file; empty: the usual one of each point.
   std::vector<SystemChip> chips;      ///< Empty: clusters.
   std::vector<SystemMemory> memories;
   std::vector<SystemNetwork> networks;

@@ -63,6 +63,17 @@ SystemWorkload read_workload(const std::string& name, const Value& value) {
     check_computes(graph, workload.model);
     return graph;
   });
+  if (options.seq_len == 0 && workload.graph.seq_len > 0) {
+    workload.assumptions.push_back(
+        fmt::format("{}: sequence length: the model's maximum, {} (no seq_len given)", name,
+                    workload.graph.seq_len));
+  }
+  if (std::filesystem::path(workload.model).extension() == ".onnx") {
+    workload.assumptions.push_back(
+        name +
+        ": ONNX: attention, activations and norms that the file writes out run as one kernel "
+        "each");
+  }
   if (const Value precision = value["precision"]; precision.exists()) {
     workload.precision = std::string(precision.as_string());
     read_at(precision, [&] { return parse_precision(workload.precision); });

@@ -155,7 +155,9 @@ Plan amp_plan(const AmpModel& model, const System& system, const AmpStrategy& st
   parallel.dp = strategy.dp;
   parallel.micro_batch = strategy.micro_batch;
   parallel.num_micro_batches = strategy.micro_batches(global_batch);
-  parallel.overlap_gradients = false;
+  plan.trainer.name = "deepspeed";
+  plan.trainer.does.overlapped_gradients = false;
+  plan.trainer.does.blocking_sends = true;
   if (parallel.devices() > system.device_count) {
     throw Error(fmt::format("the strategy takes {} devices, and {} has {}", parallel.devices(),
                             system.name, system.device_count));

@@ -35,7 +35,7 @@ Precision amp_precision();
 /// any other plan. Throws Error as amp_profile, and where the system has too few devices.
 ///
 ///     Plan plan = amp_plan(model, load_system("g4dn.12xlarge:4nodes"), strategy, 32, ends);
-///     double time_s = measure(plan, Sends::within_passes).iteration_time_s;
+///     double time_s = measure(plan).iteration_time_s;
 Plan amp_plan(const AmpModel& model, const System& system, const AmpStrategy& strategy,
               std::int64_t global_batch, const Ends& ends);
 

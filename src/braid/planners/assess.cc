@@ -124,6 +124,7 @@ Improvement improve_assignment(const ChainJob& chain, LayerTables& tables,
   }
   Improvement found;
   const std::vector<double> handover_s = scratch.handover_s;
+  const Handovers handovers{handover_s, chain.job->trainer.does.blocking_sends};
   const auto look_at = [&](const Ends& ends) {
     lay_out(chain, table, configuration, ends, scratch.layout);
     const double time_s = scratch.evaluator.time_s(configuration, scratch.layout);
@@ -140,8 +141,8 @@ Improvement improve_assignment(const ChainJob& chain, LayerTables& tables,
     found.time_s = time_s;
     found.ends = ends;
   };
-  found.complete = for_each_partition_below(
-      table.chain, handover_s, configuration.num_micro_batches, memory, partitions, look_at);
+  found.complete = for_each_partition_below(table.chain, handovers, configuration.num_micro_batches,
+                                            memory, partitions, look_at);
   if (found.complete || limits.within_memory) return found;
   // Too many: those that fit may be fewer.
   ImprovementLimits fitting = limits;
@@ -280,9 +281,9 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
     return assessment;
   }
   fill_handovers(chain, configuration, scratch);
-  auto partition =
-      partition_one_f_one_b(table.chain, scratch.handover_s, configuration.num_micro_batches,
-                            memory_form(evaluator.context(configuration), available_bytes));
+  auto partition = partition_one_f_one_b(
+      table.chain, handovers_of(chain, scratch), configuration.num_micro_batches,
+      memory_form(evaluator.context(configuration), available_bytes));
   assessment.memory_bound = !partition || partition->memory_bound;
   assessment.feasible = partition.has_value();
   if (!partition) {

@@ -39,6 +39,11 @@ struct AssessmentScratch {
   std::vector<double> handover_s;
 };
 
+/// Handovers of the last configuration that they were filled in for, as the job's trainer sends.
+inline Handovers handovers_of(const ChainJob& chain, const AssessmentScratch& scratch) {
+  return {scratch.handover_s, chain.job->trainer.does.blocking_sends};
+}
+
 /// Bytes that no assignment of the layers can keep all devices below, whichever configuration of a
 /// range it is for (interleaved: no assignment that is tried): the state of all layers and what all
 /// stages stash, spread evenly; or what the chunk (interleaved: the stage) with most layers of a

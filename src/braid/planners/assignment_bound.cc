@@ -127,9 +127,10 @@ double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configura
               steps % split.pp == 0 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
           const LayerTable& table = tables.sums_at(configuration);
           if (syncs.empty()) {
-            syncs = fullest_syncs(table, split.pp,
-                                  data_parallel_context(to_parallelism(configuration),
-                                                        chain.job->precision, *chain.system));
+            syncs = fullest_syncs(
+                table, split.pp,
+                data_parallel_context(to_parallelism(configuration), chain.job->precision,
+                                      *chain.system, chain.job->trainer.does));
           }
           const double even_s = (static_cast<double>(steps) * table.time_s() +
                                  optimizer_share(chain, table, configuration).all_s) /

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "braid/base/index.h"
+#include "braid/plan/node_replicas.h"
 #include "braid/plan/shared_gradients.h"
 #include "braid/system/links.h"
 
@@ -27,14 +28,21 @@ std::pair<std::size_t, std::size_t> crossing(const Parallelism& parallel, const 
 
 }  // namespace
 
+int Evaluator::replicas_of(const Configuration& configuration) const {
+  if (!chain_.job->trainer.does.node_replicas) return 1;
+  return node_replicas(*chain_.system, to_parallelism(configuration));
+}
+
 Evaluator::Form& Evaluator::form_of(const Configuration& c) {
-  const FormKey key{c.tp, c.cp, c.ep, c.pp, c.dp, c.order};
+  const FormKey key{c.tp, c.cp, c.ep, c.pp, c.dp, c.order, replicas_of(c)};
   if (last_ == nullptr || key != last_key_) {
     const auto [entry, is_new] = forms_.try_emplace(key);
     Form& form = entry->second;
     if (is_new) {
       form.parallel = to_parallelism(c);
-      form.context = data_parallel_context(form.parallel, chain_.job->precision, *chain_.system);
+      form.parallel.replicate = replicas_of(c);
+      form.context = data_parallel_context(form.parallel, chain_.job->precision, *chain_.system,
+                                           chain_.job->trainer.does);
       form.context.memo = &form.memo;
       std::vector<std::pair<std::size_t, std::size_t>> kinds;
       for (int s = 0; c.pp > 1 && s < c.pp; ++s) {
@@ -260,6 +268,12 @@ void Evaluator::fill_chain(const Configuration& configuration, const Layout& lay
     if (++stage == times.sync.size()) stage = 0;
   }
   times.hop_s[chunks - 1] = 0;
+  if (configuration.vp > 1 || !chain_.job->trainer.does.blocking_sends) return;
+  for (std::size_t i = 0; i + 1 < chunks; ++i) {
+    times.forward_s[i] += times.hop_s[i];
+    times.backward_s[i + 1] += times.hop_s[i];
+    times.hop_s[i] = 0;
+  }
 }
 
 void Evaluator::fill_transfers(const Layout& layout, const Parallelism& parallel) {
@@ -329,6 +343,7 @@ double Evaluator::time_graph_s(const Configuration& configuration, const Layout&
     }
     pipeline.transfers.push_back(transfer);
   }
+  if (chain_.job->trainer.does.blocking_sends) hold_for_sends(pipeline);
   return pipeline_time_s(pipeline, pipeline_);
 }
 

@@ -56,8 +56,10 @@ class Evaluator {
     std::vector<std::uint8_t> handover_kind;
     std::vector<int> handovers;  ///< A source stage of each kind.
   };
-  using FormKey = std::tuple<int, int, int, int, int, AxisOrder>;
+  using FormKey = std::tuple<int, int, int, int, int, AxisOrder, int>;
 
+  /// Copies of sharded state that the trainer makes, Parallelism::replicate.
+  int replicas_of(const Configuration& configuration) const;
   Form& form_of(const Configuration& configuration);
   double handover_s(const Form& form, std::size_t kind, double bytes) const;
   /// Times of the chunks and stages that are alike.

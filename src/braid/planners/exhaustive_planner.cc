@@ -129,7 +129,7 @@ class ExhaustiveWalk {
       partitioner_table_ = &table;
       partitioner_.emplace(table.chain);
     }
-    partitioner_->set_pipeline(scratch_.handover_s, configuration.num_micro_batches);
+    partitioner_->set_pipeline(handovers_of(chain_, scratch_), configuration.num_micro_batches);
     MemoryForm endless;
     endless.available_bytes = kInfinity;
     const auto partition = partitioner_->within(endless);

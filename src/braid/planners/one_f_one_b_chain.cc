@@ -2,8 +2,8 @@
 
 namespace braid {
 
-std::vector<StagePlace> stage_places(std::span<const double> handover_s,
-                                     std::int64_t micro_batches) {
+std::vector<StagePlace> stage_places(const Handovers& handovers, std::int64_t micro_batches) {
+  const std::span<const double> handover_s = handovers.time_s;
   const auto stages = std::ssize(handover_s) + 1;
   std::vector<StagePlace> places(handover_s.size() + 1);
   for (auto i = stages - 1; i >= 0; --i) {
@@ -17,6 +17,13 @@ std::vector<StagePlace> stage_places(std::span<const double> handover_s,
     const std::int64_t dives = (micro_batches - 1) / depth;
     place.dives = static_cast<double>(dives);
     place.rest = static_cast<double>((micro_batches - 1) % depth);
+  }
+  if (!handovers.blocking) return places;
+  // What goes on below a stage is its handover less the part that is the stage's own.
+  for (std::size_t i = 0; i < handover_s.size(); ++i) {
+    places[i].handover_below_s -= handover_s[i];
+    places[i].sent_forward_s = handover_s[i];
+    places[i + 1].sent_backward_s = handover_s[i];
   }
   return places;
 }

@@ -35,13 +35,15 @@ class OneFOneBPartitioner::Chain {
     all_.working_bytes = all_.largest_layer_parameters = 0;
   }
 
-  void set_pipeline(std::span<const double> handover_s, std::int64_t micro_batches) {
+  void set_pipeline(const Handovers& handovers, std::int64_t micro_batches) {
+    const std::span<const double> handover_s = handovers.time_s;
     if (handover_s.size() != handover_s_.size() || micro_batches != micro_batches_) {
       too_small_.clear();
     }
     handover_s_.assign(handover_s.begin(), handover_s.end());
     micro_batches_ = micro_batches;
-    places_ = stage_places(handover_s, micro_batches);
+    blocking_ = handovers.blocking;
+    places_ = stage_places(handovers, micro_batches);
   }
 
   std::optional<Partition> within(const MemoryForm& memory, double least_excess_s);
@@ -207,6 +209,7 @@ class OneFOneBPartitioner::Chain {
   const ExactSums forward_s_, backward_s_;
   RunSums all_;  ///< Of all layers; no maxima.
   std::vector<double> handover_s_;
+  bool blocking_ = false;  ///< Sends.
   std::int64_t micro_batches_ = 1;
   std::vector<StagePlace> places_;
   std::vector<MemoryForm> too_small_;  ///< No split fits, whatever the handover times are.
@@ -220,8 +223,8 @@ class OneFOneBPartitioner::Chain {
 
 namespace {
 
-double path_of(std::span<const ChainLayer> layers, std::span<const double> handover_s,
-               const Ends& ends, std::int64_t m) {
+double path_of(std::span<const ChainLayer> layers, const Handovers& handovers, const Ends& ends,
+               std::int64_t m) {
   std::vector<double> forward_s(ends.size());
   std::vector<double> backward_s(ends.size());
   std::int32_t begin = 0;
@@ -232,7 +235,7 @@ double path_of(std::span<const ChainLayer> layers, std::span<const double> hando
     }
     begin = ends[i];
   }
-  return one_f_one_b_path_s(forward_s, backward_s, handover_s, m);
+  return one_f_one_b_path_s(forward_s, backward_s, handovers, m);
 }
 
 }  // namespace
@@ -283,7 +286,7 @@ std::optional<Partition> OneFOneBPartitioner::Chain::within(const MemoryForm& me
     attempt_at(infeasible);
     while (next_bound < feasible) attempt_at(next_bound);
   }
-  partition.path_s = path_of(layers_, handover_s_, partition.ends, micro_batches_);
+  partition.path_s = path_of(layers_, {handover_s_, blocking_}, partition.ends, micro_batches_);
   return partition;
 }
 
@@ -293,9 +296,8 @@ OneFOneBPartitioner::~OneFOneBPartitioner() = default;
 OneFOneBPartitioner::OneFOneBPartitioner(OneFOneBPartitioner&&) noexcept = default;
 OneFOneBPartitioner& OneFOneBPartitioner::operator=(OneFOneBPartitioner&&) noexcept = default;
 
-void OneFOneBPartitioner::set_pipeline(std::span<const double> handover_s,
-                                       std::int64_t micro_batches) {
-  chain_->set_pipeline(handover_s, micro_batches);
+void OneFOneBPartitioner::set_pipeline(const Handovers& handovers, std::int64_t micro_batches) {
+  chain_->set_pipeline(handovers, micro_batches);
 }
 
 std::optional<Partition> OneFOneBPartitioner::within(const MemoryForm& memory,
@@ -304,11 +306,11 @@ std::optional<Partition> OneFOneBPartitioner::within(const MemoryForm& memory,
 }
 
 std::optional<Partition> partition_one_f_one_b(std::span<const ChainLayer> layers,
-                                               std::span<const double> handover_s,
+                                               const Handovers& handovers,
                                                std::int64_t micro_batches,
                                                const MemoryForm& memory) {
   OneFOneBPartitioner partitioner(layers);
-  partitioner.set_pipeline(handover_s, micro_batches);
+  partitioner.set_pipeline(handovers, micro_batches);
   return partitioner.within(memory);
 }
 

@@ -21,7 +21,7 @@ class OneFOneBPartitioner {
   OneFOneBPartitioner& operator=(const OneFOneBPartitioner&) = delete;
 
   /// Handover times and micro-batches of the splits from here on.
-  void set_pipeline(std::span<const double> handover_s, std::int64_t micro_batches);
+  void set_pipeline(const Handovers& handovers, std::int64_t micro_batches);
 
   /// The best split for this pipeline. `least_excess_s`: the excess of that within more memory, if
   /// known.

@@ -38,8 +38,11 @@ std::optional<Ends> partition_min_max(std::span<const ChainLayer> layers, int pi
   return ends;
 }
 
-double one_f_one_b_path_s(std::span<const double> forward_s, std::span<const double> backward_s,
-                          std::span<const double> handover_s, std::int64_t micro_batches) {
+namespace {
+
+/// The path of stages with these times and handovers beside the passes.
+double path_beside_s(std::span<const double> forward_s, std::span<const double> backward_s,
+                     std::span<const double> handover_s, std::int64_t micro_batches) {
   const auto stages = static_cast<std::int64_t>(forward_s.size());
   const std::int64_t m = micro_batches;
   double all_s = 0;
@@ -65,6 +68,23 @@ double one_f_one_b_path_s(std::span<const double> forward_s, std::span<const dou
         std::max(longest, static_cast<double>(dives) * dive_s + static_cast<double>(rest) * time_s);
   }
   return all_s + longest;
+}
+
+}  // namespace
+
+double one_f_one_b_path_s(std::span<const double> forward_s, std::span<const double> backward_s,
+                          const Handovers& handovers, std::int64_t micro_batches) {
+  const std::span<const double> handover_s = handovers.time_s;
+  if (!handovers.blocking) {
+    return path_beside_s(forward_s, backward_s, handover_s, micro_batches);
+  }
+  std::vector<double> forward(forward_s.begin(), forward_s.end());
+  std::vector<double> backward(backward_s.begin(), backward_s.end());
+  for (std::size_t i = 0; i + 1 < forward.size(); ++i) {
+    forward[i] += handover_s[i];
+    backward[i + 1] += handover_s[i];
+  }
+  return path_beside_s(forward, backward, std::vector<double>(forward.size(), 0.0), micro_batches);
 }
 
 }  // namespace braid

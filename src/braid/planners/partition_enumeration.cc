@@ -14,11 +14,11 @@ constexpr std::int64_t kMostCounted = std::numeric_limits<std::int64_t>::max() /
 /// Walks all splits whose stages each keep within the bound, never entering a dead end.
 class Enumeration {
  public:
-  Enumeration(std::span<const ChainLayer> layers, std::span<const double> handover_s,
+  Enumeration(std::span<const ChainLayer> layers, const Handovers& handovers,
               std::int64_t micro_batches, const MemoryForm& memory, const PartitionLimits& limits,
               const std::function<void(const Ends&)>& visit)
       : layers_(layers),
-        places_(stage_places(handover_s, micro_batches)),
+        places_(stage_places(handovers, micro_batches)),
         memory_(memory),
         limits_(limits),
         passes_(static_cast<double>(micro_batches)),
@@ -26,7 +26,9 @@ class Enumeration {
         splits_(places_.size() + 1, std::vector<std::int64_t>(layers.size() + 1, 0)),
         ends_(places_.size()) {
     for (const ChainLayer& layer : layers) layers_s_ += layer.time_s();
-    bound_ = limits.path_below_s - layers_s_ - places_.front().handover_below_s;
+    double handovers_s = 0;
+    for (const double each_s : handovers.time_s) handovers_s += 2 * each_s;
+    bound_ = limits.path_below_s - layers_s_ - handovers_s;
   }
 
   bool run() {
@@ -117,12 +119,12 @@ class Enumeration {
 
 }  // namespace
 
-bool for_each_partition_below(std::span<const ChainLayer> layers,
-                              std::span<const double> handover_s, std::int64_t micro_batches,
-                              const MemoryForm& memory, const PartitionLimits& limits,
+bool for_each_partition_below(std::span<const ChainLayer> layers, const Handovers& handovers,
+                              std::int64_t micro_batches, const MemoryForm& memory,
+                              const PartitionLimits& limits,
                               const std::function<void(const Ends&)>& visit) {
-  if (handover_s.size() >= layers.size()) return true;
-  return Enumeration(layers, handover_s, micro_batches, memory, limits, visit).run();
+  if (handovers.size() >= layers.size()) return true;
+  return Enumeration(layers, handovers, micro_batches, memory, limits, visit).run();
 }
 
 }  // namespace braid
