@@ -131,7 +131,7 @@ void Evaluate(benchmark::State& state, ScheduleKind schedule) {
   Evaluator evaluator(chain);
   std::size_t turn = 0;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(evaluator.memory(configuration, layouts[turn].stage_kinds));
+    benchmark::DoNotOptimize(evaluator.memory(configuration, layouts[turn]));
     benchmark::DoNotOptimize(evaluator.time_s(configuration, layouts[turn]));
     turn = (turn + 1) % layouts.size();
   }

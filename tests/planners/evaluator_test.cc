@@ -88,7 +88,7 @@ TEST(Evaluator, FindsWhatMeasuringTheWholePlanFinds) {
       for (std::size_t s = 0; s < plan.stages.size(); ++s) {
         needed_bytes = std::max(needed_bytes, memory_of_stage(plan, s).device_total());
       }
-      const Evaluator::Memory memory = evaluator.memory(configuration, layout.stage_kinds);
+      const Evaluator::Memory memory = evaluator.memory(configuration, layout);
       ASSERT_NEAR(memory.needed_bytes, needed_bytes, 1e-9 * needed_bytes) << "trial " << trial;
       ASSERT_NEAR(
           memory_of_stage(plan, static_cast<std::size_t>(memory.tightest_stage)).device_total(),
@@ -121,9 +121,10 @@ TEST(Layout, ListsChunksAndStagesThatAreAlikeOnce) {
   EXPECT_EQ(layout.stage_kinds[0].memory.dense_parameters, 10 + 20 + 40);
   // With four micro-batches the last stage holds four stashes of its first chunk and one of its
   // second; with more, five of the first once those of the second are gone.
-  EXPECT_EQ(layout.stage_kinds[3].peaks[0].kept_bytes, 4 * 400 + 300);
-  EXPECT_EQ(layout.stage_kinds[3].peaks[1].kept_bytes, 5 * 400);
-  EXPECT_EQ(layout.stage_kinds[3].peaks[2].kept_bytes, 5 * 400);
+  fill_stash_peaks(4, 2, 4, layout);
+  EXPECT_EQ(layout.stage_kinds[3].peak.kept_bytes, 4 * 400 + 300);
+  fill_stash_peaks(4, 2, 8, layout);
+  EXPECT_EQ(layout.stage_kinds[3].peak.kept_bytes, 5 * 400);
   EXPECT_EQ(layout.stage_kinds[2].parameters.layers, 3);
 
   const Ends even = {3, 5, 7, 9, 11, 14};

@@ -88,8 +88,7 @@ double least_tail_s(const LayerTable& table, const Configuration& configuration,
 double time_of(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                const Ends& ends, double cutoff_s, AssessmentScratch& scratch) {
   lay_out(chain, tables.at(configuration), configuration, ends, scratch.layout);
-  const Evaluator::Memory memory =
-      scratch.evaluator.memory(configuration, scratch.layout.stage_kinds);
+  const Evaluator::Memory memory = scratch.evaluator.memory(configuration, scratch.layout);
   if (!memory.host_fits || memory.needed_bytes > usable_bytes(chain.system->groups.front().chip)) {
     return kInfinity;
   }
@@ -131,8 +130,7 @@ Improvement improve_assignment(const ChainJob& chain, LayerTables& tables,
     ++found.timed;
     if (time_s >= std::min(found.time_s, limits.below_s)) return;
     if (!limits.within_memory) {
-      const Evaluator::Memory needed =
-          scratch.evaluator.memory(configuration, scratch.layout.stage_kinds);
+      const Evaluator::Memory needed = scratch.evaluator.memory(configuration, scratch.layout);
       if (needed.needed_bytes > available_bytes || !needed.host_fits) {
         found.memory_bound = true;
         return;
@@ -164,9 +162,9 @@ LeastMemory least_memory(const ChainJob& chain, LayerTables& tables,
   std::int32_t last_layers = 0;  // Of a stage's last chunk, at most.
   const auto pp = static_cast<double>(first.pp);
   if (interleaved) {
-    const TriedLayouts& tried = tried_layouts(chain, table, first, scratch.layout);
-    last_layers = tried.last_chunk_layers;
-    stash_bytes = pp * (kept_bytes - tried.last_kept_bytes) + tried.last_kept_bytes +
+    const LastChunks& last = last_chunks(chain, table, first);
+    last_layers = last.layers;
+    stash_bytes = pp * (kept_bytes - last.kept_bytes) + last.kept_bytes +
                   2 * table.offloaded_bytes / range.most_vp;
   }
   /// Of the stage with so many layers of a kind, or of its chunk.
@@ -209,7 +207,7 @@ Evaluator::Memory tried_memory(const ChainJob& chain, LayerTables& tables,
                                const Configuration& configuration, AssessmentScratch& scratch) {
   Evaluator::Memory least;
   for (const TriedLayout& tried :
-       tried_layouts(chain, tables.at(configuration), configuration, scratch.layout).layouts) {
+       tried_layouts(chain, tables.at(configuration), configuration, scratch.layout)) {
     const Evaluator::Memory memory = scratch.evaluator.memory(configuration, tried.stage_kinds);
     if (least.tightest_stage < 0 || memory.needed_bytes < least.needed_bytes) least = memory;
   }
@@ -223,8 +221,7 @@ void assess_tried(const ChainJob& chain, LayerTable& table, const Configuration&
                   double cutoff_s, AssessmentScratch& scratch, Assessment& assessment) {
   const double available_bytes = usable_bytes(chain.system->groups.front().chip);
   Evaluator& evaluator = scratch.evaluator;
-  const std::vector<TriedLayout>& tried =
-      tried_layouts(chain, table, configuration, scratch.layout).layouts;
+  const TriedLayouts& tried = tried_layouts(chain, table, configuration, scratch.layout);
   fill_handovers(chain, configuration, scratch);
   // The time of one that may be faster than the best so far; infinite when it is not.
   const auto time_s = [&](const TriedLayout& one, Ends& ends) {
@@ -311,7 +308,7 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
     return assessment;
   }
   lay_out(chain, table, configuration, least_loaded, layout);
-  const Evaluator::Memory memory = evaluator.memory(configuration, layout.stage_kinds);
+  const Evaluator::Memory memory = evaluator.memory(configuration, layout);
   if (memory.needed_bytes > available_bytes || !memory.host_fits) return assessment;
   const double loaded_s = evaluator.time_s(configuration, layout);
   if (loaded_s < assessment.iteration_time_s) {

@@ -87,6 +87,13 @@ void Evaluator::fill_handovers(const Configuration& configuration, double bytes,
   }
 }
 
+Evaluator::Memory Evaluator::memory(const Configuration& configuration, Layout& layout) {
+  if (configuration.vp > 1) {
+    fill_stash_peaks(configuration.pp, configuration.vp, configuration.num_micro_batches, layout);
+  }
+  return memory(configuration, std::span<const Layout::StageKind>(layout.stage_kinds));
+}
+
 Evaluator::Memory Evaluator::memory(const Configuration& configuration,
                                     std::span<const Layout::StageKind> stages) {
   DataParallelContext& context = form_of(configuration).context;
@@ -95,11 +102,9 @@ Evaluator::Memory Evaluator::memory(const Configuration& configuration,
   const MemoryForm without_optimizer = memory_form(context, 0);
   context.offload_optimizer = configuration.offload_optimizer;
   Memory memory;
-  const std::int64_t groups =
-      std::clamp<std::int64_t>(configuration.num_micro_batches / configuration.pp, 1, 3);
   // Of stages that are alike, the first has most micro-batches in flight.
   for (const Layout::StageKind& kind : stages) {
-    StashPeak peak = kind.peaks[at(groups - 1)];
+    StashPeak peak = kind.peak;
     if (configuration.vp == 1) {
       peak = stash_peak(
           {kind.memory.stash_bytes - kind.memory.offloaded_bytes, kind.memory.offloaded_bytes},

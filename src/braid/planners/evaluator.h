@@ -29,6 +29,8 @@ class Evaluator {
     double needed_without_optimizer_bytes = 0;  ///< Were the optimizer's state offloaded.
     bool host_fits = true;
   };
+  Memory memory(const Configuration& configuration, Layout& layout);
+  /// Of stages whose stash peaks are filled in.
   Memory memory(const Configuration& configuration, std::span<const Layout::StageKind> stages);
 
   /// Iteration time by simulation.

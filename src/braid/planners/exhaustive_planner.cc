@@ -140,7 +140,7 @@ class ExhaustiveWalk {
 
   void visit_uneven(const Configuration& configuration) {
     lay_out_uneven(configuration);
-    const Evaluator::Memory memory = scratch_.evaluator.memory(configuration, uneven_.stage_kinds);
+    const Evaluator::Memory memory = scratch_.evaluator.memory(configuration, uneven_);
     if (memory.needed_bytes <= available_bytes_ && memory.host_fits) {
       note_unproven(configuration, uneven_path_s_);
       const double time_s = scratch_.evaluator.time_s(configuration, uneven_);

@@ -38,8 +38,9 @@ struct LayerTable {
   std::vector<double> fullest_stage_s;
   /// Least possible largest piece for a number of pieces; 0: not computed yet.
   std::vector<double> min_max_s;
-  /// The assignments that are tried, by pp and vp (tried_layouts()), where they are known.
+  /// What tried_layouts() and last_chunks() keep.
   std::unordered_map<std::uint64_t, TriedLayouts> tried;
+  std::unordered_map<std::uint64_t, LastChunks> last_chunks;
 
   double time_s() const { return forward_s + backward_s; }
   /// Of so many parts of the model, the one with most layers of a kind has at least so many.

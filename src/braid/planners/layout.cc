@@ -19,17 +19,13 @@ ChunkTotals sum_of(std::span<const std::int32_t> kinds, std::span<const LayerCos
   return totals;
 }
 
-/// `stashes`: where those of the stage's chunks are listed.
-Layout::StageKind stage_kind(const Layout& layout, int pp, int vp, int stage,
-                             std::vector<ChunkStash>& stashes) {
+Layout::StageKind stage_kind(const Layout& layout, int pp, int vp, int stage) {
   Layout::StageKind kind;
   kind.first_stage = stage;
-  stashes.clear();
   for (int c = 0; c < vp; ++c) {
     const auto chunk_kind = layout.kind_of_chunk[at(std::int64_t{c} * pp + stage)];
     const ChunkTotals& chunk = layout.chunk_kinds[at(chunk_kind)];
     kind.parameters.add(chunk);
-    stashes.push_back(chunk.stash());
     RunSums& memory = kind.memory;
     memory.dense_parameters += chunk.dense_parameters;
     memory.expert_parameters += chunk.expert_parameters;
@@ -41,10 +37,6 @@ Layout::StageKind stage_kind(const Layout& layout, int pp, int vp, int stage,
     memory.working_bytes = std::max(memory.working_bytes, chunk.working_bytes);
     memory.largest_layer_parameters =
         std::max(memory.largest_layer_parameters, chunk.largest_layer_parameters);
-  }
-  for (int groups = 1; vp > 1 && groups <= 3; ++groups) {
-    kind.peaks[at(groups - 1)] =
-        stash_peak(ScheduleKind::interleaved, pp, stage, std::int64_t{groups} * pp, stashes);
   }
   return kind;
 }
@@ -94,9 +86,21 @@ void fill_layout(std::span<const std::int32_t> kind_of_layer, std::span<const La
     }
     if (kind < 0) {
       kind = std::ssize(layout.stage_kinds);
-      layout.stage_kinds.push_back(stage_kind(layout, pp, vp, s, layout.stashes));
+      layout.stage_kinds.push_back(stage_kind(layout, pp, vp, s));
     }
     layout.kind_of_stage.push_back(static_cast<std::int32_t>(kind));
+  }
+}
+
+void fill_stash_peaks(int pp, int vp, std::int64_t num_micro_batches, Layout& layout) {
+  for (Layout::StageKind& kind : layout.stage_kinds) {
+    layout.stashes.clear();
+    for (int c = 0; c < vp; ++c) {
+      const auto chunk = layout.kind_of_chunk[at(std::int64_t{c} * pp + kind.first_stage)];
+      layout.stashes.push_back(layout.chunk_kinds[at(chunk)].stash());
+    }
+    kind.peak = stash_peak(ScheduleKind::interleaved, pp, kind.first_stage, num_micro_batches,
+                           layout.stashes);
   }
 }
 

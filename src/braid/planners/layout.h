@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -26,17 +25,20 @@ struct Layout {
     /// are left out, see below.
     RunSums memory;
     StageParameters parameters;
-    /// Stashes of several interleaved chunks at their fullest for pp, 2·pp, 3·pp or more
-    /// micro-batches, in the first of the stages that are alike: it holds most.
-    std::array<StashPeak, 3> peaks;
+    /// Stashes of several interleaved chunks (fill_stash_peaks), in the first of the stages that
+    /// are alike: it holds most.
+    StashPeak peak;
   };
   std::vector<StageKind> stage_kinds;
   std::vector<std::int32_t> kind_of_stage;
-  std::vector<ChunkStash> stashes;  ///< Of one stage, while it is laid out.
+  std::vector<ChunkStash> stashes;  ///< Of one stage, while its peak is looked for.
 };
 
 /// Deals layers out by `ends` (pp·vp of them). `kind_of_layer` indexes `costs`. Cost: O(layers).
 void fill_layout(std::span<const std::int32_t> kind_of_layer, std::span<const LayerCost> costs,
                  int pp, int vp, std::span<const std::int32_t> ends, Layout& layout);
+
+/// Fills in the peaks of interleaved stages. Cost: O(vp) for each kind of stage.
+void fill_stash_peaks(int pp, int vp, std::int64_t num_micro_batches, Layout& layout);
 
 }  // namespace braid

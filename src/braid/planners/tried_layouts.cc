@@ -1,6 +1,7 @@
 #include "braid/planners/tried_layouts.h"
 
 #include <algorithm>
+#include <array>
 
 #include "braid/base/index.h"
 #include "braid/plan/dealt_layers.h"
@@ -26,18 +27,25 @@ void note_busiest(const ChainJob& chain, const Layout& layout, int pp, int vp, T
   }
 }
 
-void note_last_chunks(const LayerTable& table, const Ends& ends, int pp, TriedLayouts& tried) {
+void note_last_chunks(const LayerTable& table, const Ends& ends, int pp, LastChunks& last) {
   double kept_bytes = 0;
   for (std::size_t chunk = ends.size() - at(pp); chunk < ends.size(); ++chunk) {
     const std::int32_t begin = chunk == 0 ? 0 : ends[chunk - 1];
-    tried.last_chunk_layers = std::max(tried.last_chunk_layers, ends[chunk] - begin);
+    last.layers = std::max(last.layers, ends[chunk] - begin);
     for (std::int32_t l = begin; l < ends[chunk]; ++l) {
       const ChainLayer& layer = table.chain[at(l)];
       kept_bytes += layer.stash_bytes - layer.offloaded_bytes;
     }
   }
-  tried.last_kept_bytes = std::max(tried.last_kept_bytes, kept_bytes);
+  last.kept_bytes = std::max(last.kept_bytes, kept_bytes);
 }
+
+std::uint64_t key_of(int pp, int vp, std::int64_t more = 0) {
+  return static_cast<std::uint64_t>(pp) << 32U | static_cast<std::uint64_t>(vp) << 2U |
+         static_cast<std::uint64_t>(more);
+}
+
+constexpr std::array kDealings = {Dealing::by_time, Dealing::by_number, Dealing::as_trainers};
 
 }  // namespace
 
@@ -64,32 +72,45 @@ const TriedLayouts& tried_layouts(const ChainJob& chain, LayerTable& table,
                                   const Configuration& configuration, Layout& scratch) {
   const int pp = configuration.pp;
   const int vp = configuration.vp;
-  const auto key = static_cast<std::uint64_t>(pp) << 32U | static_cast<std::uint32_t>(vp);
-  const auto [entry, is_new] = table.tried.try_emplace(key);
+  const std::int64_t groups =
+      vp == 1 ? 0 : std::min<std::int64_t>(configuration.num_micro_batches / pp, 3);
+  const auto [entry, is_new] = table.tried.try_emplace(key_of(pp, vp, groups));
   TriedLayouts& tried = entry->second;
   if (!is_new) return tried;
-  std::vector<Ends> known;
-  for (const Dealing how : {Dealing::by_time, Dealing::by_number, Dealing::as_trainers}) {
-    Ends ends;
-    deal(chain, table, pp * vp, how, ends);
-    if (std::find(known.begin(), known.end(), ends) != known.end()) continue;
+  std::array<Ends, kDealings.size()> known;
+  for (std::size_t i = 0; i < kDealings.size(); ++i) {
+    Ends& ends = known[i];
+    deal(chain, table, pp * vp, kDealings[i], ends);
+    if (std::find(known.begin(), known.begin() + i, ends) != known.begin() + i) continue;
     fill_layout(chain.kind_of_layer, table.kinds, pp, vp, ends, scratch);
-    TriedLayout& layout = tried.layouts.emplace_back();
-    layout.dealing = how;
+    if (vp > 1) fill_stash_peaks(pp, vp, configuration.num_micro_batches, scratch);
+    TriedLayout& layout = tried.emplace_back();
+    layout.dealing = kDealings[i];
     layout.stage_kinds = scratch.stage_kinds;
     note_busiest(chain, scratch, pp, vp, layout);
-    note_last_chunks(table, ends, pp, tried);
-    known.push_back(std::move(ends));
-  }
-  if (!chain.heavy_end || vp == 1) return tried;
-  // Trainers' layouts of such models may leave more to the last chunks where there are more.
-  const auto layers = static_cast<std::int32_t>(table.chain.size());
-  for (std::int32_t more = vp + 1; more <= layers / pp; ++more) {
-    Ends ends;
-    deal(chain, table, pp * more, Dealing::as_trainers, ends);
-    note_last_chunks(table, ends, pp, tried);
   }
   return tried;
+}
+
+const LastChunks& last_chunks(const ChainJob& chain, LayerTable& table,
+                              const Configuration& configuration) {
+  const int pp = configuration.pp;
+  const auto [entry, is_new] = table.last_chunks.try_emplace(key_of(pp, configuration.vp));
+  LastChunks& last = entry->second;
+  if (!is_new) return last;
+  Ends ends;
+  for (const Dealing how : kDealings) {
+    deal(chain, table, pp * configuration.vp, how, ends);
+    note_last_chunks(table, ends, pp, last);
+  }
+  if (!chain.heavy_end) return last;
+  // Trainers' layouts of such models may leave more to the last chunks where there are more.
+  const auto layers = static_cast<std::int32_t>(table.chain.size());
+  for (std::int32_t vp = configuration.vp + 1; vp <= layers / pp; ++vp) {
+    deal(chain, table, pp * vp, Dealing::as_trainers, ends);
+    note_last_chunks(table, ends, pp, last);
+  }
+  return last;
 }
 
 }  // namespace braid

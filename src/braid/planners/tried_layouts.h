@@ -24,8 +24,9 @@ enum class Dealing : std::uint8_t {
 /// Ends of the chunks, `chunks` of them, at most as many as layers. Cost: linear.
 void deal(const ChainJob& chain, const LayerTable& table, int chunks, Dealing how, Ends& ends);
 
-/// An assignment that is tried, as far as it does not depend on the number of micro-batches, on
-/// sharding and on where stages lie.
+/// An assignment that is tried, as far as it does not depend on sharding and on where stages lie.
+/// Of the number of micro-batches no more counts than whether it is pp, 2·pp, or more
+/// (stash_peak()).
 struct TriedLayout {
   Dealing dealing = Dealing::by_time;
   std::vector<Layout::StageKind> stage_kinds;
@@ -39,17 +40,22 @@ struct TriedLayout {
   }
 };
 
-/// Those of one pp and vp.
-struct TriedLayouts {
-  std::vector<TriedLayout> layouts;  ///< Different ones, in the order of Dealing.
-  // At most, of any of them and those of the same pp and a larger vp, over the stages' last chunks:
-  double last_kept_bytes = 0;          ///< Stash on the device, of all of these chunks.
-  std::int32_t last_chunk_layers = 0;  ///< Of one of them.
-};
+/// Different ones, in the order of Dealing.
+using TriedLayouts = std::vector<TriedLayout>;
 
 /// For a configuration with this table, which keeps them. Cost: linear in the layers the first
 /// time.
 const TriedLayouts& tried_layouts(const ChainJob& chain, LayerTable& table,
                                   const Configuration& configuration, Layout& scratch);
+
+/// What the stages' last chunks have at most in any assignment that is tried for a pp and a vp, or
+/// the same pp and a larger vp.
+struct LastChunks {
+  double kept_bytes = 0;    ///< Stash on the device, of all stages' last chunks together.
+  std::int32_t layers = 0;  ///< Of one of them.
+};
+/// The same way.
+const LastChunks& last_chunks(const ChainJob& chain, LayerTable& table,
+                              const Configuration& configuration);
 
 }  // namespace braid
