@@ -438,7 +438,9 @@ ProfileOutcome plan_of_best(const ProfileOptions& o, const PhazeAnswer& answer) 
       best.profile};
   PhazeOptions options = answer.options;
   options.progress = {};
-  return outcome_of_placement(target, best.problem, *best.placement, best.time_s, options);
+  made = outcome_of_placement(target, best.problem, *best.placement, best.time_s, options);
+  add_assumptions(read, made.outcome);
+  return made;
 }
 
 /// Says why there is none for the runs without a placement; for the best alone unless `all`.

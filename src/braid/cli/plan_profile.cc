@@ -378,6 +378,7 @@ PiperAnswer answer_of(const ProfileOptions& given, const Document& document,
   limits.progress = {};
   answer.made =
       outcome_of_solution(target, variant, answer.problem, answer.solution, unit_s, limits);
+  add_assumptions(read, answer.made.outcome);
   return answer;
 }
 

@@ -20,6 +20,16 @@
 namespace braid {
 namespace {
 
+/// Whether some option adds re-layouts to edges that cross stages' borders.
+bool has_layouts(const Profile& profile) {
+  for (const std::vector<Option>& options : profile.kinds) {
+    for (const Option& option : options) {
+      if (!option.edge_syncs.empty()) return true;
+    }
+  }
+  return false;
+}
+
 /// Whether some option has both its passes in one figure.
 bool has_passes_in_one(const Profile& profile) {
   for (const std::vector<Option>& options : profile.kinds) {
@@ -75,6 +85,11 @@ ReadProfile read_profile_file(const ProfileOptions& o, const std::string& file) 
   }
   check_profile(read.profile, file);
   if (read.profile.model.empty()) read.profile.model = std::filesystem::path(file).stem().string();
+  if (has_layouts(read.profile)) {
+    read.assumptions.emplace_back(
+        "simulated times leave out re-layouts of tensors that cross stages' borders; Piper's and "
+        "Phaze's own times have them");
+  }
   if (has_passes_in_one(read.profile)) {
     read.assumptions.emplace_back(
         "passes that the profile has in one figure are told apart by what recomputation adds, or "

@@ -22,6 +22,12 @@ struct ReadProfile {
 /// milliseconds). Throws Error.
 ReadProfile read_profile_file(const ProfileOptions& options, const std::string& file);
 
+/// Says what reading took for granted of an outcome's plan.
+inline void add_assumptions(const ReadProfile& read, Outcome& outcome) {
+  outcome.assumptions.insert(outcome.assumptions.end(), read.assumptions.begin(),
+                             read.assumptions.end());
+}
+
 /// The devices that the options or the file say: plain ones (plain_system.h). Throws Error.
 System plain_system_of(const ProfileOptions& options, const ReadProfile& read);
 
