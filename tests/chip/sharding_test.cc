@@ -375,5 +375,16 @@ TEST(ShardingByAxis, SumsLessOverSlowLinks) {
   EXPECT_DOUBLE_EQ(turned.seconds, bytes * 4 / 8 / 100e9);
 }
 
+// One chip has all of every kernel, and sends nothing.
+TEST(Sharding, AmongOneChipIsAllOfIt) {
+  const DataflowSetup setup = parse_dataflow_setup(small_setup_text(), "setup.txt");
+  for (const std::int64_t tile : {0, 1, 7}) {
+    ChipWork divided =
+        shard_kernels(setup.graph, Sharding(setup.graph.kernels.size()), Fabric{}, {}, 1, tile);
+    for (ChipKernel& kernel : divided.kernels) kernel.network_bytes = 0;
+    EXPECT_EQ(whole_work(setup.graph, tile), divided) << tile;
+  }
+}
+
 }  // namespace
 }  // namespace braid

@@ -117,8 +117,8 @@ BoxWork box_work(const DivisionTables& tables, const DivisionBox& box, const Dat
       if (!has(box[i], o)) continue;
       const KernelShare& share = options[o].share;
       take_least(work.kernels[i], share.kernel);
-      bytes[i] = std::min(bytes[i], share.bytes);
-      tile_bytes[i] = std::min(tile_bytes[i], share.tile_bytes);
+      bytes[i] = std::min(bytes[i], share.output.bytes);
+      tile_bytes[i] = std::min(tile_bytes[i], share.output.tile_bytes);
       message_s[i][o] = share.kernel.network_s;
       if (mapping.whole_tiles && o != first) {
         result.curves[i] = faster_of(result.curves[i], tables.curves[options[o].curve]);

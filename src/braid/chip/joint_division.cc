@@ -161,12 +161,12 @@ class JointSearch {
         const DivisionTables::Option& option = tables_.options[i][o];
         compute_s = std::min(compute_s, option.alone_s);
         traffic = std::min(traffic, traffic_bytes(option));
-        bytes = std::min(bytes, option.share.bytes);
+        bytes = std::min(bytes, option.share.output.bytes);
       });
       for_options(box, i, [&](std::size_t o) {
         const DivisionTables::Option& option = tables_.options[i][o];
         const double moved = weights.traffic * (traffic_bytes(option) - traffic) +
-                             crossings * (option.share.bytes - bytes);
+                             crossings * (option.share.output.bytes - bytes);
         problem.costs[i].push_back({option.share.kernel.network_s +
                                         weights.compute * (option.alone_s - compute_s) +
                                         moved / bytes_per_s_,
@@ -335,15 +335,15 @@ class JointSearch {
       for_options(box.allowed, i, [&](std::size_t o) {
         compute_s = std::min(compute_s, tables_.options[i][o].alone_s);
       });
-      double least_bytes = option.share.bytes;
+      double least_bytes = option.share.output.bytes;
       for_options(box.allowed, i, [&](std::size_t o) {
-        least_bytes = std::min(least_bytes, tables_.options[i][o].share.bytes);
+        least_bytes = std::min(least_bytes, tables_.options[i][o].share.output.bytes);
       });
       // Larger tensors take room even where they do not move.
       constexpr double kRoom = 0.2;
       misses[i] += weight(i, PartitionBound::compute) * (option.alone_s - compute_s) +
                    weight(i, PartitionBound::memory) * std::max(kRoom, crossings[i]) *
-                       (option.share.bytes - least_bytes) / bytes_per_s_;
+                       (option.share.output.bytes - least_bytes) / bytes_per_s_;
       if (is_additive()) continue;
       sent_s[i] = weight(i, PartitionBound::network) *
                   std::max(0.0, option.share.kernel.network_s + read_s[i] -

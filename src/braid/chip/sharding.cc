@@ -246,22 +246,6 @@ ShardShape shard_shape(const Kernel& kernel, const KernelDims& dims,
   return shape;
 }
 
-ChipKernel chip_kernel(const Kernel& kernel, const ShardShape& shape, double word_bytes) {
-  ChipKernel mine;
-  mine.name = kernel.name;
-  mine.matrix = kernel.matrix;
-  mine.backward = kernel.backward;
-  mine.rows = shape.outer * shape.m;
-  mine.depth = shape.k;
-  mine.columns = shape.n;
-  const double products = static_cast<double>(mine.rows) * static_cast<double>(shape.k);
-  mine.flops = products * static_cast<double>(shape.n) * (kernel.matrix ? 2 : 1);
-  mine.weight_bytes = kernel.weights ? products * word_bytes : kernel.gradient_bytes;
-  mine.dram_bytes = kernel.dram_bytes;
-  mine.pinned_partition = kernel.pinned_partition;
-  return mine;
-}
-
 std::vector<KernelDims> division_options(const Kernel& kernel, bool by_axis, std::size_t axes) {
   if (axes == 0) return {KernelDim::none};
   if (by_axis && axes > 1) return grid_options(kernel, axes);
@@ -281,16 +265,7 @@ KernelShare kernel_share(const ShardingJob& job, const Kernel& kernel, const Ker
   const ShardMessage sum = reduction(kernel, dims, word_bytes, job.axes, job.fabric, job.rules);
   mine.network_s += sum.seconds;
   mine.network_bytes += sum.bytes;
-  const double numbers = static_cast<double>(mine.rows) * static_cast<double>(mine.columns);
-  share.bytes = kernel.writes_out ? 0 : numbers * word_bytes;
-  double tiles = 1;
-  if (job.tile > 0 && kernel.tiled == KernelDim::n) {
-    tiles = static_cast<double>(ceil_div(shape.n, std::min(job.tile, shape.n)));
-  }
-  if (job.tile > 0 && kernel.tiled == KernelDim::m) {
-    tiles = static_cast<double>(ceil_div(shape.m, std::min(job.tile, shape.m)));
-  }
-  share.tile_bytes = share.bytes / tiles;
+  share.output = share_output(kernel, shape, word_bytes, job.tile);
   return share;
 }
 
@@ -298,27 +273,18 @@ ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fab
                        const CollectiveRules& rules, double micro_batches, std::int64_t tile) {
   const ShardingJob job{graph, fabric, rules, micro_batches, tile, shard_axes(fabric)};
   ChipWork work;
-  std::vector<double> out_bytes, out_tile_bytes;
+  std::vector<ShareOutput> outputs;
   work.kernels.reserve(graph.kernels.size());
-  out_bytes.reserve(graph.kernels.size());
-  out_tile_bytes.reserve(graph.kernels.size());
+  outputs.reserve(graph.kernels.size());
   for (std::size_t i = 0; i < graph.kernels.size(); ++i) {
     KernelShare share = kernel_share(job, graph.kernels[i], dims[i]);
-    out_bytes.push_back(share.bytes);
-    out_tile_bytes.push_back(share.tile_bytes);
+    outputs.push_back(share.output);
     work.kernels.push_back(std::move(share.kernel));
   }
-  const std::vector<std::int32_t> levels = waiting_levels(graph);
-  work.tensors.reserve(graph.tensors.size());
-  for (const KernelTensor& tensor : graph.tensors) {
-    const auto from = static_cast<std::size_t>(tensor.from);
-    const auto to = static_cast<std::size_t>(tensor.to);
-    ChipTensor mine;
-    mine.from = tensor.from;
-    mine.to = tensor.to;
-    mine.bytes = out_bytes[from];
-    mine.tile_bytes = out_tile_bytes[from];
-    mine.buffers = levels[to] - levels[from] + 1;
+  work.tensors = chip_tensors(graph, outputs);
+  for (ChipTensor& mine : work.tensors) {
+    const auto from = static_cast<std::size_t>(mine.from);
+    const auto to = static_cast<std::size_t>(mine.to);
     const Kernel& writer = graph.kernels[from];
     LayoutChanges changes(tensor_bytes(writer, graph.word_bytes), job.axes, fabric, rules);
     const ShardMessage change =
@@ -326,7 +292,6 @@ ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fab
                    input_layout(graph.kernels[to], dims[to], writer, graph.word_bytes));
     mine.network_s = change.seconds;
     mine.network_bytes = change.bytes;
-    work.tensors.push_back(mine);
   }
   return work;
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "braid/chip/chip_share.h"
 #include "braid/chip/chip_work.h"
 #include "braid/chip/fabric.h"
 #include "braid/chip/kernel_graph.h"
@@ -92,14 +93,8 @@ ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fab
                        const CollectiveRules& rules, double micro_batches, std::int64_t tile);
 
 /// Sizes of one kernel under a division among the chips of `axes`.
-struct ShardShape {
-  std::int64_t outer = 1, m = 1, k = 1, n = 1;
-};
 ShardShape shard_shape(const Kernel& kernel, const KernelDims& dims,
                        std::span<const FabricDimension> axes);
-
-/// A kernel of these sizes as one chip runs it, without its messages.
-ChipKernel chip_kernel(const Kernel& kernel, const ShardShape& shape, double word_bytes);
 
 /// What kernels are divided by and priced with.
 struct ShardingJob {
@@ -114,9 +109,8 @@ struct ShardingJob {
 /// One kernel as one chip runs it with its own messages, and what it writes.
 struct KernelShare {
   ChipKernel kernel;
-  double bytes = 0;       ///< Of its output; 0 where that goes to DRAM.
-  double tile_bytes = 0;  ///< Of one tile of it.
-  double message_s = 0;   ///< Its own messages, without the sum of partial outputs.
+  ShareOutput output;
+  double message_s = 0;  ///< Its own messages, without the sum of partial outputs.
 };
 KernelShare kernel_share(const ShardingJob& job, const Kernel& kernel, const KernelDims& dims);
 
