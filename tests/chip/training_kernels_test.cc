@@ -12,7 +12,7 @@
 #include "braid/chip/chip_share.h"
 #include "braid/chip/graph_kernels.h"
 #include "braid/chip/kernel_mapper.h"
-#include "braid/chip/workload_graphs.h"
+#include "braid/dataflow/workload_graphs.h"
 
 #include "chip/mapping_oracle.h"
 

@@ -9,8 +9,8 @@
 #include "braid/base/file.h"
 
 #include "base/temporary_folder.h"
-#include "chip/small_setup.h"
 #include "cli/program.h"
+#include "dataflow/small_setup.h"
 #include "explore/small_space_text.h"
 
 namespace braid {
