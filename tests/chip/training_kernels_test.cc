@@ -9,10 +9,10 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/infinity.h"
+#include "braid/chip/chip_share.h"
 #include "braid/chip/graph_kernels.h"
 #include "braid/chip/kernel_mapper.h"
-#include "braid/chip/sharding.h"
-#include "braid/chip/workload_graphs.h"
+#include "braid/dataflow/workload_graphs.h"
 
 #include "chip/mapping_oracle.h"
 
@@ -128,9 +128,7 @@ std::vector<std::string> writers_of(const KernelGraph& graph, const std::string&
   return names;
 }
 
-ChipWork on_one_chip(const KernelGraph& graph) {
-  return shard_kernels(graph, Sharding(graph.kernels.size(), KernelDim::none), Fabric{}, {}, 1, 1);
-}
+ChipWork on_one_chip(const KernelGraph& graph) { return whole_work(graph, 1); }
 
 TEST(TrainingKernels, AgreeWithThePublishedTransformerLayer) {
   const TransformerShape shape{512, 8, 2048, 256, true, 2};

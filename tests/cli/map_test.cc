@@ -7,8 +7,8 @@
 #include "braid/base/file.h"
 
 #include "base/temporary_folder.h"
-#include "chip/small_setup.h"
 #include "cli/program.h"
+#include "dataflow/small_setup.h"
 
 namespace braid {
 namespace {

@@ -298,7 +298,11 @@ INSTANTIATE_TEST_SUITE_P(
         M{"    price: 5 USD per GB/s\n", "", "networks.pairs", "the network 'pairs' has no price"},
         M{"chip: h100-sxm, price: 30 kUSD", "chip: h100-sxm", "chips.big",
           "the chip 'big' has no price"},
-        M{"chip: h100-sxm, price: 30 kUSD", "chip: h100-sxm", "chips.big", "'compare: [power]'"},
+        M{"chip: h100-sxm, price: 30 kUSD", "chip: h100-sxm", "chips.big", "'compare: []'"},
+        M{"planners:",
+          "compare: [price, power]\nmemories: {m: {capacity: 1 TB, bandwidth: 1 TB/s, "
+          "price: 0 USD per GB/s}, n: {capacity: 1 TB, bandwidth: 1 TB/s}}\nplanners:",
+          "memories.n", "'compare: [power]'"},
         M{"chip: h100-sxm,", "chip: tpu-v5p,", "chips.big", "has no power"},
         M{"networks:\n", "memories: {}\nnetworks:\n", "memories", "no values"},
         M{"networks:\n", "memories: {thin: {capacity: 1 GB, bandwidth: 1 TB/s}}\nnetworks:\n",

@@ -85,8 +85,6 @@ bool is_compared_by(const Value& root, const std::string& figure,
       compared |= word == figure;
       if (word != figure) others = word;
     }
-  } else {
-    others = figure == "price" ? "power" : "price";
   }
   if (!compared) return false;
   for (const PricedAxis& axis : axes) {

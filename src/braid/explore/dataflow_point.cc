@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "braid/chip/dataflow_plan.h"
+#include "braid/dataflow/dataflow_plan.h"
 #include "braid/explore/point_result.h"
 
 namespace braid {

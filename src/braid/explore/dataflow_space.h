@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "braid/chip/dataflow_setup.h"
+#include "braid/dataflow/dataflow_setup.h"
 #include "braid/explore/space_axis.h"
 
 namespace braid {

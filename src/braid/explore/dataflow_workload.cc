@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "braid/chip/workload_graphs.h"
+#include "braid/dataflow/workload_graphs.h"
 #include "braid/explore/axis_reader.h"
 #include "braid/explore/dataflow_parts.h"
 

@@ -5,9 +5,9 @@
 #include <variant>
 
 #include "braid/base/index.h"
+#include "braid/chip/chip_share.h"
 #include "braid/chip/graph_kernels.h"
 #include "braid/chip/kernel_mapper.h"
-#include "braid/chip/sharding.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/profile/rank_graph.h"
 
@@ -41,8 +41,7 @@ class ChipMapper {
     PassTimes times;
     if (!has_kernels(rank)) return times;
     const KernelGraph kernels = kernels_of(rank, 0, 1, word_bytes_, passes);
-    const Sharding whole(kernels.kernels.size());
-    const ChipWork work = shard_kernels(kernels, whole, Fabric{}, CollectiveRules{}, 1, 1);
+    const ChipWork work = whole_work(kernels, 1);
     MapperBudget budget;
     budget.partitions = kLayerMappingBudget;
     MappingOutcome outcome = map_kernels(work, chip_, rules_, budget);

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "braid/chip/dataflow_plan.h"
+#include "braid/dataflow/dataflow_plan.h"
 
 namespace braid {
 
