@@ -1,24 +1,19 @@
 #include "braid/plan/gradient_placeholders.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
-#include <vector>
 
+#include "braid/base/index.h"
 #include "braid/profile/shard.h"
 
 namespace braid {
 namespace {
 
-/// Rows and columns of a weight, and which of them tensor parallelism divides.
-struct WeightShape {
-  std::array<std::int64_t, 2> size = {0, 0};
-  Split split = Split::replicated;
-  friend bool operator==(const WeightShape&, const WeightShape&) = default;
-};
+constexpr std::size_t kMostShapes = 64;
 
-/// Weights of an operator that a product reads, one of each shape.
-std::vector<WeightShape> weights_of(const Operator& op) {
+}  // namespace
+
+std::vector<WeightShapes::Shape> WeightShapes::shapes_of(const Operator& op) {
   if (const auto* product = std::get_if<MatMul>(&op.kind)) {
     if (product->weight) return {{{product->k, product->n}, op.split}};
   }
@@ -29,40 +24,59 @@ std::vector<WeightShape> weights_of(const Operator& op) {
   return {};
 }
 
-/// Elements of a weight on one device.
-double elements_on_device(const WeightShape& weight, const Execution& how) {
-  Execution one_expert = how;
-  one_expert.ep = 1;
-  return static_cast<double>(weight.size[0]) * static_cast<double>(weight.size[1]) *
-         shard_of(weight.split, one_expert, 1).weight;
+WeightShapes::WeightShapes(const Graph& graph) {
+  std::vector<bool> seen;
+  for (const Layer& layer : graph.layers) {
+    const std::size_t kind = at(layer.kind);
+    if (kind >= seen.size()) {
+      seen.resize(kind + 1, false);
+      of_kind_.resize(kind + 1, 0);
+    }
+    if (seen[kind]) continue;
+    seen[kind] = true;
+    for (OperatorId id = layer.first; id < layer.last; ++id) {
+      for (const Shape& shape : shapes_of(graph.operators[at(id)])) {
+        const auto found = std::find(shapes_.begin(), shapes_.end(), shape);
+        const auto number = static_cast<std::size_t>(found - shapes_.begin());
+        if (found == shapes_.end()) shapes_.push_back(shape);
+        of_kind_[kind] |= std::uint64_t{1} << std::min(number, kMostShapes - 1);
+      }
+    }
+  }
 }
 
-}  // namespace
+std::vector<double> WeightShapes::bytes(const Execution& how, Dtype weight) const {
+  Execution one_expert = how;
+  one_expert.ep = 1;
+  std::vector<double> bytes(std::min(shapes_.size(), kMostShapes), 0);
+  for (std::size_t i = 0; i < shapes_.size(); ++i) {
+    const Shape& shape = shapes_[i];
+    bytes[std::min(i, kMostShapes - 1)] +=
+        static_cast<double>(shape.size[0]) * static_cast<double>(shape.size[1]) *
+        shard_of(shape.split, one_expert, 1).weight * bytes_per_element(weight);
+  }
+  return bytes;
+}
 
 void add_gradient_placeholders(const Graph& graph, Plan& plan) {
-  const double element_bytes = bytes_per_element(plan.precision.weight);
+  const WeightShapes shapes(graph);
   for (Stage& stage : plan.stages) {
-    std::vector<WeightShape> seen;
+    std::uint64_t seen = 0;
     for (Chunk& chunk : stage.chunks) {
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
-        const Layer& layer = graph.layers[static_cast<std::size_t>(chunk.layers[i])];
-        const auto kind = static_cast<std::size_t>(
-            plan.profile.layers[static_cast<std::size_t>(chunk.layers[i])].kind);
+        const std::size_t kind = at(plan.profile.layers[at(chunk.layers[i])].kind);
+        const std::uint64_t added = shapes.of_kind()[kind] & ~seen;
+        if (added == 0) continue;
+        seen |= added;
         std::vector<Option>& options = plan.profile.kinds[kind];
-        Option option = options[static_cast<std::size_t>(chunk.options[i])];
-        double bytes = 0;
-        for (OperatorId id = layer.first; id < layer.last; ++id) {
-          for (const WeightShape& weight :
-               weights_of(graph.operators[static_cast<std::size_t>(id)])) {
-            if (std::find(seen.begin(), seen.end(), weight) != seen.end()) continue;
-            seen.push_back(weight);
-            bytes += elements_on_device(weight, option.how) * element_bytes;
-          }
-        }
-        if (bytes <= 0) continue;
+        Option option = options[at(chunk.options[i])];
+        const double bytes =
+            placeholder_bytes(added, shapes.bytes(option.how, plan.precision.weight));
         option.cost.fixed_bytes = std::max(0.0, option.cost.fixed_bytes) + bytes;
-        chunk.options[i] = static_cast<std::int32_t>(options.size());
-        options.push_back(std::move(option));
+        // Stages that are alike share the option.
+        const auto same = std::find(options.begin(), options.end(), option);
+        chunk.options[i] = static_cast<std::int32_t>(same - options.begin());
+        if (same == options.end()) options.push_back(std::move(option));
       }
     }
   }

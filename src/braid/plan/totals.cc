@@ -29,6 +29,7 @@ void ChunkTotals::add(const LayerCost& cost, int count) {
   largest_layer_parameters =
       std::max(largest_layer_parameters, cost.dense_parameters + cost.expert_parameters);
   fixed_bytes += std::max(0.0, cost.fixed_bytes) * count;
+  weight_shapes |= cost.weight_shapes;
   gradient_bytes += std::max(0.0, cost.gradient_bytes) * count;
   layers += count;
 }

@@ -24,6 +24,7 @@ struct ChunkTotals {
   double largest_layer_parameters = 0;  ///< Dense and expert elements of the layer that has most.
   double fixed_bytes = 0;               ///< Stated by the profile, see LayerCost::fixed_bytes.
   double gradient_bytes = 0;            ///< Stated by the profile, see LayerCost::gradient_bytes.
+  std::uint64_t weight_shapes = 0;      ///< LayerCost::weight_shapes of any layer.
   int layers = 0;
 
   /// Adds `count` layers of this cost.
@@ -87,6 +88,8 @@ struct DataParallelContext {
   GroupSpan expert_group;  ///< Ranks that hold the same experts: dp × cp / ep, of one copy.
   GroupSpan copy_group;    ///< Ranks that hold the same shard in each copy of the state.
   double copies = 1;       ///< Their number, Parallelism::replicate.
+  /// [shape of weights]: of a gradient placeholder; null: there are none.
+  const std::vector<double>* placeholder_bytes = nullptr;
   double dense_ranks = 1;  ///< Their sizes.
   double expert_ranks = 1;
   const System* system = nullptr;

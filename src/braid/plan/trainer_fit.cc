@@ -11,14 +11,14 @@ bool has_even_chunks(const Plan& plan) {
   for (std::size_t c = 0; c < vp; ++c) {
     for (const Stage& stage : plan.stages) layers.push_back(stage.chunks[c].layers.size());
   }
-  if (layers.size() < 2) return true;
+  if (layers.empty()) return true;
   // What the ends have beside their blocks is at most a layer each.
-  const std::size_t inner = layers.size() > 2 ? layers[1] : layers.back();
-  const bool even = std::all_of(layers.begin() + 1, layers.end() - 1,
-                                [&](std::size_t count) { return count == inner; });
-  const auto is_end = [&](std::size_t count) { return count >= inner && count <= inner + 1; };
-  return even && (layers.size() > 2 ? is_end(layers.front()) && is_end(layers.back())
-                                    : is_end(layers.front()) || layers.front() + 1 == inner);
+  const std::size_t inner = layers.size() > 2 ? layers[1] : std::min(layers.front(), layers.back());
+  for (std::size_t chunk = 0; chunk < layers.size(); ++chunk) {
+    const bool is_end = chunk == 0 || chunk + 1 == layers.size();
+    if (layers[chunk] < inner || layers[chunk] > inner + (is_end ? 1 : 0)) return false;
+  }
+  return true;
 }
 
 std::string refusal(const TrainerLimits& limits, const Plan& plan) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "braid/base/infinity.h"
+#include "braid/plan/node_replicas.h"
 #include "braid/planners/assignment_bound.h"
 #include "braid/planners/job_layers.h"
 
@@ -273,7 +274,7 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
   Evaluator& evaluator = scratch.evaluator;
   Layout& layout = scratch.layout;
   Assessment assessment;
-  if (configuration.schedule != ScheduleKind::one_f_one_b) {
+  if (configuration.schedule != ScheduleKind::one_f_one_b || chain.dealt_evenly) {
     assess_tried(chain, table, configuration, cutoff_s, scratch, assessment);
     return assessment;
   }
@@ -325,10 +326,14 @@ Plan build_plan(const ChainJob& chain, LayerTables& tables, const Configuration&
   Plan plan = blank_plan(job, *chain.layers, *chain.system);
   plan.planner = planner;
   plan.parallel = to_parallelism(configuration);
+  if (job.trainer.does.node_replicas) {
+    plan.parallel.replicate = node_replicas(*chain.system, plan.parallel);
+  }
   plan.profile.chip = chain.system->groups.front().chip.name;
   for (std::size_t k = 0; k < table.kinds.size(); ++k) {
     Option option = tables.option(configuration, k);
     option.cost = table.kinds[k];
+    option.cost.weight_shapes = 0;
     plan.profile.kinds[k].push_back(std::move(option));
   }
   for (int s = 0; s < configuration.pp; ++s) {
@@ -348,6 +353,7 @@ Plan build_plan(const ChainJob& chain, LayerTables& tables, const Configuration&
     }
     plan.stages.push_back(std::move(stage));
   }
+  if (chain.weight_shapes != nullptr) add_gradient_placeholders(*job.graph, plan);
   return plan;
 }
 

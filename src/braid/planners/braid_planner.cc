@@ -56,7 +56,9 @@ class BraidSearch {
         chain_(chain_job(job, system)),
         tables_(job, system),
         best_(static_cast<std::size_t>(std::max(1, space.top))),
-        outcome_(begin_outcome(job, system)) {}
+        outcome_(begin_outcome(job, system)) {
+    chain_.dealt_evenly = !space.can.uneven_stages;
+  }
 
   Outcome run();
 
@@ -203,7 +205,8 @@ void BraidSearch::look_at(const Configuration& configuration) {
     return;
   }
   if (assessment.iteration_time_s == 0) return;
-  if (configuration.schedule == ScheduleKind::one_f_one_b && configuration.pp > 1) {
+  if (configuration.schedule == ScheduleKind::one_f_one_b && configuration.pp > 1 &&
+      !chain_.dealt_evenly) {
     unproven_.push_back({assessment.path_s, configuration, assessment.memory_bound});
   }
   best_.add({assessment.iteration_time_s, configuration, std::move(assessment.ends)});

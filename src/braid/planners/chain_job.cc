@@ -17,6 +17,9 @@ ChainJob chain_job(const Job& job, const System& system) {
   for (const ProfileLayer& layer : layers.layers) chain.kind_of_layer.push_back(layer.kind);
   chain.edges = layers.edges;
   chain.shared = layers.shared;
+  if (job.trainer.does.gradient_placeholders && job.graph != nullptr) {
+    chain.weight_shapes = std::make_shared<WeightShapes>(*job.graph);
+  }
   chain.heavy_end = job.graph != nullptr && predicts_further_tokens(*job.graph);
   std::size_t hops = 0;
   chain.least_hop_bytes = kInfinity;

@@ -4,12 +4,15 @@
 #include <memory>
 #include <vector>
 
+#include "braid/plan/gradient_placeholders.h"
 #include "braid/planners/planner.h"
 
 namespace braid {
 
 /// A job's chain of layers as the planner sees it, prepared once.
 struct ChainJob {
+  std::shared_ptr<const WeightShapes> weight_shapes;  ///< Null: the trainer keeps no placeholders.
+  bool dealt_evenly = false;  ///< Chunks have as many layers, as the trainer deals them out.
   const Job* job = nullptr;
   const System* system = nullptr;
   std::shared_ptr<const LayerOptions> layers;

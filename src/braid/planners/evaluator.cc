@@ -44,6 +44,11 @@ Evaluator::Form& Evaluator::form_of(const Configuration& c) {
       form.context = data_parallel_context(form.parallel, chain_.job->precision, *chain_.system,
                                            chain_.job->trainer.does);
       form.context.memo = &form.memo;
+      if (chain_.weight_shapes != nullptr) {
+        form.placeholder_bytes =
+            chain_.weight_shapes->bytes(to_execution(c), chain_.job->precision.weight);
+        form.context.placeholder_bytes = &form.placeholder_bytes;
+      }
       std::vector<std::pair<std::size_t, std::size_t>> kinds;
       for (int s = 0; c.pp > 1 && s < c.pp; ++s) {
         const auto levels = crossing(form.parallel, *chain_.system, s, (s + 1) % c.pp);

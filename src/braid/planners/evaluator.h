@@ -52,6 +52,7 @@ class Evaluator {
   struct Form {
     Parallelism parallel;
     DataParallelContext context;
+    std::vector<double> placeholder_bytes;  ///< Of each shape of weights.
     SyncMemo memo;
     /// Of the handover from stage s to the next (the last one's: to the first): which of the
     /// `handovers` times it as.

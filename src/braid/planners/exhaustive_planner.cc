@@ -61,10 +61,13 @@ class ExhaustiveWalk {
         chain_(chain_job(job, system)),
         tables_(job, system),
         available_bytes_(usable_bytes(system.groups.front().chip)),
-        best_(static_cast<std::size_t>(std::max(1, space.top))) {}
+        best_(static_cast<std::size_t>(std::max(1, space.top))) {
+    chain_.dealt_evenly = !space.can.uneven_stages;
+  }
 
   void visit(const Configuration& configuration) {
-    if (configuration.schedule == ScheduleKind::one_f_one_b && configuration.pp > 1) {
+    if (configuration.schedule == ScheduleKind::one_f_one_b && configuration.pp > 1 &&
+        !chain_.dealt_evenly) {
       visit_uneven(configuration);
     } else {
       visit_even(configuration);

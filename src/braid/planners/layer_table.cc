@@ -21,6 +21,7 @@ ChainLayer chain_layer(const LayerCost& cost) {
   layer.working_bytes = cost.working_bytes;
   layer.fixed_bytes = std::max(0.0, cost.fixed_bytes);
   layer.gradient_bytes = std::max(0.0, cost.gradient_bytes);
+  layer.weight_shapes = cost.weight_shapes;
   return layer;
 }
 
@@ -34,6 +35,7 @@ LayerTables::LayerTables(const Job& job, const System& system, Stages stages)
       layers_(layer_options(job)),
       costs_(layers_->on(trained_on_, job.precision)),
       stages_(stages) {
+  if (does_.gradient_placeholders && job.graph != nullptr) weight_shapes_.emplace(*job.graph);
   const Profile& layers = layers_->layers();
   if (stages == Stages::as_configured) shared_ = layers.shared;
   kind_of_layer_.reserve(layers.layers.size());
@@ -141,7 +143,10 @@ void LayerTables::adapt(const Configuration& configuration, std::vector<LayerCos
       accumulation_s_per_parameter(does_, static_cast<double>(accumulated(configuration)),
                                    configuration.zero >= Zero::gradients, precision_, system_);
   const double overlap_loss = system_.groups.front().chip.efficiency.overlap_loss;
-  for (LayerCost& cost : costs) adapt_cost(does_, overlap_loss, accumulation_s, cost);
+  for (std::size_t kind = 0; kind < costs.size(); ++kind) {
+    adapt_cost(does_, overlap_loss, accumulation_s, costs[kind]);
+    if (weight_shapes_) costs[kind].weight_shapes = weight_shapes_->of_kind()[kind];
+  }
 }
 
 LayerTable& LayerTables::find(const Configuration& configuration) {

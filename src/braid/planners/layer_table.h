@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "braid/plan/gradient_placeholders.h"
 #include "braid/planners/configuration.h"
 #include "braid/planners/even_splits.h"
 #include "braid/planners/partition.h"
@@ -106,6 +107,7 @@ class LayerTables {
   const TrainerBehaviour does_;
   const System trained_on_;  ///< The system as its chips do under the trainer.
   const Precision precision_;
+  std::optional<WeightShapes> weight_shapes_;  ///< Where the trainer keeps placeholders of them.
   std::shared_ptr<const LayerOptions> layers_;
   std::unique_ptr<LayerCosts> costs_;
   std::vector<std::int32_t> count_of_kind_;

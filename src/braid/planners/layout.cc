@@ -30,6 +30,7 @@ Layout::StageKind stage_kind(const Layout& layout, int pp, int vp, int stage) {
     memory.dense_parameters += chunk.dense_parameters;
     memory.expert_parameters += chunk.expert_parameters;
     memory.fixed_bytes += chunk.fixed_bytes;
+    memory.weight_shapes |= chunk.weight_shapes;
     if (vp == 1) {
       memory.stash_bytes = chunk.stash_bytes;
       memory.offloaded_bytes = chunk.offloaded_bytes;

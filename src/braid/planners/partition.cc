@@ -12,6 +12,7 @@ MemoryForm memory_form(const DataParallelContext& context, double available_byte
   const double gradient_bytes = bytes_per_element(precision.gradient);
   MemoryForm form;
   form.available_bytes = available_bytes;
+  form.placeholder_bytes = context.placeholder_bytes;
   if (context.chip != nullptr && context.chip->host) {
     form.host_available_bytes = context.chip->host->bytes;
   }

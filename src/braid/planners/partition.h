@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
+#include "braid/plan/gradient_placeholders.h"
 #include "braid/plan/totals.h"
 
 namespace braid {
@@ -20,6 +21,7 @@ struct ChainLayer {
   double dense_parameters = 0, expert_parameters = 0;
   double stash_bytes = 0, offloaded_bytes = 0, working_bytes = 0;
   double fixed_bytes = 0, gradient_bytes = 0;  ///< Stated, in place of parameters.
+  std::uint64_t weight_shapes = 0;             ///< LayerCost::weight_shapes.
 
   double time_s() const { return forward_s + backward_s; }
 };
@@ -32,6 +34,8 @@ struct MemoryForm {
   double available_bytes = 0;
   double host_per_dense_parameter = 0, host_per_expert_parameter = 0;  ///< Of what is offloaded.
   double host_available_bytes = kInfinity;
+  /// [shape of weights]: of a gradient placeholder; null: there are none.
+  const std::vector<double>* placeholder_bytes = nullptr;
 
   friend bool operator==(const MemoryForm&, const MemoryForm&) = default;
 };
@@ -45,6 +49,7 @@ struct RunSums {
   double stash_bytes = 0, offloaded_bytes = 0, working_bytes = 0, fixed_bytes = 0;
   double gradient_bytes = 0;
   double largest_layer_parameters = 0;
+  std::uint64_t weight_shapes = 0;
 
   void add(const ChainLayer& layer) {
     forward_s += layer.forward_s;
@@ -55,6 +60,7 @@ struct RunSums {
     offloaded_bytes += layer.offloaded_bytes;
     fixed_bytes += layer.fixed_bytes;
     gradient_bytes += layer.gradient_bytes;
+    weight_shapes |= layer.weight_shapes;
     working_bytes = std::max(working_bytes, layer.working_bytes);
     largest_layer_parameters =
         std::max(largest_layer_parameters, layer.dense_parameters + layer.expert_parameters);
@@ -66,7 +72,10 @@ inline double standing_bytes(const RunSums& sums, const MemoryForm& form) {
   return sums.dense_parameters * form.per_dense_parameter +
          sums.expert_parameters * form.per_expert_parameter +
          sums.largest_layer_parameters * form.per_largest_layer_parameter + sums.working_bytes +
-         sums.fixed_bytes;
+         sums.fixed_bytes +
+         (form.placeholder_bytes == nullptr
+              ? 0
+              : placeholder_bytes(sums.weight_shapes, *form.placeholder_bytes));
 }
 inline double device_bytes(const RunSums& sums, double in_flight, const MemoryForm& form) {
   return standing_bytes(sums, form) + (sums.stash_bytes - sums.offloaded_bytes) * in_flight +

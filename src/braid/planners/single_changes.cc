@@ -65,7 +65,9 @@ class ChangeList {
     const bool offloads = !next.offload_weights || next.zero != Zero::parameters;
     const bool is_wanted = (!options_.schedule || *options_.schedule == next.schedule) &&
                            (!options_.vp || *options_.vp == next.vp);
-    if (next != from_ && has_passes && is_dealt && offloads && is_wanted) changes_.push_back(next);
+    if (next == from_ || !has_passes || !is_dealt || !offloads || !is_wanted) return;
+    if (!is_listed(options_, next) || !refusal(options_.can, to_parallelism(next)).empty()) return;
+    changes_.push_back(next);
   }
 
   const Configuration& from_;
@@ -161,7 +163,7 @@ FoundPlan with_single_changes(const ChainJob& chain, LayerTables& tables, FoundP
   const bool has_host = chain.system->groups.front().chip.host.has_value();
   while (true) {
     Step step(chain, tables, plan, timed, scratch);
-    step.move_layers();
+    if (!chain.dealt_evenly) step.move_layers();
     for (const Configuration& next :
          single_changes(plan.configuration, limits, options, has_host)) {
       if (tables.is_distinct(next)) step.look_at(next);

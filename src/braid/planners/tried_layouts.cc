@@ -68,6 +68,24 @@ void deal(const ChainJob& chain, const LayerTable& table, int chunks, Dealing ho
   }
 }
 
+namespace {
+
+/// Whether all chunks have as many layers, but the ends perhaps one more (has_even_chunks).
+bool is_even(const Ends& ends) {
+  const auto count = [&](std::size_t chunk) {
+    return ends[chunk] - (chunk == 0 ? 0 : ends[chunk - 1]);
+  };
+  const std::int32_t inner =
+      ends.size() > 2 ? count(1) : std::min(ends.front(), count(ends.size() - 1));
+  for (std::size_t chunk = 0; chunk < ends.size(); ++chunk) {
+    const bool is_end = chunk == 0 || chunk + 1 == ends.size();
+    if (count(chunk) < inner || count(chunk) > inner + (is_end ? 1 : 0)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 const TriedLayouts& tried_layouts(const ChainJob& chain, LayerTable& table,
                                   const Configuration& configuration, Layout& scratch) {
   const int pp = configuration.pp;
@@ -80,7 +98,9 @@ const TriedLayouts& tried_layouts(const ChainJob& chain, LayerTable& table,
   std::array<Ends, kDealings.size()> known;
   for (std::size_t i = 0; i < kDealings.size(); ++i) {
     Ends& ends = known[i];
+    if (chain.dealt_evenly && kDealings[i] != Dealing::as_trainers) continue;
     deal(chain, table, pp * vp, kDealings[i], ends);
+    if (chain.dealt_evenly && !is_even(ends)) continue;
     if (std::find(known.begin(), known.begin() + i, ends) != known.begin() + i) continue;
     fill_layout(chain.kind_of_layer, table.kinds, pp, vp, ends, scratch);
     if (vp > 1) fill_stash_peaks(pp, vp, configuration.num_micro_batches, scratch);

@@ -57,6 +57,10 @@ struct LayerCost {
   /// To synchronise over data-parallel ranks, likewise; negative: from the parameters.
   double gradient_bytes = -1;
 
+  /// Shapes of weights that the trainer keeps placeholders of, a bit each
+  /// (plan/gradient_placeholders.h); for searches, plans have them in fixed_bytes.
+  std::uint64_t weight_shapes = 0;
+
   double backward_s() const {
     return recompute.total_s() + backward_input.total_s() + backward_weight.total_s();
   }
