@@ -112,6 +112,7 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
     json["devices"] = best.plan.system.device_count;
     json["devices_used"] = devices_used(best.plan);
     json["precision"] = name_of(best.plan.precision);
+    json["trainer"] = best.plan.trainer.name;
     json["global_batch"] = best.plan.global_batch;
     json["seq_len"] = best.plan.seq_len;
     json["parallel"] = to_json(best.plan.parallel);

@@ -168,7 +168,8 @@ std::string heading(const LoadedJob& loaded) {
                   devices_text(loaded.system), loaded.job.global_batch);
   const std::int64_t tokens = seq_len_of(loaded);
   if (tokens > 0) text += fmt::format(", {} tokens each", tokens);
-  return text + ", " + name_of(loaded.job.precision) + "\n\n";
+  return text + ", " + name_of(loaded.job.precision) + ", run by " + loaded.job.trainer.name +
+         "\n\n";
 }
 
 /// Why a planner has no plan, or one that does not hold; empty otherwise.
@@ -213,6 +214,7 @@ Json to_json(const LoadedJob& loaded, const std::vector<Compared>& all) {
   json["global_batch"] = loaded.job.global_batch;
   json["seq_len"] = seq_len_of(loaded);
   json["precision"] = name_of(loaded.job.precision);
+  json["trainer"] = loaded.job.trainer.name;
   json["rows"] = Json::array();
   for (const Compared& compared : all) {
     const std::string name(compared.planner->name);

@@ -7,6 +7,7 @@
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
+#include "braid/plan/trainer_file.h"
 #include "braid/planners/planner.h"
 #include "braid/report/table.h"
 #include "braid/system/system.h"
@@ -46,6 +47,10 @@ int run_list(const ListOptions& options) {
     for (const std::string& name : cluster_names()) {
       entries.emplace_back(name, load_system(name).description);
     }
+  } else if (options.what == "trainers") {
+    for (const TrainerFile& trainer : trainer_catalogue()) {
+      entries.emplace_back(trainer.name, trainer.title);
+    }
   } else {
     for (const PlannerEntry& entry : planners()) {
       entries.emplace_back(std::string(entry.name), std::string(entry.description));
@@ -76,9 +81,9 @@ Run add_list(CLI::App& app) {
   auto options = std::make_shared<ListOptions>();
   Verb verb(app, "list", "What braid knows by name");
   verb.footer("Example:\n  braid list clusters");
-  verb.add_option("WHAT", options->what, "models, chips, clusters or planners")
+  verb.add_option("WHAT", options->what, "models, chips, clusters, planners or trainers")
       .required()
-      .one_of({"models", "chips", "clusters", "planners"});
+      .one_of({"models", "chips", "clusters", "planners", "trainers"});
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run_list(*options); };
 }

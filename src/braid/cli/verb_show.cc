@@ -12,6 +12,7 @@
 #include "braid/base/suggest.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/dim_option.h"
+#include "braid/cli/show_trainer.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
@@ -206,6 +207,10 @@ int show(const std::string& name, const ModelOptions& options, bool json) {
     if (entry.name == name) return show_model(name, entry.description, options, json);
     known.push_back(entry.name);
   }
+  for (const TrainerFile& trainer : trainer_catalogue()) {
+    if (trainer.name == name) return show_trainer(trainer, json);
+    known.push_back(trainer.name);
+  }
   for (const PlannerEntry& entry : planners()) {
     if (entry.name == name) {
       if (json) {
@@ -230,6 +235,9 @@ int show(const std::string& name, const ModelOptions& options, bool json) {
     const Document document = Document::parse_file(name);
     const Value root = document.root();
     if (root.is_object() && root["memory"].exists()) return show_chip(name, json);
+    if (root.is_object() && (root["can"].exists() || root["does"].exists())) {
+      return show_trainer(read_trainer(root), json);
+    }
     return show_system(name, json);
   }
   if (extension.substr(0, 5) == ".yaml") return show_system(name, json);

@@ -253,8 +253,9 @@ std::string plan_text(const Outcome& outcome) {
   const Candidate& best = outcome.candidates.front();
   const Plan& plan = best.plan;
   std::string text =
-      fmt::format("{} ({} parameters) on {}: {}\n\n", plan.model,
-                  format_count(plan.model_parameters), plan.system.name, devices_text(plan.system));
+      fmt::format("{} ({} parameters) on {}: {}{}\n\n", plan.model,
+                  format_count(plan.model_parameters), plan.system.name, devices_text(plan.system),
+                  plan.trainer.name.empty() ? "" : ", run by " + plan.trainer.name);
   text += plans_table(outcome) + "\n";
   text += time_text(best.metrics) + "\n";
   text += memory_text(plan, best.metrics) + "\n";
