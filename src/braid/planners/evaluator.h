@@ -48,6 +48,7 @@ class Evaluator {
   /// What configurations of the same degrees and placement share.
   struct Form {
     Parallelism parallel;
+    int senders = 0;  ///< stages_sending() of `parallel`; 0: not known yet.
     DataParallelContext context;
     SyncMemo memo;
     /// Of the handover from stage s to the next (the last one's: to the first): which of the
