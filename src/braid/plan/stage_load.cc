@@ -27,12 +27,8 @@ std::vector<StageLoad> stage_loads(const Plan& plan) {
   return loads;
 }
 
-namespace {
-
-/// Of a stage's first and last device, the one whose message takes longer, `senders` stages sending
-/// out of a node at once.
-double slowest_message_s(const Parallelism& parallel, const System& system, int source_stage,
-                         int target_stage, double bytes, int senders) {
+double transfer_time_s(const Parallelism& parallel, const System& system, int source_stage,
+                       int target_stage, double bytes, int senders) {
   const std::int64_t distance = (target_stage - source_stage) * stride_of(parallel, Axis::pp);
   const std::int64_t first = first_device(parallel, source_stage);
   const std::int64_t last = first + (parallel.tp - 1) * stride_of(parallel, Axis::tp) +
@@ -46,13 +42,6 @@ double slowest_message_s(const Parallelism& parallel, const System& system, int 
                   point_to_point_s(system, last, last + distance, bytes, concurrent));
 }
 
-}  // namespace
-
-double transfer_time_s(const Parallelism& parallel, const System& system, int source_stage,
-                       int target_stage, double bytes) {
-  return slowest_message_s(parallel, system, source_stage, target_stage, bytes, 1);
-}
-
 int stages_sending(const Parallelism& parallel, const System& system) {
   if (parallel.schedule == ScheduleKind::gpipe) return 1;
   const std::int64_t block = stride_of(parallel, Axis::pp);
@@ -61,12 +50,6 @@ int stages_sending(const Parallelism& parallel, const System& system) {
   // Interleaved, the ends of the pipeline hand over to each other.
   const std::int64_t nodes = (parallel.pp * block + per_node - 1) / per_node;
   return nodes > (parallel.vp > 1 ? 1 : 2) ? 2 : 1;
-}
-
-double pass_transfer_s(const Parallelism& parallel, const System& system, int source_stage,
-                       int target_stage, double bytes) {
-  return slowest_message_s(parallel, system, source_stage, target_stage, bytes,
-                           stages_sending(parallel, system));
 }
 
 double handover_s(const System& system, std::span<const std::int64_t> senders,
@@ -90,12 +73,13 @@ double handover_s(const System& system, std::span<const std::int64_t> senders,
 std::vector<EdgeLoad> edge_loads(const Plan& plan) {
   std::vector<EdgeLoad> loads;
   const bool uniform = is_uniform(plan);
+  const int senders = uniform ? stages_sending(plan.parallel, plan.system) : 1;
   for (const ChunkEdge& edge : chunk_edges(plan)) {
     EdgeLoad load{edge, 0, -1};
     if (uniform) {
       if (edge.source_stage != edge.target_stage) {
-        load.transfer_s = pass_transfer_s(plan.parallel, plan.system, edge.source_stage,
-                                          edge.target_stage, edge.bytes);
+        load.transfer_s = transfer_time_s(plan.parallel, plan.system, edge.source_stage,
+                                          edge.target_stage, edge.bytes, senders);
       }
     } else {
       const auto& source = plan.stages[static_cast<std::size_t>(edge.source_stage)].devices;

@@ -61,11 +61,6 @@ struct EdgeLoad {
 std::vector<StageLoad> stage_loads(const Plan& plan);
 std::vector<EdgeLoad> edge_loads(const Plan& plan);
 
-/// Time to hand `bytes` from each device of a stage to its counterpart in another, all devices of
-/// the stage sending at once; the slowest of the stage's first and last device.
-double transfer_time_s(const Parallelism& parallel, const System& system, int source_stage,
-                       int target_stage, double bytes);
-
 /// How many stages send out of a node at the same time while passes run: 1, or 2 where two of a
 /// node's stages share its network cards. Under 1F1B, interleaved or not, neighbouring stages run
 /// passes of opposite directions; so where an even number of stages lies on a node, its last one's
@@ -75,9 +70,11 @@ double transfer_time_s(const Parallelism& parallel, const System& system, int so
 /// their edges.
 int stages_sending(const Parallelism& parallel, const System& system);
 
-/// transfer_time_s of what a pass hands over, beside what other stages send (stages_sending).
-double pass_transfer_s(const Parallelism& parallel, const System& system, int source_stage,
-                       int target_stage, double bytes);
+/// Time to hand `bytes` from each device of a stage to its counterpart in another, all devices of
+/// `senders` stages of a node sending at once (stages_sending, for what passes hand over); the
+/// slowest of the stage's first and last device.
+double transfer_time_s(const Parallelism& parallel, const System& system, int source_stage,
+                       int target_stage, double bytes, int senders = 1);
 
 /// Time of `bytes` in each of max(senders, receivers) flows at once: the i-th device of the larger
 /// side with the one as far along the smaller side; of the slowest flow, where all share ports and

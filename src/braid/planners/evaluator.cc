@@ -63,8 +63,11 @@ Evaluator::Form& Evaluator::form_of(const Configuration& c) {
     last_key_ = key;
     last_ = &form;
   }
-  last_->parallel.schedule = c.schedule;
-  last_->parallel.vp = c.vp;
+  if (last_->senders == 0 || last_->parallel.schedule != c.schedule || last_->parallel.vp != c.vp) {
+    last_->parallel.schedule = c.schedule;
+    last_->parallel.vp = c.vp;
+    last_->senders = stages_sending(last_->parallel, *chain_.system);
+  }
   last_->context.zero = c.zero;
   last_->context.offload_optimizer = c.offload_optimizer;
   last_->context.offload_weights = c.offload_weights;
@@ -77,8 +80,8 @@ const DataParallelContext& Evaluator::context(const Configuration& configuration
 
 double Evaluator::handover_s(const Form& form, std::size_t kind, double bytes) const {
   const int source = form.handovers[kind];
-  return pass_transfer_s(form.parallel, *chain_.system, source, (source + 1) % form.parallel.pp,
-                         bytes);
+  return transfer_time_s(form.parallel, *chain_.system, source, (source + 1) % form.parallel.pp,
+                         bytes, form.senders);
 }
 
 void Evaluator::fill_handovers(const Configuration& configuration, double bytes,
@@ -349,7 +352,8 @@ double Evaluator::time_graph_s(const Configuration& configuration, const Layout&
     transfer.source = source * configuration.vp + cut.from / configuration.pp;
     transfer.target = target * configuration.vp + cut.to / configuration.pp;
     if (source != target) {
-      transfer.time_s = pass_transfer_s(form.parallel, *chain_.system, source, target, cut.bytes);
+      transfer.time_s =
+          transfer_time_s(form.parallel, *chain_.system, source, target, cut.bytes, form.senders);
     }
     pipeline.transfers.push_back(transfer);
   }

@@ -51,6 +51,7 @@ class Evaluator {
   /// What configurations of the same degrees and placement share.
   struct Form {
     Parallelism parallel;
+    int senders = 0;  ///< stages_sending() of `parallel`; 0: not known yet.
     DataParallelContext context;
     std::vector<double> placeholder_bytes;  ///< Of each shape of weights.
     SyncMemo memo;
