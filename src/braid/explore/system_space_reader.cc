@@ -257,9 +257,8 @@ void read_combinations(const Value& root, const std::vector<std::int64_t>& devic
 // The values of an axis and which of them have `key`; those of a list are but names.
 template <typename Part, typename Known>
 PricedAxis priced_values(const Value& root, const char* axis, const char* what,
-                         const std::string& key, bool needed, const std::vector<Part>& parts,
-                         Known&& known) {
-  PricedAxis found{what, key, needed, {}};
+                         const std::string& key, const std::vector<Part>& parts, Known&& known) {
+  PricedAxis found{what, key, false, {}};
   const Value values = root[axis];
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Value value = values.is_array() ? values[i] : values[parts[i].name];
@@ -279,15 +278,16 @@ bool is_compared(const Value& root, const SystemSpace& space, const std::string&
     return std::all_of(groups.begin(), groups.end(),
                        [&](const DeviceGroup& group) { return chip_has(group.chip, figure); });
   };
-  return is_compared_by(
-      root, figure,
-      std::vector<PricedAxis>{
-          priced_values(root, "chips", "chip", figure, true, space.chips,
-                        [&](const SystemChip& chip) { return chip_has(chip.chip, figure); }),
-          priced_values(root, "memories", "memory", figure, false, space.memories, never),
-          priced_values(root, "networks", "network", figure, false, space.networks, never),
-          priced_values(root, "links", "links", figure, false, space.links, never),
-          priced_values(root, "clusters", "cluster", figure, true, space.clusters, cluster_has)});
+  std::vector<PricedAxis> axes{
+      priced_values(root, "chips", "chip", figure, space.chips,
+                    [&](const SystemChip& chip) { return chip_has(chip.chip, figure); }),
+      priced_values(root, "memories", "memory", figure, space.memories, never),
+      priced_values(root, "networks", "network", figure, space.networks, never),
+      priced_values(root, "links", "links", figure, space.links, never),
+      priced_values(root, "clusters", "cluster", figure, space.clusters, cluster_has)};
+  // Whatever else has a price, devices without one have none.
+  axes.front().needed = axes.back().needed = true;
+  return is_compared_by(root, figure, axes);
 }
 
 }  // namespace
