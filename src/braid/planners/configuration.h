@@ -28,7 +28,7 @@ struct Configuration {
   Division division = Division::written;  ///< Another only without sequence parallelism.
   AxisOrder order = AxisOrder::pipeline_outermost;
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
-  // What trades time for memory: each step up is never faster and never needs more device memory.
+  // What trades time for memory: no step up makes a pass, a synchronisation or an update shorter.
   Recompute recompute = Recompute::none;
   Zero zero = Zero::none;
   bool offload_optimizer = false, offload_weights = false, offload_activations = false;

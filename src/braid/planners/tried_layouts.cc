@@ -10,20 +10,25 @@
 namespace braid {
 namespace {
 
-/// Fills in the stage that has most to do.
+/// Fills in the stage that has most to do, the last of several that are alike.
 void note_busiest(const ChainJob& chain, const Layout& layout, int pp, int vp, TriedLayout& tried) {
-  double before_s = 0;
   const auto time_of = [&](std::int64_t chunk) {
     return layout.chunk_kinds[at(layout.kind_of_chunk[at(chunk)])].time_s();
   };
-  for (int s = 0; s < pp; ++s) {
+  std::size_t busiest = 0;
+  for (std::size_t kind = 0; kind < layout.stage_kinds.size(); ++kind) {
     double work_s = 0;
-    for (int c = 0; c < vp; ++c) work_s += time_of(std::int64_t{c} * pp + s);
-    if (work_s > tried.busiest_s) {
-      tried.busiest_s = work_s;
-      tried.before_s = before_s;
+    for (int c = 0; c < vp; ++c) {
+      work_s += time_of(std::int64_t{c} * pp + layout.stage_kinds[kind].first_stage);
     }
-    if (!chain.branched) before_s += time_of(s);
+    if (work_s <= tried.busiest_s) continue;
+    tried.busiest_s = work_s;
+    busiest = kind;
+  }
+  double before_s = 0;
+  for (int s = 0; s < pp && !chain.branched; ++s) {
+    if (at(layout.kind_of_stage[at(s)]) == busiest) tried.before_s = before_s;
+    before_s += time_of(s);
   }
 }
 
@@ -95,6 +100,7 @@ const TriedLayouts& tried_layouts(const ChainJob& chain, LayerTable& table,
   const auto [entry, is_new] = table.tried.try_emplace(key_of(pp, vp, groups));
   TriedLayouts& tried = entry->second;
   if (!is_new) return tried;
+  tried.reserve(kDealings.size());
   std::array<Ends, kDealings.size()> known;
   for (std::size_t i = 0; i < kDealings.size(); ++i) {
     Ends& ends = known[i];
