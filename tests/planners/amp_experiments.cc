@@ -193,7 +193,7 @@ AmpForecast amp_forecast(const AmpModel& model, const System& system, const AmpT
                          std::int64_t global_batch) {
   const Plan plan = amp_plan(model, system, trial.strategy, global_batch, trial.ends);
   AmpForecast forecast;
-  forecast.iteration_s = measure(plan, Sends::within_passes).iteration_time_s;
+  forecast.iteration_s = measure(plan).iteration_time_s;
   const std::vector<MemoryBreakdown> memory = memory_of_stages(plan);
   for (std::size_t s = 0; s < memory.size(); ++s) {
     forecast.fits = forecast.fits && memory[s].device_total() <= usable_bytes_of_stage(plan, s);

@@ -2,9 +2,11 @@
 #include <cstdlib>
 #include <random>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "braid/plan/trainer_file.h"
 #include "braid/planners/planner.h"
 #include "braid/schedule/timeline.h"
 #include "braid/validate/direct_plan.h"
@@ -31,6 +33,14 @@ struct ProvenJob {
     if (seed % 3 == 0) testing::tie_layers(graph, 0, graph.layers.size() - 1);
     const double memory_bytes = pick(random, 0, 4) == 0 ? 1e12 : 1e5 * pick(random, 5, 90);
     system = testing::tiny_system(random, 1 << pick(random, 0, 3), memory_bytes);
+    // Every trainer of the catalogue in turn, and none in particular.
+    const std::vector<TrainerFile>& trainers = trainer_catalogue();
+    if (const std::size_t number = seed % (trainers.size() + 1); number < trainers.size()) {
+      job.trainer = trainers[number].trainer({});
+      space.can = trainers[number].can;
+      space.separate_accumulation = !job.trainer.does.fused_accumulation;
+      adapt_graph(job.trainer.does, graph);
+    }
     job.graph = &graph;
     job.global_batch = pick(random, 1, 16);
     if (pick(random, 0, 1) == 0) space.pp = 1 << pick(random, 1, 2);
@@ -97,8 +107,9 @@ TEST(SingleChanges, AreBuiltLikeThePlanItself) {
       }
     }
     const Verification own = verify(plan);
-    const Verification built = verify(direct_plan(tiny.graph, plan.parallel, plan.precision,
-                                                  plan.global_batch, plan.system, counts));
+    const Verification built = verify(
+        direct_plan(tiny.graph, {plan.parallel, plan.precision, plan.trainer, plan.global_batch},
+                    plan.system, counts));
     EXPECT_TRUE(built.holds()) << seed;
     EXPECT_NEAR(built.iteration_time_s, own.iteration_time_s, 1e-12 * own.iteration_time_s) << seed;
     EXPECT_NEAR(built.peak_memory_bytes, own.peak_memory_bytes, 1e-12 * own.peak_memory_bytes);

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "braid/base/error.h"
+#include "braid/plan/node_replicas.h"
+#include "braid/plan/trainer_fit.h"
 #include "braid/validate/direct_plan.h"
 #include "braid/verify/verify.h"
 
@@ -92,11 +94,13 @@ class Changes {
     }
   }
 
-  void show(const std::string& what, const Parallelism& form, const Counts& counts) {
+  void show(const std::string& what, Parallelism form, const Counts& counts) {
     SingleChange change{what, {}};
+    const TrainerBehaviour& does = plan_.trainer.does;
+    form.replicate = does.node_replicas ? node_replicas(plan_.system, form) : 1;
     try {
-      change.plan =
-          direct_plan(graph_, form, plan_.precision, plan_.global_batch, plan_.system, counts);
+      change.plan = direct_plan(graph_, {form, plan_.precision, plan_.trainer, plan_.global_batch},
+                                plan_.system, counts);
     } catch (const Error&) {
       return;  // The model does not allow it.
     }
@@ -198,8 +202,9 @@ FastestChange fastest_single_change(const Plan& plan, const Graph& graph,
   FastestChange fastest;
   fastest.time_s = std::numeric_limits<double>::infinity();
   fastest.plan_s = verify(plan).iteration_time_s;
-  for_each_single_change(plan, graph, space, [&fastest](const SingleChange& change) {
+  for_each_single_change(plan, graph, space, [&](const SingleChange& change) {
     ++fastest.shown;
+    if (!refusal(space.can, change.plan).empty()) return;
     const Verification verification = verify(change.plan);
     if (!verification.holds()) return;
     ++fastest.accepted;

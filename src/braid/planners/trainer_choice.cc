@@ -137,9 +137,7 @@ void set_trainer(const TrainerFile& trainer, const System& system, Job& job, Spa
   }
   subject.model = lowered(job.graph != nullptr ? job.graph->name : job.layers->layers().model);
   job.trainer = trainer.trainer(subject);
-  if (job.trainer.does.half_gradients && job.precision.weight == Dtype::f16) {
-    job.precision.gradient = Dtype::f16;
-  }
+  adapt_precision(job.trainer.does, job.precision);
   space.can = trainer.can;
   space.separate_accumulation = !job.trainer.does.fused_accumulation;
 }

@@ -81,10 +81,17 @@ const std::vector<BehaviourFlag>& behaviour_flags() {
        "gradients are synchronised behind the last backward pass"},
       {"half_gradients", &TrainerBehaviour::half_gradients,
        "training in fp16 keeps and reduces gradients in fp16"},
+      {"narrow_tied_gradients", &TrainerBehaviour::narrow_tied_gradients,
+       "gradients of parameters that several stages hold are summed in the weights' format"},
       {"node_replicas", &TrainerBehaviour::node_replicas,
        "fully sharded state is sharded over a node's devices, and each node holds all of it"},
   };
   return flags;
+}
+
+void adapt_precision(const TrainerBehaviour& does, Precision& precision) {
+  if (does.half_gradients && precision.weight == Dtype::f16) precision.gradient = Dtype::f16;
+  if (does.narrow_tied_gradients) precision.shared_gradient = precision.weight;
 }
 
 void adapt_graph(const TrainerBehaviour& does, Graph& graph) {

@@ -40,6 +40,8 @@ struct TrainerBehaviour {
   /// Gradients are synchronised behind the last backward pass; false: after it.
   bool overlapped_gradients = true;
   bool half_gradients = false;  ///< Training in fp16 keeps and reduces gradients in fp16.
+  /// Gradients of parameters that several stages hold are summed in the weights' format.
+  bool narrow_tied_gradients = false;
   /// Fully sharded state is sharded over the devices of a node (a slice of TPUs); each node holds
   /// all of it, and gradients are summed over nodes after the backward pass.
   bool node_replicas = false;
@@ -54,6 +56,9 @@ struct BehaviourFlag {
 };
 /// All of them, in the order in which they are shown.
 const std::vector<BehaviourFlag>& behaviour_flags();
+
+/// Makes formats of gradients those that the trainer keeps them in.
+void adapt_precision(const TrainerBehaviour& does, Precision& precision);
 
 /// Makes `graph` what the trainer runs: plain or flash attention, fused or padded operators.
 /// Linear in the operators.

@@ -98,7 +98,10 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
   }
   prepared.parallel = std::move(form.parallel);
   prepared.precision = form.precision;
-  if (run.precision.empty()) prepared.precision = usual_precision(prepared.system);
+  if (run.precision.empty()) {
+    prepared.precision = usual_precision(prepared.system);
+    adapt_precision(trainer_file_of(run).trainer(subject_of(run)).does, prepared.precision);
+  }
   prepared.global_batch = run.global_batch;
   for (const std::int64_t layers : run.stage_layers) {
     prepared.stage_layers.push_back(static_cast<std::int32_t>(

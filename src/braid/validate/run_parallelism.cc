@@ -97,9 +97,7 @@ RunParallelism parallelism_of(const MeasuredRun& run, std::int64_t layers) {
     result.reason = read_degrees(run, layers, parallel);
   }
   if (!result.reason.empty()) return result;
-  if (file.trainer(subject).does.half_gradients && result.precision.weight == Dtype::f16) {
-    result.precision.gradient = Dtype::f16;
-  }
+  adapt_precision(file.trainer(subject).does, result.precision);
   parallel.sequence_parallel =
       parallel.tp > 1 &&
       (usual.sequence_parallel || contains(lowered(run.recompute), "sequence parallel"));
