@@ -301,8 +301,8 @@ Outcome BraidSearch::run() {
     return std::move(outcome_);
   }
   if (!exhausted) {
-    best_.replace_best(with_single_changes(chain_, tables_, best_.found().front(), limits_, space_,
-                                           outcome_.evaluated, scratch_));
+    best_.replace_best(with_single_changes(chain_, tables_, best_.found().front(),
+                                           {limits_, space_}, outcome_.evaluated, scratch_));
   }
   outcome_.space = kBraidSpace;
   finish_outcome(chain_, tables_, best_,

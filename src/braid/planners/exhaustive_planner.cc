@@ -96,7 +96,7 @@ class ExhaustiveWalk {
     }
     const ClosedGap closed =
         close_gap(chain_, tables_, std::move(unproven_), best_, outcome.evaluated, scratch_);
-    best_.replace_best(with_single_changes(chain_, tables_, best_.found().front(), limits, space_,
+    best_.replace_best(with_single_changes(chain_, tables_, best_.found().front(), {limits, space_},
                                            outcome.evaluated, scratch_));
     outcome.space = kBraidSpace;
     finish_outcome(chain_, tables_, best_, std::min(best_.best_s(), closed.residual_bound_s),

@@ -158,14 +158,14 @@ std::vector<Configuration> single_changes(const Configuration& configuration,
 }
 
 FoundPlan with_single_changes(const ChainJob& chain, LayerTables& tables, FoundPlan plan,
-                              const SpaceLimits& limits, const SpaceOptions& options,
-                              std::int64_t& timed, AssessmentScratch& scratch) {
+                              const ChangeSpace& space, std::int64_t& timed,
+                              AssessmentScratch& scratch) {
   const bool has_host = chain.system->groups.front().chip.host.has_value();
   while (true) {
     Step step(chain, tables, plan, timed, scratch);
     if (!chain.dealt_evenly) step.move_layers();
     for (const Configuration& next :
-         single_changes(plan.configuration, limits, options, has_host)) {
+         single_changes(plan.configuration, space.limits, space.options, has_host)) {
       if (tables.is_distinct(next)) step.look_at(next);
     }
     if (step.best().time_s >= plan.time_s * (1 - 1e-12)) return plan;

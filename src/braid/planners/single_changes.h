@@ -18,12 +18,18 @@ std::vector<Configuration> single_changes(const Configuration& configuration,
                                           const SpaceLimits& limits, const SpaceOptions& options,
                                           bool has_host);
 
+/// What single_changes() keeps to.
+struct ChangeSpace {
+  const SpaceLimits& limits;
+  const SpaceOptions& options;
+};
+
 /// The plan after the single change that makes it fastest, again and again until none makes it
 /// faster: a layer moved over a cut, or another configuration of single_changes() with the layers
 /// as they are (where it has as many chunks) and as assess() deals them. `timed` counts what is
 /// looked at.
 FoundPlan with_single_changes(const ChainJob& chain, LayerTables& tables, FoundPlan plan,
-                              const SpaceLimits& limits, const SpaceOptions& options,
-                              std::int64_t& timed, AssessmentScratch& scratch);
+                              const ChangeSpace& space, std::int64_t& timed,
+                              AssessmentScratch& scratch);
 
 }  // namespace braid
