@@ -86,7 +86,7 @@ TEST(CompareVerb, SaysWhoFindsNothingAndWhatTheFiguresRestOn) {
                              "fp16", "--planners", "dp-only,piper,phaze"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("gpt2-xl on p3.8xlarge: 4 × v100-sxm-16gb; global batch 64, 1024 "
-                                 "tokens each, fp16\n"));
+                                 "tokens each, fp16, run by ideal\n"));
   EXPECT_THAT(ran.out, HasSubstr("Without a plan:\n  dp-only: "));
   EXPECT_THAT(ran.out, HasSubstr("more than there is\nAssumed:\n  global batch: 16"));
   EXPECT_THAT(ran.out, HasSubstr("a device (piper)\n"));

@@ -134,7 +134,8 @@ TEST_F(ProfilePlans, OfAModelsOwnProfileAreThoseOfTheModel) {
       {"resnet-50", {"--cluster", "dgx-a100:8", "--micro-batch", "4", "--global-batch", "64"}, {}},
   };
   for (const Case& each : cases) {
-    Words profile = {"profile", each.model, each.job[0], each.job[1], each.job[2], each.job[3]};
+    Words profile = {"profile",   each.model,  each.job[0], each.job[1],
+                     each.job[2], each.job[3], "--for",     "ideal"};
     profile.insert(profile.end(), each.degrees.begin(), each.degrees.end());
     for (const char* word : {"-o", file_.c_str()}) profile.emplace_back(word);
     const Ran written = run_braid(profile);
@@ -142,7 +143,7 @@ TEST_F(ProfilePlans, OfAModelsOwnProfileAreThoseOfTheModel) {
     for (const char* planner :
          {"braid", "megatron", "amp", "phaze", "piper", "equi", "graphpipe"}) {
       Words job = each.job;
-      job.insert(job.end(), {"--planner", planner});
+      job.insert(job.end(), {"--planner", planner, "--for", "ideal"});
       if (std::string(planner) == "braid") {
         job.insert(job.end(), no_offload.begin(), no_offload.end());
         if (!each.degrees.empty() && each.job[1] != "dgx-h100:8") {

@@ -6,6 +6,7 @@
 #include "braid/explore/sweep.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
+#include "braid/planners/trainer_choice.h"
 
 #include "explore/small_space.h"
 
@@ -155,7 +156,12 @@ TEST(SystemSpace, PointsAreOutcomesOfPlanners) {
     job.precision = parse_precision("bf16");
     set_working_precision(graph, job.precision.activation, job.precision.weight);
     job.global_batch = 16;
-    const Outcome outcome = find_planner(planner).plan(job, load_system("dgx-h100:8"), {}, {}, {});
+    const System system = load_system("dgx-h100:8");
+    SpaceOptions within;
+    set_trainer(usual_trainer(trainer_needs(job, system, within, {&find_planner(planner)})), system,
+                job, within);
+    adapt_graph(job.trainer.does, graph);
+    const Outcome outcome = find_planner(planner).plan(job, system, within, {}, {});
     ASSERT_FALSE(outcome.candidates.empty());
     const Metrics& metrics = outcome.candidates[0].metrics;
     EXPECT_EQ(point.result.status, outcome.status);

@@ -245,10 +245,29 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
 
 void load_trainer(const JobOptions& o, const std::vector<const PlannerEntry*>& planners,
                   LoadedJob& loaded) {
-  const TrainerFile trainer =
-      choose_trainer(o.trainer, trainer_needs(loaded.job, loaded.system, loaded.space, planners));
+  const TrainerNeeds needs = trainer_needs(loaded.job, loaded.system, loaded.space, planners);
+  const Profile* listed = loaded.job.layers != nullptr ? loaded.job.layers->listed() : nullptr;
+  std::string name = o.trainer;
+  if (name.empty() && listed != nullptr) {
+    // The profile's own, where it can run the job.
+    for (const TrainerFile& trainer : trainer_catalogue()) {
+      if (trainer.name == listed->trainer && refusal(trainer, needs).empty()) name = trainer.name;
+    }
+  }
+  const TrainerFile trainer = choose_trainer(name, needs);
   set_trainer(trainer, loaded.system, loaded.job, loaded.space);
-  if (loaded.job.graph != nullptr) adapt_graph(loaded.job.trainer.does, loaded.graph);
+  if (loaded.job.graph != nullptr) {
+    adapt_graph(loaded.job.trainer.does, loaded.graph);
+    return;
+  }
+  if (std::exchange(loaded.job.trainer.does.gradient_placeholders, false)) {
+    loaded.assumptions.push_back("the profile does not say the shapes of weights, of which " +
+                                 trainer.name + " keeps placeholders in memory");
+  }
+  if (listed != nullptr && !listed->trainer.empty() && listed->trainer != trainer.name) {
+    loaded.assumptions.push_back("the profile's times, of kernels of " + listed->trainer +
+                                 ", are taken for those of " + trainer.name);
+  }
 }
 
 ShardingSource parse_sharding(const std::string& name) {

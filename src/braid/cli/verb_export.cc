@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/file.h"
+#include "braid/cli/change_of_trainer.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/valid_plan.h"
 #include "braid/cli/verb.h"
@@ -18,8 +19,11 @@ struct ExportOptions {
 };
 
 int run_export(const ExportOptions& options) {
-  const Export result = export_plan(read_valid_plan(options.plan), options.target);
+  const Plan plan = read_valid_plan(options.plan);
+  const Export result = export_plan(plan, options.target);
   write_file(options.output, result.text);
+  const std::string change = change_of_trainer(plan, options.target);
+  if (!change.empty()) fmt::print(stderr, "braid: note: {}\n", change);
   for (const std::string& warning : result.warnings) {
     fmt::print(stderr, "braid: warning: {}\n", warning);
   }

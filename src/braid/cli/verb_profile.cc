@@ -13,6 +13,7 @@
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
+#include "braid/planners/trainer_choice.h"
 #include "braid/profile/estimator.h"
 #include "braid/profile/profile_json.h"
 
@@ -20,7 +21,7 @@ namespace braid {
 namespace {
 
 struct ProfileVerbOptions {
-  std::string model, cluster, chip, precision, sharding = "written", output = "-";
+  std::string model, cluster, chip, trainer, precision, sharding = "written", output = "-";
   std::int64_t seq_len = 0;
   std::vector<std::string> dims;
   std::vector<std::string> tp = {"1"}, cp = {"1"}, ep = {"1"}, micro_batch = {"1"};
@@ -84,8 +85,18 @@ int run(const ProfileVerbOptions& options) {
   Graph graph =
       load_model(options.model, {.seq_len = options.seq_len, .dims = parse_dims(options.dims)});
   set_working_precision(graph, precision.activation, precision.weight);
-  write_file(options.output, to_text(to_json(estimate_profile(graph, executions, precision, system,
-                                                              parse_sharding(options.sharding)))));
+  Job job;
+  job.graph = &graph;
+  job.precision = precision;
+  job.sharding = parse_sharding(options.sharding);
+  SpaceOptions space;
+  set_trainer(choose_trainer(options.trainer, trainer_needs(job, system, space, {})), system, job,
+              space);
+  adapt_graph(job.trainer.does, graph);
+  Profile profile = estimate_profile(graph, executions, job.precision,
+                                     adapted_system(job.trainer.does, system), job.sharding);
+  profile.trainer = job.trainer.name;
+  write_file(options.output, to_text(to_json(profile)));
   return kFound;
 }
 
@@ -99,6 +110,7 @@ Run add_profile(CLI::App& app) {
   verb.add_option("MODEL", options->model, "As for braid plan").required();
   add_text(verb, "--cluster", options->cluster, "As for braid plan; needed for degrees above 1");
   add_text(verb, "--chip", options->chip, "A single device instead of a cluster");
+  add_text(verb, "--for", options->trainer, "Whose kernels: as for braid plan");
   add_count(verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28, "Tokens per sample");
   add_dims(verb, options->dims);
   verb.add_option("--precision", options->precision, "As for braid plan");

@@ -1,30 +1,44 @@
 #include "braid/plan/trainer_fit.h"
 
 #include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "braid/plan/dealt_layers.h"
 
 namespace braid {
 
-bool has_even_chunks(const Plan& plan) {
-  if (plan.stages.empty()) return true;
-  const std::size_t vp = plan.stages.front().chunks.size();
-  std::vector<std::size_t> layers;
-  for (std::size_t c = 0; c < vp; ++c) {
-    for (const Stage& stage : plan.stages) layers.push_back(stage.chunks[c].layers.size());
+bool is_dealt_evenly(std::span<const std::int32_t> counts) {
+  if (counts.empty()) return true;
+  const std::int32_t inner =
+      counts.size() > 2 ? counts[1] : std::min(counts.front(), counts.back());
+  for (std::size_t chunk = 0; chunk < counts.size(); ++chunk) {
+    const bool is_end = chunk == 0 || chunk + 1 == counts.size();
+    if (counts[chunk] < inner || counts[chunk] > inner + (is_end ? 1 : 0)) return false;
   }
-  if (layers.empty()) return true;
-  // What the ends have beside their blocks is at most a layer each.
-  const std::size_t inner = layers.size() > 2 ? layers[1] : std::min(layers.front(), layers.back());
-  for (std::size_t chunk = 0; chunk < layers.size(); ++chunk) {
-    const bool is_end = chunk == 0 || chunk + 1 == layers.size();
-    if (layers[chunk] < inner || layers[chunk] > inner + (is_end ? 1 : 0)) return false;
-  }
-  return true;
+  const auto layers = std::accumulate(counts.begin(), counts.end(), std::int32_t{0});
+  return std::ranges::equal(counts,
+                            layers_of_chunks(layers, static_cast<std::int32_t>(counts.size())));
 }
+
+namespace {
+
+std::vector<std::int32_t> counts_of(const Plan& plan) {
+  std::vector<std::int32_t> counts;
+  for (std::size_t c = 0; !plan.stages.empty() && c < plan.stages.front().chunks.size(); ++c) {
+    for (const Stage& stage : plan.stages) {
+      counts.push_back(static_cast<std::int32_t>(stage.chunks[c].layers.size()));
+    }
+  }
+  return counts;
+}
+
+}  // namespace
 
 std::string refusal(const TrainerLimits& limits, const Plan& plan) {
   if (!limits.unlike_stages && !is_uniform(plan)) return "has one parallel form for all stages";
   if (std::string reason = refusal(limits, plan.parallel); !reason.empty()) return reason;
-  if (!limits.uneven_stages && !has_even_chunks(plan)) {
+  if (!limits.uneven_stages && !is_dealt_evenly(counts_of(plan))) {
     return "has equally many layers in all stages";
   }
   for (const std::vector<Option>& options : plan.profile.kinds) {

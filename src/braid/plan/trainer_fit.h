@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "braid/plan/plan.h"
@@ -10,8 +12,9 @@ namespace braid {
 /// form, and for stages of unlike forms or numbers of layers and layers divided as a search found.
 std::string refusal(const TrainerLimits& limits, const Plan& plan);
 
-/// Whether stages, and chunks of stages, hold equally many layers but for the first and the last
-/// chunk, which may hold an embedding and a head beside.
-bool has_even_chunks(const Plan& plan);
+/// Whether these numbers of layers, of the chunks in model order, are what a trainer that deals
+/// layers out evenly gives them: as layers_of_chunks has it, the same number to each, but perhaps
+/// one more to the first and the last, which hold an embedding and a head.
+bool is_dealt_evenly(std::span<const std::int32_t> counts);
 
 }  // namespace braid

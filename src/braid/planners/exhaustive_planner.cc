@@ -27,6 +27,7 @@ std::vector<Configuration> trades_from(Zero zero, const SpaceOptions& options, b
   Configuration start;
   start.recompute = options.recompute.value_or(Recompute::none);
   start.zero = zero;
+  start.dp = 2;  // There are ranks to shard over.
   std::set<Configuration> known = {start};
   std::vector<Configuration> open = {start};
   while (!open.empty()) {
@@ -238,11 +239,12 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
   }
   std::sort(base.begin(), base.end());
   const bool has_host = system.groups.front().chip.host.has_value();
-  // Without ZeRO, and with: both have the same layer tables in the same order.
+  // By the stage of ZeRO of the base: all have the same layer tables in the same order.
   SpaceOptions any = space;
   any.listed = nullptr;  // Which of them a configuration's layers have options for is seen there.
   const std::array trades = {trades_from(Zero::none, any, has_host),
-                             trades_from(space.zero.value_or(Zero::optimizer), any, has_host)};
+                             trades_from(space.zero.value_or(Zero::optimizer), any, has_host),
+                             trades_from(space.zero.value_or(Zero::gradients), any, has_host)};
 
   ExhaustiveWalk walk(job, system, space);
   for (std::size_t first = 0; first < base.size();) {
@@ -258,9 +260,9 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
     }
     // Table by table, so that one and its assignment of layers serve the whole group; and trades
     // that share a table next to each other, as many differ in synchronisation alone.
-    std::array<std::size_t, 2> at = {0, 0};
+    std::array<std::size_t, 3> at = {0, 0, 0};
     while (at[0] < trades[0].size()) {
-      std::array<std::size_t, 2> end = at;
+      std::array<std::size_t, 3> end = at;
       for (std::size_t list = 0; list < trades.size(); ++list) {
         while (end[list] < trades[list].size() &&
                table_key(trades[list][end[list]]) == table_key(trades[0][at[0]])) {
@@ -268,13 +270,20 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
         }
       }
       for (std::size_t i = first; i < last; ++i) {
-        const std::size_t list = !space.zero && base[i].zero == Zero::none ? 0 : 1;
+        const std::size_t list = space.zero                        ? 1
+                                 : base[i].zero == Zero::none      ? 0
+                                 : base[i].zero == Zero::optimizer ? 1
+                                                                   : 2;
         for (std::size_t t = at[list]; t < end[list]; ++t) {
           if (budget.work > 0 && outcome.evaluated >= budget.work) {
             return walk.give_up(std::move(outcome), limits);
           }
           const Configuration configuration = with_trade(base[i], trades[list][t]);
           if (!is_listed(space, configuration)) continue;
+          if (configuration.zero != Zero::none && configuration.dp * configuration.cp == 1 &&
+              base[i].zero == Zero::none) {
+            continue;
+          }
           walk.visit(configuration);
           ++outcome.evaluated;
           ++outcome.work;

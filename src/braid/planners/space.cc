@@ -417,9 +417,9 @@ std::vector<Configuration> relaxations(const Configuration& configuration,
     out.push_back(next);
     break;
   }
-  const bool sharded = configuration.dp * configuration.cp > 1;
+  const bool shards = configuration.zero != Zero::none || configuration.dp * configuration.cp > 1;
   const auto stage = next_stage(configuration.zero, options, configuration.pp);
-  if (!options.zero && sharded && stage) {
+  if (!options.zero && shards && stage) {
     Configuration next = configuration;
     next.zero = *stage;
     out.push_back(next);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "braid/base/index.h"
 #include "braid/plan/dealt_layers.h"
+#include "braid/plan/trainer_fit.h"
 #include "braid/planners/layer_table.h"
 
 namespace braid {
@@ -75,18 +77,11 @@ void deal(const ChainJob& chain, const LayerTable& table, int chunks, Dealing ho
 
 namespace {
 
-/// Whether all chunks have as many layers, but the ends perhaps one more (has_even_chunks).
-bool is_even(const Ends& ends) {
-  const auto count = [&](std::size_t chunk) {
-    return ends[chunk] - (chunk == 0 ? 0 : ends[chunk - 1]);
-  };
-  const std::int32_t inner =
-      ends.size() > 2 ? count(1) : std::min(ends.front(), count(ends.size() - 1));
-  for (std::size_t chunk = 0; chunk < ends.size(); ++chunk) {
-    const bool is_end = chunk == 0 || chunk + 1 == ends.size();
-    if (count(chunk) < inner || count(chunk) > inner + (is_end ? 1 : 0)) return false;
-  }
-  return true;
+/// Whether a trainer that deals layers out evenly has these chunks.
+bool has_even_chunks(const Ends& ends) {
+  std::vector<std::int32_t> counts(ends.begin(), ends.end());
+  std::adjacent_difference(ends.begin(), ends.end(), counts.begin());
+  return is_dealt_evenly(counts);
 }
 
 }  // namespace
@@ -106,7 +101,7 @@ const TriedLayouts& tried_layouts(const ChainJob& chain, LayerTable& table,
     Ends& ends = known[i];
     if (chain.dealt_evenly && kDealings[i] != Dealing::as_trainers) continue;
     deal(chain, table, pp * vp, kDealings[i], ends);
-    if (chain.dealt_evenly && !is_even(ends)) continue;
+    if (chain.dealt_evenly && !has_even_chunks(ends)) continue;
     if (std::find(known.begin(), known.begin() + i, ends) != known.begin() + i) continue;
     fill_layout(chain.kind_of_layer, table.kinds, pp, vp, ends, scratch);
     if (vp > 1) fill_stash_peaks(pp, vp, configuration.num_micro_batches, scratch);

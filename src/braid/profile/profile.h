@@ -82,6 +82,7 @@ struct SharedParameter {
 struct Profile {
   std::string model;
   std::string chip;                        ///< What the times are for; empty when unknown.
+  std::string trainer;                     ///< Whose kernels the times are of; empty: not said.
   std::string provenance;                  ///< "estimated", "measured: …", "file: …".
   std::vector<ProfileLayer> layers;        ///< In topological order.
   std::vector<ProfileEdge> edges;          ///< Sorted by (source, target).

@@ -202,6 +202,7 @@ Json to_json(const Profile& profile) {
   json["version"] = 1;
   json["model"] = profile.model;
   json["chip"] = profile.chip;
+  if (!profile.trainer.empty()) json["trainer"] = profile.trainer;
   json["provenance"] = profile.provenance;
   json["time_unit_s"] = profile.time_unit_s;
   json["seq_len"] = profile.seq_len;
@@ -237,12 +238,13 @@ Profile profile_from_json(const Value& value) {
   if (!value.is_object() || value["braid"].string_or("") != "profile") {
     value.fail("this is not a profile", "give a file that braid profile -o wrote");
   }
-  value.expect_only({"braid", "version", "model", "chip", "provenance", "time_unit_s", "seq_len",
-                     "layers", "edges", "kinds", "shared"});
+  value.expect_only({"braid", "version", "model", "chip", "trainer", "provenance", "time_unit_s",
+                     "seq_len", "layers", "edges", "kinds", "shared"});
   if (value["version"].as_int() != 1) value["version"].fail("only version 1 can be read");
   Profile profile;
   profile.model = value["model"].as_string();
   profile.chip = value["chip"].as_string();
+  profile.trainer = value["trainer"].string_or("");
   profile.provenance = value["provenance"].as_string();
   profile.time_unit_s = value["time_unit_s"].as_double_in(1e-15, 1e6);
   profile.seq_len = value["seq_len"].as_int_in(0, std::int64_t{1} << 40);

@@ -40,7 +40,9 @@ Profile profile_of(const Graph& graph, const Execution& how, const StatedJob& jo
       static_cast<double>(job.global_batch) /
       (static_cast<double>(parallel.dp) * static_cast<double>(parallel.micro_batch));
   const double accumulation_s = accumulation_s_per_parameter(
-      job.trainer.does, micro_batches, parallel.zero >= Zero::gradients, job.precision, system);
+      job.trainer.does, micro_batches,
+      parallel.zero >= Zero::gradients && std::int64_t{parallel.dp} * parallel.cp > 1,
+      job.precision, system);
   Profile profile = layer_profile(graph, system.groups.front().chip.name, profile_edges(graph));
   const bool mixed = system.groups.size() > 1;
   std::vector<std::int32_t> kind_of_layer;

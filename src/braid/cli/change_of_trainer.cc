@@ -1,0 +1,83 @@
+#include "braid/cli/change_of_trainer.h"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
+#include "braid/base/quantity.h"
+#include "braid/frontend/model.h"
+#include "braid/graph/working_precision.h"
+#include "braid/plan/node_replicas.h"
+#include "braid/plan/trainer_fit.h"
+#include "braid/planners/trainer_choice.h"
+#include "braid/schedule/timeline.h"
+#include "braid/validate/direct_plan.h"
+
+namespace braid {
+namespace {
+
+/// The plan's model in its working precision, where it is still what it was.
+std::optional<Graph> model_again(const Plan& plan) {
+  try {
+    Graph graph = load_model(plan.model_source, {.seq_len = plan.seq_len, .dims = {}});
+    if (graph.layers.size() != plan.profile.layers.size()) return std::nullopt;
+    set_working_precision(graph, plan.precision.activation, plan.precision.weight);
+    return graph;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::vector<std::int32_t> counts_of(const Plan& plan) {
+  std::vector<std::int32_t> counts;
+  for (std::size_t c = 0; c < plan.stages.front().chunks.size(); ++c) {
+    for (const Stage& stage : plan.stages) {
+      counts.push_back(static_cast<std::int32_t>(stage.chunks[c].layers.size()));
+    }
+  }
+  return counts;
+}
+
+}  // namespace
+
+std::string change_of_trainer(const Plan& plan, const std::string& trainer) {
+  if (plan.trainer.name == trainer) return "";
+  const TrainerFile file = load_trainer(trainer);
+  const std::string made_for =
+      plan.trainer.name.empty() ? "no trainer in particular" : plan.trainer.name;
+  if (const std::string reason = refusal(file.can, plan); !reason.empty()) {
+    return fmt::format("the plan was made for {}; {} {}", made_for, trainer, reason);
+  }
+  std::optional<Graph> graph = model_again(plan);
+  if (!graph) {
+    return fmt::format(
+        "the plan was made for {}; how long it takes under {} is not known without "
+        "the model {}",
+        made_for, trainer, plan.model_source);
+  }
+  Job job;
+  job.graph = &*graph;
+  job.precision = plan.precision;
+  SpaceOptions space;
+  set_trainer(file, plan.system, job, space);
+  adapt_graph(job.trainer.does, *graph);
+  Parallelism form = plan.parallel;
+  form.replicate = job.trainer.does.node_replicas ? node_replicas(plan.system, form) : 1;
+  const double before_s = measure(plan).iteration_time_s;
+  const double after_s =
+      measure(direct_plan(*graph, {form, job.precision, job.trainer, plan.global_batch},
+                          plan.system, counts_of(plan)))
+          .iteration_time_s;
+  const double change = after_s / before_s - 1;
+  return fmt::format("the plan was made for {} and takes {} there; under {} it takes {}{}",
+                     made_for, format_seconds(before_s), trainer, format_seconds(after_s),
+                     std::abs(change) < 5e-4 ? ", as long"
+                                             : fmt::format(", {:.1f}% {}", 100 * std::abs(change),
+                                                           change > 0 ? "more" : "less"));
+}
+
+}  // namespace braid

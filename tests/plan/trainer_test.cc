@@ -1,0 +1,149 @@
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/base/error.h"
+#include "braid/plan/gradient_placeholders.h"
+#include "braid/plan/trainer_file.h"
+#include "braid/plan/trainer_fit.h"
+
+namespace braid {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TrainerFile read(const std::string& text) {
+  return read_trainer(Document::parse(text, Document::Syntax::yaml, "t.yaml").root());
+}
+
+std::string message(const std::string& text) {
+  try {
+    static_cast<void>(read(text));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Trainer, EveryEntryOfTheCatalogueHasASource) {
+  ASSERT_GT(trainer_catalogue().size(), 8U);
+  for (const TrainerFile& trainer : trainer_catalogue()) {
+    EXPECT_FALSE(trainer.title.empty()) << trainer.name;
+    for (const TrainerEntry& entry : trainer.entries) {
+      EXPECT_FALSE(entry.source.empty()) << trainer.name << entry.key;
+    }
+  }
+}
+
+TEST(Trainer, OfTheCatalogueIsNoFasterThanTheIdealOne) {
+  const TrainerBehaviour ideal = load_trainer("ideal").trainer({}).does;
+  for (const TrainerFile& file : trainer_catalogue()) {
+    const TrainerBehaviour does = file.trainer({}).does;
+    EXPECT_TRUE(does.blocking_sends || !ideal.blocking_sends);
+    EXPECT_LE(does.attention_rate, ideal.attention_rate);
+    for (bool TrainerBehaviour::*flag :
+         {&TrainerBehaviour::flash_attention, &TrainerBehaviour::captured_graphs,
+          &TrainerBehaviour::fused_loss, &TrainerBehaviour::fused_experts,
+          &TrainerBehaviour::overlapped_tensor_parallel, &TrainerBehaviour::overlapped_dispatch,
+          &TrainerBehaviour::fused_accumulation, &TrainerBehaviour::overlapped_gradients}) {
+      EXPECT_TRUE(ideal.*flag || !(does.*flag)) << file.name;
+    }
+    EXPECT_TRUE(ideal.gradient_placeholders <= does.gradient_placeholders);
+  }
+}
+
+TEST(Trainer, ConditionsDecideWhichEntryCounts) {
+  const TrainerFile file = read(
+      "name: t\n"
+      "title: T\n"
+      "does:\n"
+      "  captured_graphs:\n"
+      "    - {is: true, when: {version_from: '26.06', precision: [mx]}, source: s}\n"
+      "    - {is: true, when: {model: [big], hardware_other_than: [old]}, source: s}\n"
+      "  attention_rate: {is: 0.5, when: {hardware: [old]}, source: s}\n");
+  TrainerSubject subject;
+  EXPECT_FALSE(file.trainer(subject).does.captured_graphs);
+  subject.precision = "mxfp8";
+  EXPECT_TRUE(file.trainer(subject).does.captured_graphs);
+  subject.version = 2604;
+  EXPECT_FALSE(file.trainer(subject).does.captured_graphs);
+  subject.model = "big-7b";
+  EXPECT_TRUE(file.trainer(subject).does.captured_graphs);
+  subject.hardware = "an old chip";
+  EXPECT_FALSE(file.trainer(subject).does.captured_graphs);
+  EXPECT_EQ(file.trainer(subject).does.attention_rate, 0.5);
+}
+
+TEST(Trainer, OfARunIsTheOneThatSaysMostOfIt) {
+  const auto name = [](const char* framework, const char* hardware, int published) {
+    TrainerSubject subject;
+    subject.framework = framework;
+    subject.hardware = hardware;
+    subject.version = subject.published = published;
+    return trainer_of_run(subject).name;
+  };
+  EXPECT_EQ(name("megatron-lm", "a100", 2104), "megatron-2021");
+  EXPECT_EQ(name("megatron-lm", "a100", 2205), "megatron-2022");
+  EXPECT_EQ(name("megatron-lm", "h100", 2205), "megatron");
+  EXPECT_EQ(name("megatron-bridge/megatron-core 26.04", "h100", 0), "megatron-bridge");
+  EXPECT_EQ(name("deepspeed zero-3 (megatron-deepspeed)", "a100", 0), "megatron-2021");
+  EXPECT_EQ(name("megatron-lm 0.14 / te", "b200", 0), "megatron");
+  EXPECT_EQ(name("maxtext/jax", "tpu v5p", 0), "maxtext");
+  EXPECT_EQ(name("something else", "h100", 0), "pytorch");
+}
+
+TEST(Trainer, MistakesInFilesAreSaidWhereTheyAre) {
+  const std::string head = "name: t\ntitle: T\n";
+  EXPECT_THAT(message(head + "does:\n  captured_graph: {is: true, source: s}\n"),
+              HasSubstr("t.yaml:4: does.captured_graph: a trainer does nothing called "
+                        "'captured_graph'; did you mean 'captured_graphs'?"));
+  EXPECT_THAT(message(head + "does:\n  blocking_sends: {is: true}\n"),
+              HasSubstr("t.yaml:4: does.blocking_sends: has no source"));
+  EXPECT_THAT(message(head + "does:\n  blocking_sends: true\n"), HasSubstr("has no source"));
+  EXPECT_THAT(message(head + "can:\n  zero: {is: [0, 4], source: s}\n"), HasSubstr("t.yaml:4"));
+  EXPECT_THAT(message(head + "can:\n  flying: {is: true, source: s}\n"),
+              HasSubstr("a trainer can nothing called 'flying'"));
+  EXPECT_THAT(message(head + "can:\n  offload: {is: [optimiser], source: s}\n"),
+              HasSubstr("did you mean 'optimizer'?"));
+  EXPECT_THAT(message(head + "does:\n  fused_loss: {is: true, when: {moon: [full]}, source: s}\n"),
+              HasSubstr("unknown key"));
+  EXPECT_THAT(message("title: T\n"), HasSubstr("name: required key is missing"));
+}
+
+TEST(TrainerLimits, NameWhatAFormHasThatCannotBeTold) {
+  TrainerLimits can;
+  Parallelism p;
+  EXPECT_THAT(refusal(can, p), IsEmpty());
+  can.schedules = {ScheduleKind::one_f_one_b};
+  p.pp = 2;
+  p.schedule = ScheduleKind::gpipe;
+  EXPECT_EQ(refusal(can, p), "has no schedule gpipe");
+  p.schedule = ScheduleKind::one_f_one_b;
+  can.pipelined_zero = {Zero::none, Zero::optimizer};
+  p.zero = Zero::parameters;
+  EXPECT_EQ(refusal(can, p), "has no ZeRO-3 with several stages");
+  p.pp = 1;
+  EXPECT_THAT(refusal(can, p), IsEmpty());
+  can.sequence_parallel = {true};
+  p.tp = 2;
+  EXPECT_THAT(refusal(can, p), HasSubstr("only with sequence parallelism"));
+  p.sequence_parallel = true;
+  can.offload_optimizer = false;
+  p.offload_optimizer = true;
+  EXPECT_EQ(refusal(can, p), "moves no optimizer state to host memory");
+}
+
+TEST(TrainerLimits, EvenLayoutsAreThoseOfTrainers) {
+  const auto even = [](std::vector<std::int32_t> counts) { return is_dealt_evenly(counts); };
+  EXPECT_TRUE(even({7, 6, 6, 7}));
+  EXPECT_TRUE(even({26}));
+  EXPECT_FALSE(even({6, 7, 6, 7}));
+  EXPECT_FALSE(even({8, 6, 6, 6}));
+  EXPECT_TRUE(even({3, 3}));
+  EXPECT_FALSE(even({2, 4}));
+}
+
+}  // namespace
+}  // namespace braid
