@@ -216,6 +216,7 @@ TEST(SystemSpace, CanonicalTextTellsSpacesApart) {
            {"planners:", "budget: 7\nplanners:"},
            {"planners:", "offload: false\nplanners:"},
            {"planners:", "all_devices: true\nplanners:"},
+           {"planners:", "for: megatron\nplanners:"},
            {"planners:", "sharding: found\nplanners:"}}) {
     EXPECT_NE(text, canonical_text(space_from(systems_with(from, to)))) << to;
   }
@@ -268,6 +269,7 @@ INSTANTIATE_TEST_SUITE_P(
         M{"planners:", "budget: 0\nplanners:", "budget", "0"},
         M{"planners:", "offload: maybe\nplanners:", "offload", "maybe"},
         M{"planners:", "all_devices: 1\nplanners:", "all_devices", "true"},
+        M{"planners:", "for: megatrn\nplanners:", "for: no trainer 'megatrn'", "megatron"},
         M{"planners:", "sharding: lost\nplanners:", "sharding", "unknown sharding"},
         M{"planners:", "compare: [speed]\nplanners:", "compare[0]", "unknown figure"},
         M{"planners:", "overlap: all\nplanners:", "overlap", "unknown key"},

@@ -74,8 +74,9 @@ PlannedPoint plan_point(const SystemSpace& space, const SpacePoint& point) {
     SpaceOptions options = space.options;
     std::vector<const PlannerEntry*> planners;
     for (const std::string& name : space.planners) planners.push_back(&find_planner(name));
-    set_trainer(choose_trainer(space.trainer, trainer_needs(job, system, options, planners)),
-                system, job, options);
+    const TrainerNeeds needs = trainer_needs(job, system, options, planners);
+    if (space.trainer) check_trainer(*space.trainer, needs);
+    set_trainer(space.trainer ? *space.trainer : usual_trainer(needs), system, job, options);
     adapt_graph(job.trainer.does, graph);
     outcome = planner.plan(job, system, options, space.budget, {});
   } catch (const Error& refusal) {

@@ -146,6 +146,13 @@ std::string canonical_text(const SystemSpace& space) {
   std::string text = fmt::format("planned, budget {}, offload {}, all devices {}, sharding {}\n",
                                  space.budget.work, options.allow_offload, options.all_devices,
                                  static_cast<int>(space.sharding));
+  if (space.trainer) {
+    text += "for " + space.trainer->name + "\n";
+    for (const TrainerEntry& entry : space.trainer->entries) {
+      text += fmt::format("  {} {} {}\n", entry.section, entry.key, entry.text);
+    }
+  }
+
   for (const SpaceAxis& axis : axes_of(space)) {
     text += axis.name;
     for (const std::string& value : axis.values) text += " " + value;

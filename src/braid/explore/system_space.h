@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "braid/explore/space_axis.h"
 #include "braid/graph/graph.h"
 #include "braid/plan/outcome.h"
+#include "braid/plan/trainer_file.h"
 #include "braid/planners/planner.h"
 #include "braid/system/system.h"
 
@@ -65,9 +67,9 @@ struct SystemCluster {
 /// values, which stands for one that leaves chips and networks as they are, and is no axis.
 struct SystemSpace {
   std::vector<SystemWorkload> workloads;
-  std::vector<std::string> planners;  ///< Names in the registry.
-  std::string trainer;  ///< Name or file; empty: the usual one of each point.
-  std::vector<SystemChip> chips;      ///< Empty: clusters.
+  std::vector<std::string> planners;   ///< Names in the registry.
+  std::optional<TrainerFile> trainer;  ///< Nullopt: the usual one of each point.
+  std::vector<SystemChip> chips;       ///< Empty: clusters.
   std::vector<SystemMemory> memories;
   std::vector<SystemNetwork> networks;
   std::vector<SystemLinks> links;

@@ -300,12 +300,15 @@ SystemSpace read_system_space(const Value& root) {
         "add 'rules: dfmodel' or 'rules: dfmodel-charged', or name networks for planners");
   }
   root.expect_only({"name", "planner", "planners", "budget", "compare", "offload", "all_devices",
-                    "sharding", "workloads", "chips", "memories", "networks", "links", "clusters",
-                    "devices", "ratios"});
+                    "for", "sharding", "workloads", "chips", "memories", "networks", "links",
+                    "clusters", "devices", "ratios"});
   SystemSpace space;
   space.planners = read_planners(root);
   if (const Value budget = root["budget"]; budget.exists()) {
     space.budget.work = budget.as_int_in(1, std::int64_t{1} << 40);
+  }
+  if (const Value trainer = root["for"]; trainer.exists()) {
+    space.trainer = load_trainer(std::string(trainer.as_string()), trainer.where());
   }
   space.options.allow_offload = root["offload"].bool_or(true);
   space.options.all_devices = root["all_devices"].bool_or(false);

@@ -265,6 +265,7 @@ void read_settings(const char* section, const Value& value,
                      [&key = key](const Setting<Target>& each) { return each.key == key; });
     if (setting == settings.end()) {
       std::vector<std::string_view> known;
+      known.reserve(settings.size());
       for (const Setting<Target>& each : settings) known.emplace_back(each.key);
       given.fail("a trainer " + std::string(section) + " nothing called " + in_quotes(key),
                  did_you_mean(key, known));
@@ -346,9 +347,8 @@ TrainerFile read_trainer(const Value& value) {
   return file;
 }
 
-TrainerFile load_trainer(const std::string& name_or_path) {
-  return read_trainer(
-      open_entry(name_or_path, Where{"", 0, "--for"}, embedded_trainers(), "trainer").root());
+TrainerFile load_trainer(const std::string& name_or_path, const Where& named) {
+  return read_trainer(open_entry(name_or_path, named, embedded_trainers(), "trainer").root());
 }
 
 const std::vector<TrainerFile>& trainer_catalogue() {

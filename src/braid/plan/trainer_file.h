@@ -75,7 +75,8 @@ struct TrainerFile {
 TrainerFile read_trainer(const Value& value);
 
 /// The trainer of that name in the catalogue, or of a YAML file. Throws Error naming near ones.
-TrainerFile load_trainer(const std::string& name_or_path);
+/// `named` is where the name stands.
+TrainerFile load_trainer(const std::string& name_or_path, const Where& named = {"", 0, "--for"});
 
 /// All trainers of the catalogue, by name.
 const std::vector<TrainerFile>& trainer_catalogue();

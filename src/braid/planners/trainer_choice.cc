@@ -118,8 +118,13 @@ const TrainerFile& usual_trainer(const TrainerNeeds& needs) {
 TrainerFile choose_trainer(const std::string& name, const TrainerNeeds& needs) {
   if (name.empty()) return usual_trainer(needs);
   TrainerFile trainer = load_trainer(name);
+  check_trainer(trainer, needs);
+  return trainer;
+}
+
+void check_trainer(const TrainerFile& trainer, const TrainerNeeds& needs) {
   const std::string reason = refusal(trainer, needs);
-  if (reason.empty()) return trainer;
+  if (reason.empty()) return;
   std::string others;
   for (const TrainerFile& other : trainer_catalogue()) {
     if (refusal(other, needs).empty()) others += (others.empty() ? "" : ", ") + other.name;

@@ -29,8 +29,10 @@ std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs);
 /// TPUs, and where these cannot run the job ideal.
 const TrainerFile& usual_trainer(const TrainerNeeds& needs);
 
-/// The trainer of that name or file; empty: the usual one. Throws Error, with those of the
-/// catalogue that can, when it cannot run the job.
+/// Throws Error, with those of the catalogue that can, when the trainer cannot run the job.
+void check_trainer(const TrainerFile& trainer, const TrainerNeeds& needs);
+
+/// The trainer of that name or file; empty: the usual one. Throws Error as check_trainer.
 TrainerFile choose_trainer(const std::string& name, const TrainerNeeds& needs);
 
 /// Lets the trainer run the job: what it does, what it can be told, formats of gradients. The job's
