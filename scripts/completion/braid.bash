@@ -27,6 +27,7 @@ _braid() {
     --planner | --planners)
       mapfile -t COMPREPLY < <(compgen -W "$(_braid_names "$program" planners)" -- "$cur")
       ;;
+    --for) mapfile -t COMPREPLY < <(compgen -W "$(_braid_names "$program" trainers)" -f -- "$cur") ;;
     --recompute) mapfile -t COMPREPLY < <(compgen -W 'none selective full' -- "$cur") ;;
     --schedule) mapfile -t COMPREPLY < <(compgen -W 'gpipe 1f1b interleaved' -- "$cur") ;;
     --sequence-parallel) mapfile -t COMPREPLY < <(compgen -W 'on off' -- "$cur") ;;
@@ -47,10 +48,11 @@ _braid() {
   local words=
   case $verb in
     plan | compare | profile | map) words=$(_braid_names "$program" models) ;;
-    list) words='models chips clusters planners' ;;
+    list) words='models chips clusters planners trainers' ;;
     show)
       words="$(_braid_names "$program" models) $(_braid_names "$program" chips)
-             $(_braid_names "$program" clusters) $(_braid_names "$program" planners)"
+             $(_braid_names "$program" clusters) $(_braid_names "$program" planners)
+             $(_braid_names "$program" trainers)"
       ;;
   esac
   mapfile -t COMPREPLY < <(compgen -W "$words" -f -- "$cur")
