@@ -103,6 +103,10 @@ TEST(Trainer, MistakesInFilesAreSaidWhereTheyAre) {
               HasSubstr("t.yaml:4: does.blocking_sends: has no source"));
   EXPECT_THAT(message(head + "does:\n  blocking_sends: true\n"), HasSubstr("has no source"));
   EXPECT_THAT(message(head + "can:\n  zero: {is: [0, 4], source: s}\n"), HasSubstr("t.yaml:4"));
+  for (const char* key : {"schedules", "recompute", "zero", "sequence_parallel", "orders"}) {
+    EXPECT_THAT(message(head + "can:\n  " + key + ": {is: [], source: s}\n"),
+                HasSubstr("has no value; name at least one"));
+  }
   EXPECT_THAT(message(head + "can:\n  flying: {is: true, source: s}\n"),
               HasSubstr("a trainer can nothing called 'flying'"));
   EXPECT_THAT(message(head + "can:\n  offload: {is: [optimiser], source: s}\n"),

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/plan/direct_stages.h"
 #include "braid/plan/trainer_fit.h"
 #include "braid/planners/planner.h"
 #include "braid/schedule/timeline.h"
@@ -35,16 +36,6 @@ SpaceOptions fixed_space(const Parallelism& p, const TrainerFile& trainer, const
   space.can = trainer.can;
   space.separate_accumulation = !does.does.fused_accumulation;
   return space;
-}
-
-std::vector<std::int32_t> layer_counts(const Plan& plan) {
-  std::vector<std::int32_t> counts;
-  for (std::size_t c = 0; c < plan.stages.front().chunks.size(); ++c) {
-    for (const Stage& stage : plan.stages) {
-      counts.push_back(static_cast<std::int32_t>(stage.chunks[c].layers.size()));
-    }
-  }
-  return counts;
 }
 
 /// Plans each run that its trainer can express with all degrees fixed to the row's, and holds what

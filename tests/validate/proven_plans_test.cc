@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "braid/plan/direct_stages.h"
 #include "braid/plan/trainer_file.h"
 #include "braid/planners/planner.h"
 #include "braid/schedule/timeline.h"
@@ -100,12 +101,7 @@ TEST(SingleChanges, AreBuiltLikeThePlanItself) {
     const Outcome outcome = plan_braid(tiny.job, tiny.system, tiny.space, {}, {});
     if (outcome.candidates.empty()) continue;
     const Plan& plan = outcome.candidates.front().plan;
-    std::vector<std::int32_t> counts;
-    for (std::size_t c = 0; c < plan.stages.front().chunks.size(); ++c) {
-      for (const Stage& stage : plan.stages) {
-        counts.push_back(static_cast<std::int32_t>(stage.chunks[c].layers.size()));
-      }
-    }
+    const std::vector<std::int32_t> counts = layer_counts(plan);
     const Verification own = verify(plan);
     const Verification built = verify(
         direct_plan(tiny.graph, {plan.parallel, plan.precision, plan.trainer, plan.global_batch},

@@ -11,6 +11,7 @@
 #include "braid/base/quantity.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
+#include "braid/plan/direct_stages.h"
 #include "braid/plan/node_replicas.h"
 #include "braid/plan/trainer_fit.h"
 #include "braid/planners/trainer_choice.h"
@@ -30,16 +31,6 @@ std::optional<Graph> model_again(const Plan& plan) {
   } catch (const Error&) {
     return std::nullopt;
   }
-}
-
-std::vector<std::int32_t> counts_of(const Plan& plan) {
-  std::vector<std::int32_t> counts;
-  for (std::size_t c = 0; c < plan.stages.front().chunks.size(); ++c) {
-    for (const Stage& stage : plan.stages) {
-      counts.push_back(static_cast<std::int32_t>(stage.chunks[c].layers.size()));
-    }
-  }
-  return counts;
 }
 
 }  // namespace
@@ -70,7 +61,7 @@ std::string change_of_trainer(const Plan& plan, const std::string& trainer) {
   const double before_s = measure(plan).iteration_time_s;
   const double after_s =
       measure(direct_plan(*graph, {form, job.precision, job.trainer, plan.global_batch},
-                          plan.system, counts_of(plan)))
+                          plan.system, layer_counts(plan)))
           .iteration_time_s;
   const double change = after_s / before_s - 1;
   return fmt::format("the plan was made for {} and takes {} there; under {} it takes {}{}",

@@ -243,8 +243,8 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   loaded.budget.work = o.budget;
 }
 
-void load_trainer(const JobOptions& o, const std::vector<const PlannerEntry*>& planners,
-                  LoadedJob& loaded) {
+void set_job_trainer(const JobOptions& o, const std::vector<const PlannerEntry*>& planners,
+                     LoadedJob& loaded) {
   const TrainerNeeds needs = trainer_needs(loaded.job, loaded.system, loaded.space, planners);
   const Profile* listed = loaded.job.layers != nullptr ? loaded.job.layers->listed() : nullptr;
   std::string name = o.trainer;

@@ -62,8 +62,8 @@ void load_job(const JobOptions& options, LoadedJob& loaded);
 
 /// Lets the trainer that was asked for, or the usual one of these planners, run the job. Throws
 /// Error when it cannot.
-void load_trainer(const JobOptions& options, const std::vector<const PlannerEntry*>& planners,
-                  LoadedJob& loaded);
+void set_job_trainer(const JobOptions& options, const std::vector<const PlannerEntry*>& planners,
+                     LoadedJob& loaded);
 
 /// Throws Error when --objective, --network, --graph, --inflight or --stage-options is given and
 /// none of the planners has a choice.

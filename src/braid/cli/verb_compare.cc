@@ -240,7 +240,7 @@ int run(const CompareOptions& options) {
     load_job(options.job, of_model);
   }
   LoadedJob& loaded = from_profile ? of_profile.loaded : of_model;
-  load_trainer(options.job, planners_of(options), loaded);
+  set_job_trainer(options.job, planners_of(options), loaded);
   const std::vector<Compared> all = compare(options, loaded);
   const bool any =
       std::any_of(all.begin(), all.end(), [](const Compared& c) { return best_of(c) != nullptr; });

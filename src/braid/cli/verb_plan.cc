@@ -49,7 +49,7 @@ int run(const PlanOptions& options) {
     load_job(options.job, of_model);
   }
   LoadedJob& loaded = from_profile ? of_profile.loaded : of_model;
-  load_trainer(options.job, {&planner}, loaded);
+  set_job_trainer(options.job, {&planner}, loaded);
   const CheckedOutcome checked = plan_checked(loaded, planner, progress_line(options.job));
   const Outcome& outcome = checked.outcome;
   if (!options.output.empty() && !outcome.candidates.empty()) {

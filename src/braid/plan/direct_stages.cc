@@ -63,4 +63,14 @@ void fill_direct_stages(Plan& plan, std::span<const std::int32_t> counts) {
   }
 }
 
+std::vector<std::int32_t> layer_counts(const Plan& plan) {
+  std::vector<std::int32_t> counts;
+  for (std::size_t c = 0; !plan.stages.empty() && c < plan.stages.front().chunks.size(); ++c) {
+    for (const Stage& stage : plan.stages) {
+      counts.push_back(static_cast<std::int32_t>(stage.chunks[c].layers.size()));
+    }
+  }
+  return counts;
+}
+
 }  // namespace braid

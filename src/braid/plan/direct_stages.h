@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "braid/plan/plan.h"
 
@@ -17,5 +18,8 @@ namespace braid {
 ///     fill_direct_stages(plan, counts);
 ///     double time_s = measure(plan).iteration_time_s;
 void fill_direct_stages(Plan& plan, std::span<const std::int32_t> counts);
+
+/// Layers of each chunk of a plan in model order: what fill_direct_stages was given.
+std::vector<std::int32_t> layer_counts(const Plan& plan);
 
 }  // namespace braid

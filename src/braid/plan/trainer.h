@@ -34,6 +34,7 @@ struct TrainerLimits {
   bool found_sharding = true;  ///< Layers may be divided as a search found.
   int most_stages = 1 << 24, most_tensor_parallel = 1 << 24;
 
+  friend bool operator==(const TrainerLimits&, const TrainerLimits&) = default;
   bool allows(ScheduleKind schedule) const;
   bool allows(Recompute kind) const;
   bool allows(Zero stage, int pp) const;

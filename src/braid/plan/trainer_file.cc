@@ -99,6 +99,14 @@ auto list_of(const Value& value, const Read& read) {
   return list;
 }
 
+/// The same of what every trainer has one of.
+template <class Read>
+auto list_of_some(const Value& value, const Read& read) {
+  auto list = list_of(value, read);
+  if (list.empty()) value.fail("has no value", "name at least one");
+  return list;
+}
+
 /// Whether a list of words has each of these, which are all that it may have.
 std::vector<bool> has_each(const Value& value, const std::vector<std::string_view>& known) {
   std::vector<bool> has(known.size(), false);
@@ -129,17 +137,18 @@ LimitSetters limit_setters() {
        }},
       {"chips_other_than",
        [](const Value& value, TrainerLimits& can) { can.other_chips = words_of(value); }},
-      {"schedules",
-       [](const Value& value, TrainerLimits& can) { can.schedules = list_of(value, schedule_in); }},
+      {"schedules", [](const Value& value,
+                       TrainerLimits& can) { can.schedules = list_of_some(value, schedule_in); }},
       {"recompute", [](const Value& value,
-                       TrainerLimits& can) { can.recompute = list_of(value, recompute_in); }},
-      {"zero", [](const Value& value, TrainerLimits& can) { can.zero = list_of(value, zero_in); }},
+                       TrainerLimits& can) { can.recompute = list_of_some(value, recompute_in); }},
+      {"zero",
+       [](const Value& value, TrainerLimits& can) { can.zero = list_of_some(value, zero_in); }},
       {"pipelined_zero", [](const Value& value,
                             TrainerLimits& can) { can.pipelined_zero = list_of(value, zero_in); }},
       {"sequence_parallel",
        [](const Value& value, TrainerLimits& can) {
          can.sequence_parallel =
-             list_of(value, [](const Value& element) { return element.as_bool(); });
+             list_of_some(value, [](const Value& element) { return element.as_bool(); });
        }},
       {"context_parallel",
        [](const Value& value, TrainerLimits& can) {
@@ -155,6 +164,7 @@ LimitSetters limit_setters() {
       {"orders",
        [](const Value& value, TrainerLimits& can) {
          const std::vector<bool> has = has_each(value, {"pipeline_outermost", "data_outermost"});
+         if (!has[0] && !has[1]) value.fail("has no value", "name at least one");
          can.pipeline_outermost = has[0];
          can.data_outermost = has[1];
        }},

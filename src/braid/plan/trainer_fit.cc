@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "braid/plan/dealt_layers.h"
+#include "braid/plan/direct_stages.h"
 
 namespace braid {
 
@@ -21,24 +22,10 @@ bool is_dealt_evenly(std::span<const std::int32_t> counts) {
                             layers_of_chunks(layers, static_cast<std::int32_t>(counts.size())));
 }
 
-namespace {
-
-std::vector<std::int32_t> counts_of(const Plan& plan) {
-  std::vector<std::int32_t> counts;
-  for (std::size_t c = 0; !plan.stages.empty() && c < plan.stages.front().chunks.size(); ++c) {
-    for (const Stage& stage : plan.stages) {
-      counts.push_back(static_cast<std::int32_t>(stage.chunks[c].layers.size()));
-    }
-  }
-  return counts;
-}
-
-}  // namespace
-
 std::string refusal(const TrainerLimits& limits, const Plan& plan) {
   if (!limits.unlike_stages && !is_uniform(plan)) return "has one parallel form for all stages";
   if (std::string reason = refusal(limits, plan.parallel); !reason.empty()) return reason;
-  if (!limits.uneven_stages && !is_dealt_evenly(counts_of(plan))) {
+  if (!limits.uneven_stages && !is_dealt_evenly(layer_counts(plan))) {
     return "has equally many layers in all stages";
   }
   for (const std::vector<Option>& options : plan.profile.kinds) {

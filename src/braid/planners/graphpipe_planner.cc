@@ -20,6 +20,7 @@
 #include "braid/planners/job_layers.h"
 #include "braid/planners/mixed_baseline.h"
 #include "braid/planners/planner.h"
+#include "braid/planners/search.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
@@ -228,7 +229,7 @@ Outcome plan_on_groups(const Job& job, const System& system, const SpaceOptions&
                        const Budget& budget, const Progress& progress) {
   Outcome outcome;
   outcome.physical_bound = lower_bound(job, system);
-  outcome.objective_name = "iteration time (simulated, s)";
+  outcome.objective_name = kSimulatedObjective;
   GroupTables tables(job, system);
   GraphPipeJob all = graphpipe_job(job, system, tables, space);
   GraphPipeProblem& problem = all.problem;

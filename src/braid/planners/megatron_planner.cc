@@ -49,7 +49,7 @@ Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& 
   }
   Outcome outcome;
   outcome.physical_bound = lower_bound(job, system);
-  outcome.objective_name = "iteration time (simulated, s)";
+  outcome.objective_name = kSimulatedObjective;
   SpaceLimits limits = space_limits(job, system);
   limits.split.found.clear();  // The rule divides layers as the model says.
   check_space(limits, space);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "braid/planners/piper_planner.h"
 #include "braid/planners/piper_variants.h"
 #include "braid/planners/planner.h"
+#include "braid/planners/search.h"
 #include "braid/planners/within_options.h"
 
 namespace braid {
@@ -87,6 +89,7 @@ constexpr std::array kPlanners = {
 /// Drops plans that the trainer cannot be told, which planners of other spaces than braid's may
 /// find.
 void keep_what_can_be_told(const Trainer& trainer, const TrainerLimits& can, Outcome& outcome) {
+  if (can == TrainerLimits{}) return;
   std::string reason;
   std::erase_if(outcome.candidates, [&](const Candidate& candidate) {
     const std::string refused = refusal(can, candidate.plan);
@@ -103,6 +106,23 @@ void keep_what_can_be_told(const Trainer& trainer, const TrainerLimits& can, Out
       {}};
 }
 
+/// Of a search for the least simulated time that left out some of what the trainer does (sends that
+/// block, on clusters of several kinds): what it has found takes what it takes, and is proven no
+/// further than the search's bound, which holds all the same.
+void correct_times(Outcome& outcome) {
+  if (outcome.candidates.empty() || outcome.objective_name != kSimulatedObjective) return;
+  std::stable_sort(outcome.candidates.begin(), outcome.candidates.end(),
+                   [](const Candidate& a, const Candidate& b) {
+                     return a.metrics.iteration_time_s < b.metrics.iteration_time_s;
+                   });
+  const double time_s = outcome.candidates.front().metrics.iteration_time_s;
+  if (time_s <= outcome.objective * (1 + 1e-9)) return;
+  outcome.objective = time_s;
+  if (outcome.status == Status::optimal && outcome.search_bound_s < time_s * (1 - 1e-9)) {
+    outcome.status = Status::feasible;
+  }
+}
+
 /// The planner on what the job's layers have options for. It looks at them once for all that it
 /// does.
 template <std::size_t number>
@@ -117,6 +137,7 @@ Outcome on_layers(const Job& job, const System& system, const SpaceOptions& spac
                                  within_options(job, *layers, space, planner.start, planner.name),
                                  budget, progress);
   keep_what_can_be_told(job.trainer, space.can, outcome);
+  correct_times(outcome);
   return outcome;
 }
 

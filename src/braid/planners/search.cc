@@ -119,7 +119,7 @@ SpaceLimits space_limits(const Job& job, const System& system) {
 Outcome begin_outcome(const Job& job, const System& system) {
   Outcome outcome;
   outcome.physical_bound = lower_bound(job, system);
-  outcome.objective_name = "iteration time (simulated, s)";
+  outcome.objective_name = kSimulatedObjective;
   outcome.assumptions = assumptions_of(system);
   return outcome;
 }

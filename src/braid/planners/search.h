@@ -64,6 +64,9 @@ ClosedGap close_gap(const ChainJob& chain, LayerTables& tables,
 
 SpaceLimits space_limits(const Job& job, const System& system);
 
+/// Name of the objective of searches for the least simulated time.
+inline constexpr const char* kSimulatedObjective = "iteration time (simulated, s)";
+
 /// An outcome with what does not depend on the search: bound from physics, assumptions, objective.
 Outcome begin_outcome(const Job& job, const System& system);
 
