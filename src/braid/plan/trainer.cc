@@ -53,8 +53,15 @@ std::string refusal(const TrainerLimits& limits, const Parallelism& p) {
     return fmt::format("divides layers over tensor-parallel ranks only {} sequence parallelism",
                        p.sequence_parallel ? "without" : "with");
   }
-  if (p.tp > limits.most_tensor_parallel) return "has no tensor parallelism";
-  if (p.pp > limits.most_stages) return "has no pipelines";
+  if (p.tp > limits.most_tensor_parallel) {
+    return limits.most_tensor_parallel == 1
+               ? "has no tensor parallelism"
+               : fmt::format("divides layers over at most {} ranks", limits.most_tensor_parallel);
+  }
+  if (p.pp > limits.most_stages) {
+    return limits.most_stages == 1 ? "has no pipelines"
+                                   : fmt::format("has at most {} stages", limits.most_stages);
+  }
   if (p.cp > 1 && !limits.ring_context_parallel) {
     return "has no context parallelism that passes keys and values on in a ring";
   }
