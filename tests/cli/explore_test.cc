@@ -154,10 +154,11 @@ TEST_F(Explore, ModelsAreFilesBesideTheSpace) {
   const json printed = json::parse(ran.out);
   const Ran planned = run_braid({"plan", folder_ / "tiny/config.json", "--cluster", "dgx-h100:64",
                                  "--global-batch", "64", "--json"});
-  EXPECT_EQ(printed["points"][0]["time_s"], json::parse(planned.out)["iteration_time_s"]);
+  const json said = json::parse(planned.out);
+  EXPECT_EQ(printed["points"][0]["time_s"], said["iteration_time_s"]);
   const std::string assumed = printed["assumptions"].dump();
   EXPECT_THAT(assumed, HasSubstr("no seq_len given"));
-  for (const json& line : json::parse(planned.out)["assumptions"]) {
+  for (const json& line : said["assumptions"]) {
     if (std::string(line).rfind("sequence length", 0) == 0) continue;
     // Of systems the space has names of its own.
     EXPECT_THAT(assumed, HasSubstr(std::string(line).substr(std::string(line).find(':') + 2)));
