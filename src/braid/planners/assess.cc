@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -44,11 +45,12 @@ void fill_handovers(const ChainJob& chain, const Configuration& configuration,
 
 /// The longest, over all stages, of: the first chunks before it down and up once (where they must
 /// come before it), and all of its work.
-double busy_path_s(const ChainJob& chain, const Configuration& configuration, const Layout& layout,
+double busy_path_s(const ChainJob& chain, const Configuration& configuration,
+                   const LayoutShape& shape, const LayoutCosts& costs,
                    std::span<const double> handover_s) {
   const auto time_of = [&](std::int64_t chunk) {
-    const auto kind = layout.kind_of_chunk[static_cast<std::size_t>(chunk)];
-    return layout.chunk_kinds[static_cast<std::size_t>(kind)].time_s();
+    const auto kind = shape.kind_of_chunk[static_cast<std::size_t>(chunk)];
+    return costs.chunk_kinds[static_cast<std::size_t>(kind)].time_s();
   };
   double longest_s = 0;
   double before_s = 0;
@@ -94,7 +96,8 @@ double time_of(const ChainJob& chain, LayerTables& tables, const Configuration& 
     return kInfinity;
   }
   fill_handovers(chain, configuration, scratch);
-  if (busy_path_s(chain, configuration, scratch.layout, scratch.handover_s) >= cutoff_s) {
+  const Layout& layout = scratch.layout;
+  if (busy_path_s(chain, configuration, layout, layout, scratch.handover_s) >= cutoff_s) {
     return kInfinity;
   }
   const double time_s = scratch.evaluator.time_s(configuration, scratch.layout);
@@ -163,7 +166,7 @@ LeastMemory least_memory(const ChainJob& chain, LayerTables& tables,
   std::int32_t last_layers = 0;  // Of a stage's last chunk, at most.
   const auto pp = static_cast<double>(first.pp);
   if (interleaved) {
-    const LastChunks& last = last_chunks(chain, table, first);
+    const LastChunks& last = last_chunks(chain, tables, first);
     last_layers = last.layers;
     stash_bytes = pp * (kept_bytes - last.kept_bytes) + last.kept_bytes +
                   2 * table.offloaded_bytes / range.most_vp;
@@ -207,9 +210,10 @@ LeastMemory least_memory(const ChainJob& chain, LayerTables& tables,
 Evaluator::Memory tried_memory(const ChainJob& chain, LayerTables& tables,
                                const Configuration& configuration, AssessmentScratch& scratch) {
   Evaluator::Memory least;
-  for (const TriedLayout& tried :
-       tried_layouts(chain, tables.at(configuration), configuration, scratch.layout)) {
-    const Evaluator::Memory memory = scratch.evaluator.memory(configuration, tried.stage_kinds);
+  const LayerTable& table = tables.at(configuration);
+  for (TriedLayout& tried : tried_layouts(chain, tables, configuration)) {
+    const Evaluator::Memory memory = scratch.evaluator.memory(
+        configuration, stages_of(tried, table.kinds, configuration, scratch.layout.stashes));
     if (least.tightest_stage < 0 || memory.needed_bytes < least.needed_bytes) least = memory;
   }
   return least;
@@ -217,53 +221,94 @@ Evaluator::Memory tried_memory(const ChainJob& chain, LayerTables& tables,
 
 namespace {
 
-/// The fastest of the assignments that are tried and fit, where one is faster than `cutoff_s`.
-void assess_tried(const ChainJob& chain, LayerTable& table, const Configuration& configuration,
-                  double cutoff_s, AssessmentScratch& scratch, Assessment& assessment) {
-  const double available_bytes = usable_bytes(chain.system->groups.front().chip);
-  Evaluator& evaluator = scratch.evaluator;
-  const TriedLayouts& tried = tried_layouts(chain, table, configuration, scratch.layout);
-  fill_handovers(chain, configuration, scratch);
-  // The time of one that may be faster than the best so far; infinite when it is not.
-  const auto time_s = [&](const TriedLayout& one, Ends& ends) {
-    if (one.least_s(configuration.num_micro_batches) >= cutoff_s) return kInfinity;
-    deal(chain, table, configuration.pp * configuration.vp, one.dealing, ends);
-    lay_out(chain, table, configuration, ends, scratch.layout);
-    if (busy_path_s(chain, configuration, scratch.layout, scratch.handover_s) >= cutoff_s) {
+/// Looks at the assignments that are tried for a configuration: each one's memory and time only
+/// where the assessment depends on it.
+class TriedAssessment {
+ public:
+  TriedAssessment(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
+                  AssessmentScratch& scratch)
+      : chain_(chain),
+        configuration_(configuration),
+        scratch_(scratch),
+        available_bytes_(usable_bytes(chain.system->groups.front().chip)),
+        kinds_(tables.at(configuration).kinds),
+        tried_(tried_layouts(chain, tables, configuration)) {}
+
+  /// The fastest that fits, where one is faster than `cutoff_s`.
+  Assessment fastest(double cutoff_s) {
+    Assessment assessment;
+    for (std::size_t i = 0; i < tried_.size() && !assessment.feasible; ++i) {
+      assessment.feasible = fits(i);
+    }
+    assessment.memory_bound = !assessment.feasible;
+    for (std::size_t i = 0; i < tried_.size() && assessment.feasible; ++i) {
+      if (is_slower(i, cutoff_s) || !fits(i)) continue;
+      const double found_s = time_s(i, cutoff_s);
+      if (found_s >= cutoff_s) continue;
+      cutoff_s = assessment.iteration_time_s = found_s;
+      assessment.ends = tried_[i].shape->ends;
+    }
+    for (std::size_t i = 0; i < tried_.size() && !assessment.memory_bound; ++i) {
+      if (is_slower(i, cutoff_s) || fits(i)) continue;
+      assessment.memory_bound = time_s(i, cutoff_s) < cutoff_s;
+    }
+    if (assessment.memory_bound) note_memory(assessment);
+    return assessment;
+  }
+
+ private:
+  const Evaluator::Memory& memory(std::size_t i) {
+    std::optional<Evaluator::Memory>& known = memory_.at(i);
+    if (!known) {
+      known = scratch_.evaluator.memory(
+          configuration_, stages_of(tried_[i], kinds_, configuration_, scratch_.layout.stashes));
+    }
+    return *known;
+  }
+
+  bool fits(std::size_t i) {
+    return memory(i).needed_bytes <= available_bytes_ && memory(i).host_fits;
+  }
+
+  bool is_slower(std::size_t i, double cutoff_s) const {
+    return tried_[i].least_s(configuration_.num_micro_batches) >= cutoff_s;
+  }
+
+  /// Infinite where a bound shows that it is not below `cutoff_s`.
+  double time_s(std::size_t i, double cutoff_s) {
+    if (!has_handovers_) fill_handovers(chain_, configuration_, scratch_);
+    has_handovers_ = true;
+    const LayoutShape& shape = *tried_[i].shape;
+    const LayoutCosts& costs = costs_of(tried_[i], kinds_, configuration_);
+    if (busy_path_s(chain_, configuration_, shape, costs, scratch_.handover_s) >= cutoff_s) {
       return kInfinity;
     }
-    return evaluator.time_s(configuration, scratch.layout);
-  };
-  std::array<bool, 3> fitting{};
-  assessment.needed_without_optimizer_bytes = assessment.needed_bytes = kInfinity;
-  for (std::size_t i = 0; i < tried.size(); ++i) {
-    const Evaluator::Memory memory = evaluator.memory(configuration, tried[i].stage_kinds);
-    fitting[i] = memory.needed_bytes <= available_bytes && memory.host_fits;
-    assessment.needed_without_optimizer_bytes =
-        std::min(assessment.needed_without_optimizer_bytes, memory.needed_without_optimizer_bytes);
-    if (memory.needed_bytes < assessment.needed_bytes) {
-      assessment.tightest_stage = memory.tightest_stage;
-      assessment.needed_bytes = memory.needed_bytes;
-    }
-    assessment.feasible = assessment.feasible || fitting[i];
+    static_cast<LayoutShape&>(scratch_.layout) = shape;
+    static_cast<LayoutCosts&>(scratch_.layout) = costs;
+    return scratch_.evaluator.time_s(configuration_, scratch_.layout);
   }
-  assessment.memory_bound = !assessment.feasible;
-  if (!assessment.feasible) return;
-  Ends ends;
-  for (const bool fits : {true, false}) {
-    for (std::size_t i = 0; i < tried.size(); ++i) {
-      if (fitting[i] != fits || assessment.memory_bound) continue;
-      const double found_s = time_s(tried[i], ends);
-      if (found_s >= cutoff_s) continue;
-      if (!fits) {
-        assessment.memory_bound = true;
-        continue;
-      }
-      cutoff_s = assessment.iteration_time_s = found_s;
-      assessment.ends = ends;
+
+  void note_memory(Assessment& assessment) {
+    assessment.needed_without_optimizer_bytes = assessment.needed_bytes = kInfinity;
+    for (std::size_t i = 0; i < tried_.size(); ++i) {
+      const Evaluator::Memory& one = memory(i);
+      assessment.needed_without_optimizer_bytes =
+          std::min(assessment.needed_without_optimizer_bytes, one.needed_without_optimizer_bytes);
+      if (one.needed_bytes >= assessment.needed_bytes) continue;
+      assessment.tightest_stage = one.tightest_stage;
+      assessment.needed_bytes = one.needed_bytes;
     }
   }
-}
+
+  const ChainJob& chain_;
+  const Configuration& configuration_;
+  AssessmentScratch& scratch_;
+  const double available_bytes_;
+  const std::span<const LayerCost> kinds_;
+  TriedLayouts& tried_;
+  std::array<std::optional<Evaluator::Memory>, 3> memory_;
+  bool has_handovers_ = false;
+};
 
 }  // namespace
 
@@ -275,8 +320,7 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
   Layout& layout = scratch.layout;
   Assessment assessment;
   if (configuration.schedule != ScheduleKind::one_f_one_b || chain.dealt_evenly) {
-    assess_tried(chain, table, configuration, cutoff_s, scratch, assessment);
-    return assessment;
+    return TriedAssessment(chain, tables, configuration, scratch).fastest(cutoff_s);
   }
   fill_handovers(chain, configuration, scratch);
   auto partition = partition_one_f_one_b(

@@ -22,11 +22,12 @@ struct Assessment {
   Ends ends;          ///< Of the chunks in model order: chunk c of stage s is number c·pp + s.
   double path_s = 0;  ///< No partition of this configuration is faster.
   double iteration_time_s = 0;  ///< By simulation.
-  // When memory prevents every partition: the fullest stage of that tried one which needs least.
+  // When memory prevents every partition: the fullest stage of that tried one which needs least
+  // (GPipe and interleaved: where memory_bound).
   int tightest_stage = -1;
   double needed_bytes = 0;
-  /// GPipe and interleaved: the least that one of those tried would need were the optimizer's state
-  /// on the host.
+  /// GPipe and interleaved, where memory_bound: the least that one of those tried would need were
+  /// the optimizer's state on the host.
   double needed_without_optimizer_bytes = 0;
 };
 

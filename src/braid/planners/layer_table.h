@@ -42,6 +42,7 @@ struct LayerTable {
   /// What tried_layouts() and last_chunks() keep.
   std::unordered_map<std::uint64_t, TriedLayouts> tried;
   std::unordered_map<std::uint64_t, LastChunks> last_chunks;
+  std::unordered_map<int, DealtLayers*> dealt_by_time;  ///< By number of chunks.
 
   double time_s() const { return forward_s + backward_s; }
   /// Of so many parts of the model, the one with most layers of a kind has at least so many.
@@ -77,6 +78,8 @@ class LayerTables {
   bool is_distinct(const Configuration& configuration);
   /// An option of a kind of layer that runs so, but for its cost.
   Option option(const Configuration& configuration, std::size_t kind);
+  /// Of the layers of all tables.
+  KnownDealings& dealings() { return dealings_; }
   std::size_t size() const { return tables_.size(); }
   /// Invalidates all references.
   void clear() { tables_.clear(), divisions_.clear(), last_ = nullptr; }
@@ -115,6 +118,7 @@ class LayerTables {
   std::vector<SharedParameter> shared_;  ///< Where one stage counts them once.
   const Stages stages_;
   std::map<FormKey, std::vector<KindDivisions>> divisions_;
+  KnownDealings dealings_;  // Outlives the tables, which point into it.
   std::map<Key, LayerTable> tables_;
   Key last_key_;  ///< Searches mostly ask for the same table again.
   LayerTable* last_ = nullptr;

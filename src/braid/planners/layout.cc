@@ -8,23 +8,14 @@
 namespace braid {
 namespace {
 
-ChunkTotals sum_of(std::span<const std::int32_t> kinds, std::span<const LayerCost> costs) {
-  ChunkTotals totals;
-  for (std::size_t l = 0; l < kinds.size();) {
-    std::size_t last = l + 1;
-    while (last < kinds.size() && kinds[last] == kinds[l]) ++last;
-    totals.add(costs[at(kinds[l])], static_cast<int>(last - l));
-    l = last;
-  }
-  return totals;
-}
-
-Layout::StageKind stage_kind(const Layout& layout, int pp, int vp, int stage) {
-  Layout::StageKind kind;
+LayoutCosts::StageKind stage_kind(const LayoutShape& shape,
+                                  std::span<const ChunkTotals> chunk_kinds, int pp, int vp,
+                                  int stage) {
+  LayoutCosts::StageKind kind;
   kind.first_stage = stage;
   for (int c = 0; c < vp; ++c) {
-    const auto chunk_kind = layout.kind_of_chunk[at(std::int64_t{c} * pp + stage)];
-    const ChunkTotals& chunk = layout.chunk_kinds[at(chunk_kind)];
+    const ChunkTotals& chunk =
+        chunk_kinds[at(shape.kind_of_chunk[at(std::int64_t{c} * pp + stage)])];
     kind.parameters.add(chunk);
     RunSums& memory = kind.memory;
     memory.dense_parameters += chunk.dense_parameters;
@@ -42,25 +33,36 @@ Layout::StageKind stage_kind(const Layout& layout, int pp, int vp, int stage) {
   return kind;
 }
 
-bool same_chunks(const Layout& layout, int pp, int vp, int a, int b) {
+void add_runs(std::span<const std::int32_t> layers, LayoutShape& shape) {
+  for (std::size_t l = 0; l < layers.size();) {
+    std::size_t last = l + 1;
+    while (last < layers.size() && layers[last] == layers[l]) ++last;
+    shape.runs.push_back({layers[l], static_cast<int>(last - l)});
+    l = last;
+  }
+  shape.last_run.push_back(static_cast<std::int32_t>(shape.runs.size()));
+}
+
+bool same_chunks(const LayoutShape& shape, int pp, int vp, int a, int b) {
   for (int c = 0; c < vp; ++c) {
     const std::int64_t row = std::int64_t{c} * pp;
-    if (layout.kind_of_chunk[at(row + a)] != layout.kind_of_chunk[at(row + b)]) return false;
+    if (shape.kind_of_chunk[at(row + a)] != shape.kind_of_chunk[at(row + b)]) return false;
   }
   return true;
 }
 
 }  // namespace
 
-void fill_layout(std::span<const std::int32_t> kind_of_layer, std::span<const LayerCost> costs,
-                 int pp, int vp, std::span<const std::int32_t> ends, Layout& layout) {
+void fill_shape(std::span<const std::int32_t> kind_of_layer, int pp, int vp,
+                std::span<const std::int32_t> ends, LayoutShape& shape) {
   assert(ends.size() == at(std::int64_t{pp} * vp));
-  layout.ends.assign(ends.begin(), ends.end());
-  layout.chunk_kinds.clear();
-  layout.first_chunk.clear();
-  layout.kind_of_chunk.clear();
-  layout.stage_kinds.clear();
-  layout.kind_of_stage.clear();
+  shape.ends.assign(ends.begin(), ends.end());
+  shape.runs.clear();
+  shape.last_run.clear();
+  shape.first_chunk.clear();
+  shape.kind_of_chunk.clear();
+  shape.first_stage.clear();
+  shape.kind_of_stage.clear();
 
   const auto layers_of = [&](std::int64_t chunk) {
     const std::int32_t begin = chunk == 0 ? 0 : ends[at(chunk - 1)];
@@ -69,40 +71,67 @@ void fill_layout(std::span<const std::int32_t> kind_of_layer, std::span<const La
   for (std::int64_t i = 0; i < std::ssize(ends); ++i) {
     const std::span<const std::int32_t> layers = layers_of(i);
     // A chunk is mostly like the one before it: latest kinds first.
-    auto kind = std::ssize(layout.first_chunk) - 1;
-    while (kind >= 0 && !std::ranges::equal(layers_of(layout.first_chunk[at(kind)]), layers)) {
+    auto kind = std::ssize(shape.first_chunk) - 1;
+    while (kind >= 0 && !std::ranges::equal(layers_of(shape.first_chunk[at(kind)]), layers)) {
       --kind;
     }
     if (kind < 0) {
-      kind = std::ssize(layout.first_chunk);
-      layout.first_chunk.push_back(static_cast<std::int32_t>(i));
-      layout.chunk_kinds.push_back(sum_of(layers, costs));
+      kind = std::ssize(shape.first_chunk);
+      shape.first_chunk.push_back(static_cast<std::int32_t>(i));
+      add_runs(layers, shape);
     }
-    layout.kind_of_chunk.push_back(static_cast<std::int32_t>(kind));
+    shape.kind_of_chunk.push_back(static_cast<std::int32_t>(kind));
   }
   for (int s = 0; s < pp; ++s) {
-    auto kind = std::ssize(layout.stage_kinds) - 1;
-    while (kind >= 0 && !same_chunks(layout, pp, vp, layout.stage_kinds[at(kind)].first_stage, s)) {
-      --kind;
-    }
+    auto kind = std::ssize(shape.first_stage) - 1;
+    while (kind >= 0 && !same_chunks(shape, pp, vp, shape.first_stage[at(kind)], s)) --kind;
     if (kind < 0) {
-      kind = std::ssize(layout.stage_kinds);
-      layout.stage_kinds.push_back(stage_kind(layout, pp, vp, s));
+      kind = std::ssize(shape.first_stage);
+      shape.first_stage.push_back(s);
     }
-    layout.kind_of_stage.push_back(static_cast<std::int32_t>(kind));
+    shape.kind_of_stage.push_back(static_cast<std::int32_t>(kind));
+  }
+}
+
+void fill_costs(const LayoutShape& shape, std::span<const LayerCost> costs, int pp, int vp,
+                LayoutCosts& out) {
+  out.chunk_kinds.clear();
+  out.stage_kinds.clear();
+  out.chunk_kinds.reserve(shape.first_chunk.size());
+  out.stage_kinds.reserve(shape.first_stage.size());
+  std::size_t run = 0;
+  for (const std::int32_t last : shape.last_run) {
+    ChunkTotals& totals = out.chunk_kinds.emplace_back();
+    for (; run < at(last); ++run) {
+      totals.add(costs[at(shape.runs[run].layer_kind)], shape.runs[run].count);
+    }
+  }
+  for (const std::int32_t stage : shape.first_stage) {
+    out.stage_kinds.push_back(stage_kind(shape, out.chunk_kinds, pp, vp, stage));
+  }
+}
+
+void fill_layout(std::span<const std::int32_t> kind_of_layer, std::span<const LayerCost> costs,
+                 int pp, int vp, std::span<const std::int32_t> ends, Layout& layout) {
+  fill_shape(kind_of_layer, pp, vp, ends, layout);
+  fill_costs(layout, costs, pp, vp, layout);
+}
+
+void fill_stash_peaks(const LayoutShape& shape, int pp, int vp, std::int64_t num_micro_batches,
+                      std::vector<ChunkStash>& stashes, LayoutCosts& costs) {
+  for (LayoutCosts::StageKind& kind : costs.stage_kinds) {
+    stashes.clear();
+    for (int c = 0; c < vp; ++c) {
+      const auto chunk = shape.kind_of_chunk[at(std::int64_t{c} * pp + kind.first_stage)];
+      stashes.push_back(costs.chunk_kinds[at(chunk)].stash());
+    }
+    kind.peak =
+        stash_peak(ScheduleKind::interleaved, pp, kind.first_stage, num_micro_batches, stashes);
   }
 }
 
 void fill_stash_peaks(int pp, int vp, std::int64_t num_micro_batches, Layout& layout) {
-  for (Layout::StageKind& kind : layout.stage_kinds) {
-    layout.stashes.clear();
-    for (int c = 0; c < vp; ++c) {
-      const auto chunk = layout.kind_of_chunk[at(std::int64_t{c} * pp + kind.first_stage)];
-      layout.stashes.push_back(layout.chunk_kinds[at(chunk)].stash());
-    }
-    kind.peak = stash_peak(ScheduleKind::interleaved, pp, kind.first_stage, num_micro_batches,
-                           layout.stashes);
-  }
+  fill_stash_peaks(layout, pp, vp, num_micro_batches, layout.stashes, layout);
 }
 
 }  // namespace braid

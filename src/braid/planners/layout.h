@@ -10,14 +10,28 @@
 
 namespace braid {
 
-/// Layers dealt to the chunks of a pipeline, with chunks and stages that are alike listed once:
-/// what a configuration costs then depends on a handful of kinds, however deep the model is.
-/// Chunks are in model order: chunk c of stage s is number c·pp + s.
-struct Layout {
+/// How layers are dealt to the chunks of a pipeline, with chunks and stages that are alike listed
+/// once, whatever the layers cost. Chunks are in model order: chunk c of stage s is number c·pp +
+/// s.
+struct LayoutShape {
   Ends ends;
-  std::vector<ChunkTotals> chunk_kinds;
+  /// Layers of one kind after another.
+  struct Run {
+    std::int32_t layer_kind = 0;
+    int count = 0;
+  };
+  std::vector<Run> runs;                  ///< Of all kinds of chunks.
+  std::vector<std::int32_t> last_run;     ///< Of each kind: one past its last one.
   std::vector<std::int32_t> first_chunk;  ///< Of each kind.
   std::vector<std::int32_t> kind_of_chunk;
+  std::vector<std::int32_t> first_stage;  ///< Of each kind.
+  std::vector<std::int32_t> kind_of_stage;
+};
+
+/// What the chunks and stages of a shape come to: it depends on a handful of kinds, however deep
+/// the model is.
+struct LayoutCosts {
+  std::vector<ChunkTotals> chunk_kinds;
 
   struct StageKind {
     int first_stage = 0;
@@ -30,15 +44,27 @@ struct Layout {
     StashPeak peak;
   };
   std::vector<StageKind> stage_kinds;
-  std::vector<std::int32_t> kind_of_stage;
+};
+
+/// Layers dealt out, and what that costs.
+struct Layout : LayoutShape, LayoutCosts {
   std::vector<ChunkStash> stashes;  ///< Of one stage, while its peak is looked for.
 };
 
-/// Deals layers out by `ends` (pp·vp of them). `kind_of_layer` indexes `costs`. Cost: O(layers).
+/// Deals layers of these kinds out by `ends` (pp·vp of them). Cost: O(layers).
+void fill_shape(std::span<const std::int32_t> kind_of_layer, int pp, int vp,
+                std::span<const std::int32_t> ends, LayoutShape& shape);
+/// `costs`: of each kind of layer. Cost: O(kinds of chunks and stages).
+void fill_costs(const LayoutShape& shape, std::span<const LayerCost> costs, int pp, int vp,
+                LayoutCosts& out);
+/// Both.
 void fill_layout(std::span<const std::int32_t> kind_of_layer, std::span<const LayerCost> costs,
                  int pp, int vp, std::span<const std::int32_t> ends, Layout& layout);
 
-/// Fills in the peaks of interleaved stages. Cost: O(vp) for each kind of stage.
+/// Fills in the peaks of interleaved stages; `stashes` is scratch. Cost: O(vp) for each kind of
+/// stage.
+void fill_stash_peaks(const LayoutShape& shape, int pp, int vp, std::int64_t num_micro_batches,
+                      std::vector<ChunkStash>& stashes, LayoutCosts& costs);
 void fill_stash_peaks(int pp, int vp, std::int64_t num_micro_batches, Layout& layout);
 
 }  // namespace braid

@@ -12,24 +12,45 @@
 namespace braid {
 namespace {
 
-/// Fills in the stage that has most to do, the last of several that are alike.
-void note_busiest(const ChainJob& chain, const Layout& layout, int pp, int vp, TriedLayout& tried) {
+/// What sums in another order may differ by.
+constexpr double kLess = 1 - 1e-9;
+
+/// Passes of a micro-batch on a kind of chunk.
+double time_of_chunk(const LayerTable& table, const LayoutShape& shape, std::size_t kind) {
+  double time_s = 0;
+  for (std::int32_t run = kind == 0 ? 0 : shape.last_run[kind - 1]; run < shape.last_run[kind];
+       ++run) {
+    const auto& [layer_kind, count] = shape.runs[at(run)];
+    time_s += count * table.layer_of_kind[at(layer_kind)].time_s();
+  }
+  return time_s;
+}
+
+/// Fills in the stage that has most to do, the last of several that are alike. `chunk_s` is
+/// scratch.
+void note_busiest(const ChainJob& chain, const LayerTable& table, int pp, int vp,
+                  std::vector<double>& chunk_s, TriedLayout& tried) {
+  const LayoutShape& shape = *tried.shape;
+  chunk_s.clear();
+  for (std::size_t kind = 0; kind < shape.first_chunk.size(); ++kind) {
+    chunk_s.push_back(time_of_chunk(table, shape, kind));
+  }
   const auto time_of = [&](std::int64_t chunk) {
-    return layout.chunk_kinds[at(layout.kind_of_chunk[at(chunk)])].time_s();
+    return chunk_s[at(shape.kind_of_chunk[at(chunk)])];
   };
   std::size_t busiest = 0;
-  for (std::size_t kind = 0; kind < layout.stage_kinds.size(); ++kind) {
+  double most_s = 0;
+  for (std::size_t kind = 0; kind < shape.first_stage.size(); ++kind) {
     double work_s = 0;
-    for (int c = 0; c < vp; ++c) {
-      work_s += time_of(std::int64_t{c} * pp + layout.stage_kinds[kind].first_stage);
-    }
-    if (work_s <= tried.busiest_s) continue;
-    tried.busiest_s = work_s;
+    for (int c = 0; c < vp; ++c) work_s += time_of(std::int64_t{c} * pp + shape.first_stage[kind]);
+    if (work_s <= most_s) continue;
+    most_s = work_s;
     busiest = kind;
   }
+  tried.busiest_s = most_s * kLess;
   double before_s = 0;
   for (int s = 0; s < pp && !chain.branched; ++s) {
-    if (at(layout.kind_of_stage[at(s)]) == busiest) tried.before_s = before_s;
+    if (at(shape.kind_of_stage[at(s)]) == busiest) tried.before_s = before_s * kLess;
     before_s += time_of(s);
   }
 }
@@ -47,9 +68,9 @@ void note_last_chunks(const LayerTable& table, const Ends& ends, int pp, LastChu
   last.kept_bytes = std::max(last.kept_bytes, kept_bytes);
 }
 
-std::uint64_t key_of(int pp, int vp, std::int64_t more = 0) {
-  return static_cast<std::uint64_t>(pp) << 32U | static_cast<std::uint64_t>(vp) << 2U |
-         static_cast<std::uint64_t>(more);
+std::uint64_t key_of(const Configuration& configuration) {
+  return static_cast<std::uint64_t>(configuration.pp) << 32U |
+         static_cast<std::uint64_t>(configuration.vp);
 }
 
 constexpr std::array kDealings = {Dealing::by_time, Dealing::by_number, Dealing::as_trainers};
@@ -86,50 +107,102 @@ bool has_even_chunks(const Ends& ends) {
 
 }  // namespace
 
-const TriedLayouts& tried_layouts(const ChainJob& chain, LayerTable& table,
-                                  const Configuration& configuration, Layout& scratch) {
+DealtLayers& KnownDealings::dealt(const ChainJob& chain, LayerTable& table, int chunks,
+                                  Dealing how) {
+  if (of_chunks_.size() <= at(chunks)) of_chunks_.resize(at(chunks) + 1);
+  OfChunks& known = of_chunks_[at(chunks)];
+  DealtLayers*& found = how == Dealing::by_time ? table.dealt_by_time[chunks]
+                                                : known.found[static_cast<std::size_t>(how)];
+  if (found != nullptr) return *found;
+  deal(chain, table, chunks, how, ends_);
+  const auto same =
+      std::ranges::find_if(known.different, [&](const auto& one) { return one->ends == ends_; });
+  if (same != known.different.end()) {
+    found = same->get();
+    return *found;
+  }
+  found = known.different.emplace_back(std::make_unique<DealtLayers>()).get();
+  found->ends = ends_;
+  found->even = has_even_chunks(ends_);
+  return *found;
+}
+
+const LayoutShape& KnownDealings::shape(const ChainJob& chain, DealtLayers& dealt, int pp) {
+  for (const auto& [stages, shape] : dealt.shapes) {
+    if (stages == pp) return *shape;
+  }
+  auto shape = std::make_unique<LayoutShape>();
+  fill_shape(chain.kind_of_layer, pp, static_cast<int>(dealt.ends.size()) / pp, dealt.ends, *shape);
+  return *dealt.shapes.emplace_back(pp, std::move(shape)).second;
+}
+
+TriedLayouts& tried_layouts(const ChainJob& chain, LayerTables& tables,
+                            const Configuration& configuration) {
   const int pp = configuration.pp;
   const int vp = configuration.vp;
-  const std::int64_t groups =
-      vp == 1 ? 0 : std::min<std::int64_t>(configuration.num_micro_batches / pp, 3);
-  const auto [entry, is_new] = table.tried.try_emplace(key_of(pp, vp, groups));
+  LayerTable& table = tables.at(configuration);
+  const auto [entry, is_new] = table.tried.try_emplace(key_of(configuration));
   TriedLayouts& tried = entry->second;
   if (!is_new) return tried;
   tried.reserve(kDealings.size());
-  std::array<Ends, kDealings.size()> known;
+  std::array<const DealtLayers*, kDealings.size()> known{};
+  std::vector<double> chunk_s;
   for (std::size_t i = 0; i < kDealings.size(); ++i) {
-    Ends& ends = known[i];
-    if (chain.dealt_evenly && kDealings[i] != Dealing::as_trainers) continue;
-    deal(chain, table, pp * vp, kDealings[i], ends);
-    if (chain.dealt_evenly && !has_even_chunks(ends)) continue;
-    if (std::find(known.begin(), known.begin() + i, ends) != known.begin() + i) continue;
-    fill_layout(chain.kind_of_layer, table.kinds, pp, vp, ends, scratch);
-    if (vp > 1) fill_stash_peaks(pp, vp, configuration.num_micro_batches, scratch);
+    const bool as_trainers = kDealings[i] == Dealing::as_trainers;
+    if (chain.dealt_evenly && !as_trainers) continue;
+    DealtLayers& dealt = tables.dealings().dealt(chain, table, pp * vp, kDealings[i]);
+    if (chain.dealt_evenly && !dealt.even) continue;
+    if (std::find(known.begin(), known.begin() + i, &dealt) != known.begin() + i) continue;
+    known[i] = &dealt;
     TriedLayout& layout = tried.emplace_back();
-    layout.dealing = kDealings[i];
-    layout.stage_kinds = scratch.stage_kinds;
-    note_busiest(chain, scratch, pp, vp, layout);
+    layout.shape = &KnownDealings::shape(chain, dealt, pp);
+    note_busiest(chain, table, pp, vp, chunk_s, layout);
   }
   return tried;
 }
 
-const LastChunks& last_chunks(const ChainJob& chain, LayerTable& table,
+const LayoutCosts& costs_of(TriedLayout& tried, std::span<const LayerCost> kinds,
+                            const Configuration& configuration) {
+  if (tried.costs.stage_kinds.empty()) {
+    fill_costs(*tried.shape, kinds, configuration.pp, configuration.vp, tried.costs);
+  }
+  return tried.costs;
+}
+
+std::span<const Layout::StageKind> stages_of(TriedLayout& tried, std::span<const LayerCost> kinds,
+                                             const Configuration& configuration,
+                                             std::vector<ChunkStash>& stashes) {
+  costs_of(tried, kinds, configuration);
+  if (configuration.vp == 1) return tried.costs.stage_kinds;
+  const std::int64_t groups =
+      std::min<std::int64_t>(configuration.num_micro_batches / configuration.pp, 3);
+  if (tried.peaks_for != groups) {
+    tried.peaks_for = groups;
+    fill_stash_peaks(*tried.shape, configuration.pp, configuration.vp,
+                     configuration.num_micro_batches, stashes, tried.costs);
+  }
+  return tried.costs.stage_kinds;
+}
+
+const LastChunks& last_chunks(const ChainJob& chain, LayerTables& tables,
                               const Configuration& configuration) {
   const int pp = configuration.pp;
-  const auto [entry, is_new] = table.last_chunks.try_emplace(key_of(pp, configuration.vp));
+  LayerTable& table = tables.at(configuration);
+  const auto [entry, is_new] = table.last_chunks.try_emplace(key_of(configuration));
   LastChunks& last = entry->second;
   if (!is_new) return last;
-  Ends ends;
-  for (const Dealing how : kDealings) {
-    deal(chain, table, pp * configuration.vp, how, ends);
-    note_last_chunks(table, ends, pp, last);
-  }
+  const DealtLayers* before = nullptr;
+  const auto note = [&](int vp, Dealing how) {
+    const DealtLayers& dealt = tables.dealings().dealt(chain, table, pp * vp, how);
+    if (&dealt != before) note_last_chunks(table, dealt.ends, pp, last);
+    before = &dealt;
+  };
+  for (const Dealing how : kDealings) note(configuration.vp, how);
   if (!chain.heavy_end) return last;
   // Trainers' layouts of such models may leave more to the last chunks where there are more.
   const auto layers = static_cast<std::int32_t>(table.chain.size());
   for (std::int32_t vp = configuration.vp + 1; vp <= layers / pp; ++vp) {
-    deal(chain, table, pp * vp, Dealing::as_trainers, ends);
-    note_last_chunks(table, ends, pp, last);
+    note(vp, Dealing::as_trainers);
   }
   return last;
 }

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "braid/planners/chain_job.h"
@@ -10,6 +14,7 @@
 namespace braid {
 
 struct LayerTable;
+class LayerTables;
 
 // Under 1F1B every assignment of consecutive layers is looked at. Under GPipe and interleaving, of
 // which no search over all of them is known, these are tried:
@@ -24,15 +29,41 @@ enum class Dealing : std::uint8_t {
 /// Ends of the chunks, `chunks` of them, at most as many as layers. Cost: linear.
 void deal(const ChainJob& chain, const LayerTable& table, int chunks, Dealing how, Ends& ends);
 
+/// Layers dealt to so many chunks, and the shapes of pipelines made of these.
+struct DealtLayers {
+  Ends ends;
+  bool even = false;  ///< All chunks have as many layers, but the ends perhaps one more.
+  std::vector<std::pair<int, std::unique_ptr<const LayoutShape>>> shapes;  ///< By pp.
+};
+
+/// Assignments that are tried, each kept once: most layer tables share them, as few of them depend
+/// on what layers cost. References stay valid.
+class KnownDealings {
+ public:
+  /// Cost: linear in the chunks the first time for a table, then constant.
+  DealtLayers& dealt(const ChainJob& chain, LayerTable& table, int chunks, Dealing how);
+  /// Cost: linear in the layers the first time.
+  static const LayoutShape& shape(const ChainJob& chain, DealtLayers& dealt, int pp);
+
+ private:
+  struct OfChunks {
+    std::vector<std::unique_ptr<DealtLayers>> different;
+    std::array<DealtLayers*, 3> found{};  ///< By Dealing; none by time, which depends on the table.
+  };
+  std::vector<OfChunks> of_chunks_;  ///< By number of chunks.
+  Ends ends_;                        ///< Scratch.
+};
+
 /// An assignment that is tried, as far as it does not depend on sharding and on where stages lie.
-/// Of the number of micro-batches no more counts than whether it is pp, 2·pp, or more
-/// (stash_peak()).
 struct TriedLayout {
-  Dealing dealing = Dealing::by_time;
-  std::vector<Layout::StageKind> stage_kinds;
+  const LayoutShape* shape = nullptr;
   /// Of the stage that has most to do: its passes of a micro-batch, and those of the first chunks
-  /// of the stages before it (0 where the model branches).
+  /// of the stages before it (0 where the model branches), both a little less.
   double busiest_s = 0, before_s = 0;
+  LayoutCosts costs;  ///< Empty: not asked for yet (costs_of).
+  /// Whether there are pp, 2·pp, or more micro-batches, as no more counts for stashes
+  /// (stash_peak()): 1, 2, 3; 0: peaks are not filled in.
+  std::int64_t peaks_for = 0;
 
   /// No time with this assignment is less.
   double least_s(std::int64_t num_micro_batches) const {
@@ -43,10 +74,17 @@ struct TriedLayout {
 /// Different ones, in the order of Dealing.
 using TriedLayouts = std::vector<TriedLayout>;
 
-/// For a configuration with this table, which keeps them. Cost: linear in the layers the first
-/// time.
-const TriedLayouts& tried_layouts(const ChainJob& chain, LayerTable& table,
-                                  const Configuration& configuration, Layout& scratch);
+/// For a configuration, whose table keeps them. Cost: linear in the chunks the first time.
+TriedLayouts& tried_layouts(const ChainJob& chain, LayerTables& tables,
+                            const Configuration& configuration);
+
+/// What it costs, `kinds` being its table's.
+const LayoutCosts& costs_of(TriedLayout& tried, std::span<const LayerCost> kinds,
+                            const Configuration& configuration);
+/// Its stages with their stash peaks; `stashes` is scratch.
+std::span<const Layout::StageKind> stages_of(TriedLayout& tried, std::span<const LayerCost> kinds,
+                                             const Configuration& configuration,
+                                             std::vector<ChunkStash>& stashes);
 
 /// What the stages' last chunks have at most in any assignment that is tried for a pp and a vp, or
 /// the same pp and a larger vp.
@@ -55,7 +93,7 @@ struct LastChunks {
   std::int32_t layers = 0;  ///< Of one of them.
 };
 /// The same way.
-const LastChunks& last_chunks(const ChainJob& chain, LayerTable& table,
+const LastChunks& last_chunks(const ChainJob& chain, LayerTables& tables,
                               const Configuration& configuration);
 
 }  // namespace braid
