@@ -50,6 +50,54 @@ TEST(TriedLayouts, GiveLastChunksNoMoreForMoreChunks) {
   }
 }
 
+// Shapes are shared by tables whose layers cost something else, and stash peaks by configurations
+// of other numbers of micro-batches.
+TEST(TriedLayouts, CostWhatTheirLayersDealtOutAfreshCost) {
+  std::mt19937_64 random(14);
+  int compared = 0;
+  for (int trial = 0; trial < 40; ++trial) {
+    const Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 30));
+    const System system = testing::tiny_system(random, 8, 1e12);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = 32;
+    const ChainJob chain = chain_job(job, system);
+    LayerTables tables(job, system);
+    AssessmentScratch scratch(chain);
+    SpaceLimits limits;
+    limits.devices = system.device_count;
+    limits.devices_per_node = system.groups.front().devices_per_node;
+    limits.global_batch = job.global_batch;
+    limits.layers = static_cast<int>(graph.layers.size());
+    limits.split = split_limits(graph);
+    for (const Configuration& one : base_configurations(limits, {})) {
+      if (testing::pick(random, 0, 9) > 0) continue;
+      const LayerTable& table = tables.at(one);
+      double least_bytes = 0;
+      std::vector<Ends> dealt;
+      for (const Dealing how : {Dealing::by_time, Dealing::by_number, Dealing::as_trainers}) {
+        Ends ends;
+        deal(chain, table, one.pp * one.vp, how, ends);
+        Layout layout;
+        fill_layout(chain.kind_of_layer, table.kinds, one.pp, one.vp, ends, layout);
+        const double bytes = scratch.evaluator.memory(one, layout).needed_bytes;
+        least_bytes = dealt.empty() ? bytes : std::min(least_bytes, bytes);
+        if (std::find(dealt.begin(), dealt.end(), ends) != dealt.end()) continue;
+        dealt.push_back(ends);
+        const TriedLayouts& tried = tried_layouts(chain, tables, one);
+        ASSERT_LE(dealt.size(), tried.size());
+        ASSERT_EQ(tried[dealt.size() - 1].shape->ends, ends);
+        const double time_s = scratch.evaluator.time_s(one, layout);
+        ASSERT_LE(tried[dealt.size() - 1].least_s(one.num_micro_batches), time_s);
+        ++compared;
+      }
+      ASSERT_EQ(tried_layouts(chain, tables, one).size(), dealt.size());
+      ASSERT_EQ(tried_memory(chain, tables, one, scratch).needed_bytes, least_bytes);
+    }
+  }
+  EXPECT_GT(compared, 1000);
+}
+
 // A range that least_memory() rules out holds no assignment that fits.
 TEST(TriedLayouts, NeedNoLessThanTheLeastOfTheirRange) {
   std::mt19937_64 random(13);
