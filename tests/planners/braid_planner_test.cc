@@ -59,13 +59,13 @@ std::vector<Ends> dealt_ends(const LayerTable& table, int pieces) {
 
 /// Least simulated times over every configuration, with every trade of time for memory; each plan
 /// built whole and timed by the simulator.
-struct BruteForce {
+struct EveryConfiguration {
   /// Over every assignment of layers under 1F1B, and those that are tried under other schedules.
   double tried_s = kInfinity;
   double any_s = kInfinity;  ///< Over every assignment of layers.
 };
 
-BruteForce brute_force(const Job& job, const System& system, const SpaceOptions& space) {
+EveryConfiguration brute_force(const Job& job, const System& system, const SpaceOptions& space) {
   const SpaceLimits limits = space_limits(job, system);
   std::vector<Configuration> all = base_configurations(limits, space);
   std::set<Configuration> seen(all.begin(), all.end());
@@ -77,7 +77,7 @@ BruteForce brute_force(const Job& job, const System& system, const SpaceOptions&
   }
   const ChainJob chain = chain_job(job, system);
   LayerTables tables(job, system);
-  BruteForce best;
+  EveryConfiguration best;
   for (const Configuration& configuration : all) {
     const std::vector<Ends> dealt =
         dealt_ends(tables.at(configuration), configuration.pp * configuration.vp);
@@ -103,7 +103,8 @@ BruteForce brute_force(const Job& job, const System& system, const SpaceOptions&
 }
 
 /// Whether an outcome is what brute force says.
-void expect_agrees(const Outcome& outcome, const BruteForce& best, const std::string& what) {
+void expect_agrees(const Outcome& outcome, const EveryConfiguration& best,
+                   const std::string& what) {
   ASSERT_EQ(outcome.candidates.empty(), best.tried_s == kInfinity) << what;
   if (outcome.candidates.empty()) return;
   EXPECT_LE(outcome.search_bound_s, best.tried_s * (1 + 1e-9)) << what;
