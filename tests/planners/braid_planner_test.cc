@@ -71,7 +71,7 @@ EveryConfiguration brute_force(const Job& job, const System& system, const Space
   std::set<Configuration> seen(all.begin(), all.end());
   const bool has_host = system.groups.front().chip.host.has_value();
   for (std::size_t i = 0; i < all.size(); ++i) {
-    for (const Configuration& next : relaxations(all[i], space, has_host)) {
+    for (const Configuration& next : relaxations(all[i], limits, space, has_host)) {
       if (seen.insert(next).second) all.push_back(next);
     }
   }

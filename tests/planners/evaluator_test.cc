@@ -6,6 +6,7 @@
 
 #include "braid/plan/outcome.h"
 #include "braid/planners/assess.h"
+#include "braid/planners/search.h"
 #include "braid/planners/space.h"
 #include "braid/schedule/timeline.h"
 
@@ -62,19 +63,14 @@ TEST(Evaluator, FindsWhatMeasuringTheWholePlanFinds) {
     Evaluator evaluator(chain);
     Layout layout;
 
-    SpaceLimits limits;
-    limits.devices = system.device_count;
-    limits.devices_per_node = system.groups.front().devices_per_node;
-    limits.global_batch = job.global_batch;
-    limits.layers = layers;
-    limits.split = split_limits(graph);
+    const SpaceLimits limits = space_limits(job, system);
     std::vector<Configuration> configurations = base_configurations(limits, {});
     std::shuffle(configurations.begin(), configurations.end(), random);
     if (configurations.size() > 20) configurations.resize(20);
     for (Configuration configuration : configurations) {
       for (int step = pick(random, 0, 4); step > 0; --step) {
         const auto next =
-            relaxations(configuration, {}, system.groups.front().chip.host.has_value());
+            relaxations(configuration, limits, {}, system.groups.front().chip.host.has_value());
         if (next.empty()) break;
         configuration =
             next[static_cast<std::size_t>(pick(random, 0, static_cast<int>(next.size()) - 1))];

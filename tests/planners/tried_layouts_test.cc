@@ -8,6 +8,7 @@
 #include "braid/base/index.h"
 #include "braid/planners/assess.h"
 #include "braid/planners/layer_table.h"
+#include "braid/planners/search.h"
 
 #include "planners/tiny_job.h"
 
@@ -64,12 +65,7 @@ TEST(TriedLayouts, CostWhatTheirLayersDealtOutAfreshCost) {
     const ChainJob chain = chain_job(job, system);
     LayerTables tables(job, system);
     AssessmentScratch scratch(chain);
-    SpaceLimits limits;
-    limits.devices = system.device_count;
-    limits.devices_per_node = system.groups.front().devices_per_node;
-    limits.global_batch = job.global_batch;
-    limits.layers = static_cast<int>(graph.layers.size());
-    limits.split = split_limits(graph);
+    const SpaceLimits limits = space_limits(job, system);
     for (const Configuration& one : base_configurations(limits, {})) {
       if (testing::pick(random, 0, 9) > 0) continue;
       const LayerTable& table = tables.at(one);
@@ -113,12 +109,7 @@ TEST(TriedLayouts, NeedNoLessThanTheLeastOfTheirRange) {
     chain.heavy_end = trial % 2 == 0;
     LayerTables tables(job, system);
     AssessmentScratch scratch(chain);
-    SpaceLimits limits;
-    limits.devices = system.device_count;
-    limits.devices_per_node = system.groups.front().devices_per_node;
-    limits.global_batch = job.global_batch;
-    limits.layers = static_cast<int>(graph.layers.size());
-    limits.split = split_limits(graph);
+    const SpaceLimits limits = space_limits(job, system);
     for (Configuration first : base_configurations(limits, {})) {
       if (first.vp < 2 || testing::pick(random, 0, 9) > 0) continue;
       first.offload_activations = testing::pick(random, 0, 1) > 0;

@@ -19,7 +19,7 @@ namespace braid {
 namespace {
 
 /// The row's form and nothing else.
-SpaceOptions fixed_space(const Parallelism& p, const TrainerFile& trainer, const Trainer& does) {
+SpaceOptions fixed_space(const Parallelism& p, const TrainerFile& trainer) {
   SpaceOptions space;
   space.tp = p.tp;
   space.pp = p.pp;
@@ -34,7 +34,6 @@ SpaceOptions fixed_space(const Parallelism& p, const TrainerFile& trainer, const
   if (p.pp > 1) space.schedule = p.schedule;
   space.allow_offload = false;
   space.can = trainer.can;
-  space.separate_accumulation = !does.does.fused_accumulation;
   return space;
 }
 
@@ -58,8 +57,8 @@ int compare_plans(const std::vector<MeasuredRun>& runs) {
     job.global_batch = prepared.global_batch;
     Outcome outcome;
     try {
-      outcome = find_planner("braid").plan(
-          job, prepared.system, fixed_space(prepared.parallel, trainer, prepared.trainer), {}, {});
+      outcome = find_planner("braid").plan(job, prepared.system,
+                                           fixed_space(prepared.parallel, trainer), {}, {});
     } catch (const Error&) {
       continue;  // The row's form is outside of the planner's space.
     }

@@ -39,7 +39,6 @@ struct ProvenJob {
     if (const std::size_t number = seed % (trainers.size() + 1); number < trainers.size()) {
       job.trainer = trainers[number].trainer({});
       space.can = trainers[number].can;
-      space.separate_accumulation = !job.trainer.does.fused_accumulation;
       adapt_graph(job.trainer.does, graph);
     }
     job.graph = &graph;

@@ -24,6 +24,12 @@ bool has_data_outermost(const Parallelism& parallel) {
 
 }  // namespace
 
+std::int64_t separately_accumulated(const TrainerBehaviour& does, Zero zero, std::int64_t ranks,
+                                    std::int64_t micro_batches) {
+  const bool sharded = zero >= Zero::gradients && ranks > 1;
+  return does.fused_accumulation || sharded || micro_batches <= 1 ? 0 : micro_batches;
+}
+
 bool TrainerLimits::allows(ScheduleKind schedule) const { return is_among(schedules, schedule); }
 bool TrainerLimits::allows(Recompute kind) const { return is_among(recompute, kind); }
 bool TrainerLimits::allows(Zero stage, int pp) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,12 @@ struct Trainer {
   TrainerBehaviour does;
   friend bool operator==(const Trainer&, const Trainer&) = default;
 };
+
+/// Micro-batches whose gradients kernels of their own add up, of `micro_batches`; 0 where that
+/// takes no time: it is fused, or gradients are sharded over `ranks` as they come (ZeRO-2 and 3)
+/// and small beside that.
+std::int64_t separately_accumulated(const TrainerBehaviour& does, Zero zero, std::int64_t ranks,
+                                    std::int64_t micro_batches);
 
 /// What a trainer can be told. The defaults are all that braid can say.
 struct TrainerLimits {

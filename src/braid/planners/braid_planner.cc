@@ -179,7 +179,7 @@ void BraidSearch::note_infeasible(const Configuration& configuration, int stage,
 // it.
 void BraidSearch::relax(const ConfigurationRange& range, const Assessment& assessment) {
   const bool has_host = chip_.host.has_value();
-  for (const Configuration& next : relaxations(range.configuration, space_, has_host)) {
+  for (const Configuration& next : relaxations(range.configuration, limits_, space_, has_host)) {
     if (is_superfluous(range.configuration, next, assessment)) continue;
     relaxed_.add({next, range.most_vp}, [this](const ConfigurationRange& part) { push(part); });
   }

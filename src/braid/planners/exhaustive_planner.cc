@@ -23,7 +23,8 @@ auto table_key(const Configuration& c) {
 
 /// All ways to trade time for memory that relaxations lead to from a base configuration with this
 /// ZeRO stage, those that share a layer table next to each other. Other fields are as by default.
-std::vector<Configuration> trades_from(Zero zero, const SpaceOptions& options, bool has_host) {
+std::vector<Configuration> trades_from(Zero zero, const SpaceLimits& limits,
+                                       const SpaceOptions& options, bool has_host) {
   Configuration start;
   start.recompute = options.recompute.value_or(Recompute::none);
   start.zero = zero;
@@ -33,7 +34,7 @@ std::vector<Configuration> trades_from(Zero zero, const SpaceOptions& options, b
   while (!open.empty()) {
     const Configuration configuration = open.back();
     open.pop_back();
-    for (const Configuration& next : relaxations(configuration, options, has_host)) {
+    for (const Configuration& next : relaxations(configuration, limits, options, has_host)) {
       if (known.insert(next).second) open.push_back(next);
     }
   }
@@ -242,9 +243,10 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
   // By the stage of ZeRO of the base: all have the same layer tables in the same order.
   SpaceOptions any = space;
   any.listed = nullptr;  // Which of them a configuration's layers have options for is seen there.
-  const std::array trades = {trades_from(Zero::none, any, has_host),
-                             trades_from(space.zero.value_or(Zero::optimizer), any, has_host),
-                             trades_from(space.zero.value_or(Zero::gradients), any, has_host)};
+  const std::array trades = {
+      trades_from(Zero::none, limits, any, has_host),
+      trades_from(space.zero.value_or(Zero::optimizer), limits, any, has_host),
+      trades_from(space.zero.value_or(Zero::gradients), limits, any, has_host)};
 
   ExhaustiveWalk walk(job, system, space);
   for (std::size_t first = 0; first < base.size();) {

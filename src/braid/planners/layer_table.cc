@@ -134,15 +134,14 @@ Option LayerTables::option(const Configuration& configuration, std::size_t kind)
 }
 
 std::int64_t LayerTables::accumulated(const Configuration& configuration) const {
-  const bool sharded = configuration.zero >= Zero::gradients &&
-                       std::int64_t{configuration.dp} * configuration.cp > 1;
-  if (does_.fused_accumulation || sharded) return 0;
-  return configuration.num_micro_batches > 1 ? configuration.num_micro_batches : 0;
+  return separately_accumulated(does_, configuration.zero,
+                                std::int64_t{configuration.dp} * configuration.cp,
+                                configuration.num_micro_batches);
 }
 
 void LayerTables::adapt(const Configuration& configuration, std::vector<LayerCost>& costs) const {
-  const double accumulation_s = accumulation_s_per_parameter(
-      does_, static_cast<double>(accumulated(configuration)), false, precision_, system_);
+  const double accumulation_s =
+      accumulation_s_per_parameter(accumulated(configuration), precision_, system_);
   const double overlap_loss = system_.groups.front().chip.efficiency.overlap_loss;
   for (std::size_t kind = 0; kind < costs.size(); ++kind) {
     adapt_cost(does_, overlap_loss, accumulation_s, costs[kind]);

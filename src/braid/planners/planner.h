@@ -57,10 +57,7 @@ struct SpaceOptions {
   std::optional<Zero> zero;
   std::optional<ScheduleKind> schedule;
   bool allow_offload = true;
-  TrainerLimits can;  ///< Nothing but what the trainer can be told.
-  /// Gradients of micro-batches are added up by kernels of their own (not fused_accumulation), of
-  /// which ZeRO-2 and 3 need none.
-  bool separate_accumulation = false;
+  TrainerLimits can;         ///< Nothing but what the trainer can be told.
   bool all_devices = false;  ///< Of the planner braid: no plans that leave devices idle.
   int top = 1;               ///< How many plans to return.
   /// Where layers have a finite list of options: nothing else. Not owned; set by planners().

@@ -113,6 +113,7 @@ SpaceLimits space_limits(const Job& job, const System& system) {
   const std::shared_ptr<const LayerOptions> layers = layer_options(job);
   limits.layers = static_cast<int>(layers->layers().layers.size());
   limits.split = layers->limits(system.device_count);
+  limits.separate_accumulation = !job.trainer.does.fused_accumulation;
   return limits;
 }
 

@@ -28,12 +28,12 @@ std::vector<int> divisors(std::int64_t number, std::int64_t most) {
 /// with the optimizer's state sharded, which costs another collective and saves work; where
 /// gradients are added up by kernels of their own also sharded gradients, which need none. Of those
 /// that the trainer has; without any, its least.
-std::vector<Zero> base_stages(const SpaceOptions& options, int pp) {
+std::vector<Zero> base_stages(const SpaceLimits& limits, const SpaceOptions& options, int pp) {
   std::vector<Zero> stages;
   for (const Zero zero : {Zero::optimizer, Zero::none}) {
     if (options.can.allows(zero, pp)) stages.push_back(zero);
   }
-  if (options.separate_accumulation && options.can.allows(Zero::gradients, pp)) {
+  if (limits.separate_accumulation && options.can.allows(Zero::gradients, pp)) {
     stages.push_back(Zero::gradients);
   }
   for (const Zero zero : {Zero::gradients, Zero::parameters}) {
@@ -44,8 +44,9 @@ std::vector<Zero> base_stages(const SpaceOptions& options, int pp) {
 
 /// The next stage that shards more, of those that the trainer has and that are not looked at
 /// anyway.
-std::optional<Zero> next_stage(Zero zero, const SpaceOptions& options, int pp) {
-  const std::vector<Zero> base = base_stages(options, pp);
+std::optional<Zero> next_stage(Zero zero, const SpaceLimits& limits, const SpaceOptions& options,
+                               int pp) {
+  const std::vector<Zero> base = base_stages(limits, options, pp);
   for (int next = static_cast<int>(zero) + 1; next <= static_cast<int>(Zero::parameters); ++next) {
     const auto stage = static_cast<Zero>(next);
     if (!options.can.allows(stage, pp)) continue;
@@ -374,7 +375,7 @@ std::vector<ConfigurationRange> ranges_of_split(const Configuration& split,
   for (const TensorForm& form : tensor_forms(split, limits, options)) {
     Configuration base = with_form(split, form);
     std::vector<Zero> stages = {options.zero.value_or(Zero::none)};
-    if (!options.zero && shards > 1) stages = base_stages(options, split.pp);
+    if (!options.zero && shards > 1) stages = base_stages(limits, options, split.pp);
     for (const Zero zero : stages) {
       if (!options.can.allows(zero, split.pp)) continue;
       base.zero = zero;
@@ -408,7 +409,8 @@ std::vector<Configuration> base_configurations(const SpaceLimits& limits,
 }
 
 std::vector<Configuration> relaxations(const Configuration& configuration,
-                                       const SpaceOptions& options, bool has_host) {
+                                       const SpaceLimits& limits, const SpaceOptions& options,
+                                       bool has_host) {
   std::vector<Configuration> out;
   for (Configuration next = configuration;
        !options.recompute && next.recompute != Recompute::full;) {
@@ -418,7 +420,7 @@ std::vector<Configuration> relaxations(const Configuration& configuration,
     break;
   }
   const bool shards = configuration.zero != Zero::none || configuration.dp * configuration.cp > 1;
-  const auto stage = next_stage(configuration.zero, options, configuration.pp);
+  const auto stage = next_stage(configuration.zero, limits, options, configuration.pp);
   if (!options.zero && shards && stage) {
     Configuration next = configuration;
     next.zero = *stage;

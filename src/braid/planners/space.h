@@ -17,6 +17,9 @@ struct SpaceLimits {
   std::int64_t global_batch = 1;
   int layers = 1;
   SplitLimits split;
+  /// Gradients of micro-batches are added up by kernels of their own (not fused_accumulation), of
+  /// which ZeRO-2 and 3 need none.
+  bool separate_accumulation = false;
 };
 
 /// Forward passes of an iteration beyond which a plan is not considered: what simulate() can show.
@@ -103,6 +106,7 @@ std::vector<Configuration> base_configurations(const SpaceLimits& limits,
 /// stage, another kind of offload. Respects the restrictions; of a finite list of options the next
 /// recomputation that is in it. `has_host`: offload is possible at all.
 std::vector<Configuration> relaxations(const Configuration& configuration,
-                                       const SpaceOptions& options, bool has_host);
+                                       const SpaceLimits& limits, const SpaceOptions& options,
+                                       bool has_host);
 
 }  // namespace braid

@@ -144,7 +144,6 @@ void set_trainer(const TrainerFile& trainer, const System& system, Job& job, Spa
   job.trainer = trainer.trainer(subject);
   adapt_precision(job.trainer.does, job.precision);
   space.can = trainer.can;
-  space.separate_accumulation = !job.trainer.does.fused_accumulation;
 }
 
 }  // namespace braid

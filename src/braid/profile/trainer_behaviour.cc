@@ -110,10 +110,9 @@ System adapted_system(const TrainerBehaviour& does, const System& system) {
   return adapted;
 }
 
-double accumulation_s_per_parameter(const TrainerBehaviour& does, double micro_batches,
-                                    bool sharded_gradients, const Precision& precision,
+double accumulation_s_per_parameter(std::int64_t micro_batches, const Precision& precision,
                                     const System& system) {
-  if (does.fused_accumulation || sharded_gradients || micro_batches <= 1) return 0;
+  if (micro_batches <= 1) return 0;
   double bytes_per_s = kInfinity;
   for (const DeviceGroup& group : system.groups) {
     bytes_per_s = std::min(
@@ -121,7 +120,7 @@ double accumulation_s_per_parameter(const TrainerBehaviour& does, double micro_b
   }
   const double bytes =
       bytes_per_element(precision.weight) + 2 * bytes_per_element(precision.gradient);
-  return bytes * (1 - 1 / micro_batches) / bytes_per_s;
+  return bytes * (1 - 1 / static_cast<double>(micro_batches)) / bytes_per_s;
 }
 
 void adapt_cost(const TrainerBehaviour& does, double overlap_loss, double accumulation_s,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "braid/graph/graph.h"
@@ -68,10 +69,8 @@ void adapt_graph(const TrainerBehaviour& does, Graph& graph);
 System adapted_system(const TrainerBehaviour& does, const System& system);
 
 /// What adding a micro-batch's gradients to those of earlier ones in kernels of their own takes for
-/// each parameter, on average over `micro_batches`, of which the first has nothing to add to. 0
-/// where it is fused, or gradients are sharded as they come (ZeRO-2 and 3) and small beside that.
-double accumulation_s_per_parameter(const TrainerBehaviour& does, double micro_batches,
-                                    bool sharded_gradients, const Precision& precision,
+/// each parameter, on average over `micro_batches`, of which the first has nothing to add to.
+double accumulation_s_per_parameter(std::int64_t micro_batches, const Precision& precision,
                                     const System& system);
 
 /// Makes `cost`, of a layer that runs by itself, what it is under the trainer: what hides behind

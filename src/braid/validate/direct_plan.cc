@@ -36,12 +36,9 @@ Profile profile_of(const Graph& graph, const Execution& how, const StatedJob& jo
                    const System& given) {
   const Parallelism& parallel = job.parallel;
   const System system = adapted_system(job.trainer.does, given);
-  const double micro_batches =
-      static_cast<double>(job.global_batch) /
-      (static_cast<double>(parallel.dp) * static_cast<double>(parallel.micro_batch));
   const double accumulation_s = accumulation_s_per_parameter(
-      job.trainer.does, micro_batches,
-      parallel.zero >= Zero::gradients && std::int64_t{parallel.dp} * parallel.cp > 1,
+      separately_accumulated(job.trainer.does, parallel.zero,
+                             std::int64_t{parallel.dp} * parallel.cp, parallel.num_micro_batches),
       job.precision, system);
   Profile profile = layer_profile(graph, system.groups.front().chip.name, profile_edges(graph));
   const bool mixed = system.groups.size() > 1;

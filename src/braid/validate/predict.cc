@@ -98,10 +98,7 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
   }
   prepared.parallel = std::move(form.parallel);
   prepared.precision = form.precision;
-  if (run.precision.empty()) {
-    prepared.precision = usual_precision(prepared.system);
-    adapt_precision(trainer_file_of(run).trainer(subject_of(run)).does, prepared.precision);
-  }
+  if (run.precision.empty()) prepared.precision = usual_precision(prepared.system);
   prepared.global_batch = run.global_batch;
   for (const std::int64_t layers : run.stage_layers) {
     prepared.stage_layers.push_back(static_cast<std::int32_t>(
@@ -112,6 +109,7 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
   const TrainerFile& trainer = trainer_of_run(subject);
   prepared.trainer = trainer.trainer(subject);
   adapt_graph(prepared.trainer.does, graph);
+  adapt_precision(prepared.trainer.does, prepared.precision);
   if (prepared.trainer.does.node_replicas) {
     prepared.parallel.replicate = node_replicas(prepared.system, prepared.parallel);
   }

@@ -76,9 +76,7 @@ RunParallelism parallelism_of(const MeasuredRun& run, std::int64_t layers) {
     result.reason = run.lists.front() + " differs from stage to stage";
     return result;
   }
-  const TrainerSubject subject = subject_of(run);
-  const TrainerFile& file = trainer_of_run(subject);
-  const TrainerUsual usual = file.usual(subject);
+  const TrainerUsual usual = usual_of(run);
   parallel.zero = usual.zero;
   parallel.recompute = usual.recompute;
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
@@ -97,7 +95,6 @@ RunParallelism parallelism_of(const MeasuredRun& run, std::int64_t layers) {
     result.reason = read_degrees(run, layers, parallel);
   }
   if (!result.reason.empty()) return result;
-  adapt_precision(file.trainer(subject).does, result.precision);
   parallel.sequence_parallel =
       parallel.tp > 1 &&
       (usual.sequence_parallel || contains(lowered(run.recompute), "sequence parallel"));
