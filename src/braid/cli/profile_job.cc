@@ -204,4 +204,14 @@ ProfileJob load_profile_job(const ProfileOptions& o, const JobOptions& job) {
   return made;
 }
 
+void load_job_or_profile(const ProfileOptions& options, const JobOptions& job,
+                         const std::vector<const PlannerEntry*>& planners, ProfileJob& into) {
+  if (options.profiles.empty()) {
+    load_job(job, into.loaded);
+  } else {
+    into = load_profile_job(options, job);
+  }
+  set_job_trainer(job, planners, into.loaded);
+}
+
 }  // namespace braid

@@ -34,13 +34,18 @@ System plain_system_of(const ProfileOptions& options, const ReadProfile& read);
 /// The one micro-batch size that a profile's options have; 0: several.
 int only_micro_batch(const Profile& profile);
 
-/// A job with the layers of a profile, on a cluster or on plain devices.
+/// A job with the layers of a profile, on a cluster or on plain devices, or with those of a model.
 struct ProfileJob {
-  LoadedJob loaded;  ///< Its graph is empty: the job's layers are these.
-  std::unique_ptr<const ListedLayers> layers;
+  LoadedJob loaded;  ///< Its graph is empty where the job's layers are these:
+  std::unique_ptr<const ListedLayers> layers;  ///< Null: a model's.
 };
 
 /// Loads the profile and what it is to run on, as load_job() does a model. Throws Error.
 ProfileJob load_profile_job(const ProfileOptions& options, const JobOptions& job);
+
+/// Loads the profile where one is given, else the model, and lets the trainer that was asked for,
+/// or the usual one of `planners`, run it. Throws Error.
+void load_job_or_profile(const ProfileOptions& options, const JobOptions& job,
+                         const std::vector<const PlannerEntry*>& planners, ProfileJob& into);
 
 }  // namespace braid

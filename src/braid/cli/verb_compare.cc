@@ -232,15 +232,9 @@ int run(const CompareOptions& options) {
     throw Error("MODEL is required", "name one, or give --profile; see braid compare --help");
   }
   check_planner_options(options.job, planners_of(options));
-  ProfileJob of_profile;
-  LoadedJob of_model;
-  if (from_profile) {
-    of_profile = load_profile_job(options.profile, options.job);
-  } else {
-    load_job(options.job, of_model);
-  }
-  LoadedJob& loaded = from_profile ? of_profile.loaded : of_model;
-  set_job_trainer(options.job, planners_of(options), loaded);
+  ProfileJob job;
+  load_job_or_profile(options.profile, options.job, planners_of(options), job);
+  const LoadedJob& loaded = job.loaded;
   const std::vector<Compared> all = compare(options, loaded);
   const bool any =
       std::any_of(all.begin(), all.end(), [](const Compared& c) { return best_of(c) != nullptr; });

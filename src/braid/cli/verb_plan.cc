@@ -41,15 +41,9 @@ int run(const PlanOptions& options) {
   }
   const PlannerEntry& planner = find_planner(options.planner.empty() ? "braid" : options.planner);
   check_planner_options(options.job, {&planner});
-  ProfileJob of_profile;
-  LoadedJob of_model;
-  if (from_profile) {
-    of_profile = load_profile_job(options.profile, options.job);
-  } else {
-    load_job(options.job, of_model);
-  }
-  LoadedJob& loaded = from_profile ? of_profile.loaded : of_model;
-  set_job_trainer(options.job, {&planner}, loaded);
+  ProfileJob job;
+  load_job_or_profile(options.profile, options.job, {&planner}, job);
+  const LoadedJob& loaded = job.loaded;
   const CheckedOutcome checked = plan_checked(loaded, planner, progress_line(options.job));
   const Outcome& outcome = checked.outcome;
   if (!options.output.empty() && !outcome.candidates.empty()) {
