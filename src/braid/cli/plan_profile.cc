@@ -238,7 +238,7 @@ ReadPiper read_problem(const ProfileOptions& o, const Document& document) {
   if (is_piper_profile(document.root())) {
     read = piper_profile_from_json(document.root());
   } else {
-    read.profile = read_profile(file);
+    read.profile = profile_from_json(document.root());
   }
   check_profile(read.profile, file);
   PiperProblem problem =
@@ -367,7 +367,7 @@ PiperAnswer answer_of(const ProfileOptions& given, const Document& document,
                        answer.solution);
   }
   const std::string& file = given.profiles.front();
-  const ReadProfile read = read_profile_file(given, file);
+  const ReadProfile read = read_profile_document(given, document, file);
   const System system = plain_system_of(given, read);
   const ProfileTarget target{&read.profile,
                              std::max(1, only_micro_batch(read.profile)),
@@ -407,8 +407,7 @@ std::string plan_line(const ProfileOutcome& made) {
   const Candidate& best = made.outcome.candidates.front();
   std::string text = fmt::format(
       "Simulated: {:.9g} s for {} samples on {} devices, {} on the fullest; no plan of these "
-      "options "
-      "takes less than {:.6g} s\n",
+      "options takes less than {:.6g} s\n",
       best.metrics.iteration_time_s, best.plan.global_batch, devices_used(best.plan),
       format_bytes(best.metrics.peak_memory_bytes), made.outcome.physical_bound.time_s);
   for (const std::string& assumption : made.outcome.assumptions) {

@@ -72,7 +72,11 @@ ReadProfile read_of_piper(const ProfileOptions& o, const Value& root) {
 }  // namespace
 
 ReadProfile read_profile_file(const ProfileOptions& o, const std::string& file) {
-  const Document document = Document::parse_file(file);
+  return read_profile_document(o, Document::parse_file(file), file);
+}
+
+ReadProfile read_profile_document(const ProfileOptions& o, const Document& document,
+                                  const std::string& file) {
   ReadProfile read;
   if (is_phaze_input(document.root())) {
     read = read_of_phaze(o, document.root());

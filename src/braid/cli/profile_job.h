@@ -21,6 +21,9 @@ struct ReadProfile {
 /// Reads it, times in the unit that the options say, else the file, else seconds (Phaze's:
 /// milliseconds). Throws Error.
 ReadProfile read_profile_file(const ProfileOptions& options, const std::string& file);
+/// The same of a file that has been parsed: standard input can be read but once.
+ReadProfile read_profile_document(const ProfileOptions& options, const Document& document,
+                                  const std::string& file);
 
 /// Says what reading took for granted of an outcome's plan.
 inline void add_assumptions(const ReadProfile& read, Outcome& outcome) {
