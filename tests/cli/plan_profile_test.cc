@@ -69,6 +69,17 @@ TEST_F(PlanProfile, FindsTheBestByPipersObjective) {
   EXPECT_EQ(printed["stages"][0]["memory_bytes"], 11.0);
 }
 
+TEST_F(PlanProfile, ComesFromStandardInputToo) {
+  const auto of_file = plan({});
+  const Ran ran = testing::run_program(
+      {"/bin/sh", "-c", "'" BRAID_PROGRAM "' plan --profile - --json < '" + file_ + "'"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const auto printed = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(printed["objective"], of_file["objective"]);
+  EXPECT_EQ(printed["iteration_time_s"], of_file["iteration_time_s"]);
+  EXPECT_EQ(printed["stages"], of_file["stages"]);
+}
+
 TEST_F(PlanProfile, SaysWhatTimesAreOfAndHowFarItIs) {
   Ran ran = run_braid({"plan", "--profile", file_, "--progress"});
   EXPECT_EQ(ran.status, 0) << ran.err;
