@@ -141,15 +141,15 @@ std::vector<MemoryBreakdown> memory_of_stages(const Plan& plan) {
   std::vector<MemoryBreakdown> memory;
   memory.reserve(plan.stages.size());
   std::vector<ChunkTotals> totals;
-  std::vector<ChunkStash> stashes;
+  std::vector<StashRun> stashes;
   for (int s = 0; s < stages; ++s) {
     totals.clear();
     stashes.clear();
     for (const Chunk& chunk : plan.stages[at(s)].chunks) {
       totals.push_back(totals_of(plan.profile, chunk));
-      stashes.push_back(totals.back().stash());
+      add_chunk(totals.back().stash(), stashes);
     }
-    const StashPeak peak = parallel.vp == 1 ? stash_peak(stashes.front(), in_flight[at(s)])
+    const StashPeak peak = parallel.vp == 1 ? stash_peak(stashes.front().chunk, in_flight[at(s)])
                                             : stash_peak(parallel.schedule, stages, s,
                                                          parallel.num_micro_batches, stashes);
     memory.push_back(memory_of(totals, peak, StageContext(plan, at(s)).data_parallel()));

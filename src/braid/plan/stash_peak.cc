@@ -2,9 +2,16 @@
 
 #include <algorithm>
 
-#include "braid/base/index.h"
-
 namespace braid {
+
+void add_chunk(const ChunkStash& chunk, std::vector<StashRun>& runs) {
+  if (!runs.empty() && runs.back().chunk == chunk) {
+    ++runs.back().chunks;
+  } else {
+    runs.push_back({chunk, 1});
+  }
+}
+
 StashPeak stash_peak(const ChunkStash& chunk, std::int64_t in_flight) {
   const auto held = static_cast<double>(in_flight);
   return {chunk.kept_bytes * held, chunk.offloaded_bytes * held,
@@ -12,54 +19,60 @@ StashPeak stash_peak(const ChunkStash& chunk, std::int64_t in_flight) {
 }
 
 StashPeak stash_peak(ScheduleKind schedule, int pp, int stage, std::int64_t num_micro_batches,
-                     std::span<const ChunkStash> chunks) {
-  const auto vp = static_cast<std::int64_t>(chunks.size());
+                     std::span<const StashRun> runs) {
+  std::int64_t vp = 0;
+  for (const StashRun& run : runs) vp += run.chunks;
   const std::int64_t in_flight =
       in_flight_chunks(schedule, pp, stage, static_cast<int>(vp), num_micro_batches);
-  if (vp == 1) return stash_peak(chunks.front(), in_flight);
+  if (vp == 1) return stash_peak(runs.front().chunk, in_flight);
   // Right before the first backward pass.
   StashPeak held;
-  const std::int64_t rounds = in_flight / (pp * vp);
-  std::int64_t rest = in_flight % (pp * vp);
-  for (std::int64_t c = 0; c < vp; ++c) {
-    const ChunkStash& chunk = chunks[at(c)];
-    const std::int64_t in_last_round = std::min<std::int64_t>(rest, pp);
-    rest -= in_last_round;
-    const auto count = static_cast<double>(
-        schedule == ScheduleKind::gpipe ? num_micro_batches : rounds * pp + in_last_round);
-    held.kept_bytes += count * chunk.kept_bytes;
-    held.offloaded_bytes += count * chunk.offloaded_bytes;
-    held.slot_bytes = std::max(held.slot_bytes, 2 * chunk.offloaded_bytes);
+  const std::int64_t round = pp * vp;
+  std::int64_t in_last_round = in_flight % round;
+  for (const StashRun& run : runs) {
+    const std::int64_t at_most = pp * run.chunks;
+    const std::int64_t started = std::min(in_last_round, at_most);
+    in_last_round -= started;
+    const auto count = static_cast<double>(schedule == ScheduleKind::gpipe
+                                               ? num_micro_batches * run.chunks
+                                               : in_flight / round * at_most + started);
+    held.kept_bytes += count * run.chunk.kept_bytes;
+    held.offloaded_bytes += count * run.chunk.offloaded_bytes;
+    held.slot_bytes = std::max(held.slot_bytes, 2 * run.chunk.offloaded_bytes);
   }
   StashPeak peak = held;
-  const auto is_alike = [&](const ChunkStash& chunk) {
-    return chunk.kept_bytes == chunks.front().kept_bytes &&
-           chunk.offloaded_bytes == chunks.front().offloaded_bytes;
-  };
-  if (std::all_of(chunks.begin() + 1, chunks.end(), is_alike)) return peak;
-  // From there on backward and forward passes take turns. While neither changes its chunk, each
-  // pair of them adds and frees the same; once the forward passes are done, stashes only go.
-  std::int64_t left = std::min(num_micro_batches * vp - in_flight, std::int64_t{pp} * vp);
-  std::int64_t added = in_flight / pp % vp;
-  std::int64_t freed = vp - 1;
-  std::int64_t to_next_added = pp - in_flight % pp;
-  std::int64_t to_next_freed = pp;
+  if (runs.size() == 1) return peak;
+  // From there on backward and forward passes take turns. While both stay in their runs, each pair
+  // of them adds and frees the same; once the forward passes are done, stashes only go.
+  std::int64_t left = std::min(num_micro_batches * vp - in_flight, round);
+  std::size_t added = 0;
+  std::int64_t to_next_added = pp * runs.front().chunks;
+  for (std::int64_t before = in_flight % round; before > 0;) {
+    const std::int64_t passed = std::min(before, to_next_added);
+    before -= passed;
+    if ((to_next_added -= passed) > 0) continue;
+    added = added + 1 == runs.size() ? 0 : added + 1;
+    to_next_added = pp * runs[added].chunks;
+  }
+  std::size_t freed = runs.size() - 1;
+  std::int64_t to_next_freed = pp * runs[freed].chunks;
   while (left > 0) {
     const std::int64_t pairs = std::min({to_next_added, to_next_freed, left});
     const auto count = static_cast<double>(pairs);
-    held.kept_bytes += count * (chunks[at(added)].kept_bytes - chunks[at(freed)].kept_bytes);
-    held.offloaded_bytes +=
-        count * (chunks[at(added)].offloaded_bytes - chunks[at(freed)].offloaded_bytes);
+    const ChunkStash& in = runs[added].chunk;
+    const ChunkStash& out = runs[freed].chunk;
+    held.kept_bytes += count * (in.kept_bytes - out.kept_bytes);
+    held.offloaded_bytes += count * (in.offloaded_bytes - out.offloaded_bytes);
     peak.kept_bytes = std::max(peak.kept_bytes, held.kept_bytes);
     peak.offloaded_bytes = std::max(peak.offloaded_bytes, held.offloaded_bytes);
     left -= pairs;
     if ((to_next_added -= pairs) == 0) {
-      to_next_added = pp;
-      added = added + 1 == vp ? 0 : added + 1;
+      added = added + 1 == runs.size() ? 0 : added + 1;
+      to_next_added = pp * runs[added].chunks;
     }
     if ((to_next_freed -= pairs) == 0) {
-      to_next_freed = pp;
-      freed = freed == 0 ? vp - 1 : freed - 1;
+      freed = freed == 0 ? runs.size() - 1 : freed - 1;
+      to_next_freed = pp * runs[freed].chunks;
     }
   }
   return peak;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "braid/plan/plan.h"
 
@@ -11,7 +12,16 @@ namespace braid {
 struct ChunkStash {
   double kept_bytes = 0;       ///< On the device.
   double offloaded_bytes = 0;  ///< On the host.
+  friend bool operator==(const ChunkStash&, const ChunkStash&) = default;
 };
+
+/// Neighbouring chunks of a stage that keep the same.
+struct StashRun {
+  ChunkStash chunk;
+  std::int64_t chunks = 1;
+};
+/// Adds a stage's next chunk: to the last run if that keeps the same.
+void add_chunk(const ChunkStash& chunk, std::vector<StashRun>& runs);
 
 /// Stashes of a stage at its fullest moments.
 struct StashPeak {
@@ -26,17 +36,19 @@ struct StashPeak {
 /// Of a stage of one chunk that holds so many micro-batches at most.
 StashPeak stash_peak(const ChunkStash& chunk, std::int64_t in_flight);
 
-/// Of stage `stage` of a chain of pp stages, of which each has as many chunks (in model order) and
-/// `num_micro_batches` micro-batches, exact for the order of passes that the schedule prescribes
-/// (make_schedule() in schedule/). What a device holds changes from pass to pass by one stash of
-/// one chunk; under interleaving the chunk is another after every pp-th pass of a kind and
-/// everything repeats after pp·chunks, so that 2·chunks moments are looked at, however many
-/// micro-batches there are: the peak is the same for all counts of micro-batches from 3·pp up.
+/// Of stage `stage` of a chain of pp stages, of which each has as many chunks (`runs`, in model
+/// order) and `num_micro_batches` micro-batches, exact for the order of passes that the schedule
+/// prescribes (make_schedule() in schedule/). What a device holds changes from pass to pass by one
+/// stash of one chunk; under interleaving the chunk is another after every pp-th pass of a kind and
+/// everything repeats after pp·chunks. Between two moments at which the forward or the backward
+/// passes go on to another run it rises or falls evenly, so that these moments are enough, however
+/// many micro-batches there are: the peak is the same for all counts of micro-batches from 3·pp up.
 ///
 /// Where two of three chunks of the last of two stages stash nothing, and m is large:
-///   stash_peak(ScheduleKind::interleaved, 2, 1, 64, chunks)
-/// Cost: linear in the chunks.
+///   const std::vector<StashRun> runs = {{{8e9, 0}, 1}, {{0, 0}, 2}};
+///   stash_peak(ScheduleKind::interleaved, 2, 1, 64, runs)
+/// Cost: linear in the runs.
 StashPeak stash_peak(ScheduleKind schedule, int pp, int stage, std::int64_t num_micro_batches,
-                     std::span<const ChunkStash> chunks);
+                     std::span<const StashRun> runs);
 
 }  // namespace braid

@@ -288,11 +288,11 @@ ChunkLoad chunk_load(const ChunkTotals& chunk, const DataParallelContext& contex
   return load;
 }
 
-void StageParameters::add(const ChunkTotals& chunk) {
-  dense += chunk.dense_parameters;
-  expert += chunk.expert_parameters;
-  stated_gradient_bytes += chunk.gradient_bytes;
-  layers += chunk.layers;
+void StageParameters::add(const ChunkTotals& chunk, int chunks) {
+  dense += chunks * chunk.dense_parameters;
+  expert += chunks * chunk.expert_parameters;
+  stated_gradient_bytes += chunks * chunk.gradient_bytes;
+  layers += chunks * chunk.layers;
 }
 
 namespace {

@@ -137,7 +137,8 @@ struct StageParameters {
   double stated_gradient_bytes = 0;
   int layers = 0;
 
-  void add(const ChunkTotals& chunk);
+  /// Adds `chunks` alike.
+  void add(const ChunkTotals& chunk, int chunks = 1);
   friend bool operator==(const StageParameters&, const StageParameters&) = default;
 };
 StageSync stage_sync(const StageParameters& parameters, const DataParallelContext& context);

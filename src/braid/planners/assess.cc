@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "braid/base/index.h"
 #include "braid/base/infinity.h"
 #include "braid/plan/node_replicas.h"
 #include "braid/planners/assignment_bound.h"
@@ -43,31 +44,6 @@ void fill_handovers(const ChainJob& chain, const Configuration& configuration,
   scratch.evaluator.fill_handovers(configuration, bytes, scratch.handover_s);
 }
 
-/// The longest, over all stages, of: the first chunks before it down and up once (where they must
-/// come before it), and all of its work.
-double busy_path_s(const ChainJob& chain, const Configuration& configuration,
-                   const LayoutShape& shape, const LayoutCosts& costs,
-                   std::span<const double> handover_s) {
-  const auto time_of = [&](std::int64_t chunk) {
-    const auto kind = shape.kind_of_chunk[static_cast<std::size_t>(chunk)];
-    return costs.chunk_kinds[static_cast<std::size_t>(kind)].time_s();
-  };
-  double longest_s = 0;
-  double before_s = 0;
-  for (int s = 0; s < configuration.pp; ++s) {
-    double work_s = 0;
-    for (int c = 0; c < configuration.vp; ++c) {
-      work_s += time_of(std::int64_t{c} * configuration.pp + s);
-    }
-    longest_s = std::max(longest_s,
-                         before_s + static_cast<double>(configuration.num_micro_batches) * work_s);
-    if (s + 1 == configuration.pp) break;
-    if (chain.branched) continue;
-    before_s += time_of(s) + 2 * handover_s[static_cast<std::size_t>(s)];
-  }
-  return longest_s;
-}
-
 /// Least time that the first stage, whichever layers it takes, spends after the last backward pass:
 /// exposed gradients and optimizer. A first stage of more layers has more of both to do, but more
 /// backward pass to hide behind.
@@ -96,11 +72,8 @@ double time_of(const ChainJob& chain, LayerTables& tables, const Configuration& 
     return kInfinity;
   }
   fill_handovers(chain, configuration, scratch);
-  const Layout& layout = scratch.layout;
-  if (busy_path_s(chain, configuration, layout, layout, scratch.handover_s) >= cutoff_s) {
-    return kInfinity;
-  }
-  const double time_s = scratch.evaluator.time_s(configuration, scratch.layout);
+  const double time_s =
+      scratch.evaluator.time_s(configuration, scratch.layout, scratch.handover_s, cutoff_s);
   return time_s < cutoff_s ? time_s : kInfinity;
 }
 
@@ -237,19 +210,26 @@ class TriedAssessment {
   /// The fastest that fits, where one is faster than `cutoff_s`.
   Assessment fastest(double cutoff_s) {
     Assessment assessment;
+    // Where none is fast enough, whether one fits changes nothing.
+    if (!tried_.empty() && std::ranges::all_of(tried_, [&](const TriedLayout& one) {
+          return is_slower(one, cutoff_s);
+        })) {
+      assessment.feasible = true;
+      return assessment;
+    }
     for (std::size_t i = 0; i < tried_.size() && !assessment.feasible; ++i) {
       assessment.feasible = fits(i);
     }
     assessment.memory_bound = !assessment.feasible;
     for (std::size_t i = 0; i < tried_.size() && assessment.feasible; ++i) {
-      if (is_slower(i, cutoff_s) || !fits(i)) continue;
+      if (is_slower(tried_[i], cutoff_s) || !fits(i)) continue;
       const double found_s = time_s(i, cutoff_s);
       if (found_s >= cutoff_s) continue;
       cutoff_s = assessment.iteration_time_s = found_s;
       assessment.ends = tried_[i].shape->ends;
     }
     for (std::size_t i = 0; i < tried_.size() && !assessment.memory_bound; ++i) {
-      if (is_slower(i, cutoff_s) || fits(i)) continue;
+      if (is_slower(tried_[i], cutoff_s) || fits(i)) continue;
       assessment.memory_bound = time_s(i, cutoff_s) < cutoff_s;
     }
     if (assessment.memory_bound) note_memory(assessment);
@@ -270,22 +250,18 @@ class TriedAssessment {
     return memory(i).needed_bytes <= available_bytes_ && memory(i).host_fits;
   }
 
-  bool is_slower(std::size_t i, double cutoff_s) const {
-    return tried_[i].least_s(configuration_.num_micro_batches) >= cutoff_s;
+  bool is_slower(const TriedLayout& tried, double cutoff_s) const {
+    return tried.least_s(configuration_.num_micro_batches) >= cutoff_s;
   }
 
   /// Infinite where a bound shows that it is not below `cutoff_s`.
   double time_s(std::size_t i, double cutoff_s) {
     if (!has_handovers_) fill_handovers(chain_, configuration_, scratch_);
     has_handovers_ = true;
-    const LayoutShape& shape = *tried_[i].shape;
-    const LayoutCosts& costs = costs_of(tried_[i], kinds_, configuration_);
-    if (busy_path_s(chain_, configuration_, shape, costs, scratch_.handover_s) >= cutoff_s) {
-      return kInfinity;
-    }
-    static_cast<LayoutShape&>(scratch_.layout) = shape;
-    static_cast<LayoutCosts&>(scratch_.layout) = costs;
-    return scratch_.evaluator.time_s(configuration_, scratch_.layout);
+    static_cast<LayoutShape&>(scratch_.layout) = *tried_[i].shape;
+    static_cast<LayoutCosts&>(scratch_.layout) = costs_of(tried_[i], kinds_, configuration_);
+    return scratch_.evaluator.time_s(configuration_, scratch_.layout, scratch_.handover_s,
+                                     cutoff_s);
   }
 
   void note_memory(Assessment& assessment) {

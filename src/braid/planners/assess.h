@@ -15,6 +15,7 @@ namespace braid {
 
 /// A configuration with its layers assigned to stages, timed.
 struct Assessment {
+  /// Also where none of the assignments that are tried can be faster than `cutoff_s`, fit or not.
   bool feasible = false;
   /// Memory shaped (or prevented) the partition: with more of it, one that is faster might be
   /// found. Of the assignments that are tried (tried_layouts.h), some faster one does not fit.
@@ -38,6 +39,7 @@ struct AssessmentScratch {
   Evaluator evaluator;
   Layout layout;  ///< Of the last assignment looked at.
   std::vector<double> handover_s;
+  std::vector<StageSync> syncs;  ///< fill_fullest_syncs().
 };
 
 /// Handovers of the last configuration that they were filled in for, as the job's trainer sends.

@@ -56,11 +56,11 @@ double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
   return std::max(busy_s, sum_s + longest);
 }
 
-std::vector<StageSync> fullest_syncs(const LayerTable& table, int stages,
-                                     const DataParallelContext& context) {
+void fill_fullest_syncs(const LayerTable& table, int stages, const DataParallelContext& context,
+                        std::vector<StageSync>& syncs) {
   DataParallelContext around = context;
   around.zero = std::min(context.zero, Zero::optimizer);
-  std::vector<StageSync> syncs(table.kinds.size());
+  syncs.resize(table.kinds.size());
   for (std::size_t kind = 0; kind < syncs.size(); ++kind) {
     const double layers = table.fullest_count(kind, stages);
     StageParameters parameters;
@@ -69,7 +69,6 @@ std::vector<StageSync> fullest_syncs(const LayerTable& table, int stages,
     parameters.layers = 1;
     syncs[kind] = stage_sync(parameters, around);
   }
-  return syncs;
 }
 
 double fullest_load_s(const LayerTable& table, const Configuration& configuration,
@@ -110,6 +109,7 @@ double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configura
                      std::span<const TensorForm> forms) {
   double least_s = kInfinity;
   Configuration configuration = split;
+  std::vector<StageSync> syncs;
   for (const AxisOrder order : {AxisOrder::pipeline_outermost, AxisOrder::data_outermost}) {
     if (order == AxisOrder::data_outermost && (split.pp == 1 || split.dp == 1)) continue;
     configuration.order = order;
@@ -118,7 +118,7 @@ double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configura
       configuration.zero = zero;
       for (const TensorForm& form : forms) {
         configuration = with_form(configuration, form);
-        std::vector<StageSync> syncs;  // Whatever the micro-batch.
+        syncs.clear();  // The same whatever the micro-batch.
         for (const int micro_batch : micro_batches) {
           configuration.micro_batch = micro_batch;
           const std::int64_t steps = global_batch / split.dp / micro_batch;
@@ -127,10 +127,11 @@ double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configura
               steps % split.pp == 0 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
           const LayerTable& table = tables.sums_at(configuration);
           if (syncs.empty()) {
-            syncs = fullest_syncs(
+            fill_fullest_syncs(
                 table, split.pp,
                 data_parallel_context(to_parallelism(configuration), chain.job->precision,
-                                      *chain.system, chain.job->trainer.does));
+                                      *chain.system, chain.job->trainer.does),
+                syncs);
           }
           const double even_s = (static_cast<double>(steps) * table.time_s() +
                                  optimizer_share(chain, table, configuration).all_s) /

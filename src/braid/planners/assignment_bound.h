@@ -22,13 +22,13 @@ double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
 /// For each kind of layer, what the stage that has most of them synchronises and updates around an
 /// iteration, in one piece: nothing takes less. ZeRO stages above 1 as stage 1, whose collectives
 /// they have, wherever these are.
-std::vector<StageSync> fullest_syncs(const LayerTable& table, int stages,
-                                     const DataParallelContext& context);
+void fill_fullest_syncs(const LayerTable& table, int stages, const DataParallelContext& context,
+                        std::vector<StageSync>& syncs);
 
 /// A lower bound on the iteration time of any partition of the layers: all that the stage that has
 /// most layers of a kind does, collectives being hidden behind as much of its passes as can be.
-/// Other layers on that stage add no less to its passes than they can hide. `syncs`: its
-/// fullest_syncs(). Cost: O(kinds of layers).
+/// Other layers on that stage add no less to its passes than they can hide. `syncs`:
+/// its fill_fullest_syncs(). Cost: O(kinds of layers).
 double fullest_load_s(const LayerTable& table, const Configuration& configuration,
                       std::span<const StageSync> syncs);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <queue>
 #include <tuple>
@@ -131,11 +132,11 @@ void BraidSearch::push(const ConfigurationRange& range) {
   const Configuration& first = range.configuration;
   if (!tables_.is_distinct(first)) return;
   const LayerTable& table = tables_.at(first);
-  const double bound_s =
-      std::max(configuration_bound_s(chain_, tables_, first),
-               fullest_load_s(table, first,
-                              fullest_syncs(table, first.pp, scratch_.evaluator.context(first))));
   ++outcome_.work;
+  double bound_s = configuration_bound_s(chain_, tables_, first);
+  if (bound_s >= best_.cutoff_s()) return;
+  fill_fullest_syncs(table, first.pp, scratch_.evaluator.context(first), scratch_.syncs);
+  bound_s = std::max(bound_s, fullest_load_s(table, first, scratch_.syncs));
   if (bound_s < best_.cutoff_s()) open_.push({bound_s, OpenNode::Kind::range, range});
 }
 
@@ -233,10 +234,14 @@ void BraidSearch::step(const OpenNode& node) {
     return;
   }
   ++outcome_.evaluated;
-  if (is_hopeless(node.range)) return;
-  Configuration configuration = node.range.configuration;
+  const Configuration& configuration = node.range.configuration;
   if (node.range.is_single()) {
-    look_at(configuration);
+    if (!is_hopeless(node.range)) look_at(configuration);
+    return;
+  }
+  // What less memory takes of all larger vp changes slowly with the first of them.
+  if (std::has_single_bit(static_cast<std::uint32_t>(configuration.vp)) &&
+      is_hopeless(node.range)) {
     return;
   }
   OpenNode rest = node;

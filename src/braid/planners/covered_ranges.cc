@@ -2,28 +2,23 @@
 
 #include <algorithm>
 
+#include "braid/base/hash_mix.h"
+
 namespace braid {
 
 std::size_t CoveredRanges::Hash::operator()(const Configuration& c) const {
-  std::uint64_t hash = 0;
-  const auto mix = [&hash](std::uint64_t value) {
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
-    hash ^= hash >> 29U;
-  };
-  const auto join = [](std::int32_t high, std::int32_t low) {
-    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(high)) << 32U |
-           static_cast<std::uint32_t>(low);
-  };
-  mix(join(c.tp, c.cp));
-  mix(join(c.ep, c.pp));
-  mix(join(c.dp, c.micro_batch));
-  mix(static_cast<std::uint64_t>(c.recompute) | static_cast<std::uint64_t>(c.zero) << 8U |
-      static_cast<std::uint64_t>(c.schedule) << 16U | static_cast<std::uint64_t>(c.order) << 24U |
-      static_cast<std::uint64_t>(c.sequence_parallel) << 32U |
-      static_cast<std::uint64_t>(c.offload_optimizer) << 33U |
-      static_cast<std::uint64_t>(c.offload_weights) << 34U |
-      static_cast<std::uint64_t>(c.offload_activations) << 35U);
-  return static_cast<std::size_t>(hash);
+  HashMix hash;
+  hash.add(c.tp, c.cp);
+  hash.add(c.ep, c.pp);
+  hash.add(c.dp, c.micro_batch);
+  hash.add(static_cast<std::uint64_t>(c.recompute) | static_cast<std::uint64_t>(c.zero) << 8U |
+           static_cast<std::uint64_t>(c.schedule) << 16U |
+           static_cast<std::uint64_t>(c.order) << 24U |
+           static_cast<std::uint64_t>(c.sequence_parallel) << 32U |
+           static_cast<std::uint64_t>(c.offload_optimizer) << 33U |
+           static_cast<std::uint64_t>(c.offload_weights) << 34U |
+           static_cast<std::uint64_t>(c.offload_activations) << 35U);
+  return hash.value();
 }
 
 void CoveredRanges::add(const ConfigurationRange& range,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "braid/base/index.h"
+#include "braid/base/infinity.h"
 #include "braid/plan/node_replicas.h"
 #include "braid/plan/shared_gradients.h"
 #include "braid/system/links.h"
@@ -97,7 +98,7 @@ void Evaluator::fill_handovers(const Configuration& configuration, double bytes,
 
 Evaluator::Memory Evaluator::memory(const Configuration& configuration, Layout& layout) {
   if (configuration.vp > 1) {
-    fill_stash_peaks(configuration.pp, configuration.vp, configuration.num_micro_batches, layout);
+    fill_stash_peaks(configuration.pp, configuration.num_micro_batches, layout);
   }
   return memory(configuration, std::span<const Layout::StageKind>(layout.stage_kinds));
 }
@@ -136,11 +137,55 @@ Evaluator::Memory Evaluator::memory(const Configuration& configuration,
 
 double Evaluator::time_s(const Configuration& configuration, const Layout& layout) {
   Form& form = form_of(configuration);
-  if (configuration.pp > 1 && chain_.hop_bytes.empty()) {
-    return time_graph_s(configuration, layout, form);
-  }
   fill_kinds(configuration, layout, form);
+  return filled_time_s(configuration, layout, form);
+}
+
+double Evaluator::time_s(const Configuration& configuration, const Layout& layout,
+                         std::span<const double> handover_s, double cutoff_s) {
+  Form& form = form_of(configuration);
+  fill_kinds(configuration, layout, form);
+  if (busy_path_s(configuration, layout, handover_s) >= cutoff_s) return kInfinity;
+  return filled_time_s(configuration, layout, form);
+}
+
+double Evaluator::filled_time_s(const Configuration& configuration, const Layout& layout,
+                                Form& form) {
+  if (is_graph(configuration)) return time_graph_s(configuration, layout, form);
   return chain_time_s(chain_of(configuration, layout, form), workspace_);
+}
+
+double Evaluator::busy_path_s(const Configuration& configuration, const Layout& layout,
+                              std::span<const double> handover_s) const {
+  const auto first_chunk_of = [&](int s) { return passes_[at(layout.kind_of_chunk[at(s)])]; };
+  const auto tail_of = [&](int s) {
+    return tail_s(syncs_[at(layout.kind_of_stage[at(s)])], first_chunk_of(s).backward_s);
+  };
+  const Pass& first = first_chunk_of(0);
+  const double first_tail_s = tail_of(0);
+  double up_s =
+      std::max(0.0, parameters_ready_s(syncs_[at(layout.kind_of_stage[0])], first.forward_s) -
+                        first.forward_s);
+  double down_s = 0;
+  double longest_s = 0;
+  std::int32_t kind = -1;
+  double work_s = 0;  // Of a stage of this kind.
+  for (int s = 0; s < configuration.pp; ++s) {
+    if (kind != layout.kind_of_stage[at(s)]) {
+      kind = layout.kind_of_stage[at(s)];
+      work_s = 0;
+      for (const auto& [chunk_kind, chunks] : layout.chunk_runs_of(at(kind))) {
+        const Pass& pass = passes_[at(chunk_kind)];
+        work_s += chunks * (pass.forward_s + pass.backward_s);
+      }
+      work_s *= static_cast<double>(configuration.num_micro_batches);
+    }
+    longest_s = std::max(longest_s, up_s + work_s + std::max(tail_of(s), down_s + first_tail_s));
+    if (is_graph(configuration) || s + 1 == configuration.pp) continue;
+    up_s += first_chunk_of(s).forward_s + handover_s[at(s)];
+    down_s += first_chunk_of(s).backward_s + handover_s[at(s)];
+  }
+  return longest_s * (1 - 1e-9);
 }
 
 void Evaluator::fill_kinds(const Configuration& configuration, const Layout& layout,
@@ -320,7 +365,6 @@ void Evaluator::fill_transfers(const Layout& layout, const Parallelism& parallel
 
 double Evaluator::time_graph_s(const Configuration& configuration, const Layout& layout,
                                Form& form) {
-  fill_kinds(configuration, layout, form);
   form.parallel.micro_batch = configuration.micro_batch;
   form.parallel.sequence_parallel = configuration.sequence_parallel;
   fill_transfers(layout, form.parallel);

@@ -35,6 +35,10 @@ class Evaluator {
 
   /// Iteration time by simulation.
   double time_s(const Configuration& configuration, const Layout& layout);
+  /// The same; infinite where a bound shows that it is not below `cutoff_s`. `handover_s`: from each
+  /// stage to the next, or less.
+  double time_s(const Configuration& configuration, const Layout& layout,
+                std::span<const double> handover_s, double cutoff_s);
 
   /// Communicators of the configuration's data-parallel groups.
   const DataParallelContext& context(const Configuration& configuration);
@@ -74,6 +78,16 @@ class Evaluator {
   double shared_s(const SharedParameter& parameter, const Form& form) const;
   /// What passes between chunks.
   void fill_transfers(const Layout& layout, const Parallelism& parallel);
+  /// Whatever the kinds, which are filled in, wait for: the longest, over all stages, of the first
+  /// chunks before a stage up to it, its work, and the way back down to the first stage's end or its
+  /// own.
+  double busy_path_s(const Configuration& configuration, const Layout& layout,
+                     std::span<const double> handover_s) const;
+  /// Whether stages form another graph than a chain.
+  bool is_graph(const Configuration& configuration) const {
+    return configuration.pp > 1 && chain_.hop_bytes.empty();
+  }
+  double filled_time_s(const Configuration& configuration, const Layout& layout, Form& form);
   double time_graph_s(const Configuration& configuration, const Layout& layout, Form& form);
 
   const ChainJob& chain_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "braid/base/hash_mix.h"
 #include "braid/base/infinity.h"
 #include "braid/planners/job_layers.h"
 #include "braid/profile/layer_profile.h"
@@ -44,6 +45,18 @@ LayerTables::LayerTables(const Job& job, const System& system, Stages stages)
     kind_of_layer_.push_back(layer.kind);
     ++count_of_kind_[static_cast<std::size_t>(layer.kind)];
   }
+}
+
+bool LayerTables::is_last(const Configuration& c) const {
+  // vp changes nothing.
+  const Configuration& last = last_configuration_;
+  return last_ != nullptr && c.tp == last.tp && c.pp == last.pp && c.dp == last.dp &&
+         c.micro_batch == last.micro_batch && c.num_micro_batches == last.num_micro_batches &&
+         c.cp == last.cp && c.ep == last.ep && c.recompute == last.recompute &&
+         c.offload_activations == last.offload_activations &&
+         c.offload_weights == last.offload_weights && c.zero == last.zero &&
+         c.order == last.order && c.sequence_parallel == last.sequence_parallel &&
+         c.division == last.division;
 }
 
 /// How many devices the groups of a layer lie on; 0 where that makes no difference.
@@ -149,7 +162,24 @@ void LayerTables::adapt(const Configuration& configuration, std::vector<LayerCos
   }
 }
 
+std::size_t LayerTables::Hash::operator()(const Key& key) const {
+  HashMix hash;
+  const auto& [tp, cp, ep, micro_batch, pp, devices] = key.form;
+  hash.add(tp, cp);
+  hash.add(ep, micro_batch);
+  hash.add(static_cast<std::uint64_t>(pp));
+  hash.add(static_cast<std::uint64_t>(devices));
+  hash.add(static_cast<std::uint64_t>(key.accumulated));
+  hash.add(static_cast<std::uint64_t>(key.sequence_parallel) |
+           static_cast<std::uint64_t>(key.offload_activations) << 1U |
+           static_cast<std::uint64_t>(key.offload_weights) << 2U |
+           static_cast<std::uint64_t>(key.division) << 8U |
+           static_cast<std::uint64_t>(key.recompute) << 16U);
+  return hash.value();
+}
+
 LayerTable& LayerTables::find(const Configuration& configuration) {
+  if (is_last(configuration)) return *last_;
   const FormKey form = form_key(configuration);
   const Key key{form,
                 configuration.sequence_parallel,
@@ -158,10 +188,9 @@ LayerTable& LayerTables::find(const Configuration& configuration) {
                 configuration.offload_activations,
                 configuration.offload_weights,
                 accumulated(configuration)};
-  if (last_ != nullptr && key == last_key_) return *last_;
   const auto [entry, is_new] = tables_.try_emplace(key);
   LayerTable& table = entry->second;
-  last_key_ = key;
+  last_configuration_ = configuration;
   last_ = &table;
   if (!is_new) return table;
 
@@ -184,14 +213,15 @@ LayerTable& LayerTables::find(const Configuration& configuration) {
   table.count_of_kind = count_of_kind_;
   table.least_backward_share = 1;
   table.least_stash_bytes = kInfinity;
-  for (const std::int32_t kind : kind_of_layer_) {
-    const ChainLayer& cost = table.layer_of_kind[static_cast<std::size_t>(kind)];
-    table.forward_s += cost.forward_s;
-    table.backward_s += cost.backward_s;
-    table.dense_parameters += cost.dense_parameters;
-    table.expert_parameters += cost.expert_parameters;
-    table.stash_bytes += cost.stash_bytes;
-    table.offloaded_bytes += cost.offloaded_bytes;
+  for (std::size_t kind = 0; kind < table.layer_of_kind.size(); ++kind) {
+    const ChainLayer& cost = table.layer_of_kind[kind];
+    const double count = count_of_kind_[kind];
+    table.forward_s += count * cost.forward_s;
+    table.backward_s += count * cost.backward_s;
+    table.dense_parameters += count * cost.dense_parameters;
+    table.expert_parameters += count * cost.expert_parameters;
+    table.stash_bytes += count * cost.stash_bytes;
+    table.offloaded_bytes += count * cost.offloaded_bytes;
     table.least_stash_bytes =
         std::min(table.least_stash_bytes, cost.stash_bytes - cost.offloaded_bytes);
     if (cost.time_s() > 0) {

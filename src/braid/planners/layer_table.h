@@ -88,7 +88,18 @@ class LayerTables {
   /// What groups and times rest on, whatever trades time for memory: tp, cp, ep, micro-batch, and
   /// what of pipeline and devices counts.
   using FormKey = std::tuple<int, int, int, int, std::int64_t, std::int64_t>;
-  using Key = std::tuple<FormKey, bool, Division, Recompute, bool, bool, std::int64_t>;
+  struct Key {
+    FormKey form;
+    bool sequence_parallel = false;
+    Division division = Division::written;
+    Recompute recompute = Recompute::none;
+    bool offload_activations = false, offload_weights = false;
+    std::int64_t accumulated = 0;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
   /// Of a kind of layer, by Division; none: as the model says.
   using KindDivisions = std::array<LayerDivision, 3>;
 
@@ -96,6 +107,7 @@ class LayerTables {
   std::int64_t devices_of(const Configuration& configuration, bool spread);
   FormKey form_key(const Configuration& configuration);
   LayerTable& find(const Configuration& configuration);
+  bool is_last(const Configuration& configuration) const;
   /// Micro-batches whose gradients kernels of their own add up; 0 where that takes no time.
   std::int64_t accumulated(const Configuration& configuration) const;
   /// What layers cost under the trainer.
@@ -119,8 +131,8 @@ class LayerTables {
   const Stages stages_;
   std::map<FormKey, std::vector<KindDivisions>> divisions_;
   KnownDealings dealings_;  // Outlives the tables, which point into it.
-  std::map<Key, LayerTable> tables_;
-  Key last_key_;  ///< Searches mostly ask for the same table again.
+  std::unordered_map<Key, LayerTable, Hash> tables_;
+  Configuration last_configuration_;  ///< Searches mostly ask for the same table again.
   LayerTable* last_ = nullptr;
   std::array<int, 4> last_groups_{};  ///< Degrees that devices_of() was last asked for.
   bool last_lies_evenly_ = false;

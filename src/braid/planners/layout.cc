@@ -8,19 +8,14 @@
 namespace braid {
 namespace {
 
-LayoutCosts::StageKind stage_kind(const LayoutShape& shape,
-                                  std::span<const ChunkTotals> chunk_kinds, int pp, int vp,
-                                  int stage) {
+LayoutCosts::StageKind stage_kind(std::span<const LayoutShape::ChunkRun> runs,
+                                  std::span<const ChunkTotals> chunk_kinds, int vp) {
   LayoutCosts::StageKind kind;
-  kind.first_stage = stage;
-  for (int c = 0; c < vp; ++c) {
-    const ChunkTotals& chunk =
-        chunk_kinds[at(shape.kind_of_chunk[at(std::int64_t{c} * pp + stage)])];
-    kind.parameters.add(chunk);
+  for (const LayoutShape::ChunkRun& run : runs) {
+    const ChunkTotals& chunk = chunk_kinds[at(run.chunk_kind)];
+    kind.parameters.add(chunk, run.chunks);
     RunSums& memory = kind.memory;
-    memory.dense_parameters += chunk.dense_parameters;
-    memory.expert_parameters += chunk.expert_parameters;
-    memory.fixed_bytes += chunk.fixed_bytes;
+    memory.fixed_bytes += run.chunks * chunk.fixed_bytes;
     memory.weight_shapes |= chunk.weight_shapes;
     if (vp == 1) {
       memory.stash_bytes = chunk.stash_bytes;
@@ -30,6 +25,8 @@ LayoutCosts::StageKind stage_kind(const LayoutShape& shape,
     memory.largest_layer_parameters =
         std::max(memory.largest_layer_parameters, chunk.largest_layer_parameters);
   }
+  kind.memory.dense_parameters = kind.parameters.dense;
+  kind.memory.expert_parameters = kind.parameters.expert;
   return kind;
 }
 
@@ -41,6 +38,19 @@ void add_runs(std::span<const std::int32_t> layers, LayoutShape& shape) {
     l = last;
   }
   shape.last_run.push_back(static_cast<std::int32_t>(shape.runs.size()));
+}
+
+void add_chunk_runs(int pp, int vp, int stage, LayoutShape& shape) {
+  for (int c = 0; c < vp;) {
+    const auto kind_of = [&](int chunk) {
+      return shape.kind_of_chunk[at(std::int64_t{chunk} * pp + stage)];
+    };
+    int last = c + 1;
+    while (last < vp && kind_of(last) == kind_of(c)) ++last;
+    shape.chunk_runs.push_back({kind_of(c), last - c});
+    c = last;
+  }
+  shape.last_chunk_run.push_back(static_cast<std::int32_t>(shape.chunk_runs.size()));
 }
 
 bool same_chunks(const LayoutShape& shape, int pp, int vp, int a, int b) {
@@ -62,8 +72,12 @@ void fill_shape(std::span<const std::int32_t> kind_of_layer, int pp, int vp,
   shape.first_chunk.clear();
   shape.kind_of_chunk.clear();
   shape.first_stage.clear();
+  shape.chunk_runs.clear();
+  shape.last_chunk_run.clear();
   shape.kind_of_stage.clear();
 
+  shape.kind_of_chunk.reserve(ends.size());
+  shape.kind_of_stage.reserve(at(pp));
   const auto layers_of = [&](std::int64_t chunk) {
     const std::int32_t begin = chunk == 0 ? 0 : ends[at(chunk - 1)];
     return kind_of_layer.subspan(at(begin), at(ends[at(chunk)] - begin));
@@ -88,12 +102,13 @@ void fill_shape(std::span<const std::int32_t> kind_of_layer, int pp, int vp,
     if (kind < 0) {
       kind = std::ssize(shape.first_stage);
       shape.first_stage.push_back(s);
+      add_chunk_runs(pp, vp, s, shape);
     }
     shape.kind_of_stage.push_back(static_cast<std::int32_t>(kind));
   }
 }
 
-void fill_costs(const LayoutShape& shape, std::span<const LayerCost> costs, int pp, int vp,
+void fill_costs(const LayoutShape& shape, std::span<const LayerCost> costs, int vp,
                 LayoutCosts& out) {
   out.chunk_kinds.clear();
   out.stage_kinds.clear();
@@ -106,32 +121,33 @@ void fill_costs(const LayoutShape& shape, std::span<const LayerCost> costs, int 
       totals.add(costs[at(shape.runs[run].layer_kind)], shape.runs[run].count);
     }
   }
-  for (const std::int32_t stage : shape.first_stage) {
-    out.stage_kinds.push_back(stage_kind(shape, out.chunk_kinds, pp, vp, stage));
+  for (std::size_t kind = 0; kind < shape.first_stage.size(); ++kind) {
+    out.stage_kinds.push_back(stage_kind(shape.chunk_runs_of(kind), out.chunk_kinds, vp));
+    out.stage_kinds.back().first_stage = shape.first_stage[kind];
   }
 }
 
 void fill_layout(std::span<const std::int32_t> kind_of_layer, std::span<const LayerCost> costs,
                  int pp, int vp, std::span<const std::int32_t> ends, Layout& layout) {
   fill_shape(kind_of_layer, pp, vp, ends, layout);
-  fill_costs(layout, costs, pp, vp, layout);
+  fill_costs(layout, costs, vp, layout);
 }
 
-void fill_stash_peaks(const LayoutShape& shape, int pp, int vp, std::int64_t num_micro_batches,
-                      std::vector<ChunkStash>& stashes, LayoutCosts& costs) {
-  for (LayoutCosts::StageKind& kind : costs.stage_kinds) {
+void fill_stash_peaks(const LayoutShape& shape, int pp, std::int64_t num_micro_batches,
+                      std::vector<StashRun>& stashes, LayoutCosts& costs) {
+  for (std::size_t k = 0; k < costs.stage_kinds.size(); ++k) {
     stashes.clear();
-    for (int c = 0; c < vp; ++c) {
-      const auto chunk = shape.kind_of_chunk[at(std::int64_t{c} * pp + kind.first_stage)];
-      stashes.push_back(costs.chunk_kinds[at(chunk)].stash());
+    for (const LayoutShape::ChunkRun& run : shape.chunk_runs_of(k)) {
+      stashes.push_back({costs.chunk_kinds[at(run.chunk_kind)].stash(), run.chunks});
     }
+    LayoutCosts::StageKind& kind = costs.stage_kinds[k];
     kind.peak =
         stash_peak(ScheduleKind::interleaved, pp, kind.first_stage, num_micro_batches, stashes);
   }
 }
 
-void fill_stash_peaks(int pp, int vp, std::int64_t num_micro_batches, Layout& layout) {
-  fill_stash_peaks(layout, pp, vp, num_micro_batches, layout.stashes, layout);
+void fill_stash_peaks(int pp, std::int64_t num_micro_batches, Layout& layout) {
+  fill_stash_peaks(layout, pp, num_micro_batches, layout.stashes, layout);
 }
 
 }  // namespace braid

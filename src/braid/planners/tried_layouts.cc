@@ -28,21 +28,20 @@ double time_of_chunk(const LayerTable& table, const LayoutShape& shape, std::siz
 
 /// Fills in the stage that has most to do, the last of several that are alike. `chunk_s` is
 /// scratch.
-void note_busiest(const ChainJob& chain, const LayerTable& table, int pp, int vp,
+void note_busiest(const ChainJob& chain, const LayerTable& table, int pp,
                   std::vector<double>& chunk_s, TriedLayout& tried) {
   const LayoutShape& shape = *tried.shape;
   chunk_s.clear();
   for (std::size_t kind = 0; kind < shape.first_chunk.size(); ++kind) {
     chunk_s.push_back(time_of_chunk(table, shape, kind));
   }
-  const auto time_of = [&](std::int64_t chunk) {
-    return chunk_s[at(shape.kind_of_chunk[at(chunk)])];
-  };
   std::size_t busiest = 0;
   double most_s = 0;
   for (std::size_t kind = 0; kind < shape.first_stage.size(); ++kind) {
     double work_s = 0;
-    for (int c = 0; c < vp; ++c) work_s += time_of(std::int64_t{c} * pp + shape.first_stage[kind]);
+    for (const auto& [chunk_kind, chunks] : shape.chunk_runs_of(kind)) {
+      work_s += chunks * chunk_s[at(chunk_kind)];
+    }
     if (work_s <= most_s) continue;
     most_s = work_s;
     busiest = kind;
@@ -51,7 +50,7 @@ void note_busiest(const ChainJob& chain, const LayerTable& table, int pp, int vp
   double before_s = 0;
   for (int s = 0; s < pp && !chain.branched; ++s) {
     if (at(shape.kind_of_stage[at(s)]) == busiest) tried.before_s = before_s * kLess;
-    before_s += time_of(s);
+    before_s += chunk_s[at(shape.kind_of_chunk[at(s)])];
   }
 }
 
@@ -156,7 +155,7 @@ TriedLayouts& tried_layouts(const ChainJob& chain, LayerTables& tables,
     known[i] = &dealt;
     TriedLayout& layout = tried.emplace_back();
     layout.shape = &KnownDealings::shape(chain, dealt, pp);
-    note_busiest(chain, table, pp, vp, chunk_s, layout);
+    note_busiest(chain, table, pp, chunk_s, layout);
   }
   return tried;
 }
@@ -164,22 +163,22 @@ TriedLayouts& tried_layouts(const ChainJob& chain, LayerTables& tables,
 const LayoutCosts& costs_of(TriedLayout& tried, std::span<const LayerCost> kinds,
                             const Configuration& configuration) {
   if (tried.costs.stage_kinds.empty()) {
-    fill_costs(*tried.shape, kinds, configuration.pp, configuration.vp, tried.costs);
+    fill_costs(*tried.shape, kinds, configuration.vp, tried.costs);
   }
   return tried.costs;
 }
 
 std::span<const Layout::StageKind> stages_of(TriedLayout& tried, std::span<const LayerCost> kinds,
                                              const Configuration& configuration,
-                                             std::vector<ChunkStash>& stashes) {
+                                             std::vector<StashRun>& stashes) {
   costs_of(tried, kinds, configuration);
   if (configuration.vp == 1) return tried.costs.stage_kinds;
   const std::int64_t groups =
       std::min<std::int64_t>(configuration.num_micro_batches / configuration.pp, 3);
   if (tried.peaks_for != groups) {
     tried.peaks_for = groups;
-    fill_stash_peaks(*tried.shape, configuration.pp, configuration.vp,
-                     configuration.num_micro_batches, stashes, tried.costs);
+    fill_stash_peaks(*tried.shape, configuration.pp, configuration.num_micro_batches, stashes,
+                     tried.costs);
   }
   return tried.costs.stage_kinds;
 }

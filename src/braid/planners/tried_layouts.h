@@ -84,7 +84,7 @@ const LayoutCosts& costs_of(TriedLayout& tried, std::span<const LayerCost> kinds
 /// Its stages with their stash peaks; `stashes` is scratch.
 std::span<const Layout::StageKind> stages_of(TriedLayout& tried, std::span<const LayerCost> kinds,
                                              const Configuration& configuration,
-                                             std::vector<ChunkStash>& stashes);
+                                             std::vector<StashRun>& stashes);
 
 /// What the stages' last chunks have at most in any assignment that is tried for a pp and a vp, or
 /// the same pp and a larger vp.
