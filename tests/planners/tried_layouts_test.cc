@@ -80,7 +80,7 @@ TEST(TriedLayouts, CostWhatTheirLayersDealtOutAfreshCost) {
         least_bytes = dealt.empty() ? bytes : std::min(least_bytes, bytes);
         if (std::find(dealt.begin(), dealt.end(), ends) != dealt.end()) continue;
         dealt.push_back(ends);
-        const TriedLayouts& tried = tried_layouts(chain, tables, one);
+        const std::span<const TriedLayout> tried = tried_layouts(chain, tables, one);
         ASSERT_LE(dealt.size(), tried.size());
         ASSERT_EQ(tried[dealt.size() - 1].shape->ends, ends);
         const double time_s = scratch.evaluator.time_s(one, layout);

@@ -347,21 +347,25 @@ StageSync stage_sync(const StageParameters& parameters, const DataParallelContex
 
 void sync_by_chunk(std::span<const ChunkGradients> chunks, std::int64_t last_passes,
                    const DataParallelContext& context, StageSync& sync) {
-  if (chunks.size() < 2 || !context.overlap_gradients || sync.gradient_sync_s <= 0) return;
+  const bool is_one = chunks.size() == 1 && chunks.front().chunks == 1;
+  if (chunks.empty() || is_one || !context.overlap_gradients || sync.gradient_sync_s <= 0) return;
   sync.gradient_sync_s = 0;
   sync.earlier_gradient_sync_s = 0;
   sync.earlier_buckets = 0;
   // By how much the gradients so far outlast the last pass of the chunk looked at.
   double late_s = 0;
-  for (std::size_t c = chunks.size() - 1; c > 0; --c) {
-    const ChunkGradients& chunk = chunks[c];
-    const int buckets = std::max(1, chunk.parameters.layers);
-    const double chunk_s = gradients_s(chunk.parameters, buckets, context);
-    const double hidden_s = static_cast<double>(last_passes) * chunk.backward_s;
-    late_s = std::max({0.0, late_s - hidden_s + chunk_s,
-                       exposed_gradient_sync_s(chunk_s, chunk.backward_s, buckets)});
-    sync.earlier_gradient_sync_s += chunk_s;
-    sync.earlier_buckets += buckets;
+  for (std::size_t c = chunks.size(); c-- > 0;) {
+    const ChunkGradients& alike = chunks[c];
+    const int count = c > 0 ? alike.chunks : alike.chunks - 1;  // All but the stage's first.
+    if (count == 0) continue;
+    const int buckets = std::max(1, alike.parameters.layers);
+    const double chunk_s = gradients_s(alike.parameters, buckets, context);
+    // Each chunk's gradients follow those before, or their own last pass.
+    const double step_s = chunk_s - static_cast<double>(last_passes) * alike.backward_s;
+    const double own_s = std::max(0.0, exposed_gradient_sync_s(chunk_s, alike.backward_s, buckets));
+    late_s = std::max(late_s + count * step_s, own_s + std::max(0.0, (count - 1) * step_s));
+    sync.earlier_gradient_sync_s += count * chunk_s;
+    sync.earlier_buckets += count * buckets;
   }
   const ChunkGradients& last = chunks.front();
   const int buckets = std::max(1, last.parameters.layers);

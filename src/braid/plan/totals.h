@@ -143,17 +143,18 @@ struct StageParameters {
 };
 StageSync stage_sync(const StageParameters& parameters, const DataParallelContext& context);
 
-/// A chunk of a stage as the synchronisation of its gradients sees it.
+/// Neighbouring chunks of a stage that are alike, as the synchronisation of gradients sees them.
 struct ChunkGradients {
-  StageParameters parameters;
-  double backward_s = 0;  ///< Of a pass, whole.
+  StageParameters parameters;  ///< Of one.
+  double backward_s = 0;       ///< Of a pass of one, whole.
+  int chunks = 1;
 };
 
 /// Lets the gradients of each chunk of a stage follow that chunk's own last backward pass: fills
 /// the gradients' part of `sync`, which stage_sync has made. Chunks end in reverse, with
 /// `last_passes` backward passes of each in a row at the least; these are taken to leave no gaps,
 /// which hides no more than there is. One chunk, or a trainer that does not overlap: `sync` stays
-/// as it is.
+/// as it is. Cost: linear in `chunks`, however many are alike.
 void sync_by_chunk(std::span<const ChunkGradients> chunks, std::int64_t last_passes,
                    const DataParallelContext& context, StageSync& sync);
 

@@ -207,29 +207,29 @@ class TriedAssessment {
         kinds_(tables.at(configuration).kinds),
         tried_(tried_layouts(chain, tables, configuration)) {}
 
-  /// The fastest that fits, where one is faster than `cutoff_s`.
+  /// The fastest that fits, where one is faster than `cutoff_s`. Those that a bound shows not to be
+  /// are left out from the start: whether they fit changes nothing.
   Assessment fastest(double cutoff_s) {
     Assessment assessment;
-    // Where none is fast enough, whether one fits changes nothing.
-    if (!tried_.empty() && std::ranges::all_of(tried_, [&](const TriedLayout& one) {
-          return is_slower(one, cutoff_s);
-        })) {
+    for (std::size_t i = 0; i < tried_.size(); ++i) {
+      is_left_out_.at(i) = tried_[i].least_s(configuration_.num_micro_batches) >= cutoff_s;
+    }
+    const auto all = is_left_out_.begin() + static_cast<std::ptrdiff_t>(tried_.size());
+    if (!tried_.empty() && std::find(is_left_out_.begin(), all, false) == all) {
       assessment.feasible = true;
       return assessment;
     }
-    for (std::size_t i = 0; i < tried_.size() && !assessment.feasible; ++i) {
-      assessment.feasible = fits(i);
-    }
-    assessment.memory_bound = !assessment.feasible;
-    for (std::size_t i = 0; i < tried_.size() && assessment.feasible; ++i) {
-      if (is_slower(tried_[i], cutoff_s) || !fits(i)) continue;
+    for (std::size_t i = 0; i < tried_.size(); ++i) {
+      if (is_left_out_.at(i) || !fits(i)) continue;
+      assessment.feasible = true;
       const double found_s = time_s(i, cutoff_s);
       if (found_s >= cutoff_s) continue;
       cutoff_s = assessment.iteration_time_s = found_s;
       assessment.ends = tried_[i].shape->ends;
     }
+    assessment.memory_bound = !assessment.feasible;
     for (std::size_t i = 0; i < tried_.size() && !assessment.memory_bound; ++i) {
-      if (is_slower(tried_[i], cutoff_s) || fits(i)) continue;
+      if (is_left_out_.at(i) || fits(i)) continue;
       assessment.memory_bound = time_s(i, cutoff_s) < cutoff_s;
     }
     if (assessment.memory_bound) note_memory(assessment);
@@ -250,10 +250,6 @@ class TriedAssessment {
     return memory(i).needed_bytes <= available_bytes_ && memory(i).host_fits;
   }
 
-  bool is_slower(const TriedLayout& tried, double cutoff_s) const {
-    return tried.least_s(configuration_.num_micro_batches) >= cutoff_s;
-  }
-
   /// Infinite where a bound shows that it is not below `cutoff_s`.
   double time_s(std::size_t i, double cutoff_s) {
     if (!has_handovers_) fill_handovers(chain_, configuration_, scratch_);
@@ -267,6 +263,7 @@ class TriedAssessment {
   void note_memory(Assessment& assessment) {
     assessment.needed_without_optimizer_bytes = assessment.needed_bytes = kInfinity;
     for (std::size_t i = 0; i < tried_.size(); ++i) {
+      if (is_left_out_.at(i)) continue;
       const Evaluator::Memory& one = memory(i);
       assessment.needed_without_optimizer_bytes =
           std::min(assessment.needed_without_optimizer_bytes, one.needed_without_optimizer_bytes);
@@ -281,12 +278,21 @@ class TriedAssessment {
   AssessmentScratch& scratch_;
   const double available_bytes_;
   const std::span<const LayerCost> kinds_;
-  TriedLayouts& tried_;
+  const std::span<TriedLayout> tried_;
   std::array<std::optional<Evaluator::Memory>, 3> memory_;
+  std::array<bool, 3> is_left_out_{};
   bool has_handovers_ = false;
 };
 
 }  // namespace
+
+bool may_be_faster(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
+                   double cutoff_s) {
+  return std::ranges::any_of(tried_layouts(chain, tables, configuration),
+                             [&](const TriedLayout& one) {
+                               return one.least_s(configuration.num_micro_batches) < cutoff_s;
+                             });
+}
 
 Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                   double cutoff_s, AssessmentScratch& scratch) {

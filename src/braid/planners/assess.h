@@ -74,6 +74,12 @@ Evaluator::Memory tried_memory(const ChainJob& chain, LayerTables& tables,
 Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                   double cutoff_s, AssessmentScratch& scratch);
 
+/// Whether a bound leaves room for one of the assignments that are tried to be faster than
+/// `cutoff_s`. Of GPipe and interleaved configurations: where not, no trade of time for memory is
+/// either. Cost: that of tried_layouts().
+bool may_be_faster(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
+                   double cutoff_s);
+
 /// Time of a configuration with its layers dealt out so, if that fits and is less than `cutoff_s`;
 /// else infinite.
 double time_of(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,

@@ -235,10 +235,14 @@ void BraidSearch::step(const OpenNode& node) {
   }
   ++outcome_.evaluated;
   const Configuration& configuration = node.range.configuration;
-  if (node.range.is_single()) {
-    if (!is_hopeless(node.range)) look_at(configuration);
-    return;
-  }
+  const auto look = [&] {
+    if (configuration.schedule != ScheduleKind::one_f_one_b &&
+        !may_be_faster(chain_, tables_, configuration, best_.cutoff_s())) {
+      return;
+    }
+    if (!is_hopeless({configuration, configuration.vp})) look_at(configuration);
+  };
+  if (node.range.is_single()) return look();
   // What less memory takes of all larger vp changes slowly with the first of them.
   if (std::has_single_bit(static_cast<std::uint32_t>(configuration.vp)) &&
       is_hopeless(node.range)) {
@@ -247,7 +251,7 @@ void BraidSearch::step(const OpenNode& node) {
   OpenNode rest = node;
   ++rest.range.configuration.vp;
   open_.push(rest);
-  if (!is_hopeless({configuration, configuration.vp})) look_at(configuration);
+  look();
 }
 
 bool BraidSearch::search() {

@@ -196,14 +196,13 @@ void Evaluator::fill_kinds(const Configuration& configuration, const Layout& lay
     passes_.push_back({load.forward_s(), load.backward_s()});
   }
   syncs_.clear();
-  for (const Layout::StageKind& kind : layout.stage_kinds) {
-    syncs_.push_back(stage_sync(kind.parameters, form.context));
+  for (std::size_t k = 0; k < layout.stage_kinds.size(); ++k) {
+    syncs_.push_back(stage_sync(layout.stage_kinds[k].parameters, form.context));
+    if (configuration.vp == 1) continue;
     gradients_.clear();
-    for (int c = 0; c < configuration.vp && configuration.vp > 1; ++c) {
-      const auto chunk =
-          at(layout.kind_of_chunk[at(std::int64_t{c} * configuration.pp + kind.first_stage)]);
-      gradients_.push_back({{}, passes_[chunk].backward_s});
-      gradients_.back().parameters.add(layout.chunk_kinds[chunk]);
+    for (const auto& [chunk, chunks] : layout.chunk_runs_of(k)) {
+      gradients_.push_back({{}, passes_[at(chunk)].backward_s, chunks});
+      gradients_.back().parameters.add(layout.chunk_kinds[at(chunk)]);
     }
     sync_by_chunk(
         gradients_,

@@ -24,9 +24,9 @@ namespace braid {
 struct LayerTable {
   std::vector<LayerCost> kinds;  ///< By kind of layer.
   std::vector<ChainLayer> layer_of_kind;
-  std::vector<std::int32_t> count_of_kind;  ///< Layers of each kind.
-  double forward_s = 0, backward_s = 0;     ///< Of all layers.
-  double least_backward_share = 0;          ///< Least backward / (forward + backward) of any layer.
+  std::span<const std::int32_t> count_of_kind;  ///< Layers of each kind; the tables' own.
+  double forward_s = 0, backward_s = 0;         ///< Of all layers.
+  double least_backward_share = 0;  ///< Least backward / (forward + backward) of any layer.
   double dense_parameters = 0, expert_parameters = 0;
   double stash_bytes = 0, offloaded_bytes = 0;
   double least_stash_bytes = 0;  ///< Of any layer, what stays on the device.
@@ -40,8 +40,7 @@ struct LayerTable {
   /// Least possible largest piece for a number of pieces; 0: not computed yet.
   std::vector<double> min_max_s;
   /// What tried_layouts() and last_chunks() keep.
-  std::unordered_map<std::uint64_t, TriedLayouts> tried;
-  std::unordered_map<std::uint64_t, LastChunks> last_chunks;
+  std::unordered_map<std::uint64_t, KnownTrials> trials;
   std::unordered_map<int, DealtLayers*> dealt_by_time;  ///< By number of chunks.
 
   double time_s() const { return forward_s + backward_s; }

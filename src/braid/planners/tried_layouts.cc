@@ -135,15 +135,14 @@ const LayoutShape& KnownDealings::shape(const ChainJob& chain, DealtLayers& deal
   return *dealt.shapes.emplace_back(pp, std::move(shape)).second;
 }
 
-TriedLayouts& tried_layouts(const ChainJob& chain, LayerTables& tables,
-                            const Configuration& configuration) {
+std::span<TriedLayout> tried_layouts(const ChainJob& chain, LayerTables& tables,
+                                     const Configuration& configuration) {
   const int pp = configuration.pp;
   const int vp = configuration.vp;
   LayerTable& table = tables.at(configuration);
-  const auto [entry, is_new] = table.tried.try_emplace(key_of(configuration));
-  TriedLayouts& tried = entry->second;
-  if (!is_new) return tried;
-  tried.reserve(kDealings.size());
+  KnownTrials& trials = table.trials[key_of(configuration)];
+  if (trials.count) return std::span(trials.layouts).first(*trials.count);
+  trials.count = 0;
   std::array<const DealtLayers*, kDealings.size()> known{};
   std::vector<double> chunk_s;
   for (std::size_t i = 0; i < kDealings.size(); ++i) {
@@ -153,11 +152,11 @@ TriedLayouts& tried_layouts(const ChainJob& chain, LayerTables& tables,
     if (chain.dealt_evenly && !dealt.even) continue;
     if (std::find(known.begin(), known.begin() + i, &dealt) != known.begin() + i) continue;
     known[i] = &dealt;
-    TriedLayout& layout = tried.emplace_back();
+    TriedLayout& layout = trials.layouts.at((*trials.count)++);
     layout.shape = &KnownDealings::shape(chain, dealt, pp);
     note_busiest(chain, table, pp, chunk_s, layout);
   }
-  return tried;
+  return std::span(trials.layouts).first(*trials.count);
 }
 
 const LayoutCosts& costs_of(TriedLayout& tried, std::span<const LayerCost> kinds,
@@ -187,9 +186,9 @@ const LastChunks& last_chunks(const ChainJob& chain, LayerTables& tables,
                               const Configuration& configuration) {
   const int pp = configuration.pp;
   LayerTable& table = tables.at(configuration);
-  const auto [entry, is_new] = table.last_chunks.try_emplace(key_of(configuration));
-  LastChunks& last = entry->second;
-  if (!is_new) return last;
+  std::optional<LastChunks>& known = table.trials[key_of(configuration)].last;
+  if (known) return *known;
+  LastChunks& last = known.emplace();
   const DealtLayers* before = nullptr;
   const auto note = [&](int vp, Dealing how) {
     const DealtLayers& dealt = tables.dealings().dealt(chain, table, pp * vp, how);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -71,12 +72,23 @@ struct TriedLayout {
   }
 };
 
-/// Different ones, in the order of Dealing.
-using TriedLayouts = std::vector<TriedLayout>;
+/// What the stages' last chunks have at most in any assignment that is tried for a pp and a vp, or
+/// the same pp and a larger vp.
+struct LastChunks {
+  double kept_bytes = 0;    ///< Stash on the device, of all stages' last chunks together.
+  std::int32_t layers = 0;  ///< Of one of them.
+};
+
+/// What a table keeps for pipelines of so many stages and chunks.
+struct KnownTrials {
+  std::array<TriedLayout, 3> layouts;  ///< Different ones, in the order of Dealing.
+  std::optional<std::size_t> count;    ///< Of them; empty: not looked for yet.
+  std::optional<LastChunks> last;
+};
 
 /// For a configuration, whose table keeps them. Cost: linear in the chunks the first time.
-TriedLayouts& tried_layouts(const ChainJob& chain, LayerTables& tables,
-                            const Configuration& configuration);
+std::span<TriedLayout> tried_layouts(const ChainJob& chain, LayerTables& tables,
+                                     const Configuration& configuration);
 
 /// What it costs, `kinds` being its table's.
 const LayoutCosts& costs_of(TriedLayout& tried, std::span<const LayerCost> kinds,
@@ -86,13 +98,7 @@ std::span<const Layout::StageKind> stages_of(TriedLayout& tried, std::span<const
                                              const Configuration& configuration,
                                              std::vector<StashRun>& stashes);
 
-/// What the stages' last chunks have at most in any assignment that is tried for a pp and a vp, or
-/// the same pp and a larger vp.
-struct LastChunks {
-  double kept_bytes = 0;    ///< Stash on the device, of all stages' last chunks together.
-  std::int32_t layers = 0;  ///< Of one of them.
-};
-/// The same way.
+/// Kept the same way.
 const LastChunks& last_chunks(const ChainJob& chain, LayerTables& tables,
                               const Configuration& configuration);
 
