@@ -28,14 +28,16 @@ StashPeak stash_peak(ScheduleKind schedule, int pp, int stage, std::int64_t num_
   // Right before the first backward pass.
   StashPeak held;
   const std::int64_t round = pp * vp;
-  std::int64_t in_last_round = in_flight % round;
+  const std::int64_t rounds = in_flight / round;
+  const std::int64_t in_last_round = in_flight - rounds * round;
+  std::int64_t not_counted = in_last_round;
   for (const StashRun& run : runs) {
     const std::int64_t at_most = pp * run.chunks;
-    const std::int64_t started = std::min(in_last_round, at_most);
-    in_last_round -= started;
-    const auto count = static_cast<double>(schedule == ScheduleKind::gpipe
-                                               ? num_micro_batches * run.chunks
-                                               : in_flight / round * at_most + started);
+    const std::int64_t started = std::min(not_counted, at_most);
+    not_counted -= started;
+    const auto count =
+        static_cast<double>(schedule == ScheduleKind::gpipe ? num_micro_batches * run.chunks
+                                                            : rounds * at_most + started);
     held.kept_bytes += count * run.chunk.kept_bytes;
     held.offloaded_bytes += count * run.chunk.offloaded_bytes;
     held.slot_bytes = std::max(held.slot_bytes, 2 * run.chunk.offloaded_bytes);
@@ -47,7 +49,7 @@ StashPeak stash_peak(ScheduleKind schedule, int pp, int stage, std::int64_t num_
   std::int64_t left = std::min(num_micro_batches * vp - in_flight, round);
   std::size_t added = 0;
   std::int64_t to_next_added = pp * runs.front().chunks;
-  for (std::int64_t before = in_flight % round; before > 0;) {
+  for (std::int64_t before = in_last_round; before > 0;) {
     const std::int64_t passed = std::min(before, to_next_added);
     before -= passed;
     if ((to_next_added -= passed) > 0) continue;

@@ -25,7 +25,8 @@ OptimizerShare optimizer_share(const ChainJob& chain, const LayerTable& table,
 
 double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
                              const Configuration& configuration) {
-  LayerTable& table = tables.at(configuration);
+  const bool interleaved = configuration.schedule == ScheduleKind::interleaved;
+  LayerTable& table = interleaved ? tables.sums_at(configuration) : tables.at(configuration);
   const std::int64_t p = configuration.pp;
   const std::int64_t m = configuration.num_micro_batches;
   const auto steps = static_cast<double>(m);
@@ -33,8 +34,13 @@ double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
   // All stages together have all passes and the whole optimizer to do.
   const double even_s =
       (steps * sum_s + optimizer_share(chain, table, configuration).all_s) / static_cast<double>(p);
-  if (configuration.schedule == ScheduleKind::interleaved) {
-    return std::max(even_s, steps * LayerTables::fullest_stage_s(table, configuration.pp));
+  if (interleaved) {
+    // Each stage waits for the first chunks of those before it, on their way down and up.
+    const double waits_s = chain.branched ? 0
+                                          : LayerTables::first_chunks_s(table, configuration.pp) /
+                                                static_cast<double>(p);
+    return std::max(even_s + waits_s,
+                    steps * LayerTables::fullest_stage_s(table, configuration.pp));
   }
   const double slowest_s = tables.min_max_s(table, configuration.pp);
   const double busy_s = std::max(even_s, steps * slowest_s);
@@ -113,9 +119,12 @@ double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configura
   for (const AxisOrder order : {AxisOrder::pipeline_outermost, AxisOrder::data_outermost}) {
     if (order == AxisOrder::data_outermost && (split.pp == 1 || split.dp == 1)) continue;
     configuration.order = order;
+    DataParallelContext context =
+        data_parallel_context(to_parallelism(configuration), chain.job->precision, *chain.system,
+                              chain.job->trainer.does);
     // Of the ZeRO stages that shard the optimizer, the first takes least time.
     for (const Zero zero : {Zero::optimizer, Zero::none}) {
-      configuration.zero = zero;
+      context.zero = configuration.zero = zero;
       for (const TensorForm& form : forms) {
         configuration = with_form(configuration, form);
         syncs.clear();  // The same whatever the micro-batch.
@@ -126,13 +135,7 @@ double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configura
           configuration.schedule =
               steps % split.pp == 0 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
           const LayerTable& table = tables.sums_at(configuration);
-          if (syncs.empty()) {
-            fill_fullest_syncs(
-                table, split.pp,
-                data_parallel_context(to_parallelism(configuration), chain.job->precision,
-                                      *chain.system, chain.job->trainer.does),
-                syncs);
-          }
+          if (syncs.empty()) fill_fullest_syncs(table, split.pp, context, syncs);
           const double even_s = (static_cast<double>(steps) * table.time_s() +
                                  optimizer_share(chain, table, configuration).all_s) /
                                 split.pp;

@@ -31,7 +31,7 @@ struct OpenNode {
   ConfigurationRange range;  ///< Of a family or split: only the degrees that it has.
   // Of a family:
   std::int64_t replicas = 0;
-  FamilyBounds family = {};
+  std::size_t family = 0;
 };
 
 /// Least bound on top; of equal ones what holds most first, as there may be smaller configurations
@@ -91,6 +91,7 @@ class BraidSearch {
   ChainJob chain_;
   LayerTables tables_;
   AssessmentScratch scratch_{chain_};
+  std::vector<FamilyBounds> families_;
   std::priority_queue<OpenNode, std::vector<OpenNode>, WorseFirst> open_;
   CoveredRanges relaxed_;
   bool is_empty_ = true;  ///< No split that was looked into allows anything.
@@ -112,7 +113,7 @@ class BraidSearch {
 void BraidSearch::push_family(OpenNode family, std::int64_t most) {
   family.replicas = most_replicas(data_degrees_, limits_, space_, most);
   if (family.replicas < 1 || (space_.all_devices && family.replicas < most)) return;
-  family.bound_s = family.family.time_s(family.replicas, limits_.global_batch);
+  family.bound_s = families_[family.family].time_s(family.replicas, limits_.global_batch);
   ++outcome_.work;
   if (family.bound_s < best_.cutoff_s()) open_.push(family);
 }
@@ -131,10 +132,10 @@ void BraidSearch::push(const ConfigurationRange& range) {
   // Of an interleaved configuration the same whatever vp is.
   const Configuration& first = range.configuration;
   if (!tables_.is_distinct(first)) return;
-  const LayerTable& table = tables_.at(first);
   ++outcome_.work;
   double bound_s = configuration_bound_s(chain_, tables_, first);
   if (bound_s >= best_.cutoff_s()) return;
+  const LayerTable& table = tables_.sums_at(first);
   fill_fullest_syncs(table, first.pp, scratch_.evaluator.context(first), scratch_.syncs);
   bound_s = std::max(bound_s, fullest_load_s(table, first, scratch_.syncs));
   if (bound_s < best_.cutoff_s()) open_.push({bound_s, OpenNode::Kind::range, range});
@@ -220,7 +221,8 @@ void BraidSearch::step(const OpenNode& node) {
       push_split(split);
     }
     // Fewer copies hold no less each.
-    const double fewer_bytes = node.family.device_bytes(node.replicas - 1, limits_.layers);
+    const double fewer_bytes =
+        families_[node.family].device_bytes(node.replicas - 1, limits_.layers);
     if (!space_.all_devices && fewer_bytes <= usable_bytes(chip_) * (1 + 1e-9)) {
       push_family(node, node.replicas - 1);
     }
@@ -274,7 +276,9 @@ Outcome BraidSearch::run() {
     OpenNode node;
     node.kind = OpenNode::Kind::family;
     node.range.configuration = family.configuration;
-    node.family = family_bounds(chain_, tables_, family.configuration, sizes, limits_, space_);
+    node.family = families_.size();
+    families_.push_back(
+        family_bounds(chain_, tables_, family.configuration, sizes, limits_, space_));
     push_family(node, family.most_replicas);
   }
   bool exhausted = !search();

@@ -25,7 +25,7 @@ void CoveredRanges::add(const ConfigurationRange& range,
                         const std::function<void(const ConfigurationRange&)>& visit) {
   Configuration key = range.configuration;
   key.vp = 0;
-  std::vector<Interval>& covered = covered_[key];
+  std::pmr::vector<Interval>& covered = covered_[key];
   Interval joined = {range.configuration.vp, range.most_vp};
   std::int32_t next = range.configuration.vp;  // What is not there yet starts here at the least.
   const auto visit_until = [&](std::int32_t end) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory_resource>
 #include <unordered_map>
 #include <vector>
 
@@ -25,8 +26,10 @@ class CoveredRanges {
   struct Interval {
     std::int32_t first = 0, last = 0;
   };
+  /// Of all that follows: nothing of it goes before the end.
+  std::pmr::monotonic_buffer_resource arena_;
   /// Of each configuration (vp: 0), apart from each other, ascending.
-  std::unordered_map<Configuration, std::vector<Interval>, Hash> covered_;
+  std::pmr::unordered_map<Configuration, std::pmr::vector<Interval>, Hash> covered_{&arena_};
 };
 
 }  // namespace braid

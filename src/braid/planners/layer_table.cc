@@ -232,7 +232,7 @@ LayerTable& LayerTables::find(const Configuration& configuration) {
   return table;
 }
 
-const LayerTable& LayerTables::sums_at(const Configuration& configuration) {
+LayerTable& LayerTables::sums_at(const Configuration& configuration) {
   return find(configuration);
 }
 
@@ -265,6 +265,28 @@ double LayerTables::fullest_stage_s(LayerTable& table, int stages) {
     fullest_s = std::max(fullest_s, all_s * (1 - 1e-9));
   }
   return fullest_s;
+}
+
+double LayerTables::first_chunks_s(LayerTable& table, int stages) {
+  const auto at = static_cast<std::size_t>(stages);
+  if (at >= table.first_chunks_s.size()) table.first_chunks_s.resize(at + 1, -1);
+  double& all_s = table.first_chunks_s[at];
+  if (all_s >= 0) return all_s;
+  std::vector<std::pair<double, std::int32_t>> layers;  // Fastest first.
+  for (std::size_t k = 0; k < table.layer_of_kind.size(); ++k) {
+    layers.emplace_back(table.layer_of_kind[k].time_s(), table.count_of_kind[k]);
+  }
+  std::sort(layers.begin(), layers.end());
+  all_s = 0;
+  double before_s = 0;
+  auto next = layers.begin();
+  for (int s = 1; s < stages; ++s) {
+    while (next->second == 0) ++next;
+    --next->second;
+    before_s += next->first;
+    all_s += before_s;
+  }
+  return all_s *= 1 - 1e-9;
 }
 
 double LayerTables::longest_way_s(LayerTable& table, std::span<const ProfileEdge> edges) {

@@ -37,6 +37,8 @@ struct LayerTable {
   double longest_way_s = -1;
   /// fullest_stage_s() for a number of stages; 0: not computed yet.
   std::vector<double> fullest_stage_s;
+  /// first_chunks_s() for a number of stages; negative: not computed yet.
+  std::vector<double> first_chunks_s;
   /// Least possible largest piece for a number of pieces; 0: not computed yet.
   std::vector<double> min_max_s;
   /// What tried_layouts() and last_chunks() keep.
@@ -65,11 +67,14 @@ class LayerTables {
   /// valid.
   LayerTable& at(const Configuration& configuration);
   /// The same, but perhaps not whole: most configurations are bounded by sums alone.
-  const LayerTable& sums_at(const Configuration& configuration);
+  LayerTable& sums_at(const Configuration& configuration);
   /// Least possible largest time of `pieces` runs of the chain, memory ignored.
   double min_max_s(LayerTable& table, int pieces) const;
   /// Least time of a micro-batch on the stage that has most layers of a kind.
   static double fullest_stage_s(LayerTable& table, int stages);
+  /// Of the stages of a chain, together: least time of the first layers of all stages before each,
+  /// which are different layers whatever the chunks.
+  static double first_chunks_s(LayerTable& table, int stages);
   /// The table's longest_way_s, `edges` being between the model's layers.
   static double longest_way_s(LayerTable& table, std::span<const ProfileEdge> edges);
   /// Whether the configuration divides some kind of layer otherwise than any `division` before its
