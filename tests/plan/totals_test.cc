@@ -236,6 +236,40 @@ TEST(GradientSync, OfChunksEqualsBucketByBucketReplay) {
   EXPECT_GT(hidden, 50);
 }
 
+TEST(GradientSync, OfChunksThatAreAlikeEqualsThatOfOneAfterAnother) {
+  std::mt19937_64 random(42);
+  const System system = test_system(1, 4);
+  const DataParallelContext context = data_parallel_context(parallelism(1, 1, 4, 1, 1), {}, system);
+  int late = 0;
+  for (int trial = 0; trial < 500; ++trial) {
+    std::vector<ChunkGradients> runs, singles;
+    StageParameters all;
+    for (auto r = random() % 3 + 1; r > 0; --r) {
+      ChunkGradients run;
+      run.parameters.dense = 1e5 * static_cast<double>(random() % 40 + 1);
+      run.parameters.layers = static_cast<int>(random() % 3 + 1);
+      run.backward_s = 1e-3 * static_cast<double>(random() % 20 + 1);
+      run.chunks = static_cast<int>(random() % 5 + 1);
+      runs.push_back(run);
+      all.dense += run.chunks * run.parameters.dense;
+      all.layers += run.chunks * run.parameters.layers;
+      singles.insert(singles.end(), static_cast<std::size_t>(run.chunks), run);
+      for (ChunkGradients& one : singles) one.chunks = 1;
+    }
+    const auto in_a_row = static_cast<std::int64_t>(random() % 6 + 1);
+    StageSync together = stage_sync(all, context);
+    StageSync apart = together;
+    sync_by_chunk(runs, in_a_row, context, together);
+    sync_by_chunk(singles, in_a_row, context, apart);
+    ASSERT_NEAR(together.gradient_sync_s, apart.gradient_sync_s, 1e-12) << trial;
+    ASSERT_NEAR(together.earlier_gradient_sync_s, apart.earlier_gradient_sync_s, 1e-12) << trial;
+    ASSERT_NEAR(together.earlier_late_s, apart.earlier_late_s, 1e-12) << trial;
+    ASSERT_EQ(together.earlier_buckets, apart.earlier_buckets) << trial;
+    late += together.earlier_late_s > 0 ? 1 : 0;
+  }
+  EXPECT_GT(late, 50);
+}
+
 TEST(GradientSync, OfChunksWaitsForTheEndWhereItDoesNotOverlap) {
   const System system = test_system(1, 4);
   const Parallelism parallel = parallelism(1, 1, 4, 1, 1);

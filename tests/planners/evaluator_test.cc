@@ -117,9 +117,9 @@ TEST(Layout, ListsChunksAndStagesThatAreAlikeOnce) {
   EXPECT_EQ(layout.stage_kinds[0].memory.dense_parameters, 10 + 20 + 40);
   // With four micro-batches the last stage holds four stashes of its first chunk and one of its
   // second; with more, five of the first once those of the second are gone.
-  fill_stash_peaks(4, 2, 4, layout);
+  fill_stash_peaks(4, 4, layout);
   EXPECT_EQ(layout.stage_kinds[3].peak.kept_bytes, 4 * 400 + 300);
-  fill_stash_peaks(4, 2, 8, layout);
+  fill_stash_peaks(4, 8, layout);
   EXPECT_EQ(layout.stage_kinds[3].peak.kept_bytes, 5 * 400);
   EXPECT_EQ(layout.stage_kinds[2].parameters.layers, 3);
 
