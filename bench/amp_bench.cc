@@ -8,7 +8,8 @@
 #include <benchmark/benchmark.h>
 
 #include "braid/base/document.h"
-#include "braid/planners/amp_placement_search.h"
+
+#include "papers/amp/placement_search.h"
 
 namespace braid {
 namespace {

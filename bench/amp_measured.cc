@@ -19,7 +19,7 @@
 
 #include <fmt/format.h>
 
-#include "braid/planners/rank_statistics.h"
+#include "braid/base/rank_statistics.h"
 #include "braid/report/table.h"
 
 #include "planners/amp_experiments.h"

@@ -4,8 +4,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "braid/planners/graphpipe_iteration.h"
-#include "braid/planners/graphpipe_search.h"
+#include "braid/planners/graphpipe/iteration.h"
+#include "braid/planners/graphpipe/search.h"
 
 #include "graphpipe_models.h"
 

@@ -12,9 +12,9 @@
 
 #include "braid/base/error.h"
 #include "braid/plan/stage_rounds.h"
-#include "braid/planners/graphpipe_iteration.h"
-#include "braid/planners/graphpipe_search.h"
-#include "braid/planners/planner.h"
+#include "braid/planners/graphpipe/iteration.h"
+#include "braid/planners/graphpipe/search.h"
+#include "braid/planners/registry.h"
 
 #include "graphpipe_models.h"
 
@@ -34,7 +34,7 @@ struct Found {
 };
 
 void plan_with(const PlannerEntry& planner, const Job& job, const System& system,
-               const SpaceOptions& space, Found& found) {
+               const GraphPipeSpace& space, Found& found) {
   Outcome outcome = planner.plan(job, system, space, {}, {});
   for (Candidate& candidate : outcome.candidates) {
     if (found.best.has_value() &&
@@ -56,13 +56,13 @@ Found find(std::string_view name, const Job& job, const System& system) {
   Found found;
   const std::clock_t start = std::clock();
   if (thesis || name == "graphpipe") {
-    SpaceOptions space;
+    GraphPipeSpace space;
     if (thesis) space.stage_options = StageOptions::data;
     plan_with(planner, job, system, space, found);
   } else {
     for (int samples = 1; samples <= std::min<std::int64_t>(job.global_batch, kMostSamples);
          samples *= 2) {
-      SpaceOptions space;
+      GraphPipeSpace space;
       space.micro_batch = samples;
       plan_with(planner, job, system, space, found);
     }
@@ -152,7 +152,7 @@ void branches_table() {
 /// Two branches of four blocks on eight devices, a stage on each.
 void case_study_table() {
   const Graph graph = multi_modal(2, 4);
-  SpaceOptions space;
+  GraphPipeSpace space;
   space.stage_options = StageOptions::data;
   GraphPipeProblem problem = thesis_problem_of(graph, 8, 128, space);
   problem.in_flight = InFlight::table;
@@ -189,7 +189,7 @@ void orders_table() {
       const Job job = thesis_job(graph, model.batch * devices / 4);
       std::string row = fmt::format("| {} | {} |", model.name, devices);
       for (const bool greedy : {false, true}) {
-        SpaceOptions space;
+        GraphPipeSpace space;
         space.greedy_orders = greedy;
         space.stage_options = StageOptions::data;
         const std::clock_t start = std::clock();

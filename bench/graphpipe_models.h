@@ -8,7 +8,7 @@
 #include "braid/frontend/model.h"
 #include "braid/frontend/multi_modal.h"
 #include "braid/graph/repeated_layers.h"
-#include "braid/planners/graphpipe_job.h"
+#include "braid/planners/graphpipe/job.h"
 #include "braid/system/system.h"
 
 namespace braid {
@@ -37,7 +37,7 @@ inline Job thesis_job(const Graph& graph, std::int64_t batch) {
 }
 
 inline GraphPipeProblem thesis_problem_of(const Graph& graph, std::int64_t devices,
-                                          std::int64_t batch, const SpaceOptions& space) {
+                                          std::int64_t batch, const GraphPipeSpace& space) {
   const Job job = thesis_job(graph, batch);
   const System system = thesis_system(devices);
   GroupTables tables(job, system);
@@ -47,7 +47,7 @@ inline GraphPipeProblem thesis_problem_of(const Graph& graph, std::int64_t devic
 inline GraphPipeProblem thesis_problem(const std::string& model, std::int64_t devices,
                                        std::int64_t batch, StageOptions options) {
   const Graph graph = load_model(model, {});
-  SpaceOptions space;
+  GraphPipeSpace space;
   space.stage_options = options;
   return thesis_problem_of(graph, devices, batch, space);
 }

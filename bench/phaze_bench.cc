@@ -9,7 +9,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "braid/planners/phaze_placement.h"
+#include "braid/planners/phaze/placement.h"
 
 namespace braid {
 namespace {

@@ -10,8 +10,8 @@
 #include <benchmark/benchmark.h>
 
 #include "braid/base/index.h"
-#include "braid/planners/piper_from_profile.h"
-#include "braid/planners/piper_table.h"
+#include "braid/planners/piper/from_profile.h"
+#include "braid/planners/piper/table.h"
 #include "braid/profile/piper_profile.h"
 
 namespace {

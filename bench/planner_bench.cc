@@ -8,8 +8,9 @@
 #include "braid/base/document.h"
 #include "braid/frontend/hugging_face.h"
 #include "braid/frontend/model.h"
-#include "braid/planners/assess.h"
-#include "braid/planners/planner.h"
+#include "braid/planners/registry.h"
+#include "braid/planners/uniform/assess.h"
+#include "braid/planners/uniform/uniform_planner.h"
 #include "braid/system/system.h"
 
 namespace braid {

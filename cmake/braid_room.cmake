@@ -1,18 +1,21 @@
 # braid_room(NAME [USES room…] [LINK target…])
 #
-# Declares the room in the current source directory as the static library braid_NAME (alias
-# braid::NAME) from all .cc files beside its CMakeLists.txt. USES names the rooms whose headers it
-# may include; LINK names outside libraries, which stay private to the room.
+# Declares the room src/braid/NAME, the current source directory, as the static library braid_NAME
+# (alias braid::NAME; `/` becomes `_`) from all .cc files beside its CMakeLists.txt. USES names the
+# rooms whose headers it may include, which the build checks; LINK names outside libraries, which
+# stay private to the room.
 function(braid_room name)
   cmake_parse_arguments(ROOM "" "" "USES;LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
-  set(target braid_${name})
+  string(REPLACE "/" "_" flat_name ${name})
+  set(target braid_${flat_name})
   add_library(${target} STATIC ${sources})
-  add_library(braid::${name} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  add_library(braid::${flat_name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${flat_name})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
                                               $<INSTALL_INTERFACE:include>)
   foreach(used IN LISTS ROOM_USES)
+    string(REPLACE "/" "_" used ${used})
     target_link_libraries(${target} PUBLIC braid_${used})
   endforeach()
   target_link_libraries(${target} PRIVATE ${ROOM_LINK})
@@ -21,6 +24,26 @@ function(braid_room name)
     target_precompile_headers(${target} REUSE_FROM braid_room_headers)
   endif()
   set_property(GLOBAL APPEND PROPERTY BRAID_ROOMS ${target})
+  set_property(GLOBAL APPEND PROPERTY BRAID_ROOM_NAMES ${name})
+  braid_check_includes(${name} ${ROOM_USES})
+endfunction()
+
+# braid_check_includes(ROOM USED…): fails the build where a source of the room includes a header of a
+# room other than USED. Checked again when a source changes.
+function(braid_check_includes room)
+  string(REPLACE "/" "_" flat_name ${room})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  set(stamp ${CMAKE_CURRENT_BINARY_DIR}/includes_checked)
+  list(JOIN sources "," source_list)
+  list(JOIN ARGN "," used_list)
+  add_custom_command(
+    OUTPUT ${stamp}
+    COMMAND ${CMAKE_COMMAND} -DROOM=${room} -DUSED=${used_list} -DSOURCES=${source_list}
+            -DSTAMP=${stamp} -P ${PROJECT_SOURCE_DIR}/cmake/check_includes.cmake
+    DEPENDS ${sources} ${PROJECT_SOURCE_DIR}/cmake/check_includes.cmake
+    VERBATIM)
+  add_custom_target(${flat_name}_includes DEPENDS ${stamp})
+  add_dependencies(braid_${flat_name} ${flat_name}_includes)
 endfunction()
 
 # braid_precompiled_headers(NAME HEADER…): the target NAME, which does no more than precompile HEADERs
@@ -89,10 +112,10 @@ function(braid_test_options target)
   braid_compile_options(${target} WITHOUT undefined)
 endfunction()
 
-# braid_test(NAME ROOM…): the test program NAME from all .cc files beside its CMakeLists.txt. Under
+# braid_test(NAME ROOM…): the test program NAME from all .cc files beside its CMakeLists.txt and below. Under
 # the thread sanitizer, from those with tests of threads, and no program when there are none.
 function(braid_test name)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   if(BRAID_SANITIZE STREQUAL "thread")
     braid_tests_of_threads(sources)
     if(NOT sources)

@@ -7,8 +7,9 @@
 
 #include "braid/base/document.h"
 #include "braid/plan/stage_context.h"
-#include "braid/planners/amp_profile.h"
 #include "braid/schedule/timeline.h"
+
+#include "papers/amp/profile.h"
 
 namespace braid {
 namespace {

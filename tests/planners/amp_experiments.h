@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "braid/planners/amp_model.h"
 #include "braid/system/system.h"
+
+#include "papers/amp/model.h"
 
 namespace braid {
 

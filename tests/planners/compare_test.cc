@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "braid/planners/planner.h"
+#include "braid/planners/registry.h"
 
 #include "planners/plan_objectives.h"
 #include "planners/tiny_job.h"

@@ -10,9 +10,9 @@
 #include "braid/base/json.h"
 #include "braid/frontend/model.h"
 #include "braid/plan/plan_json.h"
-#include "braid/planners/layer_table.h"
-#include "braid/planners/planner.h"
-#include "braid/planners/search.h"
+#include "braid/planners/job/layer_table.h"
+#include "braid/planners/registry.h"
+#include "braid/planners/uniform/uniform_planner.h"
 #include "braid/schedule/timeline.h"
 #include "braid/verify/verify.h"
 

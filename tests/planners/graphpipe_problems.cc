@@ -6,7 +6,7 @@
 #include <set>
 
 #include "braid/graph/series_parallel_order.h"
-#include "braid/planners/graphpipe_pricing.h"
+#include "braid/planners/graphpipe/pricing.h"
 
 #include "base/pick.h"
 

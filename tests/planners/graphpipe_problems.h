@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "braid/planners/graphpipe_problem.h"
+#include "braid/planners/graphpipe/problem.h"
 
 namespace braid::testing {
 
@@ -33,8 +33,8 @@ using StageSets = std::vector<std::vector<std::int32_t>>;
 /// All partitions of the nodes whose stages form a directed acyclic graph.
 std::vector<StageSets> all_partitions(const GraphPipeProblem& problem);
 
-/// All partitions into series-parallel stages as graphpipe_shapes.h describes them, with every
-/// branch by itself; the graph must be series-parallel.
+/// All partitions into series-parallel stages as planners/graphpipe/shapes.h describes them, with
+/// every branch by itself; the graph must be series-parallel.
 std::vector<StageSets> series_parallel_partitions(const GraphPipeProblem& problem);
 
 /// Least rate of the given partitions with any devices, ways and groups, by price_graphpipe alone:

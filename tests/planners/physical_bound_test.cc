@@ -6,7 +6,8 @@
 #include "braid/base/error.h"
 #include "braid/frontend/decoder.h"
 #include "braid/frontend/model.h"
-#include "braid/planners/planner.h"
+#include "braid/planners/registry.h"
+#include "braid/planners/uniform/uniform_planner.h"
 
 #include "planners/tiny_job.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
-#include "braid/planners/piper_problem.h"
+#include "braid/planners/piper/problem.h"
 
 namespace braid {
 

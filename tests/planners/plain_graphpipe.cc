@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "braid/graph/series_parallel_order.h"
-#include "braid/planners/graphpipe_pricing.h"
+#include "braid/planners/graphpipe/pricing.h"
 
 namespace braid::testing {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "braid/planners/graphpipe_problem.h"
+#include "braid/planners/graphpipe/problem.h"
 
 namespace braid::testing {
 

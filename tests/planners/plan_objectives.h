@@ -7,7 +7,7 @@
 
 #include "braid/base/dtype.h"
 #include "braid/plan/plan.h"
-#include "braid/planners/phaze_objective.h"
+#include "braid/planners/phaze/objective.h"
 #include "braid/schedule/pipeline_time.h"
 #include "braid/schedule/timeline.h"
 #include "braid/system/links.h"

@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
-#include "braid/planners/piper_from_profile.h"
-#include "braid/planners/plain_system.h"
-#include "braid/planners/planner.h"
+#include "braid/planners/piper/from_profile.h"
+#include "braid/planners/piper/plain_system.h"
 #include "braid/planners/profile_outcome.h"
+#include "braid/planners/registry.h"
 #include "braid/profile/listed_layers.h"
 #include "braid/profile/pass_split.h"
 #include "braid/profile/piper_profile.h"

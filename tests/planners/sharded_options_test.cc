@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "braid/frontend/model.h"
-#include "braid/planners/piper_from_profile.h"
-#include "braid/planners/piper_search.h"
+#include "braid/planners/piper/from_profile.h"
+#include "braid/planners/piper/search.h"
 
 namespace braid {
 namespace {

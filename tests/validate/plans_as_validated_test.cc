@@ -7,7 +7,7 @@
 #include "braid/base/error.h"
 #include "braid/plan/direct_stages.h"
 #include "braid/plan/trainer_fit.h"
-#include "braid/planners/planner.h"
+#include "braid/planners/registry.h"
 #include "braid/schedule/timeline.h"
 #include "braid/validate/direct_plan.h"
 #include "braid/validate/predict.h"

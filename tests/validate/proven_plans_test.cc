@@ -8,7 +8,7 @@
 
 #include "braid/plan/direct_stages.h"
 #include "braid/plan/trainer_file.h"
-#include "braid/planners/planner.h"
+#include "braid/planners/registry.h"
 #include "braid/schedule/timeline.h"
 #include "braid/validate/direct_plan.h"
 #include "braid/verify/verify.h"

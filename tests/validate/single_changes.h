@@ -5,7 +5,7 @@
 
 #include "braid/graph/graph.h"
 #include "braid/plan/plan.h"
-#include "braid/planners/planner.h"
+#include "braid/planners/registry.h"
 
 namespace braid::testing {
 

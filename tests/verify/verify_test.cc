@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
-#include "braid/planners/planner.h"
+#include "braid/planners/registry.h"
 #include "braid/schedule/timeline.h"
 #include "braid/verify/checks.h"
 

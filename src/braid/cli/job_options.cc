@@ -23,7 +23,7 @@
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
 #include "braid/plan/names.h"
-#include "braid/planners/piper_variants.h"
+#include "braid/planners/piper/variants.h"
 #include "braid/planners/trainer_choice.h"
 #include "braid/system/calibration.h"
 
@@ -186,8 +186,8 @@ void limit_memory(const std::string& text, System& system) {
   }
 }
 
-SpaceOptions space_of(const JobOptions& o) {
-  SpaceOptions space;
+PlannerOptions space_of(const JobOptions& o) {
+  PlannerOptions space;
   space.tp = fixed(o.tp);
   space.pp = fixed(o.pp);
   space.dp = fixed(o.dp);
@@ -197,16 +197,17 @@ SpaceOptions space_of(const JobOptions& o) {
   space.micro_batch = fixed(o.micro_batch);
   if (!o.sequence_parallel.empty()) space.sequence_parallel = o.sequence_parallel == "on";
   if (!o.recompute.empty()) space.recompute = parse_recompute(o.recompute);
-  space.greedy_orders = o.schedule == "greedy";
-  if (!o.schedule.empty() && !space.greedy_orders) space.schedule = parse_schedule(o.schedule);
+  space.graphpipe.greedy_orders = o.schedule == "greedy";
+  if (!o.schedule.empty() && !space.graphpipe.greedy_orders)
+    space.schedule = parse_schedule(o.schedule);
   if (o.zero >= 0) space.zero = static_cast<Zero>(o.zero);
   space.allow_offload = !o.no_offload;
   space.all_devices = o.all_devices;
   if (!o.objective.empty()) space.phaze_objective = parse_phaze_objective(o.objective);
   if (o.network == "levels") space.piper_network = PiperNetwork::levels;
-  if (o.graph == "exact") space.graph_stages = GraphStages::exact;
-  if (o.stage_options == "data") space.stage_options = StageOptions::data;
-  if (o.in_flight == "table") space.in_flight = InFlight::table;
+  if (o.graph == "exact") space.graphpipe.graph_stages = GraphStages::exact;
+  if (o.stage_options == "data") space.graphpipe.stage_options = StageOptions::data;
+  if (o.in_flight == "table") space.graphpipe.in_flight = InFlight::table;
   space.top = o.top;
   return space;
 }

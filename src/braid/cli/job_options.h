@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "braid/cli/verb.h"
-#include "braid/planners/planner.h"
+#include "braid/planners/registry.h"
 
 namespace braid {
 
@@ -36,7 +36,7 @@ struct LoadedJob {
   Graph graph;
   System system;
   Job job;  ///< Refers to `graph`: not to be moved apart.
-  SpaceOptions space;
+  PlannerOptions space;
   Budget budget;
   std::vector<std::string> assumptions;  ///< For what was not given.
 };
@@ -55,7 +55,7 @@ void calibrate_system(const std::string& path, System& system);
 void limit_memory(const std::string& text, System& system);
 
 /// The restrictions that the options say.
-SpaceOptions space_of(const JobOptions& options);
+PlannerOptions space_of(const JobOptions& options);
 
 /// Loads model and system and checks the restrictions' form. Throws Error.
 void load_job(const JobOptions& options, LoadedJob& loaded);

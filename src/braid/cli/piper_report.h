@@ -4,7 +4,7 @@
 
 #include "braid/base/json.h"
 #include "braid/cli/plan_profile.h"
-#include "braid/planners/piper_problem.h"
+#include "braid/planners/piper/problem.h"
 
 namespace braid {
 

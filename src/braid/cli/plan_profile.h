@@ -9,9 +9,9 @@
 #include "braid/base/json.h"
 #include "braid/cli/checked_plan.h"
 #include "braid/cli/verb.h"
-#include "braid/planners/piper_problem.h"
+#include "braid/planners/piper/problem.h"
 #include "braid/planners/profile_outcome.h"
-#include "braid/planners/search_progress.h"
+#include "braid/search/search_progress.h"
 
 namespace braid {
 

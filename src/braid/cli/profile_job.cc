@@ -9,9 +9,9 @@
 
 #include "braid/base/error.h"
 #include "braid/base/parallel.h"
-#include "braid/planners/phaze_problem.h"
-#include "braid/planners/piper_from_profile.h"
-#include "braid/planners/plain_system.h"
+#include "braid/planners/phaze/problem.h"
+#include "braid/planners/piper/from_profile.h"
+#include "braid/planners/piper/plain_system.h"
 #include "braid/planners/profile_plan.h"
 #include "braid/profile/pass_split.h"
 #include "braid/profile/piper_profile.h"

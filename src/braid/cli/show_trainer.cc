@@ -8,7 +8,7 @@
 
 #include "braid/base/json.h"
 #include "braid/cli/verbs.h"
-#include "braid/planners/planner.h"
+#include "braid/planners/registry.h"
 
 namespace braid {
 namespace {

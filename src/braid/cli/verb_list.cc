@@ -8,7 +8,7 @@
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
 #include "braid/plan/trainer_file.h"
-#include "braid/planners/planner.h"
+#include "braid/planners/registry.h"
 #include "braid/report/table.h"
 #include "braid/system/system.h"
 

@@ -18,7 +18,7 @@
 #include "braid/frontend/model.h"
 #include "braid/graph/op_work.h"
 #include "braid/graph/repeated_layers.h"
-#include "braid/planners/planner.h"
+#include "braid/planners/registry.h"
 #include "braid/system/system_json.h"
 #include "braid/system/topology_name.h"
 

@@ -9,7 +9,7 @@
 #include "braid/graph/graph.h"
 #include "braid/plan/outcome.h"
 #include "braid/plan/trainer_file.h"
-#include "braid/planners/planner.h"
+#include "braid/planners/registry.h"
 #include "braid/system/system.h"
 
 namespace braid {

@@ -7,7 +7,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/quantity.h"
-#include "braid/planners/job_layers.h"
+#include "braid/planners/job/job_layers.h"
 #include "braid/profile/listed_layers.h"
 #include "braid/schedule/timeline.h"
 

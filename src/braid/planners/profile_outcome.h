@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "braid/planners/phaze_placement.h"
-#include "braid/planners/piper_variants.h"
+#include "braid/planners/phaze/placement.h"
+#include "braid/planners/piper/variants.h"
 #include "braid/planners/profile_plan.h"
 
 namespace braid {

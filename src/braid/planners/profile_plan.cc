@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "braid/base/index.h"
-#include "braid/planners/piper_from_profile.h"
-#include "braid/planners/piper_network.h"
+#include "braid/planners/piper/from_profile.h"
+#include "braid/planners/piper/network.h"
 #include "braid/profile/listed_layers.h"
 
 namespace braid {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "braid/planners/phaze_placement.h"
-#include "braid/planners/piper_problem.h"
+#include "braid/planners/phaze/placement.h"
+#include "braid/planners/piper/problem.h"
 #include "braid/profile/profile.h"
 #include "braid/system/system.h"
 

@@ -1,3 +1,5 @@
+#include "braid/planners/registry.h"
+
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -7,67 +9,87 @@
 
 #include "braid/base/error.h"
 #include "braid/plan/trainer_fit.h"
-#include "braid/planners/amp_mixed_planner.h"
-#include "braid/planners/job_layers.h"
-#include "braid/planners/mixed_baseline.h"
-#include "braid/planners/piper_planner.h"
-#include "braid/planners/piper_variants.h"
-#include "braid/planners/planner.h"
-#include "braid/planners/search.h"
+#include "braid/planners/amp/amp_planner.h"
+#include "braid/planners/amp/mixed_planner.h"
+#include "braid/planners/job/job_layers.h"
+#include "braid/planners/job/outcomes.h"
+#include "braid/planners/mixed/by_kind.h"
+#include "braid/planners/mixed/mixed_planner.h"
+#include "braid/planners/piper/variants.h"
+#include "braid/planners/uniform/uniform_planner.h"
 #include "braid/planners/within_options.h"
 
 namespace braid {
 namespace {
 
-template <std::size_t number>
-Outcome piper_alone(const Job& job, const System& system, const SpaceOptions& space,
-                    const Budget& budget, const Progress& progress) {
-  return plan_piper(piper_variants()[number].name, job, system, space, budget, progress);
-}
-
 /// The planner of piper_variants()[number].
 template <std::size_t number>
-Outcome piper(const Job& job, const System& system, const SpaceOptions& space, const Budget& budget,
-              const Progress& progress) {
-  return plan_for_slowest(piper_alone<number>, std::string(piper_variants()[number].name), job,
-                          system, space, budget, progress);
+Outcome piper(const Job& job, const System& system, const PlannerOptions& options,
+              const Budget& budget, const Progress& progress) {
+  const std::string name(piper_variants()[number].name);
+  const PlanFunction alone = [&](const Job& one, const System& slowest, const SpaceOptions& space,
+                                 const Budget& most, const Progress& shown) {
+    return plan_piper(name, one, slowest, PiperSpace{space, options.piper_network}, most, shown);
+  };
+  return plan_for_slowest(alone, name, job, system, options, budget, progress);
 }
 
-template <PlanFunction baseline, const char* name>
-Outcome on_any(const Job& job, const System& system, const SpaceOptions& space,
-               const Budget& budget, const Progress& progress) {
-  return plan_for_slowest(baseline, name, job, system, space, budget, progress);
+Outcome megatron(const Job& job, const System& system, const PlannerOptions& options,
+                 const Budget& budget, const Progress& progress) {
+  return plan_for_slowest(plan_megatron, "megatron", job, system, options, budget, progress);
 }
-constexpr char kMegatronName[] = "megatron";
-constexpr char kPhazeName[] = "phaze";
 
-template <PlanFunction homogeneous, PlanFunction mixed>
-Outcome by_kind(const Job& job, const System& system, const SpaceOptions& space,
+Outcome phaze(const Job& job, const System& system, const PlannerOptions& options,
+              const Budget& budget, const Progress& progress) {
+  const PlanFunction alone = [&](const Job& one, const System& slowest, const SpaceOptions& space,
+                                 const Budget& most, const Progress& shown) {
+    return plan_phaze(one, slowest, PhazeJobSpace{space, options.phaze_objective}, most, shown);
+  };
+  return plan_for_slowest(alone, "phaze", job, system, options, budget, progress);
+}
+
+Outcome graphpipe(const Job& job, const System& system, const PlannerOptions& options,
+                  const Budget& budget, const Progress& progress) {
+  return plan_graphpipe(job, system, GraphPipeSpace{options, options.graphpipe}, budget, progress);
+}
+
+/// A planner with nothing of its own to be told.
+template <Outcome (*plan)(const Job&, const System&, const SpaceOptions&, const Budget&,
+                          const Progress&)>
+Outcome plain(const Job& job, const System& system, const PlannerOptions& options,
+              const Budget& budget, const Progress& progress) {
+  return plan(job, system, options, budget, progress);
+}
+
+template <Outcome (*homogeneous)(const Job&, const System&, const SpaceOptions&, const Budget&,
+                                 const Progress&),
+          Outcome (*mixed)(const Job&, const System&, const SpaceOptions&, const Budget&,
+                           const Progress&)>
+Outcome by_kind(const Job& job, const System& system, const PlannerOptions& options,
                 const Budget& budget, const Progress& progress) {
-  return plan_by_kind(homogeneous, mixed, job, system, space, budget, progress);
+  return plan_by_kind(homogeneous, mixed, job, system, options, budget, progress);
 }
 
 struct Planner {
   std::string_view name, description;
-  PlanFunction plan;
+  Outcome (*plan)(const Job&, const System&, const PlannerOptions&, const Budget&, const Progress&);
   Recompute start = Recompute::none;  ///< Of the layers' options that its search begins with.
   bool unlike_stages = false;         ///< Its stages have parallel forms of their own.
 };
 
 constexpr std::array kPlanners = {
     Planner{"braid", "best-first search over all splits, uneven stages, memory options",
-            plan_braid},
+            plain<plan_braid>},
     Planner{"exhaustive",
             "every configuration of braid's space evaluated, as a check of its search",
-            plan_exhaustively},
+            plain<plan_exhaustively>},
     Planner{"megatron", "published rule of thumb: tensor within the node, then pipeline, then data",
-            on_any<plan_megatron, kMegatronName>, Recompute::full},
+            megatron, Recompute::full},
     Planner{"amp", "AMP's cost model over pp, dp, tp and micro-batch size, layers assigned exactly",
             by_kind<plan_amp, plan_amp_mixed>},
     Planner{"amp-sa", "AMP's simulated annealing, 100 steps",
             by_kind<plan_amp_sa, plan_amp_sa_mixed>},
-    Planner{"phaze", "Phaze's placement: flushed 1F1B on a flat network, stages exact",
-            on_any<plan_phaze, kPhazeName>},
+    Planner{"phaze", "Phaze's placement: flushed 1F1B on a flat network, stages exact", phaze},
     Planner{"random", "the best by AMP's cost of 100 strategies drawn at random",
             by_kind<plan_random, plan_random_mixed>},
     Planner{"piper", "least time per sample over cuts of the layer graph (Piper)", piper<0>,
@@ -81,7 +103,7 @@ constexpr std::array kPlanners = {
     Planner{"pipedream", "PipeDream's recurrence on the layers as a chain", piper<6>,
             Recompute::none, true},
     Planner{"graphpipe", "stages that form a graph, each with its own replicas (GraphPipe)",
-            plan_graphpipe, Recompute::none, true},
+            graphpipe, Recompute::none, true},
     Planner{"dp-only", "one stage, data parallelism", piper<7>},
     Planner{"tp-only", "one stage, tensor parallelism", piper<8>},
 };
@@ -126,17 +148,18 @@ void correct_times(Outcome& outcome) {
 /// The planner on what the job's layers have options for. It looks at them once for all that it
 /// does.
 template <std::size_t number>
-Outcome on_layers(const Job& job, const System& system, const SpaceOptions& space,
+Outcome on_layers(const Job& job, const System& system, const PlannerOptions& options,
                   const Budget& budget, const Progress& progress) {
   const Planner& planner = kPlanners[number];
   const std::shared_ptr<const LayerOptions> layers = layer_options(job);
   Job looked_at = job;
   looked_at.layers = layers.get();
   if (layers->finds_divisions()) looked_at.sharding = ShardingSource::found;
-  Outcome outcome = planner.plan(looked_at, system,
-                                 within_options(job, *layers, space, planner.start, planner.name),
-                                 budget, progress);
-  keep_what_can_be_told(job.trainer, space.can, outcome);
+  PlannerOptions within = options;
+  static_cast<SpaceOptions&>(within) =
+      within_options(job, *layers, options, planner.start, planner.name);
+  Outcome outcome = planner.plan(looked_at, system, within, budget, progress);
+  keep_what_can_be_told(job.trainer, options.can, outcome);
   correct_times(outcome);
   return outcome;
 }
@@ -148,6 +171,12 @@ std::vector<PlannerEntry> all_planners(std::index_sequence<numbers...> /*numbers
 }
 
 }  // namespace
+
+Outcome plan_braid(const Job& job, const System& system, const SpaceOptions& space,
+                   const Budget& budget, const Progress& progress) {
+  return plan_by_kind(plan_uniform, plan_mixed, job, system, space, budget, progress,
+                      ShardingSource::found);
+}
 
 const std::vector<PlannerEntry>& planners() {
   static const std::vector<PlannerEntry> entries =

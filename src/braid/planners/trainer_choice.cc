@@ -7,7 +7,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/text.h"
-#include "braid/planners/job_layers.h"
+#include "braid/planners/job/job_layers.h"
 
 namespace braid {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "braid/plan/trainer_file.h"
-#include "braid/planners/planner.h"
+#include "braid/planners/registry.h"
 
 namespace braid {
 

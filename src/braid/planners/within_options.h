@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "braid/planners/planner.h"
+#include "braid/planners/job/job.h"
 
 namespace braid {
 

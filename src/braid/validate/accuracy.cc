@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "braid/planners/rank_statistics.h"
+#include "braid/base/rank_statistics.h"
 
 namespace braid {
 namespace {

@@ -1,0 +1,101 @@
+#include "braid/planners/amp/amp_planner.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "braid/planners/amp/job.h"
+#include "braid/planners/amp/walks.h"
+
+namespace braid {
+namespace {
+
+/// Whether the budget allows for one more.
+bool take(const Budget& budget, std::int64_t& work) {
+  if (budget.work > 0 && work >= budget.work) return false;
+  ++work;
+  return true;
+}
+
+/// A configuration and what its layers cut in order cost.
+struct Choice {
+  Configuration configuration;
+  double cost_s = 0;
+};
+
+/// Adds to `found` what cutting branches in other ways makes better, where that would be shown,
+/// trying cheap configurations first. Whether the budget sufficed.
+bool cut_branches(AmpJob& amp, std::vector<Choice> choices, int top, const Budget& budget,
+                  std::int64_t& work, std::vector<AmpFound>& found) {
+  if (!amp.is_graph()) return true;
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const Choice& a, const Choice& b) { return a.cost_s < b.cost_s; });
+  std::vector<double> costs_s;
+  costs_s.reserve(choices.size());
+  for (const Choice& choice : choices) costs_s.push_back(choice.cost_s);
+  const auto shown = static_cast<std::size_t>(std::max(1, top));
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (!take(budget, work)) return false;
+    auto better =
+        amp.evaluate(choices[i].configuration, std::min(costs_s[i], least_but(costs_s, shown)));
+    if (!better.has_value()) continue;
+    costs_s[i] = better->cost_s;
+    found.push_back(std::move(*better));
+  }
+  return true;
+}
+
+/// What a walk came by, whose steps go by layers cut in order.
+Outcome outcome_of(AmpJob& amp, AmpWalk<AmpFound> walk, int top, const Budget& budget) {
+  std::vector<Choice> choices;
+  for (const AmpFound& found : walk.found) {
+    const bool known = std::any_of(choices.begin(), choices.end(), [&](const Choice& choice) {
+      return choice.configuration == found.configuration;
+    });
+    if (!known) choices.push_back({found.configuration, found.cost_s});
+  }
+  cut_branches(amp, std::move(choices), top, budget, walk.work, walk.found);
+  return amp.outcome(std::move(walk.found), walk.work, false);
+}
+
+}  // namespace
+
+Outcome plan_amp(const Job& job, const System& system, const SpaceOptions& space,
+                 const Budget& budget, const Progress&) {
+  AmpJob amp(job, system, space, "amp");
+  std::vector<AmpFound> found;
+  std::vector<Choice> choices;
+  std::int64_t work = 0;
+  for (const Configuration& configuration : amp.configurations()) {
+    if (!take(budget, work)) return amp.outcome(std::move(found), work, false);
+    auto choice = amp.evaluate_in_order(configuration);
+    choices.push_back({configuration, choice.has_value() ? choice->cost_s : AmpJob::kUnlimited});
+    if (choice.has_value()) found.push_back(std::move(*choice));
+  }
+  const bool complete = cut_branches(amp, std::move(choices), space.top, budget, work, found);
+  return amp.outcome(std::move(found), work, complete);
+}
+
+Outcome plan_amp_sa(const Job& job, const System& system, const SpaceOptions& space,
+                    const Budget& budget, const Progress&) {
+  AmpJob amp(job, system, space, "amp-sa");
+  auto walk = amp_annealing_walk<AmpFound>(amp.configurations(), budget,
+                                           [&](const Configuration& configuration, Dice&) {
+                                             return amp.evaluate_in_order(configuration);
+                                           });
+  return outcome_of(amp, std::move(walk), space.top, budget);
+}
+
+Outcome plan_random(const Job& job, const System& system, const SpaceOptions& space,
+                    const Budget& budget, const Progress&) {
+  AmpJob amp(job, system, space, "random");
+  auto walk = amp_random_walk<AmpFound>(amp.configurations(), budget,
+                                        [&](const Configuration& configuration, Dice&) {
+                                          return amp.evaluate_in_order(configuration);
+                                        });
+  return outcome_of(amp, std::move(walk), space.top, budget);
+}
+
+}  // namespace braid

@@ -1,0 +1,100 @@
+#include "braid/planners/graphpipe/iteration.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "braid/base/infinity.h"
+#include "braid/planners/graphpipe/bottleneck.h"
+#include "braid/planners/graphpipe/pricing.h"
+#include "braid/planners/graphpipe/shapes.h"
+#include "braid/schedule/graph_orders.h"
+#include "braid/schedule/in_flight.h"
+#include "braid/schedule/order_timing.h"
+
+namespace braid {
+namespace {
+
+/// Least and most devices of a stage: any, all the same power of two, or at least that many.
+std::vector<std::pair<std::int64_t, std::int64_t>> stage_devices_of(
+    const GraphPipeProblem& problem) {
+  std::int64_t most = problem.devices;
+  for (const GraphPipePool& pool : problem.other_pools) most = std::max(most, pool.devices);
+  most = std::min(most, problem.most_stage_devices);
+  std::vector<std::pair<std::int64_t, std::int64_t>> limits = {{problem.least_stage_devices, most}};
+  for (std::int64_t devices = 1; devices <= most; devices *= 2) {
+    if (devices < problem.least_stage_devices) continue;
+    limits.emplace_back(devices, devices);
+    if (devices > problem.least_stage_devices) limits.emplace_back(devices, most);
+  }
+  return limits;
+}
+
+}  // namespace
+
+double graphpipe_iteration_s(const GraphPipeProblem& problem, const GraphPipeSolution& solution) {
+  constexpr std::int64_t kMostSimulated = std::int64_t{1} << 17;
+  std::int64_t passes = 0;
+  double sync_s = 0;
+  const TimedGraph timed = timed_graph_of(problem, solution);
+  std::vector<std::int64_t> k, in_flight;
+  for (std::size_t s = 0; s < solution.stages.size(); ++s) {
+    passes += timed.graph.micro_batches(s);
+    sync_s = std::max(sync_s, timed.costs[s].reduce_gradients_s);
+    k.push_back(solution.stages[s].group.k);
+    in_flight.push_back(solution.stages[s].in_flight);
+  }
+  if (passes > kMostSimulated) {
+    const auto last = static_cast<double>(problem.batch - solution.stages[0].group.micro_batch);
+    return last * solution.time_s + solution.fill_s + sync_s;
+  }
+  const std::vector<std::int64_t> warm_ups = warm_ups_of(timed.graph, k, in_flight);
+  return time_order(timed, k_f_k_b_order(timed.graph, k, warm_ups)).time_s;
+}
+
+std::int64_t visit_graphpipe_plans(const GraphPipeProblem& problem,
+                                   const std::function<double(const GraphPipeSolution&)>& visit) {
+  check_graphpipe_problem(problem);
+  const std::int64_t cuts = graphpipe_shapes(problem).cuts;
+  double limit_s = kInfinity;
+  std::int64_t work = 0;
+  for (GraphPipeProblem ordered : {problem, linear_graphpipe(problem)}) {
+    const GraphPipeShapes form = graphpipe_shapes(ordered);
+    for (const auto& [least, most] : stage_devices_of(problem)) {
+      ordered.least_stage_devices = least;
+      ordered.most_stage_devices = most;
+      for (GraphPipeBottleneckSearch& search : graphpipe_searches(ordered, form)) {
+        if (!search.may_pass_in(limit_s)) continue;
+        const double time_s = search.least_time_s(kInfinity);
+        work += search.work();
+        if (time_s == kInfinity) continue;
+        std::optional<GraphPipeSolution> found = search.plan_at(time_s, problem);
+        if (!found) continue;
+        found->cuts = cuts;
+        found->status = Status::feasible;
+        limit_s = visit(*found);
+      }
+    }
+  }
+  return work;
+}
+
+GraphPipeSolution solve_graphpipe_iteration(const GraphPipeProblem& problem) {
+  GraphPipeSolution best;
+  double best_s = kInfinity;
+  const std::int64_t work = visit_graphpipe_plans(problem, [&](const GraphPipeSolution& found) {
+    const double iteration_s = graphpipe_iteration_s(problem, found);
+    if (iteration_s < best_s) {
+      best_s = iteration_s;
+      best = found;
+    }
+    // Any stage's passes alone take their time for every sample of the batch.
+    return best_s / static_cast<double>(problem.batch) * (1 + 1e-9);
+  });
+  best.work = work;
+  return best;
+}
+
+}  // namespace braid

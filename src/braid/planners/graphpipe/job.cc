@@ -1,0 +1,374 @@
+#include "braid/planners/graphpipe/job.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "braid/base/error.h"
+#include "braid/base/index.h"
+#include "braid/base/text.h"
+#include "braid/planners/job/job_layers.h"
+#include "braid/planners/job/space.h"
+#include "braid/system/part.h"
+
+namespace braid {
+namespace {
+
+/// Micro-batches beyond this serve no purpose that a larger number of them would not.
+constexpr std::int64_t kMostSamples = 4096;
+
+/// Powers of two that divide `batch`.
+std::vector<std::int64_t> powers_in(std::int64_t batch) {
+  std::vector<std::int64_t> powers;
+  for (std::int64_t power = 1; batch % power == 0 && power <= kMostSamples; power *= 2) {
+    powers.push_back(power);
+  }
+  return powers;
+}
+
+/// Of a layer that runs one way, its costs for each number of samples.
+GraphPipeCost cost_of(std::span<const LayerCost> costs, std::span<const std::int64_t> samples,
+                      const Precision& precision) {
+  GraphPipeCost cost;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    cost.forward_s.push_back(costs[i].forward.total_s());
+    cost.backward_s.push_back(costs[i].backward_s());
+    const auto count = static_cast<double>(samples[i]);
+    cost.stash_bytes = std::max(cost.stash_bytes, costs[i].stash_bytes / count);
+    cost.working_bytes = std::max(cost.working_bytes, costs[i].working_bytes / count);
+    // What divisions leave a rank may differ where they are found.
+    const double parameters = costs[i].dense_parameters + costs[i].expert_parameters;
+    cost.gradient_bytes =
+        std::max(cost.gradient_bytes, parameters * bytes_per_element(precision.gradient) +
+                                          std::max(0.0, costs[i].gradient_bytes));
+    cost.fixed_bytes =
+        std::max(cost.fixed_bytes, parameters * (bytes_per_element(precision.gradient) +
+                                                 bytes_per_element(precision.weight) +
+                                                 precision.optimizer_bytes_per_parameter) +
+                                       std::max(0.0, costs[i].fixed_bytes));
+  }
+  return cost;
+}
+
+/// Whether layers have options to run so with each of these numbers of samples.
+bool is_listed_for(Configuration way, const GraphPipeSpace& space,
+                   std::span<const std::int64_t> samples) {
+  return std::all_of(samples.begin(), samples.end(), [&](std::int64_t count) {
+    way.micro_batch = static_cast<int>(count);
+    return is_listed(space, way);
+  });
+}
+
+/// The ways that model and `space` allow, on one group of devices.
+struct WaySearch {
+  const LayerOptions& layers;
+  const GraphPipeSpace& space;
+  std::span<const std::int64_t> samples;  ///< That a replica may have at once.
+};
+
+/// Adds the ways of one degree and kind of division, each with all kinds of recomputation.
+void add_ways(Configuration way, const WaySearch& search, std::vector<Configuration>& ways) {
+  const GraphPipeSpace& space = search.space;
+  for (const Recompute kind : {Recompute::none, Recompute::selective, Recompute::full}) {
+    const bool data = space.stage_options == StageOptions::data;
+    if (space.recompute ? *space.recompute != kind : data && kind != Recompute::none) continue;
+    way.recompute = kind;
+    if (is_listed_for(way, space, search.samples)) ways.push_back(way);
+  }
+}
+
+/// Ways on one group of devices.
+struct GroupWays {
+  std::vector<Configuration> ways;
+  std::size_t written = 0;  ///< The first so many: those that the model says.
+};
+
+/// The ways that model and `space` allow, the plain one first, what is found last.
+GroupWays ways_on(const WaySearch& search, const System& system, LayerTables& tables) {
+  const auto& [layers, space, samples] = search;
+  GroupWays result;
+  const bool data = space.stage_options == StageOptions::data;
+  const std::int64_t most_tp =
+      std::min(system.groups.front().devices_per_node, system.device_count);
+  SpaceLimits limits;
+  limits.split = layers.limits(most_tp);
+  const std::vector<int> found = std::exchange(limits.split.found, {});
+  std::vector<Configuration> degrees;
+  for (int tp = 1; tp <= most_tp; tp *= 2) {
+    // Or some replicas would lie in two nodes.
+    if (system.groups.front().devices_per_node % tp != 0) break;
+    if (space.tp ? *space.tp != tp : data && tp > 1) continue;
+    degrees.emplace_back().tp = tp;
+  }
+  for (Configuration way : degrees) {
+    // Each device then hands on its part of the sequence alone.
+    way.sequence_parallel = way.tp > 1 && space.sequence_parallel.value_or(true);
+    if (!refusal(limits.split, to_execution(way)).empty() && !space.sequence_parallel) {
+      way.sequence_parallel = false;
+    }
+    if (refusal(limits.split, to_execution(way)).empty()) add_ways(way, search, result.ways);
+  }
+  result.written = result.ways.size();
+  if (layers.finds_divisions()) {
+    limits.split.found = found;
+    for (const Configuration& degree : degrees) {
+      for (const TensorForm& form : tensor_forms(degree, limits, space)) {
+        const Configuration way = with_form(degree, form);
+        if (form.division == Division::written || !tables.is_distinct(way)) continue;
+        add_ways(way, search, result.ways);
+      }
+    }
+  }
+  return result;
+}
+
+/// The ways of all groups, and the group of each.
+void fill_ways(GroupTables& tables, const GraphPipeSpace& space, GraphPipeJob& result) {
+  const WaySearch search{tables.layers(), space, result.problem.device_samples};
+  std::vector<GroupWays> of_group;
+  of_group.reserve(tables.groups());
+  for (std::size_t g = 0; g < tables.groups(); ++g) {
+    of_group.push_back(ways_on(search, tables.part(g), tables.of(g)));
+  }
+  const auto put = [&](std::size_t group, std::size_t first, std::size_t last) {
+    const std::vector<Configuration>& ways = of_group[group].ways;
+    for (std::size_t w = first; w < std::min(last, ways.size()); ++w) {
+      const Configuration& way = ways[w];
+      result.ways.push_back(way);
+      result.problem.ways.push_back(
+          {way.tp, way.sequence_parallel ? 1 : way.tp, static_cast<std::int32_t>(group)});
+    }
+  };
+  result.problem.ways.clear();
+  for (std::size_t g = 0; g < of_group.size(); ++g) put(g, 0, 1);
+  result.plain = result.ways.size();
+  for (std::size_t g = 0; g < of_group.size(); ++g) put(g, 1, of_group[g].written);
+  result.written = result.ways.size();
+  for (std::size_t g = 0; g < of_group.size(); ++g) {
+    put(g, of_group[g].written, of_group[g].ways.size());
+  }
+  if (result.ways.empty()) {
+    throw Error("no stage can run as asked",
+                "the graphpipe planner has tensor parallelism of powers of two that divide a node");
+  }
+}
+
+/// A group's devices as one kind.
+GraphPipePool pool_of(const System& part) {
+  const DeviceGroup& group = part.groups.front();
+  GraphPipePool pool;
+  pool.devices = part.device_count;
+  pool.memory_bytes = usable_bytes(group.chip);
+  pool.devices_per_node = group.devices_per_node;
+  pool.node_bandwidth_bytes_per_s = group.intra_node.bytes_per_s;
+  pool.bandwidth_bytes_per_s =
+      part.levels.empty() ? group.intra_node.bytes_per_s : part.levels.back().bytes_per_s;
+  return pool;
+}
+
+/// The groups of a system as kinds of devices.
+void fill_pools(const System& system, const GroupTables& tables, GraphPipeProblem& problem) {
+  for (std::size_t g = 0; g < tables.groups(); ++g) {
+    const DeviceGroup& group = system.groups[g];
+    GraphPipePool pool = pool_of(tables.part(g));
+    if (system.device_count <= group.devices_per_node) {
+      pool.bandwidth_bytes_per_s = pool.node_bandwidth_bytes_per_s;
+    }
+    if (tables.groups() > 1 && group.node_bytes_per_s > 0) {
+      const auto sharing = static_cast<double>(group.devices_per_node);
+      pool.bandwidth_bytes_per_s =
+          std::min(pool.bandwidth_bytes_per_s, group.node_bytes_per_s / sharing);
+    }
+    if (g > 0) {
+      problem.other_pools.push_back(pool);
+      continue;
+    }
+    problem.devices = pool.devices;
+    problem.memory_bytes = pool.memory_bytes;
+    problem.bandwidth_bytes_per_s = pool.bandwidth_bytes_per_s;
+    problem.devices_per_node = pool.devices_per_node;
+    problem.node_bandwidth_bytes_per_s = pool.node_bandwidth_bytes_per_s;
+  }
+}
+
+bool no_worse(const GraphPipeCost& a, const GraphPipeCost& b) {
+  const auto all = [](const std::vector<double>& x, const std::vector<double>& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), std::less_equal<>());
+  };
+  return all(a.forward_s, b.forward_s) && all(a.backward_s, b.backward_s) &&
+         a.fixed_bytes <= b.fixed_bytes && a.gradient_bytes <= b.gradient_bytes &&
+         a.stash_bytes <= b.stash_bytes && a.working_bytes <= b.working_bytes;
+}
+
+/// Leaves out ways that an earlier one of their kind is no worse than for every layer.
+void drop_useless_ways(GraphPipeJob& job) {
+  GraphPipeProblem& problem = job.problem;
+  for (std::size_t w = 1; w < job.ways.size();) {
+    const auto place = static_cast<std::ptrdiff_t>(w);
+    bool useless = false;
+    for (std::size_t other = 0; other < w && !useless; ++other) {
+      useless = problem.ways[other] == problem.ways[w] &&
+                std::all_of(problem.kinds.begin(), problem.kinds.end(),
+                            [&](const auto& kind) { return no_worse(kind[other], kind[w]); });
+    }
+    if (!useless) {
+      ++w;
+      continue;
+    }
+    job.ways.erase(job.ways.begin() + place);
+    if (w < job.written) --job.written;
+    problem.ways.erase(problem.ways.begin() + place);
+    for (GraphPipeKind& kind : problem.kinds) kind.erase(kind.begin() + place);
+  }
+}
+
+std::string chip_names_of(const System& system) {
+  std::string chips;
+  for (const DeviceGroup& group : system.groups) {
+    if (contains(chips, group.chip.name)) continue;
+    if (!chips.empty()) chips += " + ";
+    chips += group.chip.name;
+  }
+  return chips;
+}
+
+/// Of each group.
+std::vector<std::int64_t> first_devices(const System& system) {
+  std::vector<std::int64_t> first(system.groups.size(), -1);
+  for (const DeviceRun& run : device_runs(system)) {
+    if (first[run.group] < 0) first[run.group] = run.first;
+  }
+  return first;
+}
+
+}  // namespace
+
+GroupTables::GroupTables(const Job& job, const System& system) : layers_(layer_options(job)) {
+  const std::size_t groups = system.groups.size();
+  if (groups > kMostGraphPipePools) {
+    throw Error("the planner graphpipe takes at most " + std::to_string(kMostGraphPipePools) +
+                    " kinds of devices, and " + system.name + " has " + std::to_string(groups),
+                "plan on some of them, or use --planner braid");
+  }
+  parts_.reserve(groups);
+  tables_.reserve(groups);
+  for (std::size_t g = 0; g < groups; ++g) {
+    parts_.push_back(is_homogeneous(system) ? system : group_of(system, g));
+    tables_.emplace_back(job, parts_.back(), LayerTables::Stages::unknown);
+  }
+}
+
+GraphPipeJob graphpipe_job(const Job& job, const System& system, GroupTables& tables,
+                           const GraphPipeSpace& space) {
+  GraphPipeJob result;
+  GraphPipeProblem& problem = result.problem;
+  const std::vector<std::int64_t> sizes = powers_in(job.global_batch);
+  problem.device_samples = sizes;
+  if (space.listed != nullptr) {
+    const std::set<int> listed = space.listed->micro_batches();
+    std::erase_if(problem.device_samples, [&](std::int64_t samples) {
+      return !listed.contains(static_cast<int>(samples));
+    });
+    if (problem.device_samples.empty()) {
+      throw Error("the profile has no micro-batch of a power of two that divides the batch of " +
+                      std::to_string(job.global_batch),
+                  "the graphpipe planner tries powers of two");
+    }
+  }
+  fill_ways(tables, space, result);
+  fill_pools(system, tables, problem);
+  problem.batch = job.global_batch;
+  problem.groups.reserve(sizes.size());
+  for (const std::int64_t samples : sizes) {
+    if (samples % problem.device_samples.front() == 0) problem.groups.push_back({samples, 1});
+  }
+  for (std::size_t w = 0; w < result.ways.size(); ++w) {
+    const Configuration& way = result.ways[w];
+    LayerTables& of_group = tables.of(at(problem.ways[w].pool));
+    std::vector<const LayerTable*> by_samples;
+    by_samples.reserve(problem.device_samples.size());
+    Configuration form = way;
+    for (const std::int64_t samples : problem.device_samples) {
+      form.micro_batch = static_cast<int>(samples);
+      by_samples.push_back(&of_group.sums_at(form));
+    }
+    problem.kinds.resize(by_samples.front()->kinds.size());
+    std::vector<LayerCost> costs(by_samples.size());
+    for (std::size_t kind = 0; kind < problem.kinds.size(); ++kind) {
+      for (std::size_t i = 0; i < costs.size(); ++i) costs[i] = by_samples[i]->kinds[kind];
+      problem.kinds[kind].push_back(cost_of(costs, problem.device_samples, job.precision));
+    }
+  }
+  const Profile& layers = tables.layers().layers();
+  for (const ProfileLayer& layer : layers.layers) problem.nodes.push_back(layer.kind);
+  for (const ProfileEdge& edge : layers.edges) {
+    problem.edges.push_back({edge.source, edge.target, edge.bytes});
+  }
+  drop_useless_ways(result);
+  return result;
+}
+
+Plan graphpipe_plan(const Job& job, const System& system, GroupTables& tables,
+                    const GraphPipeJob& planned, const GraphPipeSolution& solution) {
+  Plan plan = blank_plan(job, tables.layers(), system);
+  plan.planner = "graphpipe";
+  plan.parallel.pp = static_cast<int>(solution.stages.size());
+  const auto group_of_stage = [&](const GraphPipeStage& stage) {
+    return at(planned.problem.ways[at(stage.way)].pool);
+  };
+  // One for each way and number of samples per device.
+  std::vector<std::pair<Configuration, std::size_t>> used;
+  for (const GraphPipeStage& from : solution.stages) {
+    Configuration how = planned.ways[at(from.way)];
+    const std::int64_t replicas = from.devices / how.tp;
+    how.micro_batch = static_cast<int>(from.group.micro_batch / replicas);
+    const std::pair key(how, group_of_stage(from));
+    auto option = std::find(used.begin(), used.end(), key);
+    if (option == used.end()) option = used.insert(option, key);
+    Stage stage;
+    stage.dp = static_cast<int>(replicas);
+    stage.tp = how.tp;
+    stage.own.emplace();
+    stage.own->micro_batch = how.micro_batch;
+    stage.own->sequence_parallel = how.sequence_parallel;
+    stage.chunks.push_back(
+        {from.nodes, std::vector<std::int32_t>(from.nodes.size(),
+                                               static_cast<std::int32_t>(option - used.begin()))});
+    plan.stages.push_back(std::move(stage));
+  }
+  plan.profile.chip = chip_names_of(system);
+  for (const auto& [how, group] : used) {
+    LayerTables& of_group = tables.of(group);
+    const LayerTable& table = of_group.sums_at(how);
+    for (std::size_t kind = 0; kind < table.kinds.size(); ++kind) {
+      Option option = of_group.option(how, kind);
+      option.cost = table.kinds[kind];
+      if (tables.groups() > 1) {
+        option.name += " on " + system.groups[group].chip.name;
+        option.device_group = static_cast<std::int32_t>(group);
+      }
+      plan.profile.kinds[kind].push_back(std::move(option));
+    }
+  }
+  // Large stages first: powers of two then never straddle a node that they fit in.
+  std::vector<std::size_t> by_size(plan.stages.size());
+  std::iota(by_size.begin(), by_size.end(), 0);
+  std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) {
+    return solution.stages[a].devices > solution.stages[b].devices;
+  });
+  std::vector<std::int64_t> next = first_devices(system);
+  for (const std::size_t s : by_size) {
+    std::int64_t& device = next[group_of_stage(solution.stages[s])];
+    for (std::int64_t i = 0; i < solution.stages[s].devices; ++i) {
+      plan.stages[s].devices.push_back(device++);
+    }
+  }
+  return plan;
+}
+
+}  // namespace braid

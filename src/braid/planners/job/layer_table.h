@@ -1,0 +1,145 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "braid/plan/gradient_placeholders.h"
+#include "braid/planners/job/configuration.h"
+#include "braid/planners/job/job.h"
+#include "braid/planners/job/tried_layouts.h"
+#include "braid/profile/layer_options.h"
+#include "braid/profile/profile.h"
+#include "braid/search/even_splits.h"
+#include "braid/search/partition.h"
+
+namespace braid {
+
+/// Costs of all layers of a model run one way, with the sums that bounds need.
+struct LayerTable {
+  std::vector<LayerCost> kinds;  ///< By kind of layer.
+  std::vector<ChainLayer> layer_of_kind;
+  std::span<const std::int32_t> count_of_kind;  ///< Layers of each kind; the tables' own.
+  double forward_s = 0, backward_s = 0;         ///< Of all layers.
+  double least_backward_share = 0;  ///< Least backward / (forward + backward) of any layer.
+  double dense_parameters = 0, expert_parameters = 0;
+  double stash_bytes = 0, offloaded_bytes = 0;
+  double least_stash_bytes = 0;  ///< Of any layer, what stays on the device.
+  // Of a whole table; otherwise empty.
+  std::vector<ChainLayer> chain;  ///< By layer.
+  EvenSplits even;
+  /// Time of the layers on the way through the model that takes longest; negative: not known yet.
+  double longest_way_s = -1;
+  /// fullest_stage_s() for a number of stages; 0: not computed yet.
+  std::vector<double> fullest_stage_s;
+  /// first_chunks_s() for a number of stages; negative: not computed yet.
+  std::vector<double> first_chunks_s;
+  /// Least possible largest piece for a number of pieces; 0: not computed yet.
+  std::vector<double> min_max_s;
+  /// What tried_layouts() and last_chunks() keep.
+  std::unordered_map<std::uint64_t, KnownTrials> trials;
+  std::unordered_map<int, DealtLayers*> dealt_by_time;  ///< By number of chunks.
+
+  double time_s() const { return forward_s + backward_s; }
+  /// Of so many parts of the model, the one with most layers of a kind has at least so many.
+  std::int32_t fullest_count(std::size_t kind, std::int32_t parts) const {
+    return (count_of_kind[kind] + parts - 1) / parts;
+  }
+};
+
+/// Layer costs of one job, each way of running computed once.
+class LayerTables {
+ public:
+  /// Whether configurations say how many stages there are. If so, those of one stage count what
+  /// several layers read once, and groups lie on the devices that the configuration takes, not
+  /// anywhere.
+  enum class Stages : std::uint8_t { unknown, as_configured };
+
+  /// Keeps a reference to `system`.
+  LayerTables(const Job& job, const System& system, Stages stages = Stages::as_configured);
+
+  /// Table for a configuration (which must be one that the model allows). The reference stays
+  /// valid.
+  LayerTable& at(const Configuration& configuration);
+  /// The same, but perhaps not whole: most configurations are bounded by sums alone.
+  LayerTable& sums_at(const Configuration& configuration);
+  /// Least possible largest time of `pieces` runs of the chain, memory ignored.
+  double min_max_s(LayerTable& table, int pieces) const;
+  /// Least time of a micro-batch on the stage that has most layers of a kind.
+  static double fullest_stage_s(LayerTable& table, int stages);
+  /// Of the stages of a chain, together: least time of the first layers of all stages before each,
+  /// which are different layers whatever the chunks.
+  static double first_chunks_s(LayerTable& table, int stages);
+  /// The table's longest_way_s, `edges` being between the model's layers.
+  static double longest_way_s(LayerTable& table, std::span<const ProfileEdge> edges);
+  /// Whether the configuration divides some kind of layer otherwise than any `division` before its
+  /// own does, as `written` always does.
+  bool is_distinct(const Configuration& configuration);
+  /// An option of a kind of layer that runs so, but for its cost.
+  Option option(const Configuration& configuration, std::size_t kind);
+  /// Of the layers of all tables.
+  KnownDealings& dealings() { return dealings_; }
+  std::size_t size() const { return tables_.size(); }
+  /// Invalidates all references.
+  void clear() { tables_.clear(), divisions_.clear(), last_ = nullptr; }
+
+ private:
+  /// What groups and times rest on, whatever trades time for memory: tp, cp, ep, micro-batch, and
+  /// what of pipeline and devices counts.
+  using FormKey = std::tuple<int, int, int, int, std::int64_t, std::int64_t>;
+  struct Key {
+    FormKey form;
+    bool sequence_parallel = false;
+    Division division = Division::written;
+    Recompute recompute = Recompute::none;
+    bool offload_activations = false, offload_weights = false;
+    std::int64_t accumulated = 0;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  /// Of a kind of layer, by Division; none: as the model says.
+  using KindDivisions = std::array<LayerDivision, 3>;
+
+  /// `spread`: how expert groups lie depends on the pipeline.
+  std::int64_t devices_of(const Configuration& configuration, bool spread);
+  FormKey form_key(const Configuration& configuration);
+  LayerTable& find(const Configuration& configuration);
+  bool is_last(const Configuration& configuration) const;
+  /// Micro-batches whose gradients kernels of their own add up; 0 where that takes no time.
+  std::int64_t accumulated(const Configuration& configuration) const;
+  /// What layers cost under the trainer.
+  void adapt(const Configuration& configuration, std::vector<LayerCost>& costs) const;
+  /// [kind]: found without recomputation and offload, whatever the configuration has, so that these
+  /// only ever trade time for memory.
+  const std::vector<KindDivisions>& divisions_of(const Configuration& configuration);
+  KindDivisions divisions_of_kind(std::size_t kind, const Execution& how,
+                                  const LayerGroups& groups);
+
+  const System& system_;
+  const TrainerBehaviour does_;
+  const System trained_on_;  ///< The system as its chips do under the trainer.
+  const Precision precision_;
+  std::optional<WeightShapes> weight_shapes_;  ///< Where the trainer keeps placeholders of them.
+  std::shared_ptr<const LayerOptions> layers_;
+  std::unique_ptr<LayerCosts> costs_;
+  std::vector<std::int32_t> count_of_kind_;
+  std::vector<std::int32_t> kind_of_layer_;
+  std::vector<SharedParameter> shared_;  ///< Where one stage counts them once.
+  const Stages stages_;
+  std::map<FormKey, std::vector<KindDivisions>> divisions_;
+  KnownDealings dealings_;  // Outlives the tables, which point into it.
+  std::unordered_map<Key, LayerTable, Hash> tables_;
+  Configuration last_configuration_;  ///< Searches mostly ask for the same table again.
+  LayerTable* last_ = nullptr;
+  std::array<int, 4> last_groups_{};  ///< Degrees that devices_of() was last asked for.
+  bool last_lies_evenly_ = false;
+};
+
+}  // namespace braid

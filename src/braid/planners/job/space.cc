@@ -1,0 +1,449 @@
+#include "braid/planners/job/space.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "braid/base/error.h"
+
+namespace braid {
+namespace {
+
+std::vector<int> divisors(std::int64_t number, std::int64_t most) {
+  std::vector<int> found;
+  for (std::int64_t d = 1; d * d <= number; ++d) {
+    if (number % d != 0) continue;
+    if (d <= most) found.push_back(static_cast<int>(d));
+    if (d != number / d && number / d <= most) found.push_back(static_cast<int>(number / d));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// Stages of ZeRO that are looked at whether memory asks for them or not: without sharding, and
+/// with the optimizer's state sharded, which costs another collective and saves work; where
+/// gradients are added up by kernels of their own also sharded gradients, which need none. Of those
+/// that the trainer has; without any, its least.
+std::vector<Zero> base_stages(const SpaceLimits& limits, const SpaceOptions& options, int pp) {
+  std::vector<Zero> stages;
+  for (const Zero zero : {Zero::optimizer, Zero::none}) {
+    if (options.can.allows(zero, pp)) stages.push_back(zero);
+  }
+  if (limits.separate_accumulation && options.can.allows(Zero::gradients, pp)) {
+    stages.push_back(Zero::gradients);
+  }
+  for (const Zero zero : {Zero::gradients, Zero::parameters}) {
+    if (stages.empty() && options.can.allows(zero, pp)) stages.push_back(zero);
+  }
+  return stages;
+}
+
+/// The next stage that shards more, of those that the trainer has and that are not looked at
+/// anyway.
+std::optional<Zero> next_stage(Zero zero, const SpaceLimits& limits, const SpaceOptions& options,
+                               int pp) {
+  const std::vector<Zero> base = base_stages(limits, options, pp);
+  for (int next = static_cast<int>(zero) + 1; next <= static_cast<int>(Zero::parameters); ++next) {
+    const auto stage = static_cast<Zero>(next);
+    if (!options.can.allows(stage, pp)) continue;
+    if (std::find(base.begin(), base.end(), stage) != base.end()) return std::nullopt;
+    return stage;
+  }
+  return std::nullopt;
+}
+
+/// The fixed value when the user set one, else all candidates.
+std::vector<int> restricted(std::vector<int> candidates, const std::optional<int>& fixed) {
+  if (!fixed) return candidates;
+  if (std::find(candidates.begin(), candidates.end(), *fixed) == candidates.end()) return {};
+  return {*fixed};
+}
+
+/// Whether the trainer divides layers over so many ranks of each kind.
+bool has_form(const TrainerLimits& can, const Execution& how) {
+  return how.tp <= can.most_tensor_parallel && (how.cp == 1 || can.ring_context_parallel) &&
+         (how.ep == 1 || can.expert_parallel);
+}
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+
+void check_divides(const char* option, const std::optional<int>& degree, std::int64_t number,
+                   const std::string& what) {
+  if (degree && number % *degree != 0) {
+    throw Error(Where{"", 0, option}, text(*degree) + " does not divide " + what,
+                "choose a divisor of " + text(number));
+  }
+}
+
+/// Whether the degrees set make up the devices, or a part of them.
+void check_devices(std::int64_t devices, const SpaceOptions& options) {
+  const std::string all = text(devices) + (devices == 1 ? " device" : " devices");
+  const std::pair<const char*, const std::optional<int>&> degrees[] = {
+      {"--tp", options.tp}, {"--pp", options.pp}, {"--dp", options.dp}, {"--cp", options.cp}};
+  std::int64_t fixed = 1;
+  bool all_fixed = true;
+  for (const auto& [option, degree] : degrees) {
+    all_fixed &= degree.has_value();
+    if (!degree) continue;
+    if (options.all_devices) check_divides(option, degree, devices, all);
+    if (*degree > devices) {
+      throw Error(Where{"", 0, option}, text(*degree) + " is more than the " + all,
+                  "choose at most " + text(devices));
+    }
+    if (__builtin_mul_overflow(fixed, std::int64_t{*degree}, &fixed)) {
+      fixed = std::numeric_limits<std::int64_t>::max();
+    }
+  }
+  if (fixed > devices ||
+      (options.all_devices && (devices % fixed != 0 || (all_fixed && fixed != devices)))) {
+    throw Error("the degrees set multiply to " + text(fixed) +
+                    (fixed > devices ? ", more than the " : ", which does not make ") + all,
+                "change --tp, --pp, --dp or --cp, or leave one of them out");
+  }
+}
+
+}  // namespace
+
+void check_space(const SpaceLimits& limits, const SpaceOptions& options) {
+  const auto positive = [](const char* option, const std::optional<int>& value) {
+    if (value && *value < 1) {
+      throw Error(Where{"", 0, option}, text(*value) + " is not a degree", "choose 1 or more");
+    }
+  };
+  positive("--tp", options.tp);
+  positive("--pp", options.pp);
+  positive("--dp", options.dp);
+  positive("--cp", options.cp);
+  positive("--ep", options.ep);
+  positive("--vp", options.vp);
+  positive("--micro-batch", options.micro_batch);
+
+  check_devices(limits.devices, options);
+  Execution how;
+  how.tp = options.tp.value_or(1);
+  how.cp = options.cp.value_or(1);
+  how.ep = options.ep.value_or(1);
+  how.sequence_parallel = how.tp > 1 && options.sequence_parallel.value_or(false);
+  if (const std::string reason = refusal(limits.split, how); !reason.empty()) {
+    throw Error(reason, "change --tp, --cp, --ep or --seq-len");
+  }
+  const std::int64_t pieces = std::int64_t{options.pp.value_or(1)} * options.vp.value_or(1);
+  if (pieces > limits.layers) {
+    const char* what = options.vp ? " chunks" : " stages";
+    throw Error(Where{"", 0, options.vp ? "--vp" : "--pp"},
+                text(pieces) + what + " need as many layers; the model has " + text(limits.layers),
+                "choose at most " + text(limits.layers) + what + " in all");
+  }
+  check_divides("--dp", options.dp, limits.global_batch,
+                "the global batch of " + text(limits.global_batch));
+  check_divides("--micro-batch", options.micro_batch, limits.global_batch,
+                "the global batch of " + text(limits.global_batch));
+  const std::int64_t per_step =
+      std::int64_t{options.dp.value_or(1)} * options.micro_batch.value_or(1);
+  if (limits.global_batch % per_step != 0) {
+    throw Error(Where{"", 0, "--micro-batch"},
+                "dp times micro-batch is " + text(per_step) +
+                    ", which does not divide the global batch of " + text(limits.global_batch),
+                "change --dp, --micro-batch or --global-batch");
+  }
+  if (options.schedule && *options.schedule != ScheduleKind::interleaved && options.vp &&
+      *options.vp > 1) {
+    throw Error(Where{"", 0, "--vp"}, "only the interleaved schedule has several chunks per stage",
+                "use --schedule interleaved, or leave --vp out");
+  }
+  if (options.schedule == ScheduleKind::interleaved && (options.vp == 1 || options.pp == 1)) {
+    throw Error(Where{"", 0, "--schedule"},
+                "interleaving needs several stages and several chunks on each",
+                "use --schedule 1f1b, or give --pp and --vp more than 1");
+  }
+  if (options.sequence_parallel == true && options.tp == 1) {
+    throw Error(Where{"", 0, "--sequence-parallel"}, "it divides work among tensor parallel ranks",
+                "give --tp more than 1, or leave --sequence-parallel out");
+  }
+}
+
+namespace {
+
+/// Adds the splits with these tp and cp and pp·dp = replicas; `ep`: only this one, if set.
+void add_splits(int tp, int cp, std::int64_t replicas, const std::optional<int>& ep,
+                const SpaceLimits& limits, const SpaceOptions& options,
+                std::vector<Configuration>& out) {
+  Execution how;
+  how.tp = tp;
+  how.cp = cp;
+  for (const int pp : restricted(divisors(replicas, limits.layers), options.pp)) {
+    if (pp > options.can.most_stages) continue;
+    const std::int64_t dp = replicas / pp;
+    if (limits.global_batch % dp != 0 || (options.dp && *options.dp != dp)) continue;
+    const std::int64_t most_ep = limits.split.experts > 0 ? limits.split.experts : 1;
+    for (const int one : restricted(divisors(dp * cp, most_ep), ep)) {
+      how.ep = one;
+      if (!has_form(options.can, how)) continue;
+      // Expert groups are whole context groups, or parts of one.
+      if (one % cp != 0 && cp % one != 0) continue;
+      if (!refusal(limits.split, how).empty()) continue;
+      Configuration split;
+      split.tp = tp;
+      split.cp = cp;
+      split.pp = pp;
+      split.ep = one;
+      split.dp = static_cast<int>(dp);
+      split.recompute = options.recompute.value_or(Recompute::none);
+      out.push_back(split);
+    }
+  }
+}
+
+/// Splits of exactly so many devices.
+std::vector<Configuration> splits_of_devices(std::int64_t devices, const SpaceLimits& limits,
+                                             const SpaceOptions& options) {
+  std::vector<Configuration> out;
+  for (const int tp : restricted(divisors(devices, devices), options.tp)) {
+    for (const int cp : restricted(divisors(devices / tp, devices), options.cp)) {
+      Execution how;
+      how.tp = tp;
+      how.cp = cp;
+      if (!refusal(limits.split, how).empty() || !has_form(options.can, how)) continue;
+      add_splits(tp, cp, devices / tp / cp, options.ep, limits, options, out);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+namespace {
+
+/// Degrees of tensor parallelism that the devices are enough for, ascending.
+std::vector<int> tensor_degrees(const SpaceLimits& limits) {
+  const std::vector<int> written =
+      divisors(std::max<std::int64_t>(1, limits.split.heads), limits.devices);
+  std::vector<int> degrees;
+  std::set_union(written.begin(), written.end(), limits.split.found.begin(),
+                 limits.split.found.end(), std::back_inserter(degrees));
+  return degrees;
+}
+
+}  // namespace
+
+std::vector<Family> families(const SpaceLimits& limits, const SpaceOptions& options) {
+  const SplitLimits& split = limits.split;
+  std::vector<Family> out;
+  for (const int tp : restricted(tensor_degrees(limits), options.tp)) {
+    const std::int64_t room = limits.devices / tp;
+    for (const int cp :
+         restricted(divisors(std::max<std::int64_t>(1, split.seq_len / 2), room), options.cp)) {
+      const std::int64_t replicas = room / cp;
+      if (options.all_devices && replicas * cp * tp != limits.devices) continue;
+      for (const int ep :
+           restricted(divisors(std::max<std::int64_t>(1, split.experts), room), options.ep)) {
+        Execution how;
+        how.tp = tp;
+        how.cp = cp;
+        how.ep = ep;
+        if ((ep % cp != 0 && cp % ep != 0) || !refusal(split, how).empty()) continue;
+        if (!has_form(options.can, how)) continue;
+        Family family;
+        family.configuration.tp = tp;
+        family.configuration.cp = cp;
+        family.configuration.ep = ep;
+        family.configuration.recompute = options.recompute.value_or(Recompute::none);
+        family.most_replicas = replicas;
+        out.push_back(family);
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<int> data_degrees(const SpaceLimits& limits, const SpaceOptions& options) {
+  return restricted(divisors(limits.global_batch, limits.devices), options.dp);
+}
+
+std::int64_t most_replicas(std::span<const int> data_degrees, const SpaceLimits& limits,
+                           const SpaceOptions& options, std::int64_t most) {
+  std::int64_t found = 0;
+  for (const int dp : data_degrees) {
+    if (dp > most) break;
+    const std::int64_t pp = std::min<std::int64_t>(limits.layers, most / dp);
+    if (options.pp && *options.pp > pp) continue;
+    found = std::max(found, dp * std::int64_t{options.pp ? *options.pp : pp});
+  }
+  return found;
+}
+
+std::vector<Configuration> splits_of_family(const Configuration& family, std::int64_t replicas,
+                                            const SpaceLimits& limits,
+                                            const SpaceOptions& options) {
+  std::vector<Configuration> out;
+  add_splits(family.tp, family.cp, replicas, family.ep, limits, options, out);
+  return out;
+}
+
+std::vector<int> micro_batches_of(std::int64_t samples, const SpaceOptions& options) {
+  std::vector<int> sizes = restricted(divisors(samples, samples), options.micro_batch);
+  if (options.listed != nullptr) {
+    const std::set<int> listed = options.listed->micro_batches();
+    std::erase_if(sizes, [&](int size) { return !listed.contains(size); });
+  }
+  return sizes;
+}
+
+std::vector<int> micro_batches(const Configuration& split, const SpaceLimits& limits,
+                               const SpaceOptions& options) {
+  return micro_batches_of(limits.global_batch / split.dp, options);
+}
+
+Configuration with_form(Configuration configuration, const TensorForm& form) {
+  configuration.sequence_parallel = form.sequence_parallel;
+  configuration.division = form.division;
+  return configuration;
+}
+
+std::vector<TensorForm> tensor_forms(const Configuration& split, const SpaceLimits& limits,
+                                     const SpaceOptions& options) {
+  std::vector<TensorForm> forms;
+  const bool written = divides_as_written(limits.split, split.tp);
+  Execution how = to_execution(split);
+  for (const bool sequence_parallel : {true, false}) {
+    if (sequence_parallel && split.tp == 1) continue;
+    if (options.sequence_parallel && split.tp > 1 &&
+        *options.sequence_parallel != sequence_parallel) {
+      continue;
+    }
+    how.sequence_parallel = sequence_parallel;
+    if (!refusal(limits.split, how).empty()) continue;
+    if (!options.can.allows_sequence_parallel(sequence_parallel, split.tp)) continue;
+    if (written) forms.push_back({sequence_parallel, Division::written});
+    if (sequence_parallel || !options.can.found_sharding ||
+        !std::binary_search(limits.split.found.begin(), limits.split.found.end(), split.tp)) {
+      continue;
+    }
+    forms.push_back({false, Division::fastest});
+    forms.push_back({false, Division::smallest});
+  }
+  return forms;
+}
+
+namespace {
+
+void add_pipelines(Configuration base, std::span<const int> micro_batches,
+                   const SpaceLimits& limits, const SpaceOptions& options,
+                   std::vector<ConfigurationRange>& out) {
+  const auto wanted = [&](ScheduleKind kind) {
+    return (!options.schedule || *options.schedule == kind) &&
+           (base.pp == 1 || options.can.allows(kind));
+  };
+  for (const int micro_batch : micro_batches) {
+    base.micro_batch = micro_batch;
+    if (!is_listed(options, base)) continue;
+    base.num_micro_batches = limits.global_batch / base.dp / micro_batch;
+    const auto most_vp = static_cast<std::int32_t>(
+        std::min<std::int64_t>(base.pp == 1 ? 1 : limits.layers / base.pp,
+                               kMostPlannedPasses / base.pp / base.num_micro_batches));
+    base.vp = 1;
+    if (most_vp >= 1 && options.vp.value_or(1) == 1) {
+      if (wanted(ScheduleKind::one_f_one_b)) {
+        base.schedule = ScheduleKind::one_f_one_b;
+        out.push_back({base, 1});
+      }
+      if (wanted(ScheduleKind::gpipe) && (base.pp > 1 || options.schedule)) {
+        base.schedule = ScheduleKind::gpipe;
+        out.push_back({base, 1});
+      }
+    }
+    if (base.num_micro_batches % base.pp != 0 || !wanted(ScheduleKind::interleaved)) continue;
+    base.schedule = ScheduleKind::interleaved;
+    base.vp = std::max(2, options.vp.value_or(2));
+    const std::int32_t last_vp = std::min(most_vp, options.vp.value_or(most_vp));
+    if (base.vp <= last_vp) out.push_back({base, last_vp});
+  }
+}
+
+}  // namespace
+
+std::vector<ConfigurationRange> ranges_of_split(const Configuration& split,
+                                                const SpaceLimits& limits,
+                                                const SpaceOptions& options) {
+  std::vector<ConfigurationRange> out;
+  const std::vector<int> sizes = micro_batches(split, limits, options);
+  const int shards = split.dp * split.cp;
+  for (const TensorForm& form : tensor_forms(split, limits, options)) {
+    Configuration base = with_form(split, form);
+    std::vector<Zero> stages = {options.zero.value_or(Zero::none)};
+    if (!options.zero && shards > 1) stages = base_stages(limits, options, split.pp);
+    for (const Zero zero : stages) {
+      if (!options.can.allows(zero, split.pp)) continue;
+      base.zero = zero;
+      const bool one_order = split.pp == 1 || split.dp == 1;
+      if (one_order || options.can.pipeline_outermost) {
+        base.order = AxisOrder::pipeline_outermost;
+        add_pipelines(base, sizes, limits, options, out);
+      }
+      if (!one_order && options.can.data_outermost) {
+        base.order = AxisOrder::data_outermost;
+        add_pipelines(base, sizes, limits, options, out);
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<Configuration> base_configurations(const SpaceLimits& limits,
+                                               const SpaceOptions& options) {
+  std::vector<Configuration> out;
+  for (std::int64_t devices = limits.devices; devices >= 1; --devices) {
+    for (const Configuration& split : splits_of_devices(devices, limits, options)) {
+      for (const ConfigurationRange& range : ranges_of_split(split, limits, options)) {
+        Configuration configuration = range.configuration;
+        for (; configuration.vp <= range.most_vp; ++configuration.vp) out.push_back(configuration);
+      }
+    }
+    if (options.all_devices) break;
+  }
+  return out;
+}
+
+std::vector<Configuration> relaxations(const Configuration& configuration,
+                                       const SpaceLimits& limits, const SpaceOptions& options,
+                                       bool has_host) {
+  std::vector<Configuration> out;
+  for (Configuration next = configuration;
+       !options.recompute && next.recompute != Recompute::full;) {
+    next.recompute = next.recompute == Recompute::none ? Recompute::selective : Recompute::full;
+    if (!is_listed(options, next) || !options.can.allows(next.recompute)) continue;
+    out.push_back(next);
+    break;
+  }
+  const bool shards = configuration.zero != Zero::none || configuration.dp * configuration.cp > 1;
+  const auto stage = next_stage(configuration.zero, limits, options, configuration.pp);
+  if (!options.zero && shards && stage) {
+    Configuration next = configuration;
+    next.zero = *stage;
+    out.push_back(next);
+  }
+  if (has_host && options.allow_offload) {
+    const TrainerLimits& can = options.can;
+    for (const auto& [offload, allowed] :
+         {std::pair{&Configuration::offload_optimizer, can.offload_optimizer},
+          std::pair{&Configuration::offload_activations, can.offload_activations},
+          std::pair{&Configuration::offload_weights, can.offload_weights}}) {
+      if (configuration.*offload || !allowed) continue;
+      // A rank that keeps no whole weights has none to offload.
+      if (offload == &Configuration::offload_weights && configuration.zero == Zero::parameters) {
+        continue;
+      }
+      Configuration next = configuration;
+      next.*offload = true;
+      if (!is_listed(options, next)) continue;
+      out.push_back(next);
+    }
+  }
+  return out;
+}
+
+}  // namespace braid

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "braid/planners/job/chain_job.h"
+#include "braid/planners/job/configuration.h"
+#include "braid/planners/job/layout.h"
+
+namespace braid {
+
+struct LayerTable;
+class LayerTables;
+
+// Under 1F1B every assignment of consecutive layers is looked at. Under GPipe and interleaving, of
+// which no search over all of them is known, these are tried:
+
+/// How layers are dealt out to the chunks of a pipeline.
+enum class Dealing : std::uint8_t {
+  by_time,      ///< So that the chunk that takes longest takes least.
+  by_number,    ///< As many to each chunk, one more to the first ones.
+  as_trainers,  ///< layers_of_chunks (plan/dealt_layers.h).
+};
+
+/// Ends of the chunks, `chunks` of them, at most as many as layers. Cost: linear.
+void deal(const ChainJob& chain, const LayerTable& table, int chunks, Dealing how, Ends& ends);
+
+/// Layers dealt to so many chunks, and the shapes of pipelines made of these.
+struct DealtLayers {
+  Ends ends;
+  bool even = false;  ///< All chunks have as many layers, but the ends perhaps one more.
+  std::vector<std::pair<int, std::unique_ptr<const LayoutShape>>> shapes;  ///< By pp.
+};
+
+/// Assignments that are tried, each kept once: most layer tables share them, as few of them depend
+/// on what layers cost. References stay valid.
+class KnownDealings {
+ public:
+  /// Cost: linear in the chunks the first time for a table, then constant.
+  DealtLayers& dealt(const ChainJob& chain, LayerTable& table, int chunks, Dealing how);
+  /// Cost: linear in the layers the first time.
+  static const LayoutShape& shape(const ChainJob& chain, DealtLayers& dealt, int pp);
+
+ private:
+  struct OfChunks {
+    std::vector<std::unique_ptr<DealtLayers>> different;
+    std::array<DealtLayers*, 3> found{};  ///< By Dealing; none by time, which depends on the table.
+  };
+  std::vector<OfChunks> of_chunks_;  ///< By number of chunks.
+  Ends ends_;                        ///< Scratch.
+};
+
+/// An assignment that is tried, as far as it does not depend on sharding and on where stages lie.
+struct TriedLayout {
+  const LayoutShape* shape = nullptr;
+  /// Of the stage that has most to do: its passes of a micro-batch, and those of the first chunks
+  /// of the stages before it (0 where the model branches), both a little less.
+  double busiest_s = 0, before_s = 0;
+  LayoutCosts costs;  ///< Empty: not asked for yet (costs_of).
+  /// Whether there are pp, 2·pp, or more micro-batches, as no more counts for stashes
+  /// (stash_peak()): 1, 2, 3; 0: peaks are not filled in.
+  std::int64_t peaks_for = 0;
+
+  /// No time with this assignment is less.
+  double least_s(std::int64_t num_micro_batches) const {
+    return before_s + static_cast<double>(num_micro_batches) * busiest_s;
+  }
+};
+
+/// What the stages' last chunks have at most in any assignment that is tried for a pp and a vp, or
+/// the same pp and a larger vp.
+struct LastChunks {
+  double kept_bytes = 0;    ///< Stash on the device, of all stages' last chunks together.
+  std::int32_t layers = 0;  ///< Of one of them.
+};
+
+/// What a table keeps for pipelines of so many stages and chunks.
+struct KnownTrials {
+  std::array<TriedLayout, 3> layouts;  ///< Different ones, in the order of Dealing.
+  std::optional<std::size_t> count;    ///< Of them; empty: not looked for yet.
+  std::optional<LastChunks> last;
+};
+
+/// For a configuration, whose table keeps them. Cost: linear in the chunks the first time.
+std::span<TriedLayout> tried_layouts(const ChainJob& chain, LayerTables& tables,
+                                     const Configuration& configuration);
+
+/// What it costs, `kinds` being its table's.
+const LayoutCosts& costs_of(TriedLayout& tried, std::span<const LayerCost> kinds,
+                            const Configuration& configuration);
+/// Its stages with their stash peaks; `stashes` is scratch.
+std::span<const Layout::StageKind> stages_of(TriedLayout& tried, std::span<const LayerCost> kinds,
+                                             const Configuration& configuration,
+                                             std::vector<StashRun>& stashes);
+
+/// Kept the same way.
+const LastChunks& last_chunks(const ChainJob& chain, LayerTables& tables,
+                              const Configuration& configuration);
+
+}  // namespace braid

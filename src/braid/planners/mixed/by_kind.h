@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "braid/planners/job/job.h"
+
+namespace braid {
+
+/// A homogeneous system in place of a mixed one, no part of which is better than the worst of that
+/// kind there: as many devices, in nodes whose size divides all nodes', each figure of chip and
+/// networks the worst of any group's (of a bandwidth matrix: its least entry). The fewest compute
+/// units count as worst, though tiles may happen to fill them better than more units: no number is
+/// worse for every shape.
+System slowest_of(const System& system);
+
+/// A planner that takes any system, made of one for homogeneous systems and one for others: groups
+/// that the job cannot run on are left out (usable_groups), equal neighbours joined. Throws Error
+/// where divisions are to be found and the one for mixed systems does not (`mixed_divisions`).
+Outcome plan_by_kind(const PlanFunction& homogeneous, const PlanFunction& mixed, const Job& job,
+                     const System& system, const SpaceOptions& space, const Budget& budget,
+                     const Progress& progress,
+                     ShardingSource mixed_divisions = ShardingSource::written);
+
+/// What a planner of homogeneous systems makes of any: on a mixed one it plans for slowest_of() it,
+/// and its plans are then timed on the real devices in their order. The objective stays its own.
+/// Throws Error for plans that mixed systems cannot run (interleaved stages).
+Outcome plan_for_slowest(const PlanFunction& plan, const std::string& planner, const Job& job,
+                         const System& system, const SpaceOptions& space, const Budget& budget,
+                         const Progress& progress);
+
+}  // namespace braid

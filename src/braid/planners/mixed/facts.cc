@@ -1,0 +1,61 @@
+#include "braid/planners/mixed/facts.h"
+
+#include <algorithm>
+
+namespace braid {
+
+MixedFacts::MixedFacts(const MixedProblem& problem) : problem_(problem) {
+  for (const MixedForm& form : problem.forms) ways_ = std::max(ways_, form.ways.size());
+}
+
+std::int64_t MixedFacts::number_of(std::span<const std::int32_t> used) const {
+  std::int64_t number = 0;
+  for (std::size_t k = 0; k < used.size(); ++k) {
+    number = number * (problem_.capacity[k] + std::int64_t{1}) + used[k];
+  }
+  return number;
+}
+
+MixedFacts::At& MixedFacts::at(std::span<const std::int32_t> used) {
+  const auto [found, fresh] = known_.try_emplace(number_of(used));
+  At& at = found->second;
+  if (fresh) {
+    const std::size_t forms = problem_.forms.size();
+    at.allowed.assign(forms, -1);
+    at.rates.resize(forms * ways_);
+    at.exchange_s.assign(forms * ways_, problem_.exchange_s ? -1 : 0);
+    at.handover_s.assign(forms * forms * static_cast<std::size_t>(problem_.cut_classes), -1);
+  }
+  return at;
+}
+
+bool MixedFacts::allows(At& at, std::span<const std::int32_t> used, std::size_t form) const {
+  std::int8_t& known = at.allowed[form];
+  if (known >= 0) return known > 0;
+  known = 1;
+  const MixedForm& wanted = problem_.forms[form];
+  for (std::size_t k = 0; k < used.size(); ++k) {
+    if (used[k] + wanted.takes[k] > problem_.capacity[k]) known = 0;
+  }
+  const auto number = static_cast<std::int32_t>(form);
+  if (known > 0 && !problem_.allows(used, number)) known = 0;
+  for (std::size_t way = 0; known > 0 && way < wanted.ways.size(); ++way) {
+    at.rates[form * ways_ + way] = problem_.rates(used, number, static_cast<std::int32_t>(way));
+  }
+  return known > 0;
+}
+
+double MixedFacts::handover_s(At& at, std::span<const std::int32_t> used, std::size_t below,
+                              std::size_t above, std::int32_t cut) const {
+  const std::int32_t kind = problem_.cut_class[static_cast<std::size_t>(cut)];
+  const std::size_t pair = below * problem_.forms.size() + above;
+  double& known_s = at.handover_s[pair * static_cast<std::size_t>(problem_.cut_classes) +
+                                  static_cast<std::size_t>(kind)];
+  if (known_s < 0) {
+    known_s = problem_.handover_s(used, static_cast<std::int32_t>(below),
+                                  static_cast<std::int32_t>(above), kind);
+  }
+  return known_s;
+}
+
+}  // namespace braid

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "braid/planners/mixed/problem.h"
+
+namespace braid {
+
+/// What of a problem depends on the devices that are used already, asked for once.
+class MixedFacts {
+ public:
+  /// `problem` outlives this.
+  explicit MixedFacts(const MixedProblem& problem);
+
+  struct At {
+    std::vector<std::int8_t> allowed;  ///< [form]; -1: not asked yet.
+    std::vector<MixedRates> rates;     ///< [form · ways + way], where allowed.
+    std::vector<double> exchange_s;    ///< [form · ways + way], the least with any last stage; -1.
+    std::vector<double> handover_s;    ///< [(below · forms + above) · classes + class]; -1.
+  };
+  /// The reference stays valid.
+  At& at(std::span<const std::int32_t> used);
+  /// One for each number of devices of each kind.
+  std::int64_t number_of(std::span<const std::int32_t> used) const;
+
+  /// Whether a stage of the form may lie there and has room; if so, its rates are known from then
+  /// on. `at` is that of `used`, here and below.
+  bool allows(At& at, std::span<const std::int32_t> used, std::size_t form) const;
+  const MixedRates& rates(const At& at, std::size_t form, std::size_t way) const {
+    return at.rates[form * ways_ + way];
+  }
+  /// One direction over the cut before layer `cut`, see MixedProblem::handover_s.
+  double handover_s(At& at, std::span<const std::int32_t> used, std::size_t below,
+                    std::size_t above, std::int32_t cut) const;
+
+ private:
+  const MixedProblem& problem_;
+  std::size_t ways_ = 1;  ///< The most of any form.
+  std::map<std::int64_t, At> known_;
+};
+
+}  // namespace braid

@@ -1,0 +1,420 @@
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "braid/base/index.h"
+#include "braid/base/infinity.h"
+#include "braid/plan/shared_gradients.h"
+#include "braid/plan/stage_context.h"
+#include "braid/planners/mixed/mixed_planner.h"
+#include "braid/profile/split_limits.h"
+
+namespace braid {
+namespace {
+
+/// The cluster is cut into no more than this many stages.
+constexpr std::int64_t kMostParts = 64;
+
+bool allowed(const std::optional<int>& fixed, std::int64_t value) {
+  return !fixed || *fixed == value;
+}
+
+/// Shard groups of `size` devices that a run has room for: inside nodes, or of whole nodes.
+std::int64_t blocks_of(const DeviceRun& run, std::int64_t size) {
+  const bool inside = size <= run.devices_per_node && run.devices_per_node % size == 0;
+  const bool whole = size > run.devices_per_node && size % run.devices_per_node == 0;
+  return inside || whole ? run.count / size : 0;
+}
+
+}  // namespace
+
+MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t round_samples,
+                         Stages stages, Rates& rates)
+    : job_(job),
+      space_(space),
+      round_samples_(round_samples),
+      stages_(stages),
+      rates_(rates),
+      split_(job.chain().layers->limits(job.system().device_count)) {
+  const Job& of = job.job();
+  const ChainJob& chain = job.chain();
+  const auto layers = static_cast<std::int32_t>(chain.kind_of_layer.size());
+  problem_.micro_batches = of.global_batch / round_samples;
+  std::int64_t devices = 0;
+  for (const DeviceRun& run : job.runs()) {
+    problem_.capacity.push_back(static_cast<std::int32_t>(run.count));
+    devices += run.count;
+  }
+  problem_.least_stages = space.pp.value_or(stages == Stages::several ? 2 : 1);
+  problem_.most_stages = space.pp.value_or(stages == Stages::one ? 1 : layers);
+
+  // Bytes per sample of what a cut surely hands over.
+  problem_.cut_class.assign(at(layers) + 1, 0);
+  bytes_of_class_ = {0};
+  for (const ProfileEdge& edge : chain.edges) {
+    if (edge.target != edge.source + 1) continue;
+    const auto known = std::find(bytes_of_class_.begin(), bytes_of_class_.end(), edge.bytes);
+    problem_.cut_class[at(edge.target)] =
+        static_cast<std::int32_t>(known - bytes_of_class_.begin());
+    if (known == bytes_of_class_.end()) bytes_of_class_.push_back(edge.bytes);
+  }
+  problem_.cut_classes = static_cast<std::int32_t>(bytes_of_class_.size());
+  if (chain.branched) {
+    problem_.readers.resize(at(layers));
+    for (const ProfileEdge& edge : chain.edges) {
+      problem_.readers[at(edge.source)].push_back(edge.target);
+    }
+  }
+
+  probe_.system = job.system();
+  probe_.precision = of.precision;
+  probe_.global_batch = of.global_batch;
+  probe_.stages.resize(1);
+
+  for (std::int64_t dp = 1; dp <= std::min(devices, round_samples); ++dp) {
+    if (round_samples % dp != 0 || !allowed(space.dp, dp)) continue;
+    const std::int64_t micro_batch = round_samples / dp;
+    if (!allowed(space.micro_batch, micro_batch)) continue;
+    for (std::int64_t tp = 1; tp <= devices / dp; ++tp) {
+      const bool found = std::binary_search(split_.found.begin(), split_.found.end(), tp);
+      if (!allowed(space.tp, tp)) continue;
+      if (!found && !divides_as_written(split_, static_cast<int>(tp))) continue;
+      Configuration degrees;
+      degrees.dp = static_cast<int>(dp);
+      degrees.tp = static_cast<int>(tp);
+      degrees.cp = space.cp.value_or(1);
+      degrees.micro_batch = static_cast<int>(micro_batch);
+      degrees.num_micro_batches = problem_.micro_batches;
+      if (degrees.cp * dp * tp * kMostParts < devices) continue;
+      add_forms(degrees);
+    }
+  }
+  problem_.allows = [this](std::span<const std::int32_t> used, std::int32_t form) {
+    return allows(used, form);
+  };
+  problem_.handover_s = [this](std::span<const std::int32_t> used, std::int32_t below,
+                               std::int32_t above,
+                               std::int32_t kind) { return handover_s(used, below, above, kind); };
+  problem_.rates = [this](std::span<const std::int32_t> used, std::int32_t form, std::int32_t way) {
+    return this->rates(used, form, way);
+  };
+  if (chain.shared.empty() || stages == Stages::one) return;
+  problem_.exchange_s = [this](std::span<const std::int32_t> used, std::int32_t first,
+                               std::int32_t way,
+                               std::int32_t last) { return exchange_s(used, first, way, last); };
+  problem_.least_exchange_s = [this](std::span<const std::int32_t> used, std::int32_t first,
+                                     std::int32_t last) {
+    return least_exchange_s(used, first, last);
+  };
+  std::map<std::vector<std::int32_t>, std::vector<double>> least;
+  std::vector<double> bytes;
+  for (std::size_t form = 0; form < ways_.size(); ++form) {
+    std::vector<double>& known = least[problem_.forms[form].takes];
+    for (std::size_t way = 0; way < ways_[form].size(); ++way) {
+      fill_shared_bytes(static_cast<std::int32_t>(form), static_cast<std::int32_t>(way), bytes);
+      if (known.empty()) known = bytes;
+      for (std::size_t i = 0; i < bytes.size(); ++i) known[i] = std::min(known[i], bytes[i]);
+    }
+  }
+  for (const MixedForm& form : problem_.forms) least_shared_bytes_.push_back(least[form.takes]);
+}
+
+void MixedFamily::add_forms(const Configuration& degrees) {
+  const std::int64_t replicas = std::int64_t{degrees.dp} * degrees.cp;
+  const std::int64_t most_ep = split_.experts > 0 ? std::min(split_.experts, replicas) : 1;
+  for (std::int64_t ep = 1; ep <= most_ep; ++ep) {
+    if (!allowed(space_.ep, ep) || replicas % ep != 0) continue;
+    if (ep % degrees.cp != 0 && degrees.cp % ep != 0) continue;
+    Configuration form = degrees;
+    form.ep = static_cast<int>(ep);
+    form.sequence_parallel = form.tp > 1 && space_.sequence_parallel.value_or(true);
+    if (!refusal(split_, to_execution(form)).empty() && !space_.sequence_parallel) {
+      form.sequence_parallel = false;
+    }
+    const bool written = divides_as_written(split_, form.tp);
+    if (written && refusal(split_, to_execution(form)).empty()) add_forms_of(form);
+    if (!std::binary_search(split_.found.begin(), split_.found.end(), form.tp)) continue;
+    form.sequence_parallel = false;
+    if (space_.sequence_parallel.value_or(false) || !refusal(split_, to_execution(form)).empty()) {
+      continue;
+    }
+    for (const Division division : {Division::fastest, Division::smallest}) {
+      form.division = division;
+      add_forms_of(form);
+    }
+  }
+}
+
+/// The form on devices of every kind that have room for it, and on some of several.
+void MixedFamily::add_forms_of(const Configuration& form) {
+  const std::vector<DeviceRun>& runs = job_.runs();
+  const std::int64_t size = std::int64_t{form.tp} * form.cp;
+  const std::int64_t dp = form.dp;
+  std::vector<std::int64_t> blocks;
+  blocks.reserve(runs.size());
+  for (const DeviceRun& run : runs) blocks.push_back(blocks_of(run, size));
+  std::vector<std::vector<std::int32_t>> kinds;
+  const auto add = [&](const std::vector<std::int64_t>& taken) {
+    std::vector<std::int32_t> takes;
+    takes.reserve(taken.size());
+    for (const std::int64_t n : taken) takes.push_back(static_cast<std::int32_t>(n * size));
+    if (std::find(kinds.begin(), kinds.end(), takes) == kinds.end()) kinds.push_back(takes);
+  };
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    std::vector<std::int64_t> taken(runs.size(), 0);
+    if (blocks[r] >= dp) {
+      taken[r] = dp;
+      add(taken);
+    }
+    for (std::size_t s = r + 1; s < runs.size(); ++s) {
+      if (blocks[r] == 0 || blocks[s] == 0 || blocks[r] + blocks[s] < dp) continue;
+      // Any split of a few; of many what whole stages leave over of either kind, or as many of
+      // each as there are.
+      std::vector<std::int64_t> parts = {blocks[r] % dp, dp - blocks[s] % dp,
+                                         dp * blocks[r] / (blocks[r] + blocks[s])};
+      for (std::int64_t part = 1; part < std::min<std::int64_t>(dp, 5); ++part) {
+        if (dp <= 4) parts.push_back(part);
+      }
+      for (const std::int64_t part : parts) {
+        if (part < 1 || part >= dp || part > blocks[r] || dp - part > blocks[s]) continue;
+        taken.assign(runs.size(), 0);
+        taken[r] = part;
+        taken[s] = dp - part;
+        add(taken);
+      }
+    }
+  }
+  // And over all kinds, as they come.
+  std::vector<std::int64_t> taken(runs.size(), 0);
+  std::int64_t left = dp;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    taken[r] = std::min(left, blocks[r]);
+    left -= taken[r];
+  }
+  if (left == 0) add(taken);
+  for (const std::vector<std::int32_t>& takes : kinds) add_form(form, takes);
+}
+
+bool MixedFamily::saves_memory(const Configuration& way) const {
+  return (!space_.recompute && way.recompute != Recompute::none) ||
+         (!space_.zero && way.zero >= Zero::gradients) || way.offload_optimizer;
+}
+
+std::vector<Configuration> MixedFamily::ways_of(const Configuration& degrees) const {
+  std::vector<Configuration> ways;
+  for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+    if (space_.recompute && *space_.recompute != recompute) continue;
+    for (const Zero zero : {Zero::optimizer, Zero::none, Zero::gradients, Zero::parameters}) {
+      if (space_.zero ? *space_.zero != zero : degrees.dp * degrees.cp == 1 && zero != Zero::none) {
+        continue;
+      }
+      for (const bool offload : {false, true}) {
+        if (offload && !space_.allow_offload) continue;
+        Configuration way = degrees;
+        way.recompute = recompute;
+        way.zero = zero;
+        way.offload_optimizer = offload;
+        ways.push_back(way);
+      }
+    }
+  }
+  return ways;
+}
+
+void MixedFamily::add_form(const Configuration& degrees, const std::vector<std::int32_t>& takes) {
+  MixedForm form;
+  form.takes = takes;
+  const std::vector<std::int64_t> on = devices(std::vector<std::int32_t>(takes.size(), 0), takes);
+  const std::vector<std::size_t> groups = job_.groups_of(on);
+  // Replicas on other devices would divide their layers otherwise.
+  if (degrees.division != Division::written &&
+      (groups.size() > 1 || !job_.is_distinct(degrees, groups.front()))) {
+    return;
+  }
+  double available = kInfinity;
+  double host = available;
+  for (const std::size_t group : groups) {
+    const Chip& chip = job_.system().groups[group].chip;
+    if (!matmul_peak(chip, job_.job().precision.matmul)) return;
+    available = std::min(available, usable_bytes(chip));
+    host = std::min(host, chip.host ? chip.host->bytes : 0);
+  }
+  std::vector<Configuration> ways;
+  for (const Configuration& way : ways_of(degrees)) {
+    if (way.offload_optimizer && host <= 0) continue;
+    MixedWay& added = form.ways.emplace_back();
+    added.layers = job_.layers(way, groups, stages_ == Stages::one);
+    added.saves_memory = saves_memory(way);
+    DataParallelContext context;
+    context.precision = job_.job().precision;
+    context.zero = way.zero;
+    context.offload_optimizer = way.offload_optimizer;
+    context.dense_ranks = static_cast<double>(way.dp) * way.cp;
+    context.expert_ranks = context.dense_ranks / way.ep;
+    added.memory = memory_form(context, available);
+    added.memory.host_available_bytes = host;
+    ways.push_back(way);
+  }
+  if (ways.empty()) return;
+  problem_.forms.push_back(std::move(form));
+  ways_.push_back(std::move(ways));
+}
+
+std::vector<std::int64_t> MixedFamily::devices(std::span<const std::int32_t> used,
+                                               const std::vector<std::int32_t>& takes) const {
+  std::vector<std::int64_t> devices;
+  for (std::size_t r = 0; r < takes.size(); ++r) {
+    const DeviceRun& run = job_.runs()[r];
+    const std::int64_t end = run.first + run.count - used[r];
+    for (std::int64_t d = end - takes[r]; d < end; ++d) devices.push_back(d);
+  }
+  return devices;
+}
+
+bool MixedFamily::allows(std::span<const std::int32_t> used, std::int32_t form) const {
+  // Shard groups keep to nodes, or to whole ones.
+  const Configuration& degrees = ways_[at(form)].front();
+  const std::int64_t size = std::int64_t{degrees.tp} * degrees.cp;
+  for (std::size_t r = 0; r < used.size(); ++r) {
+    if (takes_of(form)[r] == 0) continue;
+    const DeviceRun& run = job_.runs()[r];
+    const std::int64_t start = run.count - used[r] - takes_of(form)[r];
+    if (start % std::min(size, run.devices_per_node) != 0) return false;
+  }
+  return true;
+}
+
+double MixedFamily::handover_s(std::span<const std::int32_t> used, std::int32_t below,
+                               std::int32_t above, std::int32_t cut_class) const {
+  const double bytes = bytes_of_class_[at(cut_class)];
+  if (bytes <= 0) return 0;
+  std::vector<std::int32_t> next(used.begin(), used.end());
+  for (std::size_t r = 0; r < next.size(); ++r) next[r] += takes_of(below)[r];
+  const std::vector<std::int64_t> receivers = devices(used, takes_of(below));
+  const std::vector<std::int64_t> senders = devices(next, takes_of(above));
+  const Parallelism from = to_parallelism(ways_[at(above)].front());
+  const Parallelism to = to_parallelism(ways_[at(below)].front());
+  const ProfileEdge edge{0, 1, bytes};
+  const System& system = job_.system();
+  return (braid::handover_s(system, senders, receivers, handover_bytes(edge, from, to)) +
+          braid::handover_s(system, receivers, senders, handover_bytes(edge, to, from))) /
+         2;
+}
+
+void MixedFamily::fill_shared_bytes(std::int32_t form, std::int32_t way,
+                                    std::vector<double>& bytes) const {
+  const std::vector<std::int32_t> ends = {
+      0, static_cast<std::int32_t>(job_.chain().kind_of_layer.size()) - 1};
+  const Parallelism parallel = to_parallelism(ways_[at(form)][at(way)]);
+  bytes.clear();
+  for (const SharedParameter& parameter : job_.chain().shared) {
+    // Others may lie in one stage, or in more than two.
+    bytes.push_back(parameter.layers == ends
+                        ? shared_gradient_bytes(parameter, parallel, job_.job().precision)
+                        : 0);
+  }
+}
+
+double MixedFamily::exchange_s(std::span<const std::int32_t> used, std::int32_t first,
+                               std::int32_t last, std::span<const double> bytes) const {
+  const std::vector<std::int64_t> at_start = devices(used, takes_of(first));
+  const std::vector<std::int32_t> none(used.size(), 0);
+  const std::vector<std::int64_t> at_end = devices(none, takes_of(last));
+  const std::int32_t ends[] = {0, 1};
+  double sum_s = 0;
+  for (const double of_parameter : bytes) {
+    sum_s += ring_of_stages_s(
+        ends, of_parameter, [&](std::int32_t from, std::int32_t, double message_bytes) {
+          return from == 0 ? braid::handover_s(job_.system(), at_start, at_end, message_bytes)
+                           : braid::handover_s(job_.system(), at_end, at_start, message_bytes);
+        });
+  }
+  return sum_s;
+}
+
+double MixedFamily::exchange_s(std::span<const std::int32_t> used, std::int32_t first,
+                               std::int32_t way, std::int32_t last) const {
+  std::vector<double> bytes;
+  fill_shared_bytes(first, way, bytes);
+  return exchange_s(used, first, last, bytes);
+}
+
+double MixedFamily::least_exchange_s(std::span<const std::int32_t> used, std::int32_t first,
+                                     std::int32_t last) const {
+  return exchange_s(used, first, last, least_shared_bytes_[at(first)]);
+}
+
+MixedRates MixedFamily::rates(std::span<const std::int32_t> used, std::int32_t form,
+                              std::int32_t way) {
+  const Configuration& how = ways_[at(form)][at(way)];
+  RateKey key = {how.tp,
+                 how.cp,
+                 how.ep,
+                 how.dp,
+                 static_cast<std::int64_t>(how.zero),
+                 how.offload_optimizer ? 1 : 0};
+  key.insert(key.end(), used.begin(), used.end());
+  key.insert(key.end(), takes_of(form).begin(), takes_of(form).end());
+  const auto [found, fresh] = rates_.try_emplace(std::move(key));
+  if (fresh) found->second = measured_rates(how, devices(used, takes_of(form)));
+  return found->second;
+}
+
+MixedRates MixedFamily::measured_rates(const Configuration& way,
+                                       std::vector<std::int64_t> devices) {
+  constexpr double kMany = 1e12;      // So many that only bandwidth counts,
+  constexpr double kLess = 1 - 1e-9;  // and rounding does not.
+  Stage& stage = probe_.stages.front();
+  stage.dp = way.dp;
+  stage.tp = way.tp;
+  stage.cp = way.cp;
+  stage.devices = std::move(devices);
+  stage.own =
+      StageForm{way.micro_batch,     way.ep, way.sequence_parallel, way.zero, way.offload_optimizer,
+                way.offload_weights, {}};
+  const StageContext probe(probe_, 0);
+  const DataParallelContext& context = probe.data_parallel();
+  MixedRates rates;
+  rates.overlap_loss = kLess * context.chip->efficiency.overlap_loss;
+  const auto measure = [&](bool expert) {
+    StageParameters parameters;
+    parameters.layers = 1;
+    (expert ? parameters.expert : parameters.dense) = kMany;
+    const StageSync sync = stage_sync(parameters, context);
+    (expert ? parameters.expert : parameters.dense) = 2 * kMany;
+    const StageSync twice = stage_sync(parameters, context);
+    ChunkTotals chunk;
+    chunk.layers = 1;
+    (expert ? chunk.expert_parameters : chunk.dense_parameters) = kMany;
+    const ChunkLoad load = chunk_load(chunk, context);
+    const auto set = [&](MixedRates::PerParameter& rate, double time_s) {
+      (expert ? rate.expert : rate.dense) = kLess * time_s / kMany;
+    };
+    set(rates.gather, sync.parameter_sync_s);
+    set(rates.reduce, sync.gradient_sync_s);
+    set(rates.optimizer, twice.optimizer_s - sync.optimizer_s);
+    set(rates.forward, load.dp_forward_s);
+    // Gathering and scattering hide behind the same pass, each by itself.
+    set(rates.backward, std::max(load.dp_forward_s, load.dp_backward_s - load.dp_forward_s));
+  };
+  measure(false);
+  if (split_.experts > 0) measure(true);
+  return rates;
+}
+
+std::vector<PlacedStage> MixedFamily::stages(const MixedPipeline& pipeline) const {
+  std::vector<PlacedStage> stages;
+  stages.reserve(pipeline.stages.size());
+  for (const MixedStage& stage : pipeline.stages) {
+    PlacedStage placed;
+    placed.begin = stage.begin;
+    placed.end = stage.end;
+    placed.form = ways_[at(stage.form)][at(stage.way)];
+    placed.devices = devices(stage.used, takes_of(stage.form));
+    stages.push_back(std::move(placed));
+  }
+  return stages;
+}
+
+}  // namespace braid

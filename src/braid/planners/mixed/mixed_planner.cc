@@ -1,0 +1,378 @@
+#include "braid/planners/mixed/mixed_planner.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "braid/base/error.h"
+#include "braid/base/infinity.h"
+#include "braid/base/quantity.h"
+#include "braid/planners/job/outcomes.h"
+#include "braid/planners/mixed/bounds.h"
+#include "braid/planners/mixed/shortage.h"
+#include "braid/planners/mixed/solve.h"
+#include "braid/planners/mixed/walk.h"
+#include "braid/profile/sharded_options.h"
+#include "braid/schedule/timeline.h"
+
+namespace braid {
+namespace {
+
+/// What is slower than the best by more is no alternative to it.
+constexpr double kAlternative = 1.5;
+/// What is slower by more is not tried to be improved on.
+constexpr double kNear = 1.1;
+/// A bound that is as near is not worth another search.
+constexpr double kProven = 1 - 1e-6;
+/// Stages tried in one family, where bounds by path hold and where they do not.
+constexpr std::int64_t kMostSteps = 20'000'000;
+constexpr std::int64_t kMostBranchedSteps = 1'000'000;
+/// In all rounds that are gone through pipeline by pipeline.
+constexpr MixedWalkLimits kMostWalked = {400'000, 2'000};
+
+struct Found {
+  double time_s = kInfinity;
+  std::vector<PlacedStage> stages;
+};
+
+void refuse(bool asked, const char* option, const char* what) {
+  if (!asked) return;
+  throw Error(Where{"", 0, option}, what, "leave it out, or plan on one kind of device");
+}
+
+void check_mixed_space(const Job& job, const System& system, const SpaceOptions& space) {
+  refuse(space.vp.value_or(1) != 1, "--vp", "stages on a mixed cluster are not interleaved");
+  refuse(space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b,
+         "--schedule", "a mixed cluster runs 1f1b");
+  SpaceLimits limits = space_limits(job, system);
+  // Devices may stay unused, so the degrees need not make up all of them.
+  limits.devices = 1;
+  for (const std::optional<int>& degree : {space.tp, space.pp, space.dp, space.cp}) {
+    if (degree && *degree > 0 &&
+        (__builtin_mul_overflow(limits.devices, std::int64_t{*degree}, &limits.devices) ||
+         limits.devices > system.device_count)) {
+      throw Error("the degrees set multiply to more than the " +
+                      std::to_string(system.device_count) + " devices",
+                  "change --tp, --pp, --dp or --cp, or leave one of them out");
+    }
+  }
+  check_space(limits, space);
+}
+
+class MixedSearch {
+ public:
+  MixedSearch(const Job& job, const System& system, const SpaceOptions& space, const Budget& budget,
+              const Progress& progress)
+      : space_(space),
+        budget_(budget),
+        progress_(progress),
+        job_(job, system, "braid"),
+        outcome_(begin_outcome(job, system)) {}
+
+  Outcome run();
+
+ private:
+  /// Pipelines of one number of samples in a round.
+  struct Open {
+    double bound_s = kInfinity;  ///< Of chains; of other graphs what is searched first.
+    double walked_s = 0;         ///< A bound for any graph.
+    std::vector<std::unique_ptr<MixedFamily>> families;
+    double searched_below_s = 0;  ///< The least cutoff so far; 0: none.
+    std::int64_t steps = 0;       ///< Stages tried in it.
+    double limit_s = 0;           ///< Below which a first plan is looked for,
+    int raised = 0;               ///< and how often that was raised.
+  };
+
+  void add(double time_s, std::vector<PlacedStage> stages);
+  void improve(std::vector<PlacedStage> stages, double time_s);
+  Open open_round(std::int64_t samples);
+  double cutoff_s() const { return found_.size() < capacity() ? kInfinity : found_.back().time_s; }
+  std::size_t capacity() const { return static_cast<std::size_t>(std::max(1, space_.top)); }
+  bool spent() const { return budget_.work > 0 && outcome_.evaluated >= budget_.work; }
+  void search(Open& open, double cutoff_s);
+  MixedSolution solve(const MixedFamily& family, const MixedProblem& problem, double cutoff_s,
+                      std::int64_t most_steps);
+  void find_first(std::vector<Open>& open);
+  void walk(std::vector<Open>& open);
+  double proven_s(const Open& open) const {
+    return job_.chain().branched ? open.walked_s : std::max(open.bound_s, open.walked_s);
+  }
+  Infeasibility nearest(const std::vector<Open>& open);
+
+  const SpaceOptions& space_;
+  const Budget& budget_;
+  const Progress& progress_;
+  MixedJob job_;
+  MixedFamily::Rates rates_;
+  std::vector<Found> found_;  ///< Best first.
+  double bound_s_ = kInfinity;
+  Outcome outcome_;
+};
+
+void MixedSearch::add(double time_s, std::vector<PlacedStage> stages) {
+  if (time_s >= cutoff_s()) return;
+  for (const Found& known : found_) {
+    if (known.stages == stages) return;
+  }
+  const auto place = std::find_if(found_.begin(), found_.end(),
+                                  [&](const Found& known) { return time_s < known.time_s; });
+  found_.insert(place, {time_s, std::move(stages)});
+  if (found_.size() > capacity()) found_.pop_back();
+}
+
+/// Moves layers over the cuts for as long as that simulates faster: the bound that layers are
+/// assigned by is not quite the time.
+void MixedSearch::improve(std::vector<PlacedStage> stages, double time_s) {
+  bool better = true;
+  while (better && !spent()) {
+    better = false;
+    for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
+      for (const std::int32_t step : {-1, 1}) {
+        std::vector<PlacedStage> next = stages;
+        next[s].end += step;
+        next[s + 1].begin += step;
+        if (next[s].end <= next[s].begin || next[s + 1].end <= next[s + 1].begin) continue;
+        if (job_.missing_bytes(next) > 0) continue;
+        ++outcome_.evaluated;
+        const double next_s = job_.time_s(next);
+        if (next_s >= time_s) continue;
+        time_s = next_s;
+        stages = std::move(next);
+        better = true;
+      }
+    }
+  }
+  add(time_s, std::move(stages));
+}
+
+/// Simulates what solve_mixed() finds below the cutoff, in the family's problem or one like it.
+MixedSolution MixedSearch::solve(const MixedFamily& family, const MixedProblem& problem,
+                                 double cutoff_s, std::int64_t most_steps) {
+  const auto limit_s = [&] { return std::min(cutoff_s, this->cutoff_s()); };
+  MixedSolution solution =
+      solve_mixed(problem, limit_s(), most_steps, [&](const MixedPipeline& pipeline) {
+        std::vector<PlacedStage> stages = family.stages(pipeline);
+        if (job_.missing_bytes(stages) > 0) return limit_s();
+        ++outcome_.evaluated;
+        const double time_s = job_.time_s(stages);
+        const bool good = found_.empty() || time_s < kNear * found_.front().time_s;
+        add(time_s, stages);
+        if (good) improve(std::move(stages), time_s);
+        return limit_s();
+      });
+  outcome_.work += solution.steps;
+  return solution;
+}
+
+/// All pipelines of the round below the cutoff; its bound rises to what none of them can beat.
+void MixedSearch::search(Open& open, double cutoff_s) {
+  double bound_s = kInfinity;
+  const std::int64_t most_steps = job_.chain().branched ? kMostBranchedSteps : kMostSteps;
+  for (const auto& family : open.families) {
+    const MixedSolution solution = solve(*family, family->problem(), cutoff_s, most_steps);
+    open.steps += solution.steps;
+    bound_s = std::min(bound_s, solution.bound_s);
+  }
+  open.searched_below_s = cutoff_s;
+  open.bound_s = std::max(open.bound_s, bound_s);
+  if (progress_) {
+    progress_(found_.empty() ? kInfinity : found_.front().time_s, open.bound_s, outcome_.evaluated);
+  }
+}
+
+/// Looks for any plan: of one stage; then for a better one in each family below a time of its own,
+/// raised wherever least was tried so far until there is one. Some family is cheap to search, and
+/// far less is tried in the others below what is found there.
+void MixedSearch::find_first(std::vector<Open>& open) {
+  for (Open& round : open) {
+    for (const auto& family : round.families) {
+      if (family->problem().least_stages > 1) continue;
+      MixedProblem alone = family->problem();
+      alone.most_stages = 1;
+      solve(*family, alone, kInfinity, kMostSteps);
+    }
+  }
+  // What paths say of branches is not worth more.
+  if (job_.chain().branched && !found_.empty()) return;
+  constexpr int kSmallSteps = 12, kSteps = 32;
+  const double alone_s = found_.empty() ? kInfinity : found_.front().time_s;
+  while (found_.empty() || found_.front().time_s >= alone_s) {
+    Open* next = nullptr;
+    for (Open& family : open) {
+      if (family.raised >= kSteps || family.limit_s >= alone_s) continue;
+      if (next == nullptr || family.steps < next->steps) next = &family;
+    }
+    if (next == nullptr) return;
+    const int step = ++next->raised;
+    next->limit_s *= step <= kSmallSteps ? 1.1 : step < kSteps ? 1.5 : kInfinity;
+    if (next->bound_s < next->limit_s) search(*next, next->limit_s);
+  }
+}
+
+/// Goes through what may be faster than the best plan one by one, as far as there is not too much:
+/// a pipeline's bound is not quite its time, and of layers that do not follow one another not even
+/// that.
+void MixedSearch::walk(std::vector<Open>& open) {
+  MixedWalkLimits left = kMostWalked;
+  if (budget_.work > 0) {
+    left.shown = std::clamp<std::int64_t>(budget_.work - outcome_.evaluated, 0, left.shown);
+  }
+  auto rounds = std::ssize(open);
+  for (Open& round : open) {
+    MixedWalkLimits of_round = {left.steps / rounds, left.shown / rounds};
+    --rounds;
+    const auto best_s = [&] { return found_.empty() ? kInfinity : found_.front().time_s; };
+    if (proven_s(round) >= best_s() * (1 - 1e-9) || spent()) continue;
+    double bound_s = kInfinity;
+    auto families = std::ssize(round.families);
+    for (const auto& family : round.families) {
+      const MixedWalkLimits share = {of_round.steps / families, of_round.shown / families};
+      --families;
+      const MixedWalkResult walked =
+          walk_mixed(family->problem(), best_s(), share, [&](const MixedPipeline& pipeline) {
+            std::vector<PlacedStage> stages = family->stages(pipeline);
+            if (job_.missing_bytes(stages) > 0) return best_s();
+            ++outcome_.evaluated;
+            const double time_s = job_.time_s(stages);
+            add(time_s, std::move(stages));
+            return best_s();
+          });
+      of_round.steps -= walked.steps;
+      of_round.shown -= walked.shown;
+      left.steps -= walked.steps;
+      left.shown -= walked.shown;
+      outcome_.work += walked.steps;
+      bound_s = std::min(bound_s, walked.bound_s);
+    }
+    round.walked_s = std::max(round.walked_s, bound_s);
+  }
+}
+
+/// What would have to be added to some device for the pipeline that comes nearest to fitting.
+Infeasibility MixedSearch::nearest(const std::vector<Open>& open) {
+  Infeasibility why{
+      "no assignment of layers to stages on these devices fits in their memory", -1, 0, 0, {}};
+  double least_bytes = kInfinity;
+  std::vector<const MixedFamily*> families;
+  for (const Open& round : open) {
+    for (const auto& family : round.families) families.push_back(family.get());
+  }
+  for (const MixedFamily* family : families) {
+    const auto shortage = least_shortage(family->problem(), least_bytes);
+    if (!shortage.has_value()) continue;
+    least_bytes = shortage->missing_bytes();
+    if (least_bytes <= 0) continue;
+    const PlacedStage stage = family->stages(shortage->pipeline)[shortage->stage];
+    Configuration form = stage.form;
+    form.pp = static_cast<int>(shortage->pipeline.stages.size());
+    why.parallel = to_parallelism(form);
+    why.stage = static_cast<std::int64_t>(shortage->stage);
+    why.needed_bytes = shortage->needed_bytes;
+    why.available_bytes = shortage->available_bytes;
+    std::string chips;
+    for (const std::size_t group : job_.groups_of(stage.devices)) {
+      chips += (chips.empty() ? "" : " + ") + job_.system().groups[group].chip.name;
+    }
+    why.reason =
+        "no assignment of layers to stages on these devices fits in their memory (nearest: "
+        "layers " +
+        std::to_string(stage.begin) + "-" + std::to_string(stage.end - 1) + " on " +
+        std::to_string(stage.devices.size()) + " x " + chips + ")";
+  }
+  if (least_bytes == kInfinity) why.reason = "no pipeline of that many stages on these devices";
+  return why;
+}
+
+MixedSearch::Open MixedSearch::open_round(std::int64_t samples) {
+  Open open;
+  const auto add = [&](MixedFamily::Stages stages) {
+    auto family = std::make_unique<MixedFamily>(job_, space_, samples, stages, rates_);
+    if (family->empty()) return;
+    open.bound_s = std::min(open.bound_s, quick_bound_s(family->problem()));
+    open.walked_s = open.bound_s;
+    open.families.push_back(std::move(family));
+  };
+  if (job_.chain().shared.empty()) {
+    add(MixedFamily::Stages::any);
+    return open;
+  }
+  const std::size_t layers = job_.chain().kind_of_layer.size();
+  if (space_.pp.value_or(2) > 1 && layers > 1) add(MixedFamily::Stages::several);
+  if (space_.pp.value_or(1) == 1) add(MixedFamily::Stages::one);
+  return open;
+}
+
+Outcome MixedSearch::run() {
+  const std::int64_t batch = job_.job().global_batch;
+  std::vector<Open> open;
+  for (std::int64_t round = 1; round <= batch; ++round) {
+    if (batch % round != 0) {
+      // Past the square root divisors are found from the other side.
+      if (round > batch / round) round = batch / (batch / round);
+      if (batch % round != 0) continue;
+    }
+    if (batch / round > kMostPlannedPasses) continue;
+    Open opened = open_round(round);
+    if (!opened.families.empty()) open.push_back(std::move(opened));
+  }
+  if (open.empty()) {
+    outcome_.infeasibility =
+        Infeasibility{"no stage's degrees divide the model's heads and the global batch of " +
+                          std::to_string(batch),
+                      -1,
+                      0,
+                      0,
+                      {}};
+    return std::move(outcome_);
+  }
+  const auto first = std::min_element(
+      open.begin(), open.end(), [](const Open& a, const Open& b) { return a.bound_s < b.bound_s; });
+  const double least_bound_s = first->bound_s;
+  for (Open& family : open) family.limit_s = least_bound_s;
+  find_first(open);
+  std::stable_sort(open.begin(), open.end(),
+                   [](const Open& a, const Open& b) { return a.steps < b.steps; });
+  bool exhausted = false;
+  for (Open& family : open) {
+    exhausted = exhausted || spent();
+    if (family.bound_s < cutoff_s() && !exhausted) search(family, cutoff_s());
+  }
+  // Below a shorter time more is ruled out.
+  for (Open& family : open) {
+    exhausted = exhausted || spent();
+    const double best_s = cutoff_s();
+    if (family.bound_s < best_s * kProven && best_s < family.searched_below_s && !exhausted) {
+      search(family, best_s);
+    }
+  }
+  walk(open);
+  for (const Open& family : open) bound_s_ = std::min(bound_s_, proven_s(family));
+  if (found_.empty()) {
+    const bool gave_up = exhausted || bound_s_ < kInfinity;
+    outcome_.status = gave_up ? Status::budget_exhausted : Status::infeasible;
+    if (!gave_up || job_.chain().branched) outcome_.infeasibility = nearest(open);
+    return std::move(outcome_);
+  }
+  for (const Found& found : found_) {
+    Candidate candidate;
+    candidate.plan = job_.plan(found.stages);
+    candidate.metrics = measure(candidate.plan);
+    outcome_.candidates.push_back(std::move(candidate));
+  }
+  outcome_.objective = found_.front().time_s;
+  if (job_.chain().branched) bound_s_ = std::max(bound_s_, outcome_.physical_bound.time_s);
+  outcome_.search_bound_s = std::min(bound_s_, outcome_.objective);
+  outcome_.status = outcome_.search_bound_s >= outcome_.objective * (1 - 1e-9) ? Status::optimal
+                                                                               : Status::feasible;
+  return std::move(outcome_);
+}
+
+}  // namespace
+
+Outcome plan_mixed(const Job& job, const System& system, const SpaceOptions& space,
+                   const Budget& budget, const Progress& progress) {
+  check_mixed_space(job, system, space);
+  return MixedSearch(job, system, space, budget, progress).run();
+}
+
+}  // namespace braid

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "braid/planners/mixed/job.h"
+#include "braid/planners/mixed/problem.h"
+#include "braid/profile/split_limits.h"
+
+namespace braid {
+
+/// braid's planner for mixed systems and bandwidth matrices (docs/design.md, "Planner braid on
+/// mixed clusters"): flushed 1F1B whose stages each have devices, tp, dp, ep, recomputation and
+/// ZeRO of their own. Best first over the samples of a round; for each, solve_mixed() finds layers,
+/// forms and devices together, and what it finds is simulated; what may then yet be faster is gone
+/// through by walk_mixed(). Throws Error for restrictions to what the space does not have.
+Outcome plan_mixed(const Job& job, const System& system, const SpaceOptions& space,
+                   const Budget& budget, const Progress& progress);
+
+/// Pipelines of one number of samples in a round (dp · micro-batch of every stage), as a problem
+/// for solve_mixed.
+class MixedFamily {
+ public:
+  /// What families share from one to the next.
+  using RateKey = std::vector<std::int64_t>;
+  using Rates = std::map<RateKey, MixedRates>;
+
+  /// Of one stage, or of two and more: what several layers share costs them unlike; or of any
+  /// number where layers share nothing.
+  enum class Stages : std::uint8_t { any, one, several };
+
+  MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t round_samples, Stages stages,
+              Rates& rates);
+  MixedFamily(const MixedFamily&) = delete;
+  MixedFamily& operator=(const MixedFamily&) = delete;
+  MixedFamily(MixedFamily&&) = delete;
+  MixedFamily& operator=(MixedFamily&&) = delete;
+  ~MixedFamily() = default;
+
+  bool empty() const { return problem_.forms.empty(); }
+  const MixedProblem& problem() const { return problem_; }
+  std::vector<PlacedStage> stages(const MixedPipeline& pipeline) const;
+
+ private:
+  void add_forms(const Configuration& degrees);
+  void add_forms_of(const Configuration& form);
+  void add_form(const Configuration& degrees, const std::vector<std::int32_t>& takes);
+  std::vector<Configuration> ways_of(const Configuration& degrees) const;
+  bool saves_memory(const Configuration& way) const;
+  bool allows(std::span<const std::int32_t> used, std::int32_t form) const;
+  double handover_s(std::span<const std::int32_t> used, std::int32_t below, std::int32_t above,
+                    std::int32_t cut_class) const;
+  double exchange_s(std::span<const std::int32_t> used, std::int32_t first, std::int32_t way,
+                    std::int32_t last) const;
+  double least_exchange_s(std::span<const std::int32_t> used, std::int32_t first,
+                          std::int32_t last) const;
+  double exchange_s(std::span<const std::int32_t> used, std::int32_t first, std::int32_t last,
+                    std::span<const double> bytes) const;
+  /// [shared parameter]: what a stage of this form has of its gradient; 0: others than the first
+  /// and the last layer hold it.
+  void fill_shared_bytes(std::int32_t form, std::int32_t way, std::vector<double>& bytes) const;
+  MixedRates rates(std::span<const std::int32_t> used, std::int32_t form, std::int32_t way);
+  std::vector<std::int64_t> devices(std::span<const std::int32_t> used,
+                                    const std::vector<std::int32_t>& takes) const;
+  MixedRates measured_rates(const Configuration& way, std::vector<std::int64_t> devices);
+  const std::vector<std::int32_t>& takes_of(std::int32_t form) const {
+    return problem_.forms[static_cast<std::size_t>(form)].takes;
+  }
+
+  MixedJob& job_;
+  const SpaceOptions& space_;
+  std::int64_t round_samples_;
+  Stages stages_;
+  Rates& rates_;
+  std::vector<std::vector<Configuration>> ways_;  ///< [form][way]
+  std::vector<double> bytes_of_class_;
+  /// [form][shared parameter]: the least of fill_shared_bytes() for any form on the same devices.
+  std::vector<std::vector<double>> least_shared_bytes_;
+  MixedProblem problem_;
+  SplitLimits split_;
+  Plan probe_;  ///< A plan of one stage, to ask for its rates.
+};
+
+}  // namespace braid

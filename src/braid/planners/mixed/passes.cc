@@ -1,0 +1,388 @@
+#include "braid/planners/mixed/passes.h"
+
+#include <algorithm>
+#include <cassert>
+#include <tuple>
+#include <utility>
+
+#include "braid/base/index.h"
+#include "braid/base/infinity.h"
+#include "braid/planners/mixed/bounds.h"
+#include "braid/planners/mixed/reach.h"
+
+namespace braid {
+namespace {
+
+/// Complete pipelines that a pass shows.
+constexpr std::size_t kMostOthers = 24;
+
+}  // namespace
+
+/// One pass: its limits, what it has reached, and the best end so far.
+struct MixedPasses::Pass {
+  double excess_s = 0, cutoff_s = 0;
+  std::int64_t depth = 1;  ///< Of the stage to be added, from the end.
+  std::vector<Level> levels;
+  MixedPass result;
+  /// Complete pipelines, the best for each number of stages, devices used and first form.
+  struct End {
+    double base_s = kInfinity;
+    std::int64_t depth = 0, number = 0;
+    std::size_t form = 0;
+    friend bool operator<(const End& a, const End& b) {
+      return std::tie(a.base_s, a.depth, a.number, a.form) <
+             std::tie(b.base_s, b.depth, b.number, b.form);
+    }
+  };
+  std::vector<End> ends;
+  std::vector<std::int32_t> too_long;  ///< See take_from_all.
+};
+
+MixedPasses::MixedPasses(const MixedProblem& problem, std::vector<std::uint8_t> last_forms)
+    : problem_(problem),
+      times_(problem),
+      work_(problem),
+      facts_(problem),
+      ends_(problem, std::move(last_forms)),
+      layers_(times_.layers()) {
+  for (const MixedForm& form : problem.forms) {
+    ways_ = std::max(ways_, form.ways.size());
+    std::int32_t takes = 0;
+    for (const std::int32_t of_kind : form.takes) takes += of_kind;
+    fewest_devices_ = std::min(fewest_devices_, takes);
+  }
+}
+
+bool MixedPasses::no_worse(const Start& a, const Start& b) {
+  return a.below_s <= b.below_s && a.next_s <= b.next_s && a.late_s <= b.late_s &&
+         a.rise_s <= b.rise_s && a.peak_s <= b.peak_s;
+}
+
+/// `with`: the devices used with the stage's own.
+double MixedPasses::least_exchange_s(MixedFacts::At& facts, std::size_t form, std::size_t way,
+                                     const State& with) {
+  double& known_s = facts.exchange_s[form * ways_ + way];
+  if (known_s >= 0) return known_s;
+  std::vector<std::int32_t> used = with.used;
+  for (std::size_t k = 0; k < used.size(); ++k) used[k] -= problem_.forms[form].takes[k];
+  const std::vector<std::int32_t> none(used.size(), 0);
+  MixedFacts::At& last = facts_.at(none);
+  double least_s = kInfinity;
+  for (std::size_t below = 0; below < problem_.forms.size(); ++below) {
+    if (!ends_.may_be_last(below) || !facts_.allows(last, none, below)) continue;
+    least_s = std::min(least_s, problem_.exchange_s(used, static_cast<std::int32_t>(form),
+                                                    static_cast<std::int32_t>(way),
+                                                    static_cast<std::int32_t>(below)));
+  }
+  known_s = least_s;
+  return known_s;
+}
+
+/// Stages that there may be yet before layer `left`.
+std::int64_t MixedPasses::most_stages(std::int32_t left, const State& state) const {
+  return std::min<std::int64_t>(left, state.devices_left / fewest_devices_);
+}
+
+/// All ways to put a stage with layers before `right` in front of `start`, each with `first_left`
+/// as its last first layer. Returns the first such layer at which the excess was too long.
+std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t right,
+                               std::int32_t first_left, const Start& start, MixedFacts::At& facts,
+                               State& to, Pass& pass) {
+  const std::int64_t m = problem_.micro_batches;
+  const std::int32_t least_left =
+      times_.first_fitting(form, way, std::min(m, pass.depth))[at(right)];
+  if (least_left > 0 && first_left >= 0) pass.result.memory_bound = true;
+  const bool may_end = pass.depth >= problem_.least_stages;
+  const bool may_go_on = pass.depth < problem_.most_stages;
+  const MixedReach behind{start.below_s, start.late_s, start.rise_s, start.peak_s, 0};
+  std::int32_t too_long = -1;
+  for (std::int32_t left = first_left; left >= least_left; --left) {
+    MixedStageTimes::Time time = times_.plain(form, way, left, right);
+    const auto excess_of = [&](double forward_s, double backward_s) {
+      return stage_excess_s(forward_s, backward_s, start.below_s, start.next_s, pass.depth, m);
+    };
+    // More layers take longer, but for what data parallelism adds.
+    const double plain_s = excess_of(time.plain_forward_s, time.plain_backward_s);
+    if (plain_s > pass.excess_s) {
+      pass.result.time_bound = true;
+      pass.result.next_excess_s = std::min(pass.result.next_excess_s, plain_s);
+      return std::max(too_long, left);
+    }
+    ++pass.result.steps;
+    const double before_s = times_.least_before_s(left);
+    // The devices that are left must do the layers that are left.
+    const double plain_below_s = start.below_s + time.plain_forward_s + time.plain_backward_s;
+    const double later_s = left > 0 ? work_.longest_excess_s(left, to.worth_left, pass.depth,
+                                                             most_stages(left, to), plain_below_s)
+                                    : 0;
+    if (later_s > pass.excess_s) {
+      pass.result.time_bound = pass.result.time_bound || later_s < kInfinity;
+      pass.result.next_excess_s = std::min(pass.result.next_excess_s, later_s);
+      continue;
+    }
+    const double ahead_s = left > 0 ? to.ahead_s : 0;
+    if (left > 0 && before_s + plain_below_s + later_s + ahead_s > pass.cutoff_s) {
+      pass.result.time_bound = true;
+      continue;
+    }
+    if (before_s + plain_below_s + plain_s > pass.cutoff_s) {
+      pass.result.time_bound = true;
+      return std::max(too_long, left);
+    }
+    times_.synchronise(time, form, way, left, right, facts_.rates(facts, form, way));
+    if (left == 0 && pass.depth > 1) time.tail_s += least_exchange_s(facts, form, way, to);
+    const double excess_s = excess_of(time.forward_s, time.backward_s);
+    if (excess_s > pass.excess_s) {
+      pass.result.time_bound = true;
+      pass.result.next_excess_s = std::min(pass.result.next_excess_s, excess_s);
+      too_long = std::max(too_long, left);
+      continue;
+    }
+    const MixedReach reach =
+        reach_of(times_, time, left, behind, excess_s,
+                 turning_excess_s(time.time_s(), start.below_s, start.next_s, pass.depth, m));
+    if (std::max(reach.end_s, before_s + reach.below_s + excess_s + ahead_s) > pass.cutoff_s) {
+      pass.result.time_bound = true;
+      too_long = std::max(too_long, left);
+      continue;
+    }
+    if (left == 0 ? !may_end : !may_go_on) continue;
+    MixedRest rest;
+    // What has ended is compared with its head and tail, what goes on without.
+    rest.below_s = reach.below_s;
+    if (left == 0) {
+      rest.below_s += time.head_s + time.tail_s;
+    } else {
+      rest.first_s = time.time_s();
+      rest.late_s = reach.late_s;
+      rest.rise_s = reach.rise_s;
+      rest.peak_s = reach.peak_s;
+    }
+    rest.right = right;
+    rest.below = start.below;
+    rest.below_rest = start.below_rest;
+    rest.way = static_cast<std::int16_t>(way);
+    to.rests.insert(form * (layers_ + 1) + at(left), rest);
+  }
+  return too_long;
+}
+
+/// `starts` by rising length: each is for what is too long with those before it, unless it is
+/// better than they are in what else counts.
+void MixedPasses::take_from_all(std::size_t form, std::size_t way, std::int32_t right,
+                                std::int32_t first_left, std::span<const Start> starts,
+                                MixedFacts::At& facts, State& to, Pass& pass) {
+  std::vector<std::int32_t>& too_long = pass.too_long;
+  too_long.clear();
+  for (const Start& start : starts) {
+    std::int32_t left = first_left;
+    for (std::size_t e = 0; e < too_long.size(); ++e) {
+      const Start& earlier = starts[e];
+      if (earlier.late_s <= start.late_s && earlier.rise_s <= start.rise_s &&
+          earlier.peak_s <= start.peak_s) {
+        left = std::min(left, too_long[e]);
+      }
+    }
+    too_long.push_back(left < 0 ? left : take(form, way, right, left, start, facts, to, pass));
+  }
+}
+
+void MixedPasses::take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
+                               MixedFacts::At& facts, State& to, Pass& pass) {
+  const std::vector<MixedWay>& ways = problem_.forms[form].ways;
+  const std::int64_t in_flight = std::min(problem_.micro_batches, pass.depth);
+  const auto take_from = [&](std::size_t way, std::int32_t left) {
+    take_from_all(form, way, right, left, starts, facts, to, pass);
+  };
+  // Ways that save memory are for stages that fit no other.
+  std::int32_t least_left = right;
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    if (ways[way].saves_memory) continue;
+    least_left = std::min(least_left, times_.first_fitting(form, way, in_flight)[at(right)]);
+    take_from(way, right - 1);
+  }
+  if (least_left == 0) return;
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    if (ways[way].saves_memory) take_from(way, std::min(least_left, right) - 1);
+  }
+}
+
+void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pass) {
+  const std::size_t row = layers_ + 1;
+  MixedFacts::At& facts = facts_.at(from.used);
+  struct Behind {
+    std::size_t form;
+    std::vector<std::int32_t> used;
+    MixedFacts::At* facts;
+  };
+  std::vector<Behind> behind;
+  for (std::size_t below = 0; below < problem_.forms.size(); ++below) {
+    bool any = false;
+    for (std::size_t left = 1; left < row && !any; ++left) {
+      any = from.rests.head(below * row + left) >= 0;
+    }
+    if (!any) continue;
+    // Devices of the stage behind are those that were taken last.
+    Behind& one = behind.emplace_back(Behind{below, from.used, nullptr});
+    for (std::size_t k = 0; k < one.used.size(); ++k) {
+      one.used[k] -= problem_.forms[below].takes[k];
+    }
+    one.facts = &facts_.at(one.used);
+  }
+  std::vector<Start> starts;
+  for (std::int32_t right = 1; at(right) < row; ++right) {
+    starts.clear();
+    for (const Behind& one : behind) {
+      std::int32_t number = from.rests.head(one.form * row + at(right));
+      if (number < 0) continue;
+      const double hop_s = facts_.handover_s(*one.facts, one.used, one.form, form, right);
+      for (; number >= 0; number = from.rests[number].next) {
+        const MixedRest& rest = from.rests[number];
+        starts.push_back({rest.below_s + 2 * hop_s, rest.first_s + 2 * hop_s, rest.late_s - hop_s,
+                          rest.rise_s - hop_s, rest.peak_s, static_cast<std::int16_t>(one.form),
+                          number});
+      }
+    }
+    if (starts.empty()) continue;
+    std::stable_sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) {
+      return std::tie(a.below_s, a.next_s) < std::tie(b.below_s, b.next_s);
+    });
+    std::size_t kept = 0;
+    for (const Start& start : starts) {
+      const bool worse =
+          std::any_of(starts.begin(), starts.begin() + static_cast<std::ptrdiff_t>(kept),
+                      [&](const Start& a) { return no_worse(a, start); });
+      if (!worse) starts[kept++] = start;
+    }
+    starts.resize(kept);
+    take_any_way(form, right, starts, facts, to, pass);
+  }
+}
+
+void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
+  for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
+    if (!facts_.allows(facts_.at(from.used), from.used, form)) continue;
+    std::vector<std::int32_t> used = from.used;
+    for (std::size_t k = 0; k < used.size(); ++k) used[k] += problem_.forms[form].takes[k];
+    const std::int64_t number = facts_.number_of(used);
+    State& to = next[number];
+    if (!to.rests.is_open()) {
+      to.used = used;
+      to.ahead_s = ends_.exchange_ahead_s(used);
+      to.worth_left = work_.worth_left(used);
+      for (std::size_t k = 0; k < used.size(); ++k) {
+        to.devices_left += problem_.capacity[k] - used[k];
+      }
+      to.rests.open(problem_.forms.size() * (layers_ + 1));
+    }
+    if (pass.depth == 1) {
+      if (!ends_.may_be_last(form)) continue;
+      const Start end[] = {{}};
+      take_any_way(form, static_cast<std::int32_t>(layers_), end, facts_.at(from.used), to, pass);
+    } else {
+      grow(from, form, to, pass);
+    }
+  }
+}
+
+MixedPass MixedPasses::run(double excess_s, double cutoff_s, std::int64_t most_steps) {
+  Pass pass;
+  pass.excess_s = excess_s;
+  pass.cutoff_s = cutoff_s;
+  State none;
+  none.used.assign(problem_.capacity.size(), 0);
+  pass.levels.push_back({{0, std::move(none)}});
+  const auto most =
+      std::min<std::int64_t>(problem_.most_stages, static_cast<std::int64_t>(layers_));
+  for (pass.depth = 1; pass.depth <= most; ++pass.depth) {
+    Level next;
+    for (const auto& [number, state] : pass.levels.back()) {
+      extend(state, next, pass);
+      if (pass.result.steps > most_steps) return std::move(pass.result);
+    }
+    for (auto entry = next.begin(); entry != next.end();) {
+      const State& state = entry->second;
+      for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
+        const std::int32_t head = state.rests.head(form * (layers_ + 1));
+        if (head < 0) continue;
+        pass.ends.push_back({state.rests[head].below_s, pass.depth, entry->first, form});
+      }
+      const bool reached = !state.rests.empty();
+      entry = reached ? std::next(entry) : next.erase(entry);
+    }
+    if (next.empty()) break;
+    pass.levels.push_back(std::move(next));
+  }
+  std::sort(pass.ends.begin(), pass.ends.end());
+  for (std::size_t i = 0; i < std::min(pass.ends.size(), kMostOthers); ++i) {
+    pass.result.pipelines.push_back(rebuild(pass, i));
+  }
+  return std::move(pass.result);
+}
+
+MixedPipeline MixedPasses::rebuild(const Pass& pass, std::size_t number) const {
+  const Pass::End& end = pass.ends[number];
+  MixedPipeline pipeline;
+  pipeline.base_s = end.base_s;
+  std::vector<std::int32_t> used = pass.levels[at(end.depth)].find(end.number)->second.used;
+  std::size_t form = end.form;
+  std::int32_t left = 0;
+  std::int32_t number_in_state = -1;
+  for (std::int64_t depth = end.depth; depth > 0; --depth) {
+    const State& state = pass.levels[at(depth)].find(facts_.number_of(used))->second;
+    if (number_in_state < 0) number_in_state = state.rests.head(form * (layers_ + 1));
+    const MixedRest& rest = state.rests[number_in_state];
+    MixedStage stage;
+    stage.form = static_cast<std::int32_t>(form);
+    stage.way = rest.way;
+    stage.begin = left;
+    stage.end = rest.right;
+    for (std::size_t k = 0; k < used.size(); ++k) used[k] -= problem_.forms[form].takes[k];
+    stage.used = used;
+    pipeline.stages.push_back(std::move(stage));
+    left = rest.right;
+    number_in_state = rest.below_rest;
+    form = at(std::max<std::int32_t>(rest.below, 0));
+  }
+  set_times(pipeline);
+  return pipeline;
+}
+
+/// What the stages really take, from the last to the first.
+void MixedPasses::set_times(MixedPipeline& pipeline) const {
+  MixedReach behind;
+  double next_s = 0;
+  for (std::size_t i = pipeline.stages.size(); i-- > 0;) {
+    const MixedStage& stage = pipeline.stages[i];
+    if (i + 1 < pipeline.stages.size()) {
+      const MixedStage& below = pipeline.stages[i + 1];
+      const double hop_s = problem_.handover_s(below.used, below.form, stage.form,
+                                               problem_.cut_class[at(stage.end)]);
+      behind.below_s += 2 * hop_s;
+      behind.late_s -= hop_s;
+      behind.rise_s -= hop_s;
+      next_s += 2 * hop_s;
+    }
+    MixedStageTimes::Time time = times_.of(at(stage.form), at(stage.way), stage.begin, stage.end,
+                                           problem_.rates(stage.used, stage.form, stage.way));
+    if (i == 0 && pipeline.stages.size() > 1 && problem_.exchange_s) {
+      time.tail_s +=
+          problem_.exchange_s(stage.used, stage.form, stage.way, pipeline.stages.back().form);
+    }
+    const auto depth = static_cast<std::int64_t>(pipeline.stages.size() - i);
+    const std::int64_t m = problem_.micro_batches;
+    const double excess_s =
+        stage_excess_s(time.forward_s, time.backward_s, behind.below_s, next_s, depth, m);
+    const double turning_s = turning_excess_s(time.time_s(), behind.below_s, next_s, depth, m);
+    behind = reach_of(times_, time, stage.begin, behind, excess_s, turning_s);
+    pipeline.excess_s = std::max(pipeline.excess_s, excess_s);
+    pipeline.end_s = std::max(pipeline.end_s, behind.end_s);
+    if (i == 0) {
+      pipeline.end_s =
+          std::max(pipeline.end_s, behind.below_s + time.head_s + time.tail_s + pipeline.excess_s);
+    }
+    next_s = time.time_s();
+  }
+}
+
+}  // namespace braid

@@ -1,0 +1,202 @@
+#include "braid/planners/mixed/shortage.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "braid/base/index.h"
+#include "braid/base/infinity.h"
+
+namespace braid {
+namespace {
+
+constexpr double kExact = 1e-3;
+/// Stages tried for one number of bytes; more are not looked through.
+constexpr std::int64_t kMostShortageSteps = 20'000'000;
+/// More than any device could be given.
+constexpr double kHopeless = 1e18;
+
+/// Which pipelines fit with `extra_bytes` more on each device.
+class Coverage {
+ public:
+  Coverage(const MixedProblem& problem, double extra_bytes)
+      : problem_(problem),
+        extra_bytes_(extra_bytes),
+        layers_(static_cast<std::int32_t>(problem.cut_class.size()) - 1) {}
+
+  /// The first that is met; nullopt: there is none.
+  std::optional<MixedPipeline> run();
+
+ private:
+  struct Reach {
+    std::int32_t right = 0;
+    std::int32_t form = -1, way = 0;  ///< Form -1: not reached.
+  };
+  using Reached = std::vector<Reach>;                          ///< [left end]
+  using Level = std::map<std::vector<std::int32_t>, Reached>;  ///< By devices used.
+
+  /// The stage that starts first of those of a form that end before a layer, whichever way.
+  struct Longest {
+    std::int32_t left = 0, way = 0;
+  };
+  std::vector<Longest> longest_stages(std::size_t form, std::int64_t in_flight) const;
+  void extend(const std::vector<std::int32_t>& used, const Reached& from, std::int64_t depth,
+              Level& next);
+  MixedPipeline rebuild(std::vector<std::int32_t> used) const;
+
+  const MixedProblem& problem_;
+  double extra_bytes_ = 0;
+  std::int32_t layers_ = 0;
+  std::int64_t steps_ = 0;
+  std::vector<std::vector<Longest>> longest_;  ///< [form][right end], at the present depth.
+  std::vector<Level> levels_;                  ///< [stages so far]
+};
+
+/// Left ends move right with right ends, so each way is a window over the layers.
+std::vector<Coverage::Longest> Coverage::longest_stages(std::size_t form,
+                                                        std::int64_t in_flight) const {
+  std::vector<Longest> longest(at(layers_) + 1);
+  for (std::int32_t right = 0; right <= layers_; ++right) longest[at(right)].left = right;
+  const std::vector<MixedWay>& ways = problem_.forms[form].ways;
+  for (std::size_t w = 0; w < ways.size(); ++w) {
+    MemoryForm memory = ways[w].memory;
+    memory.available_bytes += extra_bytes_;
+    for (std::int32_t right = 1; right <= layers_; ++right) {
+      RunSums sums;
+      std::int32_t left = right;
+      while (left > 0) {
+        sums.add(ways[w].layers[at(left) - 1]);
+        if (!fits(sums, static_cast<double>(in_flight), memory)) break;
+        --left;
+      }
+      if (left < longest[at(right)].left) {
+        longest[at(right)] = {left, static_cast<std::int32_t>(w)};
+      }
+    }
+  }
+  return longest;
+}
+
+void Coverage::extend(const std::vector<std::int32_t>& used, const Reached& from,
+                      std::int64_t depth, Level& next) {
+  // Stages still to come need a layer each.
+  const auto least_left =
+      static_cast<std::int32_t>(std::max<std::int64_t>(0, problem_.least_stages - depth));
+  for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
+    std::vector<std::int32_t> then = used;
+    bool there = true;
+    for (std::size_t k = 0; k < then.size(); ++k) {
+      then[k] += problem_.forms[form].takes[k];
+      there = there && then[k] <= problem_.capacity[k];
+    }
+    if (!there || !problem_.allows(used, static_cast<std::int32_t>(form))) continue;
+    Reached& to = next[std::move(then)];
+    to.resize(at(layers_) + 1);
+    std::int32_t marked = layers_;  // All from here on have been looked at.
+    for (std::int32_t right = layers_; right > 0; --right) {
+      ++steps_;
+      if (from[at(right)].form < 0) continue;
+      const Longest& longest = longest_[form][at(right)];
+      for (std::int32_t left = std::min(marked, right) - 1;
+           left >= std::max(least_left, longest.left); --left) {
+        if (to[at(left)].form < 0) {
+          to[at(left)] = {right, static_cast<std::int32_t>(form), longest.way};
+        }
+        marked = left;
+      }
+    }
+  }
+}
+
+MixedPipeline Coverage::rebuild(std::vector<std::int32_t> used) const {
+  MixedPipeline pipeline;
+  std::int32_t left = 0;
+  for (std::size_t depth = levels_.size() - 1; depth > 0; --depth) {
+    const Reach& reach = levels_[depth].at(used)[at(left)];
+    const std::vector<std::int32_t>& takes = problem_.forms[at(reach.form)].takes;
+    for (std::size_t k = 0; k < used.size(); ++k) used[k] -= takes[k];
+    pipeline.stages.push_back({reach.form, reach.way, left, reach.right, used});
+    left = reach.right;
+  }
+  return pipeline;
+}
+
+std::optional<MixedPipeline> Coverage::run() {
+  const auto most = std::min<std::int64_t>(problem_.most_stages, layers_);
+  Reached all(at(layers_) + 1);
+  all.back().form = 0;
+  levels_.push_back({{std::vector<std::int32_t>(problem_.capacity.size(), 0), std::move(all)}});
+  std::int64_t in_flight = 0;
+  for (std::int64_t depth = 1; depth <= most && steps_ < kMostShortageSteps; ++depth) {
+    if (std::min(problem_.micro_batches, depth) != in_flight) {
+      in_flight = std::min(problem_.micro_batches, depth);
+      longest_.clear();
+      for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
+        longest_.push_back(longest_stages(form, in_flight));
+      }
+    }
+    Level next;
+    for (const auto& [used, reached] : levels_.back()) extend(used, reached, depth, next);
+    if (next.empty()) return std::nullopt;
+    levels_.push_back(std::move(next));
+    for (const auto& [used, reached] : levels_.back()) {
+      if (reached.front().form >= 0) return rebuild(used);
+    }
+  }
+  return std::nullopt;
+}
+
+/// What its fullest stage, by what is missing, needs.
+MixedShortage shortage_of(const MixedProblem& problem, MixedPipeline pipeline) {
+  MixedShortage shortage;
+  double most = -kInfinity;
+  for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
+    const MixedStage& stage = pipeline.stages[i];
+    const MixedWay& way = problem.forms[at(stage.form)].ways[at(stage.way)];
+    RunSums sums;
+    for (std::int32_t l = stage.begin; l < stage.end; ++l) sums.add(way.layers[at(l)]);
+    const auto depth = static_cast<std::int64_t>(pipeline.stages.size() - i);
+    const auto in_flight = static_cast<double>(std::min(problem.micro_batches, depth));
+    const double needed = device_bytes(sums, in_flight, way.memory);
+    if (needed - way.memory.available_bytes <= most) continue;
+    most = needed - way.memory.available_bytes;
+    shortage.stage = i;
+    shortage.needed_bytes = needed;
+    shortage.available_bytes = way.memory.available_bytes;
+  }
+  shortage.pipeline = std::move(pipeline);
+  return shortage;
+}
+
+}  // namespace
+
+std::optional<MixedShortage> least_shortage(const MixedProblem& problem, double below_bytes) {
+  if (problem.forms.empty()) return std::nullopt;
+  std::optional<MixedShortage> best;
+  const auto enough = [&](double extra_bytes) {
+    auto pipeline = Coverage(problem, extra_bytes).run();
+    if (!pipeline.has_value()) return false;
+    best = shortage_of(problem, std::move(*pipeline));
+    return true;
+  };
+  double low = 0;
+  double high = std::min(below_bytes * (1 - kExact), kHopeless);
+  if (!enough(high)) return std::nullopt;
+  high = std::min(high, best->missing_bytes());
+  // From far away by magnitudes, then by halves.
+  while (high - low > kExact * high && high > 1) {
+    const double middle = low > 0 && high < 4 * low ? (low + high) / 2
+                          : low > 0                 ? std::sqrt(low * high)
+                                                    : high / 16;
+    if (enough(middle)) {
+      high = std::min(middle, best->missing_bytes());
+    } else {
+      low = middle;
+    }
+  }
+  return best;
+}
+
+}  // namespace braid

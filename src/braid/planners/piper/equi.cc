@@ -1,0 +1,257 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "braid/base/infinity.h"
+#include "braid/planners/piper/variants.h"
+
+namespace braid {
+namespace {
+
+using Layers = std::vector<std::int32_t>;
+
+/// Layers in depth-first topological order: what became ready last goes next.
+Layers depth_first_order(const PiperProblem& problem) {
+  std::vector<Layers> successors(problem.nodes.size());
+  std::vector<std::int32_t> waits(problem.nodes.size(), 0);
+  for (const PiperEdge& edge : problem.edges) {
+    successors[static_cast<std::size_t>(edge.source)].push_back(edge.target);
+    ++waits[static_cast<std::size_t>(edge.target)];
+  }
+  Layers order, ready;
+  for (std::size_t v = 0; v < waits.size(); ++v) {
+    if (waits[v] == 0) ready.push_back(static_cast<std::int32_t>(v));
+  }
+  while (!ready.empty()) {
+    const std::int32_t v = ready.back();
+    ready.pop_back();
+    order.push_back(v);
+    // Of successors that become ready together the first goes first.
+    const Layers& next = successors[static_cast<std::size_t>(v)];
+    for (std::size_t i = next.size(); i-- > 0;) {
+      const std::int32_t w = next[i];
+      if (--waits[static_cast<std::size_t>(w)] == 0) ready.push_back(w);
+    }
+  }
+  return order;
+}
+
+/// Index of the fastest option that repeats work or not, as asked; of any when there is none such.
+std::int32_t option_of(const PiperDegree& degree, bool recompute) {
+  std::int32_t best = -1;
+  bool best_matches = false;
+  for (std::size_t o = 0; o < degree.options.size(); ++o) {
+    const bool matches = degree.options[o].recompute == recompute;
+    if (best >= 0 &&
+        std::tuple(best_matches, -degree.options[static_cast<std::size_t>(best)].time) >=
+            std::tuple(matches, -degree.options[o].time)) {
+      continue;
+    }
+    best = static_cast<std::int32_t>(o);
+    best_matches = matches;
+  }
+  return best;
+}
+
+const PiperDegree* degree_of(const PiperNode& node, int tp) {
+  for (const PiperDegree& degree : node.degrees) {
+    if (degree.tp == tp) return &degree;
+  }
+  return nullptr;
+}
+
+/// Layers alike in all their sizes (measured times always differ a little) that take most of the
+/// time, and what has to come before them; none when there is no such kind, or other layers in
+/// between.
+struct Blocks {
+  Layers before, blocks, after;
+};
+
+std::optional<Blocks> find_blocks(const PiperProblem& problem) {
+  using Key = std::vector<std::tuple<int, double, double, double>>;
+  std::map<Key, std::pair<double, Layers>> kinds;
+  double all = 0;
+  for (std::size_t v = 0; v < problem.nodes.size(); ++v) {
+    Key key;
+    for (const PiperDegree& degree : problem.nodes[v].degrees) {
+      for (const PiperOption& option : degree.options) {
+        key.emplace_back(degree.tp, option.parameter_bytes, option.in_flight_bytes,
+                         option.fixed_bytes);
+      }
+    }
+    if (key.empty()) return std::nullopt;
+    auto& [time, layers] = kinds[key];
+    time += problem.nodes[v].degrees.front().options.front().time;
+    all += problem.nodes[v].degrees.front().options.front().time;
+    layers.push_back(static_cast<std::int32_t>(v));
+  }
+  for (const auto& [key, kind] : kinds) {
+    if (kind.first <= all / 2 || kind.second.size() < 2) continue;
+    Blocks found;
+    found.blocks = kind.second;
+    std::vector<bool> leads(problem.nodes.size(), false);
+    for (const std::int32_t v : kind.second) leads[static_cast<std::size_t>(v)] = true;
+    std::vector<bool> follows = leads;
+    for (const PiperEdge& edge : problem.edges) {
+      if (follows[static_cast<std::size_t>(edge.source)]) {
+        follows[static_cast<std::size_t>(edge.target)] = true;
+      }
+    }
+    for (std::size_t e = problem.edges.size(); e-- > 0;) {
+      // Edges are in order of their sources: whatever follows a source has been seen.
+      if (leads[static_cast<std::size_t>(problem.edges[e].target)]) {
+        leads[static_cast<std::size_t>(problem.edges[e].source)] = true;
+      }
+    }
+    for (std::size_t v = 0; v < problem.nodes.size(); ++v) {
+      const auto layer = static_cast<std::int32_t>(v);
+      if (std::binary_search(kind.second.begin(), kind.second.end(), layer)) continue;
+      if (leads[v] && follows[v]) return std::nullopt;
+      (leads[v] ? found.before : found.after).push_back(layer);
+    }
+    return found;
+  }
+  return std::nullopt;
+}
+
+/// The first layers to as many stages, later ones having one more when it does not come out even.
+std::vector<Layers> cut_evenly(const Layers& layers, std::size_t stages) {
+  std::vector<Layers> cut(stages);
+  const std::size_t each = layers.size() / stages, larger = layers.size() % stages;
+  std::size_t next = 0;
+  for (std::size_t s = 0; s < stages; ++s) {
+    const std::size_t take = each + (s >= stages - larger ? 1 : 0);
+    cut[s].assign(layers.begin() + static_cast<std::ptrdiff_t>(next),
+                  layers.begin() + static_cast<std::ptrdiff_t>(next + take));
+    next += take;
+  }
+  return cut;
+}
+
+/// Stages in an order that no edge leads back in?
+bool is_in_order(const PiperProblem& problem, const std::vector<Layers>& cut) {
+  std::vector<std::size_t> stage_of(problem.nodes.size(), 0);
+  for (std::size_t s = 0; s < cut.size(); ++s) {
+    for (const std::int32_t v : cut[s]) stage_of[static_cast<std::size_t>(v)] = s;
+  }
+  return std::all_of(problem.edges.begin(), problem.edges.end(), [&](const PiperEdge& edge) {
+    return stage_of[static_cast<std::size_t>(edge.source)] <=
+           stage_of[static_cast<std::size_t>(edge.target)];
+  });
+}
+
+class Equi {
+ public:
+  explicit Equi(const PiperProblem& problem) : problem_(problem), dps_(piper_dp_degrees(problem)) {
+    best_.time = kInfinity;
+    for (const PiperNode& node : problem.nodes) {
+      for (const PiperDegree& degree : node.degrees) tps_.push_back(degree.tp);
+    }
+    std::sort(tps_.begin(), tps_.end());
+    tps_.erase(std::unique(tps_.begin(), tps_.end()), tps_.end());
+  }
+
+  void try_cut(std::vector<Layers> cut) {
+    for (Layers& layers : cut) std::sort(layers.begin(), layers.end());
+    if (!is_in_order(problem_, cut)) return;
+    for (const int tp : tps_) {
+      for (const bool recompute : {false, true}) try_form(cut, tp, recompute);
+    }
+  }
+
+  PiperSolution finish() {
+    if (best_.stages.empty()) return {};
+    best_.status = Status::optimal;
+    best_.bound = best_.time;
+    return best_;
+  }
+
+ private:
+  void try_form(const std::vector<Layers>& cut, int tp, bool recompute) {
+    // With equal degrees the micro-batches in flight do not depend on them, and without replicas a
+    // stage's time is what the others share.
+    const auto count = static_cast<std::int64_t>(cut.size());
+    std::vector<PiperStage> stages;
+    std::vector<double> sync_times;
+    for (std::int64_t s = 0; s < count; ++s) {
+      ++best_.work;
+      PiperStage stage;
+      stage.nodes = cut[static_cast<std::size_t>(s)];
+      double parameter_bytes = 0;
+      for (const std::int32_t v : stage.nodes) {
+        const PiperDegree* degree = degree_of(problem_.nodes[static_cast<std::size_t>(v)], tp);
+        if (degree == nullptr) return;
+        stage.options.push_back(option_of(*degree, recompute));
+        parameter_bytes +=
+            degree->options[static_cast<std::size_t>(stage.options.back())].parameter_bytes;
+      }
+      stage.tp = tp;
+      stage.suffix = count - s;
+      price_piper_stage(problem_, stage);
+      if (stage.memory_bytes > problem_.memory_bytes * (1 + 1e-12)) return;
+      stages.push_back(std::move(stage));
+      sync_times.push_back(parameter_bytes / problem_.bandwidth_bytes);
+    }
+    std::int64_t best_dp = 0;
+    for (const std::int64_t dp : dps_) {
+      if (count * dp > problem_.micro_batches || count * dp * tp > problem_.devices) break;
+      const double share = piper_share(problem_, dp), sync = piper_sync_factor(problem_, dp);
+      double slowest = 0;
+      for (std::size_t s = 0; s < stages.size() && slowest < best_.time; ++s) {
+        slowest = std::max(slowest, share * stages[s].time + sync * sync_times[s]);
+      }
+      if (slowest >= best_.time) continue;
+      best_.time = slowest;
+      best_dp = dp;
+    }
+    if (best_dp == 0) return;
+    best_.time = 0;
+    for (PiperStage& stage : stages) {
+      stage.dp = best_dp;
+      stage.suffix *= best_dp;
+      price_piper_stage(problem_, stage);
+      best_.time = std::max(best_.time, stage.time);
+    }
+    best_.stages = std::move(stages);
+  }
+
+  const PiperProblem& problem_;
+  std::vector<std::int64_t> dps_;
+  std::vector<int> tps_;
+  PiperSolution best_;
+};
+
+}  // namespace
+
+PiperSolution solve_equi(const PiperProblem& problem, const PiperSearchLimits&) {
+  check_flat(problem, "equi");
+  Equi equi(problem);
+  const auto most = static_cast<std::size_t>(std::min(problem.devices, problem.micro_batches));
+  if (const auto found = find_blocks(problem)) {
+    for (const bool apart : {false, true}) {
+      if (apart && (found->before.empty() || found->after.empty())) continue;
+      for (std::size_t stages = 1; stages <= found->blocks.size(); ++stages) {
+        if (stages + (apart ? 2 : 0) > most) break;
+        std::vector<Layers> cut = cut_evenly(found->blocks, stages);
+        if (apart) {
+          cut.insert(cut.begin(), found->before);
+          cut.push_back(found->after);
+        } else {
+          cut.front().insert(cut.front().end(), found->before.begin(), found->before.end());
+          cut.back().insert(cut.back().end(), found->after.begin(), found->after.end());
+        }
+        equi.try_cut(std::move(cut));
+      }
+    }
+    return equi.finish();
+  }
+  const Layers order = depth_first_order(problem);
+  for (std::size_t stages = 1; stages <= std::min(most, order.size()); ++stages) {
+    equi.try_cut(cut_evenly(order, stages));
+  }
+  return equi.finish();
+}
+
+}  // namespace braid

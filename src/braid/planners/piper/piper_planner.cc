@@ -1,0 +1,349 @@
+#include "braid/planners/piper/piper_planner.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
+#include "braid/base/infinity.h"
+#include "braid/base/quantity.h"
+#include "braid/planners/job/job_layers.h"
+#include "braid/planners/job/space.h"
+#include "braid/planners/piper/job.h"
+#include "braid/planners/piper/variants.h"
+#include "braid/schedule/timeline.h"
+
+namespace braid {
+namespace {
+
+constexpr const char* kObjective = "time per sample (s)";
+
+/// What a variant leaves out of the space.
+struct Restriction {
+  bool dp = true, tp = true, recompute = true, one_stage = false;
+  PiperSolve solve = solve_piper;
+};
+
+Restriction restriction_of(std::string_view variant) {
+  Restriction restriction;
+  restriction.dp = variant != "no-dp" && variant != "tp-only";
+  restriction.tp = variant != "no-tp" && variant != "dp-only" && variant != "equi-no-tp" &&
+                   variant != "pipedream";
+  restriction.recompute = variant != "no-ar" && variant != "pipedream";
+  restriction.one_stage = variant == "dp-only" || variant == "tp-only";
+  if (variant.starts_with("equi")) restriction.solve = solve_equi;
+  if (variant == "pipedream") restriction.solve = solve_pipedream;
+  return restriction;
+}
+
+/// The option that asks for what is outside of the space; empty when none does.
+std::string_view option_outside(const PiperSpace& space) {
+  if (space.pp) return "--pp";
+  if (space.cp.value_or(1) != 1) return "--cp";
+  if (space.ep.value_or(1) != 1) return "--ep";
+  if (space.vp.value_or(1) != 1) return "--vp";
+  if (space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b) {
+    return "--schedule";
+  }
+  return "";
+}
+
+/// Forms that stages may choose among, and the data-parallel degrees that they may have.
+struct PiperFamily {
+  std::vector<PiperForm> forms;
+  double working_bytes = 0;  ///< The largest of any form.
+  std::int64_t least_dp = 1, most_dp = 1;
+  double bound_s = 0;  ///< No solution takes less time per sample.
+};
+
+class PiperSearch {
+ public:
+  PiperSearch(std::string_view variant, const Job& job, const System& system,
+              const PiperSpace& space, const Budget& budget, const Progress& progress)
+      : variant_(variant),
+        restriction_(restriction_of(variant)),
+        job_(job),
+        system_(system),
+        space_(space),
+        budget_(budget),
+        progress_(progress),
+        tables_(job, system, LayerTables::Stages::unknown),
+        piper_(piper_job(job, system, tables_, space.network)) {}
+
+  Outcome run() {
+    Outcome outcome;
+    outcome.physical_bound = lower_bound(job_, system_);
+    outcome.objective_name = kObjective;
+    outcome.assumptions = {network_text()};
+    std::vector<PiperFamily> families = all_families();
+    std::stable_sort(
+        families.begin(), families.end(),
+        [](const PiperFamily& a, const PiperFamily& b) { return a.bound_s < b.bound_s; });
+    bool proven = true;
+    for (std::size_t f = 0; f < families.size(); ++f) {
+      const PiperFamily& family = families[f];
+      if (family.bound_s >= best_s_) break;
+      rest_bound_s_ = f + 1 < families.size() ? families[f + 1].bound_s : kNever_s;
+      if (budget_.work > 0 && outcome.work >= budget_.work) {
+        proven = false;
+        break;
+      }
+      proven = solve(family, outcome) && proven;
+    }
+    if (!outcome.candidates.empty()) {
+      outcome.objective = best_s_;
+      outcome.status = proven ? Status::optimal : Status::feasible;
+      if (proven) outcome.search_bound_s = best_s_;
+      return outcome;
+    }
+    outcome.status = proven ? Status::infeasible : Status::budget_exhausted;
+    explain(outcome, families);
+    return outcome;
+  }
+
+ private:
+  std::string network_text() const {
+    if (piper_.levels.empty()) {
+      return fmt::format("Piper's objective takes the network as flat, at {} a device",
+                         format_bytes_per_s(piper_.bandwidth));
+    }
+    std::string text = fmt::format("Piper's objective takes the network for {} at {}",
+                                   counted(piper_.levels.front().devices, "device"),
+                                   format_bytes_per_s(piper_.bandwidth));
+    for (std::size_t l = 1; l < piper_.levels.size(); ++l) {
+      text += fmt::format(", {} of these at {}", piper_.levels[l].devices,
+                          format_bytes_per_s(piper_.levels[l].bandwidth_bytes));
+    }
+    if (const std::int64_t left = system_.device_count - piper_.devices; left > 0) {
+      text += fmt::format("; {} of a node that is not full left out", counted(left, "device"));
+    }
+    return text;
+  }
+
+  static std::string counted(std::int64_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  }
+
+  /// Keeps the family's best plan if it is the best so far. False when there may be a better one.
+  bool solve(const PiperFamily& family, Outcome& outcome) {
+    PiperProblem problem = problem_of(family);
+    const double all_memory = problem.memory_bytes;
+    for (int attempt = 0; attempt < kMostAttempts && problem.memory_bytes > 0; ++attempt) {
+      const Attempt done = solve_once(family, problem, outcome);
+      if (done.excess_bytes <= 0) return attempt == 0 && done.sure;
+      // Rounds that do not nest have more in flight than Piper counts.
+      if (!std::exchange(overfull_, true)) {
+        outcome.assumptions.push_back(overfull_text(done.excess_bytes));
+      }
+      problem.memory_bytes -= done.excess_bytes;
+    }
+    // Those of equal degrees nest.
+    problem.memory_bytes = all_memory;
+    for (std::int64_t dp = family.least_dp; dp <= family.most_dp; ++dp) {
+      problem.least_dp = problem.most_dp = dp;
+      if (problem.micro_batches % dp == 0) solve_once(family, problem, outcome);
+    }
+    return false;
+  }
+
+  /// What came of a problem: its plan is kept if it fits and is the best so far.
+  struct Attempt {
+    double excess_bytes = 0;  ///< Above the memory of a device.
+    bool sure = false;        ///< There is no better plan.
+  };
+  Attempt solve_once(const PiperFamily& family, const PiperProblem& problem, Outcome& outcome) {
+    PiperSearchLimits limits;
+    if (budget_.work > 0) limits.work = std::max<std::int64_t>(1, budget_.work - outcome.work);
+    if (progress_) {
+      limits.progress = [&](double best, double bound, std::int64_t work) {
+        const double samples = family.forms.front().form.micro_batch;
+        const double best_s = std::min(best_s_, best / samples);
+        progress_(best_s,
+                  std::min({best_s, rest_bound_s_, std::max(family.bound_s, bound / samples)}),
+                  outcome.work + work);
+      };
+    }
+    const PiperSolution solution = restriction_.solve(problem, limits);
+    outcome.work += std::max<std::int64_t>(1, solution.work);
+    const bool sure = solution.status != Status::budget_exhausted &&
+                      (solution.stages.empty() || solution.status == Status::optimal);
+    if (solution.stages.empty()) return {0, sure};
+    const double time_s = solution.time / family.forms.front().form.micro_batch;
+    if (time_s >= best_s_) return {0, sure};
+    Candidate candidate;
+    candidate.plan = plan_of_piper(piper_, family.forms, solution, std::string(variant_));
+    candidate.metrics = measure(candidate.plan);
+    ++outcome.evaluated;
+    const double excess =
+        candidate.metrics.peak_memory_bytes - usable_bytes(system_.groups.front().chip);
+    if (excess > 0) return {excess, sure};
+    best_s_ = time_s;
+    outcome.candidates = {std::move(candidate)};
+    return {0, sure};
+  }
+
+  static std::string overfull_text(double excess_bytes) {
+    return fmt::format(
+        "a faster plan by Piper's objective takes {} more than a device has, as its stages' rounds "
+        "do not nest and hold more micro-batches than Piper counts",
+        format_bytes(excess_bytes));
+  }
+
+  std::vector<PiperFamily> all_families() {
+    std::vector<PiperFamily> families;
+    const std::int64_t per_node = system_.groups.front().devices_per_node;
+    const std::int64_t most_tp = restriction_.tp ? std::min(per_node, piper_.devices) : 1;
+    for (std::int64_t micro_batch = 1; micro_batch <= job_.global_batch; micro_batch *= 2) {
+      const std::int64_t samples = space_.micro_batch.value_or(
+          static_cast<int>(std::min<std::int64_t>(micro_batch, std::numeric_limits<int>::max())));
+      if (job_.global_batch % samples == 0) {
+        for (const ShardingSource sharding : {ShardingSource::written, ShardingSource::found}) {
+          if (sharding == ShardingSource::found && job_.sharding != sharding) continue;
+          add_families(piper_forms(piper_, space_, static_cast<int>(samples), most_tp,
+                                   restriction_.recompute, sharding),
+                       job_.global_batch / samples, families);
+        }
+      }
+      if (space_.micro_batch || micro_batch >= kMostMicroBatch) break;
+    }
+    return families;
+  }
+
+  /// Piper chooses among all forms whose transients keep below a level, for every level that
+  /// some form sets; the others have one form for all stages.
+  void add_families(std::vector<PiperForm> forms, std::int64_t batches,
+                    std::vector<PiperFamily>& families) {
+    std::stable_sort(forms.begin(), forms.end(), [](const PiperForm& a, const PiperForm& b) {
+      return a.working_bytes < b.working_bytes;
+    });
+    for (std::size_t f = 0; f < forms.size(); ++f) {
+      PiperFamily family;
+      family.working_bytes = forms[f].working_bytes;
+      if (restriction_.solve == solve_piper) {
+        if (f + 1 < forms.size() && forms[f + 1].working_bytes == family.working_bytes) continue;
+        family.forms.assign(forms.begin(), forms.begin() + static_cast<std::ptrdiff_t>(f) + 1);
+      } else {
+        family.forms = {forms[f]};
+      }
+      std::stable_sort(
+          family.forms.begin(), family.forms.end(), [](const PiperForm& a, const PiperForm& b) {
+            return std::tie(a.form.tp, a.form.recompute) < std::tie(b.form.tp, b.form.recompute);
+          });
+      add_degrees(family, batches, families);
+    }
+  }
+
+  /// Any data-parallel degrees; with sharded state, which they shard, one for all stages at a time.
+  void add_degrees(PiperFamily family, std::int64_t batches, std::vector<PiperFamily>& families) {
+    const std::int64_t devices = piper_.devices;
+    const std::int64_t most = restriction_.dp ? std::min(devices, batches) : 1;
+    const auto layers = static_cast<std::int64_t>(piper_.layers->layers().layers.size());
+    const auto add = [&](std::int64_t least_dp, std::int64_t most_dp) {
+      family.least_dp = least_dp;
+      family.most_dp = most_dp;
+      // All devices at the least device time; but a stage has no more than most_dp replicas.
+      double work_s = kInfinity;
+      double alone_s = work_s;
+      for (const PiperForm& form : family.forms) {
+        work_s = std::min(work_s, form.time_s * form.form.tp);
+        alone_s = std::min(alone_s, form.time_s);
+      }
+      const std::int64_t stages = restriction_.one_stage ? 1 : std::min(layers, devices);
+      family.bound_s =
+          std::max(work_s / static_cast<double>(devices),
+                   alone_s / static_cast<double>(most_dp) / static_cast<double>(stages));
+      families.push_back(family);
+    };
+    if (space_.dp) {
+      if (*space_.dp <= most && batches % *space_.dp == 0) add(*space_.dp, *space_.dp);
+    } else if (family.forms.front().form.zero == Zero::none) {
+      add(1, most);
+    } else {
+      for (std::int64_t dp = 1; dp <= most; ++dp) {
+        if (batches % dp == 0) add(dp, dp);
+      }
+    }
+  }
+
+  PiperProblem problem_of(const PiperFamily& family) {
+    PiperProblem problem =
+        piper_problem_of(piper_, family.forms, family.least_dp, family.working_bytes);
+    problem.least_dp = family.least_dp;
+    problem.most_dp = family.most_dp;
+    problem.one_stage = restriction_.one_stage;
+    return problem;
+  }
+
+  /// What the family that needs least memory, most likely, is short of.
+  void explain(Outcome& outcome, const std::vector<PiperFamily>& families) {
+    if (families.empty()) {
+      outcome.infeasibility = Infeasibility{
+          "no degrees divide the devices, heads and batch as the planner asks", -1, 0, 0, {}};
+      return;
+    }
+    const auto smallest = std::max_element(
+        families.begin(), families.end(), [](const PiperFamily& a, const PiperFamily& b) {
+          const auto rank = [](const PiperFamily& family) {
+            const Configuration& last = family.forms.back().form;
+            return std::tuple(-last.micro_batch, last.recompute, last.tp, -family.working_bytes);
+          };
+          return rank(a) < rank(b);
+        });
+    const PiperProblem problem = problem_of(*smallest);
+    PiperSolution solution = restriction_.solve(problem, {});
+    if (solution.reason.empty()) {
+      explain_infeasible(problem, restriction_.solve, {}, solution);
+    }
+    const double available = usable_bytes(system_.groups.front().chip);
+    outcome.infeasibility = Infeasibility{solution.reason, -1, solution.needed_bytes, available,
+                                          to_parallelism(smallest->forms.back().form)};
+  }
+
+  static constexpr std::int64_t kMostMicroBatch = 16;
+  static constexpr int kMostAttempts = 20;
+
+  std::string_view variant_;
+  Restriction restriction_;
+  const Job& job_;
+  const System& system_;
+  const PiperSpace& space_;
+  const Budget& budget_;
+  const Progress& progress_;
+  LayerTables tables_;
+  PiperJob piper_;
+  static constexpr double kNever_s = kInfinity;
+  double best_s_ = kNever_s;
+  double rest_bound_s_ = kNever_s;  ///< Of the families that are still to come.
+  bool overfull_ = false;           ///< A plan fitted by Piper's count alone.
+};
+
+}  // namespace
+
+Outcome plan_piper(std::string_view variant, const Job& job, const System& system,
+                   const PiperSpace& space, const Budget& budget, const Progress& progress) {
+  find_piper_variant(variant);
+  if (!is_homogeneous(system)) {
+    throw Error("the " + std::string(variant) +
+                    " planner needs one kind of device on a hierarchical network",
+                "plan on one group of " + system.name);
+  }
+  const bool flat_only = variant.starts_with("equi") || variant == "pipedream";
+  if (flat_only && space.network != PiperNetwork::flat) {
+    throw Error(std::string(variant) + " takes the network as flat", "leave out --network levels");
+  }
+  if (const std::string_view option = option_outside(space); !option.empty()) {
+    Outcome outcome;
+    outcome.physical_bound = lower_bound(job, system);
+    outcome.objective_name = kObjective;
+    outcome.infeasibility = Infeasibility{
+        fmt::format("the planner {} cannot do as {} says", variant, option), -1, 0, 0, {}};
+    return outcome;
+  }
+  return PiperSearch(variant, job, system, space, budget, progress).run();
+}
+
+}  // namespace braid

@@ -1,0 +1,244 @@
+#include "braid/planners/piper/variants.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
+#include "braid/base/infinity.h"
+#include "braid/base/quantity.h"
+
+namespace braid {
+namespace {
+
+/// The problem with options and degrees left out; a layer may end up with none.
+PiperProblem without(PiperProblem problem, bool tensor_parallel, bool recompute) {
+  for (PiperNode& node : problem.nodes) {
+    if (tensor_parallel) std::erase_if(node.degrees, [](const auto& d) { return d.tp != 1; });
+    if (!recompute) continue;
+    for (PiperDegree& degree : node.degrees) {
+      std::erase_if(degree.options, [](const PiperOption& option) { return option.recompute; });
+    }
+    std::erase_if(node.degrees, [](const PiperDegree& degree) { return degree.options.empty(); });
+  }
+  return problem;
+}
+
+PiperProblem all_of(const PiperProblem& problem) { return problem; }
+
+PiperProblem without_dp(const PiperProblem& problem) {
+  PiperProblem less = problem;
+  less.most_dp = 1;
+  return less;
+}
+
+PiperProblem without_tp(const PiperProblem& problem) { return without(problem, true, false); }
+
+PiperProblem without_recomputation(const PiperProblem& problem) {
+  return without(problem, false, true);
+}
+
+PiperProblem dp_alone(const PiperProblem& problem) {
+  PiperProblem less = without_tp(problem);
+  less.one_stage = true;
+  return less;
+}
+
+PiperProblem tp_alone(const PiperProblem& problem) {
+  PiperProblem less = without_dp(problem);
+  less.one_stage = true;
+  return less;
+}
+
+/// What PipeDream has: the options that it does not look at are left out.
+PiperProblem plain(const PiperProblem& problem) { return without(problem, true, true); }
+
+template <auto restrict, auto solve>
+PiperSolution solve_less(const PiperProblem& problem, const PiperSearchLimits& limits) {
+  return solve(restrict(problem), limits);
+}
+
+/// Gives the stages' options their places in the full problem's lists.
+PiperSolution solve_no_ar(const PiperProblem& problem, const PiperSearchLimits& limits) {
+  PiperSolution solution = solve_piper(without_recomputation(problem), limits);
+  for (PiperStage& stage : solution.stages) {
+    for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
+      const PiperNode& node = problem.nodes[static_cast<std::size_t>(stage.nodes[i])];
+      const auto degree = std::find_if(node.degrees.begin(), node.degrees.end(),
+                                       [&](const PiperDegree& d) { return d.tp == stage.tp; });
+      std::int32_t kept = -1;
+      for (std::size_t o = 0; o < degree->options.size(); ++o) {
+        if (!degree->options[o].recompute && ++kept == stage.options[i]) {
+          stage.options[i] = static_cast<std::int32_t>(o);
+          break;
+        }
+      }
+    }
+  }
+  return solution;
+}
+
+std::string stage_name(const PiperProblem& problem, const PiperStage& stage) {
+  const std::string& first = problem.nodes[static_cast<std::size_t>(stage.nodes.front())].name;
+  const std::string& last = problem.nodes[static_cast<std::size_t>(stage.nodes.back())].name;
+  return first == last ? first : first + " to " + last;
+}
+
+/// The layer that needs most memory even alone, on its best options, with nothing behind it.
+void explain_layers(const PiperProblem& problem, PiperSolution& solution) {
+  const std::int64_t most_tp =
+      problem.levels.empty() ? problem.devices : problem.levels.front().devices;
+  for (const PiperNode& node : problem.nodes) {
+    double least = kInfinity;
+    if (node.degrees.empty()) {
+      solution.reason =
+          fmt::format("{} has no option of the kinds that the planner uses", node.name);
+      solution.needed_bytes = 0;
+      return;
+    }
+    for (const PiperDegree& degree : node.degrees) {
+      if (degree.tp > most_tp) continue;
+      for (const PiperOption& option : degree.options) {
+        least = std::min(least, option.in_flight_bytes + option.fixed_bytes);
+      }
+    }
+    if (least == kInfinity) {
+      solution.reason = fmt::format("{} has no option for {} devices", node.name, most_tp);
+      solution.needed_bytes = 0;
+      return;
+    }
+    if (least > problem.memory_bytes && least > solution.needed_bytes) {
+      solution.needed_bytes = least;
+      solution.reason =
+          fmt::format("{} alone needs {} on a device, {} more than there is", node.name,
+                      format_bytes(least), format_bytes(least - problem.memory_bytes));
+    }
+  }
+}
+
+/// Stages for a problem with so much memory; none: there are none.
+using StagesWithin = std::function<std::vector<PiperStage>(double memory_bytes)>;
+
+double fullest_bytes(const std::vector<PiperStage>& stages) {
+  double fullest = 0;
+  for (const PiperStage& stage : stages) fullest = std::max(fullest, stage.memory_bytes);
+  return fullest;
+}
+
+/// Stages that need the least memory above `low`, to 0.05 %, with what is known of more.
+std::vector<PiperStage> bisect(double low, std::vector<PiperStage> known,
+                               const StagesWithin& stages_within) {
+  double high = fullest_bytes(known);
+  constexpr double kClose = 1.0005;
+  // What is known is often the least already.
+  double middle = high / kClose * (1 + 1e-9);
+  while (high > low * kClose) {
+    std::vector<PiperStage> found = stages_within(middle);
+    if (found.empty()) {
+      low = middle;
+    } else {
+      known = std::move(found);
+      high = std::min(middle, fullest_bytes(known));
+    }
+    middle = (low + high) / 2;
+  }
+  return known;
+}
+
+/// Stages within little more than the least memory with which there are any; none whatever the
+/// memory: empty. There are none within the problem's.
+std::vector<PiperStage> least_memory_stages(const PiperProblem& problem, PiperSolve solve,
+                                            const PiperSearchLimits& limits) {
+  PiperProblem other = problem;
+  const auto with = [&](const auto& solve_other) {
+    return [&other, &solve_other](double memory_bytes) {
+      other.memory_bytes = memory_bytes;
+      return solve_other();
+    };
+  };
+  const auto all = [&] {
+    if (solve != solve_piper) return solve(other, limits).stages;
+    return feasible_stages(other, limits).value_or(std::vector<PiperStage>());
+  };
+  const auto some = [&] {
+    if (solve != solve_piper) return solve(other, limits).stages;
+    return feasible_stages_soon(other, limits).value_or(std::vector<PiperStage>());
+  };
+  const StagesWithin within = with(all), soon_within = with(some);
+  // With so much memory only the counts of devices can be in the way.
+  constexpr double kAnyMemory = std::numeric_limits<double>::max() / 4;
+  const bool some_do = !soon_within(kAnyMemory).empty();
+  if (!some_do && within(kAnyMemory).empty()) return {};
+  const StagesWithin& first = some_do ? soon_within : within;
+  std::vector<PiperStage> stages;
+  double low = problem.memory_bytes;
+  for (double high = 2 * low; (stages = first(high)).empty(); high *= 2) low = high;
+  stages = bisect(low, std::move(stages), first);
+  return some_do ? bisect(problem.memory_bytes, std::move(stages), within) : stages;
+}
+
+}  // namespace
+
+const std::vector<PiperVariant>& piper_variants() {
+  static const std::vector<PiperVariant> variants = {
+      {"piper", "stages with their own data and tensor degrees, an option per layer", solve_piper,
+       all_of, solve_piper},
+      {"no-dp", "piper without data parallelism", solve_less<without_dp, solve_piper>, without_dp,
+       solve_piper},
+      {"no-tp", "piper without tensor parallelism", solve_less<without_tp, solve_piper>, without_tp,
+       solve_piper},
+      {"no-ar", "piper without activation recomputation", solve_no_ar, without_recomputation,
+       solve_piper},
+      {"equi", "PipeDream-2BW's equal stages, with tensor parallelism", solve_equi, all_of,
+       solve_equi},
+      {"equi-no-tp", "PipeDream-2BW's equal stages", solve_less<without_tp, solve_equi>, without_tp,
+       solve_equi},
+      {"pipedream", "PipeDream's recurrence on the layers as a chain", solve_pipedream, plain,
+       solve_pipedream},
+      {"dp-only", "one stage, data parallelism", solve_less<dp_alone, solve_piper>, dp_alone,
+       solve_piper},
+      {"tp-only", "one stage, tensor parallelism", solve_less<tp_alone, solve_piper>, tp_alone,
+       solve_piper},
+  };
+  return variants;
+}
+
+const PiperVariant& find_piper_variant(std::string_view name) {
+  std::string known;
+  for (const PiperVariant& variant : piper_variants()) {
+    if (variant.name == name) return variant;
+    known += (known.empty() ? "" : ", ") + std::string(variant.name);
+  }
+  throw Error(Where{"", 0, "--planner"},
+              "\"" + std::string(name) + "\" does not plan from a profile alone",
+              "use one of " + known);
+}
+
+void explain_infeasible(const PiperProblem& problem, PiperSolve solve,
+                        const PiperSearchLimits& limits, PiperSolution& solution) {
+  explain_layers(problem, solution);
+  if (!solution.reason.empty()) return;
+  std::vector<PiperStage> stages = least_memory_stages(problem, solve, limits);
+  if (stages.empty()) {
+    solution.reason = fmt::format(
+        "the layers' tensor-parallel degrees, and what the planner may do, do not fit {} devices",
+        problem.devices);
+    return;
+  }
+  const auto fullest = std::max_element(
+      stages.begin(), stages.end(),
+      [](const PiperStage& a, const PiperStage& b) { return a.memory_bytes < b.memory_bytes; });
+  solution.needed_bytes = fullest->memory_bytes;
+  solution.reason = fmt::format(
+      "memory for every stage takes {} a device: stage {} ({}) then needs {}, {} more than there "
+      "is",
+      format_bytes(fullest->memory_bytes), fullest - stages.begin() + 1,
+      stage_name(problem, *fullest), format_bytes(fullest->memory_bytes),
+      format_bytes(fullest->memory_bytes - problem.memory_bytes));
+}
+
+}  // namespace braid

@@ -1,0 +1,104 @@
+#include "braid/planners/uniform/best_plans.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "braid/base/infinity.h"
+#include "braid/schedule/timeline.h"
+
+namespace braid {
+namespace {
+
+bool better(const FoundPlan& a, const FoundPlan& b) {
+  return std::tie(a.time_s, a.configuration) < std::tie(b.time_s, b.configuration);
+}
+
+/// What users tell plans apart by.
+auto family_of(const Configuration& c) {
+  return std::make_tuple(c.tp, c.cp, c.ep, c.pp, c.dp, c.vp, c.micro_batch, c.schedule,
+                         c.recompute);
+}
+
+}  // namespace
+
+double BestPlans::cutoff_s() const {
+  return found_.size() < capacity_ ? kInfinity : found_.back().time_s;
+}
+
+double BestPlans::best_s() const { return found_.empty() ? kInfinity : found_.front().time_s; }
+
+void BestPlans::add(FoundPlan candidate) {
+  const auto same = std::find_if(found_.begin(), found_.end(), [&](const FoundPlan& other) {
+    return family_of(other.configuration) == family_of(candidate.configuration);
+  });
+  if (same != found_.end()) {
+    if (!better(candidate, *same)) return;
+    found_.erase(same);
+  }
+  const auto at = std::find_if(found_.begin(), found_.end(),
+                               [&](const FoundPlan& other) { return better(candidate, other); });
+  found_.insert(at, std::move(candidate));
+  if (found_.size() > capacity_) found_.pop_back();
+}
+
+bool operator<(const BoundedConfiguration& a, const BoundedConfiguration& b) {
+  return std::tie(a.bound_s, a.configuration) < std::tie(b.bound_s, b.configuration);
+}
+
+void BestPlans::replace_best(FoundPlan better) {
+  found_.erase(found_.begin());
+  add(std::move(better));
+}
+
+ClosedGap close_gap(const ChainJob& chain, LayerTables& tables,
+                    std::vector<BoundedConfiguration> configurations, BestPlans& best,
+                    std::int64_t& timed, AssessmentScratch& scratch) {
+  constexpr std::int64_t kMostPerConfiguration = 2000;
+  // What cannot be looked through is tried here and there, within a budget of all together.
+  std::int64_t tries = 10 * kMostPerConfiguration;
+  // Nothing is proven any more then: what follows may only be faster.
+  int configurations_left = 200;
+  ClosedGap closed;
+  std::sort(configurations.begin(), configurations.end());
+  for (const BoundedConfiguration& open : configurations) {
+    if (open.bound_s >= best.best_s()) break;
+    if (closed.residual_bound_s < kInfinity && configurations_left-- == 0) break;
+    ImprovementLimits limits;
+    limits.below_s = best.best_s();
+    limits.most = kMostPerConfiguration;
+    limits.most_of_more = std::min(kMostPerConfiguration, tries);
+    limits.within_memory = open.memory_bound;
+    Improvement found = improve_assignment(chain, tables, open.configuration, limits, scratch);
+    timed += found.timed;
+    if (!found.complete) {
+      tries -= limits.most_of_more;
+      closed.residual_bound_s = std::min(closed.residual_bound_s, open.bound_s);
+    } else if (found.memory_bound) {
+      closed.memory_bound.push_back(open.configuration);
+    }
+    if (!found.ends.empty()) best.add({found.time_s, open.configuration, std::move(found.ends)});
+  }
+  return closed;
+}
+
+const char* const kBraidSpace =
+    "1F1B with every assignment of consecutive layers to stages; interleaving and GPipe with "
+    "layers "
+    "dealt by time, by number and as trainers do; and whatever differs in one thing from the plan";
+
+void finish_outcome(const ChainJob& chain, LayerTables& tables, const BestPlans& best,
+                    double search_bound_s, const std::string& planner, Outcome& outcome) {
+  for (const FoundPlan& found : best.found()) {
+    Candidate candidate;
+    candidate.plan = build_plan(chain, tables, found.configuration, found.ends, planner);
+    candidate.metrics = measure(candidate.plan);
+    outcome.candidates.push_back(std::move(candidate));
+  }
+  outcome.search_bound_s = search_bound_s;
+  outcome.objective = best.best_s();
+  outcome.status =
+      search_bound_s >= outcome.objective * (1 - 1e-9) ? Status::optimal : Status::feasible;
+}
+
+}  // namespace braid

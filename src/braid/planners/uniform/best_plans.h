@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "braid/base/infinity.h"
+#include "braid/planners/job/space.h"
+#include "braid/planners/uniform/assess.h"
+
+namespace braid {
+
+// What the searches over configurations share.
+
+/// A configuration that fits, with its layers dealt out and timed.
+struct FoundPlan {
+  double time_s = 0;
+  Configuration configuration;
+  Ends ends;
+};
+
+/// The best plans, best first; equal ones in the order of their configurations. Of plans that users
+/// would not tell apart (the same degrees, micro-batch, schedule and recomputation) only the best
+/// is kept.
+class BestPlans {
+ public:
+  explicit BestPlans(std::size_t capacity) : capacity_(capacity) {}
+
+  /// What is not faster than this will not be kept; infinite while there is room.
+  double cutoff_s() const;
+  double best_s() const;  ///< Infinite while there is none.
+  const std::vector<FoundPlan>& found() const { return found_; }
+  void add(FoundPlan candidate);
+  /// Replaces the best plan by a faster one.
+  void replace_best(FoundPlan better);
+
+ private:
+  std::size_t capacity_;
+  std::vector<FoundPlan> found_;
+};
+
+/// A configuration and a bound on what it can reach.
+struct BoundedConfiguration {
+  double bound_s = 0;
+  Configuration configuration;
+  bool memory_bound = false;  ///< Assessment::memory_bound.
+};
+bool operator<(const BoundedConfiguration& a, const BoundedConfiguration& b);  ///< Bound first.
+
+/// What is known once other assignments have been looked through.
+struct ClosedGap {
+  /// No assignment that was not looked at can beat this: infinite when none is left.
+  double residual_bound_s = kInfinity;
+  /// Configurations that memory bounds after all: a faster assignment than the best plan does not
+  /// fit, though memory did not shape the one that was found by path.
+  std::vector<Configuration> memory_bound;
+};
+
+/// Looks through other assignments of 1F1B configurations (bounds: by path) that might be faster
+/// than the best, least bound first. `timed` counts simulations.
+ClosedGap close_gap(const ChainJob& chain, LayerTables& tables,
+                    std::vector<BoundedConfiguration> configurations, BestPlans& best,
+                    std::int64_t& timed, AssessmentScratch& scratch);
+
+/// What braid's space is, for people (Outcome::space).
+extern const char* const kBraidSpace;
+
+/// Fills in the plans and whether the best is proven: nothing beats `search_bound_s`.
+void finish_outcome(const ChainJob& chain, LayerTables& tables, const BestPlans& best,
+                    double search_bound_s, const std::string& planner, Outcome& outcome);
+
+}  // namespace braid

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "braid/planners/job/job.h"
+
+namespace braid {
+
+/// braid's planner on homogeneous systems: best-first by bound over the documented space
+/// (docs/design.md, "braid").
+Outcome plan_uniform(const Job& job, const System& system, const SpaceOptions& space,
+                     const Budget& budget, const Progress& progress = {});
+
+/// What of the same space uses all devices, every configuration evaluated whether it can be best or
+/// not: what the planner `braid` is held against, and how large its space is.
+Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptions& space,
+                          const Budget& budget, const Progress& progress = {});
+
+/// Megatron-LM's published rule of thumb (Narayanan et al. 2021, §3): tensor parallelism up to the
+/// node, then pipeline until the model fits, data parallelism with the rest; full recomputation.
+Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& space,
+                      const Budget& budget, const Progress& progress = {});
+
+}  // namespace braid

@@ -1,0 +1,50 @@
+#include "braid/search/bottleneck_search.h"
+
+#include <vector>
+
+#include "braid/base/infinity.h"
+
+namespace braid {
+namespace {
+
+/// Sums of equal values differ by their rounding; such differences are not worth a search.
+constexpr double kLessByMore = 1 - 1e-13;
+
+/// Thresholds in [least, below): solutions there have at least this `rest`.
+struct Interval {
+  double least = 0;
+  double below = 0;
+  double rest = 0;
+};
+
+}  // namespace
+
+std::optional<double> best_bottleneck(const ThresholdProblem& problem, double weight) {
+  const auto unlimited = problem.solve(kInfinity);
+  if (!unlimited.has_value()) return std::nullopt;
+  double best = weight * unlimited->bottleneck + unlimited->rest;
+  double best_at = unlimited->bottleneck;
+
+  std::vector<Interval> open = {{problem.least, unlimited->bottleneck, unlimited->rest}};
+  while (!open.empty()) {
+    const Interval interval = open.back();
+    open.pop_back();
+    if (!(interval.least < interval.below)) continue;
+    if (!(weight * interval.least + interval.rest < best * kLessByMore)) continue;
+    double middle = interval.least + (interval.below - interval.least) / 2;
+    if (!(middle < interval.below)) middle = interval.least;  // Neighbouring numbers.
+    const auto answer = problem.solve(middle);
+    // Above the middle; looked at after what lies below, which tends to lower `best` more.
+    open.push_back({problem.next_above(middle), interval.below, interval.rest});
+    if (!answer.has_value()) continue;
+    const double objective = weight * answer->bottleneck + answer->rest;
+    if (objective < best) {
+      best = objective;
+      best_at = answer->bottleneck;
+    }
+    open.push_back({interval.least, answer->bottleneck, answer->rest});
+  }
+  return best_at;
+}
+
+}  // namespace braid

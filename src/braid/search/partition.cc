@@ -1,0 +1,91 @@
+#include "braid/search/partition.h"
+
+#include <algorithm>
+
+#include "braid/search/even_splits.h"
+
+namespace braid {
+
+MemoryForm memory_form(const DataParallelContext& context, double available_bytes) {
+  const Precision& precision = context.precision;
+  const double weight_bytes = bytes_per_element(precision.weight);
+  const double gradient_bytes = bytes_per_element(precision.gradient);
+  MemoryForm form;
+  form.available_bytes = available_bytes;
+  form.placeholder_bytes = context.placeholder_bytes;
+  if (context.chip != nullptr && context.chip->host) {
+    form.host_available_bytes = context.chip->host->bytes;
+  }
+  const auto add = [&](double bytes, bool sharded, bool offloaded) {
+    const double dense = bytes / (sharded ? context.dense_ranks : 1);
+    const double expert = bytes / (sharded ? context.expert_ranks : 1);
+    (offloaded ? form.host_per_dense_parameter : form.per_dense_parameter) += dense;
+    (offloaded ? form.host_per_expert_parameter : form.per_expert_parameter) += expert;
+  };
+  add(weight_bytes, context.zero == Zero::parameters, context.offload_weights);
+  add(gradient_bytes, context.zero >= Zero::gradients, false);
+  add(precision.optimizer_bytes_per_parameter, context.zero >= Zero::optimizer,
+      context.offload_optimizer);
+  if (context.zero == Zero::parameters) form.per_largest_layer_parameter += 2 * weight_bytes;
+  if (context.zero >= Zero::gradients) form.per_largest_layer_parameter += gradient_bytes;
+  if (context.offload_weights) form.per_largest_layer_parameter += 2 * weight_bytes;
+  return form;
+}
+
+std::optional<Ends> partition_min_max(std::span<const ChainLayer> layers, int pieces) {
+  if (static_cast<std::size_t>(pieces) > layers.size()) return std::nullopt;
+  Ends ends;
+  EvenSplits(layers).split(pieces, &ends);
+  return ends;
+}
+
+namespace {
+
+/// The path of stages with these times and handovers beside the passes.
+double path_beside_s(std::span<const double> forward_s, std::span<const double> backward_s,
+                     std::span<const double> handover_s, std::int64_t micro_batches) {
+  const auto stages = static_cast<std::int64_t>(forward_s.size());
+  const std::int64_t m = micro_batches;
+  double all_s = 0;
+  for (std::size_t i = 0; i < forward_s.size(); ++i) {
+    all_s += forward_s[i] + backward_s[i];
+    if (i + 1 < forward_s.size()) all_s += 2 * handover_s[i];
+  }
+  double longest = 0;
+  double dive_s = 0;  // D_i
+  for (std::int64_t i = stages - 1; i >= 0; --i) {
+    const auto at = static_cast<std::size_t>(i);
+    const double time_s = forward_s[at] + backward_s[at];
+    const double below_s = dive_s + (i + 1 < stages ? 2 * handover_s[at] : 0);
+    dive_s = time_s + below_s;
+    longest =
+        std::max(longest, static_cast<double>(m - 1) * std::max(forward_s[at], backward_s[at]));
+    const std::int64_t depth = stages - i;
+    if (m <= depth) continue;
+    longest = std::max(longest, static_cast<double>(m - depth) * time_s + below_s);
+    const std::int64_t dives = (m - 1) / depth;
+    const std::int64_t rest = (m - 1) % depth;
+    longest =
+        std::max(longest, static_cast<double>(dives) * dive_s + static_cast<double>(rest) * time_s);
+  }
+  return all_s + longest;
+}
+
+}  // namespace
+
+double one_f_one_b_path_s(std::span<const double> forward_s, std::span<const double> backward_s,
+                          const Handovers& handovers, std::int64_t micro_batches) {
+  const std::span<const double> handover_s = handovers.time_s;
+  if (!handovers.blocking) {
+    return path_beside_s(forward_s, backward_s, handover_s, micro_batches);
+  }
+  std::vector<double> forward(forward_s.begin(), forward_s.end());
+  std::vector<double> backward(backward_s.begin(), backward_s.end());
+  for (std::size_t i = 0; i + 1 < forward.size(); ++i) {
+    forward[i] += handover_s[i];
+    backward[i + 1] += handover_s[i];
+  }
+  return path_beside_s(forward, backward, std::vector<double>(forward.size(), 0.0), micro_batches);
+}
+
+}  // namespace braid

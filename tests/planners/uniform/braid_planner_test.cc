@@ -1,0 +1,460 @@
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "braid/base/error.h"
+#include "braid/base/infinity.h"
+#include "braid/base/parallel.h"
+#include "braid/frontend/model.h"
+#include "braid/plan/dealt_layers.h"
+#include "braid/plan/plan_json.h"
+#include "braid/planners/job/outcomes.h"
+#include "braid/planners/job/space.h"
+#include "braid/planners/registry.h"
+#include "braid/planners/uniform/assess.h"
+#include "braid/planners/uniform/uniform_planner.h"
+#include "braid/schedule/timeline.h"
+
+#include "planners/tiny_job.h"
+
+namespace braid {
+namespace {
+
+using testing::pick;
+
+void each_split(int layers, int pieces, Ends& prefix,
+                const std::function<void(const Ends&)>& visit) {
+  const int begin = prefix.empty() ? 0 : prefix.back();
+  if (static_cast<int>(prefix.size()) + 1 == pieces) {
+    if (begin >= layers) return;
+    prefix.push_back(layers);
+    visit(prefix);
+    prefix.pop_back();
+    return;
+  }
+  for (int end = begin + 1; end < layers; ++end) {
+    prefix.push_back(end);
+    each_split(layers, pieces, prefix, visit);
+    prefix.pop_back();
+  }
+}
+
+/// Ends of the assignments that are tried where not all of them are looked at.
+std::vector<Ends> dealt_ends(const LayerTable& table, int pieces) {
+  const auto layers = static_cast<std::int32_t>(table.chain.size());
+  std::vector<Ends> all = {*partition_min_max(table.chain, pieces)};
+  Ends& by_number = all.emplace_back();
+  for (std::int32_t piece = 0, end = 0; piece < pieces; ++piece) {
+    by_number.push_back(end += layers / pieces + (piece < layers % pieces ? 1 : 0));
+  }
+  Ends& as_trainers = all.emplace_back();
+  for (const std::int32_t count : layers_of_chunks(layers, pieces)) {
+    as_trainers.push_back((as_trainers.empty() ? 0 : as_trainers.back()) + count);
+  }
+  return all;
+}
+
+/// Least simulated times over every configuration, with every trade of time for memory; each plan
+/// built whole and timed by the simulator.
+struct EveryConfiguration {
+  /// Over every assignment of layers under 1F1B, and those that are tried under other schedules.
+  double tried_s = kInfinity;
+  double any_s = kInfinity;  ///< Over every assignment of layers.
+};
+
+EveryConfiguration brute_force(const Job& job, const System& system, const SpaceOptions& space) {
+  const SpaceLimits limits = space_limits(job, system);
+  std::vector<Configuration> all = base_configurations(limits, space);
+  std::set<Configuration> seen(all.begin(), all.end());
+  const bool has_host = system.groups.front().chip.host.has_value();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const Configuration& next : relaxations(all[i], limits, space, has_host)) {
+      if (seen.insert(next).second) all.push_back(next);
+    }
+  }
+  const ChainJob chain = chain_job(job, system);
+  LayerTables tables(job, system);
+  EveryConfiguration best;
+  for (const Configuration& configuration : all) {
+    const std::vector<Ends> dealt =
+        dealt_ends(tables.at(configuration), configuration.pp * configuration.vp);
+    const auto consider = [&](const Ends& ends) {
+      const Plan plan = build_plan(chain, tables, configuration, ends, "exhaustive");
+      for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+        const Chip& chip = system.groups.front().chip;
+        const MemoryBreakdown memory = memory_of_stage(plan, s);
+        if (memory.device_total() > usable_bytes(chip)) return;
+        if (chip.host && memory.host > chip.host->bytes) return;
+      }
+      const double time_s = simulate_time_s(plan);
+      best.any_s = std::min(best.any_s, time_s);
+      if (configuration.schedule == ScheduleKind::one_f_one_b ||
+          std::find(dealt.begin(), dealt.end(), ends) != dealt.end()) {
+        best.tried_s = std::min(best.tried_s, time_s);
+      }
+    };
+    Ends prefix;
+    each_split(limits.layers, configuration.pp * configuration.vp, prefix, consider);
+  }
+  return best;
+}
+
+/// Whether an outcome is what brute force says.
+void expect_agrees(const Outcome& outcome, const EveryConfiguration& best,
+                   const std::string& what) {
+  ASSERT_EQ(outcome.candidates.empty(), best.tried_s == kInfinity) << what;
+  if (outcome.candidates.empty()) return;
+  EXPECT_LE(outcome.search_bound_s, best.tried_s * (1 + 1e-9)) << what;
+  EXPECT_GE(outcome.objective, best.any_s * (1 - 1e-9)) << what;
+  EXPECT_LE(outcome.physical_bound.time_s, outcome.objective * (1 + 1e-9)) << what;
+  if (outcome.status != Status::optimal) return;
+  EXPECT_LE(outcome.objective, best.tried_s * (1 + 1e-9)) << what;
+}
+
+TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
+  std::mt19937_64 random(314);
+  int optimal = 0;
+  int feasible = 0;
+  int infeasible = 0;
+  for (int trial = 0; trial < 1200; ++trial) {
+    Graph graph = testing::tiny_graph(random, pick(random, 1, 5));
+    if (trial % 3 == 0) testing::tie_layers(graph, 0, graph.layers.size() - 1);
+    const int devices = pick(random, 1, 4);
+    const double memory_bytes = pick(random, 0, 3) == 0 ? 1e12 : 1e5 * pick(random, 5, 90);
+    const System system = testing::tiny_system(random, devices, memory_bytes);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 8);
+    SpaceOptions space;
+    if (pick(random, 0, 2) > 0) space.allow_offload = false;
+    space.all_devices = trial % 4 != 0;
+    if (trial % 40 == 0) job.sharding = ShardingSource::found;
+    const Outcome outcome = plan_braid(job, system, space, {}, {});
+    expect_agrees(outcome, brute_force(job, system, space), "trial " + std::to_string(trial));
+    if (outcome.candidates.empty()) {
+      ++infeasible;
+      ASSERT_EQ(outcome.status, Status::infeasible);
+      continue;
+    }
+    ++feasible;
+    // The plan is real: the simulator gives its time.
+    ASSERT_DOUBLE_EQ(simulate_time_s(outcome.candidates[0].plan), outcome.objective);
+    optimal += outcome.status == Status::optimal ? 1 : 0;
+  }
+  EXPECT_GT(infeasible, 50);
+  EXPECT_GT(optimal, feasible / 2);
+}
+
+TEST(BraidPlanner, AgreesWithExhaustiveSearchOnDataflowChips) {
+  std::mt19937_64 random(2236);
+  int optimal = 0;
+  for (int trial = 0; trial < 30; ++trial) {
+    const Graph graph = testing::tiny_graph(random, pick(random, 1, 4));
+    System system = testing::tiny_system(random, pick(random, 1, 4), trial % 3 == 0 ? 1e6 : 1e12);
+    Chip& chip = system.groups.front().chip;
+    chip.execution = ChipExecution::dataflow;
+    chip.on_chip = Memory{"SRAM", 1e3 * pick(random, 1, 300), 1e13};
+    chip.efficiency.tile_m = chip.efficiency.tile_n = 16;
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 8);
+    const Outcome outcome = plan_braid(job, system, {}, {}, {});
+    expect_agrees(outcome, brute_force(job, system, {}), "trial " + std::to_string(trial));
+    optimal += outcome.status == Status::optimal ? 1 : 0;
+  }
+  EXPECT_GT(optimal, 15);
+}
+
+/// Lets some layers read the model's input instead of the layer before, and the last one all that
+/// nothing else reads.
+void branch_out(std::mt19937_64& random, Graph& graph) {
+  const auto tensor_before = [&](std::size_t layer) -> TensorId& {
+    return graph.operators[static_cast<std::size_t>(graph.layers[layer].first)].inputs.front();
+  };
+  std::vector<TensorId> loose;
+  for (std::size_t l = 1; l + 1 < graph.layers.size(); ++l) {
+    if (pick(random, 0, 1) == 0) continue;
+    loose.push_back(tensor_before(l));
+    tensor_before(l) = graph.inputs.front();
+  }
+  Operator& last = graph.operators[static_cast<std::size_t>(graph.layers.back().last - 1)];
+  for (const TensorId tensor : loose) {
+    if (tensor != graph.inputs.front()) last.inputs.push_back(tensor);
+  }
+  find_repeated_layers(graph);
+}
+
+TEST(BraidPlanner, AgreesWithExhaustiveSearchOnBranches) {
+  std::mt19937_64 random(1618);
+  int optimal = 0;
+  int branched = 0;
+  for (int trial = 0; trial < 100; ++trial) {
+    Graph graph = testing::tiny_graph(random, pick(random, 3, 6));
+    branch_out(random, graph);
+    const System system = testing::tiny_system(random, pick(random, 2, 5), 1e12);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 8);
+    SpaceOptions space;
+    space.allow_offload = false;
+    space.all_devices = trial % 2 != 0;
+    if (chain_job(job, system).branched) ++branched;
+    const Outcome outcome = plan_braid(job, system, space, {}, {});
+    expect_agrees(outcome, brute_force(job, system, space), "trial " + std::to_string(trial));
+    if (outcome.candidates.empty()) continue;
+    ASSERT_DOUBLE_EQ(simulate_time_s(outcome.candidates[0].plan), outcome.objective);
+    optimal += outcome.status == Status::optimal ? 1 : 0;
+    space.all_devices = true;
+    expect_agrees(plan_exhaustively(job, system, space, {}, {}), brute_force(job, system, space),
+                  "walked, trial " + std::to_string(trial));
+  }
+  EXPECT_GT(branched, 50);
+  EXPECT_GT(optimal, 50);
+}
+
+TEST(BraidPlanner, OffloadWithinTheHostsMemoryAgreesWithExhaustiveSearch) {
+  std::mt19937_64 random(2718);
+  int offloaded = 0;
+  for (int trial = 0; trial < 100; ++trial) {
+    const Graph graph = testing::tiny_graph(random, pick(random, 1, 4));
+    System system = testing::tiny_system(random, pick(random, 1, 4), 1e5 * pick(random, 2, 20));
+    system.groups[0].chip.host =
+        Memory{"host", 1e5 * pick(random, 1, 30), 1e7 * pick(random, 1, 300)};
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 6);
+    const Outcome outcome = plan_braid(job, system, {}, {}, {});
+    expect_agrees(outcome, brute_force(job, system, {}), "trial " + std::to_string(trial));
+    if (outcome.candidates.empty()) continue;
+    double host = 0;
+    const Plan& plan = outcome.candidates[0].plan;
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      host = std::max(host, memory_of_stage(plan, s).host);
+    }
+    EXPECT_LE(host, system.groups[0].chip.host->bytes);
+    offloaded += host > 0 ? 1 : 0;
+  }
+  EXPECT_GT(offloaded, 8);
+}
+
+TEST(BraidPlanner, LosesNothingToTheExhaustivePlanner) {
+  std::mt19937_64 random(2718);
+  int feasible = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    const Graph graph = testing::tiny_graph(random, pick(random, 1, 10));
+    const double memory_bytes = pick(random, 0, 3) == 0 ? 1e12 : 1e5 * pick(random, 5, 90);
+    const System system = testing::tiny_system(random, 1 << pick(random, 0, 3), memory_bytes);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 16);
+    SpaceOptions space;
+    space.all_devices = true;
+    const Outcome found = plan_braid(job, system, space, {}, {});
+    const Outcome all = plan_exhaustively(job, system, space, {}, {});
+    ASSERT_EQ(found.candidates.empty(), all.candidates.empty()) << "trial " << trial;
+    EXPECT_LE(found.evaluated, all.evaluated);
+    if (found.candidates.empty()) {
+      EXPECT_EQ(all.status, Status::infeasible);
+      continue;
+    }
+    ++feasible;
+    ASSERT_NEAR(found.objective, all.objective, 1e-9 * all.objective) << "trial " << trial;
+    EXPECT_LE(all.search_bound_s, all.objective);
+  }
+  EXPECT_GT(feasible, 200);
+}
+
+TEST(BraidPlanner, MoreMemoryNeverHurts) {
+  std::mt19937_64 random(99);
+  for (int trial = 0; trial < 300; ++trial) {
+    const Graph graph = testing::tiny_graph(random, pick(random, 1, 5));
+    System system = testing::tiny_system(random, pick(random, 1, 4), 1e6);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 8);
+    const Outcome tight = plan_braid(job, system, {}, {}, {});
+    system.groups[0].chip.memory.bytes = 1e7;
+    const Outcome roomy = plan_braid(job, system, {}, {}, {});
+    if (tight.candidates.empty()) continue;
+    ASSERT_FALSE(roomy.candidates.empty());
+    EXPECT_LE(roomy.search_bound_s, tight.objective * (1 + 1e-9)) << "trial " << trial;
+  }
+}
+
+TEST(BraidPlanner, OneMoreDeviceNeverHurts) {
+  std::mt19937_64 random(127);
+  int compared = 0;
+  int idle = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    const Graph graph = testing::tiny_graph(random, pick(random, 1, 5));
+    // On one node, or on nodes of two, where groups of three reach over edges.
+    System system = testing::tiny_system(random, 7, 1e5 * pick(random, 5, 200));
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 12);
+    double before_s = std::numeric_limits<double>::infinity();
+    for (system.device_count = 1; system.device_count <= 7; ++system.device_count) {
+      const Outcome outcome = plan_braid(job, system, {}, {}, {});
+      if (before_s < std::numeric_limits<double>::infinity()) {
+        ASSERT_FALSE(outcome.candidates.empty());
+        EXPECT_LE(outcome.search_bound_s, before_s * (1 + 1e-9)) << "trial " << trial;
+        ++compared;
+      }
+      if (outcome.candidates.empty()) continue;
+      before_s = outcome.objective;
+      const std::int64_t used = devices_used(outcome.candidates[0].plan);
+      ASSERT_LE(used, system.device_count);
+      idle += used < system.device_count ? 1 : 0;
+    }
+  }
+  EXPECT_GT(compared, 200);
+  EXPECT_GT(idle, 50);
+}
+
+TEST(BraidPlanner, SameBytesAtAnyThreadCount) {
+  std::mt19937_64 random(5);
+  const Graph graph = testing::tiny_graph(random, 5);
+  const System system = testing::tiny_system(random, 4, 1e8);
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 8;
+  SpaceOptions space;
+  space.top = 5;
+  std::set<std::string> texts;
+  const int before = thread_count();
+  for (const int threads : {1, 2, 8}) {
+    set_thread_count(threads);
+    std::string text;
+    for (const Candidate& candidate : plan_braid(job, system, space, {}, {}).candidates) {
+      text += to_text(to_json(candidate.plan));
+    }
+    texts.insert(text);
+  }
+  set_thread_count(before);
+  EXPECT_EQ(texts.size(), 1u);
+}
+
+TEST(BraidPlanner, OneByteShortIsInfeasibleWithTheFigures) {
+  std::mt19937_64 random(21);
+  const Graph graph = testing::tiny_graph(random, 1);
+  System system = testing::tiny_system(random, 1, 1e9);
+  system.groups[0].chip.host.reset();
+  Job job;
+  job.graph = &graph;
+  SpaceOptions space;
+  space.recompute = Recompute::full;
+  space.zero = Zero::none;
+  const Outcome roomy = plan_braid(job, system, space, {}, {});
+  ASSERT_EQ(roomy.status, Status::optimal);
+  const double needed = roomy.candidates[0].metrics.peak_memory_bytes;
+  system.groups[0].chip.memory.bytes = needed;
+  EXPECT_EQ(plan_braid(job, system, space, {}, {}).status, Status::optimal);
+  system.groups[0].chip.memory.bytes = needed - 1;
+  const Outcome tight = plan_braid(job, system, space, {}, {});
+  ASSERT_EQ(tight.status, Status::infeasible);
+  ASSERT_TRUE(tight.infeasibility);
+  EXPECT_EQ(tight.infeasibility->stage, 0);
+  EXPECT_DOUBLE_EQ(tight.infeasibility->needed_bytes, needed);
+  EXPECT_DOUBLE_EQ(tight.infeasibility->available_bytes, needed - 1);
+}
+
+TEST(BraidPlanner, RefusesRestrictionsThatCannotHold) {
+  std::mt19937_64 random(8);
+  const Graph graph = testing::tiny_graph(random, 3);
+  const System system = testing::tiny_system(random, 4, 1e9);
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 8;
+  const auto refused = [&](const std::function<void(SpaceOptions&)>& restrict) {
+    SpaceOptions space;
+    restrict(space);
+    try {
+      plan_braid(job, system, space, {}, {});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(refused([](SpaceOptions& s) { s.pp = 4; }).find("layers"), std::string::npos);
+  EXPECT_NE(refused([](SpaceOptions& s) {
+              s.dp = 3;
+              s.all_devices = true;
+            }).find("3 does not divide 4 devices"),
+            std::string::npos);
+  EXPECT_NE(refused([](SpaceOptions& s) { s.dp = 5; }).find("5 is more than the 4 devices"),
+            std::string::npos);
+  EXPECT_NE(refused([](SpaceOptions& s) { s.micro_batch = 3; }).find("global batch"),
+            std::string::npos);
+  EXPECT_NE(
+      refused([](SpaceOptions& s) { s.pp = s.dp = 3; }).find("multiply to 9, more than the 4"),
+      std::string::npos);
+  EXPECT_NE(refused([](SpaceOptions& s) { s.tp = 0; }).find("--tp"), std::string::npos);
+  job.global_batch = 6;
+  EXPECT_NE(refused([](SpaceOptions& s) { s.dp = 4; }).find("global batch"), std::string::npos);
+}
+
+TEST(BraidPlanner, BudgetIsKeptAndReported) {
+  std::mt19937_64 random(77);
+  const Graph graph = testing::tiny_graph(random, 5);
+  const System system = testing::tiny_system(random, 4, 1e9);
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 8;
+  const Outcome whole = plan_braid(job, system, {}, {}, {});
+  const Outcome cut = plan_braid(job, system, {}, Budget{1}, {});
+  EXPECT_LE(cut.evaluated, 1);
+  EXPECT_NE(cut.status, Status::optimal);
+  if (!cut.candidates.empty()) {
+    EXPECT_GE(cut.objective, whole.objective);
+    EXPECT_LE(cut.search_bound_s, whole.objective);
+  }
+}
+
+TEST(MegatronPlanner, NeverBeatsTheLargerSpace) {
+  std::mt19937_64 random(404);
+  int compared = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    const Graph graph = testing::tiny_graph(random, pick(random, 1, 5));
+    const System system =
+        testing::tiny_system(random, pick(random, 1, 4), 1e5 * pick(random, 5, 200));
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 8);
+    const Outcome rule = plan_megatron(job, system, {}, {}, {});
+    if (rule.candidates.empty()) continue;
+    ++compared;
+    const Outcome best = plan_braid(job, system, {}, {}, {});
+    ASSERT_FALSE(best.candidates.empty()) << "trial " << trial;
+    EXPECT_LE(best.search_bound_s, rule.objective * (1 + 1e-9)) << "trial " << trial;
+  }
+  EXPECT_GT(compared, 100);
+}
+
+TEST(BraidPlanner, OneStageKeepsTiedEmbeddingsOnce) {
+  const Graph graph = load_model("gpt2", {});
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 4;
+  const auto parameters = static_cast<double>(parameter_count(graph));
+  for (const auto planner : {plan_braid, plan_exhaustively}) {
+    SpaceOptions space;
+    space.pp = 1;
+    const Outcome one = planner(job, load_system("dgx-a100:1"), space, {}, {});
+    ASSERT_EQ(one.status, Status::optimal);
+    EXPECT_DOUBLE_EQ(memory_of_stage(one.candidates[0].plan, 0).weights, 2 * parameters);
+    // Two stages keep a copy each.
+    space.pp = 2;
+    const Outcome two = planner(job, load_system("dgx-a100:2"), space, {}, {});
+    ASSERT_FALSE(two.candidates.empty());
+    const Plan& plan = two.candidates[0].plan;
+    EXPECT_DOUBLE_EQ(memory_of_stage(plan, 0).weights + memory_of_stage(plan, 1).weights,
+                     2 * (parameters + 50257.0 * 768));
+  }
+}
+
+}  // namespace
+}  // namespace braid
