@@ -1,4 +1,4 @@
-// The tables of docs/graphpipe.md: graph pipelines against PipeDream's and Piper's lines of stages
+// The tables of docs/notes/graphpipe.md: graph pipelines against PipeDream's and Piper's lines of stages
 // on the same estimator and simulator. Argument: the table (planners, branches, case-study, orders,
 // large); all without one.
 

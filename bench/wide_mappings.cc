@@ -1,4 +1,4 @@
-// The table of docs/dfmodel.md on wide graphs: how far mappings are from their bounds on random
+// The table of docs/notes/dfmodel.md on wide graphs: how far mappings are from their bounds on random
 // graphs ten wide, without overlap. Arguments: kernels (300), graphs (4), rows that a kernel may
 // reach back (2), bytes of SRAM (400 600 800 1200).
 

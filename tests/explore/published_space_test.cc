@@ -34,7 +34,7 @@ TEST(PublishedSpace, RatiosOfTheLanguageModelSweep) {
   }
 }
 
-// What the paper says of figure 22 and these charges bear out; docs/dfmodel.md has what they do
+// What the paper says of figure 22 and these charges bear out; docs/notes/dfmodel.md has what they do
 // not.
 TEST(PublishedSpace, SlowMemoriesWantSramAndFastOnesCompute) {
   const Space space = changed(example("gpt-100t.yaml"), [](DataflowSpace& points) {

@@ -77,23 +77,28 @@ void add_job_options(Verb& app, JobOptions& o) {
   app.add_option("--objective", o.objective,
                  "The time that phaze makes least: flush (its formula put right, the default), "
                  "simulated, or program (as published)")
-      .one_of({"flush", "simulated", "program"});
+      .one_of({"flush", "simulated", "program"})
+      .group("Planner phaze");
   app.add_option("--network", o.network,
                  "What piper and its relatives take the cluster for: flat (the default) or levels, "
                  "nodes and what joins them")
-      .one_of({"flat", "levels"});
+      .one_of({"flat", "levels"})
+      .group("Planner piper and its variants");
   app.add_option("--graph", o.graph,
                  "Which stages graphpipe tries: sp (of series-parallel graphs and lines, the "
                  "default) or exact (and all others, of graphs that are not too large)")
-      .one_of({"sp", "exact"});
+      .one_of({"sp", "exact"})
+      .group("Planner graphpipe");
   app.add_option("--inflight", o.in_flight,
                  "How many micro-batches graphpipe's stages have in flight: least (the fewest that "
                  "lose no time, the default) or table (Jeon 2024, Table 3.2)")
-      .one_of({"least", "table"});
+      .one_of({"least", "table"})
+      .group("Planner graphpipe");
   app.add_option("--stage-options", o.stage_options,
                  "How graphpipe's stages may run: all (each with its own tensor parallelism and "
                  "recomputation, the default) or data (data parallelism alone, as in Jeon 2024)")
-      .one_of({"all", "data"});
+      .one_of({"all", "data"})
+      .group("Planner graphpipe");
   app.add_flag("--no-offload", o.no_offload, "Never move state to host memory");
   app.add_flag("--all-devices", o.all_devices, "Leave no device idle, even where that is faster");
   app.add_option("--calibration", o.calibration,

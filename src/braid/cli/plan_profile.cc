@@ -46,42 +46,42 @@ void add_profile_options(Verb& app, ProfileOptions& o) {
             "Plan from this profile (braid's, Piper's or Phaze's format) instead of a model; one "
             "for each micro-batch size in Phaze's");
   const std::size_t before = app.options().size();
-  add_count(app, "--devices", o.devices, 1, kMostPiperDevices,
-            "With --profile: devices (default: the file's)");
+  add_count(app, "--devices", o.devices, 1, kMostPiperDevices, "Devices (default: the file's)");
   add_count(app, "--max-microbatches", o.micro_batches, 1, kMostPiperDevices,
-            "With --profile: micro-batches in a batch (default: the file's)");
+            "Micro-batches in a batch (default: the file's)");
   add_texts(app, "--memory", o.memory,
-            "With --profile: of a device (default: the file's); phaze takes several")
+            "Memory of a device (default: the file's); phaze takes several")
       .delimiter(',');
-  add_text(app, "--bandwidth", o.bandwidth, "With --profile: of a device (default: the file's)");
+  add_text(app, "--bandwidth", o.bandwidth, "Of a device's link (default: the file's)");
   add_text(app, "--levels", o.levels,
-           "With --profile: a hierarchical network instead of --devices and --bandwidth, lowest "
+           "A hierarchical network instead of --devices and --bandwidth, lowest "
            "level first: 8@300GB/s,64@25GB/s is 64 nodes of 8 devices");
   app.add_option("--time-unit", o.time_unit,
-                 "With --profile: what its times are in, s, ms or us (default: s; Phaze's are ms)")
+                 "What its times are in, s, ms or us (default: s; Phaze's are ms)")
       .one_of({"s", "ms", "us"});
   app.add_option("--rules", o.rules,
-                 "With --profile: costs as the published program has them (piper's default), as "
+                 "Costs as the published program has them (piper's default), as "
                  "Piper's paper does, or with Phaze's program put right (phaze's default)")
       .one_of({"program", "paper", "corrected"});
-  app.add_option("--knapsack", o.knapsack, "With --profile: choice of options within memory")
+  app.add_option("--knapsack", o.knapsack, "Choice of options within memory")
       .one_of({"exact", "heuristic"});
   app.add_option("--tensors", o.tensors,
-                 "With --profile: charge tensors that cross stages per reader or once a stage")
+                 "Charge tensors that cross stages per reader or once a stage")
       .one_of({"once", "per-edge"});
   app.add_option("--sum-of-dp", o.sum,
-                 "With --profile: whether data-parallel degrees sum to at most the micro-batches")
+                 "Whether data-parallel degrees sum to at most the micro-batches")
       .one_of({"at-most", "exact"});
   app.add_flag("--uneven-microbatches", o.uneven,
-               "With --profile: data-parallel degrees need not divide the micro-batches");
+               "Data-parallel degrees need not divide the micro-batches");
   app.add_option("--activations", o.activations,
-                 "With --profile, phaze: stash, recompute or both (default: the file's)")
+                 "Of phaze: stash, recompute or both (default: the file's)")
       .delimiter(',')
       .one_of({"stash", "recompute"});
   add_output_file(app, "--table", o.table,
-                  "With --profile: write the best time for every number of devices as CSV");
+                  "Write the best time for every number of devices as CSV");
   const std::vector<VerbOption> all = app.options();
   o.own_options.assign(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
+  for (const VerbOption& option : o.own_options) option.group("With --profile");
 }
 
 namespace {

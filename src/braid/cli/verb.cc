@@ -17,6 +17,10 @@ VerbOption VerbOption::excludes(const VerbOption& other) const {
   return VerbOption(option_->excludes(other.option_));
 }
 
+VerbOption VerbOption::group(const std::string& heading) const {
+  return VerbOption(option_->group(heading));
+}
+
 VerbOption VerbOption::delimiter(char between) const {
   return VerbOption(option_->delimiter(between));
 }

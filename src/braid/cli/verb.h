@@ -27,6 +27,8 @@ class VerbOption {
   VerbOption type_name(const std::string& name) const;
   /// --help tells what the value is now.
   VerbOption show_default() const;
+  /// --help lists it under this heading.
+  VerbOption group(const std::string& heading) const;
   /// What follows the value is not a further value.
   VerbOption one_value() const;
 

@@ -12,7 +12,7 @@ namespace braid {
 /// form's order of axes puts it, chunk after chunk with so many layers as `counts` [pp · vp] says,
 /// in their order. The profile has an option for each group of devices, in their order, or one for
 /// all; a stage on several groups runs each layer with the one that takes longest
-/// (docs/cost-model.md, "Unlike devices"). Cost: linear in layers and devices.
+/// (docs/cost-model.md, "Heterogeneous devices"). Cost: linear in layers and devices.
 ///
 ///     plan.parallel = {.tp = 2, .pp = 4, .dp = 2, .num_micro_batches = 8};
 ///     fill_direct_stages(plan, counts);

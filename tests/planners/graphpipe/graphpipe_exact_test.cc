@@ -58,7 +58,7 @@ TEST(GraphPipeExact, FindsTheBestOfAllWaysToRun) {
   EXPECT_GT(planned, 45);
 }
 
-/// How far stages of series-parallel graphs are from the best (docs/graphpipe.md).
+/// How far stages of series-parallel graphs are from the best (docs/notes/graphpipe.md).
 TEST(GraphPipeExact, FindsTheBestOfAllKindsOfDevices) {
   std::mt19937_64 random(162);
   int planned = 0, both = 0;
