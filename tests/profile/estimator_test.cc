@@ -235,7 +235,8 @@ TEST(Estimate, ColumnProductsHideTheirCollectives) {
           const double again_s = collective_s(Collective::all_gather, bytes);
           backward_s += again_s - (1 - lost) * std::min(again_s, times.backward_input_s);
         }
-        const LayerCost cost = estimate_layer(graph, block, works, how, precision, groups, system);
+        const LayerCost cost =
+            estimate_layer({graph, block, works}, how, {precision, groups, system});
         EXPECT_NEAR(cost.hidden_tp_s, hidden_s, 1e-9 * hidden_s);
         EXPECT_NEAR(cost.backward_input.tp_comm_s, backward_s - hidden_s, 1e-9 * backward_s);
       }

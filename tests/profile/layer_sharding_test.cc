@@ -48,9 +48,11 @@ LayerSharding find(const Graph& graph, LayerId layer, const Execution& how, cons
 LayerCost cost_of(const Graph& graph, LayerId layer, const std::vector<Split>& splits,
                   const Execution& how, const System& system) {
   const ShardingInput input = sharding_input(graph);
-  return estimate_layer(DividedGraph(graph).with(layer, splits), layer, layer_work(graph, layer),
-                        how, {}, groups_of(system, how), system,
-                        input.leaving[static_cast<std::size_t>(layer)]);
+  const std::vector<OperatorWork> works = layer_work(graph, layer);
+  const LayerGroups groups = groups_of(system, how);
+  return estimate_layer({DividedGraph(graph).with(layer, splits), layer, works,
+                         input.leaving[static_cast<std::size_t>(layer)]},
+                        how, {{}, groups, system});
 }
 
 /// Nothing hidden, as the search has it.
@@ -148,8 +150,9 @@ TEST(LayerSharding, AgreesWithTryingAllDivisions) {
     std::pair<double, double> fastest{1e300, 1e300}, smallest{1e300, 1e300};
     for (bool more = true; more;) {
       for (std::size_t i = 0; i < ways.size(); ++i) splits[i] = ways[i][at[i]];
-      const LayerCost cost = estimate_layer(DividedGraph(graph).with(layer, splits), layer, works,
-                                            how, precision, groups, system, input.leaving[1]);
+      const LayerCost cost =
+          estimate_layer({DividedGraph(graph).with(layer, splits), layer, works, input.leaving[1]},
+                         how, {precision, groups, system});
       const double time_s = time_of(cost);
       fastest = std::min(fastest, {time_s, cost.dense_parameters});
       smallest = std::min(smallest, {cost.dense_parameters, time_s});
@@ -163,9 +166,9 @@ TEST(LayerSharding, AgreesWithTryingAllDivisions) {
       const LayerSharding found =
           find_layer_sharding(graph, layer, input, works, how, precision, groups, system, aim);
       ASSERT_TRUE(found.optimal);
-      const LayerCost cost =
-          estimate_layer(DividedGraph(graph).with(layer, found.splits), layer, works, how,
-                         precision, groups, system, input.leaving[1]);
+      const LayerCost cost = estimate_layer(
+          {DividedGraph(graph).with(layer, found.splits), layer, works, input.leaving[1]}, how,
+          {precision, groups, system});
       EXPECT_NEAR(found.time_s, time_of(cost), 1e-9 * found.time_s);
       EXPECT_DOUBLE_EQ(found.parameters, cost.dense_parameters);
       if (aim == ShardingAim::time) {

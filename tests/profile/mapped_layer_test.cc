@@ -102,8 +102,8 @@ TEST(MappedLayer, TimesOfAnEstimateAreTheMapping) {
       how.recompute = recompute;
       const MappedTimes times = block_times(graph, how, system.groups.front().chip);
       EXPECT_EQ(mapped.times(graph, 1, works, how), times);
-      const LayerCost cost = estimate_layer(graph, 1, works, how, {},
-                                            testing::groups_of(system, how), system, {}, &mapped);
+      const LayerCost cost = estimate_layer({graph, 1, works, {}, &mapped}, how,
+                                            {{}, testing::groups_of(system, how), system});
       EXPECT_EQ(cost, estimate_layer(graph, 1, how, {}, testing::groups_of(system, how), system));
       EXPECT_DOUBLE_EQ(cost.forward.compute_s,
                        recompute == Recompute::full ? times.forward_unkept_s : times.forward_s);

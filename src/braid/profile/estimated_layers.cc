@@ -40,8 +40,8 @@ class EstimatedCosts : public LayerCosts {
     const LayerId layer = layers_.first_of_kind(kind);
     const std::vector<OperatorWork>& works = layers_.work_of_kind(kind);
     return division ? sharded_->cost(layer, works, how, groups, *division)
-                    : estimate_layer(graph_, layer, works, how, precision_, groups, system_, {},
-                                     &mapped_);
+                    : estimate_layer({graph_, layer, works, {}, &mapped_}, how,
+                                     {precision_, groups, system_});
   }
 
   Option option(std::size_t kind, const LayerDivision& division,

@@ -23,22 +23,35 @@ struct LayerGroups {
   GroupSpan tp, cp, ep;
 };
 
-/// Cost of one layer of `graph` run as `how` on chips of `system` (homogeneous). Pure; the layer's
-/// time is the sum over its operators of a roofline with shape-dependent efficiency, on a dataflow
-/// chip that of the best mapping of its kernels (mapped_layer.h), plus exposed collectives.
-/// Equations and sources: docs/cost-model.md. Throws Error when the chip does not list the peak for
-/// the precision. Cost: that of layer_work().
+/// A layer that is estimated, perhaps many ways.
+struct LayerInput {
+  const Graph& graph;
+  LayerId layer = 0;
+  std::span<const OperatorWork> works;  ///< Its layer_work().
+  /// Outputs that every rank has to have whole in the end, however they are divided in the layer.
+  std::span<const TensorId> made_whole = {};
+  /// What is known of the layers on a dataflow chip, of this graph but for its splits; may be null.
+  MappedLayers* mapped = nullptr;
+};
+
+/// What it runs on: chips of a homogeneous system, in these formats.
+struct LayerPlace {
+  const Precision& precision;
+  const LayerGroups& groups;
+  const System& system;
+};
+
+/// Cost of one layer run as `how` says. Pure but for `input.mapped`; the layer's time is the sum
+/// over its operators of a roofline with shape-dependent efficiency, on a dataflow chip that of the
+/// best mapping of its kernels (mapped_layer.h), plus exposed collectives. Equations and sources:
+/// docs/cost-model.md. Throws Error when the chip does not list the peak for the precision. Cost:
+/// linear in the works, quadratic in the tensors that the layer reads; on a dataflow chip
+/// mapped_times().
+LayerCost estimate_layer(const LayerInput& input, const Execution& how, const LayerPlace& place);
+/// The same once. Cost: that of layer_work() too.
 LayerCost estimate_layer(const Graph& graph, LayerId layer, const Execution& how,
                          const Precision& precision, const LayerGroups& groups,
                          const System& system);
-/// The same for many ways of running a layer: `works` is its layer_work(). `made_whole`: outputs
-/// that every rank has to have whole in the end, however they are divided in the layer. `mapped`:
-/// what is known of the layers on a dataflow chip, of this graph but for its splits. Cost: linear
-/// in the works, quadratic in the tensors that the layer reads; on a dataflow chip mapped_times().
-LayerCost estimate_layer(const Graph& graph, LayerId layer, std::span<const OperatorWork> works,
-                         const Execution& how, const Precision& precision,
-                         const LayerGroups& groups, const System& system,
-                         std::span<const TensorId> made_whole = {}, MappedLayers* mapped = nullptr);
 
 /// Where divisions of layers over tensor-parallel ranks come from.
 enum class ShardingSource : std::uint8_t {

@@ -56,8 +56,9 @@ std::vector<FoundDivision> ShardedLayers::divisions(LayerId layer,
 LayerCost ShardedLayers::cost(LayerId layer, std::span<const OperatorWork> works,
                               const Execution& how, const LayerGroups& groups,
                               const FoundDivision& division) {
-  return estimate_layer(divided_.with(layer, division.splits), layer, works, how, precision_,
-                        groups, system_, input_.leaving[static_cast<std::size_t>(layer)], &mapped_);
+  const LayerInput input = {divided_.with(layer, division.splits), layer, works,
+                            input_.leaving[static_cast<std::size_t>(layer)], &mapped_};
+  return estimate_layer(input, how, {precision_, groups, system_});
 }
 
 Option ShardedLayers::option(LayerId layer, const Execution& how,
