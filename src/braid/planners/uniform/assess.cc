@@ -329,7 +329,8 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
   if (assessment.path_s >= cutoff_s) return assessment;
   assessment.ends = std::move(partition->ends);
   lay_out(chain, table, configuration, assessment.ends, layout);
-  assessment.iteration_time_s = evaluator.time_s(configuration, layout);
+  assessment.iteration_time_s =
+      evaluator.time_s(configuration, layout, scratch.handover_s, cutoff_s);
   if (least_loaded.empty() || least_loaded == assessment.ends ||
       assessment.iteration_time_s <= assessment.path_s) {
     return assessment;
@@ -337,7 +338,8 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
   lay_out(chain, table, configuration, least_loaded, layout);
   const Evaluator::Memory memory = evaluator.memory(configuration, layout);
   if (memory.needed_bytes > available_bytes || !memory.host_fits) return assessment;
-  const double loaded_s = evaluator.time_s(configuration, layout);
+  const double loaded_s = evaluator.time_s(configuration, layout, scratch.handover_s,
+                                           std::min(cutoff_s, assessment.iteration_time_s));
   if (loaded_s < assessment.iteration_time_s) {
     assessment.iteration_time_s = loaded_s;
     assessment.ends = std::move(least_loaded);

@@ -70,7 +70,7 @@ Evaluator::Memory tried_memory(const ChainJob& chain, LayerTables& tables,
 /// optimizer where that is faster; GPipe and interleaved: the fastest of those that are tried and
 /// fit, tried_layouts.h) and simulates.
 /// When the path alone is not below `cutoff_s`, the simulation is left out: iteration_time_s stays
-/// 0.
+/// 0; it is infinite where another bound leaves the simulation out.
 Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                   double cutoff_s, AssessmentScratch& scratch);
 
