@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the Debian 12 packages that braid is built from; with --lint also the linters,
-# with --pages the browser that pages are checked in. Does nothing when they are all there. Needs root
-# or sudo.
+# Installs the Debian 12 packages that braid is built from; with --lint also the linters, with --pages the browser
+# that pages are checked in, with --fuzz the compiler of the fuzz targets. Does nothing when they are all there.
+# Needs root or sudo.
 set -euo pipefail
 
 packages=(
@@ -15,8 +15,9 @@ for option in "$@"; do
   case "$option" in
     --lint) packages+=(clang-format clang-tidy) ;;
     --pages) packages+=(chromium) ;;
+    --fuzz) packages+=(clang libclang-rt-14-dev) ;;
     *)
-      echo "usage: $0 [--lint] [--pages]" >&2
+      echo "usage: $0 [--lint] [--pages] [--fuzz]" >&2
       exit 2
       ;;
   esac

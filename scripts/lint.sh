@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 status=0
-find src tests bench examples -name '*.cc' -o -name '*.h' | sort |
+find src tests bench fuzz examples -name '*.cc' -o -name '*.h' | sort |
   xargs clang-format --dry-run -Werror || status=1
 cmake --preset lint >/dev/null
 # The preset compiles many sources of a room at once (CMake's unity builds), so that what they include is read once.

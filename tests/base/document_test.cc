@@ -103,6 +103,17 @@ TEST_F(DocumentTest, MistakesNameFileLineKeyAndRemedy) {
             "plan.json:1: none: required key is missing; add it");
 }
 
+TEST(DocumentQuantities, NobodyBuildsWhatIsOutOfRange) {
+  const Document document = Document::parse("a: 1e-300 FLOP/s\nb: 0 FLOP/s\nc: 1 YFLOP/s\n",
+                                            Document::Syntax::yaml, "chip.yaml");
+  const Value root = document.root();
+  EXPECT_EQ(error_text([&] { root["a"].as_quantity(Unit::flops_per_s); }),
+            "chip.yaml:1: a: no machine has such a compute rate; give one from 1 kFLOP/s to 1e24 "
+            "FLOP/s");
+  EXPECT_EQ(root["b"].as_quantity(Unit::flops_per_s), 0);
+  EXPECT_THROW(root["c"].as_quantity(Unit::flops_per_s), Error);
+}
+
 TEST_F(DocumentTest, EveryReadOfAnotherKindIsAnError) {
   for (const char* key : {"name", "count", "flag", "nothing", "stages", "none"}) {
     const Value value = root()[key];

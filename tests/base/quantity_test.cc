@@ -74,6 +74,32 @@ TEST(Quantity, ExamplesAreQuantities) {
   }
 }
 
+TEST(Quantity, WhatIsTooSmallForADoubleIsNotZero) {
+  EXPECT_GT(parse_quantity("1e-320 us", Unit::seconds), 0.0);
+  EXPECT_EQ(parse_quantity("0 us", Unit::seconds), 0.0);
+}
+
+TEST(Quantity, PlausibleRangesAreWhatTheirTextsSay) {
+  for (int i = 0; i <= static_cast<int>(Unit::metres2); ++i) {
+    const auto unit = static_cast<Unit>(i);
+    const QuantityRange range = plausible_range(unit);
+    ASSERT_TRUE(range.text.starts_with("from ")) << range.text;
+    const std::size_t to = range.text.find(" to ");
+    const auto least = parse_quantity(range.text.substr(5, to - 5), unit);
+    const auto most = parse_quantity(range.text.substr(to + 4), unit);
+    ASSERT_TRUE(least && most) << range.text;
+    EXPECT_DOUBLE_EQ(*least, range.least);
+    EXPECT_DOUBLE_EQ(*most, range.most);
+    const double example = *parse_quantity(quantity_example(unit), unit);
+    for (const double quantity : {0.0, range.least, range.most, example}) {
+      EXPECT_FALSE(implausible(quantity, unit)) << quantity;
+    }
+    for (const double quantity : {5e-324, 1e-300, range.least * 0.99, range.most * 1.01, 1e308}) {
+      EXPECT_TRUE(implausible(quantity, unit)) << quantity;
+    }
+  }
+}
+
 TEST(Quantity, FormatBytes) {
   EXPECT_EQ(format_bytes(0), "0 B");
   EXPECT_EQ(format_bytes(12), "12 B");

@@ -297,6 +297,49 @@ TEST(BadInput, ExportSaysWhatItLacks) {
   expect_bad_input({"export", file, "--to", "megatron"}, "plan for devices of one kind");
 }
 
+/// `text` with `number` in place of the first number behind `key`.
+std::string with_number(std::string text, const std::string& key, const std::string& number) {
+  const std::size_t at = text.find("\"" + key + "\": ");
+  EXPECT_NE(at, std::string::npos) << key;
+  const std::size_t from = at + key.size() + 4;
+  return text.replace(from, text.find_first_of(",}\n", from) - from, number);
+}
+
+TEST(BadInput, PlansThatDoNotFitAndCannotBeExportedSaySoInOneLine) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "plan.json";
+  ASSERT_EQ(run_braid({"plan", "gpt2", "--cluster", "p3.8xlarge:1nodes+g4dn.12xlarge:1nodes",
+                       "--global-batch", "8", "--precision", "fp16", "--pp", "2", "-o", file})
+                .status,
+            0);
+  const std::string text = read_file(file);
+  const std::size_t memory = text.find("\"memory\": {");
+  write_file(file, text.substr(0, memory) + with_number(text.substr(memory), "bytes", "2e9"));
+  EXPECT_THAT(run_braid({"simulate", file}).err, HasSubstr("warning: the plan does not fit"));
+  expect_bad_input({"export", file, "--to", "megatron"}, "plan for devices of one kind");
+  expect_bad_input({"export", file, "--to", "megatrom"}, "no exporter is called 'megatrom'; use");
+}
+
+TEST(BadInput, FiguresThatNoMachineHas) {
+  const TemporaryFolder folder;
+  const std::string cluster = folder / "c.yaml";
+  const auto text = [](const std::string& peak, const std::string& bandwidth) {
+    return "name: c\nchip:\n  name: x\n  peak: {bf16: " + peak +
+           "}\n  vector: 1 TFLOP/s\n  compute_units: 1\n  memory: {name: m, size: 80 GB, "
+           "bandwidth: " +
+           "1 TB/s}\ndevices_per_node: 2\nintra_node: {name: i, topology: switch, bandwidth: " +
+           bandwidth + "}\n";
+  };
+  const Words plan = {"plan", "gpt2", "--cluster", cluster, "--global-batch", "8"};
+  write_file(cluster, text("1 TFLOP/s", "1 GB/s"));
+  EXPECT_EQ(run_braid(plan).status, 0);
+  write_file(cluster, text("1e-300 FLOP/s", "1 GB/s"));
+  expect_bad_input(plan, "c.yaml:4: chip.peak.bf16: no machine has such a compute rate; give one");
+  write_file(cluster, text("1 TFLOP/s", "1e-320 GB/s"));
+  expect_bad_input(plan, "c.yaml:9: intra_node.bandwidth: no machine has such a bandwidth; give");
+  expect_bad_input(plan_of(kGoodModel, {"--max-memory", "1e-300 B"}), "--max-memory: no machine");
+}
+
 TEST(BadInput, RestrictionsThatTheModelOrClusterCannotMeet) {
   // 80 layers, an embedding and a head; 64 heads.
   const auto bad = [](const std::string& cluster, const Words& degree, const std::string& part) {

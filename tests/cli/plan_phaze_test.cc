@@ -133,6 +133,8 @@ TEST_F(PlanPhaze, RefusesBadInputsInOneLine) {
        "communicationCost: -8 is out of range"},
       {with(R"("maxDevices": 3)", R"("maxDevices": 0)"), "maxDevices: 0 is out of range"},
       {with(R"("mbsInBatch": 4)", R"("mbsInBatch": 0)"), "mbsInBatch: 0 is out of range"},
+      {with(R"("optimalLatencyFw": 2)", R"("optimalLatencyFw": 1e-320)"),
+       "optimalLatencyFw: is next to nothing; give 0 or at least 1e-60"},
       {with(R"("mbsInBatch": 4)", R"("mbsInBatch": 0.5)"), "mbsInBatch: expected an integer"},
       {with(R"("maxMemoryPerDevice": 40)", R"("maxMemoryPerDevice": NaN)"),
        "NaN is not a number in JSON"},

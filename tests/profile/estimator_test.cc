@@ -418,6 +418,13 @@ TEST(Profile, BadOnesAreRefused) {
   bad = profile;
   bad.kinds[0][0].cost.stash_bytes = -1;
   EXPECT_NE(refused(bad).find("stash_bytes"), std::string::npos);
+  bad = profile;
+  bad.kinds[0][0].cost.stash_bytes = bad.kinds[0][0].cost.offloaded_bytes = 8;
+  EXPECT_NE(refused(bad).find("offloads bytes, but not its activations"), std::string::npos);
+  bad.kinds[0][0].how.offload_activations = true;
+  EXPECT_EQ(refused(bad), "");
+  bad.kinds[0][0].cost.offloaded_bytes = 9;
+  EXPECT_NE(refused(bad).find("more bytes than it stashes"), std::string::npos);
   for (const SharedParameter& shared :
        {SharedParameter{{0}, 1, true}, SharedParameter{{1, 0}, 1, true},
         SharedParameter{{0, 0}, 1, true}, SharedParameter{{0, 2}, 1, true},

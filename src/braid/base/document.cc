@@ -38,28 +38,6 @@ std::string_view with_article(Value::Kind kind) {
   return {};
 }
 
-std::string_view name_of_unit(Unit unit) {
-  switch (unit) {
-    case Unit::bytes:
-      return "a size";
-    case Unit::bytes_per_s:
-      return "a bandwidth";
-    case Unit::seconds:
-      return "a time";
-    case Unit::flops_per_s:
-      return "a compute rate";
-    case Unit::watts:
-      return "a power";
-    case Unit::usd:
-      return "a price";
-    case Unit::hertz:
-      return "a frequency";
-    case Unit::metres2:
-      return "an area";
-  }
-  return {};
-}
-
 // Shortest text that reads back exactly.
 template <class Number>
 std::string number_text(Number value) {
@@ -210,6 +188,7 @@ double Value::as_quantity(Unit unit) const {
   const auto quantity = parse_quantity(as_string(), unit);
   if (!quantity)
     fail(in_quotes(as_string()) + " is not " + std::string(name_of_unit(unit)), example);
+  if (const auto fault = implausible(*quantity, unit)) fail(fault->message, fault->remedy);
   return *quantity;
 }
 

@@ -75,7 +75,7 @@ class Value {
   std::int64_t as_int() const;
   std::int64_t as_int_in(std::int64_t least, std::int64_t most) const;
   /// A quantity with a unit ("80 GiB", "900 GB/s", "5 us"), in the SI base unit (bytes, bytes/s, s
-  /// …). A bare number is an Error: quantities carry their unit. Zero is allowed, negative is not.
+  /// …). An Error: no unit, less than zero, above zero and not in plausible_range (quantity.h).
   double as_quantity(Unit unit) const;
   /// As as_quantity, but zero is an Error too.
   double as_positive_quantity(Unit unit) const;

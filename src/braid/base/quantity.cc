@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include <fmt/format.h>
@@ -147,8 +148,70 @@ std::optional<double> parse_quantity(std::string_view text, Unit unit) {
   }
   const auto factor = factor_of(name, unit);
   if (!factor) return std::nullopt;
-  const double quantity = number * *factor;
+  double quantity = number * *factor;
+  // What is too small for a double is not nothing.
+  if (quantity == 0 && number > 0) quantity = std::numeric_limits<double>::denorm_min();
   return std::isfinite(quantity) ? std::optional(quantity) : std::nullopt;
+}
+
+std::string_view name_of_unit(Unit unit) {
+  switch (unit) {
+    case Unit::bytes:
+      return "a size";
+    case Unit::bytes_per_s:
+      return "a bandwidth";
+    case Unit::seconds:
+      return "a time";
+    case Unit::flops_per_s:
+      return "a compute rate";
+    case Unit::watts:
+      return "a power";
+    case Unit::usd:
+      return "a price";
+    case Unit::hertz:
+      return "a frequency";
+    case Unit::metres2:
+      return "an area";
+  }
+  return {};
+}
+
+QuantityRange plausible_range(Unit unit) {
+  switch (unit) {
+    case Unit::bytes:
+      return {0.125, 1e18, "from 1 bit to 1 EB"};
+    case Unit::bytes_per_s:
+      return {1e-6, 1e21, "from 1e-6 B/s to 1000 EB/s"};
+    case Unit::seconds:
+      return {1e-15, 1e6, "from 0.001 ps to 1e6 s"};
+    case Unit::flops_per_s:
+      return {1e3, 1e24, "from 1 kFLOP/s to 1e24 FLOP/s"};
+    case Unit::watts:
+      return {1e-9, 1e9, "from 1e-9 W to 1 GW"};
+    case Unit::usd:
+      return {1e-9, 1e12, "from 1e-9 USD to 1e12 USD"};
+    case Unit::hertz:
+      return {1, 1e15, "from 1 Hz to 1e15 Hz"};
+    case Unit::metres2:
+      return {1e-18, 1e6, "from 1e-6 um2 to 1e6 m2"};
+  }
+  return {0, 0, ""};
+}
+
+std::optional<Implausible> implausible(double quantity, Unit unit) {
+  const QuantityRange range = plausible_range(unit);
+  if (quantity == 0 || (quantity >= range.least && quantity <= range.most)) return std::nullopt;
+  std::string_view name = name_of_unit(unit);
+  name.remove_prefix(name.find(' ') + 1);
+  return Implausible{fmt::format("no machine has such a {}", name),
+                     fmt::format("give one {}", range.text)};
+}
+
+double profile_figure(const Value& value, double most) {
+  constexpr double kLeast = 1e-60;
+  const double figure = value.as_double_in(0, most);
+  if (figure > 0 && figure < kLeast) value.fail("is next to nothing", "give 0 or at least 1e-60");
+  return figure;
 }
 
 std::string_view quantity_example(Unit unit) {

@@ -16,6 +16,30 @@ inline constexpr double kGiB = 1024.0 * 1024 * 1024;
 /// infinite.
 std::optional<double> parse_quantity(std::string_view text, Unit unit);
 
+/// What quantities of a machine may be, but for zero: less than anything that is built and more
+/// than anything that is planned, so narrow that no product or quotient of a few of them leaves the
+/// range of a double.
+struct QuantityRange {
+  double least, most;
+  std::string_view text;  ///< "from 1 kFLOP/s to 1e24 FLOP/s"
+};
+QuantityRange plausible_range(Unit unit);
+
+/// Why no machine has this quantity, and what to give instead, both for an Error; nullopt for zero
+/// and what is in the range.
+struct Implausible {
+  std::string message;  ///< "no machine has such a compute rate"
+  std::string remedy;   ///< "give one from 1 kFLOP/s to 1e24 FLOP/s"
+};
+std::optional<Implausible> implausible(double quantity, Unit unit);
+
+/// A figure of a profile, in whatever unit: zero, or from 1e-60 to `most`, so that no rate computed
+/// from it is infinite. Throws Error at `value`.
+double profile_figure(const Value& value, double most);
+
+/// What a quantity of this unit is: "a bandwidth".
+std::string_view name_of_unit(Unit unit);
+
 /// An example of how a quantity of this unit is written, for error messages: "80 GiB".
 std::string_view quantity_example(Unit unit);
 

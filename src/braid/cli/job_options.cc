@@ -185,6 +185,9 @@ void limit_memory(const std::string& text, System& system) {
     throw Error(Where{"", 0, "--max-memory"}, "'" + text + "' is not an amount of memory",
                 "write it with its unit, such as '40 GiB'");
   }
+  if (const auto fault = implausible(*bytes, Unit::bytes)) {
+    throw Error(Where{"", 0, "--max-memory"}, fault->message, fault->remedy);
+  }
   for (DeviceGroup& group : system.groups) {
     Chip& chip = group.chip;
     chip.memory.bytes = std::min(chip.memory.bytes, *bytes + chip.reserved_bytes);

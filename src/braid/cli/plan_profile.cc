@@ -131,7 +131,12 @@ double quantity_of(const char* option, const std::string& text, Unit unit, doubl
                 "add " + std::string(option) + " '" + std::string(quantity_example(unit)) + "'");
   }
   const auto value = parse_quantity(text, unit);
-  if (value && *value > 0) return *value;
+  if (value && *value > 0) {
+    if (const auto fault = implausible(*value, unit)) {
+      throw Error(Where{"", 0, option}, fault->message, fault->remedy);
+    }
+    return *value;
+  }
   throw Error(Where{"", 0, option}, "\"" + text + "\" is not understood",
               "write it like '" + std::string(quantity_example(unit)) + "'");
 }
@@ -160,6 +165,9 @@ std::vector<PiperLevel> parse_levels(const std::string& text) {
     if (bytes_per_s <= 0 || fault != std::errc() || read_to != count_end || devices < 1) {
       throw Error(Where{"", 0, "--levels"}, "\"" + part + "\" is not understood",
                   "write each level like 8@300GB/s, the lowest first");
+    }
+    if (const auto out = implausible(bytes_per_s, Unit::bytes_per_s)) {
+      throw Error(Where{"", 0, "--levels"}, out->message, out->remedy);
     }
     levels.push_back({devices, bytes_per_s});
     at = end + 1;

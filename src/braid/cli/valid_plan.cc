@@ -8,23 +8,29 @@
 
 namespace braid {
 
-Plan read_valid_plan(const std::string& path) {
-  Plan plan = read_plan(path);
-  for (const Check& check : verify(plan).checks) {
+ValidPlan read_valid_plan(const std::string& path) {
+  ValidPlan valid{read_plan(path), {}};
+  for (const Check& check : verify(valid.plan).checks) {
     if (check.holds) continue;
     if (check.name == "memory") {
-      fmt::print(stderr, "braid: warning: the plan does not fit: {}\n", check.detail);
+      valid.warnings.push_back("the plan does not fit: " + check.detail);
       continue;
     }
     if (check.name == "claims") {
-      fmt::print(stderr, "braid: warning: the plan is not what it claims: {}\n", check.detail);
+      valid.warnings.push_back("the plan is not what it claims: " + check.detail);
       continue;
     }
     throw Error(Where{path, 0, ""},
                 "the plan fails the check '" + check.name + "': " + check.detail,
                 "braid verify lists all checks");
   }
-  return plan;
+  return valid;
+}
+
+void print_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    fmt::print(stderr, "braid: warning: {}\n", warning);
+  }
 }
 
 }  // namespace braid

@@ -1,15 +1,24 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "braid/plan/plan.h"
 
 namespace braid {
 
-/// Reads a plan that can be timed, drawn and exported: one that the verifier has nothing against,
-/// but that it may need more memory than there is, or not be what it claims (then a warning goes to
-/// stderr). Throws Error
-/// with the first check that fails.
-Plan read_valid_plan(const std::string& path);
+/// A plan that can be timed, drawn and exported: one that the verifier has nothing against, but
+/// that it may need more memory than there is, or not be what it claims.
+struct ValidPlan {
+  Plan plan;
+  std::vector<std::string> warnings;  ///< What the verifier has against it.
+};
+
+/// Throws Error with the first check that fails.
+ValidPlan read_valid_plan(const std::string& path);
+
+/// Writes warnings to stderr, a line each. For when the work is done: what fails says why in one
+/// line.
+void print_warnings(const std::vector<std::string>& warnings);
 
 }  // namespace braid

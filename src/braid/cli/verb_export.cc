@@ -19,19 +19,20 @@ struct ExportOptions {
 };
 
 int run_export(const ExportOptions& options) {
-  const Plan plan = read_valid_plan(options.plan);
-  const Export result = export_plan(plan, options.target);
+  const ValidPlan valid = read_valid_plan(options.plan);
+  const Export result = export_plan(valid.plan, options.target);
+  const std::string change = change_of_trainer(valid.plan, options.target);
   write_file(options.output, result.text);
-  const std::string change = change_of_trainer(plan, options.target);
+  print_warnings(valid.warnings);
   if (!change.empty()) fmt::print(stderr, "braid: note: {}\n", change);
-  for (const std::string& warning : result.warnings) {
-    fmt::print(stderr, "braid: warning: {}\n", warning);
-  }
+  print_warnings(result.warnings);
   return kFound;
 }
 
 int run_report(const ExportOptions& options) {
-  write_file(options.output, html_report(read_valid_plan(options.plan)));
+  const ValidPlan valid = read_valid_plan(options.plan);
+  write_file(options.output, html_report(valid.plan));
+  print_warnings(valid.warnings);
   return kFound;
 }
 

@@ -159,16 +159,9 @@ void say_written(const SimulateOptions& options) {
   if (!options.html.empty()) fmt::print("Timeline written to {}\n", options.html);
 }
 
-int run_simulate(const SimulateOptions& options) {
+/// What `options` ask for of a plan.
+int simulate_plan(const SimulateOptions& options, const Plan& plan) {
   const bool files = !options.trace.empty() || !options.html.empty();
-  if (options.schedule == "all" && files) {
-    throw Error(Where{"", 0, "--schedule"}, "all excludes --trace and --html",
-                "they show one schedule");
-  }
-  if (options.k_given && options.schedule != "kfkb" && options.schedule != "all") {
-    throw Error(Where{"", 0, "--k"}, "is for --schedule kfkb", "leave it out");
-  }
-  const Plan plan = read_valid_plan(options.plan);
   if (!options.schedule.empty()) {
     if (files) {
       if (write_timeline(options, draw_order(plan, options.schedule, options.k))) return kFound;
@@ -197,6 +190,21 @@ int run_simulate(const SimulateOptions& options) {
       metrics.peak_memory_bytes / kGiB, metrics.tightest_stage + 1);
   say_written(options);
   return kFound;
+}
+
+int run_simulate(const SimulateOptions& options) {
+  const bool files = !options.trace.empty() || !options.html.empty();
+  if (options.schedule == "all" && files) {
+    throw Error(Where{"", 0, "--schedule"}, "all excludes --trace and --html",
+                "they show one schedule");
+  }
+  if (options.k_given && options.schedule != "kfkb" && options.schedule != "all") {
+    throw Error(Where{"", 0, "--k"}, "is for --schedule kfkb", "leave it out");
+  }
+  const ValidPlan valid = read_valid_plan(options.plan);
+  const int status = simulate_plan(options, valid.plan);
+  print_warnings(valid.warnings);
+  return status;
 }
 
 struct VerifyOptions {

@@ -12,15 +12,6 @@ namespace braid {
 namespace {
 
 constexpr std::size_t kLongestName = 64;
-constexpr double kMostQuantity = 1e18;
-
-double checked_quantity(const Value& value, double amount) {
-  if (amount > kMostQuantity) {
-    value.fail("larger than any machine", "at most 1e18 in base units");
-  }
-  return amount;
-}
-
 }  // namespace
 
 std::size_t word_index(const Value& value, std::string_view what,
@@ -45,12 +36,8 @@ std::string axis_name(std::string_view key, const Value& value) {
   return std::string(key);
 }
 
-double bounded(const Value& value, Unit unit) {
-  return checked_quantity(value, value.as_positive_quantity(unit));
-}
-
-double bounded_or_zero(const Value& value, Unit unit) {
-  return value.exists() ? checked_quantity(value, value.as_quantity(unit)) : 0;
+double quantity_or_zero(const Value& value, Unit unit) {
+  return value.exists() ? value.as_quantity(unit) : 0;
 }
 
 double read_rate_price(const Value& value, Unit unit) {
@@ -64,6 +51,9 @@ double read_rate_price(const Value& value, Unit unit) {
   const std::optional<double> rate =
       parse_quantity("1 " + std::string(text.substr(per + 5)), Unit::bytes_per_s);
   if (!amount || !rate || *rate <= 0) value.fail("not an amount per bandwidth", example);
+  for (const auto& fault : {implausible(*amount, unit), implausible(*rate, Unit::bytes_per_s)}) {
+    if (fault) value.fail(fault->message, fault->remedy);
+  }
   const double price = *amount / *rate * 1e9;
   if (!(price <= 1e12)) value.fail("larger than any price", example);
   return price;

@@ -22,9 +22,8 @@ std::size_t word_index(const Value& value, std::string_view what,
 /// name.
 std::string axis_name(std::string_view key, const Value& value);
 
-/// A positive quantity, or one that may be zero or missing, of at most 1e18.
-double bounded(const Value& value, Unit unit);
-double bounded_or_zero(const Value& value, Unit unit);
+/// A quantity that may be zero or missing.
+double quantity_or_zero(const Value& value, Unit unit);
 
 /// "24 USD per GB/s" in USD per GB/s, "0.05 W per GB/s" in W per GB/s; 0 when missing.
 double read_rate_price(const Value& value, Unit unit);

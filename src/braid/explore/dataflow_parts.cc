@@ -26,8 +26,8 @@ DataflowChip read_tiles(const Value& value) {
   if (tile.size() != 2) tile.fail("a tile has a width and a height", "such as [16, 16]");
   chip.lanes = tile[std::size_t{0}].as_int_in(1, 1 << 20);
   chip.stages = tile[std::size_t{1}].as_int_in(1, 1 << 20);
-  chip.clock_hz = bounded(value["clock"], Unit::hertz);
-  chip.sram_bytes = bounded(value["sram"], Unit::bytes);
+  chip.clock_hz = value["clock"].as_positive_quantity(Unit::hertz);
+  chip.sram_bytes = value["sram"].as_positive_quantity(Unit::bytes);
   return chip;
 }
 
@@ -55,7 +55,7 @@ DataflowSpaceChip read_dataflow_chip(const std::string& name, const Value& value
     chip.chip = read_tiles(value);
   }
   const auto read_cost = [&](const char* key, Unit unit, std::optional<double> of_known) {
-    return value[key].exists() ? std::optional(bounded_or_zero(value[key], unit)) : of_known;
+    return value[key].exists() ? std::optional(quantity_or_zero(value[key], unit)) : of_known;
   };
   chip.usd = read_cost("price", Unit::usd, known ? known->price_usd : std::nullopt);
   chip.watts = read_cost("power", Unit::watts, known ? known->power_w : std::nullopt);
@@ -75,8 +75,8 @@ DataflowMemory read_dataflow_memory(const std::string& name, const Value& value)
   value.expect_only({"capacity", "bandwidth", "price", "power"});
   DataflowMemory memory;
   memory.name = name;
-  memory.bytes = bounded(value["capacity"], Unit::bytes);
-  memory.bytes_per_s = bounded(value["bandwidth"], Unit::bytes_per_s);
+  memory.bytes = value["capacity"].as_positive_quantity(Unit::bytes);
+  memory.bytes_per_s = value["bandwidth"].as_positive_quantity(Unit::bytes_per_s);
   memory.usd_per_gb_per_s = read_rate_price(value["price"], Unit::usd);
   memory.w_per_gb_per_s = read_rate_price(value["power"], Unit::watts);
   return memory;
@@ -129,7 +129,7 @@ DataflowLinks read_dataflow_links(const std::string& name, const Value& value) {
   DataflowLinks links;
   links.name = name;
   links.bytes_per_s = read_each(value["bandwidth"], kMostDimensions, [](const Value& entry) {
-    return bounded(entry, Unit::bytes_per_s);
+    return entry.as_positive_quantity(Unit::bytes_per_s);
   });
   links.w_per_gb_per_s = read_each(value["power"], kMostDimensions, [](const Value& entry) {
     return read_rate_price(entry, Unit::watts);
@@ -137,7 +137,7 @@ DataflowLinks read_dataflow_links(const std::string& name, const Value& value) {
   links.usd_per_gb_per_s = read_rate_price(value["price"], Unit::usd);
   links.port_usd_per_gb_per_s = read_rate_price(value["port_price"], Unit::usd);
   links.port_w_per_gb_per_s = read_rate_price(value["port_power"], Unit::watts);
-  links.latency_s = bounded_or_zero(value["latency"], Unit::seconds);
+  links.latency_s = quantity_or_zero(value["latency"], Unit::seconds);
   return links;
 }
 

@@ -95,15 +95,15 @@ SystemChip read_system_chip(const std::string& name, const Value& value) {
   chip.usd = chip.chip.price_usd.value_or(0);
   chip.watts = chip.chip.power_w.value_or(0);
   if (value.is_string()) return chip;
-  if (value["price"].exists()) chip.usd = bounded_or_zero(value["price"], Unit::usd);
-  if (value["power"].exists()) chip.watts = bounded_or_zero(value["power"], Unit::watts);
+  if (value["price"].exists()) chip.usd = quantity_or_zero(value["price"], Unit::usd);
+  if (value["power"].exists()) chip.watts = quantity_or_zero(value["power"], Unit::watts);
   return chip;
 }
 
 SystemMemory read_system_memory(const std::string& name, const Value& value) {
   value.expect_only({"capacity", "bandwidth", "price", "power"});
-  return {name, bounded(value["capacity"], Unit::bytes),
-          bounded(value["bandwidth"], Unit::bytes_per_s),
+  return {name, value["capacity"].as_positive_quantity(Unit::bytes),
+          value["bandwidth"].as_positive_quantity(Unit::bytes_per_s),
           read_rate_price(value["price"], Unit::usd), read_rate_price(value["power"], Unit::watts)};
 }
 
@@ -150,11 +150,11 @@ SystemLinks read_system_links(const std::string& name, const Value& value) {
   SystemLinks links;
   links.name = name;
   links.bytes_per_s = read_each(value["bandwidth"], kMostNetworks, [](const Value& entry) {
-    return bounded(entry, Unit::bytes_per_s);
+    return entry.as_positive_quantity(Unit::bytes_per_s);
   });
   if (value["latency"].exists()) {
     links.latency_s = read_each(value["latency"], kMostNetworks, [](const Value& entry) {
-      return bounded_or_zero(entry, Unit::seconds);
+      return quantity_or_zero(entry, Unit::seconds);
     });
   }
   links.usd_per_gb_per_s = read_rates(value["price"], Unit::usd);
@@ -181,8 +181,8 @@ SystemCluster read_system_cluster(const std::string& name, const Value& value,
     cluster.by_devices.push_back(
         read_at(named, [&] { return load_cluster(spec, count, named.where(), 0); }));
   }
-  if (has_key(value, "price")) cluster.usd = bounded_or_zero(value["price"], Unit::usd);
-  if (has_key(value, "power")) cluster.watts = bounded_or_zero(value["power"], Unit::watts);
+  if (has_key(value, "price")) cluster.usd = quantity_or_zero(value["price"], Unit::usd);
+  if (has_key(value, "power")) cluster.watts = quantity_or_zero(value["power"], Unit::watts);
   return cluster;
 }
 

@@ -112,6 +112,13 @@ void check_profile(const Profile& profile, const std::string& file) {
         fail(layer.name, "option '" + option.name + "': " + field +
                              " must be a finite number of at least zero");
       }
+      const double offloaded_bytes = option.cost.offloaded_bytes;
+      if (offloaded_bytes > 0 && !option.how.offload_activations) {
+        fail(layer.name, "option '" + option.name + "' offloads bytes, but not its activations");
+      }
+      if (offloaded_bytes > option.cost.stash_bytes) {
+        fail(layer.name, "option '" + option.name + "' offloads more bytes than it stashes");
+      }
       for (const EdgeSync& sync : option.edge_syncs) {
         if (sync.edge < 0 || sync.edge >= static_cast<std::int32_t>(profile.edges.size())) {
           fail(layer.name, "option '" + option.name + "' speaks of an edge that does not exist");

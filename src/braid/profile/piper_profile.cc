@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "braid/base/quantity.h"
 #include "braid/base/text.h"
 
 namespace braid {
@@ -51,7 +52,7 @@ std::vector<FileEdge> read_edges(const Value& edges, const Ids& ids) {
   std::map<std::pair<std::int32_t, std::int32_t>, bool> seen;
   for (const Value& edge : edges.elements()) {
     const FileEdge next{ids.place(edge["sourceId"]), ids.place(edge["destId"]),
-                        edge["communicationCost"].as_double_in(0, kMostCost)};
+                        profile_figure(edge["communicationCost"], kMostCost)};
     if (!seen.emplace(std::pair(next.source, next.target), true).second) {
       edge.fail("the edge is listed twice", "add its bytes to the first");
     }
@@ -105,7 +106,7 @@ void read_syncs(const Value& syncs, bool entering, std::int32_t layer, std::size
     if (edge == edges.end()) {
       value.fail("no edge " + std::string(entering ? "from " : "to ") + in_quotes(key));
     }
-    const double bytes = value.as_double_in(0, kMostCost);
+    const double bytes = profile_figure(value, kMostCost);
     if (bytes == 0) continue;
     const auto known =
         std::find_if(option.edge_syncs.begin(), option.edge_syncs.end(),
@@ -163,10 +164,10 @@ std::vector<Option> read_options(const Value& configurations, std::int32_t layer
       option.name = entry["id"].as_string();
       option.how.tp = static_cast<int>(*tp);
       if (option.name == "activation recomp") option.how.recompute = Recompute::full;
-      option.cost.forward.compute_s = entry["timePerSample"].as_double_in(0, kMostCost);
-      option.cost.gradient_bytes = entry["parameterSize"].as_double_in(0, kMostCost);
-      option.cost.stash_bytes = entry["memoryUsageA"].as_double_in(0, kMostCost);
-      option.cost.fixed_bytes = entry["memoryUsageB"].as_double_in(0, kMostCost);
+      option.cost.forward.compute_s = profile_figure(entry["timePerSample"], kMostCost);
+      option.cost.gradient_bytes = profile_figure(entry["parameterSize"], kMostCost);
+      option.cost.stash_bytes = profile_figure(entry["memoryUsageA"], kMostCost);
+      option.cost.fixed_bytes = profile_figure(entry["memoryUsageB"], kMostCost);
       read_syncs(entry["syncTimeFw"], true, layer, at.in, ids, numbers, edges, option);
       read_syncs(entry["syncTimeBw"], false, layer, at.out, ids, numbers, edges, option);
       std::sort(option.edge_syncs.begin(), option.edge_syncs.end(),
@@ -192,7 +193,7 @@ PiperProfile piper_profile_from_json(const Value& root) {
   read.micro_batches = root["mbsInBatch"].exists() ? root["mbsInBatch"].as_int_in(1, kMostId) : 0;
   const auto limit = [&](const char* key) {
     if (!root[key].exists()) return 0.0;
-    const double value = root[key].as_double_in(0, kMostCost);
+    const double value = profile_figure(root[key], kMostCost);
     if (value == 0) root[key].fail("must be above zero");
     return value;
   };

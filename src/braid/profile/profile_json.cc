@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "braid/base/quantity.h"
 #include "braid/graph/graph_json_names.h"
 
 namespace braid {
@@ -42,9 +43,9 @@ Json pass_to_json(const PassTime& pass) {
 
 PassTime pass_from_json(const Value& value) {
   value.expect_only({"compute_s", "tp_comm_s", "cp_comm_s", "ep_comm_s", "offload_s"});
-  return {value["compute_s"].as_double_in(0, kMost), value["tp_comm_s"].as_double_in(0, kMost),
-          value["cp_comm_s"].as_double_in(0, kMost), value["ep_comm_s"].as_double_in(0, kMost),
-          value["offload_s"].as_double_in(0, kMost)};
+  return {profile_figure(value["compute_s"], kMost), profile_figure(value["tp_comm_s"], kMost),
+          profile_figure(value["cp_comm_s"], kMost), profile_figure(value["ep_comm_s"], kMost),
+          profile_figure(value["offload_s"], kMost)};
 }
 
 Json cost_to_json(const LayerCost& cost) {
@@ -74,15 +75,15 @@ LayerCost cost_from_json(const Value& value) {
   cost.backward_input = pass_from_json(value["backward_input"]);
   cost.backward_weight = pass_from_json(value["backward_weight"]);
   if (value["hidden_tp_s"].exists()) {
-    cost.hidden_tp_s = value["hidden_tp_s"].as_double_in(0, kMost);
+    cost.hidden_tp_s = profile_figure(value["hidden_tp_s"], kMost);
   }
-  cost.model_flops = value["model_flops"].as_double_in(0, 1e30);
-  cost.dense_parameters = value["dense_parameters"].as_double_in(0, kMost);
-  cost.expert_parameters = value["expert_parameters"].as_double_in(0, kMost);
-  cost.stash_bytes = value["stash_bytes"].as_double_in(0, kMost);
-  cost.offloaded_bytes = value["offloaded_bytes"].as_double_in(0, kMost);
-  cost.working_bytes = value["working_bytes"].as_double_in(0, kMost);
-  cost.output_bytes = value["output_bytes"].as_double_in(0, kMost);
+  cost.model_flops = profile_figure(value["model_flops"], 1e30);
+  cost.dense_parameters = profile_figure(value["dense_parameters"], kMost);
+  cost.expert_parameters = profile_figure(value["expert_parameters"], kMost);
+  cost.stash_bytes = profile_figure(value["stash_bytes"], kMost);
+  cost.offloaded_bytes = profile_figure(value["offloaded_bytes"], kMost);
+  cost.working_bytes = profile_figure(value["working_bytes"], kMost);
+  cost.output_bytes = profile_figure(value["output_bytes"], kMost);
   return cost;
 }
 
@@ -163,10 +164,10 @@ Option option_from_json(const Value& value) {
   option.how = execution_from_json(value["how"]);
   option.cost = cost_from_json(value["cost"]);
   if (value["fixed_bytes"].exists()) {
-    option.cost.fixed_bytes = value["fixed_bytes"].as_double_in(0, kMost);
+    option.cost.fixed_bytes = profile_figure(value["fixed_bytes"], kMost);
   }
   if (value["gradient_bytes"].exists()) {
-    option.cost.gradient_bytes = value["gradient_bytes"].as_double_in(0, kMost);
+    option.cost.gradient_bytes = profile_figure(value["gradient_bytes"], kMost);
   }
   if (value["device_group"].exists()) {
     option.device_group = static_cast<std::int32_t>(value["device_group"].as_int_in(0, 1 << 30));
@@ -177,7 +178,7 @@ Option option_from_json(const Value& value) {
     for (const Value& sync : syncs.elements()) {
       if (sync.size() != 3) sync.fail("an edge's sync has three numbers");
       option.edge_syncs.push_back({static_cast<std::int32_t>(sync[0].as_int_in(0, 1 << 30)),
-                                   sync[1].as_double_in(0, kMost), sync[2].as_double_in(0, kMost)});
+                                   profile_figure(sync[1], kMost), profile_figure(sync[2], kMost)});
     }
   }
   return option;
@@ -189,7 +190,7 @@ SharedParameter shared_from_json(const Value& value) {
   for (const Value& layer : value["layers"].elements()) {
     parameter.layers.push_back(static_cast<std::int32_t>(layer.as_int_in(0, 1 << 30)));
   }
-  parameter.elements = value["elements"].as_double_in(0, kMost);
+  parameter.elements = profile_figure(value["elements"], kMost);
   parameter.divided = value["divided"].as_bool();
   return parameter;
 }
@@ -260,13 +261,13 @@ Profile profile_from_json(const Value& value) {
     }
     profile.layers.push_back({std::string(layer[0].as_string()),
                               static_cast<std::int32_t>(layer[1].as_int_in(0, 1 << 30))});
-    if (layer.size() == 3) profile.layers.back().output_bytes = layer[2].as_double_in(0, kMost);
+    if (layer.size() == 3) profile.layers.back().output_bytes = profile_figure(layer[2], kMost);
   }
   for (const Value& edge : value["edges"].elements()) {
     if (edge.size() != 3) edge.fail("an edge is [source, target, bytes]");
     profile.edges.push_back({static_cast<std::int32_t>(edge[0].as_int_in(0, 1 << 30)),
                              static_cast<std::int32_t>(edge[1].as_int_in(0, 1 << 30)),
-                             edge[2].as_double_in(0, kMost)});
+                             profile_figure(edge[2], kMost)});
   }
   if (value["shared"].exists()) {
     for (const Value& entry : value["shared"].elements()) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "braid/base/quantity.h"
 #include "braid/system/chip_reader.h"
 #include "braid/system/topology_name.h"
 
@@ -10,9 +11,21 @@ namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 
-double positive(const Value& value) {
-  const double number = value.as_double_in(0, 1e300);
+/// Figures of a system are shares of what its files say and sums over a node's devices, so they may
+/// be this many times less or more.
+constexpr double kDerived = 0x1p40;
+
+double at_most(const Value& value, Unit unit) {
+  return value.as_double_in(0, plausible_range(unit).most * kDerived);
+}
+
+double positive(const Value& value, Unit unit) {
+  const double number = at_most(value, unit);
   if (number <= 0) value.fail("must be more than zero");
+  if (number < plausible_range(unit).least / kDerived) {
+    const auto fault = implausible(number, unit);
+    value.fail(fault->message, fault->remedy);
+  }
   return number;
 }
 
@@ -50,8 +63,8 @@ Json memory_to_json(const Memory& memory) {
 Memory memory_from_json(const Value& value, bool known = true) {
   value.expect_only({"name", "bytes", "bytes_per_s"});
   const Value rate = value["bytes_per_s"];
-  return {std::string(value["name"].as_string()), positive(value["bytes"]),
-          known ? positive(rate) : rate.as_double_in(0, 1e300)};
+  return {std::string(value["name"].as_string()), positive(value["bytes"], Unit::bytes),
+          known ? positive(rate, Unit::bytes_per_s) : at_most(rate, Unit::bytes_per_s)};
 }
 
 Json efficiency_to_json(const Efficiency& efficiency) {
@@ -84,10 +97,13 @@ Efficiency efficiency_from_json(const Value& value) {
   efficiency.vector_peak_fraction = value["vector_peak_fraction"].as_double_in(1e-9, 1);
   efficiency.attention_peak_fraction = value["attention_peak_fraction"].as_double_in(1e-9, 1);
   efficiency.memory_peak_fraction = value["memory_peak_fraction"].as_double_in(1e-9, 1);
-  efficiency.memory_half_bytes = value["memory_half_bytes"].as_double_in(0, 1e18);
-  efficiency.kernel_launch_s = value["kernel_launch_s"].as_double_in(0, 1e6);
+  efficiency.memory_half_bytes =
+      value["memory_half_bytes"].as_double_in(0, plausible_range(Unit::bytes).most);
+  efficiency.kernel_launch_s =
+      value["kernel_launch_s"].as_double_in(0, plausible_range(Unit::seconds).most);
   if (value["host_operator_s"].exists()) {
-    efficiency.host_operator_s = value["host_operator_s"].as_double_in(0, 1e6);
+    efficiency.host_operator_s =
+        value["host_operator_s"].as_double_in(0, plausible_range(Unit::seconds).most);
   }
   if (value["overlap_loss"].exists()) {
     efficiency.overlap_loss = value["overlap_loss"].as_double_in(0, 1);
@@ -126,13 +142,13 @@ NetworkLevel level_from_json(const Value& value) {
   for (const Value& dim : value["torus_dims"].elements()) {
     level.torus_dims.push_back(dim.as_int_in(1, kMost));
   }
-  level.bytes_per_s = positive(value["bytes_per_s"]);
-  level.unit_bytes_per_s = positive(value["unit_bytes_per_s"]);
-  level.latency_s = value["latency_s"].as_double_in(0, 1e6);
+  level.bytes_per_s = positive(value["bytes_per_s"], Unit::bytes_per_s);
+  level.unit_bytes_per_s = positive(value["unit_bytes_per_s"], Unit::bytes_per_s);
+  level.latency_s = value["latency_s"].as_double_in(0, plausible_range(Unit::seconds).most);
   level.rails = static_cast<int>(value["rails"].as_int_in(1, 1 << 20));
   level.oversubscription = value["oversubscription"].as_double_in(1, 1e9);
   level.efficiency = value["efficiency"].as_double_in(1e-9, 1);
-  level.half_bytes = value["half_bytes"].as_double_in(0, 1e18);
+  level.half_bytes = value["half_bytes"].as_double_in(0, plausible_range(Unit::bytes).most);
   return level;
 }
 
@@ -170,12 +186,13 @@ Chip chip_from_json(const Value& value) {
   for (const auto& [key, rate] : value["peak_flops_per_s"].members()) {
     const auto dtype = parse_dtype(key);
     if (!dtype) value["peak_flops_per_s"].fail("unknown number format '" + std::string(key) + "'");
-    chip.peaks.push_back({*dtype, positive(rate)});
+    chip.peaks.push_back({*dtype, positive(rate, Unit::flops_per_s)});
   }
   // A chip without peaks is one of which no rates are known.
   const bool known = !chip.peaks.empty();
-  chip.vector_flops_per_s = known ? positive(value["vector_flops_per_s"])
-                                  : value["vector_flops_per_s"].as_double_in(0, 1e300);
+  const Value vector = value["vector_flops_per_s"];
+  chip.vector_flops_per_s =
+      known ? positive(vector, Unit::flops_per_s) : at_most(vector, Unit::flops_per_s);
   chip.compute_units = static_cast<int>(value["compute_units"].as_int_in(1, 1 << 24));
   chip.memory = memory_from_json(value["memory"], known);
   if (value["on_chip"].exists()) chip.on_chip = memory_from_json(value["on_chip"]);
@@ -184,8 +201,10 @@ Chip chip_from_json(const Value& value) {
   if (value["execution"].exists()) {
     chip.execution = read_execution(value["execution"], chip.on_chip.has_value());
   }
-  if (value["power_w"].exists()) chip.power_w = value["power_w"].as_double_in(0, 1e9);
-  if (value["price_usd"].exists()) chip.price_usd = value["price_usd"].as_double_in(0, 1e12);
+  if (value["power_w"].exists())
+    chip.power_w = value["power_w"].as_double_in(0, plausible_range(Unit::watts).most);
+  if (value["price_usd"].exists())
+    chip.price_usd = value["price_usd"].as_double_in(0, plausible_range(Unit::usd).most);
   chip.efficiency = efficiency_from_json(value["efficiency"]);
   chip.provenance = provenance_from_json(value["provenance"]);
   return chip;
@@ -225,7 +244,7 @@ std::vector<DeviceGroup> groups_from_json(const Value& value, std::int64_t& plac
     group.devices_per_node = entry["devices_per_node"].as_int_in(1, 1 << 30);
     group.intra_node = level_from_json(entry["intra_node"]);
     if (entry["node_bytes_per_s"].exists()) {
-      group.node_bytes_per_s = positive(entry["node_bytes_per_s"]);
+      group.node_bytes_per_s = positive(entry["node_bytes_per_s"], Unit::bytes_per_s);
     }
     group.chip = chip_from_json(entry["chip"]);
     if (group.nodes > kMost / group.devices_per_node) entry.fail("more than 2^40 devices");
@@ -249,7 +268,8 @@ std::vector<double> matrix_from_json(const Value& value, std::int64_t device_cou
   const auto next_diagonal = static_cast<std::size_t>(device_count) + 1;
   for (const Value& entry : value.elements()) {
     const bool diagonal = matrix.size() % next_diagonal == 0;
-    matrix.push_back(diagonal ? entry.as_double_in(0, 1e300) : positive(entry));
+    matrix.push_back(diagonal ? at_most(entry, Unit::bytes_per_s)
+                              : positive(entry, Unit::bytes_per_s));
   }
   return matrix;
 }

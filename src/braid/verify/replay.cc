@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/schedule/schedule.h"
 #include "braid/verify/checks.h"
@@ -157,7 +158,9 @@ std::string refusal_of(const Plan& plan) {
     if (__builtin_mul_overflow(2 * std::int64_t{p.vp}, form_of(plan, s).num_micro_batches,
                                &of_stage) ||
         __builtin_add_overflow(passes, of_stage, &passes) || passes > kMostPasses) {
-      return "too many passes to replay";
+      throw Error(
+          fmt::format("the stages run more than the {} passes that can be checked", kMostPasses),
+          "use larger micro-batches, or fewer of them");
     }
   }
   return "";

@@ -34,7 +34,8 @@ struct Verification {
 /// between the busiest stage's work and all work one by one, and no less than all arithmetic at
 /// peak. When there are claims: the claimed time is the replayed one within a millionth, the
 /// claimed memory the one found within a billionth, either way. Checks whose ground has failed are
-/// left out: any plan may be given. Cost: linear in passes, of which a plan may have 5·10^6.
+/// left out: any plan may be given. Throws Error for a plan of more than 5·10^6 passes. Cost:
+/// linear in passes.
 Verification verify(const Plan& plan, const std::optional<Claims>& claims);
 
 /// The same, with the claims that the plan carries.

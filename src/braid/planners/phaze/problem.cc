@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/quantity.h"
+
 namespace braid {
 namespace {
 
@@ -38,10 +40,10 @@ RawWidth read_width(const Value& nodes, const Value& edges, const PhazeReading& 
       node["id"].fail(fmt::format("there is another layer {}", id), "give each layer its own id");
     }
     PhazeLayer layer;
-    layer.forward_s = node["optimalLatencyFw"].as_double_in(0, kMostCost) * reading.latency_unit_s;
-    layer.backward_s = node["optimalLatencyBw"].as_double_in(0, kMostCost) * reading.latency_unit_s;
-    layer.weight_bytes = node["parameterSize"].as_double_in(0, kMostCost);
-    layer.activation_bytes = node["activationSize"].as_double_in(0, kMostCost);
+    layer.forward_s = profile_figure(node["optimalLatencyFw"], kMostCost) * reading.latency_unit_s;
+    layer.backward_s = profile_figure(node["optimalLatencyBw"], kMostCost) * reading.latency_unit_s;
+    layer.weight_bytes = profile_figure(node["parameterSize"], kMostCost);
+    layer.activation_bytes = profile_figure(node["activationSize"], kMostCost);
     layer.tensor_parallel = node["isTensorParallelized"].as_bool();
     width.ids.push_back(id);
     width.layers.push_back(layer);
@@ -56,7 +58,7 @@ RawWidth read_width(const Value& nodes, const Value& edges, const PhazeReading& 
       return found->second;
     };
     const std::pair<std::int32_t, std::int32_t> ends{end("sourceId"), end("destId")};
-    const double bytes = edge["communicationCost"].as_double_in(0, kMostCost);
+    const double bytes = profile_figure(edge["communicationCost"], kMostCost);
     double& size = width.edges[ends];
     size = reading.last_tensor_only ? bytes : size + bytes;
   }
@@ -135,7 +137,7 @@ bool is_phaze_input(const Value& root) {
 PhazeProblem read_phaze(const Value& root, const PhazeReading& reading) {
   PhazeProblem problem;
   problem.devices = root["maxDevices"].as_int_in(1, kMostPhazeDevices);
-  problem.memory_bytes = root["maxMemoryPerDevice"].as_double_in(0, kMostCost);
+  problem.memory_bytes = profile_figure(root["maxMemoryPerDevice"], kMostCost);
   problem.bytes_per_s = root["bandwidth"].as_double_in(1e-30, kMostCost);
   problem.micro_batches = root["mbsInBatch"].as_int_in(1, kMostMicroBatches);
   problem.recompute = root["activationRecomputation"].as_bool();

@@ -1,0 +1,14 @@
+#include "braid/base/json.h"
+#include "braid/system/system_json.h"
+#include "braid/system/system_reader.h"
+
+#include "fuzz/read_input.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace braid;
+  return fuzz::read_document(bytes, size, Document::Syntax::yaml, [](const Value& root) {
+    const std::string text = to_text(to_json(read_system(root, {}, 0)));
+    const Document again = Document::parse(text, Document::Syntax::json, "written");
+    fuzz::expect(to_text(to_json(system_from_json(again.root()))) == text);
+  });
+}

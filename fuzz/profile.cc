@@ -1,0 +1,16 @@
+#include "braid/base/json.h"
+#include "braid/profile/piper_profile.h"
+#include "braid/profile/profile_json.h"
+
+#include "fuzz/read_input.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace braid;
+  return fuzz::read_document(bytes, size, Document::Syntax::json, [](const Value& root) {
+    const Profile profile =
+        is_piper_profile(root) ? piper_profile_from_json(root).profile : profile_from_json(root);
+    const std::string text = to_text(to_json(profile));
+    const Document again = Document::parse(text, Document::Syntax::json, "written");
+    fuzz::expect(to_text(to_json(profile_from_json(again.root()))) == text);
+  });
+}
