@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "braid/planners/phaze_problem.h"
+#include "braid/planners/phaze/problem.h"
 
 #include "fuzz/read_input.h"
 
