@@ -259,8 +259,9 @@ double work_bound_s(const ChipWork& work, const DataflowChip& chip, const Mappin
 }
 
 MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
-                           const MappingRules& rules, const MapperBudget& budget,
+                           const MappingRules& rules, const MapperBudget& most,
                            std::span<const TileCurve> known) {
+  MapperBudget budget = most;
   assert(!work.kernels.empty());
   const MapperTables tables(work, chip, rules, known);
   const std::span<const TileCurve> curves = tables.curves;
@@ -282,6 +283,9 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
   const std::int64_t first_runs =
       std::min(budget.partitions / 100, budget.first_orders * count * count);
   LinearCuts cuts = find_cuts(tables, first_runs, bound_s / kCloseEnough, outcome.partitions);
+  if (cuts.time_s == PartitionSums::kImpossible) {
+    budget.partitions = std::min(budget.partitions, budget.unfit_partitions);
+  }
   bool complete = cuts.time_s * kCloseEnough <= bound_s;
   outcome.lower_bound_s = bound_s;
   double known_s = std::min(cuts.time_s, budget.worth_s);
