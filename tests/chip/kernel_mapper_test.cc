@@ -65,6 +65,25 @@ TEST(KernelMapper, IsNeverSlowerThanKernelByKernelAndKeepsItsBoundOnABudget) {
   }
 }
 
+/// Where nothing that was tried fits DRAM, no more is looked at than asked for.
+TEST(KernelMapper, LooksAtLittleWhereNothingFits) {
+  std::mt19937_64 dice(7);
+  ChipWork work = random_work(dice, 40);
+  const DataflowChip chip = random_chip(dice);
+  work.resident_bytes = 2 * (chip.dram_bytes + chip.spill_bytes);
+  work.tensors.clear();  // All kernels side by side: every set of them is a downset.
+  MappingRules rules;
+  rules.whole_tiles = rules.sram_limit = false;
+  MapperBudget budget{20'000, 40'000};
+  const MappingOutcome all = map_kernels(work, chip, rules, budget);
+  budget.unfit_partitions = 1'000;
+  const MappingOutcome few = map_kernels(work, chip, rules, budget);
+  EXPECT_EQ(all.status, MappingStatus::exhausted);
+  EXPECT_EQ(few.status, MappingStatus::exhausted);
+  EXPECT_GT(all.partitions, 20'000);
+  EXPECT_LT(few.partitions, 4'000);
+}
+
 // More of anything never makes the best mapping slower.
 TEST(KernelMapper, IsMonotone) {
   std::mt19937_64 dice(6);

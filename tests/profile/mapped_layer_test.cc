@@ -118,5 +118,20 @@ TEST(MappedLayer, TimesOfAnEstimateAreTheMapping) {
   }
 }
 
+/// Layers that leave a device the same work are mapped once.
+TEST(MappedLayer, TheSameWorkIsMappedOnce) {
+  const Graph graph = load_model("gpt2", {.seq_len = 512, .dims = {}});
+  const System system = load_system("sn40l-16");
+  const std::vector<OperatorWork> works = layer_work(graph, 1);
+  MappedLayers mapped(graph, {}, system.groups.front().chip);
+  const MappedTimes first = mapped.times(graph, 1, works, divided(4, 2));
+  const std::size_t before = mapped.mapped();
+  EXPECT_GT(before, 0U);
+  EXPECT_EQ(mapped.times(graph, 2, layer_work(graph, 2), divided(4, 2)), first);
+  EXPECT_EQ(mapped.mapped(), before);
+  EXPECT_NE(mapped.times(graph, 1, works, divided(2, 2)), first);
+  EXPECT_GT(mapped.mapped(), before);
+}
+
 }  // namespace
 }  // namespace braid

@@ -21,6 +21,8 @@ namespace {
 constexpr std::uint32_t kNone = 0xffffffff;
 constexpr double kCloseEnough = 1 - 1e-9;
 constexpr std::size_t kMostKernelsToSearch = 4096;
+/// Kernels that may join, of all downsets together: 256 MB.
+constexpr std::size_t kMostJoining = 32'000'000;
 constexpr std::int64_t kWorthFloors = 1'000'000;  ///< Partitions in the budget.
 constexpr std::int32_t kMostPartitionsToJoin = 200;
 
@@ -139,6 +141,7 @@ class DownsetSearch {
       whole_ = entry->second;
     }
     node.set = std::move(set);
+    joining_ += node.next.size();
     nodes_.push_back(std::move(node));
     return entry->second;
   }
@@ -152,6 +155,7 @@ class DownsetSearch {
       if (known != kNone && nodes_[known].seen == stamp_) continue;
       if (!sums_.accepts(kernel)) continue;
       if (looked_at_ >= budget_.partitions || kept() >= budget_.downsets) return false;
+      if (joining_ >= kMostJoining) return false;
       const PartitionSums::Sums earlier = sums_.add(kernel);
       const std::uint32_t larger = follow(id, at);
       Node& node = nodes_[larger];
@@ -190,6 +194,7 @@ class DownsetSearch {
   double compute_s_ = 0, network_s_ = 0, traffic_bytes_ = 0, floor_bytes_ = 0;
   double lower_bound_s_ = 0;
   std::int64_t looked_at_ = 0;
+  std::size_t joining_ = 0;  ///< Entries of all nodes' `next`.
   std::vector<Node> nodes_;
   std::unordered_map<Bitset, std::uint32_t, BitsetHash> by_set_;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open_;
@@ -259,8 +264,9 @@ double work_bound_s(const ChipWork& work, const DataflowChip& chip, const Mappin
 }
 
 MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
-                           const MappingRules& rules, const MapperBudget& budget,
+                           const MappingRules& rules, const MapperBudget& most,
                            std::span<const TileCurve> known) {
+  MapperBudget budget = most;
   assert(!work.kernels.empty());
   const MapperTables tables(work, chip, rules, known);
   const std::span<const TileCurve> curves = tables.curves;
@@ -282,6 +288,9 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
   const std::int64_t first_runs =
       std::min(budget.partitions / 100, budget.first_orders * count * count);
   LinearCuts cuts = find_cuts(tables, first_runs, bound_s / kCloseEnough, outcome.partitions);
+  if (cuts.time_s == PartitionSums::kImpossible) {
+    budget.partitions = std::min(budget.partitions, budget.unfit_partitions);
+  }
   bool complete = cuts.time_s * kCloseEnough <= bound_s;
   outcome.lower_bound_s = bound_s;
   double known_s = std::min(cuts.time_s, budget.worth_s);

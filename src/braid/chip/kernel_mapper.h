@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "braid/base/infinity.h"
@@ -26,6 +27,9 @@ struct MapperBudget {
   /// Further orders of the kernels that are cut before the search begins, as many as look at this
   /// many times the kernels' square.
   std::int64_t first_orders = 8;
+  /// As `partitions`, where no linear order that was cut fits DRAM: the search seldom finds what
+  /// does.
+  std::int64_t unfit_partitions = std::numeric_limits<std::int64_t>::max();
 };
 
 struct MappingOutcome {

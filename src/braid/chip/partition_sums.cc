@@ -13,6 +13,9 @@ namespace {
 // Sums in another order than evaluate_mapping's differ in the last digits; this is stricter than
 // its tolerance and looser than rounding.
 constexpr double kSumRounding = 1 + 1e-10;
+/// Entries of MapperTables::tiles_at, 16 MB: chips have some thousand steps for some hundred
+/// kernels; with more, curves are searched.
+constexpr std::size_t kMostTilesAt = 4'000'000;
 
 }  // namespace
 
@@ -45,6 +48,7 @@ MapperTables::MapperTables(const ChipWork& work, const DataflowChip& the_chip,
   }
   std::sort(cycles.begin(), cycles.end());
   cycles.erase(std::unique(cycles.begin(), cycles.end()), cycles.end());
+  if (cycles.size() * kernels.size() <= kMostTilesAt) fill_tiles_at();
   std::vector<KernelTensor> edges;
   edges.reserve(work.tensors.size());
   for (const ChipTensor& tensor : work.tensors) {
@@ -65,6 +69,19 @@ MapperTables::MapperTables(const ChipWork& work, const DataflowChip& the_chip,
     const bool later = kernels[a].waits, other = kernels[b].waits;
     return later != other ? other : levels[a] < levels[b];
   });
+}
+
+void MapperTables::fill_tiles_at() {
+  tiles_at.assign(cycles.size() * kernels.size(), static_cast<std::int32_t>(chip.tiles) + 1);
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    std::size_t next = cycles.size();
+    for (const TileStep& step : curves[i]) {
+      // Cycles descend along the curve: each step is for the times from its own to the one before.
+      for (; next > 0 && cycles[next - 1] >= step.cycles; --next) {
+        tiles_at[(next - 1) * kernels.size() + i] = static_cast<std::int32_t>(step.tiles);
+      }
+    }
+  }
 }
 
 PartitionSums::PartitionSums(const MapperTables& tables)
@@ -153,22 +170,57 @@ bool PartitionSums::is_full() const {
   return tables_.rules.sram_limit && sums_.weight_bytes > tables_.chip.sram_bytes * kSumRounding;
 }
 
-double PartitionSums::compute_s(double least) const {
-  if (!tables_.rules.whole_tiles) return sums_.compute_s;
-  double slowest = least / tables_.seconds_per_cycle * (1 - 1e-12);
-  for (const std::uint32_t kernel : members_) {
-    slowest = std::max(slowest, tables_.curves[kernel].back().cycles);
-  }
-  const auto begin = std::lower_bound(tables_.cycles.begin(), tables_.cycles.end(), slowest);
-  const auto found = std::partition_point(begin, tables_.cycles.end(), [&](double cycles) {
-    std::int64_t left = tables_.chip.tiles;
+bool PartitionSums::fits_in(std::size_t step) const {
+  std::int64_t left = tables_.chip.tiles;
+  if (!tables_.tiles_at.empty()) {
+    const std::int32_t* const tiles = &tables_.tiles_at[step * tables_.kernels.size()];
     for (const std::uint32_t kernel : members_) {
-      left -= tiles_for(tables_.curves[kernel], cycles).value_or(left + 1);
-      if (left < 0) return true;
+      left -= tiles[kernel];
+      if (left < 0) return false;
     }
-    return false;
-  });
-  return found == tables_.cycles.end() ? kImpossible : *found * tables_.seconds_per_cycle;
+    return true;
+  }
+  for (const std::uint32_t kernel : members_) {
+    left -= tiles_for(tables_.curves[kernel], tables_.cycles[step]).value_or(left + 1);
+    if (left < 0) return false;
+  }
+  return true;
+}
+
+double PartitionSums::compute_s(double hidden_s, double enough_s) const {
+  const double per_cycle_s = tables_.seconds_per_cycle;
+  const std::vector<double>& cycles = tables_.cycles;
+  const auto steps_where = [&](auto&& is_less) {
+    return static_cast<std::size_t>(std::partition_point(cycles.begin(), cycles.end(), is_less) -
+                                    cycles.begin());
+  };
+  // No step before the first is enough, and the last is or there is none.
+  const double least = sums_.compute_s / per_cycle_s * (1 - 1e-12);
+  std::size_t first = steps_where([&](double step) { return step < least; });
+  std::size_t last = cycles.size();
+  const std::size_t hidden =
+      steps_where([&](double step) { return step * per_cycle_s <= hidden_s; });
+  if (hidden > first) {
+    if (fits_in(hidden - 1)) return cycles[hidden - 1] * per_cycle_s;
+    first = hidden;
+  }
+  const std::size_t enough =
+      steps_where([&](double step) { return step * per_cycle_s < enough_s; });
+  if (enough > first && enough < last) {
+    if (!fits_in(enough - 1)) return cycles[enough] * per_cycle_s;
+    last = enough - 1;
+  } else if (enough <= first && first < last) {
+    return cycles[first] * per_cycle_s;
+  }
+  while (first < last) {
+    const std::size_t middle = first + (last - first) / 2;
+    if (fits_in(middle)) {
+      last = middle;
+    } else {
+      first = middle + 1;
+    }
+  }
+  return first == cycles.size() ? kImpossible : cycles[first] * per_cycle_s;
 }
 
 double PartitionSums::time_s(double enough) const {
@@ -187,7 +239,18 @@ double PartitionSums::time_s(double enough) const {
   const double memory_s = traffic / memory_bytes_per_s(chip, dram_bytes);
   const double bound = partition_time_s(sums_.compute_s, memory_s, sums_.network_s, rules.overlap);
   if (!rules.whole_tiles || bound >= enough) return bound;
-  return partition_time_s(compute_s(sums_.compute_s), memory_s, sums_.network_s, rules.overlap);
+  // What hides behind the rest takes no time, whatever it is.
+  const double rest_s = partition_time_s(0, memory_s, sums_.network_s, rules.overlap);
+  switch (rules.overlap) {
+    case PartitionOverlap::all:
+      return std::max(rest_s, compute_s(rest_s, enough));
+    case PartitionOverlap::compute_memory:
+      return partition_time_s(compute_s(memory_s, kInfinity), memory_s, sums_.network_s,
+                              rules.overlap);
+    case PartitionOverlap::none:
+      break;
+  }
+  return partition_time_s(compute_s(0, kInfinity), memory_s, sums_.network_s, rules.overlap);
 }
 
 double remaining_bound_s(const MapperTables& tables, double compute_s, double network_s,

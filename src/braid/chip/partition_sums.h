@@ -40,11 +40,17 @@ struct MapperTables {
   std::size_t first_to_run = 0;      ///< How many do not wait.
   std::vector<TileCurve> curves;     ///< With whole tiles.
   std::vector<double> cycles;        ///< All steps of all curves, ascending.
+  /// [step in `cycles` · kernels + kernel]: fewest tiles for that time, more than the chip has
+  /// where none do. Empty where it would be too large.
+  std::vector<std::int32_t> tiles_at;
   DataflowChip chip;
   MappingRules rules;
   double resident_bytes = 0, live_copies = 1;
   double most_bytes_per_s = 0;  ///< Of main memory.
   double seconds_per_cycle = 0;
+
+ private:
+  void fill_tiles_at();
 };
 
 /// A partition that is put together kernel by kernel behind a downset; each kernel that is added
@@ -87,7 +93,11 @@ class PartitionSums {
  private:
   enum class Side : std::uint8_t { before, inside, after };
 
-  double compute_s(double least) const;
+  /// Whether the members get done within the step of MapperTables::cycles, side by side.
+  bool fits_in(std::size_t step) const;
+  /// How long the members compute. What is at most `hidden_s` or at least `enough_s` may be any
+  /// time of which that is true too.
+  double compute_s(double hidden_s, double enough_s) const;
 
   const MapperTables& tables_;
   Sums sums_;

@@ -23,27 +23,51 @@ bool has_kernels(const Graph& rank) {
   return false;
 }
 
-/// Times of the best mapping by pass, and a bound on both.
-struct PassTimes {
-  double forward_s = 0, backward_s = 0, least_s = 0;
-};
+/// All numbers that a mapping's times follow from.
+std::vector<double> numbers_of(const ChipWork& work) {
+  std::vector<double> numbers{work.resident_bytes, work.live_copies,
+                              static_cast<double>(work.kernels.size())};
+  for (const ChipKernel& kernel : work.kernels) {
+    numbers.insert(
+        numbers.end(),
+        {kernel.matrix ? 1.0 : 0.0, kernel.backward ? 1.0 : 0.0, static_cast<double>(kernel.rows),
+         static_cast<double>(kernel.depth), static_cast<double>(kernel.columns), kernel.flops,
+         kernel.weight_bytes, kernel.dram_bytes, kernel.network_s});
+  }
+  for (const ChipTensor& tensor : work.tensors) {
+    numbers.insert(numbers.end(),
+                   {static_cast<double>(tensor.from), static_cast<double>(tensor.to), tensor.bytes,
+                    tensor.tile_bytes, tensor.buffers, tensor.network_s});
+  }
+  return numbers;
+}
 
 class ChipMapper {
  public:
-  ChipMapper(const Precision& precision, const Chip& chip)
+  ChipMapper(const Precision& precision, const Chip& chip, MappedWorks* known)
       : chip_(dataflow_chip(chip, precision.matmul)),
-        word_bytes_(bytes_per_element(precision.activation)) {
+        word_bytes_(bytes_per_element(precision.activation)),
+        known_(known) {
     chip_.dram_bytes_per_s *= chip.efficiency.memory_peak_fraction;
     rules_.compute_fraction = chip.efficiency.matmul_peak_fraction;
   }
 
   PassTimes map(const Graph& rank, GraphPasses passes) const {
-    PassTimes times;
-    if (!has_kernels(rank)) return times;
+    if (!has_kernels(rank)) return {};
     const KernelGraph kernels = kernels_of(rank, 0, 1, word_bytes_, passes);
     const ChipWork work = whole_work(kernels, 1);
+    if (known_ == nullptr) return map(work);
+    const auto [place, fresh] = known_->try_emplace(numbers_of(work));
+    if (fresh) place->second = map(work);
+    return place->second;
+  }
+
+ private:
+  PassTimes map(const ChipWork& work) const {
+    PassTimes times;
     MapperBudget budget;
     budget.partitions = kLayerMappingBudget;
+    budget.unfit_partitions = kUnfitMappingBudget;
     MappingOutcome outcome = map_kernels(work, chip_, rules_, budget);
     if (outcome.mapping.partition_of.empty()) {
       // A layer that DRAM cannot hold has times all the same; plans with it do not fit.
@@ -61,18 +85,18 @@ class ChipMapper {
     return times;
   }
 
- private:
   DataflowChip chip_;
   MappingRules rules_;
   double word_bytes_;
+  MappedWorks* known_;
 };
 
 }  // namespace
 
 MappedTimes mapped_times(const Graph& graph, LayerId layer, std::span<const OperatorWork> works,
                          const Execution& how, const Precision& precision, const Chip& chip,
-                         std::span<const TensorId> leaving) {
-  const ChipMapper mapper(precision, chip);
+                         std::span<const TensorId> leaving, MappedWorks* known) {
+  const ChipMapper mapper(precision, chip, known);
   const Graph rank = rank_layer(graph, layer, how, leaving);
   const PassTimes both = mapper.map(rank, GraphPasses::gradients);
   MappedTimes times;
@@ -114,8 +138,8 @@ const MappedTimes& MappedLayers::times(const Graph& graph, LayerId layer,
   const auto place = times_.find(key);
   if (place != times_.end()) return place->second;
   return times_
-      .emplace(std::move(key),
-               mapped_times(graph, layer, works, how, precision_, chip_, leaving_[at(layer)]))
+      .emplace(std::move(key), mapped_times(graph, layer, works, how, precision_, chip_,
+                                            leaving_[at(layer)], &works_))
       .first->second;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <span>
 #include <tuple>
@@ -27,19 +29,36 @@ struct MappedTimes {
 /// Sets of kernels that the mapping of one layer may look at; what is left is MappedTimes::least_s.
 constexpr std::int64_t kLayerMappingBudget = 200'000;
 
+/// And where no order of its kernels that is tried fits DRAM: plans with such a layer do not fit
+/// either, whatever its times.
+constexpr std::int64_t kUnfitMappingBudget = 20'000;
+
+/// Times of the best mapping of kernels by pass, and a bound on both.
+struct PassTimes {
+  double forward_s = 0, backward_s = 0, least_s = 0;
+};
+
+/// Mapped before, by all numbers of the kernels and tensors: layers run in different ways often
+/// leave a device the same work. For one chip and precision.
+using MappedWorks = std::map<std::vector<double>, PassTimes>;
+
 /// The best mapping of one device's share (rank_graph.h) of a layer onto `chip`: kernels of both
 /// passes as training runs them (graph_kernels.h), the forward ones in partitions before those of
 /// the backward pass; `chip.efficiency` says what of the peaks of products and memory is sustained.
 /// `works` is the layer's layer_work(), `leaving` as in rank_layer(). Throws Error when the chip
-/// lists no peak for the precision or no on-chip memory. Cost: map_kernels() within the budget.
+/// lists no peak for the precision or no on-chip memory. Cost: map_kernels() within the budget,
+/// for what `known` has not.
 MappedTimes mapped_times(const Graph& graph, LayerId layer, std::span<const OperatorWork> works,
                          const Execution& how, const Precision& precision, const Chip& chip,
-                         std::span<const TensorId> leaving);
+                         std::span<const TensorId> leaving, MappedWorks* known = nullptr);
 
-/// The same, each layer run one way mapped once. Of graphs that differ in their splits alone.
+/// The same, the same work mapped once. Of graphs that differ in their splits alone.
 class MappedLayers {
  public:
   MappedLayers(const Graph& graph, const Precision& precision, const Chip& chip);
+
+  /// Different works that were mapped.
+  std::size_t mapped() const { return works_.size(); }
 
   const MappedTimes& times(const Graph& graph, LayerId layer, std::span<const OperatorWork> works,
                            const Execution& how);
@@ -51,6 +70,7 @@ class MappedLayers {
   const Chip& chip_;
   std::vector<std::vector<TensorId>> leaving_;
   std::map<Key, MappedTimes> times_;
+  MappedWorks works_;
 };
 
 }  // namespace braid

@@ -373,6 +373,8 @@ TEST(MixedPipeline, ABudgetLeavesABound) {
     const auto nothing = [](const MixedPipeline& pipeline) { return pipeline.bound_s(); };
     const MixedSolution solution = solve_mixed(problem, kInfinity, 20, nothing);
     EXPECT_LE(solution.bound_s, best_s * (1 + 1e-12)) << seed;
+    EXPECT_TRUE(solution.spent || solution.steps <= 20) << seed;
+    EXPECT_FALSE(solve_mixed(problem, kInfinity, std::int64_t{1} << 40, nothing).spent) << seed;
   }
 }
 

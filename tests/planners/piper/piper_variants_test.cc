@@ -209,6 +209,26 @@ void expect_equi(const char* variant, unsigned seed, bool with_tp) {
 TEST(PiperVariants, EquiAgreesWithBruteForce) { expect_equi("equi", 56, true); }
 TEST(PiperVariants, EquiNoTpAgreesWithBruteForce) { expect_equi("equi-no-tp", 57, false); }
 
+/// Of a long chain only few cuts are priced: averages say that the others are slower.
+TEST(PiperVariants, EquiPricesFewCutsOfALongChain) {
+  PiperProblem problem;
+  constexpr std::int32_t kLayers = 400;
+  for (std::int32_t v = 0; v < kLayers; ++v) {
+    PiperOption option;
+    option.time = 1;
+    option.fixed_bytes = 1 + 1e-3 * v;  // No two alike.
+    problem.nodes.push_back({std::to_string(v), {{1, {option}}}});
+    if (v > 0) problem.edges.push_back({v - 1, v, 1});
+  }
+  problem.devices = 512;
+  problem.micro_batches = 1024;
+  problem.memory_bytes = 1e6;
+  problem.bandwidth_bytes = 1e3;
+  const PiperSolution solution = solve("equi", problem);
+  ASSERT_FALSE(solution.stages.empty());
+  EXPECT_LT(solution.work, 20'000);  // All: 160,400.
+}
+
 /// Blocks of one kind between other layers: stages have equally many of them, the others go to the
 /// ends, with them or apart.
 TEST(PiperVariants, EquiCutsBlocks) {

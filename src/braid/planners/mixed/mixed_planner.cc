@@ -27,6 +27,14 @@ constexpr double kProven = 1 - 1e-6;
 /// Stages tried in one family, where bounds by path hold and where they do not.
 constexpr std::int64_t kMostSteps = 20'000'000;
 constexpr std::int64_t kMostBranchedSteps = 1'000'000;
+/// Stages tried in all searches together, 5 to 20 s. What is left over then shows in the bound.
+/// With fewer, the best plan of DeepSeek-V2 on three racks of GB200 and a DGX H100 is missed.
+constexpr std::int64_t kMostStepsInAll = 80'000'000;
+/// The same while there is no plan at all.
+constexpr std::int64_t kMostStepsToFind = 200'000'000;
+/// A search that was given up is not begun again below a time that is less by no more: it would
+/// be given up again.
+constexpr double kEasier = 0.8;
 /// In all rounds that are gone through pipeline by pipeline.
 constexpr MixedWalkLimits kMostWalked = {400'000, 2'000};
 
@@ -77,10 +85,11 @@ class MixedSearch {
     double bound_s = kInfinity;  ///< Of chains; of other graphs what is searched first.
     double walked_s = 0;         ///< A bound for any graph.
     std::vector<std::unique_ptr<MixedFamily>> families;
-    double searched_below_s = 0;  ///< The least cutoff so far; 0: none.
-    std::int64_t steps = 0;       ///< Stages tried in it.
-    double limit_s = 0;           ///< Below which a first plan is looked for,
-    int raised = 0;               ///< and how often that was raised.
+    double searched_below_s = 0;    ///< The least cutoff so far; 0: none.
+    std::int64_t steps = 0;         ///< Stages tried in it.
+    double given_up_s = kInfinity;  ///< The cutoff of the last search that was given up.
+    double limit_s = 0;             ///< Below which a first plan is looked for,
+    int raised = 0;                 ///< and how often that was raised.
   };
 
   void add(double time_s, std::vector<PlacedStage> stages);
@@ -89,6 +98,11 @@ class MixedSearch {
   double cutoff_s() const { return found_.size() < capacity() ? kInfinity : found_.back().time_s; }
   std::size_t capacity() const { return static_cast<std::size_t>(std::max(1, space_.top)); }
   bool spent() const { return budget_.work > 0 && outcome_.evaluated >= budget_.work; }
+  /// Of all searches together; a budget that is asked for takes the place of this one.
+  std::int64_t steps_left() const {
+    if (budget_.work > 0) return kMostSteps;
+    return (found_.empty() ? kMostStepsToFind : kMostStepsInAll) - searched_;
+  }
   void search(Open& open, double cutoff_s);
   MixedSolution solve(const MixedFamily& family, const MixedProblem& problem, double cutoff_s,
                       std::int64_t most_steps);
@@ -106,6 +120,7 @@ class MixedSearch {
   MixedFamily::Rates rates_;
   std::vector<Found> found_;  ///< Best first.
   double bound_s_ = kInfinity;
+  std::int64_t searched_ = 0;  ///< Stages tried in searches of rounds.
   Outcome outcome_;
 };
 
@@ -166,12 +181,20 @@ MixedSolution MixedSearch::solve(const MixedFamily& family, const MixedProblem& 
 
 /// All pipelines of the round below the cutoff; its bound rises to what none of them can beat.
 void MixedSearch::search(Open& open, double cutoff_s) {
+  if (!found_.empty() && cutoff_s > kEasier * open.given_up_s) return;
   double bound_s = kInfinity;
   const std::int64_t most_steps = job_.chain().branched ? kMostBranchedSteps : kMostSteps;
   for (const auto& family : open.families) {
-    const MixedSolution solution = solve(*family, family->problem(), cutoff_s, most_steps);
+    const std::int64_t left = std::min(most_steps, steps_left());
+    if (left <= 0) {
+      bound_s = 0;
+      break;
+    }
+    const MixedSolution solution = solve(*family, family->problem(), cutoff_s, left);
     open.steps += solution.steps;
+    searched_ += solution.steps;
     bound_s = std::min(bound_s, solution.bound_s);
+    if (solution.spent) open.given_up_s = cutoff_s;
   }
   open.searched_below_s = cutoff_s;
   open.bound_s = std::max(open.bound_s, bound_s);

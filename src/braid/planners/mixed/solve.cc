@@ -38,6 +38,7 @@ class Solver {
       look_at_ends();
     }
     solution_.bound_s = std::min(closed_s_, cutoff_s_);
+    solution_.spent = spent_;
     const bool none = all_s >= 0 && !time_bound_ && !spent_;
     if (none) solution_.bound_s = kInfinity;
     return std::move(solution_);
@@ -206,6 +207,7 @@ MixedSolution solve_mixed(const MixedProblem& problem, double cutoff_s, std::int
     std::move(found.pipelines.begin(), found.pipelines.end(), std::back_inserter(all.pipelines));
     all.bound_s = std::min(all.bound_s, found.bound_s);
     all.memory_bound = all.memory_bound || found.memory_bound;
+    all.spent = all.spent || found.spent;
     all.steps += found.steps;
   }
   return all;

@@ -13,6 +13,7 @@ struct MixedSolution {
   /// No pipeline takes less; at most the cutoff, but infinite when none fits however long it takes.
   double bound_s = 0;
   bool memory_bound = false;
+  bool spent = false;  ///< Given up for the number of steps.
   std::int64_t steps = 0;
 };
 

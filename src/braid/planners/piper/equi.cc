@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "braid/base/index.h"
 #include "braid/base/infinity.h"
 #include "braid/planners/piper/variants.h"
 
@@ -144,13 +145,22 @@ bool is_in_order(const PiperProblem& problem, const std::vector<Layers>& cut) {
 
 class Equi {
  public:
-  explicit Equi(const PiperProblem& problem) : problem_(problem), dps_(piper_dp_degrees(problem)) {
+  explicit Equi(const PiperProblem& problem)
+      : problem_(problem), dps_(piper_dp_degrees(problem)), pricer_(problem) {
     best_.time = kInfinity;
     for (const PiperNode& node : problem.nodes) {
       for (const PiperDegree& degree : node.degrees) tps_.push_back(degree.tp);
     }
     std::sort(tps_.begin(), tps_.end());
     tps_.erase(std::unique(tps_.begin(), tps_.end()), tps_.end());
+  }
+
+  /// Whether some cut into so many stages may be faster than the best so far.
+  bool may_improve(std::size_t stages) {
+    const auto count = static_cast<std::int64_t>(stages);
+    return std::any_of(tps_.begin(), tps_.end(), [&](int tp) {
+      return least_s(count, tp, false) < best_.time || least_s(count, tp, true) < best_.time;
+    });
   }
 
   void try_cut(std::vector<Layers> cut) {
@@ -169,10 +179,39 @@ class Equi {
   }
 
  private:
+  /// What the slowest of so many stages takes at least: no less than the average of their layers,
+  /// on as many replicas as there may be. Infinite where a layer has no such degree.
+  double least_s(std::int64_t count, int tp, bool recompute) {
+    constexpr double kCaution = 1 - 1e-9;  // Sums were rounded.
+    const auto [known, fresh] = layers_s_.try_emplace(std::pair(tp, recompute), 0.0);
+    if (fresh) {
+      for (const PiperNode& node : problem_.nodes) {
+        const PiperDegree* degree = degree_of(node, tp);
+        known->second +=
+            degree == nullptr ? kInfinity : degree->options[at(option_of(*degree, recompute))].time;
+      }
+    }
+    const double share = least_share(count, tp);
+    if (share == kInfinity) return kInfinity;
+    return kCaution * share * known->second / static_cast<double>(count);
+  }
+
+  /// Of the micro-batches, of a replica of so many stages; infinite where there is no room for one.
+  double least_share(std::int64_t count, int tp) const {
+    double share = kInfinity;
+    for (const std::int64_t dp : dps_) {
+      if (count * dp > problem_.micro_batches || count * dp * tp > problem_.devices) break;
+      share = std::min(share, piper_share(problem_, dp));
+    }
+    return share;
+  }
+
   void try_form(const std::vector<Layers>& cut, int tp, bool recompute) {
     // With equal degrees the micro-batches in flight do not depend on them, and without replicas a
     // stage's time is what the others share.
     const auto count = static_cast<std::int64_t>(cut.size());
+    if (least_s(count, tp, recompute) >= best_.time) return;
+    const double least = least_share(count, tp);
     std::vector<PiperStage> stages;
     std::vector<double> sync_times;
     for (std::int64_t s = 0; s < count; ++s) {
@@ -189,8 +228,9 @@ class Equi {
       }
       stage.tp = tp;
       stage.suffix = count - s;
-      price_piper_stage(problem_, stage);
+      pricer_.price(stage);
       if (stage.memory_bytes > problem_.memory_bytes * (1 + 1e-12)) return;
+      if (least * stage.time >= best_.time) return;
       stages.push_back(std::move(stage));
       sync_times.push_back(parameter_bytes / problem_.bandwidth_bytes);
     }
@@ -211,7 +251,7 @@ class Equi {
     for (PiperStage& stage : stages) {
       stage.dp = best_dp;
       stage.suffix *= best_dp;
-      price_piper_stage(problem_, stage);
+      pricer_.price(stage);
       best_.time = std::max(best_.time, stage.time);
     }
     best_.stages = std::move(stages);
@@ -220,6 +260,8 @@ class Equi {
   const PiperProblem& problem_;
   std::vector<std::int64_t> dps_;
   std::vector<int> tps_;
+  std::map<std::pair<int, bool>, double> layers_s_;  ///< Of all layers.
+  PiperStagePricer pricer_;
   PiperSolution best_;
 };
 
@@ -234,6 +276,7 @@ PiperSolution solve_equi(const PiperProblem& problem, const PiperSearchLimits&) 
       if (apart && (found->before.empty() || found->after.empty())) continue;
       for (std::size_t stages = 1; stages <= found->blocks.size(); ++stages) {
         if (stages + (apart ? 2 : 0) > most) break;
+        if (!equi.may_improve(stages + (apart ? 2 : 0))) continue;
         std::vector<Layers> cut = cut_evenly(found->blocks, stages);
         if (apart) {
           cut.insert(cut.begin(), found->before);
@@ -249,7 +292,7 @@ PiperSolution solve_equi(const PiperProblem& problem, const PiperSearchLimits&) 
   }
   const Layers order = depth_first_order(problem);
   for (std::size_t stages = 1; stages <= std::min(most, order.size()); ++stages) {
-    equi.try_cut(cut_evenly(order, stages));
+    if (equi.may_improve(stages)) equi.try_cut(cut_evenly(order, stages));
   }
   return equi.finish();
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
 #include "braid/base/infinity.h"
 
 namespace braid {
@@ -158,49 +159,79 @@ std::vector<std::int64_t> piper_dp_degrees(const PiperProblem& problem) {
   return degrees;
 }
 
-void price_piper_stage(const PiperProblem& problem, PiperStage& stage) {
-  const auto chosen = [&](std::size_t i) -> const PiperOption& {
-    const PiperNode& node = problem.nodes[static_cast<std::size_t>(stage.nodes[i])];
-    const auto degree = std::find_if(node.degrees.begin(), node.degrees.end(),
-                                     [&](const PiperDegree& d) { return d.tp == stage.tp; });
-    assert(degree != node.degrees.end());
-    return degree->options[static_cast<std::size_t>(stage.options[i])];
-  };
-  std::vector<std::int32_t> place(problem.nodes.size(), -1);
-  for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
-    place[static_cast<std::size_t>(stage.nodes[i])] = static_cast<std::int32_t>(i);
+PiperStagePricer::PiperStagePricer(const PiperProblem& problem)
+    : problem_(problem),
+      ins_(problem.nodes.size()),
+      outs_(problem.nodes.size()),
+      place_(problem.nodes.size(), -1) {
+  for (std::size_t e = 0; e < problem.edges.size(); ++e) {
+    for (auto* ends : {&ins_[at(problem.edges[e].target)], &outs_[at(problem.edges[e].source)]}) {
+      ends->push_back({static_cast<std::int32_t>(e), static_cast<std::int32_t>(ends->size())});
+    }
   }
+}
+
+const PiperOption& PiperStagePricer::chosen(const PiperStage& stage, std::size_t i) const {
+  const PiperNode& node = problem_.nodes[at(stage.nodes[i])];
+  const auto degree = std::find_if(node.degrees.begin(), node.degrees.end(),
+                                   [&](const PiperDegree& d) { return d.tp == stage.tp; });
+  assert(degree != node.degrees.end());
+  return degree->options[at(stage.options[i])];
+}
+
+double PiperStagePricer::border_bytes(const PiperStage& stage) {
+  for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
+    place_[at(stage.nodes[i])] = static_cast<std::int32_t>(i);
+  }
+  struct Crossing {
+    End end;
+    std::size_t layer;  ///< In the stage.
+    bool enters;
+  };
+  std::vector<Crossing> crossings;
+  for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
+    for (const End& end : ins_[at(stage.nodes[i])]) {
+      if (place_[at(problem_.edges[at(end.edge)].source)] < 0) crossings.push_back({end, i, true});
+    }
+    for (const End& end : outs_[at(stage.nodes[i])]) {
+      if (place_[at(problem_.edges[at(end.edge)].target)] < 0) crossings.push_back({end, i, false});
+    }
+  }
+  for (const std::int32_t v : stage.nodes) place_[at(v)] = -1;
+  // What is paid for a tensor of several readers depends on which comes first.
+  std::sort(crossings.begin(), crossings.end(),
+            [](const Crossing& a, const Crossing& b) { return a.end.edge < b.end.edge; });
+  Payments in_payments{problem_.rules.tensors, {}}, out_payments = in_payments;
+  double bytes = 0;
+  for (const Crossing& crossing : crossings) {
+    const PiperEdge& edge = problem_.edges[at(crossing.end.edge)];
+    if (!(crossing.enters ? in_payments : out_payments).is_due(edge)) continue;
+    const PiperOption& option = chosen(stage, crossing.layer);
+    const auto& sync = crossing.enters ? option.in_sync_bytes : option.out_sync_bytes;
+    bytes += 2 * (edge.bytes + (sync.empty() ? 0 : sync[at(crossing.end.number)]));
+  }
+  return bytes;
+}
+
+void PiperStagePricer::price(PiperStage& stage) {
   double time = 0, parameter_bytes = 0;
   stage.memory_bytes = 0;
   const std::int64_t rounds = (stage.suffix + stage.dp - 1) / stage.dp;
   const auto in_flight = static_cast<double>(rounds);
   for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
-    const PiperOption& option = chosen(i);
+    const PiperOption& option = chosen(stage, i);
     time += option.time;
     parameter_bytes += option.parameter_bytes;
     stage.memory_bytes += option.in_flight_bytes * in_flight + option.fixed_bytes;
   }
-  Payments in_payments{problem.rules.tensors, {}}, out_payments = in_payments;
-  double border_bytes = 0;
-  std::vector<std::size_t> ins(problem.nodes.size(), 0), outs(problem.nodes.size(), 0);
-  for (const PiperEdge& edge : problem.edges) {
-    const std::size_t in = ins[static_cast<std::size_t>(edge.target)]++;
-    const std::size_t out = outs[static_cast<std::size_t>(edge.source)]++;
-    const std::int32_t source = place[static_cast<std::size_t>(edge.source)];
-    const std::int32_t target = place[static_cast<std::size_t>(edge.target)];
-    if (source < 0 && target >= 0 && in_payments.is_due(edge)) {
-      const auto& sync = chosen(static_cast<std::size_t>(target)).in_sync_bytes;
-      border_bytes += 2 * (edge.bytes + (sync.empty() ? 0 : sync[in]));
-    }
-    if (source >= 0 && target < 0 && out_payments.is_due(edge)) {
-      const auto& sync = chosen(static_cast<std::size_t>(source)).out_sync_bytes;
-      border_bytes += 2 * (edge.bytes + (sync.empty() ? 0 : sync[out]));
-    }
-  }
+  const std::int64_t replicas = stage.local_dp > 0 ? stage.local_dp : stage.dp;
   stage.time =
-      piper_share(problem, stage.dp) * (time + border_bytes / problem.bandwidth_bytes) +
-      piper_sync_factor(problem, stage.dp, stage.local_dp > 0 ? stage.local_dp : stage.dp) *
-          parameter_bytes / problem.bandwidth_bytes;
+      piper_share(problem_, stage.dp) * (time + border_bytes(stage) / problem_.bandwidth_bytes) +
+      piper_sync_factor(problem_, stage.dp, replicas) * parameter_bytes / problem_.bandwidth_bytes;
+}
+
+void price_piper_stage(const PiperProblem& problem, PiperStage& stage) {
+  PiperStagePricer(problem).price(stage);
 }
 
 void price_piper_superstage(const PiperProblem& problem, const std::vector<PiperStage>& stages,

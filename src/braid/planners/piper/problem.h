@@ -162,6 +162,28 @@ struct PiperStage {
   friend bool operator==(const PiperStage&, const PiperStage&) = default;
 };
 
+/// Prices stages of one problem, each in the order of its layers and their edges.
+class PiperStagePricer {
+ public:
+  /// The problem must outlive it. O(layers + edges).
+  explicit PiperStagePricer(const PiperProblem& problem);
+  /// As price_piper_stage().
+  void price(PiperStage& stage);
+
+ private:
+  /// An end of an edge at a layer.
+  struct End {
+    std::int32_t edge = 0;
+    std::int32_t number = 0;  ///< Of the edges into the layer, or out of it.
+  };
+  const PiperOption& chosen(const PiperStage& stage, std::size_t i) const;
+  double border_bytes(const PiperStage& stage);
+
+  const PiperProblem& problem_;
+  std::vector<std::vector<End>> ins_, outs_;  ///< By layer, edges ascending.
+  std::vector<std::int32_t> place_;           ///< By layer: in the stage that is priced, or -1.
+};
+
 /// Fills in time and memory of a stage from its other fields, straight from the definition.
 void price_piper_stage(const PiperProblem& problem, PiperStage& stage);
 
