@@ -1,6 +1,6 @@
-// The tables of docs/notes/graphpipe.md: graph pipelines against PipeDream's and Piper's lines of stages
-// on the same estimator and simulator. Argument: the table (planners, branches, case-study, orders,
-// large); all without one.
+// The tables of docs/notes/graphpipe.md: graph pipelines against PipeDream's and Piper's lines of
+// stages on the same estimator and simulator. Argument: the table (planners, branches, case-study,
+// orders, large); all without one.
 
 #include <algorithm>
 #include <ctime>

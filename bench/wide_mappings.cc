@@ -1,6 +1,6 @@
-// The table of docs/notes/dfmodel.md on wide graphs: how far mappings are from their bounds on random
-// graphs ten wide, without overlap. Arguments: kernels (300), graphs (4), rows that a kernel may
-// reach back (2), bytes of SRAM (400 600 800 1200).
+// The table of docs/notes/dfmodel.md on wide graphs: how far mappings are from their bounds on
+// random graphs ten wide, without overlap. Arguments: kernels (300), graphs (4), rows that a kernel
+// may reach back (2), bytes of SRAM (400 600 800 1200).
 
 #include <algorithm>
 #include <cstdlib>

@@ -34,8 +34,8 @@ TEST(PublishedSpace, RatiosOfTheLanguageModelSweep) {
   }
 }
 
-// What the paper says of figure 22 and these charges bear out; docs/notes/dfmodel.md has what they do
-// not.
+// What the paper says of figure 22 and these charges bear out; docs/notes/dfmodel.md has what they
+// do not.
 TEST(PublishedSpace, SlowMemoriesWantSramAndFastOnesCompute) {
   const Space space = changed(example("gpt-100t.yaml"), [](DataflowSpace& points) {
     points.parallelisms = {FabricParallelism::given};

@@ -1,6 +1,7 @@
 #include "braid/plan/stash_peak.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace braid {
 
@@ -22,6 +23,7 @@ StashPeak stash_peak(ScheduleKind schedule, int pp, int stage, std::int64_t num_
                      std::span<const StashRun> runs) {
   std::int64_t vp = 0;
   for (const StashRun& run : runs) vp += run.chunks;
+  assert(pp > 0 && vp > 0);
   const std::int64_t in_flight =
       in_flight_chunks(schedule, pp, stage, static_cast<int>(vp), num_micro_batches);
   if (vp == 1) return stash_peak(runs.front().chunk, in_flight);
