@@ -10,7 +10,7 @@
 #include "braid/base/error.h"
 #include "braid/base/quantity.h"
 #include "braid/frontend/model.h"
-#include "braid/planners/planner.h"
+#include "braid/planners/registry.h"
 #include "braid/system/system.h"
 
 namespace {
