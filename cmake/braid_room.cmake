@@ -24,7 +24,6 @@ function(braid_room name)
     target_precompile_headers(${target} REUSE_FROM braid_room_headers)
   endif()
   set_property(GLOBAL APPEND PROPERTY BRAID_ROOMS ${target})
-  set_property(GLOBAL APPEND PROPERTY BRAID_ROOM_NAMES ${name})
   braid_check_includes(${name} ${ROOM_USES})
 endfunction()
 

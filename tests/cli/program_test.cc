@@ -314,5 +314,18 @@ TEST(Program, SpentBudgetIsSaid) {
   EXPECT_NE(parsed(ran)["status"], "optimal");
 }
 
+TEST(Program, SaysWhereATrainerCannotDealLayersOut) {
+  for (const char* planner : {"braid", "exhaustive"}) {
+    for (const char* vp : {"1", "2"}) {
+      const Ran ran = run_braid({"plan", "llama-3-8b", "--cluster", "dgx-h100:40", "--global-batch",
+                                 "80", "--for", "megatron-2021", "--tp", "8", "--pp", "5", "--vp",
+                                 vp, "--planner", planner});
+      EXPECT_EQ(ran.status, 1) << planner << " " << vp;
+      EXPECT_THAT(ran.err, HasSubstr("no split deals the layers out evenly, as the trainer does"))
+          << planner << " " << vp;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace braid

@@ -54,17 +54,16 @@ Outcome graphpipe(const Job& job, const System& system, const PlannerOptions& op
 }
 
 /// A planner with nothing of its own to be told.
-template <Outcome (*plan)(const Job&, const System&, const SpaceOptions&, const Budget&,
-                          const Progress&)>
+using SpacePlan = Outcome (*)(const Job&, const System&, const SpaceOptions&, const Budget&,
+                              const Progress&);
+
+template <SpacePlan plan>
 Outcome plain(const Job& job, const System& system, const PlannerOptions& options,
               const Budget& budget, const Progress& progress) {
   return plan(job, system, options, budget, progress);
 }
 
-template <Outcome (*homogeneous)(const Job&, const System&, const SpaceOptions&, const Budget&,
-                                 const Progress&),
-          Outcome (*mixed)(const Job&, const System&, const SpaceOptions&, const Budget&,
-                           const Progress&)>
+template <SpacePlan homogeneous, SpacePlan mixed>
 Outcome by_kind(const Job& job, const System& system, const PlannerOptions& options,
                 const Budget& budget, const Progress& progress) {
   return plan_by_kind(homogeneous, mixed, job, system, options, budget, progress);
@@ -72,7 +71,7 @@ Outcome by_kind(const Job& job, const System& system, const PlannerOptions& opti
 
 struct Planner {
   std::string_view name, description;
-  Outcome (*plan)(const Job&, const System&, const PlannerOptions&, const Budget&, const Progress&);
+  decltype(PlannerEntry::plan) plan;
   Recompute start = Recompute::none;  ///< Of the layers' options that its search begins with.
   bool unlike_stages = false;         ///< Its stages have parallel forms of their own.
 };

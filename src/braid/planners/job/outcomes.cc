@@ -59,6 +59,10 @@ Infeasibility empty_space(const SpaceLimits& limits, const SpaceOptions& options
   return {reason, -1, 0, 0, {}};
 }
 
+Infeasibility uneven_layers() {
+  return {"no split deals the layers out evenly, as the trainer does", -1, 0, 0, {}};
+}
+
 std::string memory_reason(const SpaceLimits& limits) {
   if (limits.global_batch > kMostPlannedPasses) {
     return "every split of at most " + std::to_string(kMostPlannedPasses) +

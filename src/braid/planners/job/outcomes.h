@@ -19,6 +19,8 @@ Outcome begin_outcome(const Job& job, const System& system);
 
 /// Why there is nothing to search.
 Infeasibility empty_space(const SpaceLimits& limits, const SpaceOptions& options);
+/// Why nothing that was searched can be told to the trainer, which deals layers out evenly.
+Infeasibility uneven_layers();
 /// Why nothing that was searched fits.
 std::string memory_reason(const SpaceLimits& limits);
 

@@ -199,28 +199,28 @@ namespace {
 class TriedAssessment {
  public:
   TriedAssessment(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
-                  AssessmentScratch& scratch)
+                  double cutoff_s, AssessmentScratch& scratch)
       : chain_(chain),
         configuration_(configuration),
+        cutoff_s_(cutoff_s),
         scratch_(scratch),
         available_bytes_(usable_bytes(chain.system->groups.front().chip)),
         kinds_(tables.at(configuration).kinds),
         tried_(tried_layouts(chain, tables, configuration)) {}
 
-  /// The fastest that fits, where one is faster than `cutoff_s`. Those that a bound shows not to be
-  /// are left out from the start: whether they fit changes nothing.
-  Assessment fastest(double cutoff_s) {
+  /// The fastest that fits, where one is faster than the cutoff.
+  Assessment fastest() {
     Assessment assessment;
-    for (std::size_t i = 0; i < tried_.size(); ++i) {
-      is_left_out_.at(i) = tried_[i].least_s(configuration_.num_micro_batches) >= cutoff_s;
-    }
-    const auto all = is_left_out_.begin() + static_cast<std::ptrdiff_t>(tried_.size());
-    if (!tried_.empty() && std::find(is_left_out_.begin(), all, false) == all) {
+    if (tried_.empty()) return assessment;
+    bool any = false;
+    for (std::size_t i = 0; i < tried_.size(); ++i) any = any || !is_left_out(i);
+    if (!any) {
       assessment.feasible = true;
       return assessment;
     }
+    double cutoff_s = cutoff_s_;
     for (std::size_t i = 0; i < tried_.size(); ++i) {
-      if (is_left_out_.at(i) || !fits(i)) continue;
+      if (is_left_out(i) || !fits(i)) continue;
       assessment.feasible = true;
       const double found_s = time_s(i, cutoff_s);
       if (found_s >= cutoff_s) continue;
@@ -229,7 +229,7 @@ class TriedAssessment {
     }
     assessment.memory_bound = !assessment.feasible;
     for (std::size_t i = 0; i < tried_.size() && !assessment.memory_bound; ++i) {
-      if (is_left_out_.at(i) || fits(i)) continue;
+      if (is_left_out(i) || fits(i)) continue;
       assessment.memory_bound = time_s(i, cutoff_s) < cutoff_s;
     }
     if (assessment.memory_bound) note_memory(assessment);
@@ -244,6 +244,11 @@ class TriedAssessment {
           configuration_, stages_of(tried_[i], kinds_, configuration_, scratch_.layout.stashes));
     }
     return *known;
+  }
+
+  /// A bound shows it not to be faster than the cutoff: whether it fits changes nothing.
+  bool is_left_out(std::size_t i) const {
+    return tried_[i].least_s(configuration_.num_micro_batches) >= cutoff_s_;
   }
 
   bool fits(std::size_t i) {
@@ -263,7 +268,7 @@ class TriedAssessment {
   void note_memory(Assessment& assessment) {
     assessment.needed_without_optimizer_bytes = assessment.needed_bytes = kInfinity;
     for (std::size_t i = 0; i < tried_.size(); ++i) {
-      if (is_left_out_.at(i)) continue;
+      if (is_left_out(i)) continue;
       const Evaluator::Memory& one = memory(i);
       assessment.needed_without_optimizer_bytes =
           std::min(assessment.needed_without_optimizer_bytes, one.needed_without_optimizer_bytes);
@@ -275,12 +280,12 @@ class TriedAssessment {
 
   const ChainJob& chain_;
   const Configuration& configuration_;
+  const double cutoff_s_;
   AssessmentScratch& scratch_;
   const double available_bytes_;
   const std::span<const LayerCost> kinds_;
   const std::span<TriedLayout> tried_;
   std::array<std::optional<Evaluator::Memory>, 3> memory_;
-  std::array<bool, 3> is_left_out_{};
   bool has_handovers_ = false;
 };
 
@@ -301,8 +306,8 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
   Evaluator& evaluator = scratch.evaluator;
   Layout& layout = scratch.layout;
   Assessment assessment;
-  if (configuration.schedule != ScheduleKind::one_f_one_b || chain.dealt_evenly) {
-    return TriedAssessment(chain, tables, configuration, scratch).fastest(cutoff_s);
+  if (has_few_assignments(chain, configuration)) {
+    return TriedAssessment(chain, tables, configuration, cutoff_s, scratch).fastest();
   }
   fill_handovers(chain, configuration, scratch);
   auto partition = partition_one_f_one_b(

@@ -16,6 +16,7 @@ namespace braid {
 /// A configuration with its layers assigned to stages, timed.
 struct Assessment {
   /// Also where none of the assignments that are tried can be faster than `cutoff_s`, fit or not.
+  /// Where there are none, neither this nor memory_bound, and no stage.
   bool feasible = false;
   /// Memory shaped (or prevented) the partition: with more of it, one that is faster might be
   /// found. Of the assignments that are tried (tried_layouts.h), some faster one does not fit.
@@ -74,9 +75,14 @@ Evaluator::Memory tried_memory(const ChainJob& chain, LayerTables& tables,
 Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                   double cutoff_s, AssessmentScratch& scratch);
 
+/// Whether assess() looks at those assignments alone that are tried (tried_layouts.h).
+inline bool has_few_assignments(const ChainJob& chain, const Configuration& configuration) {
+  return configuration.schedule != ScheduleKind::one_f_one_b || chain.dealt_evenly;
+}
+
 /// Whether a bound leaves room for one of the assignments that are tried to be faster than
-/// `cutoff_s`. Of GPipe and interleaved configurations: where not, no trade of time for memory is
-/// either. Cost: that of tried_layouts().
+/// `cutoff_s`; not where there are none. Where these are all, and not, no trade of time for memory
+/// is faster either. Cost: that of tried_layouts().
 bool may_be_faster(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                    double cutoff_s);
 

@@ -94,7 +94,7 @@ class ExhaustiveWalk {
     if (best_.found().empty()) {
       outcome.status = Status::infeasible;
       if (nearest_) nearest_->reason = memory_reason(limits);
-      outcome.infeasibility = nearest_;
+      outcome.infeasibility = nearest_ ? nearest_ : uneven_layers();
       return outcome;
     }
     const ClosedGap closed =
@@ -182,6 +182,7 @@ class ExhaustiveWalk {
   void visit_even(const Configuration& configuration) {
     Assessment assessment = assess(chain_, tables_, configuration, best_.cutoff_s(), scratch_);
     if (!assessment.feasible) {
+      if (assessment.tightest_stage < 0) return;  // It cannot be dealt out.
       note_infeasible(configuration, assessment.tightest_stage, assessment.needed_bytes);
     } else if (assessment.iteration_time_s > 0) {
       best_.add({assessment.iteration_time_s, configuration, std::move(assessment.ends)});

@@ -238,7 +238,7 @@ void UniformSearch::step(const OpenNode& node) {
   ++outcome_.evaluated;
   const Configuration& configuration = node.range.configuration;
   const auto look = [&] {
-    if (configuration.schedule != ScheduleKind::one_f_one_b &&
+    if (has_few_assignments(chain_, configuration) &&
         !may_be_faster(chain_, tables_, configuration, best_.cutoff_s())) {
       return;
     }
@@ -310,6 +310,8 @@ Outcome UniformSearch::run() {
     if (nearest_) {
       nearest_->reason = memory_reason(limits_);
       outcome_.infeasibility = nearest_;
+    } else if (!exhausted) {
+      outcome_.infeasibility = uneven_layers();
     }
     return std::move(outcome_);
   }
