@@ -157,7 +157,7 @@ void case_study_table() {
   GraphPipeProblem problem = thesis_problem_of(graph, 8, 128, space);
   problem.in_flight = InFlight::table;
   problem.most_stage_devices = 1;
-  problem.memory_bytes = 1e15;
+  problem.pools.front().memory_bytes = 1e15;
   fmt::print(
       "| micro-batch | stages | depth | fullest device GB | samples/s | line: stages | depth | "
       "fullest device GB | samples/s |\n|---|---|---|---|---|---|---|---|---|\n");
@@ -214,11 +214,11 @@ void large_case() {
   GraphPipeProblem problem;
   problem.device_samples = {1, 2, 4, 8, 16};
   problem.batch = 4096;
-  problem.devices = 1024;
-  problem.devices_per_node = 4;
-  problem.memory_bytes = 16e9;
-  problem.bandwidth_bytes_per_s = 3e9;
-  problem.node_bandwidth_bytes_per_s = 20e9;
+  problem.pools.front().devices = 1024;
+  problem.pools.front().devices_per_node = 4;
+  problem.pools.front().memory_bytes = 16e9;
+  problem.pools.front().bandwidth_bytes_per_s = 3e9;
+  problem.pools.front().node_bandwidth_bytes_per_s = 20e9;
   problem.groups = {{1, 1}, {4, 1}, {16, 1}, {64, 1}, {256, 1}, {1024, 1}};
   for (int kind = 0; kind < 4; ++kind) {
     GraphPipeCost cost;

@@ -125,7 +125,7 @@ void Evaluate(benchmark::State& state, ScheduleKind schedule) {
   const Ends ends = *partition_min_max(table.chain, configuration.pp * configuration.vp);
   std::vector<Layout> layouts(64);
   for (std::size_t i = 0; i < layouts.size(); ++i) {
-    std::vector<LayerCost> kinds = table.kinds;
+    std::vector<LayerCost> kinds(table.kinds.begin(), table.kinds.end());
     for (LayerCost& cost : kinds) cost.forward.compute_s *= 1 + 1e-3 * static_cast<double>(i);
     fill_layout(chain.kind_of_layer, kinds, configuration.pp, configuration.vp, ends, layouts[i]);
   }

@@ -44,8 +44,8 @@ GraphPipeProblem small_problem() {
   GraphPipeProblem problem;
   problem.device_samples = {1, 2, 4, 8};
   problem.batch = 16;
-  problem.memory_bytes = 1e9;
-  problem.bandwidth_bytes_per_s = 4;
+  problem.pools.front().memory_bytes = 1e9;
+  problem.pools.front().bandwidth_bytes_per_s = 4;
   problem.groups = {{4, 1}};
   return problem;
 }
@@ -82,8 +82,8 @@ GraphPipeProblem random_graphpipe(std::mt19937_64& random, int most_nodes, bool 
   } else {
     compose(random, 0, nodes, problem);
   }
-  problem.devices = pick(random, 1, 6);
-  if (pick(random, 0, 1) == 0) problem.memory_bytes = pick(random, 20, 150);
+  problem.pools.front().devices = pick(random, 1, 6);
+  if (pick(random, 0, 1) == 0) problem.pools.front().memory_bytes = pick(random, 20, 150);
   problem.overlap = pick(random, 0, 1) == 0;
   problem.in_flight = InFlight::table;
   problem.groups = {{std::int64_t{1} << pick(random, 0, 3), 1}};
@@ -115,14 +115,14 @@ void add_random_ways(std::mt19937_64& random, GraphPipeProblem& problem) {
 }
 
 void add_random_pool(std::mt19937_64& random, GraphPipeProblem& problem) {
-  GraphPipePool pool = problem.pool(0);
+  GraphPipePool pool = problem.pools.front();
   pool.devices = pick(random, 1, 4);
   if (pick(random, 0, 1) == 0) pool.memory_bytes = pick(random, 20, 150);
   pool.bandwidth_bytes_per_s *= pick(random, 2, 6) / 4.0;
   pool.devices_per_node = pick(random, 1, 2);
   if (pick(random, 0, 1) == 0) pool.node_bandwidth_bytes_per_s = 8;
-  const auto index = static_cast<std::int32_t>(problem.pools());
-  problem.other_pools.push_back(pool);
+  const auto index = static_cast<std::int32_t>(problem.pools.size());
+  problem.pools.push_back(pool);
   const std::size_t ways = problem.ways.size();
   const double slower = pick(random, 2, 8) / 4.0;
   for (std::size_t w = 0; w < ways; ++w) {
@@ -143,7 +143,7 @@ void add_random_pool(std::mt19937_64& random, GraphPipeProblem& problem) {
 
 std::vector<std::int64_t> devices_of_pools(const GraphPipeProblem& problem,
                                            const std::vector<GraphPipeStage>& stages) {
-  std::vector<std::int64_t> devices(problem.pools(), 0);
+  std::vector<std::int64_t> devices(problem.pools.size(), 0);
   for (const GraphPipeStage& stage : stages) {
     const GraphPipeWay& way = problem.ways[static_cast<std::size_t>(stage.way)];
     devices[static_cast<std::size_t>(way.pool)] += stage.devices;
@@ -169,7 +169,7 @@ GraphPipeProblem branched_graphpipe(int branches, int length, std::int64_t devic
             [](const GraphPipeEdge& a, const GraphPipeEdge& b) {
               return std::pair(a.source, a.target) < std::pair(b.source, b.target);
             });
-  problem.devices = devices;
+  problem.pools.front().devices = devices;
   return problem;
 }
 
@@ -393,7 +393,7 @@ double best_of(const GraphPipeProblem& problem, const std::vector<StageSets>& pa
   for (const StageSets& partition : partitions) {
     GraphPipeSolution solution;
     std::vector<std::int64_t> left;
-    for (std::size_t p = 0; p < problem.pools(); ++p) left.push_back(problem.pool(p).devices);
+    for (std::size_t p = 0; p < problem.pools.size(); ++p) left.push_back(problem.pools[p].devices);
     const std::function<void()> go = [&] {
       const std::size_t s = solution.stages.size();
       if (s == partition.size()) {

@@ -27,7 +27,7 @@ class Plain {
     time_s_ = time_s;
     known_.clear();
     std::vector<std::int32_t> whole = {static_cast<std::int32_t>(tree_.parts.size()) - 1};
-    for (std::int64_t devices = 1; devices <= problem_.devices; ++devices) {
+    for (std::int64_t devices = 1; devices <= problem_.pools.front().devices; ++devices) {
       if (solve(OrderPart::Kind::series, whole, problem_.groups[0].micro_batch, devices) < kNone) {
         return true;
       }
@@ -106,7 +106,7 @@ class Plain {
     }
     const double bytes = graphpipe_memory_bytes(std::min(in_flight, problem_.batch), devices, b,
                                                 fixed_bytes, stash_bytes, working_bytes);
-    if (bytes > problem_.memory_bytes) return kNone;
+    if (bytes > problem_.pools.front().memory_bytes) return kNone;
     return table_in_flight(stage.group, stage.group, in_flight);
   }
 
@@ -130,10 +130,10 @@ double plain_graphpipe_s(const GraphPipeProblem& problem, double epsilon) {
   for (const std::int32_t kind : problem.nodes) {
     const GraphPipeCost& costs = problem.kinds[static_cast<std::size_t>(kind)][0];
     high_s += costs.forward_s[0] + costs.backward_s[0] +
-              2 * costs.gradient_bytes / problem.bandwidth_bytes_per_s;
+              2 * costs.gradient_bytes / problem.pools.front().bandwidth_bytes_per_s;
   }
   for (const GraphPipeEdge& edge : problem.edges) {
-    high_s += 2 * edge.bytes / problem.bandwidth_bytes_per_s;
+    high_s += 2 * edge.bytes / problem.pools.front().bandwidth_bytes_per_s;
   }
   if (!plain.possible(high_s)) return std::numeric_limits<double>::infinity();
   double low_s = 0;

@@ -1,7 +1,11 @@
 #include "braid/profile/estimated_layers.h"
 
+#include <algorithm>
+#include <unordered_map>
 #include <utility>
 
+#include "braid/base/hash_mix.h"
+#include "braid/profile/layer_estimate.h"
 #include "braid/profile/layer_profile.h"
 
 namespace braid {
@@ -39,9 +43,8 @@ class EstimatedCosts : public LayerCosts {
                  const LayerGroups& groups) override {
     const LayerId layer = layers_.first_of_kind(kind);
     const std::vector<OperatorWork>& works = layers_.work_of_kind(kind);
-    return division ? sharded_->cost(layer, works, how, groups, *division)
-                    : estimate_layer({graph_, layer, works, {}, &mapped_}, how,
-                                     {precision_, groups, system_});
+    if (division) return sharded_->cost(layer, works, how, groups, *division);
+    return traded(untraded(kind, how, groups), how, precision_, system_.groups.front().chip);
   }
 
   Option option(std::size_t kind, const LayerDivision& division,
@@ -54,6 +57,44 @@ class EstimatedCosts : public LayerCosts {
   }
 
  private:
+  struct Key {
+    std::size_t kind = 0;
+    std::size_t groups = 0;  ///< In groups_.
+    Execution how;           ///< Without trades of time for memory.
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const {
+      HashMix hash;
+      hash.add(static_cast<std::int32_t>(key.kind), static_cast<std::int32_t>(key.groups));
+      hash.add(key.how.micro_batch, key.how.tp);
+      hash.add(key.how.cp, key.how.ep);
+      hash.add(static_cast<std::uint64_t>(key.how.sequence_parallel) |
+               static_cast<std::uint64_t>(key.how.whole_experts) << 1U);
+      return hash.value();
+    }
+  };
+
+  std::size_t place_of(const LayerGroups& groups) {
+    if (last_groups_ < groups_.size() && groups_[last_groups_] == groups) return last_groups_;
+    const auto known = std::find(groups_.begin(), groups_.end(), groups);
+    last_groups_ = static_cast<std::size_t>(known - groups_.begin());
+    if (known == groups_.end()) groups_.push_back(groups);
+    return last_groups_;
+  }
+
+  /// Searches ask for a layer with one trade after the other.
+  const LayerEstimate& untraded(std::size_t kind, Execution how, const LayerGroups& groups) {
+    how.recompute = Recompute::none;
+    how.offload_activations = how.offload_weights = false;
+    const auto [known, is_new] = known_.try_emplace({kind, place_of(groups), how});
+    if (!is_new) return known->second;
+    const LayerInput input{
+        graph_, layers_.first_of_kind(kind), layers_.work_of_kind(kind), {}, &mapped_};
+    known->second = estimate_untraded(input, how, {precision_, groups, system_});
+    return known->second;
+  }
+
   const EstimatedLayers& layers_;
   const Graph& graph_;
   const System& system_;
@@ -62,6 +103,9 @@ class EstimatedCosts : public LayerCosts {
   std::optional<ShardedLayers> sharded_;  ///< Where divisions are searched for.
   std::vector<bool> closed_;              ///< kinds_closed().
   SplitLimits written_;
+  std::vector<LayerGroups> groups_;  ///< Different ones.
+  std::size_t last_groups_ = 0;      ///< Searches mostly ask for the same again.
+  std::unordered_map<Key, LayerEstimate, Hash> known_;
 };
 
 }  // namespace

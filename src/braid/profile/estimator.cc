@@ -3,10 +3,8 @@
 #include <vector>
 
 #include "braid/profile/estimated_layers.h"
-#include "braid/profile/layer_comm.h"
 #include "braid/profile/layer_estimate.h"
 #include "braid/profile/layer_profile.h"
-#include "braid/profile/operator_estimate.h"
 #include "braid/profile/sharded_options.h"
 #include "braid/profile/split_limits.h"
 
@@ -20,34 +18,8 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer, const Execution& how
 }
 
 LayerCost estimate_layer(const LayerInput& input, const Execution& how, const LayerPlace& place) {
-  const Chip& chip = place.system.groups.front().chip;
-  const double peak = matmul_peak_in(chip, place.precision);
-  const Layer& layer = input.graph.layers[static_cast<std::size_t>(input.layer)];
-  const OperatorEstimate operators(input.graph, how, place.precision, chip, peak);
-  std::vector<OperatorTimes> times;
-  times.reserve(input.works.size());
-  for (OperatorId id = layer.first; id < layer.last; ++id) {
-    times.push_back(operators.times(input.graph.operators[static_cast<std::size_t>(id)],
-                                    input.works[static_cast<std::size_t>(id - layer.first)]));
-  }
-  std::vector<TensorUse> uses;
-  if (how.tp > 1) {
-    uses = tensor_uses(input.graph, layer, times, input.made_whole, how.sequence_parallel);
-  }
-  LayerEstimate estimate;
-  add_compute(input, how, times, estimate);
-  add_memory(input, how, place.precision, uses, estimate);
-  if (chip.execution == ChipExecution::dataflow) take_mapped_times(input, how, place, estimate);
-  add_communication(input, how, place, uses, estimate);
-  // Kernels wait for the host where it takes longer to issue them. The backward pass of an operator
-  // is two on average, gradients of what it read and of its weights, but the engine that issues
-  // them runs without the interpreter (Paszke et al. 2019, section 5.1) and needs half the time for
-  // each.
-  const double host_s =
-      issued_kernels(input, how, place.precision) * chip.efficiency.host_operator_s;
-  add_recomputation(how, host_s, estimate);
-  add_offload(how, place.precision, chip, estimate.cost);
-  return estimate.cost;
+  return traded(estimate_untraded(input, how, place), how, place.precision,
+                place.system.groups.front().chip);
 }
 
 Profile estimate_profile(const Graph& graph, const std::vector<Execution>& executions,

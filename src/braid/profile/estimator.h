@@ -21,6 +21,7 @@ std::string name_of(const Execution& how);
 /// Communicators that a layer's own collectives run on.
 struct LayerGroups {
   GroupSpan tp, cp, ep;
+  friend bool operator==(const LayerGroups&, const LayerGroups&) = default;
 };
 
 /// A layer that is estimated, perhaps many ways.

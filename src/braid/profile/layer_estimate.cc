@@ -5,6 +5,7 @@
 
 #include "braid/graph/tensor_size.h"
 #include "braid/profile/expert_time.h"
+#include "braid/profile/operator_estimate.h"
 #include "braid/profile/shard.h"
 
 namespace braid {
@@ -58,9 +59,7 @@ void add_stash(const LayerInput& input, const Operator& op, const OperatorWork& 
                   : stored_share(graph, graph.tensors[static_cast<std::size_t>(tensor)], how);
     }
     if (kept.is_first) estimate.whole_stash_bytes += bytes * share;
-    const bool is_stored =
-        how.recompute == Recompute::selective ? kept.is_first_of_stored : kept.is_first;
-    if (is_stored) estimate.cost.stash_bytes += bytes * share;
+    if (kept.is_first_of_stored) estimate.partial_stash_bytes += bytes * share;
   }
 }
 
@@ -88,7 +87,7 @@ void add_compute(const LayerInput& input, const Execution& how,
     // What each rank of a tensor-parallel group does again is the model's arithmetic once.
     cost.model_flops += input.works[i].model_flops * rows / how.tp;
   }
-  estimate.again_s = cost.forward.compute_s;
+  estimate.again_s = estimate.unkept_forward_s = cost.forward.compute_s;
 }
 
 void add_memory(const LayerInput& input, const Execution& how, const Precision& precision,
@@ -134,8 +133,8 @@ void take_mapped_times(const LayerInput& input, const Execution& how, const Laye
   const double sum_s = cost.forward.compute_s;
   const double backward_s = cost.backward_input.compute_s + cost.backward_weight.compute_s;
   const double weights = backward_s > 0 ? cost.backward_weight.compute_s / backward_s : 0;
-  cost.forward.compute_s =
-      how.recompute == Recompute::full ? times.forward_unkept_s : times.forward_s;
+  cost.forward.compute_s = times.forward_s;
+  estimate.unkept_forward_s = times.forward_unkept_s;
   cost.backward_input.compute_s = times.backward_s * (1 - weights);
   cost.backward_weight.compute_s = times.backward_s * weights;
   estimate.again_s = times.forward_s;
@@ -187,22 +186,25 @@ void add_communication(const LayerInput& input, const Execution& how, const Laye
       std::max(2 * step_s / how.cp, 2 * step_s - estimate.attention_backward_s * hidden);
 }
 
-void add_recomputation(const Execution& how, double host_s, LayerEstimate& estimate) {
-  LayerCost& cost = estimate.cost;
-  if (how.recompute == Recompute::full) {
+void add_recomputation(const LayerEstimate& estimate, Recompute recompute, LayerCost& cost) {
+  const double host_s = estimate.host_s;
+  if (recompute == Recompute::full) {
     cost.recompute = cost.forward;
     cost.recompute.compute_s = estimate.again_s;
+    cost.forward.compute_s = estimate.unkept_forward_s;
   }
+  cost.stash_bytes = estimate.whole_stash_bytes;
   wait_for_host(host_s, cost.forward);
   PassTime backward = cost.backward_input;
   backward += cost.backward_weight;
   cost.backward_input.compute_s += std::max(0.0, host_s - backward.total_s());
-  if (how.recompute == Recompute::full) {
+  if (recompute == Recompute::full) {
     wait_for_host(host_s, cost.recompute);
     cost.stash_bytes = cost.output_bytes;
     cost.working_bytes = std::max(cost.working_bytes, estimate.whole_stash_bytes);
-  } else if (how.recompute == Recompute::selective) {
+  } else if (recompute == Recompute::selective) {
     cost.recompute.compute_s = estimate.selective_s;
+    cost.stash_bytes = estimate.partial_stash_bytes;
     cost.working_bytes += estimate.whole_stash_bytes - cost.stash_bytes;
   }
 }
@@ -221,6 +223,43 @@ void add_offload(const Execution& how, const Precision& precision, const Chip& c
     cost.forward.offload_s += std::max(0.0, transfer_s - cost.forward.total_s());
     cost.backward_input.offload_s += std::max(0.0, transfer_s - cost.backward_s());
   }
+}
+
+LayerEstimate estimate_untraded(const LayerInput& input, const Execution& how,
+                                const LayerPlace& place) {
+  const Chip& chip = place.system.groups.front().chip;
+  const double peak = matmul_peak_in(chip, place.precision);
+  const Layer& layer = input.graph.layers[static_cast<std::size_t>(input.layer)];
+  const OperatorEstimate operators(input.graph, how, place.precision, chip, peak);
+  std::vector<OperatorTimes> times;
+  times.reserve(input.works.size());
+  for (OperatorId id = layer.first; id < layer.last; ++id) {
+    times.push_back(operators.times(input.graph.operators[static_cast<std::size_t>(id)],
+                                    input.works[static_cast<std::size_t>(id - layer.first)]));
+  }
+  std::vector<TensorUse> uses;
+  if (how.tp > 1) {
+    uses = tensor_uses(input.graph, layer, times, input.made_whole, how.sequence_parallel);
+  }
+  LayerEstimate estimate;
+  add_compute(input, how, times, estimate);
+  add_memory(input, how, place.precision, uses, estimate);
+  if (chip.execution == ChipExecution::dataflow) take_mapped_times(input, how, place, estimate);
+  add_communication(input, how, place, uses, estimate);
+  // Kernels wait for the host where it takes longer to issue them. The backward pass of an operator
+  // is two on average, gradients of what it read and of its weights, but the engine that issues
+  // them runs without the interpreter (Paszke et al. 2019, section 5.1) and needs half the time for
+  // each.
+  estimate.host_s = issued_kernels(input, how, place.precision) * chip.efficiency.host_operator_s;
+  return estimate;
+}
+
+LayerCost traded(const LayerEstimate& estimate, const Execution& how, const Precision& precision,
+                 const Chip& chip) {
+  LayerCost cost = estimate.cost;
+  add_recomputation(estimate, how.recompute, cost);
+  add_offload(how, precision, chip, cost);
+  return cost;
 }
 
 }  // namespace braid

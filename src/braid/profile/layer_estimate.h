@@ -9,16 +9,28 @@
 
 namespace braid {
 
-// The steps of estimate_layer(), in their order. Each adds to the estimate what it is named after.
-
-/// A layer's cost so far, and what later steps need of earlier ones.
+/// A layer's cost before anything trades time for memory, and what each trade needs to know.
 struct LayerEstimate {
-  LayerCost cost;
+  LayerCost cost;  ///< Without a stash, and passes perhaps shorter than the host takes.
   double attention_forward_s = 0, attention_backward_s = 0;
-  double selective_s = 0;        ///< Of what selective recomputation repeats.
-  double again_s = 0;            ///< Of a forward pass for the backward one.
-  double whole_stash_bytes = 0;  ///< Were nothing recomputed.
+  double selective_s = 0;          ///< Of what selective recomputation repeats.
+  double again_s = 0;              ///< Of a forward pass for the backward one.
+  double unkept_forward_s = 0;     ///< Of a forward pass that keeps its input alone.
+  double whole_stash_bytes = 0;    ///< Where nothing is recomputed …
+  double partial_stash_bytes = 0;  ///< … and under selective recomputation.
+  double host_s = 0;               ///< That the host takes to issue a pass.
 };
+
+/// Whatever `how` recomputes and offloads. Cost: that of estimate_layer().
+LayerEstimate estimate_untraded(const LayerInput& input, const Execution& how,
+                                const LayerPlace& place);
+
+/// With what `how` recomputes and offloads: estimate_layer() of the layer that the estimate is for.
+/// Cost: constant.
+LayerCost traded(const LayerEstimate& estimate, const Execution& how, const Precision& precision,
+                 const Chip& chip);
+
+// The steps of both, in their order. Each adds to the estimate what it is named after.
 
 /// Operators' times, by pass, and their arithmetic.
 void add_compute(const LayerInput& input, const Execution& how,
@@ -33,8 +45,8 @@ void take_mapped_times(const LayerInput& input, const Execution& how, const Laye
 /// Exposed collectives of all axes.
 void add_communication(const LayerInput& input, const Execution& how, const LayerPlace& place,
                        std::span<const TensorUse> uses, LayerEstimate& estimate);
-/// What is recomputed, and each pass no shorter than the host takes to issue it.
-void add_recomputation(const Execution& how, double host_s, LayerEstimate& estimate);
+/// What is kept and what is recomputed, and each pass no shorter than the host takes to issue it.
+void add_recomputation(const LayerEstimate& estimate, Recompute recompute, LayerCost& cost);
 /// Exposed transfers of what lies on the host.
 void add_offload(const Execution& how, const Precision& precision, const Chip& chip,
                  LayerCost& cost);

@@ -17,6 +17,7 @@ struct GroupSpan {
   /// time (1: alone; 8: each of a node's eight devices belongs to a different group that leaves the
   /// node).
   std::vector<std::int64_t> sharing;
+  friend bool operator==(const GroupSpan&, const GroupSpan&) = default;
 };
 
 /// The span of groups of `size` devices `stride` apart, when the first `devices` of `system` take

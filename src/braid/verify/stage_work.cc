@@ -205,70 +205,98 @@ double end_of_waiting_work_s(double start_s, double work_s, double transfer_s, i
   return end_s;
 }
 
-StageWork work_of_stage(const Plan& plan, std::size_t s) {
-  const Zero zero = form_of(plan, s).zero;
-  const double weight_bytes = bytes_per_element(plan.precision.weight);
-  const double gradient_bytes = bytes_per_element(plan.precision.gradient);
-  const double lost_share = slowest_chip(plan, s).efficiency.overlap_loss;
-  const Replicas replicas(plan, s);
-  const auto gather_s = [&](double dense, double expert) {
+namespace {
+
+/// Passes and stashes of a chunk; its layers' sums go to `sums`.
+PartWork passes_of_part(const Plan& plan, const Chunk& chunk, LayerSums& sums) {
+  PartWork part;
+  for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
+    const LayerCost& cost = option_at(plan, chunk, i).cost;
+    part.forward_s += seconds_of(cost.forward);
+    part.backward_s += seconds_of(cost.recompute) + seconds_of(cost.backward_input) +
+                       seconds_of(cost.backward_weight);
+    part.stash_bytes += cost.stash_bytes - cost.offloaded_bytes;
+    part.offloaded_bytes += cost.offloaded_bytes;
+    sums.dense += cost.dense_parameters;
+    sums.expert += cost.expert_parameters;
+    if (cost.gradient_bytes > 0) sums.stated_gradient_bytes += cost.gradient_bytes;
+    ++sums.layers;
+  }
+  return part;
+}
+
+/// Copies of a stage's state, and what its collectives move.
+struct StageCopies {
+  const Replicas& replicas;
+  Zero zero = Zero::none;
+  double weight_bytes = 0;    ///< Of a parameter.
+  double gradient_bytes = 0;  ///< Of a parameter.
+  double lost_share = 0;  ///< Of a transfer that hides behind a pass, what is lost all the same.
+
+  double gather_s(double dense, double expert) const {
     return replicas.time_s(Collective::all_gather, dense * weight_bytes, expert * weight_bytes);
+  }
+};
+
+/// Sharded parameters and gradients travel in every pass, an average layer at a time.
+void add_sharded_state(const StageCopies& copies, const LayerSums& sums, PartWork& part) {
+  const auto added_s = [&](double transfer_s, double pass_s) {
+    const double late_s = outlasting_s(transfer_s, pass_s, sums.layers);
+    return late_s + copies.lost_share * (transfer_s - late_s);
   };
+  const double n = sums.layers;
+  double more_forward_s = 0;
+  double more_backward_s = 0;
+  if (copies.zero == Zero::parameters) {
+    const double gathering_s = n * copies.gather_s(sums.dense / n, sums.expert / n);
+    more_forward_s += added_s(gathering_s, part.forward_s);
+    more_backward_s += added_s(gathering_s, part.backward_s);
+  }
+  if (copies.zero == Zero::parameters || copies.zero == Zero::gradients) {
+    const double scattering_s = n * copies.replicas.time_s(Collective::reduce_scatter,
+                                                           sums.dense / n * copies.gradient_bytes,
+                                                           sums.expert / n * copies.gradient_bytes);
+    more_backward_s += added_s(scattering_s, part.backward_s);
+  }
+  part.forward_s += more_forward_s;
+  part.backward_s += more_backward_s;
+}
+
+/// Buckets of a part's gradients and the time to reduce them.
+void add_reduction(const StageCopies& copies, const LayerSums& sums, PartWork& part) {
+  const Replicas& replicas = copies.replicas;
+  part.buckets = replicas.copies() > 1 ? 1 : std::max(1, sums.layers);
+  const auto reduced_s = [&](Collective collective, double stated_bytes) {
+    return part.buckets *
+           replicas.time_s(collective,
+                           (sums.dense * copies.gradient_bytes + stated_bytes) / part.buckets,
+                           sums.expert * copies.gradient_bytes / part.buckets);
+  };
+  if (copies.zero == Zero::none) {
+    part.reduce_s = reduced_s(Collective::all_reduce, sums.stated_gradient_bytes);
+  } else if (copies.zero == Zero::optimizer) {
+    part.reduce_s = reduced_s(Collective::reduce_scatter, 0);
+  } else if (replicas.copies() > 1) {
+    const double shard = sums.dense / replicas.ranks() + sums.expert / replicas.expert_ranks();
+    part.reduce_s = replicas.copies_s(shard * copies.gradient_bytes);
+  }
+}
+
+}  // namespace
+
+StageWork work_of_stage(const Plan& plan, std::size_t s) {
+  const Replicas replicas(plan, s);
+  const StageCopies copies{
+      replicas, form_of(plan, s).zero, bytes_per_element(plan.precision.weight),
+      bytes_per_element(plan.precision.gradient), slowest_chip(plan, s).efficiency.overlap_loss};
+  const Zero zero = copies.zero;
   StageWork work;
   LayerSums all;
   for (const Chunk& chunk : plan.stages[s].chunks) {
-    PartWork part;
     LayerSums sums;
-    for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
-      const Option& option = option_at(plan, chunk, i);
-      const LayerCost& cost = option.cost;
-      part.forward_s += seconds_of(cost.forward);
-      part.backward_s += seconds_of(cost.recompute) + seconds_of(cost.backward_input) +
-                         seconds_of(cost.backward_weight);
-      part.stash_bytes += cost.stash_bytes - cost.offloaded_bytes;
-      part.offloaded_bytes += cost.offloaded_bytes;
-      sums.dense += cost.dense_parameters;
-      sums.expert += cost.expert_parameters;
-      if (cost.gradient_bytes > 0) sums.stated_gradient_bytes += cost.gradient_bytes;
-      ++sums.layers;
-    }
-    // Of a transfer that hides behind a pass a share is lost all the same.
-    const auto added_s = [&](double transfer_s, double pass_s) {
-      const double late_s = outlasting_s(transfer_s, pass_s, sums.layers);
-      return late_s + lost_share * (transfer_s - late_s);
-    };
-    // Sharded parameters and gradients travel in every pass, an average layer at a time.
-    const double n = sums.layers;
-    double more_forward_s = 0;
-    double more_backward_s = 0;
-    if (zero == Zero::parameters) {
-      const double gathering_s = n * gather_s(sums.dense / n, sums.expert / n);
-      more_forward_s += added_s(gathering_s, part.forward_s);
-      more_backward_s += added_s(gathering_s, part.backward_s);
-    }
-    if (zero == Zero::parameters || zero == Zero::gradients) {
-      const double scattering_s =
-          n * replicas.time_s(Collective::reduce_scatter, sums.dense / n * gradient_bytes,
-                              sums.expert / n * gradient_bytes);
-      more_backward_s += added_s(scattering_s, part.backward_s);
-    }
-    part.buckets = replicas.copies() > 1 ? 1 : std::max(1, sums.layers);
-    const auto reduced_s = [&](Collective collective, double stated_bytes) {
-      return part.buckets *
-             replicas.time_s(collective,
-                             (sums.dense * gradient_bytes + stated_bytes) / part.buckets,
-                             sums.expert * gradient_bytes / part.buckets);
-    };
-    if (zero == Zero::none) {
-      part.reduce_s = reduced_s(Collective::all_reduce, sums.stated_gradient_bytes);
-    } else if (zero == Zero::optimizer) {
-      part.reduce_s = reduced_s(Collective::reduce_scatter, 0);
-    } else if (replicas.copies() > 1) {
-      const double shard = sums.dense / replicas.ranks() + sums.expert / replicas.expert_ranks();
-      part.reduce_s = replicas.copies_s(shard * gradient_bytes);
-    }
-    part.forward_s += more_forward_s;
-    part.backward_s += more_backward_s;
+    PartWork part = passes_of_part(plan, chunk, sums);
+    add_sharded_state(copies, sums, part);
+    add_reduction(copies, sums, part);
     work.parts.push_back(part);
     all.dense += sums.dense;
     all.expert += sums.expert;
@@ -281,12 +309,12 @@ StageWork work_of_stage(const Plan& plan, std::size_t s) {
   if (!plan.trainer.does.overlapped_gradients && (zero == Zero::none || zero == Zero::optimizer)) {
     // All at once, when everything else is done.
     const double stated_bytes = zero == Zero::none ? all.stated_gradient_bytes : 0;
-    work.reduce_s =
-        replicas.time_s(zero == Zero::none ? Collective::all_reduce : Collective::reduce_scatter,
-                        all.dense * gradient_bytes + stated_bytes, all.expert * gradient_bytes);
+    work.reduce_s = replicas.time_s(
+        zero == Zero::none ? Collective::all_reduce : Collective::reduce_scatter,
+        all.dense * copies.gradient_bytes + stated_bytes, all.expert * copies.gradient_bytes);
   }
   if (zero == Zero::optimizer || zero == Zero::gradients) {
-    work.gather_s = n * gather_s(all.dense / n, all.expert / n);
+    work.gather_s = n * copies.gather_s(all.dense / n, all.expert / n);
   }
   const double shard = all.dense / replicas.ranks() + all.expert / replicas.expert_ranks();
   work.optimizer_s = optimizer_s(plan, s, zero == Zero::none ? all.dense + all.expert : shard);

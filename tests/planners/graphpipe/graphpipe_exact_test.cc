@@ -52,7 +52,7 @@ TEST(GraphPipeExact, FindsTheBestOfAllWaysToRun) {
   for (int i = 0; i < 90; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 4, i % 2 == 0);
     add_random_ways(random, problem);
-    if (i % 3 == 0) problem.bandwidth_bytes_per_s = 0.5;  // Copies then decide.
+    if (i % 3 == 0) problem.pools.front().bandwidth_bytes_per_s = 0.5;  // Copies then decide.
     if (finds_the_best(problem, i)) ++planned;
   }
   EXPECT_GT(planned, 45);

@@ -36,7 +36,7 @@ double found_s(const GraphPipeProblem& problem) {
   EXPECT_TRUE(price_graphpipe(problem, again, solution.time_s));
   EXPECT_EQ(again.stages, solution.stages);
   const std::vector<std::int64_t> used = devices_of_pools(problem, solution.stages);
-  for (std::size_t p = 0; p < used.size(); ++p) EXPECT_LE(used[p], problem.pool(p).devices);
+  for (std::size_t p = 0; p < used.size(); ++p) EXPECT_LE(used[p], problem.pools[p].devices);
   std::vector<int> covered(problem.nodes.size(), 0);
   for (const GraphPipeStage& stage : solution.stages) {
     for (const std::int32_t v : stage.nodes) ++covered[static_cast<std::size_t>(v)];
@@ -62,7 +62,7 @@ TEST(GraphPipeSearch, IdenticalBranchesArePlannedAsIfTheyDiffered) {
     for (std::int64_t devices = 1; devices <= 5; ++devices) {
       GraphPipeProblem problem = branched_graphpipe(branches, 2, devices);
       problem.in_flight = InFlight::table;
-      problem.memory_bytes = 40;
+      problem.pools.front().memory_bytes = 40;
       ASSERT_DOUBLE_EQ(found_s(problem), best_of(problem, series_parallel_partitions(problem)));
     }
   }
@@ -74,7 +74,7 @@ TEST(GraphPipeSearch, MixesMicroBatchSizesAsBruteForceDoes) {
     GraphPipeProblem problem = random_graphpipe(random, 4, false);
     problem.groups = {{2, 1}, {4, 1}, {2, 2}};
     problem.mixed = true;
-    problem.devices = std::min<std::int64_t>(problem.devices, 4);
+    problem.pools.front().devices = std::min<std::int64_t>(problem.pools.front().devices, 4);
     ASSERT_DOUBLE_EQ(found_s(problem), best_of(problem, series_parallel_partitions(problem))) << i;
   }
 }
@@ -91,7 +91,7 @@ TEST(GraphPipeSearch, ChoosesWaysToRunAsBruteForceDoes) {
   for (int i = 0; i < 150; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 5, false);
     add_random_ways(random, problem);
-    if (i % 3 == 0) problem.bandwidth_bytes_per_s = 0.5;  // Copies then decide.
+    if (i % 3 == 0) problem.pools.front().bandwidth_bytes_per_s = 0.5;  // Copies then decide.
     const double best_s = best_of(problem, series_parallel_partitions(problem));
     expect_close(found_s(problem), best_s, i);
     std::set<std::int32_t> ways;
@@ -108,7 +108,7 @@ TEST(GraphPipeSearch, IdenticalBranchesMayRunInUnlikeWays) {
   for (int i = 0; i < 30; ++i) {
     GraphPipeProblem problem = branched_graphpipe(2 + i % 2, 2 - i % 2, 1 + i % 6);
     problem.in_flight = InFlight::table;
-    problem.memory_bytes = 40;
+    problem.pools.front().memory_bytes = 40;
     add_random_ways(random, problem);
     const double best_s = best_of(problem, series_parallel_partitions(problem));
     expect_close(found_s(problem), best_s, i);
@@ -141,7 +141,7 @@ TEST(GraphPipeSearch, ChoosesKindsOfDevicesAsBruteForceDoes) {
   int both = 0, none = 0;
   for (int i = 0; i < 150; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 5, false);
-    problem.devices = std::min<std::int64_t>(problem.devices, 4);
+    problem.pools.front().devices = std::min<std::int64_t>(problem.pools.front().devices, 4);
     if (i % 5 == 0) add_random_ways(random, problem);
     add_random_pool(random, problem);
     if (i % 10 == 1) add_random_pool(random, problem);
@@ -161,7 +161,7 @@ TEST(GraphPipeSearch, IdenticalBranchesMayRunOnUnlikeDevices) {
   for (int i = 0; i < 30; ++i) {
     GraphPipeProblem problem = branched_graphpipe(2 + i % 2, 2 - i % 2, 1 + i % 4);
     problem.in_flight = InFlight::table;
-    problem.memory_bytes = 40;
+    problem.pools.front().memory_bytes = 40;
     add_random_pool(random, problem);
     const double best_s = best_of(problem, series_parallel_partitions(problem));
     expect_close(found_s(problem), best_s, i);
@@ -173,14 +173,7 @@ TEST(GraphPipeSearch, IdenticalBranchesMayRunOnUnlikeDevices) {
 
 /// The first kind of devices and the second in place of each other, and with them their ways.
 GraphPipeProblem with_pools_swapped(GraphPipeProblem problem) {
-  const GraphPipePool first = problem.pool(0);
-  const GraphPipePool second = problem.pool(1);
-  problem.other_pools.front() = first;
-  problem.devices = second.devices;
-  problem.memory_bytes = second.memory_bytes;
-  problem.bandwidth_bytes_per_s = second.bandwidth_bytes_per_s;
-  problem.devices_per_node = second.devices_per_node;
-  problem.node_bandwidth_bytes_per_s = second.node_bandwidth_bytes_per_s;
+  std::swap(problem.pools.at(0), problem.pools.at(1));
   for (GraphPipeWay& way : problem.ways) way.pool = 1 - way.pool;
   std::reverse(problem.ways.begin(), problem.ways.end());
   for (GraphPipeKind& kind : problem.kinds) std::reverse(kind.begin(), kind.end());
@@ -199,7 +192,7 @@ TEST(GraphPipeSearch, KindsOfDevicesHaveNoOrderAndMoreNeverHurt) {
     EXPECT_LE(time_s, alone_s * (1 + 1e-12)) << i;
     expect_close(found_s(with_pools_swapped(problem)), time_s, i);
     GraphPipeProblem more = problem;
-    ++(i % 2 == 0 ? more.devices : more.other_pools.front().devices);
+    ++more.pools.at(i % 2).devices;
     EXPECT_LE(found_s(more), time_s * (1 + 1e-12)) << i;
     better += time_s < alone_s * (1 - 1e-9) ? 1 : 0;
   }
@@ -213,7 +206,7 @@ TEST(GraphPipeSearch, DevicesThatNoWayIsForChangeNothing) {
     if (i % 3 == 0) add_random_ways(random, problem);
     if (i % 3 == 1) problem.in_flight = InFlight::least;
     const GraphPipeSolution alone = solve_graphpipe(problem);
-    problem.other_pools.push_back({3, 1e9, 4, 1, 0});
+    problem.pools.push_back({3, 1e9, 4, 1, 0});
     EXPECT_EQ(solve_graphpipe(problem).stages, alone.stages) << i;
   }
 }
@@ -223,14 +216,14 @@ TEST(GraphPipeSearch, LikeDevicesInTwoPartsAreNoBetterThanInOne) {
   int equal = 0;
   for (int i = 0; i < 60; ++i) {
     GraphPipeProblem whole = random_graphpipe(random, 7, i % 2 == 0);
-    whole.devices = 2 + i % 5;
+    whole.pools.front().devices = 2 + i % 5;
     const double whole_s = found_s(whole);
     GraphPipeProblem parts = whole;
-    parts.devices = 1 + i % 2;
-    GraphPipePool other = parts.pool(0);
-    other.devices = whole.devices - parts.devices;
+    parts.pools.front().devices = 1 + i % 2;
+    GraphPipePool other = parts.pools.front();
+    other.devices = whole.pools.front().devices - parts.pools.front().devices;
     if (other.devices == 0) continue;
-    parts.other_pools = {other};
+    parts.pools.push_back(other);
     parts.ways.push_back(parts.ways.front());
     parts.ways.back().pool = 1;
     for (GraphPipeKind& kind : parts.kinds) kind.push_back(kind.front());
@@ -252,7 +245,7 @@ TEST(GraphPipeSearch, RecomputesOnlyWhereMemoryAsksForIt) {
   int recomputing = 0;
   double before_s = std::numeric_limits<double>::infinity();
   for (const double memory_bytes : {2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 1e9}) {
-    problem.memory_bytes = memory_bytes;
+    problem.pools.front().memory_bytes = memory_bytes;
     const double time_s = found_s(problem);
     EXPECT_LE(time_s, before_s);
     EXPECT_LE(time_s, found_s(without_last_way(problem)));
@@ -316,7 +309,7 @@ TEST(GraphPipeSearch, LeastInFlightCountsHoldWhenRun) {
     // The stages keep the rate: one more micro-batch takes one more period.
     EXPECT_LE(timing.time_s, ((count - 1) * period_s + solution.fill_s) * (1 + 1e-9)) << i;
     for (std::size_t s = 0; s < warm_ups.size(); ++s) {
-      EXPECT_LE(timing.devices[s].peak_bytes, problem.memory_bytes * (1 + 1e-12));
+      EXPECT_LE(timing.devices[s].peak_bytes, problem.pools.front().memory_bytes * (1 + 1e-12));
     }
   }
   EXPECT_GT(planned, 75);
@@ -325,8 +318,8 @@ TEST(GraphPipeSearch, LeastInFlightCountsHoldWhenRun) {
 /// With little memory and slow links, so that what is in flight decides.
 void make_short_of_memory(std::mt19937_64& random, GraphPipeProblem& problem) {
   problem.in_flight = InFlight::least;
-  problem.memory_bytes = testing::pick(random, 20, 80);
-  if (testing::pick(random, 0, 1) == 0) problem.bandwidth_bytes_per_s = 1;
+  problem.pools.front().memory_bytes = testing::pick(random, 20, 80);
+  if (testing::pick(random, 0, 1) == 0) problem.pools.front().bandwidth_bytes_per_s = 1;
 }
 
 /// Of the slowest stage.
@@ -360,7 +353,7 @@ TEST(GraphPipeSearch, LeastInFlightChoosesWaysAndKindsOfDevicesAsBruteForceDoes)
   for (int i = 0; i < 80; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 5, false);
     make_short_of_memory(random, problem);
-    problem.devices = std::min<std::int64_t>(problem.devices, 4);
+    problem.pools.front().devices = std::min<std::int64_t>(problem.pools.front().devices, 4);
     if (i % 3 != 0) add_random_ways(random, problem);
     if (i % 3 != 1) add_random_pool(random, problem);
     if (i % 12 == 0) add_random_pool(random, problem);
@@ -381,7 +374,7 @@ TEST(GraphPipeSearch, QuickSearchMissesPlansAndTheFullOneDoesNot) {
   for (int i = 0; i < 400; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 10, false);
     make_short_of_memory(random, problem);
-    problem.devices = 12;
+    problem.pools.front().devices = 12;
     const GraphPipeSolution solution = solve_graphpipe(problem);
     if (solution.status == Status::infeasible) continue;
     const GraphPipeShapes form = graphpipe_shapes(problem);
@@ -397,13 +390,13 @@ TEST(GraphPipeSearch, QuickSearchMissesPlansAndTheFullOneDoesNot) {
 TEST(GraphPipeSearch, RunsMicroBatchesOneByOneWhereMemoryHasNoRoomForMore) {
   GraphPipeProblem problem = linear_graphpipe(branched_graphpipe(2, 2, 5));
   problem.most_stage_devices = 1;
-  problem.memory_bytes = 6;  // A node and its stash of one micro-batch, and no other.
+  problem.pools.front().memory_bytes = 6;  // A node and its stash of one micro-batch, and no other.
   problem.groups = {{4, 1}};
   const GraphPipeSolution one_by_one = solve_graphpipe(problem);
   ASSERT_EQ(one_by_one.stages.size(), 5U);
   EXPECT_NEAR(4 * one_by_one.time_s, one_by_one.fill_s, 1e-9 * one_by_one.fill_s);
   for (const GraphPipeStage& stage : one_by_one.stages) EXPECT_EQ(stage.in_flight, 4);
-  problem.memory_bytes = 1e9;
+  problem.pools.front().memory_bytes = 1e9;
   EXPECT_DOUBLE_EQ(solve_graphpipe(problem).time_s, slowest_s(solve_graphpipe(problem)));
 }
 
@@ -423,9 +416,9 @@ TEST(GraphPipeSearch, RestsOfBranchesShareStagesWithAnyOther) {
   for (double& time_s : problem.kinds[0][1].forward_s) time_s *= 1.5625;
   for (double& time_s : problem.kinds[0][1].backward_s) time_s *= 1.5625;
   problem.overlap = false;
-  problem.memory_bytes = 74;
+  problem.pools.front().memory_bytes = 74;
   problem.groups = {{8, 1}};
-  problem.other_pools = {{1, 127, 4, 1, 8}};
+  problem.pools.push_back({1, 127, 4, 1, 8});
   problem.ways = {{}, {1, 1, 1}};
   for (const InFlight rule : {InFlight::table, InFlight::least}) {
     problem.in_flight = rule;
@@ -476,8 +469,9 @@ TEST(GraphPipeSearch, MoreDevicesMemoryAndBandwidthNeverHurt) {
     if (i % 4 < 2) make_short_of_memory(random, problem);
     const double before_s = found_s(problem);
     GraphPipeProblem larger = problem;
-    (i % 3 == 0 ? larger.memory_bytes : larger.bandwidth_bytes_per_s) *= 2;
-    larger.devices += i % 2;
+    (i % 3 == 0 ? larger.pools.front().memory_bytes : larger.pools.front().bandwidth_bytes_per_s) *=
+        2;
+    larger.pools.front().devices += i % 2;
     EXPECT_LE(found_s(larger), before_s * (1 + 1e-12)) << i;
   }
 }
@@ -544,7 +538,7 @@ TEST(GraphPipeSearch, BadProblemsAreRefused) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(bad([](auto& p) { p.nodes.clear(); }), HasSubstr("nodes"));
   EXPECT_THAT(bad([](auto& p) { p.nodes[0] = 7; }), HasSubstr("kind does not exist"));
-  EXPECT_THAT(bad([](auto& p) { p.devices = 0; }), HasSubstr("devices"));
+  EXPECT_THAT(bad([](auto& p) { p.pools.front().devices = 0; }), HasSubstr("devices"));
   EXPECT_THAT(bad([](auto& p) { p.batch = -1; }), HasSubstr("batch"));
   EXPECT_THAT(bad([](auto& p) { p.batch = 6; }), HasSubstr("do not divide the batch of 6"));
   EXPECT_THAT(bad([](auto& p) { p.groups.clear(); }), HasSubstr("groups"));
@@ -557,12 +551,14 @@ TEST(GraphPipeSearch, BadProblemsAreRefused) {
   EXPECT_THAT(bad([](auto& p) { p.ways[0].tensor = 0; }), HasSubstr("a replica must have"));
   EXPECT_THAT(bad([](auto& p) { p.ways[0].copies = 2; }), HasSubstr("one on each device"));
   EXPECT_THAT(bad([&](auto& p) { p.kinds[0][0].stash_bytes = nan; }), HasSubstr("kinds"));
-  EXPECT_THAT(bad([](auto& p) { p.bandwidth_bytes_per_s = 0; }), HasSubstr("bandwidth"));
-  EXPECT_THAT(bad([](auto& p) { p.devices_per_node = 0; }), HasSubstr("node"));
-  EXPECT_THAT(bad([&](auto& p) { p.node_bandwidth_bytes_per_s = nan; }), HasSubstr("node"));
-  EXPECT_THAT(bad([&](auto& p) { p.memory_bytes = nan; }), HasSubstr("memory"));
-  EXPECT_THAT(bad([&](auto& p) { p.other_pools = {{1, nan, 1, 1, 0}}; }), HasSubstr("memory"));
-  EXPECT_THAT(bad([&](auto& p) { p.other_pools.assign(4, p.pool(0)); }),
+  EXPECT_THAT(bad([](auto& p) { p.pools.front().bandwidth_bytes_per_s = 0; }),
+              HasSubstr("bandwidth"));
+  EXPECT_THAT(bad([](auto& p) { p.pools.front().devices_per_node = 0; }), HasSubstr("node"));
+  EXPECT_THAT(bad([&](auto& p) { p.pools.front().node_bandwidth_bytes_per_s = nan; }),
+              HasSubstr("node"));
+  EXPECT_THAT(bad([&](auto& p) { p.pools.front().memory_bytes = nan; }), HasSubstr("memory"));
+  EXPECT_THAT(bad([&](auto& p) { p.pools.push_back({1, nan, 1, 1, 0}); }), HasSubstr("memory"));
+  EXPECT_THAT(bad([&](auto& p) { p.pools.assign(5, p.pools.front()); }),
               HasSubstr("at most 4 kinds"));
   EXPECT_THAT(bad([](auto& p) { p.ways[0].pool = 1; }), HasSubstr("kind of devices does not"));
   EXPECT_THAT(bad([](auto& p) { p.edges[0].target = 0; }), HasSubstr("backwards"));

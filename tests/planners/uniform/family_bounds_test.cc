@@ -64,7 +64,8 @@ void expect_bounds_hold(const Job& job, const System& system, const SpaceOptions
       const double needed_bytes = tried_memory(chain, tables, held, scratch).needed_bytes;
       ASSERT_LE(bounds.device_bytes(replicas, limits.layers), needed_bytes * (1 + 1e-9));
       const LayerTable& table = tables.at(held);
-      fill_fullest_syncs(table, held.pp, scratch.evaluator.context(held), scratch.syncs);
+      fill_fullest_syncs(table, held.pp, scratch.evaluator.context(held, zero_around(held.zero)),
+                         scratch.syncs);
       const double load_s = fullest_load_s(table, held, scratch.syncs);
       const double range_s = std::max(configuration_bound_s(chain, tables, held), load_s);
       ASSERT_LE(split_s, range_s * (1 + 1e-9));

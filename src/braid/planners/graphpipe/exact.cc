@@ -247,7 +247,7 @@ class ExactSearch {
     for (std::size_t w = 0; w < stage.ways.size(); ++w) {
       const ExactStage::Way& way = stage.ways[w];
       const std::size_t index = at(problem_.ways[w].pool);
-      const GraphPipePool pool = problem_.pool(index);
+      const GraphPipePool& pool = problem_.pools[index];
       for (std::size_t run = 0; run < way.devices.size(); ++run) {
         const double* const times_s =
             &way.time_s[run * levels_.copies.size() * levels_.copies.size()];

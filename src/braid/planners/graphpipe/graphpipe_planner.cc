@@ -65,9 +65,11 @@ void fix_samples(GraphPipeProblem& problem, std::size_t index) {
 /// What the plan with most devices and any memory would need.
 Infeasibility explain(const GraphPipeProblem& limited) {
   GraphPipeProblem problem = limited;
-  Infeasibility why{"no graph pipeline fits in memory", -1, 0, problem.memory_bytes, {}};
-  problem.memory_bytes = std::numeric_limits<double>::max();
-  for (GraphPipePool& pool : problem.other_pools) pool.memory_bytes = problem.memory_bytes;
+  Infeasibility why{
+      "no graph pipeline fits in memory", -1, 0, problem.pools.front().memory_bytes, {}};
+  for (GraphPipePool& pool : problem.pools) {
+    pool.memory_bytes = std::numeric_limits<double>::max();
+  }
   double least_room = kInfinity;
   problem.in_flight = InFlight::table;
   // The smallest micro-batches need least memory.
@@ -218,8 +220,7 @@ std::optional<GraphPipeProblem> inside_nodes(GraphPipeProblem problem) {
     faster = faster || inside > bandwidth;
     bandwidth = std::max(bandwidth, inside);
   };
-  raise(problem.bandwidth_bytes_per_s, problem.node_bandwidth_bytes_per_s);
-  for (GraphPipePool& pool : problem.other_pools) {
+  for (GraphPipePool& pool : problem.pools) {
     raise(pool.bandwidth_bytes_per_s, pool.node_bandwidth_bytes_per_s);
   }
   return faster ? std::optional(std::move(problem)) : std::nullopt;

@@ -20,8 +20,8 @@ namespace {
 /// Least and most devices of a stage: any, all the same power of two, or at least that many.
 std::vector<std::pair<std::int64_t, std::int64_t>> stage_devices_of(
     const GraphPipeProblem& problem) {
-  std::int64_t most = problem.devices;
-  for (const GraphPipePool& pool : problem.other_pools) most = std::max(most, pool.devices);
+  std::int64_t most = 0;
+  for (const GraphPipePool& pool : problem.pools) most = std::max(most, pool.devices);
   most = std::min(most, problem.most_stage_devices);
   std::vector<std::pair<std::int64_t, std::int64_t>> limits = {{problem.least_stage_devices, most}};
   for (std::int64_t devices = 1; devices <= most; devices *= 2) {

@@ -173,6 +173,7 @@ GraphPipePool pool_of(const System& part) {
 
 /// The groups of a system as kinds of devices.
 void fill_pools(const System& system, const GroupTables& tables, GraphPipeProblem& problem) {
+  problem.pools.clear();
   for (std::size_t g = 0; g < tables.groups(); ++g) {
     const DeviceGroup& group = system.groups[g];
     GraphPipePool pool = pool_of(tables.part(g));
@@ -184,15 +185,7 @@ void fill_pools(const System& system, const GroupTables& tables, GraphPipeProble
       pool.bandwidth_bytes_per_s =
           std::min(pool.bandwidth_bytes_per_s, group.node_bytes_per_s / sharing);
     }
-    if (g > 0) {
-      problem.other_pools.push_back(pool);
-      continue;
-    }
-    problem.devices = pool.devices;
-    problem.memory_bytes = pool.memory_bytes;
-    problem.bandwidth_bytes_per_s = pool.bandwidth_bytes_per_s;
-    problem.devices_per_node = pool.devices_per_node;
-    problem.node_bandwidth_bytes_per_s = pool.node_bandwidth_bytes_per_s;
+    problem.pools.push_back(pool);
   }
 }
 

@@ -28,11 +28,11 @@ void check_counts(const GraphPipeProblem& problem) {
 }
 
 void check_pools(const GraphPipeProblem& problem) {
-  if (problem.pools() > kMostGraphPipePools) {
-    fail("devices", "there must be at most " + std::to_string(kMostGraphPipePools) + " kinds");
+  if (problem.pools.empty() || problem.pools.size() > kMostGraphPipePools) {
+    fail("devices", "there must be one kind at least, and at most " +
+                        std::to_string(kMostGraphPipePools) + " kinds");
   }
-  for (std::size_t p = 0; p < problem.pools(); ++p) {
-    const GraphPipePool pool = problem.pool(p);
+  for (const GraphPipePool& pool : problem.pools) {
     if (pool.devices < 1 || pool.devices > kMostGraphPipeDevices) {
       fail("devices", "there must be 1 to " + std::to_string(kMostGraphPipeDevices));
     }
@@ -99,7 +99,7 @@ void check_ways(const GraphPipeProblem& problem) {
     if (way.copies < 1 || way.copies > way.tensor) {
       fail("ways", "there must be at least one copy, and at most one on each device");
     }
-    if (way.pool < 0 || at(way.pool) >= problem.pools()) {
+    if (way.pool < 0 || at(way.pool) >= problem.pools.size()) {
       fail("ways", "a way's kind of devices does not exist");
     }
   }
@@ -176,7 +176,7 @@ std::int64_t graphpipe_replicas(const GraphPipeProblem& problem, const GraphPipe
 
 std::vector<std::int32_t> graphpipe_weights(const GraphPipeProblem& problem) {
   constexpr double kMostWeight = 256;
-  std::vector<std::int32_t> weights(problem.pools(), 1);
+  std::vector<std::int32_t> weights(problem.pools.size(), 1);
   if (weights.size() == 1) return weights;
   std::vector<double> work_s(problem.kinds.size());
   std::vector<double> all_s(weights.size(), 0);
@@ -203,7 +203,7 @@ std::int32_t graphpipe_weighed_devices(const GraphPipeProblem& problem) {
   const std::vector<std::int32_t> weights = graphpipe_weights(problem);
   std::int32_t devices = 0;
   for (std::size_t p = 0; p < weights.size(); ++p) {
-    devices += weights[p] * static_cast<std::int32_t>(problem.pool(p).devices);
+    devices += weights[p] * static_cast<std::int32_t>(problem.pools[p].devices);
   }
   return devices;
 }

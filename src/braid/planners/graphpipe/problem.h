@@ -30,7 +30,7 @@ struct GraphPipeWay {
   /// How often a tensor that enters or leaves the stage is on these devices: `tensor` times where
   /// each has it whole, once where each has a part.
   std::int64_t copies = 1;
-  std::int32_t pool = 0;  ///< GraphPipeProblem::pool.
+  std::int32_t pool = 0;  ///< In GraphPipeProblem::pools.
   friend bool operator==(const GraphPipeWay&, const GraphPipeWay&) = default;
 };
 
@@ -92,13 +92,7 @@ struct GraphPipeProblem {
   std::vector<GraphPipeEdge> edges;          ///< source < target.
   std::vector<std::int64_t> device_samples;  ///< Ascending.
   std::int64_t batch = 1;                    ///< B, samples.
-  // The first kind of devices (GraphPipePool) …
-  std::int64_t devices = 1;
-  double memory_bytes = 0;
-  double bandwidth_bytes_per_s = 0;
-  std::int64_t devices_per_node = 1;
-  double node_bandwidth_bytes_per_s = 0;
-  std::vector<GraphPipePool> other_pools;  ///< … and those of further ones.
+  std::vector<GraphPipePool> pools = {{}};   ///< One for each kind of devices.
   bool overlap = true;
   std::int64_t least_stage_devices = 1;  ///< Every stage has at least so many …
   std::int64_t most_stage_devices = kMostGraphPipeDevices;  ///< … and at most so many.
@@ -109,15 +103,9 @@ struct GraphPipeProblem {
   std::vector<PassGroup> groups;
   bool mixed = false;
 
-  std::size_t pools() const { return 1 + other_pools.size(); }
-  GraphPipePool pool(std::size_t index) const {
-    if (index > 0) return other_pools[index - 1];
-    return {devices, memory_bytes, bandwidth_bytes_per_s, devices_per_node,
-            node_bandwidth_bytes_per_s};
-  }
   /// Of the kind that a way is for.
-  GraphPipePool pool_of(const GraphPipeWay& way) const {
-    return pool(static_cast<std::size_t>(way.pool));
+  const GraphPipePool& pool_of(const GraphPipeWay& way) const {
+    return pools[static_cast<std::size_t>(way.pool)];
   }
   friend bool operator==(const GraphPipeProblem&, const GraphPipeProblem&) = default;
 };

@@ -22,11 +22,11 @@ GraphPipeTargetSearch::GraphPipeTargetSearch(const GraphPipeProblem& problem,
       form_(form),
       groups_(std::move(groups)),
       runs_(problem, form, groups_),
-      ranking_(groups_.size(), problem.in_flight == InFlight::table, problem.pools()),
+      ranking_(groups_.size(), problem.in_flight == InFlight::table, problem.pools.size()),
       table_(problem.in_flight == InFlight::table),
       floor_(form, runs_) {
-  for (std::size_t p = 0; p < problem.pools(); ++p) {
-    most_[p] = static_cast<std::int32_t>(problem.pool(p).devices);
+  for (std::size_t p = 0; p < problem.pools.size(); ++p) {
+    most_[p] = static_cast<std::int32_t>(problem.pools[p].devices);
   }
 }
 

@@ -79,6 +79,12 @@ const DataParallelContext& Evaluator::context(const Configuration& configuration
   return form_of(configuration).context;
 }
 
+const DataParallelContext& Evaluator::context(const Configuration& configuration, Zero zero) {
+  DataParallelContext& context = form_of(configuration).context;
+  context.zero = zero;
+  return context;
+}
+
 double Evaluator::handover_s(const Form& form, std::size_t kind, double bytes) const {
   const int source = form.handovers[kind];
   return transfer_time_s(form.parallel, *chain_.system, source, (source + 1) % form.parallel.pp,

@@ -42,6 +42,8 @@ class Evaluator {
 
   /// Communicators of the configuration's data-parallel groups.
   const DataParallelContext& context(const Configuration& configuration);
+  /// The same groups of copies, were they sharded so.
+  const DataParallelContext& context(const Configuration& configuration, Zero zero);
 
   /// Least time that the first stage spends on summing gradients of parameters that other stages
   /// hold too, whatever layers it has.

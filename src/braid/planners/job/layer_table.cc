@@ -87,6 +87,14 @@ LayerTables::FormKey LayerTables::form_key(const Configuration& configuration) {
           devices_of(configuration, spread)};
 }
 
+LayerTables::Form& LayerTables::form_of(const FormKey& key, const Configuration& configuration) {
+  const auto [entry, is_new] = forms_.try_emplace(key);
+  if (is_new) {
+    entry->second.groups = layer_groups(to_parallelism(configuration), std::get<5>(key), system_);
+  }
+  return entry->second;
+}
+
 LayerTables::KindDivisions LayerTables::divisions_of_kind(std::size_t kind, const Execution& how,
                                                           const LayerGroups& groups) {
   KindDivisions best;
@@ -110,18 +118,16 @@ LayerTables::KindDivisions LayerTables::divisions_of_kind(std::size_t kind, cons
 
 const std::vector<LayerTables::KindDivisions>& LayerTables::divisions_of(
     const Configuration& configuration) {
-  const FormKey key = form_key(configuration);
-  const auto [entry, is_new] = divisions_.try_emplace(key);
-  if (is_new) {
+  Form& form = form_of(form_key(configuration), configuration);
+  if (form.divisions.empty()) {
     Configuration plain = configuration;
     plain.recompute = Recompute::none;
     plain.offload_activations = plain.offload_weights = false;
-    const LayerGroups groups = layer_groups(to_parallelism(plain), std::get<5>(key), system_);
     for (std::size_t kind = 0; kind < count_of_kind_.size(); ++kind) {
-      entry->second.push_back(divisions_of_kind(kind, to_execution(plain), groups));
+      form.divisions.push_back(divisions_of_kind(kind, to_execution(plain), form.groups));
     }
   }
-  return entry->second;
+  return form.divisions;
 }
 
 bool LayerTables::is_distinct(const Configuration& configuration) {
@@ -152,7 +158,7 @@ std::int64_t LayerTables::accumulated(const Configuration& configuration) const 
                                 configuration.num_micro_batches);
 }
 
-void LayerTables::adapt(const Configuration& configuration, std::vector<LayerCost>& costs) const {
+void LayerTables::adapt(const Configuration& configuration, std::span<LayerCost> costs) const {
   const double accumulation_s =
       accumulation_s_per_parameter(accumulated(configuration), precision_, system_);
   const double overlap_loss = system_.groups.front().chip.efficiency.overlap_loss;
@@ -188,15 +194,14 @@ LayerTable& LayerTables::find(const Configuration& configuration) {
                 configuration.offload_activations,
                 configuration.offload_weights,
                 accumulated(configuration)};
-  const auto [entry, is_new] = tables_.try_emplace(key);
+  const auto [entry, is_new] = kept_->tables.try_emplace(key);
   LayerTable& table = entry->second;
   last_configuration_ = configuration;
   last_ = &table;
   if (!is_new) return table;
 
   const Execution how = to_execution(configuration);
-  const LayerGroups groups =
-      layer_groups(to_parallelism(configuration), std::get<5>(form), system_);
+  const LayerGroups& groups = form_of(form, configuration).groups;
   const std::vector<KindDivisions>* divisions =
       configuration.division == Division::written ? nullptr : &divisions_of(configuration);
   table.kinds.reserve(count_of_kind_.size());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <tuple>
 #include <unordered_map>
@@ -22,8 +23,19 @@ namespace braid {
 
 /// Costs of all layers of a model run one way, with the sums that bounds need.
 struct LayerTable {
-  std::vector<LayerCost> kinds;  ///< By kind of layer.
-  std::vector<ChainLayer> layer_of_kind;
+  using allocator_type = std::pmr::polymorphic_allocator<>;
+  explicit LayerTable(const allocator_type& memory)
+      : kinds(memory),
+        layer_of_kind(memory),
+        chain(memory),
+        fullest_stage_s(memory),
+        first_chunks_s(memory),
+        min_max_s(memory),
+        trials(memory),
+        dealt_by_time(memory) {}
+
+  std::pmr::vector<LayerCost> kinds;  ///< By kind of layer.
+  std::pmr::vector<ChainLayer> layer_of_kind;
   std::span<const std::int32_t> count_of_kind;  ///< Layers of each kind; the tables' own.
   double forward_s = 0, backward_s = 0;         ///< Of all layers.
   double least_backward_share = 0;  ///< Least backward / (forward + backward) of any layer.
@@ -31,19 +43,19 @@ struct LayerTable {
   double stash_bytes = 0, offloaded_bytes = 0;
   double least_stash_bytes = 0;  ///< Of any layer, what stays on the device.
   // Of a whole table; otherwise empty.
-  std::vector<ChainLayer> chain;  ///< By layer.
+  std::pmr::vector<ChainLayer> chain;  ///< By layer.
   EvenSplits even;
   /// Time of the layers on the way through the model that takes longest; negative: not known yet.
   double longest_way_s = -1;
   /// fullest_stage_s() for a number of stages; 0: not computed yet.
-  std::vector<double> fullest_stage_s;
+  std::pmr::vector<double> fullest_stage_s;
   /// first_chunks_s() for a number of stages; negative: not computed yet.
-  std::vector<double> first_chunks_s;
+  std::pmr::vector<double> first_chunks_s;
   /// Least possible largest piece for a number of pieces; 0: not computed yet.
-  std::vector<double> min_max_s;
+  std::pmr::vector<double> min_max_s;
   /// What tried_layouts() and last_chunks() keep.
-  std::unordered_map<std::uint64_t, KnownTrials> trials;
-  std::unordered_map<int, DealtLayers*> dealt_by_time;  ///< By number of chunks.
+  std::pmr::unordered_map<std::uint64_t, KnownTrials> trials;
+  std::pmr::unordered_map<int, DealtLayers*> dealt_by_time;  ///< By number of chunks.
 
   double time_s() const { return forward_s + backward_s; }
   /// Of so many parts of the model, the one with most layers of a kind has at least so many.
@@ -84,9 +96,13 @@ class LayerTables {
   Option option(const Configuration& configuration, std::size_t kind);
   /// Of the layers of all tables.
   KnownDealings& dealings() { return dealings_; }
-  std::size_t size() const { return tables_.size(); }
+  std::size_t size() const { return kept_->tables.size(); }
   /// Invalidates all references.
-  void clear() { tables_.clear(), divisions_.clear(), last_ = nullptr; }
+  void clear() {
+    kept_ = std::make_unique<Kept>();
+    forms_.clear();
+    last_ = nullptr;
+  }
 
  private:
   /// What groups and times rest on, whatever trades time for memory: tp, cp, ep, micro-batch, and
@@ -107,6 +123,19 @@ class LayerTables {
   /// Of a kind of layer, by Division; none: as the model says.
   using KindDivisions = std::array<LayerDivision, 3>;
 
+  /// What all tables of a form share.
+  struct Form {
+    LayerGroups groups;
+    /// [kind]: found without recomputation and offload, whatever the configuration has, so that
+    /// these only ever trade time for memory. Empty: not looked for yet.
+    std::vector<KindDivisions> divisions;
+  };
+  /// Tables and what they hold: nothing of it goes before the end.
+  struct Kept {
+    std::pmr::monotonic_buffer_resource arena;
+    std::pmr::unordered_map<Key, LayerTable, Hash> tables{&arena};
+  };
+
   /// `spread`: how expert groups lie depends on the pipeline.
   std::int64_t devices_of(const Configuration& configuration, bool spread);
   FormKey form_key(const Configuration& configuration);
@@ -115,9 +144,8 @@ class LayerTables {
   /// Micro-batches whose gradients kernels of their own add up; 0 where that takes no time.
   std::int64_t accumulated(const Configuration& configuration) const;
   /// What layers cost under the trainer.
-  void adapt(const Configuration& configuration, std::vector<LayerCost>& costs) const;
-  /// [kind]: found without recomputation and offload, whatever the configuration has, so that these
-  /// only ever trade time for memory.
+  void adapt(const Configuration& configuration, std::span<LayerCost> costs) const;
+  Form& form_of(const FormKey& key, const Configuration& configuration);
   const std::vector<KindDivisions>& divisions_of(const Configuration& configuration);
   KindDivisions divisions_of_kind(std::size_t kind, const Execution& how,
                                   const LayerGroups& groups);
@@ -133,9 +161,9 @@ class LayerTables {
   std::vector<std::int32_t> kind_of_layer_;
   std::vector<SharedParameter> shared_;  ///< Where one stage counts them once.
   const Stages stages_;
-  std::map<FormKey, std::vector<KindDivisions>> divisions_;
+  std::map<FormKey, Form> forms_;
   KnownDealings dealings_;  // Outlives the tables, which point into it.
-  std::unordered_map<Key, LayerTable, Hash> tables_;
+  std::unique_ptr<Kept> kept_ = std::make_unique<Kept>();
   Configuration last_configuration_;  ///< Searches mostly ask for the same table again.
   LayerTable* last_ = nullptr;
   std::array<int, 4> last_groups_{};  ///< Degrees that devices_of() was last asked for.

@@ -58,7 +58,8 @@ MixedJob::FormKey MixedJob::key_of(const Configuration& form, bool only) {
 }
 
 std::vector<LayerCost> MixedJob::costs(const Configuration& form, std::size_t group, bool only) {
-  std::vector<LayerCost> costs = tables_[group].at(form).kinds;
+  const auto& kinds = tables_[group].at(form).kinds;
+  std::vector<LayerCost> costs(kinds.begin(), kinds.end());
   if (only) count_shared_once(chain_.shared, chain_.kind_of_layer, to_execution(form), costs);
   return costs;
 }

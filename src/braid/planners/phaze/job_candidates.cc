@@ -105,7 +105,7 @@ class StageGrowth {
   const Configuration& configuration_;
   const PhazeJobNetwork& network_;
   const GraphCuts& cuts_;
-  const std::vector<ChainLayer>& layers_;
+  const std::span<const ChainLayer> layers_;
   MemoryForm memory_;
   double longest_s_;
   std::vector<double> crossing_s_, before_s_;  ///< By cut.
@@ -118,7 +118,7 @@ class StageGrowth {
 
 PhazeCandidates phaze_chain_candidates(AmpJob& job, const Configuration& configuration,
                                        const PhazeJobNetwork& network) {
-  const std::vector<ChainLayer>& layers = job.table(configuration).chain;
+  const std::span<const ChainLayer> layers = job.table(configuration).chain;
   const MemoryForm form = job.memory(configuration);
   std::vector<double> crossing_s(layers.size() + 1, 0);  // In front of each layer.
   for (std::size_t l = 1; l < layers.size(); ++l) {
@@ -177,7 +177,7 @@ std::optional<PhazeJobStages> phaze_graph_start(AmpJob& job, const Configuration
   found.bound_s = assignment->pipeline_s * kPhazeRounding;
   found.layers = std::move(assignment->stages);
   const std::vector<double> handed_on = handed_on_bytes(graph, found.layers);
-  const std::vector<ChainLayer>& layers = job.table(configuration).chain;
+  const std::span<const ChainLayer> layers = job.table(configuration).chain;
   const MemoryForm form = job.memory(configuration);
   for (std::size_t s = 0; s < found.layers.size(); ++s) {
     RunSums sums;

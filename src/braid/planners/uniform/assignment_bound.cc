@@ -1,6 +1,7 @@
 #include "braid/planners/uniform/assignment_bound.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "braid/base/infinity.h"
 
@@ -64,8 +65,7 @@ double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
 
 void fill_fullest_syncs(const LayerTable& table, int stages, const DataParallelContext& context,
                         std::vector<StageSync>& syncs) {
-  DataParallelContext around = context;
-  around.zero = std::min(context.zero, Zero::optimizer);
+  assert(context.zero == zero_around(context.zero));
   syncs.resize(table.kinds.size());
   for (std::size_t kind = 0; kind < syncs.size(); ++kind) {
     const double layers = table.fullest_count(kind, stages);
@@ -73,7 +73,7 @@ void fill_fullest_syncs(const LayerTable& table, int stages, const DataParallelC
     parameters.dense = layers * table.kinds[kind].dense_parameters;
     parameters.expert = layers * table.kinds[kind].expert_parameters;
     parameters.layers = 1;
-    syncs[kind] = stage_sync(parameters, around);
+    syncs[kind] = stage_sync(parameters, context);
   }
 }
 

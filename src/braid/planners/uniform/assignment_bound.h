@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -19,9 +20,12 @@ namespace braid {
 double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
                              const Configuration& configuration);
 
+/// ZeRO stages above 1 have stage 1's collectives, wherever these are.
+inline Zero zero_around(Zero zero) { return std::min(zero, Zero::optimizer); }
+
 /// For each kind of layer, what the stage that has most of them synchronises and updates around an
-/// iteration, in one piece: nothing takes less. ZeRO stages above 1 as stage 1, whose collectives
-/// they have, wherever these are.
+/// iteration, in one piece: nothing takes less. `context` is sharded as its configuration's state
+/// is around an iteration (zero_around()).
 void fill_fullest_syncs(const LayerTable& table, int stages, const DataParallelContext& context,
                         std::vector<StageSync>& syncs);
 

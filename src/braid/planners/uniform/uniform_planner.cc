@@ -136,7 +136,8 @@ void UniformSearch::push(const ConfigurationRange& range) {
   double bound_s = configuration_bound_s(chain_, tables_, first);
   if (bound_s >= best_.cutoff_s()) return;
   const LayerTable& table = tables_.sums_at(first);
-  fill_fullest_syncs(table, first.pp, scratch_.evaluator.context(first), scratch_.syncs);
+  fill_fullest_syncs(table, first.pp, scratch_.evaluator.context(first, zero_around(first.zero)),
+                     scratch_.syncs);
   bound_s = std::max(bound_s, fullest_load_s(table, first, scratch_.syncs));
   if (bound_s < best_.cutoff_s()) open_.push({bound_s, OpenNode::Kind::range, range});
 }
