@@ -144,7 +144,7 @@ Evaluator::Memory Evaluator::memory(const Configuration& configuration,
 double Evaluator::time_s(const Configuration& configuration, const Layout& layout) {
   Form& form = form_of(configuration);
   fill_kinds(configuration, layout, form);
-  return filled_time_s(configuration, layout, form);
+  return filled_time_s(configuration, layout, form, kInfinity);
 }
 
 double Evaluator::time_s(const Configuration& configuration, const Layout& layout,
@@ -152,12 +152,12 @@ double Evaluator::time_s(const Configuration& configuration, const Layout& layou
   Form& form = form_of(configuration);
   fill_kinds(configuration, layout, form);
   if (busy_path_s(configuration, layout, handover_s) >= cutoff_s) return kInfinity;
-  return filled_time_s(configuration, layout, form);
+  return filled_time_s(configuration, layout, form, cutoff_s);
 }
 
 double Evaluator::filled_time_s(const Configuration& configuration, const Layout& layout,
-                                Form& form) {
-  if (is_graph(configuration)) return time_graph_s(configuration, layout, form);
+                                Form& form, double cutoff_s) {
+  if (is_graph(configuration)) return time_graph_s(configuration, layout, form, cutoff_s);
   return chain_time_s(chain_of(configuration, layout, form), workspace_);
 }
 
@@ -368,8 +368,8 @@ void Evaluator::fill_transfers(const Layout& layout, const Parallelism& parallel
   });
 }
 
-double Evaluator::time_graph_s(const Configuration& configuration, const Layout& layout,
-                               Form& form) {
+double Evaluator::time_graph_s(const Configuration& configuration, const Layout& layout, Form& form,
+                               double cutoff_s) {
   form.parallel.micro_batch = configuration.micro_batch;
   form.parallel.sequence_parallel = configuration.sequence_parallel;
   fill_transfers(layout, form.parallel);
@@ -407,6 +407,10 @@ double Evaluator::time_graph_s(const Configuration& configuration, const Layout&
     pipeline.transfers.push_back(transfer);
   }
   if (chain_.job->trainer.does.blocking_sends) hold_for_sends(pipeline);
+  if (cutoff_s < kInfinity && configuration.vp == 1 &&
+      pipeline_path_bound_s(pipeline, path_bound_) >= cutoff_s) {
+    return kInfinity;
+  }
   return pipeline_time_s(pipeline, pipeline_);
 }
 

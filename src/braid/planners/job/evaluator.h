@@ -11,6 +11,7 @@
 #include "braid/planners/job/chain_job.h"
 #include "braid/planners/job/configuration.h"
 #include "braid/planners/job/layout.h"
+#include "braid/schedule/path_bound.h"
 #include "braid/schedule/pipeline_time.h"
 
 namespace braid {
@@ -89,8 +90,10 @@ class Evaluator {
   bool is_graph(const Configuration& configuration) const {
     return configuration.pp > 1 && chain_.hop_bytes.empty();
   }
-  double filled_time_s(const Configuration& configuration, const Layout& layout, Form& form);
-  double time_graph_s(const Configuration& configuration, const Layout& layout, Form& form);
+  double filled_time_s(const Configuration& configuration, const Layout& layout, Form& form,
+                       double cutoff_s);
+  double time_graph_s(const Configuration& configuration, const Layout& layout, Form& form,
+                      double cutoff_s);
 
   const ChainJob& chain_;
   std::map<FormKey, Form> forms_;
@@ -133,6 +136,7 @@ class Evaluator {
   std::vector<std::int32_t> holders_;  ///< Stages that hold a shared parameter.
   std::vector<double> shared_s_;       ///< [stage]
   PipelineWorkspace pipeline_;
+  PathBoundWorkspace path_bound_;
 };
 
 }  // namespace braid

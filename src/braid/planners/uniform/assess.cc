@@ -103,9 +103,11 @@ Improvement improve_assignment(const ChainJob& chain, LayerTables& tables,
   const Handovers handovers{handover_s, chain.job->trainer.does.blocking_sends};
   const auto look_at = [&](const Ends& ends) {
     lay_out(chain, table, configuration, ends, scratch.layout);
-    const double time_s = scratch.evaluator.time_s(configuration, scratch.layout);
+    const double below_s = std::min(found.time_s, limits.below_s);
+    const double time_s =
+        scratch.evaluator.time_s(configuration, scratch.layout, handover_s, below_s);
     ++found.timed;
-    if (time_s >= std::min(found.time_s, limits.below_s)) return;
+    if (time_s >= below_s) return;
     if (!limits.within_memory) {
       const Evaluator::Memory needed = scratch.evaluator.memory(configuration, scratch.layout);
       if (needed.needed_bytes > available_bytes || !needed.host_fits) {
