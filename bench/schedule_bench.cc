@@ -74,8 +74,8 @@ BENCHMARK(time_branches)->Arg(128)->Arg(4096);
 
 void evaluate_any(benchmark::State& state, Record record) {
   const Pipeline pipeline = uneven_chain(ScheduleKind::one_f_one_b, 16, 1, state.range(0));
-  const Schedule schedule = schedule_of(pipeline);
-  for (auto _ : state) benchmark::DoNotOptimize(evaluate(pipeline, schedule, record));
+  const WorkOrder order = schedule_of(pipeline);
+  for (auto _ : state) benchmark::DoNotOptimize(evaluate(pipeline, order, record));
   count_passes(state, pipeline);
 }
 BENCHMARK_CAPTURE(evaluate_any, times, Record::times)->Arg(128)->Arg(4096);

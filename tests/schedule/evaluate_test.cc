@@ -18,18 +18,18 @@ namespace {
 
 constexpr double kClose = 1e-9;
 
-void expect_same(const Pipeline& pipeline, const Schedule& schedule) {
-  const auto relaxed = relax(pipeline, schedule);
+void expect_same(const Pipeline& pipeline, const WorkOrder& order) {
+  const auto relaxed = relax(pipeline, order);
   ASSERT_TRUE(relaxed);
-  const Evaluation evaluation = evaluate(pipeline, schedule, Record::events);
+  const Evaluation evaluation = evaluate(pipeline, order, Record::events);
   EXPECT_NEAR(evaluation.iteration_time_s, relaxed->time_s, kClose);
   std::vector<std::size_t> next(relaxed->passes.size(), 0);
   for (const Event& event : evaluation.events) {
     if (event.kind != EventKind::forward && event.kind != EventKind::backward) continue;
     const auto s = static_cast<std::size_t>(event.stage);
     const Relaxed::Pass& pass = relaxed->passes[s][next[s]++];
-    EXPECT_EQ(event.micro_batch, pass.task.micro_batch);
-    EXPECT_EQ(event.chunk, pass.task.chunk);
+    EXPECT_EQ(event.micro_batch, pass.work.index);
+    EXPECT_EQ(event.stage * pipeline.vp + event.chunk, pass.work.stage);
     EXPECT_NEAR(event.start_s, pass.start_s, kClose);
     EXPECT_NEAR(event.end_s, pass.end_s, kClose);
   }
@@ -71,17 +71,17 @@ TEST(Evaluate, RefusesExactlyTheSchedulesThatCannotBeKept) {
   for (int trial = 0; trial < 3000; ++trial) {
     const Pipeline pipeline =
         random_graph(random, static_cast<int>(pick(random, 1, 3)), 1, pick(random, 1, 3));
-    Schedule schedule = random_schedule(random, pipeline);
-    auto& order = schedule.order[static_cast<std::size_t>(pick(random, 0, pipeline.pp - 1))];
-    const auto last = static_cast<std::int64_t>(order.size()) - 1;
-    std::swap(order[static_cast<std::size_t>(pick(random, 0, last))],
-              order[static_cast<std::size_t>(pick(random, 0, last))]);
-    if (relax(pipeline, schedule)) {
+    WorkOrder order = random_schedule(random, pipeline);
+    auto& works = order.devices[static_cast<std::size_t>(pick(random, 0, pipeline.pp - 1))];
+    const auto last = static_cast<std::int64_t>(works.size()) - 1;
+    std::swap(works[static_cast<std::size_t>(pick(random, 0, last))],
+              works[static_cast<std::size_t>(pick(random, 0, last))]);
+    if (relax(pipeline, order)) {
       ++kept;
-      EXPECT_NO_THROW(evaluate(pipeline, schedule, Record::times));
+      EXPECT_NO_THROW(evaluate(pipeline, order, Record::times));
     } else {
       ++refused;
-      EXPECT_THROW(evaluate(pipeline, schedule, Record::times), Error);
+      EXPECT_THROW(evaluate(pipeline, order, Record::times), Error);
     }
   }
   EXPECT_GT(refused, 300);
@@ -90,11 +90,11 @@ TEST(Evaluate, RefusesExactlyTheSchedulesThatCannotBeKept) {
 
 TEST(Evaluate, NamesTheStageThatWaitsForEver) {
   const Pipeline pipeline = even_chain(ScheduleKind::gpipe, 2, 1, 2, 1, 1);
-  Schedule schedule = make_schedule(ScheduleKind::gpipe, 2, 1, 2);
+  WorkOrder order = make_schedule(ScheduleKind::gpipe, 2, 1, 2);
   // Stage 1 takes its backward pass of micro-batch 0 before its forward pass.
-  std::swap(schedule.order[1][0], schedule.order[1][2]);
+  std::swap(order.devices[1][0], order.devices[1][2]);
   try {
-    evaluate(pipeline, schedule, Record::times);
+    evaluate(pipeline, order, Record::times);
     FAIL() << "not refused";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("stage 1"));

@@ -83,26 +83,26 @@ Pipeline random_graph(Random& random, int pp, int vp, std::int64_t m) {
   return pipeline;
 }
 
-Schedule random_schedule(Random& random, const Pipeline& pipeline) {
-  using Key = std::tuple<TaskKind, std::int32_t, std::int64_t>;
+WorkOrder random_schedule(Random& random, const Pipeline& pipeline) {
+  using Key = std::tuple<WorkKind, std::int32_t, std::int64_t>;
   std::map<Key, int> missing;
   const auto chunks = static_cast<std::int32_t>(pipeline.forward_s.size());
   for (std::int64_t k = 0; k < pipeline.num_micro_batches; ++k) {
     for (std::int32_t c = 0; c < chunks; ++c) {
-      missing[{TaskKind::forward, c, k}];
-      missing[{TaskKind::backward, c, k}] = 1;
+      missing[{WorkKind::forward, c, k}];
+      missing[{WorkKind::backward, c, k}] = 1;
     }
     for (const Transfer& transfer : pipeline.transfers) {
-      ++missing[{TaskKind::forward, transfer.target, k}];
-      ++missing[{TaskKind::backward, transfer.source, k}];
+      ++missing[{WorkKind::forward, transfer.target, k}];
+      ++missing[{WorkKind::backward, transfer.source, k}];
     }
   }
   std::vector<Key> ready;
   for (const auto& [key, count] : missing) {
     if (count == 0) ready.push_back(key);
   }
-  Schedule schedule;
-  schedule.order.resize(static_cast<std::size_t>(pipeline.pp));
+  WorkOrder order;
+  order.devices.resize(static_cast<std::size_t>(pipeline.pp));
   const auto release = [&](const Key& key) {
     if (--missing[key] == 0) ready.push_back(key);
   };
@@ -111,19 +111,18 @@ Schedule random_schedule(Random& random, const Pipeline& pipeline) {
         static_cast<std::size_t>(pick(random, 0, static_cast<std::int64_t>(ready.size()) - 1));
     const auto [kind, chunk, k] = ready[index];
     ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(index));
-    schedule.order[static_cast<std::size_t>(chunk / pipeline.vp)].push_back(
-        {kind, chunk % pipeline.vp, k});
-    if (kind == TaskKind::forward) release({TaskKind::backward, chunk, k});
+    order.devices[static_cast<std::size_t>(chunk / pipeline.vp)].push_back({kind, chunk, k});
+    if (kind == WorkKind::forward) release({WorkKind::backward, chunk, k});
     for (const Transfer& transfer : pipeline.transfers) {
-      if (kind == TaskKind::forward && transfer.source == chunk) {
+      if (kind == WorkKind::forward && transfer.source == chunk) {
         release({kind, transfer.target, k});
       }
-      if (kind == TaskKind::backward && transfer.target == chunk) {
+      if (kind == WorkKind::backward && transfer.target == chunk) {
         release({kind, transfer.source, k});
       }
     }
   }
-  return schedule;
+  return order;
 }
 
 }  // namespace braid

@@ -30,6 +30,6 @@ Pipeline random_graph(Random& random, int pp, int vp, std::int64_t m);
 
 /// A schedule that some run of the pipeline could show: passes in a random order that respects all
 /// dependencies, dealt to their stages.
-Schedule random_schedule(Random& random, const Pipeline& pipeline);
+WorkOrder random_schedule(Random& random, const Pipeline& pipeline);
 
 }  // namespace braid

@@ -33,8 +33,8 @@ TEST(OwnPasses, AgreeWithRelaxation) {
     // Relaxation needs passes that take time.
     for (double& forward_s : pipeline.forward_s) forward_s += 1e-3;
     for (double& backward_s : pipeline.backward_s) backward_s += 1e-3;
-    const Schedule schedule = schedule_of(pipeline);
-    const auto relaxed = relax(pipeline, schedule);
+    const WorkOrder order = schedule_of(pipeline);
+    const auto relaxed = relax(pipeline, order);
     PipelineWorkspace workspace;
     if (!relaxed) {
       ++stuck;
@@ -91,23 +91,24 @@ TEST(OwnPasses, MemoryIsWhatIsCountedInFlight) {
       // Passes that take no time have no order among their events.
       const ChunkTotals totals = totals_of(plan.profile, plan.stages[s].chunks.front());
       if (totals.forward.total_s() == 0 || totals.backward_input.total_s() == 0) continue;
-      std::vector<std::tuple<double, TaskKind, std::int64_t>> passes;
+      std::vector<std::tuple<double, WorkKind, std::int64_t>> passes;
       for (const Event& event : timeline.events) {
         if (event.stage != static_cast<std::int32_t>(s) || event.kind > EventKind::backward) {
           continue;
         }
         const bool forward = event.kind == EventKind::forward;
-        passes.emplace_back(event.start_s, forward ? TaskKind::forward : TaskKind::backward,
+        passes.emplace_back(event.start_s, forward ? WorkKind::forward : WorkKind::backward,
                             event.micro_batch);
       }
       std::sort(passes.begin(), passes.end());
-      const std::vector<PassTask> listed = passes_of(plan.stages[s].own->passes);
+      const std::vector<Work> listed =
+          passes_of(static_cast<std::int32_t>(s), plan.stages[s].own->passes);
       ASSERT_EQ(passes.size(), listed.size());
       std::int64_t now = 0, peak = 0;
       for (std::size_t i = 0; i < passes.size(); ++i) {
-        const bool forward = std::get<1>(passes[i]) == TaskKind::forward;
+        const bool forward = std::get<1>(passes[i]) == WorkKind::forward;
         EXPECT_EQ(std::get<1>(passes[i]), listed[i].kind) << trial;
-        EXPECT_EQ(std::get<2>(passes[i]), listed[i].micro_batch) << trial;
+        EXPECT_EQ(std::get<2>(passes[i]), listed[i].index) << trial;
         peak = std::max(peak, now += forward ? 1 : -1);
       }
       EXPECT_EQ(peak, held[s]) << trial;

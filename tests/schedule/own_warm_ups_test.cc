@@ -50,17 +50,17 @@ TEST(OwnWarmUps, AgreeWithRelaxation) {
   for (int trial = 0; trial < 300; ++trial) {
     const Pipeline pipeline =
         random_warm_ups(random, pick(random, 1, 6), trial % 2 == 0, trial % 3 > 0);
-    const Schedule schedule = schedule_of(pipeline);
-    const auto relaxed = relax(pipeline, schedule);
+    const WorkOrder order = schedule_of(pipeline);
+    const auto relaxed = relax(pipeline, order);
     PipelineWorkspace workspace;
     if (!relaxed) {
       ++stuck;
-      EXPECT_THROW(evaluate(pipeline, schedule, Record::times), Error) << trial;
+      EXPECT_THROW(evaluate(pipeline, order, Record::times), Error) << trial;
       EXPECT_THROW(pipeline_time_s(pipeline, workspace), Error) << trial;
       continue;
     }
     ++ran;
-    const Evaluation evaluation = evaluate(pipeline, schedule, Record::times);
+    const Evaluation evaluation = evaluate(pipeline, order, Record::times);
     EXPECT_NEAR(evaluation.iteration_time_s, relaxed->time_s, 1e-9) << trial;
     EXPECT_NEAR(pipeline_time_s(pipeline, workspace), relaxed->time_s, 1e-9) << trial;
   }

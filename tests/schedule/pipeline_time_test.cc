@@ -129,9 +129,9 @@ TEST(PipelineTime, AgreesWithRelaxationAndTheGeneralEvaluatorOnChains) {
     const Pipeline pipeline = random_chain(random, kind, pp, vp, m);
     ASSERT_TRUE(is_chain(pipeline));
     const double time_s = pipeline_time_s(pipeline, workspace);
-    const Schedule schedule = make_schedule(kind, pp, vp, m);
-    EXPECT_EQ(schedule, schedule_of(pipeline));
-    const Evaluation evaluation = evaluate(pipeline, schedule, Record::times);
+    const WorkOrder order = make_schedule(kind, pp, vp, m);
+    EXPECT_EQ(order, schedule_of(pipeline));
+    const Evaluation evaluation = evaluate(pipeline, order, Record::times);
     EXPECT_NEAR(time_s, evaluation.iteration_time_s, kTimeRounding * time_s);
     for (std::size_t s = 0; s < static_cast<std::size_t>(pp); ++s) {
       EXPECT_NEAR(workspace.stages()[s].passes_end_s, evaluation.stages[s].passes_end_s,
@@ -139,7 +139,7 @@ TEST(PipelineTime, AgreesWithRelaxationAndTheGeneralEvaluatorOnChains) {
       EXPECT_NEAR(workspace.stages()[s].end_s, evaluation.stages[s].end_s, kTimeRounding * time_s);
       EXPECT_EQ(workspace.stages()[s].parameter_wait_s, evaluation.stages[s].parameter_wait_s);
     }
-    const auto relaxed = relax(pipeline, schedule);
+    const auto relaxed = relax(pipeline, order);
     ASSERT_TRUE(relaxed);
     EXPECT_NEAR(time_s, relaxed->time_s, kNear)
         << "kind " << static_cast<int>(kind) << " pp " << pp << " vp " << vp << " m " << m;

@@ -10,7 +10,7 @@
 namespace braid {
 namespace {
 
-using Key = std::tuple<TaskKind, std::int64_t, std::int64_t>;  // kind, chunk id, micro-batch
+using Key = std::tuple<WorkKind, std::int64_t, std::int64_t>;  // kind, chunk id, micro-batch
 
 struct Sending {
   std::size_t stage = 0, position = 0;  // Of the pass that produces the data.
@@ -41,42 +41,40 @@ std::set<std::int64_t> sharing(const Pipeline& pipeline, std::int64_t from, std:
 
 }  // namespace
 
-std::optional<Relaxed> relax(const Pipeline& pipeline, const Schedule& schedule) {
+std::optional<Relaxed> relax(const Pipeline& pipeline, const WorkOrder& order) {
   const int vp = pipeline.vp;
   Relaxed result;
   std::map<Key, std::pair<std::size_t, std::size_t>> where;
-  std::vector<std::size_t> first_forward(schedule.order.size());
+  std::vector<std::size_t> first_forward(order.devices.size());
   std::size_t count = 0;
-  for (std::size_t s = 0; s < schedule.order.size(); ++s) {
+  for (std::size_t s = 0; s < order.devices.size(); ++s) {
     result.passes.emplace_back();
     bool seen = false;
-    for (const PassTask& task : schedule.order[s]) {
+    for (const Work& work : order.devices[s]) {
       const std::size_t position = result.passes[s].size();
-      if (!seen && task.kind == TaskKind::forward) {
+      if (!seen && work.kind == WorkKind::forward) {
         seen = true;
         first_forward[s] = position;
       }
-      where[{task.kind, static_cast<std::int64_t>(s) * vp + task.chunk, task.micro_batch}] = {
-          s, position};
-      result.passes[s].push_back({task, 0, 0});
+      where[{work.kind, work.stage, work.index}] = {s, position};
+      result.passes[s].push_back({work, 0, 0});
       ++count;
     }
   }
   // Sendings of each link in the order in which their producers run.
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Sending>> links;
-  for (std::size_t s = 0; s < schedule.order.size(); ++s) {
-    for (std::size_t i = 0; i < schedule.order[s].size(); ++i) {
-      const PassTask& task = schedule.order[s][i];
-      const std::int64_t chunk = static_cast<std::int64_t>(s) * vp + task.chunk;
+  for (std::size_t s = 0; s < order.devices.size(); ++s) {
+    for (std::size_t i = 0; i < order.devices[s].size(); ++i) {
+      const Work& work = order.devices[s][i];
       for (const Transfer& transfer : pipeline.transfers) {
-        const bool forward = task.kind == TaskKind::forward;
+        const bool forward = work.kind == WorkKind::forward;
         const std::int64_t from = forward ? transfer.source : transfer.target;
         const std::int64_t to = forward ? transfer.target : transfer.source;
-        if (from != chunk) continue;
+        if (from != work.stage) continue;
         const bool linked = from / vp != to / vp;
         std::vector<Key> receivers;
-        for (const std::int64_t k : sharing(pipeline, from / vp, task.micro_batch, to / vp)) {
-          receivers.emplace_back(task.kind, to, k);
+        for (const std::int64_t k : sharing(pipeline, from / vp, work.index, to / vp)) {
+          receivers.emplace_back(work.kind, to, k);
         }
         const double time_s = forward ? transfer.time_s : transfer.back_s();
         links[{from / vp, to / vp}].push_back(
@@ -84,10 +82,9 @@ std::optional<Relaxed> relax(const Pipeline& pipeline, const Schedule& schedule)
       }
     }
   }
-  const auto duration = [&](std::size_t s, const PassTask& task) {
-    const std::size_t chunk =
-        s * static_cast<std::size_t>(vp) + static_cast<std::size_t>(task.chunk);
-    return task.kind == TaskKind::forward ? pipeline.forward_s[chunk] : pipeline.backward_s[chunk];
+  const auto duration = [&](const Work& work) {
+    const auto chunk = static_cast<std::size_t>(work.stage);
+    return work.kind == WorkKind::forward ? pipeline.forward_s[chunk] : pipeline.backward_s[chunk];
   };
   // Longest chains alternate passes and transfers; anything that still moves after that many rounds
   // goes round in a circle.
@@ -101,13 +98,11 @@ std::optional<Relaxed> relax(const Pipeline& pipeline, const Schedule& schedule)
       for (std::size_t i = 0; i < result.passes[s].size(); ++i) {
         Relaxed::Pass& pass = result.passes[s][i];
         if (i > 0) changed |= raise(pass.start_s, result.passes[s][i - 1].end_s);
-        if (pass.task.kind == TaskKind::backward) {
-          const auto [fs, fi] =
-              where.at({TaskKind::forward, static_cast<std::int64_t>(s) * vp + pass.task.chunk,
-                        pass.task.micro_batch});
+        if (pass.work.kind == WorkKind::backward) {
+          const auto [fs, fi] = where.at({WorkKind::forward, pass.work.stage, pass.work.index});
           changed |= raise(pass.start_s, result.passes[fs][fi].end_s);
         }
-        const double length = duration(s, pass.task);
+        const double length = duration(pass.work);
         changed |= raise(pass.end_s, pass.start_s + length);
         const StageSync& sync = pipeline.sync[s];
         if (i == first_forward[s] && sync.parameter_sync_s > 0) {
@@ -143,7 +138,7 @@ std::optional<Relaxed> relax(const Pipeline& pipeline, const Schedule& schedule)
     if (sync.gradient_sync_s > 0) {
       double bucket_end_s = 0;
       for (int b = 0; b < sync.buckets; ++b) {
-        const double there = last.start_s + duration(s, last.task) * (b + 1) / sync.buckets;
+        const double there = last.start_s + duration(last.work) * (b + 1) / sync.buckets;
         bucket_end_s = std::max(bucket_end_s, there) + sync.gradient_sync_s / sync.buckets;
       }
       end_s = bucket_end_s;

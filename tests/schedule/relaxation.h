@@ -12,7 +12,7 @@ namespace braid {
 /// zero and each constraint is applied again and again until nothing changes.
 struct Relaxed {
   struct Pass {
-    PassTask task;
+    Work work;
     double start_s = 0, end_s = 0;
   };
   std::vector<std::vector<Pass>> passes;  ///< [stage][position]
@@ -21,6 +21,6 @@ struct Relaxed {
 };
 
 /// nullopt: the times grow without end, the schedule cannot be kept. Needs passes that take time.
-std::optional<Relaxed> relax(const Pipeline& pipeline, const Schedule& schedule);
+std::optional<Relaxed> relax(const Pipeline& pipeline, const WorkOrder& order);
 
 }  // namespace braid

@@ -15,16 +15,16 @@ namespace braid {
 namespace {
 
 /// What a device holds pass after pass, counted one by one.
-StashPeak counted_peak(const std::vector<PassTask>& order, std::span<const ChunkStash> chunks) {
+StashPeak counted_peak(const std::vector<Work>& order, std::span<const ChunkStash> chunks) {
   StashPeak now, peak;
   std::int64_t held = 0;
   double slot_bytes = 0;
   for (const ChunkStash& chunk : chunks) slot_bytes = std::max(slot_bytes, chunk.offloaded_bytes);
-  for (const PassTask& task : order) {
-    const int sign = task.kind == TaskKind::forward ? 1 : -1;
+  for (const Work& work : order) {
+    const int sign = work.kind == WorkKind::forward ? 1 : -1;
     held += sign;
-    now.kept_bytes += sign * chunks[at(task.chunk)].kept_bytes;
-    now.offloaded_bytes += sign * chunks[at(task.chunk)].offloaded_bytes;
+    now.kept_bytes += sign * chunks[at(work.stage) % chunks.size()].kept_bytes;
+    now.offloaded_bytes += sign * chunks[at(work.stage) % chunks.size()].offloaded_bytes;
     const double slots = static_cast<double>(std::min<std::int64_t>(held, 2)) * slot_bytes;
     if (now.kept_bytes + slots > peak.device_bytes()) {
       peak.kept_bytes = now.kept_bytes;
@@ -55,9 +55,9 @@ TEST(StashPeak, IsWhatCountingPassByPassFinds) {
           {static_cast<double>(testing::pick(random, 0, most)), static_cast<double>(offloaded)});
       add_chunk(chunks.back(), runs);
     }
-    const Schedule orders = make_schedule(schedule, pp, vp, m);
+    const WorkOrder orders = make_schedule(schedule, pp, vp, m);
     for (int s = 0; s < pp; ++s) {
-      const StashPeak counted = counted_peak(orders.order[at(s)], chunks);
+      const StashPeak counted = counted_peak(orders.devices[at(s)], chunks);
       const StashPeak found = stash_peak(schedule, pp, s, m, runs);
       ASSERT_EQ(found.device_bytes(), counted.device_bytes())
           << "trial " << trial << " stage " << s;

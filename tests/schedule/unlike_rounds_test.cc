@@ -43,10 +43,10 @@ TEST(UnlikeRounds, AgreeWithRelaxation) {
     constexpr std::int64_t kSamples[] = {4, 6, 12};
     const Pipeline pipeline =
         random_rounds(random, static_cast<int>(pick(random, 1, 5)), kSamples[trial % 3]);
-    const Schedule schedule = schedule_of(pipeline);
-    const auto relaxed = relax(pipeline, schedule);
+    const WorkOrder order = schedule_of(pipeline);
+    const auto relaxed = relax(pipeline, order);
     ASSERT_TRUE(relaxed) << "trial " << trial << ": the order cannot be kept";
-    const Evaluation evaluation = evaluate(pipeline, schedule, Record::times);
+    const Evaluation evaluation = evaluate(pipeline, order, Record::times);
     EXPECT_NEAR(evaluation.iteration_time_s, relaxed->time_s, 1e-9);
     for (std::size_t s = 0; s < relaxed->stage_end_s.size(); ++s) {
       EXPECT_NEAR(evaluation.stages[s].end_s, relaxed->stage_end_s[s], 1e-9);

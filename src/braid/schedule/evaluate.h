@@ -20,13 +20,13 @@ struct Evaluation {
 /// Order of passes that the pipeline's kind of schedule prescribes for the form of its stages: 1F1B
 /// and GPipe with one chunk per stage follow the stage graph, anything else is taken as a chain.
 /// Stages with passes of their own run these; such a pipeline has warm-ups too.
-Schedule schedule_of(const Pipeline& pipeline);
+WorkOrder schedule_of(const Pipeline& pipeline);
 
-/// Times of all passes of `pipeline` when each device keeps to the order in `schedule`, which has
-/// every pass once: the least solution of the constraints in docs/timeline.md. Transfers may join
-/// the chunks in any way. Throws Error naming a stage and pass when the order contradicts the
-/// dependencies, so that nothing could ever move on. Cost: linear in passes and transfers; for
+/// Times of all passes of `pipeline` when each device keeps to `order`, which has every pass once:
+/// the least solution of the constraints in docs/timeline.md, by run_order (order_run.h). Transfers
+/// may join the chunks in any way. Throws Error naming a stage and pass when the order contradicts
+/// the dependencies, so that nothing could ever move on. Cost: linear in passes and transfers; for
 /// events, their sorting.
-Evaluation evaluate(const Pipeline& pipeline, const Schedule& schedule, Record record);
+Evaluation evaluate(const Pipeline& pipeline, const WorkOrder& order, Record record);
 
 }  // namespace braid

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <string>
+#include <utility>
 
 #include "braid/base/error.h"
 #include "braid/base/index.h"
@@ -150,18 +151,16 @@ WorkOrder interleaved_order(const StageGraph& graph) {
                     std::to_string(devices) + " devices do not divide",
                 "interleaving deals micro-batches out in groups of as many as devices");
   }
-  const Schedule passes =
-      make_schedule(ScheduleKind::interleaved, static_cast<int>(devices), chunks, m);
-  WorkOrder order = empty_order(graph);
+  WorkOrder order = make_schedule(ScheduleKind::interleaved, static_cast<int>(devices), chunks, m);
   for (std::size_t d = 0; d < devices; ++d) {
-    for (const PassTask& task : passes.order[d]) {
-      const auto stage =
-          static_cast<std::int32_t>(d + static_cast<std::size_t>(task.chunk) * devices);
-      const bool forward = task.kind == TaskKind::forward;
-      order.devices[d].push_back(
-          {forward ? WorkKind::forward : WorkKind::backward, stage, task.micro_batch});
-      if (!forward && task.micro_batch == m - 1) append_update(order.devices[d], stage);
+    std::vector<Work> works;
+    works.reserve(order.devices[d].size() + 2 * at(chunks));
+    for (Work work : order.devices[d]) {
+      work.stage = static_cast<std::int32_t>(d + at(work.stage % chunks) * devices);
+      works.push_back(work);
+      if (work.kind == WorkKind::backward && work.index == m - 1) append_update(works, work.stage);
     }
+    order.devices[d] = std::move(works);
   }
   return order;
 }

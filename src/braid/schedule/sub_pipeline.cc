@@ -1,10 +1,11 @@
 #include "braid/schedule/sub_pipeline.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
-#include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/schedule/order_run.h"
 
 namespace braid {
 
@@ -45,11 +46,9 @@ SubPipeline::SubPipeline(const TimedGraph& timed, std::size_t stage,
 double SubPipeline::end_s(const std::vector<Work>& passes) {
   order_.devices.front() = passes;
   for (Work& work : order_.devices.front()) work.stage = 0;
-  try {
-    return time_order(part_, order_).devices.front().end_s;
-  } catch (const Error&) {
-    return kInfinity;
-  }
+  const std::vector<DeviceProgress> run = run_order(part_, order_);
+  if (stuck_at(order_, run) != nullptr) return kInfinity;
+  return std::max(run.front().free_s, run.front().reduced_s);
 }
 
 }  // namespace braid

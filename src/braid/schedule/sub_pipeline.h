@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "braid/schedule/order_timing.h"
+#include "braid/schedule/timed_graph.h"
+#include "braid/schedule/work_order.h"
 
 namespace braid {
 

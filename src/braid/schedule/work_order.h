@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ enum class WorkKind : std::uint8_t {
   reduce_gradients,  ///< Start the data-parallel reduction of a round's gradients.
   optimizer          ///< Update the weights with a round's gradients.
 };
+inline constexpr std::size_t kWorkKinds = 6;
 
 /// Something that a device does for one of its stages.
 struct Work {
@@ -42,9 +44,13 @@ struct WorkOrder {
 /// "the forward pass of micro-batch 3"
 std::string describe(const Work& work);
 
-/// Throws Error naming the stage and the pass when `order` is no schedule of `graph`, which
-/// check_stage_graph has accepted: out of turn, on the wrong device, missing, or waiting for ever.
-/// Cost: linear in passes and parts.
+/// Throws Error naming the stage and the pass when `order` breaks any of these rules but the last
+/// for `graph`, which check_stage_graph has accepted: out of turn, on the wrong device or missing.
+/// Cost: linear in passes.
+void check_turns(const StageGraph& graph, const WorkOrder& order);
+
+/// The same for all the rules: also throws when something waits for ever. Cost: linear in passes
+/// and parts.
 void check_work_order(const StageGraph& graph, const WorkOrder& order);
 
 }  // namespace braid

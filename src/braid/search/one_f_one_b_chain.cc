@@ -12,11 +12,7 @@ std::vector<StagePlace> stage_places(const Handovers& handovers, std::int64_t mi
     StagePlace& place = places[at];
     place.in_flight = static_cast<double>(std::min<std::int64_t>(micro_batches, depth));
     if (depth > 1) place.handover_below_s = places[at + 1].handover_below_s + 2 * handover_s[at];
-    place.steps = static_cast<double>(micro_batches - 1);
-    place.after = static_cast<double>(micro_batches - depth);
-    const std::int64_t dives = (micro_batches - 1) / depth;
-    place.dives = static_cast<double>(dives);
-    place.rest = static_cast<double>((micro_batches - 1) % depth);
+    place.turns = OneFOneBTurns::of(depth, micro_batches);
   }
   if (!handovers.blocking) return places;
   // What goes on below a stage is its handover less the part that is the stage's own.

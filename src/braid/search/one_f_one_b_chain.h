@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
+#include "braid/search/one_f_one_b_turns.h"
 #include "braid/search/partition.h"
 
 namespace braid {
@@ -18,21 +19,13 @@ struct StagePlace {
   double handover_below_s = 0;  ///< All handovers behind the stage, both directions.
   /// What its passes wait for at their ends, where sends block; not in handover_below_s then.
   double sent_forward_s = 0, sent_backward_s = 0;
-  double steps = 0;            ///< m - 1
-  double after = 0;            ///< m - depth, at most 0 when there is no second dive.
-  double dives = 0, rest = 0;  ///< m - 1 = dives · depth + rest.
+  OneFOneBTurns turns;
 
   /// Excess of the path over the sum of all stages that such a stage would cause, see
   /// one_f_one_b_path_s. Falls (or stays) as layers leave the stage at either end, and as its right
   /// end moves left. `below_s`: all layers and handovers behind the stage.
   double excess_s(double forward_s, double backward_s, double below_s) const {
-    forward_s += sent_forward_s;
-    backward_s += sent_backward_s;
-    double longest = steps * std::max(forward_s, backward_s);
-    if (after <= 0) return longest;
-    const double time_s = forward_s + backward_s;
-    longest = std::max(longest, after * time_s + below_s);
-    return std::max(longest, dives * (time_s + below_s) + rest * time_s);
+    return turns.excess_s(forward_s + sent_forward_s, backward_s + sent_backward_s, below_s);
   }
 };
 

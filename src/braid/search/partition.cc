@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "braid/search/even_splits.h"
+#include "braid/search/one_f_one_b_turns.h"
 
 namespace braid {
 
@@ -45,7 +46,6 @@ namespace {
 double path_beside_s(std::span<const double> forward_s, std::span<const double> backward_s,
                      std::span<const double> handover_s, std::int64_t micro_batches) {
   const auto stages = static_cast<std::int64_t>(forward_s.size());
-  const std::int64_t m = micro_batches;
   double all_s = 0;
   for (std::size_t i = 0; i < forward_s.size(); ++i) {
     all_s += forward_s[i] + backward_s[i];
@@ -55,18 +55,10 @@ double path_beside_s(std::span<const double> forward_s, std::span<const double> 
   double dive_s = 0;  // D_i
   for (std::int64_t i = stages - 1; i >= 0; --i) {
     const auto at = static_cast<std::size_t>(i);
-    const double time_s = forward_s[at] + backward_s[at];
     const double below_s = dive_s + (i + 1 < stages ? 2 * handover_s[at] : 0);
-    dive_s = time_s + below_s;
-    longest =
-        std::max(longest, static_cast<double>(m - 1) * std::max(forward_s[at], backward_s[at]));
-    const std::int64_t depth = stages - i;
-    if (m <= depth) continue;
-    longest = std::max(longest, static_cast<double>(m - depth) * time_s + below_s);
-    const std::int64_t dives = (m - 1) / depth;
-    const std::int64_t rest = (m - 1) % depth;
-    longest =
-        std::max(longest, static_cast<double>(dives) * dive_s + static_cast<double>(rest) * time_s);
+    dive_s = forward_s[at] + backward_s[at] + below_s;
+    longest = std::max(longest, OneFOneBTurns::of(stages - i, micro_batches)
+                                    .excess_s(forward_s[at], backward_s[at], below_s));
   }
   return all_s + longest;
 }

@@ -132,7 +132,7 @@ std::vector<std::int64_t> warm_ups(const Plan& plan, const std::vector<Part>& pa
 }
 
 /// Puts the passes that a stage lists, if it does, in place of the schedule's.
-void list_own_passes(const Stage& stage, std::vector<PassTask>& order) {
+void list_own_passes(const Stage& stage, std::int32_t number, std::vector<Work>& order) {
   if (!stage.own || stage.own->passes.empty()) return;
   order.clear();
   std::array<std::int64_t, 2> next = {0, 0};
@@ -140,7 +140,7 @@ void list_own_passes(const Stage& stage, std::vector<PassTask>& order) {
     for (std::int64_t pass = 0; pass < run.times * (run.forwards + run.backwards); ++pass) {
       const bool forward = pass % (run.forwards + run.backwards) < run.forwards;
       order.push_back(
-          {forward ? TaskKind::forward : TaskKind::backward, 0, next[forward ? 0 : 1]++});
+          {forward ? WorkKind::forward : WorkKind::backward, number, next[forward ? 0 : 1]++});
     }
   }
 }
@@ -189,7 +189,7 @@ class Replayer {
         does_(plan.trainer.does),
         stages_(stages_of(plan)),
         parts_(parts_of(plan, stages_)),
-        schedule_(schedule_of(plan, parts_)),
+        order_(order_of(plan, parts_)),
         progress_(parts_.size()),
         devices_(stages_.size()) {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -218,7 +218,7 @@ class Replayer {
     while (moved && result_.fault.empty()) {
       moved = false;
       for (std::size_t s = 0; s < devices_.size(); ++s) {
-        while (devices_[s].next < schedule_.order[s].size() && run_next_pass(s)) moved = true;
+        while (devices_[s].next < order_.devices[s].size() && run_next_pass(s)) moved = true;
         if (!result_.fault.empty()) return std::move(result_);
       }
     }
@@ -238,16 +238,17 @@ class Replayer {
     for (std::size_t s = 0; s < stages.size(); ++s) stages[s].shared_s = shared_s[s];
     return stages;
   }
-  static Schedule schedule_of(const Plan& plan, const std::vector<Part>& parts) {
+  static WorkOrder order_of(const Plan& plan, const std::vector<Part>& parts) {
     const Parallelism& p = plan.parallel;
     if (!is_uniform(plan)) {
       std::vector<StageRounds> rounds;
       rounds.reserve(parts.size());
       for (const Part& part : parts) rounds.push_back({part.samples, part.micro_batches});
-      Schedule schedule = make_graph_schedule(p.schedule, rounds, warm_ups(plan, parts));
-      for (std::size_t s = 0; s < parts.size(); ++s)
-        list_own_passes(plan.stages[s], schedule.order[s]);
-      return schedule;
+      WorkOrder order = make_graph_schedule(p.schedule, rounds, warm_ups(plan, parts));
+      for (std::size_t s = 0; s < parts.size(); ++s) {
+        list_own_passes(plan.stages[s], static_cast<std::int32_t>(s), order.devices[s]);
+      }
+      return order;
     }
     if (p.vp > 1) return make_schedule(p.schedule, p.pp, p.vp, p.num_micro_batches);
     const bool interleaved = p.schedule == ScheduleKind::interleaved;
@@ -271,11 +272,11 @@ class Replayer {
 
   std::string stuck_fault() const {
     for (std::size_t s = 0; s < devices_.size(); ++s) {
-      if (devices_[s].next >= schedule_.order[s].size()) continue;
-      const PassTask& task = schedule_.order[s][devices_[s].next];
+      if (devices_[s].next >= order_.devices[s].size()) continue;
+      const Work& pass = order_.devices[s][devices_[s].next];
       return fmt::format(
           "stage {} waits for ever before the {} pass of micro-batch {}; {} of {} passes can run",
-          s + 1, task.kind == TaskKind::forward ? "forward" : "backward", task.micro_batch,
+          s + 1, pass.kind == WorkKind::forward ? "forward" : "backward", pass.index,
           result_.passes, expected_passes_);
     }
     return fmt::format("{} of {} passes are in the order", result_.passes, expected_passes_);
@@ -284,26 +285,27 @@ class Replayer {
   /// False when the stage's next pass has to wait, or there is a fault.
   bool run_next_pass(std::size_t s) {
     Device& device = devices_[s];
-    const PassTask& task = schedule_.order[s][device.next];
-    const std::size_t index = static_cast<std::size_t>(task.chunk) * devices_.size() + s;
-    if (task.chunk < 0 || task.chunk >= p_.vp || task.micro_batch < 0 ||
-        task.micro_batch >= parts_[index].micro_batches) {
+    const Work& pass = order_.devices[s][device.next];
+    const std::int64_t chunk = pass.stage - static_cast<std::int64_t>(s) * p_.vp;
+    const std::size_t index = static_cast<std::size_t>(chunk) * devices_.size() + s;
+    if (chunk < 0 || chunk >= p_.vp || pass.index < 0 ||
+        pass.index >= parts_[index].micro_batches) {
       result_.fault = fmt::format("stage {} runs a pass that does not exist", s + 1);
       return false;
     }
-    const bool forward = task.kind == TaskKind::forward;
-    const auto k = static_cast<std::size_t>(task.micro_batch);
+    const bool forward = pass.kind == WorkKind::forward;
+    const auto k = static_cast<std::size_t>(pass.index);
     Progress& progress = progress_[index];
     if ((forward ? progress.forward_ran : progress.backward_ran)[k]) {
       result_.fault =
-          fmt::format("stage {} runs a pass of micro-batch {} twice", s + 1, task.micro_batch);
+          fmt::format("stage {} runs a pass of micro-batch {} twice", s + 1, pass.index);
       return false;
     }
     // A backward pass also waits for its own forward pass, earlier on the same device.
-    const double ready_s = inputs_ready_s(parts_[index], forward, task.micro_batch);
+    const double ready_s = inputs_ready_s(parts_[index], forward, pass.index);
     if (ready_s == kNever || (!forward && !progress.forward_ran[k])) return false;
     (forward ? progress.forward_ran : progress.backward_ran)[k] = true;
-    run_pass(s, index, forward, task.micro_batch, std::max(device.free_s, ready_s));
+    run_pass(s, index, forward, pass.index, std::max(device.free_s, ready_s));
     ++device.next;
     ++result_.passes;
     return true;
@@ -381,7 +383,7 @@ class Replayer {
   const TrainerBehaviour& does_;
   std::vector<StageWork> stages_;
   std::vector<Part> parts_;
-  const Schedule schedule_;
+  const WorkOrder order_;
   std::vector<Progress> progress_;
   std::vector<Device> devices_;
   std::vector<double> link_free_s_;

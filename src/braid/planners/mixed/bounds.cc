@@ -6,16 +6,13 @@
 
 #include "braid/base/infinity.h"
 #include "braid/planners/mixed/work.h"
+#include "braid/search/one_f_one_b_turns.h"
 
 namespace braid {
 double turning_excess_s(double time_s, double below_s, double next_s, std::int64_t depth,
                         std::int64_t micro_batches) {
   if (micro_batches <= depth) return 0;
-  const std::int64_t dives = (micro_batches - 1) / depth;
-  const std::int64_t rest = (micro_batches - 1) % depth;
-  const double longest_s = std::max(
-      static_cast<double>(micro_batches - depth) * time_s + below_s,
-      static_cast<double>(dives) * (time_s + below_s) + static_cast<double>(rest) * time_s);
+  const double longest_s = OneFOneBTurns::of(depth, micro_batches).diving_s(time_s, below_s);
   if (depth < 2) return longest_s;
   const std::int64_t pairs = (micro_batches - depth - 1) / 2;
   const std::int64_t alone = micro_batches - depth - 2 * pairs;
