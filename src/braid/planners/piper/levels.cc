@@ -1,12 +1,12 @@
 #include "braid/planners/piper/levels.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/planners/piper/bisection.h"
 #include "braid/planners/piper/tables.h"
 #include "braid/search/rounding.h"
 
@@ -74,15 +74,16 @@ class Levels {
                     tables_.least_time(sets_ - 1) / static_cast<double>(most_sum_));
   }
 
-  /// Stages and superstages that keep the limit, into `solution`; false when there are none.
-  bool keep(double limit, PiperSolution& solution) {
+  /// Stages and superstages that keep the limit; nullopt when there are none.
+  std::optional<PiperSolution> keep(double limit) {
     limit_ = limit;
     for (auto& rows : known_) rows.clear();
-    solution.stages.clear();
-    solution.superstages.clear();
+    PiperSolution solution;
     const std::size_t top = levels_ - 1;
     fill(top, 0, 0, 1);
-    if (exhausted() || least_sum_of(fronts_[top][sets_ - 1]) > most_sum_) return false;
+    if (exhausted() || least_sum_of(fronts_[top][sets_ - 1]) > most_sum_) {
+      return std::nullopt;
+    }
     trace(top, 0, sets_ - 1, 0, 1, solution);
     std::int64_t suffix = 0;
     for (std::size_t s = solution.stages.size(); s-- > 0;) {
@@ -98,11 +99,11 @@ class Levels {
       price_piper_superstage(problem_, solution.stages, superstage);
       solution.time = std::max(solution.time, superstage.time);
     }
-    return true;
+    return solution;
   }
 
   bool exhausted() const { return most_work_ > 0 && work_ >= most_work_; }
-  bool proven() const { return proven_; }
+  bool proven() const { return tables_.proven(); }
   std::int64_t work() const { return work_; }
 
  private:
@@ -217,22 +218,16 @@ class Levels {
               break;
             }
             ++work_;
-            if (!keeps(how) || !fits(stage, how, behind + rest.sum)) continue;
+            const std::int64_t in_flight = 1 + (behind + rest.sum + how.dp - 1) / how.dp;
+            if (!keeps(how) || !tables_.keeps(stage, how.share, how.sync, in_flight, limit_)) {
+              continue;
+            }
             add(fronts[outer], {devices, sum, set, r, t, how});
             break;
           }
         }
       }
     }
-  }
-
-  bool fits(PiperStageSums& stage, const Degree& how, std::int64_t behind) {
-    const std::int64_t in_flight = 1 + (behind + how.dp - 1) / how.dp;
-    if (in_flight <= stage.most_in_flight_fast) return true;
-    if (in_flight > tables_.most_in_flight(stage)) return false;
-    const KnapsackAnswer answer = tables_.fits(stage, how.share, how.sync, in_flight, limit_);
-    if (answer == KnapsackAnswer::unknown) proven_ = false;
-    return answer == KnapsackAnswer::yes;
   }
 
   /// Puts every superstage in front of what a level has for a set.
@@ -346,7 +341,6 @@ class Levels {
   std::size_t levels_, sets_;
   std::int64_t most_sum_, most_work_, work_ = 0;
   double limit_ = kInfinity;
-  bool proven_ = true;
   PiperTables tables_;
   PiperProblem bytes_problem_;
   PiperTables bytes_tables_;
@@ -357,43 +351,6 @@ class Levels {
   std::vector<PiperStageSums> stages_;
   std::vector<double> borders_, weights_;  ///< Bytes; of a pair of sets, of a suffix.
 };
-
-PiperSolution search(Levels& levels, const SearchProgress& progress) {
-  PiperSolution best;
-  best.time = kInfinity;
-  double low = levels.least_limit();
-  const auto attempt = [&](double limit) {
-    PiperSolution found;
-    if (!levels.keep(limit, found)) {
-      if (!levels.exhausted()) low = std::max(low, limit);
-    } else if (found.time < best.time) {
-      best = std::move(found);
-    } else {
-      low = std::max(low, limit);  // Rounding: what was found is what is known.
-    }
-    if (progress) progress(best.time, std::min(low, best.time), levels.work());
-  };
-  for (double step = 0.05; best.stages.empty() && low > 0 && step < 1e4; step *= 3) {
-    if (levels.exhausted()) break;
-    attempt(low * (1 + step));
-  }
-  if (best.stages.empty()) attempt(kInfinity);
-  while (!best.stages.empty() && low < best.time * (1 - kSameTime) && !levels.exhausted()) {
-    const double before = best.time;
-    if (low <= 0 || low > before * (1 - 1e-3)) attempt(before * (1 - kSameTime));
-    if (low > 0 && low < best.time * (1 - 1e-3)) attempt(std::sqrt(low * best.time));
-  }
-  const bool complete = levels.proven() && !levels.exhausted();
-  best.work = levels.work();
-  if (best.stages.empty()) {
-    best.status = complete ? Status::infeasible : Status::budget_exhausted;
-    best.time = 0;
-    return best;
-  }
-  best.status = complete ? Status::optimal : Status::feasible;
-  best.bound = complete ? best.time : std::min(low, best.time);
-  return best;
-}
 
 std::vector<Bitset> prefixes_within(const PiperProblem& problem, PiperSearchLimits limits) {
   limits.downsets = std::min(limits.downsets, kMostPiperLevelDownsets);
@@ -412,7 +369,11 @@ PiperSolution solve_piper_levels(const PiperProblem& problem, const PiperSearchL
   if (!has_options(problem)) return {};
   const std::vector<Bitset> prefixes = prefixes_within(problem, limits);
   Levels levels(problem, prefixes, limits.work);
-  PiperSolution solution = search(levels, limits.progress);
+  PiperSolution solution;
+  PiperBisection bisection(levels, levels.least_limit(), limits.progress, solution);
+  bisection.rise(0.05, 3, 1e4);
+  bisection.halve(false);
+  bisection.finish();
   solution.downsets = static_cast<std::int64_t>(prefixes.size());
   return solution;
 }
@@ -421,9 +382,9 @@ std::optional<std::vector<PiperStage>> feasible_level_stages(const PiperProblem&
                                                              const PiperSearchLimits& limits) {
   if (!has_options(problem)) return std::nullopt;
   Levels levels(problem, prefixes_within(problem, limits), limits.work);
-  PiperSolution solution;
-  if (!levels.keep(kInfinity, solution)) return std::nullopt;
-  return std::move(solution.stages);
+  std::optional<PiperSolution> solution = levels.keep(kInfinity);
+  if (!solution) return std::nullopt;
+  return std::move(solution->stages);
 }
 
 }  // namespace braid

@@ -77,10 +77,14 @@ class PiperTables {
   }
   KnapsackAnswer fits(const PiperStageSums& stage, double share, double sync_factor,
                       std::int64_t in_flight, double limit);
-  /// The stage's least time by the exact knapsack; infinity when it does not fit. `proven`: set to
-  /// false when the knapsack is too large and there may be less.
-  double least_time(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
-                    bool& proven);
+  /// Does it certainly, when its fastest options are known to keep the limit?
+  bool keeps(PiperStageSums& stage, double share, double sync_factor, std::int64_t in_flight,
+             double limit);
+  /// The stage's least time by the exact knapsack; infinity when it does not fit.
+  double least_time(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight);
+  /// False once a knapsack has been too large: keeps() may then be wrong to say no, and
+  /// least_time() too much.
+  bool proven() const { return proven_; }
   /// What replaces stage.time when memory is looked at: no selection that fits takes less.
   double least_time_within(const PiperStageSums& stage, std::int64_t in_flight);
   /// The stage with its best options by the rules' knapsack (or as good as they were found, when
@@ -161,6 +165,7 @@ class PiperTables {
   std::vector<Within> known_;                               ///< Open hash table; key 0 is empty.
   std::size_t known_count_ = 0;
   Within unknown_;  ///< Handed out when the table is full.
+  bool proven_ = true;
   // Scratch of the knapsack.
   Knapsack knapsack_;
   std::vector<KnapsackGroup> groups_;

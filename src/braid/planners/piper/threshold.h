@@ -27,12 +27,15 @@ class PiperThreshold {
   bool may_keep(double limit);
   /// The stages behind the bounds that may_keep(limit) has just found, if they keep the limit.
   std::optional<std::vector<PiperStage>> bounding_stages(double limit);
-  /// Such stages; nullopt when there are none or the work is used up. may_keep(limit) has just been
-  /// true.
-  std::optional<std::vector<PiperStage>> keep(double limit);
+  /// Such stages, bounds or not; nullopt when there are none or the work is used up.
+  /// may_keep(limit) has just been true.
+  std::optional<std::vector<PiperStage>> followed_stages(double limit);
+  /// The one or the other, in the order of their cost; nullopt when there are none or the work is
+  /// used up.
+  std::optional<PiperSolution> keep(double limit);
 
   /// False once a knapsack has been too large to decide: "no" may then be wrong.
-  bool proven() const { return proven_; }
+  bool proven() const { return tables_.proven(); }
   bool exhausted() const { return most_work_ > 0 && work_ >= most_work_; }
   std::int64_t work() const { return work_; }
 
@@ -82,7 +85,7 @@ class PiperThreshold {
   const PiperProblem& problem_;
   PiperTables& tables_;
   std::int64_t most_work_, most_suffix_, work_ = 0;
-  bool exact_knapsack_, proven_ = true;
+  bool exact_knapsack_;
   std::vector<Cached> cached_;
   PiperStageSums uncached_;
 

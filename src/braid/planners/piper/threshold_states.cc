@@ -118,7 +118,7 @@ bool PiperThreshold::raise_fast_dp(std::size_t inner, PiperStageSums& stage, std
   return true;
 }
 
-std::optional<std::vector<PiperStage>> PiperThreshold::keep(double limit) {
+std::optional<std::vector<PiperStage>> PiperThreshold::followed_stages(double limit) {
   bound_before(limit);
   const std::size_t sets = tables_.size();
   const auto degrees = static_cast<std::int32_t>(tables_.degrees().size());
