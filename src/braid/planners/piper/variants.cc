@@ -15,57 +15,9 @@
 namespace braid {
 namespace {
 
-/// The problem with options and degrees left out; a layer may end up with none.
-PiperProblem without(PiperProblem problem, bool tensor_parallel, bool recompute) {
-  for (PiperNode& node : problem.nodes) {
-    if (tensor_parallel) std::erase_if(node.degrees, [](const auto& d) { return d.tp != 1; });
-    if (!recompute) continue;
-    for (PiperDegree& degree : node.degrees) {
-      std::erase_if(degree.options, [](const PiperOption& option) { return option.recompute; });
-    }
-    std::erase_if(node.degrees, [](const PiperDegree& degree) { return degree.options.empty(); });
-  }
-  return problem;
-}
-
-PiperProblem all_of(const PiperProblem& problem) { return problem; }
-
-PiperProblem without_dp(const PiperProblem& problem) {
-  PiperProblem less = problem;
-  less.most_dp = 1;
-  return less;
-}
-
-PiperProblem without_tp(const PiperProblem& problem) { return without(problem, true, false); }
-
-PiperProblem without_recomputation(const PiperProblem& problem) {
-  return without(problem, false, true);
-}
-
-PiperProblem dp_alone(const PiperProblem& problem) {
-  PiperProblem less = without_tp(problem);
-  less.one_stage = true;
-  return less;
-}
-
-PiperProblem tp_alone(const PiperProblem& problem) {
-  PiperProblem less = without_dp(problem);
-  less.one_stage = true;
-  return less;
-}
-
-/// What PipeDream has: the options that it does not look at are left out.
-PiperProblem plain(const PiperProblem& problem) { return without(problem, true, true); }
-
-template <auto restrict, auto solve>
-PiperSolution solve_less(const PiperProblem& problem, const PiperSearchLimits& limits) {
-  return solve(restrict(problem), limits);
-}
-
-/// Gives the stages' options their places in the full problem's lists.
-PiperSolution solve_no_ar(const PiperProblem& problem, const PiperSearchLimits& limits) {
-  PiperSolution solution = solve_piper(without_recomputation(problem), limits);
-  for (PiperStage& stage : solution.stages) {
+/// Numbers the stages' options as the full problem does, which has those that recompute too.
+void count_recomputing(const PiperProblem& problem, std::vector<PiperStage>& stages) {
+  for (PiperStage& stage : stages) {
     for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
       const PiperNode& node = problem.nodes[static_cast<std::size_t>(stage.nodes[i])];
       const auto degree = std::find_if(node.degrees.begin(), node.degrees.end(),
@@ -79,7 +31,6 @@ PiperSolution solve_no_ar(const PiperProblem& problem, const PiperSearchLimits& 
       }
     }
   }
-  return solution;
 }
 
 std::string stage_name(const PiperProblem& problem, const PiperStage& stage) {
@@ -183,33 +134,32 @@ std::vector<PiperStage> least_memory_stages(const PiperProblem& problem, PiperSo
 
 }  // namespace
 
-const std::vector<PiperVariant>& piper_variants() {
-  static const std::vector<PiperVariant> variants = {
-      {"piper", "stages with their own data and tensor degrees, an option per layer", solve_piper,
-       all_of, solve_piper},
-      {"no-dp", "piper without data parallelism", solve_less<without_dp, solve_piper>, without_dp,
-       solve_piper},
-      {"no-tp", "piper without tensor parallelism", solve_less<without_tp, solve_piper>, without_tp,
-       solve_piper},
-      {"no-ar", "piper without activation recomputation", solve_no_ar, without_recomputation,
-       solve_piper},
-      {"equi", "PipeDream-2BW's equal stages, with tensor parallelism", solve_equi, all_of,
-       solve_equi},
-      {"equi-no-tp", "PipeDream-2BW's equal stages", solve_less<without_tp, solve_equi>, without_tp,
-       solve_equi},
-      {"pipedream", "PipeDream's recurrence on the layers as a chain", solve_pipedream, plain,
-       solve_pipedream},
-      {"dp-only", "one stage, data parallelism", solve_less<dp_alone, solve_piper>, dp_alone,
-       solve_piper},
-      {"tp-only", "one stage, tensor parallelism", solve_less<tp_alone, solve_piper>, tp_alone,
-       solve_piper},
-  };
-  return variants;
+bool PiperVariant::is_piper() const { return search == solve_piper; }
+
+PiperProblem PiperVariant::restrict(PiperProblem problem) const {
+  for (PiperNode& node : problem.nodes) {
+    if (!tp) std::erase_if(node.degrees, [](const PiperDegree& degree) { return degree.tp != 1; });
+    if (recompute) continue;
+    for (PiperDegree& degree : node.degrees) {
+      std::erase_if(degree.options, [](const PiperOption& option) { return option.recompute; });
+    }
+    std::erase_if(node.degrees, [](const PiperDegree& degree) { return degree.options.empty(); });
+  }
+  if (!dp) problem.most_dp = 1;
+  if (!cuts) problem.one_stage = true;
+  return problem;
+}
+
+PiperSolution PiperVariant::solve(const PiperProblem& problem,
+                                  const PiperSearchLimits& limits) const {
+  PiperSolution solution = search(restrict(problem), limits);
+  if (!recompute) count_recomputing(problem, solution.stages);
+  return solution;
 }
 
 const PiperVariant& find_piper_variant(std::string_view name) {
   std::string known;
-  for (const PiperVariant& variant : piper_variants()) {
+  for (const PiperVariant& variant : kPiperVariants) {
     if (variant.name == name) return variant;
     known += (known.empty() ? "" : ", ") + std::string(variant.name);
   }
