@@ -25,7 +25,7 @@ PhazePlacement placement_of(const PhazeProblem& problem, const PhazeWidth& width
   for (const PhazeCandidate& candidate : found.stages) {
     PhazeStage stage;
     stage.branches = candidate.branches;
-    (lattice.cuts[candidate.outer] - lattice.cuts[candidate.inner]).for_each([&](std::size_t l) {
+    (lattice.sets[candidate.outer] - lattice.sets[candidate.inner]).for_each([&](std::size_t l) {
       stage.layers.push_back(static_cast<std::int32_t>(l));
     });
     stages.push_back(std::move(stage));
@@ -87,11 +87,11 @@ struct WidthSearch {
               bool branches)
       : width(&of_width),
         candidates(phaze_candidates(problem, of_width, lattice, branches)),
-        table(candidates, lattice.cuts.size(),
+        table(candidates, lattice.size(),
               std::min(static_cast<std::int64_t>(problem.names.size()), problem.devices),
               problem.devices),
-        sums(phaze_sums(candidates, lattice.cuts.size())),
-        space{&problem, &candidates, &table, &sums, lattice.cuts.size()} {}
+        sums(phaze_sums(candidates, lattice.size())),
+        space{&problem, &candidates, &table, &sums, lattice.size()} {}
 };
 
 std::optional<PhazePlacement> place_by_program(const PhazeProblem& problem,

@@ -4,20 +4,18 @@
 #include <span>
 #include <vector>
 
-#include "braid/graph/bitset.h"
 #include "braid/graph/downsets.h"
 #include "braid/planners/phaze/placement.h"
 #include "braid/planners/phaze/stage.h"
+#include "braid/search/downset_lattice.h"
 
 namespace braid {
 
-/// All ways to cut a layer graph in two, and all that may lie between two cuts.
-struct PhazeLattice {
-  std::vector<Bitset> cuts;        ///< Downsets, the empty one first, the whole one last.
+/// The ways to cut a layer graph in two, and all that may lie between two cuts.
+struct PhazeLattice : DownsetLattice {
   std::vector<DownsetPair> pairs;  ///< Sorted by inner.
-  bool complete = true;            ///< Else only cuts along some topological orders.
 };
-/// All when options allow so many, else those of order_downsets(). Throws Error when even these are
+/// All when options allow so many, else those of order_lattice(). Throws Error when even these are
 /// too many.
 PhazeLattice phaze_lattice(const PhazeProblem& problem, const PhazeOptions& options);
 

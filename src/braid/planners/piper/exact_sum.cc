@@ -19,7 +19,7 @@ constexpr double kMostSumStates = 5e7;
 
 class ExactSum {
  public:
-  ExactSum(const PiperProblem& problem, const std::vector<Bitset>& prefixes,
+  ExactSum(const PiperProblem& problem, const DownsetLattice& prefixes,
            const PiperSearchLimits& limits)
       : problem_(problem),
         tables_(problem, prefixes),
@@ -134,7 +134,7 @@ PiperSolution solve_exact_sum(const PiperProblem& problem, const PiperSearchLimi
                       std::to_string(problem.devices);
     return solution;
   }
-  const std::vector<Bitset> prefixes = piper_prefixes(problem, limits);
+  const DownsetLattice prefixes = piper_prefixes(problem, limits);
   ExactSum search(problem, prefixes, limits);
   PiperBisection bisection(search, 0, limits.progress, solution);
   bisection.attempt(kInfinity);

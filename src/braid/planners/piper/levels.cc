@@ -37,7 +37,7 @@ struct Degree {
 
 class Levels {
  public:
-  Levels(const PiperProblem& problem, const std::vector<Bitset>& prefixes, std::int64_t most_work)
+  Levels(const PiperProblem& problem, const DownsetLattice& prefixes, std::int64_t most_work)
       : problem_(problem),
         levels_(problem.levels.size()),
         sets_(prefixes.size()),
@@ -352,7 +352,7 @@ class Levels {
   std::vector<double> borders_, weights_;  ///< Bytes; of a pair of sets, of a suffix.
 };
 
-std::vector<Bitset> prefixes_within(const PiperProblem& problem, PiperSearchLimits limits) {
+DownsetLattice prefixes_within(const PiperProblem& problem, PiperSearchLimits limits) {
   limits.downsets = std::min(limits.downsets, kMostPiperLevelDownsets);
   return piper_prefixes(problem, limits);
 }
@@ -367,7 +367,7 @@ PiperSolution solve_piper_levels(const PiperProblem& problem, const PiperSearchL
         "leave out --knapsack heuristic and --sum-of-dp exact");
   }
   if (!has_options(problem)) return {};
-  const std::vector<Bitset> prefixes = prefixes_within(problem, limits);
+  const DownsetLattice prefixes = prefixes_within(problem, limits);
   Levels levels(problem, prefixes, limits.work);
   PiperSolution solution;
   PiperBisection bisection(levels, levels.least_limit(), limits.progress, solution);

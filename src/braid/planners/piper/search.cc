@@ -69,7 +69,7 @@ PiperSolution solve_piper(const PiperProblem& problem, const PiperSearchLimits& 
   if (problem.rules.sum == PiperSum::exact) return solve_exact_sum(problem, limits);
   PiperSolution solution;
   if (!has_options(problem)) return solution;
-  const std::vector<Bitset> prefixes = piper_prefixes(problem, limits);
+  const DownsetLattice prefixes = piper_prefixes(problem, limits);
   if (prefixes.size() > kManyDownsets) {
     // Few of them mostly hold the optimum, and proving it is easier than finding it.
     PiperTables few(problem, piper_order_prefixes(problem));
@@ -83,7 +83,7 @@ PiperSolution solve_piper(const PiperProblem& problem, const PiperSearchLimits& 
 
 namespace {
 
-std::optional<std::vector<PiperStage>> feasible_among(const std::vector<Bitset>& prefixes,
+std::optional<std::vector<PiperStage>> feasible_among(const DownsetLattice& prefixes,
                                                       const PiperProblem& problem,
                                                       const PiperSearchLimits& limits) {
   PiperTables tables(problem, prefixes);

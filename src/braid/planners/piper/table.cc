@@ -17,7 +17,7 @@ struct Corner {
 
 class TableRun {
  public:
-  TableRun(const PiperProblem& problem, const std::vector<Bitset>& prefixes)
+  TableRun(const PiperProblem& problem, const DownsetLattice& prefixes)
       : tables_(problem, prefixes) {
     table_.devices = problem.devices;
     table_.suffixes = std::min(problem.devices, problem.micro_batches);

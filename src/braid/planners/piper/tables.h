@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "braid/base/index.h"
-#include "braid/graph/bitset.h"
 #include "braid/planners/piper/problem.h"
+#include "braid/search/downset_lattice.h"
 #include "braid/search/knapsack.h"
 
 namespace braid {
@@ -31,9 +31,8 @@ struct PiperStageSums {
 /// to outlive it. Not to be shared between threads.
 class PiperTables {
  public:
-  /// `prefixes` as downsets() orders them, the complements of the suffixes; some may be left out,
-  /// but not the empty and the whole one.
-  PiperTables(const PiperProblem& problem, const std::vector<Bitset>& prefixes);
+  /// `prefixes`: the complements of the suffixes.
+  PiperTables(const PiperProblem& problem, const DownsetLattice& prefixes);
 
   /// Suffixes are numbered by size from the empty one, 0, to the whole one, size() - 1.
   std::size_t size() const { return suffixes_; }
@@ -110,7 +109,7 @@ class PiperTables {
   };
 
   void read_kinds();
-  void read_suffixes(const std::vector<Bitset>& prefixes);
+  void read_suffixes(const DownsetLattice& prefixes);
   void read_edges();
   void sum_suffixes();
   void bound_layers();
