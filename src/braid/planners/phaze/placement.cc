@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 #include "braid/planners/phaze/search.h"
 #include "braid/planners/phaze/stage.h"
 #include "braid/planners/phaze/table.h"
@@ -262,13 +263,12 @@ std::optional<PhazePlacement> most_frugal(PhazeProblem problem, PhazeOptions opt
     if (!(most < kInfinity)) return std::nullopt;
     found = placed(most);
   }
-  while (most - least > 1e-6 * most) {
-    const double middle = least + (most - least) / 2;
-    auto smaller = placed(middle);
-    (smaller.has_value() ? most : least) = middle;
-    if (smaller.has_value()) found = std::move(smaller);
-  }
-  return found;
+  const auto next = [](const ThresholdRange& range) -> std::optional<double> {
+    if (range.is_within(1e-6)) return std::nullopt;
+    return range.middle();
+  };
+  return least_memory({least, most}, std::move(*found), next, placed,
+                      [most](const PhazePlacement&) { return most; });
 }
 
 const PhazeStage& fullest(const PhazePlacement& placement) {

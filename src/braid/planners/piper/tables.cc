@@ -9,6 +9,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 
 namespace braid {
 
@@ -275,12 +276,10 @@ std::int64_t PiperTables::most_in_flight(PiperStageSums& stage) const {
     low = high;
     high = next;
   }
-  high = std::min(high, most + 1);
-  while (high - low > 1) {
-    const std::int64_t middle = (low + high) / 2;
-    (least_memory(stage, middle) <= fits ? low : high) = middle;
-  }
-  return stage.most_in_flight = low;
+  const auto is_too_much = [&](std::int64_t in_flight) {
+    return !(least_memory(stage, in_flight) <= fits);
+  };
+  return stage.most_in_flight = first_where(low + 1, std::min(high, most + 1), is_too_much) - 1;
 }
 
 }  // namespace braid

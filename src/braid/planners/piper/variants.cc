@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 #include "braid/base/quantity.h"
 
 namespace braid {
@@ -71,8 +73,8 @@ void explain_layers(const PiperProblem& problem, PiperSolution& solution) {
   }
 }
 
-/// Stages for a problem with so much memory; none: there are none.
-using StagesWithin = std::function<std::vector<PiperStage>(double memory_bytes)>;
+/// Stages for a problem with so much memory.
+using StagesWithin = std::function<std::optional<std::vector<PiperStage>>(double memory_bytes)>;
 
 double fullest_bytes(const std::vector<PiperStage>& stages) {
   double fullest = 0;
@@ -83,21 +85,16 @@ double fullest_bytes(const std::vector<PiperStage>& stages) {
 /// Stages that need the least memory above `low`, to 0.05 %, with what is known of more.
 std::vector<PiperStage> bisect(double low, std::vector<PiperStage> known,
                                const StagesWithin& stages_within) {
-  double high = fullest_bytes(known);
   constexpr double kClose = 1.0005;
-  // What is known is often the least already.
-  double middle = high / kClose * (1 + 1e-9);
-  while (high > low * kClose) {
-    std::vector<PiperStage> found = stages_within(middle);
-    if (found.empty()) {
-      low = middle;
-    } else {
-      known = std::move(found);
-      high = std::min(middle, fullest_bytes(known));
-    }
-    middle = (low + high) / 2;
-  }
-  return known;
+  bool first = true;
+  const auto next = [&](const ThresholdRange& range) -> std::optional<double> {
+    if (range.high <= range.low * kClose) return std::nullopt;
+    // What is known is often the least already.
+    if (std::exchange(first, false)) return range.high / kClose * (1 + 1e-9);
+    return (range.low + range.high) / 2;
+  };
+  const double high = fullest_bytes(known);
+  return least_memory({low, high}, std::move(known), next, stages_within, fullest_bytes);
 }
 
 /// Stages within little more than the least memory with which there are any; none whatever the
@@ -111,24 +108,25 @@ std::vector<PiperStage> least_memory_stages(const PiperProblem& problem, PiperSo
       return solve_other();
     };
   };
-  const auto all = [&] {
-    if (solve != solve_piper) return solve(other, limits).stages;
-    return feasible_stages(other, limits).value_or(std::vector<PiperStage>());
+  const auto solved = [&]() -> std::optional<std::vector<PiperStage>> {
+    std::vector<PiperStage> stages = solve(other, limits).stages;
+    if (stages.empty()) return std::nullopt;
+    return stages;
   };
+  const auto all = [&] { return solve != solve_piper ? solved() : feasible_stages(other, limits); };
   const auto some = [&] {
-    if (solve != solve_piper) return solve(other, limits).stages;
-    return feasible_stages_soon(other, limits).value_or(std::vector<PiperStage>());
+    return solve != solve_piper ? solved() : feasible_stages_soon(other, limits);
   };
   const StagesWithin within = with(all), soon_within = with(some);
   // With so much memory only the counts of devices can be in the way.
   constexpr double kAnyMemory = std::numeric_limits<double>::max() / 4;
-  const bool some_do = !soon_within(kAnyMemory).empty();
-  if (!some_do && within(kAnyMemory).empty()) return {};
+  const bool some_do = soon_within(kAnyMemory).has_value();
+  if (!some_do && !within(kAnyMemory)) return {};
   const StagesWithin& first = some_do ? soon_within : within;
-  std::vector<PiperStage> stages;
+  std::optional<std::vector<PiperStage>> found;
   double low = problem.memory_bytes;
-  for (double high = 2 * low; (stages = first(high)).empty(); high *= 2) low = high;
-  stages = bisect(low, std::move(stages), first);
+  for (double high = 2 * low; !(found = first(high)); high *= 2) low = high;
+  std::vector<PiperStage> stages = bisect(low, std::move(*found), first);
   return some_do ? bisect(problem.memory_bytes, std::move(stages), within) : stages;
 }
 
