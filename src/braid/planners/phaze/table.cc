@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/infinity.h"
+#include "braid/base/pareto_front.h"
 #include "braid/planners/phaze/linear.h"
 
 namespace braid {
@@ -100,13 +101,6 @@ PhazeCandidates phaze_candidates(const PhazeProblem& problem, const PhazeWidth& 
 
 namespace {
 
-/// Whether some entry is no worse than all with these many devices and such a load, or more.
-bool is_dominated(const std::vector<PhazeEntry>& found, std::int64_t devices, double load_s) {
-  return std::any_of(found.begin(), found.end(), [&](const PhazeEntry& entry) {
-    return entry.devices <= devices && entry.longest_s <= load_s;
-  });
-}
-
 /// Adds an entry to the few that have different numbers of devices.
 void offer(std::vector<PhazeEntry>& found, std::int64_t devices, double longest_s) {
   for (PhazeEntry& entry : found) {
@@ -141,7 +135,9 @@ PhazeTable::PhazeTable(const PhazeCandidates& candidates, std::size_t cuts,
         }
         const double load_s = s == 1 ? candidate.last_load_s : candidate.load_s;
         // Each stage behind takes a device at least.
-        if (candidate.most_from_end < s || is_dominated(found, candidate.devices + s - 1, load_s)) {
+        if (candidate.most_from_end < s ||
+            is_dominated(found, PhazeEntry{candidate.devices + s - 1, load_s},
+                         PhazeEntry::no_worse)) {
           if (candidates.rising) break;
           continue;
         }

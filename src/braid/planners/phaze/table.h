@@ -54,6 +54,10 @@ PhazeCandidate phaze_candidate(const PhazeProblem& problem, const PhazeStageCost
 struct PhazeEntry {
   std::int64_t devices = 0;
   double longest_s = 0;
+
+  static bool no_worse(const PhazeEntry& a, const PhazeEntry& b) {
+    return a.devices <= b.devices && a.longest_s <= b.longest_s;
+  }
 };
 
 /// For s stages behind each cut: the undominated entries, by rising devices (falling longest_s).

@@ -6,6 +6,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/base/pareto_front.h"
 #include "braid/planners/piper/bisection.h"
 #include "braid/planners/piper/tables.h"
 #include "braid/search/rounding.h"
@@ -107,11 +108,10 @@ class Levels {
   std::int64_t work() const { return work_; }
 
  private:
-  /// Superstages for a set's last layers, up to an outer set.
-  struct Cell {
-    std::int64_t devices = 0;  ///< Of the level.
-    std::int64_t sum = 0;      ///< Of replicas, on one device of the level above.
-    std::size_t rest = 0;      ///< Set behind the first superstage.
+  /// Superstages for a set's last layers, up to an outer set: of the level's devices, and of
+  /// replicas on one device of the level above.
+  struct Cell : PiperUse {
+    std::size_t rest = 0;  ///< Set behind the first superstage.
     std::size_t rest_cell = 0;
     std::size_t degree = 0;  ///< Tensor-parallel; on the lowest level.
     Degree how;
@@ -140,21 +140,8 @@ class Levels {
 
   static std::int64_t least_sum_of(const std::vector<Cell>& front) {
     std::int64_t least = kNever;
-    for (const Cell& cell : front) least = std::min(least, cell.sum);
+    for (const Cell& cell : front) least = std::min(least, cell.replicas);
     return least;
-  }
-
-  static bool is_dominated(const std::vector<Cell>& front, std::int64_t devices, std::int64_t sum) {
-    return std::any_of(front.begin(), front.end(), [&](const Cell& cell) {
-      return cell.devices <= devices && cell.sum <= sum;
-    });
-  }
-
-  static void add(std::vector<Cell>& front, const Cell& cell) {
-    std::erase_if(front, [&](const Cell& other) {
-      return cell.devices <= other.devices && cell.sum <= other.sum;
-    });
-    front.push_back(cell);
   }
 
   /// Fills the level's fronts for the layers outside of `inner`, to run `product` times, with
@@ -212,17 +199,17 @@ class Levels {
           const Cell& rest = rests[r];
           for (std::size_t d = first; d < dps.size(); ++d) {
             const Degree& how = dps[d];
-            const std::int64_t devices = rest.devices + how.dp * tp, sum = rest.sum + how.dp;
+            const std::int64_t devices = rest.devices + how.dp * tp, sum = rest.replicas + how.dp;
             if (devices > most_devices || sum > most_sum ||
-                is_dominated(fronts[outer], devices, sum)) {
+                is_dominated(fronts[outer], PiperUse{devices, sum}, PiperUse::no_worse)) {
               break;
             }
             ++work_;
-            const std::int64_t in_flight = 1 + (behind + rest.sum + how.dp - 1) / how.dp;
+            const std::int64_t in_flight = 1 + (behind + rest.replicas + how.dp - 1) / how.dp;
             if (!keeps(how) || !tables_.keeps(stage, how.share, how.sync, in_flight, limit_)) {
               continue;
             }
-            add(fronts[outer], {devices, sum, set, r, t, how});
+            put_in_front(fronts[outer], Cell{{devices, sum}, set, r, t, how}, PiperUse::no_worse);
             break;
           }
         }
@@ -251,9 +238,9 @@ class Levels {
                  least_devices(level, set, outer, product) <= static_cast<double>(how.dp);
         };
         const auto useful = [&](const Row& row, std::size_t outer) {
-          const std::int64_t sum = rest.sum + how.dp * row[outer - set];
+          const std::int64_t sum = rest.replicas + how.dp * row[outer - set];
           return sum * product <= most_sum_ && tables_.is_subset(set, outer) && keeps(outer) &&
-                 !is_dominated(fronts[outer], devices, sum);
+                 !is_dominated(fronts[outer], PiperUse{devices, sum}, PiperUse::no_worse);
         };
         // With nothing behind it the sums are least: often already too many.
         const Row& least = least_sums(level - 1, set, 0, copies);
@@ -263,10 +250,11 @@ class Levels {
         }
         if (!any || exhausted()) continue;
         const Row& row =
-            least_sums(level - 1, set, (behind + rest.sum + how.dp - 1) / how.dp, copies);
+            least_sums(level - 1, set, (behind + rest.replicas + how.dp - 1) / how.dp, copies);
         for (std::size_t outer = set + 1; outer < sets_; ++outer) {
           if (!useful(row, outer)) continue;
-          add(fronts[outer], {devices, rest.sum + how.dp * row[outer - set], set, r, 0, how});
+          const std::int64_t sum = rest.replicas + how.dp * row[outer - set];
+          put_in_front(fronts[outer], Cell{{devices, sum}, set, r, 0, how}, PiperUse::no_worse);
         }
       }
     }
@@ -305,12 +293,12 @@ class Levels {
     const std::vector<Cell>& front = fronts_[level][outer];
     auto at = static_cast<std::size_t>(
         std::min_element(front.begin(), front.end(),
-                         [](const Cell& a, const Cell& b) { return a.sum < b.sum; }) -
+                         [](const Cell& a, const Cell& b) { return a.replicas < b.replicas; }) -
         front.begin());
     for (std::size_t set = outer; set != inner;) {
       const Cell& cell = fronts_[level][set][at];
       at = cell.rest_cell;
-      parts.push_back({set, cell, behind + fronts_[level][cell.rest][at].sum});
+      parts.push_back({set, cell, behind + fronts_[level][cell.rest][at].replicas});
       set = cell.rest;
     }
     for (const Part& part : parts) {

@@ -26,6 +26,16 @@ struct PiperStageSums {
   std::int64_t most_in_flight_fast = 0, most_in_flight = -1;
 };
 
+/// What counts of stages for the layers before them; less of both is never worse.
+struct PiperUse {
+  std::int64_t devices = 0;
+  std::int64_t replicas = 0;  ///< Sum of data-parallel degrees.
+
+  static bool no_worse(const PiperUse& a, const PiperUse& b) {
+    return a.devices <= b.devices && a.replicas <= b.replicas;
+  }
+};
+
 /// A piper problem over its suffixes (sets of layers closed under successors: what is left to the
 /// stages from some point on), with the sums that price any stage in a few steps. The problem has
 /// to outlive it. Not to be shared between threads.

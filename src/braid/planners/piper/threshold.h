@@ -52,9 +52,7 @@ class PiperThreshold {
     std::int32_t dp = 0;
   };
   /// Stages for a suffix.
-  struct State {
-    std::int64_t devices = 0;
-    std::int64_t suffix = 0;  ///< Sum of data-parallel degrees.
+  struct State : PiperUse {
     std::int32_t rest = kNone;
     std::int32_t set = 0;
     std::int32_t degree = 0, dp = 0;  ///< Of the first stage; indices in the tables.
@@ -78,8 +76,6 @@ class PiperThreshold {
               double limit);
   void extend_heuristically(const State& rest, std::int32_t number, PiperStageSums& stage,
                             std::size_t fast, double limit);
-  bool is_dominated(std::int64_t devices, std::int64_t suffix) const;
-  void add(const State& state);
   std::vector<PiperStage> price(std::vector<PiperStage> stages) const;
 
   const PiperProblem& problem_;
