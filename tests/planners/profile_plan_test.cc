@@ -176,7 +176,7 @@ TEST(ProfilePlans, AnswersOfPipersPlannersArePlans) {
       problem.bandwidth_bytes = read.bandwidth_bytes;
       const System system = plain_system(devices, problem.memory_bytes, problem.bandwidth_bytes);
       const ProfileTarget target{&profile, 1, {}, &system, "piper", file};
-      for (const PiperVariant& variant : piper_variants()) {
+      for (const PiperVariant& variant : kPiperVariants) {
         const PiperSolution solution = variant.solve(problem, {});
         const ProfileOutcome made = outcome_of_solution(target, variant, problem, solution, 1, {});
         if (solution.stages.empty()) continue;

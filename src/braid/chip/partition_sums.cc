@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 #include "braid/chip/kernel_graph.h"
 #include "braid/chip/partition_time.h"
 
@@ -212,14 +213,7 @@ double PartitionSums::compute_s(double hidden_s, double enough_s) const {
   } else if (enough <= first && first < last) {
     return cycles[first] * per_cycle_s;
   }
-  while (first < last) {
-    const std::size_t middle = first + (last - first) / 2;
-    if (fits_in(middle)) {
-      last = middle;
-    } else {
-      first = middle + 1;
-    }
-  }
+  first = first_where(first, last, [&](std::size_t step) { return fits_in(step); });
   return first == cycles.size() ? kImpossible : cycles[first] * per_cycle_s;
 }
 

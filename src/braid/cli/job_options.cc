@@ -304,10 +304,9 @@ void check_planner_options(const JobOptions& o, const std::vector<const PlannerE
     }
   }
   const auto takes_levels = [](std::string_view name) {
-    const std::vector<PiperVariant>& variants = piper_variants();
-    return std::any_of(variants.begin(), variants.end(), [&](const PiperVariant& variant) {
-      return variant.name == name && variant.solve_restricted == solve_piper;
-    });
+    return std::any_of(
+        kPiperVariants.begin(), kPiperVariants.end(),
+        [&](const PiperVariant& variant) { return variant.name == name && variant.is_piper(); });
   };
   if (!o.network.empty() && !any(takes_levels)) {
     throw Error(Where{"", 0, "--network"}, "is for piper, no-dp, no-tp, no-ar, dp-only and tp-only",

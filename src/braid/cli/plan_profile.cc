@@ -308,7 +308,7 @@ void write_table(const PiperTable& table, const std::string& file) {
 /// Throws for what does not go with levels of the network.
 void check_levels(const ProfileOptions& o, const PiperVariant& variant) {
   if (o.levels.empty()) return;
-  if (variant.name.starts_with("equi") || variant.name == "pipedream") {
+  if (!variant.is_piper()) {
     throw Error(Where{"", 0, "--levels"}, std::string(variant.name) + " takes the network as flat",
                 "use --bandwidth");
   }
@@ -323,8 +323,7 @@ void check_levels(const ProfileOptions& o, const PiperVariant& variant) {
 /// Throws for what cannot have the degrees sum to exactly the micro-batches.
 void check_exact_sum(const ProfileOptions& o, const PiperVariant& variant) {
   if (o.sum != "exact") return;
-  const bool own_way = variant.name.starts_with("equi") || variant.name == "pipedream";
-  if (!own_way && o.knapsack == "exact" && o.table.empty()) return;
+  if (variant.is_piper() && o.knapsack == "exact" && o.table.empty()) return;
   throw Error(Where{"", 0, "--sum-of-dp"},
               "exact does not go with --table, --knapsack heuristic, equi and pipedream",
               "leave one of them out");
@@ -371,8 +370,7 @@ PiperAnswer answer_of(const ProfileOptions& given, const Document& document,
   answer.solution = variant.solve(answer.problem, limits);
   answer.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (answer.solution.status == Status::infeasible && answer.solution.reason.empty()) {
-    explain_infeasible(variant.restrict(answer.problem), variant.solve_restricted, limits,
-                       answer.solution);
+    explain_infeasible(variant.restrict(answer.problem), variant.search, limits, answer.solution);
   }
   const std::string& file = given.profiles.front();
   const ReadProfile read = read_profile_document(given, document, file);
@@ -403,8 +401,7 @@ bool plans_by_own_rules(const ProfileOptions& o, const std::string& planner) {
                   [](const VerbOption& option) { return option.given() && !option.is("output"); });
   if (asks_as_of_models) return false;
   if (planner.empty() || planner == "phaze") return true;
-  const std::vector<PiperVariant>& variants = piper_variants();
-  return std::any_of(variants.begin(), variants.end(),
+  return std::any_of(kPiperVariants.begin(), kPiperVariants.end(),
                      [&](const PiperVariant& variant) { return variant.name == planner; });
 }
 

@@ -4,10 +4,12 @@
 #include <cassert>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 #include "braid/chip/kernel_graph.h"
 #include "braid/chip/partition_time.h"
 #include "braid/graph/bitset.h"
@@ -190,19 +192,12 @@ class OrderCuts {
   std::size_t first_start(std::size_t end, double most_s) const {
     // A run that has both passes has no stage in two halves.
     const bool apart = graph_.halves.backward_begin >= graph_.halves.forward_end;
-    std::size_t low = apart && end > forward_ ? forward_ : 0, high = end;
-    while (low < high) {
-      const std::size_t middle = (low + high) / 2;
-      const Load load{sums_[end].compute_s - sums_[middle].compute_s,
-                      sums_[end].memory_s - sums_[middle].memory_s,
-                      sums_[end].network_s - sums_[middle].network_s};
-      if (time_of(load, messages_s_[end], graph_.job.overlap) <= most_s * kStageRounding) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
-    return low;
+    return first_where(apart && end > forward_ ? forward_ : 0, end, [&](std::size_t start) {
+      const Load load{sums_[end].compute_s - sums_[start].compute_s,
+                      sums_[end].memory_s - sums_[start].memory_s,
+                      sums_[end].network_s - sums_[start].network_s};
+      return time_of(load, messages_s_[end], graph_.job.overlap) <= most_s * kStageRounding;
+    });
   }
 
   const StageGraph& graph_;
@@ -376,19 +371,20 @@ void cut_orders(const StageGraph& graph, KernelStages& best) {
   for (const std::vector<std::size_t>& order : orders) {
     const OrderCuts cuts(graph, order);
     if (best.stage_of.empty()) keep_faster(graph.job, cuts.within(kInfinity), best);
-    double low_s = best.lower_bound_s, high_s = best.time_s;
-    std::vector<std::int32_t> found = cuts.within(low_s);
-    for (int step = 0; found.empty() && step < 60 && high_s > low_s * kStageClose; ++step) {
-      const double middle_s = low_s + (high_s - low_s) / 2;
-      std::vector<std::int32_t> stage_of = cuts.within(middle_s);
-      if (stage_of.empty()) {
-        low_s = middle_s;
-      } else {
-        high_s = slowest_s(graph.job, stage_of);
-        keep_faster(graph.job, std::move(stage_of), best);
-      }
-    }
-    keep_faster(graph.job, std::move(found), best);
+    const auto attempt = [&](double most_s) -> std::optional<double> {
+      std::vector<std::int32_t> stage_of = cuts.within(most_s);
+      if (stage_of.empty()) return std::nullopt;
+      const double time_s = slowest_s(graph.job, stage_of);
+      keep_faster(graph.job, std::move(stage_of), best);
+      return time_s;
+    };
+    int steps = 0;
+    const auto next = [&steps](const ThresholdRange& range) -> std::optional<double> {
+      if (steps++ == 60 || !(range.high > range.low * kStageClose)) return std::nullopt;
+      return range.middle();
+    };
+    const ThresholdRange range{best.lower_bound_s, best.time_s};
+    if (!attempt(range.low)) least_threshold(range, next, attempt);
   }
 }
 

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "braid/base/pareto_front.h"
+
 namespace braid {
 
 bool dominates(const ParetoPoint& a, const ParetoPoint& b) {
@@ -19,12 +21,10 @@ std::vector<std::size_t> pareto_set(std::span<const ParetoPoint> points) {
     return std::tuple(-points[a].throughput, points[a].usd, points[a].watts) <
            std::tuple(-points[b].throughput, points[b].usd, points[b].watts);
   });
+  const auto beats = [&](std::size_t a, std::size_t b) { return dominates(points[a], points[b]); };
   std::vector<std::size_t> set;
   for (const std::size_t i : order) {
-    const bool beaten = std::any_of(set.begin(), set.end(), [&](std::size_t other) {
-      return dominates(points[other], points[i]);
-    });
-    if (!beaten) set.push_back(i);
+    if (!is_dominated(set, i, beats)) set.push_back(i);
   }
   std::sort(set.begin(), set.end());
   return set;

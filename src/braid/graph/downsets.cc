@@ -75,17 +75,4 @@ std::optional<std::vector<DownsetPair>> downset_pairs(const std::vector<Bitset>&
   return pairs;
 }
 
-std::optional<std::vector<Bitset>> contiguous_sets(const std::vector<Bitset>& sets,
-                                                   std::size_t limit) {
-  if (sets.empty()) return std::vector<Bitset>{};
-  const auto pairs = downset_pairs(sets, sets.back().size(), limit);
-  if (!pairs) return std::nullopt;
-  std::vector<Bitset> found;
-  found.reserve(pairs->size());
-  for (const DownsetPair& pair : *pairs) found.push_back(sets[pair.outer] - sets[pair.inner]);
-  std::sort(found.begin(), found.end(), smaller);
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
-}
-
 }  // namespace braid

@@ -44,9 +44,4 @@ struct DownsetPair {
 std::optional<std::vector<DownsetPair>> downset_pairs(const std::vector<Bitset>& sets,
                                                       std::size_t most_nodes, std::size_t limit);
 
-/// Every nonempty contiguous set once, ordered by size, then as Bitset orders: no path leaves it
-/// and comes back. nullopt when `sets` have more than `limit` pairs.
-std::optional<std::vector<Bitset>> contiguous_sets(const std::vector<Bitset>& sets,
-                                                   std::size_t limit);
-
 }  // namespace braid

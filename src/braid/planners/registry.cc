@@ -22,11 +22,11 @@
 namespace braid {
 namespace {
 
-/// The planner of piper_variants()[number].
+/// The planner of kPiperVariants[number].
 template <std::size_t number>
 Outcome piper(const Job& job, const System& system, const PlannerOptions& options,
               const Budget& budget, const Progress& progress) {
-  const std::string name(piper_variants()[number].name);
+  const std::string name(kPiperVariants[number].name);
   const PlanFunction alone = [&](const Job& one, const System& slowest, const SpaceOptions& space,
                                  const Budget& most, const Progress& shown) {
     return plan_piper(name, one, slowest, PiperSpace{space, options.piper_network}, most, shown);
@@ -76,6 +76,18 @@ struct Planner {
   bool unlike_stages = false;         ///< Its stages have parallel forms of their own.
 };
 
+consteval std::size_t number_of(std::string_view variant) {
+  std::size_t number = 0;
+  while (kPiperVariants.at(number).name != variant) ++number;
+  return number;
+}
+
+template <std::size_t number>
+constexpr Planner of_piper() {
+  constexpr const PiperVariant& variant = kPiperVariants[number];
+  return {variant.name, variant.description, piper<number>, Recompute::none, variant.cuts};
+}
+
 constexpr std::array kPlanners = {
     Planner{"braid", "best-first search over all splits, uneven stages, memory options",
             plain<plan_braid>},
@@ -91,20 +103,17 @@ constexpr std::array kPlanners = {
     Planner{"phaze", "Phaze's placement: flushed 1F1B on a flat network, stages exact", phaze},
     Planner{"random", "the best by AMP's cost of 100 strategies drawn at random",
             by_kind<plan_random, plan_random_mixed>},
-    Planner{"piper", "least time per sample over cuts of the layer graph (Piper)", piper<0>,
-            Recompute::none, true},
-    Planner{"no-dp", "piper without data parallelism", piper<1>, Recompute::none, true},
-    Planner{"no-tp", "piper without tensor parallelism", piper<2>, Recompute::none, true},
-    Planner{"no-ar", "piper without activation recomputation", piper<3>, Recompute::none, true},
-    Planner{"equi", "equal stages (PipeDream-2BW), with tensor parallelism", piper<4>,
-            Recompute::none, true},
-    Planner{"equi-no-tp", "equal stages (PipeDream-2BW)", piper<5>, Recompute::none, true},
-    Planner{"pipedream", "PipeDream's recurrence on the layers as a chain", piper<6>,
-            Recompute::none, true},
+    of_piper<number_of("piper")>(),
+    of_piper<number_of("no-dp")>(),
+    of_piper<number_of("no-tp")>(),
+    of_piper<number_of("no-ar")>(),
+    of_piper<number_of("equi")>(),
+    of_piper<number_of("equi-no-tp")>(),
+    of_piper<number_of("pipedream")>(),
     Planner{"graphpipe", "stages that form a graph, each with its own replicas (GraphPipe)",
             graphpipe, Recompute::none, true},
-    Planner{"dp-only", "one stage, data parallelism", piper<7>},
-    Planner{"tp-only", "one stage, tensor parallelism", piper<8>},
+    of_piper<number_of("dp-only")>(),
+    of_piper<number_of("tp-only")>(),
 };
 
 /// Drops plans that the trainer cannot be told, which planners of other spaces than braid's may

@@ -1,6 +1,7 @@
 #include "braid/search/graph_cuts.h"
 
 #include <unordered_map>
+#include <utility>
 
 namespace braid {
 
@@ -29,15 +30,14 @@ std::vector<double> GraphCuts::crossing(const Dag& dag, std::span<const double> 
 }
 
 std::optional<GraphCuts> graph_cuts(const Dag& dag, std::size_t most) {
-  auto sets = downsets(dag, most);
-  if (!sets.has_value()) return std::nullopt;
+  auto lattice = downset_lattice(dag, most);
+  if (!lattice.has_value()) return std::nullopt;
   std::unordered_map<Bitset, std::uint32_t, BitsetHash> index;
-  index.reserve(sets->size());
-  for (std::size_t i = 0; i < sets->size(); ++i) {
-    index.emplace((*sets)[i], static_cast<std::uint32_t>(i));
+  index.reserve(lattice->size());
+  for (std::size_t i = 0; i < lattice->size(); ++i) {
+    index.emplace(lattice->sets[i], static_cast<std::uint32_t>(i));
   }
-  GraphCuts cuts;
-  cuts.sets = std::move(*sets);
+  GraphCuts cuts{std::move(*lattice), {}, {}};
   cuts.first_step.reserve(cuts.sets.size() + 1);
   for (const Bitset& set : cuts.sets) {
     cuts.first_step.push_back(cuts.steps.size());

@@ -6,22 +6,20 @@
 #include <span>
 #include <vector>
 
-#include "braid/graph/downsets.h"
+#include "braid/search/downset_lattice.h"
 
 namespace braid {
 
 /// Graphs that can be cut in more ways are not cut in all of them by AMP's planners.
 inline constexpr std::size_t kMostGraphCuts = 20'000;
 
-/// The ways to cut a graph into what comes first and what is left, and how one layer more leads
-/// from one to another.
-struct GraphCuts {
+/// All ways to cut a graph, and how one layer more leads from one to another.
+struct GraphCuts : DownsetLattice {
   struct Step {
     std::uint32_t layer = 0;
     std::uint32_t to = 0;  ///< Index of the cut with this layer too.
   };
-  std::vector<Bitset> sets;  ///< As downsets() orders them: from nothing to all.
-  std::vector<Step> steps;   ///< By cut, those of cut i from first_step[i] to first_step[i + 1].
+  std::vector<Step> steps;  ///< By cut, those of cut i from first_step[i] to first_step[i + 1].
   std::vector<std::size_t> first_step;
 
   /// By cut, the sum of what the layers before it have. Linear in the cuts.

@@ -164,7 +164,7 @@ TEST(PiperPlanner, KeepsMemoryAndNoSmallerSpaceWins) {
     PiperInstance instance;
     make(random, 1e6 * testing::pick(random, 1, 60), instance);
     const Outcome best = plan_piper("piper", instance.job, instance.system, {}, {});
-    for (const PiperVariant& variant : piper_variants()) {
+    for (const PiperVariant& variant : kPiperVariants) {
       const Outcome outcome = plan_piper(variant.name, instance.job, instance.system, {}, {});
       if (outcome.candidates.empty()) {
         EXPECT_EQ(outcome.status, Status::infeasible) << variant.name;

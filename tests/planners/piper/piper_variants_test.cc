@@ -402,7 +402,7 @@ TEST(PiperVariants, MoreResourcesNeverHurt) {
         {.most_nodes = 5, .most_devices = 10, .whole_numbers = false, .recompute_pairs = true});
     problem.micro_batches = 12;
     problem.memory_bytes *= 2;
-    for (const PiperVariant& variant : piper_variants()) {
+    for (const PiperVariant& variant : kPiperVariants) {
       if (variant.name == "pipedream") continue;  // It minimises something else: see above.
       const double time = time_or_infinity(variant.solve(problem, {}));
       PiperProblem more = problem;
@@ -446,11 +446,11 @@ TEST(PiperVariants, SayHowMuchMemoryWouldDo) {
   for (int i = 0; i < 400; ++i) {
     PiperProblem problem = random_with_recomputation(random, i);
     problem.memory_bytes /= 2;
-    for (const PiperVariant& variant : piper_variants()) {
+    for (const PiperVariant& variant : kPiperVariants) {
       PiperSolution solution = variant.solve(problem, {});
       if (!solution.stages.empty()) continue;
       if (solution.reason.empty()) {
-        explain_infeasible(variant.restrict(problem), variant.solve_restricted, {}, solution);
+        explain_infeasible(variant.restrict(problem), variant.search, {}, solution);
       }
       ASSERT_FALSE(solution.reason.empty()) << variant.name << i;
       if (solution.needed_bytes == 0) continue;
@@ -479,7 +479,7 @@ TEST(PiperVariants, NoSmallerSpaceBeatsPiper) {
     problem.rules.knapsack = PiperKnapsack::exact;
     problem.one_stage = false;
     const PiperSolution best = solve_piper(problem);
-    for (const PiperVariant& variant : piper_variants()) {
+    for (const PiperVariant& variant : kPiperVariants) {
       const PiperSolution solution = variant.solve(problem, {});
       if (solution.stages.empty()) continue;
       ASSERT_FALSE(best.stages.empty()) << variant.name << " in trial " << trial;
@@ -490,7 +490,7 @@ TEST(PiperVariants, NoSmallerSpaceBeatsPiper) {
     }
     if (HasFailure()) return;
   }
-  EXPECT_EQ(found.size(), piper_variants().size());
+  EXPECT_EQ(found.size(), kPiperVariants.size());
   for (const auto& [name, times] : found) EXPECT_GT(times, 10) << name;
   EXPECT_GT(slower, 50);
 }

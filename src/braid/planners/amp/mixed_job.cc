@@ -6,6 +6,7 @@
 #include "braid/base/error.h"
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 #include "braid/plan/stage_context.h"
 #include "braid/planners/amp/job.h"
 #include "braid/planners/job/outcomes.h"
@@ -298,16 +299,18 @@ Infeasibility AmpMixedJob::nearest() {
   for (const Configuration& configuration : configurations_) {
     const Placement placement = placement_of(configuration, ranks);
     // To a thousandth of what is missing, and only when it is less than elsewhere.
-    double low = 0, high = std::min(least, 1e18);
-    auto assignment = assign(configuration, placement, high * (1 - 1e-3));
-    if (!assignment.has_value()) continue;
-    for (int step = 0; step < 80 && high - low > 1e-3 * high; ++step) {
-      const double middle = low > 0 ? (low + high) / 2 : high / 16;
-      auto smaller = assign(configuration, placement, middle);
-      (smaller.has_value() ? high : low) = middle;
-      if (smaller.has_value()) assignment = std::move(smaller);
-      if (high < 1) break;
-    }
+    const double high = std::min(least, 1e18);
+    const auto within = [&](double bytes) { return assign(configuration, placement, bytes); };
+    auto any = within(high * (1 - 1e-3));
+    if (!any.has_value()) continue;
+    int step = 0;
+    const auto next = [&step](const ThresholdRange& range) -> std::optional<double> {
+      if (step == 80 || range.is_within(1e-3) || (step > 0 && range.high < 1)) return std::nullopt;
+      ++step;
+      return range.low > 0 ? (range.low + range.high) / 2 : range.high / 16;
+    };
+    const auto assignment = least_memory({0, high}, std::move(*any), next, within,
+                                         [high](const auto&) { return high; });
     std::int32_t begin = 0;
     double most = -kInfinity;
     Infeasibility here{"every split needs more memory than a device has", -1, 0, 0,
@@ -315,7 +318,7 @@ Infeasibility AmpMixedJob::nearest() {
     for (std::size_t s = 0; s < placement.size(); ++s) {
       const StageTable& stage = table(configuration, mixed_.groups_of(placement[s]));
       RunSums sums;
-      for (; begin < assignment->ends[s]; ++begin) sums.add(stage.layers[at(begin)]);
+      for (; begin < assignment.ends[s]; ++begin) sums.add(stage.layers[at(begin)]);
       const double needed = device_bytes(
           sums, static_cast<double>(in_flight(configuration, static_cast<std::int32_t>(s))),
           stage.memory);

@@ -12,6 +12,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/index.h"
+#include "braid/base/pareto_front.h"
 #include "braid/planners/graphpipe/pricing.h"
 
 namespace braid {
@@ -305,10 +306,8 @@ class ExactSearch {
   }
 
   void insert(const ExactLabel& made, std::vector<ExactLabel>& labels) const {
-    const auto useless = [&](const ExactLabel& other) { return no_worse(other, made); };
-    if (std::any_of(labels.begin(), labels.end(), useless)) return;
-    std::erase_if(labels, [&](const ExactLabel& other) { return no_worse(made, other); });
-    labels.push_back(made);
+    const auto order = [this](const ExactLabel& a, const ExactLabel& b) { return no_worse(a, b); };
+    if (!is_dominated(labels, made, order)) put_in_front(labels, made, order);
   }
 
   /// What the stages behind one that is put before a label make of it.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
+#include "braid/base/pareto_front.h"
 #include "braid/planners/graphpipe/problem.h"
 
 namespace braid {
@@ -91,14 +92,12 @@ class GraphPipeRanking {
   }
 
   bool is_useless(const GraphPipeLabel& label, const GraphPipeFrontier& frontier) const {
-    return std::any_of(frontier.begin(), frontier.end(),
-                       [&](const GraphPipeLabel& other) { return no_worse(other, label); });
+    return is_dominated(frontier, label, Order{*this});
   }
 
   /// Adds a plan that is not useless in place of those that it makes so.
   void insert(const GraphPipeLabel& label, GraphPipeFrontier& frontier) const {
-    std::erase_if(frontier, [&](const GraphPipeLabel& other) { return no_worse(label, other); });
-    frontier.push_back(label);
+    put_in_front(frontier, label, Order{*this});
   }
 
   /// Of plans side by side everything is the most of both, but devices add up and what both allow
@@ -142,6 +141,13 @@ class GraphPipeRanking {
   }
 
  private:
+  struct Order {
+    const GraphPipeRanking& ranking;
+    bool operator()(const GraphPipeLabel& a, const GraphPipeLabel& b) const {
+      return ranking.no_worse(a, b);
+    }
+  };
+
   std::size_t groups_;
   bool table_;
   std::size_t pools_;

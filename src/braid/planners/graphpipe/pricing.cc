@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 #include "braid/planners/graphpipe/in_flight.h"
 
 namespace braid {
@@ -257,16 +259,19 @@ bool price_graphpipe(const GraphPipeProblem& problem, GraphPipeSolution& solutio
 double graphpipe_rate_s(const GraphPipeProblem& problem, GraphPipeSolution& solution,
                         double limit_s) {
   PlanToPrice plan(problem, solution);
-  double low_s = plan.slowest_s();
+  const double low_s = plan.slowest_s();
   if (plan.fits_at(low_s)) return low_s;
   if (limit_s <= low_s || !plan.fits_at(limit_s)) return kInfinity;
-  double high_s = limit_s;
-  while (high_s > low_s * (1 + 1e-13)) {
-    const double middle_s = low_s + (high_s - low_s) / 2;
-    (plan.fits_at(middle_s) ? high_s : low_s) = middle_s;
-  }
+  const auto next = [](const ThresholdRange& range) -> std::optional<double> {
+    if (!(range.high > range.low * (1 + 1e-13))) return std::nullopt;
+    return range.middle();
+  };
+  const auto fits = [&plan](double at_s) {
+    return plan.fits_at(at_s) ? std::optional(at_s) : std::nullopt;
+  };
+  const ThresholdRange range = least_threshold({low_s, limit_s}, next, fits);
   // A little more, so that whoever rounds otherwise finds that it fits.
-  high_s = std::min(high_s * (1 + 1e-12), limit_s);
+  const double high_s = std::min(range.high * (1 + 1e-12), limit_s);
   plan.fits_at(high_s);
   return high_s;
 }

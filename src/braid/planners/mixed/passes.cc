@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cassert>
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/pareto_front.h"
 #include "braid/planners/mixed/bounds.h"
 #include "braid/planners/mixed/reach.h"
 
@@ -249,10 +251,7 @@ void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pas
     });
     std::size_t kept = 0;
     for (const Start& start : starts) {
-      const bool worse =
-          std::any_of(starts.begin(), starts.begin() + static_cast<std::ptrdiff_t>(kept),
-                      [&](const Start& a) { return no_worse(a, start); });
-      if (!worse) starts[kept++] = start;
+      if (!is_dominated(std::span(starts).first(kept), start, no_worse)) starts[kept++] = start;
     }
     starts.resize(kept);
     take_any_way(form, right, starts, facts, to, pass);

@@ -8,6 +8,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 
 namespace braid {
 namespace {
@@ -174,29 +175,24 @@ MixedShortage shortage_of(const MixedProblem& problem, MixedPipeline pipeline) {
 
 std::optional<MixedShortage> least_shortage(const MixedProblem& problem, double below_bytes) {
   if (problem.forms.empty()) return std::nullopt;
-  std::optional<MixedShortage> best;
-  const auto enough = [&](double extra_bytes) {
+  const auto within = [&](double extra_bytes) -> std::optional<MixedShortage> {
     auto pipeline = Coverage(problem, extra_bytes).run();
-    if (!pipeline.has_value()) return false;
-    best = shortage_of(problem, std::move(*pipeline));
-    return true;
+    if (!pipeline.has_value()) return std::nullopt;
+    return shortage_of(problem, std::move(*pipeline));
   };
-  double low = 0;
-  double high = std::min(below_bytes * (1 - kExact), kHopeless);
-  if (!enough(high)) return std::nullopt;
-  high = std::min(high, best->missing_bytes());
+  const double most = std::min(below_bytes * (1 - kExact), kHopeless);
+  std::optional<MixedShortage> any = within(most);
+  if (!any.has_value()) return std::nullopt;
   // From far away by magnitudes, then by halves.
-  while (high - low > kExact * high && high > 1) {
-    const double middle = low > 0 && high < 4 * low ? (low + high) / 2
-                          : low > 0                 ? std::sqrt(low * high)
-                                                    : high / 16;
-    if (enough(middle)) {
-      high = std::min(middle, best->missing_bytes());
-    } else {
-      low = middle;
-    }
-  }
-  return best;
+  const auto next = [](const ThresholdRange& range) -> std::optional<double> {
+    const auto [low, high] = range;
+    if (range.is_within(kExact) || !(high > 1)) return std::nullopt;
+    if (!(low > 0)) return high / 16;
+    return high < 4 * low ? (low + high) / 2 : std::sqrt(low * high);
+  };
+  const double high = std::min(most, any->missing_bytes());
+  return least_memory({0, high}, std::move(*any), next, within,
+                      [](const MixedShortage& shortage) { return shortage.missing_bytes(); });
 }
 
 }  // namespace braid

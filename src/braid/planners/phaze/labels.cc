@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <span>
 
 #include "braid/base/infinity.h"
+#include "braid/base/pareto_front.h"
 #include "braid/planners/phaze/search.h"
 
 namespace braid {
@@ -15,20 +17,14 @@ struct PhazeLabel {
   std::int32_t behind = -1;  ///< PhazeLabel at first->outer with one stage less.
 };
 
-bool dominates(const PhazeLabel& a, const PhazeLabel& b) {
+bool no_worse(const PhazeLabel& a, const PhazeLabel& b) {
   return a.devices <= b.devices && a.path.longest_s <= b.path.longest_s &&
          a.path.sum_s <= b.path.sum_s && a.sync_s <= b.sync_s;
 }
 
 void insert(std::vector<PhazeLabel>& labels, std::size_t begin, const PhazeLabel& label) {
-  for (std::size_t i = begin; i < labels.size(); ++i) {
-    if (dominates(labels[i], label)) return;
-  }
-  const auto first = labels.begin() + static_cast<std::ptrdiff_t>(begin);
-  labels.erase(std::remove_if(first, labels.end(),
-                              [&](const PhazeLabel& other) { return dominates(label, other); }),
-               labels.end());
-  labels.push_back(label);
+  if (is_dominated(std::span(labels).subspan(begin), label, no_worse)) return;
+  put_in_front(labels, label, no_worse, begin);
 }
 
 /// PhazeObjective::flush: the longest load counts m - 1 times wherever it is.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 #include "braid/planners/phaze/search.h"
 #include "braid/planners/phaze/stage.h"
 #include "braid/planners/phaze/table.h"
@@ -25,7 +26,7 @@ PhazePlacement placement_of(const PhazeProblem& problem, const PhazeWidth& width
   for (const PhazeCandidate& candidate : found.stages) {
     PhazeStage stage;
     stage.branches = candidate.branches;
-    (lattice.cuts[candidate.outer] - lattice.cuts[candidate.inner]).for_each([&](std::size_t l) {
+    (lattice.sets[candidate.outer] - lattice.sets[candidate.inner]).for_each([&](std::size_t l) {
       stage.layers.push_back(static_cast<std::int32_t>(l));
     });
     stages.push_back(std::move(stage));
@@ -87,11 +88,11 @@ struct WidthSearch {
               bool branches)
       : width(&of_width),
         candidates(phaze_candidates(problem, of_width, lattice, branches)),
-        table(candidates, lattice.cuts.size(),
+        table(candidates, lattice.size(),
               std::min(static_cast<std::int64_t>(problem.names.size()), problem.devices),
               problem.devices),
-        sums(phaze_sums(candidates, lattice.cuts.size())),
-        space{&problem, &candidates, &table, &sums, lattice.cuts.size()} {}
+        sums(phaze_sums(candidates, lattice.size())),
+        space{&problem, &candidates, &table, &sums, lattice.size()} {}
 };
 
 std::optional<PhazePlacement> place_by_program(const PhazeProblem& problem,
@@ -262,13 +263,12 @@ std::optional<PhazePlacement> most_frugal(PhazeProblem problem, PhazeOptions opt
     if (!(most < kInfinity)) return std::nullopt;
     found = placed(most);
   }
-  while (most - least > 1e-6 * most) {
-    const double middle = least + (most - least) / 2;
-    auto smaller = placed(middle);
-    (smaller.has_value() ? most : least) = middle;
-    if (smaller.has_value()) found = std::move(smaller);
-  }
-  return found;
+  const auto next = [](const ThresholdRange& range) -> std::optional<double> {
+    if (range.is_within(1e-6)) return std::nullopt;
+    return range.middle();
+  };
+  return least_memory({least, most}, std::move(*found), next, placed,
+                      [most](const PhazePlacement&) { return most; });
 }
 
 const PhazeStage& fullest(const PhazePlacement& placement) {

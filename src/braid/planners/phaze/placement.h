@@ -52,7 +52,7 @@ struct PhazeOptions {
 /// within memory and devices. nullopt when none fits. Exact for `program` and `flush`, and for
 /// `simulated` unless it would take more than `most_plans`: then `bound_s` is below its time.
 /// Among equals by `program`: the lowest width, then dp. Of a graph with more cuts or stages than
-/// the options allow only cuts along some topological orders are looked at (order_downsets.h), and
+/// the options allow only cuts along some topological orders are looked at (downset_lattice.h), and
 /// `bound_s` is what devices and the longest way through the layers allow.
 ///
 /// A table over (stages from the end, cut, devices used) of the least longest load, made once for

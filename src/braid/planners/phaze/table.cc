@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "braid/base/infinity.h"
+#include "braid/base/pareto_front.h"
 #include "braid/planners/phaze/linear.h"
-#include "braid/search/order_downsets.h"
 
 namespace braid {
 namespace {
@@ -18,13 +18,12 @@ constexpr std::int64_t kMostTableSteps = 5'000'000'000;
 
 PhazeLattice phaze_lattice(const PhazeProblem& problem, const PhazeOptions& options) {
   const Dag dag = make_dag(problem.names.size(), problem.edges);
-  auto cuts = downsets(dag, options.most_cuts);
-  auto pairs = cuts.has_value() ? downset_pairs(*cuts, problem.names.size(), options.most_stages)
-                                : std::nullopt;
-  const bool complete = pairs.has_value();
-  if (!complete) {
-    cuts = order_downsets(dag);
-    pairs = downset_pairs(*cuts, problem.names.size(), options.most_stages);
+  const std::size_t layers = problem.names.size();
+  auto cuts = downset_lattice(dag, options.most_cuts);
+  auto pairs = cuts ? downset_pairs(cuts->sets, layers, options.most_stages) : std::nullopt;
+  if (!pairs.has_value()) {
+    cuts = order_lattice(dag);
+    pairs = downset_pairs(cuts->sets, layers, options.most_stages);
   }
   if (!pairs.has_value()) {
     throw Error(fmt::format("the graph can be cut into more than {} stages", options.most_stages),
@@ -38,7 +37,7 @@ PhazeLattice phaze_lattice(const PhazeProblem& problem, const PhazeOptions& opti
   }
   std::stable_sort(pairs->begin(), pairs->end(),
                    [](const DownsetPair& a, const DownsetPair& b) { return a.inner < b.inner; });
-  return {std::move(*cuts), std::move(*pairs), complete};
+  return {std::move(*cuts), std::move(*pairs)};
 }
 
 PhazeCandidate phaze_candidate(const PhazeProblem& problem, const PhazeStageCost& cost,
@@ -75,17 +74,17 @@ bool is_rising(const PhazeCandidates& candidates) {
 
 PhazeCandidates phaze_candidates(const PhazeProblem& problem, const PhazeWidth& width,
                                  const PhazeLattice& lattice, bool branches) {
-  if (lattice.complete && lattice.cuts.size() == problem.names.size() + 1) {
+  if (lattice.complete && lattice.size() == problem.names.size() + 1) {
     PhazeCandidates linear = phaze_linear_candidates(problem, width);
     linear.rising = is_rising(linear);
     return linear;
   }
   PhazeCandidates candidates;
-  candidates.offset.assign(lattice.cuts.size() + 1, 0);
+  candidates.offset.assign(lattice.size() + 1, 0);
   candidates.all.reserve(lattice.pairs.size());
   PhazeStageCoster coster(problem);
   for (const DownsetPair& pair : lattice.pairs) {
-    const Bitset layers = lattice.cuts[pair.outer] - lattice.cuts[pair.inner];
+    const Bitset layers = lattice.sets[pair.outer] - lattice.sets[pair.inner];
     const std::int32_t most = branches ? coster.useful_branches(layers) : 1;
     for (std::int32_t count = 1; count <= most; ++count) {
       const PhazeStageCost cost = coster.cost(width, layers, count);
@@ -94,20 +93,13 @@ PhazeCandidates phaze_candidates(const PhazeProblem& problem, const PhazeWidth& 
       ++candidates.offset[pair.inner + 1];
     }
   }
-  for (std::size_t cut = 0; cut < lattice.cuts.size(); ++cut) {
+  for (std::size_t cut = 0; cut < lattice.size(); ++cut) {
     candidates.offset[cut + 1] += candidates.offset[cut];
   }
   return candidates;
 }
 
 namespace {
-
-/// Whether some entry is no worse than all with these many devices and such a load, or more.
-bool is_dominated(const std::vector<PhazeEntry>& found, std::int64_t devices, double load_s) {
-  return std::any_of(found.begin(), found.end(), [&](const PhazeEntry& entry) {
-    return entry.devices <= devices && entry.longest_s <= load_s;
-  });
-}
 
 /// Adds an entry to the few that have different numbers of devices.
 void offer(std::vector<PhazeEntry>& found, std::int64_t devices, double longest_s) {
@@ -143,7 +135,9 @@ PhazeTable::PhazeTable(const PhazeCandidates& candidates, std::size_t cuts,
         }
         const double load_s = s == 1 ? candidate.last_load_s : candidate.load_s;
         // Each stage behind takes a device at least.
-        if (candidate.most_from_end < s || is_dominated(found, candidate.devices + s - 1, load_s)) {
+        if (candidate.most_from_end < s ||
+            is_dominated(found, PhazeEntry{candidate.devices + s - 1, load_s},
+                         PhazeEntry::no_worse)) {
           if (candidates.rising) break;
           continue;
         }

@@ -4,20 +4,18 @@
 #include <span>
 #include <vector>
 
-#include "braid/graph/bitset.h"
 #include "braid/graph/downsets.h"
 #include "braid/planners/phaze/placement.h"
 #include "braid/planners/phaze/stage.h"
+#include "braid/search/downset_lattice.h"
 
 namespace braid {
 
-/// All ways to cut a layer graph in two, and all that may lie between two cuts.
-struct PhazeLattice {
-  std::vector<Bitset> cuts;        ///< Downsets, the empty one first, the whole one last.
+/// The ways to cut a layer graph in two, and all that may lie between two cuts.
+struct PhazeLattice : DownsetLattice {
   std::vector<DownsetPair> pairs;  ///< Sorted by inner.
-  bool complete = true;            ///< Else only cuts along some topological orders.
 };
-/// All when options allow so many, else those of order_downsets(). Throws Error when even these are
+/// All when options allow so many, else those of order_lattice(). Throws Error when even these are
 /// too many.
 PhazeLattice phaze_lattice(const PhazeProblem& problem, const PhazeOptions& options);
 
@@ -56,6 +54,10 @@ PhazeCandidate phaze_candidate(const PhazeProblem& problem, const PhazeStageCost
 struct PhazeEntry {
   std::int64_t devices = 0;
   double longest_s = 0;
+
+  static bool no_worse(const PhazeEntry& a, const PhazeEntry& b) {
+    return a.devices <= b.devices && a.longest_s <= b.longest_s;
+  }
 };
 
 /// For s stages behind each cut: the undominated entries, by rising devices (falling longest_s).

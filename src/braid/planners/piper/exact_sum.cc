@@ -6,8 +6,8 @@
 
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/planners/piper/bisection.h"
 #include "braid/planners/piper/tables.h"
-#include "braid/search/rounding.h"
 
 namespace braid {
 namespace {
@@ -19,7 +19,7 @@ constexpr double kMostSumStates = 5e7;
 
 class ExactSum {
  public:
-  ExactSum(const PiperProblem& problem, const std::vector<Bitset>& prefixes,
+  ExactSum(const PiperProblem& problem, const DownsetLattice& prefixes,
            const PiperSearchLimits& limits)
       : problem_(problem),
         tables_(problem, prefixes),
@@ -49,41 +49,33 @@ class ExactSum {
     first_.push_back(stages_.size());
   }
 
-  PiperSolution run() {
-    PiperSolution solution;
-    double low = 0;
-    double high = kInfinity;
-    const auto attempt = [&](double limit) {
-      auto stages = keep(limit);
-      if (!stages.empty()) {
-        double slowest = 0;
-        for (const PiperStage& stage : stages) slowest = std::max(slowest, stage.time);
-        if (slowest < high) {
-          high = slowest;
-          solution.stages = std::move(stages);
-          return;
-        }
-      }
-      if (!exhausted()) low = std::max(low, limit);
-    };
-    attempt(kInfinity);
-    while (high < kInfinity && low < high * (1 - kSameTime) && !exhausted()) {
-      attempt(low > high * (1 - 1e-3) ? high * (1 - kSameTime) : (low + high) / 2);
+  bool exhausted() const { return most_work_ > 0 && work_ >= most_work_; }
+  bool proven() const { return tables_.proven(); }
+  std::int64_t work() const { return work_; }
+
+  /// Stages that keep the limit; nullopt when there are none.
+  std::optional<PiperSolution> keep(double limit) {
+    links_.assign(tables_.size() * sums_, {});
+    link(0, 0).devices = 0;
+    for (std::size_t outer = 1; outer < tables_.size() && !exhausted(); ++outer) {
+      for (std::size_t i = first_[outer - 1]; i < first_[outer]; ++i) extend(i, limit);
     }
-    const bool complete = proven_ && !exhausted();
-    solution.work = work_;
-    if (solution.stages.empty()) {
-      solution.status = complete ? Status::infeasible : Status::budget_exhausted;
-      if (complete) {
-        solution.reason = "no stages whose data-parallel degrees sum to exactly " +
-                          std::to_string(problem_.micro_batches) + " fit the devices and memory";
-      }
-      return solution;
+    std::vector<PiperStage> stages;
+    std::size_t set = tables_.size() - 1;
+    std::int64_t sum = problem_.micro_batches;
+    if (link(set, sum).stage < 0) return std::nullopt;
+    while (set != 0) {
+      const Link& here = link(set, sum);
+      const PiperStageSums& sums = stages_[static_cast<std::size_t>(here.stage)];
+      const auto dp = static_cast<std::size_t>(here.dp);
+      const std::int64_t replicas = tables_.dp_degrees()[dp];
+      stages.push_back(tables_.choose(sums, dp, in_flight(sum, replicas)));
+      stages.back().suffix = sum;
+      price_piper_stage(problem_, stages.back());
+      set = static_cast<std::size_t>(sums.inner);
+      sum -= replicas;
     }
-    solution.time = high;
-    solution.status = complete ? Status::optimal : Status::feasible;
-    solution.bound = complete ? high : std::min(low, high);
-    return solution;
+    return piper_solution_of(std::move(stages));
   }
 
  private:
@@ -93,19 +85,10 @@ class ExactSum {
     std::int32_t stage = -1, dp = -1;  ///< In stages_ and the tables.
   };
 
-  bool exhausted() const { return most_work_ > 0 && work_ >= most_work_; }
   Link& link(std::size_t set, std::int64_t sum) {
     return links_[set * sums_ + static_cast<std::size_t>(sum)];
   }
   static std::int64_t in_flight(std::int64_t sum, std::int64_t dp) { return (sum + dp - 1) / dp; }
-
-  bool keeps(PiperStageSums& stage, std::size_t dp, std::int64_t held, double limit) {
-    if (held <= stage.most_in_flight_fast) return true;
-    if (held > tables_.most_in_flight(stage)) return false;
-    const KnapsackAnswer answer = tables_.fits(stage, dp, held, limit);
-    if (answer == KnapsackAnswer::unknown) proven_ = false;
-    return answer == KnapsackAnswer::yes;
-  }
 
   void extend(std::size_t number, double limit) {
     PiperStageSums& stage = stages_[number];
@@ -120,43 +103,20 @@ class ExactSum {
       for (std::int64_t sum = dps[d]; sum < static_cast<std::int64_t>(sums_); ++sum) {
         const std::int64_t devices = link(inner, sum - dps[d]).devices + dps[d] * tp;
         if (devices > problem_.devices || devices >= link(outer, sum).devices) continue;
-        if (!keeps(stage, d, in_flight(sum, dps[d]), limit)) continue;
+        if (!tables_.keeps(stage, tables_.share(d), tables_.sync_factor(d), in_flight(sum, dps[d]),
+                           limit)) {
+          continue;
+        }
         link(outer, sum) = {devices, static_cast<std::int32_t>(number),
                             static_cast<std::int32_t>(d)};
       }
     }
   }
 
-  /// Stages that keep the limit; empty when there are none.
-  std::vector<PiperStage> keep(double limit) {
-    links_.assign(tables_.size() * sums_, {});
-    link(0, 0).devices = 0;
-    for (std::size_t outer = 1; outer < tables_.size() && !exhausted(); ++outer) {
-      for (std::size_t i = first_[outer - 1]; i < first_[outer]; ++i) extend(i, limit);
-    }
-    std::vector<PiperStage> stages;
-    std::size_t set = tables_.size() - 1;
-    std::int64_t sum = problem_.micro_batches;
-    if (link(set, sum).stage < 0) return stages;
-    while (set != 0) {
-      const Link& here = link(set, sum);
-      const PiperStageSums& sums = stages_[static_cast<std::size_t>(here.stage)];
-      const auto dp = static_cast<std::size_t>(here.dp);
-      const std::int64_t replicas = tables_.dp_degrees()[dp];
-      stages.push_back(tables_.choose(sums, dp, in_flight(sum, replicas)));
-      stages.back().suffix = sum;
-      price_piper_stage(problem_, stages.back());
-      set = static_cast<std::size_t>(sums.inner);
-      sum -= replicas;
-    }
-    return stages;
-  }
-
   const PiperProblem& problem_;
   PiperTables tables_;
   std::int64_t most_work_, work_ = 0;
   std::size_t sums_;  ///< 0 … micro_batches.
-  bool proven_ = true;
   std::vector<PiperStageSums> stages_;
   std::vector<std::size_t> first_;  ///< Stages of each suffix but the empty one.
   std::vector<Link> links_;         ///< [suffix][sum]
@@ -174,8 +134,23 @@ PiperSolution solve_exact_sum(const PiperProblem& problem, const PiperSearchLimi
                       std::to_string(problem.devices);
     return solution;
   }
-  const std::vector<Bitset> prefixes = piper_prefixes(problem, limits);
-  solution = ExactSum(problem, prefixes, limits).run();
+  const DownsetLattice prefixes = piper_prefixes(problem, limits);
+  ExactSum search(problem, prefixes, limits);
+  PiperBisection bisection(search, 0, limits.progress, solution);
+  bisection.attempt(kInfinity);
+  while (bisection.has_solution() && bisection.is_open()) {
+    const double low = bisection.low();
+    if (low > 0 && bisection.is_close()) {
+      bisection.attempt_below_high();
+    } else {
+      bisection.attempt((low + bisection.high()) / 2);
+    }
+  }
+  bisection.finish();
+  if (solution.status == Status::infeasible) {
+    solution.reason = "no stages whose data-parallel degrees sum to exactly " +
+                      std::to_string(problem.micro_batches) + " fit the devices and memory";
+  }
   solution.downsets = static_cast<std::int64_t>(prefixes.size());
   return solution;
 }

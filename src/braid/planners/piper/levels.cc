@@ -1,12 +1,13 @@
 #include "braid/planners/piper/levels.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/base/pareto_front.h"
+#include "braid/planners/piper/bisection.h"
 #include "braid/planners/piper/tables.h"
 #include "braid/search/rounding.h"
 
@@ -37,7 +38,7 @@ struct Degree {
 
 class Levels {
  public:
-  Levels(const PiperProblem& problem, const std::vector<Bitset>& prefixes, std::int64_t most_work)
+  Levels(const PiperProblem& problem, const DownsetLattice& prefixes, std::int64_t most_work)
       : problem_(problem),
         levels_(problem.levels.size()),
         sets_(prefixes.size()),
@@ -74,15 +75,16 @@ class Levels {
                     tables_.least_time(sets_ - 1) / static_cast<double>(most_sum_));
   }
 
-  /// Stages and superstages that keep the limit, into `solution`; false when there are none.
-  bool keep(double limit, PiperSolution& solution) {
+  /// Stages and superstages that keep the limit; nullopt when there are none.
+  std::optional<PiperSolution> keep(double limit) {
     limit_ = limit;
     for (auto& rows : known_) rows.clear();
-    solution.stages.clear();
-    solution.superstages.clear();
+    PiperSolution solution;
     const std::size_t top = levels_ - 1;
     fill(top, 0, 0, 1);
-    if (exhausted() || least_sum_of(fronts_[top][sets_ - 1]) > most_sum_) return false;
+    if (exhausted() || least_sum_of(fronts_[top][sets_ - 1]) > most_sum_) {
+      return std::nullopt;
+    }
     trace(top, 0, sets_ - 1, 0, 1, solution);
     std::int64_t suffix = 0;
     for (std::size_t s = solution.stages.size(); s-- > 0;) {
@@ -98,19 +100,18 @@ class Levels {
       price_piper_superstage(problem_, solution.stages, superstage);
       solution.time = std::max(solution.time, superstage.time);
     }
-    return true;
+    return solution;
   }
 
   bool exhausted() const { return most_work_ > 0 && work_ >= most_work_; }
-  bool proven() const { return proven_; }
+  bool proven() const { return tables_.proven(); }
   std::int64_t work() const { return work_; }
 
  private:
-  /// Superstages for a set's last layers, up to an outer set.
-  struct Cell {
-    std::int64_t devices = 0;  ///< Of the level.
-    std::int64_t sum = 0;      ///< Of replicas, on one device of the level above.
-    std::size_t rest = 0;      ///< Set behind the first superstage.
+  /// Superstages for a set's last layers, up to an outer set: of the level's devices, and of
+  /// replicas on one device of the level above.
+  struct Cell : PiperUse {
+    std::size_t rest = 0;  ///< Set behind the first superstage.
     std::size_t rest_cell = 0;
     std::size_t degree = 0;  ///< Tensor-parallel; on the lowest level.
     Degree how;
@@ -139,21 +140,8 @@ class Levels {
 
   static std::int64_t least_sum_of(const std::vector<Cell>& front) {
     std::int64_t least = kNever;
-    for (const Cell& cell : front) least = std::min(least, cell.sum);
+    for (const Cell& cell : front) least = std::min(least, cell.replicas);
     return least;
-  }
-
-  static bool is_dominated(const std::vector<Cell>& front, std::int64_t devices, std::int64_t sum) {
-    return std::any_of(front.begin(), front.end(), [&](const Cell& cell) {
-      return cell.devices <= devices && cell.sum <= sum;
-    });
-  }
-
-  static void add(std::vector<Cell>& front, const Cell& cell) {
-    std::erase_if(front, [&](const Cell& other) {
-      return cell.devices <= other.devices && cell.sum <= other.sum;
-    });
-    front.push_back(cell);
   }
 
   /// Fills the level's fronts for the layers outside of `inner`, to run `product` times, with
@@ -211,28 +199,22 @@ class Levels {
           const Cell& rest = rests[r];
           for (std::size_t d = first; d < dps.size(); ++d) {
             const Degree& how = dps[d];
-            const std::int64_t devices = rest.devices + how.dp * tp, sum = rest.sum + how.dp;
+            const std::int64_t devices = rest.devices + how.dp * tp, sum = rest.replicas + how.dp;
             if (devices > most_devices || sum > most_sum ||
-                is_dominated(fronts[outer], devices, sum)) {
+                is_dominated(fronts[outer], PiperUse{devices, sum}, PiperUse::no_worse)) {
               break;
             }
             ++work_;
-            if (!keeps(how) || !fits(stage, how, behind + rest.sum)) continue;
-            add(fronts[outer], {devices, sum, set, r, t, how});
+            const std::int64_t in_flight = 1 + (behind + rest.replicas + how.dp - 1) / how.dp;
+            if (!keeps(how) || !tables_.keeps(stage, how.share, how.sync, in_flight, limit_)) {
+              continue;
+            }
+            put_in_front(fronts[outer], Cell{{devices, sum}, set, r, t, how}, PiperUse::no_worse);
             break;
           }
         }
       }
     }
-  }
-
-  bool fits(PiperStageSums& stage, const Degree& how, std::int64_t behind) {
-    const std::int64_t in_flight = 1 + (behind + how.dp - 1) / how.dp;
-    if (in_flight <= stage.most_in_flight_fast) return true;
-    if (in_flight > tables_.most_in_flight(stage)) return false;
-    const KnapsackAnswer answer = tables_.fits(stage, how.share, how.sync, in_flight, limit_);
-    if (answer == KnapsackAnswer::unknown) proven_ = false;
-    return answer == KnapsackAnswer::yes;
   }
 
   /// Puts every superstage in front of what a level has for a set.
@@ -256,9 +238,9 @@ class Levels {
                  least_devices(level, set, outer, product) <= static_cast<double>(how.dp);
         };
         const auto useful = [&](const Row& row, std::size_t outer) {
-          const std::int64_t sum = rest.sum + how.dp * row[outer - set];
+          const std::int64_t sum = rest.replicas + how.dp * row[outer - set];
           return sum * product <= most_sum_ && tables_.is_subset(set, outer) && keeps(outer) &&
-                 !is_dominated(fronts[outer], devices, sum);
+                 !is_dominated(fronts[outer], PiperUse{devices, sum}, PiperUse::no_worse);
         };
         // With nothing behind it the sums are least: often already too many.
         const Row& least = least_sums(level - 1, set, 0, copies);
@@ -268,10 +250,11 @@ class Levels {
         }
         if (!any || exhausted()) continue;
         const Row& row =
-            least_sums(level - 1, set, (behind + rest.sum + how.dp - 1) / how.dp, copies);
+            least_sums(level - 1, set, (behind + rest.replicas + how.dp - 1) / how.dp, copies);
         for (std::size_t outer = set + 1; outer < sets_; ++outer) {
           if (!useful(row, outer)) continue;
-          add(fronts[outer], {devices, rest.sum + how.dp * row[outer - set], set, r, 0, how});
+          const std::int64_t sum = rest.replicas + how.dp * row[outer - set];
+          put_in_front(fronts[outer], Cell{{devices, sum}, set, r, 0, how}, PiperUse::no_worse);
         }
       }
     }
@@ -310,12 +293,12 @@ class Levels {
     const std::vector<Cell>& front = fronts_[level][outer];
     auto at = static_cast<std::size_t>(
         std::min_element(front.begin(), front.end(),
-                         [](const Cell& a, const Cell& b) { return a.sum < b.sum; }) -
+                         [](const Cell& a, const Cell& b) { return a.replicas < b.replicas; }) -
         front.begin());
     for (std::size_t set = outer; set != inner;) {
       const Cell& cell = fronts_[level][set][at];
       at = cell.rest_cell;
-      parts.push_back({set, cell, behind + fronts_[level][cell.rest][at].sum});
+      parts.push_back({set, cell, behind + fronts_[level][cell.rest][at].replicas});
       set = cell.rest;
     }
     for (const Part& part : parts) {
@@ -346,7 +329,6 @@ class Levels {
   std::size_t levels_, sets_;
   std::int64_t most_sum_, most_work_, work_ = 0;
   double limit_ = kInfinity;
-  bool proven_ = true;
   PiperTables tables_;
   PiperProblem bytes_problem_;
   PiperTables bytes_tables_;
@@ -358,44 +340,7 @@ class Levels {
   std::vector<double> borders_, weights_;  ///< Bytes; of a pair of sets, of a suffix.
 };
 
-PiperSolution search(Levels& levels, const SearchProgress& progress) {
-  PiperSolution best;
-  best.time = kInfinity;
-  double low = levels.least_limit();
-  const auto attempt = [&](double limit) {
-    PiperSolution found;
-    if (!levels.keep(limit, found)) {
-      if (!levels.exhausted()) low = std::max(low, limit);
-    } else if (found.time < best.time) {
-      best = std::move(found);
-    } else {
-      low = std::max(low, limit);  // Rounding: what was found is what is known.
-    }
-    if (progress) progress(best.time, std::min(low, best.time), levels.work());
-  };
-  for (double step = 0.05; best.stages.empty() && low > 0 && step < 1e4; step *= 3) {
-    if (levels.exhausted()) break;
-    attempt(low * (1 + step));
-  }
-  if (best.stages.empty()) attempt(kInfinity);
-  while (!best.stages.empty() && low < best.time * (1 - kSameTime) && !levels.exhausted()) {
-    const double before = best.time;
-    if (low <= 0 || low > before * (1 - 1e-3)) attempt(before * (1 - kSameTime));
-    if (low > 0 && low < best.time * (1 - 1e-3)) attempt(std::sqrt(low * best.time));
-  }
-  const bool complete = levels.proven() && !levels.exhausted();
-  best.work = levels.work();
-  if (best.stages.empty()) {
-    best.status = complete ? Status::infeasible : Status::budget_exhausted;
-    best.time = 0;
-    return best;
-  }
-  best.status = complete ? Status::optimal : Status::feasible;
-  best.bound = complete ? best.time : std::min(low, best.time);
-  return best;
-}
-
-std::vector<Bitset> prefixes_within(const PiperProblem& problem, PiperSearchLimits limits) {
+DownsetLattice prefixes_within(const PiperProblem& problem, PiperSearchLimits limits) {
   limits.downsets = std::min(limits.downsets, kMostPiperLevelDownsets);
   return piper_prefixes(problem, limits);
 }
@@ -410,9 +355,13 @@ PiperSolution solve_piper_levels(const PiperProblem& problem, const PiperSearchL
         "leave out --knapsack heuristic and --sum-of-dp exact");
   }
   if (!has_options(problem)) return {};
-  const std::vector<Bitset> prefixes = prefixes_within(problem, limits);
+  const DownsetLattice prefixes = prefixes_within(problem, limits);
   Levels levels(problem, prefixes, limits.work);
-  PiperSolution solution = search(levels, limits.progress);
+  PiperSolution solution;
+  PiperBisection bisection(levels, levels.least_limit(), limits.progress, solution);
+  bisection.rise(0.05, 3, 1e4);
+  bisection.halve(false);
+  bisection.finish();
   solution.downsets = static_cast<std::int64_t>(prefixes.size());
   return solution;
 }
@@ -421,9 +370,9 @@ std::optional<std::vector<PiperStage>> feasible_level_stages(const PiperProblem&
                                                              const PiperSearchLimits& limits) {
   if (!has_options(problem)) return std::nullopt;
   Levels levels(problem, prefixes_within(problem, limits), limits.work);
-  PiperSolution solution;
-  if (!levels.keep(kInfinity, solution)) return std::nullopt;
-  return std::move(solution.stages);
+  std::optional<PiperSolution> solution = levels.keep(kInfinity);
+  if (!solution) return std::nullopt;
+  return std::move(solution->stages);
 }
 
 }  // namespace braid

@@ -22,24 +22,6 @@ namespace {
 
 constexpr const char* kObjective = "time per sample (s)";
 
-/// What a variant leaves out of the space.
-struct Restriction {
-  bool dp = true, tp = true, recompute = true, one_stage = false;
-  PiperSolve solve = solve_piper;
-};
-
-Restriction restriction_of(std::string_view variant) {
-  Restriction restriction;
-  restriction.dp = variant != "no-dp" && variant != "tp-only";
-  restriction.tp = variant != "no-tp" && variant != "dp-only" && variant != "equi-no-tp" &&
-                   variant != "pipedream";
-  restriction.recompute = variant != "no-ar" && variant != "pipedream";
-  restriction.one_stage = variant == "dp-only" || variant == "tp-only";
-  if (variant.starts_with("equi")) restriction.solve = solve_equi;
-  if (variant == "pipedream") restriction.solve = solve_pipedream;
-  return restriction;
-}
-
 /// The option that asks for what is outside of the space; empty when none does.
 std::string_view option_outside(const PiperSpace& space) {
   if (space.pp) return "--pp";
@@ -62,10 +44,9 @@ struct PiperFamily {
 
 class PiperSearch {
  public:
-  PiperSearch(std::string_view variant, const Job& job, const System& system,
+  PiperSearch(const PiperVariant& variant, const Job& job, const System& system,
               const PiperSpace& space, const Budget& budget, const Progress& progress)
       : variant_(variant),
-        restriction_(restriction_of(variant)),
         job_(job),
         system_(system),
         space_(space),
@@ -167,7 +148,7 @@ class PiperSearch {
                   outcome.work + work);
       };
     }
-    const PiperSolution solution = restriction_.solve(problem, limits);
+    const PiperSolution solution = variant_.search(problem, limits);
     outcome.work += std::max<std::int64_t>(1, solution.work);
     const bool sure = solution.status != Status::budget_exhausted &&
                       (solution.stages.empty() || solution.status == Status::optimal);
@@ -175,7 +156,7 @@ class PiperSearch {
     const double time_s = solution.time / family.forms.front().form.micro_batch;
     if (time_s >= best_s_) return {0, sure};
     Candidate candidate;
-    candidate.plan = plan_of_piper(piper_, family.forms, solution, std::string(variant_));
+    candidate.plan = plan_of_piper(piper_, family.forms, solution, std::string(variant_.name));
     candidate.metrics = measure(candidate.plan);
     ++outcome.evaluated;
     const double excess =
@@ -196,7 +177,7 @@ class PiperSearch {
   std::vector<PiperFamily> all_families() {
     std::vector<PiperFamily> families;
     const std::int64_t per_node = system_.groups.front().devices_per_node;
-    const std::int64_t most_tp = restriction_.tp ? std::min(per_node, piper_.devices) : 1;
+    const std::int64_t most_tp = variant_.tp ? std::min(per_node, piper_.devices) : 1;
     for (std::int64_t micro_batch = 1; micro_batch <= job_.global_batch; micro_batch *= 2) {
       const std::int64_t samples = space_.micro_batch.value_or(
           static_cast<int>(std::min<std::int64_t>(micro_batch, std::numeric_limits<int>::max())));
@@ -204,7 +185,7 @@ class PiperSearch {
         for (const ShardingSource sharding : {ShardingSource::written, ShardingSource::found}) {
           if (sharding == ShardingSource::found && job_.sharding != sharding) continue;
           add_families(piper_forms(piper_, space_, static_cast<int>(samples), most_tp,
-                                   restriction_.recompute, sharding),
+                                   variant_.recompute, sharding),
                        job_.global_batch / samples, families);
         }
       }
@@ -223,7 +204,7 @@ class PiperSearch {
     for (std::size_t f = 0; f < forms.size(); ++f) {
       PiperFamily family;
       family.working_bytes = forms[f].working_bytes;
-      if (restriction_.solve == solve_piper) {
+      if (variant_.is_piper()) {
         if (f + 1 < forms.size() && forms[f + 1].working_bytes == family.working_bytes) continue;
         family.forms.assign(forms.begin(), forms.begin() + static_cast<std::ptrdiff_t>(f) + 1);
       } else {
@@ -240,7 +221,7 @@ class PiperSearch {
   /// Any data-parallel degrees; with sharded state, which they shard, one for all stages at a time.
   void add_degrees(PiperFamily family, std::int64_t batches, std::vector<PiperFamily>& families) {
     const std::int64_t devices = piper_.devices;
-    const std::int64_t most = restriction_.dp ? std::min(devices, batches) : 1;
+    const std::int64_t most = variant_.dp ? std::min(devices, batches) : 1;
     const auto layers = static_cast<std::int64_t>(piper_.layers->layers().layers.size());
     const auto add = [&](std::int64_t least_dp, std::int64_t most_dp) {
       family.least_dp = least_dp;
@@ -252,7 +233,7 @@ class PiperSearch {
         work_s = std::min(work_s, form.time_s * form.form.tp);
         alone_s = std::min(alone_s, form.time_s);
       }
-      const std::int64_t stages = restriction_.one_stage ? 1 : std::min(layers, devices);
+      const std::int64_t stages = !variant_.cuts ? 1 : std::min(layers, devices);
       family.bound_s =
           std::max(work_s / static_cast<double>(devices),
                    alone_s / static_cast<double>(most_dp) / static_cast<double>(stages));
@@ -274,7 +255,7 @@ class PiperSearch {
         piper_problem_of(piper_, family.forms, family.least_dp, family.working_bytes);
     problem.least_dp = family.least_dp;
     problem.most_dp = family.most_dp;
-    problem.one_stage = restriction_.one_stage;
+    problem.one_stage = !variant_.cuts;
     return problem;
   }
 
@@ -294,9 +275,9 @@ class PiperSearch {
           return rank(a) < rank(b);
         });
     const PiperProblem problem = problem_of(*smallest);
-    PiperSolution solution = restriction_.solve(problem, {});
+    PiperSolution solution = variant_.search(problem, {});
     if (solution.reason.empty()) {
-      explain_infeasible(problem, restriction_.solve, {}, solution);
+      explain_infeasible(problem, variant_.search, {}, solution);
     }
     const double available = usable_bytes(system_.groups.front().chip);
     outcome.infeasibility = Infeasibility{solution.reason, -1, solution.needed_bytes, available,
@@ -306,8 +287,7 @@ class PiperSearch {
   static constexpr std::int64_t kMostMicroBatch = 16;
   static constexpr int kMostAttempts = 20;
 
-  std::string_view variant_;
-  Restriction restriction_;
+  const PiperVariant& variant_;
   const Job& job_;
   const System& system_;
   const PiperSpace& space_;
@@ -323,24 +303,23 @@ class PiperSearch {
 
 }  // namespace
 
-Outcome plan_piper(std::string_view variant, const Job& job, const System& system,
+Outcome plan_piper(std::string_view name, const Job& job, const System& system,
                    const PiperSpace& space, const Budget& budget, const Progress& progress) {
-  find_piper_variant(variant);
+  const PiperVariant& variant = find_piper_variant(name);
   if (!is_homogeneous(system)) {
-    throw Error("the " + std::string(variant) +
-                    " planner needs one kind of device on a hierarchical network",
-                "plan on one group of " + system.name);
+    throw Error(
+        "the " + std::string(name) + " planner needs one kind of device on a hierarchical network",
+        "plan on one group of " + system.name);
   }
-  const bool flat_only = variant.starts_with("equi") || variant == "pipedream";
-  if (flat_only && space.network != PiperNetwork::flat) {
-    throw Error(std::string(variant) + " takes the network as flat", "leave out --network levels");
+  if (!variant.is_piper() && space.network != PiperNetwork::flat) {
+    throw Error(std::string(name) + " takes the network as flat", "leave out --network levels");
   }
   if (const std::string_view option = option_outside(space); !option.empty()) {
     Outcome outcome;
     outcome.physical_bound = lower_bound(job, system);
     outcome.objective_name = kObjective;
     outcome.infeasibility = Infeasibility{
-        fmt::format("the planner {} cannot do as {} says", variant, option), -1, 0, 0, {}};
+        fmt::format("the planner {} cannot do as {} says", name, option), -1, 0, 0, {}};
     return outcome;
   }
   return PiperSearch(variant, job, system, space, budget, progress).run();

@@ -18,8 +18,7 @@ struct PiperSpace : SpaceOptions {
 };
 
 /// Plans a job for Piper's time per sample (planners/piper/problem.h, the published program's
-/// rules) by the variant of that name: piper, no-dp, no-tp, no-ar, equi, equi-no-tp, pipedream,
-/// dp-only, tp-only.
+/// rules) by the variant of that name (planners/piper/variants.h).
 ///
 /// Stages have a data- and a tensor-parallel degree each, layers a recomputation each;
 /// micro-batches (powers of two up to 16, or the one asked for) and the ZeRO stage asked for are
@@ -36,7 +35,7 @@ struct PiperSpace : SpaceOptions {
 /// each level and tensor parallelism stays inside nodes (planners/piper/levels.h). Throws Error for
 /// mixed clusters, and for equi and pipedream with levels; with restrictions that leave this space
 /// nothing is feasible.
-Outcome plan_piper(std::string_view variant, const Job& job, const System& system,
+Outcome plan_piper(std::string_view name, const Job& job, const System& system,
                    const PiperSpace& space, const Budget& budget, const Progress& progress = {});
 
 }  // namespace braid

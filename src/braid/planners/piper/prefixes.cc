@@ -2,9 +2,7 @@
 #include <utility>
 
 #include "braid/base/error.h"
-#include "braid/graph/downsets.h"
 #include "braid/planners/piper/search.h"
-#include "braid/search/order_downsets.h"
 
 namespace braid {
 namespace {
@@ -24,18 +22,13 @@ bool has_options(const PiperProblem& problem) {
   });
 }
 
-std::vector<Bitset> piper_order_prefixes(const PiperProblem& problem) {
-  return order_downsets(dag_of(problem));
+DownsetLattice piper_order_prefixes(const PiperProblem& problem) {
+  return order_lattice(dag_of(problem));
 }
 
-std::vector<Bitset> piper_prefixes(const PiperProblem& problem, const PiperSearchLimits& limits) {
-  const std::size_t nodes = problem.nodes.size();
-  if (problem.one_stage) {
-    Bitset all(nodes);
-    for (std::size_t v = 0; v < nodes; ++v) all.set(v);
-    return {Bitset(nodes), all};
-  }
-  auto found = downsets(dag_of(problem), limits.downsets);
+DownsetLattice piper_prefixes(const PiperProblem& problem, const PiperSearchLimits& limits) {
+  if (problem.one_stage) return uncut_lattice(problem.nodes.size());
+  auto found = downset_lattice(dag_of(problem), limits.downsets);
   if (!found) {
     throw Error("the layer graph has more than " + std::to_string(limits.downsets) +
                     " downsets: too many parallel branches",

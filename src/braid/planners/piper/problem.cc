@@ -257,6 +257,13 @@ void price_piper_superstage(const PiperProblem& problem, const std::vector<Piper
                     problem.levels[static_cast<std::size_t>(superstage.level)].bandwidth_bytes;
 }
 
+PiperSolution piper_solution_of(std::vector<PiperStage> stages) {
+  PiperSolution solution;
+  for (const PiperStage& stage : stages) solution.time = std::max(solution.time, stage.time);
+  solution.stages = std::move(stages);
+  return solution;
+}
+
 std::int64_t PiperSolution::devices_used() const {
   std::int64_t used = 0;
   for (const PiperStage& stage : stages) used += stage.dp * stage.tp;

@@ -220,4 +220,7 @@ struct PiperSolution {
   std::int64_t devices_used() const;
 };
 
+/// The solution of these priced stages: its time is the slowest one's.
+PiperSolution piper_solution_of(std::vector<PiperStage> stages);
+
 }  // namespace braid

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "braid/graph/bitset.h"
 #include "braid/planners/piper/problem.h"
+#include "braid/search/downset_lattice.h"
 #include "braid/search/search_progress.h"
 
 namespace braid {
@@ -35,11 +35,11 @@ PiperSolution solve_piper(const PiperProblem& problem, const PiperSearchLimits& 
 /// Has every layer an option that so many devices can run?
 bool has_options(const PiperProblem& problem);
 
-/// The downsets of the problem's layer graph, as downsets() orders them; only the empty and the
-/// whole one when it is not to be cut. Throws Error when there are more than allowed.
-std::vector<Bitset> piper_prefixes(const PiperProblem& problem, const PiperSearchLimits& limits);
+/// The downsets of the problem's layer graph; only the empty and the whole one when it is not to be
+/// cut. Throws Error when there are more than allowed.
+DownsetLattice piper_prefixes(const PiperProblem& problem, const PiperSearchLimits& limits);
 /// Those that some topological orders pass through.
-std::vector<Bitset> piper_order_prefixes(const PiperProblem& problem);
+DownsetLattice piper_order_prefixes(const PiperProblem& problem);
 
 /// Any stages that fit, however slow; nullopt when there are none.
 std::optional<std::vector<PiperStage>> feasible_stages(const PiperProblem& problem,

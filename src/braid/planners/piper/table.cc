@@ -17,7 +17,7 @@ struct Corner {
 
 class TableRun {
  public:
-  TableRun(const PiperProblem& problem, const std::vector<Bitset>& prefixes)
+  TableRun(const PiperProblem& problem, const DownsetLattice& prefixes)
       : tables_(problem, prefixes) {
     table_.devices = problem.devices;
     table_.suffixes = std::min(problem.devices, problem.micro_batches);
@@ -41,6 +41,7 @@ class TableRun {
       }
       settle(corners_[outer]);
     }
+    table_.proven = tables_.proven();
     return std::move(table_);
   }
 
@@ -77,7 +78,7 @@ class TableRun {
     const auto place = static_cast<std::size_t>(in_flight);
     if (times_.size() <= place) times_.resize(place + 1, -1);
     if (times_[place] < 0) {
-      times_[place] = tables_.least_time(stage, dp, in_flight, table_.proven);
+      times_[place] = tables_.least_time(stage, dp, in_flight);
     }
     return times_[place];
   }

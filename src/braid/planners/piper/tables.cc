@@ -9,10 +9,11 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 
 namespace braid {
 
-PiperTables::PiperTables(const PiperProblem& problem, const std::vector<Bitset>& prefixes)
+PiperTables::PiperTables(const PiperProblem& problem, const DownsetLattice& prefixes)
     : problem_(&problem), dp_(piper_dp_degrees(problem)) {
   for (const std::int64_t dp : dp_) {
     share_.push_back(piper_share(problem, dp));
@@ -45,13 +46,13 @@ const PiperDegree* PiperTables::degree_of(std::size_t node, std::int32_t degree)
   return nullptr;
 }
 
-void PiperTables::read_suffixes(const std::vector<Bitset>& prefixes) {
+void PiperTables::read_suffixes(const DownsetLattice& prefixes) {
   const std::size_t nodes = problem_->nodes.size();
   suffixes_ = prefixes.size();
   words_ = (nodes + 63) / 64;
   bits_.assign(suffixes_ * words_, 0);
   for (std::size_t i = 0; i < suffixes_; ++i) {
-    const Bitset& prefix = prefixes[suffixes_ - 1 - i];
+    const Bitset& prefix = prefixes.sets[suffixes_ - 1 - i];
     for (std::size_t v = 0; v < nodes; ++v) {
       if (!prefix.test(v)) bits_[i * words_ + v / 64] |= std::uint64_t{1} << (v % 64);
     }
@@ -275,12 +276,10 @@ std::int64_t PiperTables::most_in_flight(PiperStageSums& stage) const {
     low = high;
     high = next;
   }
-  high = std::min(high, most + 1);
-  while (high - low > 1) {
-    const std::int64_t middle = (low + high) / 2;
-    (least_memory(stage, middle) <= fits ? low : high) = middle;
-  }
-  return stage.most_in_flight = low;
+  const auto is_too_much = [&](std::int64_t in_flight) {
+    return !(least_memory(stage, in_flight) <= fits);
+  };
+  return stage.most_in_flight = first_where(low + 1, std::min(high, most + 1), is_too_much) - 1;
 }
 
 }  // namespace braid

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "braid/base/index.h"
-#include "braid/graph/bitset.h"
 #include "braid/planners/piper/problem.h"
+#include "braid/search/downset_lattice.h"
 #include "braid/search/knapsack.h"
 
 namespace braid {
@@ -26,14 +26,23 @@ struct PiperStageSums {
   std::int64_t most_in_flight_fast = 0, most_in_flight = -1;
 };
 
+/// What counts of stages for the layers before them; less of both is never worse.
+struct PiperUse {
+  std::int64_t devices = 0;
+  std::int64_t replicas = 0;  ///< Sum of data-parallel degrees.
+
+  static bool no_worse(const PiperUse& a, const PiperUse& b) {
+    return a.devices <= b.devices && a.replicas <= b.replicas;
+  }
+};
+
 /// A piper problem over its suffixes (sets of layers closed under successors: what is left to the
 /// stages from some point on), with the sums that price any stage in a few steps. The problem has
 /// to outlive it. Not to be shared between threads.
 class PiperTables {
  public:
-  /// `prefixes` as downsets() orders them, the complements of the suffixes; some may be left out,
-  /// but not the empty and the whole one.
-  PiperTables(const PiperProblem& problem, const std::vector<Bitset>& prefixes);
+  /// `prefixes`: the complements of the suffixes.
+  PiperTables(const PiperProblem& problem, const DownsetLattice& prefixes);
 
   /// Suffixes are numbered by size from the empty one, 0, to the whole one, size() - 1.
   std::size_t size() const { return suffixes_; }
@@ -77,10 +86,14 @@ class PiperTables {
   }
   KnapsackAnswer fits(const PiperStageSums& stage, double share, double sync_factor,
                       std::int64_t in_flight, double limit);
-  /// The stage's least time by the exact knapsack; infinity when it does not fit. `proven`: set to
-  /// false when the knapsack is too large and there may be less.
-  double least_time(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
-                    bool& proven);
+  /// Does it certainly, when its fastest options are known to keep the limit?
+  bool keeps(PiperStageSums& stage, double share, double sync_factor, std::int64_t in_flight,
+             double limit);
+  /// The stage's least time by the exact knapsack; infinity when it does not fit.
+  double least_time(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight);
+  /// False once a knapsack has been too large: keeps() may then be wrong to say no, and
+  /// least_time() too much.
+  bool proven() const { return proven_; }
   /// What replaces stage.time when memory is looked at: no selection that fits takes less.
   double least_time_within(const PiperStageSums& stage, std::int64_t in_flight);
   /// The stage with its best options by the rules' knapsack (or as good as they were found, when
@@ -106,7 +119,7 @@ class PiperTables {
   };
 
   void read_kinds();
-  void read_suffixes(const std::vector<Bitset>& prefixes);
+  void read_suffixes(const DownsetLattice& prefixes);
   void read_edges();
   void sum_suffixes();
   void bound_layers();
@@ -161,6 +174,7 @@ class PiperTables {
   std::vector<Within> known_;                               ///< Open hash table; key 0 is empty.
   std::size_t known_count_ = 0;
   Within unknown_;  ///< Handed out when the table is full.
+  bool proven_ = true;
   // Scratch of the knapsack.
   Knapsack knapsack_;
   std::vector<KnapsackGroup> groups_;

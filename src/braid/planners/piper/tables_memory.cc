@@ -226,13 +226,22 @@ KnapsackAnswer PiperTables::fits(const PiperStageSums& stage, double share, doub
   return knapsack_.cost() <= limit ? KnapsackAnswer::yes : KnapsackAnswer::no;
 }
 
-double PiperTables::least_time(const PiperStageSums& stage, std::size_t dp, std::int64_t in_flight,
-                               bool& proven) {
+bool PiperTables::keeps(PiperStageSums& stage, double share, double sync_factor,
+                        std::int64_t in_flight, double limit) {
+  if (in_flight <= stage.most_in_flight_fast) return true;
+  if (in_flight > most_in_flight(stage)) return false;
+  const KnapsackAnswer answer = fits(stage, share, sync_factor, in_flight, limit);
+  if (answer == KnapsackAnswer::unknown) proven_ = false;
+  return answer == KnapsackAnswer::yes;
+}
+
+double PiperTables::least_time(const PiperStageSums& stage, std::size_t dp,
+                               std::int64_t in_flight) {
   constexpr double kNever = kInfinity;
   const double border = border_time(stage);
   const auto cheapest = [&] {
     const KnapsackAnswer answer = knapsack_.cheapest(groups_, problem_->memory_bytes);
-    if (answer == KnapsackAnswer::unknown) proven = false;
+    if (answer == KnapsackAnswer::unknown) proven_ = false;
     return answer == KnapsackAnswer::no ? kNever : knapsack_.cost();
   };
   if (!is_simple(stage.degree)) {

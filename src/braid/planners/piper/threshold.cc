@@ -108,9 +108,9 @@ std::int32_t PiperThreshold::first_dp(PiperStageSums& stage, std::size_t fast, s
     const double time = tables_.least_time_within(stage, in_flight);
     if (tables_.share(dp) * time + sync <= limit) {
       if (!exact) return static_cast<std::int32_t>(dp);
-      const KnapsackAnswer answer = tables_.fits(stage, dp, in_flight, limit);
-      if (answer == KnapsackAnswer::unknown) proven_ = false;
-      if (answer == KnapsackAnswer::yes) return static_cast<std::int32_t>(dp);
+      if (tables_.keeps(stage, tables_.share(dp), tables_.sync_factor(dp), in_flight, limit)) {
+        return static_cast<std::int32_t>(dp);
+      }
       ++dp;
       continue;
     }
@@ -233,6 +233,14 @@ std::optional<std::vector<PiperStage>> PiperThreshold::bounding_stages(double li
   }
   std::reverse(stages.begin(), stages.end());
   return price(std::move(stages));
+}
+
+std::optional<PiperSolution> PiperThreshold::keep(double limit) {
+  if (!may_keep(limit) || exhausted()) return std::nullopt;
+  auto stages = bounding_stages(limit);
+  if (!stages) stages = followed_stages(limit);
+  if (!stages) return std::nullopt;
+  return piper_solution_of(std::move(*stages));
 }
 
 std::vector<PiperStage> PiperThreshold::price(std::vector<PiperStage> stages) const {

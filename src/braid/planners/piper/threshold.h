@@ -27,12 +27,15 @@ class PiperThreshold {
   bool may_keep(double limit);
   /// The stages behind the bounds that may_keep(limit) has just found, if they keep the limit.
   std::optional<std::vector<PiperStage>> bounding_stages(double limit);
-  /// Such stages; nullopt when there are none or the work is used up. may_keep(limit) has just been
-  /// true.
-  std::optional<std::vector<PiperStage>> keep(double limit);
+  /// Such stages, bounds or not; nullopt when there are none or the work is used up.
+  /// may_keep(limit) has just been true.
+  std::optional<std::vector<PiperStage>> followed_stages(double limit);
+  /// The one or the other, in the order of their cost; nullopt when there are none or the work is
+  /// used up.
+  std::optional<PiperSolution> keep(double limit);
 
   /// False once a knapsack has been too large to decide: "no" may then be wrong.
-  bool proven() const { return proven_; }
+  bool proven() const { return tables_.proven(); }
   bool exhausted() const { return most_work_ > 0 && work_ >= most_work_; }
   std::int64_t work() const { return work_; }
 
@@ -49,9 +52,7 @@ class PiperThreshold {
     std::int32_t dp = 0;
   };
   /// Stages for a suffix.
-  struct State {
-    std::int64_t devices = 0;
-    std::int64_t suffix = 0;  ///< Sum of data-parallel degrees.
+  struct State : PiperUse {
     std::int32_t rest = kNone;
     std::int32_t set = 0;
     std::int32_t degree = 0, dp = 0;  ///< Of the first stage; indices in the tables.
@@ -75,14 +76,12 @@ class PiperThreshold {
               double limit);
   void extend_heuristically(const State& rest, std::int32_t number, PiperStageSums& stage,
                             std::size_t fast, double limit);
-  bool is_dominated(std::int64_t devices, std::int64_t suffix) const;
-  void add(const State& state);
   std::vector<PiperStage> price(std::vector<PiperStage> stages) const;
 
   const PiperProblem& problem_;
   PiperTables& tables_;
   std::int64_t most_work_, most_suffix_, work_ = 0;
-  bool exact_knapsack_, proven_ = true;
+  bool exact_knapsack_;
   std::vector<Cached> cached_;
   PiperStageSums uncached_;
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "braid/base/pareto_front.h"
 #include "braid/planners/piper/threshold.h"
 
 namespace braid {
@@ -36,38 +37,31 @@ void PiperThreshold::bound_before(double limit) {
   }
 }
 
-bool PiperThreshold::is_dominated(std::int64_t devices, std::int64_t suffix) const {
-  return std::any_of(front_.begin(), front_.end(), [&](const State& state) {
-    return state.devices <= devices && state.suffix <= suffix;
-  });
-}
-
-void PiperThreshold::add(const State& state) {
-  std::erase_if(front_, [&](const State& other) {
-    return state.devices <= other.devices && state.suffix <= other.suffix;
-  });
-  front_.push_back(state);
-}
-
 void PiperThreshold::extend(const State& rest, std::int32_t number, PiperStageSums& stage,
                             std::size_t fast, double limit) {
   const std::int64_t tp = tables_.degrees()[static_cast<std::size_t>(stage.degree)];
   const auto dps = tables_.dp_degrees();
   const std::int64_t least_devices = rest.devices + dps[fast] * tp;
-  const std::int64_t least_suffix = rest.suffix + dps[fast];
+  const std::int64_t least_suffix = rest.replicas + dps[fast];
   if (least_devices > most_devices_here_ || least_suffix > most_suffix_here_ ||
-      is_dominated(least_devices, least_suffix)) {
+      is_dominated(front_, PiperUse{least_devices, least_suffix}, PiperUse::no_worse)) {
     return;
   }
   const std::int64_t most_dp =
-      std::min((most_devices_here_ - rest.devices) / tp, most_suffix_here_ - rest.suffix);
-  const std::int32_t dp = first_dp(stage, fast, rest.suffix, limit, most_dp, true);
+      std::min((most_devices_here_ - rest.devices) / tp, most_suffix_here_ - rest.replicas);
+  const std::int32_t dp = first_dp(stage, fast, rest.replicas, limit, most_dp, true);
   if (dp < 0) return;
   const std::int64_t replicas = dps[static_cast<std::size_t>(dp)];
-  const std::int64_t devices = rest.devices + replicas * tp, suffix = rest.suffix + replicas;
-  if (is_dominated(devices, suffix)) return;
-  add({devices, suffix, number, stage.outer, stage.degree, dp,
-       1 + (rest.suffix + replicas - 1) / replicas});
+  const std::int64_t devices = rest.devices + replicas * tp, suffix = rest.replicas + replicas;
+  if (is_dominated(front_, PiperUse{devices, suffix}, PiperUse::no_worse)) return;
+  put_in_front(front_,
+               State{{devices, suffix},
+                     number,
+                     stage.outer,
+                     stage.degree,
+                     dp,
+                     1 + (rest.replicas + replicas - 1) / replicas},
+               PiperUse::no_worse);
 }
 
 /// With the heuristic knapsack a stage may be faster when more are in flight than there are, which
@@ -77,24 +71,30 @@ void PiperThreshold::extend_heuristically(const State& rest, std::int32_t number
   const std::int64_t tp = tables_.degrees()[static_cast<std::size_t>(stage.degree)];
   const auto dps = tables_.dp_degrees();
   for (std::size_t dp = fast; dp < dps.size(); ++dp) {
-    const std::int64_t devices = rest.devices + dps[dp] * tp, suffix = rest.suffix + dps[dp];
+    const std::int64_t devices = rest.devices + dps[dp] * tp, suffix = rest.replicas + dps[dp];
     if (devices > most_devices_here_ || suffix > most_suffix_here_ ||
-        is_dominated(devices, suffix)) {
+        is_dominated(front_, PiperUse{devices, suffix}, PiperUse::no_worse)) {
       return;
     }
     ++work_;
     if (tables_.share(dp) * stage.time + tables_.sync_factor(dp) * stage.sync_time > limit) {
       continue;
     }
-    const std::int64_t least = 1 + (rest.suffix + dps[dp] - 1) / dps[dp];
+    const std::int64_t least = 1 + (rest.replicas + dps[dp] - 1) / dps[dp];
     const std::int64_t most = (most_suffix_here_ + dps[dp] - 1) / dps[dp];
     for (std::int64_t in_flight = least; in_flight <= most; ++in_flight) {
       if (in_flight > tables_.most_in_flight(stage)) break;
       if (tables_.fits(stage, dp, in_flight, limit) != KnapsackAnswer::yes) continue;
       const std::int64_t pretended = std::max(suffix, (in_flight - 1) * dps[dp] + 1);
-      if (!is_dominated(devices, pretended)) {
-        add({devices, pretended, number, stage.outer, stage.degree, static_cast<std::int32_t>(dp),
-             in_flight});
+      if (!is_dominated(front_, PiperUse{devices, pretended}, PiperUse::no_worse)) {
+        put_in_front(front_,
+                     State{{devices, pretended},
+                           number,
+                           stage.outer,
+                           stage.degree,
+                           static_cast<std::int32_t>(dp),
+                           in_flight},
+                     PiperUse::no_worse);
       }
       if (in_flight == least) return;
       break;
@@ -111,14 +111,14 @@ bool PiperThreshold::raise_fast_dp(std::size_t inner, PiperStageSums& stage, std
   const State& fewest_replicas = states_[begin_[inner + 1] - 1];
   const std::int64_t tp = tables_.degrees()[static_cast<std::size_t>(stage.degree)];
   const std::int64_t most_dp = std::min((most_devices_here_ - fewest_devices.devices) / tp,
-                                        most_suffix_here_ - fewest_replicas.suffix);
-  const std::int32_t dp = first_dp(stage, fast, fewest_replicas.suffix, limit, most_dp, false);
+                                        most_suffix_here_ - fewest_replicas.replicas);
+  const std::int32_t dp = first_dp(stage, fast, fewest_replicas.replicas, limit, most_dp, false);
   if (dp < 0) return false;
   fast = static_cast<std::size_t>(dp);
   return true;
 }
 
-std::optional<std::vector<PiperStage>> PiperThreshold::keep(double limit) {
+std::optional<std::vector<PiperStage>> PiperThreshold::followed_stages(double limit) {
   bound_before(limit);
   const std::size_t sets = tables_.size();
   const auto degrees = static_cast<std::int32_t>(tables_.degrees().size());

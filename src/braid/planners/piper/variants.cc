@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,62 +11,15 @@
 
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 #include "braid/base/quantity.h"
 
 namespace braid {
 namespace {
 
-/// The problem with options and degrees left out; a layer may end up with none.
-PiperProblem without(PiperProblem problem, bool tensor_parallel, bool recompute) {
-  for (PiperNode& node : problem.nodes) {
-    if (tensor_parallel) std::erase_if(node.degrees, [](const auto& d) { return d.tp != 1; });
-    if (!recompute) continue;
-    for (PiperDegree& degree : node.degrees) {
-      std::erase_if(degree.options, [](const PiperOption& option) { return option.recompute; });
-    }
-    std::erase_if(node.degrees, [](const PiperDegree& degree) { return degree.options.empty(); });
-  }
-  return problem;
-}
-
-PiperProblem all_of(const PiperProblem& problem) { return problem; }
-
-PiperProblem without_dp(const PiperProblem& problem) {
-  PiperProblem less = problem;
-  less.most_dp = 1;
-  return less;
-}
-
-PiperProblem without_tp(const PiperProblem& problem) { return without(problem, true, false); }
-
-PiperProblem without_recomputation(const PiperProblem& problem) {
-  return without(problem, false, true);
-}
-
-PiperProblem dp_alone(const PiperProblem& problem) {
-  PiperProblem less = without_tp(problem);
-  less.one_stage = true;
-  return less;
-}
-
-PiperProblem tp_alone(const PiperProblem& problem) {
-  PiperProblem less = without_dp(problem);
-  less.one_stage = true;
-  return less;
-}
-
-/// What PipeDream has: the options that it does not look at are left out.
-PiperProblem plain(const PiperProblem& problem) { return without(problem, true, true); }
-
-template <auto restrict, auto solve>
-PiperSolution solve_less(const PiperProblem& problem, const PiperSearchLimits& limits) {
-  return solve(restrict(problem), limits);
-}
-
-/// Gives the stages' options their places in the full problem's lists.
-PiperSolution solve_no_ar(const PiperProblem& problem, const PiperSearchLimits& limits) {
-  PiperSolution solution = solve_piper(without_recomputation(problem), limits);
-  for (PiperStage& stage : solution.stages) {
+/// Numbers the stages' options as the full problem does, which has those that recompute too.
+void count_recomputing(const PiperProblem& problem, std::vector<PiperStage>& stages) {
+  for (PiperStage& stage : stages) {
     for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
       const PiperNode& node = problem.nodes[static_cast<std::size_t>(stage.nodes[i])];
       const auto degree = std::find_if(node.degrees.begin(), node.degrees.end(),
@@ -79,7 +33,6 @@ PiperSolution solve_no_ar(const PiperProblem& problem, const PiperSearchLimits& 
       }
     }
   }
-  return solution;
 }
 
 std::string stage_name(const PiperProblem& problem, const PiperStage& stage) {
@@ -120,8 +73,8 @@ void explain_layers(const PiperProblem& problem, PiperSolution& solution) {
   }
 }
 
-/// Stages for a problem with so much memory; none: there are none.
-using StagesWithin = std::function<std::vector<PiperStage>(double memory_bytes)>;
+/// Stages for a problem with so much memory.
+using StagesWithin = std::function<std::optional<std::vector<PiperStage>>(double memory_bytes)>;
 
 double fullest_bytes(const std::vector<PiperStage>& stages) {
   double fullest = 0;
@@ -132,21 +85,16 @@ double fullest_bytes(const std::vector<PiperStage>& stages) {
 /// Stages that need the least memory above `low`, to 0.05 %, with what is known of more.
 std::vector<PiperStage> bisect(double low, std::vector<PiperStage> known,
                                const StagesWithin& stages_within) {
-  double high = fullest_bytes(known);
   constexpr double kClose = 1.0005;
-  // What is known is often the least already.
-  double middle = high / kClose * (1 + 1e-9);
-  while (high > low * kClose) {
-    std::vector<PiperStage> found = stages_within(middle);
-    if (found.empty()) {
-      low = middle;
-    } else {
-      known = std::move(found);
-      high = std::min(middle, fullest_bytes(known));
-    }
-    middle = (low + high) / 2;
-  }
-  return known;
+  bool first = true;
+  const auto next = [&](const ThresholdRange& range) -> std::optional<double> {
+    if (range.high <= range.low * kClose) return std::nullopt;
+    // What is known is often the least already.
+    if (std::exchange(first, false)) return range.high / kClose * (1 + 1e-9);
+    return (range.low + range.high) / 2;
+  };
+  const double high = fullest_bytes(known);
+  return least_memory({low, high}, std::move(known), next, stages_within, fullest_bytes);
 }
 
 /// Stages within little more than the least memory with which there are any; none whatever the
@@ -160,56 +108,56 @@ std::vector<PiperStage> least_memory_stages(const PiperProblem& problem, PiperSo
       return solve_other();
     };
   };
-  const auto all = [&] {
-    if (solve != solve_piper) return solve(other, limits).stages;
-    return feasible_stages(other, limits).value_or(std::vector<PiperStage>());
+  const auto solved = [&]() -> std::optional<std::vector<PiperStage>> {
+    std::vector<PiperStage> stages = solve(other, limits).stages;
+    if (stages.empty()) return std::nullopt;
+    return stages;
   };
+  const auto all = [&] { return solve != solve_piper ? solved() : feasible_stages(other, limits); };
   const auto some = [&] {
-    if (solve != solve_piper) return solve(other, limits).stages;
-    return feasible_stages_soon(other, limits).value_or(std::vector<PiperStage>());
+    return solve != solve_piper ? solved() : feasible_stages_soon(other, limits);
   };
   const StagesWithin within = with(all), soon_within = with(some);
   // With so much memory only the counts of devices can be in the way.
   constexpr double kAnyMemory = std::numeric_limits<double>::max() / 4;
-  const bool some_do = !soon_within(kAnyMemory).empty();
-  if (!some_do && within(kAnyMemory).empty()) return {};
+  const bool some_do = soon_within(kAnyMemory).has_value();
+  if (!some_do && !within(kAnyMemory)) return {};
   const StagesWithin& first = some_do ? soon_within : within;
-  std::vector<PiperStage> stages;
+  std::optional<std::vector<PiperStage>> found;
   double low = problem.memory_bytes;
-  for (double high = 2 * low; (stages = first(high)).empty(); high *= 2) low = high;
-  stages = bisect(low, std::move(stages), first);
+  for (double high = 2 * low; !(found = first(high)); high *= 2) low = high;
+  std::vector<PiperStage> stages = bisect(low, std::move(*found), first);
   return some_do ? bisect(problem.memory_bytes, std::move(stages), within) : stages;
 }
 
 }  // namespace
 
-const std::vector<PiperVariant>& piper_variants() {
-  static const std::vector<PiperVariant> variants = {
-      {"piper", "stages with their own data and tensor degrees, an option per layer", solve_piper,
-       all_of, solve_piper},
-      {"no-dp", "piper without data parallelism", solve_less<without_dp, solve_piper>, without_dp,
-       solve_piper},
-      {"no-tp", "piper without tensor parallelism", solve_less<without_tp, solve_piper>, without_tp,
-       solve_piper},
-      {"no-ar", "piper without activation recomputation", solve_no_ar, without_recomputation,
-       solve_piper},
-      {"equi", "PipeDream-2BW's equal stages, with tensor parallelism", solve_equi, all_of,
-       solve_equi},
-      {"equi-no-tp", "PipeDream-2BW's equal stages", solve_less<without_tp, solve_equi>, without_tp,
-       solve_equi},
-      {"pipedream", "PipeDream's recurrence on the layers as a chain", solve_pipedream, plain,
-       solve_pipedream},
-      {"dp-only", "one stage, data parallelism", solve_less<dp_alone, solve_piper>, dp_alone,
-       solve_piper},
-      {"tp-only", "one stage, tensor parallelism", solve_less<tp_alone, solve_piper>, tp_alone,
-       solve_piper},
-  };
-  return variants;
+bool PiperVariant::is_piper() const { return search == solve_piper; }
+
+PiperProblem PiperVariant::restrict(PiperProblem problem) const {
+  for (PiperNode& node : problem.nodes) {
+    if (!tp) std::erase_if(node.degrees, [](const PiperDegree& degree) { return degree.tp != 1; });
+    if (recompute) continue;
+    for (PiperDegree& degree : node.degrees) {
+      std::erase_if(degree.options, [](const PiperOption& option) { return option.recompute; });
+    }
+    std::erase_if(node.degrees, [](const PiperDegree& degree) { return degree.options.empty(); });
+  }
+  if (!dp) problem.most_dp = 1;
+  if (!cuts) problem.one_stage = true;
+  return problem;
+}
+
+PiperSolution PiperVariant::solve(const PiperProblem& problem,
+                                  const PiperSearchLimits& limits) const {
+  PiperSolution solution = search(restrict(problem), limits);
+  if (!recompute) count_recomputing(problem, solution.stages);
+  return solution;
 }
 
 const PiperVariant& find_piper_variant(std::string_view name) {
   std::string known;
-  for (const PiperVariant& variant : piper_variants()) {
+  for (const PiperVariant& variant : kPiperVariants) {
     if (variant.name == name) return variant;
     known += (known.empty() ? "" : ", ") + std::string(variant.name);
   }

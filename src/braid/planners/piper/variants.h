@@ -1,7 +1,7 @@
 #pragma once
 
+#include <array>
 #include <string_view>
-#include <vector>
 
 #include "braid/planners/piper/search.h"
 
@@ -10,20 +10,25 @@ namespace braid {
 /// A planner on piper problems: Piper, or one whose space is part of Piper's.
 using PiperSolve = PiperSolution (*)(const PiperProblem& problem, const PiperSearchLimits& limits);
 
+/// Piper with what a planner leaves out of its space, or a planner that goes its own way through
+/// it.
 struct PiperVariant {
   std::string_view name;
   std::string_view description;
-  PiperSolve solve;
-  /// The problem with what the variant leaves out left out; layers may end up without options.
-  PiperProblem (*restrict)(const PiperProblem& problem);
-  PiperSolve solve_restricted;  ///< solve_piper, solve_equi or solve_pipedream.
-};
+  PiperSolve search;  ///< solve_piper, solve_equi or solve_pipedream.
+  // What may be used:
+  bool dp = true, tp = true;  ///< Degrees above one.
+  bool recompute = true;      ///< Options that recompute.
+  bool cuts = true;           ///< More than one stage.
 
-/// piper, no-dp, no-tp, no-ar, dp-only, tp-only: solve_piper with less to choose from;
-/// equi, equi-no-tp: solve_equi; pipedream: solve_pipedream.
-const std::vector<PiperVariant>& piper_variants();
-/// Throws Error with the known names.
-const PiperVariant& find_piper_variant(std::string_view name);
+  /// Whether it is Piper's search, with less to choose from perhaps. The others take the network as
+  /// flat, and data-parallel degrees that sum to at most the micro-batches.
+  bool is_piper() const;
+  /// The problem with what it leaves out left out; layers may end up without options.
+  PiperProblem restrict(PiperProblem problem) const;
+  /// Its search on the restricted problem. Stages' options are numbered as in the full one.
+  PiperSolution solve(const PiperProblem& problem, const PiperSearchLimits& limits) const;
+};
 
 /// PipeDream-2BW's planner (Narayanan et al. 2021, ICML) as Piper's authors extended it: stages
 /// with equally many blocks (later ones have one more when it does not come out even), the same
@@ -40,6 +45,48 @@ PiperSolution solve_equi(const PiperProblem& problem, const PiperSearchLimits& l
 /// does not look at memory. The result is priced as Piper prices it, and infeasible when it does
 /// not fit memory after all.
 PiperSolution solve_pipedream(const PiperProblem& problem, const PiperSearchLimits& limits);
+
+inline constexpr std::array kPiperVariants = {
+    PiperVariant{.name = "piper",
+                 .description = "least time per sample over cuts of the layer graph (Piper)",
+                 .search = solve_piper},
+    PiperVariant{.name = "no-dp",
+                 .description = "piper without data parallelism",
+                 .search = solve_piper,
+                 .dp = false},
+    PiperVariant{.name = "no-tp",
+                 .description = "piper without tensor parallelism",
+                 .search = solve_piper,
+                 .tp = false},
+    PiperVariant{.name = "no-ar",
+                 .description = "piper without activation recomputation",
+                 .search = solve_piper,
+                 .recompute = false},
+    PiperVariant{.name = "equi",
+                 .description = "equal stages (PipeDream-2BW), with tensor parallelism",
+                 .search = solve_equi},
+    PiperVariant{.name = "equi-no-tp",
+                 .description = "equal stages (PipeDream-2BW)",
+                 .search = solve_equi,
+                 .tp = false},
+    PiperVariant{.name = "pipedream",
+                 .description = "PipeDream's recurrence on the layers as a chain",
+                 .search = solve_pipedream,
+                 .tp = false,
+                 .recompute = false},
+    PiperVariant{.name = "dp-only",
+                 .description = "one stage, data parallelism",
+                 .search = solve_piper,
+                 .tp = false,
+                 .cuts = false},
+    PiperVariant{.name = "tp-only",
+                 .description = "one stage, tensor parallelism",
+                 .search = solve_piper,
+                 .dp = false,
+                 .cuts = false},
+};
+/// Throws Error with the known names.
+const PiperVariant& find_piper_variant(std::string_view name);
 
 /// Why a (restricted) problem is infeasible for solve_piper, solve_equi or solve_pipedream: a layer
 /// that fits nowhere, or the least memory that would do and the stage that needs it; fills in

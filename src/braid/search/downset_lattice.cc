@@ -1,7 +1,8 @@
-#include "braid/search/order_downsets.h"
+#include "braid/search/downset_lattice.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace braid {
 namespace {
@@ -30,7 +31,13 @@ std::vector<std::size_t> order_of(const Dag& dag, int choice) {
 
 }  // namespace
 
-std::vector<Bitset> order_downsets(const Dag& dag) {
+std::optional<DownsetLattice> downset_lattice(const Dag& dag, std::size_t most) {
+  auto sets = downsets(dag, most);
+  if (!sets.has_value()) return std::nullopt;
+  return DownsetLattice{std::move(*sets), true};
+}
+
+DownsetLattice order_lattice(const Dag& dag) {
   std::vector<Bitset> sets;
   for (const int choice : {0, 1, 2, 3}) {
     Bitset set(dag.size());
@@ -45,7 +52,13 @@ std::vector<Bitset> order_downsets(const Dag& dag) {
     return in_a != in_b ? in_a < in_b : a < b;
   });
   sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
-  return sets;
+  return {std::move(sets), false};
+}
+
+DownsetLattice uncut_lattice(std::size_t nodes) {
+  Bitset all(nodes);
+  for (std::size_t v = 0; v < nodes; ++v) all.set(v);
+  return {{Bitset(nodes), all}, false};
 }
 
 }  // namespace braid

@@ -1,4 +1,4 @@
-#include "braid/search/order_downsets.h"
+#include "braid/search/downset_lattice.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace braid {
 namespace {
 
-TEST(OrderDownsets, AreDownsetsInTheirOrder) {
+TEST(OrderLattice, AreDownsetsInTheirOrder) {
   std::mt19937_64 random(1);
   std::size_t fewer = 0;
   for (int i = 0; i < 300; ++i) {
@@ -24,7 +24,7 @@ TEST(OrderDownsets, AreDownsetsInTheirOrder) {
     }
     const Dag dag = make_dag(nodes, edges);
     const std::vector<Bitset> all = *downsets(dag, 1000);
-    const std::vector<Bitset> some = order_downsets(dag);
+    const std::vector<Bitset> some = order_lattice(dag).sets;
     auto from = all.begin();
     for (const Bitset& set : some) {
       from = std::find(from, all.end(), set);
@@ -41,10 +41,23 @@ TEST(OrderDownsets, AreDownsetsInTheirOrder) {
   EXPECT_GT(fewer, 50U);
 }
 
-TEST(OrderDownsets, AreAllOfAChain) {
+TEST(OrderLattice, AreAllOfAChain) {
   const std::vector<std::pair<std::int32_t, std::int32_t>> edges = {{0, 1}, {1, 2}, {2, 3}};
   const Dag chain = make_dag(4, edges);
-  EXPECT_EQ(order_downsets(chain), *downsets(chain, 10));
+  EXPECT_EQ(order_lattice(chain).sets, downset_lattice(chain, 10)->sets);
+}
+
+TEST(DownsetLattice, SaysWhetherItHasAll) {
+  const Dag free = make_dag(5, {});
+  const auto all = downset_lattice(free, 32);
+  ASSERT_TRUE(all.has_value());
+  EXPECT_EQ(all->size(), 32U);
+  EXPECT_TRUE(all->complete);
+  EXPECT_FALSE(downset_lattice(free, 31).has_value());
+  EXPECT_FALSE(order_lattice(free).complete);
+  const DownsetLattice uncut = uncut_lattice(5);
+  EXPECT_FALSE(uncut.complete);
+  EXPECT_EQ(uncut.sets, (std::vector<Bitset>{all->sets.front(), all->sets.back()}));
 }
 
 }  // namespace

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace braid {
+
+/// The first of the whole numbers from `first` on, below `last`, for which `holds`, which holds for
+/// all behind one for which it does; `last` if there is none. Logarithmic in their number.
+template <typename Number, typename Holds>
+Number first_where(Number first, Number last, const Holds& holds) {
+  while (first < last) {
+    const Number middle = first + (last - first) / 2;
+    if (holds(middle)) {
+      last = middle;
+    } else {
+      first = middle + 1;
+    }
+  }
+  return first;
+}
+
+/// Between what is too little and what is enough.
+struct ThresholdRange {
+  double low = 0;
+  double high = 0;
+
+  double middle() const { return low + (high - low) / 2; }
+  /// Whether the least threshold is known to such a share of it.
+  bool is_within(double share) const { return !(high - low > share * high); }
+};
+
+/// Narrows down the least threshold for which something can be done. `next(range)`: the threshold
+/// to try, inside the range; nullopt ends the search. `attempt(threshold)`: nullopt where it cannot
+/// be done; else with how little it can, mostly the threshold itself.
+template <typename Next, typename Attempt>
+ThresholdRange least_threshold(ThresholdRange range, const Next& next, const Attempt& attempt) {
+  while (const std::optional<double> threshold = next(std::as_const(range))) {
+    if (const std::optional<double> enough = attempt(*threshold)) {
+      range.high = *enough;
+    } else {
+      range.low = *threshold;
+    }
+  }
+  return range;
+}
+
+/// What needs little more than the least memory. `known` needs range.high at most; `next` as for
+/// least_threshold(); `within(bytes)`: an optional other one that needs no more; `bytes_of(found)`:
+/// what it needs.
+template <typename Found, typename Next, typename Within, typename BytesOf>
+Found least_memory(ThresholdRange range, Found known, const Next& next, const Within& within,
+                   const BytesOf& bytes_of) {
+  least_threshold(range, next, [&](double bytes) -> std::optional<double> {
+    std::optional<Found> found = within(bytes);
+    if (!found) return std::nullopt;
+    known = std::move(*found);
+    return std::min(bytes, bytes_of(known));
+  });
+  return known;
+}
+
+}  // namespace braid

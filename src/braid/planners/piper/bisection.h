@@ -1,0 +1,109 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "braid/base/infinity.h"
+#include "braid/planners/piper/search.h"
+#include "braid/search/rounding.h"
+
+namespace braid {
+
+/// Narrows down the least threshold that stages can keep: each solution found lowers the upper end
+/// to its own time, each threshold that none keeps raises the lower end. `Search`:
+///   std::optional<PiperSolution> keep(double limit);  // Stages, superstages and their time.
+///   bool exhausted() const;                           // No work is left.
+///   bool proven() const;                              // Else a "no" may be wrong.
+///   std::int64_t work() const;
+template <typename Search>
+class PiperBisection {
+ public:
+  /// No solution takes less than `low`. `solution`: what is known from elsewhere, if anything;
+  /// receives the result. All have to outlive this.
+  PiperBisection(Search& search, double low, const SearchProgress& progress,
+                 PiperSolution& solution)
+      : search_(search), progress_(progress), solution_(solution), low_(low) {
+    if (!solution.stages.empty()) high_ = solution.time;
+  }
+
+  double low() const { return low_; }
+  double high() const { return high_; }  ///< Infinity: no solution is known.
+  bool has_solution() const { return high_ < kInfinity; }
+  /// Should there be a search for something faster, and work left for it?
+  bool is_open() const { return low_ < high_ * (1 - kSameTime) && !search_.exhausted(); }
+  /// Are the ends so close that the upper one is probably the optimum?
+  bool is_close() const { return low_ <= 0 || low_ > high_ * (1 - kClose); }
+
+  void attempt(double limit) {
+    std::optional<PiperSolution> found = search_.keep(limit);
+    if (found) return take(std::move(*found), limit);
+    if (!search_.exhausted()) exclude(limit);
+    show();
+  }
+  void attempt_below_high() { attempt(high_ * (1 - kSameTime)); }
+
+  void exclude(double limit) { low_ = std::max(low_, limit); }
+  /// Keeps a solution within the limit if it is the fastest so far.
+  void take(PiperSolution found, double limit) {
+    if (found.time < high_) {
+      high_ = found.time;
+      solution_.stages = std::move(found.stages);
+      solution_.superstages = std::move(found.superstages);
+    } else {
+      exclude(limit);  // Rounding: what was found is what is known.
+    }
+    show();
+  }
+
+  /// From the lower end up by shares of it, `step` and then `factor` times as much each, until
+  /// something is found; at last without a limit.
+  void rise(double step, double factor, double most) {
+    for (; !has_solution() && step < most && low_ > 0; step *= factor) {
+      if (search_.exhausted()) return;
+      attempt(low_ * (1 + step));
+    }
+    if (!has_solution()) attempt(kInfinity);
+  }
+
+  /// Closes the gap by halves of its logarithm. `halve_next`: after a solution just below the upper
+  /// end even if the ends are close.
+  void halve(bool halve_next) {
+    while (has_solution() && is_open()) {
+      const double before = high_;
+      if (is_close()) attempt_below_high();
+      const bool halves = low_ <= high_ * (1 - kClose) || (halve_next && high_ < before);
+      if (halves && low_ > 0 && low_ < high_ * (1 - kSameTime)) attempt(std::sqrt(low_ * high_));
+    }
+  }
+
+  /// Fills in the solution's status, time, bound and work.
+  void finish() {
+    const bool complete = search_.proven() && !search_.exhausted();
+    solution_.work += search_.work();
+    if (!has_solution()) {
+      solution_.status = complete ? Status::infeasible : Status::budget_exhausted;
+      return;
+    }
+    solution_.time = high_;
+    solution_.status = complete ? Status::optimal : Status::feasible;
+    solution_.bound = complete ? high_ : std::min(low_, high_);
+  }
+
+ private:
+  static constexpr double kClose = 1e-3;
+
+  void show() const {
+    if (progress_) progress_(high_, std::min(low_, high_), solution_.work + search_.work());
+  }
+
+  Search& search_;
+  const SearchProgress& progress_;
+  PiperSolution& solution_;
+  double low_, high_ = kInfinity;
+};
+
+}  // namespace braid
