@@ -132,59 +132,6 @@ TEST(Documents, TruncatedPlansAreRefusedAtEveryLength) {
   }
 }
 
-TEST(Documents, FilesOfAnotherKindAreRefused) {
-  const TemporaryFolder folder;
-  const std::string plan = planned(folder);
-  const auto refused = [](const std::vector<std::string>& words, const std::string& why = "") {
-    const Ran ran = run_braid(words);
-    EXPECT_EQ(ran.status, 2) << words[0] << ran.err;
-    EXPECT_EQ(ran.out, "");
-    EXPECT_THAT(ran.err, HasSubstr(why));
-    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
-  };
-  const std::string chip = BRAID_SOURCE_DIR "/data/chips/h100-sxm.yaml";
-  for (const std::string& other : {chip, std::string(BRAID_SOURCE_DIR "/data/models/gpt2.json"),
-                                   folder.path(), std::string("/dev/null")}) {
-    refused({"simulate", other});
-    refused({"verify", other});
-    refused({"report", other, "-o", folder / "r.html"});
-    refused({"export", other, "--to", "deepspeed"});
-  }
-  const std::string profile = folder / "profile.json";
-  const std::string system = folder / "system.json";
-  ASSERT_EQ(run_braid({"profile", "gpt2", "--chip", "h100-sxm", "-o", profile}).status, 0);
-  write_file(system, run_braid({"show", "dgx-h100", "--json"}).out);
-  for (const std::string& other : {profile, system}) {
-    for (const char* verb : {"simulate", "verify", "report"}) {
-      refused({verb, other}, ".json:1: this is not a plan; give a file that braid plan -o wrote");
-    }
-    refused({"plan", other, "--cluster", "dgx-h100:8"}, ".json:");
-    refused({"plan", "gpt2", "--cluster", other}, ".json:");
-  }
-  refused({"plan", plan, "--cluster", "dgx-h100:8"},
-          "plan.json:2: braid: this is a braid 'plan' file, not a model; give a model of the zoo");
-  refused({"show", plan}, "this is a braid 'plan' file, not a model");
-  refused({"plan", profile, "--cluster", "dgx-h100:8"},
-          "profile.json:2: braid: this is a braid 'profile' file, not a model");
-  refused({"plan", "gpt2", "--cluster", plan},
-          "plan.json:2: braid: this is a braid 'plan' file, not a cluster; give a name of braid "
-          "list clusters or a YAML file of your own");
-  refused({"plan", "gpt2", "--chip", plan}, "'plan' file, not a chip; give a name of braid list");
-  refused({"plan", "gpt2", "--cluster", system}, "this is what braid show --json prints");
-  write_file(folder / "chip.json", run_braid({"show", "h100-sxm", "--json"}).out);
-  refused({"plan", "gpt2", "--chip", folder / "chip.json"},
-          "is not read back; give a name of braid list chips or a YAML file of your own");
-  refused({"plan", "gpt2", "--cluster", chip});
-  refused({"profile", plan, "--chip", "h100-sxm"});
-  refused({"report", plan, "-o", folder / "none/r.html"});
-  refused({"simulate", plan, "--trace", folder / "none/t.json"});
-  refused(
-      {"plan", "llama-3-8b", "--cluster", "dgx-h100:8", "--sequence-parallel", "on", "--tp", "1"});
-  refused(
-      {"plan", "llama-3-8b", "--cluster", "dgx-h100:8", "--schedule", "interleaved", "--vp", "1"});
-  EXPECT_EQ(folder.size(), 4U);
-}
-
 TEST(Documents, EnormousAndPrimeBatchesAreAnswered) {
   for (const char* batch : {"2147483647", "16777216", "1048573"}) {
     const Ran ran = run_braid({"plan", "gpt2", "--cluster", "dgx-h100:1", "--global-batch", batch,
@@ -192,20 +139,6 @@ TEST(Documents, EnormousAndPrimeBatchesAreAnswered) {
     EXPECT_TRUE(ran.status == 0 || ran.status == 1) << ran.err;
     EXPECT_TRUE(json::accept(ran.out));
   }
-}
-
-TEST(Documents, DevicesStayIdleUnlessToldOtherwise) {
-  // Neither 12 heads, 14 layers, 64 pairs of tokens nor 128 samples have a divisor of 127.
-  std::vector<std::string> words = {"plan",           "gpt2", "--cluster", "dgx-h100:127",
-                                    "--global-batch", "128",  "--seq-len", "128"};
-  const Ran ran = run_braid(words);
-  EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("unused: "));
-  EXPECT_THAT(ran.out, HasSubstr("126 (h100-sxm): no plan found on more is faster"));
-  words.emplace_back("--all-devices");
-  const Ran none = run_braid(words);
-  EXPECT_EQ(none.status, 1);
-  EXPECT_THAT(none.err + none.out, HasSubstr("no split uses all 127 devices"));
 }
 
 TEST(Documents, PrimeNumbersOfDevicesAndOneAreAnswered) {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -163,35 +162,6 @@ TEST_F(Explore, ModelsAreFilesBesideTheSpace) {
     // Of systems the space has names of its own.
     EXPECT_THAT(assumed, HasSubstr(std::string(line).substr(std::string(line).find(':') + 2)));
   }
-}
-
-TEST_F(Explore, PlansNeedAFolderAndPlanners) {
-  const Ran without = run_braid({"explore", space_, "--plans"});
-  EXPECT_EQ(without.status, 2);
-  EXPECT_THAT(without.err, HasSubstr("--out DIR"));
-  const Ran mapped = run_braid({"explore", space_, "--plans", "--out", folder_ / "out"});
-  EXPECT_EQ(mapped.status, 2);
-  EXPECT_THAT(mapped.err, HasSubstr("no plans"));
-}
-
-TEST_F(Explore, MistakesAreOneLineAndStatus2) {
-  const auto expect_error = [](const Ran& ran, const char* part) {
-    EXPECT_EQ(ran.status, 2);
-    EXPECT_THAT(ran.err, HasSubstr(part));
-    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
-    EXPECT_EQ(ran.out, "");
-  };
-  expect_error(run_braid({"explore", folder_ / "none.yaml"}), "none.yaml");
-  expect_error(run_braid({"explore", space_, "--out", space_}), "folder");
-  expect_error(run_braid({"explore", space_, "--out", space_ + "/below"}), "folder");
-  expect_error(run_braid({"explore", space_, "--out", "/proc/braid"}), "folder");
-  expect_error(run_braid({"explore", space_, "--threads", "0"}), "--threads");
-  const std::string out = folder_ / "out";
-  EXPECT_EQ(run_braid({"explore", space_, "--out", out}).status, 0);
-  write_file(space_, with("sram: 4 MiB", "sram: 5 MiB"));
-  expect_error(run_braid({"explore", space_, "--out", out}), "another space");
-  write_file(space_, with("tiles: 64", "tiles: 0"));
-  expect_error(run_braid({"explore", space_}), "chips.flow.tiles");
 }
 
 TEST_F(Explore, NoPlanAnywhereIsStatus1) {

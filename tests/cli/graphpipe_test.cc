@@ -64,17 +64,6 @@ TEST(GraphPipe, PlansVerifySimulateAndAreDrawn) {
   }
 }
 
-TEST(GraphPipe, StagesOfBranchesRunSideBySide) {
-  const TemporaryFolder folder;
-  const std::string plan = folder / "plan.json";
-  ASSERT_NO_FATAL_FAILURE(plan_multi_modal(plan));
-  for (const char* trainer : {"megatron", "deepspeed", "torchtitan"}) {
-    const Ran exported = run_braid({"export", plan, "--to", trainer});
-    EXPECT_EQ(exported.status, 2) << trainer;
-    EXPECT_THAT(exported.err, HasSubstr("stages have parallel forms of their own"));
-  }
-}
-
 TEST(GraphPipe, IsNeverBehindItsBaselines) {
   std::vector<std::string> words = job("compare", "multi-modal-transformer");
   words.insert(words.end(), {"--planners", "graphpipe,pipedream,piper", "--json"});
@@ -242,10 +231,6 @@ TEST(GraphPipe, GreedyOrdersAreNeverSlowerAndListedWhereTheyAreTaken) {
   EXPECT_EQ(verified.status, 0) << verified.out;
   EXPECT_EQ(run_braid({"simulate", plan, "--html", folder / "page.html"}).status, 0);
   EXPECT_THAT(read_file(folder / "page.html"), HasSubstr("schedule own order"));
-  std::vector<std::string> words = job("plan", "multi-modal-transformer");
-  words.insert(words.end(), {"--planner", "braid", "--schedule", "greedy"});
-  EXPECT_THAT(run_braid(words).err,
-              HasSubstr("--schedule: greedy is for the planner graphpipe; fix gpipe"));
 }
 
 TEST(GraphPipe, RefusesOrdersOfPassesThatStagesCannotHave) {
@@ -290,9 +275,6 @@ TEST(GraphPipe, InFlightCountsAreTheFewestThatLoseNoTimeOrTheTables) {
   ASSERT_NO_FATAL_FAILURE(plan_multi_modal(plan, {"--micro-batch", "1"}));
   EXPECT_THAT(read_file(plan), HasSubstr("warm_up"));
   EXPECT_LE(time_s(), table_s);
-  std::vector<std::string> words = job("plan", "multi-modal-transformer");
-  words.insert(words.end(), {"--planner", "braid", "--inflight", "table"});
-  EXPECT_THAT(run_braid(words).err, HasSubstr("--inflight: is for the planner graphpipe"));
 }
 
 TEST(GraphPipe, StagesRunInTheWaysAskedFor) {
@@ -311,9 +293,6 @@ TEST(GraphPipe, StagesRunInTheWaysAskedFor) {
   for (const auto& stage : written["stages"]) {
     EXPECT_EQ(stage.value("tp", 1), 1);
   }
-  std::vector<std::string> words = job("plan", "multi-modal-transformer");
-  words.insert(words.end(), {"--planner", "braid", "--stage-options", "data"});
-  EXPECT_THAT(run_braid(words).err, HasSubstr("--stage-options: is for the planner graphpipe"));
 }
 
 TEST(GraphPipe, RefusesPlansWithStagesOrLayersMissing) {
@@ -335,22 +314,6 @@ TEST(GraphPipe, RefusesPlansWithStagesOrLayersMissing) {
   twice["parallel"]["pp"] = left + 2;
   EXPECT_THAT(fault_of(plan, twice, folder / "twice.json"),
               HasSubstr("is placed twice, again in stage"));
-}
-
-TEST(GraphPipe, StagesOfAnyShapeAreSearchedOrTheGraphIsTooLarge) {
-  std::vector<std::string> words = job("plan", "gnmt");
-  words.insert(words.end(), {"--planner", "graphpipe", "--graph", "exact"});
-  const Ran ran = run_braid(words);
-  EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("with series-parallel stages: "));
-  words[1] = "candle-uno";
-  const Ran large = run_braid(words);
-  EXPECT_EQ(large.status, 2);
-  EXPECT_EQ(large.out, "");
-  EXPECT_THAT(large.err, HasSubstr("too many for the exact search over its stages; search"));
-  EXPECT_EQ(large.err.find('\n'), large.err.size() - 1);
-  words[words.size() - 3] = "braid";
-  EXPECT_THAT(run_braid(words).err, HasSubstr("--graph: is for the planner graphpipe"));
 }
 
 TEST(GraphPipe, PlansMixedClustersEachStageOnOneKind) {
@@ -386,17 +349,6 @@ TEST(GraphPipe, PlansMixedClustersEachStageOnOneKind) {
   const Ran compared = run_braid(words);
   EXPECT_EQ(compared.status, 0) << compared.err;
   EXPECT_THAT(compared.out, HasSubstr("graphpipe  feasible"));
-}
-
-TEST(GraphPipe, RefusesTooManyKindsOfDevicesInOneLine) {
-  const Ran ran = run_braid({"plan", "candle-uno", "--cluster",
-                             "dgx-a100:1nodes+dgx-h100:1nodes+p3.8xlarge:1nodes+"
-                             "g4dn.12xlarge:1nodes+p3.8xlarge:1nodes",
-                             "--precision", "fp16", "--planner", "graphpipe"});
-  EXPECT_EQ(ran.status, 2);
-  EXPECT_EQ(ran.out, "");
-  EXPECT_THAT(ran.err, HasSubstr("the planner graphpipe takes at most 4 kinds of devices"));
-  EXPECT_EQ(ran.err.find('\n'), ran.err.size() - 1);
 }
 
 }  // namespace

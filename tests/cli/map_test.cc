@@ -154,35 +154,6 @@ TEST_F(Map, WritesARoofline) {
   EXPECT_EQ(svg.find("inf"), std::string::npos);
 }
 
-TEST_F(Map, BadInputIsOneLine) {
-  const auto refused = [this](const std::vector<std::string>& words, const std::string& message) {
-    const Ran ran = run_braid(words);
-    EXPECT_EQ(ran.status, 2) << words.back();
-    EXPECT_EQ(ran.out, "");
-    EXPECT_THAT(ran.err, HasSubstr(message));
-    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1);
-  };
-  refused({"map", folder_ / "none.txt"}, "none.txt");
-  refused({"map", setup_, "--compat", "calculon"}, "--compat: unknown 'calculon'");
-  refused({"map", setup_, "--search", "shape"}, "did you mean 'shapes'?");
-  refused({"map", setup_, "--sharding", "gird"}, "did you mean 'grid'?");
-  refused({"map", setup_, "--sharding", ""}, "--sharding");
-  refused({"map", "llama-3-8b", "--chip", "sn30", "--sharding", "grid"}, "DFModel's inputs");
-  refused({"map", setup_, "--style", ""}, "--style");
-  refused({"map", setup_, "--budget", "0"}, "--budget");
-  refused({"map", setup_, "--layer", "block0"}, "give --chip");
-  refused({"map", setup_, "--training"}, "give --chip");
-  refused({"map", "llama-3-8b", "--chip", "sn30", "--layer", "blok0"}, "did you mean 'block0'?");
-  refused({"map", "llama-3-8b", "--chip", "sn30", "--compat", "dfmodel"}, "DFModel's inputs");
-  refused({"map", "llama-3-8b", "--chip", "h100"}, "h100");
-  write_file(setup_, replaced(small_setup_text(), "par_x: \"TP\"", ""));
-  refused({"map", setup_},
-          "setup.txt: par_x: what the 4 chips of this dimension divide is not said");
-  EXPECT_EQ(run_braid({"map", setup_, "--search", "roles"}).status, 0);
-  write_file(setup_, replaced(small_setup_text(), "core: 64", "core: 0"));
-  refused({"map", setup_}, "setup.txt:17: system.accelerator.core: 0 is not in");
-}
-
 // A chip with room for one product's parameters at a time.
 TEST_F(Map, MapsALayerOfAModelOntoAChip) {
   const Ran ran = run_braid(
@@ -217,26 +188,6 @@ TEST_F(Map, MapsTrainingOfALayerOntoAChip) {
   EXPECT_GT(step["time_s"].get<double>(), training["time_s"].get<double>());
   EXPECT_THAT(step.dump(), HasSubstr("block0.mlp.up.step"));
   EXPECT_THAT(training.dump(), HasSubstr("block0.mlp.up.weight_gradient"));
-}
-
-// Each kernel fits, all of them do not: 12 layers of 2.1 MB twice.
-TEST_F(Map, TooLittleDramIsInfeasible) {
-  write_file(setup_, replaced(small_setup_text(), "dram_cap: 1e11", "dram_cap: 3e6"));
-  const Ran ran = run_braid({"map", setup_});
-  EXPECT_EQ(ran.status, 1);
-  EXPECT_THAT(ran.out, HasSubstr("No mapping"));
-  write_file(setup_, replaced(small_setup_text(), "dram_cap: 1e11", "dram_cap: 2e6"));
-  for (const std::vector<std::string>& more :
-       {std::vector<std::string>{}, {"--compat", "dfmodel"}, {"--search", "shapes"}}) {
-    std::vector<std::string> words = {"map", setup_};
-    words.insert(words.end(), more.begin(), more.end());
-    const Ran alone = run_braid(words);
-    EXPECT_EQ(alone.status, 2);
-    EXPECT_EQ(alone.out, "");
-    EXPECT_THAT(alone.err, HasSubstr("setup.txt: up: this kernel fits no chip: 2.00 MiB of "
-                                     "parameters on each of 4 chips, 1.91 MiB of DRAM"));
-    EXPECT_EQ(std::count(alone.err.begin(), alone.err.end(), '\n'), 1);
-  }
 }
 
 }  // namespace

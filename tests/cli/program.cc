@@ -15,11 +15,12 @@ extern char** environ;  // NOLINT: declared by no header
 
 namespace braid::testing {
 
-Ran run_program(std::vector<std::string> words) {
-  const TemporaryFolder folder;
-  const std::string out = folder / "out";
-  const std::string err = folder / "err";
+Ran run_program(std::vector<std::string> words, const std::string& folder) {
+  const TemporaryFolder streams;
+  const std::string out = streams / "out";
+  const std::string err = streams / "err";
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
 
@@ -29,6 +30,7 @@ Ran run_program(std::vector<std::string> words) {
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), kFlags, 0600);
   posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), kFlags, 0600);
+  if (!folder.empty()) posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
   pid_t child = 0;
   const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -43,10 +45,10 @@ Ran run_program(std::vector<std::string> words) {
   return ran;
 }
 
-Ran run_braid(const std::vector<std::string>& arguments) {
+Ran run_braid(const std::vector<std::string>& arguments, const std::string& folder) {
   std::vector<std::string> words = {BRAID_PROGRAM};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  return run_program(std::move(words));
+  return run_program(std::move(words), folder);
 }
 
 }  // namespace braid::testing

@@ -12,10 +12,11 @@ struct Ran {
   std::string err;
 };
 
-/// Runs the program at the path words[0] with the other words as arguments (no shell).
-Ran run_program(std::vector<std::string> words);
+/// Runs the program at the path words[0] with the other words as arguments (no shell), in the
+/// folder or, where that is empty, in the current one.
+Ran run_program(std::vector<std::string> words, const std::string& folder = {});
 
 /// Runs braid with these arguments.
-Ran run_braid(const std::vector<std::string>& arguments);
+Ran run_braid(const std::vector<std::string>& arguments, const std::string& folder = {});
 
 }  // namespace braid::testing

@@ -1,13 +1,11 @@
 #include "cli/program.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
 
 #include "braid/base/file.h"
 
@@ -37,21 +35,6 @@ json parsed(const Ran& ran) {
   json value = json::parse(ran.out, nullptr, /*allow_exceptions=*/false);
   EXPECT_TRUE(value.is_object()) << ran.out;
   return value;
-}
-
-TEST(Program, HelpHasAnExampleForEachVerb) {
-  const Ran help = run_braid({"--help"});
-  EXPECT_EQ(help.status, 0);
-  for (const char* verb : {"plan", "compare", "profile", "simulate", "verify", "export", "report",
-                           "validate", "calibrate", "map", "explore", "list", "show"}) {
-    EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + verb));
-    const Ran ran = run_braid({verb, "--help"});
-    EXPECT_EQ(ran.status, 0) << verb;
-    EXPECT_THAT(ran.out, HasSubstr(std::string("Example:\n  braid ") + verb));
-  }
-  const Ran version = run_braid({"--version"});
-  EXPECT_EQ(version.status, 0);
-  EXPECT_EQ(version.out.rfind("braid ", 0), 0U);
 }
 
 TEST(Program, PlansSimulatesVerifiesExportsAndReports) {
@@ -87,41 +70,6 @@ TEST(Program, PlansSimulatesVerifiesExportsAndReports) {
   EXPECT_THAT(read_file(folder / "r.html"), HasSubstr("</html>"));
 }
 
-TEST(Program, PlansOfEveryFamilyHold) {
-  const TemporaryFolder folder;
-  const std::string plan = folder / "plan.json";
-  const std::vector<std::vector<std::string>> jobs = {
-      {"bert-large", "dgx-h100:8", "64", "--tp", "2"},
-      {"t5-large", "dgx-h100:8", "64", "--pp", "4"},  // Every stage reads the encoder's output.
-      {"vit-large", "dgx-h100:8", "64", "--pp", "2"},
-      {"gemma-2-9b", "dgx-h100:16", "64", "--tp", "4", "--micro-batch", "1"},
-      {"deepseek-v3", "dgx-h100:512", "512", "--seq-len", "4096", "--tp", "1", "--pp", "16", "--cp",
-       "1", "--ep", "32", "--micro-batch", "1"},
-      {"resnet-50", "dgx-a100:8", "256", "--pp", "4", "--micro-batch", "16"},
-      {"gnmt", "dgx-a100:8", "256", "--pp", "2", "--micro-batch", "32"},
-      {"dlrm-thesis", "dgx-a100:8", "512", "--tp", "2", "--pp", "2"},  // Branches cross stages.
-      {"candle-uno", "dgx-a100:8", "512", "--pp", "8", "--micro-batch", "64"},
-      {"multi-modal-transformer", "dgx-a100:8", "64", "--tp", "2", "--pp", "4"},
-      {"transgan", "dgx-a100:8", "64", "--tp", "2", "--pp", "2"},
-  };
-  for (const std::vector<std::string>& job : jobs) {
-    std::vector<std::string> words = {"plan",           job[0], "--cluster", job[1],
-                                      "--global-batch", job[2], "-o",        plan};
-    words.insert(words.end(), job.begin() + 3, job.end());
-    const Ran planned = run_braid(words);
-    ASSERT_EQ(planned.status, 0) << planned.err;
-    const Ran verified = run_braid({"verify", plan});
-    EXPECT_EQ(verified.status, 0) << job[0] << verified.out;
-  }
-  const Ran images =
-      run_braid({"plan", "vit-large", "--cluster", "dgx-h100:8", "--seq-len", "128", "-o", plan});
-  EXPECT_EQ(images.status, 2);
-  EXPECT_THAT(images.err, HasSubstr("--seq-len"));
-  const Ran samples = run_braid({"plan", "resnet-50", "--cluster", "dgx-a100:8"});
-  EXPECT_THAT(samples.out, HasSubstr("samples/s/GPU"));
-  EXPECT_EQ(samples.out.find("tok/s"), std::string::npos);
-}
-
 TEST(Program, PlanPrintsOneJsonObjectWithThePromisedFields) {
   const Ran ran = run_braid(plan_words({"--json", "--top", "3"}));
   ASSERT_EQ(ran.status, 0) << ran.err;
@@ -145,15 +93,6 @@ TEST(Program, PlanPrintsOneJsonObjectWithThePromisedFields) {
               1 - out["lower_bound_s"].get<double>() / out["iteration_time_s"].get<double>(), 1e-9);
 }
 
-TEST(Program, StandardOutputHoldsOneThing) {
-  const Ran ran = run_braid(plan_words({"-o", "-", "--json"}));
-  EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_EQ(parsed(ran)["braid"], "plan");
-  const Ran shown = run_braid(plan_words({"--progress", "--json"}));
-  EXPECT_EQ(parsed(shown)["planner"], "braid");
-  EXPECT_THAT(shown.err, HasSubstr("bound"));
-}
-
 TEST(Program, ComparePrintsARowForEachPlanner) {
   Words words = plan_words({"--json", "--planners", "braid,megatron"});
   words[0] = "compare";
@@ -168,19 +107,6 @@ TEST(Program, ComparePrintsARowForEachPlanner) {
     }
   }
   EXPECT_LE(rows[0]["iteration_time_s"].get<double>(), rows[1]["iteration_time_s"].get<double>());
-}
-
-TEST(Program, SaysHowManyBytesAreMissing) {
-  const TemporaryFolder folder;
-  const std::string plan = folder / "plan.json";
-  const Ran ran = run_braid(plan_words({"--max-memory", "1 GiB", "-o", plan, "--no-offload"}));
-  EXPECT_EQ(ran.status, 1) << ran.err;
-  EXPECT_THAT(ran.err, HasSubstr("stage"));
-  EXPECT_THAT(ran.err, HasSubstr("1073741824"));
-  EXPECT_EQ(folder.size(), 0U);
-  const Ran as_json = run_braid(plan_words({"--max-memory", "1 GiB", "--no-offload", "--json"}));
-  EXPECT_EQ(as_json.status, 1);
-  EXPECT_EQ(parsed(as_json)["status"], "infeasible");
 }
 
 TEST(Program, OneByteShortIsInfeasible) {
@@ -219,17 +145,6 @@ TEST(Program, OneByteShortIsInfeasible) {
   EXPECT_EQ(shorter.status, 1) << shorter.err;
 }
 
-TEST(Program, OutputFilesAppearWholeOrNotAtAll) {
-  const TemporaryFolder folder;
-  const Ran ran = run_braid(plan_words({"-o", folder / "no-such-folder/plan.json"}));
-  EXPECT_EQ(ran.status, 2);
-  EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
-  EXPECT_EQ(ran.out, "");
-  EXPECT_EQ(folder.size(), 0U);
-  EXPECT_EQ(run_braid(plan_words({"-o", folder.path()})).status, 2);
-  EXPECT_EQ(folder.size(), 0U);
-}
-
 TEST(Program, ResultsDoNotDependOnThreads) {
   const TemporaryFolder folder;
   std::vector<std::string> plans;
@@ -261,17 +176,6 @@ TEST(Program, ListsAndShowsEverythingItLists) {
   }
 }
 
-TEST(Program, ShowsPublishedParameterCount) {
-  const json model = parsed(run_braid({"show", kModel, "--json"}));
-  EXPECT_NEAR(model["parameters"].get<double>(), 70.55e9, 0.05e9);  // model card of Llama 3 70B
-}
-
-TEST(Program, ShowsWhereAZooModelComesFrom) {
-  EXPECT_THAT(run_braid({"show", "dlrm-thesis"}).out, HasSubstr("thesis"));
-  const json model = parsed(run_braid({"show", "gnmt", "--json"}));
-  EXPECT_THAT(model["description"].get<std::string>(), HasSubstr("Wu et al. 2016"));
-}
-
 TEST(Program, AwkwardDeviceCountsAreAnsweredNotCrashed) {
   for (const char* cluster : {"dgx-h100:1", "dgx-h100:7", "dgx-h100:13", "dgx-h100:9"}) {
     const Ran ran = run_braid({"plan", kModel, "--cluster", cluster, "--global-batch", "91",
@@ -281,50 +185,11 @@ TEST(Program, AwkwardDeviceCountsAreAnsweredNotCrashed) {
   }
 }
 
-TEST(Program, ComparesWithTheProgressOfEachPlanner) {
-  Words words = plan_words({"--planners", "braid,exhaustive", "--progress"});
-  words[0] = "compare";
-  const Ran ran = run_braid(words);
-  ASSERT_EQ(ran.status, 0) << ran.err;
-  EXPECT_THAT(ran.err, HasSubstr("exhaustive  best "));
-  words.pop_back();
-  EXPECT_EQ(run_braid(words).err, "");
-}
-
-TEST(Program, SaysThatAPlanRestsOnTheHostsMemory) {
-  Words words = plan_words({"--max-memory", "40 GiB", "--zero", "1", "--recompute", "none"});
-  const Ran with = run_braid(words);
-  ASSERT_EQ(with.status, 0) << with.err;
-  EXPECT_THAT(with.out, HasSubstr("  offload: the best plan keeps "));
-  words.emplace_back("--no-offload");
-  EXPECT_THAT(run_braid(words).out, Not(HasSubstr("offload")));
-}
-
-TEST(Program, PlansDataflowChipsByTheMappingOfTheirLayers) {
-  const Ran ran = run_braid({"plan", "gpt2", "--cluster", "sn40l-16:2", "--global-batch", "8",
-                             "--seq-len", "256", "--no-offload"});
-  ASSERT_EQ(ran.status, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("  sn40l: layers run by the best mapping of their kernels"));
-}
-
 TEST(Program, SpentBudgetIsSaid) {
   const Ran ran = run_braid({"plan", kModel, "--cluster", "dgx-h100:64", "--global-batch", "256",
                              "--seq-len", "8192", "--budget", "1", "--json"});
   EXPECT_TRUE(ran.status == 0 || ran.status == 3) << ran.status << ran.err;
   EXPECT_NE(parsed(ran)["status"], "optimal");
-}
-
-TEST(Program, SaysWhereATrainerCannotDealLayersOut) {
-  for (const char* planner : {"braid", "exhaustive"}) {
-    for (const char* vp : {"1", "2"}) {
-      const Ran ran = run_braid({"plan", "llama-3-8b", "--cluster", "dgx-h100:40", "--global-batch",
-                                 "80", "--for", "megatron-2021", "--tp", "8", "--pp", "5", "--vp",
-                                 vp, "--planner", planner});
-      EXPECT_EQ(ran.status, 1) << planner << " " << vp;
-      EXPECT_THAT(ran.err, HasSubstr("no split deals the layers out evenly, as the trainer does"))
-          << planner << " " << vp;
-    }
-  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "braid/base/error.h"
 #include "braid/planners/mixed/by_kind.h"
+#include "braid/planners/registry.h"
 #include "braid/planners/uniform/uniform_planner.h"
 #include "braid/schedule/timeline.h"
 #include "braid/system/links.h"

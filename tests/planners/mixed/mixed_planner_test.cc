@@ -14,6 +14,7 @@
 #include "braid/planners/mixed/bounds.h"
 #include "braid/planners/mixed/by_kind.h"
 #include "braid/planners/mixed/walk.h"
+#include "braid/planners/registry.h"
 #include "braid/planners/uniform/uniform_planner.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/verify/verify.h"

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "cases/case_file.h"
+
+namespace braid::testing {
+
+/// Runs a case in a folder of its own and checks what it expects, with GoogleTest's EXPECT.
+void run_case(const Case& tested);
+
+}  // namespace braid::testing
