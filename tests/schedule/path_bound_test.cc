@@ -25,7 +25,7 @@ TEST(PathBound, NoOrderOfPassesEndsBefore) {
               [](const Transfer& a, const Transfer& b) { return a.source < b.source; });
     if (i % 3 == 0) hold_for_sends(pipeline);
     const double bound_s = pipeline_path_bound_s(pipeline, workspace);
-    const Schedule order = random_schedule(random, pipeline);
+    const WorkOrder order = random_schedule(random, pipeline);
     ASSERT_LE(bound_s, evaluate(pipeline, order, Record::times).iteration_time_s) << i;
     const double time_s = pipeline_time_s(pipeline, timing);
     ASSERT_LE(bound_s, time_s) << i;
