@@ -181,11 +181,12 @@ std::string nested_fault_of(const PiperProblem& problem, const PiperSolution& so
     if (std::count(covered.begin(), covered.end(), false) > 0) return "a stage without superstage";
   }
   std::int64_t suffix = 0;
+  PiperStagePricer pricer(problem);
   for (std::size_t s = solution.stages.size(); s-- > 0;) {
     PiperStage stage = solution.stages[s];
     if (stage.dp != product[s] * stage.local_dp) return "replicas";
     if (stage.suffix != (suffix += stage.dp)) return "suffix";
-    price_piper_stage(problem, stage);
+    pricer.price(stage);
     if (stage != solution.stages[s]) return "stage";
     if (stage.memory_bytes > problem.memory_bytes * (1 + 1e-9)) return "memory";
     slowest = std::max(slowest, stage.time);

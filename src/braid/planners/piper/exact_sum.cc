@@ -22,6 +22,7 @@ class ExactSum {
   ExactSum(const PiperProblem& problem, const DownsetLattice& prefixes,
            const PiperSearchLimits& limits)
       : problem_(problem),
+        pricer_(problem),
         tables_(problem, prefixes),
         most_work_(limits.work),
         sums_(static_cast<std::size_t>(problem.micro_batches) + 1) {
@@ -71,7 +72,7 @@ class ExactSum {
       const std::int64_t replicas = tables_.dp_degrees()[dp];
       stages.push_back(tables_.choose(sums, dp, in_flight(sum, replicas)));
       stages.back().suffix = sum;
-      price_piper_stage(problem_, stages.back());
+      pricer_.price(stages.back());
       set = static_cast<std::size_t>(sums.inner);
       sum -= replicas;
     }
@@ -114,6 +115,7 @@ class ExactSum {
   }
 
   const PiperProblem& problem_;
+  PiperStagePricer pricer_;
   PiperTables tables_;
   std::int64_t most_work_, work_ = 0;
   std::size_t sums_;  ///< 0 … micro_batches.

@@ -40,6 +40,7 @@ class Levels {
  public:
   Levels(const PiperProblem& problem, const DownsetLattice& prefixes, std::int64_t most_work)
       : problem_(problem),
+        pricer_(problem),
         levels_(problem.levels.size()),
         sets_(prefixes.size()),
         most_sum_(std::min(problem.devices, problem.micro_batches)),
@@ -90,7 +91,7 @@ class Levels {
     for (std::size_t s = solution.stages.size(); s-- > 0;) {
       PiperStage& stage = solution.stages[s];
       stage.suffix = suffix += stage.dp;
-      price_piper_stage(problem_, stage);
+      pricer_.price(stage);
     }
     solution.time = 0;
     for (const PiperStage& stage : solution.stages) {
@@ -326,6 +327,7 @@ class Levels {
   }
 
   const PiperProblem& problem_;
+  PiperStagePricer pricer_;
   std::size_t levels_, sets_;
   std::int64_t most_sum_, most_work_, work_ = 0;
   double limit_ = kInfinity;

@@ -104,10 +104,11 @@ PiperSolution solve_pipedream(const PiperProblem& problem, const PiperSearchLimi
   }
   std::int64_t suffix = 0;
   bool fits = true;
+  PiperStagePricer pricer(problem);
   for (std::size_t s = solution.stages.size(); s-- > 0;) {
     PiperStage& stage = solution.stages[s];
     stage.suffix = suffix += stage.dp;
-    price_piper_stage(problem, stage);
+    pricer.price(stage);
     solution.time = std::max(solution.time, stage.time);
     if (stage.memory_bytes <= problem.memory_bytes * (1 + 1e-12)) continue;
     fits = false;

@@ -230,10 +230,6 @@ void PiperStagePricer::price(PiperStage& stage) {
       piper_sync_factor(problem_, stage.dp, replicas) * parameter_bytes / problem_.bandwidth_bytes;
 }
 
-void price_piper_stage(const PiperProblem& problem, PiperStage& stage) {
-  PiperStagePricer(problem).price(stage);
-}
-
 void price_piper_superstage(const PiperProblem& problem, const std::vector<PiperStage>& stages,
                             PiperSuperstage& superstage) {
   std::vector<bool> inside(problem.nodes.size(), false);

@@ -167,7 +167,7 @@ class PiperStagePricer {
  public:
   /// The problem must outlive it. O(layers + edges).
   explicit PiperStagePricer(const PiperProblem& problem);
-  /// As price_piper_stage().
+  /// Fills in time and memory of a stage from its other fields, straight from the definition.
   void price(PiperStage& stage);
 
  private:
@@ -183,9 +183,6 @@ class PiperStagePricer {
   std::vector<std::vector<End>> ins_, outs_;  ///< By layer, edges ascending.
   std::vector<std::int32_t> place_;           ///< By layer: in the stage that is priced, or -1.
 };
-
-/// Fills in time and memory of a stage from its other fields, straight from the definition.
-void price_piper_stage(const PiperProblem& problem, PiperStage& stage);
 
 /// Consecutive stages that share devices of a level above the lowest, and are replicated on them.
 struct PiperSuperstage {

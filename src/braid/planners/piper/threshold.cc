@@ -23,6 +23,7 @@ std::int64_t PiperThreshold::ceil_of(double x) {
 PiperThreshold::PiperThreshold(const PiperProblem& problem, PiperTables& tables,
                                std::int64_t most_work)
     : problem_(problem),
+      pricer_(problem),
       tables_(tables),
       most_work_(most_work),
       most_suffix_(std::min(problem.devices, problem.micro_batches)),
@@ -243,12 +244,12 @@ std::optional<PiperSolution> PiperThreshold::keep(double limit) {
   return piper_solution_of(std::move(*stages));
 }
 
-std::vector<PiperStage> PiperThreshold::price(std::vector<PiperStage> stages) const {
+std::vector<PiperStage> PiperThreshold::price(std::vector<PiperStage> stages) {
   std::int64_t suffix = 0;
   for (std::size_t i = stages.size(); i-- > 0;) {
     suffix += stages[i].dp;
     stages[i].suffix = suffix;
-    price_piper_stage(problem_, stages[i]);
+    pricer_.price(stages[i]);
   }
   return stages;
 }

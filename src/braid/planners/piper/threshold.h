@@ -76,9 +76,10 @@ class PiperThreshold {
               double limit);
   void extend_heuristically(const State& rest, std::int32_t number, PiperStageSums& stage,
                             std::size_t fast, double limit);
-  std::vector<PiperStage> price(std::vector<PiperStage> stages) const;
+  std::vector<PiperStage> price(std::vector<PiperStage> stages);
 
   const PiperProblem& problem_;
+  PiperStagePricer pricer_;
   PiperTables& tables_;
   std::int64_t most_work_, most_suffix_, work_ = 0;
   bool exact_knapsack_;
