@@ -7,14 +7,22 @@
 
 namespace braid {
 
-EvenSplits::EvenSplits(std::span<const ChainLayer> layers)
-    : layers_(static_cast<std::int32_t>(layers.size())) {
-  for (std::int32_t l = 0; l < layers_; ++l) {
-    const double time_s = layers[static_cast<std::size_t>(l)].time_s();
-    if (runs_.empty() || runs_.back().time_s != time_s) runs_.push_back({time_s, l});
-    total_s_ += time_s;
-    slowest_s_ = std::max(slowest_s_, time_s);
+EvenSplits::EvenSplits(std::span<const ChainLayer> layers) {
+  for (const ChainLayer& layer : layers) add_layer(layer.time_s());
+}
+
+EvenSplits::EvenSplits(std::span<const std::int32_t> kind_of_layer,
+                       std::span<const ChainLayer> kinds) {
+  for (const std::int32_t kind : kind_of_layer) {
+    add_layer(kinds[static_cast<std::size_t>(kind)].time_s());
   }
+}
+
+void EvenSplits::add_layer(double time_s) {
+  if (runs_.empty() || runs_.back().time_s != time_s) runs_.push_back({time_s, layers_});
+  ++layers_;
+  total_s_ += time_s;
+  slowest_s_ = std::max(slowest_s_, time_s);
 }
 
 bool EvenSplits::fill(int pieces, double bound, Ends* ends, double& next_bound) const {

@@ -15,6 +15,10 @@ class EvenSplits {
  public:
   EvenSplits() = default;
   explicit EvenSplits(std::span<const ChainLayer> layers);
+  /// Layer l is one of `kinds`: kind_of_layer[l].
+  EvenSplits(std::span<const std::int32_t> kind_of_layer, std::span<const ChainLayer> kinds);
+
+  bool empty() const { return layers_ == 0; }
 
   /// Least possible largest piece time; `pieces` is at most the number of layers. Where `ends` is
   /// not null it gets the split itself, later pieces filled first. Cost: O(pieces + unlike
@@ -27,6 +31,7 @@ class EvenSplits {
     double time_s = 0;
     std::int32_t begin = 0;
   };
+  void add_layer(double time_s);
   /// Fills pieces from the last one backwards up to `bound`; whether all layers were placed, and
   /// the least bound at which a piece could take one more.
   bool fill(int pieces, double bound, Ends* ends, double& next_bound) const;

@@ -239,14 +239,19 @@ LayerTable& LayerTables::find(const Configuration& configuration) {
 
 LayerTable& LayerTables::sums_at(const Configuration& configuration) { return find(configuration); }
 
-LayerTable& LayerTables::at(const Configuration& configuration) {
+LayerTable& LayerTables::dealt_at(const Configuration& configuration) {
   LayerTable& table = find(configuration);
+  if (table.even.empty()) table.even = EvenSplits(kind_of_layer_, table.layer_of_kind);
+  return table;
+}
+
+LayerTable& LayerTables::at(const Configuration& configuration) {
+  LayerTable& table = dealt_at(configuration);
   if (table.chain.empty()) {
     table.chain.reserve(kind_of_layer_.size());
     for (const std::int32_t kind : kind_of_layer_) {
       table.chain.push_back(table.layer_of_kind[static_cast<std::size_t>(kind)]);
     }
-    table.even = EvenSplits(table.chain);
   }
   return table;
 }

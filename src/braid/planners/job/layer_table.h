@@ -41,10 +41,9 @@ struct LayerTable {
   double least_backward_share = 0;  ///< Least backward / (forward + backward) of any layer.
   double dense_parameters = 0, expert_parameters = 0;
   double stash_bytes = 0, offloaded_bytes = 0;
-  double least_stash_bytes = 0;  ///< Of any layer, what stays on the device.
-  // Of a whole table; otherwise empty.
-  std::pmr::vector<ChainLayer> chain;  ///< By layer.
-  EvenSplits even;
+  double least_stash_bytes = 0;        ///< Of any layer, what stays on the device.
+  std::pmr::vector<ChainLayer> chain;  ///< By layer; empty where only dealt_at() was asked for.
+  EvenSplits even;                     ///< Of dealt_at() and at().
   /// Time of the layers on the way through the model that takes longest; negative: not known yet.
   double longest_way_s = -1;
   /// fullest_stage_s() for a number of stages; 0: not computed yet.
@@ -78,7 +77,9 @@ class LayerTables {
   /// Table for a configuration (which must be one that the model allows). The reference stays
   /// valid.
   LayerTable& at(const Configuration& configuration);
-  /// The same, but perhaps not whole: most configurations are bounded by sums alone.
+  /// The same, perhaps without its chain: for assignments that are dealt out, not searched for.
+  LayerTable& dealt_at(const Configuration& configuration);
+  /// The same, perhaps without even splits: most configurations are bounded by sums alone.
   LayerTable& sums_at(const Configuration& configuration);
   /// Least possible largest time of `pieces` runs of the chain, memory ignored.
   double min_max_s(LayerTable& table, int pieces) const;

@@ -54,13 +54,14 @@ void note_busiest(const ChainJob& chain, const LayerTable& table, int pp,
   }
 }
 
-void note_last_chunks(const LayerTable& table, const Ends& ends, int pp, LastChunks& last) {
+void note_last_chunks(const ChainJob& chain, const LayerTable& table, const Ends& ends, int pp,
+                      LastChunks& last) {
   double kept_bytes = 0;
   for (std::size_t chunk = ends.size() - at(pp); chunk < ends.size(); ++chunk) {
     const std::int32_t begin = chunk == 0 ? 0 : ends[chunk - 1];
     last.layers = std::max(last.layers, ends[chunk] - begin);
     for (std::int32_t l = begin; l < ends[chunk]; ++l) {
-      const ChainLayer& layer = table.chain[at(l)];
+      const ChainLayer& layer = table.layer_of_kind[at(chain.kind_of_layer[at(l)])];
       kept_bytes += layer.stash_bytes - layer.offloaded_bytes;
     }
   }
@@ -81,7 +82,7 @@ void deal(const ChainJob& chain, const LayerTable& table, int chunks, Dealing ho
     table.even.split(chunks, &ends);
     return;
   }
-  const auto layers = static_cast<std::int32_t>(table.chain.size());
+  const auto layers = static_cast<std::int32_t>(chain.kind_of_layer.size());
   ends.clear();
   if (how == Dealing::by_number) {
     for (std::int32_t c = 0; c < chunks; ++c) {
@@ -135,11 +136,11 @@ const LayoutShape& KnownDealings::shape(const ChainJob& chain, DealtLayers& deal
   return *dealt.shapes.emplace_back(pp, std::move(shape)).second;
 }
 
-std::span<TriedLayout> tried_layouts(const ChainJob& chain, LayerTables& tables,
-                                     const Configuration& configuration) {
+std::span<const TriedLayout> tried_layouts(const ChainJob& chain, LayerTables& tables,
+                                           const Configuration& configuration) {
   const int pp = configuration.pp;
   const int vp = configuration.vp;
-  LayerTable& table = tables.at(configuration);
+  LayerTable& table = tables.dealt_at(configuration);
   KnownTrials& trials = table.trials[key_of(configuration)];
   if (trials.count) return std::span(trials.layouts).first(*trials.count);
   trials.count = 0;
@@ -159,46 +160,31 @@ std::span<TriedLayout> tried_layouts(const ChainJob& chain, LayerTables& tables,
   return std::span(trials.layouts).first(*trials.count);
 }
 
-const LayoutCosts& costs_of(TriedLayout& tried, std::span<const LayerCost> kinds,
-                            const Configuration& configuration) {
-  if (tried.costs.stage_kinds.empty()) {
-    fill_costs(*tried.shape, kinds, configuration.vp, tried.costs);
-  }
-  return tried.costs;
-}
-
-std::span<const Layout::StageKind> stages_of(TriedLayout& tried, std::span<const LayerCost> kinds,
-                                             const Configuration& configuration,
-                                             std::vector<StashRun>& stashes) {
-  costs_of(tried, kinds, configuration);
-  if (configuration.vp == 1) return tried.costs.stage_kinds;
-  const std::int64_t groups =
-      std::min<std::int64_t>(configuration.num_micro_batches / configuration.pp, 3);
-  if (tried.peaks_for != groups) {
-    tried.peaks_for = groups;
-    fill_stash_peaks(*tried.shape, configuration.pp, configuration.num_micro_batches, stashes,
-                     tried.costs);
-  }
-  return tried.costs.stage_kinds;
+void fill_tried_costs(const TriedLayout& tried, std::span<const LayerCost> kinds,
+                      const Configuration& configuration, Layout& layout) {
+  fill_costs(*tried.shape, kinds, configuration.vp, layout);
+  if (configuration.vp == 1) return;
+  fill_stash_peaks(*tried.shape, configuration.pp, configuration.num_micro_batches, layout.stashes,
+                   layout);
 }
 
 const LastChunks& last_chunks(const ChainJob& chain, LayerTables& tables,
                               const Configuration& configuration) {
   const int pp = configuration.pp;
-  LayerTable& table = tables.at(configuration);
+  LayerTable& table = tables.dealt_at(configuration);
   std::optional<LastChunks>& known = table.trials[key_of(configuration)].last;
   if (known) return *known;
   LastChunks& last = known.emplace();
   const DealtLayers* before = nullptr;
   const auto note = [&](int vp, Dealing how) {
     const DealtLayers& dealt = tables.dealings().dealt(chain, table, pp * vp, how);
-    if (&dealt != before) note_last_chunks(table, dealt.ends, pp, last);
+    if (&dealt != before) note_last_chunks(chain, table, dealt.ends, pp, last);
     before = &dealt;
   };
   for (const Dealing how : kDealings) note(configuration.vp, how);
   if (!chain.heavy_end) return last;
   // Trainers' layouts of such models may leave more to the last chunks where there are more.
-  const auto layers = static_cast<std::int32_t>(table.chain.size());
+  const auto layers = static_cast<std::int32_t>(chain.kind_of_layer.size());
   for (std::int32_t vp = configuration.vp + 1; vp <= layers / pp; ++vp) {
     note(vp, Dealing::as_trainers);
   }

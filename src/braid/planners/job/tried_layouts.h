@@ -61,10 +61,6 @@ struct TriedLayout {
   /// Of the stage that has most to do: its passes of a micro-batch, and those of the first chunks
   /// of the stages before it (0 where the model branches), both a little less.
   double busiest_s = 0, before_s = 0;
-  LayoutCosts costs;  ///< Empty: not asked for yet (costs_of).
-  /// Whether there are pp, 2·pp, or more micro-batches, as no more counts for stashes
-  /// (stash_peak()): 1, 2, 3; 0: peaks are not filled in.
-  std::int64_t peaks_for = 0;
 
   /// No time with this assignment is less.
   double least_s(std::int64_t num_micro_batches) const {
@@ -87,18 +83,15 @@ struct KnownTrials {
 };
 
 /// For a configuration, whose table keeps them. Cost: linear in the chunks the first time.
-std::span<TriedLayout> tried_layouts(const ChainJob& chain, LayerTables& tables,
-                                     const Configuration& configuration);
+std::span<const TriedLayout> tried_layouts(const ChainJob& chain, LayerTables& tables,
+                                           const Configuration& configuration);
 
-/// What it costs, `kinds` being its table's.
-const LayoutCosts& costs_of(TriedLayout& tried, std::span<const LayerCost> kinds,
-                            const Configuration& configuration);
-/// Its stages with their stash peaks; `stashes` is scratch.
-std::span<const Layout::StageKind> stages_of(TriedLayout& tried, std::span<const LayerCost> kinds,
-                                             const Configuration& configuration,
-                                             std::vector<StashRun>& stashes);
+/// What it costs, with the stash peaks of its stages, `kinds` being its table's; the rest of
+/// `layout` is scratch. Cost: linear in the kinds of chunks and stages and their runs.
+void fill_tried_costs(const TriedLayout& tried, std::span<const LayerCost> kinds,
+                      const Configuration& configuration, Layout& layout);
 
-/// Kept the same way.
+/// Kept as tried_layouts() are.
 const LastChunks& last_chunks(const ChainJob& chain, LayerTables& tables,
                               const Configuration& configuration);
 

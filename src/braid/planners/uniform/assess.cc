@@ -66,7 +66,7 @@ double least_tail_s(const LayerTable& table, const Configuration& configuration,
 
 double time_of(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                const Ends& ends, double cutoff_s, AssessmentScratch& scratch) {
-  lay_out(chain, tables.at(configuration), configuration, ends, scratch.layout);
+  lay_out(chain, tables.sums_at(configuration), configuration, ends, scratch.layout);
   const Evaluator::Memory memory = scratch.evaluator.memory(configuration, scratch.layout);
   if (!memory.host_fits || memory.needed_bytes > usable_bytes(chain.system->groups.front().chip)) {
     return kInfinity;
@@ -132,7 +132,7 @@ Improvement improve_assignment(const ChainJob& chain, LayerTables& tables,
 LeastMemory least_memory(const ChainJob& chain, LayerTables& tables,
                          const ConfigurationRange& range, AssessmentScratch& scratch) {
   const Configuration& first = range.configuration;
-  LayerTable& table = tables.at(first);
+  LayerTable& table = tables.sums_at(first);
   const bool interleaved = first.vp > 1;
   const double kept_bytes = table.stash_bytes - table.offloaded_bytes;
   const auto in_flight = static_cast<double>(
@@ -185,10 +185,11 @@ LeastMemory least_memory(const ChainJob& chain, LayerTables& tables,
 Evaluator::Memory tried_memory(const ChainJob& chain, LayerTables& tables,
                                const Configuration& configuration, AssessmentScratch& scratch) {
   Evaluator::Memory least;
-  const LayerTable& table = tables.at(configuration);
-  for (TriedLayout& tried : tried_layouts(chain, tables, configuration)) {
+  const LayerTable& table = tables.sums_at(configuration);
+  for (const TriedLayout& tried : tried_layouts(chain, tables, configuration)) {
+    fill_tried_costs(tried, table.kinds, configuration, scratch.layout);
     const Evaluator::Memory memory = scratch.evaluator.memory(
-        configuration, stages_of(tried, table.kinds, configuration, scratch.layout.stashes));
+        configuration, std::span<const Layout::StageKind>(scratch.layout.stage_kinds));
     if (least.tightest_stage < 0 || memory.needed_bytes < least.needed_bytes) least = memory;
   }
   return least;
@@ -207,7 +208,7 @@ class TriedAssessment {
         cutoff_s_(cutoff_s),
         scratch_(scratch),
         available_bytes_(usable_bytes(chain.system->groups.front().chip)),
-        kinds_(tables.at(configuration).kinds),
+        kinds_(tables.sums_at(configuration).kinds),
         tried_(tried_layouts(chain, tables, configuration)) {}
 
   /// The fastest that fits, where one is faster than the cutoff.
@@ -239,11 +240,18 @@ class TriedAssessment {
   }
 
  private:
+  void fill_costs_of(std::size_t i) {
+    if (filled_ == i) return;
+    filled_ = i;
+    fill_tried_costs(tried_[i], kinds_, configuration_, scratch_.layout);
+  }
+
   const Evaluator::Memory& memory(std::size_t i) {
     std::optional<Evaluator::Memory>& known = memory_.at(i);
     if (!known) {
+      fill_costs_of(i);
       known = scratch_.evaluator.memory(
-          configuration_, stages_of(tried_[i], kinds_, configuration_, scratch_.layout.stashes));
+          configuration_, std::span<const Layout::StageKind>(scratch_.layout.stage_kinds));
     }
     return *known;
   }
@@ -261,8 +269,8 @@ class TriedAssessment {
   double time_s(std::size_t i, double cutoff_s) {
     if (!has_handovers_) fill_handovers(chain_, configuration_, scratch_);
     has_handovers_ = true;
+    fill_costs_of(i);
     static_cast<LayoutShape&>(scratch_.layout) = *tried_[i].shape;
-    static_cast<LayoutCosts&>(scratch_.layout) = costs_of(tried_[i], kinds_, configuration_);
     return scratch_.evaluator.time_s(configuration_, scratch_.layout, scratch_.handover_s,
                                      cutoff_s);
   }
@@ -286,8 +294,9 @@ class TriedAssessment {
   AssessmentScratch& scratch_;
   const double available_bytes_;
   const std::span<const LayerCost> kinds_;
-  const std::span<TriedLayout> tried_;
+  const std::span<const TriedLayout> tried_;
   std::array<std::optional<Evaluator::Memory>, 3> memory_;
+  std::optional<std::size_t> filled_;  ///< Whose costs the scratch layout has.
   bool has_handovers_ = false;
 };
 
@@ -304,13 +313,13 @@ bool may_be_faster(const ChainJob& chain, LayerTables& tables, const Configurati
 Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                   double cutoff_s, AssessmentScratch& scratch) {
   const double available_bytes = usable_bytes(chain.system->groups.front().chip);
+  if (has_few_assignments(chain, configuration)) {
+    return TriedAssessment(chain, tables, configuration, cutoff_s, scratch).fastest();
+  }
   LayerTable& table = tables.at(configuration);
   Evaluator& evaluator = scratch.evaluator;
   Layout& layout = scratch.layout;
   Assessment assessment;
-  if (has_few_assignments(chain, configuration)) {
-    return TriedAssessment(chain, tables, configuration, cutoff_s, scratch).fastest();
-  }
   fill_handovers(chain, configuration, scratch);
   auto partition = partition_one_f_one_b(
       table.chain, handovers_of(chain, scratch), configuration.num_micro_batches,
@@ -357,7 +366,7 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
 Plan build_plan(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                 const Ends& ends, const std::string& planner) {
   const Job& job = *chain.job;
-  const LayerTable& table = tables.at(configuration);
+  const LayerTable& table = tables.sums_at(configuration);
   Plan plan = blank_plan(job, *chain.layers, *chain.system);
   plan.planner = planner;
   plan.parallel = to_parallelism(configuration);
