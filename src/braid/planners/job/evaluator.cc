@@ -57,7 +57,7 @@ Evaluator::Form& Evaluator::form_of(const Configuration& c) {
         form.handover_kind.push_back(static_cast<std::uint8_t>(same - kinds.begin()));
         if (same == kinds.end()) {
           kinds.push_back(levels);
-          form.handovers.push_back(s);
+          form.handovers.push_back({s});
         }
       }
     }
@@ -67,7 +67,11 @@ Evaluator::Form& Evaluator::form_of(const Configuration& c) {
   if (last_->senders == 0 || last_->parallel.schedule != c.schedule || last_->parallel.vp != c.vp) {
     last_->parallel.schedule = c.schedule;
     last_->parallel.vp = c.vp;
-    last_->senders = stages_sending(last_->parallel, *chain_.system);
+    const int senders = stages_sending(last_->parallel, *chain_.system);
+    if (senders != last_->senders) {
+      for (Form::Handover& handover : last_->handovers) handover.bytes = -1;
+    }
+    last_->senders = senders;
   }
   last_->context.zero = c.zero;
   last_->context.offload_optimizer = c.offload_optimizer;
@@ -85,20 +89,23 @@ const DataParallelContext& Evaluator::context(const Configuration& configuration
   return context;
 }
 
-double Evaluator::handover_s(const Form& form, std::size_t kind, double bytes) const {
-  const int source = form.handovers[kind];
-  return transfer_time_s(form.parallel, *chain_.system, source, (source + 1) % form.parallel.pp,
-                         bytes, form.senders);
+double Evaluator::handover_s(Form& form, std::size_t kind, double bytes) const {
+  Form::Handover& handover = form.handovers[kind];
+  if (handover.bytes != bytes) {
+    handover.bytes = bytes;
+    handover.time_s =
+        transfer_time_s(form.parallel, *chain_.system, handover.source,
+                        (handover.source + 1) % form.parallel.pp, bytes, form.senders);
+  }
+  return handover.time_s;
 }
 
 void Evaluator::fill_handovers(const Configuration& configuration, double bytes,
                                std::vector<double>& handovers_s) {
-  const Form& form = form_of(configuration);
-  handovers_s.assign(at(configuration.pp - 1), 0);
-  hop_s_.resize(form.handovers.size());
-  for (std::size_t k = 0; k < hop_s_.size(); ++k) hop_s_[k] = handover_s(form, k, bytes);
+  Form& form = form_of(configuration);
+  handovers_s.resize(at(configuration.pp - 1));
   for (std::size_t s = 0; s < handovers_s.size(); ++s) {
-    handovers_s[s] = hop_s_[form.handover_kind[s]];
+    handovers_s[s] = handover_s(form, form.handover_kind[s], bytes);
   }
 }
 
@@ -313,21 +320,13 @@ void Evaluator::fill_chain(const Configuration& configuration, const Layout& lay
   }
   times.sync.resize(at(configuration.pp));
 
-  // Cuts are mostly alike, so that each kind of handover is timed once.
-  hop_bytes_.assign(form.handovers.size(), -1);
-  hop_s_.resize(form.handovers.size());
   form.parallel.micro_batch = configuration.micro_batch;
   form.parallel.sequence_parallel = configuration.sequence_parallel;
   std::size_t stage = 0;
   for (std::size_t i = 0; i + 1 < chunks; ++i) {
     const double bytes =
         boundary_bytes({0, 0, chain_.hop_bytes[at(layout.ends[i] - 1)]}, form.parallel);
-    const std::size_t kind = form.handover_kind[stage];
-    if (hop_bytes_[kind] != bytes) {
-      hop_bytes_[kind] = bytes;
-      hop_s_[kind] = handover_s(form, kind, bytes);
-    }
-    times.hop_s[i] = hop_s_[kind];
+    times.hop_s[i] = handover_s(form, form.handover_kind[stage], bytes);
     if (++stage == times.sync.size()) stage = 0;
   }
   times.hop_s[chunks - 1] = 0;

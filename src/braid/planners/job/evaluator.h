@@ -65,14 +65,19 @@ class Evaluator {
     /// Of the handover from stage s to the next (the last one's: to the first): which of the
     /// `handovers` times it as.
     std::vector<std::uint8_t> handover_kind;
-    std::vector<int> handovers;  ///< A source stage of each kind.
+    struct Handover {
+      int source = 0;     ///< A stage that hands over so.
+      double bytes = -1;  ///< What was timed last; cuts are mostly alike.
+      double time_s = 0;
+    };
+    std::vector<Handover> handovers;
   };
   using FormKey = std::tuple<int, int, int, int, int, AxisOrder, int>;
 
   /// Copies of sharded state that the trainer makes, Parallelism::replicate.
   int replicas_of(const Configuration& configuration) const;
   Form& form_of(const Configuration& configuration);
-  double handover_s(const Form& form, std::size_t kind, double bytes) const;
+  double handover_s(Form& form, std::size_t kind, double bytes) const;
   /// Times of the chunks and stages that are alike.
   void fill_kinds(const Configuration& configuration, const Layout& layout, const Form& form);
   /// [stage]: time to sum the gradients of parameters that other stages hold too.
@@ -125,7 +130,6 @@ class Evaluator {
   std::vector<Pass> passes_;
   std::vector<StageSync> syncs_;
   std::vector<ChunkGradients> gradients_;  ///< Of one stage.
-  std::vector<double> hop_bytes_, hop_s_;  ///< Last bytes and time of each kind of handover.
   /// Bytes for each micro-batch from one chunk to another, in model order.
   struct Cut {
     std::int32_t from = 0, to = 0;

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <queue>
 #include <tuple>
 #include <utility>
 
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/uniform/assignment_bound.h"
 #include "braid/planners/uniform/best_plans.h"
@@ -330,7 +332,10 @@ Outcome UniformSearch::run() {
 
 Outcome plan_uniform(const Job& job, const System& system, const SpaceOptions& space,
                      const Budget& budget, const Progress& progress) {
-  return UniformSearch(job, system, space, budget, progress).run();
+  const std::shared_ptr<const LayerOptions> layers = layer_options(job);
+  Job looked_at = job;
+  looked_at.layers = layers.get();
+  return UniformSearch(looked_at, system, space, budget, progress).run();
 }
 
 }  // namespace braid
