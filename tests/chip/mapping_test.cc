@@ -162,7 +162,7 @@ TEST(TileCurve, AgreesWithTryingAllGrids) {
   }
 }
 
-TEST(TileAllocation, AgreesWithTryingAllDivisions) {
+TEST(TileAllocation, AgreesWithTryingAllShardings) {
   std::mt19937_64 dice(2);
   for (int round = 0; round < 500; ++round) {
     DataflowChip chip = kChip;

@@ -91,7 +91,7 @@ std::vector<double> products(const KernelGraph& graph, bool backward) {
   }
   return flops;
 }
-double product_flops(const KernelGraph& graph, bool backward) {
+double gemm_flops(const KernelGraph& graph, bool backward) {
   double sum = 0;
   for (const double flops : products(graph, backward)) sum += flops;
   return sum;
@@ -160,9 +160,9 @@ TEST(TrainingKernels, AgreeWithThePublishedTransformerLayer) {
 TEST(TrainingKernels, ComputeEachProductTwiceMore) {
   const TransformerShape shape{64, 4, 256, 32, true, 2};
   const KernelGraph kept = gpt_layer(shape, false), again = gpt_layer(shape, true);
-  EXPECT_DOUBLE_EQ(product_flops(kept, true), 2 * product_flops(kept, false));
-  EXPECT_DOUBLE_EQ(product_flops(again, true),
-                   2 * product_flops(again, false) + kernel_flops(named(again, "core.scores")));
+  EXPECT_DOUBLE_EQ(gemm_flops(kept, true), 2 * gemm_flops(kept, false));
+  EXPECT_DOUBLE_EQ(gemm_flops(again, true),
+                   2 * gemm_flops(again, false) + kernel_flops(named(again, "core.scores")));
 
   SmallModel model;
   const std::int64_t rows = 16;
@@ -252,7 +252,7 @@ TEST(TrainingKernels, PartsOfATensorHaveGradientsSideBySide) {
   double elements = 0;
   for (const std::string& part : parts) elements += output_elements(named(graph, part));
   EXPECT_DOUBLE_EQ(elements, 16 * 128);
-  EXPECT_DOUBLE_EQ(product_flops(graph, true), 2 * product_flops(graph, false));
+  EXPECT_DOUBLE_EQ(gemm_flops(graph, true), 2 * gemm_flops(graph, false));
   EXPECT_THAT(writers_of(graph, "core.values"), UnorderedElementsAreArray({"core.softmax", "qkv"}));
 }
 

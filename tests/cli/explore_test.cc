@@ -31,7 +31,8 @@ class Explore : public ::testing::Test {
 TEST_F(Explore, PrintsTheBestAndTheRatios) {
   const Ran ran = run_braid({"explore", space_});
   EXPECT_EQ(ran.status, 0) << ran.err;
-  for (const char* part : {"64 points", "none beats", "tp x pp x dp", "wide over thin", "shapes"}) {
+  for (const char* part :
+       {"64 points", "Pareto-optimal in", "tp x pp x dp", "wide over thin", "shapes"}) {
     EXPECT_THAT(ran.out, HasSubstr(part));
   }
 }

@@ -78,19 +78,19 @@ TEST_F(Map, SearchIsNeverSlowerThanWhatIsGiven) {
       4);
 }
 
-TEST_F(Map, DivisionByEachDimensionIsNeverSlower) {
+TEST_F(Map, ShardingByEachDimensionIsNeverSlower) {
   write_file(setup_,
              replaced(replaced(small_setup_text(), "num_chip: 4", "num_chip: 8"),
                       "r { x: 4 link_bw_x: 50.0 par_x: \"TP\" }",
                       "r_r { x: 4 y: 2 link_bw_x: 50 link_bw_y: 2 par_x: 'TP' par_y: 'TP' }"));
   const json one = mapped({}), grid = mapped({"--sharding", "grid"});
   EXPECT_LE(grid["job"]["time_s"], one["job"]["time_s"]);
-  EXPECT_FALSE(mapped({"--compat", "dfmodel"}).contains("division"));
-  ASSERT_EQ(one["division"].size(), 4U);
-  EXPECT_EQ(one["division"][2]["along"][0], one["division"][2]["along"][1]);
-  ASSERT_EQ(grid["division"].size(), 4U);
-  EXPECT_EQ(grid["division"][2]["kernel"], "down");
-  EXPECT_EQ(grid["division"][2]["along"].size(), 2U);
+  EXPECT_FALSE(mapped({"--compat", "dfmodel"}).contains("sharding"));
+  ASSERT_EQ(one["sharding"].size(), 4U);
+  EXPECT_EQ(one["sharding"][2]["along"][0], one["sharding"][2]["along"][1]);
+  ASSERT_EQ(grid["sharding"].size(), 4U);
+  EXPECT_EQ(grid["sharding"][2]["kernel"], "down");
+  EXPECT_EQ(grid["sharding"][2]["along"].size(), 2U);
   const Ran ran = run_braid({"map", setup_, "--sharding", "grid"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("ivided"));
@@ -135,7 +135,7 @@ TEST_F(Map, DividesAndMapsTogether) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"map", setup_},
         {"map", setup_, "--compat", "dfmodel", "--sharding", "joint"}}) {
-    EXPECT_THAT(run_braid(words).out, HasSubstr("The division and the mapping are optimal"));
+    EXPECT_THAT(run_braid(words).out, HasSubstr("The sharding and the mapping are optimal"));
   }
   EXPECT_THAT(run_braid({"map", setup_, "--compat", "dfmodel"}).out,
               HasSubstr("The mapping is optimal"));

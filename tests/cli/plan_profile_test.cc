@@ -147,7 +147,7 @@ TEST_F(PlanProfile, ReadsWhatBraidProfileWrites) {
 }
 
 // Nobody has written how to divide convolutions.
-TEST(PlanProfileOfModel, PlansWithDivisionsThatWereFound) {
+TEST(PlanProfileOfModel, PlansWithAutoShardings) {
   const TemporaryFolder folder;
   const std::string file = folder / "profile.json";
   const auto profile = [&](const std::string& sharding) {
@@ -163,10 +163,10 @@ TEST(PlanProfileOfModel, PlansWithDivisionsThatWereFound) {
     const auto printed = nlohmann::json::parse(ran.out);
     return status == 0 ? printed["objective"]["value"].get<double>() : 0;
   };
-  profile("written");
+  profile("manual");
   const double roomy_s = time_on("16GB", "piper", 0);
   time_on("100MB", "tp-only", 1);
-  profile("found");
+  profile("auto");
   EXPECT_LE(time_on("16GB", "piper", 0), roomy_s);
   EXPECT_GT(time_on("100MB", "tp-only", 0), 0);
   EXPECT_GT(time_on("16GB", "phaze", 0), 0);

@@ -72,7 +72,7 @@ double best_of_all_s(const StageJob& job) {
   return best;
 }
 
-TEST(KernelStages, SameAsTryingAllDivisions) {
+TEST(KernelStages, SameAsTryingAllShardings) {
   std::mt19937_64 dice(7);
   for (int round = 0; round < 1500; ++round) {
     const StageJob job = random_job(dice, dice() % 6 + 1);
@@ -85,7 +85,7 @@ TEST(KernelStages, SameAsTryingAllDivisions) {
   }
 }
 
-// What a budget leaves is a division and a bound.
+// What a budget leaves is a partition and a bound.
 TEST(KernelStages, BoundsHoldWhereTheBudgetEnds) {
   std::mt19937_64 dice(8);
   int left = 0;

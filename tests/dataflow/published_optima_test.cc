@@ -96,7 +96,7 @@ TEST(PublishedOptima, DividingAndMappingTogetherIsFaster) {
     if (!setup) GTEST_SKIP() << "reference data not present";
     DataflowPlanRules rules = published_plan_rules(*setup);
     rules.kernel_by_kernel = false;
-    rules.job.joint_division = true;
+    rules.job.joint_sharding = true;
     const DataflowPlan plan = plan_dataflow(*setup, rules);
     EXPECT_EQ(plan.outcome.status, MappingStatus::optimal);
     EXPECT_NEAR(plan.time.time_s, seconds, 0.001);
@@ -105,7 +105,7 @@ TEST(PublishedOptima, DividingAndMappingTogetherIsFaster) {
   const auto ring = reference_setup("gpt3_175b_sn10");
   ASSERT_TRUE(ring);
   DataflowPlanRules rules = published_plan_rules(*ring);
-  rules.job.joint_division = true;
+  rules.job.joint_sharding = true;
   EXPECT_NEAR(plan_dataflow(*ring, rules).time.time_s, 852.551, 0.001);
 }
 

@@ -163,7 +163,7 @@ ShardingGoal time_goal(std::mt19937_64& dice, bool by_axis) {
   return goal;
 }
 
-/// The cost of a graph's best division, by trying all of them.
+/// The cost of a graph's best sharding, by trying all of them.
 double least_of_all(const KernelGraph& graph, const Fabric& fabric, const CollectiveRules& rules,
                     const ShardingGoal& goal) {
   std::vector<std::vector<KernelDims>> options;
@@ -183,7 +183,7 @@ double least_of_all(const KernelGraph& graph, const Fabric& fabric, const Collec
   return least;
 }
 
-TEST(ShardingByAxis, AgreesWithTryingAllDivisions) {
+TEST(ShardingByAxis, AgreesWithTryingAllShardings) {
   std::mt19937_64 dice(17);
   for (int round = 0; round < 40; ++round) {
     const Fabric fabric = random_fabric(dice, 2);

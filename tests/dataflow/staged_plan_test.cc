@@ -86,7 +86,7 @@ TEST(StagedPlan, StagesOfAWholeModelAddUp) {
 TEST(StagedPlan, OneStageIsTheWholeGraphOnItsChips) {
   DataflowSetup setup = repeated_setup(3, 1);
   DataflowPlanRules rules = default_plan_rules(setup);
-  rules.job.joint_division = false;
+  rules.job.joint_sharding = false;
   const DataflowPlan staged = plan_dataflow(setup, rules);
   setup.job.whole_model = false;
   setup.job.layers = 1;

@@ -217,7 +217,7 @@ TEST(SystemSpace, CanonicalTextTellsSpacesApart) {
            {"planners:", "offload: false\nplanners:"},
            {"planners:", "all_devices: true\nplanners:"},
            {"planners:", "for: megatron\nplanners:"},
-           {"planners:", "sharding: found\nplanners:"}}) {
+           {"planners:", "sharding: auto\nplanners:"}}) {
     EXPECT_NE(text, canonical_text(space_from(systems_with(from, to)))) << to;
   }
 }

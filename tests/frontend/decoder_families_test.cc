@@ -191,7 +191,7 @@ TEST(Examples, DeepSeekV3IsTheOneOfTheZoo) {
             load_model("deepseek-v3", options));
 }
 
-TEST(DecoderFamilies, FurtherTokensTakeABlockAndAProjection) {
+TEST(DecoderFamilies, MtpTakesABlockAndAProjection) {
   const auto parameters = [](const char* model, std::int64_t layers) {
     return parameter_count(load_model(model, {.seq_len = 16, .layers = layers, .dims = {}}));
   };
@@ -210,7 +210,7 @@ TEST(Kinds, LeadingDenseBlocksDifferFromThoseWithExperts) {
   for (std::size_t l = 1; l <= 61; ++l) EXPECT_EQ(graph.layers[l].kind, l <= 3 ? 1 : 2) << l;
 }
 
-/// Blocks of a small mixture of experts that have experts, from the first: 'x' experts, '-' dense.
+/// Blocks of a small MoE of those that have experts, from the first: 'x' experts, '-' dense.
 std::string places_of_experts(const std::string& fields) {
   const std::string text = R"({"hidden_size": 8, "intermediate_size": 16, "num_attention_heads": 2,
       "num_hidden_layers": 6, "vocab_size": 10, "num_experts_per_tok": 1,

@@ -100,7 +100,7 @@ TEST(Hybrids, HaveThePublishedParameters) {
   }
 }
 
-TEST(Hybrids, PredictFurtherTokensByOneLayer) {
+TEST(Hybrids, PredictMtpByOneLayer) {
   const Graph plain = load_model("nemotron-3-super", {.seq_len = 128, .dims = {}});
   const Graph graph = load_model("nemotron-3-super-mtp", {.seq_len = 128, .dims = {}});
   // Attention, experts, the projection of two rows and their norms, once for both predictions.

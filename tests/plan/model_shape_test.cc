@@ -104,7 +104,7 @@ TEST(ModelShape, IsNotMadeUpForWhatIsNoTransformer) {
 
 TEST(ModelShape, IsNotMadeUpForBlocksThatItHasNoWordsFor) {
   // Parallel halves; a narrow embedding; norms behind the halves; cross attention; no vocabulary;
-  // a block that predicts further tokens.
+  // an MTP module.
   for (const char* model :
        {"gpt-neox-20b", "opt-350m", "gemma-2-9b", "t5-large", "vit-base", "deepseek-v3-mtp"}) {
     EXPECT_FALSE(model_shape(load_model(model, {}))) << model;

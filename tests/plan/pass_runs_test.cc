@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plan/unlike_plan.h"
+#include "plan/heterogeneous_plan.h"
 
 namespace braid {
 namespace {

@@ -10,7 +10,7 @@
 #include "braid/base/error.h"
 
 #include "base/error_text.h"
-#include "plan/unlike_plan.h"
+#include "plan/heterogeneous_plan.h"
 #include "report/plan_maker.h"
 
 namespace braid {
@@ -63,7 +63,7 @@ Plan two_stages() {
   std::mt19937_64 random(5);
   Plan plan;
   do {
-    plan = testing::unlike_plan(random, false, true);
+    plan = testing::heterogeneous_plan(random, false, true);
   } while (plan.stages.size() != 2 || form_of(plan, 1).num_micro_batches != 4);
   plan.parallel.schedule = ScheduleKind::one_f_one_b;
   return plan;

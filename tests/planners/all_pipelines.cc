@@ -17,8 +17,8 @@ AllPipelines::AllPipelines(const Job& job, const System& system, const SpaceOpti
       costs_(job, system, "all"),
       split_(split_limits(*job.graph)),
       layers_(static_cast<std::int32_t>(job.graph->layers.size())) {
-  if (job.sharding == ShardingSource::found) {
-    split_.found = found_degrees(*job.graph, system.device_count);
+  if (job.sharding == ShardingSource::automatic) {
+    split_.automatic = auto_degrees(*job.graph, system.device_count);
   }
   assert(costs_.runs().size() <= 2 && layers_ < 15 && !space.allow_offload);
 }
@@ -84,20 +84,22 @@ std::unique_ptr<AllPipelines::Site> AllPipelines::make_site(const Configuration&
 }
 
 void AllPipelines::make_sites(Configuration form, std::vector<Site*>& made) {
-  for (const Division division : {Division::written, Division::fastest, Division::smallest}) {
-    const bool written = division == Division::written;
-    form.division = division;
-    form.sequence_parallel = form.tp > 1 && written;
-    if (form.tp == 1 && !written) continue;
-    if (written && !divides_as_written(split_, form.tp)) continue;
-    if (!written && std::count(split_.found.begin(), split_.found.end(), form.tp) == 0) continue;
+  for (const ShardingKind sharding :
+       {ShardingKind::manual, ShardingKind::fastest, ShardingKind::smallest}) {
+    const bool manual = sharding == ShardingKind::manual;
+    form.sharding = sharding;
+    form.sequence_parallel = form.tp > 1 && manual;
+    if (form.tp == 1 && !manual) continue;
+    if (manual && !divides_manually(split_, form.tp)) continue;
+    if (!manual && std::count(split_.automatic.begin(), split_.automatic.end(), form.tp) == 0)
+      continue;
     if (!refusal(split_, to_execution(form)).empty()) continue;
     for (std::int64_t first = 0; first <= form.dp; ++first) {
-      if (!written && first != 0 && first != form.dp) continue;
+      if (!manual && first != 0 && first != form.dp) continue;
       std::unique_ptr<Site> site = make_site(form, first);
       if (site == nullptr) continue;
       const std::size_t group = costs_.groups_of(site->devices).front();
-      if (!written && !costs_.is_distinct(form, group)) continue;
+      if (!manual && !costs_.is_distinct(form, group)) continue;
       site->number = all_sites_.size();
       made.push_back(site.get());
       all_sites_.push_back(std::move(site));

@@ -79,7 +79,7 @@ TEST(PhysicalBound, NoPlanOfRandomJobsOnSlowNetworksBeatsIt) {
     Job job;
     job.graph = &graph;
     job.global_batch = 1 << pick(random, 0, 5);
-    if (trial % 3 == 0) job.sharding = ShardingSource::found;
+    if (trial % 3 == 0) job.sharding = ShardingSource::automatic;
     // All forms, and those that split one thing only.
     const auto devices = static_cast<int>(system.device_count);
     std::array<SpaceOptions, 6> spaces;

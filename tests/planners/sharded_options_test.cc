@@ -36,12 +36,12 @@ PiperSolution plan(const Profile& profile, double memory_bytes) {
   return solve_piper(problem);
 }
 
-// Found divisions come on top of the written ones.
+// Found shardings come on top of the written ones.
 TEST(ShardedOptions, NeverMakePipersPlanSlower) {
   int better = 0;
   for (const char* model : {"bert-base", "gpt2-xl", "vit-base", "gnmt"}) {
-    const Profile written = profile_of(model, ShardingSource::written);
-    const Profile found = profile_of(model, ShardingSource::found);
+    const Profile written = profile_of(model, ShardingSource::manual);
+    const Profile found = profile_of(model, ShardingSource::automatic);
     for (const double memory_bytes : {0.4e9, 3e9, 64e9}) {
       const PiperSolution without = plan(written, memory_bytes);
       const PiperSolution with = plan(found, memory_bytes);
@@ -60,14 +60,14 @@ TEST(ShardedOptions, NeverMakePipersPlanSlower) {
 // GPT-2 XL's 25 heads cannot be divided by 4, so its 56 GB of state fit no written option of a
 // single stage; the found ones divide everything but the heads.
 TEST(ShardedOptions, DivideAModelThatDoesNotFitOtherwise) {
-  PiperProblem problem = piper_from_profile(profile_of("gpt2-xl", ShardingSource::written), 1);
+  PiperProblem problem = piper_from_profile(profile_of("gpt2-xl", ShardingSource::manual), 1);
   problem.devices = 4;
   problem.micro_batches = 16;
   problem.memory_bytes = 12e9;
   problem.bandwidth_bytes = 100e9;
   problem.one_stage = true;
   EXPECT_EQ(solve_piper(problem).status, Status::infeasible);
-  problem.nodes = piper_from_profile(profile_of("gpt2-xl", ShardingSource::found), 1).nodes;
+  problem.nodes = piper_from_profile(profile_of("gpt2-xl", ShardingSource::automatic), 1).nodes;
   const PiperSolution solution = solve_piper(problem);
   EXPECT_EQ(solution.status, Status::optimal);
   EXPECT_EQ(solution.stages.size(), 1U);

@@ -75,7 +75,7 @@ inline void tie_layers(Graph& graph, std::size_t from, std::size_t to) {
 }
 
 /// Makes every rank of a tensor-parallel group do all of the model's work.
-inline void write_no_divisions(Graph& graph) {
+inline void leave_unsharded(Graph& graph) {
   for (Operator& op : graph.operators) op.split = Split::replicated;
   find_repeated_layers(graph);
 }

@@ -28,12 +28,12 @@ TensorId tokens_of(GraphBuilder& builder) {
 }
 
 /// Layer 1: experts, gated, whose shared network is `shared` wide.
-Graph mixture(double shared, bool padded = false) {
-  GraphBuilder builder("mixture", static_cast<std::int64_t>(kTokens));
+Graph moe(double shared, bool padded = false) {
+  GraphBuilder builder("moe", static_cast<std::int64_t>(kTokens));
   const auto tokens = static_cast<std::int64_t>(kTokens);
   const auto hidden = static_cast<std::int64_t>(kHidden);
   const TensorId x = tokens_of(builder);
-  builder.begin_layer("mixture");
+  builder.begin_layer("moe");
   BlockSpec spec;
   spec.hidden = hidden;
   spec.mlp.gated = true;
@@ -71,11 +71,11 @@ Execution form(int tp, bool sequence, int ep, bool whole = false) {
   return how;
 }
 
-LayerCost mixture_cost(const Execution& how, double shared, bool padded = false) {
+LayerCost moe_cost(const Execution& how, double shared, bool padded = false) {
   const System system = one_byte_a_second();
   LayerGroups groups = testing::groups_of(system, how);
   if (how.whole_experts) groups.ep = span_of(system, 1, how.ep);
-  return estimate_layer(mixture(shared, padded), 1, how, {}, groups, system);
+  return estimate_layer(moe(shared, padded), 1, how, {}, groups, system);
 }
 
 /// Of `ep` ranks with four experts together, how many have one of a token's two: of six pairs of
@@ -92,7 +92,7 @@ TEST(ExpertComm, UnderSequenceParallelismGathersAndScattersInBothPasses) {
       const double others = static_cast<double>(tp - 1) / tp;
       const double came = kWhole * ranks_of_a_token(ep);
       const double sent = kWhole / tp * ranks_of_a_token(ep) * (ep - 1) / ep;
-      const LayerCost routed = mixture_cost(form(tp, true, ep), 0);
+      const LayerCost routed = moe_cost(form(tp, true, ep), 0);
       EXPECT_NEAR(routed.forward.tp_comm_s, 2 * others * came, 1e-6 * came);
       EXPECT_NEAR(routed.backward_input.tp_comm_s, 2 * others * came, 1e-6 * came);
       EXPECT_NEAR(routed.forward.ep_comm_s, 2 * sent, 1e-6 * kWhole);
@@ -100,7 +100,7 @@ TEST(ExpertComm, UnderSequenceParallelismGathersAndScattersInBothPasses) {
       EXPECT_EQ(routed.recompute.tp_comm_s, 0);
       // The shared network gathers all tokens and scatters its sums; backward also gathers them
       // again for its weights' gradients.
-      const LayerCost shared = mixture_cost(form(tp, true, ep), kShared);
+      const LayerCost shared = moe_cost(form(tp, true, ep), kShared);
       EXPECT_NEAR(shared.forward.tp_comm_s - routed.forward.tp_comm_s, 2 * others * kWhole,
                   1e-6 * kWhole);
       EXPECT_NEAR(shared.backward_input.tp_comm_s - routed.backward_input.tp_comm_s,
@@ -109,7 +109,7 @@ TEST(ExpertComm, UnderSequenceParallelismGathersAndScattersInBothPasses) {
       // All of it is done again with full recomputation.
       Execution again = form(tp, true, ep);
       again.recompute = Recompute::full;
-      EXPECT_EQ(mixture_cost(again, 0).recompute.tp_comm_s, routed.forward.tp_comm_s);
+      EXPECT_EQ(moe_cost(again, 0).recompute.tp_comm_s, routed.forward.tp_comm_s);
     }
   }
 }
@@ -122,12 +122,12 @@ TEST(ExpertComm, WithoutSequenceParallelismIsOneAllReduceInEachPass) {
       if (tp * ep > 8) continue;
       const double others = static_cast<double>(tp - 1) / tp;
       const double sent = kWhole * ranks_of_a_token(ep) * (ep - 1) / ep;
-      const LayerCost routed = mixture_cost(form(tp, false, ep), 0);
+      const LayerCost routed = moe_cost(form(tp, false, ep), 0);
       EXPECT_NEAR(routed.forward.tp_comm_s, 2 * others * kWhole, 1e-6 * kWhole);
       EXPECT_NEAR(routed.backward_input.tp_comm_s, 2 * others * kWhole, 1e-6 * kWhole);
       EXPECT_NEAR(routed.forward.ep_comm_s, 2 * sent, 1e-6 * kWhole);
       EXPECT_NEAR(routed.backward_input.ep_comm_s, 2 * sent, 1e-6 * kWhole);
-      const LayerCost shared = mixture_cost(form(tp, false, ep), kShared);
+      const LayerCost shared = moe_cost(form(tp, false, ep), kShared);
       EXPECT_NEAR(shared.forward.tp_comm_s, 4 * others * kWhole, 1e-6 * kWhole);
       EXPECT_NEAR(shared.backward_input.tp_comm_s, 2 * others * kWhole, 1e-6 * kWhole);
     }
@@ -136,7 +136,7 @@ TEST(ExpertComm, WithoutSequenceParallelismIsOneAllReduceInEachPass) {
 
 TEST(ExpertComm, OfWholeExpertsIsTheirDispatchAlone) {
   for (const int ep : {2, 4}) {
-    const LayerCost cost = mixture_cost(form(2, true, ep, true), 0);
+    const LayerCost cost = moe_cost(form(2, true, ep, true), 0);
     EXPECT_EQ(cost.forward.tp_comm_s, 0);
     EXPECT_EQ(cost.backward_input.tp_comm_s, 0);
     const double sent = kWhole / 2 * ranks_of_a_token(ep) * (ep - 1) / ep;
@@ -162,7 +162,7 @@ TEST(ExpertComm, OnOneRankIsThatOfADenseNetwork) {
     const Execution how = form(4, sequence, 1);
     const LayerCost cost =
         estimate_layer(dense, 1, how, {}, testing::groups_of(system, how), system);
-    const LayerCost routed = mixture_cost(how, 0);
+    const LayerCost routed = moe_cost(how, 0);
     EXPECT_NEAR(routed.forward.tp_comm_s, cost.forward.tp_comm_s, 1e-6 * kWhole);
     // Experts keep what was gathered; dense networks gather it again.
     const double again = sequence ? 0.75 * kWhole : 0;
@@ -178,14 +178,14 @@ TEST(ExpertComm, OfPaddedExpertsIsOneCopyForEachExpertOfAToken) {
     for (const int ep : {2, 4}) {
       const double sent = kTopK * kWhole / tp * (ep - 1) / ep;
       const double came = kTopK * kWhole;
-      const LayerCost cost = mixture_cost(form(tp, tp > 1, ep), 0, true);
+      const LayerCost cost = moe_cost(form(tp, tp > 1, ep), 0, true);
       EXPECT_NEAR(cost.forward.ep_comm_s, 2 * sent, 1e-6 * kWhole);
       EXPECT_NEAR(cost.backward_input.ep_comm_s, 2 * sent, 1e-6 * kWhole);
       EXPECT_NEAR(cost.forward.tp_comm_s, 2.0 * (tp - 1) / tp * came, 1e-6 * kWhole);
       EXPECT_NEAR(cost.backward_input.tp_comm_s, 2.0 * (tp - 1) / tp * came, 1e-6 * kWhole);
     }
   }
-  EXPECT_EQ(mixture_cost(form(1, false, 1), 0, true), mixture_cost(form(1, false, 1), 0));
+  EXPECT_EQ(moe_cost(form(1, false, 1), 0, true), moe_cost(form(1, false, 1), 0));
 }
 
 // The tokens that came to a rank's experts are kept whole, inner activations in parts, and outputs
@@ -196,12 +196,12 @@ TEST(ExpertComm, RanksOfOneExpertAllKeepItsTokens) {
   for (const int tp : {1, 2, 4}) {
     for (const int ep : {1, 2}) {
       const double inner = visits * 3 * kInner / tp, rows = visits * kHidden;
-      EXPECT_NEAR(mixture_cost(form(tp, false, ep), 0).stash_bytes, tokens + scores + rows + inner,
+      EXPECT_NEAR(moe_cost(form(tp, false, ep), 0).stash_bytes, tokens + scores + rows + inner,
                   1e-6 * tokens);
       if (tp == 1) continue;
-      EXPECT_NEAR(mixture_cost(form(tp, true, ep), 0).stash_bytes,
+      EXPECT_NEAR(moe_cost(form(tp, true, ep), 0).stash_bytes,
                   (tokens + scores) / tp + rows + inner, 1e-6 * tokens);
-      EXPECT_NEAR(mixture_cost(form(tp, true, ep, true), 0).stash_bytes,
+      EXPECT_NEAR(moe_cost(form(tp, true, ep, true), 0).stash_bytes,
                   (tokens + scores + rows) / tp + inner, 1e-6 * tokens);
     }
   }
@@ -213,7 +213,7 @@ TEST(ExpertComm, HostIssuesWhatIsSentOverTensorParallelRanks) {
   const auto host_s = [&](const Execution& how) {
     LayerGroups groups = testing::groups_of(system, how);
     if (how.whole_experts) groups.ep = span_of(system, 1, how.ep);
-    return estimate_layer(mixture(0), 1, how, {}, groups, system).forward.total_s();
+    return estimate_layer(moe(0), 1, how, {}, groups, system).forward.total_s();
   };
   EXPECT_NEAR(host_s(form(2, false, 1)) - host_s(form(1, false, 1)), 1, 1e-6);
   EXPECT_NEAR(host_s(form(2, true, 1)) - host_s(form(1, false, 1)), 2, 1e-6);

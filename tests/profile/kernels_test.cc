@@ -74,11 +74,11 @@ TEST(Kernels, ProductsOfKeptScoresComputeWhileTheyMoveThem) {
     if (auto* attention = std::get_if<Attention>(&op.kind)) attention->flash = false;
   }
   const System system = load_system("dgx-a100:8");
-  const auto forward_s = [&](double faster_products, double faster_memory) {
+  const auto forward_s = [&](double faster_gemms, double faster_memory) {
     System other = system;
     Chip& chip = other.groups.front().chip;
     chip.efficiency.kernel_launch_s = chip.efficiency.host_operator_s = 0;
-    chip.efficiency.matmul_peak_fraction *= faster_products;
+    chip.efficiency.matmul_peak_fraction *= faster_gemms;
     chip.memory.bytes_per_s *= faster_memory;
     chip.vector_flops_per_s *= 1e6;
     return cost_of(graph, 1, 1, 1, {}, other).forward.total_s();

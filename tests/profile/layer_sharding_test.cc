@@ -125,7 +125,7 @@ Graph random_graph(std::mt19937_64& dice) {
   return builder.finish({a, b});
 }
 
-TEST(LayerSharding, AgreesWithTryingAllDivisions) {
+TEST(LayerSharding, AgreesWithTryingAllShardings) {
   std::mt19937_64 dice(7);
   const System systems[] = {patient("dgx-h100:8"), patient("p3.8xlarge:4"),
                             patient("g4dn.12xlarge:4")};
@@ -210,7 +210,7 @@ TEST(LayerSharding, FourAllReducesOfATransformerLayerComeOutByThemselves) {
   }
 }
 
-// What the model itself says is one of the divisions.
+// What the model itself says is one of the shardings.
 TEST(LayerSharding, NeverSlowerThanWrittenByHand) {
   const System system = patient("dgx-a100:8");
   int compared = 0;
@@ -300,7 +300,7 @@ TEST(ShardedOptions, DivideModelsThatSayNothing) {
     ASSERT_FALSE(refusal(split_limits(graph), how).empty()) << model;
     const Profile none = estimate_profile(graph, {tp_execution(1, 8), how}, {}, system);
     const Profile some =
-        estimate_profile(graph, {tp_execution(1, 8), how}, {}, system, ShardingSource::found);
+        estimate_profile(graph, {tp_execution(1, 8), how}, {}, system, ShardingSource::automatic);
     double whole = 0, least = 0;
     for (std::size_t k = 0; k < some.kinds.size(); ++k) {
       ASSERT_EQ(none.kinds[k].size(), 1U);
@@ -321,12 +321,12 @@ TEST(ShardedOptions, DivideModelsThatSayNothing) {
 }
 
 // DLRM's dense layers pass a divided tensor from one to the next: that goes with itself alone.
-TEST(ShardedOptions, LeaveOutDivisionsThatCrossBorders) {
+TEST(ShardedOptions, LeaveOutShardingsThatCrossBorders) {
   const System system = load_system("dgx-h100:8");
   const Graph graph = load_model("dlrm-thesis", {});
   const std::vector<bool> closed = borders_divided(graph);
   const Profile profile = estimate_profile(graph, {tp_execution(1), tp_execution(4)}, {}, system,
-                                           ShardingSource::found);
+                                           ShardingSource::automatic);
   const auto dense = static_cast<std::size_t>(layer_named(graph, "bottom0.dense0"));
   const auto table = static_cast<std::size_t>(layer_named(graph, "table0"));
   EXPECT_TRUE(closed[dense]);

@@ -43,10 +43,10 @@ TEST(RecurrentTime, NeverBelowThePeakAndLinearInSteps) {
   RecurrentShape shape{100, 64, 4096, 2048, 1024, 2};
   const Chip chip = chip_with(4e7);
   const RecurrentTime time = recurrent_time(shape, kPeak, chip);
-  const double products_s = 2.0 * 100 * 64 * 4096 * (2048 + 1024) / kPeak;
-  EXPECT_GE(time.forward_s, products_s);
-  EXPECT_GE(time.backward_input_s, products_s);
-  EXPECT_GE(time.backward_weight_s, products_s);
+  const double gemms_s = 2.0 * 100 * 64 * 4096 * (2048 + 1024) / kPeak;
+  EXPECT_GE(time.forward_s, gemms_s);
+  EXPECT_GE(time.backward_input_s, gemms_s);
+  EXPECT_GE(time.backward_weight_s, gemms_s);
   // Steps wait for each other, the weight gradient does not.
   EXPECT_GE(time.forward_s, time.backward_weight_s);
   shape.input = 0;

@@ -14,7 +14,7 @@
 #include "braid/schedule/plan_pipeline.h"
 #include "braid/schedule/timeline.h"
 
-#include "plan/unlike_plan.h"
+#include "plan/heterogeneous_plan.h"
 #include "schedule/relaxation.h"
 
 namespace braid {
@@ -27,7 +27,7 @@ TEST(OwnPasses, AgreeWithRelaxation) {
   std::mt19937_64 random(1);
   int ran = 0, stuck = 0;
   for (int trial = 0; trial < 200; ++trial) {
-    Plan plan = testing::unlike_plan(random, false, trial % 3 == 0);
+    Plan plan = testing::heterogeneous_plan(random, false, trial % 3 == 0);
     testing::draw_passes(random, plan, trial % 4 > 0);
     Pipeline pipeline = pipeline_of(plan, kMostPassesWithEvents).pipeline;
     // Relaxation needs passes that take time.
@@ -52,7 +52,7 @@ TEST(OwnPasses, AgreeWithRelaxation) {
 TEST(OwnPasses, ThoseOfTheScheduleAreTheOrdinaryPipeline) {
   std::mt19937_64 random(2);
   for (int trial = 0; trial < 200; ++trial) {
-    Plan plan = testing::unlike_plan(random, trial % 2 == 1);
+    Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1);
     plan.parallel.schedule = ScheduleKind::one_f_one_b;
     const double time_s = simulate_time_s(plan);
     const std::vector<MemoryBreakdown> memory = memory_of_stages(plan);
@@ -76,7 +76,7 @@ TEST(OwnPasses, MemoryIsWhatIsCountedInFlight) {
   std::mt19937_64 random(3);
   int beyond_first = 0;
   for (int trial = 0; trial < 200; ++trial) {
-    Plan plan = testing::unlike_plan(random, trial % 2 == 1);
+    Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1);
     testing::draw_passes(random, plan, true);
     const Timeline timeline = simulate(plan);
     EXPECT_NEAR(timeline.iteration_time_s, simulate_time_s(plan),
@@ -121,7 +121,7 @@ TEST(OwnPasses, AreSaidInTraces) {
   std::mt19937_64 random(4);
   Plan plan;
   do {
-    plan = testing::unlike_plan(random);
+    plan = testing::heterogeneous_plan(random);
   } while (plan.stages.size() < 2);
   testing::draw_passes(random, plan, true);
   const std::string trace = to_trace(plan, simulate(plan));

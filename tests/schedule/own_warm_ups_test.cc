@@ -12,7 +12,7 @@
 #include "braid/schedule/pipeline_time.h"
 #include "braid/schedule/timeline.h"
 
-#include "plan/unlike_plan.h"
+#include "plan/heterogeneous_plan.h"
 #include "schedule/instances.h"
 #include "schedule/relaxation.h"
 
@@ -84,7 +84,7 @@ TEST(OwnWarmUps, RoundsRepeatThemselves) {
 TEST(OwnWarmUps, ThoseOfTheScheduleAreTheOrdinaryPipeline) {
   Random random(3);
   for (int trial = 0; trial < 200; ++trial) {
-    Plan plan = testing::unlike_plan(random, trial % 2 == 1);
+    Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1);
     plan.parallel.schedule = ScheduleKind::one_f_one_b;
     const double time_s = simulate_time_s(plan);
     const std::vector<MemoryBreakdown> memory = memory_of_stages(plan);
@@ -101,7 +101,7 @@ TEST(OwnWarmUps, MemoryIsWhatIsCountedInFlight) {
   Random random(4);
   int ran = 0;
   for (int trial = 0; trial < 300; ++trial) {
-    Plan plan = testing::unlike_plan(random, trial % 2 == 1);
+    Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1);
     testing::draw_warm_ups(random, plan, trial % 4 > 0);
     std::optional<Timeline> timeline;
     try {

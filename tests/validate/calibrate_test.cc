@@ -88,8 +88,7 @@ TEST(Calibrate, CrossValidatesByDataset) {
 
 /// Runs of one dataset with large products on eight devices, "measured" where these reach `matmul`
 /// of the peak and all else is as in cross_validate()'s common figures.
-CalibrationRuns products_on(const std::string& hardware, double matmul,
-                            const std::string& dataset) {
+CalibrationRuns gemms_on(const std::string& hardware, double matmul, const std::string& dataset) {
   std::vector<MeasuredRun> rows;
   for (const std::int64_t hidden : {4096, 6144, 8192}) {
     MeasuredRun run;
@@ -124,8 +123,8 @@ CalibrationRuns products_on(const std::string& hardware, double matmul,
 TEST(Calibrate, ChipsOfOneGenerationAreAlike) {
   // Nothing but the left-out runs tells of GB200: B200 does, not H100.
   const std::vector<LeftOut> left_out =
-      cross_validate({products_on("dgx-b200", 0.8, "others"), products_on("GB200", 0.8, "own"),
-                      products_on("dgx-h100", 0.4, "others")});
+      cross_validate({gemms_on("dgx-b200", 0.8, "others"), gemms_on("GB200", 0.8, "own"),
+                      gemms_on("dgx-h100", 0.4, "others")});
   ASSERT_EQ(left_out.size(), 2U);
   EXPECT_EQ(left_out[1].dataset, "own");
   EXPECT_EQ(left_out[1].by_analogy, 3U);
@@ -134,8 +133,8 @@ TEST(Calibrate, ChipsOfOneGenerationAreAlike) {
 
 TEST(Calibrate, ChipsWithoutAHostAreNotLikeOthers) {
   // The common share of the peak in products is 0.65.
-  const std::vector<LeftOut> left_out = cross_validate(
-      {products_on("dgx-h100", 0.35, "others"), products_on("TPU v5p", 0.65, "own")});
+  const std::vector<LeftOut> left_out =
+      cross_validate({gemms_on("dgx-h100", 0.35, "others"), gemms_on("TPU v5p", 0.65, "own")});
   ASSERT_EQ(left_out.size(), 2U);
   EXPECT_EQ(left_out[1].dataset, "own");
   EXPECT_EQ(left_out[1].by_analogy, 3U);

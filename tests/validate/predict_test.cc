@@ -250,7 +250,7 @@ TEST(Predict, OldAttentionKernelsAreSlowerWhereNewOnesExist) {
   EXPECT_DOUBLE_EQ(time_s("A100", "Composer"), time_s("A100", "another"));
 }
 
-/// A run of a mixture by Megatron-Bridge.
+/// A run of an MoE by Megatron-Bridge.
 MeasuredRun bridge_run(const char* model) {
   MeasuredRun run;
   run.framework = "Megatron-Bridge/Megatron-Core 25.11";
@@ -379,7 +379,7 @@ TEST(Predict, ExpertsMayLieOnTensorParallelRanks) {
   EXPECT_FALSE(prepare(run).parallel.whole_experts);
 }
 
-TEST(Predict, FurtherTokensAreWhatTheTrainerAndTheRowSay) {
+TEST(Predict, MtpIsWhatTheTrainerAndTheRowSay) {
   const auto layers = [](const char* model, const char* framework) {
     MeasuredRun run = bridge_run(model);
     run.framework = framework;

@@ -35,7 +35,7 @@ Counts even_counts(std::int32_t layers, std::int32_t chunks) {
   return counts;
 }
 
-bool has_found_divisions(const Plan& plan) {
+bool has_auto_sharding(const Plan& plan) {
   for (const std::vector<Option>& kind : plan.profile.kinds) {
     for (const Option& option : kind) {
       if (!option.divided.empty()) return true;
@@ -52,7 +52,7 @@ class Changes {
 
   void run() {
     move_layers();
-    if (has_found_divisions(plan_)) return;
+    if (has_auto_sharding(plan_)) return;
     if (space_.allow_offload) change_offload();
     if (!space_.recompute) change_recomputation();
     if (!space_.zero) change_zero();

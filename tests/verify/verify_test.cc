@@ -19,7 +19,7 @@
 #include "braid/verify/checks.h"
 
 #include "base/error_text.h"
-#include "plan/unlike_plan.h"
+#include "plan/heterogeneous_plan.h"
 #include "planners/tiny_job.h"
 #include "report/plan_maker.h"
 
@@ -108,10 +108,10 @@ TEST(Verify, HoldsForWhatThePlannerFinds) {
 
 /// Stages with degrees, micro-batches, options and devices of their own, on one or two kinds of
 /// chips.
-TEST(Verify, ReplaysWhatTheSimulatorSaysOfUnlikeStages) {
+TEST(Verify, ReplaysWhatTheSimulatorSaysOfHeterogeneousStages) {
   std::mt19937_64 random(77);
   for (int trial = 0; trial < 400; ++trial) {
-    Plan plan = testing::unlike_plan(random, trial % 2 == 1, trial % 3 == 0);
+    Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1, trial % 3 == 0);
     if (trial % 5 > 1) testing::share_parameters(random, plan.profile);
     const Metrics metrics = measure(plan);
     const Verification verification = verify(plan, claims_of(metrics));
@@ -154,7 +154,7 @@ TEST(Verify, ReplaysWhatTheSimulatorSaysOfWarmUps) {
   std::mt19937_64 random(79);
   int ran = 0, stuck = 0;
   for (int trial = 0; trial < 600; ++trial) {
-    Plan plan = testing::unlike_plan(random, trial % 2 == 1, trial % 3 == 0);
+    Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1, trial % 3 == 0);
     testing::draw_warm_ups(random, plan, trial % 4 > 0);
     ++(runs_alike(plan, trial) ? ran : stuck);
   }
@@ -166,7 +166,7 @@ TEST(Verify, ReplaysWhatTheSimulatorSaysOfOrdersOfPasses) {
   std::mt19937_64 random(81);
   int ran = 0, stuck = 0;
   for (int trial = 0; trial < 400; ++trial) {
-    Plan plan = testing::unlike_plan(random, trial % 2 == 1, trial % 3 == 0);
+    Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1, trial % 3 == 0);
     testing::draw_passes(random, plan, trial % 4 > 0);
     if (trial % 5 == 0) plan.stages.front().own->passes.clear();  // By the schedule's rule.
     ++(runs_alike(plan, trial) ? ran : stuck);
@@ -179,7 +179,7 @@ TEST(Verify, RefusesOrdersOfPassesThatStagesCannotHave) {
   std::mt19937_64 random(82);
   Plan plan;
   do {
-    plan = testing::unlike_plan(random);
+    plan = testing::heterogeneous_plan(random);
   } while (plan.stages.size() < 2 || form_of(plan, 1).num_micro_batches != 4);
   plan.parallel.schedule = ScheduleKind::one_f_one_b;
   constexpr std::int64_t kHuge = std::int64_t{1} << 40;
@@ -208,7 +208,7 @@ TEST(Verify, RefusesWarmUpsThatStagesCannotHave) {
   std::mt19937_64 random(80);
   Plan plan;
   do {
-    plan = testing::unlike_plan(random);
+    plan = testing::heterogeneous_plan(random);
   } while (plan.stages.size() < 2 || form_of(plan, 1).num_micro_batches < 2);
   plan.parallel.schedule = ScheduleKind::one_f_one_b;
   for (const std::int64_t count : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1} << 40}) {
@@ -222,11 +222,11 @@ TEST(Verify, RefusesWarmUpsThatStagesCannotHave) {
   EXPECT_THROW(measure(plan), Error);
 }
 
-TEST(Verify, FindsWhatIsWrongWithUnlikeStages) {
+TEST(Verify, FindsWhatIsWrongWithHeterogeneousStages) {
   std::mt19937_64 random(78);
   Plan plan;
   do {
-    plan = testing::unlike_plan(random);
+    plan = testing::heterogeneous_plan(random);
   } while (plan.stages.size() < 3);
   ASSERT_EQ(failing(plan), Names{});
   const auto spoil = [&](const std::function<void(Plan&)>& change) {

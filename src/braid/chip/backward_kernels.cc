@@ -160,7 +160,7 @@ class BackwardBuilder {
     }
   }
 
-  /// A product by parameters: gradients of its rows and of its parameters.
+  /// A GEMM by parameters: gradients of its rows and of its parameters.
   void make_layer(Kernel rows, Kernel parameters) {
     if (!gradients_.inputs.empty()) {
       const std::int32_t kernel = push(std::move(rows));
@@ -178,23 +178,22 @@ class BackwardBuilder {
 
   void make(const MatMul& kind) {
     if (kind.weight) {
-      make_layer(
-          product_kernel(named(".input_gradient"), kind.batch, kind.k, kind.n, kind.m, true),
-          product_kernel(named(".weight_gradient"), kind.batch, kind.n, kind.m, kind.k, false));
+      make_layer(gemm_kernel(named(".input_gradient"), kind.batch, kind.k, kind.n, kind.m, true),
+                 gemm_kernel(named(".weight_gradient"), kind.batch, kind.n, kind.m, kind.k, false));
       return;
     }
     const TensorId first = op_->inputs.front();
     const TensorId second = op_->inputs[op_->inputs.size() > 1 ? 1 : 0];
     if (wants(first)) {
       const std::int32_t kernel =
-          push(product_kernel(named(".first_gradient"), kind.batch, kind.k, kind.n, kind.m, false));
+          push(gemm_kernel(named(".first_gradient"), kind.batch, kind.k, kind.n, kind.m, false));
       read(given_, kernel);
       builder_.read(second, kernel);
       give(first, kernel);
     }
     if (wants(second)) {
-      const std::int32_t kernel = push(
-          product_kernel(named(".second_gradient"), kind.batch, kind.n, kind.m, kind.k, false));
+      const std::int32_t kernel =
+          push(gemm_kernel(named(".second_gradient"), kind.batch, kind.n, kind.m, kind.k, false));
       read(given_, kernel);
       builder_.read(first, kernel);
       give(second, kernel);
@@ -206,12 +205,12 @@ class BackwardBuilder {
     const AttentionOperands operands = attention_operands(graph_, *op_, kind);
     const std::int64_t heads = kind.samples * kind.heads;
     const std::int64_t kv_heads = kind.samples * kind.kv_heads;
-    // Query heads that share keys and values add to their gradients inside the product.
+    // Query heads that share keys and values add to their gradients inside the GEMM.
     const std::int64_t rows = kind.q_len * std::max<std::int64_t>(1, kind.heads / kind.kv_heads);
     std::int32_t weights = forward_.first_kernel[at(id_)] + 1;
     if (kind.flash) {
-      const std::int32_t scores = push(product_kernel(named(".scores_again"), heads, kind.kv_len,
-                                                      kind.qk_dim, kind.q_len, false));
+      const std::int32_t scores = push(
+          gemm_kernel(named(".scores_again"), heads, kind.kv_len, kind.qk_dim, kind.q_len, false));
       builder_.read(operands.queries, scores);
       builder_.read(operands.keys, scores);
       weights = push(elementwise_kernel(named(".softmax_again"), heads, kind.kv_len, kind.q_len));
@@ -219,14 +218,14 @@ class BackwardBuilder {
       builder_.kernel(scores).late = builder_.kernel(weights).late = true;
     }
     if (wants(operands.values)) {
-      const std::int32_t values = push(product_kernel(named(".values_gradient"), kv_heads,
-                                                      kind.v_dim, rows, kind.kv_len, false));
+      const std::int32_t values = push(
+          gemm_kernel(named(".values_gradient"), kv_heads, kind.v_dim, rows, kind.kv_len, false));
       read(given_, values);
       builder_.connect(weights, values);
       give(operands.values, values);
     }
-    const std::int32_t probabilities = push(product_kernel(
-        named(".weights_gradient"), heads, kind.kv_len, kind.v_dim, kind.q_len, false));
+    const std::int32_t probabilities = push(
+        gemm_kernel(named(".weights_gradient"), heads, kind.kv_len, kind.v_dim, kind.q_len, false));
     read(given_, probabilities);
     builder_.read(operands.values, probabilities);
     const std::int32_t scores =
@@ -234,15 +233,15 @@ class BackwardBuilder {
     builder_.connect(probabilities, scores);
     builder_.connect(weights, scores);
     if (wants(operands.queries)) {
-      const std::int32_t kernel = push(product_kernel(named(".queries_gradient"), heads,
-                                                      kind.qk_dim, kind.kv_len, kind.q_len, false));
+      const std::int32_t kernel = push(gemm_kernel(named(".queries_gradient"), heads, kind.qk_dim,
+                                                   kind.kv_len, kind.q_len, false));
       builder_.connect(scores, kernel);
       builder_.read(operands.keys, kernel);
       give(operands.queries, kernel);
     }
     if (wants(operands.keys)) {
       const std::int32_t kernel = push(
-          product_kernel(named(".keys_gradient"), kv_heads, kind.qk_dim, rows, kind.kv_len, false));
+          gemm_kernel(named(".keys_gradient"), kv_heads, kind.qk_dim, rows, kind.kv_len, false));
       builder_.connect(scores, kernel);
       builder_.read(operands.queries, kernel);
       give(operands.keys, kernel);
@@ -266,26 +265,24 @@ class BackwardBuilder {
     const std::int64_t groups = std::max<std::int64_t>(1, kind.groups);
     const std::int64_t multiplied =
         kind.samples * (kind.transposed ? kind.in_positions : kind.out_positions);
-    make_layer(
-        convolution_kernel(named(".input_gradient"), kind, true),
-        product_kernel(named(".weight_gradient"), groups, kind.out_channels / groups, multiplied,
-                       kind.in_channels / groups * kind.kernel_positions, false));
+    make_layer(convolution_kernel(named(".input_gradient"), kind, true),
+               gemm_kernel(named(".weight_gradient"), groups, kind.out_channels / groups,
+                           multiplied, kind.in_channels / groups * kind.kernel_positions, false));
   }
 
   void make(const Recurrent& kind) {
     const std::int64_t rows = kind.steps * kind.rows;
     const std::int32_t gates = forward_.first_kernel[at(id_)];
     const auto before = static_cast<std::int32_t>(builder_.kernels().kernels.size());
-    make_layer(product_kernel(named(".input_gradient"), 1, kind.k, kind.n, rows, true),
-               product_kernel(named(".weight_gradient"), 1, kind.n, rows, kind.k, false));
+    make_layer(gemm_kernel(named(".input_gradient"), 1, kind.k, kind.n, rows, true),
+               gemm_kernel(named(".weight_gradient"), 1, kind.n, rows, kind.k, false));
     builder_.connect(gates, before);
   }
 
   void make(const MoeRouter& kind) {
     make_layer(
-        product_kernel(named(".input_gradient"), 1, kind.hidden, kind.experts, kind.tokens, true),
-        product_kernel(named(".weight_gradient"), 1, kind.experts, kind.tokens, kind.hidden,
-                       false));
+        gemm_kernel(named(".input_gradient"), 1, kind.hidden, kind.experts, kind.tokens, true),
+        gemm_kernel(named(".weight_gradient"), 1, kind.experts, kind.tokens, kind.hidden, false));
   }
 
   void make(const MoeExperts& kind) {
@@ -300,8 +297,8 @@ class BackwardBuilder {
       builder_.connect(down, kernel);
       give(tensor, kernel);
     }
-    const std::int32_t inner = push(product_kernel(named(".down.input_gradient"), kind.experts,
-                                                   kind.inner, kind.hidden, rows, true));
+    const std::int32_t inner = push(gemm_kernel(named(".down.input_gradient"), kind.experts,
+                                                kind.inner, kind.hidden, rows, true));
     read(given_, inner);
     const std::int32_t activation =
         push(elementwise_kernel(named(".activation_gradient"), kind.experts, wide, rows));
@@ -309,16 +306,16 @@ class BackwardBuilder {
     builder_.connect(up, activation);
     if (wants(tokens)) {
       const std::int32_t kernel = push(
-          product_kernel(named(".up.input_gradient"), kind.experts, kind.hidden, wide, rows, true));
+          gemm_kernel(named(".up.input_gradient"), kind.experts, kind.hidden, wide, rows, true));
       builder_.connect(activation, kernel);
       give(tokens, kernel);
     }
-    // Which parameters are whose is not said: they are shared out by the products' sizes.
+    // Which parameters are whose is not said: they are shared out by the GEMMs' sizes.
     if (gradients_.parameters.empty()) return;
-    Kernel of_down = product_kernel(named(".down.weight_gradient"), kind.experts, kind.hidden, rows,
-                                    kind.inner, false);
+    Kernel of_down = gemm_kernel(named(".down.weight_gradient"), kind.experts, kind.hidden, rows,
+                                 kind.inner, false);
     Kernel of_up =
-        product_kernel(named(".up.weight_gradient"), kind.experts, wide, rows, kind.hidden, false);
+        gemm_kernel(named(".up.weight_gradient"), kind.experts, wide, rows, kind.hidden, false);
     of_down.tiled = of_up.tiled = KernelDim::k;
     const std::int32_t first = push(std::move(of_down)), second = push(std::move(of_up));
     read(given_, first);
@@ -416,8 +413,8 @@ Kernel convolution_kernel(std::string name, const Convolution& kind, bool input_
       std::max<std::int64_t>(1, input_gradient ? kind.in_positions : kind.out_positions);
   const std::int64_t multiplied = kind.transposed ? kind.in_positions : kind.out_positions;
   const std::int64_t depth = (input_gradient ? out : in) * kind.kernel_positions * multiplied;
-  return product_kernel(std::move(name), groups, input_gradient ? in : out,
-                        ceil_div(depth, positions), kind.samples * positions, true);
+  return gemm_kernel(std::move(name), groups, input_gradient ? in : out, ceil_div(depth, positions),
+                     kind.samples * positions, true);
 }
 
 void add_backward_kernels(KernelBuilder& builder, const ForwardPass& forward, bool step) {

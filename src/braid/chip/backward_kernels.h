@@ -21,7 +21,7 @@ struct ForwardPass {
 /// with `step` the optimizer's after them.
 void add_backward_kernels(KernelBuilder& builder, const ForwardPass& forward, bool step);
 
-/// The product that a convolution, or the gradient of its input, amounts to: as many
+/// The GEMM that a convolution, or the gradient of its input, amounts to: as many
 /// multiplications, rounded up to whole ones for each number that it gives.
 Kernel convolution_kernel(std::string name, const Convolution& kind, bool input_gradient);
 

@@ -81,28 +81,28 @@ class ForwardBuilder {
   }
 
   void make(const Operator& op, const MatMul& kind) {
-    push(product_kernel(op.name, kind.batch, kind.n, kind.k, kind.m, kind.weight));
+    push(gemm_kernel(op.name, kind.batch, kind.n, kind.k, kind.m, kind.weight));
   }
   void make(const Operator& op, const Attention& kind) {
     const std::int64_t heads = kind.samples * kind.heads;
-    push(product_kernel(op.name + ".scores", heads, kind.kv_len, kind.qk_dim, kind.q_len, false));
+    push(gemm_kernel(op.name + ".scores", heads, kind.kv_len, kind.qk_dim, kind.q_len, false));
     push(elementwise_kernel(op.name + ".softmax", heads, kind.kv_len, kind.q_len));
-    push(product_kernel(op.name + ".values", heads, kind.v_dim, kind.kv_len, kind.q_len, false));
+    push(gemm_kernel(op.name + ".values", heads, kind.v_dim, kind.kv_len, kind.q_len, false));
   }
   void make(const Operator& op, const Convolution& kind) {
     push(convolution_kernel(op.name, kind, false));
   }
   void make(const Operator& op, const Recurrent& kind) {
-    push(product_kernel(op.name, 1, kind.n, kind.k, kind.steps * kind.rows, true));
+    push(gemm_kernel(op.name, 1, kind.n, kind.k, kind.steps * kind.rows, true));
   }
   void make(const Operator& op, const MoeRouter& kind) {
-    push(product_kernel(op.name, 1, kind.experts, kind.hidden, kind.tokens, true));
+    push(gemm_kernel(op.name, 1, kind.experts, kind.hidden, kind.tokens, true));
   }
   void make(const Operator& op, const MoeExperts& kind) {
     const std::int64_t rows = ceil_div(kind.tokens * kind.top_k, kind.experts);
-    push(product_kernel(op.name + ".up", kind.experts, kind.inner * (kind.matrices - 1),
-                        kind.hidden, rows, true));
-    push(product_kernel(op.name + ".down", kind.experts, kind.hidden, kind.inner, rows, true));
+    push(gemm_kernel(op.name + ".up", kind.experts, kind.inner * (kind.matrices - 1), kind.hidden,
+                     rows, true));
+    push(gemm_kernel(op.name + ".down", kind.experts, kind.hidden, kind.inner, rows, true));
   }
   void make(const Operator& op, const Embedding& kind) {
     const std::int64_t pooling = std::max<std::int64_t>(1, kind.pooling);

@@ -17,22 +17,22 @@ enum class GraphPasses : std::uint8_t {
 };
 
 /// The kernels of layers [first, last) of a forward graph, with the tensors between them:
-/// - a matrix product has its output features as M, its input features as K and its rows as N,
-///   which is streamed; convolutions and recurrent cells are the products that they amount to;
+/// - a GEMM has its output features as M, its input features as K and its rows as N,
+///   which is streamed; convolutions and recurrent cells are the GEMMs that they amount to;
 /// - attention is three kernels, with its scores between them: Q·K, softmax, scores·V (masked
 ///   scores are counted too);
-/// - routed experts are two products per expert, their tokens spread evenly;
+/// - routed experts are two GEMMs per expert, their tokens spread evenly;
 /// - everything else is elementwise on its output; table look-ups read DRAM; views are nothing.
 /// What comes from or goes to outside of these layers is DRAM traffic of the kernels concerned.
 ///
 /// The backward pass runs through the operators in reverse, as gradients_of() says what each
 /// needs:
-/// - a product by parameters gives two of the same size: the gradient of its rows, with the
+/// - a GEMM by parameters gives two of the same size: the gradient of its rows, with the
 ///   parameters, and that of the parameters, which streams the rows, is added up on chip and
-///   written to DRAM once (Kernel::gradient_bytes); a product of two tensors gives theirs;
-/// - attention gives the gradients of scores·V, of the softmax and of Q·K, four products. Its
+///   written to DRAM once (Kernel::gradient_bytes); a GEMM of two tensors gives theirs;
+/// - attention gives the gradients of scores·V, of the softmax and of Q·K, four GEMMs. Its
 ///   probabilities are kept, or with Attention::flash made again from Q and K;
-/// - routed experts give two products for each of theirs, and that of what lies between;
+/// - routed experts give two GEMMs for each of theirs, and that of what lies between;
 /// - everything else gives an elementwise kernel on each input, another for its parameters. Sums
 ///   hand their gradient on as it is;
 /// - gradients of a tensor from several readers are added up by NAME.gradient_sum, or lie side by
@@ -51,7 +51,7 @@ KernelGraph kernels_of(const Graph& graph, LayerId first, LayerId last, double w
 /// Parameters of these layers that are only looked up, so that no kernel holds them.
 double table_elements(const Graph& graph, LayerId first, LayerId last);
 
-/// A catalogue chip as tiles: a compute unit is a tile as wide as one of its matrix products'
+/// A catalogue chip as tiles: a compute unit is a tile as wide as one of its GEMMs'
 /// tiles, at the rate that makes the chip's peak for `dtype`; elementwise work uses its lanes.
 /// Throws Error when the chip lists no such peak or no on-chip memory.
 DataflowChip dataflow_chip(const Chip& chip, Dtype dtype);

@@ -7,8 +7,8 @@
 
 namespace braid {
 
-Kernel product_kernel(std::string name, std::int64_t outer, std::int64_t m, std::int64_t k,
-                      std::int64_t n, bool weights) {
+Kernel gemm_kernel(std::string name, std::int64_t outer, std::int64_t m, std::int64_t k,
+                   std::int64_t n, bool weights) {
   Kernel kernel;
   kernel.name = std::move(name);
   kernel.weights = weights;
@@ -22,7 +22,7 @@ Kernel product_kernel(std::string name, std::int64_t outer, std::int64_t m, std:
 
 Kernel elementwise_kernel(std::string name, std::int64_t outer, std::int64_t width,
                           std::int64_t rows) {
-  Kernel kernel = product_kernel(std::move(name), outer, width, 1, rows, false);
+  Kernel kernel = gemm_kernel(std::move(name), outer, width, 1, rows, false);
   kernel.matrix = false;
   return kernel;
 }

@@ -11,15 +11,15 @@
 
 namespace braid {
 
-/// `outer` products of M x K with K x N on matrix tiles; rows N are streamed. Sizes below 1 count
+/// `outer` GEMMs of M x K with K x N on matrix tiles; rows N are streamed. Sizes below 1 count
 /// as 1.
-Kernel product_kernel(std::string name, std::int64_t outer, std::int64_t m, std::int64_t k,
-                      std::int64_t n, bool weights);
+Kernel gemm_kernel(std::string name, std::int64_t outer, std::int64_t m, std::int64_t k,
+                   std::int64_t n, bool weights);
 /// One operation on each of outer x width x rows elements.
 Kernel elementwise_kernel(std::string name, std::int64_t outer, std::int64_t width,
                           std::int64_t rows);
 
-/// The tensors that an attention operator's products read; one tensor may be several of them.
+/// The tensors that an attention operator's GEMMs read; one tensor may be several of them.
 struct AttentionOperands {
   TensorId queries = -1, keys = -1, values = -1;
 };

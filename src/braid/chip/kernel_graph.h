@@ -6,7 +6,7 @@
 
 namespace braid {
 
-/// The dimensions of a kernel: `outer` independent products of an M x K with a K x N matrix, giving
+/// The dimensions of a kernel: `outer` independent GEMMs of an M x K with a K x N matrix, giving
 /// M x N. An elementwise kernel has K = 1. `none` stands for no dimension.
 enum class KernelDim : std::uint8_t { outer, m, k, n, none };
 
@@ -30,11 +30,11 @@ struct KernelMessage {
 /// III).
 struct Kernel {
   std::string name;
-  bool matrix = true;     ///< A matrix product on systolic tiles; else elementwise on their lanes.
+  bool matrix = true;     ///< A GEMM on systolic tiles; else elementwise on their lanes.
   bool backward = false;  ///< Of the backward pass.
   bool weights = false;   ///< The M x K operand is parameters.
   std::int64_t outer = 1, m = 1, k = 1, n = 1;
-  double first_input_bytes = 0;  ///< Of a product of two tensors: size of the one that is M x K.
+  double first_input_bytes = 0;       ///< Of a GEMM of two tensors: size of the one that is M x K.
   KernelDim tiled = KernelDim::none;  ///< The dimension that is streamed in tiles.
   double dram_bytes = 0;              ///< Further DRAM traffic per chip: table look-ups.
   std::vector<KernelMessage> messages;

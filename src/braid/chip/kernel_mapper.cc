@@ -278,7 +278,7 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
     traffic += kernel.traffic_bytes;
   }
   double bound_s = remaining_bound_s(tables, compute_s, network_s, traffic, 0);
-  if (bound_s >= budget.worth_s) {
+  if (bound_s >= budget.target_s) {
     outcome.status = MappingStatus::exhausted;
     outcome.lower_bound_s = bound_s;
     return outcome;
@@ -293,7 +293,7 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
   }
   bool complete = cuts.time_s * kCloseEnough <= bound_s;
   outcome.lower_bound_s = bound_s;
-  double known_s = std::min(cuts.time_s, budget.worth_s);
+  double known_s = std::min(cuts.time_s, budget.target_s);
   const auto search = [&](const std::vector<double>& floors, const MapperBudget& limits) {
     DownsetSearch downsets(tables, limits, floors, known_s);
     complete = downsets.run();
@@ -343,7 +343,7 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
                   outcome.partitions, cuts.order);
     if (further.time_s < cuts.time_s) cuts = further;
   }
-  if (cuts.time_s < std::min(PartitionSums::kImpossible, budget.worth_s)) {
+  if (cuts.time_s < std::min(PartitionSums::kImpossible, budget.target_s)) {
     const Mapping linear = mapping_of(cuts);
     if (outcome.mapping.partition_of.empty() ||
         evaluate_mapping(work, chip, linear, rules, curves).time_s <
@@ -352,8 +352,8 @@ MappingOutcome map_kernels(const ChipWork& work, const DataflowChip& chip,
     }
   }
   if (outcome.mapping.partition_of.empty()) {
-    const bool all_looked_for = budget.worth_s == kInfinity;
-    if (complete && !all_looked_for) outcome.lower_bound_s = budget.worth_s * kCloseEnough;
+    const bool all_looked_for = budget.target_s == kInfinity;
+    if (complete && !all_looked_for) outcome.lower_bound_s = budget.target_s * kCloseEnough;
     outcome.status =
         complete && all_looked_for ? MappingStatus::infeasible : MappingStatus::exhausted;
     return outcome;

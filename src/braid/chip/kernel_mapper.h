@@ -23,7 +23,7 @@ struct MapperBudget {
   std::int64_t downsets = 500'000;       ///< That it may keep.
   /// Mappings that take this long are not looked for; with no faster one the outcome is
   /// `exhausted`, and a lower bound of this (less a part in 1e9) says that none is.
-  double worth_s = kInfinity;
+  double target_s = kInfinity;
   /// Further orders of the kernels that are cut before the search begins, as many as look at this
   /// many times the kernels' square.
   std::int64_t first_orders = 8;

@@ -35,7 +35,7 @@ std::vector<double> best_prices(const FittingSets& sets, std::size_t kernels, st
   for (bool more = true; more;) {
     more = program.solve(work - program.work());
     prices = program.prices();
-    const double worth = kClose / 10 * sum_of(alone) / static_cast<double>(kernels);
+    const double least_bytes = kClose / 10 * sum_of(alone) / static_cast<double>(kernels);
     bool added = false;
     for (std::uint32_t root = 0; root < kernels; ++root) {
       const std::vector<FittingSet> found =
@@ -43,7 +43,7 @@ std::vector<double> best_prices(const FittingSets& sets, std::size_t kernels, st
       if (found.empty()) continue;
       prices[root] -= found[0].excess_bytes;
       for (const FittingSet& set : found) {
-        if (set.excess_bytes <= worth) break;
+        if (set.excess_bytes <= least_bytes) break;
         program.add_column(set.kernels, set.traffic_bytes);
         added = true;
       }
@@ -167,7 +167,7 @@ class FrontierPrices {
 
   /// Whether a set that exceeds the program's prices was found at the given ones.
   bool price(const std::vector<double>& prices, CoveringProgram& program) {
-    const double worth = kClose / 10 * sum_of(alone_) / static_cast<double>(alone_.size());
+    const double least_bytes = kClose / 10 * sum_of(alone_) / static_cast<double>(alone_.size());
     std::vector<double> lowered = prices;
     double most = 0;
     bool added = false;
@@ -181,7 +181,7 @@ class FrontierPrices {
       for (const FittingSet& set : found.sets[i]) {
         double excess = -set.traffic_bytes;
         for (const std::uint32_t kernel : set.kernels) excess += program_prices_[kernel];
-        if (excess <= worth) continue;
+        if (excess <= least_bytes) continue;
         program.add_column(set.kernels, set.traffic_bytes);
         columns_.push_back(set);
         added = true;

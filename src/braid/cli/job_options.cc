@@ -66,9 +66,9 @@ void add_job_options(Verb& app, JobOptions& o) {
   app.add_option("--recompute", o.recompute, "Fix it: none, selective or full")
       .one_of({"none", "selective", "full"});
   app.add_option("--sharding", o.sharding,
-                 "How tensor parallel ranks divide layers: as the model says (written), or also as "
-                 "a search finds best (found)")
-      .one_of({"written", "found"});
+                 "How tensor parallel ranks divide layers: as the model says (manual), or also as "
+                 "a search finds best (auto)")
+      .one_of({"manual", "auto"});
   add_count(app, "--zero", o.zero, 0, 3, "Fix the ZeRO stage, 0 to 3");
   app.add_option("--schedule", o.schedule,
                  "Fix it: gpipe, 1f1b or interleaved; greedy: the planner graphpipe tries the "
@@ -280,7 +280,7 @@ void set_job_trainer(const JobOptions& o, const std::vector<const PlannerEntry*>
 }
 
 ShardingSource parse_sharding(const std::string& name) {
-  return name == "found" ? ShardingSource::found : ShardingSource::written;
+  return name == "auto" ? ShardingSource::automatic : ShardingSource::manual;
 }
 
 void check_planner_options(const JobOptions& o, const std::vector<const PlannerEntry*>& planners) {

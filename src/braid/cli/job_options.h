@@ -17,7 +17,7 @@ struct JobOptions {
   std::vector<std::string> dims;
   int tp = 0, pp = 0, dp = 0, cp = 0, ep = 0, vp = 0, micro_batch = 0, zero = -1, top = 1;
   int threads = 0;
-  std::string sequence_parallel, recompute, schedule, sharding = "written";
+  std::string sequence_parallel, recompute, schedule, sharding = "manual";
   std::string objective;      ///< Of the planner phaze; empty: its default.
   std::string network;        ///< Of piper and its relatives; empty: flat.
   std::string graph;          ///< Of graphpipe; empty: series-parallel stages.
@@ -70,7 +70,7 @@ void set_job_trainer(const JobOptions& options, const std::vector<const PlannerE
 void check_planner_options(const JobOptions& options,
                            const std::vector<const PlannerEntry*>& planners);
 
-/// The source of divisions of that name, "written" or "found".
+/// The source of shardings of that name, "manual" or "auto".
 ShardingSource parse_sharding(const std::string& name);
 
 /// Progress line on stderr like a MIP solver's, or nothing unless wanted or on a terminal. With

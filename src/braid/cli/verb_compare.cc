@@ -179,7 +179,7 @@ std::string complaint(const Compared& compared) {
   return compared.checked->failure;
 }
 
-/// What the figures rest on, each line once, with whose figures when they are not everyone's.
+/// Assumptions, each line once, with whose figures when they are not everyone's.
 std::string assumptions_text(const std::vector<Compared>& all) {
   std::vector<std::pair<std::string, std::string>> lines;  // With the planners.
   std::vector<std::size_t> counts;

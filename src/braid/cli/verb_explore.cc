@@ -178,14 +178,14 @@ void print_points(const Space& space, const Findings& findings) {
     std::vector<std::size_t> all(results.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
     fmt::print("\n{}", text_table(points_table(space, results, all)));
-    fmt::print("\nThat none beats in {}:\n", compared_text(space));
+    fmt::print("\nPareto-optimal in {}:\n", compared_text(space));
     for (const std::size_t number : findings.pareto) {
       const std::string name = point_name(space, number, " ");
       fmt::print("  {}\n", name.empty() ? "the only point" : name);
     }
     return;
   }
-  fmt::print("\n{} that none beats in {}:\n", points(findings.pareto.size()), compared_text(space));
+  fmt::print("\n{}, Pareto-optimal in {}:\n", points(findings.pareto.size()), compared_text(space));
   const std::span<const std::size_t> shown(findings.pareto.data(),
                                            std::min(findings.pareto.size(), kMostRows));
   fmt::print("{}", text_table(points_table(space, results, shown)));

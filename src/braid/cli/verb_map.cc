@@ -103,7 +103,7 @@ Json job_json(const DataflowPlan& plan) {
 }
 
 /// What a kernel is divided along by each of the network's dimensions that divide kernels.
-std::vector<std::string_view> division_words(const KernelDims& dims, std::size_t axes) {
+std::vector<std::string_view> sharding_words(const KernelDims& dims, std::size_t axes) {
   static constexpr std::string_view kWords[] = {"outer", "M", "K", "N", "none"};
   std::vector<std::string_view> words;
   words.reserve(axes);
@@ -113,24 +113,24 @@ std::vector<std::string_view> division_words(const KernelDims& dims, std::size_t
   return words;
 }
 
-Json division_json(const DataflowPlan& plan) {
+Json sharding_json(const DataflowPlan& plan) {
   const std::size_t axes = shard_axes(plan.setup.fabric).size();
   Json json = Json::array();
   for (std::size_t i = 0; i < plan.work.kernels.size(); ++i) {
     json.push_back(
-        {{"kernel", plan.work.kernels[i].name}, {"along", division_words(plan.dims[i], axes)}});
+        {{"kernel", plan.work.kernels[i].name}, {"along", sharding_words(plan.dims[i], axes)}});
   }
   return json;
 }
 
 /// The kernels that are divided along different dimensions.
-std::string division_text(const DataflowPlan& plan) {
+std::string sharding_text(const DataflowPlan& plan) {
   const std::size_t axes = shard_axes(plan.setup.fabric).size();
   std::string text;
   for (std::size_t i = 0; i < plan.work.kernels.size(); ++i) {
     if (plan.dims[i].is_one()) continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", plan.work.kernels[i].name,
-                        fmt::join(division_words(plan.dims[i], axes), " x "));
+                        fmt::join(sharding_words(plan.dims[i], axes), " x "));
   }
   return text.empty() ? "No kernel is divided along two dimensions.\n"
                       : fmt::format("Divided by each dimension of the network: {}.\n", text);
@@ -155,7 +155,7 @@ Json to_json(const DataflowPlan& plan, double wall_s, std::int64_t networks) {
                                 {"message_s", stage.message_s}});
     }
     json["job"] = job_json(plan);
-    if (plan.boxes > 0) json["division"] = division_json(plan);
+    if (plan.boxes > 0) json["sharding"] = sharding_json(plan);
   } else if (outcome.cost.violation) {
     json["reason"] = *outcome.cost.violation;
   }
@@ -172,7 +172,7 @@ DataflowPlanRules rules_of(const MapOptions& options, const DataflowSetup& setup
       options.compat.empty() ? default_plan_rules(setup) : published_plan_rules(setup);
   if (!options.style.empty()) rules.kernel_by_kernel = options.style == "kernel-by-kernel";
   rules.job.grid_sharding = options.sharding == "grid";
-  if (!options.sharding.empty()) rules.job.joint_division = true;
+  if (!options.sharding.empty()) rules.job.joint_sharding = true;
   rules.budget.partitions = options.budget;
   return rules;
 }
@@ -277,22 +277,22 @@ void print(const MapOptions& options, const DataflowPlan& plan, std::int64_t net
     return;
   }
   fmt::print("{}", mapping_text(plan));
-  if (options.sharding == "grid") fmt::print("{}", division_text(plan));
+  if (options.sharding == "grid") fmt::print("{}", sharding_text(plan));
   if (networks > 1) fmt::print("The best of {} networks.\n", networks);
   const bool divided = plan.boxes > 0;
   const bool staged = !plan.stages.empty();
   if (outcome.status == MappingStatus::optimal) {
     fmt::print("{} optimal ({} sets of kernels looked at{}).\n",
-               divided  ? "The division and the mapping are"
+               divided  ? "The sharding and the mapping are"
                : staged ? "The stages and their mappings are"
                         : "The mapping is",
                outcome.partitions,
-               divided ? fmt::format(", {} sets of divisions", plan.boxes) : "");
+               divided ? fmt::format(", {} sets of shardings", plan.boxes) : "");
   } else if (outcome.lower_bound_s > 0) {
     fmt::print("Within {:.2f}% of the best {}.\n",
                100 * (1 - outcome.lower_bound_s / outcome.cost.time_s),
-               divided  ? "division and mapping"
-               : staged ? "stages and mappings with this division"
+               divided  ? "sharding and mapping"
+               : staged ? "stages and mappings with this sharding"
                         : "mapping");
   }
   fmt::print(
@@ -364,7 +364,7 @@ Run add_map(CLI::App& app) {
   add_text(verb, "--style", options->style,
            "dataflow or kernel-by-kernel (default: as the file says)");
   add_text(verb, "--sharding", options->sharding,
-           "joint: divisions are searched together with mappings, as without --compat; grid: and "
+           "joint: shardings are searched together with mappings, as without --compat; grid: and "
            "kernels may be divided along another dimension by each of the network's");
   add_text(verb, "--search", options->search,
            "roles: find what each dimension of the network divides; shapes: and its sizes");

@@ -14,8 +14,8 @@
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/plan/plan_json.h"
-#include "braid/report/divisions_text.h"
 #include "braid/report/plan_text.h"
+#include "braid/report/sharding_text.h"
 
 namespace braid {
 namespace {
@@ -64,7 +64,7 @@ int run(const PlanOptions& options) {
   fmt::print("\nNext{}\n  braid report {} -o report.html\n",
              options.output.empty() ? " (after adding -o plan.json)" : "", file);
   const Plan& best = outcome.candidates.front().plan;
-  if (is_uniform(best) && divisions_text(best).empty()) {
+  if (is_uniform(best) && sharding_text(best).empty()) {
     fmt::print("  braid export {} --to {}\n", file, best.seq_len > 0 ? "megatron" : "deepspeed");
   }
   fmt::print("  braid simulate {} --trace trace.json\n", file);

@@ -21,7 +21,7 @@ namespace braid {
 namespace {
 
 struct ProfileVerbOptions {
-  std::string model, cluster, chip, trainer, precision, sharding = "written", output = "-";
+  std::string model, cluster, chip, trainer, precision, sharding = "manual", output = "-";
   std::int64_t seq_len = 0;
   std::vector<std::string> dims;
   std::vector<std::string> tp = {"1"}, cp = {"1"}, ep = {"1"}, micro_batch = {"1"};
@@ -122,9 +122,9 @@ Run add_profile(CLI::App& app) {
   list("--ep", options->ep, "Expert parallel degrees");
   list("--micro-batch", options->micro_batch, "Samples per micro-batch");
   verb.add_option("--sharding", options->sharding,
-                  "Division over tensor parallel ranks: as the model says (written), or also the "
-                  "best that a search finds (found)")
-      .one_of({"written", "found"});
+                  "Sharding over tensor parallel ranks: as the model says (manual), or also the "
+                  "best that a search finds (auto)")
+      .one_of({"manual", "auto"});
   add_output_file(verb, "-o,--output", options->output, "File to write (default: standard output)");
   return [options] { return run(*options); };
 }

@@ -31,7 +31,7 @@ void line(const std::string& name, const std::string& value) {
 
 void print_provenance(const std::vector<Provenance>& provenance) {
   if (provenance.empty()) return;
-  fmt::print("\nWhat the figures rest on\n");
+  fmt::print("\nAssumptions\n");
   for (const Provenance& entry : provenance) {
     line(entry.key, (entry.assumed ? "assumed: " : "") + entry.source);
   }
@@ -73,14 +73,13 @@ void print_chip(const Chip& chip) {
   line("power", chip.power_w ? fmt::format("{:g} W", *chip.power_w) : "not stated");
   line("price", chip.price_usd ? fmt::format("{:g} USD", *chip.price_usd) : "not stated");
   const Efficiency& reached = chip.efficiency;
-  line(
-      "large kernels reach",
-      fmt::format("{:g}% of peak in products, {:g}% in attention, {:g}% of vector, {:g}% of memory",
-                  100 * reached.matmul_peak_fraction, 100 * reached.attention_peak_fraction,
-                  100 * reached.vector_peak_fraction, 100 * reached.memory_peak_fraction));
+  line("large kernels reach",
+       fmt::format("{:g}% of peak in GEMMs, {:g}% in attention, {:g}% of vector, {:g}% of memory",
+                   100 * reached.matmul_peak_fraction, 100 * reached.attention_peak_fraction,
+                   100 * reached.vector_peak_fraction, 100 * reached.memory_peak_fraction));
   if (reached.narrow_matmul_peak_fraction > 0) {
     line("in 8 bits and less",
-         fmt::format("{:g}% of peak in products", 100 * reached.narrow_matmul_peak_fraction));
+         fmt::format("{:g}% of peak in GEMMs", 100 * reached.narrow_matmul_peak_fraction));
   }
   line("kernel launch", format_seconds(reached.kernel_launch_s));
   line("host, per operator", format_seconds(reached.host_operator_s));
@@ -160,7 +159,7 @@ int show_model(const std::string& name, const std::string& description, const Mo
   line("operators", std::to_string(graph.operators.size()));
   if (graph.seq_len > 0) line("sequence length", std::to_string(graph.seq_len));
   line(graph.seq_len > 0 ? "FLOPs per token" : "FLOPs per sample",
-       fmt::format("{:.4g} forward, {:.4g} with backward (matrix products)", forward / tokens,
+       fmt::format("{:.4g} forward, {:.4g} with backward (GEMMs)", forward / tokens,
                    (forward + backward) / tokens));
   fmt::print("\nLayers\n");
   for (std::size_t i = 0; i < graph.layers.size();) {

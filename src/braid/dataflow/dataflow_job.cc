@@ -111,7 +111,7 @@ JobRules published_job_rules(const DataflowSetup& setup) {
   JobRules rules;
   rules.collectives = {setup.all_reduce_passes, setup.fabric.latency_s > 0};
   rules.time_sharding = false;
-  rules.joint_division = false;
+  rules.joint_sharding = false;
   rules.training_state = false;
   rules.plain_pipeline = false;
   return rules;

@@ -14,11 +14,11 @@ struct JobRules {
   /// A kernel is divided as sends least time; false: fewest bytes.
   bool time_sharding = true;
   /// A kernel may be divided along another of its dimensions by each dimension of the network, as
-  /// takes least time, matrix products counted.
+  /// takes least time, GEMMs counted.
   bool grid_sharding = false;
-  /// Divisions are searched together with their mappings, beginning with these; false: these are
+  /// Shardings are searched together with their mappings, beginning with these; false: these are
   /// mapped and the fastest kept.
-  bool joint_division = true;
+  bool joint_sharding = true;
   /// Gradients, optimizer state (fp32 copy and two moments: 12 bytes a parameter) and stashed
   /// activations of micro-batches in flight lie in DRAM; false: parameters alone.
   bool training_state = true;
@@ -34,7 +34,7 @@ JobRules default_job_rules();
 /// traffic, shared tensors) and the overlap and sustained fraction that the file gives.
 MappingRules default_mapping_rules(const DataflowSetup& setup);
 
-/// The division of kernels that a job's rules choose; for other workloads than layers the fixed one
+/// The sharding of kernels that a job's rules choose; for other workloads than layers the fixed one
 /// is not a choice and all are `none`.
 Sharding choose_sharding(const DataflowSetup& setup, const JobRules& rules);
 

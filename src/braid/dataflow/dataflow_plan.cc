@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
-#include "braid/dataflow/joint_division.h"
+#include "braid/dataflow/joint_sharding.h"
 #include "braid/dataflow/staged_plan.h"
 
 namespace braid {
@@ -25,13 +25,13 @@ double layer_time_s(const DataflowSetup& setup, const JobRules& rules, double jo
   return (job_s - fixed_s) / (job_time(setup, 1, rules).time_s - fixed_s);
 }
 
-// The best of these divisions, or of all where rules search them. A plan that takes `worth_s` or
+// The best of these shardings, or of all where rules search them. A plan that takes `target_s` or
 // more may be left without a mapping.
 DataflowPlan plan_divided(const DataflowSetup& setup, const DataflowPlanRules& rules,
-                          const std::vector<Sharding>& divisions, double worth_s) {
-  if (setup.job.whole_model) return plan_stages(setup, rules, divisions);
-  if (worth_s < kAny) worth_s = layer_time_s(setup, rules.job, worth_s);
-  DividedMapping mapped = divide_and_map(setup, rules, divisions, worth_s);
+                          const std::vector<Sharding>& shardings, double target_s) {
+  if (setup.job.whole_model) return plan_stages(setup, rules, shardings);
+  if (target_s < kAny) target_s = layer_time_s(setup, rules.job, target_s);
+  DividedMapping mapped = divide_and_map(setup, rules, shardings, target_s);
   DataflowPlan plan;
   plan.setup = setup;
   plan.dims = std::move(mapped.dims);
@@ -118,32 +118,32 @@ std::vector<Fabric> candidates_of(const DataflowSetup& setup, FabricSearch what)
   return candidates;
 }
 
-/// What is known of the divisions of a setup.
-struct Divisions {
+/// What is known of the shardings of a setup.
+struct Shardings {
   /// To try: with time-priced ones that of fewest bytes as well, and the one by each dimension of
   /// the network where rules allow it.
   std::vector<Sharding> first;
-  double messages_s = 0;  ///< least_messages_s(), where all divisions are searched.
+  double messages_s = 0;  ///< least_messages_s(), where all shardings are searched.
 };
 
-Divisions divisions_of(const DataflowSetup& setup, const JobRules& rules) {
-  Divisions divisions;
-  const auto add = [&](Sharding division) {
-    std::vector<Sharding>& first = divisions.first;
-    if (std::find(first.begin(), first.end(), division) != first.end()) return;
-    first.push_back(std::move(division));
+Shardings shardings_of(const DataflowSetup& setup, const JobRules& rules) {
+  Shardings shardings;
+  const auto add = [&](Sharding sharding) {
+    std::vector<Sharding>& first = shardings.first;
+    if (std::find(first.begin(), first.end(), sharding) != first.end()) return;
+    first.push_back(std::move(sharding));
   };
   JobRules tried = rules;
   tried.grid_sharding = false;
   for (const bool by_time : {true, false}) {
     tried.time_sharding = by_time;
-    if (!by_time || rules.time_sharding || rules.joint_division) add(choose_sharding(setup, tried));
+    if (!by_time || rules.time_sharding || rules.joint_sharding) add(choose_sharding(setup, tried));
   }
   if (rules.grid_sharding) add(choose_sharding(setup, rules));
-  if (rules.joint_division && setup.job.workload == DataflowWorkload::layers) {
-    divisions.messages_s = least_messages_s(setup, rules);
+  if (rules.joint_sharding && setup.job.workload == DataflowWorkload::layers) {
+    shardings.messages_s = least_messages_s(setup, rules);
   }
-  return divisions;
+  return shardings;
 }
 
 /// Dimensions of one role, as far as times depend on them.
@@ -176,32 +176,32 @@ FabricKey key_of(const Fabric& fabric) {
           dimensions_of(fabric, FabricRole::data)};
 }
 
-/// Divisions, kept by what they depend on: the dimensions that divide kernels.
-class KnownDivisions {
+/// Shardings, kept by what they depend on: the dimensions that divide kernels.
+class KnownShardings {
  public:
-  const Divisions& of(const DataflowSetup& setup, const JobRules& rules) {
+  const Shardings& of(const DataflowSetup& setup, const JobRules& rules) {
     if (setup.fabric.domain_size > 0) {
-      latest_ = divisions_of(setup, rules);
+      latest_ = shardings_of(setup, rules);
       return latest_;
     }
-    Divisions& known = known_[dimensions_of(setup.fabric, FabricRole::tensor)];
-    if (known.first.empty()) known = divisions_of(setup, rules);
+    Shardings& known = known_[dimensions_of(setup.fabric, FabricRole::tensor)];
+    if (known.first.empty()) known = shardings_of(setup, rules);
     return known;
   }
 
  private:
-  std::map<DimensionsKey, Divisions> known_;
-  Divisions latest_;
+  std::map<DimensionsKey, Shardings> known_;
+  Shardings latest_;
 };
 
-// Time of the job that no mapping of these divisions, or of any, beats.
+// Time of the job that no mapping of these shardings, or of any, beats.
 double bound_s(const DataflowSetup& setup, const DataflowPlanRules& rules,
-               const Divisions& divisions) {
+               const Shardings& shardings) {
   double least = kAny;
-  if (rules.job.joint_division && setup.job.workload == DataflowWorkload::layers) {
-    least = division_bound_s(setup, rules, divisions.messages_s);
+  if (rules.job.joint_sharding && setup.job.workload == DataflowWorkload::layers) {
+    least = sharding_bound_s(setup, rules, shardings.messages_s);
   } else {
-    for (const Sharding& dims : divisions.first) {
+    for (const Sharding& dims : shardings.first) {
       const ChipWork work = chip_work(setup, dims, rules.job);
       least = std::min(least, work_bound_s(work, setup.chip, rules.mapping));
     }
@@ -232,7 +232,7 @@ DataflowPlanRules default_plan_rules(const DataflowSetup& setup) {
 }
 
 DataflowPlan plan_dataflow(const DataflowSetup& setup, const DataflowPlanRules& rules) {
-  return plan_divided(setup, rules, divisions_of(setup, rules.job).first, kAny);
+  return plan_divided(setup, rules, shardings_of(setup, rules.job).first, kAny);
 }
 
 DataflowSearch search_fabrics(const DataflowSetup& setup, const DataflowPlanRules& rules,
@@ -242,7 +242,7 @@ DataflowSearch search_fabrics(const DataflowSetup& setup, const DataflowPlanRule
       setup.job.workload == DataflowWorkload::layers && setup.fabric.domain_size == 0;
   DataflowSearch search;
   search.best.setup = setup;
-  KnownDivisions divisions;
+  KnownShardings shardings;
   DataflowSetup candidate = setup;
   std::set<FabricKey> seen;
   std::vector<std::pair<double, Fabric>> fabrics;
@@ -252,7 +252,7 @@ DataflowSearch search_fabrics(const DataflowSetup& setup, const DataflowPlanRule
       continue;
     }
     candidate.fabric = std::move(fabric);
-    const double bound = bound_s(candidate, rules, divisions.of(candidate, rules.job));
+    const double bound = bound_s(candidate, rules, shardings.of(candidate, rules.job));
     fabrics.emplace_back(bound, candidate.fabric);
   }
   std::stable_sort(fabrics.begin(), fabrics.end(),
@@ -266,7 +266,7 @@ DataflowSearch search_fabrics(const DataflowSetup& setup, const DataflowPlanRule
     ++search.tried;
     candidate.fabric = fabric;
     DataflowPlan plan =
-        plan_divided(candidate, rules, divisions.of(candidate, rules.job).first, best_s);
+        plan_divided(candidate, rules, shardings.of(candidate, rules.job).first, best_s);
     if (is_faster(plan, search.best)) search.best = std::move(plan);
   }
   return search;

@@ -23,19 +23,19 @@ struct PlannedStage {
   double time_s = 0;
 };
 
-/// A division of kernels among chips, their mapping onto each, and the job's time.
+/// A sharding of kernels among chips, their mapping onto each, and the job's time.
 struct DataflowPlan {
   DataflowSetup setup;  ///< With the sizes and roles of the network that it uses.
   Sharding dims;
   ChipWork work;
-  MappingOutcome outcome;  ///< Of divisions and mappings, where both are searched.
-  std::int64_t boxes = 0;  ///< Sets of divisions that were bounded; 0: divisions were not searched.
+  MappingOutcome outcome;  ///< Of shardings and mappings, where both are searched.
+  std::int64_t boxes = 0;  ///< Sets of shardings that were bounded; 0: shardings were not searched.
   JobTime time;
   std::vector<PlannedStage> stages;  ///< Of a graph of the whole model; else empty.
 };
 
-/// Maps a setup whose network's roles are given. With time-priced division the one of fewest bytes
-/// is tried as well, with grid_sharding that one too, and the fastest kept; with joint_division all
+/// Maps a setup whose network's roles are given. With time-priced sharding the one of fewest bytes
+/// is tried as well, with grid_sharding that one too, and the fastest kept; with joint_sharding all
 /// are tried, and all others searched (divide_and_map()). A graph of a whole model is divided among
 /// stages as well, for each of those to try (plan_stages()).
 DataflowPlan plan_dataflow(const DataflowSetup& setup, const DataflowPlanRules& rules);
@@ -52,7 +52,7 @@ struct DataflowSearch {
 };
 
 /// The fastest plan over the roles (and sizes) of the network's dimensions, each with the best
-/// division and mapping; layers and micro-batches must divide evenly, and each chip has a role.
+/// sharding and mapping; layers and micro-batches must divide evenly, and each chip has a role.
 /// Kernels of a whole model go to any number of stages.
 /// Never slower than the given roles if they are valid, and exact where each mapping is.
 /// Networks are tried in ascending order of a bound: what a chip computes, sends and moves at

@@ -50,20 +50,20 @@ Kernel read_kernel(ProtoReader& entry, std::int32_t number) {
                "elementwise_input1 or elementwise_input1_input2");
   }
   const std::string& form = forms.front();
-  const bool product = form == "gemm_input1_weight" || form == "gemm_input1_input2";
-  if (!product && form != "elementwise_input1" && form != "elementwise_input1_input2") {
+  const bool gemm = form == "gemm_input1_weight" || form == "gemm_input1_input2";
+  if (!gemm && form != "elementwise_input1" && form != "elementwise_input1_input2") {
     entry.fail(form, "unknown shape of a kernel",
                "known: gemm_input1_weight, gemm_input1_input2, elementwise_input1, "
                "elementwise_input1_input2");
   }
-  if (product != kernel.matrix)
-    entry.fail("type", "SIMD kernels are elementwise, SYSTOLIC ones products");
+  if (gemm != kernel.matrix)
+    entry.fail("type", "SIMD kernels are elementwise, SYSTOLIC ones GEMMs");
   ProtoReader shape = entry.message(form);
   kernel.weights = form == "gemm_input1_weight" && !shape.boolean("skip_weight", false);
   kernel.outer = shape.integer("outer", 1, 1, kLargestDim);
   kernel.m = shape.required_integer("M", 1, kLargestDim);
   kernel.n = shape.required_integer("N", 1, kLargestDim);
-  if (product) kernel.k = shape.required_integer("K", 1, kLargestDim);
+  if (gemm) kernel.k = shape.required_integer("K", 1, kLargestDim);
   kernel.first_input_bytes = shape.number("input_tensor_1_size", 0, 0, kMostBytes);
   static constexpr KernelDim kTilings[] = {KernelDim::none, KernelDim::outer, KernelDim::m,
                                            KernelDim::k, KernelDim::n};

@@ -48,7 +48,7 @@ struct StageTime {
   double time_s = 0;
 };
 
-/// Times of the stages of a division: sums over the kernels of each; a tensor is handed on by each
+/// Times of the stages of a partition: sums over the kernels of each; a tensor is handed on by each
 /// stage from its writer's to the one before its reader's (DFModel, section IV-B: matrix L). A
 /// stage takes the longest of the four (equation 7), with memory traffic beside the paper's three;
 /// without overlap their sum, with compute_memory max(compute, memory) + network + messages.
@@ -57,18 +57,18 @@ std::vector<StageTime> stage_times(const StageJob& job, std::span<const std::int
 struct KernelStages {
   std::vector<std::int32_t> stage_of;  ///< For each kernel; tensors go to the same or a later one.
   double time_s = 0;                   ///< Of the slowest stage.
-  double lower_bound_s = 0;            ///< No division's slowest stage takes less.
+  double lower_bound_s = 0;            ///< No partition's slowest stage takes less.
   bool optimal = true;                 ///< Within a part in 1e9.
   std::int64_t sets = 0;               ///< Sets of kernels looked at.
 };
 
-/// The division whose slowest stage is fastest; stages may be empty.
+/// The partition whose slowest stage is fastest; stages may be empty.
 ///
 /// Begins with the best cuts of linear orders, each exact by dynamic programming. Then, between
-/// their time and a bound, by halves: is there a division within a time? Downsets are reached stage
-/// by stage, each as early as it can be, since a stage may stand idle; the least time that was
-/// rejected is the next bound. At the end the division is optimal, or `most_sets` sets of kernels
-/// were looked at and lower_bound_s says how much better another could be.
+/// their time and a bound, by halves: is there a partition within a time? Downsets are reached
+/// stage by stage, each as early as it can be, since a stage may stand idle; the least time that
+/// was rejected is the next bound. At the end the partition is optimal, or `most_sets` sets of
+/// kernels were looked at and lower_bound_s says how much better another could be.
 KernelStages find_stages(const StageJob& job, std::int64_t most_sets = 300'000);
 
 }  // namespace braid

@@ -160,7 +160,7 @@ ShardingResult find_sharding(const KernelGraph& graph, const Fabric& fabric,
   std::vector<std::vector<KernelDims>> options;
   options.reserve(graph.kernels.size());
   for (const Kernel& kernel : graph.kernels) {
-    options.push_back(division_options(kernel, goal.by_axis, axes));
+    options.push_back(option_dims(kernel, goal.by_axis, axes));
   }
   const PairwiseProblem problem = problem_of(graph, Prices(graph, fabric, rules, goal), options);
   std::optional<std::vector<std::size_t>> values = minimise(problem, most_entries);
@@ -191,12 +191,12 @@ double sharding_cost(const KernelGraph& graph, const Sharding& dims, const Fabri
 }
 
 std::vector<KernelDims> grid_options(const Kernel& kernel, std::size_t axes) {
-  const bool products = kernel.outer > 1 && kernel.tiled != KernelDim::outer;
+  const bool gemms = kernel.outer > 1 && kernel.tiled != KernelDim::outer;
   Kernel one = kernel;
   one.outer = 1;
   std::vector<KernelDim> dims = sharding_options(one);
-  if (products) {
-    // Where nothing else could be divided, products still can.
+  if (gemms) {
+    // Where nothing else could be divided, GEMMs still can.
     if (kernel.weights) std::erase(dims, KernelDim::none);
     std::erase(dims, KernelDim::m);
     dims.insert(dims.begin(), KernelDim::outer);
@@ -209,7 +209,7 @@ std::vector<KernelDims> grid_options(const Kernel& kernel, std::size_t axes) {
       option.along[a] = dims[choice[std::min(a, axes - 1)]];
     }
     const auto& along = option.along;
-    if (!products || std::find(along.begin(), along.end(), KernelDim::outer) != along.end()) {
+    if (!gemms || std::find(along.begin(), along.end(), KernelDim::outer) != along.end()) {
       options.push_back(option);
     }
     more = false;
@@ -246,7 +246,7 @@ ShardShape shard_shape(const Kernel& kernel, const KernelDims& dims,
   return shape;
 }
 
-std::vector<KernelDims> division_options(const Kernel& kernel, bool by_axis, std::size_t axes) {
+std::vector<KernelDims> option_dims(const Kernel& kernel, bool by_axis, std::size_t axes) {
   if (axes == 0) return {KernelDim::none};
   if (by_axis && axes > 1) return grid_options(kernel, axes);
   const std::vector<KernelDim> dims = sharding_options(kernel);

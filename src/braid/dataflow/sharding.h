@@ -51,7 +51,7 @@ std::vector<KernelDim> sharding_options(const Kernel& kernel);
 /// together.
 std::vector<KernelDims> grid_options(const Kernel& kernel, std::size_t axes);
 
-/// What a division of kernels is judged by.
+/// What a sharding of kernels is judged by.
 struct ShardingGoal {
   /// As the published program does: fewest bytes sent (all-reduces of kernels divided along K, and
   /// changes of layout), whatever the network; of those, fewest changes of layout, then fewest
@@ -61,7 +61,7 @@ struct ShardingGoal {
   bool bytes_only = true;
   double elementwise_s_per_flop = 0;
   double s_per_byte = 0;
-  /// The time of matrix products as well; 0: those that need not be divided are as good whole.
+  /// The time of GEMMs as well; 0: those that need not be divided are as good whole.
   double matrix_s_per_flop = 0;
   /// Kernels may divide another dimension along each dimension of the network: in time alone.
   bool by_axis = false;
@@ -73,18 +73,18 @@ struct ShardingResult {
   bool optimal = true;  ///< False when the frontier was too wide and a local search took over.
 };
 
-/// The best division (with goal.by_axis of grid_options(), else of sharding_options()), exact by
+/// The best sharding (with goal.by_axis of grid_options(), else of sharding_options()), exact by
 /// elimination of one kernel after the other (bucket elimination over the pairwise costs, in an
 /// order of small frontiers); local search past `most_entries` table entries.
 ShardingResult find_sharding(const KernelGraph& graph, const Fabric& fabric,
                              const CollectiveRules& rules, const ShardingGoal& goal,
                              std::size_t most_entries = std::size_t{1} << 20);
 
-/// Cost of a given division under a goal.
+/// Cost of a given sharding under a goal.
 double sharding_cost(const KernelGraph& graph, const Sharding& dims, const Fabric& fabric,
                      const CollectiveRules& rules, const ShardingGoal& goal);
 
-/// What one chip does under a division among the chips of the fabric's tensor dimensions: sizes
+/// What one chip does under a sharding among the chips of the fabric's tensor dimensions: sizes
 /// rounded up to whole rows and columns; kernels divided along K reduce their output over those
 /// chips, or over those along the axes that divide K; gradients are reduced over the data-parallel
 /// ones, spread over `micro_batches`. `tile` is the number of rows of the tiled dimension held at
@@ -92,7 +92,7 @@ double sharding_cost(const KernelGraph& graph, const Sharding& dims, const Fabri
 ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fabric& fabric,
                        const CollectiveRules& rules, double micro_batches, std::int64_t tile);
 
-/// Sizes of one kernel under a division among the chips of `axes`.
+/// Sizes of one kernel under a sharding among the chips of `axes`.
 ShardShape shard_shape(const Kernel& kernel, const KernelDims& dims,
                        std::span<const FabricDimension> axes);
 
@@ -116,6 +116,6 @@ KernelShare kernel_share(const ShardingJob& job, const Kernel& kernel, const Ker
 
 /// What a kernel may be divided along: sharding_options(), or grid_options() where `by_axis` says
 /// so; none where no dimension of the network divides kernels.
-std::vector<KernelDims> division_options(const Kernel& kernel, bool by_axis, std::size_t axes);
+std::vector<KernelDims> option_dims(const Kernel& kernel, bool by_axis, std::size_t axes);
 
 }  // namespace braid

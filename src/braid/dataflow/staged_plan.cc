@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "braid/chip/partition_time.h"
-#include "braid/dataflow/joint_division.h"
+#include "braid/dataflow/joint_sharding.h"
 #include "braid/dataflow/kernel_stages.h"
 
 namespace braid {
@@ -204,7 +204,7 @@ DataflowPlan map_stages(const DataflowSetup& setup, const DataflowPlanRules& rul
       plan.outcome.partitions += mapped.partitions;
       plan.outcome.downsets += mapped.downsets;
       if (mapped.mapping.partition_of.empty()) {
-        // Another division among stages might fit.
+        // Another sharding among stages might fit.
         plan.outcome.status = MappingStatus::exhausted;
         plan.outcome.mapping = {};
         plan.outcome.cost = {};
@@ -238,7 +238,7 @@ DataflowPlan map_stages(const DataflowSetup& setup, const DataflowPlanRules& rul
   return plan;
 }
 
-DataflowPlan plan_division(const DataflowSetup& setup, const DataflowPlanRules& rules,
+DataflowPlan plan_sharding(const DataflowSetup& setup, const DataflowPlanRules& rules,
                            const Sharding& dims) {
   constexpr double kEnough = 1 + 1e-9;
   const ChipWork whole = chip_work(setup, dims, rules.job);
@@ -276,11 +276,11 @@ DataflowPlan plan_division(const DataflowSetup& setup, const DataflowPlanRules& 
 }  // namespace
 
 DataflowPlan plan_stages(const DataflowSetup& setup, const DataflowPlanRules& rules,
-                         std::span<const Sharding> divisions) {
-  assert(setup.job.whole_model && !divisions.empty());
-  DataflowPlan best = plan_division(setup, rules, divisions[0]);
-  for (const Sharding& dims : divisions.subspan(1)) {
-    DataflowPlan plan = plan_division(setup, rules, dims);
+                         std::span<const Sharding> shardings) {
+  assert(setup.job.whole_model && !shardings.empty());
+  DataflowPlan best = plan_sharding(setup, rules, shardings[0]);
+  for (const Sharding& dims : shardings.subspan(1)) {
+    DataflowPlan plan = plan_sharding(setup, rules, dims);
     if (!is_whole(plan)) continue;
     if (!is_whole(best) || plan.time.time_s < best.time.time_s) best = std::move(plan);
   }

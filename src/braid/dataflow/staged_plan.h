@@ -6,7 +6,7 @@
 
 namespace braid {
 
-/// The fastest plan of a graph of a whole model (DataflowJob::whole_model) over these divisions of
+/// The fastest plan of a graph of a whole model (DataflowJob::whole_model) over these shardings of
 /// its kernels, of which there is at least one: kernels go to the stages of the pipeline as
 /// find_stages() says, and each stage's onto its chips as if they were all there is. A backward
 /// kernel goes where the last forward kernel is that it reads from, or before; as published
@@ -17,8 +17,8 @@ namespace braid {
 /// Where the slowest stage takes longer than its sums of compute, memory and messages say, kernels
 /// are weighed by the time of their partitions and divided anew, a few times, and the fastest kept.
 /// The outcome has the partitions of all stages, its time is that of the slowest stage, and its
-/// bound that of find_stages(): it is of the division of kernels among chips that was taken.
+/// bound that of find_stages(): it is of the sharding of kernels among chips that was taken.
 DataflowPlan plan_stages(const DataflowSetup& setup, const DataflowPlanRules& rules,
-                         std::span<const Sharding> divisions);
+                         std::span<const Sharding> shardings);
 
 }  // namespace braid

@@ -21,14 +21,14 @@ class Builder {
   std::int32_t elementwise(const char* name, const Size& size) {
     return add(name, size, KernelDim::n, false);
   }
-  /// A product by parameters.
+  /// A GEMM by parameters.
   std::int32_t layer(std::string name, const Size& size, KernelDim tiled) {
     const std::int32_t number = add(std::move(name), size, tiled, true);
     last().weights = true;
     return number;
   }
-  /// A product of two tensors, of which the first, M x K, has as many elements as given.
-  std::int32_t product(std::string name, const Size& size, KernelDim tiled, double first_elements) {
+  /// A GEMM of two tensors, of which the first, M x K, has as many elements as given.
+  std::int32_t gemm(std::string name, const Size& size, KernelDim tiled, double first_elements) {
     const std::int32_t number = add(std::move(name), size, tiled, true);
     last().first_input_bytes = first_elements * graph_.word_bytes;
     return number;
@@ -36,7 +36,7 @@ class Builder {
   /// A gradient of parameters, reduced once per batch.
   std::int32_t gradient(std::string name, const Size& size, KernelDim tiled,
                         double first_elements) {
-    const std::int32_t number = product(std::move(name), size, tiled, first_elements);
+    const std::int32_t number = gemm(std::move(name), size, tiled, first_elements);
     const double elements = static_cast<double>(size.m) * static_cast<double>(size.n);
     send(KernelTransfer::all_reduce_per_batch, elements * graph_.word_bytes);
     return number;
@@ -92,13 +92,13 @@ ForwardKernels add_forward(Builder& b, const TransformerShape& shape) {
   f.value = b.layer("value", to_heads, kRows);
   b.read(f.value, {f.norm_1});
   const std::int32_t score =
-      b.product("scores", {shape.heads, seq, head, seq}, kRows, hidden_elements);
+      b.gemm("scores", {shape.heads, seq, head, seq}, kRows, hidden_elements);
   b.read(score, {f.query, f.key});
   const std::int32_t softmax = b.elementwise("softmax", scores);
   b.read(softmax, {score});
   f.weights = b.elementwise("dropout_1", scores);
   b.read(f.weights, {softmax});
-  f.heads = b.product("attend", {shape.heads, head, seq, seq}, kRows, hidden_elements);
+  f.heads = b.gemm("attend", {shape.heads, head, seq, seq}, kRows, hidden_elements);
   b.read(f.heads, {f.value, f.weights});
   const std::int32_t project = b.layer("project", {1, shape.hidden, shape.hidden, seq}, kRows);
   b.read(project, {f.heads});
@@ -149,10 +149,9 @@ void add_backward(Builder& b, const TransformerShape& shape, const ForwardKernel
   const std::int32_t project = b.layer("project_gradient", square, kRows);
   b.read(project, {dropout_2});
   const std::int32_t weights =
-      b.product("attend_weights_gradient", {shape.heads, seq, head, seq}, kRows, hidden_elements);
+      b.gemm("attend_weights_gradient", {shape.heads, seq, head, seq}, kRows, hidden_elements);
   b.read(weights, {project, f.value});
-  const std::int32_t values =
-      b.product("attend_values_gradient", from_scores, kRows, hidden_elements);
+  const std::int32_t values = b.gemm("attend_values_gradient", from_scores, kRows, hidden_elements);
   b.read(values, {project, f.weights});
   const std::int32_t value = b.layer("value_gradient", square, kRows);
   b.read(value, {values});
@@ -161,9 +160,9 @@ void add_backward(Builder& b, const TransformerShape& shape, const ForwardKernel
   const std::int32_t softmax = b.elementwise("softmax_gradient", scores);
   b.read(softmax, {dropout_1});
   const std::int32_t queries =
-      b.product("scores_queries_gradient", from_scores, kRows, score_elements);
+      b.gemm("scores_queries_gradient", from_scores, kRows, score_elements);
   b.read(queries, {softmax, f.key});
-  const std::int32_t keys = b.product("scores_keys_gradient", from_scores, kRows, score_elements);
+  const std::int32_t keys = b.gemm("scores_keys_gradient", from_scores, kRows, score_elements);
   b.read(keys, {softmax, f.query});
   const std::int32_t query = b.layer("query_gradient", to_heads, kRows);
   b.read(query, {queries});
@@ -232,8 +231,8 @@ KernelGraph linpack_iterations(const LinpackShape& shape) {
   for (std::int64_t i = 0; i < shape.iterations; ++i) {
     const std::int64_t left = shape.side - i * shape.block;
     const double elements = static_cast<double>(left) * static_cast<double>(shape.block);
-    const std::int32_t kernel = b.product("iteration_" + std::to_string(i + 1),
-                                          {1, left, left, shape.block}, KernelDim::none, elements);
+    const std::int32_t kernel = b.gemm("iteration_" + std::to_string(i + 1),
+                                       {1, left, left, shape.block}, KernelDim::none, elements);
     b.send(KernelTransfer::broadcast, elements * shape.word_bytes);
     b.send(KernelTransfer::point_to_point, elements * shape.word_bytes);
     if (i > 0) b.read(kernel, {kernel - 1});

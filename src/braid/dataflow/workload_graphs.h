@@ -19,7 +19,7 @@ struct TransformerShape {
   double word_bytes = 2;
 };
 /// 18 kernels forward, 41 with the backward pass: attention with its scores between kernels, each
-/// gradient a product of its own that is reduced once per batch. The sequence is streamed.
+/// gradient a GEMM of its own that is reduced once per batch. The sequence is streamed.
 KernelGraph transformer_layer(const TransformerShape& shape);
 
 /// A recommendation model (DLRM): stacks of square dense layers, tables looked up between them.
@@ -47,7 +47,7 @@ struct LinpackShape {
 KernelGraph linpack_iterations(const LinpackShape& shape);
 
 /// A Fourier transform of about `points` in two steps over a square of them (Bailey 1990), each
-/// step four products by butterflies of `radix` points per stage of the shorter transform.
+/// step four GEMMs by butterflies of `radix` points per stage of the shorter transform.
 struct FourierShape {
   double points = 0;
   std::int64_t radix = 2;

@@ -63,7 +63,7 @@ std::string explore_page(const Space& space, std::span<const PointResult> result
   page += fmt::format("<h1>{}</h1>\n<p>{} points, {} with a plan.</p>\n", escaped(space.name),
                       results.size(), found);
   page += ratios_part(space, ratios);
-  page += fmt::format("<h2>Systems that none beats in {}</h2>\n", compared_text(space));
+  page += fmt::format("<h2>Pareto-optimal systems: {}</h2>\n", compared_text(space));
   page += html_table(points_table(space, results, pareto.first(std::min(pareto.size(), kMostRows))),
                      form_em);
   if (pareto.size() > kMostRows) {

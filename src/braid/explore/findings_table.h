@@ -22,7 +22,7 @@ TextRows points_table(const Space& space, std::span<const PointResult> results,
 /// What Pareto sets of the space compare: "throughput, price and power".
 std::string compared_text(const Space& space);
 
-/// What the figures rest on, each line once, in the order of the points.
+/// Assumptions, each line once, in the order of the points.
 std::vector<std::string> assumptions_of(std::span<const PointResult> results);
 
 }  // namespace braid

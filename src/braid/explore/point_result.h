@@ -28,7 +28,7 @@ struct PointResult {
   std::vector<std::int64_t> counts;
   std::vector<double> figures;
   std::vector<double> parts_s;
-  std::vector<std::string> assumptions;  ///< What the figures rest on.
+  std::vector<std::string> assumptions;  ///< Assumptions.
   friend bool operator==(const PointResult&, const PointResult&) = default;
 };
 

@@ -77,7 +77,7 @@ struct SystemSpace {
   std::vector<std::string> devices;  ///< Names of the values of that axis; empty: no axis.
   SpaceOptions options;              ///< For all planners.
   Budget budget;                     ///< Of each search.
-  ShardingSource sharding = ShardingSource::written;
+  ShardingSource sharding = ShardingSource::manual;
   bool has_prices = false, has_powers = false;  ///< Of every system, or counted nowhere.
 };
 

@@ -313,9 +313,9 @@ SystemSpace read_system_space(const Value& root) {
   space.options.allow_offload = root["offload"].bool_or(true);
   space.options.all_devices = root["all_devices"].bool_or(false);
   if (const Value sharding = root["sharding"]; sharding.exists()) {
-    space.sharding = word_index(sharding, "sharding", {"written", "found"}) == 1
-                         ? ShardingSource::found
-                         : ShardingSource::written;
+    space.sharding = word_index(sharding, "sharding", {"manual", "auto"}) == 1
+                         ? ShardingSource::automatic
+                         : ShardingSource::manual;
   }
   const std::vector<std::int64_t> devices = read_devices(root["devices"]);
   for (const std::int64_t count : devices) space.devices.push_back(std::to_string(count));

@@ -36,7 +36,7 @@ TensorId attend(GraphBuilder& builder, const BlockSpec& spec, const std::string&
                         attention.out_bias, Split::row);
 }
 
-/// Queries, keys and values in one product.
+/// Queries, keys and values in one GEMM.
 TensorId plain_attention(GraphBuilder& builder, const BlockSpec& spec, const std::string& prefix,
                          TensorId x, std::int64_t tokens) {
   const AttentionSpec& attention = spec.attention;

@@ -10,15 +10,15 @@ namespace {
 
 /// One prediction behind another; returns x and what each of them wrote, one above the other
 /// [tokens · (1 + count) × hidden].
-TensorId further_tokens(GraphBuilder& builder, const DecoderSpec& spec, TensorId tokens,
-                        TensorId table, TensorId x, std::int64_t seq_len) {
-  const FurtherTokensSpec& further = spec.further;
+TensorId mtp_modules(GraphBuilder& builder, const DecoderSpec& spec, TensorId tokens,
+                     TensorId table, TensorId x, std::int64_t seq_len) {
+  const MtpSpec& mtp = spec.mtp;
   const std::int64_t hidden = spec.blocks.front().hidden;
   const bool rms = spec.blocks.front().rms;
   TensorId stacked = x;
-  for (std::int64_t depth = 0; depth < further.count; ++depth) {
-    const std::string prefix = "further" + std::to_string(depth) + ".";
-    if (further.shared && depth > 0) builder.share_parameters(prefix, "further0.");
+  for (std::int64_t depth = 0; depth < mtp.count; ++depth) {
+    const std::string prefix = "mtp" + std::to_string(depth) + ".";
+    if (mtp.shared && depth > 0) builder.share_parameters(prefix, "mtp0.");
     const TensorId token =
         builder.embedding(prefix + "embedding", tokens, table, spec.vocab, hidden, seq_len);
     const TensorId both =
@@ -28,9 +28,9 @@ TensorId further_tokens(GraphBuilder& builder, const DecoderSpec& spec, TensorId
                     {seq_len, 2 * hidden}, Split::sequence);
     x = builder.linear(prefix + "project", both, seq_len, 2 * hidden, hidden, false,
                        Split::sequence);
-    for (std::size_t b = 0; b < further.blocks.size(); ++b) {
-      x = transformer_block(builder, further.blocks[b], prefix + "block" + std::to_string(b) + ".",
-                            x, seq_len);
+    for (std::size_t b = 0; b < mtp.blocks.size(); ++b) {
+      x = transformer_block(builder, mtp.blocks[b], prefix + "block" + std::to_string(b) + ".", x,
+                            seq_len);
     }
     stacked = builder.add(prefix + "stack", DataMovement{true}, {stacked, x},
                           {(depth + 2) * seq_len, hidden}, Split::sequence);
@@ -64,11 +64,11 @@ Graph build_decoder(const DecoderSpec& spec, std::int64_t seq_len) {
     x = transformer_block(builder, spec.blocks[l], name + ".", x, seq_len);
   }
   std::int64_t predicted = seq_len;
-  if (spec.further.count > 0) {
+  if (spec.mtp.count > 0) {
     assert(width == hidden);
-    builder.begin_layer("further_tokens");
-    x = further_tokens(builder, spec, tokens, table, x, seq_len);
-    predicted *= 1 + spec.further.count;
+    builder.begin_layer("mtp");
+    x = mtp_modules(builder, spec, tokens, table, x, seq_len);
+    predicted *= 1 + spec.mtp.count;
   }
   builder.begin_layer("head");
   if (spec.final_norm) x = builder.norm("final_norm", x, predicted, hidden, rms);

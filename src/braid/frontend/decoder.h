@@ -12,7 +12,7 @@ namespace braid {
 /// Layers that predict tokens beyond the next one in training (DeepSeek-V3 report 2024,
 /// arXiv:2412.19437, section 2.2): each reads what the one before wrote and the embedding of the
 /// token it is about, and shares the model's table and output projection.
-struct FurtherTokensSpec {
+struct MtpSpec {
   std::int64_t count = 0;         ///< 0: none.
   std::vector<BlockSpec> blocks;  ///< Of one of them, of the model's hidden size.
   bool shared = false;            ///< All have the same parameters.
@@ -29,13 +29,13 @@ struct DecoderSpec {
   std::int64_t usual_tokens = 0;      ///< Of a sample where nothing says; 0: something must.
   bool final_norm = true;
   bool tied_embeddings = false;
-  bool dropout = false;       ///< On the embeddings.
-  FurtherTokensSpec further;  ///< Only where embeddings are as wide as the hidden size.
+  bool dropout = false;  ///< On the embeddings.
+  MtpSpec mtp;           ///< Only where embeddings are as wide as the hidden size.
 };
 
 /// Forward graph with loss for one sample of `seq_len` tokens: an embedding layer, a layer per
-/// block, one that predicts further tokens if the model does, and a layer with the final norm,
-/// output projection and loss (of all predictions).
+/// block, one for multi-token prediction (MTP) if the model has it, and a layer with the final
+/// norm, output projection and loss (of all predictions).
 Graph build_decoder(const DecoderSpec& spec, std::int64_t seq_len);
 
 }  // namespace braid

@@ -26,7 +26,7 @@ DecoderSpec read_qwen3(const Value& config);
 // Hybrids of state-space layers, attention and feed-forward networks or experts.
 DecoderSpec read_nemotron_h(const Value& config);
 
-// Mixtures of experts.
+// MoE models.
 DecoderSpec read_deepseek(const Value& config);  ///< V2 and V3.
 DecoderSpec read_gpt_oss(const Value& config);
 DecoderSpec read_mixtral(const Value& config);
@@ -45,7 +45,7 @@ void set_qwen_windows(const Value& config, std::vector<BlockSpec>& blocks);
 /// Tokens beyond the next one that training predicts, Megatron-LM's `mtp_num_layers`; 0 where it is
 /// not said: published configs tell (`num_nextn_predict_layers`) what a model has, and the trainer
 /// decides. At most 16.
-std::int64_t read_further_tokens(const Value& config);
+std::int64_t read_mtp_depth(const Value& config);
 
 /// What sizes are that a config leaves out; 0: those of a config that must not, or follow from
 /// others.

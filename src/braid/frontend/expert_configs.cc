@@ -30,7 +30,7 @@ void place_qwen_experts(const Value& config, const ExpertsSpec& experts,
 
 }  // namespace
 
-std::int64_t read_further_tokens(const Value& config) {
+std::int64_t read_mtp_depth(const Value& config) {
   constexpr std::int64_t kMostFurther = 16;
   return count_or(config, "mtp_num_layers", 0, kMostFurther);
 }
@@ -119,8 +119,8 @@ DecoderSpec read_deepseek(const Value& config) {
   for (std::size_t l = first; l < spec.blocks.size(); ++l) {
     if (l % step == 0) spec.blocks[l].experts = experts;
   }
-  spec.further.count = read_further_tokens(config);
-  if (spec.further.count > 0) spec.further.blocks = {spec.blocks.back()};
+  spec.mtp.count = read_mtp_depth(config);
+  if (spec.mtp.count > 0) spec.mtp.blocks = {spec.blocks.back()};
   return spec;
 }
 

@@ -55,7 +55,7 @@ class Builder {
     return graph_.parameter(side + ".embedding.weight", {spec_.vocab, spec_.hidden});
   }
 
-  /// One LSTM over x [tokens × width]; one bias for each of its two products, as in cuDNN.
+  /// One LSTM over x [tokens × width]; one bias for each of its two GEMMs, as in cuDNN.
   TensorId lstm(const std::string& name, TensorId x, std::int64_t width) {
     const std::int64_t gates = kLstmGates * spec_.hidden;
     return add(name, Recurrent{spec_.tokens, 1, gates, width + spec_.hidden},

@@ -83,10 +83,10 @@ DecoderSpec read_nemotron_h(const Value& config) {
   spec.vocab = size_of(config, "vocab_size");
   spec.tied_embeddings = flag_or(config, "tie_word_embeddings", false);
   spec.blocks = read_pattern(config, "hybrid_override_pattern", block);
-  spec.further.count = read_further_tokens(config);
-  if (spec.further.count > 0) {
-    spec.further.blocks = read_pattern(config, "mtp_hybrid_override_pattern", block);
-    spec.further.shared = flag_or(config, "mtp_use_repeated_layer", false);
+  spec.mtp.count = read_mtp_depth(config);
+  if (spec.mtp.count > 0) {
+    spec.mtp.blocks = read_pattern(config, "mtp_hybrid_override_pattern", block);
+    spec.mtp.shared = flag_or(config, "mtp_use_repeated_layer", false);
   }
   return spec;
 }

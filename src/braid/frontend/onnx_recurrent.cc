@@ -15,7 +15,7 @@ namespace {
 using Dims = OnnxNodeView::Dims;
 
 /// RNN, GRU and LSTM: X [steps, batch, input], W [directions, gates · hidden, input],
-/// R [directions, gates · hidden, hidden]; both products of a step count as one of [x h]·[W R].
+/// R [directions, gates · hidden, hidden]; both GEMMs of a step count as one of [x h]·[W R].
 std::optional<OperatorKind> recurrent(OnnxNodeView& node, std::int64_t gates) {
   node.need_inputs(3, 8);
   for (const std::size_t each : {0, 1, 2}) node.need_rank(each, 3, 3);

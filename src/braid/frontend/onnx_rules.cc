@@ -26,7 +26,7 @@ using Rules = std::unordered_map<std::string_view, OnnxRule>;
 Rules collect() {
   Rules rules;
   for (const auto& list :
-       {onnx_pointwise_rules(), onnx_product_rules(), onnx_attention_rules(), onnx_window_rules(),
+       {onnx_pointwise_rules(), onnx_gemm_rules(), onnx_attention_rules(), onnx_window_rules(),
         onnx_recurrent_rules(), onnx_reduction_rules(), onnx_normalization_rules(),
         onnx_view_rules(), onnx_movement_rules(), onnx_gather_rules(), onnx_constant_rules()}) {
     for (const OnnxRuleEntry& entry : list) rules.emplace(entry.operation, entry.rule);

@@ -25,7 +25,7 @@ struct OnnxRuleEntry {
 };
 // The rules, by what the operations do.
 std::span<const OnnxRuleEntry> onnx_pointwise_rules();
-std::span<const OnnxRuleEntry> onnx_product_rules();
+std::span<const OnnxRuleEntry> onnx_gemm_rules();
 std::span<const OnnxRuleEntry> onnx_attention_rules();
 std::span<const OnnxRuleEntry> onnx_window_rules();
 std::span<const OnnxRuleEntry> onnx_recurrent_rules();

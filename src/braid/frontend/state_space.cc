@@ -41,7 +41,7 @@ TensorId state_space(GraphBuilder& builder, const BlockSpec& spec, const std::st
                    builder.parameter(prefix + "a_log", {s.heads})},
                   {tokens, s.heads}, Split::features);
 
-  // Dao and Gu 2024, section 6 (products of the names by which estimates know them): within chunks
+  // Dao and Gu 2024, section 6 (GEMMs of the names by which estimates know them): within chunks
   // as attention without softmax, between them by states.
   const std::int64_t chunk = s.chunk < tokens ? s.chunk : tokens;
   const std::int64_t chunks = (tokens + chunk - 1) / chunk;
@@ -55,7 +55,7 @@ TensorId state_space(GraphBuilder& builder, const BlockSpec& spec, const std::st
   const TensorId states =
       builder.add(prefix + "pass_states", Elementwise{chunks * state_elements, 2, Keeps::nothing},
                   {chunk_states, steps}, {chunks, state_elements}, Split::features);
-  // One product of what a chunk and the state before it hold: [scores, reads] · [values; states].
+  // One GEMM of what a chunk and the state before it hold: [scores, reads] · [values; states].
   const TensorId left =
       builder.add(prefix + "scan_left", DataMovement{true}, {scores, reads},
                   {chunks, s.groups * chunk * (chunk + s.state)}, Split::features);

@@ -29,7 +29,7 @@ struct AttentionSpec {
   TensorId relative_bias = -1;  ///< A table of biases that the scores read; -1: none.
 };
 
-/// Two products around an activation; gated: three (Shazeer 2020).
+/// Two GEMMs around an activation; gated: three (Shazeer 2020).
 struct FeedForwardSpec {
   std::int64_t inner = 1;
   bool gated = true;
@@ -37,8 +37,8 @@ struct FeedForwardSpec {
   bool bias = false;
 };
 
-/// Mixture of experts in place of the feed-forward network; the experts' networks are gated (and
-/// without biases) as FeedForwardSpec says.
+/// MoE (mixture of experts) in place of the feed-forward network; the experts' networks are gated
+/// (and without biases) as FeedForwardSpec says.
 struct ExpertsSpec {
   std::int64_t count = 0;  ///< Routed experts; 0: a dense feed-forward network.
   std::int64_t top_k = 0, inner = 0;
@@ -46,7 +46,7 @@ struct ExpertsSpec {
   /// Width that the routed experts read and write, projected to and from the hidden size; 0: that.
   std::int64_t latent = 0;
   bool biased = false, clamped = false;  ///< MoeExperts'.
-  bool shared_gate = false;  ///< Its output is scaled by a sigmoid of one product per token.
+  bool shared_gate = false;  ///< Its output is scaled by a sigmoid of one dot product per token.
 };
 
 /// Where a block normalises.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t most_in_region = 32;
 constexpr std::size_t most_operands = 8;
-constexpr int most_between = 8;  ///< Operators between a product and the softmax.
+constexpr int most_between = 8;  ///< Operators between a GEMM and the softmax.
 
 template <typename Element>
 bool contains(const std::vector<Element>& list, Element element) {
@@ -60,7 +60,7 @@ class Fuser {
 
   // Attention.
 
-  /// Matrix products on both sides of a softmax, and what lies between.
+  /// GEMMs on both sides of a softmax, and what lies between.
   struct Match {
     std::size_t scores = 0, context = 0;
     std::vector<std::size_t> between;
@@ -68,9 +68,9 @@ class Fuser {
     bool dropout = false;
   };
 
-  static bool is_plain_product(const Operator& op) {
-    const auto* product = std::get_if<MatMul>(&op.kind);
-    return product != nullptr && !product->weight && op.inputs.size() == 2;
+  static bool is_plain_gemm(const Operator& op) {
+    const auto* gemm = std::get_if<MatMul>(&op.kind);
+    return gemm != nullptr && !gemm->weight && op.inputs.size() == 2;
   }
 
   bool find_scores(const Operator& softmax, Match& match) const {
@@ -78,7 +78,7 @@ class Fuser {
     for (int step = 0; step < most_between && only_reader(scores); ++step) {
       const std::size_t producer = at(tensor(scores).producer);
       const Operator& op = graph_.operators[producer];
-      if (is_plain_product(op)) {
+      if (is_plain_gemm(op)) {
         match.scores = producer;
         return tensor(scores).dims == tensor(softmax.outputs.front()).dims;
       }
@@ -107,7 +107,7 @@ class Fuser {
       const auto reader = only_reader(weights);
       if (!reader) return false;
       const Operator& op = graph_.operators[*reader];
-      if (is_plain_product(op)) {
+      if (is_plain_gemm(op)) {
         match.context = *reader;
         return op.inputs.front() == weights && op.inputs.back() != weights;
       }

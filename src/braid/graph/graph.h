@@ -72,7 +72,7 @@ struct Convolution {
   friend bool operator==(const Convolution&, const Convolution&) = default;
 };
 
-/// A recurrent cell unrolled over time: `steps` sequential [rows × k]·[k × n] products.
+/// A recurrent cell unrolled over time: `steps` sequential [rows × k]·[k × n] GEMMs.
 struct Recurrent {
   std::int64_t steps = 1, rows = 1, n = 1, k = 1;
   friend bool operator==(const Recurrent&, const Recurrent&) = default;
@@ -118,7 +118,7 @@ struct MoeRouter {
 /// back.
 struct MoeExperts {
   std::int64_t tokens = 1, hidden = 1, inner = 1, experts = 1, top_k = 1, matrices = 3;
-  bool biased = false;   ///< Both products add a bias of the expert's.
+  bool biased = false;   ///< Both GEMMs add a bias of the expert's.
   bool clamped = false;  ///< What the activation reads is clamped before.
   /// Each has room for as many tokens of a sender as fall to it on average: more are dropped, fewer
   /// padded, so that all sizes are known beforehand. A token is sent once for each of its experts.

@@ -11,7 +11,7 @@ namespace braid {
 /// A layer begins where one active tensor, at most, crosses from the operators before: one computed
 /// since the last layer began, or the one that was active there. Views of a tensor count as that
 /// tensor; graph inputs, parameters and tensors that depend on no parameter (masks, positions) do
-/// not count. Every layer holds at least one heavy operator (a product, a convolution, a
+/// not count. Every layer holds at least one heavy operator (a GEMM, a convolution, a
 /// recurrence, an embedding, experts); cheap operators that follow stay with the heavy one before.
 /// A stretch with more than 16 heavy operators and no such place (dense skip connections) gets one
 /// layer for each heavy operator with its followers. Of more than 1,024 layers, as many in a row

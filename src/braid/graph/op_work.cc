@@ -87,13 +87,13 @@ BackwardWork backward_work(const Graph& graph, const Operator& op) {
 
 double forward_model_flops(const Graph& graph, const Operator& op) {
   static_cast<void>(graph);
-  return op.pass == Pass::forward ? product_flops(op.kind) : 0;
+  return op.pass == Pass::forward ? gemm_flops(op.kind) : 0;
 }
 
 double backward_model_flops(const Graph& graph, const Operator& op) {
   const Gradients gradients = gradients_of(graph, op);
   if (std::holds_alternative<Attention>(op.kind)) {
-    return gradients.inputs.empty() ? 0 : 2 * product_flops(op.kind);
+    return gradients.inputs.empty() ? 0 : 2 * gemm_flops(op.kind);
   }
   const BackwardWork work = backward_work(graph, op);
   return work.input_gradient.matmul_flops + work.weight_gradient.matmul_flops;

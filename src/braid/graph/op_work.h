@@ -30,8 +30,8 @@ struct OpWork {
 /// attention counts the half that is computed (exactly: q·(q+1)/2 scores for a square mask),
 /// windows likewise.
 ///
-/// Products: a matrix product takes 2·batch·m·n·k; attention 2·(qk_dim + v_dim) per score; a
-/// convolution is the implicit matrix product of [samples · positions] × [in_channels/groups ·
+/// GEMMs: a GEMM takes 2·batch·m·n·k; attention 2·(qk_dim + v_dim) per score; a
+/// convolution is the implicit GEMM of [samples · positions] × [in_channels/groups ·
 /// kernel] × [out_channels]; experts 2·matrices·hidden·inner for each of tokens · top_k visits.
 /// Vector arithmetic per element: softmax 5, layer norm 7, RMS norm 4, recurrent gate 6.
 /// Traffic: each tensor read or written once, except that an embedding reads only the rows it looks
@@ -45,14 +45,14 @@ struct BackwardWork {
   OpWork weight_gradient;  ///< Zero work for operators without parameters.
 };
 
-/// Work of the backward pass: one product more for each operand that needs a gradient, so twice the
-/// forward products where both do. An input needs a gradient when it is a floating-point tensor
-/// that an operator produces. Flash attention has two forward products and five backward ones: Q·Kᵀ
+/// Work of the backward pass: one GEMM more for each operand that needs a gradient, so twice the
+/// forward GEMMs where both do. An input needs a gradient when it is a floating-point tensor
+/// that an operator produces. Flash attention has two forward GEMMs and five backward ones: Q·Kᵀ
 /// again, then the gradients of the probabilities, V, Q and K (Dao et al. 2022, Algorithm 4).
 BackwardWork backward_work(const Graph& graph, const Operator& op);
 
 /// Model FLOPs, as model FLOPs utilisation counts them (Chowdhery et al. 2022, Appendix B;
-/// Korthikanti et al. 2022 §5): the products that the model asks for, whatever is computed again.
+/// Korthikanti et al. 2022 §5): the GEMMs that the model asks for, whatever is computed again.
 /// Attention counts two forward and four backward. Causal masks count the half that is asked for.
 double forward_model_flops(const Graph& graph, const Operator& op);
 double backward_model_flops(const Graph& graph, const Operator& op);

@@ -42,7 +42,7 @@ double row_statistics_bytes(const Attention& kind) {
 }
 
 double visits(const MoeExperts& kind) { return as_double(kind.tokens) * as_double(kind.top_k); }
-/// Elements that the experts write and read between their products: the tokens as dispatched, the
+/// Elements that the experts write and read between their GEMMs: the tokens as dispatched, the
 /// inner activations before and after the nonlinearity, and the outputs before they are combined.
 double expert_intermediates(const MoeExperts& kind) {
   return visits(kind) *
@@ -63,7 +63,7 @@ double reached_experts(const MoeExperts& kind) {
 }
 
 template <typename Kind>
-double products(const Kind& kind) {
+double gemms(const Kind& kind) {
   if constexpr (std::is_same_v<Kind, MatMul>) {
     return 2 * as_double(kind.batch) * as_double(kind.m) * as_double(kind.n) * as_double(kind.k);
   } else if constexpr (std::is_same_v<Kind, Attention>) {
@@ -96,7 +96,7 @@ OpWork traffic(const PassTensors& tensors) {
 template <typename Kind>
 OpWork forward(const Kind& kind, const PassTensors& tensors) {
   OpWork work = traffic(tensors);
-  work.matmul_flops = products(kind);
+  work.matmul_flops = gemms(kind);
   if constexpr (std::is_same_v<Kind, MatMul>) {
     if (kind.bias) {
       work.vector_flops = as_double(kind.batch) * as_double(kind.m) * as_double(kind.n);
@@ -165,7 +165,7 @@ template <typename Kind>
 OpWork input_gradient(const Kind& kind, const PassTensors& tensors) {
   OpWork work = traffic(tensors);
   work.input_bytes += private_kept_bytes(kind, tensors.element_bytes);
-  work.matmul_flops = products(kind);
+  work.matmul_flops = gemms(kind);
   if constexpr (std::is_same_v<Kind, MatMul>) {
     if (!kind.weight) work.matmul_flops *= tensors.wanted_gradients;
   } else if constexpr (std::is_same_v<Kind, Attention>) {
@@ -195,7 +195,7 @@ OpWork input_gradient(const Kind& kind, const PassTensors& tensors) {
   } else if constexpr (std::is_same_v<Kind, MoeRouter>) {
     work.vector_flops = softmax_gradient_flops * as_double(kind.tokens) * as_double(kind.experts);
   } else if constexpr (std::is_same_v<Kind, MoeExperts>) {
-    // Gradients of the intermediates are written, and read by the product before them.
+    // Gradients of the intermediates are written, and read by the GEMM before them.
     const double intermediates = expert_intermediates(kind) * tensors.element_bytes;
     work.input_bytes += intermediates;
     work.output_bytes += intermediates;
@@ -214,7 +214,7 @@ OpWork input_gradient(const Kind& kind, const PassTensors& tensors) {
 template <typename Kind>
 OpWork weight_gradient(const Kind& kind, const PassTensors& tensors) {
   OpWork work = traffic(tensors);
-  work.matmul_flops = products(kind);
+  work.matmul_flops = gemms(kind);
   if constexpr (std::is_same_v<Kind, MatMul> || std::is_same_v<Kind, Convolution>) {
     work.vector_flops = forward(kind, tensors).vector_flops;
     if constexpr (std::is_same_v<Kind, MatMul>) {
@@ -235,7 +235,7 @@ OpWork weight_gradient(const Kind& kind, const PassTensors& tensors) {
     work.vector_flops = touched;
     work.output_bytes = touched * tensors.element_bytes;
   } else if constexpr (std::is_same_v<Kind, MoeExperts>) {
-    // Reads each product's operand and output gradient once more.
+    // Reads each GEMM's operand and output gradient once more.
     work.input_bytes += visits(kind) * tensors.element_bytes * as_double(kind.matrices) *
                         (as_double(kind.hidden) + as_double(kind.inner));
     work.output_bytes *= reached_experts(kind);
@@ -259,8 +259,8 @@ OpWork weight_gradient_pass_work(const OperatorKind& kind, const PassTensors& te
   return std::visit([&](const auto& plain) { return weight_gradient(plain, tensors); }, kind);
 }
 
-double product_flops(const OperatorKind& kind) {
-  return std::visit([](const auto& plain) { return products(plain); }, kind);
+double gemm_flops(const OperatorKind& kind) {
+  return std::visit([](const auto& plain) { return gemms(plain); }, kind);
 }
 
 double private_kept_bytes(const OperatorKind& kind, double element_bytes) {

@@ -19,8 +19,8 @@ OpWork forward_pass_work(const OperatorKind& kind, const PassTensors& tensors);
 OpWork input_gradient_pass_work(const OperatorKind& kind, const PassTensors& tensors);
 OpWork weight_gradient_pass_work(const OperatorKind& kind, const PassTensors& tensors);
 
-/// Products of the forward pass of an operator kind, counted as two per multiply-add.
-double product_flops(const OperatorKind& kind);
+/// GEMMs of the forward pass of an operator kind, counted as two per multiply-add.
+double gemm_flops(const OperatorKind& kind);
 
 /// Bytes that an operator kind keeps for itself from its forward to its backward pass, in no tensor
 /// of the graph: probabilities, masks, gates. `element_bytes` is the size of what it computes in.

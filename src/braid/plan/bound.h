@@ -20,6 +20,6 @@ struct LowerBound {
 /// also in other ways. Throws Error when a chip does not list the peak for the precision. Cost: as
 /// network_bound_s.
 LowerBound lower_bound(const Graph& graph, const Precision& precision, std::int64_t global_batch,
-                       const System& system, ShardingSource sharding = ShardingSource::written);
+                       const System& system, ShardingSource sharding = ShardingSource::manual);
 
 }  // namespace braid

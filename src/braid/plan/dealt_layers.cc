@@ -27,7 +27,7 @@ std::vector<std::int32_t> layers_of_chunks(std::int32_t layers, std::int32_t chu
   return counts;
 }
 
-bool predicts_further_tokens(const Graph& graph) {
+bool predicts_mtp(const Graph& graph) {
   if (graph.layers.size() < 3) return false;
   const Layer& layer = graph.layers[graph.layers.size() - 2];
   for (OperatorId id = layer.first; id < layer.last; ++id) {

@@ -11,7 +11,7 @@ namespace braid {
 /// it): the same number of blocks to every chunk, the embedding to the first, the head to the last;
 /// where blocks do not divide evenly, embedding and head count as blocks; where that does not help
 /// either, the first chunks get one more. `layers` counts embedding and head; `chunks` is at most
-/// that. With `heavy_end`, where the layer before the head predicts further tokens, the embedding
+/// that. With `heavy_end`, where the layer before the head is an MTP module, the embedding
 /// does not count and all chunks but the last get as many, so that this gets what is left:
 /// Megatron-Bridge's layouts of DeepSeek-V3, such as 61 blocks in 16 chunks as 15 times 4 and one
 /// with the two ends.
@@ -19,6 +19,6 @@ std::vector<std::int32_t> layers_of_chunks(std::int32_t layers, std::int32_t chu
                                            bool heavy_end = false);
 
 /// Whether the layer before the last looks up tokens again, and so predicts further ones.
-bool predicts_further_tokens(const Graph& graph);
+bool predicts_mtp(const Graph& graph);
 
 }  // namespace braid

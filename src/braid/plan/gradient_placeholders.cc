@@ -14,8 +14,8 @@ constexpr std::size_t kMostShapes = 64;
 }  // namespace
 
 std::vector<WeightShapes::Shape> WeightShapes::shapes_of(const Operator& op) {
-  if (const auto* product = std::get_if<MatMul>(&op.kind)) {
-    if (product->weight) return {{{product->k, product->n}, op.split}};
+  if (const auto* gemm = std::get_if<MatMul>(&op.kind)) {
+    if (gemm->weight) return {{{gemm->k, gemm->n}, op.split}};
   }
   if (const auto* experts = std::get_if<MoeExperts>(&op.kind)) {
     return {{{experts->hidden, (experts->matrices - 1) * experts->inner}, op.split},

@@ -40,7 +40,7 @@ std::optional<std::size_t> only_attention(const Operators& operators) {
   return found;
 }
 
-/// Blocks that predict further tokens look up those they are about.
+/// MTP modules look up the tokens they are about.
 bool has_embedding(const Operators& operators) {
   return std::any_of(operators.begin(), operators.end(),
                      [](const Operator* op) { return as<Embedding>(*op) != nullptr; });
@@ -55,8 +55,8 @@ bool has_attention(const Operators& operators) {
 void read_queries(const Operators& operators, std::size_t attention_at, ModelShape& shape) {
   for (std::size_t i = 0; i < attention_at; ++i) {
     const Operator& op = *operators[i];
-    if (const auto* product = as<MatMul>(op); product != nullptr && product->weight) {
-      shape.qkv_bias = shape.qkv_bias || product->bias;
+    if (const auto* gemm = as<MatMul>(op); gemm != nullptr && gemm->weight) {
+      shape.qkv_bias = shape.qkv_bias || gemm->bias;
     }
     const bool split = op.split == Split::features || op.split == Split::heads;
     if (as<Normalization>(op) != nullptr && split) shape.qk_norm = true;
@@ -65,20 +65,20 @@ void read_queries(const Operators& operators, std::size_t attention_at, ModelSha
 }
 
 /// What follows the attention: its projection, then the feed-forward network or the experts. False
-/// when the products do not fit that picture.
+/// when the GEMMs do not fit that picture.
 bool read_feed_forward(const Operators& operators, std::size_t attention_at, ModelShape& shape) {
   std::vector<std::int64_t> up;
   std::vector<std::int64_t> down;
   for (std::size_t i = attention_at + 1; i < operators.size(); ++i) {
     const Operator& op = *operators[i];
-    if (const auto* product = as<MatMul>(op); product != nullptr && product->weight) {
-      if (op.split == Split::column) up.push_back(product->n);
+    if (const auto* gemm = as<MatMul>(op); gemm != nullptr && gemm->weight) {
+      if (op.split == Split::column) up.push_back(gemm->n);
       if (op.split == Split::row) {
-        if (down.empty()) shape.hidden = product->n;
-        down.push_back(product->k);
+        if (down.empty()) shape.hidden = gemm->n;
+        down.push_back(gemm->k);
       }
-      if (product->n == 1) shape.shared_gate = true;
-      shape.linear_bias = shape.linear_bias || product->bias;
+      if (gemm->n == 1) shape.shared_gate = true;
+      shape.linear_bias = shape.linear_bias || gemm->bias;
     } else if (const auto* experts = as<MoeExperts>(op)) {
       shape.experts = experts->experts;
       shape.top_k = experts->top_k;
@@ -86,7 +86,7 @@ bool read_feed_forward(const Operators& operators, std::size_t attention_at, Mod
       shape.gated = experts->matrices == 3;
     }
   }
-  // The first product back to the hidden width is the attention's projection.
+  // The first GEMM back to the hidden width is the attention's projection.
   if (down.empty()) return false;
   down.erase(down.begin());
   if (down.size() > 1 || (down.empty() && shape.experts == 0)) return false;

@@ -24,7 +24,7 @@ struct ModelShape {
   bool gated = false;             ///< SwiGLU-like: two up projections.
   bool rms = false;
   bool qkv_bias = false;
-  bool linear_bias = false;  ///< Of the other products of a block.
+  bool linear_bias = false;  ///< Of the other GEMMs of a block.
   bool qk_norm = false;
   bool tied_embeddings = false;
   bool dropout = false;
@@ -40,7 +40,7 @@ struct ModelShape {
 /// Reads the shape off a forward graph by its operators; names tell the activation function only.
 /// nullopt when it is not such a transformer: no embedding table, a block with several attentions,
 /// with parallel halves or with norms behind its halves, blocks that differ but for leading dense
-/// ones, or products without a known split. Linear in the graph's size.
+/// ones, or GEMMs without a known split. Linear in the graph's size.
 std::optional<ModelShape> model_shape(const Graph& graph);
 
 }  // namespace braid

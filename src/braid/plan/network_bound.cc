@@ -76,7 +76,7 @@ std::vector<Cut> cuts_of(const System& system, const Precision& precision) {
 
 /// A connected part of the layer graph.
 struct Part {
-  double flops = 0;             ///< Of its dense products, forward and backward.
+  double flops = 0;             ///< Of its dense GEMMs, forward and backward.
   double parameters = 0;        ///< Dense.
   double crossing = kInfinity;  ///< Bytes that a pass over the graph's samples sends, if split.
 
@@ -94,7 +94,7 @@ class LayerParts {
       : graph_(graph),
         width_(bytes_per_element(precision.activation)),
         tensor_parallel_(split_limits(graph).heads > 1),
-        finds_(sharding == ShardingSource::found),
+        finds_(sharding == ShardingSource::automatic),
         times_crossed_(finds_ ? 1 : 2),
         closed_(borders_divided(graph)),
         counted_(graph.tensors.size(), 0),
@@ -255,7 +255,7 @@ double network_bound_s(const Graph& graph, const Precision& precision, std::int6
   const double gradient = bytes_per_element(precision.gradient);
   // Of two units that have whole pieces, one may have them all.
   const double synced =
-      std::min(gradient, weight) + (sharding == ShardingSource::written ? gradient : 0);
+      std::min(gradient, weight) + (sharding == ShardingSource::manual ? gradient : 0);
   double bound_s = 0;
   for (const Part& part : connected_parts(graph, precision, sharding)) {
     for (const Cut& cut : cuts) {

@@ -17,7 +17,7 @@ namespace braid {
 ///
 ///     max(min(U·C / (U + C), S), min(C, W))
 ///
-/// With divisions that the model does not say, ranks may also do the same work twice, in several
+/// With shardings that the model does not say, ranks may also do the same work twice, in several
 /// units: the narrowest tensor is then of any inside a layer too and crosses once in C, and S is
 /// what comes back, or the gradients, whichever is less.
 ///
@@ -27,6 +27,6 @@ namespace braid {
 /// units are the devices. 0 on one device. Throws Error when a chip does not list the peak for the
 /// precision. Cost: linear in the graph, sorting its layers' edges, and layers x levels.
 double network_bound_s(const Graph& graph, const Precision& precision, std::int64_t global_batch,
-                       const System& system, ShardingSource sharding = ShardingSource::written);
+                       const System& system, ShardingSource sharding = ShardingSource::manual);
 
 }  // namespace braid

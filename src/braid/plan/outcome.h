@@ -60,7 +60,7 @@ struct Outcome {
   std::int64_t work = 0;       ///< Configurations, or groups of them, bounded.
   std::int64_t evaluated = 0;  ///< Configurations evaluated in full.
   std::optional<Infeasibility> infeasibility;
-  std::vector<std::string> assumptions;  ///< What the figures rest on, for the user.
+  std::vector<std::string> assumptions;  ///< Assumptions, for the user.
 };
 
 }  // namespace braid

@@ -36,9 +36,9 @@ struct TrainerLimits {
   bool expert_parallel = true;
   bool offload_optimizer = true, offload_weights = true, offload_activations = true;
   bool pipeline_outermost = true, data_outermost = true;  ///< Orders of the axes.
-  bool uneven_stages = true;   ///< Stages may have unlike numbers of layers.
-  bool unlike_stages = true;   ///< Stages may have forms of their own, and form a graph.
-  bool found_sharding = true;  ///< Layers may be divided as a search found.
+  bool uneven_stages = true;         ///< Stages may have different numbers of layers.
+  bool heterogeneous_stages = true;  ///< Stages may have forms of their own, and form a graph.
+  bool auto_sharding = true;         ///< Layers may have automatic shardings.
   int most_stages = 1 << 24, most_tensor_parallel = 1 << 24;
 
   friend bool operator==(const TrainerLimits&, const TrainerLimits&) = default;

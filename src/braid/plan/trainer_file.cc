@@ -170,8 +170,8 @@ LimitSetters limit_setters() {
        }},
       {"expert_parallel", flag(&TrainerLimits::expert_parallel)},
       {"uneven_stages", flag(&TrainerLimits::uneven_stages)},
-      {"unlike_stages", flag(&TrainerLimits::unlike_stages)},
-      {"found_sharding", flag(&TrainerLimits::found_sharding)},
+      {"heterogeneous_stages", flag(&TrainerLimits::heterogeneous_stages)},
+      {"auto_sharding", flag(&TrainerLimits::auto_sharding)},
       {"most_stages", count(&TrainerLimits::most_stages)},
       {"most_tensor_parallel", count(&TrainerLimits::most_tensor_parallel)},
   };

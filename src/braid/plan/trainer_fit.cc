@@ -23,15 +23,16 @@ bool is_dealt_evenly(std::span<const std::int32_t> counts) {
 }
 
 std::string refusal(const TrainerLimits& limits, const Plan& plan) {
-  if (!limits.unlike_stages && !is_uniform(plan)) return "has one parallel form for all stages";
+  if (!limits.heterogeneous_stages && !is_uniform(plan))
+    return "has one parallel form for all stages";
   if (std::string reason = refusal(limits, plan.parallel); !reason.empty()) return reason;
   if (!limits.uneven_stages && !is_dealt_evenly(layer_counts(plan))) {
     return "has equally many layers in all stages";
   }
   for (const std::vector<Option>& options : plan.profile.kinds) {
     for (const Option& option : options) {
-      if (!limits.found_sharding && !option.divided.empty()) {
-        return "divides layers only as they are written";
+      if (!limits.auto_sharding && !option.divided.empty()) {
+        return "has no automatic sharding";
       }
     }
   }

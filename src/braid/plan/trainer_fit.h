@@ -9,7 +9,7 @@
 namespace braid {
 
 /// Why a trainer with these limits cannot be told this plan; empty when it can. As refusal() of its
-/// form, and for stages of unlike forms or numbers of layers and layers divided as a search found.
+/// form, and for stages of different forms or numbers of layers and automatic sharding.
 std::string refusal(const TrainerLimits& limits, const Plan& plan);
 
 /// Whether these numbers of layers, of the chunks in model order, are what a trainer that deals

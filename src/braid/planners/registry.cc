@@ -73,7 +73,7 @@ struct Planner {
   std::string_view name, description;
   decltype(PlannerEntry::plan) plan;
   Recompute start = Recompute::none;  ///< Of the layers' options that its search begins with.
-  bool unlike_stages = false;         ///< Its stages have parallel forms of their own.
+  bool heterogeneous_stages = false;  ///< Its stages have parallel forms of their own.
 };
 
 consteval std::size_t number_of(std::string_view variant) {
@@ -162,7 +162,7 @@ Outcome on_layers(const Job& job, const System& system, const PlannerOptions& op
   const std::shared_ptr<const LayerOptions> layers = layer_options(job);
   Job looked_at = job;
   looked_at.layers = layers.get();
-  if (layers->finds_divisions()) looked_at.sharding = ShardingSource::found;
+  if (layers->searches_shardings()) looked_at.sharding = ShardingSource::automatic;
   PlannerOptions within = options;
   static_cast<SpaceOptions&>(within) =
       within_options(job, *layers, options, planner.start, planner.name);
@@ -175,7 +175,7 @@ Outcome on_layers(const Job& job, const System& system, const PlannerOptions& op
 template <std::size_t... numbers>
 std::vector<PlannerEntry> all_planners(std::index_sequence<numbers...> /*numbers*/) {
   return {{kPlanners[numbers].name, kPlanners[numbers].description, on_layers<numbers>,
-           kPlanners[numbers].unlike_stages}...};
+           kPlanners[numbers].heterogeneous_stages}...};
 }
 
 }  // namespace
@@ -183,7 +183,7 @@ std::vector<PlannerEntry> all_planners(std::index_sequence<numbers...> /*numbers
 Outcome plan_braid(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress) {
   return plan_by_kind(plan_uniform, plan_mixed, job, system, space, budget, progress,
-                      ShardingSource::found);
+                      ShardingSource::automatic);
 }
 
 const std::vector<PlannerEntry>& planners() {

@@ -26,7 +26,7 @@ struct PlannerEntry {
   std::string_view name;
   std::string_view description;
   Outcome (*plan)(const Job&, const System&, const PlannerOptions&, const Budget&, const Progress&);
-  bool unlike_stages = false;  ///< Its stages have parallel forms of their own.
+  bool heterogeneous_stages = false;  ///< Its stages have parallel forms of their own.
 };
 /// All planners, in the order in which they are listed to users.
 const std::vector<PlannerEntry>& planners();

@@ -84,18 +84,18 @@ std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs) {
   for (const DeviceGroup& group : needs.system->groups) {
     if (!can.allows_chip(group.chip.name)) return "does not run on " + group.chip.name;
   }
-  if (!can.unlike_stages) {
+  if (!can.heterogeneous_stages) {
     if (!is_homogeneous(*needs.system)) return "has one parallel form for all stages and devices";
     for (const PlannerEntry* planner : needs.planners) {
-      if (planner->unlike_stages) {
+      if (planner->heterogeneous_stages) {
         return fmt::format(
             "has one parallel form for all stages, and planner {} gives each its own",
             planner->name);
       }
     }
   }
-  if (!can.found_sharding && needs.sharding == ShardingSource::found) {
-    return "divides layers only as they are written";
+  if (!can.auto_sharding && needs.sharding == ShardingSource::automatic) {
+    return "has no automatic sharding";
   }
   return refusal_of_fixed(can, *needs.space);
 }

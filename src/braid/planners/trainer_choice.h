@@ -14,7 +14,7 @@ struct TrainerNeeds {
   bool language_model = false;
   const System* system = nullptr;
   const SpaceOptions* space = nullptr;  ///< What is fixed.
-  ShardingSource sharding = ShardingSource::written;
+  ShardingSource sharding = ShardingSource::manual;
   std::vector<const PlannerEntry*> planners;  ///< That will plan it.
 };
 

@@ -19,37 +19,37 @@ class EstimatedCosts : public LayerCosts {
         system_(system),
         precision_(precision),
         mapped_(graph_, precision, system.groups.front().chip) {
-    if (!layers.finds_divisions()) return;
+    if (!layers.searches_shardings()) return;
     sharded_.emplace(graph_, precision_, system);
     closed_ = kinds_closed(graph_);
-    written_ = split_limits(graph_);
+    manual_ = split_limits(graph_);
   }
 
-  std::vector<LayerDivision> divisions(std::size_t kind, const Execution& how,
-                                       const LayerGroups& groups) override {
-    std::vector<LayerDivision> known;
-    if (!sharded_ || (divides_as_written(written_, how.tp) && !closed_[kind])) {
+  std::vector<KindSharding> shardings(std::size_t kind, const Execution& how,
+                                      const LayerGroups& groups) override {
+    std::vector<KindSharding> known;
+    if (!sharded_ || (divides_manually(manual_, how.tp) && !closed_[kind])) {
       known.emplace_back();
     }
     if (!sharded_) return known;
-    for (FoundDivision& found : sharded_->divisions(layers_.first_of_kind(kind),
-                                                    layers_.work_of_kind(kind), how, groups)) {
-      known.emplace_back(std::move(found));
+    for (AutoSharding& one : sharded_->shardings(layers_.first_of_kind(kind),
+                                                 layers_.work_of_kind(kind), how, groups)) {
+      known.emplace_back(std::move(one));
     }
     return known;
   }
 
-  LayerCost cost(std::size_t kind, const LayerDivision& division, const Execution& how,
+  LayerCost cost(std::size_t kind, const KindSharding& sharding, const Execution& how,
                  const LayerGroups& groups) override {
     const LayerId layer = layers_.first_of_kind(kind);
     const std::vector<OperatorWork>& works = layers_.work_of_kind(kind);
-    if (division) return sharded_->cost(layer, works, how, groups, *division);
+    if (sharding) return sharded_->cost(layer, works, how, groups, *sharding);
     return traded(untraded(kind, how, groups), how, precision_, system_.groups.front().chip);
   }
 
-  Option option(std::size_t kind, const LayerDivision& division,
+  Option option(std::size_t kind, const KindSharding& sharding,
                 const Execution& how) const override {
-    if (division) return sharded_->option(layers_.first_of_kind(kind), how, *division);
+    if (sharding) return sharded_->option(layers_.first_of_kind(kind), how, *sharding);
     Option option;
     option.how = how;
     option.name = name_of(how);
@@ -100,9 +100,9 @@ class EstimatedCosts : public LayerCosts {
   const System& system_;
   const Precision precision_;
   MappedLayers mapped_;                   ///< Of a dataflow chip.
-  std::optional<ShardedLayers> sharded_;  ///< Where divisions are searched for.
+  std::optional<ShardedLayers> sharded_;  ///< Where shardings are searched for.
   std::vector<bool> closed_;              ///< kinds_closed().
-  SplitLimits written_;
+  SplitLimits manual_;
   std::vector<LayerGroups> groups_;  ///< Different ones.
   std::size_t last_groups_ = 0;      ///< Searches mostly ask for the same again.
   std::unordered_map<Key, LayerEstimate, Hash> known_;
@@ -124,7 +124,7 @@ EstimatedLayers::EstimatedLayers(const Graph& graph, ShardingSource sharding)
 
 SplitLimits EstimatedLayers::limits(std::int64_t most_tp) const {
   SplitLimits limits = split_limits(graph_);
-  if (finds_divisions()) limits.found = found_degrees(graph_, most_tp);
+  if (searches_shardings()) limits.automatic = auto_degrees(graph_, most_tp);
   return limits;
 }
 

@@ -14,12 +14,12 @@ namespace braid {
 class EstimatedLayers : public LayerOptions {
  public:
   /// Keeps a reference to `graph`.
-  explicit EstimatedLayers(const Graph& graph, ShardingSource sharding = ShardingSource::written);
+  explicit EstimatedLayers(const Graph& graph, ShardingSource sharding = ShardingSource::manual);
 
   const Profile& layers() const override { return layers_; }
   double parameters() const override { return static_cast<double>(parameter_count(graph_)); }
   SplitLimits limits(std::int64_t most_tp) const override;
-  bool finds_divisions() const override { return sharding_ == ShardingSource::found; }
+  bool searches_shardings() const override { return sharding_ == ShardingSource::automatic; }
   std::unique_ptr<LayerCosts> on(const System& system, const Precision& precision) const override;
 
   const Graph& graph() const { return graph_; }

@@ -30,7 +30,7 @@ Profile estimate_profile(const Graph& graph, const std::vector<Execution>& execu
   const SplitLimits limits = split_limits(graph);
   Profile profile = layers.layers();
   profile.chip = system.groups.front().chip.name;
-  const bool finds = layers.finds_divisions();
+  const bool finds = layers.searches_shardings();
   const std::vector<bool> closed = kinds_closed(graph);
   for (std::size_t kind = 0; kind < profile.kinds.size(); ++kind) {
     for (const Execution& how : executions) {
@@ -38,16 +38,16 @@ Profile estimate_profile(const Graph& graph, const std::vector<Execution>& execu
       groups.tp = span_of(system, 1, how.tp);
       groups.cp = span_of(system, how.tp, how.cp);
       groups.ep = span_of(system, how.whole_experts ? 1 : how.tp, how.ep);
-      const auto add = [&](const LayerDivision& division) {
-        Option& option = profile.kinds[kind].emplace_back(costs->option(kind, division, how));
-        option.cost = costs->cost(kind, division, how, groups);
+      const auto add = [&](const KindSharding& choice) {
+        Option& option = profile.kinds[kind].emplace_back(costs->option(kind, choice, how));
+        option.cost = costs->cost(kind, choice, how, groups);
       };
       if (refusal(limits, how).empty() && !(finds && closed[kind] && how.tp > 1)) add({});
       Execution undivided = how;
       undivided.tp = 1;
       if (!finds || how.sequence_parallel || !refusal(limits, undivided).empty()) continue;
-      for (const LayerDivision& division : costs->divisions(kind, how, groups)) {
-        if (division) add(division);
+      for (const KindSharding& choice : costs->shardings(kind, how, groups)) {
+        if (choice) add(choice);
       }
     }
   }

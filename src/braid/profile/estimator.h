@@ -54,18 +54,18 @@ LayerCost estimate_layer(const Graph& graph, LayerId layer, const Execution& how
                          const Precision& precision, const LayerGroups& groups,
                          const System& system);
 
-/// Where divisions of layers over tensor-parallel ranks come from.
+/// Where shardings of layers over tensor-parallel ranks come from.
 enum class ShardingSource : std::uint8_t {
-  written,  ///< The model: Operator::split, as Megatron-LM's authors and others devised it.
-  found     ///< Also a search for the best ones (sharded_options.h).
+  manual,    ///< The model: Operator::split, as Megatron-LM's authors and others devised it.
+  automatic  ///< Also a search for the best ones (sharded_options.h).
 };
 
 /// Options for all layer kinds over the given executions (those that the model refuses are left
-/// out). With `found` divisions layers take and leave every tensor whole, so that options of
-/// different layers go with one another; divisions of the model that do not (borders_divided) are
+/// out). With `automatic` sharding layers take and leave every tensor whole, so that options of
+/// different layers go with one another; shardings of the model that do not (borders_divided) are
 /// left out.
 Profile estimate_profile(const Graph& graph, const std::vector<Execution>& executions,
                          const Precision& precision, const System& system,
-                         ShardingSource sharding = ShardingSource::written);
+                         ShardingSource sharding = ShardingSource::manual);
 
 }  // namespace braid

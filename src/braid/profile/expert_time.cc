@@ -11,7 +11,7 @@ OperatorTimes expert_times(const ExpertShape& shape, double peak, const Chip& ch
   const double outer_bytes = shape.visits * shape.hidden * shape.element_bytes;
   const double inner_bytes = shape.visits * shape.inner * shape.element_bytes;
   const double token_bytes = shape.tokens * shape.hidden * shape.element_bytes;
-  const auto product_s = [&](double n, double k, double read_and_written) {
+  const auto gemm_s = [&](double n, double k, double read_and_written) {
     return std::max(matmul_compute_s({shape.experts, rows, n, k}, peak, chip),
                     memory_s(read_and_written, chip)) +
            launch_s;
@@ -32,16 +32,16 @@ OperatorTimes expert_times(const ExpertShape& shape, double peak, const Chip& ch
   OperatorTimes times;
   times.forward_s =
       moved_s(2 * outer_bytes) + converted_s(outer_bytes) +
-      product_s(up * shape.inner, shape.hidden, operands + up_weights * shape.weight_bytes) +
+      gemm_s(up * shape.inner, shape.hidden, operands + up_weights * shape.weight_bytes) +
       moved_s(shape.matrices * inner_bytes) + converted_s(inner_bytes) +
-      product_s(shape.hidden, shape.inner, results + down_weights * shape.weight_bytes) +
+      gemm_s(shape.hidden, shape.inner, results + down_weights * shape.weight_bytes) +
       moved_s(outer_bytes + token_bytes) + biased_s(24 * outputs + 2 * outer_bytes) +
       clamped_s(4 * up * inner_bytes) + sorted_s;
   times.backward_input_s =
       moved_s(token_bytes + outer_bytes) + converted_s(outer_bytes) +
-      product_s(shape.inner, shape.hidden, results + down_weights * shape.weight_bytes) +
+      gemm_s(shape.inner, shape.hidden, results + down_weights * shape.weight_bytes) +
       moved_s((shape.matrices + up) * inner_bytes) + converted_s(up * inner_bytes) +
-      product_s(shape.hidden, up * shape.inner, operands + up_weights * shape.weight_bytes) +
+      gemm_s(shape.hidden, up * shape.inner, operands + up_weights * shape.weight_bytes) +
       moved_s(outer_bytes + token_bytes) +
       biased_s(32 * outputs + 4 * outer_bytes + up * inner_bytes) +
       clamped_s(5 * up * inner_bytes) + sorted_s;
@@ -57,9 +57,9 @@ OperatorTimes expert_times(const ExpertShape& shape, double peak, const Chip& ch
 
 double experts_issued(double experts, bool is_narrow, bool travel, bool biased, bool clamped,
                       bool sorted) {
-  constexpr double kProducts = 2, kPointwise = 3, kTransfers = 2, kBiases = 2, kClamps = 3;
+  constexpr double kGemms = 2, kPointwise = 3, kTransfers = 2, kBiases = 2, kClamps = 3;
   constexpr double kSorts = 2;
-  return kProducts * experts * (is_narrow ? 2 : 1) + kPointwise + (travel ? kTransfers : 0) +
+  return kGemms * experts * (is_narrow ? 2 : 1) + kPointwise + (travel ? kTransfers : 0) +
          (biased ? experts + kBiases : 0) + (clamped ? kClamps : 0) + (sorted ? kSorts : 0);
 }
 

@@ -7,7 +7,7 @@
 
 namespace braid {
 
-/// What one device does of a mixture's routed experts for one micro-batch.
+/// What one device does of an MoE layer's routed experts for one micro-batch.
 struct ExpertShape {
   double experts = 1;   ///< On this device.
   double tokens = 1;    ///< That the device holds before they are dispatched.
@@ -16,16 +16,16 @@ struct ExpertShape {
   double inner = 1;     ///< Width inside an expert, this device's part.
   double matrices = 3;  ///< 3 when gated, 2 when not: all but one read the token.
   double element_bytes = 2, weight_bytes = 2, gradient_bytes = 4;  ///< For one element.
-  bool is_narrow = false;  ///< Products in a format narrower than the activations.
+  bool is_narrow = false;  ///< GEMMs in a format narrower than the activations.
   bool biased = false;     ///< MoeExperts::biased.
   bool clamped = false;    ///< MoeExperts::clamped.
   bool sorted = false;     ///< Rows lie by sender where they arrive and leave, and are sorted.
 };
 
-/// Times of both passes without communication; `peak` is that of the products. Each of the two
-/// products (into the experts, out of them), of their input gradients and of their weight gradients
+/// Times of both passes without communication; `peak` is that of the GEMMs. Each of the two
+/// GEMMs (into the experts, out of them), of their input gradients and of their weight gradients
 /// is one of all experts of the device, a roofline; weight gradients are read and written, since
-/// the product adds to what earlier micro-batches left. What moves or changes tokens between them
+/// the GEMM adds to what earlier micro-batches left. What moves or changes tokens between them
 /// are kernels of memory traffic, in elements. The activation takes the router's weights along
 /// (weighted_bias_swiglu_impl() of Megatron-Core), so that outputs are only summed:
 ///
@@ -38,22 +38,22 @@ struct ExpertShape {
 /// in megatron/core/transformer/moe/experts.py and megatron/core/fusions/fused_bias_geglu.py): what
 /// comes out of an expert takes its bias times the router's f32 weight, in f32, is put together
 /// with the others' and converted back; the halves that the activation reads are clamped one by one
-/// and put together. The first product adds its bias itself. Bytes, w those of an element, up =
+/// and put together. The first GEMM adds its bias itself. Bytes, w those of an element, up =
 /// matrices - 1:
 ///
 ///   forward   bias visits · hidden · (24 + 2w); clamp visits · 4 up · inner · w
 ///   backward  bias visits · (hidden · (32 + 4w) + up · inner · w); clamp visits · 5 up · inner · w
 ///
-/// Rows that lie by sender are sorted by expert before the first product and back behind the last,
+/// Rows that lie by sender are sorted by expert before the first GEMM and back behind the last,
 /// 2 visits · hidden each, in both passes.
 ///
-/// Narrow products' operands are converted first, read once and written in two layouts of half the
+/// Narrow GEMMs' operands are converted first, read once and written in two layouts of half the
 /// width. Cost: constant.
 OperatorTimes expert_times(const ExpertShape& shape, double peak, const Chip& chip);
 
-/// Operators that the host issues for a pass over `experts` experts: each one's two products, and
+/// Operators that the host issues for a pass over `experts` experts: each one's two GEMMs, and
 /// for narrow ones the conversion of its rows, are calls of their own (Transformer Engine's
-/// GroupedLinear issues a product for each of its splits), and so is each one's bias, with two for
+/// GroupedLinear issues a GEMM for each of its splits), and so is each one's bias, with two for
 /// all; permutation, activation and combination; three for clamps; two where rows are sorted; and,
 /// where tokens travel to other devices, dispatch and the way back.
 double experts_issued(double experts, bool is_narrow, bool travel, bool biased = false,

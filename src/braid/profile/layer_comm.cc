@@ -29,7 +29,7 @@ std::vector<TensorUse> tensor_uses(const Graph& graph, const Layer& layer,
       TensorUse& use = use_of(input, id);
       const TensorNeeds needs = needs_of(op, input, use.divided, sequence_parallel);
       use.needs |= needs;
-      // Of experts' products both gradients are made before the tokens' travel back.
+      // Of experts' GEMMs both gradients are made before the tokens' travel back.
       if (!needs.whole || op.split == Split::expert) continue;
       const OperatorTimes& own = times[static_cast<std::size_t>(id - layer.first)];
       use.input_gradient_s += own.backward_input_s;

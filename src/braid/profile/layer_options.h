@@ -13,8 +13,8 @@
 
 namespace braid {
 
-/// How tensor-parallel ranks share a kind of layer; nullopt: as it is written.
-using LayerDivision = std::optional<FoundDivision>;
+/// How tensor-parallel ranks share a kind of layer; nullopt: manually, as the model says.
+using KindSharding = std::optional<AutoSharding>;
 
 /// What kinds of layers cost on devices of one system. For one thread at a time: what was asked for
 /// may be kept.
@@ -22,15 +22,15 @@ class LayerCosts {
  public:
   virtual ~LayerCosts() = default;
 
-  /// The divisions over `how.tp` ranks that a planner chooses among where others than written ones
-  /// count, on groups of these devices; the written one, if it is among them, first.
-  virtual std::vector<LayerDivision> divisions(std::size_t kind, const Execution& how,
-                                               const LayerGroups& groups) = 0;
+  /// The shardings over `how.tp` ranks that a planner chooses among where others than the manual
+  /// one count, on groups of these devices; the manual one, if it is among them, first.
+  virtual std::vector<KindSharding> shardings(std::size_t kind, const Execution& how,
+                                              const LayerGroups& groups) = 0;
   /// Of a layer of that kind run one way, with its collectives over these groups.
-  virtual LayerCost cost(std::size_t kind, const LayerDivision& division, const Execution& how,
+  virtual LayerCost cost(std::size_t kind, const KindSharding& sharding, const Execution& how,
                          const LayerGroups& groups) = 0;
   /// The option that this is, but for its cost.
-  virtual Option option(std::size_t kind, const LayerDivision& division,
+  virtual Option option(std::size_t kind, const KindSharding& sharding,
                         const Execution& how) const = 0;
 };
 
@@ -50,13 +50,13 @@ class LayerOptions {
   virtual double parameters() const = 0;
   /// No way to run all layers' passes over a sample takes less device time; 0: not known.
   virtual double least_work_s() const { return 0; }
-  /// Which executions layers may have: tensor parallelism up to `most_tp` where divisions are
+  /// Which executions layers may have: tensor parallelism up to `most_tp` where shardings are
   /// searched for. A list that it refers to lives as long as this.
   virtual SplitLimits limits(std::int64_t most_tp) const = 0;
   /// Where the options are a finite list: the layers with these; null: otherwise.
   virtual const Profile* listed() const { return nullptr; }
-  /// Whether divisions other than written ones are among the options.
-  virtual bool finds_divisions() const = 0;
+  /// Whether shardings other than the manual one are among the options.
+  virtual bool searches_shardings() const = 0;
   /// Their costs on devices of `system` (homogeneous), in number formats of `precision`. Keeps
   /// references to this and the system.
   virtual std::unique_ptr<LayerCosts> on(const System& system,

@@ -9,16 +9,16 @@
 
 namespace braid {
 
-/// Operators of a layer that a division is looked for in, at most.
+/// Operators of a layer that a sharding is looked for in, at most.
 constexpr OperatorId kMostShardedOperators = 512;
 
-/// What a division of a layer's operators is judged by; what comes second breaks ties.
+/// What a sharding of a layer's operators is judged by; what comes second breaks ties.
 enum class ShardingAim : std::uint8_t {
   time,       ///< Both passes and what is computed again, then parameters of a rank.
   parameters  ///< Parameters of a rank, then time.
 };
 
-/// A division of the operators of one layer over the ranks of a tensor-parallel group.
+/// A sharding of the operators of one layer over the ranks of a tensor-parallel group.
 struct LayerSharding {
   std::vector<Split> splits;  ///< By operator of the layer.
   /// Seconds for a micro-batch: kernels and tensor-parallel collectives of both passes and of
@@ -29,7 +29,7 @@ struct LayerSharding {
   bool optimal = true;    ///< False when a local search had to do.
 };
 
-/// Everything about a model that divisions of its layers rest on.
+/// Everything about a model that shardings of its layers rest on.
 struct ShardingInput {
   std::vector<FeatureAxis> features;           ///< feature_axes().
   std::vector<std::vector<TensorId>> leaving;  ///< By layer: outputs that other layers read, or
@@ -45,7 +45,7 @@ ShardingInput sharding_input(const Graph& graph);
 /// on the actual network, jointly and exactly: what tensors cost depends on how their writer and
 /// all of their readers are divided, and operators are eliminated one after the other (chip's
 /// elimination.h), as DFModel does with kernels. Tensors enter and leave the layer whole on every
-/// rank, so that layers divided any way go with one another. No division when how.tp is 1, under
+/// rank, so that layers divided any way go with one another. No sharding when how.tp is 1, under
 /// sequence parallelism, when the layer's experts or shared parameters cannot be divided so, or
 /// when it has more than kMostShardedOperators: `splits` is then empty. `works` is the layer's
 /// layer_work(). Past `most_entries` entries of a table a local search takes over. Cost: up to

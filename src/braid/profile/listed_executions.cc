@@ -24,7 +24,7 @@ ListedExecutions::ListedExecutions(const Profile& profile) {
   for (const ProfileLayer& layer : profile.layers) used[at(layer.kind)] = true;
   // How many kinds have it.
   struct Count {
-    std::size_t any = 0, written = 0;
+    std::size_t any = 0, manual = 0;
   };
   std::map<Key, Count> counts;
   std::map<Key, Execution> first;
@@ -32,17 +32,17 @@ ListedExecutions::ListedExecutions(const Profile& profile) {
   for (std::size_t kind = 0; kind < profile.kinds.size(); ++kind) {
     if (!used[kind]) continue;
     ++kinds;
-    std::map<Key, bool> here;  // Whether it is there as written.
+    std::map<Key, bool> here;  // Whether it is there as manual.
     for (const Option& option : profile.kinds[kind]) {
       const Key key = key_of(option.how);
-      bool& written = here.try_emplace(key, false).first->second;
-      written = written || option.divided.empty();
+      bool& manual = here.try_emplace(key, false).first->second;
+      manual = manual || option.divided.empty();
       first.try_emplace(key, option.how);
     }
-    for (const auto& [key, written] : here) {
+    for (const auto& [key, manual] : here) {
       Count& count = counts[key];
       ++count.any;
-      count.written += written ? 1 : 0;
+      count.manual += manual ? 1 : 0;
     }
   }
   for (const auto& [key, count] : counts) {
@@ -51,14 +51,14 @@ ListedExecutions::ListedExecutions(const Profile& profile) {
     all_.push_back(how);
     any_.insert(key);
     degrees_.insert({how.tp, how.sequence_parallel, how.cp, how.ep});
-    if (count.written < kinds) continue;
-    written_.insert(key);
-    written_tp_.insert(how.tp);
+    if (count.manual < kinds) continue;
+    manual_.insert(key);
+    manual_tp_.insert(how.tp);
   }
 }
 
-bool ListedExecutions::has(const Execution& how, bool written) const {
-  return (written ? written_ : any_).contains(key_of(how));
+bool ListedExecutions::has(const Execution& how, bool manual) const {
+  return (manual ? manual_ : any_).contains(key_of(how));
 }
 
 bool ListedExecutions::has_degrees(const Execution& how) const {
@@ -72,10 +72,10 @@ std::set<int> ListedExecutions::micro_batches() const {
   return sizes;
 }
 
-std::vector<int> ListedExecutions::found_tp() const {
+std::vector<int> ListedExecutions::auto_tp() const {
   std::set<int> found;
   for (const Execution& how : all_) {
-    if (how.tp > 1 && !how.sequence_parallel && !written_.contains(key_of(how))) {
+    if (how.tp > 1 && !how.sequence_parallel && !manual_.contains(key_of(how))) {
       found.insert(how.tp);
     }
   }

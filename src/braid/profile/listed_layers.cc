@@ -18,7 +18,7 @@ constexpr double kNever_s = 1e30;
 double both_passes_s(const LayerCost& cost) { return cost.forward.total_s() + cost.backward_s(); }
 
 /// "sharded" of "tp4:sharded full recompute".
-std::string division_of(const Option& option) {
+std::string sharding_of(const Option& option) {
   const std::size_t begin = option.name.find(':');
   if (begin == std::string::npos) return option.name;
   return option.name.substr(begin + 1, option.name.find(' ', begin) - begin - 1);
@@ -42,30 +42,30 @@ class ListedCosts : public LayerCosts {
     }
   }
 
-  std::vector<LayerDivision> divisions(std::size_t kind, const Execution& how,
-                                       const LayerGroups& /*groups*/) override {
-    std::vector<LayerDivision> known;
+  std::vector<KindSharding> shardings(std::size_t kind, const Execution& how,
+                                      const LayerGroups& /*groups*/) override {
+    std::vector<KindSharding> known;
     for (const Option& option : kinds_[kind]) {
       if (option.how != how) continue;
-      LayerDivision division;
-      if (!option.divided.empty()) division = FoundDivision{division_of(option), {}};
-      if (std::find(known.begin(), known.end(), division) == known.end()) {
-        known.insert(division ? known.end() : known.begin(), std::move(division));
+      KindSharding sharding;
+      if (!option.divided.empty()) sharding = AutoSharding{sharding_of(option), {}};
+      if (std::find(known.begin(), known.end(), sharding) == known.end()) {
+        known.insert(sharding ? known.end() : known.begin(), std::move(sharding));
       }
     }
     if (known.empty()) known.emplace_back();
     return known;
   }
 
-  LayerCost cost(std::size_t kind, const LayerDivision& division, const Execution& how,
+  LayerCost cost(std::size_t kind, const KindSharding& sharding, const Execution& how,
                  const LayerGroups& /*groups*/) override {
-    const Option* found = find(kind, division, how);
+    const Option* found = find(kind, sharding, how);
     return found != nullptr ? found->cost : never_[kind];
   }
 
-  Option option(std::size_t kind, const LayerDivision& division,
+  Option option(std::size_t kind, const KindSharding& sharding,
                 const Execution& how) const override {
-    const Option* found = find(kind, division, how);
+    const Option* found = find(kind, sharding, how);
     if (found != nullptr) return *found;
     Option option;
     option.how = how;
@@ -81,11 +81,11 @@ class ListedCosts : public LayerCosts {
     }
   }
 
-  const Option* find(std::size_t kind, const LayerDivision& division, const Execution& how) const {
+  const Option* find(std::size_t kind, const KindSharding& sharding, const Execution& how) const {
     const Option* found = nullptr;
     for (const Option& option : kinds_[kind]) {
-      if (option.how != how || option.divided.empty() == division.has_value()) continue;
-      if (division && division_of(option) != division->name) continue;
+      if (option.how != how || option.divided.empty() == sharding.has_value()) continue;
+      if (sharding && sharding_of(option) != sharding->name) continue;
       if (found == nullptr || both_passes_s(option.cost) < both_passes_s(found->cost)) {
         found = &option;
       }
@@ -170,13 +170,13 @@ SplitLimits ListedLayers::limits(std::int64_t most_tp) const {
   limits.heads = limits.experts = 1;
   std::int64_t cp = 1;
   for (const Execution& how : executions_.all()) {
-    if (executions_.has_written(how.tp)) limits.heads = multiple_of(limits.heads, how.tp);
+    if (executions_.has_manual(how.tp)) limits.heads = multiple_of(limits.heads, how.tp);
     limits.experts = multiple_of(limits.experts, how.ep);
     cp = multiple_of(cp, how.cp);
   }
   limits.seq_len = 2 * cp;
-  for (const int tp : executions_.found_tp()) {
-    if (finds_ && tp <= most_tp) limits.found.push_back(tp);
+  for (const int tp : executions_.auto_tp()) {
+    if (finds_ && tp <= most_tp) limits.automatic.push_back(tp);
   }
   return limits;
 }

@@ -21,7 +21,7 @@ class ListedLayers : public LayerOptions {
   double parameters() const override;
   double least_work_s() const override;
   SplitLimits limits(std::int64_t most_tp) const override;
-  bool finds_divisions() const override { return finds_; }
+  bool searches_shardings() const override { return finds_; }
   /// Where an option states its memory or its gradients, both count in place of its parameters:
   /// what it leaves open follows from these with the number formats of `precision`, not sharded.
   ///

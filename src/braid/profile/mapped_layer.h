@@ -44,7 +44,7 @@ using MappedWorks = std::map<std::vector<double>, PassTimes>;
 
 /// The best mapping of one device's share (rank_graph.h) of a layer onto `chip`: kernels of both
 /// passes as training runs them (graph_kernels.h), the forward ones in partitions before those of
-/// the backward pass; `chip.efficiency` says what of the peaks of products and memory is sustained.
+/// the backward pass; `chip.efficiency` says what of the peaks of GEMMs and memory is sustained.
 /// `works` is the layer's layer_work(), `leaving` as in rank_layer(). Throws Error when the chip
 /// lists no peak for the precision or no on-chip memory. Cost: map_kernels() within the budget,
 /// for what `known` has not.

@@ -33,15 +33,15 @@ double time_of(const Roofline& roofline, const Chip& chip) {
          chip.efficiency.kernel_launch_s;
 }
 
-/// Shapes of the forward product, the input gradient and the weight gradient on one device.
-struct Products {
+/// Shapes of the forward GEMM, the input gradient and the weight gradient on one device.
+struct Gemms {
   MatMulShape forward, input_gradient, weight_gradient;
 };
-Products products_of(const MatMulShape& s) {
+Gemms gemms_of(const MatMulShape& s) {
   return {s, {s.batch, s.m, s.k, s.n}, {s.batch, s.k, s.n, s.m}};
 }
 
-/// Peak for operators that stay in the precision of the activations when weight products run in a
+/// Peak for operators that stay in the precision of the activations when weight GEMMs run in a
 /// narrower one: attention, and the output projection (Micikevicius et al. 2022, section 3).
 double activation_peak(const Chip& chip, const Precision& precision, double peak) {
   if (bytes_per_element(precision.matmul) >= bytes_per_element(precision.activation)) return peak;
@@ -53,21 +53,21 @@ double activation_peak(const Chip& chip, const Precision& precision, double peak
 /// conversion.
 constexpr double kLossForwardBytes = 38, kLossBackwardBytes = 26;
 
-/// Whether a product runs in the job's narrow format: those of the blocks with weights.
+/// Whether a GEMM runs in the job's narrow format: those of the blocks with weights.
 bool is_narrow(const Operator& op) {
-  const auto* product = std::get_if<MatMul>(&op.kind);
-  return product != nullptr && product->weight && op.split != Split::vocab;
+  const auto* gemm = std::get_if<MatMul>(&op.kind);
+  return gemm != nullptr && gemm->weight && op.split != Split::vocab;
 }
 
-/// A chunked scan's products are Triton kernels over small blocks (Dao and Gu's mamba_ssm), which
-/// take this many times as long as a library's batched products: fitted to 41 runs of Nemotron 3 on
+/// A chunked scan's GEMMs are Triton kernels over small blocks (Dao and Gu's mamba_ssm), which
+/// take this many times as long as a library's batched GEMMs: fitted to 41 runs of Nemotron 3 on
 /// five chips (docs/accuracy.md).
 constexpr double kScanSlowdown = 8;
 
-/// Whether an operator is a product of a state-space layer's scan.
+/// Whether an operator is a GEMM of a state-space layer's scan.
 bool is_scan(const Operator& op) {
-  const auto* product = std::get_if<MatMul>(&op.kind);
-  if (product == nullptr || product->weight) return false;
+  const auto* gemm = std::get_if<MatMul>(&op.kind);
+  if (gemm == nullptr || gemm->weight) return false;
   for (const std::string_view name : {"scan_scores", "scan_states", "scan_outputs"}) {
     if (op.name.ends_with(name)) return true;
   }
@@ -87,7 +87,7 @@ OperatorEstimate::OperatorEstimate(const Graph& graph, const Execution& how,
       is_narrow_(wide_peak_ < peak_) {
   const Efficiency& reached = chip.efficiency;
   if (is_narrow_) {
-    // matmul_compute_s() takes a share of it that large products in wider formats reach.
+    // matmul_compute_s() takes a share of it that large GEMMs in wider formats reach.
     peak_ *= reached.narrow_share() / reached.matmul_peak_fraction;
   }
 }
@@ -113,20 +113,20 @@ OperatorTimes OperatorEstimate::times(const Operator& op, const OperatorWork& wo
   if (const auto* experts = std::get_if<MoeExperts>(&op.kind)) {
     return expert_times(expert_shape(*experts, shard), peak_, chip_);
   }
-  if (const auto shape = product_shape(op, shard)) {
-    const Products products = products_of(*shape);
+  if (const auto shape = gemm_shape(op, shard)) {
+    const Gemms gemms = gemms_of(*shape);
     const bool narrow = is_narrow_ && is_narrow(op);
     const double peak = narrow ? peak_ : wide_peak_;
     const double slowdown = is_scan(op) ? kScanSlowdown : 1;
-    const auto product_s = [&](const MatMulShape& s, double moved) {
+    const auto gemm_s = [&](const MatMulShape& s, double moved) {
       return slowdown * time_of({matmul_compute_s(s, peak, chip_), moved}, chip_);
     };
-    times.forward_s = product_s(products.forward, bytes(forward));
+    times.forward_s = gemm_s(gemms.forward, bytes(forward));
     if (input_gradient.matmul_flops > 0) {
-      times.backward_input_s = product_s(products.input_gradient, bytes(input_gradient));
+      times.backward_input_s = gemm_s(gemms.input_gradient, bytes(input_gradient));
     }
     if (weight_gradient.matmul_flops > 0) {
-      times.backward_weight_s = product_s(products.weight_gradient, bytes(weight_gradient));
+      times.backward_weight_s = gemm_s(gemms.weight_gradient, bytes(weight_gradient));
     }
     if (narrow) {
       // Operands are converted, row by row and column by column, by kernels of their own: each is
@@ -177,41 +177,41 @@ double OperatorEstimate::conversion_s(double bytes) const {
   return bytes <= 0 ? 0 : memory_s(2 * bytes, chip_) + chip_.efficiency.kernel_launch_s;
 }
 
-/// Scores and probabilities pass through memory between batched products, which compute what the
-/// mask leaves out too. Each kernel is a roofline of its own: a product writes or reads the
+/// Scores and probabilities pass through memory between batched GEMMs, which compute what the
+/// mask leaves out too. Each kernel is a roofline of its own: a GEMM writes or reads the
 /// matrix of scores once while it computes; all other traffic is that of pointwise kernels.
 OperatorTimes OperatorEstimate::plain_attention_times(const Attention& op, const OpWork& forward,
                                                       const OpWork& input_gradient,
                                                       const Shard& shard) const {
   constexpr double kForwardKernels = 4, kBackwardKernels = 6;
-  constexpr double kForwardProducts = 2, kBackwardProducts = 4;
+  constexpr double kForwardGemms = 2, kBackwardGemms = 4;
   const double launch_s = chip_.efficiency.kernel_launch_s;
   const double batch = static_cast<double>(op.samples) * static_cast<double>(op.heads) *
                        shard.output * how_.micro_batch / static_cast<double>(graph_.samples);
   const double rows = static_cast<double>(op.q_len) / how_.cp;
   const auto keys = static_cast<double>(op.kv_len);
   const double matrix_bytes = batch * rows * keys * bytes_per_element(precision_.activation);
-  const auto product_s = [&](double n, double k) {
+  const auto gemm_s = [&](double n, double k) {
     return std::max(matmul_compute_s({batch, rows, n, k}, wide_peak_, chip_),
                     memory_s(matrix_bytes, chip_));
   };
-  const double products_s = product_s(keys, static_cast<double>(op.qk_dim)) +
-                            product_s(static_cast<double>(op.v_dim), keys);
-  const auto others_s = [&](const OpWork& w, double products) {
-    return memory_s(w.input_bytes + w.output_bytes - products * matrix_bytes, chip_);
+  const double gemms_s =
+      gemm_s(keys, static_cast<double>(op.qk_dim)) + gemm_s(static_cast<double>(op.v_dim), keys);
+  const auto others_s = [&](const OpWork& w, double gemms) {
+    return memory_s(w.input_bytes + w.output_bytes - gemms * matrix_bytes, chip_);
   };
   OperatorTimes times;
-  times.forward_s = products_s + others_s(forward, kForwardProducts) + kForwardKernels * launch_s;
+  times.forward_s = gemms_s + others_s(forward, kForwardGemms) + kForwardKernels * launch_s;
   times.backward_input_s =
-      2 * products_s + others_s(input_gradient, kBackwardProducts) + kBackwardKernels * launch_s;
+      2 * gemms_s + others_s(input_gradient, kBackwardGemms) + kBackwardKernels * launch_s;
   return times;
 }
 
-/// Local matrix product of an operator that is one.
-std::optional<MatMulShape> OperatorEstimate::product_shape(const Operator& op,
-                                                           const Shard& shard) const {
+/// Local GEMM of an operator that is one.
+std::optional<MatMulShape> OperatorEstimate::gemm_shape(const Operator& op,
+                                                        const Shard& shard) const {
   if (const auto* o = std::get_if<MatMul>(&op.kind)) {
-    // Divided by heads, of which each is a product.
+    // Divided by heads, of which each is a GEMM.
     const bool heads = !o->weight && op.split == Split::heads;
     MatMulShape shape{static_cast<double>(o->batch) * (heads ? shard.output : 1),
                       static_cast<double>(o->m),

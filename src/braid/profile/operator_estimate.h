@@ -28,7 +28,7 @@ class OperatorEstimate {
   double conversion_s(double bytes) const;
   OperatorTimes plain_attention_times(const Attention& op, const OpWork& forward,
                                       const OpWork& input_gradient, const Shard& shard) const;
-  std::optional<MatMulShape> product_shape(const Operator& op, const Shard& shard) const;
+  std::optional<MatMulShape> gemm_shape(const Operator& op, const Shard& shard) const;
   ExpertShape expert_shape(const MoeExperts& op, const Shard& shard) const;
   OperatorTimes recurrent_times(const Recurrent& cell, const Operator& op, bool input_gradient,
                                 const Shard& shard) const;
@@ -39,7 +39,7 @@ class OperatorEstimate {
   const Chip& chip_;
   double peak_;
   double wide_peak_;  ///< Of what keeps the activations' precision.
-  bool is_narrow_;    ///< Products with weights run in a narrower format than the activations'.
+  bool is_narrow_;    ///< GEMMs with weights run in a narrower format than the activations'.
 };
 
 }  // namespace braid

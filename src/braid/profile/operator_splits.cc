@@ -204,9 +204,9 @@ class Ways {
     return ways;
   }
   std::vector<Split> of(const Loss& kind) const {
-    const bool of_product = !op_.inputs.empty() && producer_of(op_.inputs[0]) != nullptr &&
-                            std::holds_alternative<MatMul>(producer_of(op_.inputs[0])->kind);
-    if (of_product && kind.width % ranks_ == 0) return {Split::vocab};
+    const bool of_gemm = !op_.inputs.empty() && producer_of(op_.inputs[0]) != nullptr &&
+                         std::holds_alternative<MatMul>(producer_of(op_.inputs[0])->kind);
+    if (of_gemm && kind.width % ranks_ == 0) return {Split::vocab};
     return {};
   }
   std::vector<Split> of(const Normalization& kind) const {
@@ -292,8 +292,8 @@ bool divides_evenly(const Graph& graph, const Operator& op, int ranks) {
       return true;
     case Split::column:
     case Split::row:
-      if (const auto* product = std::get_if<MatMul>(&op.kind)) {
-        return (op.split == Split::column ? product->n : product->k) % ranks == 0;
+      if (const auto* gemm = std::get_if<MatMul>(&op.kind)) {
+        return (op.split == Split::column ? gemm->n : gemm->k) % ranks == 0;
       }
       return false;
     case Split::heads:

@@ -15,7 +15,7 @@ struct FeatureAxis {
   friend bool operator==(const FeatureAxis&, const FeatureAxis&) = default;
 };
 
-/// For each tensor. Products, convolutions, look-ups and attention set it; what works element by
+/// For each tensor. GEMMs, convolutions, look-ups and attention set it; what works element by
 /// element, pools, views and concatenates carries it on where sizes leave no doubt. Linear in the
 /// graph.
 std::vector<FeatureAxis> feature_axes(const Graph& graph);

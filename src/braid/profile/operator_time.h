@@ -11,7 +11,7 @@ struct OperatorTimes {
   double backward_s() const { return backward_input_s + backward_weight_s; }
 };
 
-/// A matrix product as one device runs it: batch × [m × k]·[k × n].
+/// A GEMM as one device runs it: batch × [m × k]·[k × n].
 struct MatMulShape {
   double batch = 1, m = 1, n = 1, k = 1;
 };

@@ -10,7 +10,7 @@ namespace braid {
 
 /// Number formats of mixed-precision training.
 struct Precision {
-  Dtype matmul = Dtype::bf16;      ///< Operands of matrix products.
+  Dtype matmul = Dtype::bf16;      ///< Operands of GEMMs.
   Dtype activation = Dtype::bf16;  ///< Stored activations and communicated tensors.
   Dtype weight = Dtype::bf16;      ///< Weights used in the passes.
   Dtype gradient = Dtype::f32;     ///< Accumulated and reduced gradients.

@@ -49,7 +49,7 @@ struct Option {
   std::vector<EdgeSync> edge_syncs;
   /// Index into System::groups of the devices that the times are for; negative: of any.
   std::int32_t device_group = -1;
-  /// Where a division was found rather than taken from the model: the operators that are divided.
+  /// Where a sharding is automatic, not the model's own: the operators that are divided.
   std::vector<DividedOperator> divided;
   friend bool operator==(const Option&, const Option&) = default;
 };

@@ -7,9 +7,8 @@
 namespace braid {
 namespace {
 
-/// [m × k]·[k × n], each operand read and the product written once.
-double product_s(double m, double n, double k, double element_bytes, double peak,
-                 const Chip& chip) {
+/// [m × k]·[k × n], each operand read and the result written once.
+double gemm_s(double m, double n, double k, double element_bytes, double peak, const Chip& chip) {
   if (k <= 0 || n <= 0) return 0;
   const double bytes = (m * k + k * n + m * n) * element_bytes;
   return std::max(matmul_compute_s({1, m, n, k}, peak, chip), memory_s(bytes, chip)) +
@@ -29,7 +28,7 @@ RecurrentTime recurrent_time(const RecurrentShape& shape, double peak, const Chi
            chip.efficiency.kernel_launch_s;
   };
   const auto inputs_s = [&](double m, double n, double k) {
-    return product_s(m, n, k, shape.element_bytes, peak, chip);
+    return gemm_s(m, n, k, shape.element_bytes, peak, chip);
   };
   RecurrentTime time;
   time.forward_s =

@@ -18,10 +18,10 @@ struct RecurrentTime {
   double forward_s = 0, backward_input_s = 0, backward_weight_s = 0;
 };
 
-/// The inputs of all steps take part in one product before the first (Appleyard et al. 2016,
-/// arXiv:1604.01946, §3.1); then every step is a product with the state's weights, read again from
+/// The inputs of all steps take part in one GEMM before the first (Appleyard et al. 2016,
+/// arXiv:1604.01946, §3.1); then every step is a GEMM with the state's weights, read again from
 /// on-chip memory when they fit there and from main memory when not, and a launch of its own. The
-/// weight gradient is one product over all steps. `peak` in FLOP/s.
+/// weight gradient is one GEMM over all steps. `peak` in FLOP/s.
 RecurrentTime recurrent_time(const RecurrentShape& shape, double peak, const Chip& chip);
 
 }  // namespace braid

@@ -37,10 +37,10 @@ ShardedLayers::ShardedLayers(const Graph& graph, const Precision& precision, con
       divided_(graph),
       mapped_(graph, precision, system.groups.front().chip) {}
 
-std::vector<FoundDivision> ShardedLayers::divisions(LayerId layer,
-                                                    std::span<const OperatorWork> works,
-                                                    const Execution& how,
-                                                    const LayerGroups& groups) const {
+std::vector<AutoSharding> ShardedLayers::shardings(LayerId layer,
+                                                   std::span<const OperatorWork> works,
+                                                   const Execution& how,
+                                                   const LayerGroups& groups) const {
   const auto find = [&](ShardingAim aim) {
     return find_layer_sharding(graph_, layer, input_, works, how, precision_, groups, system_, aim);
   };
@@ -48,27 +48,27 @@ std::vector<FoundDivision> ShardedLayers::divisions(LayerId layer,
   if (fastest.splits.empty()) return {};
   LayerSharding smallest = find(ShardingAim::parameters);
   const bool smaller = smallest.parameters < fastest.parameters;
-  std::vector<FoundDivision> found = {{"sharded", std::move(fastest.splits)}};
+  std::vector<AutoSharding> found = {{"sharded", std::move(fastest.splits)}};
   if (smaller) found.push_back({"sharded-small", std::move(smallest.splits)});
   return found;
 }
 
 LayerCost ShardedLayers::cost(LayerId layer, std::span<const OperatorWork> works,
                               const Execution& how, const LayerGroups& groups,
-                              const FoundDivision& division) {
-  const LayerInput input = {divided_.with(layer, division.splits), layer, works,
+                              const AutoSharding& sharding) {
+  const LayerInput input = {divided_.with(layer, sharding.splits), layer, works,
                             input_.leaving[static_cast<std::size_t>(layer)], &mapped_};
   return estimate_layer(input, how, {precision_, groups, system_});
 }
 
 Option ShardedLayers::option(LayerId layer, const Execution& how,
-                             const FoundDivision& division) const {
+                             const AutoSharding& sharding) const {
   Option option;
-  option.name = sharded_name(how, division.name);
+  option.name = sharded_name(how, sharding.name);
   option.how = how;
   const Layer& range = graph_.layers[static_cast<std::size_t>(layer)];
-  for (std::size_t i = 0; i < division.splits.size(); ++i) {
-    const Split split = division.splits[i];
+  for (std::size_t i = 0; i < sharding.splits.size(); ++i) {
+    const Split split = sharding.splits[i];
     if (split == Split::replicated || split == Split::sequence) continue;
     const Operator& op = graph_.operators[static_cast<std::size_t>(range.first) + i];
     option.divided.push_back({op.name, split});
@@ -105,7 +105,7 @@ std::vector<bool> kinds_closed(const Graph& graph) {
   return closed;
 }
 
-std::vector<int> found_degrees(const Graph& graph, std::int64_t most) {
+std::vector<int> auto_degrees(const Graph& graph, std::int64_t most) {
   const ShardingInput input = sharding_input(graph);
   const std::vector<bool> closed = kinds_closed(graph);
   const SplitLimits limits = split_limits(graph);
@@ -120,7 +120,7 @@ std::vector<int> found_degrees(const Graph& graph, std::int64_t most) {
       for (const TensorId id : op.outputs) {
         widths.insert(input.features[static_cast<std::size_t>(id)].count);
       }
-      if (const auto* product = std::get_if<MatMul>(&op.kind)) widths.insert(product->k);
+      if (const auto* gemm = std::get_if<MatMul>(&op.kind)) widths.insert(gemm->k);
       if (const auto* experts = std::get_if<MoeExperts>(&op.kind)) widths.insert(experts->inner);
     });
   }
@@ -135,7 +135,7 @@ std::vector<int> found_degrees(const Graph& graph, std::int64_t most) {
   }
   std::vector<int> degrees;
   for (const int tp : candidates) {
-    const bool written = divides_as_written(limits, tp);
+    const bool manual = divides_manually(limits, tp);
     bool divides = false, possible = true;
     for (const LayerId layer : layers) {
       const Layer& range = graph.layers[static_cast<std::size_t>(layer)];
@@ -146,7 +146,7 @@ std::vector<int> found_degrees(const Graph& graph, std::int64_t most) {
         found = found && ways > 0;
         divides = divides || ways > 1;
       });
-      possible = possible && (found || (written && !closed[static_cast<std::size_t>(range.kind)]));
+      possible = possible && (found || (manual && !closed[static_cast<std::size_t>(range.kind)]));
     }
     if (divides && possible) degrees.push_back(tp);
   }

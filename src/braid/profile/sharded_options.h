@@ -10,11 +10,11 @@
 
 namespace braid {
 
-/// A division of a layer that nobody wrote by hand.
-struct FoundDivision {
+/// A sharding of a layer that nobody wrote by hand.
+struct AutoSharding {
   std::string name;           ///< "sharded", the fastest, or "sharded-small", of fewest parameters.
   std::vector<Split> splits;  ///< By operator of the layer.
-  friend bool operator==(const FoundDivision&, const FoundDivision&) = default;
+  friend bool operator==(const AutoSharding&, const AutoSharding&) = default;
 };
 
 /// Layers of a model divided as find_layer_sharding() finds best. Keeps references, and one copy of
@@ -23,17 +23,17 @@ class ShardedLayers {
  public:
   ShardedLayers(const Graph& graph, const Precision& precision, const System& system);
 
-  /// The fastest division over `how.tp` ranks and, where that leaves a rank fewer parameters, the
-  /// fastest of those that leave fewest. None where there is no division. `works` is the layer's
+  /// The fastest sharding over `how.tp` ranks and, where that leaves a rank fewer parameters, the
+  /// fastest of those that leave fewest. None where there is no sharding. `works` is the layer's
   /// layer_work(), here and below.
-  std::vector<FoundDivision> divisions(LayerId layer, std::span<const OperatorWork> works,
-                                       const Execution& how, const LayerGroups& groups) const;
+  std::vector<AutoSharding> shardings(LayerId layer, std::span<const OperatorWork> works,
+                                      const Execution& how, const LayerGroups& groups) const;
   /// What the layer costs divided so.
   LayerCost cost(LayerId layer, std::span<const OperatorWork> works, const Execution& how,
-                 const LayerGroups& groups, const FoundDivision& division);
+                 const LayerGroups& groups, const AutoSharding& sharding);
   /// An option of a layer that runs so, but for its cost: "tp4:sharded full recompute". Where the
-  /// division leaves every operator to every rank, it says so of all of them.
-  Option option(LayerId layer, const Execution& how, const FoundDivision& division) const;
+  /// sharding leaves every operator to every rank, it says so of all of them.
+  Option option(LayerId layer, const Execution& how, const AutoSharding& sharding) const;
 
  private:
   const Graph& graph_;
@@ -44,7 +44,7 @@ class ShardedLayers {
   MappedLayers mapped_;
 };
 
-/// Layers that hand a tensor to one another that the graph's own division leaves divided: their
+/// Layers that hand a tensor to one another that the graph's own sharding leaves divided: their
 /// options as the graph divides them only go with one another, not with those that take and leave
 /// every tensor whole. Linear in the graph.
 std::vector<bool> borders_divided(const Graph& graph);
@@ -52,10 +52,10 @@ std::vector<bool> borders_divided(const Graph& graph);
 /// By kind, as many as there are layers at most: whether one of its layers is such.
 std::vector<bool> kinds_closed(const Graph& graph);
 
-/// The degrees of tensor parallelism from 2 to `most`, ascending, that found divisions allow: some
-/// operator can be divided, and every layer has a division of its own or, where its kind is not
-/// closed, the graph's. Cost: the operators of one layer of each kind for each divisor of their
+/// The degrees of tensor parallelism from 2 to `most`, ascending, that automatic shardings allow:
+/// some operator can be divided, and every layer has a sharding of its own or, where its kind is
+/// not closed, the graph's. Cost: the operators of one layer of each kind for each divisor of their
 /// widths.
-std::vector<int> found_degrees(const Graph& graph, std::int64_t most);
+std::vector<int> auto_degrees(const Graph& graph, std::int64_t most);
 
 }  // namespace braid

@@ -27,8 +27,8 @@ SplitLimits split_limits(const Graph& graph) {
   return limits;
 }
 
-bool divides_as_written(const SplitLimits& limits, int tp) {
-  if (limits.listed != nullptr) return limits.listed->has_written(tp);
+bool divides_manually(const SplitLimits& limits, int tp) {
+  if (limits.listed != nullptr) return limits.listed->has_manual(tp);
   return tp == 1 || (limits.heads > 0 && limits.heads % tp == 0);
 }
 
@@ -48,11 +48,12 @@ std::string refusal(const ListedExecutions& listed, const Execution& how) {
 std::string refusal(const SplitLimits& limits, const Execution& how) {
   if (limits.listed != nullptr) return refusal(*limits.listed, how);
   if (how.tp > 1) {
-    const bool found = std::binary_search(limits.found.begin(), limits.found.end(), how.tp);
-    if (!divides_as_written(limits, how.tp) && (!found || how.sequence_parallel)) {
+    const bool automatic =
+        std::binary_search(limits.automatic.begin(), limits.automatic.end(), how.tp);
+    if (!divides_manually(limits, how.tp) && (!automatic || how.sequence_parallel)) {
       const std::string tp = "tp " + std::to_string(how.tp);
-      if (found) return "sequence parallelism goes with written divisions, and none is of " + tp;
-      if (!limits.found.empty()) return tp + " divides some layer of the model in no way";
+      if (automatic) return "sequence parallelism goes with manual shardings, and none is of " + tp;
+      if (!limits.automatic.empty()) return tp + " divides some layer of the model in no way";
       if (limits.heads == 0) return "the model cannot be split by tensor parallelism";
       return tp + " does not divide the model's attention heads and widths (" +
              std::to_string(limits.heads) + ")";

@@ -41,7 +41,7 @@ struct TensorComm {
 /// A gather is an all-gather, a scatter a reduce-scatter, or an all-reduce where that takes less.
 /// Each is done once however many readers want it, as their gradients are summed first. Under
 /// sequence parallelism operators that are divided take their share of what is whole from their own
-/// part of the sequence, as hand-written divisions have it.
+/// part of the sequence, as manual shardings have it.
 TensorComm tensor_comm(double bytes, bool divided, const TensorNeeds& needs, bool sequence_parallel,
                        const GroupSpan& ranks, const System& system);
 

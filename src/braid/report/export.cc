@@ -4,7 +4,7 @@
 #include <map>
 
 #include "braid/base/error.h"
-#include "braid/report/divisions_text.h"
+#include "braid/report/sharding_text.h"
 
 namespace braid {
 
@@ -21,10 +21,10 @@ Export export_plan(const Plan& plan, const std::string& target) {
         is_homogeneous(plan.system) ? "plan with --planner braid, whose stages share one form"
                                     : "plan for devices of one kind, whose stages share one form");
   }
-  if (!divisions_text(plan).empty()) {
+  if (!sharding_text(plan).empty()) {
     throw Error("the plan divides layers in ways that were searched for, which " + target +
                     " cannot be told",
-                "plan without --sharding found");
+                "plan without --sharding auto");
   }
   if (target == "megatron") return export_megatron(plan);
   if (target == "deepspeed") return export_deepspeed(plan);

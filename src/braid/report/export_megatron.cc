@@ -324,7 +324,7 @@ std::string preamble(const Plan& plan) {
     text += "export CUDA_DEVICE_MAX_CONNECTIONS=1  # communication goes ahead of computation\n";
   }
   if (plan.precision.matmul == Dtype::tf32) {
-    text += "export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1  # products in TF32, not FP32\n";
+    text += "export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1  # GEMMs in TF32, not FP32\n";
   }
   text += "# What a plan does not say; as it stands, ten iterations on made-up data.\n";
   text += "MODEL_ARGS=${MODEL_ARGS:-}\n";

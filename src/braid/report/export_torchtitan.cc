@@ -66,7 +66,7 @@ void warn_of_memory(const Plan& plan, std::vector<std::string>& warnings) {
   if (p.offload_activations) warnings.emplace_back("offloading activations cannot be expressed");
   if (p.recompute == Recompute::selective) {
     warnings.emplace_back(
-        "selective recomputation chooses its operators differently (saves matrix products)");
+        "selective recomputation chooses its operators differently (saves GEMMs)");
   }
   const bool half = plan.precision.matmul == Dtype::f16;
   const bool full = plan.precision.matmul == Dtype::f32 || plan.precision.matmul == Dtype::tf32;

@@ -10,11 +10,11 @@
 #include "braid/plan/names.h"
 #include "braid/plan/stage_context.h"
 #include "braid/report/devices_text.h"
-#include "braid/report/divisions_text.h"
 #include "braid/report/form_text.h"
 #include "braid/report/html_parts.h"
 #include "braid/report/html_timeline.h"
 #include "braid/report/plan_text.h"
+#include "braid/report/sharding_text.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
@@ -78,8 +78,8 @@ std::string stages_section(const Plan& plan) {
 }
 
 /// Empty when all layers are divided as the model says.
-std::string divisions_section(const Plan& plan) {
-  const std::vector<std::string> lines = divisions_text(plan);
+std::string sharding_section(const Plan& plan) {
+  const std::vector<std::string> lines = sharding_text(plan);
   if (lines.empty()) return "";
   std::string text = "<h2>Layers divided in ways that were searched for</h2>\n<ul>\n";
   for (const std::string& line : lines) text += "<li>" + escaped(line) + "</li>\n";
@@ -109,7 +109,7 @@ std::string bounds_section(const Plan& plan, const Metrics& metrics) {
 }
 
 std::string provenance_section(const Plan& plan) {
-  std::string text = "<h2>What the figures rest on</h2>\n<ul>\n";
+  std::string text = "<h2>Assumptions</h2>\n<ul>\n";
   text += fmt::format("<li>times: {} for {}, not measured on this cluster</li>\n",
                       escaped(plan.profile.provenance), escaped(plan.profile.chip));
   const auto add = [&text](const std::vector<Provenance>& entries) {
@@ -164,7 +164,7 @@ std::string html_report(const Plan& plan) {
   text += "</table>\n<h2>Where the time goes</h2>\n";
   text += bar(time_shares(metrics), metrics.iteration_time_s);
   text += legend(time_shares(metrics), format_seconds);
-  text += bounds_section(plan, metrics) + stages_section(plan) + divisions_section(plan) +
+  text += bounds_section(plan, metrics) + stages_section(plan) + sharding_section(plan) +
           timeline_section(plan) + provenance_section(plan);
   return text + "</body></html>\n";
 }

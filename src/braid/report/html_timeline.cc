@@ -365,10 +365,9 @@ std::string timeline_section(const Plan& plan) {
            "drawn.</p>\n";
   }
   return charts(plan, timeline,
-                plan.parallel.vp == 1
-                    ? ""
-                    : " Where a stage's chunks are unlike, it is less than in the "
-                      "table above, which counts each as the largest.");
+                plan.parallel.vp == 1 ? ""
+                                      : " Where a stage's chunks differ, it is less than in the "
+                                        "table above, which counts each as the largest.");
 }
 
 std::string timeline_page(const Plan& plan) {

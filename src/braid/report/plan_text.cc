@@ -11,8 +11,8 @@
 #include "braid/base/quantity.h"
 #include "braid/plan/names.h"
 #include "braid/report/devices_text.h"
-#include "braid/report/divisions_text.h"
 #include "braid/report/form_text.h"
+#include "braid/report/sharding_text.h"
 #include "braid/report/table.h"
 #include "braid/system/links.h"
 
@@ -182,9 +182,9 @@ std::string idle_text(const Plan& plan) {
 }
 
 /// Of many ways to divide layers the first.
-std::string found_text(const Plan& plan) {
+std::string sharding_paragraph(const Plan& plan) {
   constexpr std::size_t kMost = 12;
-  const std::vector<std::string> lines = divisions_text(plan);
+  const std::vector<std::string> lines = sharding_text(plan);
   if (lines.empty()) return "";
   std::string text = "Layers divided over tensor parallel ranks in ways that were searched for\n";
   for (std::size_t i = 0; i < std::min(kMost, lines.size()); ++i) text += "  " + lines[i] + "\n";
@@ -261,7 +261,7 @@ std::string plan_text(const Outcome& outcome) {
   text += memory_text(plan, best.metrics) + "\n";
   const std::string stages = stages_text(plan) + idle_text(plan);
   if (!stages.empty()) text += stages + "\n";
-  text += found_text(plan);
+  text += sharding_paragraph(plan);
   text += objective_text(outcome);
   const LowerBound& bound = outcome.physical_bound;
   text += fmt::format(

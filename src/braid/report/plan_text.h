@@ -10,8 +10,8 @@ namespace braid {
 std::string plans_table(const Outcome& outcome);
 
 /// For people: the table, where the time of the best plan goes, the memory of its tightest stage,
-/// its stages when they differ, divisions of layers that were found, the bounds, and what the
-/// figures rest on.
+/// its stages when they differ, automatic shardings of layers, the bounds, and the
+/// assumptions.
 std::string plan_text(const Outcome& outcome);
 
 /// Why there is no plan, in one line.

@@ -21,7 +21,7 @@ class EvenSplits {
   bool empty() const { return layers_ == 0; }
 
   /// Least possible largest piece time; `pieces` is at most the number of layers. Where `ends` is
-  /// not null it gets the split itself, later pieces filled first. Cost: O(pieces + unlike
+  /// not null it gets the split itself, later pieces filled first. Cost: O(pieces + different
   /// neighbours) for each bound tried.
   double split(int pieces, Ends* ends) const;
 

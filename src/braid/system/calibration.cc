@@ -21,9 +21,9 @@ struct Field {
   const char* meaning;
 };
 constexpr std::array kFields = {
-    Field{"matmul", &Achieved::matmul, 1e-6, 1, false, "of the peak, large matrix products"},
+    Field{"matmul", &Achieved::matmul, 1e-6, 1, false, "of the peak, large GEMMs"},
     Field{"narrow_matmul", &Achieved::narrow_matmul, 1e-6, 1, false,
-          "of the peak, large products in 8 bits and less"},
+          "of the peak, large GEMMs in 8 bits and less"},
     Field{"attention", &Achieved::attention, 1e-6, 1, false, "of the peak, fused attention"},
     Field{"memory", &Achieved::memory, 1e-6, 1, false, "of the bandwidth, large transfers"},
     Field{"kernel_launch", &Achieved::kernel_launch_s, 0, 1, true, "device time lost per kernel"},

@@ -36,7 +36,7 @@ struct Memory {
 /// are assumptions and are listed as such in Chip::provenance.
 struct Efficiency {
   double matmul_peak_fraction =
-      0.8;  ///< Of peak, for large matrix products (clock under load, issue limits).
+      0.8;  ///< Of peak, for large GEMMs (clock under load, issue limits).
   /// See narrow_share(); 0: as wider formats.
   double narrow_matmul_peak_fraction = 0;
   double vector_peak_fraction = 0.6;     ///< Of the vector rate, pointwise and reductions.
@@ -50,9 +50,9 @@ struct Efficiency {
   /// Share of a collective's time that is lost although it runs behind kernels: it takes compute
   /// units, cache and memory bandwidth from them. 0: transfers have engines of their own.
   double overlap_loss = 0;
-  int tile_m = 128, tile_n = 128, tile_k = 64;  ///< Tile of one compute unit's matrix product.
+  int tile_m = 128, tile_n = 128, tile_k = 64;  ///< Tile of one compute unit's GEMM.
 
-  /// Of the peak of a format narrower than 16 bits, for large products in it.
+  /// Of the peak of a format narrower than 16 bits, for large GEMMs in it.
   double narrow_share() const {
     return narrow_matmul_peak_fraction > 0 ? narrow_matmul_peak_fraction : matmul_peak_fraction;
   }

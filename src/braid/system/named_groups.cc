@@ -33,7 +33,7 @@ bool starts_units(const System& system, std::int64_t node) {
   return true;
 }
 
-/// Nullopt when the devices lie in unlike groups or on a bandwidth matrix.
+/// Nullopt when the devices lie in different groups or on a bandwidth matrix.
 std::optional<Home> home_of(const System& system,
                             std::span<const std::vector<std::int64_t>> groups) {
   if (!system.bandwidth_matrix.empty()) return std::nullopt;

@@ -97,7 +97,7 @@ Plan direct_plan(const Graph& graph, const StatedJob& job, const System& system,
   plan.planner = "direct";
   plan.parallel = parallel;
   plan.profile = profile_of(graph, how, job, system);
-  if (counts.empty()) counts = layers_of_chunks(layers, chunks, predicts_further_tokens(graph));
+  if (counts.empty()) counts = layers_of_chunks(layers, chunks, predicts_mtp(graph));
   fill_direct_stages(plan, counts);
   if (job.trainer.does.gradient_placeholders) add_gradient_placeholders(graph, plan);
   return plan;

@@ -26,7 +26,7 @@ struct Script {
   std::string_view chip, model;
   std::int64_t samples;  ///< per_device_batch_size
   std::int64_t tp;       ///< ici_tensor_parallelism
-  /// remat_policy: "minimal" keeps the results of all products, "full" the layer's input.
+  /// remat_policy: "minimal" keeps the results of all GEMMs, "full" the layer's input.
   std::string_view recompute;
 };
 

@@ -6,9 +6,9 @@
 
 namespace braid {
 
-/// FLOPs of one iteration as trainers report them: the products of forward and backward passes,
+/// FLOPs of one iteration as trainers report them: the GEMMs of forward and backward passes,
 /// causal attention counted whole (Narayanan et al. 2021, appendix; Chowdhery et al. 2022, appendix
-/// B), and with recomputation (`hardware`) the blocks' forward products once more for full
+/// B), and with recomputation (`hardware`) the blocks' forward GEMMs once more for full
 /// recomputation and those of attention for selective. Linear in distinct layers.
 double reported_flops(const Graph& graph, std::int64_t global_batch, Recompute recompute,
                       bool hardware);

@@ -124,7 +124,7 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
       lower_bound(graph, prepared.precision, run.global_batch, prepared.system).time_s;
   prepared.frozen_weights = is_frozen(run);
   if (prepared.frozen_weights) prepared.trainer.does.gradient_placeholders = false;
-  // Two of the three products of every weight remain.
+  // Two of the three GEMMs of every weight remain.
   if (prepared.frozen_weights) prepared.bound_s *= 2.0 / 3;
   if (run.micro_batch == 0 && prepared.parallel.pp == 1 && !trainer.usual(subject).whole_batches) {
     take_largest_micro_batch(prepared);

@@ -77,7 +77,7 @@ std::string difference(const Execution& how, const Parallelism& p, bool own) {
   if (how.cp != p.cp) return fmt::format("cp {} instead of {}", how.cp, p.cp);
   if (how.ep != p.ep) return fmt::format("ep {} instead of {}", how.ep, p.ep);
   if (how.sequence_parallel != p.sequence_parallel) return "another sequence parallelism";
-  if (how.whole_experts != p.whole_experts) return "another division of experts";
+  if (how.whole_experts != p.whole_experts) return "another sharding of experts";
   if (!own && how.recompute != p.recompute) return "another recomputation";
   if (!own && how.offload_activations != p.offload_activations) {
     return "another offload of activations";

@@ -22,7 +22,7 @@
 #include "braid/system/links.h"
 #include "braid/verify/verify.h"
 
-#include "plan/unlike_plan.h"
+#include "plan/heterogeneous_plan.h"
 #include "planners/tiny_branches.h"
 #include "planners/tiny_job.h"
 #include "planners/two_kinds.h"
@@ -245,7 +245,7 @@ TEST(GraphPipePlanner, NoIterationIsShorterThanAStagesPasses) {
 /// A 1F1B plan of stages with micro-batches of their own but of like rounds, without ZeRO.
 Plan like_rounds(std::mt19937_64& random) {
   for (;;) {
-    Plan plan = testing::unlike_plan(random);
+    Plan plan = testing::heterogeneous_plan(random);
     plan.parallel.schedule = ScheduleKind::one_f_one_b;
     for (Stage& stage : plan.stages) {
       stage.own->zero = Zero::none;
@@ -449,7 +449,7 @@ void expect_ways(const Plan& plan, int tp, Recompute recompute) {
 
 TEST(GraphPipePlanner, StagesOfUnlikeDegreesVerifyAndAreNeverSlowerThanDataParallelOnes) {
   std::mt19937_64 random(59);
-  int faster = 0, unlike = 0;
+  int faster = 0, different = 0;
   for (int i = 0; i < 20; ++i) {
     Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 5));
     if (i % 2 == 0) testing::add_branches(random, graph);
@@ -470,14 +470,14 @@ TEST(GraphPipePlanner, StagesOfUnlikeDegreesVerifyAndAreNeverSlowerThanDataParal
     }
     std::set<int> degrees;
     for (const Stage& stage : plan.stages) degrees.insert(stage.tp);
-    unlike += degrees.size() > 1 ? 1 : 0;
+    different += degrees.size() > 1 ? 1 : 0;
     if (!before.candidates.empty()) {
       EXPECT_LE(after.objective, before.objective * (1 + 1e-12)) << i;
     }
     faster += before.candidates.empty() || after.objective < before.objective ? 1 : 0;
   }
   EXPECT_GT(faster, 3);
-  EXPECT_GT(unlike, 0);
+  EXPECT_GT(different, 0);
 }
 
 TEST(GraphPipePlanner, WaysToRunAreThoseAskedFor) {

@@ -127,7 +127,7 @@ TEST(PlanForSlowest, LeavesOutDevicesWithoutThePrecision) {
 
 TEST(PlanBraid, LeavesOutDevicesWithoutThePrecision) {
   MixedCase c(2);
-  const System rest = [&] {
+  const System suffix = [&] {
     System system = c.system;
     system.groups.pop_back();
     system.device_count = 2;
@@ -136,7 +136,7 @@ TEST(PlanBraid, LeavesOutDevicesWithoutThePrecision) {
   }();
   c.system.groups[1].chip.peaks = {{Dtype::f16, 1e12}};
   const Outcome outcome = plan_braid(c.job, c.system, {}, {});
-  const Outcome expected = plan_braid(c.job, rest, {}, {});
+  const Outcome expected = plan_braid(c.job, suffix, {}, {});
   ASSERT_FALSE(outcome.candidates.empty());
   EXPECT_EQ(outcome.objective, expected.objective);
   EXPECT_EQ(outcome.candidates.front().plan.parallel, expected.candidates.front().plan.parallel);

@@ -184,12 +184,12 @@ TEST_P(MixedPlans, AreTheBestOfAllPipelines) {
 INSTANTIATE_TEST_SUITE_P(Seeds, MixedPlans, ::testing::Range<std::uint64_t>(0, 5));
 
 // Stages may divide layers as was found on their own kind of device.
-TEST(MixedPlanner, FoundDivisionsAreTheBestOfAllPipelines) {
+TEST(MixedPlanner, AutoShardingsAreTheBestOfAllPipelines) {
   int found = 0, better = 0, divided = 0;
   for (std::uint64_t seed = 5000; seed < 5020; ++seed) {
     TinyMixedJob tiny(seed);
     const double written_s = AllPipelines(tiny.job, tiny.system, tiny.space).least_s();
-    tiny.job.sharding = ShardingSource::found;
+    tiny.job.sharding = ShardingSource::automatic;
     const double expected_s = AllPipelines(tiny.job, tiny.system, tiny.space).least_s();
     EXPECT_LE(expected_s, written_s) << seed;
     const Outcome outcome = plan_mixed(tiny.job, tiny.system, tiny.space, {}, {});

@@ -15,7 +15,7 @@ namespace {
 using testing::pick;
 using Used = std::vector<std::int32_t>;
 
-/// Layers of unlike size on two kinds of devices with unlike memory.
+/// Layers of different sizes on two kinds of devices of different memory.
 MixedProblem random_problem(std::mt19937_64& random) {
   MixedProblem problem;
   const int layers = pick(random, 1, 6);

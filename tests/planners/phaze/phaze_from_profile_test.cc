@@ -94,10 +94,10 @@ TEST(PhazeFromProfile, MemoryFollowsFromParameters) {
 TEST(PhazeFromProfile, NamesWhatIsMissing) {
   EXPECT_THAT(complaint(two_layers({option_of(1, Recompute::full, 1, 1)})),
               HasSubstr("first: the layer has no option that phaze can use"));
-  Profile unlike = two_layers({option_of(1, Recompute::none, 1, 1)});
-  unlike.kinds.push_back({option_of(2, Recompute::none, 1, 1)});
-  unlike.layers[1].kind = 1;
-  EXPECT_THAT(complaint(unlike), HasSubstr("second: no tensor-parallel degree has an option"));
+  Profile different = two_layers({option_of(1, Recompute::none, 1, 1)});
+  different.kinds.push_back({option_of(2, Recompute::none, 1, 1)});
+  different.layers[1].kind = 1;
+  EXPECT_THAT(complaint(different), HasSubstr("second: no tensor-parallel degree has an option"));
   Profile sizes =
       two_layers({option_of(1, Recompute::none, 1, 1), option_of(2, Recompute::none, 1, 1)});
   sizes.kinds.front()[1].how.micro_batch = 2;

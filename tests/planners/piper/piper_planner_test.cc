@@ -142,7 +142,7 @@ double exhaustive(const PiperInstance& instance) {
 
 TEST(PiperPlanner, FindsTheLeastTimePerSample) {
   std::mt19937_64 random(1);
-  int unlike = 0;
+  int different = 0;
   for (int i = 0; i < 150; ++i) {
     PiperInstance instance;
     make(random, 1e15, instance);
@@ -152,9 +152,9 @@ TEST(PiperPlanner, FindsTheLeastTimePerSample) {
     ASSERT_NEAR(outcome.objective, best, 1e-9 * best) << i;
     const Plan& plan = outcome.candidates.front().plan;
     ASSERT_NEAR(time_per_sample(plan, flat_bandwidth(instance.system)), best, 1e-9 * best) << i;
-    if (!is_uniform(plan)) ++unlike;
+    if (!is_uniform(plan)) ++different;
   }
-  EXPECT_GT(unlike, 10);
+  EXPECT_GT(different, 10);
 }
 
 TEST(PiperPlanner, KeepsMemoryAndNoSmallerSpaceWins) {
@@ -209,7 +209,7 @@ bool rounds_nest(const Plan& plan) {
 /// counts fits.
 TEST(PiperPlanner, RoundsThatDoNotNestAreRunAndFit) {
   std::mt19937_64 random(4);
-  int unlike = 0, searched_again = 0;
+  int different = 0, searched_again = 0;
   for (int i = 0; i < 400; ++i) {
     PiperInstance instance;
     instance.graph = testing::tiny_graph(random, testing::pick(random, 2, 6));
@@ -239,13 +239,13 @@ TEST(PiperPlanner, RoundsThatDoNotNestAreRunAndFit) {
     for (const Outcome* outcome : {&roomy, &tight}) {
       if (outcome->candidates.empty()) continue;
       const Candidate& candidate = outcome->candidates.front();
-      if (!rounds_nest(candidate.plan)) ++unlike;
+      if (!rounds_nest(candidate.plan)) ++different;
       EXPECT_LE(candidate.metrics.peak_memory_bytes,
                 usable_bytes(outcome == &tight ? chip : candidate.plan.system.groups[0].chip));
       EXPECT_GT(candidate.metrics.iteration_time_s, 0);
     }
   }
-  EXPECT_GT(unlike, 5);
+  EXPECT_GT(different, 5);
   EXPECT_GT(searched_again, 0);
 }
 
@@ -380,7 +380,7 @@ double time_on_levels(const Plan& plan) {
 
 TEST(PiperPlanner, LevelsKeepStagesInsideUnits) {
   std::mt19937_64 random(5);
-  int spread = 0, uniform = 0, unlike = 0, priced = 0;
+  int spread = 0, uniform = 0, different = 0, priced = 0;
   for (int i = 0; i < 150; ++i) {
     PiperInstance instance;
     instance.graph = testing::tiny_graph(random, testing::pick(random, 1, 5));
@@ -414,7 +414,7 @@ TEST(PiperPlanner, LevelsKeepStagesInsideUnits) {
       EXPECT_LE(memory_of_stage(candidate.plan, s).device_total(),
                 usable_bytes(instance.system.groups.front().chip));
     }
-    ++(is_uniform(candidate.plan) ? uniform : unlike);
+    ++(is_uniform(candidate.plan) ? uniform : different);
     // The variants' spaces are part of it.
     for (const char* variant : {"no-dp", "no-tp", "no-ar", "dp-only", "tp-only"}) {
       const Outcome smaller = plan_piper(variant, instance.job, instance.system, space, {});
@@ -436,7 +436,7 @@ TEST(PiperPlanner, LevelsKeepStagesInsideUnits) {
   }
   EXPECT_GT(spread, 10);
   EXPECT_GT(uniform, 10);
-  EXPECT_GT(unlike, 10);
+  EXPECT_GT(different, 10);
   EXPECT_GT(priced, 10);
 }
 

@@ -132,7 +132,7 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
     SpaceOptions space;
     if (pick(random, 0, 2) > 0) space.allow_offload = false;
     space.all_devices = trial % 4 != 0;
-    if (trial % 40 == 0) job.sharding = ShardingSource::found;
+    if (trial % 40 == 0) job.sharding = ShardingSource::automatic;
     const Outcome outcome = plan_braid(job, system, space, {}, {});
     expect_agrees(outcome, brute_force(job, system, space), "trial " + std::to_string(trial));
     if (outcome.candidates.empty()) {

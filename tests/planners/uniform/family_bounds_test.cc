@@ -107,18 +107,18 @@ TEST(FamilyBounds, HoldForExpertsOnNodesOfAnySize) {
   }
 }
 
-TEST(FamilyBounds, HoldForDivisionsThatNobodyWrote) {
+TEST(FamilyBounds, HoldForAutoShardings) {
   std::mt19937_64 random(31);
   int decided = 0;
   for (int trial = 0; trial < 30; ++trial) {
     Graph graph = testing::tiny_graph(random, pick(random, 1, 4));
-    if (pick(random, 0, 1) == 0) testing::write_no_divisions(graph);
+    if (pick(random, 0, 1) == 0) testing::leave_unsharded(graph);
     if (pick(random, 0, 3) == 0) testing::tie_layers(graph, 0, graph.layers.size() - 1);
     const System system = testing::tiny_system(random, pick(random, 2, 6), 1e12);
     Job job;
     job.graph = &graph;
     job.global_batch = pick(random, 1, 6);
-    job.sharding = ShardingSource::found;
+    job.sharding = ShardingSource::automatic;
     ASSERT_NO_FATAL_FAILURE(expect_bounds_hold(job, system, {}, decided)) << "trial " << trial;
   }
 }

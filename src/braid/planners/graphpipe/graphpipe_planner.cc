@@ -299,8 +299,8 @@ Outcome plan_on_groups(const Job& job, const System& system, const GraphPipeSpac
   };
   // The fastest bottleneck need not have the shortest iteration: plain ways alone have other plans.
   if (problem.ways.size() > all.plain) search_counts(with_first_ways(problem, all.plain));
-  if (all.written > all.plain && all.written < all.ways.size()) {
-    search_counts(with_first_ways(problem, all.written));
+  if (all.manual > all.plain && all.manual < all.ways.size()) {
+    search_counts(with_first_ways(problem, all.manual));
   }
   search_counts(problem);
   if (space.graph_stages == GraphStages::exact) {

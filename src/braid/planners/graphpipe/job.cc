@@ -41,7 +41,7 @@ GraphPipeCost cost_of(std::span<const LayerCost> costs, std::span<const std::int
     const auto count = static_cast<double>(samples[i]);
     cost.stash_bytes = std::max(cost.stash_bytes, costs[i].stash_bytes / count);
     cost.working_bytes = std::max(cost.working_bytes, costs[i].working_bytes / count);
-    // What divisions leave a rank may differ where they are found.
+    // What shardings leave a rank may differ where they are found.
     const double parameters = costs[i].dense_parameters + costs[i].expert_parameters;
     cost.gradient_bytes =
         std::max(cost.gradient_bytes, parameters * bytes_per_element(precision.gradient) +
@@ -71,7 +71,7 @@ struct WaySearch {
   std::span<const std::int64_t> samples;  ///< That a replica may have at once.
 };
 
-/// Adds the ways of one degree and kind of division, each with all kinds of recomputation.
+/// Adds the ways of one degree and kind of sharding, each with all kinds of recomputation.
 void add_ways(Configuration way, const WaySearch& search, std::vector<Configuration>& ways) {
   const GraphPipeSpace& space = search.space;
   for (const Recompute kind : {Recompute::none, Recompute::selective, Recompute::full}) {
@@ -85,7 +85,7 @@ void add_ways(Configuration way, const WaySearch& search, std::vector<Configurat
 /// Ways on one group of devices.
 struct GroupWays {
   std::vector<Configuration> ways;
-  std::size_t written = 0;  ///< The first so many: those that the model says.
+  std::size_t manual = 0;  ///< The first so many: those that the model says.
 };
 
 /// The ways that model and `space` allow, the plain one first, what is found last.
@@ -97,7 +97,7 @@ GroupWays ways_on(const WaySearch& search, const System& system, LayerTables& ta
       std::min(system.groups.front().devices_per_node, system.device_count);
   SpaceLimits limits;
   limits.split = layers.limits(most_tp);
-  const std::vector<int> found = std::exchange(limits.split.found, {});
+  const std::vector<int> found = std::exchange(limits.split.automatic, {});
   std::vector<Configuration> degrees;
   for (int tp = 1; tp <= most_tp; tp *= 2) {
     // Or some replicas would lie in two nodes.
@@ -113,13 +113,13 @@ GroupWays ways_on(const WaySearch& search, const System& system, LayerTables& ta
     }
     if (refusal(limits.split, to_execution(way)).empty()) add_ways(way, search, result.ways);
   }
-  result.written = result.ways.size();
-  if (layers.finds_divisions()) {
-    limits.split.found = found;
+  result.manual = result.ways.size();
+  if (layers.searches_shardings()) {
+    limits.split.automatic = found;
     for (const Configuration& degree : degrees) {
       for (const TensorForm& form : tensor_forms(degree, limits, space)) {
         const Configuration way = with_form(degree, form);
-        if (form.division == Division::written || !tables.is_distinct(way)) continue;
+        if (form.sharding == ShardingKind::manual || !tables.is_distinct(way)) continue;
         add_ways(way, search, result.ways);
       }
     }
@@ -147,10 +147,10 @@ void fill_ways(GroupTables& tables, const GraphPipeSpace& space, GraphPipeJob& r
   result.problem.ways.clear();
   for (std::size_t g = 0; g < of_group.size(); ++g) put(g, 0, 1);
   result.plain = result.ways.size();
-  for (std::size_t g = 0; g < of_group.size(); ++g) put(g, 1, of_group[g].written);
-  result.written = result.ways.size();
+  for (std::size_t g = 0; g < of_group.size(); ++g) put(g, 1, of_group[g].manual);
+  result.manual = result.ways.size();
   for (std::size_t g = 0; g < of_group.size(); ++g) {
-    put(g, of_group[g].written, of_group[g].ways.size());
+    put(g, of_group[g].manual, of_group[g].ways.size());
   }
   if (result.ways.empty()) {
     throw Error("no stage can run as asked",
@@ -214,7 +214,7 @@ void drop_useless_ways(GraphPipeJob& job) {
       continue;
     }
     job.ways.erase(job.ways.begin() + place);
-    if (w < job.written) --job.written;
+    if (w < job.manual) --job.manual;
     problem.ways.erase(problem.ways.begin() + place);
     for (GraphPipeKind& kind : problem.kinds) kind.erase(kind.begin() + place);
   }

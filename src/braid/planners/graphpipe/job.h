@@ -31,11 +31,11 @@ class GroupTables {
 
 /// A training job as a GraphPipe problem.
 struct GraphPipeJob {
-  /// Of the problem: tp, sequence parallelism, division and recomputation. The plain ones come
+  /// Of the problem: tp, sequence parallelism, sharding and recomputation. The plain ones come
   /// first, then others that the model says.
   std::vector<Configuration> ways;
-  std::size_t plain = 1;    ///< One for each kind of devices that has any.
-  std::size_t written = 0;  ///< Plain ones and those that the model says.
+  std::size_t plain = 1;   ///< One for each kind of devices that has any.
+  std::size_t manual = 0;  ///< Plain ones and those that the model says.
   GraphPipeProblem problem;
 };
 
@@ -44,7 +44,7 @@ struct GraphPipeJob {
 /// group of devices is a kind of its own. Ways: for each group tensor parallelism of powers of two
 /// that divide a node, the sequence divided where the model allows it, and every kind of
 /// recomputation, as far as the model and `space` (tp, recompute, sequence_parallel, stage_options)
-/// allow; where divisions are searched for (on one group), those too; but none that another of its
+/// allow; where shardings are searched for (on one group), those too; but none that another of its
 /// group and degree is no worse than for every layer. Memory as the shared model's without ZeRO;
 /// the network flat, each group's devices at the rate of its outermost level. Throws Error for more
 /// than kMostGraphPipePools groups, when no way is left and where the estimator does.

@@ -20,7 +20,7 @@ ChainJob chain_job(const Job& job, const System& system) {
   if (job.trainer.does.gradient_placeholders && job.graph != nullptr) {
     chain.weight_shapes = std::make_shared<WeightShapes>(*job.graph);
   }
-  chain.heavy_end = job.graph != nullptr && predicts_further_tokens(*job.graph);
+  chain.heavy_end = job.graph != nullptr && predicts_mtp(*job.graph);
   std::size_t hops = 0;
   chain.least_hop_bytes = kInfinity;
   for (const ProfileEdge& edge : chain.edges) {

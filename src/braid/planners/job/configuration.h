@@ -14,9 +14,9 @@ enum class AxisOrder : std::uint8_t {
 };
 
 /// Who says how tensor-parallel ranks divide the layers, kind by kind.
-enum class Division : std::uint8_t {
-  written,   ///< The model.
-  fastest,   ///< The model or a search for divisions, whichever takes least time.
+enum class ShardingKind : std::uint8_t {
+  manual,    ///< The model.
+  fastest,   ///< The model or a search for shardings, whichever takes least time.
   smallest,  ///< Whichever leaves a rank fewest parameters, of these the fastest.
 };
 
@@ -25,7 +25,7 @@ struct Configuration {
   std::int32_t tp = 1, cp = 1, ep = 1, pp = 1, dp = 1, vp = 1, micro_batch = 1;
   std::int64_t num_micro_batches = 1;
   bool sequence_parallel = false;
-  Division division = Division::written;  ///< Another only without sequence parallelism.
+  ShardingKind sharding = ShardingKind::manual;  ///< Another only without sequence parallelism.
   AxisOrder order = AxisOrder::pipeline_outermost;
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
   // What trades time for memory: no step up makes a pass, a synchronisation or an update shorter.

@@ -22,9 +22,9 @@ struct Job {
   Precision precision;
   Trainer trainer;  ///< What runs the plan; `graph` is what it runs (adapt_graph).
   std::int64_t global_batch = 1;
-  /// Where divisions of its layers come from. Others than written ones are searched for on
+  /// Where shardings of its layers come from. Others than manual ones are searched for on
   /// homogeneous systems alone.
-  ShardingSource sharding = ShardingSource::written;
+  ShardingSource sharding = ShardingSource::manual;
 };
 
 /// Restrictions on the space; empty: everything that the model and system allow. A degree that is

@@ -56,7 +56,7 @@ bool LayerTables::is_last(const Configuration& c) const {
          c.offload_activations == last.offload_activations &&
          c.offload_weights == last.offload_weights && c.zero == last.zero &&
          c.order == last.order && c.sequence_parallel == last.sequence_parallel &&
-         c.division == last.division;
+         c.sharding == last.sharding;
 }
 
 /// How many devices the groups of a layer lie on; 0 where that makes no difference.
@@ -95,61 +95,61 @@ LayerTables::Form& LayerTables::form_of(const FormKey& key, const Configuration&
   return entry->second;
 }
 
-LayerTables::KindDivisions LayerTables::divisions_of_kind(std::size_t kind, const Execution& how,
+LayerTables::KindShardings LayerTables::shardings_of_kind(std::size_t kind, const Execution& how,
                                                           const LayerGroups& groups) {
-  KindDivisions best;
+  KindShardings best;
   std::pair<double, double> fastest{kInfinity, 0};
   std::pair<double, double> smallest = fastest;
-  for (const LayerDivision& division : costs_->divisions(kind, how, groups)) {
-    const LayerCost cost = costs_->cost(kind, division, how, groups);
+  for (const KindSharding& sharding : costs_->shardings(kind, how, groups)) {
+    const LayerCost cost = costs_->cost(kind, sharding, how, groups);
     const double time_s = cost.forward.total_s() + cost.backward_s();
     const double parameters = cost.dense_parameters + cost.expert_parameters;
     if (std::pair(time_s, parameters) < fastest) {
       fastest = {time_s, parameters};
-      best[static_cast<std::size_t>(Division::fastest)] = division;
+      best[static_cast<std::size_t>(ShardingKind::fastest)] = sharding;
     }
     if (std::pair(parameters, time_s) < smallest) {
       smallest = {parameters, time_s};
-      best[static_cast<std::size_t>(Division::smallest)] = division;
+      best[static_cast<std::size_t>(ShardingKind::smallest)] = sharding;
     }
   }
   return best;
 }
 
-const std::vector<LayerTables::KindDivisions>& LayerTables::divisions_of(
+const std::vector<LayerTables::KindShardings>& LayerTables::shardings_of(
     const Configuration& configuration) {
   Form& form = form_of(form_key(configuration), configuration);
-  if (form.divisions.empty()) {
+  if (form.shardings.empty()) {
     Configuration plain = configuration;
     plain.recompute = Recompute::none;
     plain.offload_activations = plain.offload_weights = false;
     for (std::size_t kind = 0; kind < count_of_kind_.size(); ++kind) {
-      form.divisions.push_back(divisions_of_kind(kind, to_execution(plain), form.groups));
+      form.shardings.push_back(shardings_of_kind(kind, to_execution(plain), form.groups));
     }
   }
-  return form.divisions;
+  return form.shardings;
 }
 
 bool LayerTables::is_distinct(const Configuration& configuration) {
-  if (configuration.division == Division::written) return true;
-  const std::vector<KindDivisions>& divisions = divisions_of(configuration);
-  const auto differ = [&](Division a, Division b) {
-    return std::any_of(divisions.begin(), divisions.end(), [&](const KindDivisions& kind) {
+  if (configuration.sharding == ShardingKind::manual) return true;
+  const std::vector<KindShardings>& shardings = shardings_of(configuration);
+  const auto differ = [&](ShardingKind a, ShardingKind b) {
+    return std::any_of(shardings.begin(), shardings.end(), [&](const KindShardings& kind) {
       return kind[static_cast<std::size_t>(a)] != kind[static_cast<std::size_t>(b)];
     });
   };
-  return configuration.division == Division::fastest
-             ? differ(Division::fastest, Division::written)
-             : differ(Division::smallest, Division::written) &&
-                   differ(Division::smallest, Division::fastest);
+  return configuration.sharding == ShardingKind::fastest
+             ? differ(ShardingKind::fastest, ShardingKind::manual)
+             : differ(ShardingKind::smallest, ShardingKind::manual) &&
+                   differ(ShardingKind::smallest, ShardingKind::fastest);
 }
 
 Option LayerTables::option(const Configuration& configuration, std::size_t kind) {
-  const LayerDivision division =
-      configuration.division == Division::written
-          ? LayerDivision()
-          : divisions_of(configuration)[kind][static_cast<std::size_t>(configuration.division)];
-  return costs_->option(kind, division, to_execution(configuration));
+  const KindSharding sharding =
+      configuration.sharding == ShardingKind::manual
+          ? KindSharding()
+          : shardings_of(configuration)[kind][static_cast<std::size_t>(configuration.sharding)];
+  return costs_->option(kind, sharding, to_execution(configuration));
 }
 
 std::int64_t LayerTables::accumulated(const Configuration& configuration) const {
@@ -179,7 +179,7 @@ std::size_t LayerTables::Hash::operator()(const Key& key) const {
   hash.add(static_cast<std::uint64_t>(key.sequence_parallel) |
            static_cast<std::uint64_t>(key.offload_activations) << 1U |
            static_cast<std::uint64_t>(key.offload_weights) << 2U |
-           static_cast<std::uint64_t>(key.division) << 8U |
+           static_cast<std::uint64_t>(key.sharding) << 8U |
            static_cast<std::uint64_t>(key.recompute) << 16U);
   return hash.value();
 }
@@ -189,7 +189,7 @@ LayerTable& LayerTables::find(const Configuration& configuration) {
   const FormKey form = form_key(configuration);
   const Key key{form,
                 configuration.sequence_parallel,
-                configuration.division,
+                configuration.sharding,
                 configuration.recompute,
                 configuration.offload_activations,
                 configuration.offload_weights,
@@ -202,14 +202,14 @@ LayerTable& LayerTables::find(const Configuration& configuration) {
 
   const Execution how = to_execution(configuration);
   const LayerGroups& groups = form_of(form, configuration).groups;
-  const std::vector<KindDivisions>* divisions =
-      configuration.division == Division::written ? nullptr : &divisions_of(configuration);
+  const std::vector<KindShardings>* shardings =
+      configuration.sharding == ShardingKind::manual ? nullptr : &shardings_of(configuration);
   table.kinds.reserve(count_of_kind_.size());
   for (std::size_t kind = 0; kind < count_of_kind_.size(); ++kind) {
-    const LayerDivision none;
-    const auto place = static_cast<std::size_t>(configuration.division);
+    const KindSharding none;
+    const auto place = static_cast<std::size_t>(configuration.sharding);
     table.kinds.push_back(
-        costs_->cost(kind, divisions != nullptr ? (*divisions)[kind][place] : none, how, groups));
+        costs_->cost(kind, shardings != nullptr ? (*shardings)[kind][place] : none, how, groups));
   }
   if (configuration.pp == 1 && !shared_.empty())
     count_shared_once(shared_, kind_of_layer_, how, table.kinds);

@@ -90,8 +90,8 @@ class LayerTables {
   static double first_chunks_s(LayerTable& table, int stages);
   /// The table's longest_way_s, `edges` being between the model's layers.
   static double longest_way_s(LayerTable& table, std::span<const ProfileEdge> edges);
-  /// Whether the configuration divides some kind of layer otherwise than any `division` before its
-  /// own does, as `written` always does.
+  /// Whether the configuration divides some kind of layer otherwise than any `sharding` before its
+  /// own does, as `manual` always does.
   bool is_distinct(const Configuration& configuration);
   /// An option of a kind of layer that runs so, but for its cost.
   Option option(const Configuration& configuration, std::size_t kind);
@@ -112,7 +112,7 @@ class LayerTables {
   struct Key {
     FormKey form;
     bool sequence_parallel = false;
-    Division division = Division::written;
+    ShardingKind sharding = ShardingKind::manual;
     Recompute recompute = Recompute::none;
     bool offload_activations = false, offload_weights = false;
     std::int64_t accumulated = 0;
@@ -121,15 +121,15 @@ class LayerTables {
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };
-  /// Of a kind of layer, by Division; none: as the model says.
-  using KindDivisions = std::array<LayerDivision, 3>;
+  /// Of a kind of layer, by ShardingKind; none: as the model says.
+  using KindShardings = std::array<KindSharding, 3>;
 
   /// What all tables of a form share.
   struct Form {
     LayerGroups groups;
     /// [kind]: found without recomputation and offload, whatever the configuration has, so that
     /// these only ever trade time for memory. Empty: not looked for yet.
-    std::vector<KindDivisions> divisions;
+    std::vector<KindShardings> shardings;
   };
   /// Tables and what they hold: nothing of it goes before the end.
   struct Kept {
@@ -147,8 +147,8 @@ class LayerTables {
   /// What layers cost under the trainer.
   void adapt(const Configuration& configuration, std::span<LayerCost> costs) const;
   Form& form_of(const FormKey& key, const Configuration& configuration);
-  const std::vector<KindDivisions>& divisions_of(const Configuration& configuration);
-  KindDivisions divisions_of_kind(std::size_t kind, const Execution& how,
+  const std::vector<KindShardings>& shardings_of(const Configuration& configuration);
+  KindShardings shardings_of_kind(std::size_t kind, const Execution& how,
                                   const LayerGroups& groups);
 
   const System& system_;

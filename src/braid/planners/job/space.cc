@@ -220,11 +220,11 @@ namespace {
 
 /// Degrees of tensor parallelism that the devices are enough for, ascending.
 std::vector<int> tensor_degrees(const SpaceLimits& limits) {
-  const std::vector<int> written =
+  const std::vector<int> manual =
       divisors(std::max<std::int64_t>(1, limits.split.heads), limits.devices);
   std::vector<int> degrees;
-  std::set_union(written.begin(), written.end(), limits.split.found.begin(),
-                 limits.split.found.end(), std::back_inserter(degrees));
+  std::set_union(manual.begin(), manual.end(), limits.split.automatic.begin(),
+                 limits.split.automatic.end(), std::back_inserter(degrees));
   return degrees;
 }
 
@@ -300,14 +300,14 @@ std::vector<int> micro_batches(const Configuration& split, const SpaceLimits& li
 
 Configuration with_form(Configuration configuration, const TensorForm& form) {
   configuration.sequence_parallel = form.sequence_parallel;
-  configuration.division = form.division;
+  configuration.sharding = form.sharding;
   return configuration;
 }
 
 std::vector<TensorForm> tensor_forms(const Configuration& split, const SpaceLimits& limits,
                                      const SpaceOptions& options) {
   std::vector<TensorForm> forms;
-  const bool written = divides_as_written(limits.split, split.tp);
+  const bool manual = divides_manually(limits.split, split.tp);
   Execution how = to_execution(split);
   for (const bool sequence_parallel : {true, false}) {
     if (sequence_parallel && split.tp == 1) continue;
@@ -318,13 +318,14 @@ std::vector<TensorForm> tensor_forms(const Configuration& split, const SpaceLimi
     how.sequence_parallel = sequence_parallel;
     if (!refusal(limits.split, how).empty()) continue;
     if (!options.can.allows_sequence_parallel(sequence_parallel, split.tp)) continue;
-    if (written) forms.push_back({sequence_parallel, Division::written});
-    if (sequence_parallel || !options.can.found_sharding ||
-        !std::binary_search(limits.split.found.begin(), limits.split.found.end(), split.tp)) {
+    if (manual) forms.push_back({sequence_parallel, ShardingKind::manual});
+    if (sequence_parallel || !options.can.auto_sharding ||
+        !std::binary_search(limits.split.automatic.begin(), limits.split.automatic.end(),
+                            split.tp)) {
       continue;
     }
-    forms.push_back({false, Division::fastest});
-    forms.push_back({false, Division::smallest});
+    forms.push_back({false, ShardingKind::fastest});
+    forms.push_back({false, ShardingKind::smallest});
   }
   return forms;
 }

@@ -35,7 +35,7 @@ void check_space(const SpaceLimits& limits, const SpaceOptions& options);
 inline bool is_listed(const SpaceOptions& options, const Configuration& configuration) {
   return options.listed == nullptr ||
          options.listed->has(to_execution(configuration),
-                             configuration.division == Division::written);
+                             configuration.sharding == ShardingKind::manual);
 }
 
 /// Configurations that differ in vp alone: configuration.vp … most_vp.
@@ -49,7 +49,7 @@ struct ConfigurationRange {
 // The space before trading time for memory (no recomputation, no offload, the lowest ZeRO stage
 // that costs no time) is every configuration with
 //   tp·cp·pp·dp ≤ devices, or = with options.all_devices; tp divides the heads, or the layers in
-//   ways that were found; 2·cp divides the sequence;
+//   shardings that a search gives; 2·cp divides the sequence;
 //   ep divides the experts and cp·dp; dp·micro_batch divides the batch; pp·vp ≤ layers; vp > 1
 //   needs micro-batches divisible by pp; at most kMostPlannedPasses passes; for tp > 1 all
 //   tensor_forms(); both axis orders.
@@ -85,11 +85,11 @@ std::vector<int> micro_batches(const Configuration& split, const SpaceLimits& li
 /// How the ranks of a tensor-parallel group share the layers' work.
 struct TensorForm {
   bool sequence_parallel = false;
-  Division division = Division::written;
+  ShardingKind sharding = ShardingKind::manual;
 };
 Configuration with_form(Configuration configuration, const TensorForm& form);
 
-/// The forms that may be with the degrees of `split`, written ones first.
+/// The forms that may be with the degrees of `split`, manual ones first.
 std::vector<TensorForm> tensor_forms(const Configuration& split, const SpaceLimits& limits,
                                      const SpaceOptions& options);
 

@@ -43,7 +43,7 @@ double quick_bound_s(const MixedProblem& problem) {
   const MixedWork work(problem);
   const std::vector<std::int32_t> none(problem.capacity.size(), 0);
   const double shared_s =
-      work.longest_stage_s(static_cast<std::int32_t>(layers), work.worth_left(none));
+      work.longest_stage_s(static_cast<std::int32_t>(layers), work.capacity_left(none));
   const double passes_s =
       static_cast<double>(problem.micro_batches) * std::max(slowest_s, shared_s);
   return problem.readers.empty() ? std::max(least_sum_s, passes_s) : passes_s;

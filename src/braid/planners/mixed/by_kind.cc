@@ -70,11 +70,11 @@ void worsen(NetworkLevel& worst, const NetworkLevel& other) {
   worst.half_bytes = std::max(worst.half_bytes, other.half_bytes);
 }
 
-/// Divisions are searched for on one kind of device.
-void require_written(const Job& job, const System& system) {
-  if (job.sharding == ShardingSource::written) return;
+/// Shardings are searched for on one kind of device.
+void require_manual(const Job& job, const System& system) {
+  if (job.sharding == ShardingSource::manual) return;
   throw Error(Where{"", 0, "--sharding"},
-              "this planner finds divisions for one kind of device on a hierarchical network",
+              "this planner finds shardings for one kind of device on a hierarchical network",
               "leave it out, plan on one group of " + system.name + ", or with --planner braid");
 }
 
@@ -137,17 +137,17 @@ System slowest_of(const System& system) {
 
 Outcome plan_by_kind(const PlanFunction& homogeneous, const PlanFunction& mixed, const Job& job,
                      const System& system, const SpaceOptions& space, const Budget& budget,
-                     const Progress& progress, ShardingSource mixed_divisions) {
+                     const Progress& progress, ShardingSource mixed_sharding) {
   if (is_homogeneous(system)) return homogeneous(job, system, space, budget, progress);
   if (const auto usable = usable_groups(job, system)) {
     Outcome outcome = plan_by_kind(homogeneous, mixed, job, usable->system, space, budget, progress,
-                                   mixed_divisions);
+                                   mixed_sharding);
     outcome.assumptions.push_back(usable->note);
     return outcome;
   }
   const System joined = with_equal_groups_joined(system);
   if (is_homogeneous(joined)) return homogeneous(job, joined, space, budget, progress);
-  if (mixed_divisions == ShardingSource::written) require_written(job, system);
+  if (mixed_sharding == ShardingSource::manual) require_manual(job, system);
   return mixed(job, joined, space, budget, progress);
 }
 
@@ -162,7 +162,7 @@ Outcome plan_for_slowest(const PlanFunction& plan, const std::string& planner, c
   }
   const System joined = with_equal_groups_joined(system);
   if (is_homogeneous(joined)) return plan(job, joined, space, budget, progress);
-  require_written(job, system);
+  require_manual(job, system);
   const LowerBound bound = lower_bound(job, joined);
   Outcome outcome = plan(job, slowest_of(joined), space, budget, progress);
   outcome.physical_bound = bound;

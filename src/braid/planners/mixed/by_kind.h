@@ -15,11 +15,11 @@ System slowest_of(const System& system);
 
 /// A planner that takes any system, made of one for homogeneous systems and one for others: groups
 /// that the job cannot run on are left out (usable_groups), equal neighbours joined. Throws Error
-/// where divisions are to be found and the one for mixed systems does not (`mixed_divisions`).
+/// where shardings are to be found and the one for mixed systems does not (`mixed_sharding`).
 Outcome plan_by_kind(const PlanFunction& homogeneous, const PlanFunction& mixed, const Job& job,
                      const System& system, const SpaceOptions& space, const Budget& budget,
                      const Progress& progress,
-                     ShardingSource mixed_divisions = ShardingSource::written);
+                     ShardingSource mixed_sharding = ShardingSource::manual);
 
 /// What a planner of homogeneous systems makes of any: on a mixed one it plans for slowest_of() it,
 /// and its plans are then timed on the real devices in their order. The objective stays its own.

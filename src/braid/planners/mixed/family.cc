@@ -77,9 +77,10 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
     const std::int64_t micro_batch = round_samples / dp;
     if (!allowed(space.micro_batch, micro_batch)) continue;
     for (std::int64_t tp = 1; tp <= devices / dp; ++tp) {
-      const bool found = std::binary_search(split_.found.begin(), split_.found.end(), tp);
+      const bool automatic =
+          std::binary_search(split_.automatic.begin(), split_.automatic.end(), tp);
       if (!allowed(space.tp, tp)) continue;
-      if (!found && !divides_as_written(split_, static_cast<int>(tp))) continue;
+      if (!automatic && !divides_manually(split_, static_cast<int>(tp))) continue;
       Configuration degrees;
       degrees.dp = static_cast<int>(dp);
       degrees.tp = static_cast<int>(tp);
@@ -132,15 +133,15 @@ void MixedFamily::add_forms(const Configuration& degrees) {
     if (!refusal(split_, to_execution(form)).empty() && !space_.sequence_parallel) {
       form.sequence_parallel = false;
     }
-    const bool written = divides_as_written(split_, form.tp);
-    if (written && refusal(split_, to_execution(form)).empty()) add_forms_of(form);
-    if (!std::binary_search(split_.found.begin(), split_.found.end(), form.tp)) continue;
+    const bool manual = divides_manually(split_, form.tp);
+    if (manual && refusal(split_, to_execution(form)).empty()) add_forms_of(form);
+    if (!std::binary_search(split_.automatic.begin(), split_.automatic.end(), form.tp)) continue;
     form.sequence_parallel = false;
     if (space_.sequence_parallel.value_or(false) || !refusal(split_, to_execution(form)).empty()) {
       continue;
     }
-    for (const Division division : {Division::fastest, Division::smallest}) {
-      form.division = division;
+    for (const ShardingKind sharding : {ShardingKind::fastest, ShardingKind::smallest}) {
+      form.sharding = sharding;
       add_forms_of(form);
     }
   }
@@ -228,7 +229,7 @@ void MixedFamily::add_form(const Configuration& degrees, const std::vector<std::
   const std::vector<std::int64_t> on = devices(std::vector<std::int32_t>(takes.size(), 0), takes);
   const std::vector<std::size_t> groups = job_.groups_of(on);
   // Replicas on other devices would divide their layers otherwise.
-  if (degrees.division != Division::written &&
+  if (degrees.sharding != ShardingKind::manual &&
       (groups.size() > 1 || !job_.is_distinct(degrees, groups.front()))) {
     return;
   }

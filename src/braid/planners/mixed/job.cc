@@ -50,7 +50,7 @@ MixedJob::FormKey MixedJob::key_of(const Configuration& form, bool only) {
           form.ep,
           form.micro_batch,
           form.sequence_parallel,
-          form.division,
+          form.sharding,
           form.recompute,
           form.offload_activations,
           form.offload_weights,

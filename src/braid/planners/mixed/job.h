@@ -23,7 +23,7 @@ struct PlacedStage {
   friend bool operator==(const PlacedStage&, const PlacedStage&) = default;
 };
 
-/// A job on a system of unlike devices: layers cost what they cost on each group of the system.
+/// A job on a heterogeneous system: layers cost what they cost on each group of the system.
 class MixedJob {
  public:
   /// Keeps references. `planner` is named in plans.
@@ -66,7 +66,7 @@ class MixedJob {
   std::vector<LayerCost> costs(const Configuration& form, std::size_t group, bool only);
   std::size_t slowest_group(const Configuration& form, std::int32_t kind,
                             std::span<const std::size_t> groups);
-  using FormKey = std::tuple<int, int, int, int, bool, Division, Recompute, bool, bool, bool>;
+  using FormKey = std::tuple<int, int, int, int, bool, ShardingKind, Recompute, bool, bool, bool>;
   static FormKey key_of(const Configuration& form, bool only);
 
   const Job& job_;

@@ -27,8 +27,8 @@ class MixedFamily {
   using RateKey = std::vector<std::int64_t>;
   using Rates = std::map<RateKey, MixedRates>;
 
-  /// Of one stage, or of two and more: what several layers share costs them unlike; or of any
-  /// number where layers share nothing.
+  /// Of one stage, or of two and more: what several layers share costs them different amounts; or
+  /// of any number where layers share nothing.
   enum class Stages : std::uint8_t { any, one, several };
 
   MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t round_samples, Stages stages,

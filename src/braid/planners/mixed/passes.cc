@@ -114,7 +114,7 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
     const double before_s = times_.least_before_s(left);
     // The devices that are left must do the layers that are left.
     const double plain_below_s = start.below_s + time.plain_forward_s + time.plain_backward_s;
-    const double later_s = left > 0 ? work_.longest_excess_s(left, to.worth_left, pass.depth,
+    const double later_s = left > 0 ? work_.longest_excess_s(left, to.capacity_left, pass.depth,
                                                              most_stages(left, to), plain_below_s)
                                     : 0;
     if (later_s > pass.excess_s) {
@@ -149,22 +149,22 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
       continue;
     }
     if (left == 0 ? !may_end : !may_go_on) continue;
-    MixedRest rest;
+    MixedSuffix suffix;
     // What has ended is compared with its head and tail, what goes on without.
-    rest.below_s = reach.below_s;
+    suffix.below_s = reach.below_s;
     if (left == 0) {
-      rest.below_s += time.head_s + time.tail_s;
+      suffix.below_s += time.head_s + time.tail_s;
     } else {
-      rest.first_s = time.time_s();
-      rest.late_s = reach.late_s;
-      rest.rise_s = reach.rise_s;
-      rest.peak_s = reach.peak_s;
+      suffix.first_s = time.time_s();
+      suffix.late_s = reach.late_s;
+      suffix.rise_s = reach.rise_s;
+      suffix.peak_s = reach.peak_s;
     }
-    rest.right = right;
-    rest.below = start.below;
-    rest.below_rest = start.below_rest;
-    rest.way = static_cast<std::int16_t>(way);
-    to.rests.insert(form * (layers_ + 1) + at(left), rest);
+    suffix.right = right;
+    suffix.below = start.below;
+    suffix.below_suffix = start.below_suffix;
+    suffix.way = static_cast<std::int16_t>(way);
+    to.suffixes.insert(form * (layers_ + 1) + at(left), suffix);
   }
   return too_long;
 }
@@ -221,7 +221,7 @@ void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pas
   for (std::size_t below = 0; below < problem_.forms.size(); ++below) {
     bool any = false;
     for (std::size_t left = 1; left < row && !any; ++left) {
-      any = from.rests.head(below * row + left) >= 0;
+      any = from.suffixes.head(below * row + left) >= 0;
     }
     if (!any) continue;
     // Devices of the stage behind are those that were taken last.
@@ -235,14 +235,14 @@ void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pas
   for (std::int32_t right = 1; at(right) < row; ++right) {
     starts.clear();
     for (const Behind& one : behind) {
-      std::int32_t number = from.rests.head(one.form * row + at(right));
+      std::int32_t number = from.suffixes.head(one.form * row + at(right));
       if (number < 0) continue;
       const double hop_s = facts_.handover_s(*one.facts, one.used, one.form, form, right);
-      for (; number >= 0; number = from.rests[number].next) {
-        const MixedRest& rest = from.rests[number];
-        starts.push_back({rest.below_s + 2 * hop_s, rest.first_s + 2 * hop_s, rest.late_s - hop_s,
-                          rest.rise_s - hop_s, rest.peak_s, static_cast<std::int16_t>(one.form),
-                          number});
+      for (; number >= 0; number = from.suffixes[number].next) {
+        const MixedSuffix& suffix = from.suffixes[number];
+        starts.push_back({suffix.below_s + 2 * hop_s, suffix.first_s + 2 * hop_s,
+                          suffix.late_s - hop_s, suffix.rise_s - hop_s, suffix.peak_s,
+                          static_cast<std::int16_t>(one.form), number});
       }
     }
     if (starts.empty()) continue;
@@ -265,14 +265,14 @@ void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
     for (std::size_t k = 0; k < used.size(); ++k) used[k] += problem_.forms[form].takes[k];
     const std::int64_t number = facts_.number_of(used);
     State& to = next[number];
-    if (!to.rests.is_open()) {
+    if (!to.suffixes.is_open()) {
       to.used = used;
       to.ahead_s = ends_.exchange_ahead_s(used);
-      to.worth_left = work_.worth_left(used);
+      to.capacity_left = work_.capacity_left(used);
       for (std::size_t k = 0; k < used.size(); ++k) {
         to.devices_left += problem_.capacity[k] - used[k];
       }
-      to.rests.open(problem_.forms.size() * (layers_ + 1));
+      to.suffixes.open(problem_.forms.size() * (layers_ + 1));
     }
     if (pass.depth == 1) {
       if (!ends_.may_be_last(form)) continue;
@@ -302,11 +302,11 @@ MixedPass MixedPasses::run(double excess_s, double cutoff_s, std::int64_t most_s
     for (auto entry = next.begin(); entry != next.end();) {
       const State& state = entry->second;
       for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
-        const std::int32_t head = state.rests.head(form * (layers_ + 1));
+        const std::int32_t head = state.suffixes.head(form * (layers_ + 1));
         if (head < 0) continue;
-        pass.ends.push_back({state.rests[head].below_s, pass.depth, entry->first, form});
+        pass.ends.push_back({state.suffixes[head].below_s, pass.depth, entry->first, form});
       }
-      const bool reached = !state.rests.empty();
+      const bool reached = !state.suffixes.empty();
       entry = reached ? std::next(entry) : next.erase(entry);
     }
     if (next.empty()) break;
@@ -329,19 +329,19 @@ MixedPipeline MixedPasses::rebuild(const Pass& pass, std::size_t number) const {
   std::int32_t number_in_state = -1;
   for (std::int64_t depth = end.depth; depth > 0; --depth) {
     const State& state = pass.levels[at(depth)].find(facts_.number_of(used))->second;
-    if (number_in_state < 0) number_in_state = state.rests.head(form * (layers_ + 1));
-    const MixedRest& rest = state.rests[number_in_state];
+    if (number_in_state < 0) number_in_state = state.suffixes.head(form * (layers_ + 1));
+    const MixedSuffix& suffix = state.suffixes[number_in_state];
     MixedStage stage;
     stage.form = static_cast<std::int32_t>(form);
-    stage.way = rest.way;
+    stage.way = suffix.way;
     stage.begin = left;
-    stage.end = rest.right;
+    stage.end = suffix.right;
     for (std::size_t k = 0; k < used.size(); ++k) used[k] -= problem_.forms[form].takes[k];
     stage.used = used;
     pipeline.stages.push_back(std::move(stage));
-    left = rest.right;
-    number_in_state = rest.below_rest;
-    form = at(std::max<std::int32_t>(rest.below, 0));
+    left = suffix.right;
+    number_in_state = suffix.below_suffix;
+    form = at(std::max<std::int32_t>(suffix.below, 0));
   }
   set_times(pipeline);
   return pipeline;

@@ -10,8 +10,8 @@
 #include "braid/planners/mixed/ends.h"
 #include "braid/planners/mixed/facts.h"
 #include "braid/planners/mixed/problem.h"
-#include "braid/planners/mixed/rests.h"
 #include "braid/planners/mixed/stage_times.h"
+#include "braid/planners/mixed/suffixes.h"
 #include "braid/planners/mixed/work.h"
 
 namespace braid {
@@ -37,7 +37,7 @@ class MixedPasses {
   /// The pipeline of least base_s whose stages all have an excess of at most `excess_s`, among
   /// those that may take no more than `cutoff_s`, by bound_s(); a shorter one may have more excess.
   /// A dynamic program over (stages, devices used, layers left, form of the first stage), in which
-  /// a rest of the pipeline that is shorter and begins with a shorter stage is always better; of
+  /// a suffix of the pipeline that is shorter and begins with a shorter stage is always better; of
   /// several that are not both the least of either is taken when there are more than a few. Cost:
   /// its states times forms times layers of a stage. Gives up, with nothing, after `most_steps`.
   MixedPass run(double excess_s, double cutoff_s, std::int64_t most_steps);
@@ -47,19 +47,19 @@ class MixedPasses {
  private:
   struct State {
     std::vector<std::int32_t> used;
-    double ahead_s = 0;     ///< See MixedEnds.
-    double worth_left = 0;  ///< Of the devices not used, see MixedWork.
+    double ahead_s = 0;        ///< See MixedEnds.
+    double capacity_left = 0;  ///< Of the devices not used, see MixedWork.
     std::int64_t devices_left = 0;
-    MixedRests rests;  ///< In cells of [form · (layers + 1) + left end].
+    MixedSuffixes suffixes;  ///< In cells of [form · (layers + 1) + left end].
   };
   /// What a stage is put in front of.
   struct Start {
     double below_s = 0;
     double next_s = 0;              ///< Of the stage behind, with handing over to it and back.
-    double late_s = 0, rise_s = 0;  ///< As MixedRest has them, less a handover.
+    double late_s = 0, rise_s = 0;  ///< As MixedSuffix has them, less a handover.
     double peak_s = 0;
     std::int16_t below = -1;
-    std::int32_t below_rest = -1;
+    std::int32_t below_suffix = -1;
   };
   using Level = std::map<std::int64_t, State>;  ///< By number of the devices used.
   struct Pass;

@@ -9,7 +9,7 @@ namespace braid {
 /// What a stage and those behind it are known to take, seen from it.
 struct MixedReach {
   double below_s = 0;  ///< One way down and up, the stage included.
-  double late_s = 0;   ///< As MixedRest has them.
+  double late_s = 0;   ///< As MixedSuffix has them.
   double rise_s = 0;
   double peak_s = 0;
   double end_s = 0;  ///< No pipeline that goes on like this takes less.

@@ -58,11 +58,11 @@ class MixedWalk {
   /// Devices taken, and what that leaves.
   struct Space {
     std::vector<std::int32_t> used;
-    double worth_left = 0, ahead_s = 0;  ///< See MixedWork, MixedEnds.
+    double capacity_left = 0, ahead_s = 0;  ///< See MixedWork, MixedEnds.
     std::int64_t devices_left = 0;
   };
   /// The stages from some stage on.
-  struct Rest {
+  struct Suffix {
     MixedReach reach;     ///< Of a chain.
     double next_s = 0;    ///< Of its first stage.
     double excess_s = 0;  ///< The most of any.
@@ -72,13 +72,14 @@ class MixedWalk {
   bool is_chain() const { return problem_.readers.empty(); }
   void close(double bound_s) { closed_s_ = std::min(closed_s_, bound_s); }
   void set(Space& space);
-  void add(const Space& space, const Rest& rest, std::int32_t right);
-  void add_form(const Space& space, const Rest& rest, std::int32_t right, std::size_t form);
-  void add_stage(const Space& with, const Rest& rest, MixedStage& stage, double hop_s,
+  void add(const Space& space, const Suffix& suffix, std::int32_t right);
+  void add_form(const Space& space, const Suffix& suffix, std::int32_t right, std::size_t form);
+  void add_stage(const Space& with, const Suffix& suffix, MixedStage& stage, double hop_s,
                  std::int64_t depth, double way_s);
-  Rest in_front_of(const Rest& rest, const MixedStage& stage, MixedStageTimes::Time time,
-                   double hop_s, std::int64_t depth, double way_s) const;
-  double ahead_s(const Space& with, const Rest& rest, std::int32_t left, std::int64_t depth) const;
+  Suffix in_front_of(const Suffix& suffix, const MixedStage& stage, MixedStageTimes::Time time,
+                     double hop_s, std::int64_t depth, double way_s) const;
+  double ahead_s(const Space& with, const Suffix& suffix, std::int32_t left,
+                 std::int64_t depth) const;
   void show();
 
   const MixedProblem& problem_;
@@ -100,7 +101,7 @@ class MixedWalk {
 };
 
 void MixedWalk::set(Space& space) {
-  space.worth_left = work_.worth_left(space.used);
+  space.capacity_left = work_.capacity_left(space.used);
   space.ahead_s = ends_.exchange_ahead_s(space.used);
   space.devices_left = 0;
   for (std::size_t k = 0; k < space.used.size(); ++k) {
@@ -124,28 +125,28 @@ void MixedWalk::show() {
   waiting_.clear();
 }
 
-/// Layers [0, left) in front of `rest`, whose first stage has that depth, on the devices that are
+/// Layers [0, left) in front of `suffix`, whose first stage has that depth, on the devices that are
 /// left: no such pipeline takes less.
-double MixedWalk::ahead_s(const Space& with, const Rest& rest, std::int32_t left,
+double MixedWalk::ahead_s(const Space& with, const Suffix& suffix, std::int32_t left,
                           std::int64_t depth) const {
   if (!is_chain()) {
     return static_cast<double>(problem_.micro_batches) *
-           work_.longest_stage_s(left, with.worth_left);
+           work_.longest_stage_s(left, with.capacity_left);
   }
   const std::int64_t stages = std::min<std::int64_t>(left, with.devices_left / fewest_devices_);
-  const double below_s = rest.reach.below_s;
+  const double below_s = suffix.reach.below_s;
   const double excess_s = std::max(
-      rest.excess_s, work_.longest_excess_s(left, with.worth_left, depth, stages, below_s));
+      suffix.excess_s, work_.longest_excess_s(left, with.capacity_left, depth, stages, below_s));
   return times_.least_before_s(left) + below_s + excess_s + with.ahead_s;
 }
 
-MixedWalk::Rest MixedWalk::in_front_of(const Rest& rest, const MixedStage& stage,
-                                       MixedStageTimes::Time time, double hop_s, std::int64_t depth,
-                                       double way_s) const {
+MixedWalk::Suffix MixedWalk::in_front_of(const Suffix& suffix, const MixedStage& stage,
+                                         MixedStageTimes::Time time, double hop_s,
+                                         std::int64_t depth, double way_s) const {
   const std::int64_t m = problem_.micro_batches;
-  Rest front;
+  Suffix front;
   front.next_s = time.time_s();
-  front.bound_s = rest.bound_s;
+  front.bound_s = suffix.bound_s;
   if (!is_chain()) {
     const double turning_s = turning_excess_s(time.time_s(), way_s, 0, depth, m);
     const double passes_s =
@@ -153,8 +154,8 @@ MixedWalk::Rest MixedWalk::in_front_of(const Rest& rest, const MixedStage& stage
     front.bound_s = std::max(front.bound_s, time.head_s + passes_s + time.tail_s);
     return front;
   }
-  MixedReach behind = rest.reach;
-  const double next_s = stages_.empty() ? 0 : rest.next_s + 2 * hop_s;
+  MixedReach behind = suffix.reach;
+  const double next_s = stages_.empty() ? 0 : suffix.next_s + 2 * hop_s;
   behind.below_s += 2 * hop_s;
   behind.late_s -= hop_s;
   behind.rise_s -= hop_s;
@@ -162,7 +163,7 @@ MixedWalk::Rest MixedWalk::in_front_of(const Rest& rest, const MixedStage& stage
       stage_excess_s(time.forward_s, time.backward_s, behind.below_s, next_s, depth, m);
   const double turning_s = turning_excess_s(time.time_s(), behind.below_s, next_s, depth, m);
   front.reach = reach_of(times_, time, stage.begin, behind, excess_s, turning_s);
-  front.excess_s = std::max(rest.excess_s, excess_s);
+  front.excess_s = std::max(suffix.excess_s, excess_s);
   front.bound_s = std::max(front.bound_s, front.reach.end_s);
   if (stage.begin == 0) {
     front.bound_s =
@@ -172,7 +173,7 @@ MixedWalk::Rest MixedWalk::in_front_of(const Rest& rest, const MixedStage& stage
 }
 
 /// `stage` in one way in front of the others; `with`: the devices that it takes are taken.
-void MixedWalk::add_stage(const Space& with, const Rest& rest, MixedStage& stage, double hop_s,
+void MixedWalk::add_stage(const Space& with, const Suffix& suffix, MixedStage& stage, double hop_s,
                           std::int64_t depth, double way_s) {
   ++result_.steps;
   const std::size_t form = at(stage.form), way = at(stage.way);
@@ -182,7 +183,7 @@ void MixedWalk::add_stage(const Space& with, const Rest& rest, MixedStage& stage
   if (ends && !stages_.empty() && problem_.exchange_s) {
     time.tail_s += problem_.exchange_s(stage.used, stage.form, stage.way, stages_.front().form);
   }
-  Rest front = in_front_of(rest, stage, time, hop_s, depth, way_s);
+  Suffix front = in_front_of(suffix, stage, time, hop_s, depth, way_s);
   if (!ends) front.bound_s = std::max(front.bound_s, ahead_s(with, front, stage.begin, depth));
   if (front.bound_s >= cutoff_s_) return;
   const auto number = std::ssize(stages_) + 1;
@@ -203,7 +204,7 @@ void MixedWalk::add_stage(const Space& with, const Rest& rest, MixedStage& stage
   stages_.pop_back();
 }
 
-void MixedWalk::add_form(const Space& space, const Rest& rest, std::int32_t right,
+void MixedWalk::add_form(const Space& space, const Suffix& suffix, std::int32_t right,
                          std::size_t form) {
   const std::vector<MixedWay>& ways = problem_.forms[form].ways;
   Space with;
@@ -239,25 +240,25 @@ void MixedWalk::add_form(const Space& space, const Rest& rest, std::int32_t righ
         if (ways[way].saves_memory != saves_memory) continue;
         if (times_.first_fitting(form, way, in_flight)[at(right)] > stage.begin) continue;
         if (result_.steps == limits_.steps) {
-          close(rest.bound_s);
+          close(suffix.bound_s);
           return;
         }
         fast = true;
         stage.way = static_cast<std::int32_t>(way);
-        add_stage(with, rest, stage, hop_s, depth, way_s);
+        add_stage(with, suffix, stage, hop_s, depth, way_s);
       }
     }
   }
 }
 
-void MixedWalk::add(const Space& space, const Rest& rest, std::int32_t right) {
+void MixedWalk::add(const Space& space, const Suffix& suffix, std::int32_t right) {
   for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
     if (result_.steps == limits_.steps) {
-      close(rest.bound_s);
+      close(suffix.bound_s);
       return;
     }
     if (!facts_.allows(facts_.at(space.used), space.used, form)) continue;
-    add_form(space, rest, right, form);
+    add_form(space, suffix, right, form);
   }
 }
 

@@ -8,7 +8,7 @@
 namespace braid {
 
 MixedWork::MixedWork(const MixedProblem& problem)
-    : problem_(problem), worth_(problem.capacity.size(), 0) {
+    : problem_(problem), speed_(problem.capacity.size(), 0) {
   const std::size_t layers = problem.forms.front().ways.front().layers.size();
   for (const MixedForm& form : problem.forms) {
     double devices = 0;
@@ -16,8 +16,8 @@ MixedWork::MixedWork(const MixedProblem& problem)
     for (const MixedWay& way : form.ways) {
       double sum_s = 0;
       for (const ChainLayer& layer : way.layers) sum_s += layer.time_s();
-      for (std::size_t k = 0; k < worth_.size() && sum_s > 0; ++k) {
-        if (form.takes[k] > 0) worth_[k] = std::max(worth_[k], 1 / (devices * sum_s));
+      for (std::size_t k = 0; k < speed_.size() && sum_s > 0; ++k) {
+        if (form.takes[k] > 0) speed_[k] = std::max(speed_[k], 1 / (devices * sum_s));
       }
     }
   }
@@ -27,7 +27,7 @@ MixedWork::MixedWork(const MixedProblem& problem)
     double least = kInfinity, least_backward = least;
     for (const MixedForm& form : problem.forms) {
       double value = 0;
-      for (std::size_t k = 0; k < worth_.size(); ++k) value += form.takes[k] * worth_[k];
+      for (std::size_t k = 0; k < speed_.size(); ++k) value += form.takes[k] * speed_[k];
       for (const MixedWay& way : form.ways) {
         const double time_s = way.layers[l].time_s();
         least = std::min(least, value * time_s);
@@ -41,32 +41,32 @@ MixedWork::MixedWork(const MixedProblem& problem)
   }
 }
 
-double MixedWork::longest_excess_s(std::int32_t left, double worth, std::int64_t depth,
+double MixedWork::longest_excess_s(std::int32_t left, double capacity, std::int64_t depth,
                                    std::int64_t most_stages, double below_s) const {
   const std::int64_t m = problem_.micro_batches;
   const auto others = static_cast<double>(m - 1);
-  const double stage_s = share(needed_, left, worth);
+  const double stage_s = share(needed_, left, capacity);
   if (stage_s == kInfinity) return stage_s;
   // The deeper it is, the less: every stage that it may be in front of takes a turn from it.
   const std::int64_t deepest = std::min(m, depth + std::max<std::int64_t>(1, most_stages));
   const auto turns = static_cast<double>(m - deepest);
   const double waiting_s = stage_s * (turns + (others - turns) * backward_share_);
   const double turning_s = turns * stage_s + (turns > 0 ? below_s : 0);
-  return std::max({waiting_s, turning_s, others * share(needed_backward_, left, worth)});
+  return std::max({waiting_s, turning_s, others * share(needed_backward_, left, capacity)});
 }
 
-double MixedWork::worth_left(std::span<const std::int32_t> used) const {
-  double worth = 0;
-  for (std::size_t k = 0; k < worth_.size(); ++k) {
-    worth += (problem_.capacity[k] - used[k]) * worth_[k];
+double MixedWork::capacity_left(std::span<const std::int32_t> used) const {
+  double capacity = 0;
+  for (std::size_t k = 0; k < speed_.size(); ++k) {
+    capacity += (problem_.capacity[k] - used[k]) * speed_[k];
   }
-  return worth;
+  return capacity;
 }
 
-double MixedWork::share(const std::vector<double>& needed, std::int32_t left, double worth) {
+double MixedWork::share(const std::vector<double>& needed, std::int32_t left, double capacity) {
   const double sum = needed[static_cast<std::size_t>(left)];
   if (sum <= 0) return 0;
-  return worth > 0 ? kBelowRounding * sum / worth : kInfinity;
+  return capacity > 0 ? kBelowRounding * sum / capacity : kInfinity;
 }
 
 }  // namespace braid

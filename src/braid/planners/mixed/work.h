@@ -10,29 +10,29 @@
 namespace braid {
 
 /// What the layers before a stage need of devices, and what devices are there: whatever a second of
-/// each kind of device is worth, stages that share devices out cannot do more than these are worth.
-/// A device is worth what it does of the whole model in its best form.
+/// each kind of device can do, stages that share devices out cannot do more than these together.
+/// The capacity of a device is what it does of the whole model in its best form.
 class MixedWork {
  public:
   explicit MixedWork(const MixedProblem& problem);
 
   /// Worth of all devices but those used.
-  double worth_left(std::span<const std::int32_t> used) const;
-  /// Layers [0, left) on devices of that worth: some stage has passes at least as long. Infinite
+  double capacity_left(std::span<const std::int32_t> used) const;
+  /// Layers [0, left) on devices of that capacity: some stage has passes at least as long. Infinite
   /// without devices; 0 for no layers.
-  double longest_stage_s(std::int32_t left, double worth) const {
-    return share(needed_, left, worth);
+  double longest_stage_s(std::int32_t left, double capacity) const {
+    return share(needed_, left, capacity);
   }
   /// Some stage of a chain that has these layers in no more than `most_stages` stages, in front of
   /// `depth` others whose way down and up is `below_s`, has at least this stage_excess_s.
-  double longest_excess_s(std::int32_t left, double worth, std::int64_t depth,
+  double longest_excess_s(std::int32_t left, double capacity, std::int64_t depth,
                           std::int64_t most_stages, double below_s) const;
 
  private:
-  static double share(const std::vector<double>& needed, std::int32_t left, double worth);
+  static double share(const std::vector<double>& needed, std::int32_t left, double capacity);
 
   const MixedProblem& problem_;
-  std::vector<double> worth_;                     ///< Of a device of each kind.
+  std::vector<double> speed_;                     ///< Of a device of each kind.
   std::vector<double> needed_, needed_backward_;  ///< Worth times seconds, by `left`.
   double backward_share_ = 1;  ///< The least that backward passes have of any layer's time.
 };

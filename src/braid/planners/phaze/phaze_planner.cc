@@ -91,8 +91,8 @@ std::vector<Configuration> configurations_of(const AmpJob& job, const SpaceOptio
     }
   }
   std::sort(all.begin(), all.end(), [](const Configuration& a, const Configuration& b) {
-    return std::tie(a.tp, a.dp, a.micro_batch, a.recompute, a.division) <
-           std::tie(b.tp, b.dp, b.micro_batch, b.recompute, b.division);
+    return std::tie(a.tp, a.dp, a.micro_batch, a.recompute, a.sharding) <
+           std::tie(b.tp, b.dp, b.micro_batch, b.recompute, b.sharding);
   });
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;

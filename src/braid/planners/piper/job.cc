@@ -82,7 +82,7 @@ PiperJob piper_job(const Job& job, const System& system, LayerTables& tables,
 
 namespace {
 
-/// Whether sequence parallelism is on in written forms of this degree; nullopt: there is none.
+/// Whether sequence parallelism is on in manual forms of this degree; nullopt: there is none.
 std::optional<bool> sequence_parallel(const SplitLimits& split, Configuration form,
                                       const SpaceOptions& space) {
   form.sequence_parallel = form.tp > 1 && space.sequence_parallel.value_or(true);
@@ -93,11 +93,11 @@ std::optional<bool> sequence_parallel(const SplitLimits& split, Configuration fo
   return std::nullopt;
 }
 
-/// What stages of one tp may choose among with these divisions. Without sequence parallelism
-/// written ones go with those that are found.
+/// What stages of one tp may choose among with these shardings. Without sequence parallelism
+/// manual ones go with automatic ones.
 std::vector<TensorForm> forms_of(const SpaceLimits& limits, const Configuration& form,
                                  const SpaceOptions& space, ShardingSource sharding) {
-  if (sharding == ShardingSource::found) {
+  if (sharding == ShardingSource::automatic) {
     SpaceOptions whole = space;
     if (space.sequence_parallel.value_or(false)) return {};
     whole.sequence_parallel = false;
@@ -105,7 +105,7 @@ std::vector<TensorForm> forms_of(const SpaceLimits& limits, const Configuration&
   }
   const std::optional<bool> on = sequence_parallel(limits.split, form, space);
   if (!on) return {};
-  return {{*on, Division::written}};
+  return {{*on, ShardingKind::manual}};
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ std::vector<PiperForm> piper_forms(const PiperJob& job, const SpaceOptions& spac
                                    std::int64_t most_tp, bool recompute, ShardingSource sharding) {
   SpaceLimits limits;
   limits.split = job.layers->limits(most_tp);
-  if (sharding == ShardingSource::written) limits.split.found.clear();
+  if (sharding == ShardingSource::manual) limits.split.automatic.clear();
   std::vector<PiperForm> forms;
   for (int tp = 1; tp <= most_tp; ++tp) {
     if (space.tp && *space.tp != tp) continue;

@@ -35,12 +35,12 @@ struct PiperJob {
 PiperJob piper_job(const Job& job, const System& system, LayerTables& tables, PiperNetwork network);
 
 /// All forms of micro-batches of `micro_batch` samples that the model and `space` allow, with
-/// tensor parallelism up to `most_tp` and with recomputation if asked. Divisions: as the model
-/// says, with sequence parallelism where it can be; or those that were found, and the model's, all
+/// tensor parallelism up to `most_tp` and with recomputation if asked. Shardings: as the model
+/// says, with sequence parallelism where it can be; or automatic ones, and the model's, all
 /// without it, so that a stage's layers may choose any. Cost: that of the layers' tables.
 std::vector<PiperForm> piper_forms(const PiperJob& job, const SpaceOptions& space, int micro_batch,
                                    std::int64_t most_tp, bool recompute,
-                                   ShardingSource sharding = ShardingSource::written);
+                                   ShardingSource sharding = ShardingSource::manual);
 
 /// The problem in which stages choose among `forms`, all of one micro-batch size: an option for
 /// each form, a degree for each tp. Memory is the shared model's: `dp` is what ZeRO shards over (1

@@ -182,8 +182,8 @@ class PiperSearch {
       const std::int64_t samples = space_.micro_batch.value_or(
           static_cast<int>(std::min<std::int64_t>(micro_batch, std::numeric_limits<int>::max())));
       if (job_.global_batch % samples == 0) {
-        for (const ShardingSource sharding : {ShardingSource::written, ShardingSource::found}) {
-          if (sharding == ShardingSource::found && job_.sharding != sharding) continue;
+        for (const ShardingSource sharding : {ShardingSource::manual, ShardingSource::automatic}) {
+          if (sharding == ShardingSource::automatic && job_.sharding != sharding) continue;
           add_families(piper_forms(piper_, space_, static_cast<int>(samples), most_tp,
                                    variant_.recompute, sharding),
                        job_.global_batch / samples, families);

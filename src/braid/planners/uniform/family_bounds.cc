@@ -45,9 +45,9 @@ FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Con
       bounds.sample_s = std::min(bounds.sample_s, time_s / micro_batch * (1 - 1e-9));
     }
     configuration.zero = Zero::optimizer;  // No other takes less time for the optimizer.
-    // What divisions leave a rank may differ from one micro-batch to another where they are found.
-    const bool written = form.division == Division::written;
-    for (const int micro_batch : micro_batches.first(written ? 1 : micro_batches.size())) {
+    // What shardings leave a rank may differ from one micro-batch to another where they are found.
+    const bool manual = form.sharding == ShardingKind::manual;
+    for (const int micro_batch : micro_batches.first(manual ? 1 : micro_batches.size())) {
       configuration.micro_batch = micro_batch;
       const double share_s =
           optimizer_share(chain, tables.sums_at(configuration), configuration).all_s * (1 - 1e-9);

@@ -51,7 +51,7 @@ Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& 
   outcome.physical_bound = lower_bound(job, system);
   outcome.objective_name = kSimulatedObjective;
   SpaceLimits limits = space_limits(job, system);
-  limits.split.found.clear();  // The rule divides layers as the model says.
+  limits.split.automatic.clear();  // The rule divides layers as the model says.
   check_space(limits, space);
 
   const ChainJob chain = chain_job(job, system);

@@ -1,4 +1,4 @@
-#include "braid/dataflow/joint_division.h"
+#include "braid/dataflow/joint_sharding.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,7 @@
 
 #include "braid/chip/elimination.h"
 #include "braid/chip/partition_time.h"
-#include "braid/dataflow/division_tables.h"
+#include "braid/dataflow/sharding_tables.h"
 
 namespace braid {
 namespace {
@@ -21,9 +21,9 @@ constexpr std::size_t kMostTableEntries = std::size_t{1} << 16;
 constexpr std::size_t kUndecided = ~std::size_t{0};
 /// Of the budget: all boxes' share, and one mapping's for a box.
 constexpr std::int64_t kBoxesShare = 4, kBoxShare = 100;
-/// A division that is this near to the best with another's mapping is mapped itself.
+/// A sharding that is this near to the best with another's mapping is mapped itself.
 constexpr double kWorthMapping = 1.02;
-/// Weight of what hides behind something else, when a division is chosen for a mapping or a box.
+/// Weight of what hides behind something else, when a sharding is chosen for a mapping or a box.
 constexpr double kHidden = 0.05;
 constexpr double kHiddenCompute = 0.3;
 
@@ -57,12 +57,12 @@ struct Weights {
 
 class JointSearch {
  public:
-  JointSearch(const DataflowSetup& setup, const DataflowPlanRules& rules, double worth_s)
+  JointSearch(const DataflowSetup& setup, const DataflowPlanRules& rules, double target_s)
       : setup_(setup),
         rules_(rules),
         tables_(setup, rules.job, rules.mapping),
         bytes_per_s_(std::max(setup.chip.dram_bytes_per_s, setup.chip.spill_bytes_per_s)),
-        known_s_(worth_s),
+        known_s_(target_s),
         box_budget_(rules.budget),
         work_left_(rules.budget.partitions / kBoxesShare) {
     box_budget_.partitions = std::max<std::int64_t>(rules.budget.partitions / kBoxShare, 1);
@@ -72,7 +72,7 @@ class JointSearch {
       certain_.compute = rules.mapping.whole_tiles && !rules.kernel_by_kernel ? 0 : 1;
       certain_.traffic = 1;
       if (rules.kernel_by_kernel) {
-        DivisionBox all = whole_box();
+        ShardingBox all = whole_box();
         const ChipWork work = box_work(tables_, all, setup, rules.job, rules.mapping).work;
         certain_.crossings =
             crossings_of(work, kernel_by_kernel(work), rules.mapping.share_tensors);
@@ -80,7 +80,7 @@ class JointSearch {
     }
   }
 
-  /// Improves on `best`, the fastest of the divisions that were mapped.
+  /// Improves on `best`, the fastest of the shardings that were mapped.
   void run(DividedMapping& best) {
     best_ = &best;
     if (is_mapped(best.outcome)) known_s_ = std::min(known_s_, best.outcome.cost.time_s);
@@ -111,7 +111,7 @@ class JointSearch {
 
  private:
   struct Box {
-    DivisionBox allowed;
+    ShardingBox allowed;
     double bound_s = 0;
     double mapped_s = 0;  ///< Of the bound, what the mapping takes.
     Mapping mapping;      ///< Best, or best found, for box_work().
@@ -125,8 +125,8 @@ class JointSearch {
     }
   };
 
-  DivisionBox whole_box() const {
-    DivisionBox box;
+  ShardingBox whole_box() const {
+    ShardingBox box;
     box.reserve(tables_.options.size());
     for (const auto& options : tables_.options) {
       box.push_back(~std::uint64_t{0} >> (64 - options.size()));
@@ -139,32 +139,32 @@ class JointSearch {
 
   /// Calls `visit` for each option that a box leaves a kernel.
   template <typename Visit>
-  void for_options(const DivisionBox& box, std::size_t kernel, const Visit& visit) const {
+  void for_options(const ShardingBox& box, std::size_t kernel, const Visit& visit) const {
     for (std::uint64_t left = box[kernel]; left != 0; left &= left - 1) {
       visit(static_cast<std::size_t>(std::countr_zero(left)));
     }
   }
 
-  double traffic_bytes(const DivisionTables::Option& option) const {
+  double traffic_bytes(const ShardingTables::Option& option) const {
     const ChipKernel& kernel = option.share.kernel;
     return kernel.dram_bytes + (rules_.mapping.weight_traffic ? kernel.weight_bytes : 0);
   }
 
   // Messages, and what each option has more than the least of its box, weighed.
-  PairwiseProblem problem_of(const DivisionBox& box, const Weights& weights) const {
+  PairwiseProblem problem_of(const ShardingBox& box, const Weights& weights) const {
     PairwiseProblem problem;
     problem.costs.resize(box.size());
     for (std::size_t i = 0; i < box.size(); ++i) {
       const double crossings = weights.crossings.empty() ? 0 : weights.crossings[i];
       double compute_s = kInfinity, traffic = kInfinity, bytes = kInfinity;
       for_options(box, i, [&](std::size_t o) {
-        const DivisionTables::Option& option = tables_.options[i][o];
+        const ShardingTables::Option& option = tables_.options[i][o];
         compute_s = std::min(compute_s, option.alone_s);
         traffic = std::min(traffic, traffic_bytes(option));
         bytes = std::min(bytes, option.share.output.bytes);
       });
       for_options(box, i, [&](std::size_t o) {
-        const DivisionTables::Option& option = tables_.options[i][o];
+        const ShardingTables::Option& option = tables_.options[i][o];
         const double moved = weights.traffic * (traffic_bytes(option) - traffic) +
                              crossings * (option.share.output.bytes - bytes);
         problem.costs[i].push_back({option.share.kernel.network_s +
@@ -174,7 +174,7 @@ class JointSearch {
       });
     }
     problem.pairs.reserve(tables_.tensors.size());
-    for (const DivisionTables::Tensor& tensor : tables_.tensors) {
+    for (const ShardingTables::Tensor& tensor : tables_.tensors) {
       PairwiseProblem::Pair pair{tensor.from, tensor.to, {}};
       pair.costs.reserve(tensor.changes.size());
       for_options(box, tensor.from, [&](std::size_t out) {
@@ -187,7 +187,7 @@ class JointSearch {
     return problem;
   }
 
-  Choice choice_of(const DivisionBox& box, const std::vector<std::size_t>& values) const {
+  Choice choice_of(const ShardingBox& box, const std::vector<std::size_t>& values) const {
     Choice choice;
     choice.reserve(box.size());
     for (std::size_t i = 0; i < box.size(); ++i) {
@@ -198,28 +198,28 @@ class JointSearch {
     return choice;
   }
 
-  /// A division as it is mapped.
-  struct Division {
+  /// A sharding as it is mapped.
+  struct MappedSharding {
     Sharding dims;
     ChipWork work;
     std::vector<TileCurve> curves;
   };
-  Division division_of(const Choice& choice) const {
-    Division division;
-    division.dims.reserve(choice.size());
+  MappedSharding sharding_of(const Choice& choice) const {
+    MappedSharding sharding;
+    sharding.dims.reserve(choice.size());
     for (std::size_t i = 0; i < choice.size(); ++i) {
-      const DivisionTables::Option& option = tables_.options[i][choice[i]];
-      division.dims.push_back(option.dims);
+      const ShardingTables::Option& option = tables_.options[i][choice[i]];
+      sharding.dims.push_back(option.dims);
       if (!rules_.mapping.whole_tiles) continue;
-      division.curves.push_back(tables_.curves[option.curve]);
+      sharding.curves.push_back(tables_.curves[option.curve]);
     }
-    division.work = chip_work(setup_, division.dims, rules_.job);
-    return division;
+    sharding.work = chip_work(setup_, sharding.dims, rules_.job);
+    return sharding;
   }
 
-  MappingOutcome map(const ChipWork& work, std::span<const TileCurve> curves, double worth_s) {
+  MappingOutcome map(const ChipWork& work, std::span<const TileCurve> curves, double target_s) {
     MapperBudget budget = box_budget_;
-    budget.worth_s = worth_s;
+    budget.target_s = target_s;
     MappingOutcome outcome = map_work(work, setup_.chip, rules_, budget, curves);
     work_left_ -= outcome.partitions;
     looked_at_ += outcome.partitions;
@@ -227,13 +227,13 @@ class JointSearch {
     return outcome;
   }
 
-  void try_division(const Choice& choice, Division division) {
+  void try_sharding(const Choice& choice, MappedSharding sharding) {
     if (!tried_.insert(choice).second) return;
-    MappingOutcome outcome = map(division.work, division.curves, known_s_);
+    MappingOutcome outcome = map(sharding.work, sharding.curves, known_s_);
     if (!is_mapped(outcome) || outcome.cost.time_s >= known_s_) return;
     known_s_ = outcome.cost.time_s;
-    best_->dims = std::move(division.dims);
-    best_->work = std::move(division.work);
+    best_->dims = std::move(sharding.dims);
+    best_->work = std::move(sharding.work);
     best_->outcome = std::move(outcome);
   }
 
@@ -259,16 +259,16 @@ class JointSearch {
     return !is_too_slow(box.bound_s);
   }
 
-  // The best mapping of a box's least work and its time, at least; false when it takes `worth_s`.
-  bool find_mapping(Box& box, const BoxWork& least, double worth_s) {
+  // The best mapping of a box's least work and its time, at least; false when it takes `target_s`.
+  bool find_mapping(Box& box, const BoxWork& least, double target_s) {
     double before_s = kInfinity;  // Of the parent's mapping.
     if (!box.mapping.partition_of.empty()) {
       const MappingCost cost =
           evaluate_mapping(least.work, setup_.chip, box.mapping, rules_.mapping, least.curves);
       if (!cost.violation) before_s = cost.time_s;
-      if (before_s <= box.mapped_s * kSumsRounded) return before_s < worth_s;
+      if (before_s <= box.mapped_s * kSumsRounded) return before_s < target_s;
     }
-    MappingOutcome outcome = map(least.work, least.curves, std::min(worth_s, before_s));
+    MappingOutcome outcome = map(least.work, least.curves, std::min(target_s, before_s));
     if (rules_.kernel_by_kernel && is_mapped(outcome)) outcome.lower_bound_s = outcome.cost.time_s;
     if (!is_mapped(outcome) && outcome.status == MappingStatus::infeasible) return false;
     box.mapped_s = std::max(box.mapped_s, outcome.lower_bound_s);
@@ -280,7 +280,7 @@ class JointSearch {
     return true;
   }
 
-  // Tries a division that suits the box's mapping, and finds where it misses the box's bound most.
+  // Tries a sharding that suits the box's mapping, and finds where it misses the box's bound most.
   void choose_branch(Box& box, const BoxWork& least) {
     Choice choice(box.allowed.size());
     std::vector<double> misses(choice.size(), 0);
@@ -294,12 +294,12 @@ class JointSearch {
       auto values = minimise(priced, kMostTableEntries);
       if (!values) values = descend(priced);
       choice = choice_of(box.allowed, *values);
-      Division division = division_of(choice);
-      const MappingCost cost = evaluate_mapping(division.work, setup_.chip, box.mapping,
-                                                rules_.mapping, division.curves);
+      MappedSharding sharding = sharding_of(choice);
+      const MappingCost cost = evaluate_mapping(sharding.work, setup_.chip, box.mapping,
+                                                rules_.mapping, sharding.curves);
       misses = misses_of(box, least, choice, weights.crossings, cost);
       if (!cost.violation && cost.time_s < known_s_ * kWorthMapping) {
-        try_division(choice, std::move(division));
+        try_sharding(choice, std::move(sharding));
       }
     }
     box.branch = kUndecided;
@@ -308,7 +308,7 @@ class JointSearch {
       if (box.branch == kUndecided || misses[i] > misses[box.branch]) box.branch = i;
     }
     if (box.branch == kUndecided) {
-      try_division(choice, division_of(choice));
+      try_sharding(choice, sharding_of(choice));
     } else {
       box.keep = std::uint64_t{1} << choice[box.branch];
     }
@@ -325,12 +325,12 @@ class JointSearch {
       return cost.partitions[p].bound == what ? 1.0 : kHidden;
     };
     std::vector<double> misses(choice.size(), 0), read_s(choice.size(), 0);
-    for (const DivisionTables::Tensor& tensor : tables_.tensors) {
+    for (const ShardingTables::Tensor& tensor : tables_.tensors) {
       read_s[tensor.to] += tables_.change(tensor, choice[tensor.from], choice[tensor.to]).seconds;
     }
     std::vector<double> sent_s(choice.size(), 0);
     for (std::size_t i = 0; i < choice.size(); ++i) {
-      const DivisionTables::Option& option = tables_.options[i][choice[i]];
+      const ShardingTables::Option& option = tables_.options[i][choice[i]];
       double compute_s = option.alone_s;
       for_options(box.allowed, i, [&](std::size_t o) {
         compute_s = std::min(compute_s, tables_.options[i][o].alone_s);
@@ -352,7 +352,7 @@ class JointSearch {
     }
     // It may be the writer that has to be decided for the reader's messages to be known.
     constexpr double kWriter = 0.9;
-    for (const DivisionTables::Tensor& tensor : tables_.tensors) {
+    for (const ShardingTables::Tensor& tensor : tables_.tensors) {
       misses[tensor.from] += kWriter * sent_s[tensor.to];
     }
     return misses;
@@ -375,7 +375,7 @@ class JointSearch {
 
   const DataflowSetup& setup_;
   const DataflowPlanRules& rules_;
-  DivisionTables tables_;
+  ShardingTables tables_;
   double bytes_per_s_;
   double known_s_;  ///< Nothing that takes this long is looked for.
   MapperBudget box_budget_;
@@ -397,7 +397,7 @@ MappingOutcome map_work(const ChipWork& work, const DataflowChip& chip,
   outcome.cost = evaluate_mapping(work, chip, mapping, rules.mapping, curves);
   outcome.partitions = static_cast<std::int64_t>(work.kernels.size());
   if (outcome.cost.violation) return outcome;
-  if (outcome.cost.time_s >= budget.worth_s) {
+  if (outcome.cost.time_s >= budget.target_s) {
     outcome.status = MappingStatus::exhausted;
     outcome.lower_bound_s = outcome.cost.time_s;
   } else {
@@ -408,10 +408,10 @@ MappingOutcome map_work(const ChipWork& work, const DataflowChip& chip,
 }
 
 DividedMapping divide_and_map(const DataflowSetup& setup, const DataflowPlanRules& rules,
-                              std::span<const Sharding> first, double worth_s) {
+                              std::span<const Sharding> first, double target_s) {
   assert(!first.empty());
   DividedMapping best;
-  const bool joint = rules.job.joint_division && setup.job.workload == DataflowWorkload::layers &&
+  const bool joint = rules.job.joint_sharding && setup.job.workload == DataflowWorkload::layers &&
                      !shard_axes(setup.fabric).empty();
   std::int64_t partitions = 0, downsets = 0;
   for (std::size_t i = 0; i < first.size(); ++i) {
@@ -419,22 +419,22 @@ DividedMapping divide_and_map(const DataflowSetup& setup, const DataflowPlanRule
     mapped.dims = first[i];
     mapped.work = chip_work(setup, first[i], rules.job);
     MapperBudget budget = rules.budget;
-    budget.worth_s = worth_s;
+    budget.target_s = target_s;
     mapped.outcome = map_work(mapped.work, setup.chip, rules, budget, {});
     partitions += mapped.outcome.partitions;
     downsets += mapped.outcome.downsets;
     const bool found = is_mapped(mapped.outcome);
-    if (found) worth_s = mapped.outcome.cost.time_s;
+    if (found) target_s = mapped.outcome.cost.time_s;
     if (found || i == 0) best = std::move(mapped);
   }
   if (!joint) return best;
   best.outcome.partitions = partitions;
   best.outcome.downsets = downsets;
-  JointSearch(setup, rules, worth_s).run(best);
+  JointSearch(setup, rules, target_s).run(best);
   return best;
 }
 
-double division_bound_s(const DataflowSetup& setup, const DataflowPlanRules& rules,
+double sharding_bound_s(const DataflowSetup& setup, const DataflowPlanRules& rules,
                         double messages_s) {
   const ShardingJob job{setup.graph,           setup.fabric,
                         rules.job.collectives, job_time(setup, 0, rules.job).micro_batches,
@@ -442,8 +442,7 @@ double division_bound_s(const DataflowSetup& setup, const DataflowPlanRules& rul
   double flops = 0, traffic = 0;
   for (const Kernel& kernel : setup.graph.kernels) {
     double least_flops = kInfinity, least_traffic = kInfinity, least_s = kInfinity;
-    for (const KernelDims& dims :
-         division_options(kernel, rules.job.grid_sharding, job.axes.size())) {
+    for (const KernelDims& dims : option_dims(kernel, rules.job.grid_sharding, job.axes.size())) {
       const KernelShare share = kernel_share(job, kernel, dims);
       const double weights = rules.mapping.weight_traffic ? share.kernel.weight_bytes : 0;
       least_flops = std::min(least_flops, share.kernel.flops);

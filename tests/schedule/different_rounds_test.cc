@@ -9,7 +9,7 @@
 #include "braid/schedule/pipeline_time.h"
 #include "braid/schedule/timeline.h"
 
-#include "plan/unlike_plan.h"
+#include "plan/heterogeneous_plan.h"
 #include "schedule/instances.h"
 #include "schedule/relaxation.h"
 
@@ -37,7 +37,7 @@ Pipeline random_rounds(Random& random, int pp, std::int64_t samples) {
 
 /// Every order that schedule_of prescribes can be kept, and takes what the longest chain of
 /// constraints does, sample by sample.
-TEST(UnlikeRounds, AgreeWithRelaxation) {
+TEST(DifferentRounds, AgreeWithRelaxation) {
   Random random(1);
   for (int trial = 0; trial < 300; ++trial) {
     constexpr std::int64_t kSamples[] = {4, 6, 12};
@@ -58,7 +58,7 @@ TEST(UnlikeRounds, AgreeWithRelaxation) {
 }
 
 /// Rounds that do not nest in long pipelines, with many of them.
-TEST(UnlikeRounds, NeverWaitForEver) {
+TEST(DifferentRounds, NeverWaitForEver) {
   Random random(2);
   for (int trial = 0; trial < 300; ++trial) {
     const Pipeline pipeline = random_rounds(random, static_cast<int>(pick(random, 2, 12)), 720);
@@ -66,7 +66,7 @@ TEST(UnlikeRounds, NeverWaitForEver) {
   }
 }
 
-TEST(UnlikeRounds, LikeRoundsAreTheOrdinaryPipeline) {
+TEST(DifferentRounds, LikeRoundsAreTheOrdinaryPipeline) {
   Random random(3);
   for (int trial = 0; trial < 500; ++trial) {
     const int pp = static_cast<int>(pick(random, 1, 6));
@@ -80,7 +80,7 @@ TEST(UnlikeRounds, LikeRoundsAreTheOrdinaryPipeline) {
   }
 }
 
-TEST(UnlikeRounds, RelabellingAndDoubling) {
+TEST(DifferentRounds, RelabellingAndDoubling) {
   Random random(4);
   for (int trial = 0; trial < 300; ++trial) {
     const int pp = static_cast<int>(pick(random, 2, 6));
@@ -111,7 +111,7 @@ TEST(UnlikeRounds, RelabellingAndDoubling) {
   }
 }
 
-TEST(UnlikeRounds, OtherSamplesAreRefused) {
+TEST(DifferentRounds, OtherSamplesAreRefused) {
   Random random(5);
   Pipeline pipeline = random_rounds(random, 3, 12);
   pipeline.rounds[1].count += 1;
@@ -122,10 +122,10 @@ TEST(UnlikeRounds, OtherSamplesAreRefused) {
 }
 
 /// What a plan's stages hold while it runs is what memory_of_stages says of them.
-TEST(UnlikeRounds, TimelinesOfPlansHoldWhatTheirMemorySays) {
+TEST(DifferentRounds, TimelinesOfPlansHoldWhatTheirMemorySays) {
   Random random(6);
   for (int trial = 0; trial < 200; ++trial) {
-    const Plan plan = testing::unlike_plan(random, trial % 2 == 1);
+    const Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1);
     const Timeline timeline = simulate(plan);
     const std::vector<MemoryBreakdown> memory = memory_of_stages(plan);
     EXPECT_NEAR(timeline.iteration_time_s, simulate_time_s(plan),
@@ -151,10 +151,10 @@ TEST(UnlikeRounds, TimelinesOfPlansHoldWhatTheirMemorySays) {
 }
 
 /// Twice the time for all work, half the rates, twice the latencies: twice the iteration.
-TEST(UnlikeRounds, HalfAsFastTakesTwiceAsLong) {
+TEST(DifferentRounds, HalfAsFastTakesTwiceAsLong) {
   Random random(7);
   for (int trial = 0; trial < 100; ++trial) {
-    const Plan plan = testing::unlike_plan(random, trial % 2 == 1);
+    const Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1);
     Plan slow = plan;
     for (auto& options : slow.profile.kinds) {
       for (Option& option : options) {

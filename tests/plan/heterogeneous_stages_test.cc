@@ -10,7 +10,7 @@
 #include "braid/plan/stage_rounds.h"
 
 #include "base/error_text.h"
-#include "plan/unlike_plan.h"
+#include "plan/heterogeneous_plan.h"
 #include "report/plan_maker.h"
 
 namespace braid {
@@ -24,16 +24,16 @@ Plan read_back(const std::string& text) {
   return plan_from_json(document.root());
 }
 
-TEST(UnlikeStages, PlansReadBackEqual) {
+TEST(HeterogeneousStages, PlansReadBackEqual) {
   std::mt19937_64 random(1);
   for (int trial = 0; trial < 40; ++trial) {
-    const Plan plan = testing::unlike_plan(random, trial % 2 == 1);
+    const Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1);
     EXPECT_EQ(read_back(to_text(to_json(plan))), plan);
     EXPECT_FALSE(is_uniform(plan));
   }
 }
 
-TEST(UnlikeStages, PlansWithoutFormsOfTheirOwnAreWrittenAsEver) {
+TEST(HeterogeneousStages, PlansWithoutFormsOfTheirOwnAreWrittenAsEver) {
   Parallelism p;
   p.pp = 2;
   const Plan plan = testing::made_plan(p, 4);
@@ -42,9 +42,9 @@ TEST(UnlikeStages, PlansWithoutFormsOfTheirOwnAreWrittenAsEver) {
   EXPECT_EQ(form_of(plan, 1), p);
 }
 
-TEST(UnlikeStages, BadFormsAreErrors) {
+TEST(HeterogeneousStages, BadFormsAreErrors) {
   std::mt19937_64 random(2);
-  const Plan plan = testing::unlike_plan(random);
+  const Plan plan = testing::heterogeneous_plan(random);
   const auto message = [&](const auto& spoil) {
     Plan bad = plan;
     spoil(bad.stages.front());
@@ -80,7 +80,7 @@ Moved moved_by_hand(double bytes, const Parallelism& from, const Parallelism& to
   return moved;
 }
 
-TEST(UnlikeStages, FlowsCarryWhatTheBusiestDeviceOfTheLargerStageMoves) {
+TEST(HeterogeneousStages, FlowsCarryWhatTheBusiestDeviceOfTheLargerStageMoves) {
   std::mt19937_64 random(3);
   const auto form = [&random] {
     Parallelism p;
@@ -104,7 +104,7 @@ TEST(UnlikeStages, FlowsCarryWhatTheBusiestDeviceOfTheLargerStageMoves) {
 }
 
 /// A uniform plan, its stages told their forms one by one, is the same plan.
-TEST(UnlikeStages, FormsThatAreAlikeCostWhatAUniformPlanDoes) {
+TEST(HeterogeneousStages, FormsThatAreAlikeCostWhatAUniformPlanDoes) {
   std::mt19937_64 random(4);
   for (int trial = 0; trial < 200; ++trial) {
     Parallelism p;
@@ -142,7 +142,7 @@ TEST(UnlikeStages, FormsThatAreAlikeCostWhatAUniformPlanDoes) {
   }
 }
 
-TEST(UnlikeStages, WarmUpIsThePlansDepthAndPipersBound) {
+TEST(HeterogeneousStages, WarmUpIsThePlansDepthAndPipersBound) {
   // A chain of d = 3, 1, 2 replicas of one sample each: ⌈6/3⌉, ⌈3/1⌉, ⌈2/2⌉.
   const std::vector<StageRounds> rounds = {{3, 4}, {1, 12}, {2, 6}};
   const std::vector<ChunkEdge> edges = {{0, 0, 1, 0, 0}, {1, 0, 2, 0, 0}};

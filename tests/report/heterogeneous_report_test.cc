@@ -8,7 +8,7 @@
 #include "braid/report/plan_text.h"
 #include "braid/schedule/timeline.h"
 
-#include "plan/unlike_plan.h"
+#include "plan/heterogeneous_plan.h"
 
 namespace braid {
 namespace {
@@ -20,7 +20,7 @@ Plan two_stages() {
   std::mt19937_64 random(1);
   Plan plan;
   do {
-    plan = testing::unlike_plan(random);
+    plan = testing::heterogeneous_plan(random);
   } while (plan.stages.size() != 2);
   const auto set = [](Stage& stage, int dp, int tp, int micro_batch, std::int64_t first) {
     stage.dp = dp;
@@ -32,11 +32,11 @@ Plan two_stages() {
   };
   set(plan.stages[0], 2, 1, 3, 0);
   set(plan.stages[1], 1, 4, 6, 2);
-  plan.system = testing::unlike_system(random, 2, false);
+  plan.system = testing::heterogeneous_system(random, 2, false);
   return plan;
 }
 
-TEST(UnlikeReport, TablesSayFromWhereToWhere) {
+TEST(HeterogeneousReport, TablesSayFromWhereToWhere) {
   const FormText form = form_text(two_stages());
   EXPECT_EQ(form.tp, "1-4sp");
   EXPECT_EQ(form.dp, "1-2");
@@ -47,7 +47,7 @@ TEST(UnlikeReport, TablesSayFromWhereToWhere) {
   EXPECT_EQ(form.offload, "");
 }
 
-TEST(UnlikeReport, TextAndPageNameEachStagesForm) {
+TEST(HeterogeneousReport, TextAndPageNameEachStagesForm) {
   Outcome outcome;
   Candidate candidate;
   candidate.plan = two_stages();
@@ -62,7 +62,7 @@ TEST(UnlikeReport, TextAndPageNameEachStagesForm) {
   EXPECT_THAT(page, HasSubstr("dp 1 tp 4 (sp) cp 1, micro-batches of 6"));
 }
 
-TEST(UnlikeReport, ExportersRefuse) {
+TEST(HeterogeneousReport, ExportersRefuse) {
   for (const std::string& target : export_targets()) {
     EXPECT_THROW(export_plan(two_stages(), target), Error) << target;
   }

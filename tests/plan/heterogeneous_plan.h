@@ -17,9 +17,9 @@ inline int draw(std::mt19937_64& random, int least, int most) {
 inline double draw_time_s(std::mt19937_64& random) { return draw(random, 0, 40) * 0.25e-3; }
 
 /// Nodes of four devices: one kind, or two kinds of chips.
-inline System unlike_system(std::mt19937_64& random, std::int64_t nodes, bool mixed) {
+inline System heterogeneous_system(std::mt19937_64& random, std::int64_t nodes, bool mixed) {
   System system;
-  system.name = "unlike";
+  system.name = "heterogeneous";
   for (int kind = 0; kind < (mixed ? 2 : 1); ++kind) {
     DeviceGroup group;
     group.chip.name = kind == 0 ? "fast" : "slow";
@@ -67,10 +67,10 @@ inline void share_parameters(std::mt19937_64& random, Profile& profile) {
 /// A plan whose stages have degrees, micro-batches, devices and options of their own. Layers form a
 /// random graph; `chain` joins each to the next alone. About one in three has stages of like
 /// rounds.
-inline Plan unlike_plan(std::mt19937_64& random, bool mixed = false, bool chain = false) {
+inline Plan heterogeneous_plan(std::mt19937_64& random, bool mixed = false, bool chain = false) {
   Plan plan;
   plan.planner = "test";
-  plan.model = "unlike";
+  plan.model = "heterogeneous";
   plan.seq_len = 64;
   plan.global_batch = 24;
   const int stages = draw(random, 1, 5);
@@ -102,7 +102,7 @@ inline Plan unlike_plan(std::mt19937_64& random, bool mixed = false, bool chain 
     stage.chunks.emplace_back();
     plan.stages.push_back(stage);
   }
-  plan.system = unlike_system(random, std::max<std::int64_t>(2, (devices + 3) / 4), mixed);
+  plan.system = heterogeneous_system(random, std::max<std::int64_t>(2, (devices + 3) / 4), mixed);
   for (DeviceGroup& group : plan.system.groups) group.chip.host = Memory{"DDR", 1e12, 2e10};
   std::vector<std::int64_t> free;
   for (std::int64_t d = 0; d < plan.system.device_count; ++d) free.push_back(d);

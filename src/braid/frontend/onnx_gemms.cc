@@ -24,7 +24,7 @@ bool is_weight(const OnnxNodeView& node, std::size_t input) {
 Dims leading(const Dims& dims) { return {dims.begin(), dims.end() - 2}; }
 
 /// batch × [m × k]·[k × n] of operands `a` and `b` of a node, as numpy.matmul defines it.
-MatMul product(OnnxNodeView& node, std::size_t a, std::size_t b, OnnxType type) {
+MatMul gemm(OnnxNodeView& node, std::size_t a, std::size_t b, OnnxType type) {
   node.need_rank(a, 1, 1 << 10);
   node.need_rank(b, 1, 1 << 10);
   Dims left = node.dims(a);
@@ -55,20 +55,20 @@ MatMul product(OnnxNodeView& node, std::size_t a, std::size_t b, OnnxType type) 
 
 std::optional<OperatorKind> matmul(OnnxNodeView& node) {
   node.need_inputs(2, 2);
-  return product(node, 0, 1, node.type(0));
+  return gemm(node, 0, 1, node.type(0));
 }
 
 std::optional<OperatorKind> matmul_integer(OnnxNodeView& node) {
   node.need_inputs(2, 4);
   node.not_trained(2);
   node.not_trained(3);
-  return product(node, 0, 1, OnnxType::i32);
+  return gemm(node, 0, 1, OnnxType::i32);
 }
 
 std::optional<OperatorKind> qlinear_matmul(OnnxNodeView& node) {
   node.need_inputs(8, 8);
   for (const std::size_t scale : {1, 2, 4, 5, 6, 7}) node.not_trained(scale);
-  return product(node, 0, 3, node.type(7));
+  return gemm(node, 0, 3, node.type(7));
 }
 
 std::optional<OperatorKind> gemm(OnnxNodeView& node) {
@@ -217,7 +217,7 @@ std::optional<OperatorKind> einsum(OnnxNodeView& node) {
   return kind;
 }
 
-constexpr std::array<OnnxRuleEntry, 5> product_rules{{
+constexpr std::array<OnnxRuleEntry, 5> gemm_rules{{
     {"Einsum", einsum},
     {"Gemm", gemm},
     {"MatMul", matmul},
@@ -227,6 +227,6 @@ constexpr std::array<OnnxRuleEntry, 5> product_rules{{
 
 }  // namespace
 
-std::span<const OnnxRuleEntry> onnx_product_rules() { return product_rules; }
+std::span<const OnnxRuleEntry> onnx_gemm_rules() { return gemm_rules; }
 
 }  // namespace braid

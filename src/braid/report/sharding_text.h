@@ -10,6 +10,6 @@ namespace braid {
 /// How layers of the plan are divided over tensor-parallel ranks where the model does not say so,
 /// a line for each way of running a kind of layer, in order of first use: "48x block0 tp4:sharded:
 /// attention.qkv column, …". Empty when all are divided as the model says.
-std::vector<std::string> divisions_text(const Plan& plan);
+std::vector<std::string> sharding_text(const Plan& plan);
 
 }  // namespace braid

@@ -1,4 +1,4 @@
-#include "braid/dataflow/division_tables.h"
+#include "braid/dataflow/sharding_tables.h"
 
 #include <algorithm>
 #include <bit>
@@ -38,7 +38,7 @@ void take_least(ChipKernel& mine, const ChipKernel& other) {
 
 }  // namespace
 
-DivisionTables::DivisionTables(const DataflowSetup& setup, const JobRules& job,
+ShardingTables::ShardingTables(const DataflowSetup& setup, const JobRules& job,
                                const MappingRules& mapping)
     : options(setup.graph.kernels.size()) {
   const KernelGraph& graph = setup.graph;
@@ -50,11 +50,11 @@ DivisionTables::DivisionTables(const DataflowSetup& setup, const JobRules& job,
   std::map<std::tuple<bool, std::int64_t, std::int64_t, std::int64_t>, std::size_t> known;
   for (std::size_t i = 0; i < options.size(); ++i) {
     const Kernel& kernel = graph.kernels[i];
-    const std::vector<KernelDims> divisions =
-        division_options(kernel, job.grid_sharding, sharding.axes.size());
-    assert(divisions.size() <= 64);
-    options[i].reserve(divisions.size());
-    for (const KernelDims& dims : divisions) {
+    const std::vector<KernelDims> shardings =
+        option_dims(kernel, job.grid_sharding, sharding.axes.size());
+    assert(shardings.size() <= 64);
+    options[i].reserve(shardings.size());
+    for (const KernelDims& dims : shardings) {
       Option option{dims, kernel_share(sharding, kernel, dims), 0, 0};
       const ChipKernel& share = option.share.kernel;
       option.alone_s = share.flops / rate;
@@ -91,14 +91,14 @@ DivisionTables::DivisionTables(const DataflowSetup& setup, const JobRules& job,
   }
 }
 
-std::size_t DivisionTables::option_of(std::size_t kernel, const KernelDims& dims) const {
+std::size_t ShardingTables::option_of(std::size_t kernel, const KernelDims& dims) const {
   const auto found = std::find_if(options[kernel].begin(), options[kernel].end(),
                                   [&](const Option& option) { return option.dims == dims; });
   assert(found != options[kernel].end());
   return static_cast<std::size_t>(found - options[kernel].begin());
 }
 
-BoxWork box_work(const DivisionTables& tables, const DivisionBox& box, const DataflowSetup& setup,
+BoxWork box_work(const ShardingTables& tables, const ShardingBox& box, const DataflowSetup& setup,
                  const JobRules& job, const MappingRules& mapping) {
   BoxWork result;
   const std::size_t count = box.size();
@@ -126,7 +126,7 @@ BoxWork box_work(const DivisionTables& tables, const DivisionBox& box, const Dat
     }
   }
   work.tensors.reserve(tables.tensors.size());
-  for (const DivisionTables::Tensor& tensor : tables.tensors) {
+  for (const ShardingTables::Tensor& tensor : tables.tensors) {
     ChipTensor mine;
     mine.from = static_cast<std::int32_t>(tensor.from);
     mine.to = static_cast<std::int32_t>(tensor.to);

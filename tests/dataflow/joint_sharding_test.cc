@@ -1,4 +1,4 @@
-#include "braid/dataflow/joint_division.h"
+#include "braid/dataflow/joint_sharding.h"
 
 #include <algorithm>
 #include <random>
@@ -8,7 +8,7 @@
 
 #include "braid/base/infinity.h"
 #include "braid/dataflow/dataflow_job.h"
-#include "braid/dataflow/division_tables.h"
+#include "braid/dataflow/sharding_tables.h"
 
 #include "chip/mapping_oracle.h"
 #include "dataflow/random_kernels.h"
@@ -66,7 +66,7 @@ std::vector<std::vector<KernelDims>> all_options_of(const DataflowSetup& setup,
   std::vector<std::vector<KernelDims>> options;
   for (const Kernel& kernel : setup.graph.kernels) {
     options.push_back(
-        division_options(kernel, rules.job.grid_sharding, shard_axes(setup.fabric).size()));
+        option_dims(kernel, rules.job.grid_sharding, shard_axes(setup.fabric).size()));
   }
   return options;
 }
@@ -83,7 +83,7 @@ double least_with(const DataflowSetup& setup, const DataflowPlanRules& rules,
   return cost.violation ? kInfinity : cost.time_s;
 }
 
-/// The least time over all divisions and all mappings of each.
+/// The least time over all shardings and all mappings of each.
 double least_over_all(const DataflowSetup& setup, const DataflowPlanRules& rules) {
   const std::vector<std::vector<KernelDims>> options = all_options_of(setup, rules);
   std::vector<std::size_t> choice(options.size(), 0);
@@ -101,7 +101,7 @@ double least_over_all(const DataflowSetup& setup, const DataflowPlanRules& rules
   return least;
 }
 
-std::vector<Sharding> two_divisions(const DataflowSetup& setup, JobRules job) {
+std::vector<Sharding> two_shardings(const DataflowSetup& setup, JobRules job) {
   job.time_sharding = true;
   std::vector<Sharding> first = {choose_sharding(setup, job)};
   job.time_sharding = job.grid_sharding = false;
@@ -116,9 +116,9 @@ double time_of(const DividedMapping& mapped) {
 void check_against_all(const DataflowSetup& setup, const DataflowPlanRules& rules, int round,
                        int& better) {
   const double least = least_over_all(setup, rules);
-  const std::vector<Sharding> first = two_divisions(setup, rules.job);
+  const std::vector<Sharding> first = two_shardings(setup, rules.job);
   const DividedMapping mapped = divide_and_map(setup, rules, first);
-  ASSERT_LE(division_bound_s(setup, rules, least_messages_s(setup, rules.job)), least) << round;
+  ASSERT_LE(sharding_bound_s(setup, rules, least_messages_s(setup, rules.job)), least) << round;
   if (least == kInfinity) {
     ASSERT_EQ(mapped.outcome.status, MappingStatus::infeasible) << round;
     return;
@@ -136,7 +136,7 @@ void check_against_all(const DataflowSetup& setup, const DataflowPlanRules& rule
   EXPECT_TRUE(none.outcome.mapping.partition_of.empty());
 }
 
-TEST(JointDivision, AgreesWithTryingAllDivisionsAndMappings) {
+TEST(JointSharding, AgreesWithTryingAllShardingsAndMappings) {
   std::mt19937_64 dice(41);
   int better = 0;
   for (int round = 0; round < 200 && !testing::Test::HasFatalFailure(); ++round) {
@@ -147,7 +147,7 @@ TEST(JointDivision, AgreesWithTryingAllDivisionsAndMappings) {
   EXPECT_GT(better, 20);
 }
 
-TEST(JointDivision, AgreesWithTryingAllDivisionsByEachDimension) {
+TEST(JointSharding, AgreesWithTryingAllShardingsByEachDimension) {
   std::mt19937_64 dice(43);
   int better = 0;
   for (int round = 0; round < 60 && !testing::Test::HasFatalFailure(); ++round) {
@@ -159,7 +159,7 @@ TEST(JointDivision, AgreesWithTryingAllDivisionsByEachDimension) {
 }
 
 // Never slower than what it begins with; a budget that is used up leaves a bound.
-TEST(JointDivision, BoundsWhatABudgetLeavesOut) {
+TEST(JointSharding, BoundsWhatABudgetLeavesOut) {
   std::mt19937_64 dice(47);
   int with_gap = 0;
   for (int round = 0; round < 40; ++round) {
@@ -172,10 +172,10 @@ TEST(JointDivision, BoundsWhatABudgetLeavesOut) {
     const DividedMapping best =
         divide_and_map(setup, rules, std::vector<Sharding>{dims}, kInfinity);
     ASSERT_EQ(best.outcome.status == MappingStatus::optimal, time_of(best) < kInfinity) << round;
-    rules.job.joint_division = false;
+    rules.job.joint_sharding = false;
     EXPECT_LE(time_of(best),
               time_of(divide_and_map(setup, rules, std::vector<Sharding>{dims}, kInfinity)));
-    rules.job.joint_division = true;
+    rules.job.joint_sharding = true;
     rules.budget.partitions = 2000;
     const DividedMapping some =
         divide_and_map(setup, rules, std::vector<Sharding>{dims}, kInfinity);
@@ -187,13 +187,13 @@ TEST(JointDivision, BoundsWhatABudgetLeavesOut) {
   EXPECT_GT(with_gap, 0);
 }
 
-TEST(JointDivision, MoreNeverHurtsAndRelabellingChangesNothing) {
+TEST(JointSharding, MoreNeverHurtsAndRelabellingChangesNothing) {
   std::mt19937_64 dice(53);
   for (int round = 0; round < 30; ++round) {
     const DataflowSetup setup = random_layer(dice, 2 + dice() % 7, 1);
     const DataflowPlanRules rules = random_plan_rules(dice);
     const auto time_s = [&](const DataflowSetup& of) {
-      return time_of(divide_and_map(of, rules, two_divisions(of, rules.job)));
+      return time_of(divide_and_map(of, rules, two_shardings(of, rules.job)));
     };
     const double before_s = time_s(setup);
     DataflowSetup more = setup;
@@ -222,14 +222,14 @@ TEST(JointDivision, MoreNeverHurtsAndRelabellingChangesNothing) {
   }
 }
 
-// With one option for each kernel a box is that division; with all it has no more than any.
-TEST(JointDivision, BoxesHaveTheLeastOfTheirDivisions) {
+// With one option for each kernel a box is that sharding; with all it has no more than any.
+TEST(JointSharding, BoxesHaveTheLeastOfTheirShardings) {
   std::mt19937_64 dice(59);
   for (int round = 0; round < 100; ++round) {
     const DataflowSetup setup = random_layer(dice, 1 + dice() % 6, 1);
     const DataflowPlanRules rules = random_plan_rules(dice);
-    const DivisionTables tables(setup, rules.job, rules.mapping);
-    DivisionBox one, all;
+    const ShardingTables tables(setup, rules.job, rules.mapping);
+    ShardingBox one, all;
     Sharding dims;
     for (const auto& options : tables.options) {
       const std::size_t option = dice() % options.size();

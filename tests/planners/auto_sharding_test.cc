@@ -51,14 +51,14 @@ void expect_plan_stands_alone(const Candidate& candidate) {
 }
 
 // What each planner makes least is no more when it may also choose what was found.
-TEST(FoundDivisions, NeverMakeAPlanWorse) {
+TEST(AutoSharding, NeverMakeAPlanWorse) {
   std::mt19937_64 random(137);
   for (const char* name : {"braid", "piper", "phaze", "amp", "graphpipe"}) {
     const PlannerEntry& planner = find_planner(name);
     int better = 0, planned = 0, only = 0;
     for (int trial = 0; trial < 20; ++trial) {
       Graph graph = testing::tiny_graph(random, pick(random, 1, 5));
-      if (trial % 3 == 0) testing::write_no_divisions(graph);
+      if (trial % 3 == 0) testing::leave_unsharded(graph);
       if (trial % 4 == 0) testing::tie_layers(graph, 0, graph.layers.size() - 1);
       if (trial % 5 == 0) testing::add_branches(random, graph);
       const double memory_bytes = pick(random, 0, 2) == 0 ? 1e12 : 1e5 * pick(random, 5, 90);
@@ -70,8 +70,8 @@ TEST(FoundDivisions, NeverMakeAPlanWorse) {
         job.sharding = sharding;
         return planner.plan(job, system, {}, {}, {});
       };
-      const Outcome written = plan(ShardingSource::written);
-      const Outcome found = plan(ShardingSource::found);
+      const Outcome written = plan(ShardingSource::manual);
+      const Outcome found = plan(ShardingSource::automatic);
       if (found.candidates.empty()) {
         ASSERT_TRUE(written.candidates.empty()) << name << " " << trial;
         continue;
@@ -93,18 +93,18 @@ TEST(FoundDivisions, NeverMakeAPlanWorse) {
   }
 }
 
-TEST(FoundDivisions, LoseNothingToTheExhaustivePlanner) {
+TEST(AutoSharding, LoseNothingToTheExhaustivePlanner) {
   std::mt19937_64 random(41);
   int feasible = 0, divided = 0;
   for (int trial = 0; trial < 40; ++trial) {
     Graph graph = testing::tiny_graph(random, pick(random, 1, 6));
-    if (pick(random, 0, 1) == 0) testing::write_no_divisions(graph);
+    if (pick(random, 0, 1) == 0) testing::leave_unsharded(graph);
     const double memory_bytes = pick(random, 0, 2) == 0 ? 1e12 : 1e5 * pick(random, 5, 60);
     const System system = testing::tiny_system(random, 1 << pick(random, 1, 3), memory_bytes);
     Job job;
     job.graph = &graph;
     job.global_batch = pick(random, 1, 8);
-    job.sharding = ShardingSource::found;
+    job.sharding = ShardingSource::automatic;
     SpaceOptions space;
     space.all_devices = true;
     const Outcome found = plan_braid(job, system, space, {}, {});
@@ -120,8 +120,8 @@ TEST(FoundDivisions, LoseNothingToTheExhaustivePlanner) {
   EXPECT_GT(divided, 3);
 }
 
-// 25 heads divide by 5 at most, and the written divisions want that of every layer.
-TEST(FoundDivisions, PlanGpt2XlWithDegreesThatDoNotDivideItsHeads) {
+// 25 heads divide by 5 at most, and the written shardings want that of every layer.
+TEST(AutoSharding, PlanGpt2XlWithDegreesThatDoNotDivideItsHeads) {
   const Graph graph = load_model("gpt2-xl", {.seq_len = 1024, .dims = {}});
   Job job;
   job.graph = &graph;
@@ -130,7 +130,7 @@ TEST(FoundDivisions, PlanGpt2XlWithDegreesThatDoNotDivideItsHeads) {
   SpaceOptions space;
   space.tp = 4;
   EXPECT_THROW(plan_braid(job, system, space, {}, {}), Error);
-  job.sharding = ShardingSource::found;
+  job.sharding = ShardingSource::automatic;
   for (const int tp : {2, 4, 8}) {
     space.tp = tp;
     space.micro_batch = 2;
@@ -143,32 +143,33 @@ TEST(FoundDivisions, PlanGpt2XlWithDegreesThatDoNotDivideItsHeads) {
   }
 }
 
-TEST(FoundDivisions, DegreesAreThoseThatDivideEveryLayerSomehow) {
-  const auto degrees = [](const char* model) { return found_degrees(load_model(model, {}), 8); };
+TEST(AutoSharding, DegreesAreThoseThatDivideEveryLayerSomehow) {
+  const auto degrees = [](const char* model) { return auto_degrees(load_model(model, {}), 8); };
   EXPECT_EQ(degrees("gpt2-xl"), (std::vector<int>{2, 3, 4, 5, 6, 8}));
   EXPECT_THAT(degrees("resnet-50"), ::testing::Contains(8));
   // Experts are divided as the model says: by their 14336 inner features.
   EXPECT_EQ(degrees("mixtral-8x7b"), (std::vector<int>{2, 4, 7, 8}));
   Graph nothing = load_model("gpt2-xl", {});
   for (Operator& op : nothing.operators) op.kind = Softmax{};
-  EXPECT_TRUE(found_degrees(nothing, 8).empty());
+  EXPECT_TRUE(auto_degrees(nothing, 8).empty());
 }
 
-// Divisions that differ in nothing are tried once.
-TEST(FoundDivisions, DistinctOnesDifferInSomeLayer) {
+// Shardings that differ in nothing are tried once.
+TEST(AutoSharding, DistinctOnesDifferInSomeLayer) {
   const Graph graph = load_model("gpt2-xl", {.seq_len = 1024, .dims = {}});
   Job job;
   job.graph = &graph;
-  job.sharding = ShardingSource::found;
+  job.sharding = ShardingSource::automatic;
   const System system = load_system("dgx-h100:8");
   LayerTables tables(job, system);
   for (const int tp : {2, 5, 8}) {
     Configuration form;
     form.tp = tp;
     std::vector<std::vector<std::vector<DividedOperator>>> seen;
-    for (const Division division : {Division::written, Division::fastest, Division::smallest}) {
-      form.division = division;
-      if (division == Division::written && tp != 5) continue;
+    for (const ShardingKind sharding :
+         {ShardingKind::manual, ShardingKind::fastest, ShardingKind::smallest}) {
+      form.sharding = sharding;
+      if (sharding == ShardingKind::manual && tp != 5) continue;
       std::vector<std::vector<DividedOperator>> all;
       for (std::size_t kind = 0; kind < tables.at(form).kinds.size(); ++kind) {
         all.push_back(tables.option(form, kind).divided);
@@ -179,13 +180,13 @@ TEST(FoundDivisions, DistinctOnesDifferInSomeLayer) {
   }
 }
 
-TEST(FoundDivisions, OfUnlikeDevicesAreForPlannerBraid) {
+TEST(AutoSharding, OfUnlikeDevicesAreForPlannerBraid) {
   std::mt19937_64 random(5);
   const Graph graph = testing::tiny_graph(random, 4);
   Job job;
   job.graph = &graph;
   job.global_batch = 8;
-  job.sharding = ShardingSource::found;
+  job.sharding = ShardingSource::automatic;
   const System system = load_system("dgx-h100:1nodes+dgx-a100:1nodes");
   const Outcome planned = find_planner("braid").plan(job, system, {}, {}, {});
   ASSERT_FALSE(planned.candidates.empty());

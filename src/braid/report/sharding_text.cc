@@ -1,4 +1,4 @@
-#include "braid/report/divisions_text.h"
+#include "braid/report/sharding_text.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -38,7 +38,7 @@ std::vector<Use> uses_of(const Plan& plan) {
 
 }  // namespace
 
-std::vector<std::string> divisions_text(const Plan& plan) {
+std::vector<std::string> sharding_text(const Plan& plan) {
   std::vector<std::string> lines;
   for (const Use& use : uses_of(plan)) {
     const std::string& layer = plan.profile.layers[static_cast<std::size_t>(use.first)].name;
