@@ -7,14 +7,10 @@
 #include <utility>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/graph/bitset.h"
 
 namespace braid {
-namespace {
-
-constexpr double kCare = 1 + 1e-9;  // Sums in another order differ in the last digits.
-
-}  // namespace
 
 class FittingSets::Listing {
  public:
@@ -24,7 +20,7 @@ class FittingSets::Listing {
         above_(count_, Bitset(count_)),
         below_(count_, Bitset(count_)),
         near_(count_),
-        capacity_(tables.rules.sram_limit ? tables.chip.sram_bytes * kCare : kInfinity),
+        capacity_(tables.rules.sram_limit ? tables.chip.sram_bytes * kAboveTolerance : kInfinity),
         state_(count_, State::free),
         readers_inside_(count_, 0),
         levels_(count_ + 1, {Bitset(count_), Bitset(count_), Bitset(count_), {}}) {

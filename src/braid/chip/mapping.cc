@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/rounding.h"
 #include "braid/base/text.h"
 #include "braid/chip/kernel_graph.h"
 #include "braid/chip/partition_time.h"
@@ -15,7 +16,6 @@ namespace braid {
 namespace {
 
 // Sums of sizes are rounded.
-constexpr double kRounding = 1 + 1e-9;
 
 using Members = std::vector<std::vector<std::size_t>>;
 
@@ -228,12 +228,13 @@ MappingCost evaluate_mapping(const ChipWork& work, const DataflowChip& chip, con
         partition.dram_traffic_bytes += (partition.parts - 1) * read_bytes[p];
       }
     }
-    if (rules.sram_limit && partition.sram_bytes > chip.sram_bytes * kRounding && !cost.violation) {
+    if (rules.sram_limit && partition.sram_bytes > chip.sram_bytes * kAboveTolerance &&
+        !cost.violation) {
       cost.violation = fmt::format("partition {} needs {:.0f} bytes of SRAM, there are {:.0f}",
                                    p + 1, partition.sram_bytes, chip.sram_bytes);
     }
     partition.dram_bytes += work.resident_bytes;
-    if (partition.dram_bytes > (chip.dram_bytes + chip.spill_bytes) * kRounding &&
+    if (partition.dram_bytes > (chip.dram_bytes + chip.spill_bytes) * kAboveTolerance &&
         !cost.violation) {
       cost.violation = fmt::format("partition {} needs {:.0f} bytes of DRAM, there are {:.0f}",
                                    p + 1, partition.dram_bytes, chip.dram_bytes + chip.spill_bytes);

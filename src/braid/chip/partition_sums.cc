@@ -5,6 +5,7 @@
 
 #include "braid/base/infinity.h"
 #include "braid/base/least_threshold.h"
+#include "braid/base/rounding.h"
 #include "braid/chip/kernel_graph.h"
 #include "braid/chip/partition_time.h"
 
@@ -196,7 +197,7 @@ double PartitionSums::compute_s(double hidden_s, double enough_s) const {
                                     cycles.begin());
   };
   // No step before the first is enough, and the last is or there is none.
-  const double least = sums_.compute_s / per_cycle_s * (1 - 1e-12);
+  const double least = sums_.compute_s / per_cycle_s * kBelowRounding;
   std::size_t first = steps_where([&](double step) { return step < least; });
   std::size_t last = cycles.size();
   const std::size_t hidden =
@@ -250,10 +251,9 @@ double PartitionSums::time_s(double enough) const {
 double remaining_bound_s(const MapperTables& tables, double compute_s, double network_s,
                          double traffic_bytes, double cut_bytes) {
   // A little less than the sums, which were rounded.
-  constexpr double kCaution = 1 - 1e-12;
-  return kCaution * partition_time_s(compute_s,
-                                     (traffic_bytes + cut_bytes) / tables.most_bytes_per_s,
-                                     network_s, tables.rules.overlap);
+  return kBelowRounding * partition_time_s(compute_s,
+                                           (traffic_bytes + cut_bytes) / tables.most_bytes_per_s,
+                                           network_s, tables.rules.overlap);
 }
 
 }  // namespace braid

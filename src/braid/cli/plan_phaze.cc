@@ -9,6 +9,7 @@
 #include "braid/base/error.h"
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
+#include "braid/base/rounding.h"
 #include "braid/cli/profile_job.h"
 #include "braid/cli/verbs.h"
 #include "braid/planners/phaze/from_profile.h"
@@ -37,9 +38,7 @@ struct PhazeRun {
 };
 
 /// Bound and time are rounded in different orders.
-bool proven(const PhazeRun& run) {
-  return run.placement->bound_s >= run.time_s - 1e-9 * run.time_s;
-}
+bool proven(const PhazeRun& run) { return is_proven(run.placement->bound_s, run.time_s); }
 
 struct PhazeAnswer {
   PhazeOptions options;

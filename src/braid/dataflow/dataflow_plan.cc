@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/dataflow/joint_sharding.h"
 #include "braid/dataflow/staged_plan.h"
 
@@ -237,7 +238,6 @@ DataflowPlan plan_dataflow(const DataflowSetup& setup, const DataflowPlanRules& 
 
 DataflowSearch search_fabrics(const DataflowSetup& setup, const DataflowPlanRules& rules,
                               FabricSearch what) {
-  constexpr double kCloseEnough = 1 - 1e-9;
   const bool alike =
       setup.job.workload == DataflowWorkload::layers && setup.fabric.domain_size == 0;
   DataflowSearch search;
@@ -259,7 +259,7 @@ DataflowSearch search_fabrics(const DataflowSetup& setup, const DataflowPlanRule
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [bound, fabric] : fabrics) {
     const double best_s = is_mapped(search.best) ? search.best.time.time_s : kAny;
-    if (bound >= best_s * kCloseEnough) {
+    if (is_proven(bound, best_s)) {
       ++search.skipped;
       continue;
     }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "braid/base/rounding.h"
 #include "braid/chip/elimination.h"
 #include "braid/chip/partition_time.h"
 #include "braid/dataflow/sharding_tables.h"
@@ -15,8 +16,6 @@
 namespace braid {
 namespace {
 
-constexpr double kProven = 1 - 1e-9;
-constexpr double kSumsRounded = 1 + 1e-12;
 constexpr std::size_t kMostTableEntries = std::size_t{1} << 16;
 constexpr std::size_t kUndecided = ~std::size_t{0};
 /// Of the budget: all boxes' share, and one mapping's for a box.
@@ -134,7 +133,7 @@ class JointSearch {
     return box;
   }
 
-  bool is_too_slow(double time_s) const { return time_s >= known_s_ * kProven; }
+  bool is_too_slow(double time_s) const { return is_proven(time_s, known_s_); }
   bool is_additive() const { return rules_.mapping.overlap != PartitionOverlap::all; }
 
   /// Calls `visit` for each option that a box leaves a kernel.
@@ -245,7 +244,7 @@ class JointSearch {
     BoxWork least = box_work(tables_, box.allowed, setup_, rules_.job, rules_.mapping);
     const PairwiseProblem problem = problem_of(box.allowed, certain_);
     const auto values = minimise(problem, kMostTableEntries);
-    const double messages_s = values ? cost_of(problem, *values)[0] / kSumsRounded : 0;
+    const double messages_s = values ? cost_of(problem, *values)[0] / kAboveRounding : 0;
     box.bound_s = std::max(box.bound_s, messages_s);
     if (is_too_slow(box.bound_s)) return false;
     const double added_s = is_additive() ? messages_s : 0;
@@ -266,7 +265,7 @@ class JointSearch {
       const MappingCost cost =
           evaluate_mapping(least.work, setup_.chip, box.mapping, rules_.mapping, least.curves);
       if (!cost.violation) before_s = cost.time_s;
-      if (before_s <= box.mapped_s * kSumsRounded) return before_s < target_s;
+      if (before_s <= box.mapped_s * kAboveRounding) return before_s < target_s;
     }
     MappingOutcome outcome = map(least.work, least.curves, std::min(target_s, before_s));
     if (rules_.kernel_by_kernel && is_mapped(outcome)) outcome.lower_bound_s = outcome.cost.time_s;
@@ -365,7 +364,7 @@ class JointSearch {
     outcome.downsets += downsets_;
     if (is_mapped(outcome)) {
       outcome.lower_bound_s = std::min(bound_s, outcome.cost.time_s);
-      const bool proven = bound_s >= outcome.cost.time_s * kProven;
+      const bool proven = is_proven(bound_s, outcome.cost.time_s);
       outcome.status = proven ? MappingStatus::optimal : MappingStatus::feasible;
       if (proven) outcome.lower_bound_s = outcome.cost.time_s;
     } else {
@@ -456,7 +455,7 @@ double sharding_bound_s(const DataflowSetup& setup, const DataflowPlanRules& rul
   const double rate = rules.mapping.compute_fraction * peak_flops_per_s(setup.chip);
   const double bytes_per_s = std::max(setup.chip.dram_bytes_per_s, setup.chip.spill_bytes_per_s);
   return partition_time_s(flops / rate, traffic / bytes_per_s, messages_s, rules.mapping.overlap) /
-         kSumsRounded;
+         kAboveRounding;
 }
 
 double least_messages_s(const DataflowSetup& setup, const JobRules& rules) {

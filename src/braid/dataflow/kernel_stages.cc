@@ -10,6 +10,7 @@
 
 #include "braid/base/infinity.h"
 #include "braid/base/least_threshold.h"
+#include "braid/base/rounding.h"
 #include "braid/chip/kernel_graph.h"
 #include "braid/chip/partition_time.h"
 #include "braid/graph/bitset.h"
@@ -17,8 +18,6 @@
 namespace braid {
 namespace {
 
-constexpr double kStageRounding = 1 + 1e-12;
-constexpr double kStageClose = 1 + 1e-9;
 // Of more kernels downsets are not searched, only orders cut.
 constexpr std::size_t kMostSearched = 4096;
 
@@ -196,7 +195,7 @@ class OrderCuts {
       const Load load{sums_[end].compute_s - sums_[start].compute_s,
                       sums_[end].memory_s - sums_[start].memory_s,
                       sums_[end].network_s - sums_[start].network_s};
-      return time_of(load, messages_s_[end], graph_.job.overlap) <= most_s * kStageRounding;
+      return time_of(load, messages_s_[end], graph_.job.overlap) <= most_s * kAboveRounding;
     });
   }
 
@@ -293,7 +292,7 @@ class StageSearch {
   }
 
   bool is_rejected(double time_s) {
-    if (time_s <= most_s_ * kStageRounding) return false;
+    if (time_s <= most_s_ * kAboveRounding) return false;
     rejected_s_ = std::min(rejected_s_, time_s);
     return true;
   }
@@ -339,7 +338,7 @@ double even_share_s(const StageGraph& graph) {
   least_s = std::max({least_s, share_s(all, graph.job.stages),
                       share_s(passes[0], graph.halves.forward_end),
                       share_s(passes[1], graph.job.stages - graph.halves.backward_begin)});
-  return least_s * (1 - 1e-12);  // Sums were rounded.
+  return least_s * kBelowRounding;  // Sums were rounded.
 }
 
 double slowest_s(const StageJob& job, std::span<const std::int32_t> stage_of) {
@@ -380,7 +379,7 @@ void cut_orders(const StageGraph& graph, KernelStages& best) {
     };
     int steps = 0;
     const auto next = [&steps](const ThresholdRange& range) -> std::optional<double> {
-      if (steps++ == 60 || !(range.high > range.low * kStageClose)) return std::nullopt;
+      if (steps++ == 60 || !(range.high > range.low * kAboveTolerance)) return std::nullopt;
       return range.middle();
     };
     const ThresholdRange range{best.lower_bound_s, best.time_s};
@@ -442,7 +441,7 @@ KernelStages find_stages(const StageJob& job, std::int64_t most_sets) {
   cut_orders(graph, best);
   std::int64_t budget = job.kernels.size() > kMostSearched ? 0 : most_sets;
   const std::int64_t all = budget;
-  for (bool first = true; best.time_s > best.lower_bound_s * kStageClose && budget > 0;
+  for (bool first = true; best.time_s > best.lower_bound_s * kAboveTolerance && budget > 0;
        first = false) {
     const double most_s =
         first ? best.lower_bound_s : best.lower_bound_s + (best.time_s - best.lower_bound_s) / 2;
@@ -456,7 +455,7 @@ KernelStages find_stages(const StageJob& job, std::int64_t most_sets) {
     }
   }
   best.lower_bound_s = std::min(best.lower_bound_s, best.time_s);
-  best.optimal = best.time_s <= best.lower_bound_s * kStageClose;
+  best.optimal = best.time_s <= best.lower_bound_s * kAboveTolerance;
   best.sets = all - std::max<std::int64_t>(budget, 0);
   return best;
 }

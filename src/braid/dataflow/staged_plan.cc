@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/rounding.h"
 #include "braid/chip/partition_time.h"
 #include "braid/dataflow/joint_sharding.h"
 #include "braid/dataflow/kernel_stages.h"
@@ -240,7 +241,6 @@ DataflowPlan map_stages(const DataflowSetup& setup, const DataflowPlanRules& rul
 
 DataflowPlan plan_sharding(const DataflowSetup& setup, const DataflowPlanRules& rules,
                            const Sharding& dims) {
-  constexpr double kEnough = 1 + 1e-9;
   const ChipWork whole = chip_work(setup, dims, rules.job);
   const std::vector<std::int32_t> mates = stage_mates(whole, rules.job.plain_pipeline);
   const StageJob job = stage_job(setup, rules, whole, mates);
@@ -254,7 +254,7 @@ DataflowPlan plan_sharding(const DataflowSetup& setup, const DataflowPlanRules& 
   DataflowPlan best = map_stages(setup, rules, whole, job, stages.stage_of, mates);
   DataflowPlan latest = best;
   for (int round = 1; round < kMostRounds && is_whole(latest) && job.stages > 1; ++round) {
-    if (best.outcome.cost.time_s <= bound_s * kEnough) break;
+    if (best.outcome.cost.time_s <= bound_s * kAboveTolerance) break;
     std::vector<std::int32_t> before = std::move(stages.stage_of);
     stages = find_stages(weighed_anew(job, alone, latest, mates));
     sets += stages.sets;
@@ -268,7 +268,7 @@ DataflowPlan plan_sharding(const DataflowSetup& setup, const DataflowPlanRules& 
     const double time_s = best.outcome.cost.time_s;
     best.outcome.lower_bound_s = std::min(bound_s, time_s);
     best.outcome.status =
-        time_s <= bound_s * kEnough ? MappingStatus::optimal : MappingStatus::feasible;
+        time_s <= bound_s * kAboveTolerance ? MappingStatus::optimal : MappingStatus::feasible;
   }
   return best;
 }

@@ -7,6 +7,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/quantity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/job/job_layers.h"
 #include "braid/profile/listed_layers.h"
 #include "braid/schedule/timeline.h"
@@ -140,8 +141,7 @@ ProfileOutcome outcome_of_placement(const ProfileTarget& target, const PhazeProb
   outcome.objective_name = "time per batch (Phaze, s)";
   outcome.objective = objective_s;
   outcome.search_bound_s = std::min(placement.bound_s, objective_s);
-  outcome.status =
-      placement.bound_s >= objective_s * (1 - 1e-9) ? Status::optimal : Status::feasible;
+  outcome.status = is_proven(placement.bound_s, objective_s) ? Status::optimal : Status::feasible;
   outcome.evaluated = 1;
   std::optional<PhazePlacement> other;
   const bool branches = std::any_of(placement.stages.begin(), placement.stages.end(),

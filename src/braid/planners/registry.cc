@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/rounding.h"
 #include "braid/plan/trainer_fit.h"
 #include "braid/planners/amp/amp_planner.h"
 #include "braid/planners/amp/mixed_planner.h"
@@ -146,9 +147,9 @@ void correct_times(Outcome& outcome) {
                      return a.metrics.iteration_time_s < b.metrics.iteration_time_s;
                    });
   const double time_s = outcome.candidates.front().metrics.iteration_time_s;
-  if (time_s <= outcome.objective * (1 + 1e-9)) return;
+  if (time_s <= outcome.objective * kAboveTolerance) return;
   outcome.objective = time_s;
-  if (outcome.status == Status::optimal && outcome.search_bound_s < time_s * (1 - 1e-9)) {
+  if (outcome.status == Status::optimal && outcome.search_bound_s < time_s * kBelowTolerance) {
     outcome.status = Status::feasible;
   }
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "braid/base/rounding.h"
 #include "braid/profile/shard.h"
 #include "braid/profile/tensor_comm.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 /// `share` of a size, at least one and rounded up but for what is only rounding.
 std::int64_t part_of(std::int64_t size, double share) {
-  const double part = std::ceil(static_cast<double>(size) * share * (1 - 1e-12));
+  const double part = std::ceil(static_cast<double>(size) * share * kBelowRounding);
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(part));
 }
 

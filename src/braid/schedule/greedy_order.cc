@@ -9,6 +9,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/index.h"
+#include "braid/base/rounding.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/order_form.h"
 #include "braid/schedule/sub_pipeline.h"
@@ -37,7 +38,7 @@ class StageOrder {
   bool find() {
     // With all inputs there at once, as many forward passes first as may be is the order that ends
     // earliest.
-    best_s_ = end_s({most_, {}}) * (1 + 1e-12);
+    best_s_ = end_s({most_, {}}) * kAboveRounding;
     if (work_ < 0) return false;
     if (!std::isfinite(best_s_)) {
       throw Error("stage " + std::to_string(stage_ + 1) + " may hold " + std::to_string(most_) +

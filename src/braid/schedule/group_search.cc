@@ -9,15 +9,13 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/in_flight.h"
 #include "braid/schedule/order_form.h"
 
 namespace braid {
 namespace {
-
-/// Times that differ by less are rounding's.
-constexpr double kRounding = 1e-12;
 
 struct Choice {
   std::vector<std::int64_t> k, warm_ups;
@@ -26,8 +24,8 @@ struct Choice {
 };
 
 bool better(const Choice& a, const Choice& b) {
-  if (a.time_s < b.time_s * (1 - kRounding)) return true;
-  if (a.time_s > b.time_s * (1 + kRounding)) return false;
+  if (a.time_s < b.time_s * kBelowRounding) return true;
+  if (a.time_s > b.time_s * kAboveRounding) return false;
   return std::tie(a.fullest_bytes, a.all_bytes, a.k) < std::tie(b.fullest_bytes, b.all_bytes, b.k);
 }
 
@@ -98,7 +96,7 @@ class GroupSearcher {
     for (k_[s] = 1; k_[s] <= graph_.micro_batches(s); ++k_[s]) {
       const double end_s = least_.choose(s, k_[s]) + update_s;
       const double later_s = std::max(bound_s, end_s);
-      if (later_s > best_.time_s * (1 + kRounding)) continue;
+      if (later_s > best_.time_s * kAboveRounding) continue;
       try_all(next + 1, later_s);
     }
     k_[s] = 1;

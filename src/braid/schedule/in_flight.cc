@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "braid/base/index.h"
+#include "braid/base/rounding.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/sub_pipeline.h"
 
@@ -76,7 +77,7 @@ double LeastWarmUps::choose(std::size_t stage, std::int64_t k) {
   std::int64_t fewest = std::min(k, count), enough = count;
   while (fewest < enough) {
     const std::int64_t middle = fewest + (enough - fewest) / 2;
-    if (end_s(middle) <= best_s * (1 + 1e-12)) {
+    if (end_s(middle) <= best_s * kAboveRounding) {
       enough = middle;
     } else {
       fewest = middle + 1;

@@ -7,6 +7,7 @@
 #include "braid/base/error.h"
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/greedy_order.h"
 #include "braid/schedule/order_form.h"
@@ -61,8 +62,8 @@ class Search {
     result_.time_s = kInfinity;
     try_known_orders();
     result_.bound_s = bound_s(Counts(3 * stages_, 0), std::vector<double>(times_, 0));
-    if (result_.time_s > result_.bound_s * (1 + 1e-12)) explore();
-    if (result_.time_s <= result_.bound_s * (1 + 1e-12)) result_.proved = true;
+    if (result_.time_s > result_.bound_s * kAboveRounding) explore();
+    if (result_.time_s <= result_.bound_s * kAboveRounding) result_.proved = true;
     if (result_.proved) result_.bound_s = result_.order ? result_.time_s : result_.bound_s;
     if (!result_.order) result_.time_s = 0;
     result_.states = static_cast<std::int64_t>(states_.size());
@@ -270,7 +271,7 @@ class Search {
                              : work.kind == WorkKind::weight_gradient ? 2
                                                                       : 1;
     ++after[3 * at(work.stage) + kind];
-    if (bound_s(after, state.times) >= result_.time_s * (1 - 1e-12)) return;
+    if (bound_s(after, state.times) >= result_.time_s * kBelowRounding) return;
     insert(next[after], std::move(state));
   }
 

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "braid/base/index.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 
@@ -35,7 +36,7 @@ double pipeline_path_bound_s(const Pipeline& pipeline, PathBoundWorkspace& works
                             (pipeline.forward_s[s] + pipeline.backward_s[s]);
     longest_s = std::max(longest_s, before_s[s] + passes_s + after_s[s]);
   }
-  return longest_s * (1 - 1e-9);
+  return longest_s * kBelowTolerance;
 }
 
 }  // namespace braid

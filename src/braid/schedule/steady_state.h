@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "braid/base/rounding.h"
+
 namespace braid {
 
 /// Notices that a process repeats, and leaps ahead.
@@ -44,12 +46,11 @@ class SteadyState {
 
  private:
   bool moved_together(std::span<const double> times) const {
-    constexpr double kTolerance = 1e-13;
     const double step_s = times[0] - kept_[0];
     for (std::size_t i = 0; i < times.size(); ++i) {
       const double off_s = times[i] - kept_[i] - step_s;
       // Written so that infinite times, whose differences are no numbers, never repeat.
-      if (!(std::max(off_s, -off_s) <= kTolerance * times[i])) return false;
+      if (!(std::max(off_s, -off_s) <= kLastDigits * times[i])) return false;
     }
     return true;
   }

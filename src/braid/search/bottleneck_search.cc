@@ -3,12 +3,10 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 namespace {
-
-/// Sums of equal values differ by their rounding; such differences are not worth a search.
-constexpr double kLessByMore = 1 - 1e-13;
 
 /// Thresholds in [least, below): solutions there have at least this `rest`.
 struct Interval {
@@ -30,7 +28,7 @@ std::optional<double> best_bottleneck(const ThresholdProblem& problem, double we
     const Interval interval = open.back();
     open.pop_back();
     if (!(interval.least < interval.below)) continue;
-    if (!(weight * interval.least + interval.rest < best * kLessByMore)) continue;
+    if (!(weight * interval.least + interval.rest < best * (1 - kLastDigits))) continue;
     double middle = interval.least + (interval.below - interval.least) / 2;
     if (!(middle < interval.below)) middle = interval.least;  // Neighbouring numbers.
     const auto answer = problem.solve(middle);

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 
@@ -69,7 +70,7 @@ double EvenSplits::split(int pieces, Ends* ends) const {
   assert(pieces <= layers_);
   if (ends != nullptr) ends->resize(static_cast<std::size_t>(pieces));
   // A bound below the slowest layer would not place it.
-  double bound = std::max(slowest_s_, total_s_ / pieces * (1 - 1e-12));
+  double bound = std::max(slowest_s_, total_s_ / pieces * kBelowRounding);
   double next_bound = kInfinity;
   while (!fill(pieces, bound, ends, next_bound)) {
     assert(next_bound > bound);

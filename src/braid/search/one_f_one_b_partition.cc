@@ -3,6 +3,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/search/layer_windows.h"
 #include "braid/search/one_f_one_b_chain.h"
 #include "braid/search/one_f_one_b_partitioner.h"
@@ -53,7 +54,7 @@ class OneFOneBPartitioner::Chain {
 
   /// Whether the layers' sums alone need more than all stages have.
   bool is_too_much() const {
-    return device_bytes(all_, 1, memory_) * (1 - 1e-12) >
+    return device_bytes(all_, 1, memory_) * kBelowRounding >
            static_cast<double>(stages()) * memory_.available_bytes;
   }
 

@@ -4,7 +4,7 @@
 #include <queue>
 
 #include "braid/base/infinity.h"
-#include "braid/search/rounding.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 namespace {

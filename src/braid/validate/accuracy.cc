@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "braid/base/rank_statistics.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 namespace {
@@ -101,7 +102,7 @@ Accuracy accuracy_of(const std::vector<MeasuredRun>& runs,
     measured.push_back(prediction.measured_s);
     accuracy.bias += error;
     accuracy.bound_mape += std::abs(prediction.bound_s / prediction.measured_s - 1);
-    if (prediction.metrics.iteration_time_s < prediction.bound_s * (1 - 1e-9)) {
+    if (prediction.metrics.iteration_time_s < prediction.bound_s * kBelowTolerance) {
       ++accuracy.predicted_below_bound;
     }
     if (prediction.measured_s < prediction.bound_s) accuracy.measured_below_bound.push_back(i);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/rounding.h"
 #include "braid/verify/checks.h"
 
 namespace braid {
@@ -114,7 +115,7 @@ std::string group_fault(const std::vector<Option>& options, const Option& option
       return other.device_group == group && other.how == option.how;
     });
     if (own == options.end()) return fmt::format("has no times for device group {}", group);
-    if (time_s(option.cost) < time_s(own->cost) * (1 - 1e-9)) {
+    if (time_s(option.cost) < time_s(own->cost) * kBelowTolerance) {
       return fmt::format("takes less than on its devices of group {}", group);
     }
   }

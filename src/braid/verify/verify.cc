@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/rounding.h"
 #include "braid/system/links.h"
 #include "braid/verify/checks.h"
 
@@ -90,7 +91,7 @@ std::string host_fault(const Plan& plan, const Replay& replayed) {
     for (const std::int64_t device : plan.stages[s].devices) {
       const auto& host = chip_at(plan.system, device).host;
       const double available = host ? host->bytes : 0;
-      if (needed > available * (1 + 1e-9) + 1) {
+      if (needed > available * kAboveTolerance + 1) {
         return fmt::format("stage {} offloads {:.0f} bytes a device, its host has room for {:.0f}",
                            s + 1, needed, available);
       }
@@ -116,7 +117,7 @@ Check memory_check(const Plan& plan, const Replay& replayed, double& peak_bytes)
       tightest =
           fmt::format("stage {} needs {:.0f} of {:.0f} usable bytes", s + 1, needed, available);
     }
-    holds = holds && needed <= available * (1 + 1e-12);
+    holds = holds && needed <= available * kAboveRounding;
   }
   const std::string fault = host_fault(plan, replayed);
   if (!fault.empty()) return {"memory", false, fault};

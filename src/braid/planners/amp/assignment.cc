@@ -4,8 +4,8 @@
 #include <cassert>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/search/bottleneck_search.h"
-#include "braid/search/rounding.h"
 
 namespace braid {
 namespace {

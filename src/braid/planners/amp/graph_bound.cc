@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "braid/base/infinity.h"
-#include "braid/search/rounding.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 namespace {

@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/amp/graph_bound.h"
 
 namespace braid {
 namespace {
-
-constexpr double kSumRounding = 1e-12;  ///< Of sums that are compared with sums of other orders.
 
 /// Of each row, the first of the rows that are equal to it and follow one another; `distinct` gets
 /// what `make` makes of each such row.
@@ -100,7 +99,7 @@ bool GraphSplitter::limit(double sync_below_s, double pipeline_below_s) {
   // What is left for the bottleneck narrows where cuts may be, which takes from what is left.
   for (int round = 0; round < 4; ++round) {
     const double rest_s = least_behind_s(0, 0) + handing_on_s_.front();
-    most_threshold_s_ = (pipeline_below_s - rest_s) / repeats_ * (1 + kSumRounding);
+    most_threshold_s_ = (pipeline_below_s - rest_s) / repeats_ * kAboveRounding;
     if (!(least_bottleneck_s_ <= most_threshold_s_)) return false;
     bound_handovers(most_threshold_s_);
     if (!(handing_on_s_.front() < kInfinity)) return false;
@@ -115,8 +114,7 @@ void GraphSplitter::find_least_sync() {
   const double least_pace = pace.empty() ? 1 : *std::min_element(pace.begin(), pace.end());
   if (pace.empty()) rate = static_cast<double>(stages_);
   const double longest_s = *std::max_element(graph_.sync_s.begin(), graph_.sync_s.end());
-  least_sync_s_ =
-      std::max(sync_before_s_.back() / rate, longest_s * least_pace) * (1 - kSumRounding);
+  least_sync_s_ = std::max(sync_before_s_.back() / rate, longest_s * least_pace) * kBelowRounding;
 }
 
 void GraphSplitter::find_handovers(std::span<const double> crossing_bytes) {
@@ -138,9 +136,9 @@ void GraphSplitter::find_handovers(std::span<const double> crossing_bytes) {
 void GraphSplitter::bound_handovers(double threshold_s) {
   const double all_s = least_behind_s(0, 0);
   for (std::size_t stage = stages_; stage-- > 1;) {
-    const double most_before_s = static_cast<double>(stage) * threshold_s * (1 + kSumRounding);
+    const double most_before_s = static_cast<double>(stage) * threshold_s * kAboveRounding;
     const double most_behind_s =
-        static_cast<double>(stages_ - stage) * threshold_s * (1 + kSumRounding);
+        static_cast<double>(stages_ - stage) * threshold_s * kAboveRounding;
     double least_s = kInfinity;
     for (std::size_t cut = 0; cut < size_.size(); ++cut) {
       if (size_[cut] < stage || left(cut) < stages_ - stage) continue;
@@ -215,7 +213,7 @@ bool GraphSplitter::append(std::size_t inner, std::size_t outer, std::size_t fir
     if (left(outer) < behind) continue;
     // The stages behind have no time for more.
     const double share_s = least_behind_s(outer, stage + 1) / static_cast<double>(behind);
-    if (is_too_long(share_s * (1 - kSumRounding))) continue;
+    if (is_too_long(share_s * kBelowRounding)) continue;
     take(inner, outer, stage, stage_s);
   }
   return larger_may_do;
@@ -244,7 +242,7 @@ void GraphSplitter::take(std::size_t inner, std::size_t outer, std::size_t stage
     const double whole_s = cost_s + least_behind_s(outer, stage + 1) +
                            handover_s(outer, stage + 1) + handing_on_s_[stage + 2] +
                            repeats_ * least_bottleneck_s_;
-    if (whole_s * (1 - kSumRounding) > pipeline_below_s_) return;
+    if (whole_s * kBelowRounding > pipeline_below_s_) return;
   }
   known_s = cost_s;
   inner_[at(outer, stage + 1)] = static_cast<std::uint32_t>(inner);
@@ -268,7 +266,7 @@ bool GraphSplitter::fits(std::size_t stage, std::size_t inner, std::size_t outer
 bool GraphSplitter::has_room(std::size_t cut, std::size_t stage) const {
   if (least_bytes_before_.empty()) return true;
   const double left_bytes = least_bytes_before_.back() - least_bytes_before_[cut];
-  return left_bytes * (1 - kSumRounding) <= room_behind_bytes_[stage];
+  return left_bytes * kBelowRounding <= room_behind_bytes_[stage];
 }
 
 bool GraphSplitter::syncs(std::size_t stage, std::size_t inner, std::size_t outer) const {

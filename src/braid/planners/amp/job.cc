@@ -7,6 +7,7 @@
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/amp/synced_assignment.h"
 #include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/outcomes.h"
@@ -147,7 +148,7 @@ double AmpJob::bound_s(const Configuration& configuration) {
   const double sync_s = parameters * sync_s_per_parameter(configuration) / configuration.pp;
   return (static_cast<double>(configuration.num_micro_batches - 1) * bottleneck_s + all_s +
           sync_s) *
-         (1 - 1e-9);
+         kBelowTolerance;
 }
 
 MemoryForm AmpJob::memory(const Configuration& configuration) {

@@ -7,6 +7,7 @@
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
 #include "braid/base/least_threshold.h"
+#include "braid/base/rounding.h"
 #include "braid/plan/stage_context.h"
 #include "braid/planners/amp/job.h"
 #include "braid/planners/job/outcomes.h"
@@ -298,14 +299,16 @@ Infeasibility AmpMixedJob::nearest() {
   for (const auto& devices : nodes_) ranks.insert(ranks.end(), devices.begin(), devices.end());
   for (const Configuration& configuration : configurations_) {
     const Placement placement = placement_of(configuration, ranks);
-    // To a thousandth of what is missing, and only when it is less than elsewhere.
+    // Only when it is less than elsewhere.
+    constexpr double kNearEnough = 1e-3;  // Of what is missing.
     const double high = std::min(least, 1e18);
     const auto within = [&](double bytes) { return assign(configuration, placement, bytes); };
-    auto any = within(high * (1 - 1e-3));
+    auto any = within(high * (1 - kNearEnough));
     if (!any.has_value()) continue;
     int step = 0;
     const auto next = [&step](const ThresholdRange& range) -> std::optional<double> {
-      if (step == 80 || range.is_within(1e-3) || (step > 0 && range.high < 1)) return std::nullopt;
+      if (step == 80 || range.is_within(kNearEnough) || (step > 0 && range.high < 1))
+        return std::nullopt;
       ++step;
       return range.low > 0 ? (range.low + range.high) / 2 : range.high / 16;
     };
@@ -363,7 +366,7 @@ Outcome AmpMixedJob::outcome(std::vector<AmpMixedFound> found, double bound_s, s
   }
   outcome.objective = found.front().cost_s;
   outcome.search_bound_s = std::min(bound_s, outcome.objective);
-  const bool proven = outcome.search_bound_s >= outcome.objective * (1 - 1e-9);
+  const bool proven = is_proven(outcome.search_bound_s, outcome.objective);
   outcome.status = proven ? Status::optimal : Status::feasible;
   return outcome;
 }

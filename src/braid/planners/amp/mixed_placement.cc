@@ -7,10 +7,10 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/amp/mixed_graph_placement.h"
 #include "braid/planners/amp/mixed_parts.h"
 #include "braid/search/placement_search.h"
-#include "braid/search/rounding.h"
 
 namespace braid {
 namespace {

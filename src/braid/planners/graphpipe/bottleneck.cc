@@ -8,6 +8,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/graphpipe/pricing.h"
 #include "braid/planners/graphpipe/read_plan.h"
 
@@ -93,7 +94,7 @@ double bound_s(const GraphPipeProblem& problem, const std::vector<PassGroup>& gr
     all_s += work_s[at(kind)];
   }
   const auto devices = static_cast<double>(graphpipe_weighed_devices(problem));
-  return std::max(longest_s, all_s / devices) * (1 - 1e-9);
+  return std::max(longest_s, all_s / devices) * kBelowTolerance;
 }
 
 }  // namespace

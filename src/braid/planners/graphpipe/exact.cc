@@ -13,6 +13,7 @@
 #include "braid/base/error.h"
 #include "braid/base/index.h"
 #include "braid/base/pareto_front.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/graphpipe/pricing.h"
 
 namespace braid {
@@ -126,7 +127,7 @@ class ExactSearch {
 
   /// Of stages, ascending, below `limit_s` and long enough for the devices to do all work.
   std::vector<double> times_s(double limit_s) const {
-    const double least_s = work_s_.front() / static_cast<double>(all_devices_) * (1 - 1e-9);
+    const double least_s = work_s_.front() / static_cast<double>(all_devices_) * kBelowTolerance;
     std::vector<double> times_s;
     for (const ExactStage& stage : stages_) {
       for (const ExactStage::Way& way : stage.ways) {
@@ -243,7 +244,7 @@ class ExactSearch {
     const ExactStage& stage = stages_[growth.stage];
     const ExactLabel from = labels_[before][parent];
     const auto spare =
-        static_cast<double>(all_devices_) - work_s_[growth.larger] / time_s * (1 - 1e-9);
+        static_cast<double>(all_devices_) - work_s_[growth.larger] / time_s * kBelowTolerance;
     std::optional<ExactNeighbours> behind;
     for (std::size_t w = 0; w < stage.ways.size(); ++w) {
       const ExactStage::Way& way = stage.ways[w];

@@ -12,6 +12,7 @@
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
+#include "braid/base/rounding.h"
 #include "braid/plan/stage_context.h"
 #include "braid/planners/graphpipe/exact.h"
 #include "braid/planners/graphpipe/greedy.h"
@@ -152,7 +153,7 @@ class GreedyPlans {
 
   /// Tries one unless no order of its passes is faster than `limit_s`.
   void consider(const Plan& plan, double limit_s) {
-    if (any_order_bound_s(plan) > std::min(limit_s, time_s()) * (1 + kRounding)) return;
+    if (any_order_bound_s(plan) > std::min(limit_s, time_s()) * kAboveTolerance) return;
     ++promising_;
     const std::int64_t share = std::min(work_, kWork / 8);
     std::int64_t left = share;
@@ -172,7 +173,7 @@ class GreedyPlans {
       return std::move(fastest_.best);
     }
     const double other_s = other->metrics.iteration_time_s;
-    if (!(time_s() < other_s * (1 - kRounding))) {
+    if (!(time_s() < other_s * kBelowTolerance)) {
       fastest_.best.reset();
       consider(other->plan, other_s);
     }
@@ -282,7 +283,7 @@ Outcome plan_on_groups(const Job& job, const System& system, const GraphPipeSpac
     if (progress) progress(best_s(), outcome.search_bound_s, outcome.evaluated);
     // A stage's devices do its passes one after another on any network; nothing else of a plan for
     // a flat one bounds its iteration on the real one.
-    return best_s() / static_cast<double>(problem.batch) * (1 + 1e-9);
+    return best_s() / static_cast<double>(problem.batch) * kAboveTolerance;
   };
   const auto search = [&](const GraphPipeProblem& flat) {
     outcome.work += visit_graphpipe_plans(flat, visit);

@@ -6,6 +6,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 namespace {
@@ -113,7 +114,7 @@ LeastInFlight least_in_flight(std::span<const RoundTripStage> stages,
 std::int64_t least_in_flight(double& round_s, double passes_s, double period_s, std::int64_t most) {
   if (period_s <= 0) return 1;
   // A hair's breadth less, so that equal times do not round up.
-  const double rounds = std::ceil(round_s / period_s * (1 - 1e-12));
+  const double rounds = std::ceil(round_s / period_s * kBelowRounding);
   const double count = std::min(std::max(1.0, rounds), static_cast<double>(most));
   round_s = std::max(round_s, (count - 1) * period_s + passes_s);
   return static_cast<std::int64_t>(count);

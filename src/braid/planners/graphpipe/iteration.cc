@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/graphpipe/bottleneck.h"
 #include "braid/planners/graphpipe/pricing.h"
 #include "braid/planners/graphpipe/shapes.h"
@@ -91,7 +92,7 @@ GraphPipeSolution solve_graphpipe_iteration(const GraphPipeProblem& problem) {
       best = found;
     }
     // Any stage's passes alone take their time for every sample of the batch.
-    return best_s / static_cast<double>(problem.batch) * (1 + 1e-9);
+    return best_s / static_cast<double>(problem.batch) * kAboveTolerance;
   });
   best.work = work;
   return best;

@@ -9,6 +9,7 @@
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
 #include "braid/base/least_threshold.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/graphpipe/in_flight.h"
 
 namespace braid {
@@ -263,7 +264,7 @@ double graphpipe_rate_s(const GraphPipeProblem& problem, GraphPipeSolution& solu
   if (plan.fits_at(low_s)) return low_s;
   if (limit_s <= low_s || !plan.fits_at(limit_s)) return kInfinity;
   const auto next = [](const ThresholdRange& range) -> std::optional<double> {
-    if (!(range.high > range.low * (1 + 1e-13))) return std::nullopt;
+    if (!(range.high > range.low * (1 + kLastDigits))) return std::nullopt;
     return range.middle();
   };
   const auto fits = [&plan](double at_s) {
@@ -271,7 +272,7 @@ double graphpipe_rate_s(const GraphPipeProblem& problem, GraphPipeSolution& solu
   };
   const ThresholdRange range = least_threshold({low_s, limit_s}, next, fits);
   // A little more, so that whoever rounds otherwise finds that it fits.
-  const double high_s = std::min(range.high * (1 + 1e-12), limit_s);
+  const double high_s = std::min(range.high * kAboveRounding, limit_s);
   plan.fits_at(high_s);
   return high_s;
 }

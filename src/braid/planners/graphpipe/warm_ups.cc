@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "braid/base/index.h"
+#include "braid/base/rounding.h"
 #include "braid/plan/stage_context.h"
 #include "braid/plan/stage_rounds.h"
 #include "braid/planners/graphpipe/in_flight.h"
@@ -50,7 +51,7 @@ WarmUps room_of(Plan plan) {
   for (std::size_t s = 0; s < memory.size(); ++s) {
     const double all = static_cast<double>(form_of(plan, s).num_micro_batches);
     const double more = (usable_bytes_of_stage(plan, s) - memory[s].device_total()) /
-                        memory[s].activations * (1 - 1e-12);
+                        memory[s].activations * kBelowRounding;
     // Without activations there is room for all of them, or for none whatever is in flight.
     const double count = std::isfinite(more) ? 1 + std::max(0.0, std::floor(more)) : all;
     room.push_back(static_cast<std::int64_t>(std::min(count, all)));
@@ -106,7 +107,7 @@ WarmUps fewest_warm_ups(const Plan& plan) {
   Pipeline pipeline = pipeline_to_time(plan).pipeline;
   if (pipeline.warm_ups.empty()) pipeline.warm_ups = forwards_first(plan);
   PipelineWorkspace workspace;
-  const double best_s = pipeline_time_s(pipeline, workspace) * (1 + 1e-12);
+  const double best_s = pipeline_time_s(pipeline, workspace) * kAboveRounding;
   for (std::size_t s = pipeline.warm_ups.size(); s-- > 0;) {
     std::int64_t low = 0;  // Too few.
     for (const Transfer& transfer : pipeline.transfers) {

@@ -7,6 +7,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/plan/node_replicas.h"
 #include "braid/plan/shared_gradients.h"
 #include "braid/system/links.h"
@@ -198,7 +199,7 @@ double Evaluator::busy_path_s(const Configuration& configuration, const Layout& 
     up_s += first_chunk_of(s).forward_s + handover_s[at(s)];
     down_s += first_chunk_of(s).backward_s + handover_s[at(s)];
   }
-  return longest_s * (1 - 1e-9);
+  return longest_s * kBelowTolerance;
 }
 
 void Evaluator::fill_kinds(const Configuration& configuration, const Layout& layout,

@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "braid/base/rounding.h"
 #include "braid/plan/blank_plan.h"
 #include "braid/profile/estimated_layers.h"
 
@@ -38,7 +39,7 @@ LowerBound lower_bound(const Job& job, const System& system) {
   }
   LowerBound bound;
   bound.compute_s = layer_options(job)->least_work_s() * static_cast<double>(job.global_batch) /
-                    static_cast<double>(system.device_count) * (1 - 1e-9);
+                    static_cast<double>(system.device_count) * kBelowTolerance;
   bound.time_s = bound.compute_s;
   bound.binding = "the layers' quickest options";
   return bound;

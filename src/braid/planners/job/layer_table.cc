@@ -5,6 +5,7 @@
 
 #include "braid/base/hash_mix.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/job/job_layers.h"
 #include "braid/profile/layer_profile.h"
 
@@ -270,7 +271,7 @@ double LayerTables::fullest_stage_s(LayerTable& table, int stages) {
   if (fullest_s > 0) return fullest_s;
   for (std::size_t k = 0; k < table.layer_of_kind.size(); ++k) {
     const double all_s = table.fullest_count(k, stages) * table.layer_of_kind[k].time_s();
-    fullest_s = std::max(fullest_s, all_s * (1 - 1e-9));
+    fullest_s = std::max(fullest_s, all_s * kBelowTolerance);
   }
   return fullest_s;
 }
@@ -294,7 +295,7 @@ double LayerTables::first_chunks_s(LayerTable& table, int stages) {
     before_s += next->first;
     all_s += before_s;
   }
-  return all_s *= 1 - 1e-9;
+  return all_s *= kBelowTolerance;
 }
 
 double LayerTables::longest_way_s(LayerTable& table, std::span<const ProfileEdge> edges) {

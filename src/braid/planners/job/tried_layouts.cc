@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "braid/base/index.h"
+#include "braid/base/rounding.h"
 #include "braid/plan/dealt_layers.h"
 #include "braid/plan/trainer_fit.h"
 #include "braid/planners/job/layer_table.h"
@@ -13,7 +14,6 @@ namespace braid {
 namespace {
 
 /// What sums in another order may differ by.
-constexpr double kLess = 1 - 1e-9;
 
 /// Passes of a micro-batch on a kind of chunk.
 double time_of_chunk(const LayerTable& table, const LayoutShape& shape, std::size_t kind) {
@@ -46,10 +46,10 @@ void note_busiest(const ChainJob& chain, const LayerTable& table, int pp,
     most_s = work_s;
     busiest = kind;
   }
-  tried.busiest_s = most_s * kLess;
+  tried.busiest_s = most_s * kBelowTolerance;
   double before_s = 0;
   for (int s = 0; s < pp && !chain.branched; ++s) {
-    if (at(shape.kind_of_stage[at(s)]) == busiest) tried.before_s = before_s * kLess;
+    if (at(shape.kind_of_stage[at(s)]) == busiest) tried.before_s = before_s * kBelowTolerance;
     before_s += chunk_s[at(shape.kind_of_chunk[at(s)])];
   }
 }

@@ -5,6 +5,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/plan/shared_gradients.h"
 #include "braid/plan/stage_context.h"
 #include "braid/planners/mixed/mixed_planner.h"
@@ -364,8 +365,7 @@ MixedRates MixedFamily::rates(std::span<const std::int32_t> used, std::int32_t f
 
 MixedRates MixedFamily::measured_rates(const Configuration& way,
                                        std::vector<std::int64_t> devices) {
-  constexpr double kMany = 1e12;      // So many that only bandwidth counts,
-  constexpr double kLess = 1 - 1e-9;  // and rounding does not.
+  constexpr double kMany = 1e12;  // So many that only bandwidth counts,
   Stage& stage = probe_.stages.front();
   stage.dp = way.dp;
   stage.tp = way.tp;
@@ -377,7 +377,7 @@ MixedRates MixedFamily::measured_rates(const Configuration& way,
   const StageContext probe(probe_, 0);
   const DataParallelContext& context = probe.data_parallel();
   MixedRates rates;
-  rates.overlap_loss = kLess * context.chip->efficiency.overlap_loss;
+  rates.overlap_loss = kBelowTolerance * context.chip->efficiency.overlap_loss;
   const auto measure = [&](bool expert) {
     StageParameters parameters;
     parameters.layers = 1;
@@ -390,7 +390,7 @@ MixedRates MixedFamily::measured_rates(const Configuration& way,
     (expert ? chunk.expert_parameters : chunk.dense_parameters) = kMany;
     const ChunkLoad load = chunk_load(chunk, context);
     const auto set = [&](MixedRates::PerParameter& rate, double time_s) {
-      (expert ? rate.expert : rate.dense) = kLess * time_s / kMany;
+      (expert ? rate.expert : rate.dense) = kBelowTolerance * time_s / kMany;
     };
     set(rates.gather, sync.parameter_sync_s);
     set(rates.reduce, sync.gradient_sync_s);

@@ -7,6 +7,7 @@
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/mixed/bounds.h"
 #include "braid/planners/mixed/shortage.h"
@@ -245,7 +246,7 @@ void MixedSearch::walk(std::vector<Open>& open) {
     MixedWalkLimits of_round = {left.steps / rounds, left.shown / rounds};
     --rounds;
     const auto best_s = [&] { return found_.empty() ? kInfinity : found_.front().time_s; };
-    if (proven_s(round) >= best_s() * (1 - 1e-9) || spent()) continue;
+    if (is_proven(proven_s(round), best_s()) || spent()) continue;
     double bound_s = kInfinity;
     auto families = std::ssize(round.families);
     for (const auto& family : round.families) {
@@ -385,8 +386,8 @@ Outcome MixedSearch::run() {
   outcome_.objective = found_.front().time_s;
   if (job_.chain().branched) bound_s_ = std::max(bound_s_, outcome_.physical_bound.time_s);
   outcome_.search_bound_s = std::min(bound_s_, outcome_.objective);
-  outcome_.status = outcome_.search_bound_s >= outcome_.objective * (1 - 1e-9) ? Status::optimal
-                                                                               : Status::feasible;
+  outcome_.status =
+      is_proven(outcome_.search_bound_s, outcome_.objective) ? Status::optimal : Status::feasible;
   return std::move(outcome_);
 }
 

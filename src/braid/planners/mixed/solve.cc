@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/mixed/passes.h"
 
 namespace braid {
@@ -18,7 +19,6 @@ constexpr double kFine = 1e-3;
 constexpr int kMostFinePasses = 50;
 /// and with no more tried than before, but for a little.
 constexpr std::int64_t kFineSteps = 100'000;
-constexpr double kBelow = 1 - 1e-9;
 
 class Solver {
  public:
@@ -149,13 +149,14 @@ void Solver::look_at_ends() {
     const Loose range = *least;
     loose_.erase(least);
     const double best_s = std::min(closed_s_, cutoff_s_);
-    if (range.bound_s >= best_s * kBelow) break;
+    if (is_proven(range.bound_s, best_s)) break;
     const bool near = range.bound_s >= best_s * (1 - kFine);
     if (spent_ || solution_.steps > most_steps || (near && ++fine > kMostFinePasses)) {
       close(range.bound_s);
       break;
     }
-    const double below_s = near ? best_s * kBelow : range.bound_s + (best_s - range.bound_s) / 2;
+    const double below_s =
+        near ? best_s * kBelowTolerance : range.bound_s + (best_s - range.bound_s) / 2;
     const MixedPass found = pass(range.limit_s, below_s);
     if (spent_) {
       close(range.bound_s);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "braid/base/infinity.h"
-#include "braid/search/rounding.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 

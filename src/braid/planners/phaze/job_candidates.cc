@@ -70,7 +70,7 @@ class StageGrowth {
   void append(std::uint32_t inner, std::vector<PhazeCandidate>& found) {
     // The other stages do what is before or behind.
     const double most_elsewhere_s =
-        configuration_.pp == 1 ? 0 : (configuration_.pp - 1) * longest_s_ / kPhazeRounding;
+        configuration_.pp == 1 ? 0 : (configuration_.pp - 1) * longest_s_ / kBelowRounding;
     if (before_s_[inner] > most_elsewhere_s) return;
     sums_[inner] = {};
     open_.assign(1, inner);
@@ -174,7 +174,7 @@ std::optional<PhazeJobStages> phaze_graph_start(AmpJob& job, const Configuration
       assign_graph(graph, job.cuts().cuts, job.cuts().crossing_bytes, below_s, &steps);
   if (!assignment.has_value()) return std::nullopt;
   PhazeJobStages found;
-  found.bound_s = assignment->pipeline_s * kPhazeRounding;
+  found.bound_s = assignment->pipeline_s * kBelowRounding;
   found.layers = std::move(assignment->stages);
   const std::vector<double> handed_on = handed_on_bytes(graph, found.layers);
   const std::span<const ChainLayer> layers = job.table(configuration).chain;

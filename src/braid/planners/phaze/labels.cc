@@ -41,7 +41,7 @@ class FlushPaths {
   /// The stages still to come cannot all be shorter than their mean.
   double least_longest_s(const PhazePath& path, double before_s, std::int64_t from_end) const {
     if (from_end == stages_) return path.longest_s;
-    const double mean_s = kPhazeRounding * before_s / static_cast<double>(stages_ - from_end);
+    const double mean_s = kBelowRounding * before_s / static_cast<double>(stages_ - from_end);
     return std::max(path.longest_s, repeats_ * mean_s);
   }
 
@@ -68,7 +68,7 @@ class SchedulePaths {
     if (from_end == stages_ || micro_batches_ <= stages_) return path.longest_s;
     const double share = static_cast<double>(micro_batches_ - from_end - 1) /
                          static_cast<double>(stages_ - from_end);
-    return std::max(path.longest_s, kPhazeRounding * (path.sum_s + share * before_s));
+    return std::max(path.longest_s, kBelowRounding * (path.sum_s + share * before_s));
   }
 
  private:

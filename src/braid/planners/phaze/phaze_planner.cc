@@ -10,6 +10,7 @@
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/amp/job.h"
 #include "braid/planners/amp/walks.h"
 #include "braid/planners/job/job_layers.h"
@@ -127,13 +128,13 @@ class BatchBound {
   double least_s() const {
     switch (objective_) {
       case PhazeObjective::program:
-        return kPhazeRounding * (micro_batches_ + stages_ - 1) * longest_s_;
+        return kBelowRounding * (micro_batches_ + stages_ - 1) * longest_s_;
       case PhazeObjective::flush:
-        return kPhazeRounding * ((micro_batches_ - 1) * longest_s_ + std::max(sum_s_, late_s()));
+        return kBelowRounding * ((micro_batches_ - 1) * longest_s_ + std::max(sum_s_, late_s()));
       case PhazeObjective::simulated:
         break;
     }
-    return kPhazeRounding * std::max({micro_batches_ * longest_s_, sum_s_, late_s()});
+    return kBelowRounding * std::max({micro_batches_ * longest_s_, sum_s_, late_s()});
   }
   /// With a longer stage no batch takes less than `below_s`.
   double longest_stage_s(double below_s) const {
@@ -142,7 +143,7 @@ class BatchBound {
     if (objective_ == PhazeObjective::flush && micro_batches_ > 1) {
       most_s = std::min(most_s, (below_s - sum_s_) / (micro_batches_ - 1));
     }
-    return most_s / kPhazeRounding;
+    return most_s / kBelowRounding;
   }
 
  private:
@@ -374,7 +375,7 @@ Outcome plan_phaze(const Job& job, const System& system, const PhazeJobSpace& sp
   }
   if (outcome.candidates.empty()) return outcome;
   outcome.search_bound_s = search.bound_s();
-  const bool proven = outcome.search_bound_s >= outcome.objective * (1 - 1e-9);
+  const bool proven = is_proven(outcome.search_bound_s, outcome.objective);
   outcome.status = proven ? Status::optimal : Status::feasible;
   return outcome;
 }

@@ -136,7 +136,7 @@ double least_batch_s(const PhazeProblem& problem) {
         work_s * static_cast<double>(problem.micro_batches) / static_cast<double>(problem.devices);
     least_s = std::min(least_s, std::max(busy_s, longest_s));
   }
-  return least_s * kPhazeRounding;
+  return least_s * kBelowRounding;
 }
 
 /// A combination to be tried, numbered as they were made.
@@ -313,7 +313,7 @@ double least_bytes_of_all(const PhazeProblem& problem) {
     }
     least_bytes = std::min(least_bytes, bytes);
   }
-  return least_bytes * kPhazeRounding;
+  return least_bytes * kBelowRounding;
 }
 
 std::string name_of_stage(const PhazeProblem& problem, const PhazeStage& stage) {

@@ -150,7 +150,7 @@ std::vector<PhazeCombination> phaze_combinations(const PhazeSpace& space,
       if (!(least_s < kInfinity)) continue;
       if (objective == PhazeObjective::program) {
         const double bound_s = least_s * static_cast<double>(micro_batches + p - 1);
-        combinations.push_back({bound_s * kPhazeRounding, dp, p});
+        combinations.push_back({bound_s * kBelowRounding, dp, p});
         continue;
       }
       // How often the longest load x counts beyond the sum of all. Of a path that stays on its
@@ -179,7 +179,7 @@ std::vector<PhazeCombination> phaze_combinations(const PhazeSpace& space,
         const double kink_s = gradients_s / static_cast<double>(p) / hidden;
         if (kink_s > least_s) bound_s = std::min(bound_s, bound_at(kink_s));
       }
-      combinations.push_back({bound_s * kPhazeRounding, dp, p});
+      combinations.push_back({bound_s * kBelowRounding, dp, p});
     }
   }
   return combinations;

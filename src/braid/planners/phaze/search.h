@@ -93,9 +93,6 @@ double sync_factor(std::int64_t dp);
 double load_of(const PhazeCandidate& candidate, std::int64_t from_end);
 double backward_of(const PhazeCandidate& candidate, std::int64_t from_end);
 
-/// Bounds compare with sums that were rounded in another order.
-constexpr double kPhazeRounding = 1 - 1e-12;
-
 /// Lengths of paths through the 1F1B schedule of m micro-batches, of which none is longer than the
 /// simulated time, beyond the sum of all loads. A path goes down the pipeline and up again (all
 /// loads once) and repeats on a stage, the s-th from the end, with load L and S the sum of the

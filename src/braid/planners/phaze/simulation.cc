@@ -54,7 +54,7 @@ class PlansInDepth {
       if (!(longest_behind_s < kInfinity)) continue;
       --left_;
       const double load_s = load_of(candidate, s), backward_s = backward_of(candidate, s);
-      const double behind_s = kPhazeRounding * behind_s_[candidate.outer];
+      const double behind_s = kBelowRounding * behind_s_[candidate.outer];
       const double stays = static_cast<double>(micro_batches_ - s);
       // A path on an earlier stage has this stage's load behind it.
       const double paths_s = std::max(stays >= 0 ? stays * load_s : -kInfinity, path_s + load_s);
@@ -62,7 +62,7 @@ class PlansInDepth {
           late_s, sync_factor(combination_.dp) * candidate.gradients_s - backward_before_s);
       double longest_s = std::max(0.0, paths_s + behind_s);
       if (s > 1 && stays > 0) {
-        longest_s = std::max(longest_s, behind_s + stays * longest_behind_s * kPhazeRounding);
+        longest_s = std::max(longest_s, behind_s + stays * longest_behind_s * kBelowRounding);
       }
       if (!(before_s + load_s + behind_s + longest_s + late < best_s_)) continue;
       stages_.push_back(candidate);
@@ -107,7 +107,7 @@ PhazeSimulated best_by_simulation(const PhazeSpace& space, const PhazeCombinatio
   result.bound_s = below_s;
   auto found = best_by_path(space, combination, below_s);
   if (!found.has_value()) return result;
-  const double bound_s = found->objective_s * kPhazeRounding;
+  const double bound_s = found->objective_s * kBelowRounding;
   PipelineWorkspace workspace;
   const double time_s = phaze_simulated_s(*space.problem, combination.dp, found->stages, workspace);
   if (time_s < below_s) {
@@ -116,7 +116,7 @@ PhazeSimulated best_by_simulation(const PhazeSpace& space, const PhazeCombinatio
     below_s = time_s;
   }
   result.bound_s = below_s;
-  if (bound_s >= below_s * kPhazeRounding * kPhazeRounding) return result;
+  if (bound_s >= below_s * kBelowRounding * kBelowRounding) return result;
   PlansInDepth plans(space, combination, most_plans, result, below_s);
   const bool complete = plans.run();
   result.plans = most_plans - plans.left();

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/piper/search.h"
-#include "braid/search/rounding.h"
 
 namespace braid {
 

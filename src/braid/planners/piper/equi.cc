@@ -6,6 +6,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/piper/variants.h"
 
 namespace braid {
@@ -182,7 +183,6 @@ class Equi {
   /// What the slowest of so many stages takes at least: no less than the average of their layers,
   /// on as many replicas as there may be. Infinite where a layer has no such degree.
   double least_s(std::int64_t count, int tp, bool recompute) {
-    constexpr double kCaution = 1 - 1e-9;  // Sums were rounded.
     const auto [known, fresh] = layers_s_.try_emplace(std::pair(tp, recompute), 0.0);
     if (fresh) {
       for (const PiperNode& node : problem_.nodes) {
@@ -193,7 +193,7 @@ class Equi {
     }
     const double share = least_share(count, tp);
     if (share == kInfinity) return kInfinity;
-    return kCaution * share * known->second / static_cast<double>(count);
+    return kBelowTolerance * share * known->second / static_cast<double>(count);
   }
 
   /// Of the micro-batches, of a replica of so many stages; infinite where there is no room for one.
@@ -229,7 +229,7 @@ class Equi {
       stage.tp = tp;
       stage.suffix = count - s;
       pricer_.price(stage);
-      if (stage.memory_bytes > problem_.memory_bytes * (1 + 1e-12)) return;
+      if (stage.memory_bytes > problem_.memory_bytes * kAboveRounding) return;
       if (least * stage.time >= best_.time) return;
       stages.push_back(std::move(stage));
       sync_times.push_back(parameter_bytes / problem_.bandwidth_bytes);

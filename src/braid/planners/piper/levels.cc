@@ -7,9 +7,9 @@
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/base/pareto_front.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/piper/bisection.h"
 #include "braid/planners/piper/tables.h"
-#include "braid/search/rounding.h"
 
 namespace braid {
 namespace {
@@ -164,7 +164,7 @@ class Levels {
   /// Fewest devices of the level that the layers between two sets take.
   double least_devices(std::size_t level, std::size_t inner, std::size_t outer,
                        std::int64_t product) const {
-    double below = limit_ * static_cast<double>(product) * (1 + 1e-9);
+    double below = limit_ * static_cast<double>(product) * kAboveTolerance;
     for (std::size_t l = 0; l < level; ++l) {
       below *= static_cast<double>(problem_.levels[l].devices);
     }
@@ -234,7 +234,7 @@ class Levels {
         const auto keeps = [&](std::size_t outer) {
           return (how.share * borders_[pair(set, outer)] +
                   how.sync * (weights_[outer] - weights_[set])) /
-                         bandwidth * (1 - 1e-13) <=
+                         bandwidth * (1 - kLastDigits) <=
                      limit_ &&
                  least_devices(level, set, outer, product) <= static_cast<double>(how.dp);
         };

@@ -5,6 +5,7 @@
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/piper/variants.h"
 
 namespace braid {
@@ -110,7 +111,7 @@ PiperSolution solve_pipedream(const PiperProblem& problem, const PiperSearchLimi
     stage.suffix = suffix += stage.dp;
     pricer.price(stage);
     solution.time = std::max(solution.time, stage.time);
-    if (stage.memory_bytes <= problem.memory_bytes * (1 + 1e-12)) continue;
+    if (stage.memory_bytes <= problem.memory_bytes * kAboveRounding) continue;
     fits = false;
     if (stage.memory_bytes < solution.needed_bytes) continue;
     solution.needed_bytes = stage.memory_bytes;

@@ -6,17 +6,20 @@
 #include <utility>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/piper/bisection.h"
 #include "braid/planners/piper/exact_sum.h"
 #include "braid/planners/piper/levels.h"
 #include "braid/planners/piper/threshold.h"
-#include "braid/search/rounding.h"
 
 namespace braid {
 namespace {
 
 /// With more downsets than this, a few are searched first.
 constexpr std::size_t kManyDownsets = 1000;
+
+/// Quick bounds that are this near to a time that they do not exclude are raised no further.
+constexpr double kNearEnough = 1e-3;
 
 /// Raises what is excluded by the quick bounds alone.
 void raise_bound(PiperThreshold& threshold, PiperBisection<PiperThreshold>& bisection) {
@@ -34,7 +37,7 @@ void raise_bound(PiperThreshold& threshold, PiperBisection<PiperThreshold>& bise
     attempt(bisection.low() * (1 + step));
     if (threshold.exhausted()) return;
   }
-  while (kept < kInfinity && bisection.low() < kept * (1 - 1e-3) && !threshold.exhausted()) {
+  while (kept < kInfinity && bisection.low() < kept * (1 - kNearEnough) && !threshold.exhausted()) {
     attempt(std::sqrt(bisection.low() * kept));
   }
 }

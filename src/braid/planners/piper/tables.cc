@@ -10,6 +10,7 @@
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
 #include "braid/base/least_threshold.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 
@@ -230,7 +231,7 @@ PiperStageSums PiperTables::sums(std::size_t inner, std::size_t outer, std::int3
   stage.sync_time = std::max(0.0, b.sync_time - a.sync_time);
   stage.in_flight_bytes = std::max(0.0, b.in_flight_bytes - a.in_flight_bytes);
   stage.fixed_bytes = std::max(0.0, b.fixed_bytes - a.fixed_bytes);
-  const double room = problem_->memory_bytes * (1 + 1e-12) - stage.fixed_bytes;
+  const double room = problem_->memory_bytes * kAboveRounding - stage.fixed_bytes;
   const auto most = static_cast<double>(std::min(problem_->devices, problem_->micro_batches));
   if (!simple_[t] || room < stage.in_flight_bytes) return stage;
   stage.most_in_flight_fast = static_cast<std::int64_t>(
@@ -268,7 +269,7 @@ double PiperTables::least_memory(const PiperStageSums& stage, std::int64_t in_fl
 std::int64_t PiperTables::most_in_flight(PiperStageSums& stage) const {
   if (stage.most_in_flight >= 0) return stage.most_in_flight;
   const std::int64_t most = std::min(problem_->devices, problem_->micro_batches);
-  const double fits = problem_->memory_bytes * (1 + 2e-12);
+  const double fits = problem_->memory_bytes * kAboveRounding * kAboveRounding;
   // In leaps of growing width from what is known to fit.
   std::int64_t low = stage.most_in_flight_fast, high = low + 1;
   while (high <= most && least_memory(stage, high) <= fits) {

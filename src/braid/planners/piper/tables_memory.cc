@@ -4,6 +4,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/piper/tables.h"
 
 namespace braid {
@@ -138,7 +139,7 @@ PiperTables::Within PiperTables::relax(const PiperStageSums& stage, std::int64_t
   const std::int32_t* outer = kind_counts_.data() + at(stage.outer) * kinds;
   double time = stage.time - border_time(stage);
   double need = stage.in_flight_bytes * static_cast<double>(in_flight) + stage.fixed_bytes -
-                problem_->memory_bytes * (1 + 1e-12);
+                problem_->memory_bytes * kAboveRounding;
   if (need <= 0) return {0, time, time};
   for (const Step& step : steps_row(stage.degree, in_flight)) {
     const std::int32_t count = outer[step.kind] - inner[step.kind];

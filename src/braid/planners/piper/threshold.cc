@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 namespace {
@@ -15,7 +16,7 @@ constexpr std::size_t kMostCachedSuffixes = 1500;
 }  // namespace
 
 std::int64_t PiperThreshold::ceil_of(double x) {
-  x = std::min(x * (1 - 1e-12) - 1e-12, 1e18);
+  x = std::min(x * kBelowRounding - 1e-12, 1e18);
   const auto whole = static_cast<std::int64_t>(x);
   return static_cast<double>(whole) < x ? whole + 1 : whole;
 }
@@ -47,7 +48,7 @@ std::size_t PiperThreshold::first_fast_dp(const PiperStageSums& stage, double li
   const auto batch = static_cast<double>(problem_.micro_batches);
   double least = stage.time / limit;
   if (problem_.rules.split == PiperSplit::uneven) {
-    const double each = limit * batch / stage.time * (1 + 1e-12);
+    const double each = limit * batch / stage.time * kAboveRounding;
     if (each < 1) return none;
     if (each < batch) least = batch / static_cast<double>(static_cast<std::int64_t>(each));
   }
@@ -73,7 +74,7 @@ std::size_t PiperThreshold::first_synchronised_dp(const PiperStageSums& stage, d
   const double sum = stage.time + 4 * stage.sync_time;
   const double square = sum * sum - 16 * stage.sync_time * limit;
   if (square <= 0) return 0;
-  const double least = (sum + std::sqrt(square)) / (2 * limit) * (1 - 1e-9);
+  const double least = (sum + std::sqrt(square)) / (2 * limit) * kBelowTolerance;
   if (!(least <= static_cast<double>(problem_.micro_batches))) return tables_.dp_degrees().size();
   return tables_.first_dp(ceil_of(least));
 }
@@ -167,7 +168,7 @@ void PiperThreshold::bound_by_waste(std::size_t outer, double limit) {
   const double time = tables_.least_time(outer);
   const auto tolerable = [&] {
     const std::int64_t best = std::min(least_suffix_[outer], most_suffix_here_ + 1);
-    return static_cast<double>(best - 1) * limit - time * (1 - 1e-11);
+    return static_cast<double>(best - 1) * limit - time * (1 - kSameTime);
   };
   double most_waste = tolerable();
   for (std::size_t inner = 0; most_waste >= 0 && inner < outer; ++inner) {
@@ -176,7 +177,7 @@ void PiperThreshold::bound_by_waste(std::size_t outer, double limit) {
     most_waste = tolerable();
   }
   if (least_suffix_[outer] < kTooMany) {
-    waste_[outer] = static_cast<double>(least_suffix_[outer]) * limit - time * (1 + 1e-11);
+    waste_[outer] = static_cast<double>(least_suffix_[outer]) * limit - time * (1 + kSameTime);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "braid/base/infinity.h"
 #include "braid/base/least_threshold.h"
 #include "braid/base/quantity.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 namespace {
@@ -90,7 +91,7 @@ std::vector<PiperStage> bisect(double low, std::vector<PiperStage> known,
   const auto next = [&](const ThresholdRange& range) -> std::optional<double> {
     if (range.high <= range.low * kClose) return std::nullopt;
     // What is known is often the least already.
-    if (std::exchange(first, false)) return range.high / kClose * (1 + 1e-9);
+    if (std::exchange(first, false)) return range.high / kClose * kAboveTolerance;
     return (range.low + range.high) / 2;
   };
   const double high = fullest_bytes(known);

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 
@@ -107,7 +108,7 @@ double fullest_load_s(const LayerTable& table, const Configuration& configuratio
     }
     most_s = std::max(most_s, load_s);
   }
-  return most_s * (1 - 1e-12);
+  return most_s * kBelowRounding;
 }
 
 double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configuration& split,
@@ -139,8 +140,8 @@ double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configura
           const double even_s = (static_cast<double>(steps) * table.time_s() +
                                  optimizer_share(chain, table, configuration).all_s) /
                                 split.pp;
-          least_s = std::min(
-              least_s, std::max(even_s * (1 - 1e-12), fullest_load_s(table, configuration, syncs)));
+          least_s = std::min(least_s, std::max(even_s * kBelowRounding,
+                                               fullest_load_s(table, configuration, syncs)));
         }
       }
     }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
@@ -98,7 +99,7 @@ void finish_outcome(const ChainJob& chain, LayerTables& tables, const BestPlans&
   outcome.search_bound_s = search_bound_s;
   outcome.objective = best.best_s();
   outcome.status =
-      search_bound_s >= outcome.objective * (1 - 1e-9) ? Status::optimal : Status::feasible;
+      is_proven(search_bound_s, outcome.objective) ? Status::optimal : Status::feasible;
 }
 
 }  // namespace braid

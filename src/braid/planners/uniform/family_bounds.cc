@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/plan/totals.h"
 #include "braid/planners/uniform/assignment_bound.h"
 
@@ -42,7 +43,7 @@ FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Con
       configuration.micro_batch = micro_batch;
       const LayerTable& table = tables.sums_at(configuration);
       const double time_s = table.time_s() - exchanges_s(table, family.ep > family.cp, !even);
-      bounds.sample_s = std::min(bounds.sample_s, time_s / micro_batch * (1 - 1e-9));
+      bounds.sample_s = std::min(bounds.sample_s, time_s / micro_batch * kBelowTolerance);
     }
     configuration.zero = Zero::optimizer;  // No other takes less time for the optimizer.
     // What shardings leave a rank may differ from one micro-batch to another where they are found.
@@ -50,7 +51,8 @@ FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Con
     for (const int micro_batch : micro_batches.first(manual ? 1 : micro_batches.size())) {
       configuration.micro_batch = micro_batch;
       const double share_s =
-          optimizer_share(chain, tables.sums_at(configuration), configuration).all_s * (1 - 1e-9);
+          optimizer_share(chain, tables.sums_at(configuration), configuration).all_s *
+          kBelowTolerance;
       bounds.optimizer_s = std::min(bounds.optimizer_s, share_s * configuration.dp);
       // State is spread over all copies and the context axis, experts over their group as well.
       Configuration smallest = configuration;

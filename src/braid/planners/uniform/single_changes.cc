@@ -6,6 +6,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 namespace {
@@ -83,7 +84,7 @@ class Step {
        AssessmentScratch& scratch)
       : chain_(chain), tables_(tables), from_(from), best_(from), timed_(timed), scratch_(scratch) {
     // Sums in another order differ in their last bits.
-    best_.time_s *= 1 - 1e-12;
+    best_.time_s *= kBelowRounding;
   }
 
   /// Moves a layer over each cut, either way.
@@ -168,7 +169,7 @@ FoundPlan with_single_changes(const ChainJob& chain, LayerTables& tables, FoundP
          single_changes(plan.configuration, space.limits, space.options, has_host)) {
       if (tables.is_distinct(next)) step.look_at(next);
     }
-    if (step.best().time_s >= plan.time_s * (1 - 1e-12)) return plan;
+    if (step.best().time_s >= plan.time_s * kBelowRounding) return plan;
     plan = step.best();
   }
 }

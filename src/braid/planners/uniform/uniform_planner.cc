@@ -10,6 +10,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/uniform/assignment_bound.h"
@@ -157,7 +158,7 @@ bool UniformSearch::is_superfluous(const Configuration& configuration, const Con
   if (offloads && !offloads_more) return true;
   // The same assignments are tried when the optimizer's state moves.
   return next.offload_optimizer && configuration.schedule != ScheduleKind::one_f_one_b &&
-         assessment.needed_without_optimizer_bytes > usable_bytes(chip_) * (1 + 1e-9);
+         assessment.needed_without_optimizer_bytes > usable_bytes(chip_) * kAboveTolerance;
 }
 
 void UniformSearch::note_infeasible(const Configuration& configuration, int stage,
@@ -192,7 +193,7 @@ void UniformSearch::relax(const ConfigurationRange& range, const Assessment& ass
 
 bool UniformSearch::is_hopeless(const ConfigurationRange& range) {
   const LeastMemory least = least_memory(chain_, tables_, range, scratch_);
-  if (least.device_bytes <= usable_bytes(chip_) * (1 + 1e-9)) return false;
+  if (least.device_bytes <= usable_bytes(chip_) * kAboveTolerance) return false;
   if (!hopeless_ || least.device_bytes < hopeless_->bound_bytes) {
     hopeless_ = Hopeless{least.device_bytes, least.configuration};
   }
@@ -226,7 +227,7 @@ void UniformSearch::step(const OpenNode& node) {
     // Fewer copies hold no less each.
     const double fewer_bytes =
         families_[node.family].device_bytes(node.replicas - 1, limits_.layers);
-    if (!space_.all_devices && fewer_bytes <= usable_bytes(chip_) * (1 + 1e-9)) {
+    if (!space_.all_devices && fewer_bytes <= usable_bytes(chip_) * kAboveTolerance) {
       push_family(node, node.replicas - 1);
     }
     return;

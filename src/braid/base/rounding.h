@@ -1,0 +1,28 @@
+#pragma once
+
+namespace braid {
+
+/// Sums of the same numbers in another order, thousands of them, differ by less than 1e-12 of
+/// themselves: a bound times the first is not lifted above what it bounds by rounding, a limit
+/// times the second leaves out nothing that rounding alone lifts above it.
+inline constexpr double kBelowRounding = 1 - 1e-12;
+inline constexpr double kAboveRounding = 1 + 1e-12;
+
+/// Times, and sizes of memory, that differ by less than 1e-9 of themselves count as equal where a
+/// plan is compared with a bound or a limit: many sums and products lie between the two.
+inline constexpr double kBelowTolerance = 1 - 1e-9;
+inline constexpr double kAboveTolerance = 1 + 1e-9;
+
+/// Times that differ by a smaller share count as one in searches over target times.
+inline constexpr double kSameTime = 1e-11;
+
+/// What one operation rounds away, at most a few times: numbers that differ by a smaller share are
+/// the same but for their last digits.
+inline constexpr double kLastDigits = 1e-13;
+
+/// Whether a lower bound proves that nothing takes less than `time_s`.
+constexpr bool is_proven(double bound_s, double time_s) {
+  return bound_s >= time_s * kBelowTolerance;
+}
+
+}  // namespace braid
