@@ -16,7 +16,7 @@ void add_chunk(const ChunkStash& chunk, std::vector<StashRun>& runs) {
 StashPeak stash_peak(const ChunkStash& chunk, std::int64_t in_flight) {
   const auto held = static_cast<double>(in_flight);
   return {chunk.kept_bytes * held, chunk.offloaded_bytes * held,
-          chunk.offloaded_bytes * std::min(held, 2.0)};
+          slot_bytes(chunk.offloaded_bytes, held)};
 }
 
 StashPeak stash_peak(ScheduleKind schedule, int pp, int stage, std::int64_t num_micro_batches,

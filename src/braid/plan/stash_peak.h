@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -14,6 +15,12 @@ struct ChunkStash {
   double offloaded_bytes = 0;  ///< On the host.
   friend bool operator==(const ChunkStash&, const ChunkStash&) = default;
 };
+
+/// Room on the device for stashes of `offloaded_bytes` each that travel to or from the host: one
+/// that comes and one that goes.
+inline double slot_bytes(double offloaded_bytes, double in_flight) {
+  return offloaded_bytes * std::min(in_flight, 2.0);
+}
 
 /// Neighbouring chunks of a stage that keep the same.
 struct StashRun {

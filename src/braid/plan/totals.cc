@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
+#include "braid/plan/memory_form.h"
 #include "braid/system/named_groups.h"
 
 namespace braid {
@@ -185,31 +187,13 @@ MemoryBreakdown memory_of(std::span<const ChunkTotals> chunks, const StashPeak& 
     largest_layer = std::max(largest_layer, chunk.largest_layer_parameters);
     memory.working = std::max(memory.working, chunk.working_bytes);
   }
-  const Precision& precision = context.precision;
-  const bool shard_weights = context.zero == Zero::parameters;
-  const bool shard_gradients = context.zero >= Zero::gradients;
-  const bool shard_optimizer = context.zero >= Zero::optimizer;
-  const double whole = dense + expert;
-  const double shard = dense / context.dense_ranks + expert / context.expert_ranks;
-  const double weight_bytes = bytes_per_element(precision.weight);
-  const double gradient_bytes = bytes_per_element(precision.gradient);
-
-  memory.weights = (shard_weights ? shard : whole) * weight_bytes + fixed;
-  memory.gradients = (shard_gradients ? shard : whole) * gradient_bytes;
-  memory.optimizer = (shard_optimizer ? shard : whole) * precision.optimizer_bytes_per_parameter;
-  // Sharded parameters are gathered a layer ahead of their use; sharded gradients are whole for the
-  // layer whose backward pass runs.
-  if (shard_weights) memory.working += 2 * largest_layer * weight_bytes;
-  if (shard_gradients) memory.working += largest_layer * gradient_bytes;
-  if (context.offload_optimizer) {
-    memory.host += memory.optimizer;
-    memory.optimizer = 0;
-  }
-  if (context.offload_weights) {
-    memory.host += memory.weights;
-    memory.weights = 0;
-    memory.working += 2 * largest_layer * weight_bytes;
-  }
+  const StateForm state = state_form(context);
+  memory.weights = state.weights.of(dense, expert) + fixed;
+  memory.gradients = state.gradients.of(dense, expert);
+  memory.optimizer = state.optimizer.of(dense, expert);
+  memory.working += largest_layer * state.per_largest_layer_parameter;
+  if (state.optimizer_on_host) memory.host += std::exchange(memory.optimizer, 0);
+  if (state.weights_on_host) memory.host += std::exchange(memory.weights, 0);
   memory.activations = stashes.device_bytes();
   memory.host += stashes.offloaded_bytes;
   return memory;

@@ -6,6 +6,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/index.h"
+#include "braid/schedule/held_stashes.h"
 
 namespace braid {
 namespace {
@@ -42,61 +43,40 @@ class WorkRecorder : public RunObserver {
   OrderTiming& timing_;
 };
 
-/// What a device holds, work by work.
-class DeviceMemory {
- public:
-  void add(const StageCost& cost) {
-    kept_bytes_ += cost.fixed_bytes;
-    offloaded_bytes_ = std::max(offloaded_bytes_, cost.offloaded_bytes);
-  }
-  double bytes() const {
-    return kept_bytes_ +
-           static_cast<double>(std::min<std::int64_t>(stashes_, 2)) * offloaded_bytes_;
-  }
-  void start(const StageCost& cost, WorkKind kind) {
-    if (kind != WorkKind::forward) return;
-    kept_bytes_ += cost.stash_bytes;
-    ++stashes_;
-  }
-  void end(const StageCost& cost, WorkKind kind) {
-    if (kind == WorkKind::backward) {
-      kept_bytes_ -= cost.stash_bytes;
-      --stashes_;
-    } else if (kind == WorkKind::input_gradient) {
-      kept_bytes_ -= cost.stash_bytes - cost.weight_stash_bytes;
-    } else if (kind == WorkKind::weight_gradient) {
-      kept_bytes_ -= cost.weight_stash_bytes;
-      --stashes_;
-    }
-  }
+/// What a device holds from the start of a piece of work on.
+void start(const StageCost& cost, WorkKind kind, HeldStashes& held) {
+  if (kind == WorkKind::forward) held.take(cost.stash_bytes);
+}
 
- private:
-  double kept_bytes_ = 0;
-  double offloaded_bytes_ = 0;  ///< Of one stash.
-  std::int64_t stashes_ = 0;
-};
+/// What it holds after it.
+void end(const StageCost& cost, WorkKind kind, HeldStashes& held) {
+  if (kind == WorkKind::backward) held.drop(cost.stash_bytes);
+  if (kind == WorkKind::input_gradient) held.shrink(cost.stash_bytes - cost.weight_stash_bytes);
+  if (kind == WorkKind::weight_gradient) held.drop(cost.weight_stash_bytes);
+}
 
 /// What depends on the devices' orders alone, whenever they run: how long they are busy and what
 /// they hold.
 void add_usage(const TimedGraph& timed, const WorkOrder& order, OrderTiming& timing) {
   const std::size_t stages = timed.costs.size();
-  std::vector<DeviceMemory> memory(order.devices.size());
+  std::vector<HeldStashes> memory(order.devices.size());
   for (std::size_t s = 0; s < stages; ++s) {
-    memory[at(timed.graph.stages[s].device)].add(timed.costs[s]);
+    memory[at(timed.graph.stages[s].device)].add_stage(timed.costs[s].fixed_bytes,
+                                                       timed.costs[s].offloaded_bytes);
   }
   std::vector<std::int64_t> in_flight(stages, 0);
   timing.peak_in_flight.assign(stages, 0);
   for (std::size_t d = 0; d < order.devices.size(); ++d) {
-    DeviceMemory& held = memory[d];
+    HeldStashes& held = memory[d];
     DeviceTiming& device = timing.devices[d];
     device.peak_bytes = held.bytes();
     for (std::size_t i = 0; i < order.devices[d].size(); ++i) {
       const Work& work = order.devices[d][i];
       const std::size_t s = at(work.stage);
       const StageCost& cost = timed.costs[s];
-      held.start(cost, work.kind);
+      start(cost, work.kind, held);
       const double bytes = held.bytes();
-      held.end(cost, work.kind);
+      end(cost, work.kind, held);
       if (!timing.work.empty()) {
         timing.work[d][i].bytes = bytes;
         timing.work[d][i].left_bytes = held.bytes();

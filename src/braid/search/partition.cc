@@ -7,32 +7,6 @@
 
 namespace braid {
 
-MemoryForm memory_form(const DataParallelContext& context, double available_bytes) {
-  const Precision& precision = context.precision;
-  const double weight_bytes = bytes_per_element(precision.weight);
-  const double gradient_bytes = bytes_per_element(precision.gradient);
-  MemoryForm form;
-  form.available_bytes = available_bytes;
-  form.placeholder_bytes = context.placeholder_bytes;
-  if (context.chip != nullptr && context.chip->host) {
-    form.host_available_bytes = context.chip->host->bytes;
-  }
-  const auto add = [&](double bytes, bool sharded, bool offloaded) {
-    const double dense = bytes / (sharded ? context.dense_ranks : 1);
-    const double expert = bytes / (sharded ? context.expert_ranks : 1);
-    (offloaded ? form.host_per_dense_parameter : form.per_dense_parameter) += dense;
-    (offloaded ? form.host_per_expert_parameter : form.per_expert_parameter) += expert;
-  };
-  add(weight_bytes, context.zero == Zero::parameters, context.offload_weights);
-  add(gradient_bytes, context.zero >= Zero::gradients, false);
-  add(precision.optimizer_bytes_per_parameter, context.zero >= Zero::optimizer,
-      context.offload_optimizer);
-  if (context.zero == Zero::parameters) form.per_largest_layer_parameter += 2 * weight_bytes;
-  if (context.zero >= Zero::gradients) form.per_largest_layer_parameter += gradient_bytes;
-  if (context.offload_weights) form.per_largest_layer_parameter += 2 * weight_bytes;
-  return form;
-}
-
 std::optional<Ends> partition_min_max(std::span<const ChainLayer> layers, int pieces) {
   if (static_cast<std::size_t>(pieces) > layers.size()) return std::nullopt;
   Ends ends;

@@ -9,90 +9,10 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
-#include "braid/plan/gradient_placeholders.h"
-#include "braid/plan/totals.h"
+#include "braid/plan/chain_layer.h"
+#include "braid/plan/memory_form.h"
 
 namespace braid {
-
-/// What a partition of a chain of layers needs to know of each layer.
-struct ChainLayer {
-  double forward_s = 0;
-  double backward_s = 0;  ///< With recomputation.
-  double dense_parameters = 0, expert_parameters = 0;
-  double stash_bytes = 0, offloaded_bytes = 0, working_bytes = 0;
-  double fixed_bytes = 0, gradient_bytes = 0;  ///< Stated, in place of parameters.
-  std::uint64_t weight_shapes = 0;             ///< LayerCost::weight_shapes.
-
-  double time_s() const { return forward_s + backward_s; }
-};
-
-/// Device memory of a stage as a linear form in what its layers add up to; the same figure as
-/// memory_of().device_total().
-struct MemoryForm {
-  double per_dense_parameter = 0, per_expert_parameter = 0;  ///< Bytes of all state.
-  double per_largest_layer_parameter = 0;                    ///< Gathered copies.
-  double available_bytes = 0;
-  double host_per_dense_parameter = 0, host_per_expert_parameter = 0;  ///< Of what is offloaded.
-  double host_available_bytes = kInfinity;
-  /// [shape of weights]: of a gradient placeholder; null: there are none.
-  const std::vector<double>* placeholder_bytes = nullptr;
-
-  friend bool operator==(const MemoryForm&, const MemoryForm&) = default;
-};
-/// The device's share of host memory is that of the context's chip.
-MemoryForm memory_form(const DataParallelContext& context, double available_bytes);
-
-/// Sums over a run of layers.
-struct RunSums {
-  double forward_s = 0, backward_s = 0;
-  double dense_parameters = 0, expert_parameters = 0;
-  double stash_bytes = 0, offloaded_bytes = 0, working_bytes = 0, fixed_bytes = 0;
-  double gradient_bytes = 0;
-  double largest_layer_parameters = 0;
-  std::uint64_t weight_shapes = 0;
-
-  void add(const ChainLayer& layer) {
-    forward_s += layer.forward_s;
-    backward_s += layer.backward_s;
-    dense_parameters += layer.dense_parameters;
-    expert_parameters += layer.expert_parameters;
-    stash_bytes += layer.stash_bytes;
-    offloaded_bytes += layer.offloaded_bytes;
-    fixed_bytes += layer.fixed_bytes;
-    gradient_bytes += layer.gradient_bytes;
-    weight_shapes |= layer.weight_shapes;
-    working_bytes = std::max(working_bytes, layer.working_bytes);
-    largest_layer_parameters =
-        std::max(largest_layer_parameters, layer.dense_parameters + layer.expert_parameters);
-  }
-  double time_s() const { return forward_s + backward_s; }
-};
-/// What does not depend on how many micro-batches are in flight.
-inline double standing_bytes(const RunSums& sums, const MemoryForm& form) {
-  return sums.dense_parameters * form.per_dense_parameter +
-         sums.expert_parameters * form.per_expert_parameter +
-         sums.largest_layer_parameters * form.per_largest_layer_parameter + sums.working_bytes +
-         sums.fixed_bytes +
-         (form.placeholder_bytes == nullptr
-              ? 0
-              : placeholder_bytes(sums.weight_shapes, *form.placeholder_bytes));
-}
-inline double device_bytes(const RunSums& sums, double in_flight, const MemoryForm& form) {
-  return standing_bytes(sums, form) + (sums.stash_bytes - sums.offloaded_bytes) * in_flight +
-         sums.offloaded_bytes * std::min(in_flight, 2.0);
-}
-inline double standing_host_bytes(const RunSums& sums, const MemoryForm& form) {
-  return sums.dense_parameters * form.host_per_dense_parameter +
-         sums.expert_parameters * form.host_per_expert_parameter;
-}
-inline double host_bytes(const RunSums& sums, double in_flight, const MemoryForm& form) {
-  return standing_host_bytes(sums, form) + sums.offloaded_bytes * in_flight;
-}
-/// Whether the run fits the device's memory, and what it offloads its share of the host's.
-inline bool fits(const RunSums& sums, double in_flight, const MemoryForm& form) {
-  return device_bytes(sums, in_flight, form) <= form.available_bytes &&
-         host_bytes(sums, in_flight, form) <= form.host_available_bytes;
-}
 
 /// What the stages of a chain hand over, each to the next.
 struct Handovers {

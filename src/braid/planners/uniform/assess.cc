@@ -137,7 +137,7 @@ LeastMemory least_memory(const ChainJob& chain, LayerTables& tables,
   const double kept_bytes = table.stash_bytes - table.offloaded_bytes;
   const auto in_flight = static_cast<double>(
       in_flight_chunks(first.schedule, first.pp, first.pp - 1, 1, first.num_micro_batches));
-  double stash_bytes = kept_bytes * in_flight + table.offloaded_bytes * std::min(in_flight, 2.0);
+  double stash_bytes = kept_bytes * in_flight + slot_bytes(table.offloaded_bytes, in_flight);
   std::int32_t last_layers = 0;  // Of a stage's last chunk, at most.
   const auto pp = static_cast<double>(first.pp);
   if (interleaved) {
@@ -156,7 +156,7 @@ LeastMemory least_memory(const ChainJob& chain, LayerTables& tables,
     const double kept = sums.stash_bytes - sums.offloaded_bytes;
     if (!interleaved) {
       return standing_bytes(sums, form) +
-             layers * (kept * in_flight + sums.offloaded_bytes * std::min(in_flight, 2.0));
+             layers * (kept * in_flight + slot_bytes(sums.offloaded_bytes, in_flight));
     }
     const std::int32_t last = std::min(layers, last_layers);
     const std::int32_t of_a_chunk = (layers + range.most_vp - 1) / range.most_vp;
