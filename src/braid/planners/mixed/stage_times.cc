@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "braid/base/infinity.h"
+#include "braid/plan/totals.h"
 #include "braid/search/fitting_layers.h"
 
 namespace braid {
