@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
@@ -33,34 +32,7 @@ void refuse(bool asked, const char* option, const std::string& planner) {
               "leave it out or use --planner braid");
 }
 
-/// The plan's stages with the layers found, wherever in the model they are.
-Plan plan_of(const ChainJob& chain, LayerTables& tables, const AmpFound& found,
-             const std::string& planner) {
-  Ends ends;
-  std::int32_t end = 0;
-  for (const auto& layers : found.stages) {
-    ends.push_back(end += static_cast<std::int32_t>(layers.size()));
-  }
-  Plan plan = build_plan(chain, tables, found.configuration, ends, planner);
-  for (std::size_t s = 0; s < found.stages.size(); ++s) {
-    plan.stages[s].chunks.front().layers = found.stages[s];
-  }
-  return plan;
-}
-
 }  // namespace
-
-std::vector<std::vector<std::int32_t>> stages_of(const Ends& ends) {
-  std::vector<std::vector<std::int32_t>> stages;
-  stages.reserve(ends.size());
-  std::int32_t begin = 0;
-  for (const std::int32_t end : ends) {
-    auto& layers = stages.emplace_back(static_cast<std::size_t>(end - begin));
-    std::iota(layers.begin(), layers.end(), begin);
-    begin = end;
-  }
-  return stages;
-}
 
 SpaceOptions amp_space(SpaceOptions space, const std::string& planner) {
   refuse(space.cp.value_or(1) != 1, "--cp", planner);
@@ -243,7 +215,7 @@ std::optional<AmpFound> AmpJob::assign_in_order(const Configuration& configurati
       chain, std::vector<std::span<const double>>(chain.stages.size(), sync_before_s));
   if (!assignment.has_value()) return std::nullopt;
   const double cost_s = assignment->cost_s();
-  return AmpFound{configuration, stages_of(assignment->ends), cost_s};
+  return AmpFound{configuration, chunks_of(assignment->ends), cost_s};
 }
 
 double AmpJob::sync_s_per_parameter(const Configuration& configuration) const {
@@ -291,7 +263,7 @@ Outcome AmpJob::outcome(std::vector<AmpFound> found, std::int64_t work, bool com
     if (std::find(taken.begin(), taken.end(), choice.configuration) != taken.end()) continue;
     taken.push_back(choice.configuration);
     Candidate candidate;
-    candidate.plan = plan_of(chain_, tables_, choice, planner_);
+    candidate.plan = build_plan(chain_, tables_, choice.configuration, choice.stages, planner_);
     candidate.metrics = measure(candidate.plan);
     outcome.candidates.push_back(std::move(candidate));
   }

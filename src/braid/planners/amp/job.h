@@ -22,9 +22,6 @@ struct AmpFound {
   double cost_s = 0;
 };
 
-/// The layers of stages that end there.
-std::vector<std::vector<std::int32_t>> stages_of(const Ends& ends);
-
 /// What of the restrictions AMP's space has. Throws Error, naming the planner, for what it has not
 /// (context or expert parallelism, interleaving, other schedules).
 SpaceOptions amp_space(SpaceOptions space, const std::string& planner);

@@ -13,6 +13,7 @@
 #include "braid/base/index.h"
 #include "braid/base/text.h"
 #include "braid/planners/job/job_layers.h"
+#include "braid/planners/job/plan_builder.h"
 #include "braid/planners/job/space.h"
 #include "braid/system/part.h"
 
@@ -308,45 +309,23 @@ GraphPipeJob graphpipe_job(const Job& job, const System& system, GroupTables& ta
 
 Plan graphpipe_plan(const Job& job, const System& system, GroupTables& tables,
                     const GraphPipeJob& planned, const GraphPipeSolution& solution) {
-  Plan plan = blank_plan(job, tables.layers(), system);
-  plan.planner = "graphpipe";
+  PlanBuilder builder(blank_plan(job, tables.layers(), system), "graphpipe");
+  Plan& plan = builder.plan();
   plan.parallel.pp = static_cast<int>(solution.stages.size());
+  plan.profile.chip = chip_names_of(system);
   const auto group_of_stage = [&](const GraphPipeStage& stage) {
     return at(planned.problem.ways[at(stage.way)].pool);
   };
-  // One for each way and number of samples per device.
-  std::vector<std::pair<Configuration, std::size_t>> used;
   for (const GraphPipeStage& from : solution.stages) {
     Configuration how = planned.ways[at(from.way)];
-    const std::int64_t replicas = from.devices / how.tp;
-    how.micro_batch = static_cast<int>(from.group.micro_batch / replicas);
-    const std::pair key(how, group_of_stage(from));
-    auto option = std::find(used.begin(), used.end(), key);
-    if (option == used.end()) option = used.insert(option, key);
-    Stage stage;
-    stage.dp = static_cast<int>(replicas);
-    stage.tp = how.tp;
-    stage.own.emplace();
-    stage.own->micro_batch = how.micro_batch;
-    stage.own->sequence_parallel = how.sequence_parallel;
-    stage.chunks.push_back(
-        {from.nodes, std::vector<std::int32_t>(from.nodes.size(),
-                                               static_cast<std::int32_t>(option - used.begin()))});
-    plan.stages.push_back(std::move(stage));
-  }
-  plan.profile.chip = chip_names_of(system);
-  for (const auto& [how, group] : used) {
-    LayerTables& of_group = tables.of(group);
-    const LayerTable& table = of_group.sums_at(how);
-    for (std::size_t kind = 0; kind < table.kinds.size(); ++kind) {
-      Option option = of_group.option(how, kind);
-      option.cost = table.kinds[kind];
-      if (tables.groups() > 1) {
-        option.name += " on " + system.groups[group].chip.name;
-        option.device_group = static_cast<std::int32_t>(group);
-      }
-      plan.profile.kinds[kind].push_back(std::move(option));
-    }
+    how.dp = static_cast<std::int32_t>(from.devices / how.tp);
+    how.micro_batch = static_cast<std::int32_t>(from.group.micro_batch / how.dp);
+    const std::size_t group = group_of_stage(from);
+    const auto place = tables.groups() > 1 ? static_cast<std::int32_t>(group) : -1;
+    const std::int32_t option = builder.option(tables.of(group), how, place);
+    Stage& stage = builder.add_stage(how, {});
+    stage.own = stage_form(how);
+    add_layers(from.nodes, option, stage.chunks.emplace_back());
   }
   // Large stages first: powers of two then never straddle a node that they fit in.
   std::vector<std::size_t> by_size(plan.stages.size());
@@ -361,7 +340,7 @@ Plan graphpipe_plan(const Job& job, const System& system, GroupTables& tables,
       plan.stages[s].devices.push_back(device++);
     }
   }
-  return plan;
+  return builder.take();
 }
 
 }  // namespace braid

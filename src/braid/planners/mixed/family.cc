@@ -371,9 +371,7 @@ MixedRates MixedFamily::measured_rates(const Configuration& way,
   stage.tp = way.tp;
   stage.cp = way.cp;
   stage.devices = std::move(devices);
-  stage.own =
-      StageForm{way.micro_batch,     way.ep, way.sequence_parallel, way.zero, way.offload_optimizer,
-                way.offload_weights, {}};
+  stage.own = stage_form(way);
   const StageContext probe(probe_, 0);
   const DataParallelContext& context = probe.data_parallel();
   MixedRates rates;

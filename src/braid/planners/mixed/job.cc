@@ -12,6 +12,37 @@
 #include "braid/system/links.h"
 
 namespace braid {
+namespace {
+
+/// Degrees and trades of a stage.
+Configuration configuration_of(const Parallelism& form) {
+  Configuration how;
+  how.tp = form.tp;
+  how.cp = form.cp;
+  how.ep = form.ep;
+  how.dp = form.dp;
+  how.micro_batch = form.micro_batch;
+  how.sequence_parallel = form.sequence_parallel;
+  how.zero = form.zero;
+  how.offload_optimizer = form.offload_optimizer;
+  how.offload_weights = form.offload_weights;
+  return how;
+}
+
+/// That of a stage, for layers that run so.
+Configuration with_run(Configuration stage, const Execution& how) {
+  stage.tp = how.tp;
+  stage.cp = how.cp;
+  stage.ep = how.ep;
+  stage.micro_batch = how.micro_batch;
+  stage.sequence_parallel = how.sequence_parallel;
+  stage.recompute = how.recompute;
+  stage.offload_activations = how.offload_activations;
+  stage.offload_weights = how.offload_weights;
+  return stage;
+}
+
+}  // namespace
 
 MixedJob::MixedJob(const Job& job, const System& system, std::string planner)
     : job_(job), system_(system), chain_(chain_job(job, system)), runs_(device_runs(system)) {
@@ -30,7 +61,7 @@ MixedJob::MixedJob(const Job& job, const System& system, std::string planner)
     chips += (chips.empty() ? "" : " + ") + group.chip.name;
   }
   base_.profile.chip = chips;
-  scratch_ = base_;
+  scratch_.emplace(base_, base_.planner);
 }
 
 std::vector<std::size_t> MixedJob::groups_of(std::span<const std::int64_t> devices) const {
@@ -42,19 +73,6 @@ std::vector<std::size_t> MixedJob::groups_of(std::span<const std::int64_t> devic
   std::sort(groups.begin(), groups.end());
   groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
   return groups;
-}
-
-MixedJob::FormKey MixedJob::key_of(const Configuration& form, bool only) {
-  return {form.tp,
-          form.cp,
-          form.ep,
-          form.micro_batch,
-          form.sequence_parallel,
-          form.sharding,
-          form.recompute,
-          form.offload_activations,
-          form.offload_weights,
-          only};
 }
 
 std::vector<LayerCost> MixedJob::costs(const Configuration& form, std::size_t group, bool only) {
@@ -81,7 +99,7 @@ std::size_t MixedJob::slowest_group(const Configuration& form, std::int32_t kind
 const std::vector<ChainLayer>& MixedJob::layers(const Configuration& form,
                                                 std::span<const std::size_t> groups, bool only) {
   const auto [found, fresh] =
-      layers_.try_emplace({key_of(form, only), {groups.begin(), groups.end()}});
+      layers_.try_emplace({run_key(form), only, {groups.begin(), groups.end()}});
   if (fresh) {
     std::vector<ChainLayer>& layers = found->second;
     layers.reserve(chain_.kind_of_layer.size());
@@ -100,126 +118,85 @@ const std::vector<ChainLayer>& MixedJob::layers(const Configuration& form,
 }
 
 std::int32_t MixedJob::option_of(const Configuration& form, std::size_t group, bool only,
-                                 Plan& plan) {
-  auto& known = options_[&plan];
-  const auto next = static_cast<std::int32_t>(plan.profile.kinds.front().size());
-  const auto [found, fresh] = known.try_emplace({key_of(form, only), group}, next);
-  if (!fresh) return found->second;
-  const std::vector<LayerCost> of_kind = costs(form, group, only);
-  for (std::size_t kind = 0; kind < plan.profile.kinds.size(); ++kind) {
-    Option option = tables_[group].option(form, kind);
-    option.name += " on " + system_.groups[group].chip.name;
-    option.cost = of_kind[kind];
-    option.device_group = static_cast<std::int32_t>(group);
-    plan.profile.kinds[kind].push_back(std::move(option));
+                                 PlanBuilder& builder) {
+  return builder.option(tables_[group], form, {static_cast<std::int32_t>(group), only},
+                        [&] { return costs(form, group, only); });
+}
+
+/// A chunk of those layers, each by the option of the group where it is slowest.
+void MixedJob::add_stage(const PlacedStage& placed, std::span<const LayerRun> layers, bool only,
+                         PlanBuilder& builder) {
+  const std::vector<std::size_t> groups = groups_of(placed.devices);
+  Chunk chunk;
+  for (const LayerRun& layer : layers) {
+    for (const std::size_t group : groups) option_of(layer.how, group, only, builder);
+    const std::size_t group =
+        slowest_group(layer.how, chain_.kind_of_layer[at(layer.layer)], groups);
+    add_layers(std::span(&layer.layer, 1), option_of(layer.how, group, only, builder), chunk);
   }
-  return next;
+  Stage& stage = builder.add_stage(placed.form, placed.devices);
+  stage.own = stage_form(placed.form);
+  stage.chunks.push_back(std::move(chunk));
 }
 
 void MixedJob::fill(std::span<const PlacedStage> stages, std::span<const std::int32_t> order,
-                    Plan& plan) {
-  plan.parallel = {};
-  plan.parallel.pp = static_cast<int>(stages.size());
-  const Configuration& first = stages.front().form;
-  plan.parallel.tp = first.tp;
-  plan.parallel.cp = first.cp;
-  plan.parallel.dp = first.dp;
-  plan.parallel.ep = first.ep;
-  plan.parallel.micro_batch = first.micro_batch;
-  plan.parallel.num_micro_batches =
-      job_.global_batch / (std::int64_t{first.dp} * first.micro_batch);
-  plan.parallel.sequence_parallel = first.sequence_parallel;
-  plan.parallel.recompute = first.recompute;
-  plan.parallel.zero = first.zero;
-  plan.parallel.offload_optimizer = first.offload_optimizer;
-  plan.parallel.offload_weights = first.offload_weights;
-  plan.parallel.offload_activations = first.offload_activations;
-  plan.stages.clear();
-  const bool only = stages.size() == 1;
+                    PlanBuilder& builder) {
+  Configuration first = stages.front().form;
+  first.vp = 1;
+  first.order = AxisOrder::pipeline_outermost;
+  first.schedule = ScheduleKind::one_f_one_b;
+  first.pp = static_cast<std::int32_t>(stages.size());
+  first.num_micro_batches = job_.global_batch / (std::int64_t{first.dp} * first.micro_batch);
+  builder.plan().parallel = to_parallelism(first);
+  builder.plan().stages.clear();
   for (const PlacedStage& placed : stages) {
-    const Configuration& form = placed.form;
-    Stage stage;
-    stage.dp = form.dp;
-    stage.tp = form.tp;
-    stage.cp = form.cp;
-    stage.devices = placed.devices;
-    stage.own = StageForm{
-        form.micro_batch,     form.ep, form.sequence_parallel, form.zero, form.offload_optimizer,
-        form.offload_weights, {}};
-    const std::vector<std::size_t> groups = groups_of(placed.devices);
-    for (const std::size_t group : groups) option_of(form, group, only, plan);
-    Chunk chunk;
+    runs_of_stage_.clear();
     for (std::int32_t place = placed.begin; place < placed.end; ++place) {
-      const std::int32_t l = order.empty() ? place : order[at(place)];
-      chunk.layers.push_back(l);
-      const std::size_t group = slowest_group(form, chain_.kind_of_layer[at(l)], groups);
-      chunk.options.push_back(option_of(form, group, only, plan));
+      runs_of_stage_.push_back({order.empty() ? place : order[at(place)], placed.form});
     }
-    stage.chunks.push_back(std::move(chunk));
-    plan.stages.push_back(std::move(stage));
+    add_stage(placed, runs_of_stage_, stages.size() == 1, builder);
   }
 }
 
 Plan MixedJob::plan(std::span<const PlacedStage> stages, std::span<const std::int32_t> order) {
-  Plan plan = base_;
-  fill(stages, order, plan);
-  options_.erase(&plan);
-  return plan;
+  PlanBuilder builder(base_, base_.planner);
+  fill(stages, order, builder);
+  return builder.take();
 }
 
 Plan MixedJob::on_real_devices(const Plan& planned) {
-  Plan plan = base_;
-  plan.planner = planned.planner;
-  plan.parallel = planned.parallel;
-  plan.stages = planned.stages;
-  const bool only = plan.stages.size() == 1;
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    Stage& stage = plan.stages[s];
-    const Parallelism form = form_of(planned, s);
-    stage.dp = form.dp;
-    stage.tp = form.tp;
-    stage.cp = form.cp;
-    stage.own = StageForm{
-        form.micro_batch,     form.ep, form.sequence_parallel, form.zero, form.offload_optimizer,
-        form.offload_weights, {}};
-    const std::vector<std::size_t> groups = groups_of(stage.devices);
-    for (Chunk& chunk : stage.chunks) {
+  PlanBuilder builder(base_, planned.planner);
+  builder.plan().parallel = planned.parallel;
+  for (std::size_t s = 0; s < planned.stages.size(); ++s) {
+    const Stage& from = planned.stages[s];
+    PlacedStage placed;
+    placed.form = configuration_of(form_of(planned, s));
+    placed.devices = from.devices;
+    std::vector<LayerRun> layers;
+    for (const Chunk& chunk : from.chunks) {
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
-        const Execution& how =
-            options_of(planned.profile, chunk.layers[i])[at(chunk.options[i])].how;
-        Configuration run;
-        run.dp = form.dp;
-        run.tp = how.tp;
-        run.cp = how.cp;
-        run.ep = how.ep;
-        run.micro_batch = how.micro_batch;
-        run.sequence_parallel = how.sequence_parallel;
-        run.recompute = how.recompute;
-        run.offload_activations = how.offload_activations;
-        run.offload_weights = how.offload_weights;
-        for (const std::size_t group : groups) option_of(run, group, only, plan);
-        const std::size_t group =
-            slowest_group(run, chain_.kind_of_layer[at(chunk.layers[i])], groups);
-        chunk.options[i] = option_of(run, group, only, plan);
+        const Option& option = options_of(planned.profile, chunk.layers[i])[at(chunk.options[i])];
+        layers.push_back({chunk.layers[i], with_run(placed.form, option.how)});
       }
     }
+    add_stage(placed, layers, planned.stages.size() == 1, builder);
   }
-  options_.erase(&plan);
-  return plan;
+  return builder.take();
 }
 
 double MixedJob::time_s(std::span<const PlacedStage> stages) {
-  fill(stages, {}, scratch_);
-  return simulate_time_s(scratch_);
+  fill(stages, {}, *scratch_);
+  return simulate_time_s(scratch_->plan());
 }
 
 double MixedJob::missing_bytes(std::span<const PlacedStage> stages,
                                std::span<const std::int32_t> order) {
-  fill(stages, order, scratch_);
-  const std::vector<MemoryBreakdown> memory = memory_of_stages(scratch_);
+  fill(stages, order, *scratch_);
+  const Plan& plan = scratch_->plan();
+  const std::vector<MemoryBreakdown> memory = memory_of_stages(plan);
   double missing = -kInfinity;
   for (std::size_t s = 0; s < memory.size(); ++s) {
-    missing = std::max(missing, memory[s].device_total() - usable_bytes_of_stage(scratch_, s));
+    missing = std::max(missing, memory[s].device_total() - usable_bytes_of_stage(plan, s));
     for (const std::int64_t device : stages[s].devices) {
       const auto& host = chip_at(system_, device).host;
       missing = std::max(missing, memory[s].host - (host ? host->bytes : 0));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -10,6 +11,7 @@
 #include "braid/planners/job/chain_job.h"
 #include "braid/planners/job/job.h"
 #include "braid/planners/job/layer_table.h"
+#include "braid/planners/job/plan_builder.h"
 #include "braid/system/part.h"
 
 namespace braid {
@@ -60,14 +62,22 @@ class MixedJob {
                        std::span<const std::int32_t> order = {});
 
  private:
-  void fill(std::span<const PlacedStage> stages, std::span<const std::int32_t> order, Plan& plan);
-  std::int32_t option_of(const Configuration& form, std::size_t group, bool only, Plan& plan);
+  /// A layer and how it runs.
+  struct LayerRun {
+    std::int32_t layer = 0;
+    Configuration how;
+  };
+
+  void fill(std::span<const PlacedStage> stages, std::span<const std::int32_t> order,
+            PlanBuilder& builder);
+  void add_stage(const PlacedStage& placed, std::span<const LayerRun> layers, bool only,
+                 PlanBuilder& builder);
+  std::int32_t option_of(const Configuration& form, std::size_t group, bool only,
+                         PlanBuilder& builder);
   /// [kind]
   std::vector<LayerCost> costs(const Configuration& form, std::size_t group, bool only);
   std::size_t slowest_group(const Configuration& form, std::int32_t kind,
                             std::span<const std::size_t> groups);
-  using FormKey = std::tuple<int, int, int, int, bool, ShardingKind, Recompute, bool, bool, bool>;
-  static FormKey key_of(const Configuration& form, bool only);
 
   const Job& job_;
   const System& system_;
@@ -75,10 +85,10 @@ class MixedJob {
   std::vector<DeviceRun> runs_;
   std::vector<System> parts_;        ///< [group]
   std::vector<LayerTables> tables_;  ///< [group]
-  std::map<std::pair<FormKey, std::vector<std::size_t>>, std::vector<ChainLayer>> layers_;
-  Plan base_;     ///< Without stages and options.
-  Plan scratch_;  ///< With all options met so far.
-  std::map<const Plan*, std::map<std::pair<FormKey, std::size_t>, std::int32_t>> options_;
+  std::map<std::tuple<RunKey, bool, std::vector<std::size_t>>, std::vector<ChainLayer>> layers_;
+  Plan base_;                           ///< Without stages and options.
+  std::optional<PlanBuilder> scratch_;  ///< With all options met so far.
+  std::vector<LayerRun> runs_of_stage_;
 };
 
 }  // namespace braid

@@ -11,6 +11,7 @@
 #include "braid/graph/downsets.h"
 #include "braid/plan/totals.h"
 #include "braid/planners/job/job_layers.h"
+#include "braid/planners/job/plan_builder.h"
 #include "braid/planners/job/space.h"
 #include "braid/planners/piper/levels.h"
 #include "braid/planners/piper/network.h"
@@ -222,65 +223,35 @@ Plan plan_of_piper(const PiperJob& job, const std::vector<PiperForm>& forms,
   const auto form_at = [&](const PiperStage& stage, std::size_t i) {
     return degrees.at(stage.tp)[at(stage.options[i])];
   };
-  // Forms in use, and their places among the options of every kind of layer.
-  std::vector<std::int32_t> place(forms.size(), -1);
-  std::vector<std::int32_t> used;
-  bool uniform = true;
-  for (const PiperStage& stage : stages) {
-    uniform = uniform && stage.dp == stages.front().dp;
-    for (std::size_t i = 0; i < stage.nodes.size(); ++i) {
-      const std::int32_t form = form_at(stage, i);
-      if (place[at(form)] >= 0) continue;
-      place[at(form)] = static_cast<std::int32_t>(used.size());
-      used.push_back(form);
-    }
-  }
-  uniform = uniform && used.size() == 1;
   const std::vector<std::vector<std::int64_t>> devices = devices_of_stages(solution, job.levels);
-
-  Plan plan = blank_plan(*job.job, *job.layers, *job.system);
-  plan.planner = planner;
+  PlanBuilder builder(blank_plan(*job.job, *job.layers, *job.system), planner);
+  Plan& plan = builder.plan();
   plan.profile.chip = job.system->groups.front().chip.name;
-  for (const std::int32_t f : used) {
-    const Configuration& form = forms[at(f)].form;
-    const LayerTable& table = job.tables->at(form);
-    for (std::size_t k = 0; k < table.kinds.size(); ++k) {
-      Option option = job.tables->option(form, k);
-      option.cost = table.kinds[k];
-      plan.profile.kinds[k].push_back(std::move(option));
+  bool uniform = true;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const PiperStage& from = stages[s];
+    uniform = uniform && from.dp == stages.front().dp;
+    Configuration how = forms[at(form_at(from, 0))].form;
+    how.dp = static_cast<std::int32_t>(from.dp);
+    Stage& stage = builder.add_stage(how, devices[s]);
+    stage.own = stage_form(how);
+    Chunk& chunk = stage.chunks.emplace_back();
+    for (std::size_t i = 0; i < from.nodes.size(); ++i) {
+      const std::int32_t option = builder.option(*job.tables, forms[at(form_at(from, i))].form);
+      add_layers(std::span(&from.nodes[i], 1), option, chunk);
     }
   }
-
-  Configuration shared = forms[at(used.front())].form;
+  Configuration shared = forms[at(form_at(stages.front(), 0))].form;
   shared.pp = static_cast<std::int32_t>(stages.size());
   shared.dp = static_cast<std::int32_t>(stages.front().dp);
   shared.num_micro_batches = plan.global_batch / (std::int64_t{shared.dp} * shared.micro_batch);
   plan.parallel = to_parallelism(shared);
-  if (uniform) {
-    const auto order = order_of_axes(plan.parallel, devices);
-    uniform = order.has_value();
-    if (order) plan.parallel.order = *order;
+  if (!uniform || builder.options() > 1) return builder.take();
+  if (const auto order = order_of_axes(plan.parallel, devices)) {
+    plan.parallel.order = *order;
+    for (Stage& stage : plan.stages) stage.own.reset();
   }
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const PiperStage& from = stages[s];
-    Stage stage;
-    stage.dp = static_cast<int>(from.dp);
-    stage.tp = from.tp;
-    stage.devices = devices[s];
-    Chunk chunk;
-    chunk.layers = from.nodes;
-    for (std::size_t i = 0; i < from.nodes.size(); ++i) {
-      chunk.options.push_back(place[at(form_at(from, i))]);
-    }
-    if (!uniform) {
-      const Configuration& form = forms[at(form_at(from, 0))].form;
-      stage.own =
-          StageForm{form.micro_batch, 1, form.sequence_parallel, form.zero, false, false, {}};
-    }
-    stage.chunks.push_back(std::move(chunk));
-    plan.stages.push_back(std::move(stage));
-  }
-  return plan;
+  return builder.take();
 }
 
 }  // namespace braid

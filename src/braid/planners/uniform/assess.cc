@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -12,19 +13,12 @@
 #include "braid/base/infinity.h"
 #include "braid/plan/node_replicas.h"
 #include "braid/planners/job/job_layers.h"
+#include "braid/planners/job/plan_builder.h"
 #include "braid/planners/uniform/assignment_bound.h"
 
 namespace braid {
 
 namespace {
-
-/// Layers of piece `piece`: [begin, end).
-struct Range {
-  std::int32_t begin = 0, end = 0;
-};
-Range piece_range(const Ends& ends, std::size_t piece) {
-  return {piece == 0 ? 0 : ends[piece - 1], ends[piece]};
-}
 
 /// Place of a stage's chunk in model order.
 std::size_t piece_number(const Configuration& configuration, int stage, int chunk) {
@@ -363,42 +357,42 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
   return assessment;
 }
 
+std::vector<std::vector<std::int32_t>> chunks_of(const Ends& ends) {
+  std::vector<std::vector<std::int32_t>> chunks;
+  chunks.reserve(ends.size());
+  std::int32_t begin = 0;
+  for (const std::int32_t end : ends) {
+    auto& layers = chunks.emplace_back(static_cast<std::size_t>(end - begin));
+    std::iota(layers.begin(), layers.end(), begin);
+    begin = end;
+  }
+  return chunks;
+}
+
 Plan build_plan(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
-                const Ends& ends, const std::string& planner) {
+                std::span<const std::vector<std::int32_t>> chunks, const std::string& planner) {
   const Job& job = *chain.job;
-  const LayerTable& table = tables.sums_at(configuration);
-  Plan plan = blank_plan(job, *chain.layers, *chain.system);
-  plan.planner = planner;
+  PlanBuilder builder(blank_plan(job, *chain.layers, *chain.system), planner);
+  Plan& plan = builder.plan();
   plan.parallel = to_parallelism(configuration);
   if (job.trainer.does.node_replicas) {
     plan.parallel.replicate = node_replicas(*chain.system, plan.parallel);
   }
   plan.profile.chip = chain.system->groups.front().chip.name;
-  for (std::size_t k = 0; k < table.kinds.size(); ++k) {
-    Option option = tables.option(configuration, k);
-    option.cost = table.kinds[k];
-    option.cost.weight_shapes = 0;
-    plan.profile.kinds[k].push_back(std::move(option));
-  }
+  const std::int32_t option = builder.option(tables, configuration);
   for (int s = 0; s < configuration.pp; ++s) {
-    Stage stage;
-    stage.dp = configuration.dp;
-    stage.tp = configuration.tp;
-    stage.cp = configuration.cp;
-    stage.devices = stage_devices(plan.parallel, s);
+    Stage& stage = builder.add_stage(configuration, stage_devices(plan.parallel, s));
     for (int c = 0; c < configuration.vp; ++c) {
-      const Range range = piece_range(ends, piece_number(configuration, s, c));
-      Chunk chunk;
-      for (std::int32_t l = range.begin; l < range.end; ++l) {
-        chunk.layers.push_back(l);
-        chunk.options.push_back(0);
-      }
-      stage.chunks.push_back(std::move(chunk));
+      add_layers(chunks[piece_number(configuration, s, c)], option, stage.chunks.emplace_back());
     }
-    plan.stages.push_back(std::move(stage));
   }
   if (chain.weight_shapes != nullptr) add_gradient_placeholders(*job.graph, plan);
-  return plan;
+  return builder.take();
+}
+
+Plan build_plan(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
+                const Ends& ends, const std::string& planner) {
+  return build_plan(chain, tables, configuration, chunks_of(ends), planner);
 }
 
 }  // namespace braid

@@ -117,7 +117,12 @@ Improvement improve_assignment(const ChainJob& chain, LayerTables& tables,
                                const Configuration& configuration, const ImprovementLimits& limits,
                                AssessmentScratch& scratch);
 
-/// The plan that an assessment stands for.
+/// The layers of each run of a chain that ends there.
+std::vector<std::vector<std::int32_t>> chunks_of(const Ends& ends);
+
+/// The plan that an assessment stands for; with chunks of any layers, in the pipeline's order.
+Plan build_plan(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
+                std::span<const std::vector<std::int32_t>> chunks, const std::string& planner);
 Plan build_plan(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                 const Ends& ends, const std::string& planner);
 
