@@ -8,7 +8,7 @@ StateForm state_form(const DataParallelContext& context) {
   const Precision& precision = context.precision;
   const double weight_bytes = bytes_per_element(precision.weight);
   const double gradient_bytes = bytes_per_element(precision.gradient);
-  const auto divided = [&](double bytes, Zero least) -> StateForm::PerParameter {
+  const auto divided = [&](double bytes, Zero least) -> PerParameter {
     if (context.zero < least) return {bytes, bytes};
     return {bytes / context.dense_ranks, bytes / context.expert_ranks};
   };
@@ -35,7 +35,7 @@ MemoryForm memory_form(const DataParallelContext& context, double available_byte
   if (context.chip != nullptr && context.chip->host) {
     form.host_available_bytes = context.chip->host->bytes;
   }
-  const auto add = [&](const StateForm::PerParameter& bytes, bool on_host) {
+  const auto add = [&](const PerParameter& bytes, bool on_host) {
     (on_host ? form.host_per_dense_parameter : form.per_dense_parameter) += bytes.dense;
     (on_host ? form.host_per_expert_parameter : form.per_expert_parameter) += bytes.expert;
   };

@@ -5,6 +5,7 @@
 #include "braid/base/infinity.h"
 #include "braid/plan/chain_layer.h"
 #include "braid/plan/gradient_placeholders.h"
+#include "braid/plan/per_parameter.h"
 #include "braid/plan/stash_peak.h"
 
 namespace braid {
@@ -14,12 +15,6 @@ struct DataParallelContext;
 /// Bytes of parameter state on one device for each parameter of a stage, by kind: divided by the
 /// ZeRO stage (Rajbhandari et al. 2020, §5), on the device or in the host's memory.
 struct StateForm {
-  struct PerParameter {
-    double dense = 0, expert = 0;
-    double of(double dense_parameters, double expert_parameters) const {
-      return dense_parameters * dense + expert_parameters * expert;
-    }
-  };
   PerParameter weights, gradients, optimizer;
   /// For each parameter of the stage's largest layer: copies that are whole while it runs.
   double per_largest_layer_parameter = 0;

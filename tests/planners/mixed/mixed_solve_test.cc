@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -28,38 +29,78 @@ double scramble(std::uint64_t seed, std::span<const std::int32_t> used, std::int
   return share(random);
 }
 
-/// Tells the problem the least of its exchange_s for any forms on the same devices.
-void know_least_exchange(MixedProblem& problem) {
-  struct Form {
-    std::vector<std::int32_t> takes;
-    std::int32_t ways = 0;
-  };
-  std::vector<Form> forms;
-  for (const MixedForm& form : problem.forms) {
-    forms.push_back({form.takes, static_cast<std::int32_t>(form.ways.size())});
+enum class Exchange : std::uint8_t { none, of_first, of_both };
+
+/// Random numbers by seed; of exchanges also the least for any forms on the same devices, if
+/// wanted.
+class RandomCosts final : public MixedCosts {
+ public:
+  RandomCosts(std::uint64_t seed, const MixedProblem& problem, Exchange exchange,
+              bool knows_least = true)
+      : seed_(seed), forms_(problem.forms), exchange_(exchange), knows_least_(knows_least) {}
+
+  bool allows(Used used, std::int32_t form) override {
+    return scramble(seed_ + 1, used, form, 0) < 0.9;
   }
-  problem.least_exchange_s = [forms, exchange_s = problem.exchange_s](
-                                 std::span<const std::int32_t> used, std::int32_t first,
-                                 std::int32_t last) {
-    const auto takes_of = [&](std::int32_t form) {
-      return forms[static_cast<std::size_t>(form)].takes;
+  double handover_s(Used used, std::int32_t below, std::int32_t above, std::int32_t kind) override {
+    return scramble(seed_ + 2 + static_cast<std::uint64_t>(kind), used, below, above);
+  }
+  SyncRates rates(Used used, std::int32_t form, std::int32_t way) override {
+    SyncRates rates;
+    rates.gather.dense = way == 1 ? 0 : 4 * scramble(seed_ + 4, used, form, way);
+    rates.reduce.dense = 5 * scramble(seed_ + 5, used, form, way);
+    rates.optimizer.dense = scramble(seed_ + 6, used, form, way);
+    rates.optimizer_s = scramble(seed_ + 7, used, form, way);
+    if (way == 2) rates.backward.dense = scramble(seed_ + 8, used, form, way);
+    return rates;
+  }
+  bool exchanges() const override { return exchange_ != Exchange::none; }
+  double exchange_s(Used used, std::int32_t first, std::int32_t way, std::int32_t last) override {
+    if (exchange_ == Exchange::none) return 0;
+    if (exchange_ == Exchange::of_first) return 2 * scramble(seed_ + 9, used, first, way);
+    const double scale = seed_ % 3 == 0 ? 1 : 10;
+    return scale *
+           (scramble(seed_ + 9, used, first, way) + scramble(seed_ + 10, used, last, first));
+  }
+  double least_exchange_s(Used used, std::int32_t first, std::int32_t last) override {
+    if (!knows_least_ || exchange_ == Exchange::none) return 0;
+    const auto form = [&](std::int32_t number) -> const MixedForm& {
+      return forms_[static_cast<std::size_t>(number)];
     };
     double least_s = kInfinity;
-    for (std::int32_t a = 0; a < std::ssize(forms); ++a) {
-      for (std::int32_t b = 0; b < std::ssize(forms); ++b) {
-        if (takes_of(a) != takes_of(first) || takes_of(b) != takes_of(last)) continue;
-        for (std::int32_t way = 0; way < forms[static_cast<std::size_t>(a)].ways; ++way) {
+    for (std::int32_t a = 0; a < std::ssize(forms_); ++a) {
+      for (std::int32_t b = 0; b < std::ssize(forms_); ++b) {
+        if (form(a).takes != form(first).takes || form(b).takes != form(last).takes) continue;
+        for (std::int32_t way = 0; way < std::ssize(form(a).ways); ++way) {
           least_s = std::min(least_s, exchange_s(used, a, way, b));
         }
       }
     }
     return least_s;
-  };
-}
+  }
 
-MixedProblem random_problem(std::uint64_t seed, int layers) {
-  std::mt19937_64 random(seed);
+ private:
+  std::uint64_t seed_;
+  std::vector<MixedForm> forms_;
+  Exchange exchange_;
+  bool knows_least_;
+};
+
+/// A problem with its costs.
+struct Random {
   MixedProblem problem;
+  std::unique_ptr<RandomCosts> costs;
+
+  void set_costs(std::uint64_t seed, Exchange exchange, bool knows_least = true) {
+    costs = std::make_unique<RandomCosts>(seed, problem, exchange, knows_least);
+    problem.costs = costs.get();
+  }
+};
+
+Random random_problem(std::uint64_t seed, int layers) {
+  std::mt19937_64 random(seed);
+  Random made;
+  MixedProblem& problem = made.problem;
   problem.micro_batches = pick(random, 1, 9);
   const int kinds = pick(random, 1, 2);
   for (int k = 0; k < kinds; ++k) problem.capacity.push_back(pick(random, 1, 3));
@@ -92,30 +133,8 @@ MixedProblem random_problem(std::uint64_t seed, int layers) {
   problem.most_stages = pick(random, 2, 4);
   problem.cut_classes = 2;
   for (int l = 0; l <= layers; ++l) problem.cut_class.push_back(l % 2);
-  problem.allows = [seed](std::span<const std::int32_t> used, std::int32_t form) {
-    return scramble(seed + 1, used, form, 0) < 0.9;
-  };
-  problem.handover_s = [seed](std::span<const std::int32_t> used, std::int32_t below,
-                              std::int32_t above, std::int32_t kind) {
-    return scramble(seed + 2 + static_cast<std::uint64_t>(kind), used, below, above);
-  };
-  problem.rates = [seed](std::span<const std::int32_t> used, std::int32_t form, std::int32_t way) {
-    MixedRates rates;
-    rates.gather.dense = way == 1 ? 0 : 4 * scramble(seed + 4, used, form, way);
-    rates.reduce.dense = 5 * scramble(seed + 5, used, form, way);
-    rates.optimizer.dense = scramble(seed + 6, used, form, way);
-    rates.optimizer_s = scramble(seed + 7, used, form, way);
-    if (way == 2) rates.backward.dense = scramble(seed + 8, used, form, way);
-    return rates;
-  };
-  if (seed % 800 == 0) {
-    problem.exchange_s = [seed](std::span<const std::int32_t> used, std::int32_t first,
-                                std::int32_t way, std::int32_t /*last*/) {
-      return 2 * scramble(seed + 9, used, first, way);
-    };
-    know_least_exchange(problem);
-  }
-  return problem;
+  made.set_costs(seed, seed % 800 == 0 ? Exchange::of_first : Exchange::none);
+  return made;
 }
 
 /// All pipelines, stage by stage from the end, by the definition of the bound.
@@ -158,9 +177,9 @@ class MixedBruteForce {
     if (right == 0 && std::ssize(stages_) >= problem_.least_stages) {
       Stage& first = stages_.back();
       const double tail_s = first.tail_s;
-      if (stages_.size() > 1 && problem_.exchange_s) {
+      if (stages_.size() > 1 && problem_.costs->exchanges()) {
         first.tail_s +=
-            problem_.exchange_s(first.used, first.form, first.way, stages_.front().form);
+            problem_.costs->exchange_s(first.used, first.form, first.way, stages_.front().form);
       }
       best_s_ = std::min(best_s_, bound_s());
       first.tail_s = tail_s;
@@ -174,12 +193,12 @@ class MixedBruteForce {
         next[k] += form.takes[k];
         room = room && next[k] <= problem_.capacity[k];
       }
-      if (!room || !problem_.allows(used, f)) continue;
+      if (!room || !problem_.costs->allows(used, f)) continue;
       Stage stage;
       stage.used = used;
       if (below >= 0) {
-        stage.hop_s = problem_.handover_s(stages_.back().used, below, f,
-                                          problem_.cut_class[static_cast<std::size_t>(right)]);
+        stage.hop_s = problem_.costs->handover_s(
+            stages_.back().used, below, f, problem_.cut_class[static_cast<std::size_t>(right)]);
       }
       for (stage.left = right - 1; stage.left >= 0; --stage.left) add_ways(stage, f, right, next);
     }
@@ -199,10 +218,10 @@ class MixedBruteForce {
           std::min<std::int64_t>(problem_.micro_batches, std::ssize(stages_) + 1));
       if (!fits(sums, in_flight, way.memory)) continue;
       fast = fast || !way.saves_memory;
-      const MixedRates rates = problem_.rates(stage.used, f, static_cast<std::int32_t>(w));
+      const SyncRates rates = problem_.costs->rates(stage.used, f, static_cast<std::int32_t>(w));
       const int n = right - stage.left;
       const double parameters = sums.dense_parameters;
-      const auto exposed_s = [&](const MixedRates::PerParameter& rate, double pass_s) {
+      const auto exposed_s = [&](const PerParameter& rate, double pass_s) {
         return exposed_gradient_sync_s(rate.dense * parameters, pass_s, n);
       };
       stage.form = f;
@@ -275,7 +294,8 @@ TEST_P(MixedPipelines, AreTheBestOfAll) {
   int found = 0, best = 0, proven = 0, none = 0, bound_by_memory = 0;
   for (std::uint64_t seed = 2000 * GetParam(); seed < 2000 * (GetParam() + 1); ++seed) {
     std::mt19937_64 random(seed);
-    const MixedProblem problem = random_problem(seed * 100, pick(random, 1, 5));
+    const Random made = random_problem(seed * 100, pick(random, 1, 5));
+    const MixedProblem& problem = made.problem;
     const double expected_s = MixedBruteForce(problem).least_s();
     double best_s = kInfinity;
     const MixedSolution solution =
@@ -321,7 +341,8 @@ INSTANTIATE_TEST_SUITE_P(Seeds, MixedPipelines, ::testing::Range<std::uint64_t>(
 
 TEST(MixedPipeline, ACutoffHidesOnlyWhatIsNotBelowIt) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const MixedProblem problem = random_problem(seed * 100, 4);
+    const Random made = random_problem(seed * 100, 4);
+    const MixedProblem& problem = made.problem;
     const double best_s = MixedBruteForce(problem).least_s();
     if (best_s == kInfinity) continue;
     for (const double factor : {0.5, 0.999, 1.5}) {
@@ -341,14 +362,9 @@ TEST(MixedPipeline, ACutoffHidesOnlyWhatIsNotBelowIt) {
 TEST(MixedPipeline, AnExchangeThatTheLastStageDecidesIsBounded) {
   int found = 0, best = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    MixedProblem problem = random_problem(seed * 100, 4);
-    problem.exchange_s = [seed](std::span<const std::int32_t> used, std::int32_t first,
-                                std::int32_t way, std::int32_t last) {
-      const double scale = seed % 3 == 0 ? 1 : 10;
-      return scale *
-             (scramble(seed + 9, used, first, way) + scramble(seed + 10, used, last, first));
-    };
-    if (seed % 2 == 0) know_least_exchange(problem);
+    Random made = random_problem(seed * 100, 4);
+    made.set_costs(seed, Exchange::of_both, seed % 2 == 0);
+    const MixedProblem& problem = made.problem;
     const double expected_s = MixedBruteForce(problem).least_s();
     if (expected_s == kInfinity) continue;
     double best_s = kInfinity;
@@ -368,7 +384,8 @@ TEST(MixedPipeline, AnExchangeThatTheLastStageDecidesIsBounded) {
 
 TEST(MixedPipeline, ABudgetLeavesABound) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const MixedProblem problem = random_problem(seed * 100, 4);
+    const Random made = random_problem(seed * 100, 4);
+    const MixedProblem& problem = made.problem;
     const double best_s = MixedBruteForce(problem).least_s();
     const auto nothing = [](const MixedPipeline& pipeline) { return pipeline.bound_s(); };
     const MixedSolution solution = solve_mixed(problem, kInfinity, 20, nothing);

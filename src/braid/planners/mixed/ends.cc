@@ -23,7 +23,7 @@ bool fits(const MixedProblem& problem, const std::vector<std::int32_t>& used, st
 
 MixedEnds::MixedEnds(const MixedProblem& problem, std::vector<std::uint8_t> last_forms)
     : problem_(problem), last_forms_(std::move(last_forms)) {
-  if (!problem.least_exchange_s) return;
+  if (!problem.costs->exchanges()) return;
   const std::vector<std::int32_t> none(problem.capacity.size(), 0);
   const auto add = [&](std::size_t form, std::vector<std::size_t>& takers) {
     const auto same = [&](std::size_t other) {
@@ -34,7 +34,7 @@ MixedEnds::MixedEnds(const MixedProblem& problem, std::vector<std::uint8_t> last
   for (std::size_t form = 0; form < problem.forms.size(); ++form) {
     add(form, takers_);
     if (may_be_last(form) && fits(problem, none, form) &&
-        problem.allows(none, static_cast<std::int32_t>(form))) {
+        problem.costs->allows(none, static_cast<std::int32_t>(form))) {
       add(form, last_takers_);
     }
   }
@@ -53,8 +53,9 @@ double MixedEnds::exchange_ahead_s(const std::vector<std::int32_t>& used) {
     if (!fits(problem_, used, first)) continue;
     for (const std::size_t last : last_takers_) {
       if (least_s == 0) break;
-      least_s = std::min(least_s, problem_.least_exchange_s(used, static_cast<std::int32_t>(first),
-                                                            static_cast<std::int32_t>(last)));
+      least_s =
+          std::min(least_s, problem_.costs->least_exchange_s(used, static_cast<std::int32_t>(first),
+                                                             static_cast<std::int32_t>(last)));
     }
   }
   std::vector<std::int32_t> further = used;

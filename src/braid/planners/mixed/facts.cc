@@ -23,7 +23,7 @@ MixedFacts::At& MixedFacts::at(std::span<const std::int32_t> used) {
     const std::size_t forms = problem_.forms.size();
     at.allowed.assign(forms, -1);
     at.rates.resize(forms * ways_);
-    at.exchange_s.assign(forms * ways_, problem_.exchange_s ? -1 : 0);
+    at.exchange_s.assign(forms * ways_, problem_.costs->exchanges() ? -1 : 0);
     at.handover_s.assign(forms * forms * static_cast<std::size_t>(problem_.cut_classes), -1);
   }
   return at;
@@ -38,9 +38,10 @@ bool MixedFacts::allows(At& at, std::span<const std::int32_t> used, std::size_t 
     if (used[k] + wanted.takes[k] > problem_.capacity[k]) known = 0;
   }
   const auto number = static_cast<std::int32_t>(form);
-  if (known > 0 && !problem_.allows(used, number)) known = 0;
+  if (known > 0 && !problem_.costs->allows(used, number)) known = 0;
   for (std::size_t way = 0; known > 0 && way < wanted.ways.size(); ++way) {
-    at.rates[form * ways_ + way] = problem_.rates(used, number, static_cast<std::int32_t>(way));
+    at.rates[form * ways_ + way] =
+        problem_.costs->rates(used, number, static_cast<std::int32_t>(way));
   }
   return known > 0;
 }
@@ -52,8 +53,8 @@ double MixedFacts::handover_s(At& at, std::span<const std::int32_t> used, std::s
   double& known_s = at.handover_s[pair * static_cast<std::size_t>(problem_.cut_classes) +
                                   static_cast<std::size_t>(kind)];
   if (known_s < 0) {
-    known_s = problem_.handover_s(used, static_cast<std::int32_t>(below),
-                                  static_cast<std::int32_t>(above), kind);
+    known_s = problem_.costs->handover_s(used, static_cast<std::int32_t>(below),
+                                         static_cast<std::int32_t>(above), kind);
   }
   return known_s;
 }

@@ -18,7 +18,7 @@ class MixedFacts {
 
   struct At {
     std::vector<std::int8_t> allowed;  ///< [form]; -1: not asked yet.
-    std::vector<MixedRates> rates;     ///< [form · ways + way], where allowed.
+    std::vector<SyncRates> rates;      ///< [form · ways + way], where allowed.
     std::vector<double> exchange_s;    ///< [form · ways + way], the least with any last stage; -1.
     std::vector<double> handover_s;    ///< [(below · forms + above) · classes + class]; -1.
   };
@@ -30,10 +30,10 @@ class MixedFacts {
   /// Whether a stage of the form may lie there and has room; if so, its rates are known from then
   /// on. `at` is that of `used`, here and below.
   bool allows(At& at, std::span<const std::int32_t> used, std::size_t form) const;
-  const MixedRates& rates(const At& at, std::size_t form, std::size_t way) const {
+  const SyncRates& rates(const At& at, std::size_t form, std::size_t way) const {
     return at.rates[form * ways_ + way];
   }
-  /// One direction over the cut before layer `cut`, see MixedProblem::handover_s.
+  /// One direction over the cut before layer `cut`, see MixedCosts::handover_s.
   double handover_s(At& at, std::span<const std::int32_t> used, std::size_t below,
                     std::size_t above, std::int32_t cut) const;
 

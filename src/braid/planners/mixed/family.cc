@@ -92,23 +92,8 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
       add_forms(degrees);
     }
   }
-  problem_.allows = [this](std::span<const std::int32_t> used, std::int32_t form) {
-    return allows(used, form);
-  };
-  problem_.handover_s = [this](std::span<const std::int32_t> used, std::int32_t below,
-                               std::int32_t above,
-                               std::int32_t kind) { return handover_s(used, below, above, kind); };
-  problem_.rates = [this](std::span<const std::int32_t> used, std::int32_t form, std::int32_t way) {
-    return this->rates(used, form, way);
-  };
-  if (chain.shared.empty() || stages == Stages::one) return;
-  problem_.exchange_s = [this](std::span<const std::int32_t> used, std::int32_t first,
-                               std::int32_t way,
-                               std::int32_t last) { return exchange_s(used, first, way, last); };
-  problem_.least_exchange_s = [this](std::span<const std::int32_t> used, std::int32_t first,
-                                     std::int32_t last) {
-    return least_exchange_s(used, first, last);
-  };
+  problem_.costs = this;
+  if (!exchanges()) return;
   std::map<std::vector<std::int32_t>, std::vector<double>> least;
   std::vector<double> bytes;
   for (std::size_t form = 0; form < ways_.size(); ++form) {
@@ -274,7 +259,7 @@ std::vector<std::int64_t> MixedFamily::devices(std::span<const std::int32_t> use
   return devices;
 }
 
-bool MixedFamily::allows(std::span<const std::int32_t> used, std::int32_t form) const {
+bool MixedFamily::allows(std::span<const std::int32_t> used, std::int32_t form) {
   // Shard groups keep to nodes, or to whole ones.
   const Configuration& degrees = ways_[at(form)].front();
   const std::int64_t size = std::int64_t{degrees.tp} * degrees.cp;
@@ -288,7 +273,7 @@ bool MixedFamily::allows(std::span<const std::int32_t> used, std::int32_t form) 
 }
 
 double MixedFamily::handover_s(std::span<const std::int32_t> used, std::int32_t below,
-                               std::int32_t above, std::int32_t cut_class) const {
+                               std::int32_t above, std::int32_t cut_class) {
   const double bytes = bytes_of_class_[at(cut_class)];
   if (bytes <= 0) return 0;
   std::vector<std::int32_t> next(used.begin(), used.end());
@@ -318,8 +303,8 @@ void MixedFamily::fill_shared_bytes(std::int32_t form, std::int32_t way,
   }
 }
 
-double MixedFamily::exchange_s(std::span<const std::int32_t> used, std::int32_t first,
-                               std::int32_t last, std::span<const double> bytes) const {
+double MixedFamily::message_s(Used used, std::int32_t first, std::int32_t last,
+                              std::span<const double> bytes) const {
   const std::vector<std::int64_t> at_start = devices(used, takes_of(first));
   const std::vector<std::int32_t> none(used.size(), 0);
   const std::vector<std::int64_t> at_end = devices(none, takes_of(last));
@@ -336,19 +321,23 @@ double MixedFamily::exchange_s(std::span<const std::int32_t> used, std::int32_t 
 }
 
 double MixedFamily::exchange_s(std::span<const std::int32_t> used, std::int32_t first,
-                               std::int32_t way, std::int32_t last) const {
+                               std::int32_t way, std::int32_t last) {
   std::vector<double> bytes;
   fill_shared_bytes(first, way, bytes);
-  return exchange_s(used, first, last, bytes);
+  return message_s(used, first, last, bytes);
+}
+
+bool MixedFamily::exchanges() const {
+  return !job_.chain().shared.empty() && stages_ != Stages::one;
 }
 
 double MixedFamily::least_exchange_s(std::span<const std::int32_t> used, std::int32_t first,
-                                     std::int32_t last) const {
-  return exchange_s(used, first, last, least_shared_bytes_[at(first)]);
+                                     std::int32_t last) {
+  return message_s(used, first, last, least_shared_bytes_[at(first)]);
 }
 
-MixedRates MixedFamily::rates(std::span<const std::int32_t> used, std::int32_t form,
-                              std::int32_t way) {
+SyncRates MixedFamily::rates(std::span<const std::int32_t> used, std::int32_t form,
+                             std::int32_t way) {
   const Configuration& how = ways_[at(form)][at(way)];
   RateKey key = {how.tp,
                  how.cp,
@@ -359,47 +348,23 @@ MixedRates MixedFamily::rates(std::span<const std::int32_t> used, std::int32_t f
   key.insert(key.end(), used.begin(), used.end());
   key.insert(key.end(), takes_of(form).begin(), takes_of(form).end());
   const auto [found, fresh] = rates_.try_emplace(std::move(key));
-  if (fresh) found->second = measured_rates(how, devices(used, takes_of(form)));
+  if (fresh) found->second = rates_of(how, devices(used, takes_of(form)));
   return found->second;
 }
 
-MixedRates MixedFamily::measured_rates(const Configuration& way,
-                                       std::vector<std::int64_t> devices) {
-  constexpr double kMany = 1e12;  // So many that only bandwidth counts,
+SyncRates MixedFamily::rates_of(const Configuration& way, std::vector<std::int64_t> devices) {
   Stage& stage = probe_.stages.front();
   stage.dp = way.dp;
   stage.tp = way.tp;
   stage.cp = way.cp;
-  stage.devices = std::move(devices);
   stage.own = stage_form(way);
-  const StageContext probe(probe_, 0);
-  const DataParallelContext& context = probe.data_parallel();
-  MixedRates rates;
-  rates.overlap_loss = kBelowTolerance * context.chip->efficiency.overlap_loss;
-  const auto measure = [&](bool expert) {
-    StageParameters parameters;
-    parameters.layers = 1;
-    (expert ? parameters.expert : parameters.dense) = kMany;
-    const StageSync sync = stage_sync(parameters, context);
-    (expert ? parameters.expert : parameters.dense) = 2 * kMany;
-    const StageSync twice = stage_sync(parameters, context);
-    ChunkTotals chunk;
-    chunk.layers = 1;
-    (expert ? chunk.expert_parameters : chunk.dense_parameters) = kMany;
-    const ChunkLoad load = chunk_load(chunk, context);
-    const auto set = [&](MixedRates::PerParameter& rate, double time_s) {
-      (expert ? rate.expert : rate.dense) = kBelowTolerance * time_s / kMany;
-    };
-    set(rates.gather, sync.parameter_sync_s);
-    set(rates.reduce, sync.gradient_sync_s);
-    set(rates.optimizer, twice.optimizer_s - sync.optimizer_s);
-    set(rates.forward, load.dp_forward_s);
-    // Gathering and scattering hide behind the same pass, each by itself.
-    set(rates.backward, std::max(load.dp_forward_s, load.dp_backward_s - load.dp_forward_s));
-  };
-  measure(false);
-  if (split_.experts > 0) measure(true);
-  return rates;
+  StageParameters all;
+  for (const ChainLayer& layer : job_.layers(way, job_.groups_of(devices))) {
+    all.dense += layer.dense_parameters;
+    all.expert += layer.expert_parameters;
+  }
+  stage.devices = std::move(devices);
+  return sync_rates(all, StageContext(probe_, 0).data_parallel());
 }
 
 std::vector<PlacedStage> MixedFamily::stages(const MixedPipeline& pipeline) const {

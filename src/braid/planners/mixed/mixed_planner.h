@@ -21,11 +21,11 @@ Outcome plan_mixed(const Job& job, const System& system, const SpaceOptions& spa
 
 /// Pipelines of one number of samples in a round (dp · micro-batch of every stage), as a problem
 /// for solve_mixed.
-class MixedFamily {
+class MixedFamily final : public MixedCosts {
  public:
   /// What families share from one to the next.
   using RateKey = std::vector<std::int64_t>;
-  using Rates = std::map<RateKey, MixedRates>;
+  using Rates = std::map<RateKey, SyncRates>;
 
   /// Of one stage, or of two and more: what several layers share costs them different amounts; or
   /// of any number where layers share nothing.
@@ -37,11 +37,19 @@ class MixedFamily {
   MixedFamily& operator=(const MixedFamily&) = delete;
   MixedFamily(MixedFamily&&) = delete;
   MixedFamily& operator=(MixedFamily&&) = delete;
-  ~MixedFamily() = default;
+  ~MixedFamily() override = default;
 
   bool empty() const { return problem_.forms.empty(); }
   const MixedProblem& problem() const { return problem_; }
   std::vector<PlacedStage> stages(const MixedPipeline& pipeline) const;
+
+  bool allows(Used used, std::int32_t form) override;
+  double handover_s(Used used, std::int32_t below, std::int32_t above,
+                    std::int32_t cut_class) override;
+  SyncRates rates(Used used, std::int32_t form, std::int32_t way) override;
+  bool exchanges() const override;
+  double exchange_s(Used used, std::int32_t first, std::int32_t way, std::int32_t last) override;
+  double least_exchange_s(Used used, std::int32_t first, std::int32_t last) override;
 
  private:
   void add_forms(const Configuration& degrees);
@@ -49,22 +57,14 @@ class MixedFamily {
   void add_form(const Configuration& degrees, const std::vector<std::int32_t>& takes);
   std::vector<Configuration> ways_of(const Configuration& degrees) const;
   bool saves_memory(const Configuration& way) const;
-  bool allows(std::span<const std::int32_t> used, std::int32_t form) const;
-  double handover_s(std::span<const std::int32_t> used, std::int32_t below, std::int32_t above,
-                    std::int32_t cut_class) const;
-  double exchange_s(std::span<const std::int32_t> used, std::int32_t first, std::int32_t way,
-                    std::int32_t last) const;
-  double least_exchange_s(std::span<const std::int32_t> used, std::int32_t first,
-                          std::int32_t last) const;
-  double exchange_s(std::span<const std::int32_t> used, std::int32_t first, std::int32_t last,
-                    std::span<const double> bytes) const;
+  double message_s(Used used, std::int32_t first, std::int32_t last,
+                   std::span<const double> bytes) const;
   /// [shared parameter]: what a stage of this form has of its gradient; 0: others than the first
   /// and the last layer hold it.
   void fill_shared_bytes(std::int32_t form, std::int32_t way, std::vector<double>& bytes) const;
-  MixedRates rates(std::span<const std::int32_t> used, std::int32_t form, std::int32_t way);
   std::vector<std::int64_t> devices(std::span<const std::int32_t> used,
                                     const std::vector<std::int32_t>& takes) const;
-  MixedRates measured_rates(const Configuration& way, std::vector<std::int64_t> devices);
+  SyncRates rates_of(const Configuration& way, std::vector<std::int64_t> devices);
   const std::vector<std::int32_t>& takes_of(std::int32_t form) const {
     return problem_.forms[static_cast<std::size_t>(form)].takes;
   }

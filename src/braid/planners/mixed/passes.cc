@@ -72,9 +72,9 @@ double MixedPasses::least_exchange_s(MixedFacts::At& facts, std::size_t form, st
   double least_s = kInfinity;
   for (std::size_t below = 0; below < problem_.forms.size(); ++below) {
     if (!ends_.may_be_last(below) || !facts_.allows(last, none, below)) continue;
-    least_s = std::min(least_s, problem_.exchange_s(used, static_cast<std::int32_t>(form),
-                                                    static_cast<std::int32_t>(way),
-                                                    static_cast<std::int32_t>(below)));
+    least_s = std::min(least_s, problem_.costs->exchange_s(used, static_cast<std::int32_t>(form),
+                                                           static_cast<std::int32_t>(way),
+                                                           static_cast<std::int32_t>(below)));
   }
   known_s = least_s;
   return known_s;
@@ -355,18 +355,19 @@ void MixedPasses::set_times(MixedPipeline& pipeline) const {
     const MixedStage& stage = pipeline.stages[i];
     if (i + 1 < pipeline.stages.size()) {
       const MixedStage& below = pipeline.stages[i + 1];
-      const double hop_s = problem_.handover_s(below.used, below.form, stage.form,
-                                               problem_.cut_class[at(stage.end)]);
+      const double hop_s = problem_.costs->handover_s(below.used, below.form, stage.form,
+                                                      problem_.cut_class[at(stage.end)]);
       behind.below_s += 2 * hop_s;
       behind.late_s -= hop_s;
       behind.rise_s -= hop_s;
       next_s += 2 * hop_s;
     }
-    MixedStageTimes::Time time = times_.of(at(stage.form), at(stage.way), stage.begin, stage.end,
-                                           problem_.rates(stage.used, stage.form, stage.way));
-    if (i == 0 && pipeline.stages.size() > 1 && problem_.exchange_s) {
-      time.tail_s +=
-          problem_.exchange_s(stage.used, stage.form, stage.way, pipeline.stages.back().form);
+    MixedStageTimes::Time time =
+        times_.of(at(stage.form), at(stage.way), stage.begin, stage.end,
+                  problem_.costs->rates(stage.used, stage.form, stage.way));
+    if (i == 0 && pipeline.stages.size() > 1 && problem_.costs->exchanges()) {
+      time.tail_s += problem_.costs->exchange_s(stage.used, stage.form, stage.way,
+                                                pipeline.stages.back().form);
     }
     const auto depth = static_cast<std::int64_t>(pipeline.stages.size() - i);
     const std::int64_t m = problem_.micro_batches;

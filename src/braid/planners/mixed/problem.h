@@ -2,31 +2,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
 
+#include "braid/plan/sync_rates.h"
 #include "braid/search/partition.h"
 
 namespace braid {
-
-/// What data parallelism costs a stage with `dense` and `expert` parameters on each device, at the
-/// least: bandwidth alone, in seconds for each of them.
-struct MixedRates {
-  struct PerParameter {
-    double dense = 0, expert = 0;
-    double of(double dense_parameters, double expert_parameters) const {
-      return dense_parameters * dense + expert_parameters * expert;
-    }
-  };
-  PerParameter gather;  ///< Once, before the first forward pass and hidden behind its last part.
-  PerParameter reduce;  ///< Once, behind the last backward pass and hidden behind its first part.
-  PerParameter optimizer;          ///< After that.
-  double optimizer_s = 0;          ///< Whatever the parameters.
-  PerParameter forward, backward;  ///< In every pass, hidden behind its layers (ZeRO-2 and 3).
-  double overlap_loss = 0;         ///< Share of what hides behind layers that is lost all the same.
-};
 
 /// One way to run the layers of a stage; ways of a form differ in what memory they need.
 struct MixedWay {
@@ -42,9 +25,38 @@ struct MixedForm {
   std::vector<MixedWay> ways;
 };
 
-/// A pipeline of stages in any number, of any of the forms, on devices of several kinds. From the
-/// last stage to the first each takes the next devices of the kinds that it is on; `used` below is
-/// what the stages behind it have taken of each kind.
+/// What stages may do and cost where they lie. `used` is what the stages behind a stage have taken
+/// of each kind of device: from the last stage to the first each takes the next ones of the kinds
+/// that it is on.
+class MixedCosts {
+ public:
+  using Used = std::span<const std::int32_t>;
+
+  virtual ~MixedCosts() = default;
+
+  /// Whether a stage of this form may lie there.
+  virtual bool allows(Used used, std::int32_t form) = 0;
+  /// One direction, from a stage of form `above` to the one behind it, of form `below`, which lies
+  /// at `used`.
+  virtual double handover_s(Used used, std::int32_t below, std::int32_t above,
+                            std::int32_t cut_class) = 0;
+  virtual SyncRates rates(Used used, std::int32_t form, std::int32_t way) = 0;
+  /// Whether the first and the last layer share parameters.
+  virtual bool exchanges() const { return false; }
+  /// What summing their gradients takes a first stage of form `first`, which lies at `used` and is
+  /// not the only one, with a last one of form `last`, run in whichever way.
+  virtual double exchange_s(Used /*used*/, std::int32_t /*first*/, std::int32_t /*way*/,
+                            std::int32_t /*last*/) {
+    return 0;
+  }
+  /// What no first stage on the devices that form `first` takes there has to exchange less with a
+  /// last one on the devices that form `last` takes, whatever forms on them the two have.
+  virtual double least_exchange_s(Used /*used*/, std::int32_t /*first*/, std::int32_t /*last*/) {
+    return 0;
+  }
+};
+
+/// A pipeline of stages in any number, of any of the forms, on devices of several kinds.
 struct MixedProblem {
   std::int64_t micro_batches = 1;
   std::vector<std::int32_t> capacity;  ///< Devices of each kind.
@@ -61,26 +73,7 @@ struct MixedProblem {
   std::vector<std::int32_t> cut_class;
   std::int32_t cut_classes = 1;
 
-  /// Whether a stage of this form may lie there.
-  std::function<bool(std::span<const std::int32_t> used, std::int32_t form)> allows;
-  /// One direction, from a stage of form `above` to the one behind it, of form `below`, which lies
-  /// at `used`.
-  std::function<double(std::span<const std::int32_t> used, std::int32_t below, std::int32_t above,
-                       std::int32_t cut_class)>
-      handover_s;
-  std::function<MixedRates(std::span<const std::int32_t> used, std::int32_t form, std::int32_t way)>
-      rates;
-  /// What summing the gradients of parameters that the first and the last layer share takes a first
-  /// stage of form `first`, which lies at `used` and is not the only one, with a last one of form
-  /// `last`, run in whichever way. Empty: nothing.
-  std::function<double(std::span<const std::int32_t> used, std::int32_t first, std::int32_t way,
-                       std::int32_t last)>
-      exchange_s;
-  /// What no first stage on the devices that form `first` takes there has to exchange less with a
-  /// last one on the devices that form `last` takes, whatever forms on them the two have. Empty:
-  /// not known.
-  std::function<double(std::span<const std::int32_t> used, std::int32_t first, std::int32_t last)>
-      least_exchange_s;
+  MixedCosts* costs = nullptr;  ///< Outlives the problem.
 };
 
 struct MixedStage {

@@ -92,7 +92,7 @@ void Coverage::extend(const std::vector<std::int32_t>& used, const Reached& from
       then[k] += problem_.forms[form].takes[k];
       there = there && then[k] <= problem_.capacity[k];
     }
-    if (!there || !problem_.allows(used, static_cast<std::int32_t>(form))) continue;
+    if (!there || !problem_.costs->allows(used, static_cast<std::int32_t>(form))) continue;
     Reached& to = next[std::move(then)];
     to.resize(at(layers_) + 1);
     std::int32_t marked = layers_;  // All from here on have been looked at.

@@ -188,7 +188,7 @@ std::vector<bool> kinds_of(const MixedForm& form) {
 
 MixedSolution solve_mixed(const MixedProblem& problem, double cutoff_s, std::int64_t most_steps,
                           const std::function<double(const MixedPipeline&)>& visit) {
-  if (!problem.exchange_s) return Solver(problem, {}, cutoff_s, most_steps, visit).run();
+  if (!problem.costs->exchanges()) return Solver(problem, {}, cutoff_s, most_steps, visit).run();
   // What the first stage exchanges with the last one depends on where that is.
   std::map<std::vector<bool>, std::vector<std::uint8_t>> forms_by_kinds;
   for (std::size_t form = 0; form < problem.forms.size(); ++form) {

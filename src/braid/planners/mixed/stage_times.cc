@@ -62,7 +62,7 @@ MixedStageTimes::Time MixedStageTimes::plain(std::size_t form, std::size_t way, 
 }
 
 void MixedStageTimes::synchronise(Time& time, std::size_t form, std::size_t way, std::int32_t left,
-                                  std::int32_t right, const MixedRates& rates) const {
+                                  std::int32_t right, const SyncRates& rates) const {
   const Sums& sums = sums_[form][way];
   const double dense = sums.dense[at(right)] - sums.dense[at(left)];
   const double expert = sums.expert[at(right)] - sums.expert[at(left)];
@@ -78,7 +78,7 @@ void MixedStageTimes::synchronise(Time& time, std::size_t form, std::size_t way,
 }
 
 MixedStageTimes::Time MixedStageTimes::of(std::size_t form, std::size_t way, std::int32_t left,
-                                          std::int32_t right, const MixedRates& rates) const {
+                                          std::int32_t right, const SyncRates& rates) const {
   Time time = plain(form, way, left, right);
   synchronise(time, form, way, left, right, rates);
   return time;

@@ -24,11 +24,11 @@ class MixedStageTimes {
     double time_s() const { return forward_s + backward_s; }
   };
   Time of(std::size_t form, std::size_t way, std::int32_t left, std::int32_t right,
-          const MixedRates& rates) const;
+          const SyncRates& rates) const;
   /// The same in two steps: without data parallelism, and what that adds.
   Time plain(std::size_t form, std::size_t way, std::int32_t left, std::int32_t right) const;
   void synchronise(Time& plain, std::size_t form, std::size_t way, std::int32_t left,
-                   std::int32_t right, const MixedRates& rates) const;
+                   std::int32_t right, const SyncRates& rates) const;
 
   /// No stages before layer `left` take less, in whatever forms.
   double least_forward_before_s(std::int32_t left) const { return least_forward_s_[at(left)]; }

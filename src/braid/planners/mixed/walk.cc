@@ -180,8 +180,9 @@ void MixedWalk::add_stage(const Space& with, const Suffix& suffix, MixedStage& s
   MixedStageTimes::Time time =
       times_.of(form, way, stage.begin, stage.end, facts_.rates(facts_.at(stage.used), form, way));
   const bool ends = stage.begin == 0;
-  if (ends && !stages_.empty() && problem_.exchange_s) {
-    time.tail_s += problem_.exchange_s(stage.used, stage.form, stage.way, stages_.front().form);
+  if (ends && !stages_.empty() && problem_.costs->exchanges()) {
+    time.tail_s +=
+        problem_.costs->exchange_s(stage.used, stage.form, stage.way, stages_.front().form);
   }
   Suffix front = in_front_of(suffix, stage, time, hop_s, depth, way_s);
   if (!ends) front.bound_s = std::max(front.bound_s, ahead_s(with, front, stage.begin, depth));
