@@ -129,7 +129,8 @@ class DownsetSearch {
     }
     for (const MapperTables::Tensor& tensor : added.outputs) {
       const auto& inputs = tables_.kernels[tensor.other].inputs;
-      const bool ready = std::all_of(inputs.begin(), inputs.end(),
+      // Of writers that are missing the last is the likeliest.
+      const bool ready = std::all_of(inputs.rbegin(), inputs.rend(),
                                      [&](const auto& input) { return set.test(input.other); });
       const bool listed = std::any_of(node.next.begin(), node.next.end(),
                                       [&](const auto& have) { return have.first == tensor.other; });

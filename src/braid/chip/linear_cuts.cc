@@ -1,6 +1,10 @@
 #include "braid/chip/linear_cuts.h"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
+#include <tuple>
+#include <utility>
 
 namespace braid {
 namespace {
@@ -8,30 +12,29 @@ namespace {
 constexpr std::size_t kShortestLimit = 64;
 constexpr std::size_t kMostAdds = 8'000'000;
 
-/// A topological order that takes, of the kernels that can come next, the one that `better` ranks
-/// first.
-template <typename Better>
-std::vector<std::uint32_t> greedy_order(const MapperTables& tables, Better&& better) {
-  std::vector<std::uint32_t> waiting(tables.kernels.size(), 0), ready, order;
+/// A topological order that takes, of the kernels that can come next, the one of least rank; those
+/// that wait come last. `rank` is told how many kernels could come before this one could.
+template <typename Rank>
+std::vector<std::uint32_t> greedy_order(const MapperTables& tables, const Rank& rank) {
+  using Entry = std::tuple<bool, double, double, std::uint32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  std::int64_t met = 0;
+  const auto meet = [&](std::uint32_t kernel) {
+    const auto [first, then] = rank(kernel, static_cast<double>(met++));
+    ready.emplace(tables.kernels[kernel].waits, first, then, kernel);
+  };
+  std::vector<std::uint32_t> waiting(tables.kernels.size(), 0), order;
   order.reserve(tables.kernels.size());
   for (std::size_t i = 0; i < tables.kernels.size(); ++i) {
     waiting[i] = static_cast<std::uint32_t>(tables.kernels[i].inputs.size());
-    if (waiting[i] == 0) ready.push_back(static_cast<std::uint32_t>(i));
+    if (waiting[i] == 0) meet(static_cast<std::uint32_t>(i));
   }
   while (!ready.empty()) {
-    std::size_t chosen = 0;
-    for (std::size_t i = 1; i < ready.size(); ++i) {
-      const bool waits = tables.kernels[ready[i]].waits;
-      const bool chosen_waits = tables.kernels[ready[chosen]].waits;
-      if (waits != chosen_waits ? chosen_waits : better(ready[i], ready[chosen], i, chosen)) {
-        chosen = i;
-      }
-    }
-    const std::uint32_t kernel = ready[chosen];
-    ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(chosen));
+    const std::uint32_t kernel = std::get<3>(ready.top());
+    ready.pop();
     order.push_back(kernel);
     for (const MapperTables::Tensor& tensor : tables.kernels[kernel].outputs) {
-      if (--waiting[tensor.other] == 0) ready.push_back(tensor.other);
+      if (--waiting[tensor.other] == 0) meet(tensor.other);
     }
   }
   return order;
@@ -81,10 +84,9 @@ LinearCuts cut_order(const MapperTables& tables, std::span<const std::uint32_t> 
   std::vector<std::uint32_t> from(count + 1, 0);
   best[0] = 0;
   PartitionSums sums(tables);
-  Bitset before(tables.kernels.size());
+  sums.begin(Bitset(tables.kernels.size()));
   for (std::size_t start = 0; start < count; ++start) {
     if (best[start] < PartitionSums::kImpossible) {
-      sums.begin(before);
       for (std::size_t end = start;
            end < count && end - start < longest && !sums.is_full() && sums.accepts(order[end]);
            ++end) {
@@ -97,7 +99,7 @@ LinearCuts cut_order(const MapperTables& tables, std::span<const std::uint32_t> 
         }
       }
     }
-    before.set(order[start]);
+    sums.move_behind(order[start]);
   }
   LinearCuts cuts{{order.begin(), order.end()}, {}, best[count]};
   if (cuts.time_s == PartitionSums::kImpossible) return cuts;
@@ -116,17 +118,14 @@ LinearCuts find_cuts(const MapperTables& tables, std::int64_t most_runs, double 
     LinearCuts cuts = cut_order(tables, order, looked_at);
     if (cuts.time_s <= best.time_s) best = std::move(cuts);
   };
-  consider(greedy_order(
-      tables, [](std::uint32_t, std::uint32_t, std::size_t i, std::size_t j) { return i > j; }));
-  std::vector<double> growth;
-  growth.reserve(tables.kernels.size());
-  for (const MapperTables::Kernel& kernel : tables.kernels) growth.push_back(growth_bytes(kernel));
-  consider(
-      greedy_order(tables, [&](std::uint32_t a, std::uint32_t b, std::size_t i, std::size_t j) {
-        return growth[a] != growth[b] ? growth[a] < growth[b] : i > j;
-      }));
-  consider(greedy_order(
-      tables, [](std::uint32_t a, std::uint32_t b, std::size_t, std::size_t) { return a < b; }));
+  // The latest first; the one that lets go of most, of these the latest; as they are numbered.
+  consider(greedy_order(tables, [](std::uint32_t, double met) { return std::pair(-met, 0.0); }));
+  consider(greedy_order(tables, [&](std::uint32_t kernel, double met) {
+    return std::pair(growth_bytes(tables.kernels[kernel]), -met);
+  }));
+  consider(greedy_order(tables, [](std::uint32_t kernel, double) {
+    return std::pair(static_cast<double>(kernel), 0.0);
+  }));
   if (!first.empty()) consider(first);
   std::mt19937_64 dice(1);
   while (looked_at - begin < most_runs && best.time_s > enough_s && tables.kernels.size() > 1) {

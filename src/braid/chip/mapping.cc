@@ -44,9 +44,16 @@ std::vector<double> add_tensors(const ChipWork& work, const Mapping& mapping,
   std::vector<const ChipTensor*> tensors;
   tensors.reserve(work.tensors.size());
   for (const ChipTensor& tensor : work.tensors) tensors.push_back(&tensor);
-  std::stable_sort(tensors.begin(), tensors.end(),
-                   [](const ChipTensor* a, const ChipTensor* b) { return a->from < b->from; });
-  std::vector<std::int32_t> written_by(count, -1), read_of(count, -1), waits_of(count, -1);
+  const auto by_writer = [](const ChipTensor* a, const ChipTensor* b) { return a->from < b->from; };
+  if (!std::is_sorted(tensors.begin(), tensors.end(), by_writer)) {
+    std::stable_sort(tensors.begin(), tensors.end(), by_writer);
+  }
+  std::vector<std::int32_t> written_by(count, -1), read_of(count, -1);
+  // In DRAM from its writer's partition to its reader's: what each adds to those before, and lets
+  // go of. Those of one writer begin together, so that a longer one adds its end.
+  std::vector<double> begins(count + 1, 0), ends(count + 1, 0);
+  std::int32_t waiting = -1;
+  std::size_t waits_to = 0;  // Of this writer's.
   const auto first_time = [&rules](std::vector<std::int32_t>& seen, std::size_t p,
                                    std::int32_t writer) {
     const bool first = seen[p] != writer;
@@ -73,11 +80,18 @@ std::vector<double> add_tensors(const ChipWork& work, const Mapping& mapping,
       cost.partitions[to].dram_traffic_bytes += tensor->bytes;
       read_bytes[to] += tensor->bytes;
     }
-    for (std::size_t p = from; p <= to; ++p) {
-      if (first_time(waits_of, p, tensor->from)) {
-        cost.partitions[p].dram_bytes += tensor->bytes * work.live_copies;
-      }
-    }
+    const bool joins = rules.share_tensors && waiting == tensor->from;
+    const std::size_t begin = joins ? waits_to : from;
+    waiting = tensor->from;
+    if (begin > to) continue;
+    begins[begin] += tensor->bytes * work.live_copies;
+    ends[to + 1] += tensor->bytes * work.live_copies;
+    waits_to = to + 1;
+  }
+  double waiting_bytes = 0;
+  for (std::size_t p = 0; p < count; ++p) {
+    waiting_bytes += begins[p] - ends[p];
+    cost.partitions[p].dram_bytes += waiting_bytes;
   }
   return read_bytes;
 }

@@ -88,21 +88,36 @@ void MapperTables::fill_tiles_at() {
 
 PartitionSums::PartitionSums(const MapperTables& tables)
     : tables_(tables),
+      before_(tables.kernels.size()),
+      forward_done_(tables.first_to_run == 0),
       side_(tables.kernels.size(), Side::after),
       unread_(tables.kernels.size(), 0),
       read_(tables.kernels.size(), 0) {}
 
 void PartitionSums::begin(const Bitset& before) {
+  clear();
+  if (before_.is_subset_of(before)) {
+    // Most searches go on behind more kernels than they come from.
+    for (const std::uint32_t kernel : tables_.order) {
+      if (before.test(kernel) && !before_.test(kernel)) put_before(kernel);
+    }
+  } else {
+    rebuild(before);
+  }
+  before_ = before;
   sums_ = {};
-  members_.clear();
+  sums_.passing = cut_before_;
+}
+
+void PartitionSums::rebuild(const Bitset& before) {
   std::fill(side_.begin(), side_.end(), Side::after);
   std::fill(read_.begin(), read_.end(), 0);
-  std::size_t have = 0;
+  run_before_ = 0;
   before.for_each([&](std::size_t i) {
     side_[i] = Side::before;
-    if (!tables_.kernels[i].waits) ++have;
+    if (!tables_.kernels[i].waits) ++run_before_;
   });
-  forward_done_ = have == tables_.first_to_run;
+  forward_done_ = run_before_ == tables_.first_to_run;
   cut_before_ = 0;
   before.for_each([&](std::size_t i) {
     unread_[i] = 0;
@@ -115,6 +130,35 @@ void PartitionSums::begin(const Bitset& before) {
       cut_before_ += tables_.kernels[i].output_bytes;
     }
   });
+}
+
+void PartitionSums::clear() {
+  while (!members_.empty()) undo({});
+}
+
+void PartitionSums::put_before(std::uint32_t kernel) {
+  const MapperTables::Kernel& entry = tables_.kernels[kernel];
+  const bool share = tables_.rules.share_tensors;
+  for (const MapperTables::Tensor& tensor : entry.inputs) {
+    const bool last = --unread_[tensor.other] == 0;
+    if (!share) cut_before_ -= tensor.bytes;
+    if (share && last) cut_before_ -= tables_.kernels[tensor.other].output_bytes;
+  }
+  side_[kernel] = Side::before;
+  unread_[kernel] = static_cast<std::uint32_t>(entry.outputs.size());
+  if (share) {
+    if (!entry.outputs.empty()) cut_before_ += entry.output_bytes;
+  } else {
+    for (const MapperTables::Tensor& tensor : entry.outputs) cut_before_ += tensor.bytes;
+  }
+  if (!entry.waits && ++run_before_ == tables_.first_to_run) forward_done_ = true;
+}
+
+void PartitionSums::move_behind(std::uint32_t kernel) {
+  clear();
+  put_before(kernel);
+  before_.set(kernel);
+  sums_ = {};
   sums_.passing = cut_before_;
 }
 

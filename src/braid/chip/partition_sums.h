@@ -67,8 +67,12 @@ class PartitionSums {
 
   explicit PartitionSums(const MapperTables& tables);
 
-  /// An empty partition behind `before`.
+  /// An empty partition behind `before`. Cost: the kernels, and the tensors of those that were not
+  /// before it until now; where some were that are not any more, the graph.
   void begin(const Bitset& before);
+  /// Empties the partition and moves it behind one kernel more, whose writers are all before it.
+  /// Cost: the partition's kernels and that one, with their tensors.
+  void move_behind(std::uint32_t kernel);
   /// Whether the kernel may be in this partition, as far as its pass is concerned.
   bool accepts(std::uint32_t kernel) const {
     return forward_done_ || !tables_.kernels[kernel].waits;
@@ -93,6 +97,10 @@ class PartitionSums {
  private:
   enum class Side : std::uint8_t { before, inside, after };
 
+  void clear();
+  void rebuild(const Bitset& before);
+  void put_before(std::uint32_t kernel);
+
   /// Whether the members get done within the step of MapperTables::cycles, side by side.
   bool fits_in(std::size_t step) const;
   /// How long the members compute. What is at most `hidden_s` or at least `enough_s` may be any
@@ -101,7 +109,9 @@ class PartitionSums {
 
   const MapperTables& tables_;
   Sums sums_;
+  Bitset before_;
   double cut_before_ = 0;
+  std::size_t run_before_ = 0;  ///< Kernels before that wait for none.
   bool forward_done_ = false;
   std::vector<Side> side_;
   std::vector<std::uint32_t> members_;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -118,36 +119,61 @@ std::optional<Blocks> find_blocks(const PiperProblem& problem) {
   return std::nullopt;
 }
 
-/// The first layers to as many stages, later ones having one more when it does not come out even.
-std::vector<Layers> cut_evenly(const Layers& layers, std::size_t stages) {
-  std::vector<Layers> cut(stages);
+/// Layers by stage.
+struct Cut {
+  Layers layers;
+  std::vector<std::size_t> ends;
+
+  std::size_t stages() const { return ends.size(); }
+  std::span<const std::int32_t> stage(std::size_t s) const {
+    const std::size_t begin = s == 0 ? 0 : ends[s - 1];
+    return std::span(layers).subspan(begin, ends[s] - begin);
+  }
+};
+
+/// The first of `layers` to as many stages, later ones having one more when it does not come out
+/// even; `before` and `after` to stages of their own (`apart`), or to the first and the last.
+Cut cut_evenly(const Layers& layers, std::size_t stages, const Layers& before = {},
+               const Layers& after = {}, bool apart = false) {
+  Cut cut;
+  cut.layers.reserve(before.size() + layers.size() + after.size());
+  cut.layers.insert(cut.layers.end(), before.begin(), before.end());
+  cut.layers.insert(cut.layers.end(), layers.begin(), layers.end());
+  cut.layers.insert(cut.layers.end(), after.begin(), after.end());
   const std::size_t each = layers.size() / stages, larger = layers.size() % stages;
-  std::size_t next = 0;
+  std::size_t next = before.size();
+  if (apart) cut.ends.push_back(next);
   for (std::size_t s = 0; s < stages; ++s) {
-    const std::size_t take = each + (s >= stages - larger ? 1 : 0);
-    cut[s].assign(layers.begin() + static_cast<std::ptrdiff_t>(next),
-                  layers.begin() + static_cast<std::ptrdiff_t>(next + take));
-    next += take;
+    cut.ends.push_back(next += each + (s >= stages - larger ? 1 : 0));
+  }
+  if (apart) {
+    cut.ends.push_back(cut.layers.size());
+  } else {
+    cut.ends.back() = cut.layers.size();
+  }
+  for (std::size_t s = 0, begin = 0; s < cut.stages(); begin = cut.ends[s++]) {
+    std::sort(cut.layers.begin() + static_cast<std::ptrdiff_t>(begin),
+              cut.layers.begin() + static_cast<std::ptrdiff_t>(cut.ends[s]));
   }
   return cut;
 }
 
 /// Stages in an order that no edge leads back in?
-bool is_in_order(const PiperProblem& problem, const std::vector<Layers>& cut) {
+bool is_in_order(const PiperProblem& problem, const Cut& cut) {
   std::vector<std::size_t> stage_of(problem.nodes.size(), 0);
-  for (std::size_t s = 0; s < cut.size(); ++s) {
-    for (const std::int32_t v : cut[s]) stage_of[static_cast<std::size_t>(v)] = s;
+  for (std::size_t s = 0; s < cut.stages(); ++s) {
+    for (const std::int32_t v : cut.stage(s)) stage_of[at(v)] = s;
   }
   return std::all_of(problem.edges.begin(), problem.edges.end(), [&](const PiperEdge& edge) {
-    return stage_of[static_cast<std::size_t>(edge.source)] <=
-           stage_of[static_cast<std::size_t>(edge.target)];
+    return stage_of[at(edge.source)] <= stage_of[at(edge.target)];
   });
 }
 
 class Equi {
  public:
-  explicit Equi(const PiperProblem& problem)
-      : problem_(problem), dps_(piper_dp_degrees(problem)), pricer_(problem) {
+  /// `cut`: the layers that are cut evenly.
+  Equi(const PiperProblem& problem, const Layers& cut)
+      : problem_(problem), cut_(cut), dps_(piper_dp_degrees(problem)), pricer_(problem) {
     best_.time = kInfinity;
     for (const PiperNode& node : problem.nodes) {
       for (const PiperDegree& degree : node.degrees) tps_.push_back(degree.tp);
@@ -156,16 +182,18 @@ class Equi {
     tps_.erase(std::unique(tps_.begin(), tps_.end()), tps_.end());
   }
 
-  /// Whether some cut into so many stages may be faster than the best so far.
-  bool may_improve(std::size_t stages) {
+  /// Whether a cut into so many stages, `runs` of which the layers are dealt to, may be faster than
+  /// the best so far.
+  bool may_improve(std::size_t stages, std::size_t runs) {
+    const std::size_t largest = (cut_.size() + runs - 1) / runs;
     const auto count = static_cast<std::int64_t>(stages);
     return std::any_of(tps_.begin(), tps_.end(), [&](int tp) {
-      return least_s(count, tp, false) < best_.time || least_s(count, tp, true) < best_.time;
+      return least_s(count, tp, false, largest) < best_.time ||
+             least_s(count, tp, true, largest) < best_.time;
     });
   }
 
-  void try_cut(std::vector<Layers> cut) {
-    for (Layers& layers : cut) std::sort(layers.begin(), layers.end());
+  void try_cut(const Cut& cut) {
     if (!is_in_order(problem_, cut)) return;
     for (const int tp : tps_) {
       for (const bool recompute : {false, true}) try_form(cut, tp, recompute);
@@ -180,20 +208,34 @@ class Equi {
   }
 
  private:
-  /// What the slowest of so many stages takes at least: no less than the average of their layers,
-  /// on as many replicas as there may be. Infinite where a layer has no such degree.
-  double least_s(std::int64_t count, int tp, bool recompute) {
-    const auto [known, fresh] = layers_s_.try_emplace(std::pair(tp, recompute), 0.0);
+  /// What layers take, run one way.
+  struct LayerTimes {
+    double all_s = 0;
+    double least_s = kInfinity;  ///< Of one that is cut.
+  };
+
+  /// What the slowest of so many stages takes at least, on as many replicas as there may be: no
+  /// less than the average, or than so many of the layers that are cut. Infinite where a layer has
+  /// no such degree.
+  double least_s(std::int64_t count, int tp, bool recompute, std::size_t largest) {
+    const auto [known, fresh] = layers_s_.try_emplace(std::pair(tp, recompute));
     if (fresh) {
-      for (const PiperNode& node : problem_.nodes) {
+      const auto time_s = [&](const PiperNode& node) {
         const PiperDegree* degree = degree_of(node, tp);
-        known->second +=
-            degree == nullptr ? kInfinity : degree->options[at(option_of(*degree, recompute))].time;
+        return degree == nullptr ? kInfinity
+                                 : degree->options[at(option_of(*degree, recompute))].time;
+      };
+      LayerTimes& times = known->second;
+      for (const PiperNode& node : problem_.nodes) times.all_s += time_s(node);
+      for (const std::int32_t v : cut_) {
+        times.least_s = std::min(times.least_s, time_s(problem_.nodes[at(v)]));
       }
     }
     const double share = least_share(count, tp);
-    if (share == kInfinity) return kInfinity;
-    return kBelowTolerance * share * known->second / static_cast<double>(count);
+    if (share == kInfinity || known->second.all_s == kInfinity) return kInfinity;
+    return kBelowTolerance * share *
+           std::max(known->second.all_s / static_cast<double>(count),
+                    static_cast<double>(largest) * known->second.least_s);
   }
 
   /// Of the micro-batches, of a replica of so many stages; infinite where there is no room for one.
@@ -206,18 +248,19 @@ class Equi {
     return share;
   }
 
-  void try_form(const std::vector<Layers>& cut, int tp, bool recompute) {
+  void try_form(const Cut& cut, int tp, bool recompute) {
     // With equal degrees the micro-batches in flight do not depend on them, and without replicas a
     // stage's time is what the others share.
-    const auto count = static_cast<std::int64_t>(cut.size());
-    if (least_s(count, tp, recompute) >= best_.time) return;
+    const auto count = static_cast<std::int64_t>(cut.stages());
+    if (least_s(count, tp, recompute, 0) >= best_.time) return;
     const double least = least_share(count, tp);
     std::vector<PiperStage> stages;
     std::vector<double> sync_times;
     for (std::int64_t s = 0; s < count; ++s) {
       ++best_.work;
       PiperStage stage;
-      stage.nodes = cut[static_cast<std::size_t>(s)];
+      const std::span<const std::int32_t> layers = cut.stage(static_cast<std::size_t>(s));
+      stage.nodes.assign(layers.begin(), layers.end());
       double parameter_bytes = 0;
       for (const std::int32_t v : stage.nodes) {
         const PiperDegree* degree = degree_of(problem_.nodes[static_cast<std::size_t>(v)], tp);
@@ -258,9 +301,10 @@ class Equi {
   }
 
   const PiperProblem& problem_;
+  const Layers& cut_;
   std::vector<std::int64_t> dps_;
   std::vector<int> tps_;
-  std::map<std::pair<int, bool>, double> layers_s_;  ///< Of all layers.
+  std::map<std::pair<int, bool>, LayerTimes> layers_s_;
   PiperStagePricer pricer_;
   PiperSolution best_;
 };
@@ -269,30 +313,23 @@ class Equi {
 
 PiperSolution solve_equi(const PiperProblem& problem, const PiperSearchLimits&) {
   check_flat(problem, "equi");
-  Equi equi(problem);
   const auto most = static_cast<std::size_t>(std::min(problem.devices, problem.micro_batches));
   if (const auto found = find_blocks(problem)) {
+    Equi equi(problem, found->blocks);
     for (const bool apart : {false, true}) {
       if (apart && (found->before.empty() || found->after.empty())) continue;
       for (std::size_t stages = 1; stages <= found->blocks.size(); ++stages) {
         if (stages + (apart ? 2 : 0) > most) break;
-        if (!equi.may_improve(stages + (apart ? 2 : 0))) continue;
-        std::vector<Layers> cut = cut_evenly(found->blocks, stages);
-        if (apart) {
-          cut.insert(cut.begin(), found->before);
-          cut.push_back(found->after);
-        } else {
-          cut.front().insert(cut.front().end(), found->before.begin(), found->before.end());
-          cut.back().insert(cut.back().end(), found->after.begin(), found->after.end());
-        }
-        equi.try_cut(std::move(cut));
+        if (!equi.may_improve(stages + (apart ? 2 : 0), stages)) continue;
+        equi.try_cut(cut_evenly(found->blocks, stages, found->before, found->after, apart));
       }
     }
     return equi.finish();
   }
   const Layers order = depth_first_order(problem);
+  Equi equi(problem, order);
   for (std::size_t stages = 1; stages <= std::min(most, order.size()); ++stages) {
-    if (equi.may_improve(stages)) equi.try_cut(cut_evenly(order, stages));
+    if (equi.may_improve(stages, stages)) equi.try_cut(cut_evenly(order, stages));
   }
   return equi.finish();
 }
