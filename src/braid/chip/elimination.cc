@@ -36,6 +36,7 @@ class Elimination {
     std::set<std::pair<std::size_t, std::size_t>> open;
     std::vector<std::size_t> entries(values_.size());
     for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (values_of(i) == 1) continue;
       entries[i] = entries_of(neighbours(i), most_entries + 1);
       open.emplace(entries[i], i);
     }
@@ -59,7 +60,9 @@ class Elimination {
  private:
   std::size_t values_of(std::size_t variable) const { return problem_.costs[variable].size(); }
 
+  /// Variables that have one value are left out, which changes nothing of the costs' order.
   void add(Table table) {
+    std::erase_if(table.variables, [this](std::size_t v) { return values_of(v) == 1; });
     for (const std::size_t variable : table.variables) {
       tables_of_[variable].push_back(tables_.size());
     }

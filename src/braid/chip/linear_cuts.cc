@@ -115,6 +115,10 @@ LinearCuts find_cuts(const MapperTables& tables, std::int64_t most_runs, double 
   const std::int64_t begin = looked_at;
   LinearCuts best = cut_order(tables, tables.order, looked_at);
   const auto consider = [&](std::span<const std::uint32_t> order) {
+    if (std::equal(order.begin(), order.end(), best.order.begin(), best.order.end())) {
+      looked_at += static_cast<std::int64_t>(order.size());
+      return;
+    }
     LinearCuts cuts = cut_order(tables, order, looked_at);
     if (cuts.time_s <= best.time_s) best = std::move(cuts);
   };
