@@ -4,11 +4,11 @@
 #include <cassert>
 #include <numeric>
 #include <queue>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "braid/base/infinity.h"
+#include "braid/chip/grown_sets.h"
 #include "braid/chip/linear_cuts.h"
 #include "braid/chip/partition_annealing.h"
 #include "braid/chip/partition_sums.h"
@@ -32,25 +32,26 @@ class DownsetSearch {
   /// `floors`: traffic_floors(), or zeros.
   DownsetSearch(const MapperTables& tables, const MapperBudget& budget,
                 const std::vector<double>& floors, double upper_s)
-      : tables_(tables), budget_(budget), floors_(floors), sums_(tables), upper_s_(upper_s) {
+      : tables_(tables),
+        budget_(budget),
+        floors_(floors),
+        sums_(tables),
+        upper_s_(upper_s),
+        sets_(tables.kernels.size()) {
+    Node root;
     for (std::size_t i = 0; i < tables.kernels.size(); ++i) {
       compute_s_ += tables.kernels[i].compute_s;
       network_s_ += tables.kernels[i].network_s;
       traffic_bytes_ += tables.kernels[i].traffic_bytes;
       floor_bytes_ += floors[i];
+      if (!tables.kernels[i].inputs.empty()) continue;
+      joining_.emplace_back(static_cast<std::uint32_t>(i), kNone);
+      ++root.joining;
     }
-    Node root;
-    root.set = Bitset(tables.kernels.size());
     root.so_far_s = 0;
     root.bound_s = bound_of(root, 0);
-    for (std::size_t i = 0; i < tables.kernels.size(); ++i) {
-      if (tables.kernels[i].inputs.empty()) {
-        root.next.emplace_back(static_cast<std::uint32_t>(i), kNone);
-      }
-    }
-    by_set_.emplace(root.set, 0);
-    nodes_.push_back(std::move(root));
-    open_.emplace(nodes_[0].bound_s, 0U);
+    nodes_.push_back(root);
+    open_.emplace(root.bound_s, 0U);
   }
 
   /// True when nothing better than the upper bound is left out.
@@ -62,7 +63,7 @@ class DownsetSearch {
       if (nodes_[id].closed) continue;
       nodes_[id].closed = true;
       if (id == whole_) return true;
-      sums_.begin(nodes_[id].set);
+      sums_.begin(sets_.set(id));
       start_ = id;
       ++stamp_;
       if (!walk(id)) {
@@ -78,7 +79,7 @@ class DownsetSearch {
     std::vector<Bitset> found;
     if (whole_ == kNone || nodes_[whole_].parent == kNone) return found;
     for (std::uint32_t id = whole_; id != 0; id = nodes_[id].parent) {
-      found.push_back(nodes_[id].set - nodes_[nodes_[id].parent].set);
+      found.push_back(sets_.set(id) - sets_.set(nodes_[id].parent));
     }
     std::reverse(found.begin(), found.end());
     return found;
@@ -89,16 +90,15 @@ class DownsetSearch {
   std::int64_t kept() const { return static_cast<std::int64_t>(nodes_.size()); }
 
  private:
+  /// A downset; its number is that of its set.
   struct Node {
-    Bitset set;
     double so_far_s = PartitionSums::kImpossible;
     double bound_s = 0;
     double compute_s = 0, network_s = 0, traffic_bytes = 0, floor_bytes = 0;  ///< Of its kernels.
     std::uint32_t parent = kNone;
     std::uint32_t seen = 0;
+    std::uint32_t first_joining = 0, joining = 0;  ///< In joining_.
     bool closed = false;
-    /// Kernels that may join, with the downset that each leads to.
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> next;
   };
 
   double bound_of(const Node& node, double cut_bytes) const {
@@ -108,55 +108,57 @@ class DownsetSearch {
                              std::max(cut_bytes, floor_bytes_ - node.floor_bytes));
   }
 
-  // The downset `id` with the kernel of its entry `at`; the sums are those of the larger one.
+  // The downset `id` with the kernel of joining_[at]; the sums are those of the larger one.
   std::uint32_t follow(std::uint32_t id, std::size_t at) {
-    const auto [kernel, known] = nodes_[id].next[at];
+    const auto [kernel, known] = joining_[at];
     if (known != kNone) return known;
-    Bitset set = nodes_[id].set;
-    set.set(kernel);
-    const auto [entry, is_new] = by_set_.emplace(set, static_cast<std::uint32_t>(nodes_.size()));
-    nodes_[id].next[at].second = entry->second;
-    if (!is_new) return entry->second;
+    const std::uint32_t larger = sets_.with(id, kernel);
+    joining_[at].second = larger;
+    if (larger < nodes_.size()) return larger;
+    const Node& before = nodes_[id];
     const MapperTables::Kernel& added = tables_.kernels[kernel];
     Node node;
-    node.compute_s = nodes_[id].compute_s + added.compute_s;
-    node.network_s = nodes_[id].network_s + added.network_s;
-    node.traffic_bytes = nodes_[id].traffic_bytes + added.traffic_bytes;
-    node.floor_bytes = nodes_[id].floor_bytes + floors_[kernel];
-    node.next.reserve(nodes_[id].next.size() + added.outputs.size());
-    for (const auto& [other, unused] : nodes_[id].next) {
-      if (other != kernel) node.next.emplace_back(other, kNone);
+    node.compute_s = before.compute_s + added.compute_s;
+    node.network_s = before.network_s + added.network_s;
+    node.traffic_bytes = before.traffic_bytes + added.traffic_bytes;
+    node.floor_bytes = before.floor_bytes + floors_[kernel];
+    node.first_joining = static_cast<std::uint32_t>(joining_.size());
+    for (std::size_t i = 0; i < before.joining; ++i) {
+      const std::uint32_t other = joining_[before.first_joining + i].first;
+      if (other != kernel) joining_.emplace_back(other, kNone);
     }
     for (const MapperTables::Tensor& tensor : added.outputs) {
       const auto& inputs = tables_.kernels[tensor.other].inputs;
       // Of writers that are missing the last is the likeliest.
-      const bool ready = std::all_of(inputs.rbegin(), inputs.rend(),
-                                     [&](const auto& input) { return set.test(input.other); });
-      const bool listed = std::any_of(node.next.begin(), node.next.end(),
-                                      [&](const auto& have) { return have.first == tensor.other; });
-      if (ready && !listed) node.next.emplace_back(tensor.other, kNone);
+      const bool ready = std::all_of(inputs.rbegin(), inputs.rend(), [&](const auto& input) {
+        return sets_.has(larger, input.other);
+      });
+      const bool listed =
+          std::any_of(joining_.begin() + node.first_joining, joining_.end(),
+                      [&](const auto& have) { return have.first == tensor.other; });
+      if (ready && !listed) joining_.emplace_back(tensor.other, kNone);
     }
+    node.joining = static_cast<std::uint32_t>(joining_.size()) - node.first_joining;
     node.bound_s = bound_of(node, sums_.cut_bytes());
-    if (node.next.empty()) {
+    if (node.joining == 0) {
       node.bound_s = 0;
-      whole_ = entry->second;
+      whole_ = larger;
     }
-    node.set = std::move(set);
-    joining_ += node.next.size();
-    nodes_.push_back(std::move(node));
-    return entry->second;
+    nodes_.push_back(node);
+    return larger;
   }
 
   // Considers all partitions that continue the present one, which ends at the downset `id`. False
   // when the budget is used up. Depth: the number of kernels.
   // NOLINTNEXTLINE(misc-no-recursion)
   bool walk(std::uint32_t id) {
-    for (std::size_t at = 0; at < nodes_[id].next.size(); ++at) {
-      const auto [kernel, known] = nodes_[id].next[at];
+    const std::size_t first = nodes_[id].first_joining, last = first + nodes_[id].joining;
+    for (std::size_t at = first; at < last; ++at) {
+      const auto [kernel, known] = joining_[at];
       if (known != kNone && nodes_[known].seen == stamp_) continue;
       if (!sums_.accepts(kernel)) continue;
       if (looked_at_ >= budget_.partitions || kept() >= budget_.downsets) return false;
-      if (joining_ >= kMostJoining) return false;
+      if (joining_.size() >= kMostJoining) return false;
       const PartitionSums::Sums earlier = sums_.add(kernel);
       const std::uint32_t larger = follow(id, at);
       Node& node = nodes_[larger];
@@ -195,9 +197,10 @@ class DownsetSearch {
   double compute_s_ = 0, network_s_ = 0, traffic_bytes_ = 0, floor_bytes_ = 0;
   double lower_bound_s_ = 0;
   std::int64_t looked_at_ = 0;
-  std::size_t joining_ = 0;  ///< Entries of all nodes' `next`.
+  GrownSets sets_;
   std::vector<Node> nodes_;
-  std::unordered_map<Bitset, std::uint32_t, BitsetHash> by_set_;
+  /// Kernels that may join, downset after downset, with the downset that each leads to.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> joining_;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open_;
   std::uint32_t whole_ = kNone, start_ = 0, stamp_ = 0;
 };

@@ -31,6 +31,7 @@ MapperTables::MapperTables(const ChipWork& work, const DataflowChip& the_chip,
       most_bytes_per_s(std::max(the_chip.dram_bytes_per_s, the_chip.spill_bytes_per_s)),
       seconds_per_cycle(1 / (the_chip.clock_hz * the_rules.compute_fraction)) {
   const double rate = rules.compute_fraction * peak_flops_per_s(chip);
+  std::vector<std::size_t> curve_of_shape;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const ChipKernel& kernel = work.kernels[i];
     kernels[i].compute_s = kernel.flops / rate;
@@ -41,16 +42,22 @@ MapperTables::MapperTables(const ChipWork& work, const DataflowChip& the_chip,
     kernels[i].traffic_bytes = kernel.dram_bytes + (rules.weight_traffic ? kernel.weight_bytes : 0);
     if (!rules.whole_tiles) continue;
     curves.push_back(known.empty() ? tile_curve(kernel, chip) : known[i]);
+    const auto alike = std::find_if(curve_of_shape.begin(), curve_of_shape.end(),
+                                    [&](std::size_t j) { return curves[j] == curves[i]; });
+    kernels[i].shape = static_cast<std::uint32_t>(alike - curve_of_shape.begin());
+    if (alike == curve_of_shape.end()) {
+      curve_of_shape.push_back(i);
+      for (const TileStep& step : curves[i]) cycles.push_back(step.cycles);
+    }
     double least = kInfinity;
     for (const TileStep& step : curves.back()) {
       least = std::min(least, static_cast<double>(step.tiles) * step.cycles);
-      cycles.push_back(step.cycles);
     }
     kernels[i].compute_s = least / static_cast<double>(chip.tiles) * seconds_per_cycle;
   }
   std::sort(cycles.begin(), cycles.end());
   cycles.erase(std::unique(cycles.begin(), cycles.end()), cycles.end());
-  if (cycles.size() * kernels.size() <= kMostTilesAt) fill_tiles_at();
+  if (cycles.size() * curve_of_shape.size() <= kMostTilesAt) fill_tiles_at(curve_of_shape);
   std::vector<KernelTensor> edges;
   edges.reserve(work.tensors.size());
   for (const ChipTensor& tensor : work.tensors) {
@@ -73,14 +80,15 @@ MapperTables::MapperTables(const ChipWork& work, const DataflowChip& the_chip,
   });
 }
 
-void MapperTables::fill_tiles_at() {
-  tiles_at.assign(cycles.size() * kernels.size(), static_cast<std::int32_t>(chip.tiles) + 1);
-  for (std::size_t i = 0; i < curves.size(); ++i) {
+void MapperTables::fill_tiles_at(std::span<const std::size_t> curve_of_shape) {
+  shapes = curve_of_shape.size();
+  tiles_at.assign(cycles.size() * shapes, static_cast<std::int32_t>(chip.tiles) + 1);
+  for (std::size_t shape = 0; shape < shapes; ++shape) {
     std::size_t next = cycles.size();
-    for (const TileStep& step : curves[i]) {
+    for (const TileStep& step : curves[curve_of_shape[shape]]) {
       // Cycles descend along the curve: each step is for the times from its own to the one before.
       for (; next > 0 && cycles[next - 1] >= step.cycles; --next) {
-        tiles_at[(next - 1) * kernels.size() + i] = static_cast<std::int32_t>(step.tiles);
+        tiles_at[(next - 1) * shapes + shape] = static_cast<std::int32_t>(step.tiles);
       }
     }
   }
@@ -219,9 +227,9 @@ bool PartitionSums::is_full() const {
 bool PartitionSums::fits_in(std::size_t step) const {
   std::int64_t left = tables_.chip.tiles;
   if (!tables_.tiles_at.empty()) {
-    const std::int32_t* const tiles = &tables_.tiles_at[step * tables_.kernels.size()];
+    const std::int32_t* const tiles = &tables_.tiles_at[step * tables_.shapes];
     for (const std::uint32_t kernel : members_) {
-      left -= tiles[kernel];
+      left -= tiles[tables_.kernels[kernel].shape];
       if (left < 0) return false;
     }
     return true;

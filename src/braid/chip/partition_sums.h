@@ -28,6 +28,7 @@ struct MapperTables {
     bool waits = false;         ///< For all kernels that do not: the backward pass.
     double output_bytes = 0;    ///< The largest tensor, when tensors are shared.
     double crossing_bytes = 0;  ///< Of all its outputs.
+    std::uint32_t shape = 0;    ///< Kernels of one shape have equal tile curves.
     std::vector<Tensor> inputs, outputs;
   };
 
@@ -40,9 +41,10 @@ struct MapperTables {
   std::size_t first_to_run = 0;      ///< How many do not wait.
   std::vector<TileCurve> curves;     ///< With whole tiles.
   std::vector<double> cycles;        ///< All steps of all curves, ascending.
-  /// [step in `cycles` · kernels + kernel]: fewest tiles for that time, more than the chip has
-  /// where none do. Empty where it would be too large.
+  /// [step in `cycles` · shapes + Kernel::shape]: fewest tiles for that time, more than the chip
+  /// has where none do. Empty where it would be too large.
   std::vector<std::int32_t> tiles_at;
+  std::size_t shapes = 0;
   DataflowChip chip;
   MappingRules rules;
   double resident_bytes = 0, live_copies = 1;
@@ -50,7 +52,8 @@ struct MapperTables {
   double seconds_per_cycle = 0;
 
  private:
-  void fill_tiles_at();
+  /// `curve_of_shape`: into `curves`.
+  void fill_tiles_at(std::span<const std::size_t> curve_of_shape);
 };
 
 /// A partition that is put together kernel by kernel behind a downset; each kernel that is added

@@ -56,23 +56,39 @@ class ChipMapper {
     if (!has_kernels(rank)) return {};
     const KernelGraph kernels = kernels_of(rank, 0, 1, word_bytes_, passes);
     const ChipWork work = whole_work(kernels, 1);
-    if (known_ == nullptr) return map(work);
-    const auto [place, fresh] = known_->try_emplace(numbers_of(work));
-    if (fresh) place->second = map(work);
+    if (known_ == nullptr) {
+      MappedWorks none;
+      return map(work, none);
+    }
+    const auto [place, fresh] = known_->times.try_emplace(numbers_of(work));
+    if (fresh) place->second = map(work, *known_);
     return place->second;
   }
 
  private:
-  PassTimes map(const ChipWork& work) const {
+  std::vector<TileCurve> curves_of(const ChipWork& work, MappedWorks& known) const {
+    std::vector<TileCurve> curves;
+    curves.reserve(work.kernels.size());
+    for (const ChipKernel& kernel : work.kernels) {
+      const auto [place, fresh] =
+          known.curves.try_emplace({kernel.matrix, kernel.rows, kernel.depth, kernel.columns});
+      if (fresh) place->second = tile_curve(kernel, chip_);
+      curves.push_back(place->second);
+    }
+    return curves;
+  }
+
+  PassTimes map(const ChipWork& work, MappedWorks& known) const {
+    const std::vector<TileCurve> curves = curves_of(work, known);
     PassTimes times;
     MapperBudget budget;
     budget.partitions = kLayerMappingBudget;
     budget.unfit_partitions = kUnfitMappingBudget;
-    MappingOutcome outcome = map_kernels(work, chip_, rules_, budget);
+    MappingOutcome outcome = map_kernels(work, chip_, rules_, budget, curves);
     if (outcome.mapping.partition_of.empty()) {
       // A layer that DRAM cannot hold has times all the same; plans with it do not fit.
       outcome.mapping = kernel_by_kernel(work);
-      outcome.cost = evaluate_mapping(work, chip_, outcome.mapping, rules_);
+      outcome.cost = evaluate_mapping(work, chip_, outcome.mapping, rules_, curves);
     }
     std::vector<bool> is_backward(outcome.cost.partitions.size(), false);
     for (std::size_t k = 0; k < work.kernels.size(); ++k) {

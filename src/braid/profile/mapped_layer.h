@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "braid/chip/tile_curve.h"
 #include "braid/graph/graph.h"
 #include "braid/profile/layer_work.h"
 #include "braid/profile/precision.h"
@@ -38,9 +39,13 @@ struct PassTimes {
   double forward_s = 0, backward_s = 0, least_s = 0;
 };
 
-/// Mapped before, by all numbers of the kernels and tensors: layers run in different ways often
-/// leave a device the same work. For one chip and precision.
-using MappedWorks = std::map<std::vector<double>, PassTimes>;
+/// Mapped before, for one chip and precision: layers run in different ways often leave a device the
+/// same work, or some of the same kernels.
+struct MappedWorks {
+  std::map<std::vector<double>, PassTimes> times;  ///< By all numbers of the kernels and tensors.
+  /// By whether it is a matrix multiplication, its rows, depth and columns.
+  std::map<std::tuple<bool, std::int64_t, std::int64_t, std::int64_t>, TileCurve> curves;
+};
 
 /// The best mapping of one device's share (rank_graph.h) of a layer onto `chip`: kernels of both
 /// passes as training runs them (graph_kernels.h), the forward ones in partitions before those of
@@ -58,7 +63,7 @@ class MappedLayers {
   MappedLayers(const Graph& graph, const Precision& precision, const Chip& chip);
 
   /// Different works that were mapped.
-  std::size_t mapped() const { return works_.size(); }
+  std::size_t mapped() const { return works_.times.size(); }
 
   const MappedTimes& times(const Graph& graph, LayerId layer, std::span<const OperatorWork> works,
                            const Execution& how);
