@@ -31,12 +31,12 @@ std::int64_t blocks_of(const DeviceRun& run, std::int64_t size) {
 }  // namespace
 
 MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t round_samples,
-                         Stages stages, Rates& rates)
+                         Stages stages, Known& shared)
     : job_(job),
       space_(space),
       round_samples_(round_samples),
       stages_(stages),
-      rates_(rates),
+      known_(shared),
       split_(job.chain().layers->limits(job.system().device_count)) {
   const Job& of = job.job();
   const ChainJob& chain = job.chain();
@@ -276,17 +276,24 @@ double MixedFamily::handover_s(std::span<const std::int32_t> used, std::int32_t 
                                std::int32_t above, std::int32_t cut_class) {
   const double bytes = bytes_of_class_[at(cut_class)];
   if (bytes <= 0) return 0;
+  const Parallelism from = to_parallelism(ways_[at(above)].front());
+  const Parallelism to = to_parallelism(ways_[at(below)].front());
+  const ProfileEdge edge{0, 1, bytes};
+  const std::pair each = {handover_bytes(edge, from, to), handover_bytes(edge, to, from)};
+  std::vector<std::int32_t> places(used.begin(), used.end());
+  places.insert(places.end(), takes_of(below).begin(), takes_of(below).end());
+  places.insert(places.end(), takes_of(above).begin(), takes_of(above).end());
+  const auto [found, fresh] = known_.handovers_s.try_emplace({std::move(places), each});
+  if (!fresh) return found->second;
   std::vector<std::int32_t> next(used.begin(), used.end());
   for (std::size_t r = 0; r < next.size(); ++r) next[r] += takes_of(below)[r];
   const std::vector<std::int64_t> receivers = devices(used, takes_of(below));
   const std::vector<std::int64_t> senders = devices(next, takes_of(above));
-  const Parallelism from = to_parallelism(ways_[at(above)].front());
-  const Parallelism to = to_parallelism(ways_[at(below)].front());
-  const ProfileEdge edge{0, 1, bytes};
   const System& system = job_.system();
-  return (braid::handover_s(system, senders, receivers, handover_bytes(edge, from, to)) +
-          braid::handover_s(system, receivers, senders, handover_bytes(edge, to, from))) /
-         2;
+  found->second = (braid::handover_s(system, senders, receivers, each.first) +
+                   braid::handover_s(system, receivers, senders, each.second)) /
+                  2;
+  return found->second;
 }
 
 void MixedFamily::fill_shared_bytes(std::int32_t form, std::int32_t way,
@@ -339,15 +346,15 @@ double MixedFamily::least_exchange_s(std::span<const std::int32_t> used, std::in
 SyncRates MixedFamily::rates(std::span<const std::int32_t> used, std::int32_t form,
                              std::int32_t way) {
   const Configuration& how = ways_[at(form)][at(way)];
-  RateKey key = {how.tp,
-                 how.cp,
-                 how.ep,
-                 how.dp,
-                 static_cast<std::int64_t>(how.zero),
-                 how.offload_optimizer ? 1 : 0};
+  Known::RateKey key = {how.tp,
+                        how.cp,
+                        how.ep,
+                        how.dp,
+                        static_cast<std::int64_t>(how.zero),
+                        how.offload_optimizer ? 1 : 0};
   key.insert(key.end(), used.begin(), used.end());
   key.insert(key.end(), takes_of(form).begin(), takes_of(form).end());
-  const auto [found, fresh] = rates_.try_emplace(std::move(key));
+  const auto [found, fresh] = known_.rates.try_emplace(std::move(key));
   if (fresh) found->second = rates_of(how, devices(used, takes_of(form)));
   return found->second;
 }

@@ -118,7 +118,7 @@ class MixedSearch {
   const Budget& budget_;
   const Progress& progress_;
   MixedJob job_;
-  MixedFamily::Rates rates_;
+  MixedFamily::Known known_;
   std::vector<Found> found_;  ///< Best first.
   double bound_s_ = kInfinity;
   std::int64_t searched_ = 0;  ///< Stages tried in searches of rounds.
@@ -310,7 +310,7 @@ Infeasibility MixedSearch::nearest(const std::vector<Open>& open) {
 MixedSearch::Open MixedSearch::open_round(std::int64_t samples) {
   Open open;
   const auto add = [&](MixedFamily::Stages stages) {
-    auto family = std::make_unique<MixedFamily>(job_, space_, samples, stages, rates_);
+    auto family = std::make_unique<MixedFamily>(job_, space_, samples, stages, known_);
     if (family->empty()) return;
     open.bound_s = std::min(open.bound_s, quick_bound_s(family->problem()));
     open.walked_s = open.bound_s;

@@ -24,15 +24,19 @@ Outcome plan_mixed(const Job& job, const System& system, const SpaceOptions& spa
 class MixedFamily final : public MixedCosts {
  public:
   /// What families share from one to the next.
-  using RateKey = std::vector<std::int64_t>;
-  using Rates = std::map<RateKey, SyncRates>;
+  struct Known {
+    using RateKey = std::vector<std::int64_t>;
+    std::map<RateKey, SyncRates> rates;
+    /// By devices used behind the stages and taken by them, and bytes each way.
+    std::map<std::pair<std::vector<std::int32_t>, std::pair<double, double>>, double> handovers_s;
+  };
 
   /// Of one stage, or of two and more: what several layers share costs them different amounts; or
   /// of any number where layers share nothing.
   enum class Stages : std::uint8_t { any, one, several };
 
   MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t round_samples, Stages stages,
-              Rates& rates);
+              Known& shared);
   MixedFamily(const MixedFamily&) = delete;
   MixedFamily& operator=(const MixedFamily&) = delete;
   MixedFamily(MixedFamily&&) = delete;
@@ -73,7 +77,7 @@ class MixedFamily final : public MixedCosts {
   const SpaceOptions& space_;
   std::int64_t round_samples_;
   Stages stages_;
-  Rates& rates_;
+  Known& known_;
   std::vector<std::vector<Configuration>> ways_;  ///< [form][way]
   std::vector<double> bytes_of_class_;
   /// [form][shared parameter]: the least of fill_shared_bytes() for any form on the same devices.
