@@ -95,7 +95,7 @@ TEST(AllPipelines, CostWhatTheirPlansCost) {
 
 /// Families of all numbers of samples a round.
 std::vector<std::unique_ptr<MixedFamily>> families_of(MixedJob& costs, const SpaceOptions& space,
-                                                      MixedFamily::Rates& rates) {
+                                                      MixedFamily::Known& known) {
   std::vector<MixedFamily::Stages> kinds = {MixedFamily::Stages::any};
   if (!costs.chain().shared.empty()) {
     kinds = {MixedFamily::Stages::one, MixedFamily::Stages::several};
@@ -104,7 +104,7 @@ std::vector<std::unique_ptr<MixedFamily>> families_of(MixedJob& costs, const Spa
   for (std::int64_t round = 1; round <= costs.job().global_batch; ++round) {
     if (costs.job().global_batch % round != 0) continue;
     for (const MixedFamily::Stages stages : kinds) {
-      families.push_back(std::make_unique<MixedFamily>(costs, space, round, stages, rates));
+      families.push_back(std::make_unique<MixedFamily>(costs, space, round, stages, known));
       if (families.back()->empty()) families.pop_back();
     }
   }
@@ -116,9 +116,9 @@ TEST(MixedWalk, ShowsEveryPipelineAndNoneTakesLessThanItsBound) {
   for (std::uint64_t seed = 100; seed < 140; ++seed) {
     const TinyMixedJob tiny(seed);
     MixedJob costs(tiny.job, tiny.system, "test");
-    MixedFamily::Rates rates;
+    MixedFamily::Known known;
     std::int64_t number = 0;
-    for (const auto& family : families_of(costs, tiny.space, rates)) {
+    for (const auto& family : families_of(costs, tiny.space, known)) {
       const double quick_s = quick_bound_s(family->problem());
       constexpr std::int64_t kAll = std::int64_t{1} << 40;
       const MixedWalkResult result = walk_mixed(
