@@ -20,7 +20,8 @@ class MixedFacts {
     std::vector<std::int8_t> allowed;  ///< [form]; -1: not asked yet.
     std::vector<SyncRates> rates;      ///< [form · ways + way], where allowed.
     std::vector<double> exchange_s;    ///< [form · ways + way], the least with any last stage; -1.
-    std::vector<double> handover_s;    ///< [(below · forms + above) · classes + class]; -1.
+    /// [below][above · classes + class]; -1. Empty: of that form behind none was asked for.
+    std::vector<std::vector<double>> handover_s;
   };
   /// The reference stays valid.
   At& at(std::span<const std::int32_t> used);

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <numeric>
 #include <utility>
 
+#include "braid/base/hash_mix.h"
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
 #include "braid/base/rounding.h"
@@ -244,6 +246,8 @@ void MixedFamily::add_form(const Configuration& degrees, const std::vector<std::
     ways.push_back(way);
   }
   if (ways.empty()) return;
+  const auto alike = std::ranges::find(problem_.forms, form.takes, &MixedForm::takes);
+  takes_number_.push_back(static_cast<std::int32_t>(alike - problem_.forms.begin()));
   problem_.forms.push_back(std::move(form));
   ways_.push_back(std::move(ways));
 }
@@ -272,21 +276,38 @@ bool MixedFamily::allows(std::span<const std::int32_t> used, std::int32_t form) 
   return true;
 }
 
+std::size_t MixedFamily::HandoverHash::operator()(const HandoverKey& key) const {
+  HashMix hash;
+  hash.add(static_cast<std::uint64_t>(key.used));
+  hash.add(key.below, key.above);
+  hash.add(std::bit_cast<std::uint64_t>(key.bytes));
+  hash.add(std::bit_cast<std::uint64_t>(key.backward_bytes));
+  return hash.value();
+}
+
 double MixedFamily::handover_s(std::span<const std::int32_t> used, std::int32_t below,
                                std::int32_t above, std::int32_t cut_class) {
   const double bytes = bytes_of_class_[at(cut_class)];
   if (bytes <= 0) return 0;
+  const Parallelism from = to_parallelism(ways_[at(above)].front());
+  const Parallelism to = to_parallelism(ways_[at(below)].front());
+  const ProfileEdge edge{0, 1, bytes};
+  HandoverKey key{0, takes_number_[at(below)], takes_number_[at(above)],
+                  handover_bytes(edge, from, to), handover_bytes(edge, to, from)};
+  for (std::size_t r = 0; r < used.size(); ++r) {
+    key.used = key.used * (problem_.capacity[r] + std::int64_t{1}) + used[r];
+  }
+  const auto [known, fresh] = handovers_.try_emplace(key);
+  if (!fresh) return known->second;
   std::vector<std::int32_t> next(used.begin(), used.end());
   for (std::size_t r = 0; r < next.size(); ++r) next[r] += takes_of(below)[r];
   const std::vector<std::int64_t> receivers = devices(used, takes_of(below));
   const std::vector<std::int64_t> senders = devices(next, takes_of(above));
-  const Parallelism from = to_parallelism(ways_[at(above)].front());
-  const Parallelism to = to_parallelism(ways_[at(below)].front());
-  const ProfileEdge edge{0, 1, bytes};
   const System& system = job_.system();
-  return (braid::handover_s(system, senders, receivers, handover_bytes(edge, from, to)) +
-          braid::handover_s(system, receivers, senders, handover_bytes(edge, to, from))) /
-         2;
+  known->second = (braid::handover_s(system, senders, receivers, key.bytes) +
+                   braid::handover_s(system, receivers, senders, key.backward_bytes)) /
+                  2;
+  return known->second;
 }
 
 void MixedFamily::fill_shared_bytes(std::int32_t form, std::int32_t way,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "braid/planners/mixed/job.h"
@@ -69,12 +70,25 @@ class MixedFamily final : public MixedCosts {
     return problem_.forms[static_cast<std::size_t>(form)].takes;
   }
 
+  /// All that a handover depends on.
+  struct HandoverKey {
+    std::int64_t used = 0;              ///< As one number.
+    std::int32_t below = 0, above = 0;  ///< Numbers of what the two forms take.
+    double bytes = 0, backward_bytes = 0;
+    friend bool operator==(const HandoverKey&, const HandoverKey&) = default;
+  };
+  struct HandoverHash {
+    std::size_t operator()(const HandoverKey& key) const;
+  };
+
   MixedJob& job_;
   const SpaceOptions& space_;
   std::int64_t round_samples_;
   Stages stages_;
   Rates& rates_;
   std::vector<std::vector<Configuration>> ways_;  ///< [form][way]
+  std::vector<std::int32_t> takes_number_;        ///< [form]: the first that takes the same.
+  std::unordered_map<HandoverKey, double, HandoverHash> handovers_;
   std::vector<double> bytes_of_class_;
   /// [form][shared parameter]: the least of fill_shared_bytes() for any form on the same devices.
   std::vector<std::vector<double>> least_shared_bytes_;
