@@ -22,7 +22,8 @@ MixedFacts::At& MixedFacts::at(std::span<const std::int32_t> used) {
   if (fresh) {
     const std::size_t forms = problem_.forms.size();
     at.allowed.assign(forms, -1);
-    at.rates.resize(forms * ways_);
+    at.used.assign(used.begin(), used.end());
+    at.rates_at.assign(forms * ways_, -1);
     at.exchange_s.assign(forms * ways_, problem_.costs->exchanges() ? -1 : 0);
     at.handover_s.resize(forms);
   }
@@ -39,10 +40,6 @@ bool MixedFacts::allows(At& at, std::span<const std::int32_t> used, std::size_t 
   }
   const auto number = static_cast<std::int32_t>(form);
   if (known > 0 && !problem_.costs->allows(used, number)) known = 0;
-  for (std::size_t way = 0; known > 0 && way < wanted.ways.size(); ++way) {
-    at.rates[form * ways_ + way] =
-        problem_.costs->rates(used, number, static_cast<std::int32_t>(way));
-  }
   return known > 0;
 }
 
