@@ -9,7 +9,7 @@
 namespace braid {
 
 /// Sets of small integers [0, size), each the empty one or another with one more member, numbered
-/// in the order in which they are first met: equal sets have one number. 4 bytes to 16 a set
+/// in the order in which they are first met: equal sets have one number. 16 to 24 bytes a set
 /// besides its bits.
 class GrownSets {
  public:

@@ -133,9 +133,8 @@ class DownsetSearch {
       const bool ready = std::all_of(inputs.rbegin(), inputs.rend(), [&](const auto& input) {
         return sets_.has(larger, input.other);
       });
-      const bool listed =
-          std::any_of(joining_.begin() + node.first_joining, joining_.end(),
-                      [&](const auto& have) { return have.first == tensor.other; });
+      const bool listed = std::any_of(joining_.begin() + node.first_joining, joining_.end(),
+                                      [&](const auto& have) { return have.first == tensor.other; });
       if (ready && !listed) joining_.emplace_back(tensor.other, kNone);
     }
     node.joining = static_cast<std::uint32_t>(joining_.size()) - node.first_joining;

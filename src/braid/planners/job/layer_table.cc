@@ -298,18 +298,21 @@ double LayerTables::first_chunks_s(LayerTable& table, int stages) {
   return all_s *= kBelowTolerance;
 }
 
-double LayerTables::longest_way_s(LayerTable& table, std::span<const ProfileEdge> edges) {
+double LayerTables::longest_way_s(LayerTable& table, std::span<const ProfileEdge> edges) const {
   if (table.longest_way_s >= 0) return table.longest_way_s;
+  const auto time_s = [&](std::size_t layer) {
+    return table.layer_of_kind[static_cast<std::size_t>(kind_of_layer_[layer])].time_s();
+  };
   // Of each layer, from the first one up to its end. Edges come in order of their sources.
-  std::vector<double> before_s(table.chain.size(), 0);
+  std::vector<double> before_s(kind_of_layer_.size(), 0);
   for (const ProfileEdge& edge : edges) {
     const auto source = static_cast<std::size_t>(edge.source);
     double& before = before_s[static_cast<std::size_t>(edge.target)];
-    before = std::max(before, before_s[source] + table.chain[source].time_s());
+    before = std::max(before, before_s[source] + time_s(source));
   }
   table.longest_way_s = 0;
   for (std::size_t l = 0; l < before_s.size(); ++l) {
-    table.longest_way_s = std::max(table.longest_way_s, before_s[l] + table.chain[l].time_s());
+    table.longest_way_s = std::max(table.longest_way_s, before_s[l] + time_s(l));
   }
   return table.longest_way_s;
 }

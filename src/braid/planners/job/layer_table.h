@@ -89,7 +89,7 @@ class LayerTables {
   /// which are different layers whatever the chunks.
   static double first_chunks_s(LayerTable& table, int stages);
   /// The table's longest_way_s, `edges` being between the model's layers.
-  static double longest_way_s(LayerTable& table, std::span<const ProfileEdge> edges);
+  double longest_way_s(LayerTable& table, std::span<const ProfileEdge> edges) const;
   /// Whether the configuration divides some kind of layer otherwise than any `sharding` before its
   /// own does, as `manual` always does.
   bool is_distinct(const Configuration& configuration);

@@ -22,9 +22,10 @@ MixedFacts::At& MixedFacts::at(std::span<const std::int32_t> used) {
   if (fresh) {
     const std::size_t forms = problem_.forms.size();
     at.allowed.assign(forms, -1);
-    at.rates.resize(forms * ways_);
+    at.used.assign(used.begin(), used.end());
+    at.rates_at.assign(forms * ways_, -1);
     at.exchange_s.assign(forms * ways_, problem_.costs->exchanges() ? -1 : 0);
-    at.handover_s.assign(forms * forms * static_cast<std::size_t>(problem_.cut_classes), -1);
+    at.handover_s.resize(forms);
   }
   return at;
 }
@@ -39,19 +40,16 @@ bool MixedFacts::allows(At& at, std::span<const std::int32_t> used, std::size_t 
   }
   const auto number = static_cast<std::int32_t>(form);
   if (known > 0 && !problem_.costs->allows(used, number)) known = 0;
-  for (std::size_t way = 0; known > 0 && way < wanted.ways.size(); ++way) {
-    at.rates[form * ways_ + way] =
-        problem_.costs->rates(used, number, static_cast<std::int32_t>(way));
-  }
   return known > 0;
 }
 
 double MixedFacts::handover_s(At& at, std::span<const std::int32_t> used, std::size_t below,
                               std::size_t above, std::int32_t cut) const {
   const std::int32_t kind = problem_.cut_class[static_cast<std::size_t>(cut)];
-  const std::size_t pair = below * problem_.forms.size() + above;
-  double& known_s = at.handover_s[pair * static_cast<std::size_t>(problem_.cut_classes) +
-                                  static_cast<std::size_t>(kind)];
+  const auto classes = static_cast<std::size_t>(problem_.cut_classes);
+  std::vector<double>& of_below = at.handover_s[below];
+  if (of_below.empty()) of_below.assign(problem_.forms.size() * classes, -1);
+  double& known_s = of_below[above * classes + static_cast<std::size_t>(kind)];
   if (known_s < 0) {
     known_s = problem_.costs->handover_s(used, static_cast<std::int32_t>(below),
                                          static_cast<std::int32_t>(above), kind);

@@ -17,21 +17,31 @@ class MixedFacts {
   explicit MixedFacts(const MixedProblem& problem);
 
   struct At {
-    std::vector<std::int8_t> allowed;  ///< [form]; -1: not asked yet.
-    std::vector<SyncRates> rates;      ///< [form · ways + way], where allowed.
-    std::vector<double> exchange_s;    ///< [form · ways + way], the least with any last stage; -1.
-    std::vector<double> handover_s;    ///< [(below · forms + above) · classes + class]; -1.
+    std::vector<std::int32_t> used;
+    std::vector<std::int8_t> allowed;    ///< [form]; -1: not asked yet.
+    std::vector<std::int32_t> rates_at;  ///< [form · ways + way], in `rates`; -1: not asked yet.
+    std::vector<SyncRates> rates;
+    std::vector<double> exchange_s;  ///< [form · ways + way], the least with any last stage; -1.
+    /// [below][above · classes + class]; -1. Empty: of that form behind none was asked for.
+    std::vector<std::vector<double>> handover_s;
   };
   /// The reference stays valid.
   At& at(std::span<const std::int32_t> used);
   /// One for each number of devices of each kind.
   std::int64_t number_of(std::span<const std::int32_t> used) const;
 
-  /// Whether a stage of the form may lie there and has room; if so, its rates are known from then
-  /// on. `at` is that of `used`, here and below.
+  /// Whether a stage of the form may lie there and has room. `at` is that of `used`, here and
+  /// below.
   bool allows(At& at, std::span<const std::int32_t> used, std::size_t form) const;
-  const SyncRates& rates(const At& at, std::size_t form, std::size_t way) const {
-    return at.rates[form * ways_ + way];
+  /// Where it may. Until the next time.
+  const SyncRates& rates(At& at, std::size_t form, std::size_t way) const {
+    std::int32_t& known = at.rates_at[form * ways_ + way];
+    if (known < 0) {
+      known = static_cast<std::int32_t>(at.rates.size());
+      at.rates.push_back(problem_.costs->rates(at.used, static_cast<std::int32_t>(form),
+                                               static_cast<std::int32_t>(way)));
+    }
+    return at.rates[static_cast<std::size_t>(known)];
   }
   /// One direction over the cut before layer `cut`, see MixedCosts::handover_s.
   double handover_s(At& at, std::span<const std::int32_t> used, std::size_t below,

@@ -93,6 +93,11 @@ class MixedSearch {
     int raised = 0;                 ///< and how often that was raised.
   };
 
+  void show() const {
+    if (!progress_) return;
+    progress_(found_.empty() ? kInfinity : found_.front().time_s, shown_bound_s_,
+              outcome_.evaluated);
+  }
   void add(double time_s, std::vector<PlacedStage> stages);
   void improve(std::vector<PlacedStage> stages, double time_s);
   Open open_round(std::int64_t samples);
@@ -121,6 +126,7 @@ class MixedSearch {
   MixedFamily::Known known_;
   std::vector<Found> found_;  ///< Best first.
   double bound_s_ = kInfinity;
+  double shown_bound_s_ = 0;   ///< Of the round that was searched last.
   std::int64_t searched_ = 0;  ///< Stages tried in searches of rounds.
   Outcome outcome_;
 };
@@ -174,6 +180,7 @@ MixedSolution MixedSearch::solve(const MixedFamily& family, const MixedProblem& 
         const bool good = found_.empty() || time_s < kNear * found_.front().time_s;
         add(time_s, stages);
         if (good) improve(std::move(stages), time_s);
+        show();
         return limit_s();
       });
   outcome_.work += solution.steps;
@@ -199,9 +206,8 @@ void MixedSearch::search(Open& open, double cutoff_s) {
   }
   open.searched_below_s = cutoff_s;
   open.bound_s = std::max(open.bound_s, bound_s);
-  if (progress_) {
-    progress_(found_.empty() ? kInfinity : found_.front().time_s, open.bound_s, outcome_.evaluated);
-  }
+  shown_bound_s_ = open.bound_s;
+  show();
 }
 
 /// Looks for any plan: of one stage; then for a better one in each family below a time of its own,
@@ -259,6 +265,7 @@ void MixedSearch::walk(std::vector<Open>& open) {
             ++outcome_.evaluated;
             const double time_s = job_.time_s(stages);
             add(time_s, std::move(stages));
+            show();
             return best_s();
           });
       of_round.steps -= walked.steps;
@@ -338,6 +345,7 @@ Outcome MixedSearch::run() {
     if (batch / round > kMostPlannedPasses) continue;
     Open opened = open_round(round);
     if (!opened.families.empty()) open.push_back(std::move(opened));
+    show();
   }
   if (open.empty()) {
     outcome_.infeasibility =

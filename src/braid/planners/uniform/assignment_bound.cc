@@ -28,7 +28,7 @@ OptimizerShare optimizer_share(const ChainJob& chain, const LayerTable& table,
 double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
                              const Configuration& configuration) {
   const bool interleaved = configuration.schedule == ScheduleKind::interleaved;
-  LayerTable& table = interleaved ? tables.sums_at(configuration) : tables.at(configuration);
+  LayerTable& table = interleaved ? tables.sums_at(configuration) : tables.dealt_at(configuration);
   const std::int64_t p = configuration.pp;
   const std::int64_t m = configuration.num_micro_batches;
   const auto steps = static_cast<double>(m);
@@ -50,7 +50,7 @@ double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
   if (chain.branched) {
     // A micro-batch takes the longest way down and up, and 1F1B lets no stage run ahead by more
     // than p micro-batches.
-    const double way_s = LayerTables::longest_way_s(table, chain.edges);
+    const double way_s = tables.longest_way_s(table, chain.edges);
     const bool waits = configuration.schedule == ScheduleKind::one_f_one_b;
     return std::max(busy_s, waits ? static_cast<double>(dives + 1) * way_s : way_s);
   }

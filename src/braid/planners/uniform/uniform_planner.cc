@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -67,6 +68,7 @@ class UniformSearch {
   Outcome run();
 
  private:
+  std::vector<int> micro_batches_of_family(const Configuration& family) const;
   void push_family(OpenNode family, std::int64_t most);
   void push_split(const Configuration& split);
   void push(const ConfigurationRange& range);
@@ -112,6 +114,14 @@ class UniformSearch {
   std::optional<Hopeless> hopeless_;
   Outcome outcome_;
 };
+
+/// Those of all configurations of the family: ep divides dp·cp, so that dp is a multiple of what of
+/// ep does not divide cp.
+std::vector<int> UniformSearch::micro_batches_of_family(const Configuration& family) const {
+  const std::int64_t least_dp = space_.dp.value_or(family.ep / std::gcd(family.ep, family.cp));
+  if (limits_.global_batch % least_dp != 0) return {};
+  return micro_batches_of(limits_.global_batch / least_dp, space_);
+}
 
 void UniformSearch::push_family(OpenNode family, std::int64_t most) {
   family.replicas = most_replicas(data_degrees_, limits_, space_, most);
@@ -275,8 +285,9 @@ bool UniformSearch::search() {
 
 Outcome UniformSearch::run() {
   check_space(limits_, space_);
-  const std::vector<int> sizes = micro_batches_of(limits_.global_batch, space_);
   for (const Family& family : families(limits_, space_)) {
+    const std::vector<int> sizes = micro_batches_of_family(family.configuration);
+    if (sizes.empty()) continue;
     OpenNode node;
     node.kind = OpenNode::Kind::family;
     node.range.configuration = family.configuration;
@@ -284,6 +295,7 @@ Outcome UniformSearch::run() {
     families_.push_back(
         family_bounds(chain_, tables_, family.configuration, sizes, limits_, space_));
     push_family(node, family.most_replicas);
+    if (progress_) progress_(best_.best_s(), 0, outcome_.evaluated);
   }
   bool exhausted = !search();
   while (!exhausted && !unproven_.empty()) {
