@@ -26,7 +26,7 @@ int attack(const char* path) {
     throw Error("the model has other layers than the plan",
                 "run it where the plan's model_source means the same");
   }
-  const testing::FastestChange fastest = testing::fastest_single_change(plan, graph);
+  const test::FastestChange fastest = test::fastest_single_change(plan, graph);
   fmt::print("{:.9g} s replayed; {} plans with one change, {} of them accepted\n", fastest.plan_s,
              fastest.shown, fastest.accepted);
   if (fastest.accepted > 0) {

@@ -13,7 +13,7 @@
 namespace braid {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr std::string_view kText = R"({
   "name": "x",
@@ -30,7 +30,7 @@ constexpr std::string_view kText = R"({
   ]
 })";
 
-class DocumentTest : public testing::Test {
+class DocumentTest : public ::testing::Test {
  public:
   Value root() const { return document_.root(); }
 
@@ -41,8 +41,8 @@ class DocumentTest : public testing::Test {
 TEST_F(DocumentTest, KeepsTheOrderOfMembers) {
   std::vector<std::string_view> keys;
   for (const auto& [key, value] : root().members()) keys.push_back(key);
-  EXPECT_THAT(keys, testing::ElementsAre("name", "count", "real", "whole", "flag", "nothing",
-                                         "size", "zero", "stages"));
+  EXPECT_THAT(keys, ::testing::ElementsAre("name", "count", "real", "whole", "flag", "nothing",
+                                           "size", "zero", "stages"));
 }
 
 TEST_F(DocumentTest, KnowsFileLineAndPath) {

@@ -15,8 +15,8 @@
 namespace braid {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(File, WritesAndReadsBack) {
   const TemporaryFolder folder;
@@ -89,9 +89,9 @@ TEST(File, RefusesWhatIsNoFile) {
 }
 
 TEST(File, DashIsStandardOutput) {
-  testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStdout();
   write_file("-", "to the terminal\n");
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "to the terminal\n");
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "to the terminal\n");
 }
 
 }  // namespace

@@ -12,8 +12,8 @@
 namespace braid {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 Document parse_json(std::string_view text) {
   return Document::parse(text, Document::Syntax::json, "f.json");

@@ -11,7 +11,7 @@ namespace braid {
 namespace {
 
 // Runs each test at this many threads and restores the setting.
-class Parallel : public testing::TestWithParam<int> {
+class Parallel : public ::testing::TestWithParam<int> {
  public:
   Parallel() : before_(thread_count()) { set_thread_count(GetParam()); }
   ~Parallel() override { set_thread_count(before_); }
@@ -51,7 +51,7 @@ TEST_P(Parallel, Nests) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, Parallel, testing::Values(1, 2, 8));
+INSTANTIATE_TEST_SUITE_P(Threads, Parallel, ::testing::Values(1, 2, 8));
 
 TEST(ThreadCount, IsAtLeastOne) {
   const int before = thread_count();

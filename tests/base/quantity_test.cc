@@ -19,7 +19,7 @@ struct Case {
 // Names the case in test reports.
 void PrintTo(const Case& test_case, std::ostream* out) { *out << test_case.text; }
 
-class ParseQuantity : public testing::TestWithParam<Case> {};
+class ParseQuantity : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ParseQuantity, GivesBaseUnits) {
   const auto value = parse_quantity(GetParam().text, GetParam().unit);
@@ -29,7 +29,7 @@ TEST_P(ParseQuantity, GivesBaseUnits) {
 
 INSTANTIATE_TEST_SUITE_P(
     Units, ParseQuantity,
-    testing::Values(
+    ::testing::Values(
         Case{"80 GiB", Unit::bytes, 80 * 0x1p30}, Case{"80GiB", Unit::bytes, 80 * 0x1p30},
         Case{"80 GB", Unit::bytes, 80e9}, Case{"0 B", Unit::bytes, 0},
         Case{"512 KiB", Unit::bytes, 512 * 1024}, Case{"1.5 TB", Unit::bytes, 1.5e12},

@@ -6,9 +6,9 @@
 namespace braid {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 const std::vector<std::string_view> kChips = {"a100-40gb", "a100-80gb", "h100-pcie",
                                               "h100-sxm",  "tpu-v4",    "v100"};

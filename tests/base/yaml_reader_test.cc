@@ -10,7 +10,7 @@
 namespace braid {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Document parse_yaml(std::string_view text) {
   return Document::parse(text, Document::Syntax::yaml, "f.yaml");

@@ -8,7 +8,7 @@
 #include "braid/base/document.h"
 #include "braid/base/file.h"
 
-namespace braid::testing {
+namespace braid::test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -277,4 +277,4 @@ std::vector<Case> parse_cases(const std::string& text, const std::string& file) 
   return cases_of(Document::parse(text, Document::Syntax::yaml, file));
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace braid::testing {
+namespace braid::test {
 
 /// What a value of the JSON that a run prints must be.
 struct Fact {
@@ -93,4 +93,4 @@ struct Case {
 std::vector<Case> read_cases(const std::string& path);
 std::vector<Case> parse_cases(const std::string& text, const std::string& file);
 
-}  // namespace braid::testing
+}  // namespace braid::test

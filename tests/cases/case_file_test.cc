@@ -10,7 +10,7 @@
 
 #include "cases/case_run.h"
 
-namespace braid::testing {
+namespace braid::test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -86,4 +86,4 @@ TEST(CaseRun, FailsWhereWhatIsExpectedIsNotSo) {
 }
 
 }  // namespace
-}  // namespace braid::testing
+}  // namespace braid::test

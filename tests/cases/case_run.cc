@@ -13,7 +13,7 @@
 #include "base/temporary_folder.h"
 #include "cli/program.h"
 
-namespace braid::testing {
+namespace braid::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -171,4 +171,4 @@ void run_case(const Case& tested) {
   }
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

@@ -12,7 +12,7 @@
 #include "cases/case_file.h"
 #include "cases/case_run.h"
 
-namespace braid::testing {
+namespace braid::test {
 
 /// What GoogleTest and CTest call a case: FOLDER/FILE.NAME.
 void PrintTo(const Case& tested, std::ostream* out) { *out << tested.file << '.' << tested.name; }
@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(Files, Cases, ::testing::ValuesIn(all_cases()), [](cons
 });
 
 }  // namespace
-}  // namespace braid::testing
+}  // namespace braid::test
 
 int main(int argc, char** argv) {
   try {

@@ -153,7 +153,7 @@ std::string program(const ChipWork& work, const DataflowChip& chip, const Mappin
 
 /// CBC's optimum; nullopt when it finds the program infeasible.
 std::optional<double> solve(const std::string& text, const std::string& name) {
-  const std::string path = testing::TempDir() + "braid_" + name;
+  const std::string path = ::testing::TempDir() + "braid_" + name;
   std::ofstream(path + ".lp") << text;
   const std::string command =
       "cbc '" + path + ".lp' ratio 0 allow 1e-9 solve solution '" + path + ".txt' > /dev/null 2>&1";

@@ -10,8 +10,8 @@
 namespace braid {
 namespace {
 
-using testing::Ran;
-using testing::run_braid;
+using test::Ran;
+using test::run_braid;
 
 TEST(CompareVerb, RunsAllPlannersOnOneJob) {
   const Ran ran =

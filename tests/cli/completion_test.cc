@@ -10,13 +10,13 @@
 namespace braid {
 namespace {
 
+using test::Ran;
+using test::run_program;
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using testing::Ran;
-using testing::run_program;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 using Words = std::vector<std::string>;

@@ -19,9 +19,9 @@ namespace braid {
 namespace {
 
 using nlohmann::json;
+using test::Ran;
+using test::run_braid;
 using ::testing::HasSubstr;
-using testing::Ran;
-using testing::run_braid;
 
 /// Long options that a help text names.
 std::set<std::string> options_of(const std::string& help) {

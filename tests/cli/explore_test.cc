@@ -16,9 +16,9 @@ namespace braid {
 namespace {
 
 using nlohmann::json;
+using test::Ran;
+using test::run_braid;
 using ::testing::HasSubstr;
-using testing::Ran;
-using testing::run_braid;
 
 class Explore : public ::testing::Test {
  protected:

@@ -15,8 +15,8 @@
 namespace braid {
 namespace {
 
-using testing::Ran;
-using testing::run_braid;
+using test::Ran;
+using test::run_braid;
 using Words = std::vector<std::string>;
 
 constexpr const char* kExtremes[] = {"1e308",  "1e300", "1e18", "1e-30", "1e-300",

@@ -16,11 +16,11 @@
 namespace braid {
 namespace {
 
+using test::Ran;
+using test::run_braid;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::Ran;
-using testing::run_braid;
 
 std::vector<std::string> job(const std::string& verb, const std::string& model) {
   return {verb, model, "--cluster", "p3.8xlarge:8", "--precision", "fp32", "--global-batch", "32"};

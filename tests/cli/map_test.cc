@@ -14,9 +14,9 @@ namespace braid {
 namespace {
 
 using nlohmann::json;
+using test::Ran;
+using test::run_braid;
 using ::testing::HasSubstr;
-using testing::Ran;
-using testing::run_braid;
 
 class Map : public ::testing::Test {
  protected:

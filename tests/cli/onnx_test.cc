@@ -19,9 +19,9 @@
 namespace braid {
 namespace {
 
+using test::Ran;
+using test::run_braid;
 using ::testing::HasSubstr;
-using testing::Ran;
-using testing::run_braid;
 
 const std::string kData = "/usr/share/libonnx-testdata/data/";
 

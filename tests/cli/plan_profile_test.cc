@@ -14,9 +14,9 @@
 namespace braid {
 namespace {
 
+using test::Ran;
+using test::run_braid;
 using ::testing::HasSubstr;
-using testing::Ran;
-using testing::run_braid;
 using Words = std::vector<std::string>;
 
 class PlanProfile : public ::testing::Test {
@@ -39,7 +39,7 @@ class PlanProfile : public ::testing::Test {
 
 TEST_F(PlanProfile, ComesFromStandardInputToo) {
   const auto of_file = plan({});
-  const Ran ran = testing::run_program(
+  const Ran ran = test::run_program(
       {"/bin/sh", "-c", "'" BRAID_PROGRAM "' plan --profile - --json < '" + file_ + "'"});
   ASSERT_EQ(ran.status, 0) << ran.err;
   const auto printed = nlohmann::json::parse(ran.out);

@@ -13,9 +13,9 @@
 namespace braid {
 namespace {
 
+using test::Ran;
+using test::run_braid;
 using ::testing::HasSubstr;
-using testing::Ran;
-using testing::run_braid;
 using Words = std::vector<std::string>;
 
 /// One layer of a profile in Piper's format.

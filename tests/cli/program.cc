@@ -13,7 +13,7 @@
 
 extern char** environ;  // NOLINT: declared by no header
 
-namespace braid::testing {
+namespace braid::test {
 
 Ran run_program(std::vector<std::string> words, const std::string& folder) {
   const TemporaryFolder streams;
@@ -51,4 +51,4 @@ Ran run_braid(const std::vector<std::string>& arguments, const std::string& fold
   return run_program(std::move(words), folder);
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace braid::testing {
+namespace braid::test {
 
 /// What a run of the braid program left behind.
 struct Ran {
@@ -19,4 +19,4 @@ Ran run_program(std::vector<std::string> words, const std::string& folder = {});
 /// Runs braid with these arguments.
 Ran run_braid(const std::vector<std::string>& arguments, const std::string& folder = {});
 
-}  // namespace braid::testing
+}  // namespace braid::test

@@ -15,9 +15,9 @@ namespace braid {
 namespace {
 
 using nlohmann::json;
+using test::Ran;
+using test::run_braid;
 using ::testing::HasSubstr;
-using testing::Ran;
-using testing::run_braid;
 using Words = std::vector<std::string>;
 
 const std::string kModel = BRAID_SOURCE_DIR "/examples/llama-3-70b/config.json";

@@ -9,8 +9,8 @@
 namespace braid {
 namespace {
 
-using testing::Ran;
-using testing::run_braid;
+using test::Ran;
+using test::run_braid;
 
 // Korthikanti et al. 2022, table 5: 22 billion parameters, full recomputation and without.
 constexpr const char* kRuns =

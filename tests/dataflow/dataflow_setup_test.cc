@@ -112,10 +112,10 @@ TEST(DataflowSetup, BadInputHasOneLineWithPlaceAndKey) {
     const std::string text = replaced(good, from, to);
     ASSERT_NE(text, good) << from;
     const std::string error = error_of(text);
-    EXPECT_THAT(error, testing::HasSubstr(message)) << from << " -> " << to;
+    EXPECT_THAT(error, ::testing::HasSubstr(message)) << from << " -> " << to;
     EXPECT_EQ(error.find('\n'), std::string::npos);
   }
-  EXPECT_THAT(error_of(""), testing::HasSubstr("dataflow_graph: missing key"));
+  EXPECT_THAT(error_of(""), ::testing::HasSubstr("dataflow_graph: missing key"));
 }
 
 TEST(DataflowSetup, EveryPrefixIsAnErrorOrASetup) {

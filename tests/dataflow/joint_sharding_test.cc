@@ -139,7 +139,7 @@ void check_against_all(const DataflowSetup& setup, const DataflowPlanRules& rule
 TEST(JointSharding, AgreesWithTryingAllShardingsAndMappings) {
   std::mt19937_64 dice(41);
   int better = 0;
-  for (int round = 0; round < 200 && !testing::Test::HasFatalFailure(); ++round) {
+  for (int round = 0; round < 200 && !::testing::Test::HasFatalFailure(); ++round) {
     const DataflowSetup setup = random_layer(dice, 1 + dice() % 5, 1);
     check_against_all(setup, random_plan_rules(dice), round, better);
   }
@@ -150,7 +150,7 @@ TEST(JointSharding, AgreesWithTryingAllShardingsAndMappings) {
 TEST(JointSharding, AgreesWithTryingAllShardingsByEachDimension) {
   std::mt19937_64 dice(43);
   int better = 0;
-  for (int round = 0; round < 60 && !testing::Test::HasFatalFailure(); ++round) {
+  for (int round = 0; round < 60 && !::testing::Test::HasFatalFailure(); ++round) {
     const DataflowSetup setup = random_layer(dice, 1 + dice() % 2, 2);
     DataflowPlanRules rules = random_plan_rules(dice);
     rules.job.grid_sharding = true;

@@ -11,7 +11,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 using Edges = std::vector<std::pair<std::int32_t, std::int32_t>>;
 using Relation = std::vector<std::vector<bool>>;  // [before][after]
 

@@ -7,7 +7,7 @@
 
 #include "braid/plan/plan.h"
 
-namespace braid::testing {
+namespace braid::test {
 
 inline int draw(std::mt19937_64& random, int least, int most) {
   return std::uniform_int_distribution<int>(least, most)(random);
@@ -228,4 +228,4 @@ inline void draw_passes(std::mt19937_64& random, Plan& plan, bool together) {
   }
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

@@ -16,7 +16,7 @@
 namespace braid {
 namespace {
 
-using testing::draw;
+using test::draw;
 using ::testing::HasSubstr;
 
 Plan read_back(const std::string& text) {
@@ -27,7 +27,7 @@ Plan read_back(const std::string& text) {
 TEST(HeterogeneousStages, PlansReadBackEqual) {
   std::mt19937_64 random(1);
   for (int trial = 0; trial < 40; ++trial) {
-    const Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1);
+    const Plan plan = test::heterogeneous_plan(random, trial % 2 == 1);
     EXPECT_EQ(read_back(to_text(to_json(plan))), plan);
     EXPECT_FALSE(is_uniform(plan));
   }
@@ -36,7 +36,7 @@ TEST(HeterogeneousStages, PlansReadBackEqual) {
 TEST(HeterogeneousStages, PlansWithoutFormsOfTheirOwnAreWrittenAsEver) {
   Parallelism p;
   p.pp = 2;
-  const Plan plan = testing::made_plan(p, 4);
+  const Plan plan = test::made_plan(p, 4);
   EXPECT_EQ(to_text(to_json(plan)).find("\"own\""), std::string::npos);
   EXPECT_TRUE(is_uniform(plan));
   EXPECT_EQ(form_of(plan, 1), p);
@@ -44,7 +44,7 @@ TEST(HeterogeneousStages, PlansWithoutFormsOfTheirOwnAreWrittenAsEver) {
 
 TEST(HeterogeneousStages, BadFormsAreErrors) {
   std::mt19937_64 random(2);
-  const Plan plan = testing::heterogeneous_plan(random);
+  const Plan plan = test::heterogeneous_plan(random);
   const auto message = [&](const auto& spoil) {
     Plan bad = plan;
     spoil(bad.stages.front());
@@ -119,7 +119,7 @@ TEST(HeterogeneousStages, FormsThatAreAlikeCostWhatAUniformPlanDoes) {
     p.zero = static_cast<Zero>(draw(random, 0, 3));
     p.sequence_parallel = p.tp > 1;
     if (trial % 3 == 0) p.schedule = ScheduleKind::gpipe;
-    const Plan plan = testing::made_plan(p, draw(random, 3, 6));
+    const Plan plan = test::made_plan(p, draw(random, 3, 6));
     Plan told = plan;
     for (Stage& stage : told.stages) {
       stage.own = StageForm{p.micro_batch, p.ep, p.sequence_parallel, p.zero, false, false, {}};

@@ -43,11 +43,11 @@ TEST(PassRuns, AreAnOrderWhereGoingThroughThePassesSaysSo) {
   int orders = 0, others = 0;
   for (int trial = 0; trial < 20'000; ++trial) {
     RunList runs;
-    for (int i = testing::draw(random, 1, 4); i > 0; --i) {
+    for (int i = test::draw(random, 1, 4); i > 0; --i) {
       runs.push_back(
-          {testing::draw(random, 1, 3), testing::draw(random, 1, 3), testing::draw(random, 1, 3)});
+          {test::draw(random, 1, 3), test::draw(random, 1, 3), test::draw(random, 1, 3)});
     }
-    std::int64_t m = testing::draw(random, 1, 20);
+    std::int64_t m = test::draw(random, 1, 20);
     if (trial % 2 == 0) {
       const std::string passes = letters(runs);
       m = std::count(passes.begin(), passes.end(), 'F');

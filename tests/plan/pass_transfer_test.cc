@@ -14,7 +14,7 @@
 namespace braid {
 namespace {
 
-using testing::level;
+using test::level;
 
 /// Nodes with one card of 1 GB/s.
 System nodes_of(std::int64_t nodes, std::int64_t devices) {

@@ -16,8 +16,8 @@
 namespace braid {
 namespace {
 
+using test::made_plan;
 using ::testing::HasSubstr;
-using testing::made_plan;
 using ::testing::Not;
 
 Plan piped_plan() {
@@ -63,7 +63,7 @@ Plan two_stages() {
   std::mt19937_64 random(5);
   Plan plan;
   do {
-    plan = testing::heterogeneous_plan(random, false, true);
+    plan = test::heterogeneous_plan(random, false, true);
   } while (plan.stages.size() != 2 || form_of(plan, 1).num_micro_batches != 4);
   plan.parallel.schedule = ScheduleKind::one_f_one_b;
   return plan;

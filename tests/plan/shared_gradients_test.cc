@@ -24,7 +24,7 @@ Parallelism parallelism(int tp, int dp, int pp) {
 
 /// A made-up plan of pp·2 blocks whose first and last layer share 3·10^6 elements.
 Plan tied_plan(const Parallelism& parallel) {
-  Plan plan = testing::made_plan(parallel, 2 * parallel.pp);
+  Plan plan = test::made_plan(parallel, 2 * parallel.pp);
   plan.system.groups.front().intra_node.latency_s = 3e-6;
   for (NetworkLevel& level : plan.system.levels) level.latency_s = 1e-5;
   const auto last = static_cast<std::int32_t>(plan.profile.layers.size()) - 1;

@@ -9,7 +9,7 @@
 #include "braid/plan/shared_gradients.h"
 #include "braid/profile/sharded_options.h"
 
-namespace braid::testing {
+namespace braid::test {
 
 AllPipelines::AllPipelines(const Job& job, const System& system, const SpaceOptions& space)
     : job_(job),
@@ -292,4 +292,4 @@ void AllPipelines::add(std::int32_t right) {
   }
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

@@ -15,7 +15,7 @@
 #include "braid/profile/split_limits.h"
 #include "braid/schedule/pipeline_time.h"
 
-namespace braid::testing {
+namespace braid::test {
 
 /// Every pipeline of the space of planner braid on mixed clusters (docs/design.md), for tiny jobs:
 /// up to two kinds of devices, four replicas, four devices to a shard group, no offload. From the
@@ -107,4 +107,4 @@ class AllPipelines {
   std::int64_t simulated_ = 0;
 };
 
-}  // namespace braid::testing
+}  // namespace braid::test

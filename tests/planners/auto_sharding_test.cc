@@ -21,7 +21,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 /// Options that the plan's layers run with and that say how they are divided.
 int divided_layers(const Plan& plan) {
@@ -57,12 +57,12 @@ TEST(AutoSharding, NeverMakeAPlanWorse) {
     const PlannerEntry& planner = find_planner(name);
     int better = 0, planned = 0, only = 0;
     for (int trial = 0; trial < 20; ++trial) {
-      Graph graph = testing::tiny_graph(random, pick(random, 1, 5));
-      if (trial % 3 == 0) testing::leave_unsharded(graph);
-      if (trial % 4 == 0) testing::tie_layers(graph, 0, graph.layers.size() - 1);
-      if (trial % 5 == 0) testing::add_branches(random, graph);
+      Graph graph = test::tiny_graph(random, pick(random, 1, 5));
+      if (trial % 3 == 0) test::leave_unsharded(graph);
+      if (trial % 4 == 0) test::tie_layers(graph, 0, graph.layers.size() - 1);
+      if (trial % 5 == 0) test::add_branches(random, graph);
       const double memory_bytes = pick(random, 0, 2) == 0 ? 1e12 : 1e5 * pick(random, 5, 90);
-      const System system = testing::tiny_system(random, 1 << pick(random, 1, 3), memory_bytes);
+      const System system = test::tiny_system(random, 1 << pick(random, 1, 3), memory_bytes);
       Job job;
       job.graph = &graph;
       job.global_batch = 1 << pick(random, 0, 3);
@@ -97,10 +97,10 @@ TEST(AutoSharding, LoseNothingToTheExhaustivePlanner) {
   std::mt19937_64 random(41);
   int feasible = 0, divided = 0;
   for (int trial = 0; trial < 40; ++trial) {
-    Graph graph = testing::tiny_graph(random, pick(random, 1, 6));
-    if (pick(random, 0, 1) == 0) testing::leave_unsharded(graph);
+    Graph graph = test::tiny_graph(random, pick(random, 1, 6));
+    if (pick(random, 0, 1) == 0) test::leave_unsharded(graph);
     const double memory_bytes = pick(random, 0, 2) == 0 ? 1e12 : 1e5 * pick(random, 5, 60);
-    const System system = testing::tiny_system(random, 1 << pick(random, 1, 3), memory_bytes);
+    const System system = test::tiny_system(random, 1 << pick(random, 1, 3), memory_bytes);
     Job job;
     job.graph = &graph;
     job.global_batch = pick(random, 1, 8);
@@ -182,7 +182,7 @@ TEST(AutoSharding, DistinctOnesDifferInSomeLayer) {
 
 TEST(AutoSharding, OfUnlikeDevicesAreForPlannerBraid) {
   std::mt19937_64 random(5);
-  const Graph graph = testing::tiny_graph(random, 4);
+  const Graph graph = test::tiny_graph(random, 4);
   Job job;
   job.graph = &graph;
   job.global_batch = 8;

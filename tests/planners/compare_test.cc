@@ -14,7 +14,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 /// By planner, but for the exhaustive one, which has tests of its own, and on mixed clusters
 /// graphpipe, which nothing is held against there.
@@ -95,12 +95,12 @@ int expect_amp_and_phaze_to_be_best(const Outcomes& all, const std::string& what
     if (!is_of_amp(plan)) continue;
     const Outcome &amp = all.at("amp"), &phaze = all.at("phaze");
     EXPECT_FALSE(amp.candidates.empty()) << what << name;
-    EXPECT_GE(testing::amp_cost_s(plan), amp.search_bound_s * (1 - 1e-9)) << what << name;
+    EXPECT_GE(test::amp_cost_s(plan), amp.search_bound_s * (1 - 1e-9)) << what << name;
     EXPECT_EQ(amp.status, Status::optimal) << what;
     ++held;
     if (plan.parallel.order.back() != Axis::pp) continue;
     EXPECT_FALSE(phaze.candidates.empty()) << what << name;
-    EXPECT_GE(testing::phaze_time_s(plan, PhazeObjective::flush), phaze.search_bound_s * (1 - 1e-9))
+    EXPECT_GE(test::phaze_time_s(plan, PhazeObjective::flush), phaze.search_bound_s * (1 - 1e-9))
         << what << name;
     EXPECT_EQ(phaze.status, Status::optimal) << what;
   }
@@ -136,7 +136,7 @@ struct Held {
 /// A job of the model on a small random system.
 void expect_no_smaller_space_to_win(std::mt19937_64& random, const Graph& graph, int n,
                                     Held& held) {
-  const System system = testing::tiny_system(
+  const System system = test::tiny_system(
       random, pick(random, 1, 4), pick(random, 0, 1) == 0 ? 1e12 : 1e6 * pick(random, 1, 20));
   Job job;
   job.graph = &graph;
@@ -157,7 +157,7 @@ TEST_P(Compare, NoSmallerSpaceWinsUnderTheSameObjective) {
   std::mt19937_64 random(GetParam());
   Held held;
   for (int n = 0; n < 130; ++n) {
-    const Graph graph = testing::tiny_graph(random, pick(random, 1, 4));
+    const Graph graph = test::tiny_graph(random, pick(random, 1, 4));
     expect_no_smaller_space_to_win(random, graph, n, held);
     if (HasFatalFailure()) return;
   }
@@ -170,8 +170,8 @@ TEST_P(Compare, NorWhereLayersBranch) {
   std::mt19937_64 random(GetParam());
   Held held;
   for (int n = 0; n < 30; ++n) {
-    Graph graph = testing::tiny_graph(random, pick(random, 3, 5));
-    testing::add_branches(random, graph);
+    Graph graph = test::tiny_graph(random, pick(random, 3, 5));
+    test::add_branches(random, graph);
     expect_no_smaller_space_to_win(random, graph, n, held);
     if (HasFatalFailure()) return;
   }
@@ -184,9 +184,9 @@ TEST_P(Compare, NorOnMixedClusters) {
   std::mt19937_64 random(GetParam());
   int planned = 0;
   for (int n = 0; n < 12; ++n) {
-    Graph graph = testing::tiny_graph(random, pick(random, 2, 4));
-    if (n % 2 == 0) testing::add_branches(random, graph);
-    const System system = testing::two_kinds(
+    Graph graph = test::tiny_graph(random, pick(random, 2, 4));
+    if (n % 2 == 0) test::add_branches(random, graph);
+    const System system = test::two_kinds(
         random, 1, pick(random, 1, 2), pick(random, 0, 1) == 0 ? 1e12 : 1e6 * pick(random, 1, 20));
     Job job;
     job.graph = &graph;
@@ -206,12 +206,12 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Compare, ::testing::Range(91U, 99U));
 /// The planners that may take long say how far they are.
 TEST(Planners, TellHowFarTheyAre) {
   std::mt19937_64 random(21);
-  Graph graph = testing::tiny_graph(random, 6);
+  Graph graph = test::tiny_graph(random, 6);
   Job job;
   job.graph = &graph;
   job.global_batch = 16;
-  const System one_kind = testing::tiny_system(random, 8, 1e12);
-  const System mixed = testing::two_kinds(random, 2, 2, 1e12);
+  const System one_kind = test::tiny_system(random, 8, 1e12);
+  const System mixed = test::two_kinds(random, 2, 2, 1e12);
   for (const char* name : {"braid", "exhaustive", "piper", "phaze", "graphpipe", "amp"}) {
     const std::string planner = name;
     const System& system = planner == "amp" ? mixed : one_kind;

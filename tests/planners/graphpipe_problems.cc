@@ -10,10 +10,10 @@
 
 #include "base/pick.h"
 
-namespace braid::testing {
+namespace braid::test {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 struct Ends {
   std::vector<std::int32_t> sources, sinks;
@@ -429,4 +429,4 @@ double best_of(const GraphPipeProblem& problem, const std::vector<StageSets>& pa
   return best_s;
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

@@ -7,7 +7,7 @@
 
 #include "braid/planners/graphpipe/problem.h"
 
-namespace braid::testing {
+namespace braid::test {
 
 /// A random problem of at most `most_nodes` nodes with small whole numbers for sizes; its graph is
 /// series-parallel, or any if `any_graph`.
@@ -41,4 +41,4 @@ std::vector<StageSets> series_parallel_partitions(const GraphPipeProblem& proble
 /// with the least counts any at which all stages fit. Infinite when none fits.
 double best_of(const GraphPipeProblem& problem, const std::vector<StageSets>& partitions);
 
-}  // namespace braid::testing
+}  // namespace braid::test

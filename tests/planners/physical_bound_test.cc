@@ -14,7 +14,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 /// A transformer with a few heads, tokens and layers; often with grouped queries or experts.
 Graph tiny_decoder(std::mt19937_64& random) {
@@ -71,9 +71,9 @@ TEST(PhysicalBound, NoPlanOfRandomJobsOnSlowNetworksBeatsIt) {
   int bound_by_network = 0;
   std::array<int, 6> splits{};
   for (int trial = 0; trial < 60; ++trial) {
-    const Graph graph = pick(random, 0, 1) == 0 ? testing::tiny_graph(random, pick(random, 1, 5))
+    const Graph graph = pick(random, 0, 1) == 0 ? test::tiny_graph(random, pick(random, 1, 5))
                                                 : tiny_decoder(random);
-    System system = testing::tiny_system(random, pick(random, 2, 8), 1e12);
+    System system = test::tiny_system(random, pick(random, 2, 8), 1e12);
     add_racks(system);
     slow_down(system, std::pow(10.0, pick(random, -1, 4)));
     Job job;

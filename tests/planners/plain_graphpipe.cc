@@ -10,7 +10,7 @@
 #include "braid/graph/series_parallel_order.h"
 #include "braid/planners/graphpipe/pricing.h"
 
-namespace braid::testing {
+namespace braid::test {
 namespace {
 
 constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
@@ -144,4 +144,4 @@ double plain_graphpipe_s(const GraphPipeProblem& problem, double epsilon) {
   return high_s;
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

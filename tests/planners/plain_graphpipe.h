@@ -2,7 +2,7 @@
 
 #include "braid/planners/graphpipe/problem.h"
 
-namespace braid::testing {
+namespace braid::test {
 
 /// Jeon 2024, Algorithm 2 as its listing has it, for one micro-batch size, k = 1 and the table:
 /// binary series and parallel splits of the graph, every number of devices, bisection of the target
@@ -11,4 +11,4 @@ namespace braid::testing {
 /// when no plan is found at any time.
 double plain_graphpipe_s(const GraphPipeProblem& problem, double epsilon);
 
-}  // namespace braid::testing
+}  // namespace braid::test

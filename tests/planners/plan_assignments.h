@@ -13,7 +13,7 @@
 #include "braid/plan/stage_load.h"
 #include "braid/plan/totals.h"
 
-namespace braid::testing {
+namespace braid::test {
 
 /// Bytes per sample that stages in a line hand over in front of stage `cut`, each output once. All
 /// layers put out as much.
@@ -72,4 +72,4 @@ inline double least_of_assignments(Plan plan, const std::function<double(const P
   return best;
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

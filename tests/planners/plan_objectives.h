@@ -14,7 +14,7 @@
 
 #include "planners/plan_assignments.h"
 
-namespace braid::testing {
+namespace braid::test {
 
 /// AMP's cost of a plan, from its profile and system alone.
 inline double amp_cost_s(const Plan& plan) {
@@ -96,4 +96,4 @@ inline double phaze_time_s(const Plan& plan, PhazeObjective objective) {
   return (m + static_cast<double>(stages) - 1) * longest_s + first_sync_s;
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

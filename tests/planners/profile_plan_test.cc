@@ -21,7 +21,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 /// A chain of layers of a few kinds, with times and sizes at random; some options are missing.
 Profile random_profile(std::mt19937_64& random) {

@@ -10,7 +10,7 @@
 
 #include "planners/tiny_job.h"
 
-namespace braid::testing {
+namespace braid::test {
 
 /// Small feed-forward layers that form any graph: each reads the outputs of one or two of those
 /// before it, or the model's input. What no layer reads is an output of the model.
@@ -80,4 +80,4 @@ inline Graph tiny_branched_graph(std::mt19937_64& random, int layers) {
   return graph;
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

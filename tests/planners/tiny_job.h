@@ -9,7 +9,7 @@
 
 #include "base/pick.h"
 
-namespace braid::testing {
+namespace braid::test {
 
 /// A chain of small feed-forward layers, [tokens × width] between them, some repeated.
 inline Graph tiny_graph(std::mt19937_64& random, int layers) {
@@ -130,4 +130,4 @@ inline System tiny_system(std::mt19937_64& random, int devices, double memory_by
   return system;
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

@@ -6,7 +6,7 @@
 
 #include "planners/tiny_job.h"
 
-namespace braid::testing {
+namespace braid::test {
 
 /// Two kinds of devices in full nodes of one or two on one switch, at least `first` and `second` of
 /// them; the second kind has other memory, too.
@@ -36,4 +36,4 @@ inline System two_kinds(std::mt19937_64& random, int first, int second, double m
   return system;
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

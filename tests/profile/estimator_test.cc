@@ -22,7 +22,7 @@
 namespace braid {
 namespace {
 
-using testing::groups_of;
+using test::groups_of;
 
 LayerCost cost_of(const Graph& graph, LayerId layer, const Execution& how, const System& system) {
   return estimate_layer(graph, layer, how, {}, groups_of(system, how), system);

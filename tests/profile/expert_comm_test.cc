@@ -73,7 +73,7 @@ Execution form(int tp, bool sequence, int ep, bool whole = false) {
 
 LayerCost moe_cost(const Execution& how, double shared, bool padded = false) {
   const System system = one_byte_a_second();
-  LayerGroups groups = testing::groups_of(system, how);
+  LayerGroups groups = test::groups_of(system, how);
   if (how.whole_experts) groups.ep = span_of(system, 1, how.ep);
   return estimate_layer(moe(shared, padded), 1, how, {}, groups, system);
 }
@@ -160,8 +160,7 @@ TEST(ExpertComm, OnOneRankIsThatOfADenseNetwork) {
   const System system = one_byte_a_second();
   for (const bool sequence : {false, true}) {
     const Execution how = form(4, sequence, 1);
-    const LayerCost cost =
-        estimate_layer(dense, 1, how, {}, testing::groups_of(system, how), system);
+    const LayerCost cost = estimate_layer(dense, 1, how, {}, test::groups_of(system, how), system);
     const LayerCost routed = moe_cost(how, 0);
     EXPECT_NEAR(routed.forward.tp_comm_s, cost.forward.tp_comm_s, 1e-6 * kWhole);
     // Experts keep what was gathered; dense networks gather it again.
@@ -211,7 +210,7 @@ TEST(ExpertComm, HostIssuesWhatIsSentOverTensorParallelRanks) {
   System system = load_system("dgx-h100:8");
   system.groups.front().chip.efficiency.host_operator_s = 1;
   const auto host_s = [&](const Execution& how) {
-    LayerGroups groups = testing::groups_of(system, how);
+    LayerGroups groups = test::groups_of(system, how);
     if (how.whole_experts) groups.ep = span_of(system, 1, how.ep);
     return estimate_layer(moe(0), 1, how, {}, groups, system).forward.total_s();
   };

@@ -3,7 +3,7 @@
 #include "braid/profile/estimator.h"
 #include "braid/system/system.h"
 
-namespace braid::testing {
+namespace braid::test {
 
 /// The groups of the first device.
 inline LayerGroups groups_of(const System& system, const Execution& how) {
@@ -11,4 +11,4 @@ inline LayerGroups groups_of(const System& system, const Execution& how) {
           span_of(system, how.tp, how.ep)};
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

@@ -22,7 +22,7 @@
 namespace braid {
 namespace {
 
-using testing::groups_of;
+using test::groups_of;
 
 /// Kernels that need not wait for the host, which sums of kernels' times leave out.
 System patient(const std::string& name) {

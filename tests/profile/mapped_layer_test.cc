@@ -103,8 +103,8 @@ TEST(MappedLayer, TimesOfAnEstimateAreTheMapping) {
       const MappedTimes times = block_times(graph, how, system.groups.front().chip);
       EXPECT_EQ(mapped.times(graph, 1, works, how), times);
       const LayerCost cost = estimate_layer({graph, 1, works, {}, &mapped}, how,
-                                            {{}, testing::groups_of(system, how), system});
-      EXPECT_EQ(cost, estimate_layer(graph, 1, how, {}, testing::groups_of(system, how), system));
+                                            {{}, test::groups_of(system, how), system});
+      EXPECT_EQ(cost, estimate_layer(graph, 1, how, {}, test::groups_of(system, how), system));
       EXPECT_DOUBLE_EQ(cost.forward.compute_s,
                        recompute == Recompute::full ? times.forward_unkept_s : times.forward_s);
       EXPECT_DOUBLE_EQ(cost.backward_input.compute_s + cost.backward_weight.compute_s,

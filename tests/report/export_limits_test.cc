@@ -19,9 +19,9 @@
 namespace braid {
 namespace {
 
+using test::made_plan;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using testing::made_plan;
 using ::testing::Not;
 
 /// Llama's shape in small: 8 heads, 4 of them for keys and values.

@@ -16,12 +16,12 @@
 namespace braid {
 namespace {
 
+using test::made_plan;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::made_plan;
 using ::testing::Not;
 
 Parallelism piped() {

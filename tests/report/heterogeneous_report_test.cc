@@ -20,7 +20,7 @@ Plan two_stages() {
   std::mt19937_64 random(1);
   Plan plan;
   do {
-    plan = testing::heterogeneous_plan(random);
+    plan = test::heterogeneous_plan(random);
   } while (plan.stages.size() != 2);
   const auto set = [](Stage& stage, int dp, int tp, int micro_batch, std::int64_t first) {
     stage.dp = dp;
@@ -32,7 +32,7 @@ Plan two_stages() {
   };
   set(plan.stages[0], 2, 1, 3, 0);
   set(plan.stages[1], 1, 4, 6, 2);
-  plan.system = testing::heterogeneous_system(random, 2, false);
+  plan.system = test::heterogeneous_system(random, 2, false);
   return plan;
 }
 

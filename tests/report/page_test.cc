@@ -18,8 +18,8 @@
 namespace braid {
 namespace {
 
+using test::made_plan;
 using ::testing::HasSubstr;
-using testing::made_plan;
 using ::testing::Not;
 
 Parallelism on_four_devices() {

@@ -6,7 +6,7 @@
 #include "braid/plan/plan.h"
 #include "braid/plan/totals.h"
 
-namespace braid::testing {
+namespace braid::test {
 
 /// A plan of `blocks` equal blocks between an embedding and a head, dealt to stages and chunks as
 /// evenly as they go with the rest up front, on a small made-up cluster.
@@ -91,4 +91,4 @@ inline Plan made_plan(const Parallelism& parallel, int blocks) {
   return plan;
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

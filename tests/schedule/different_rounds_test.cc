@@ -125,7 +125,7 @@ TEST(DifferentRounds, OtherSamplesAreRefused) {
 TEST(DifferentRounds, TimelinesOfPlansHoldWhatTheirMemorySays) {
   Random random(6);
   for (int trial = 0; trial < 200; ++trial) {
-    const Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1);
+    const Plan plan = test::heterogeneous_plan(random, trial % 2 == 1);
     const Timeline timeline = simulate(plan);
     const std::vector<MemoryBreakdown> memory = memory_of_stages(plan);
     EXPECT_NEAR(timeline.iteration_time_s, simulate_time_s(plan),
@@ -154,7 +154,7 @@ TEST(DifferentRounds, TimelinesOfPlansHoldWhatTheirMemorySays) {
 TEST(DifferentRounds, HalfAsFastTakesTwiceAsLong) {
   Random random(7);
   for (int trial = 0; trial < 100; ++trial) {
-    const Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1);
+    const Plan plan = test::heterogeneous_plan(random, trial % 2 == 1);
     Plan slow = plan;
     for (auto& options : slow.profile.kinds) {
       for (Option& option : options) {

@@ -97,7 +97,7 @@ TEST(Evaluate, NamesTheStageThatWaitsForEver) {
     evaluate(pipeline, order, Record::times);
     FAIL() << "not refused";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("stage 1"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("stage 1"));
   }
 }
 

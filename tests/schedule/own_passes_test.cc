@@ -27,8 +27,8 @@ TEST(OwnPasses, AgreeWithRelaxation) {
   std::mt19937_64 random(1);
   int ran = 0, stuck = 0;
   for (int trial = 0; trial < 200; ++trial) {
-    Plan plan = testing::heterogeneous_plan(random, false, trial % 3 == 0);
-    testing::draw_passes(random, plan, trial % 4 > 0);
+    Plan plan = test::heterogeneous_plan(random, false, trial % 3 == 0);
+    test::draw_passes(random, plan, trial % 4 > 0);
     Pipeline pipeline = pipeline_of(plan, kMostPassesWithEvents).pipeline;
     // Relaxation needs passes that take time.
     for (double& forward_s : pipeline.forward_s) forward_s += 1e-3;
@@ -52,7 +52,7 @@ TEST(OwnPasses, AgreeWithRelaxation) {
 TEST(OwnPasses, ThoseOfTheScheduleAreTheOrdinaryPipeline) {
   std::mt19937_64 random(2);
   for (int trial = 0; trial < 200; ++trial) {
-    Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1);
+    Plan plan = test::heterogeneous_plan(random, trial % 2 == 1);
     plan.parallel.schedule = ScheduleKind::one_f_one_b;
     const double time_s = simulate_time_s(plan);
     const std::vector<MemoryBreakdown> memory = memory_of_stages(plan);
@@ -76,8 +76,8 @@ TEST(OwnPasses, MemoryIsWhatIsCountedInFlight) {
   std::mt19937_64 random(3);
   int beyond_first = 0;
   for (int trial = 0; trial < 200; ++trial) {
-    Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1);
-    testing::draw_passes(random, plan, true);
+    Plan plan = test::heterogeneous_plan(random, trial % 2 == 1);
+    test::draw_passes(random, plan, true);
     const Timeline timeline = simulate(plan);
     EXPECT_NEAR(timeline.iteration_time_s, simulate_time_s(plan),
                 1e-12 * timeline.iteration_time_s);
@@ -121,9 +121,9 @@ TEST(OwnPasses, AreSaidInTraces) {
   std::mt19937_64 random(4);
   Plan plan;
   do {
-    plan = testing::heterogeneous_plan(random);
+    plan = test::heterogeneous_plan(random);
   } while (plan.stages.size() < 2);
-  testing::draw_passes(random, plan, true);
+  test::draw_passes(random, plan, true);
   const std::string trace = to_trace(plan, simulate(plan));
   for (const Stage& stage : plan.stages) {
     EXPECT_THAT(trace, HasSubstr(passes_text(stage.own->passes)));

@@ -84,7 +84,7 @@ TEST(OwnWarmUps, RoundsRepeatThemselves) {
 TEST(OwnWarmUps, ThoseOfTheScheduleAreTheOrdinaryPipeline) {
   Random random(3);
   for (int trial = 0; trial < 200; ++trial) {
-    Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1);
+    Plan plan = test::heterogeneous_plan(random, trial % 2 == 1);
     plan.parallel.schedule = ScheduleKind::one_f_one_b;
     const double time_s = simulate_time_s(plan);
     const std::vector<MemoryBreakdown> memory = memory_of_stages(plan);
@@ -101,8 +101,8 @@ TEST(OwnWarmUps, MemoryIsWhatIsCountedInFlight) {
   Random random(4);
   int ran = 0;
   for (int trial = 0; trial < 300; ++trial) {
-    Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1);
-    testing::draw_warm_ups(random, plan, trial % 4 > 0);
+    Plan plan = test::heterogeneous_plan(random, trial % 2 == 1);
+    test::draw_warm_ups(random, plan, trial % 4 > 0);
     std::optional<Timeline> timeline;
     try {
       timeline = simulate(plan);

@@ -41,18 +41,18 @@ TEST(StashPeak, IsWhatCountingPassByPassFinds) {
   int interleaved = 0;
   for (int trial = 0; trial < 4000; ++trial) {
     const auto schedule = static_cast<ScheduleKind>(trial % 3);
-    const int pp = testing::pick(random, 1, 7);
-    const int vp = schedule == ScheduleKind::one_f_one_b ? 1 : testing::pick(random, 1, 6);
-    const std::int64_t m = schedule == ScheduleKind::interleaved ? pp * testing::pick(random, 1, 6)
-                                                                 : testing::pick(random, 1, 20);
+    const int pp = test::pick(random, 1, 7);
+    const int vp = schedule == ScheduleKind::one_f_one_b ? 1 : test::pick(random, 1, 6);
+    const std::int64_t m = schedule == ScheduleKind::interleaved ? pp * test::pick(random, 1, 6)
+                                                                 : test::pick(random, 1, 20);
     if (schedule == ScheduleKind::interleaved && vp > 1 && pp == 1) continue;
     std::vector<ChunkStash> chunks;
     std::vector<StashRun> runs;
     const int most = trial % 5 == 0 ? 1 : 1000;  // Of few sizes: chunks in a row that are alike.
     for (int c = 0; c < vp; ++c) {
-      const int offloaded = trial % 2 == 0 ? 0 : testing::pick(random, 0, most);
+      const int offloaded = trial % 2 == 0 ? 0 : test::pick(random, 0, most);
       chunks.push_back(
-          {static_cast<double>(testing::pick(random, 0, most)), static_cast<double>(offloaded)});
+          {static_cast<double>(test::pick(random, 0, most)), static_cast<double>(offloaded)});
       add_chunk(chunks.back(), runs);
     }
     const WorkOrder orders = make_schedule(schedule, pp, vp, m);

@@ -289,8 +289,8 @@ TEST(Partition, EvenSplitsOfLikeNeighboursAreThoseFoundLayerByLayer) {
     std::vector<ChainLayer> layers;
     while (layers.size() < 40) {
       ChainLayer layer;
-      layer.forward_s = 0.1 * testing::pick(random, 0, 4);
-      layers.insert(layers.end(), static_cast<std::size_t>(testing::pick(random, 1, 20)), layer);
+      layer.forward_s = 0.1 * test::pick(random, 0, 4);
+      layers.insert(layers.end(), static_cast<std::size_t>(test::pick(random, 1, 20)), layer);
     }
     const EvenSplits even(layers);
     for (int pieces = 1; pieces <= static_cast<int>(layers.size()); ++pieces) {

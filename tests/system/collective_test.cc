@@ -11,7 +11,7 @@
 namespace braid {
 namespace {
 
-using testing::level;
+using test::level;
 
 /// `nodes` of `devices` with a switch or ring inside and a switch between.
 System two_levels(Topology inside, std::int64_t devices, std::int64_t nodes,

@@ -11,7 +11,7 @@
 namespace braid {
 namespace {
 
-using testing::level;
+using test::level;
 
 System switched(std::int64_t devices, std::int64_t nodes, double inner, double outer) {
   System system;

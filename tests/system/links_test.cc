@@ -16,7 +16,7 @@
 namespace braid {
 namespace {
 
-using testing::level;
+using test::level;
 
 DeviceGroup group(const std::string& chip, std::int64_t nodes, std::int64_t devices,
                   double inner_bytes_per_s, double node_bytes_per_s) {

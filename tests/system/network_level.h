@@ -2,7 +2,7 @@
 
 #include "braid/system/system.h"
 
-namespace braid::testing {
+namespace braid::test {
 
 inline NetworkLevel level(Topology topology, std::int64_t size, double bytes_per_s,
                           double unit_bytes_per_s, double latency_s) {
@@ -17,4 +17,4 @@ inline NetworkLevel level(Topology topology, std::int64_t size, double bytes_per
   return made;
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

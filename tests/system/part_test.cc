@@ -9,7 +9,7 @@
 namespace braid {
 namespace {
 
-using testing::level;
+using test::level;
 
 DeviceGroup group_with(const std::string& chip, Dtype dtype, std::int64_t nodes,
                        std::int64_t devices_per_node) {

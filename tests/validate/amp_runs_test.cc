@@ -15,8 +15,8 @@
 namespace braid {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr const char* kHead =
     "experiment,gbs,amp_rank,mbs,tp,dp,pp,num_microbatches,partition,measured_s,status\n";

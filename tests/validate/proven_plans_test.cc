@@ -19,7 +19,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 /// A small job, mostly short of memory.
 struct ProvenJob {
@@ -30,10 +30,10 @@ struct ProvenJob {
 
   explicit ProvenJob(std::uint64_t seed) {
     std::mt19937_64 random(seed * 7919 + 17);
-    graph = testing::tiny_graph(random, pick(random, 2, 10));
-    if (seed % 3 == 0) testing::tie_layers(graph, 0, graph.layers.size() - 1);
+    graph = test::tiny_graph(random, pick(random, 2, 10));
+    if (seed % 3 == 0) test::tie_layers(graph, 0, graph.layers.size() - 1);
     const double memory_bytes = pick(random, 0, 4) == 0 ? 1e12 : 1e5 * pick(random, 5, 90);
-    system = testing::tiny_system(random, 1 << pick(random, 0, 3), memory_bytes);
+    system = test::tiny_system(random, 1 << pick(random, 0, 3), memory_bytes);
     // Every trainer of the catalogue in turn, and none in particular.
     const std::vector<TrainerFile>& trainers = trainer_catalogue();
     if (const std::size_t number = seed % (trainers.size() + 1); number < trainers.size()) {
@@ -77,8 +77,8 @@ TEST_P(ProvenPlans, HaveNoFasterSingleChange) {
     if (outcome.status != Status::optimal) continue;
     ++proven;
     interleaved += best.plan.parallel.vp > 1 ? 1 : 0;
-    const testing::FastestChange fastest =
-        testing::fastest_single_change(best.plan, tiny.graph, tiny.space);
+    const test::FastestChange fastest =
+        test::fastest_single_change(best.plan, tiny.graph, tiny.space);
     accepted += fastest.accepted;
     EXPECT_FALSE(fastest.is_faster())
         << "job " << seed << ": " << fastest.what << " takes " << fastest.time_s << " s instead of "

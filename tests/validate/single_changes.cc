@@ -11,7 +11,7 @@
 #include "braid/validate/direct_plan.h"
 #include "braid/verify/verify.h"
 
-namespace braid::testing {
+namespace braid::test {
 namespace {
 
 using Counts = std::vector<std::int32_t>;
@@ -216,4 +216,4 @@ FastestChange fastest_single_change(const Plan& plan, const Graph& graph,
   return fastest;
 }
 
-}  // namespace braid::testing
+}  // namespace braid::test

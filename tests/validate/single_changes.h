@@ -7,7 +7,7 @@
 #include "braid/plan/plan.h"
 #include "braid/planners/registry.h"
 
-namespace braid::testing {
+namespace braid::test {
 
 /// A plan that differs in one thing from another, and what that is, in words.
 struct SingleChange {
@@ -40,4 +40,4 @@ struct FastestChange {
 FastestChange fastest_single_change(const Plan& plan, const Graph& graph,
                                     const SpaceOptions& space = {});
 
-}  // namespace braid::testing
+}  // namespace braid::test

@@ -10,7 +10,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 /// The rule that plans are timed by, against what verify finds node by node.
 TEST(SharedCards, AreSharedByAsManyStagesAsAPlanIsTimedWith) {

@@ -35,10 +35,10 @@ struct Made {
 
 void make(std::uint64_t seed, int devices, const SpaceOptions& space, Made& made) {
   std::mt19937_64 random(seed);
-  made.graph = testing::tiny_graph(random, 8);
-  if (seed % 2 == 0) testing::tie_layers(made.graph, 0, 7);
-  if (seed % 6 == 0) testing::tie_layers(made.graph, 0, 4);
-  made.system = testing::tiny_system(random, devices, 1e9);
+  made.graph = test::tiny_graph(random, 8);
+  if (seed % 2 == 0) test::tie_layers(made.graph, 0, 7);
+  if (seed % 6 == 0) test::tie_layers(made.graph, 0, 4);
+  made.system = test::tiny_system(random, devices, 1e9);
   Job job;
   job.graph = &made.graph;
   job.global_batch = 16;
@@ -111,8 +111,8 @@ TEST(Verify, HoldsForWhatThePlannerFinds) {
 TEST(Verify, ReplaysWhatTheSimulatorSaysOfHeterogeneousStages) {
   std::mt19937_64 random(77);
   for (int trial = 0; trial < 400; ++trial) {
-    Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1, trial % 3 == 0);
-    if (trial % 5 > 1) testing::share_parameters(random, plan.profile);
+    Plan plan = test::heterogeneous_plan(random, trial % 2 == 1, trial % 3 == 0);
+    if (trial % 5 > 1) test::share_parameters(random, plan.profile);
     const Metrics metrics = measure(plan);
     const Verification verification = verify(plan, claims_of(metrics));
     for (const Check& check : verification.checks) {
@@ -154,8 +154,8 @@ TEST(Verify, ReplaysWhatTheSimulatorSaysOfWarmUps) {
   std::mt19937_64 random(79);
   int ran = 0, stuck = 0;
   for (int trial = 0; trial < 600; ++trial) {
-    Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1, trial % 3 == 0);
-    testing::draw_warm_ups(random, plan, trial % 4 > 0);
+    Plan plan = test::heterogeneous_plan(random, trial % 2 == 1, trial % 3 == 0);
+    test::draw_warm_ups(random, plan, trial % 4 > 0);
     ++(runs_alike(plan, trial) ? ran : stuck);
   }
   EXPECT_GT(ran, 300);
@@ -166,8 +166,8 @@ TEST(Verify, ReplaysWhatTheSimulatorSaysOfOrdersOfPasses) {
   std::mt19937_64 random(81);
   int ran = 0, stuck = 0;
   for (int trial = 0; trial < 400; ++trial) {
-    Plan plan = testing::heterogeneous_plan(random, trial % 2 == 1, trial % 3 == 0);
-    testing::draw_passes(random, plan, trial % 4 > 0);
+    Plan plan = test::heterogeneous_plan(random, trial % 2 == 1, trial % 3 == 0);
+    test::draw_passes(random, plan, trial % 4 > 0);
     if (trial % 5 == 0) plan.stages.front().own->passes.clear();  // By the schedule's rule.
     ++(runs_alike(plan, trial) ? ran : stuck);
   }
@@ -179,7 +179,7 @@ TEST(Verify, RefusesOrdersOfPassesThatStagesCannotHave) {
   std::mt19937_64 random(82);
   Plan plan;
   do {
-    plan = testing::heterogeneous_plan(random);
+    plan = test::heterogeneous_plan(random);
   } while (plan.stages.size() < 2 || form_of(plan, 1).num_micro_batches != 4);
   plan.parallel.schedule = ScheduleKind::one_f_one_b;
   constexpr std::int64_t kHuge = std::int64_t{1} << 40;
@@ -208,7 +208,7 @@ TEST(Verify, RefusesWarmUpsThatStagesCannotHave) {
   std::mt19937_64 random(80);
   Plan plan;
   do {
-    plan = testing::heterogeneous_plan(random);
+    plan = test::heterogeneous_plan(random);
   } while (plan.stages.size() < 2 || form_of(plan, 1).num_micro_batches < 2);
   plan.parallel.schedule = ScheduleKind::one_f_one_b;
   for (const std::int64_t count : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1} << 40}) {
@@ -226,7 +226,7 @@ TEST(Verify, FindsWhatIsWrongWithHeterogeneousStages) {
   std::mt19937_64 random(78);
   Plan plan;
   do {
-    plan = testing::heterogeneous_plan(random);
+    plan = test::heterogeneous_plan(random);
   } while (plan.stages.size() < 3);
   ASSERT_EQ(failing(plan), Names{});
   const auto spoil = [&](const std::function<void(Plan&)>& change) {
@@ -255,22 +255,22 @@ TEST(Verify, ReplaysWhatTheSimulatorSaysOfAnyEdges) {
   int compared = 0;
   for (int trial = 0; trial < 300; ++trial) {
     Parallelism p;
-    p.pp = testing::pick(random, 1, 5);
-    p.dp = testing::pick(random, 1, 3);
-    p.vp = trial % 3 == 0 ? testing::pick(random, 1, 3) : 1;
+    p.pp = test::pick(random, 1, 5);
+    p.dp = test::pick(random, 1, 3);
+    p.vp = trial % 3 == 0 ? test::pick(random, 1, 3) : 1;
     if (p.vp > 1) p.schedule = ScheduleKind::interleaved;
     if (p.vp == 1 && trial % 4 == 1) p.schedule = ScheduleKind::gpipe;
-    p.num_micro_batches = p.pp * testing::pick(random, 1, 4);
-    p.zero = static_cast<Zero>(testing::pick(random, 0, 3));
-    Plan plan = testing::made_plan(p, testing::pick(random, p.pp * p.vp, 20));
+    p.num_micro_batches = p.pp * test::pick(random, 1, 4);
+    p.zero = static_cast<Zero>(test::pick(random, 0, 3));
+    Plan plan = test::made_plan(p, test::pick(random, p.pp * p.vp, 20));
     const auto layers = static_cast<int>(plan.profile.layers.size());
     plan.profile.edges.clear();
     for (int l = 0; l + 1 < layers; ++l) {
       // Some neighbours are not joined, some far apart are.
-      const double bytes = 1e4 * testing::pick(random, 1, 300);
-      if (testing::pick(random, 0, 5) > 0) plan.profile.edges.push_back({l, l + 1, bytes});
-      const int far = testing::pick(random, l + 1, layers - 1);
-      if (far > l + 1 && testing::pick(random, 0, 3) == 0) {
+      const double bytes = 1e4 * test::pick(random, 1, 300);
+      if (test::pick(random, 0, 5) > 0) plan.profile.edges.push_back({l, l + 1, bytes});
+      const int far = test::pick(random, l + 1, layers - 1);
+      if (far > l + 1 && test::pick(random, 0, 3) == 0) {
         plan.profile.edges.push_back({l, far, bytes});
       }
     }
@@ -278,11 +278,11 @@ TEST(Verify, ReplaysWhatTheSimulatorSaysOfAnyEdges) {
               [](const ProfileEdge& a, const ProfileEdge& b) {
                 return std::pair(a.source, a.target) < std::pair(b.source, b.target);
               });
-    if (trial % 5 > 1) testing::share_parameters(random, plan.profile);
+    if (trial % 5 > 1) test::share_parameters(random, plan.profile);
     for (auto& kind : plan.profile.kinds) {
-      kind[0].cost.forward.compute_s = 1e-4 * testing::pick(random, 1, 50);
-      kind[0].cost.backward_weight.compute_s = 1e-4 * testing::pick(random, 1, 50);
-      kind[0].cost.dense_parameters = 1e5 * testing::pick(random, 0, 9);
+      kind[0].cost.forward.compute_s = 1e-4 * test::pick(random, 1, 50);
+      kind[0].cost.backward_weight.compute_s = 1e-4 * test::pick(random, 1, 50);
+      kind[0].cost.dense_parameters = 1e5 * test::pick(random, 0, 9);
     }
     double simulated_s = 0;
     try {

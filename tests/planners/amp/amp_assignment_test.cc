@@ -15,7 +15,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 void for_each_split(int layers, int stages, const std::function<void(const Ends&)>& visit) {
   Ends ends;

@@ -16,7 +16,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 AssignmentGraph random_graph(std::mt19937_64& random, bool chain) {
   AssignmentGraph graph;

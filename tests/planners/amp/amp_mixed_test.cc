@@ -25,9 +25,9 @@
 namespace braid {
 namespace {
 
-using testing::pick;
-using testing::tiny_graph;
-using testing::two_kinds;
+using test::pick;
+using test::tiny_graph;
+using test::two_kinds;
 
 constexpr std::int64_t kPlenty = 1'000'000;
 
@@ -251,7 +251,7 @@ TEST(AmpMixed, AssignsBranchesInTheBestWayThereIs) {
   int checked = 0, tight = 0, better = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     Case c(seed);
-    testing::add_branches(c.random, c.graph);
+    test::add_branches(c.random, c.graph);
     AmpMixedJob amp(c.job, c.system, {}, "amp");
     if (!amp.is_graph()) continue;
     MixedJob mixed(c.job, c.system, "amp");
@@ -288,7 +288,7 @@ TEST_P(AmpMixedPlacement, OfBranchesIsTheBestOfAll) {
   int found = 0, better = 0;
   for (std::uint64_t seed = 30 * GetParam(); seed < 30 * (GetParam() + 1); ++seed) {
     Case c(seed);
-    testing::add_branches(c.random, c.graph);
+    test::add_branches(c.random, c.graph);
     AmpMixedJob amp(c.job, c.system, {}, "amp");
     if (!amp.is_graph()) continue;
     std::int64_t steps = 0;
@@ -333,7 +333,7 @@ TEST(AmpMixed, CostsOfOneKindAreThoseOfTheHomogeneousPlanner) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     std::mt19937_64 random(seed);
     const Graph graph = tiny_graph(random, 5);
-    const System one = testing::tiny_system(random, 4, 1e9);
+    const System one = test::tiny_system(random, 4, 1e9);
     Job job;
     job.graph = &graph;
     job.global_batch = 8;

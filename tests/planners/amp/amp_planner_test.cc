@@ -31,7 +31,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 struct Tiny {
   Graph graph;
@@ -40,9 +40,9 @@ struct Tiny {
 };
 
 Tiny tiny(std::mt19937_64& random) {
-  Tiny made{testing::tiny_graph(random, pick(random, 1, 6)),
-            testing::tiny_system(random, 1 << pick(random, 0, 3),
-                                 pick(random, 0, 1) == 0 ? 1e12 : 1e6 * pick(random, 1, 20)),
+  Tiny made{test::tiny_graph(random, pick(random, 1, 6)),
+            test::tiny_system(random, 1 << pick(random, 0, 3),
+                              pick(random, 0, 1) == 0 ? 1e12 : 1e6 * pick(random, 1, 20)),
             {}};
   made.job.global_batch = 1L << pick(random, 0, 5);
   return made;
@@ -158,7 +158,7 @@ TEST(AmpPlanner, CutsBranchesInTheBestWayThereIs) {
   int problems = 0, as_graph = 0, tight = 0;
   for (int n = 0; n < 60; ++n) {
     Tiny made = tiny(random);
-    testing::add_branches(random, made.graph);
+    test::add_branches(random, made.graph);
     made.job.graph = &made.graph;
     double all_bytes = 0;
     for (const Tensor& tensor : made.graph.tensors) {
@@ -172,8 +172,8 @@ TEST(AmpPlanner, CutsBranchesInTheBestWayThereIs) {
     const Outcome all = plan_amp(made.job, made.system, space, {});
     double best_s = std::numeric_limits<double>::infinity();
     for (const Candidate& candidate : all.candidates) {
-      const double cost_s = testing::amp_cost_s(candidate.plan);
-      ASSERT_NEAR(cost_s, testing::least_of_assignments(candidate.plan, testing::amp_cost_s),
+      const double cost_s = test::amp_cost_s(candidate.plan);
+      ASSERT_NEAR(cost_s, test::least_of_assignments(candidate.plan, test::amp_cost_s),
                   1e-9 * cost_s)
           << n;
       ASSERT_TRUE(verify(candidate.plan).holds()) << n;
@@ -207,8 +207,8 @@ TEST(AmpPlanner, CutsBranchesInTheBestWayThereIs) {
 
 TEST(AmpPlanner, KeepsToTheRestrictionsGiven) {
   std::mt19937_64 random(82);
-  const Graph graph = testing::tiny_graph(random, 6);
-  System system = testing::tiny_system(random, 8, 1e12);
+  const Graph graph = test::tiny_graph(random, 6);
+  System system = test::tiny_system(random, 8, 1e12);
   Job job;
   job.graph = &graph;
   job.global_batch = 16;
@@ -233,15 +233,15 @@ TEST(AmpPlanner, KeepsToTheRestrictionsGiven) {
 
 TEST(AmpPlanner, StopsWhenTheBudgetIsSpent) {
   std::mt19937_64 random(83);
-  const Graph graph = testing::tiny_graph(random, 4);
-  const System system = testing::tiny_system(random, 8, 1e12);
+  const Graph graph = test::tiny_graph(random, 4);
+  const System system = test::tiny_system(random, 8, 1e12);
   Job job;
   job.graph = &graph;
   job.global_batch = 8;
   for (const auto plan : {plan_amp, plan_amp_sa, plan_random}) {
     EXPECT_LE(plan(job, system, {}, {.work = 3}, {}).work, 3);
   }
-  const System full = testing::tiny_system(random, 8, 1);
+  const System full = test::tiny_system(random, 8, 1);
   EXPECT_EQ(plan_random(job, full, {}, {.work = 3}, {}).status, Status::budget_exhausted);
   EXPECT_EQ(plan_amp(job, full, {}, {}, {}).status, Status::infeasible);
 }

@@ -15,8 +15,8 @@
 namespace braid {
 namespace {
 
-using testing::level;
-using testing::pick;
+using test::level;
+using test::pick;
 
 /// `layers` equal layers of a second each on type 0, two seconds on type 1.
 AmpModel equal_layers(int layers) {

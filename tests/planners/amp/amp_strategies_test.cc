@@ -17,7 +17,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 struct Setting {
   AmpModel model;

@@ -15,12 +15,12 @@
 namespace braid {
 namespace {
 
-using testing::add_random_ways;
-using testing::all_partitions;
-using testing::best_of;
-using testing::branched_graphpipe;
+using test::add_random_ways;
+using test::all_partitions;
+using test::best_of;
+using test::branched_graphpipe;
+using test::random_graphpipe;
 using ::testing::HasSubstr;
-using testing::random_graphpipe;
 
 /// Holds the exact search against all partitions; whether there is a plan.
 bool finds_the_best(const GraphPipeProblem& problem, int i) {
@@ -65,10 +65,10 @@ TEST(GraphPipeExact, FindsTheBestOfAllKindsOfDevices) {
   for (int i = 0; i < 90; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 4, i % 2 == 0);
     if (i % 3 == 0) add_random_ways(random, problem);
-    testing::add_random_pool(random, problem);
+    test::add_random_pool(random, problem);
     if (!finds_the_best(problem, i)) continue;
     ++planned;
-    const auto used = testing::devices_of_pools(problem, solve_graphpipe_exactly(problem).stages);
+    const auto used = test::devices_of_pools(problem, solve_graphpipe_exactly(problem).stages);
     both += used[0] > 0 && used[1] > 0 ? 1 : 0;
   }
   EXPECT_GT(planned, 60);

@@ -12,11 +12,11 @@
 namespace braid {
 namespace {
 
-using testing::add_random_pool;
-using testing::add_random_ways;
-using testing::random_graphpipe;
-using testing::series_parallel_partitions;
-using testing::StageSets;
+using test::add_random_pool;
+using test::add_random_ways;
+using test::random_graphpipe;
+using test::series_parallel_partitions;
+using test::StageSets;
 
 /// Whether a stage fits with what a sink has in flight.
 bool fits(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
@@ -114,7 +114,7 @@ TEST(GraphPipeFloor, NoPlanDoesWithFewer) {
     Counted counted(problem);
     const std::int32_t fewest = counted.floor.count(found.time_s * (1 + 1e-12));
     const std::vector<std::int32_t> weights = graphpipe_weights(problem);
-    const std::vector<std::int64_t> devices = testing::devices_of_pools(problem, found.stages);
+    const std::vector<std::int64_t> devices = test::devices_of_pools(problem, found.stages);
     const std::int64_t used =
         std::inner_product(weights.begin(), weights.end(), devices.begin(), std::int64_t{0});
     EXPECT_LE(fewest, used) << i;

@@ -31,22 +31,21 @@ LeastInFlight least_of(const Trips& trips) {
 /// Any graph; times are quarters, so that sums are exact.
 Trips random_trips(std::mt19937_64& random) {
   Trips trips;
-  const int count = testing::pick(random, 1, 6);
+  const int count = test::pick(random, 1, 6);
   for (int s = 0; s < count; ++s) {
-    trips.stages.push_back(
-        {testing::pick(random, 0, 12) / 4.0, testing::pick(random, 0, 16) / 4.0});
+    trips.stages.push_back({test::pick(random, 0, 12) / 4.0, test::pick(random, 0, 16) / 4.0});
     trips.period_s =
         std::max(trips.period_s, trips.stages.back().forward_s + trips.stages.back().backward_s);
   }
-  trips.period_s += testing::pick(random, 0, 1) * testing::pick(random, 0, 20) / 8.0 + 1.0 / 64;
+  trips.period_s += test::pick(random, 0, 1) * test::pick(random, 0, 20) / 8.0 + 1.0 / 64;
   for (std::int32_t from = 0; from < count; ++from) {
     for (std::int32_t to = from + 1; to < count; ++to) {
-      if (testing::pick(random, 0, 2) == 0) continue;
+      if (test::pick(random, 0, 2) == 0) continue;
       trips.edges.push_back(
-          {from, to, testing::pick(random, 0, 6) / 4.0, testing::pick(random, 0, 6) / 4.0});
+          {from, to, test::pick(random, 0, 6) / 4.0, test::pick(random, 0, 6) / 4.0});
     }
   }
-  trips.most = testing::pick(random, 1, 12);
+  trips.most = test::pick(random, 1, 12);
   return trips;
 }
 
@@ -108,7 +107,7 @@ TEST(GraphPipeInFlight, SlowerRatesNeverAskForMore) {
   for (int i = 0; i < 400; ++i) {
     Trips trips = random_trips(random);
     const Counts before = least_of(trips).micro_batches;
-    trips.period_s *= 1 + testing::pick(random, 1, 20) / 16.0;
+    trips.period_s *= 1 + test::pick(random, 1, 20) / 16.0;
     const Counts after = least_of(trips).micro_batches;
     for (std::size_t s = 0; s < before.size(); ++s) EXPECT_LE(after[s], before[s]) << i;
   }

@@ -44,9 +44,9 @@ TEST(GraphPipePlanner, PlansFitTheDevicesAndMemoryAndCoverTheLayers) {
   std::mt19937_64 random(51);
   int planned = 0;
   for (int i = 0; i < 24; ++i) {
-    const Graph graph = testing::tiny_graph(random, testing::pick(random, 1, 6));
-    const double memory = 1e6 * testing::pick(random, 1, 60);
-    const System system = testing::tiny_system(random, testing::pick(random, 1, 6), memory);
+    const Graph graph = test::tiny_graph(random, test::pick(random, 1, 6));
+    const double memory = 1e6 * test::pick(random, 1, 60);
+    const System system = test::tiny_system(random, test::pick(random, 1, 6), memory);
     const Outcome outcome = plan_graphpipe(tiny_job(graph), system, {}, {}, {});
     if (outcome.candidates.empty()) {
       ASSERT_TRUE(outcome.infeasibility);
@@ -78,11 +78,11 @@ TEST(GraphPipePlanner, StagesOfMixedClustersAreOnDevicesOfOneKindEach) {
   std::mt19937_64 random(59);
   int planned = 0, both = 0;
   for (int i = 0; i < 24; ++i) {
-    Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 6));
-    if (i % 2 == 0) testing::add_branches(random, graph);
-    const double memory = i % 3 == 0 ? 1e6 * testing::pick(random, 1, 60) : 1e12;
-    const System system = testing::two_kinds(random, testing::pick(random, 1, 2),
-                                             testing::pick(random, 1, 3), memory);
+    Graph graph = test::tiny_graph(random, test::pick(random, 2, 6));
+    if (i % 2 == 0) test::add_branches(random, graph);
+    const double memory = i % 3 == 0 ? 1e6 * test::pick(random, 1, 60) : 1e12;
+    const System system =
+        test::two_kinds(random, test::pick(random, 1, 2), test::pick(random, 1, 3), memory);
     GraphPipeSpace space;
     space.greedy_orders = i % 4 == 0;
     space.in_flight = i % 4 == 1 ? InFlight::table : InFlight::least;
@@ -124,8 +124,8 @@ TEST(GraphPipePlanner, StagesOfMixedClustersAreOnDevicesOfOneKindEach) {
 TEST(GraphPipePlanner, EqualGroupsAreOneKindOfDevices) {
   std::mt19937_64 random(60);
   for (int i = 0; i < 8; ++i) {
-    const Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 5));
-    System whole = testing::two_kinds(random, 2, 2, 1e12);
+    const Graph graph = test::tiny_graph(random, test::pick(random, 2, 5));
+    System whole = test::two_kinds(random, 2, 2, 1e12);
     whole.groups.pop_back();
     whole.groups.front().nodes = 2;
     whole.device_count = 2 * whole.groups.front().devices_per_node;
@@ -141,8 +141,8 @@ TEST(GraphPipePlanner, TheTablesCountsAreTheSchedulesOwn) {
   std::mt19937_64 random(54);
   int planned = 0;
   for (int i = 0; i < 20; ++i) {
-    const Graph graph = testing::tiny_graph(random, testing::pick(random, 1, 6));
-    const System system = testing::tiny_system(random, testing::pick(random, 1, 6), 1e9);
+    const Graph graph = test::tiny_graph(random, test::pick(random, 1, 6));
+    const System system = test::tiny_system(random, test::pick(random, 1, 6), 1e9);
     GraphPipeSpace table;
     table.in_flight = InFlight::table;
     for (const Candidate& best : plan_graphpipe(tiny_job(graph), system, table, {}).candidates) {
@@ -157,9 +157,9 @@ TEST(GraphPipePlanner, FewestCountsAreNeverSlowerThanTheTables) {
   std::mt19937_64 random(58);
   int faster = 0;
   for (int i = 0; i < 24; ++i) {
-    const Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 6));
-    const double memory = 1e6 * testing::pick(random, 1, 60);
-    const System system = testing::tiny_system(random, testing::pick(random, 2, 6), memory);
+    const Graph graph = test::tiny_graph(random, test::pick(random, 2, 6));
+    const double memory = 1e6 * test::pick(random, 1, 60);
+    const System system = test::tiny_system(random, test::pick(random, 2, 6), memory);
     GraphPipeSpace table;
     table.in_flight = InFlight::table;
     table.stage_options = i % 2 == 0 ? StageOptions::data : StageOptions::all;
@@ -200,9 +200,9 @@ TEST(GraphPipePlanner, CountsThatLoseNoTimeOnSlowLinksAreTried) {
   std::mt19937_64 random(57);
   int branched = 0;
   for (int i = 0; i < 20; ++i) {
-    Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 6));
-    testing::add_branches(random, graph);
-    const System system = testing::tiny_system(random, testing::pick(random, 2, 6), 1e12);
+    Graph graph = test::tiny_graph(random, test::pick(random, 2, 6));
+    test::add_branches(random, graph);
+    const System system = test::tiny_system(random, test::pick(random, 2, 6), 1e12);
     Job job = tiny_job(graph);
     job.global_batch = 32;
     const Outcome outcome = plan_graphpipe(job, system, {}, {}, {});
@@ -221,9 +221,9 @@ TEST(GraphPipePlanner, NoIterationIsShorterThanAStagesPasses) {
   int planned = 0;
   double closest = std::numeric_limits<double>::infinity();
   for (int i = 0; i < 12; ++i) {
-    const Graph graph = testing::tiny_graph(random, testing::pick(random, 1, 6));
-    const double memory = 1e6 * testing::pick(random, 5, 60);
-    const System system = testing::tiny_system(random, testing::pick(random, 1, 6), memory);
+    const Graph graph = test::tiny_graph(random, test::pick(random, 1, 6));
+    const double memory = 1e6 * test::pick(random, 5, 60);
+    const System system = test::tiny_system(random, test::pick(random, 1, 6), memory);
     const Job job = tiny_job(graph);
     GroupTables tables(job, system);
     const GraphPipeJob all = graphpipe_job(job, system, tables, {});
@@ -245,7 +245,7 @@ TEST(GraphPipePlanner, NoIterationIsShorterThanAStagesPasses) {
 /// A 1F1B plan of stages with micro-batches of their own but of like rounds, without ZeRO.
 Plan like_rounds(std::mt19937_64& random) {
   for (;;) {
-    Plan plan = testing::heterogeneous_plan(random);
+    Plan plan = test::heterogeneous_plan(random);
     plan.parallel.schedule = ScheduleKind::one_f_one_b;
     for (Stage& stage : plan.stages) {
       stage.own->zero = Zero::none;
@@ -298,7 +298,7 @@ TEST(GraphPipeWarmUps, TakeWhatMemoryHasRoomForAndNeverWaitForEver) {
       least = std::max(least, memory.device_total());
     }
     Chip& chip = plan.system.groups.front().chip;
-    chip.memory.bytes = chip.reserved_bytes + least * testing::pick(random, 100, 300) / 100;
+    chip.memory.bytes = chip.reserved_bytes + least * test::pick(random, 100, 300) / 100;
     const WarmUps tight = rate_keeping_warm_ups(plan);
     set_warm_ups(plan, tight);
     EXPECT_NO_THROW(simulate(plan)) << trial;
@@ -389,7 +389,7 @@ TEST(GraphPipeGreedy, TakesWhatMemoryHasRoomForAndNeverWaitsForEver) {
       least = std::max(least, memory.device_total());
     }
     Chip& chip = plan.system.groups.front().chip;
-    chip.memory.bytes = chip.reserved_bytes + least * testing::pick(random, 100, 200) / 100;
+    chip.memory.bytes = chip.reserved_bytes + least * test::pick(random, 100, 200) / 100;
     const std::optional<Plan> tight = greedy_plan(plan, work);
     ASSERT_TRUE(tight);
     EXPECT_NO_THROW(simulate(*tight)) << trial;
@@ -407,9 +407,9 @@ TEST(GraphPipeGreedy, PlansAreNeverWorseThanTheDefault) {
   std::mt19937_64 random(61);
   int greedy_plans = 0;
   for (int i = 0; i < 16; ++i) {
-    const Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 6));
-    const double memory = 1e6 * testing::pick(random, 5, 60);
-    const System system = testing::tiny_system(random, testing::pick(random, 2, 6), memory);
+    const Graph graph = test::tiny_graph(random, test::pick(random, 2, 6));
+    const double memory = 1e6 * test::pick(random, 5, 60);
+    const System system = test::tiny_system(random, test::pick(random, 2, 6), memory);
     GraphPipeSpace options;
     options.in_flight = i % 3 == 0 ? InFlight::table : InFlight::least;
     const Outcome before = plan_graphpipe(tiny_job(graph), system, options, {});
@@ -451,10 +451,10 @@ TEST(GraphPipePlanner, StagesOfUnlikeDegreesVerifyAndAreNeverSlowerThanDataParal
   std::mt19937_64 random(59);
   int faster = 0, different = 0;
   for (int i = 0; i < 20; ++i) {
-    Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 5));
-    if (i % 2 == 0) testing::add_branches(random, graph);
-    const double memory = 1e6 * testing::pick(random, 1, 30);
-    const System system = testing::tiny_system(random, testing::pick(random, 2, 6), memory);
+    Graph graph = test::tiny_graph(random, test::pick(random, 2, 5));
+    if (i % 2 == 0) test::add_branches(random, graph);
+    const double memory = 1e6 * test::pick(random, 1, 30);
+    const System system = test::tiny_system(random, test::pick(random, 2, 6), memory);
     GraphPipeSpace data;
     data.stage_options = StageOptions::data;
     const Outcome before = plan_graphpipe(tiny_job(graph), system, data, {});
@@ -482,8 +482,8 @@ TEST(GraphPipePlanner, StagesOfUnlikeDegreesVerifyAndAreNeverSlowerThanDataParal
 
 TEST(GraphPipePlanner, WaysToRunAreThoseAskedFor) {
   std::mt19937_64 random(60);
-  const Graph graph = testing::tiny_graph(random, 3);
-  System system = testing::tiny_system(random, 4, 1e9);
+  const Graph graph = test::tiny_graph(random, 3);
+  System system = test::tiny_system(random, 4, 1e9);
   system.groups.front().devices_per_node = 4;
   GraphPipeSpace asked;
   asked.tp = 2;
@@ -496,9 +496,9 @@ TEST(GraphPipePlanner, StagesOfAnyShapeOnlyAddPlans) {
   std::mt19937_64 random(53);
   int planned = 0;
   for (int i = 0; i < 20; ++i) {
-    const Graph graph = testing::tiny_graph(random, testing::pick(random, 1, 6));
-    const double memory = 1e6 * testing::pick(random, 5, 60);
-    const System system = testing::tiny_system(random, testing::pick(random, 1, 6), memory);
+    const Graph graph = test::tiny_graph(random, test::pick(random, 1, 6));
+    const double memory = 1e6 * test::pick(random, 5, 60);
+    const System system = test::tiny_system(random, test::pick(random, 1, 6), memory);
     GraphPipeSpace any;
     any.graph_stages = GraphStages::exact;
     const Outcome plain = plan_graphpipe(tiny_job(graph), system, {}, {}, {});
@@ -515,8 +515,8 @@ TEST(GraphPipePlanner, StagesOfAnyShapeOnlyAddPlans) {
 
 TEST(GraphPipePlanner, SaysWhatItCannotDo) {
   std::mt19937_64 random(52);
-  const Graph graph = testing::tiny_graph(random, 3);
-  const System system = testing::tiny_system(random, 4, 1e9);
+  const Graph graph = test::tiny_graph(random, 3);
+  const System system = test::tiny_system(random, 4, 1e9);
   const auto refusal = [&](const GraphPipeSpace& space) {
     try {
       plan_graphpipe(tiny_job(graph), system, space, {}, {});

@@ -20,14 +20,14 @@
 namespace braid {
 namespace {
 
-using testing::add_random_pool;
-using testing::add_random_ways;
-using testing::all_partitions;
-using testing::best_of;
-using testing::branched_graphpipe;
-using testing::devices_of_pools;
-using testing::random_graphpipe;
-using testing::series_parallel_partitions;
+using test::add_random_pool;
+using test::add_random_ways;
+using test::all_partitions;
+using test::best_of;
+using test::branched_graphpipe;
+using test::devices_of_pools;
+using test::random_graphpipe;
+using test::series_parallel_partitions;
 
 double found_s(const GraphPipeProblem& problem) {
   const GraphPipeSolution solution = solve_graphpipe(problem);
@@ -318,8 +318,8 @@ TEST(GraphPipeSearch, LeastInFlightCountsHoldWhenRun) {
 /// With little memory and slow links, so that what is in flight decides.
 void make_short_of_memory(std::mt19937_64& random, GraphPipeProblem& problem) {
   problem.in_flight = InFlight::least;
-  problem.pools.front().memory_bytes = testing::pick(random, 20, 80);
-  if (testing::pick(random, 0, 1) == 0) problem.pools.front().bandwidth_bytes_per_s = 1;
+  problem.pools.front().memory_bytes = test::pick(random, 20, 80);
+  if (test::pick(random, 0, 1) == 0) problem.pools.front().bandwidth_bytes_per_s = 1;
 }
 
 /// Of the slowest stage.
@@ -481,7 +481,7 @@ TEST(GraphPipeSearch, IsNeverWorseThanAlgorithm2AsListed) {
   int better = 0;
   for (int i = 0; i < 100; ++i) {
     const GraphPipeProblem problem = random_graphpipe(random, 8, false);
-    const double plain_s = testing::plain_graphpipe_s(problem, 1e-6);
+    const double plain_s = test::plain_graphpipe_s(problem, 1e-6);
     const double time_s = found_s(problem);
     ASSERT_LE(time_s, plain_s * (1 + 1e-12)) << i;
     better += time_s < plain_s * (1 - 1e-5) ? 1 : 0;
@@ -493,7 +493,7 @@ TEST(GraphPipeSearch, EqualsAlgorithm2OnChains) {
   std::mt19937_64 random(47);
   for (int i = 0; i < 60; ++i) {
     const GraphPipeProblem problem = linear_graphpipe(random_graphpipe(random, 8, true));
-    const double plain_s = testing::plain_graphpipe_s(problem, 1e-9);
+    const double plain_s = test::plain_graphpipe_s(problem, 1e-9);
     const double time_s = found_s(problem);
     if (plain_s == std::numeric_limits<double>::infinity()) {
       EXPECT_EQ(time_s, plain_s);

@@ -17,9 +17,9 @@
 namespace braid {
 namespace {
 
-using testing::pick;
-using testing::tiny_graph;
-using testing::tiny_system;
+using test::pick;
+using test::tiny_graph;
+using test::tiny_system;
 
 /// Two kinds of nodes of two devices each on one switch; a job on them.
 struct MixedCase {

@@ -26,11 +26,11 @@
 namespace braid {
 namespace {
 
-using testing::AllPipelines;
-using testing::pick;
-using testing::tiny_graph;
-using testing::tiny_system;
-using testing::two_kinds;
+using test::AllPipelines;
+using test::pick;
+using test::tiny_graph;
+using test::tiny_system;
+using test::two_kinds;
 
 void expect_verified(const Outcome& outcome) {
   for (const Candidate& candidate : outcome.candidates) {
@@ -46,9 +46,8 @@ struct TinyMixedJob {
   explicit TinyMixedJob(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const int layers = pick(random, 2, seed % 8 == 1 ? 5 : 4);
-    graph =
-        seed % 2 == 0 ? tiny_graph(random, layers) : testing::tiny_branched_graph(random, layers);
-    if (seed % 8 == 2) testing::tie_layers(graph, 0, graph.layers.size() - 1);
+    graph = seed % 2 == 0 ? tiny_graph(random, layers) : test::tiny_branched_graph(random, layers);
+    if (seed % 8 == 2) test::tie_layers(graph, 0, graph.layers.size() - 1);
     const double memory = pick(random, 0, 2) == 0 ? 1e6 * pick(random, 1, 4) : 1e9;
     const int first = pick(random, 1, 2);
     system = two_kinds(random, first, pick(random, 1, 2), memory);
@@ -255,7 +254,7 @@ TEST(MixedPlanner, AnOnlyStageHasOneCopyOfWhatItsEndsShare) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     std::mt19937_64 random(seed);
     Graph graph = tiny_graph(random, 4);
-    testing::tie_layers(graph, 0, graph.layers.size() - 1);
+    test::tie_layers(graph, 0, graph.layers.size() - 1);
     System system = two_kinds(random, 2, 2, 1e9);
     Job job;
     job.graph = &graph;

@@ -12,7 +12,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 using Used = std::vector<std::int32_t>;
 
 /// Stages may lie at every place of so many; nothing has a price.

@@ -15,7 +15,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 using Used = std::vector<std::int32_t>;
 
 double share(std::mt19937_64& random) { return static_cast<double>(random() % 1000) / 1000; }

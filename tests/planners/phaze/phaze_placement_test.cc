@@ -16,7 +16,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 PhazeProblem random_problem(std::mt19937_64& random, int most_layers) {
   PhazeProblem problem;

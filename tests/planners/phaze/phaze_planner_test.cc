@@ -18,7 +18,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 constexpr PhazeObjective kAllObjectives[] = {PhazeObjective::program, PhazeObjective::flush,
                                              PhazeObjective::simulated};
@@ -33,10 +33,10 @@ TEST(PhazePlanner, EachObjectiveIsLeastOfItself) {
   std::mt19937_64 random(131);
   int planned = 0, differ = 0;
   for (int n = 0; n < 150; ++n) {
-    const Graph graph = testing::tiny_graph(random, pick(random, 1, 6));
+    const Graph graph = test::tiny_graph(random, pick(random, 1, 6));
     const System system =
-        testing::tiny_system(random, 1 << pick(random, 0, 3),
-                             pick(random, 0, 1) == 0 ? 1e12 : 1e6 * pick(random, 1, 20));
+        test::tiny_system(random, 1 << pick(random, 0, 3),
+                          pick(random, 0, 1) == 0 ? 1e12 : 1e6 * pick(random, 1, 20));
     Job job;
     job.graph = &graph;
     job.global_batch = 1L << pick(random, 0, 5);
@@ -72,11 +72,11 @@ TEST(PhazePlanner, CutsBranchesInTheBestWayThereIs) {
   std::mt19937_64 random(133);
   int problems = 0, as_graph = 0;
   for (int n = 0; n < 60; ++n) {
-    Graph graph = testing::tiny_graph(random, pick(random, 2, 5));
-    testing::add_branches(random, graph);
+    Graph graph = test::tiny_graph(random, pick(random, 2, 5));
+    test::add_branches(random, graph);
     const System system =
-        testing::tiny_system(random, 1 << pick(random, 1, 2),
-                             pick(random, 0, 1) == 0 ? 1e12 : 1e6 * pick(random, 1, 20));
+        test::tiny_system(random, 1 << pick(random, 1, 2),
+                          pick(random, 0, 1) == 0 ? 1e12 : 1e6 * pick(random, 1, 20));
     Job job;
     job.graph = &graph;
     job.global_batch = 1L << pick(random, 1, 3);
@@ -84,13 +84,12 @@ TEST(PhazePlanner, CutsBranchesInTheBestWayThereIs) {
       PhazeJobSpace space;
       space.objective = objective;
       space.top = 1000;
-      const auto time_s = [&](const Plan& plan) { return testing::phaze_time_s(plan, objective); };
+      const auto time_s = [&](const Plan& plan) { return test::phaze_time_s(plan, objective); };
       const Outcome all = plan_phaze(job, system, space, {});
       double best_s = std::numeric_limits<double>::infinity();
       for (const Candidate& candidate : all.candidates) {
         const double cost_s = time_s(candidate.plan);
-        ASSERT_NEAR(cost_s, testing::least_of_assignments(candidate.plan, time_s), 1e-9 * cost_s)
-            << n;
+        ASSERT_NEAR(cost_s, test::least_of_assignments(candidate.plan, time_s), 1e-9 * cost_s) << n;
         ASSERT_TRUE(verify(candidate.plan).holds()) << n;
         best_s = std::min(best_s, cost_s);
         ++problems;
@@ -134,8 +133,8 @@ TEST(PhazePlanner, AnEarlyStopLeavesABound) {
   std::mt19937_64 random(132);
   int stopped = 0;
   for (int n = 0; n < 40; ++n) {
-    const Graph graph = testing::tiny_graph(random, 6);
-    const System system = testing::tiny_system(random, 8, 1e12);
+    const Graph graph = test::tiny_graph(random, 6);
+    const System system = test::tiny_system(random, 8, 1e12);
     Job job;
     job.graph = &graph;
     job.global_batch = 16;

@@ -66,10 +66,10 @@ struct PiperInstance {
 };
 
 void make(std::mt19937_64& random, double memory_bytes, PiperInstance& instance) {
-  instance.graph = testing::tiny_graph(random, testing::pick(random, 1, 5));
-  instance.system = testing::tiny_system(random, testing::pick(random, 1, 6), memory_bytes);
+  instance.graph = test::tiny_graph(random, test::pick(random, 1, 5));
+  instance.system = test::tiny_system(random, test::pick(random, 1, 6), memory_bytes);
   instance.job.graph = &instance.graph;
-  instance.job.global_batch = testing::pick(random, 1, 8);
+  instance.job.global_batch = test::pick(random, 1, 8);
 }
 
 /// Least of the slowest stage over every cut of what is left of the chain and every degree of each
@@ -162,7 +162,7 @@ TEST(PiperPlanner, KeepsMemoryAndNoSmallerSpaceWins) {
   int tight = 0, infeasible = 0;
   for (int i = 0; i < 150; ++i) {
     PiperInstance instance;
-    make(random, 1e6 * testing::pick(random, 1, 60), instance);
+    make(random, 1e6 * test::pick(random, 1, 60), instance);
     const Outcome best = plan_piper("piper", instance.job, instance.system, {}, {});
     for (const PiperVariant& variant : kPiperVariants) {
       const Outcome outcome = plan_piper(variant.name, instance.job, instance.system, {}, {});
@@ -212,9 +212,9 @@ TEST(PiperPlanner, RoundsThatDoNotNestAreRunAndFit) {
   int different = 0, searched_again = 0;
   for (int i = 0; i < 400; ++i) {
     PiperInstance instance;
-    instance.graph = testing::tiny_graph(random, testing::pick(random, 2, 6));
+    instance.graph = test::tiny_graph(random, test::pick(random, 2, 6));
     const int devices[] = {5, 7, 8, 10, 11, 13};
-    instance.system = testing::tiny_system(random, devices[i % 6], 1e15);
+    instance.system = test::tiny_system(random, devices[i % 6], 1e15);
     instance.job.graph = &instance.graph;
     instance.job.global_batch = i % 2 == 0 ? 192 : 480;
     PiperSpace space;
@@ -227,8 +227,7 @@ TEST(PiperPlanner, RoundsThatDoNotNestAreRunAndFit) {
     EXPECT_GT(metrics.iteration_time_s, 0);
     Chip& chip = instance.system.groups.front().chip;
     const double usable_share = usable_bytes(chip) / chip.memory.bytes;
-    chip.memory.bytes =
-        metrics.peak_memory_bytes / usable_share * testing::pick(random, 70, 99) / 100;
+    chip.memory.bytes = metrics.peak_memory_bytes / usable_share * test::pick(random, 70, 99) / 100;
     const Outcome tight = plan_piper("piper", instance.job, instance.system, space, {});
     if (!tight.assumptions.empty() &&
         tight.assumptions.back().find("do not nest") != std::string::npos) {
@@ -251,7 +250,7 @@ TEST(PiperPlanner, RoundsThatDoNotNestAreRunAndFit) {
 
 /// Nodes of `per_node` devices, joined by fours, and those again.
 System two_levels(std::mt19937_64& random, int nodes, int per_node, double memory_bytes) {
-  System system = testing::tiny_system(random, per_node * nodes, memory_bytes);
+  System system = test::tiny_system(random, per_node * nodes, memory_bytes);
   DeviceGroup& group = system.groups.front();
   group.nodes = nodes;
   group.devices_per_node = per_node;
@@ -259,7 +258,7 @@ System two_levels(std::mt19937_64& random, int nodes, int per_node, double memor
   NetworkLevel level;
   level.name = "rack";
   level.size = 4;
-  level.bytes_per_s = 1e6 * testing::pick(random, 1, 100);
+  level.bytes_per_s = 1e6 * test::pick(random, 1, 100);
   level.unit_bytes_per_s = level.bytes_per_s * per_node;
   system.levels = {level};
   if (nodes > 4) {
@@ -383,12 +382,12 @@ TEST(PiperPlanner, LevelsKeepStagesInsideUnits) {
   int spread = 0, uniform = 0, different = 0, priced = 0;
   for (int i = 0; i < 150; ++i) {
     PiperInstance instance;
-    instance.graph = testing::tiny_graph(random, testing::pick(random, 1, 5));
-    const int per_node = testing::pick(random, 1, 3);
-    instance.system = two_levels(random, testing::pick(random, 2, 6), per_node,
-                                 i % 3 == 0 ? 1e6 * testing::pick(random, 5, 60) : 1e15);
+    instance.graph = test::tiny_graph(random, test::pick(random, 1, 5));
+    const int per_node = test::pick(random, 1, 3);
+    instance.system = two_levels(random, test::pick(random, 2, 6), per_node,
+                                 i % 3 == 0 ? 1e6 * test::pick(random, 5, 60) : 1e15);
     instance.job.graph = &instance.graph;
-    instance.job.global_batch = testing::pick(random, 1, 12);
+    instance.job.global_batch = test::pick(random, 1, 12);
     PiperSpace space;
     space.network = PiperNetwork::levels;
     if (i % 2 == 0) space.tp = 1;
@@ -464,8 +463,8 @@ TEST(PiperPlanner, OneNodeIsAFlatNetwork) {
 TEST(PiperPlanner, RestrictionsAreKept) {
   std::mt19937_64 random(3);
   PiperInstance instance;
-  instance.graph = testing::tiny_graph(random, 4);
-  instance.system = testing::tiny_system(random, 4, 1e12);
+  instance.graph = test::tiny_graph(random, 4);
+  instance.system = test::tiny_system(random, 4, 1e12);
   instance.job.graph = &instance.graph;
   instance.job.global_batch = 8;
   PiperSpace space;

@@ -24,7 +24,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 void each_split(int layers, int pieces, Ends& prefix,
                 const std::function<void(const Ends&)>& visit) {
@@ -121,11 +121,11 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
   int feasible = 0;
   int infeasible = 0;
   for (int trial = 0; trial < 1200; ++trial) {
-    Graph graph = testing::tiny_graph(random, pick(random, 1, 5));
-    if (trial % 3 == 0) testing::tie_layers(graph, 0, graph.layers.size() - 1);
+    Graph graph = test::tiny_graph(random, pick(random, 1, 5));
+    if (trial % 3 == 0) test::tie_layers(graph, 0, graph.layers.size() - 1);
     const int devices = pick(random, 1, 4);
     const double memory_bytes = pick(random, 0, 3) == 0 ? 1e12 : 1e5 * pick(random, 5, 90);
-    const System system = testing::tiny_system(random, devices, memory_bytes);
+    const System system = test::tiny_system(random, devices, memory_bytes);
     Job job;
     job.graph = &graph;
     job.global_batch = pick(random, 1, 8);
@@ -153,8 +153,8 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearchOnDataflowChips) {
   std::mt19937_64 random(2236);
   int optimal = 0;
   for (int trial = 0; trial < 30; ++trial) {
-    const Graph graph = testing::tiny_graph(random, pick(random, 1, 4));
-    System system = testing::tiny_system(random, pick(random, 1, 4), trial % 3 == 0 ? 1e6 : 1e12);
+    const Graph graph = test::tiny_graph(random, pick(random, 1, 4));
+    System system = test::tiny_system(random, pick(random, 1, 4), trial % 3 == 0 ? 1e6 : 1e12);
     Chip& chip = system.groups.front().chip;
     chip.execution = ChipExecution::dataflow;
     chip.on_chip = Memory{"SRAM", 1e3 * pick(random, 1, 300), 1e13};
@@ -193,9 +193,9 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearchOnBranches) {
   int optimal = 0;
   int branched = 0;
   for (int trial = 0; trial < 100; ++trial) {
-    Graph graph = testing::tiny_graph(random, pick(random, 3, 6));
+    Graph graph = test::tiny_graph(random, pick(random, 3, 6));
     branch_out(random, graph);
-    const System system = testing::tiny_system(random, pick(random, 2, 5), 1e12);
+    const System system = test::tiny_system(random, pick(random, 2, 5), 1e12);
     Job job;
     job.graph = &graph;
     job.global_batch = pick(random, 1, 8);
@@ -220,8 +220,8 @@ TEST(BraidPlanner, OffloadWithinTheHostsMemoryAgreesWithExhaustiveSearch) {
   std::mt19937_64 random(2718);
   int offloaded = 0;
   for (int trial = 0; trial < 100; ++trial) {
-    const Graph graph = testing::tiny_graph(random, pick(random, 1, 4));
-    System system = testing::tiny_system(random, pick(random, 1, 4), 1e5 * pick(random, 2, 20));
+    const Graph graph = test::tiny_graph(random, pick(random, 1, 4));
+    System system = test::tiny_system(random, pick(random, 1, 4), 1e5 * pick(random, 2, 20));
     system.groups[0].chip.host =
         Memory{"host", 1e5 * pick(random, 1, 30), 1e7 * pick(random, 1, 300)};
     Job job;
@@ -245,9 +245,9 @@ TEST(BraidPlanner, LosesNothingToTheExhaustivePlanner) {
   std::mt19937_64 random(2718);
   int feasible = 0;
   for (int trial = 0; trial < 400; ++trial) {
-    const Graph graph = testing::tiny_graph(random, pick(random, 1, 10));
+    const Graph graph = test::tiny_graph(random, pick(random, 1, 10));
     const double memory_bytes = pick(random, 0, 3) == 0 ? 1e12 : 1e5 * pick(random, 5, 90);
-    const System system = testing::tiny_system(random, 1 << pick(random, 0, 3), memory_bytes);
+    const System system = test::tiny_system(random, 1 << pick(random, 0, 3), memory_bytes);
     Job job;
     job.graph = &graph;
     job.global_batch = pick(random, 1, 16);
@@ -271,8 +271,8 @@ TEST(BraidPlanner, LosesNothingToTheExhaustivePlanner) {
 TEST(BraidPlanner, MoreMemoryNeverHurts) {
   std::mt19937_64 random(99);
   for (int trial = 0; trial < 300; ++trial) {
-    const Graph graph = testing::tiny_graph(random, pick(random, 1, 5));
-    System system = testing::tiny_system(random, pick(random, 1, 4), 1e6);
+    const Graph graph = test::tiny_graph(random, pick(random, 1, 5));
+    System system = test::tiny_system(random, pick(random, 1, 4), 1e6);
     Job job;
     job.graph = &graph;
     job.global_batch = pick(random, 1, 8);
@@ -290,9 +290,9 @@ TEST(BraidPlanner, OneMoreDeviceNeverHurts) {
   int compared = 0;
   int idle = 0;
   for (int trial = 0; trial < 60; ++trial) {
-    const Graph graph = testing::tiny_graph(random, pick(random, 1, 5));
+    const Graph graph = test::tiny_graph(random, pick(random, 1, 5));
     // On one node, or on nodes of two, where groups of three reach over edges.
-    System system = testing::tiny_system(random, 7, 1e5 * pick(random, 5, 200));
+    System system = test::tiny_system(random, 7, 1e5 * pick(random, 5, 200));
     Job job;
     job.graph = &graph;
     job.global_batch = pick(random, 1, 12);
@@ -317,8 +317,8 @@ TEST(BraidPlanner, OneMoreDeviceNeverHurts) {
 
 TEST(BraidPlanner, SameBytesAtAnyThreadCount) {
   std::mt19937_64 random(5);
-  const Graph graph = testing::tiny_graph(random, 5);
-  const System system = testing::tiny_system(random, 4, 1e8);
+  const Graph graph = test::tiny_graph(random, 5);
+  const System system = test::tiny_system(random, 4, 1e8);
   Job job;
   job.graph = &graph;
   job.global_batch = 8;
@@ -340,8 +340,8 @@ TEST(BraidPlanner, SameBytesAtAnyThreadCount) {
 
 TEST(BraidPlanner, OneByteShortIsInfeasibleWithTheFigures) {
   std::mt19937_64 random(21);
-  const Graph graph = testing::tiny_graph(random, 1);
-  System system = testing::tiny_system(random, 1, 1e9);
+  const Graph graph = test::tiny_graph(random, 1);
+  System system = test::tiny_system(random, 1, 1e9);
   system.groups[0].chip.host.reset();
   Job job;
   job.graph = &graph;
@@ -364,8 +364,8 @@ TEST(BraidPlanner, OneByteShortIsInfeasibleWithTheFigures) {
 
 TEST(BraidPlanner, RefusesRestrictionsThatCannotHold) {
   std::mt19937_64 random(8);
-  const Graph graph = testing::tiny_graph(random, 3);
-  const System system = testing::tiny_system(random, 4, 1e9);
+  const Graph graph = test::tiny_graph(random, 3);
+  const System system = test::tiny_system(random, 4, 1e9);
   Job job;
   job.graph = &graph;
   job.global_batch = 8;
@@ -399,8 +399,8 @@ TEST(BraidPlanner, RefusesRestrictionsThatCannotHold) {
 
 TEST(BraidPlanner, BudgetIsKeptAndReported) {
   std::mt19937_64 random(77);
-  const Graph graph = testing::tiny_graph(random, 5);
-  const System system = testing::tiny_system(random, 4, 1e9);
+  const Graph graph = test::tiny_graph(random, 5);
+  const System system = test::tiny_system(random, 4, 1e9);
   Job job;
   job.graph = &graph;
   job.global_batch = 8;
@@ -418,9 +418,8 @@ TEST(MegatronPlanner, NeverBeatsTheLargerSpace) {
   std::mt19937_64 random(404);
   int compared = 0;
   for (int trial = 0; trial < 300; ++trial) {
-    const Graph graph = testing::tiny_graph(random, pick(random, 1, 5));
-    const System system =
-        testing::tiny_system(random, pick(random, 1, 4), 1e5 * pick(random, 5, 200));
+    const Graph graph = test::tiny_graph(random, pick(random, 1, 5));
+    const System system = test::tiny_system(random, pick(random, 1, 4), 1e5 * pick(random, 5, 200));
     Job job;
     job.graph = &graph;
     job.global_batch = pick(random, 1, 8);

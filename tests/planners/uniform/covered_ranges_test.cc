@@ -12,7 +12,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 TEST(CoveredRanges, VisitsEachConfigurationOnce) {
   std::mt19937_64 random(61);

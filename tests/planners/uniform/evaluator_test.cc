@@ -15,7 +15,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 /// Makes the layer graph more than a chain: a tensor is read again further on.
 void add_skip(std::mt19937_64& random, Graph& graph) {
@@ -46,15 +46,15 @@ TEST(Evaluator, FindsWhatMeasuringTheWholePlanFinds) {
   int evaluated = 0;
   for (int trial = 0; trial < 150; ++trial) {
     const int layers = pick(random, 1, 9);
-    Graph graph = testing::tiny_graph(random, layers);
+    Graph graph = test::tiny_graph(random, layers);
     if (trial % 3 == 0) add_skip(random, graph);
     // Twice in three: a parameter of two layers, of three now and then.
     for (int ties = trial % 3; layers > 1 && ties > 0; --ties) {
       const int from = pick(random, 0, layers - 2);
-      testing::tie_layers(graph, static_cast<std::size_t>(from),
-                          static_cast<std::size_t>(pick(random, from + 1, layers - 1)));
+      test::tie_layers(graph, static_cast<std::size_t>(from),
+                       static_cast<std::size_t>(pick(random, from + 1, layers - 1)));
     }
-    const System system = testing::tiny_system(random, 1 << pick(random, 0, 3), 1e9);
+    const System system = test::tiny_system(random, 1 << pick(random, 0, 3), 1e9);
     Job job;
     job.graph = &graph;
     job.global_batch = 8;

@@ -17,7 +17,7 @@
 namespace braid {
 namespace {
 
-using testing::pick;
+using test::pick;
 
 /// A configuration with and without what takes less memory.
 std::vector<Configuration> variants(const Configuration& configuration) {
@@ -89,7 +89,7 @@ TEST(FamilyBounds, HoldForExpertsOnNodesOfAnySize) {
   int decided = 0;
   for (int trial = 0; trial < 25; ++trial) {
     const int devices = pick(random, 2, 16);
-    System system = testing::tiny_system(random, devices, 1e12);
+    System system = test::tiny_system(random, devices, 1e12);
     DeviceGroup& group = system.groups[0];
     group.devices_per_node = pick(random, 1, 6);
     group.intra_node.size = group.devices_per_node;
@@ -111,10 +111,10 @@ TEST(FamilyBounds, HoldForAutoShardings) {
   std::mt19937_64 random(31);
   int decided = 0;
   for (int trial = 0; trial < 30; ++trial) {
-    Graph graph = testing::tiny_graph(random, pick(random, 1, 4));
-    if (pick(random, 0, 1) == 0) testing::leave_unsharded(graph);
-    if (pick(random, 0, 3) == 0) testing::tie_layers(graph, 0, graph.layers.size() - 1);
-    const System system = testing::tiny_system(random, pick(random, 2, 6), 1e12);
+    Graph graph = test::tiny_graph(random, pick(random, 1, 4));
+    if (pick(random, 0, 1) == 0) test::leave_unsharded(graph);
+    if (pick(random, 0, 3) == 0) test::tie_layers(graph, 0, graph.layers.size() - 1);
+    const System system = test::tiny_system(random, pick(random, 2, 6), 1e12);
     Job job;
     job.graph = &graph;
     job.global_batch = pick(random, 1, 6);
@@ -127,9 +127,9 @@ TEST(FamilyBounds, HoldForLayersWithManyParametersAndTiedOnes) {
   std::mt19937_64 random(23);
   int decided = 0;
   for (int trial = 0; trial < 100; ++trial) {
-    Graph graph = testing::tiny_graph(random, pick(random, 2, 7));
-    if (pick(random, 0, 3) == 0) testing::tie_layers(graph, 0, graph.layers.size() - 1);
-    System system = testing::tiny_system(random, pick(random, 1, 8), 1e12);
+    Graph graph = test::tiny_graph(random, pick(random, 2, 7));
+    if (pick(random, 0, 3) == 0) test::tie_layers(graph, 0, graph.layers.size() - 1);
+    System system = test::tiny_system(random, pick(random, 1, 8), 1e12);
     system.groups[0].chip.efficiency.overlap_loss = 0.15 * pick(random, 0, 1);
     Job job;
     job.graph = &graph;

@@ -24,8 +24,8 @@ std::int32_t last_layers(const Ends& ends, int pp) {
 TEST(TriedLayouts, GiveLastChunksNoMoreForMoreChunks) {
   std::mt19937_64 random(12);
   for (int trial = 0; trial < 40; ++trial) {
-    const Graph graph = testing::tiny_graph(random, testing::pick(random, 4, 90));
-    const System system = testing::tiny_system(random, 8, 1e12);
+    const Graph graph = test::tiny_graph(random, test::pick(random, 4, 90));
+    const System system = test::tiny_system(random, 8, 1e12);
     Job job;
     job.graph = &graph;
     job.global_batch = 8;
@@ -57,8 +57,8 @@ TEST(TriedLayouts, CostWhatTheirLayersDealtOutAfreshCost) {
   std::mt19937_64 random(14);
   int compared = 0;
   for (int trial = 0; trial < 40; ++trial) {
-    const Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 30));
-    const System system = testing::tiny_system(random, 8, 1e12);
+    const Graph graph = test::tiny_graph(random, test::pick(random, 2, 30));
+    const System system = test::tiny_system(random, 8, 1e12);
     Job job;
     job.graph = &graph;
     job.global_batch = 32;
@@ -67,7 +67,7 @@ TEST(TriedLayouts, CostWhatTheirLayersDealtOutAfreshCost) {
     AssessmentScratch scratch(chain);
     const SpaceLimits limits = space_limits(job, system);
     for (const Configuration& one : base_configurations(limits, {})) {
-      if (testing::pick(random, 0, 9) > 0) continue;
+      if (test::pick(random, 0, 9) > 0) continue;
       const LayerTable& table = tables.at(one);
       double least_bytes = 0;
       std::vector<Ends> dealt;
@@ -100,8 +100,8 @@ TEST(TriedLayouts, NeedNoLessThanTheLeastOfTheirRange) {
   int compared = 0;
   double closest = 0;
   for (int trial = 0; trial < 60; ++trial) {
-    const Graph graph = testing::tiny_graph(random, testing::pick(random, 2, 40));
-    const System system = testing::tiny_system(random, 8, 1e12);
+    const Graph graph = test::tiny_graph(random, test::pick(random, 2, 40));
+    const System system = test::tiny_system(random, 8, 1e12);
     Job job;
     job.graph = &graph;
     job.global_batch = 16;
@@ -111,8 +111,8 @@ TEST(TriedLayouts, NeedNoLessThanTheLeastOfTheirRange) {
     AssessmentScratch scratch(chain);
     const SpaceLimits limits = space_limits(job, system);
     for (Configuration first : base_configurations(limits, {})) {
-      if (first.vp < 2 || testing::pick(random, 0, 9) > 0) continue;
-      first.offload_activations = testing::pick(random, 0, 1) > 0;
+      if (first.vp < 2 || test::pick(random, 0, 9) > 0) continue;
+      first.offload_activations = test::pick(random, 0, 1) > 0;
       const ConfigurationRange range{first, limits.layers / first.pp};
       const LeastMemory least = least_memory(chain, tables, range, scratch);
       for (Configuration one = first; one.vp <= range.most_vp; ++one.vp) {
