@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
-#include "braid/report/export.h"
 #include "braid/report/form_text.h"
 #include "braid/report/html.h"
 #include "braid/report/plan_text.h"
 #include "braid/schedule/timeline.h"
+#include "braid/trainers/registry.h"
 
 #include "plan/heterogeneous_plan.h"
 

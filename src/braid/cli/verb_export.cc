@@ -8,8 +8,8 @@
 #include "braid/cli/valid_plan.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
-#include "braid/report/export.h"
 #include "braid/report/html.h"
+#include "braid/trainers/registry.h"
 
 namespace braid {
 namespace {

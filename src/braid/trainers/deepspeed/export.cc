@@ -1,5 +1,6 @@
+#include "braid/trainers/deepspeed/export.h"
+
 #include "braid/base/json.h"
-#include "braid/report/export.h"
 
 namespace braid {
 

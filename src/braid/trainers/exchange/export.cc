@@ -1,35 +1,9 @@
-#include "braid/report/export.h"
+#include "braid/trainers/exchange/export.h"
 
 #include <algorithm>
 #include <map>
 
-#include "braid/base/error.h"
-#include "braid/report/sharding_text.h"
-
 namespace braid {
-
-std::vector<std::string> export_targets() { return {"megatron", "deepspeed", "torchtitan"}; }
-
-Export export_plan(const Plan& plan, const std::string& target) {
-  const std::vector<std::string> known = export_targets();
-  if (std::find(known.begin(), known.end(), target) == known.end()) {
-    throw Error("no exporter is called '" + target + "'", "use megatron, deepspeed or torchtitan");
-  }
-  if (!is_uniform(plan)) {
-    throw Error(
-        "the plan's stages have parallel forms of their own, which " + target + " cannot be told",
-        is_homogeneous(plan.system) ? "plan with --planner braid, whose stages share one form"
-                                    : "plan for devices of one kind, whose stages share one form");
-  }
-  if (!sharding_text(plan).empty()) {
-    throw Error("the plan divides layers in ways that were searched for, which " + target +
-                    " cannot be told",
-                "plan without --sharding auto");
-  }
-  if (target == "megatron") return export_megatron(plan);
-  if (target == "deepspeed") return export_deepspeed(plan);
-  return export_torchtitan(plan);
-}
 
 std::string on_one_line(std::string text) {
   for (char& c : text) {

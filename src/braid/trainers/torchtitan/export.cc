@@ -1,6 +1,6 @@
-#include <fmt/format.h>
+#include "braid/trainers/torchtitan/export.h"
 
-#include "braid/report/export.h"
+#include <fmt/format.h>
 
 namespace braid {
 namespace {

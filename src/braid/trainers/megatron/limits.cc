@@ -1,9 +1,10 @@
+#include "braid/trainers/megatron/limits.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "braid/report/export.h"
-#include "braid/report/export_megatron.h"
+#include "braid/trainers/exchange/export.h"
 
 namespace braid {
 namespace {

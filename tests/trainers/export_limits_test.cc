@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/document.h"
-#include "braid/report/export.h"
 #include "braid/system/system.h"
+#include "braid/trainers/registry.h"
 
 #include "report/plan_maker.h"
 

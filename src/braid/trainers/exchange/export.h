@@ -16,15 +16,6 @@ struct Export {
   std::string suggested_file;
 };
 
-/// `target` is one of export_targets(). Throws Error for others, and for plans that
-/// are not uniform.
-Export export_plan(const Plan& plan, const std::string& target);
-std::vector<std::string> export_targets();
-
-Export export_megatron(const Plan& plan);    ///< torchrun line with Megatron-LM arguments.
-Export export_deepspeed(const Plan& plan);   ///< DeepSpeed JSON configuration.
-Export export_torchtitan(const Plan& plan);  ///< torchtitan TOML.
-
 /// `text` with spaces in place of control characters, fit for a comment.
 std::string on_one_line(std::string text);
 

@@ -1,5 +1,3 @@
-#include "braid/report/export.h"
-
 #include <cctype>
 #include <string>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "braid/base/document.h"
 #include "braid/base/error.h"
 #include "braid/frontend/model.h"
+#include "braid/trainers/registry.h"
 
 #include "report/plan_maker.h"
 

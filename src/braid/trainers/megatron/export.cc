@@ -1,11 +1,11 @@
-#include "braid/report/export_megatron.h"
+#include "braid/trainers/megatron/export.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "braid/plan/names.h"
-#include "braid/report/export.h"
+#include "braid/trainers/megatron/limits.h"
 
 namespace braid {
 namespace {

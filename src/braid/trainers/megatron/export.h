@@ -1,0 +1,10 @@
+#pragma once
+
+#include "braid/trainers/exchange/export.h"
+
+namespace braid {
+
+/// torchrun line with Megatron-LM's arguments. Precondition: the plan is uniform.
+Export export_megatron(const Plan& plan);
+
+}  // namespace braid
