@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/plan/direct_plan.h"
 #include "braid/system/links.h"
 #include "braid/validate/accuracy.h"
-#include "braid/validate/direct_plan.h"
 #include "braid/validate/predict.h"
 #include "braid/verify/verify.h"
 

@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/plan/direct_plan.h"
 #include "braid/plan/direct_stages.h"
 #include "braid/plan/trainer_fit.h"
 #include "braid/planners/registry.h"
 #include "braid/schedule/timeline.h"
-#include "braid/validate/direct_plan.h"
 #include "braid/validate/predict.h"
 #include "braid/validate/run_trainer.h"
 

@@ -6,11 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include "braid/plan/direct_plan.h"
 #include "braid/plan/direct_stages.h"
 #include "braid/plan/trainer_file.h"
 #include "braid/planners/registry.h"
 #include "braid/schedule/timeline.h"
-#include "braid/validate/direct_plan.h"
 #include "braid/verify/verify.h"
 
 #include "planners/tiny_job.h"

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "braid/base/error.h"
+#include "braid/plan/direct_plan.h"
 #include "braid/plan/node_replicas.h"
 #include "braid/plan/trainer_fit.h"
-#include "braid/validate/direct_plan.h"
 #include "braid/verify/verify.h"
 
 namespace braid::test {

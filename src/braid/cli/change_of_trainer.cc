@@ -11,12 +11,12 @@
 #include "braid/base/quantity.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
+#include "braid/plan/direct_plan.h"
 #include "braid/plan/direct_stages.h"
 #include "braid/plan/node_replicas.h"
 #include "braid/plan/trainer_fit.h"
 #include "braid/planners/trainer_choice.h"
 #include "braid/schedule/timeline.h"
-#include "braid/validate/direct_plan.h"
 
 namespace braid {
 namespace {

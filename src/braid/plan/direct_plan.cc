@@ -1,4 +1,4 @@
-#include "braid/validate/direct_plan.h"
+#include "braid/plan/direct_plan.h"
 
 #include <algorithm>
 #include <numeric>
