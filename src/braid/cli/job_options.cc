@@ -252,8 +252,8 @@ void load_job(const JobOptions& o, LoadedJob& loaded) {
   loaded.budget.work = o.budget;
 }
 
-void set_job_trainer(const JobOptions& o, const std::vector<const PlannerEntry*>& planners,
-                     LoadedJob& loaded) {
+TrainerFile set_job_trainer(const JobOptions& o, const std::vector<const PlannerEntry*>& planners,
+                            LoadedJob& loaded) {
   const TrainerNeeds needs = trainer_needs(loaded.job, loaded.system, loaded.space, planners);
   const Profile* listed = loaded.job.layers != nullptr ? loaded.job.layers->listed() : nullptr;
   std::string name = o.trainer;
@@ -267,7 +267,7 @@ void set_job_trainer(const JobOptions& o, const std::vector<const PlannerEntry*>
   set_trainer(trainer, loaded.system, loaded.job, loaded.space);
   if (loaded.job.graph != nullptr) {
     adapt_graph(loaded.job.trainer.does, loaded.graph);
-    return;
+    return trainer;
   }
   if (std::exchange(loaded.job.trainer.does.gradient_placeholders, false)) {
     loaded.assumptions.push_back("the profile does not say the shapes of weights, of which " +
@@ -277,6 +277,7 @@ void set_job_trainer(const JobOptions& o, const std::vector<const PlannerEntry*>
     loaded.assumptions.push_back("the profile's times, of kernels of " + listed->trainer +
                                  ", are taken for those of " + trainer.name);
   }
+  return trainer;
 }
 
 ShardingSource parse_sharding(const std::string& name) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "braid/cli/verb.h"
+#include "braid/plan/trainer_file.h"
 #include "braid/planners/registry.h"
 
 namespace braid {
@@ -60,10 +61,10 @@ PlannerOptions space_of(const JobOptions& options);
 /// Loads model and system and checks the restrictions' form. Throws Error.
 void load_job(const JobOptions& options, LoadedJob& loaded);
 
-/// Lets the trainer that was asked for, or the usual one of these planners, run the job. Throws
-/// Error when it cannot.
-void set_job_trainer(const JobOptions& options, const std::vector<const PlannerEntry*>& planners,
-                     LoadedJob& loaded);
+/// Lets the trainer that was asked for, or the usual one of these planners, run the job; returns
+/// it. Throws Error when it cannot.
+TrainerFile set_job_trainer(const JobOptions& options,
+                            const std::vector<const PlannerEntry*>& planners, LoadedJob& loaded);
 
 /// Throws Error when --objective, --network, --graph, --inflight or --stage-options is given and
 /// none of the planners has a choice.

@@ -70,6 +70,7 @@ int run_program(int argc, char** argv) {
         "holds, 1 infeasible or fails, 2 bad input, 3 budget exhausted.");
     std::vector<std::pair<std::string, braid::Run>> verbs;
     verbs.emplace_back("plan", braid::add_plan(app));
+    verbs.emplace_back("evaluate", braid::add_evaluate(app));
     verbs.emplace_back("compare", braid::add_compare(app));
     verbs.emplace_back("profile", braid::add_profile(app));
     verbs.emplace_back("simulate", braid::add_simulate(app));

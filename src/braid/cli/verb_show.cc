@@ -103,6 +103,9 @@ void print_system(const System& system) {
     if (group.node_bytes_per_s > 0) {
       line("uplink", format_bytes_per_s(group.node_bytes_per_s) + " a node");
     }
+    if (group.node_usd_per_hour > 0) {
+      line("price", fmt::format("{:.2f} USD a node and hour", group.node_usd_per_hour));
+    }
     power_known = power_known && group.chip.power_w.has_value();
     const std::int64_t devices = std::min(rest, group.nodes * group.devices_per_node);
     power_w += group.chip.power_w.value_or(0) * static_cast<double>(devices);

@@ -22,6 +22,7 @@ using Run = std::function<int()>;
 
 // Each adds a verb to the command line and returns what runs it.
 Run add_plan(CLI::App& app);
+Run add_evaluate(CLI::App& app);
 Run add_compare(CLI::App& app);
 Run add_profile(CLI::App& app);
 Run add_simulate(CLI::App& app);

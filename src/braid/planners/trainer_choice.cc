@@ -133,7 +133,9 @@ void check_trainer(const TrainerFile& trainer, const TrainerNeeds& needs) {
               others.empty() ? "change what is fixed" : "trainers that can: " + others);
 }
 
-void set_trainer(const TrainerFile& trainer, const System& system, Job& job, SpaceOptions& space) {
+namespace {
+
+TrainerSubject subject_of(const TrainerFile& trainer, const System& system, const Job& job) {
   TrainerSubject subject;
   subject.framework = lowered(trainer.name);
   subject.precision = lowered(name_of(job.precision));
@@ -141,7 +143,17 @@ void set_trainer(const TrainerFile& trainer, const System& system, Job& job, Spa
     subject.hardware += (subject.hardware.empty() ? "" : " + ") + lowered(group.chip.name);
   }
   subject.model = lowered(job.graph != nullptr ? job.graph->name : job.layers->layers().model);
-  job.trainer = trainer.trainer(subject);
+  return subject;
+}
+
+}  // namespace
+
+TrainerUsual usual_of(const TrainerFile& trainer, const System& system, const Job& job) {
+  return trainer.usual(subject_of(trainer, system, job));
+}
+
+void set_trainer(const TrainerFile& trainer, const System& system, Job& job, SpaceOptions& space) {
+  job.trainer = trainer.trainer(subject_of(trainer, system, job));
   adapt_precision(job.trainer.does, job.precision);
   space.can = trainer.can;
 }

@@ -35,6 +35,9 @@ void check_trainer(const TrainerFile& trainer, const TrainerNeeds& needs);
 /// The trainer of that name or file; empty: the usual one. Throws Error as check_trainer.
 TrainerFile choose_trainer(const std::string& name, const TrainerNeeds& needs);
 
+/// What the trainer does of its own accord where the job does not say.
+TrainerUsual usual_of(const TrainerFile& trainer, const System& system, const Job& job);
+
 /// Lets the trainer run the job: what it does, what it can be told, formats of gradients. The job's
 /// graph has still to be made what it runs (adapt_graph).
 void set_trainer(const TrainerFile& trainer, const System& system, Job& job, SpaceOptions& space);

@@ -9,11 +9,14 @@
 #include <fmt/format.h>
 
 #include "braid/base/quantity.h"
+#include "braid/base/rounding.h"
 #include "braid/plan/names.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
+#include "braid/report/plans_table.h"
 #include "braid/report/sharding_text.h"
 #include "braid/report/table.h"
+#include "braid/report/terms.h"
 #include "braid/system/links.h"
 
 namespace braid {
@@ -21,32 +24,11 @@ namespace {
 
 double gap_of(double time_s, double bound_s) { return time_s > 0 ? 1 - bound_s / time_s : 0; }
 
-std::vector<std::string> row_of(const Outcome& outcome, const Candidate& candidate) {
-  const Plan& plan = candidate.plan;
-  const Parallelism& p = plan.parallel;
-  const Metrics& m = candidate.metrics;
-  const FormText form = form_text(plan);
-  const auto devices = static_cast<double>(devices_used(plan));
-  return {fmt::format("{}", devices_used(plan)),
-          name_of(plan.precision),
-          fmt::format("{}", plan.global_batch),
-          form.micro_batch,
-          plan.seq_len > 0 ? fmt::format("{}", plan.seq_len) : "-",
-          form.tp,
-          fmt::format("{}", p.pp),
-          form.cp,
-          fmt::format("{}", p.vp),
-          form.ep,
-          form.dp,
-          schedule_text(plan),
-          form.offload.empty() ? form.recompute : form.recompute + " off" + form.offload,
-          form.zero,
-          fmt::format("{:.4g}", m.iteration_time_s),
-          fmt::format("{:.0f}", m.tokens_per_s / devices),
-          fmt::format("{:.1f}", m.model_flops_per_s_per_device / 1e12),
-          fmt::format("{:.1f}%", 100 * m.mfu),
-          fmt::format("{:.1f}", m.peak_memory_bytes / kGiB),
-          fmt::format("{:.1f}%", 100 * gap_of(m.iteration_time_s, outcome.physical_bound.time_s))};
+/// Is what the planner made least the simulated time, which tables have?
+bool is_simulated_objective(const Outcome& outcome) {
+  const double time_s = outcome.candidates.front().metrics.iteration_time_s;
+  return outcome.objective >= time_s * kBelowTolerance &&
+         outcome.objective <= time_s * kAboveTolerance;
 }
 
 std::string bar(double share) {
@@ -69,17 +51,7 @@ std::string shares_text(const std::vector<std::pair<std::string, double>>& parts
 
 std::string time_text(const Metrics& m) {
   return fmt::format("Where the time goes ({:.4g} s)\n", m.iteration_time_s) +
-         shares_text({{"compute", m.compute_s},
-                      {"recomputation", m.recompute_s},
-                      {"exposed TP communication", m.tp_comm_s},
-                      {"exposed CP communication", m.cp_comm_s},
-                      {"exposed EP communication", m.ep_comm_s},
-                      {"exposed PP communication", m.pp_comm_s},
-                      {"exposed DP communication", m.dp_comm_s},
-                      {"pipeline bubble", m.bubble_s},
-                      {"offload", m.offload_s},
-                      {"optimizer", m.optimizer_s}},
-                     m.iteration_time_s, "s", 1);
+         shares_text(time_terms(m), m.iteration_time_s, "s", 1);
 }
 
 std::string memory_text(const Plan& plan, const Metrics& m) {
@@ -89,12 +61,7 @@ std::string memory_text(const Plan& plan, const Metrics& m) {
       "Memory of the tightest stage, {} of {} ({:.1f} of {:.1f} GiB, {:.1f} GiB more kept free)\n",
       m.tightest_stage + 1, plan.stages.size(), memory.device_total() / kGiB,
       usable_bytes(chip) / kGiB, chip.reserved_bytes / kGiB);
-  text += shares_text({{"weights", memory.weights},
-                       {"gradients", memory.gradients},
-                       {"optimizer state", memory.optimizer},
-                       {"activations", memory.activations},
-                       {"working space", memory.working}},
-                      usable_bytes(chip), "GiB", kGiB);
+  text += shares_text(memory_terms(memory), usable_bytes(chip), "GiB", kGiB);
   if (memory.host > 0) {
     text += fmt::format("  {:<26}{:>9.4g} GiB\n", "on the host", memory.host / kGiB);
   }
@@ -219,26 +186,22 @@ std::string ranges_text(const std::vector<std::int32_t>& numbers) {
 }
 
 std::string plans_table(const Outcome& outcome) {
-  const bool has_tokens = outcome.candidates.empty() || outcome.candidates.front().plan.seq_len > 0;
-  std::vector<std::vector<std::string>> rows = {
-      {"GPUs",      "prec", "GBS",    "MBS",
-       "seq",       "TP",   "PP",     "CP",
-       "VP",        "EP",   "DP",     "schedule",
-       "recompute", "ZeRO", "s/iter", has_tokens ? "tok/s/GPU" : "samples/s/GPU",
-       "TFLOP/s",   "MFU",  "GiB",    "gap"}};
-  for (const Candidate& candidate : outcome.candidates) rows.push_back(row_of(outcome, candidate));
-  return text_table(rows);
+  std::vector<PlanRow> rows;
+  for (const Candidate& candidate : outcome.candidates) {
+    rows.push_back({.candidate = &candidate});
+    // A search for another objective bounds that.
+    if (outcome.search_bound_s <= 0 || !is_simulated_objective(outcome)) continue;
+    rows.back().gap =
+        std::max(0.0, gap_of(candidate.metrics.iteration_time_s, outcome.search_bound_s));
+  }
+  return plans_table(rows);
 }
 
 namespace {
 
 /// What the planner made least, where that is not the simulated time that the table has.
 std::string objective_text(const Outcome& outcome) {
-  const Metrics& metrics = outcome.candidates.front().metrics;
-  constexpr double kRounding = 1e-9;
-  const bool is_simulated = std::abs(outcome.objective - metrics.iteration_time_s) <=
-                            kRounding * metrics.iteration_time_s;
-  if (is_simulated && outcome.other_times_s.empty()) return "";
+  if (is_simulated_objective(outcome) && outcome.other_times_s.empty()) return "";
   std::string text =
       fmt::format("Own objective: {:.6g}, {}", outcome.objective, outcome.objective_name);
   for (const auto& [name, time_s] : outcome.other_times_s) {
@@ -264,9 +227,9 @@ std::string plan_text(const Outcome& outcome) {
   text += sharding_paragraph(plan);
   text += objective_text(outcome);
   const LowerBound& bound = outcome.physical_bound;
-  text += fmt::format(
-      "Bounds: no plan at all takes less than {:.4g} s ({}); gap is 1 - bound / time.\n",
-      bound.time_s, bound.binding);
+  text +=
+      fmt::format("No plan at all takes less than {:.4g} s ({}), {:.1f}% of this one's time.\n",
+                  bound.time_s, bound.binding, 100 * bound.time_s / best.metrics.iteration_time_s);
   if (outcome.status == Status::optimal) {
     text += fmt::format(
         "Proven: the best of the planner's space ({} configurations bounded, {} looked at){}.\n\n",

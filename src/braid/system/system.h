@@ -40,6 +40,7 @@ struct DeviceGroup {
   /// What one of these nodes sends into the innermost level in all, where that is less than the
   /// level's own figure; 0: the level's.
   double node_bytes_per_s = 0;
+  double node_usd_per_hour = 0;  ///< What one of these nodes costs to rent; 0: not known.
   friend bool operator==(const DeviceGroup&, const DeviceGroup&) = default;
 };
 

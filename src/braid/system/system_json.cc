@@ -222,6 +222,7 @@ Json to_json(const System& system) {
     part["devices_per_node"] = group.devices_per_node;
     part["intra_node"] = level_to_json(group.intra_node);
     if (group.node_bytes_per_s > 0) part["node_bytes_per_s"] = group.node_bytes_per_s;
+    if (group.node_usd_per_hour > 0) part["node_usd_per_hour"] = group.node_usd_per_hour;
     part["chip"] = to_json(group.chip);
     json["groups"].push_back(std::move(part));
   }
@@ -238,13 +239,17 @@ namespace {
 std::vector<DeviceGroup> groups_from_json(const Value& value, std::int64_t& places) {
   std::vector<DeviceGroup> groups;
   for (const Value& entry : value.elements()) {
-    entry.expect_only({"nodes", "devices_per_node", "intra_node", "node_bytes_per_s", "chip"});
+    entry.expect_only({"nodes", "devices_per_node", "intra_node", "node_bytes_per_s",
+                       "node_usd_per_hour", "chip"});
     DeviceGroup group;
     group.nodes = entry["nodes"].as_int_in(1, 1 << 30);
     group.devices_per_node = entry["devices_per_node"].as_int_in(1, 1 << 30);
     group.intra_node = level_from_json(entry["intra_node"]);
     if (entry["node_bytes_per_s"].exists()) {
       group.node_bytes_per_s = positive(entry["node_bytes_per_s"], Unit::bytes_per_s);
+    }
+    if (entry["node_usd_per_hour"].exists()) {
+      group.node_usd_per_hour = positive(entry["node_usd_per_hour"], Unit::usd);
     }
     group.chip = chip_from_json(entry["chip"]);
     if (group.nodes > kMost / group.devices_per_node) entry.fail("more than 2^40 devices");

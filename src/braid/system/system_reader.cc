@@ -59,8 +59,9 @@ NetworkLevel level_inside_node(const Value& value, std::int64_t devices, System&
   return level;
 }
 
-/// `chip`, `devices_per_node`, `nodes`, `intra_node`, `host`, `node_bandwidth` of a group or a
-/// homogeneous cluster. With a bandwidth matrix the network inside the node may be left out.
+/// `chip`, `devices_per_node`, `nodes`, `intra_node`, `host`, `node_bandwidth`,
+/// `price_per_hour` of a group or a homogeneous cluster. With a bandwidth matrix the network inside
+/// the node may be left out.
 DeviceGroup read_nodes(const Value& value, Chip chip, bool has_matrix, System& system) {
   DeviceGroup group;
   group.chip = std::move(chip);
@@ -72,6 +73,9 @@ DeviceGroup read_nodes(const Value& value, Chip chip, bool has_matrix, System& s
   if (value["host"].exists()) read_host(value["host"], group.devices_per_node, group.chip);
   if (value["node_bandwidth"].exists()) {
     group.node_bytes_per_s = value["node_bandwidth"].as_positive_quantity(Unit::bytes_per_s);
+  }
+  if (value["price_per_hour"].exists()) {
+    group.node_usd_per_hour = value["price_per_hour"].as_positive_quantity(Unit::usd);
   }
   return group;
 }
@@ -89,8 +93,8 @@ void read_groups(const Value& groups, bool has_matrix, bool has_levels, int dept
   std::vector<System> clusters;
   for (const Value& entry : groups.elements()) {
     if (!entry["cluster"].exists()) {
-      entry.expect_only(
-          {"chip", "devices_per_node", "nodes", "intra_node", "host", "node_bandwidth"});
+      entry.expect_only({"chip", "devices_per_node", "nodes", "intra_node", "host",
+                         "node_bandwidth", "price_per_hour"});
       system.groups.push_back(read_group(entry, has_matrix, system));
       continue;
     }
@@ -239,8 +243,8 @@ void finish_networks(const Value& value, const DeviceCount& count, System& syste
 
 System read_system(const Value& value, const DeviceCount& count, int depth) {
   value.expect_only({"name", "description", "chip", "devices_per_node", "nodes", "intra_node",
-                     "node_bandwidth", "host", "groups", "levels", "bandwidth_matrix", "sources",
-                     "assumed"});
+                     "node_bandwidth", "price_per_hour", "host", "groups", "levels",
+                     "bandwidth_matrix", "sources", "assumed"});
   System system;
   system.name = value["name"].as_string();
   system.description = value["description"].string_or("");
@@ -249,8 +253,8 @@ System read_system(const Value& value, const DeviceCount& count, int depth) {
   const Value levels = value["levels"];
   const Value matrix = value["bandwidth_matrix"];
   if (groups.exists()) {
-    for (const char* key :
-         {"chip", "devices_per_node", "nodes", "intra_node", "node_bandwidth", "host"}) {
+    for (const char* key : {"chip", "devices_per_node", "nodes", "intra_node", "node_bandwidth",
+                            "price_per_hour", "host"}) {
       if (value[key].exists()) value[key].fail("belongs into each of the groups");
     }
     read_groups(groups, matrix.exists(), levels.exists(), depth, system);
@@ -263,7 +267,7 @@ System read_system(const Value& value, const DeviceCount& count, int depth) {
 
 System read_network(const Value& value, const Chip& chip, const DeviceCount& count) {
   value.expect_only({"name", "description", "devices_per_node", "intra_node", "node_bandwidth",
-                     "host", "levels", "sources", "assumed"});
+                     "price_per_hour", "host", "levels", "sources", "assumed"});
   System system;
   system.name = value["name"].string_or("the cluster");
   system.description = value["description"].string_or("");

@@ -1,0 +1,119 @@
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
+#include "braid/base/file.h"
+#include "braid/cli/checked_plan.h"
+#include "braid/cli/evaluation_json.h"
+#include "braid/cli/stated_options.h"
+#include "braid/cli/text_option.h"
+#include "braid/cli/verb.h"
+#include "braid/cli/verbs.h"
+#include "braid/evaluate/evaluation.h"
+#include "braid/plan/direct_stages.h"
+#include "braid/plan/plan_json.h"
+#include "braid/planners/job/outcomes.h"
+#include "braid/planners/trainer_choice.h"
+#include "braid/report/plan_assumptions.h"
+
+namespace braid {
+namespace {
+
+struct EvaluateOptions {
+  JobOptions job;
+  StatedOptions stated;
+  std::string output;
+  bool alone = false;
+};
+
+/// The job's space without anything fixed: where the best is looked for.
+PlannerOptions free_space(const LoadedJob& loaded) {
+  PlannerOptions space;
+  space.can = loaded.space.can;
+  space.allow_offload = loaded.space.allow_offload;
+  space.all_devices = loaded.space.all_devices;
+  return space;
+}
+
+/// Whether the plan is what stated_plan() makes of its form and layers.
+bool can_be_stated(const Plan& plan) {
+  if (!is_uniform(plan) || plan.system.groups.size() > 1) return false;
+  for (const std::vector<Option>& options : plan.profile.kinds) {
+    for (const Option& option : options) {
+      if (!option.divided.empty()) return false;
+    }
+  }
+  return true;
+}
+
+/// Finds the best plan of the job and what leads there.
+void look_for_best(const EvaluateOptions& options, const LoadedJob& loaded,
+                   const StatedConfiguration& stated, Evaluation& evaluation) {
+  const PlannerEntry& planner = find_planner("braid");
+  LoadedJob free = loaded;
+  free.job.graph = &free.graph;
+  free.space = free_space(loaded);
+  evaluation.search = plan_checked(free, planner, progress_line(options.job)).outcome;
+  const Candidate* best = evaluation.best();
+  const StatedPlan& mine = evaluation.mine;
+  if (best == nullptr || !can_be_stated(best->plan) || !can_be_stated(mine.candidate.plan)) return;
+  StatedConfiguration from{mine.candidate.plan.parallel, stated.layers};
+  const StatedConfiguration to{best->plan.parallel, layer_counts(best->plan)};
+  const ChangeRules rules{loaded.job, loaded.system, loaded.space.can};
+  evaluation.changes = change_chain(from, to, rules);
+}
+
+int run(const EvaluateOptions& options) {
+  if (options.job.model.empty()) {
+    throw Error("MODEL is required", "name one; see braid evaluate --help");
+  }
+  const PlannerEntry& planner = find_planner("braid");
+  check_planner_options(options.job, {&planner});
+  LoadedJob loaded;
+  load_job(options.job, loaded);
+  const TrainerFile trainer = set_job_trainer(options.job, {&planner}, loaded);
+  Evaluation evaluation;
+  const StatedConfiguration stated = stated_configuration(
+      options.job, options.stated, usual_of(trainer, loaded.system, loaded.job), loaded.graph,
+      evaluation.not_given);
+  evaluation.mine = stated_plan(loaded.job, loaded.system, loaded.space.can, stated);
+  const Outcome begun = begin_outcome(loaded.job, loaded.system);
+  evaluation.bound = begun.physical_bound;
+  evaluation.assumptions = plan_assumptions(&loaded.graph, evaluation.mine.candidate.plan);
+  const auto assume = [&](const std::vector<std::string>& lines) {
+    evaluation.assumptions.insert(evaluation.assumptions.end(), lines.begin(), lines.end());
+  };
+  assume(loaded.assumptions);
+  assume(begun.assumptions);
+  if (!options.alone) look_for_best(options, loaded, stated, evaluation);
+  if (!options.output.empty()) {
+    write_file(options.output, to_text(to_json(evaluation.mine.candidate.plan)));
+  }
+  const int status = evaluation.mine.fits() ? kFound : kInfeasible;
+  if (options.output == "-") return status;
+  if (options.job.json) {
+    fmt::print("{}", to_text(to_json(evaluation)));
+  } else {
+    fmt::print("{}", evaluation_text(evaluation));
+  }
+  return status;
+}
+
+}  // namespace
+
+Run add_evaluate(CLI::App& app) {
+  auto options = std::make_shared<EvaluateOptions>();
+  Verb verb(app, "evaluate", "Time and memory of one configuration, and why it is not the best");
+  verb.footer(
+      "Example:\n  braid evaluate llama-3-70b --cluster dgx-h100:64 --global-batch 1024 --seq-len "
+      "8192 \\\n    --tp 8 --pp 4 --recompute full\n\nExit status: 0 it fits, 1 it does not, 2 bad "
+      "input.");
+  add_job_options(verb, options->job);
+  add_stated_options(verb, options->stated);
+  verb.add_flag("--alone", options->alone, "Do not look for the best to compare with");
+  add_output_file(verb, "-o,--output", options->output, "Write the configuration as a plan's JSON");
+  return [options] { return run(*options); };
+}
+
+}  // namespace braid

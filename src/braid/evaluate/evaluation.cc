@@ -1,0 +1,152 @@
+#include "braid/evaluate/evaluation.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include <fmt/format.h>
+
+#include "braid/base/quantity.h"
+#include "braid/base/rounding.h"
+#include "braid/plan/stage_context.h"
+#include "braid/report/devices_text.h"
+#include "braid/report/plan_text.h"
+#include "braid/report/plans_table.h"
+#include "braid/report/table.h"
+#include "braid/report/terms.h"
+
+namespace braid {
+namespace {
+
+std::string heading(const Plan& plan) {
+  return fmt::format("{} ({} parameters) on {}: {}, run by {}\n\n", plan.model,
+                     format_count(plan.model_parameters), plan.system.name,
+                     devices_text(plan.system), plan.trainer.name);
+}
+
+std::string table_text(const Evaluation& evaluation) {
+  std::vector<PlanRow> rows = {{.candidate = &evaluation.mine.candidate, .label = "yours"}};
+  if (const Candidate* best = evaluation.best()) {
+    rows.push_back({.candidate = best, .label = "best"});
+  }
+  return plans_table(rows) + "\n";
+}
+
+std::string verdict(const Evaluation& evaluation) {
+  const Metrics& mine = evaluation.mine.candidate.metrics;
+  std::string text;
+  if (!evaluation.mine.fits()) {
+    text = "Yours does not fit: " + evaluation.mine.misfit +
+           ". Its time is what it would be with the memory.\n";
+  } else {
+    const Plan& plan = evaluation.mine.candidate.plan;
+    text = fmt::format("Yours fits: the tightest stage, {} of {}, needs {:.1f} of {:.1f} GiB.\n",
+                       mine.tightest_stage + 1, plan.stages.size(), mine.peak_memory_bytes / kGiB,
+                       usable_bytes_of_stage(plan, mine.tightest_stage) / kGiB);
+  }
+  if (const Candidate* best = evaluation.best()) {
+    const double share = 1 - best->metrics.iteration_time_s / mine.iteration_time_s;
+    text += share > kSameTime ? fmt::format("The best takes {:.1f}% less time{}.\n", 100 * share,
+                                            evaluation.search->status == Status::optimal
+                                                ? ""
+                                                : " of what was found; it is not proven best")
+            : evaluation.mine.fits() ? "Nothing that was looked at is faster.\n"
+                                     : "";
+  } else if (evaluation.search) {
+    text += "Nothing fits at all: " + infeasibility_text(*evaluation.search) + "\n";
+  }
+  return text + "\n";
+}
+
+std::string seconds(double time_s) { return fmt::format("{:.4g}", time_s); }
+
+/// Where the time goes, in mine and in the best.
+std::string terms_text(const Evaluation& evaluation) {
+  const Metrics& mine = evaluation.mine.candidate.metrics;
+  const auto terms = time_terms(mine);
+  const Candidate* best = evaluation.best();
+  std::vector<std::vector<std::string>> rows = {{"Where the time goes, s", "yours"}};
+  if (best != nullptr) rows.front().insert(rows.front().end(), {"best", "yours - best"});
+  const auto best_terms = best != nullptr ? time_terms(best->metrics) : terms;
+  const auto add = [&](const std::string& name, double here_s, double there_s) {
+    rows.push_back({name, seconds(here_s)});
+    if (best == nullptr) return;
+    rows.back().push_back(seconds(there_s));
+    rows.back().push_back(fmt::format("{:.4g}", here_s - there_s));
+  };
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    const double shown = kLastDigits * mine.iteration_time_s;
+    if (terms[t].second <= shown && best_terms[t].second <= shown) continue;
+    add(terms[t].first, terms[t].second, best_terms[t].second);
+  }
+  add("iteration", mine.iteration_time_s,
+      best != nullptr ? best->metrics.iteration_time_s : mine.iteration_time_s);
+  return text_table(rows) + "\n";
+}
+
+/// Memory of mine, stage by stage; of many stages the first, the tightest and the last.
+std::string memory_text(const Evaluation& evaluation) {
+  constexpr std::size_t kMost = 16;
+  const Plan& plan = evaluation.mine.candidate.plan;
+  const std::vector<MemoryBreakdown> memories = memory_of_stages(plan);
+  std::vector<std::vector<std::string>> rows = {{"Memory of yours, GiB"}};
+  const bool host = std::any_of(memories.begin(), memories.end(),
+                                [](const MemoryBreakdown& memory) { return memory.host > 0; });
+  for (const auto& [name, bytes] : memory_terms({})) rows.front().push_back(name);
+  rows.front().insert(rows.front().end(), {"sum", "a device has"});
+  if (host) rows.front().emplace_back("on the host");
+  for (std::size_t s = 0; s < memories.size(); ++s) {
+    const bool shown = memories.size() <= kMost || s < 4 || s + 4 >= memories.size() ||
+                       s == evaluation.mine.candidate.metrics.tightest_stage;
+    if (!shown) continue;
+    rows.push_back({fmt::format("stage {}", s + 1)});
+    for (const auto& [name, bytes] : memory_terms(memories[s])) {
+      rows.back().push_back(fmt::format("{:.2f}", bytes / kGiB));
+    }
+    rows.back().push_back(fmt::format("{:.2f}", memories[s].device_total() / kGiB));
+    rows.back().push_back(fmt::format("{:.2f}", usable_bytes_of_stage(plan, s) / kGiB));
+    if (host) rows.back().push_back(fmt::format("{:.2f}", memories[s].host / kGiB));
+  }
+  return text_table(rows) + "\n";
+}
+
+std::string changes_text(const Evaluation& evaluation) {
+  if (evaluation.changes.empty()) return "";
+  const Metrics& mine = evaluation.mine.candidate.metrics;
+  std::vector<std::vector<std::string>> rows = {
+      {"From yours to the best, one change at a time", "s/iter", "change", "GiB", "fits"},
+      {"yours", seconds(mine.iteration_time_s), "-",
+       fmt::format("{:.1f}", mine.peak_memory_bytes / kGiB),
+       evaluation.mine.fits() ? "yes" : "no"}};
+  double before_s = mine.iteration_time_s;
+  for (const ConfigurationChange& change : evaluation.changes) {
+    rows.push_back(
+        {change.what, seconds(change.time_s), fmt::format("{:.3g}", change.time_s - before_s),
+         fmt::format("{:.1f}", change.peak_memory_bytes / kGiB), change.fits ? "yes" : "no"});
+    before_s = change.time_s;
+  }
+  return text_table(rows) + "\n";
+}
+
+std::string list_text(const std::string& title, const std::vector<std::string>& lines) {
+  if (lines.empty()) return "";
+  std::string text = title + "\n";
+  for (const std::string& line : lines) text += "  " + line + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string evaluation_text(const Evaluation& evaluation) {
+  const Metrics& mine = evaluation.mine.candidate.metrics;
+  return heading(evaluation.mine.candidate.plan) + table_text(evaluation) + verdict(evaluation) +
+         terms_text(evaluation) + memory_text(evaluation) + changes_text(evaluation) +
+         fmt::format("No plan at all takes less than {:.4g} s ({}), {:.1f}% of yours.\n",
+                     evaluation.bound.time_s, evaluation.bound.binding,
+                     100 * evaluation.bound.time_s / mine.iteration_time_s) +
+         list_text("Not given, taken as:", evaluation.not_given) +
+         list_text("Not known to braid, and left out:", evaluation.not_known) +
+         list_text("Without effect on these figures:", evaluation.not_modelled) +
+         list_text("Assumed:", evaluation.assumptions);
+}
+
+}  // namespace braid

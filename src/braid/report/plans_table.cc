@@ -1,0 +1,106 @@
+#include "braid/report/plans_table.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "braid/base/quantity.h"
+#include "braid/plan/names.h"
+#include "braid/report/form_text.h"
+#include "braid/report/table.h"
+
+namespace braid {
+namespace {
+
+struct Cell {
+  const char* title;
+  std::string text;
+};
+
+/// A row's cells, the column of the label first and that of the gap last.
+std::vector<Cell> cells_of(const PlanRow& row) {
+  const Plan& plan = row.candidate->plan;
+  const Metrics& m = row.candidate->metrics;
+  const FormText form = form_text(plan);
+  const auto devices = static_cast<double>(devices_used(plan));
+  return {
+      {"", row.label},
+      {"GPUs", fmt::format("{}", devices_used(plan))},
+      {"prec", name_of(plan.precision)},
+      {"GBS", fmt::format("{}", plan.global_batch)},
+      {"MBS", form.micro_batch},
+      {"seq", plan.seq_len > 0 ? fmt::format("{}", plan.seq_len) : "-"},
+      {"TP", form.tp},
+      {"PP", fmt::format("{}", plan.parallel.pp)},
+      {"CP", form.cp},
+      {"VP", fmt::format("{}", plan.parallel.vp)},
+      {"EP", form.ep},
+      {"DP", form.dp},
+      {"schedule", schedule_text(plan)},
+      {"recompute", form.offload.empty() ? form.recompute : form.recompute + " off" + form.offload},
+      {"ZeRO", form.zero},
+      {"s/iter", fmt::format("{:.4g}", m.iteration_time_s)},
+      {plan.seq_len > 0 ? "tok/s/GPU" : "samples/s/GPU",
+       fmt::format("{:.0f}", m.tokens_per_s / devices)},
+      {"TFLOP/s", fmt::format("{:.1f}", m.model_flops_per_s_per_device / 1e12)},
+      {"MFU", fmt::format("{:.1f}%", 100 * m.mfu)},
+      {"GiB", fmt::format("{:.1f}", m.peak_memory_bytes / kGiB)},
+      {"gap", row.gap ? fmt::format("{:.2f}%", 100 * *row.gap) : "-"}};
+}
+
+/// What marks of the cells stand for, those that occur.
+std::string legend(std::span<const PlanRow> rows) {
+  constexpr std::pair<std::string_view, std::string_view> kOffloads[] = {
+      {"+opt", "optimizer state"}, {"+act", "activations"}, {"+w", "weights"}};
+  std::vector<std::string> marks;
+  const auto add_if = [&](bool occurs, std::string mark) {
+    if (occurs) marks.push_back(std::move(mark));
+  };
+  std::vector<FormText> forms;
+  for (const PlanRow& row : rows) forms.push_back(form_text(row.candidate->plan));
+  const auto any = [&](const auto& holds) {
+    return std::any_of(forms.begin(), forms.end(), holds);
+  };
+  add_if(any([](const FormText& form) { return form.tp.ends_with("sp"); }),
+         "sp: with sequence parallelism");
+  add_if(any([](const FormText& form) { return form.ep.ends_with("whole"); }),
+         "whole: tensor parallel ranks do not divide experts");
+  std::string kept;
+  for (const auto& [mark, what] : kOffloads) {
+    if (!any([&](const FormText& form) { return form.offload.find(mark) != std::string::npos; })) {
+      continue;
+    }
+    kept += fmt::format("{}{}: {}", kept.empty() ? "off" : ", ", mark, what);
+  }
+  add_if(!kept.empty(), kept + " in host memory");
+  add_if(
+      std::any_of(rows.begin(), rows.end(), [](const PlanRow& row) { return row.gap.has_value(); }),
+      "gap: a plan of the searched space may be faster by that share at most");
+  std::string text;
+  for (const std::string& mark : marks) text += (text.empty() ? "" : "; ") + mark;
+  return text.empty() ? "" : text + "\n";
+}
+
+}  // namespace
+
+std::string plans_table(std::span<const PlanRow> rows) {
+  const bool labels =
+      std::any_of(rows.begin(), rows.end(), [](const PlanRow& row) { return !row.label.empty(); });
+  const bool gaps =
+      std::any_of(rows.begin(), rows.end(), [](const PlanRow& row) { return row.gap.has_value(); });
+  std::vector<std::vector<std::string>> table(rows.size() + 1);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const std::vector<Cell> cells = cells_of(rows[r]);
+    const auto first = cells.begin() + (labels ? 0 : 1);
+    const auto last = cells.end() - (gaps ? 0 : 1);
+    for (auto cell = first; cell != last; ++cell) {
+      if (r == 0) table.front().emplace_back(cell->title);
+      table[r + 1].push_back(cell->text);
+    }
+  }
+  return text_table(table) + legend(rows);
+}
+
+}  // namespace braid
