@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/file.h"
 #include "braid/base/text.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/text_option.h"
 #include "braid/plan/names.h"
+#include "braid/trainers/registry.h"
 
 namespace braid {
 namespace {
@@ -46,7 +50,8 @@ std::vector<std::int64_t> parse_layout(const std::string& text) {
 }
 
 void set_offload(const std::string& text, Parallelism& parallel) {
-  if (text.empty() || text == "none") return;
+  parallel.offload_optimizer = parallel.offload_weights = parallel.offload_activations = false;
+  if (text == "none") return;
   for (const std::string& part : split(text, ',')) {
     if (part == "optimizer") {
       parallel.offload_optimizer = true;
@@ -79,6 +84,9 @@ std::vector<Axis> parse_order(const std::string& text) {
 }  // namespace
 
 void add_stated_options(Verb& verb, StatedOptions& options) {
+  add_text(
+      verb, "--from", options.from,
+      "What you run now: a file, or in quotes the command line, of Megatron-LM; a plan's JSON");
   add_text(verb, "--layout", options.layout,
            "Transformer blocks, or layers, of each stage (with --vp of each chunk) in model order: "
            "20,21x2,19");
@@ -88,42 +96,85 @@ void add_stated_options(Verb& verb, StatedOptions& options) {
            "Axes from neighbouring devices outwards (default: tp-cp-dp-pp)");
 }
 
+std::optional<Import> read_from(const StatedOptions& options) {
+  if (options.from.empty()) return std::nullopt;
+  std::error_code error;
+  const bool is_file = options.from == "-" || std::filesystem::is_regular_file(options.from, error);
+  if (!is_file && options.from.find(' ') == std::string::npos) {
+    throw Error(Where{"", 0, "--from"}, "there is no file " + in_quotes(options.from),
+                "give a trainer's file or, in quotes, its command line");
+  }
+  return is_file ? import_run(read_file(options.from), options.from)
+                 : import_run(options.from, "--from");
+}
+
+void take_job(const Import& run, JobOptions& options) {
+  if (options.trainer.empty()) options.trainer = run.trainer;
+  if (options.global_batch == 0) options.global_batch = run.global_batch;
+  if (options.seq_len == 0) options.seq_len = run.seq_len;
+  if (options.precision.empty() && run.precision) options.precision = name_of(*run.precision);
+}
+
+namespace {
+
+/// A configuration of which nothing is said but what the trainer usually does.
+Parallelism usual_form(const JobOptions& job, const TrainerUsual& usual,
+                       std::vector<std::string>& not_given) {
+  Parallelism p;
+  p.dp = 0;
+  const auto note = [&](bool given, const char* option, std::string_view value) {
+    if (!given) not_given.push_back(fmt::format("{}: {}", option, value));
+  };
+  const auto by_trainer = [&](bool given, const char* option, std::string_view value) {
+    note(given, option, fmt::format("{}, as the trainer usually has it", value));
+  };
+  note(job.tp > 0, "--tp", "1");
+  note(job.pp > 0, "--pp", "1");
+  note(job.micro_batch > 0, "--micro-batch", "1");
+  p.sequence_parallel = usual.sequence_parallel;
+  by_trainer(job.tp <= 1 || !job.sequence_parallel.empty(), "--sequence-parallel",
+             p.sequence_parallel ? "on" : "off");
+  p.recompute = usual.recompute;
+  by_trainer(!job.recompute.empty(), "--recompute", name_of(p.recompute));
+  p.zero = usual.zero;
+  by_trainer(job.zero >= 0, "--zero", name_of(p.zero));
+  p.whole_experts = usual.whole_experts && job.ep > 1;
+  return p;
+}
+
+}  // namespace
+
 StatedConfiguration stated_configuration(const JobOptions& job, const StatedOptions& options,
-                                         const TrainerUsual& usual, const Graph& graph,
+                                         const StatedDefaults& defaults,
                                          std::vector<std::string>& not_given) {
   StatedConfiguration stated;
+  const Import* run = defaults.run;
   Parallelism& p = stated.parallel;
-  const auto degree = [&](const char* name, int given, int& value) {
-    value = given > 0 ? given : 1;
-    if (given == 0) not_given.push_back(fmt::format("{}: 1", name));
+  p = run != nullptr ? run->parallel : usual_form(job, defaults.usual, not_given);
+  const auto take = [](int given, int& value) {
+    if (given > 0) value = given;
   };
-  degree("--tp", job.tp, p.tp);
-  degree("--pp", job.pp, p.pp);
-  p.dp = job.dp;
-  p.cp = std::max(1, job.cp);
-  p.ep = std::max(1, job.ep);
-  p.vp = std::max(1, job.vp);
-  degree("--micro-batch", job.micro_batch, p.micro_batch);
-  const auto by_trainer = [&](const char* name, std::string_view value) {
-    not_given.push_back(fmt::format("{}: {}, as the trainer usually has it", name, value));
-  };
-  p.sequence_parallel = p.tp > 1 && (job.sequence_parallel.empty() ? usual.sequence_parallel
-                                                                   : job.sequence_parallel == "on");
-  if (p.tp > 1 && job.sequence_parallel.empty()) {
-    by_trainer("--sequence-parallel", p.sequence_parallel ? "on" : "off");
-  }
-  p.recompute = job.recompute.empty() ? usual.recompute : *parse_recompute(job.recompute);
-  if (job.recompute.empty()) by_trainer("--recompute", name_of(p.recompute));
-  p.zero = job.zero >= 0 ? static_cast<Zero>(job.zero) : usual.zero;
-  if (job.zero < 0) by_trainer("--zero", name_of(p.zero));
-  p.schedule = p.vp > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
+  take(job.tp, p.tp);
+  take(job.pp, p.pp);
+  take(job.dp, p.dp);
+  take(job.cp, p.cp);
+  take(job.ep, p.ep);
+  take(job.vp, p.vp);
+  take(job.micro_batch, p.micro_batch);
+  if (!job.sequence_parallel.empty()) p.sequence_parallel = job.sequence_parallel == "on";
+  p.sequence_parallel = p.sequence_parallel && p.tp > 1;
+  if (!job.recompute.empty()) p.recompute = *parse_recompute(job.recompute);
+  if (job.zero >= 0) p.zero = static_cast<Zero>(job.zero);
+  if (p.vp > 1) p.schedule = ScheduleKind::interleaved;
   if (!job.schedule.empty()) p.schedule = *parse_schedule(job.schedule);
-  p.whole_experts = usual.whole_experts && p.ep > 1;
-  set_offload(options.offload, p);
+  if (!options.offload.empty()) set_offload(options.offload, p);
   if (!options.order.empty()) p.order = parse_order(options.order);
+  const std::int64_t chunks = std::int64_t{p.pp} * p.vp;
   if (!options.layout.empty()) {
-    stated.layers = layers_of_counts(parse_layout(options.layout), graph, std::int64_t{p.pp} * p.vp,
-                                     "--layout");
+    stated.layers =
+        layers_of_counts(parse_layout(options.layout), defaults.graph, chunks, "--layout");
+  } else if (run != nullptr && std::ssize(run->chunk_blocks) == chunks) {
+    stated.layers = layers_of_counts(run->chunk_blocks, defaults.graph, chunks, "--from");
   }
   return stated;
 }

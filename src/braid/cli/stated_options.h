@@ -1,25 +1,43 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "braid/cli/job_options.h"
 #include "braid/evaluate/stated_plan.h"
 #include "braid/plan/trainer_file.h"
+#include "braid/trainers/exchange/import.h"
 
 namespace braid {
 
 /// What says of a configuration what the options of a job (its degrees, …) do not.
 struct StatedOptions {
   std::string layout, offload, order;
+  std::string from;  ///< A trainer's command line, or its file.
 };
 
 void add_stated_options(Verb& verb, StatedOptions& options);
 
-/// The configuration that the options state. What they leave out is as the trainer usually has it;
-/// `not_given` gets a line for each of these. Throws Error naming the option.
+/// What `--from` says: a file's text, or a command line itself; nullopt where it is not given.
+/// Throws Error.
+std::optional<Import> read_from(const StatedOptions& options);
+
+/// Fills in what the options leave out and the trainer's command line or file says: batch, tokens,
+/// precision, trainer. Degrees are for stated_configuration().
+void take_job(const Import& run, JobOptions& options);
+
+/// What a configuration is where the options do not say.
+struct StatedDefaults {
+  const Import* run = nullptr;  ///< Read from a trainer's command line or file.
+  const TrainerUsual& usual;    ///< Where that is null.
+  const Graph& graph;
+};
+
+/// The configuration that the options state. `not_given` gets a line for everything that is as the
+/// trainer usually has it. Throws Error naming the option.
 StatedConfiguration stated_configuration(const JobOptions& job, const StatedOptions& options,
-                                         const TrainerUsual& usual, const Graph& graph,
+                                         const StatedDefaults& defaults,
                                          std::vector<std::string>& not_given);
 
 }  // namespace braid

@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -64,7 +65,9 @@ void look_for_best(const EvaluateOptions& options, const LoadedJob& loaded,
   evaluation.changes = change_chain(from, to, rules);
 }
 
-int run(const EvaluateOptions& options) {
+int run(EvaluateOptions options) {
+  const std::optional<Import> from = read_from(options.stated);
+  if (from) take_job(*from, options.job);
   if (options.job.model.empty()) {
     throw Error("MODEL is required", "name one; see braid evaluate --help");
   }
@@ -72,11 +75,17 @@ int run(const EvaluateOptions& options) {
   check_planner_options(options.job, {&planner});
   LoadedJob loaded;
   load_job(options.job, loaded);
+  if (from && from->precision) loaded.job.precision.gradient = from->precision->gradient;
   const TrainerFile trainer = set_job_trainer(options.job, {&planner}, loaded);
   Evaluation evaluation;
-  const StatedConfiguration stated = stated_configuration(
-      options.job, options.stated, usual_of(trainer, loaded.system, loaded.job), loaded.graph,
-      evaluation.not_given);
+  const TrainerUsual usual = usual_of(trainer, loaded.system, loaded.job);
+  const StatedConfiguration stated =
+      stated_configuration(options.job, options.stated,
+                           {from ? &*from : nullptr, usual, loaded.graph}, evaluation.not_given);
+  if (from) {
+    evaluation.not_known = from->unknown;
+    evaluation.not_modelled = from->notes;
+  }
   evaluation.mine = stated_plan(loaded.job, loaded.system, loaded.space.can, stated);
   const Outcome begun = begin_outcome(loaded.job, loaded.system);
   evaluation.bound = begun.physical_bound;
@@ -110,6 +119,7 @@ Run add_evaluate(CLI::App& app) {
       "8192 \\\n    --tp 8 --pp 4 --recompute full\n\nExit status: 0 it fits, 1 it does not, 2 bad "
       "input.");
   add_job_options(verb, options->job);
+  verb.option("MODEL").required(false);
   add_stated_options(verb, options->stated);
   verb.add_flag("--alone", options->alone, "Do not look for the best to compare with");
   add_output_file(verb, "-o,--output", options->output, "Write the configuration as a plan's JSON");

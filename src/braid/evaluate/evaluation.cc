@@ -145,7 +145,7 @@ std::string evaluation_text(const Evaluation& evaluation) {
                      100 * evaluation.bound.time_s / mine.iteration_time_s) +
          list_text("Not given, taken as:", evaluation.not_given) +
          list_text("Not known to braid, and left out:", evaluation.not_known) +
-         list_text("Without effect on these figures:", evaluation.not_modelled) +
+         list_text("Modelled otherwise, or not at all:", evaluation.not_modelled) +
          list_text("Assumed:", evaluation.assumptions);
 }
 

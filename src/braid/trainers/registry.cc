@@ -5,6 +5,7 @@
 #include "braid/base/error.h"
 #include "braid/trainers/deepspeed/export.h"
 #include "braid/trainers/megatron/export.h"
+#include "braid/trainers/megatron/import.h"
 #include "braid/trainers/torchtitan/export.h"
 
 namespace braid {
@@ -58,6 +59,12 @@ Export export_plan(const Plan& plan, const std::string& target) {
                 "plan without --sharding auto");
   }
   return known->write(plan);
+}
+
+Import import_run(const std::string& text, const std::string& file) {
+  if (is_megatron(text)) return import_megatron(text, file);
+  throw Error(Where{file, 0, ""}, "this is nothing that a trainer is started with",
+              "give Megatron-LM's command line or launch script");
 }
 
 }  // namespace braid

@@ -5,6 +5,7 @@
 
 #include "braid/plan/plan.h"
 #include "braid/trainers/exchange/export.h"
+#include "braid/trainers/exchange/import.h"
 
 namespace braid {
 
@@ -14,5 +15,9 @@ std::vector<std::string> export_targets();
 /// `target` is one of export_targets(). Throws Error for others, and for plans that
 /// are not uniform.
 Export export_plan(const Plan& plan, const std::string& target);
+
+/// Reads what a trainer is started with, whichever of them it is: a command line, a launch script
+/// or a configuration file. Throws Error where none of them takes it, and as their readers do.
+Import import_run(const std::string& text, const std::string& file);
 
 }  // namespace braid

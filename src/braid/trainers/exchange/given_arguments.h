@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace braid {
+
+/// Arguments of a command line, "--name value …" or "--name=value". What a reader asks for counts
+/// as known; unknown() lists the rest. Of an argument that is given twice the last counts, as with
+/// Python's argparse, and `-` and `_` in names are one.
+class GivenArguments {
+ public:
+  /// `words`: of the command, from the first argument on. `file` is named in errors.
+  GivenArguments(std::span<const std::string> words, std::string file);
+
+  bool has(std::string_view name);
+  /// nullopt: not given. Throws Error where it is no whole number in [least, most].
+  std::optional<std::int64_t> count(std::string_view name, std::int64_t least, std::int64_t most);
+  std::int64_t count_or(std::string_view name, std::int64_t otherwise, std::int64_t least = 1);
+  /// The values, joined by spaces; nullopt: not given. Throws Error where there are none.
+  std::optional<std::string> text(std::string_view name);
+  /// Takes note of arguments that change nothing that is asked for here.
+  void ignore(std::span<const std::string_view> names);
+  /// All arguments that nobody asked for or ignored, as they are written, in their order.
+  std::vector<std::string> unknown() const;
+
+  /// Throws Error that names the argument.
+  [[noreturn]] void fail(std::string_view name, const std::string& message,
+                         const std::string& remedy) const;
+
+ private:
+  static std::string key_of(std::string_view name);
+
+  std::string file_;
+  struct Given {
+    std::string written;
+    std::vector<std::string> values;
+  };
+  std::vector<std::string> order_;
+  std::map<std::string, Given, std::less<>> given_;
+  std::set<std::string, std::less<>> known_;
+};
+
+}  // namespace braid

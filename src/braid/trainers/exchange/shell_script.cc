@@ -1,0 +1,390 @@
+#include "braid/trainers/exchange/shell_script.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "braid/base/error.h"
+
+namespace braid {
+namespace {
+
+constexpr std::size_t kMostExpanded = std::size_t{1} << 20;
+
+bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_name_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+using Words = std::vector<std::string>;
+using Variables = std::map<std::string, Words, std::less<>>;
+
+std::string joined(const Words& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+/// Whole-number arithmetic of $((…)); nullopt for anything else.
+class Arithmetic {
+ public:
+  Arithmetic(std::string_view text, const Variables& variables)
+      : text_(text), variables_(variables) {}
+
+  std::optional<std::int64_t> value() {
+    const auto result = sum(0);
+    skip_spaces();
+    return at_ == text_.size() ? result : std::nullopt;
+  }
+
+ private:
+  static constexpr int kMostDepth = 50;
+  using Number = std::optional<std::int64_t>;
+
+  void skip_spaces() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
+  }
+  bool take(char c) {
+    skip_spaces();
+    if (at_ == text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  Number sum(int depth) {
+    Number left = product(depth);
+    while (left) {
+      std::int64_t result = 0;
+      const bool plus = take('+');
+      if (!plus && !take('-')) return left;
+      const Number right = product(depth);
+      if (!right) return std::nullopt;
+      if (plus ? __builtin_add_overflow(*left, *right, &result)
+               : __builtin_sub_overflow(*left, *right, &result)) {
+        return std::nullopt;
+      }
+      left = result;
+    }
+    return left;
+  }
+  Number product(int depth) {
+    Number left = factor(depth);
+    while (left) {
+      std::int64_t result = 0;
+      const bool times = take('*');
+      if (!times && !take('/')) return left;
+      const Number right = factor(depth);
+      if (!right || (!times && (*right == 0 || *right == -1))) return std::nullopt;
+      if (times && __builtin_mul_overflow(*left, *right, &result)) return std::nullopt;
+      left = times ? result : *left / *right;
+    }
+    return left;
+  }
+  Number factor(int depth) {
+    if (depth > kMostDepth) return std::nullopt;
+    if (take('(')) {
+      const Number inner = sum(depth + 1);
+      return take(')') ? inner : std::nullopt;
+    }
+    take('$');
+    const bool braced = take('{');
+    skip_spaces();
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && is_name_part(text_[at_])) ++at_;
+    const std::string_view word = text_.substr(begin, at_ - begin);
+    if (braced && !take('}')) return std::nullopt;
+    if (word.empty() || depth > kMostDepth) return std::nullopt;
+    if (is_name_start(word[0])) {
+      const auto found = variables_.find(word);
+      if (found == variables_.end() || found->second.size() != 1) return std::nullopt;
+      return number(found->second.front());
+    }
+    return number(word);
+  }
+  static Number number(std::string_view text) {
+    constexpr std::size_t kMostDigits = 18;
+    if (text.empty() || text.size() > kMostDigits) return std::nullopt;
+    std::int64_t value = 0;
+    for (const char c : text) {
+      if (c < '0' || c > '9') return std::nullopt;
+      value = 10 * value + (c - '0');
+    }
+    return value;
+  }
+
+  std::string_view text_;
+  const Variables& variables_;
+  std::size_t at_ = 0;
+};
+
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+
+  ShellScript read() {
+    while (at_ < text_.size()) read_command();
+    return std::move(script_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const {
+    const auto end = text_.begin() + static_cast<std::ptrdiff_t>(std::min(at_, text_.size()));
+    const auto line = std::count(text_.begin(), end, '\n') + 1;
+    throw Error(Where{file_, static_cast<int>(line), ""}, message, "close it");
+  }
+
+  bool at(std::string_view token) const { return text_.substr(at_, token.size()) == token; }
+  bool ends_command() const {
+    return at_ == text_.size() ||
+           std::string_view("\n;&|").find(text_[at_]) != std::string_view::npos;
+  }
+
+  /// Spaces, continued lines and comments; in an array also ends of lines.
+  void skip_blank(bool lines) {
+    while (at_ < text_.size()) {
+      if (at("\\\n")) {
+        at_ += 2;
+      } else if (at("\\\r\n")) {
+        at_ += 3;
+      } else if (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\r' ||
+                 (lines && text_[at_] == '\n')) {
+        ++at_;
+      } else if (text_[at_] == '#') {
+        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+      } else {
+        return;
+      }
+    }
+  }
+
+  void read_command() {
+    ShellCommand command;
+    for (skip_blank(false); !ends_command(); skip_blank(false)) {
+      if (!(command.empty() && read_assignment())) read_word(command);
+      if (command.size() == 1 &&
+          (command[0] == "export" || command[0] == "declare" || command[0] == "local" ||
+           command[0] == "then" || command[0] == "do" || command[0] == "else")) {
+        command.clear();
+      }
+    }
+    ++at_;
+    if (!command.empty()) script_.commands.push_back(std::move(command));
+  }
+
+  /// NAME=word, NAME+=word, NAME=(words), NAME+=(words).
+  bool read_assignment() {
+    std::size_t end = at_;
+    if (end == text_.size() || !is_name_start(text_[end])) return false;
+    while (end < text_.size() && is_name_part(text_[end])) ++end;
+    const bool adds = text_.substr(end, 2) == "+=";
+    if (!adds && text_.substr(end, 1) != "=") return false;
+    const std::string name(text_.substr(at_, end - at_));
+    at_ = end + (adds ? 2 : 1);
+    Words value;
+    const bool array = at("(");
+    if (array) {
+      ++at_;
+      for (skip_blank(true); !at(")"); skip_blank(true)) {
+        if (at_ == text_.size()) fail("the brackets of " + name + " are not closed");
+        read_word(value);
+      }
+      ++at_;
+    } else {
+      in_assignment_ = true;
+      if (!ends_command() && text_[at_] != ' ' && text_[at_] != '\t') read_word(value);
+      in_assignment_ = false;
+    }
+    Words& stored = variables_[name];
+    if (!adds) stored.clear();
+    if (adds && !array) {
+      value = {joined(stored) + joined(value)};
+      stored.clear();
+    }
+    stored.insert(stored.end(), value.begin(), value.end());
+    return true;
+  }
+
+  // The word at hand, and whether there is one (quotes make an empty one).
+  struct Word {
+    std::string text;
+    bool is_word = false;
+  };
+
+  void finish(Word& word, Words& into) {
+    expanded_ += word.text.size() + 1;
+    if (expanded_ > kMostExpanded) fail("the variables expand to more than 1 MiB; a loop");
+    if (word.is_word) into.push_back(std::move(word.text));
+    word = {};
+  }
+
+  void read_word(Words& into) {
+    Word word;
+    const std::size_t begin = at_;
+    while (!ends_command() &&
+           std::string_view(" \t\r()").find(text_[at_]) == std::string_view::npos) {
+      const char c = text_[at_];
+      if (c == '\\') {
+        if (at("\\\n") || at("\\\r\n")) break;
+        at_ = std::min(at_ + 1, text_.size());
+        if (at_ < text_.size()) word.text += text_[at_++];
+        word.is_word = true;
+      } else if (c == '\'') {
+        const std::size_t end = text_.find('\'', at_ + 1);
+        if (end == std::string_view::npos) fail("a quote is not closed");
+        word.text += text_.substr(at_ + 1, end - at_ - 1);
+        word.is_word = true;
+        at_ = end + 1;
+      } else if (c == '"') {
+        read_quoted(word, into);
+      } else if (c == '$') {
+        expand(word, into, in_assignment_);
+      } else {
+        word.text += c;
+        word.is_word = true;
+        ++at_;
+      }
+    }
+    if (at_ == begin) ++at_;  // A bracket of a subshell or a function.
+    finish(word, into);
+  }
+
+  void read_quoted(Word& word, Words& into) {
+    word.is_word = true;
+    ++at_;
+    while (!at("\"")) {
+      if (at_ >= text_.size()) fail("a quote is not closed");
+      if (text_[at_] == '$') {
+        expand(word, into, true);
+      } else if (at("\\\n")) {
+        at_ += 2;
+      } else if (text_[at_] == '\\' && at_ + 1 < text_.size() &&
+                 std::string_view("\"\\$`").find(text_[at_ + 1]) != std::string_view::npos) {
+        word.text += text_[at_ + 1];
+        at_ += 2;
+      } else {
+        word.text += text_[at_++];
+      }
+    }
+    ++at_;
+  }
+
+  /// End of what a bracket at `begin` opens.
+  std::size_t closing(std::size_t begin, char open, char close) const {
+    int depth = 0;
+    for (std::size_t i = begin; i < text_.size(); ++i) {
+      if (text_[i] == open) ++depth;
+      if (text_[i] == close && --depth == 0) return i;
+    }
+    fail("a bracket is not closed");
+  }
+
+  void note_undefined(const std::string& name) {
+    if (std::find(script_.undefined.begin(), script_.undefined.end(), name) ==
+        script_.undefined.end()) {
+      script_.undefined.push_back(name);
+    }
+  }
+
+  /// What begins with $; unquoted it may be several words.
+  void expand(Word& word, Words& into, bool quoted) {
+    if (at("$((")) {
+      const std::size_t end = closing(at_ + 1, '(', ')');
+      const std::string_view inner = text_.substr(at_ + 3, end > at_ + 4 ? end - at_ - 4 : 0);
+      at_ = end + 1;
+      if (const auto value = Arithmetic(inner, variables_).value()) {
+        append({std::to_string(*value)}, word, into, quoted);
+      } else {
+        note_undefined("$((" + std::string(inner) + "))");
+      }
+      return;
+    }
+    if (at("$(")) {
+      const std::size_t end = closing(at_ + 1, '(', ')');
+      note_undefined(std::string(text_.substr(at_, end + 1 - at_)));
+      at_ = end + 1;
+      return;
+    }
+    if (at("${")) return expand_braced(word, into, quoted);
+    std::size_t end = at_ + 1;
+    while (end < text_.size() && is_name_part(text_[end])) ++end;
+    if (end == at_ + 1) {  // $@, $1, a lone $.
+      word.text += text_[at_++];
+      word.is_word = true;
+      return;
+    }
+    const std::string name(text_.substr(at_ + 1, end - at_ - 1));
+    at_ = end;
+    append_variable(name, std::nullopt, word, into, quoted);
+  }
+
+  void expand_braced(Word& word, Words& into, bool quoted) {
+    const std::size_t end = closing(at_ + 1, '{', '}');
+    std::string_view inner = text_.substr(at_ + 2, end - at_ - 2);
+    at_ = end + 1;
+    std::size_t name_end = 0;
+    while (name_end < inner.size() && is_name_part(inner[name_end])) ++name_end;
+    const std::string name(inner.substr(0, name_end));
+    inner.remove_prefix(name_end);
+    bool whole = false;
+    for (const std::string_view all : {"[@]", "[*]"}) {
+      if (!inner.starts_with(all)) continue;
+      inner.remove_prefix(all.size());
+      whole = all == "[@]";
+    }
+    std::optional<std::string> otherwise;
+    if (inner.starts_with(":-") || inner.starts_with(":=")) {
+      otherwise = std::string(inner.substr(2));
+    } else if (inner.starts_with("-") || inner.starts_with("=")) {
+      otherwise = std::string(inner.substr(1));
+    }
+    if (otherwise && otherwise->size() >= 2 && otherwise->front() == '"' &&
+        otherwise->back() == '"') {
+      otherwise = otherwise->substr(1, otherwise->size() - 2);
+    }
+    append_variable(name, otherwise, word, into, quoted && !whole);
+  }
+
+  void append_variable(const std::string& name, const std::optional<std::string>& otherwise,
+                       Word& word, Words& into, bool quoted) {
+    const auto found = variables_.find(name);
+    if (found != variables_.end()) return append(Words(found->second), word, into, quoted);
+    if (!otherwise) return note_undefined(name);
+    append({*otherwise}, word, into, quoted);
+  }
+
+  void append(const Words& values, Word& word, Words& into, bool quoted) {
+    if (quoted) {
+      word.text += joined(values);
+      word.is_word = true;
+      return;
+    }
+    bool first = true;
+    for (const std::string& value : values) {
+      if (!std::exchange(first, false)) finish(word, into);
+      for (const char c : value) {
+        if (c == ' ' || c == '\t' || c == '\n') {
+          finish(word, into);
+        } else {
+          word.text += c;
+          word.is_word = true;
+        }
+      }
+    }
+  }
+
+  std::string_view text_;
+  const std::string& file_;
+  std::size_t at_ = 0;
+  std::size_t expanded_ = 0;
+  bool in_assignment_ = false;  ///< There, words are not split.
+  Variables variables_;
+  ShellScript script_;
+};
+
+}  // namespace
+
+ShellScript read_shell_script(std::string_view text, const std::string& file) {
+  return Reader(text, file).read();
+}
+
+}  // namespace braid

@@ -1,0 +1,274 @@
+#include "braid/trainers/megatron/import.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
+#include "braid/base/text.h"
+#include "braid/trainers/exchange/given_arguments.h"
+#include "braid/trainers/exchange/shell_script.h"
+#include "braid/trainers/megatron/ignored_arguments.h"
+#include "braid/trainers/megatron/stage_layout.h"
+
+namespace braid {
+namespace {
+
+constexpr std::int64_t kMostSize = 1 << 24;
+
+int degree(GivenArguments& given, std::string_view name, int otherwise = 1) {
+  return static_cast<int>(given.count(name, 1, 1 << 20).value_or(otherwise));
+}
+
+/// The model's sizes (with the defaults of arguments.py); nullopt where they are not all given.
+std::optional<ModelShape> read_shape(GivenArguments& given, Import& run) {
+  ModelShape shape;
+  shape.first_block = 1;
+  shape.blocks = given.count_or("--num-layers", 0);
+  shape.hidden = given.count_or("--hidden-size", 0);
+  shape.heads = given.count_or("--num-attention-heads", 0);
+  shape.gated = given.has("--swiglu");
+  const std::int64_t inner = shape.gated ? shape.hidden * 8 / 3 / 64 * 64 : 4 * shape.hidden;
+  shape.inner = given.count_or("--ffn-hidden-size", inner);
+  const std::int64_t width = shape.heads > 0 ? shape.hidden / shape.heads : 0;
+  shape.head_dim = given.count_or("--kv-channels", width);
+  const std::int64_t groups = given.count_or("--num-query-groups", 1);
+  shape.kv_heads = given.has("--group-query-attention") ? groups : shape.heads;
+  shape.vocab = given.count_or("--padded-vocab-size", given.count_or("--vocab-size", 0));
+  const std::string positions =
+      given.text("--position-embedding-type").value_or("learned_absolute");
+  shape.rotary = positions != "learned_absolute" && positions != "none" && positions != "relative";
+  const std::int64_t longest = given.count_or("--max-position-embeddings", run.seq_len);
+  if (positions == "learned_absolute") shape.positions = longest;
+  shape.rms = given.text("--normalization").value_or("LayerNorm") == "RMSNorm";
+  shape.linear_bias = !given.has("--disable-bias-linear");
+  shape.qkv_bias = given.has("--add-qkv-bias") || shape.linear_bias;
+  shape.qk_norm = given.has("--qk-layernorm");
+  shape.tied_embeddings = !given.has("--untie-embeddings-and-output-weights");
+  shape.activation = shape.gated ? "swiglu" : given.has("--squared-relu") ? "relu" : "gelu";
+  const auto rate = [&](const char* name) {
+    return finite_double(given.text(name).value_or("0.1")).value_or(0.1);
+  };
+  const double attention_dropout = rate("--attention-dropout");
+  shape.dropout = rate("--hidden-dropout") > 0 || attention_dropout > 0;
+  if (const auto window = given.text("--window-size")) {
+    const std::size_t digit = window->find_first_of("0123456789");
+    if (digit != std::string::npos) shape.window = std::atoll(window->c_str() + digit);
+  }
+  shape.experts = given.count_or("--num-experts", 0);
+  shape.top_k = given.count_or("--moe-router-topk", 2);
+  shape.expert_inner = given.count_or("--moe-ffn-hidden-size", shape.inner);
+  shape.shared_inner = given.count_or("--moe-shared-expert-intermediate-size", 0, 0);
+  shape.shared_gate = given.has("--moe-shared-expert-gate");
+  if (shape.experts == 0) shape.top_k = shape.expert_inner = 0;
+  if (shape.blocks == 0 || shape.hidden == 0 || shape.heads == 0) return std::nullopt;
+  if (given.has("--multi-latent-attention")) {
+    run.notes.emplace_back(
+        "the model has latent attention: name it, MODEL, or give its config.json");
+    return std::nullopt;
+  }
+  if (std::max({shape.hidden, shape.inner, shape.vocab, shape.expert_inner}) > kMostSize) {
+    given.fail("--hidden-size", "the model is wider than 2^24", "give the sizes of a real one");
+  }
+  return shape;
+}
+
+/// Leading dense blocks from "([0]*3+[1]*58)" and the like; others are noted.
+void read_dense_blocks(GivenArguments& given, Import& run) {
+  const std::optional<std::string> text = given.text("--moe-layer-freq");
+  if (!text || !run.shape || run.shape->experts == 0 || *text == "1") return;
+  long long dense = 0;
+  long long sparse = 0;
+  if (std::sscanf(text->c_str(), "([0]*%lld+[1]*%lld)", &dense, &sparse) == 2 &&
+      dense + sparse == run.shape->blocks) {
+    run.shape->dense_blocks = dense;
+  } else {
+    run.notes.push_back("--moe-layer-freq " + in_quotes(*text) +
+                        ": only leading dense blocks are modelled; all blocks have experts here");
+  }
+}
+
+Precision read_precision(GivenArguments& given) {
+  const bool bf16 = given.has("--bf16");
+  const bool fp16 = given.has("--fp16");
+  const bool fp8 = given.has("--fp8-format") || given.has("--fp8-hybrid");
+  Precision precision = parse_precision(fp8 ? "fp8" : bf16 ? "bf16" : fp16 ? "fp16" : "fp32");
+  const bool narrow = given.has("--grad-reduce-in-bf16");
+  const bool wide = given.has("--accumulate-allreduce-grads-in-fp32");
+  if (narrow && !wide) precision.gradient = Dtype::bf16;
+  return precision;
+}
+
+void read_pipeline(GivenArguments& given, const std::string& file, Import& run) {
+  Parallelism& p = run.parallel;
+  p.pp = degree(given, "--pipeline-model-parallel-size");
+  const std::int64_t blocks = run.shape ? run.shape->blocks : given.count_or("--num-layers", 0);
+  p.vp = degree(given, "--num-virtual-stages-per-pipeline-rank");
+  if (const auto each = given.count("--num-layers-per-virtual-pipeline-stage", 1, kMostSize)) {
+    if (blocks % (p.pp * *each) != 0 || blocks == 0) {
+      given.fail(
+          "--num-layers-per-virtual-pipeline-stage",
+          fmt::format("{} layers do not make up {} blocks over {} stages", *each, blocks, p.pp),
+          "choose a divisor of the blocks of a stage");
+    }
+    p.vp = static_cast<int>(blocks / p.pp / *each);
+  }
+  const auto first = given.count("--decoder-first-pipeline-num-layers", 1, kMostSize);
+  const auto last = given.count("--decoder-last-pipeline-num-layers", 1, kMostSize);
+  if ((first || last) && p.pp > 1 && p.vp == 1) {
+    const std::int64_t ends = (first ? 1 : 0) + (last ? 1 : 0);
+    const std::int64_t inner = blocks - first.value_or(0) - last.value_or(0);
+    const std::int64_t each = p.pp > ends ? inner / (p.pp - ends) : 0;
+    run.chunk_blocks.assign(static_cast<std::size_t>(p.pp), each);
+    if (first) run.chunk_blocks.front() = *first;
+    if (last) run.chunk_blocks.back() = *last;
+  }
+  if (const auto layout = given.text("--pipeline-model-parallel-layout")) {
+    run.chunk_blocks = blocks_of_layout(*layout, file);
+    const auto chunks = std::ssize(run.chunk_blocks);
+    if (chunks % p.pp != 0) {
+      given.fail("--pipeline-model-parallel-layout",
+                 fmt::format("{} chunks are no multiple of {} stages", chunks, p.pp),
+                 "list pp chunks, or a multiple of them");
+    }
+    p.vp = static_cast<int>(chunks / p.pp);
+  }
+  if (p.pp == 1) p.vp = 1;
+  p.schedule = p.vp > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
+}
+
+void read_sharding(GivenArguments& given, Import& run) {
+  Parallelism& p = run.parallel;
+  const bool optimizer = given.has("--use-distributed-optimizer");
+  const bool fsdp = given.has("--use-megatron-fsdp") || given.has("--use-custom-fsdp");
+  const bool torch_fsdp = given.has("--use-torch-fsdp2");
+  const std::string strategy =
+      given.text("--data-parallel-sharding-strategy").value_or("optim_grads_params");
+  if (optimizer) p.zero = Zero::optimizer;
+  if (torch_fsdp) p.zero = Zero::parameters;
+  if (fsdp) {
+    p.zero = strategy == "no_shard"      ? Zero::none
+             : strategy == "optim"       ? Zero::optimizer
+             : strategy == "optim_grads" ? Zero::gradients
+                                         : Zero::parameters;
+  }
+  if (given.has("--optimizer-cpu-offload")) {
+    const double share =
+        finite_double(given.text("--optimizer-offload-fraction").value_or("1")).value_or(1);
+    p.offload_optimizer = true;
+    if (share < 1) {
+      run.notes.emplace_back(
+          "--optimizer-offload-fraction: all of the optimizer state is on the host here");
+    }
+  }
+}
+
+void read_recomputation(GivenArguments& given, Import& run) {
+  const std::string granularity = given.text("--recompute-granularity").value_or("");
+  if (given.has("--recompute-activations") || granularity == "selective") {
+    run.parallel.recompute = Recompute::selective;
+    if (const auto modules = given.text("--recompute-modules");
+        modules && *modules != "core_attn") {
+      run.notes.push_back("--recompute-modules " + in_quotes(*modules) +
+                          ": taken as selective recomputation");
+    }
+  }
+  if (granularity != "full") return;
+  run.parallel.recompute = Recompute::full;
+  const std::string method = given.text("--recompute-method").value_or("uniform");
+  const std::int64_t layers = given.count_or("--recompute-num-layers", 1);
+  if (method == "block" || layers != 1) {
+    run.notes.push_back(
+        fmt::format("--recompute-method {} of {} layers: here every layer is "
+                    "recomputed for itself",
+                    in_quotes(method), layers));
+  }
+}
+
+/// The words behind the script that has Megatron-LM's arguments, and those before it.
+struct Launch {
+  std::vector<std::string> before, arguments;
+};
+
+Launch find_launch(const ShellScript& script, const std::string& file) {
+  for (const ShellCommand& command : script.commands) {
+    const auto is_argument = [](const std::string& word) {
+      return word.starts_with("--tensor-model-parallel-size") ||
+             word.starts_with("--micro-batch-size") || word.starts_with("--num-layers") ||
+             word.starts_with("--hidden-size");
+    };
+    if (std::none_of(command.begin(), command.end(), is_argument)) continue;
+    const auto name = std::find_if(command.begin(), command.end(),
+                                   [](const std::string& word) { return word.ends_with(".py"); });
+    if (name == command.end()) return {{}, command};
+    return {{command.begin(), name}, {name + 1, command.end()}};
+  }
+  throw Error(Where{file, 0, ""}, "no command has Megatron-LM's arguments",
+              "give the line that starts pretrain_gpt.py, or its launch script");
+}
+
+/// Processes that torchrun starts; 0: not said.
+std::int64_t read_devices(const Launch& launch, const std::string& file) {
+  GivenArguments torchrun(launch.before, file);
+  const auto count = [&](const char* name, const char* other) -> std::int64_t {
+    for (const char* each : {name, other}) {
+      const std::optional<std::string> text = torchrun.text(each);
+      if (text && !text->empty() && text->find_first_not_of("0123456789") == std::string::npos) {
+        return torchrun.count_or(each, 0);
+      }
+    }
+    return 0;
+  };
+  const std::int64_t per_node = count("--nproc-per-node", "--nproc_per_node");
+  const std::int64_t nodes = count("--nnodes", "--nnodes");
+  return per_node * std::max<std::int64_t>(1, nodes);
+}
+
+}  // namespace
+
+bool is_megatron(std::string_view text) {
+  constexpr std::array<std::string_view, 5> kSigns = {
+      "pretrain_gpt.py", "pretrain_mamba.py", "--tensor-model-parallel-size",
+      "--pipeline-model-parallel-size", "--micro-batch-size"};
+  return std::any_of(kSigns.begin(), kSigns.end(),
+                     [&](std::string_view sign) { return contains(text, sign); });
+}
+
+Import import_megatron(std::string_view text, const std::string& file) {
+  const ShellScript script = read_shell_script(text, file);
+  const Launch launch = find_launch(script, file);
+  GivenArguments given(launch.arguments, file);
+  Import run;
+  run.trainer = "megatron";
+  run.devices = read_devices(launch, file);
+  run.seq_len = given.count_or("--seq-length", given.count_or("--encoder-seq-length", 0));
+  run.global_batch = given.count_or("--global-batch-size", 0);
+  Parallelism& p = run.parallel;
+  p.dp = 0;
+  p.micro_batch = degree(given, "--micro-batch-size");
+  p.tp = degree(given, "--tensor-model-parallel-size");
+  p.cp = degree(given, "--context-parallel-size");
+  p.ep = degree(given, "--expert-model-parallel-size");
+  p.sequence_parallel = given.has("--sequence-parallel") && p.tp > 1;
+  // Experts are divided as the other layers where nothing else is said.
+  p.whole_experts =
+      p.ep > 1 && p.tp > 1 && degree(given, "--expert-tensor-parallel-size", p.tp) == 1;
+  run.shape = read_shape(given, run);
+  read_dense_blocks(given, run);
+  run.precision = read_precision(given);
+  read_pipeline(given, file, run);
+  read_sharding(given, run);
+  read_recomputation(given, run);
+  if (given.has("--use-tp-pp-dp-mapping")) p.order = {Axis::tp, Axis::cp, Axis::pp, Axis::dp};
+  given.ignore(megatron_ignored_arguments());
+  run.unknown = given.unknown();
+  for (const std::string& name : script.undefined) {
+    run.notes.push_back(in_quotes(name) + " is not set in the script: left out");
+  }
+  return run;
+}
+
+}  // namespace braid

@@ -1,0 +1,85 @@
+#include "braid/trainers/megatron/stage_layout.h"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+#include "braid/base/error.h"
+#include "braid/base/text.h"
+
+namespace braid {
+namespace {
+
+constexpr std::int64_t kMost = 1 << 16;
+
+class LayoutReader {
+ public:
+  LayoutReader(const std::string& text, const std::string& file) : text_(text), file_(file) {}
+
+  std::vector<std::int64_t> read() {
+    const std::string all = expanded(0);
+    if (at_ != text_.size()) fail();
+    std::vector<std::int64_t> blocks(1);
+    for (const char c : all) {
+      if (c == '|') {
+        blocks.push_back(0);
+      } else if (c == 't' || c == 'm') {
+        ++blocks.back();
+      } else if (c != 'E' && c != 'L') {
+        fail();
+      }
+    }
+    return blocks;
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw Error(Where{file_, 0, "--pipeline-model-parallel-layout"},
+                in_quotes(text_) + " cannot be read", "write it as 'Et*3|(tt|)*6t*3L'");
+  }
+
+  /// The text up to a closing bracket or the end, without repetitions.
+  std::string expanded(int depth) {
+    constexpr int kMostDepth = 20;
+    if (depth > kMostDepth) fail();
+    std::string all;
+    while (at_ < text_.size() && text_[at_] != ')') {
+      std::string part;
+      const char c = text_[at_++];
+      if (c == ' ' || c == ',') continue;
+      if (c == '(') {
+        part = expanded(depth + 1);
+        if (at_ == text_.size()) fail();
+        ++at_;
+      } else {
+        part = c;
+      }
+      const std::int64_t times = repetitions();
+      if (std::ssize(all) + times * std::ssize(part) > kMost) fail();
+      for (std::int64_t i = 0; i < times; ++i) all += part;
+    }
+    return all;
+  }
+
+  std::int64_t repetitions() {
+    if (at_ == text_.size() || text_[at_] != '*') return 1;
+    std::int64_t times = 0;
+    for (++at_; at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0;
+         ++at_) {
+      times = std::min(kMost, 10 * times + (text_[at_] - '0'));
+    }
+    return times;
+  }
+
+  const std::string& text_;
+  const std::string& file_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> blocks_of_layout(const std::string& layout, const std::string& file) {
+  return LayoutReader(layout, file).read();
+}
+
+}  // namespace braid
