@@ -1,3 +1,5 @@
+#include "braid/trainers/deepspeed/export.h"
+
 #include <cctype>
 #include <string>
 #include <vector>
@@ -8,7 +10,6 @@
 #include "braid/base/document.h"
 #include "braid/base/error.h"
 #include "braid/frontend/model.h"
-#include "braid/trainers/deepspeed/export.h"
 #include "braid/trainers/megatron/export.h"
 #include "braid/trainers/registry.h"
 #include "braid/trainers/torchtitan/export.h"

@@ -20,7 +20,7 @@ Json to_json(const ConfigurationChange& change, double before_s) {
 
 }  // namespace
 
-Json to_json(const Evaluation& evaluation) {
+Json to_json(const ConfigurationEvaluation& evaluation) {
   const Plan& plan = evaluation.mine.candidate.plan;
   Json json = Json::object();
   json["model"] = plan.model;

@@ -7,6 +7,6 @@ namespace braid {
 
 /// What `braid evaluate --json` prints: {fits, misfit, yours, best, status, changes, …}; what there
 /// is none of is null.
-Json to_json(const Evaluation& evaluation);
+Json to_json(const ConfigurationEvaluation& evaluation);
 
 }  // namespace braid

@@ -220,9 +220,10 @@ PlannerOptions space_of(const JobOptions& o) {
   return space;
 }
 
-void load_job(const JobOptions& o, LoadedJob& loaded) {
+void load_job(const JobOptions& o, LoadedJob& loaded, const System* usual) {
   if (o.threads > 0) set_thread_count(o.threads);
-  loaded.system = load_devices(o.cluster, o.chip);
+  const bool named = !o.cluster.empty() || !o.chip.empty();
+  loaded.system = usual != nullptr && !named ? *usual : load_devices(o.cluster, o.chip);
   loaded.job.precision = job_precision(o.precision, loaded.system);
   if (o.precision.empty() && loaded.job.precision != Precision{}) {
     loaded.assumptions.push_back("precision: " + name_of(loaded.job.precision) +

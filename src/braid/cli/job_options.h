@@ -58,8 +58,9 @@ void limit_memory(const std::string& text, System& system);
 /// The restrictions that the options say.
 PlannerOptions space_of(const JobOptions& options);
 
-/// Loads model and system and checks the restrictions' form. Throws Error.
-void load_job(const JobOptions& options, LoadedJob& loaded);
+/// Loads model and system and checks the restrictions' form. `usual`: the system where the options
+/// name none; null: they have to. Throws Error.
+void load_job(const JobOptions& options, LoadedJob& loaded, const System* usual = nullptr);
 
 /// Lets the trainer that was asked for, or the usual one of these planners, run the job; returns
 /// it. Throws Error when it cannot.

@@ -13,7 +13,9 @@
 #include "braid/base/text.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/text_option.h"
+#include "braid/plan/direct_stages.h"
 #include "braid/plan/names.h"
+#include "braid/plan/plan_json.h"
 #include "braid/trainers/registry.h"
 
 namespace braid {
@@ -96,19 +98,49 @@ void add_stated_options(Verb& verb, StatedOptions& options) {
            "Axes from neighbouring devices outwards (default: tp-cp-dp-pp)");
 }
 
+namespace {
+
+/// What a plan of ours says. Throws Error where its stages have forms of their own.
+Import import_plan(const std::string& file) {
+  Plan plan = read_plan(file);
+  if (!is_uniform(plan)) {
+    throw Error(Where{file, 0, ""}, "the plan's stages have parallel forms of their own",
+                "braid verify and braid report take such plans");
+  }
+  Import run;
+  run.trainer = plan.trainer.name;
+  run.model = plan.model_source;
+  run.devices = plan.system.device_count;
+  run.global_batch = plan.global_batch;
+  run.seq_len = plan.seq_len;
+  run.parallel = plan.parallel;
+  run.precision = plan.precision;
+  for (const std::int32_t layers : layer_counts(plan)) run.chunk_blocks.push_back(layers);
+  run.system = std::move(plan.system);
+  return run;
+}
+
+bool is_plan(const std::string& text) {
+  return text.find("\"braid\"") != std::string::npos &&
+         text.find_first_not_of(" \t\r\n") == text.find('{');
+}
+
+}  // namespace
+
 std::optional<Import> read_from(const StatedOptions& options) {
   if (options.from.empty()) return std::nullopt;
   std::error_code error;
-  const bool is_file = options.from == "-" || std::filesystem::is_regular_file(options.from, error);
-  if (!is_file && options.from.find(' ') == std::string::npos) {
+  if (!std::filesystem::is_regular_file(options.from, error)) {
+    if (options.from.find(' ') != std::string::npos) return import_run(options.from, "--from");
     throw Error(Where{"", 0, "--from"}, "there is no file " + in_quotes(options.from),
                 "give a trainer's file or, in quotes, its command line");
   }
-  return is_file ? import_run(read_file(options.from), options.from)
-                 : import_run(options.from, "--from");
+  const std::string text = read_file(options.from);
+  return is_plan(text) ? import_plan(options.from) : import_run(text, options.from);
 }
 
 void take_job(const Import& run, JobOptions& options) {
+  if (options.model.empty() && run.system) options.model = run.model;
   if (options.trainer.empty()) options.trainer = run.trainer;
   if (options.global_batch == 0) options.global_batch = run.global_batch;
   if (options.seq_len == 0) options.seq_len = run.seq_len;

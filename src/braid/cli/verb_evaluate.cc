@@ -50,7 +50,7 @@ bool can_be_stated(const Plan& plan) {
 
 /// Finds the best plan of the job and what leads there.
 void look_for_best(const EvaluateOptions& options, const LoadedJob& loaded,
-                   const StatedConfiguration& stated, Evaluation& evaluation) {
+                   const StatedConfiguration& stated, ConfigurationEvaluation& evaluation) {
   const PlannerEntry& planner = find_planner("braid");
   LoadedJob free = loaded;
   free.job.graph = &free.graph;
@@ -74,10 +74,10 @@ int run(EvaluateOptions options) {
   const PlannerEntry& planner = find_planner("braid");
   check_planner_options(options.job, {&planner});
   LoadedJob loaded;
-  load_job(options.job, loaded);
+  load_job(options.job, loaded, from && from->system ? &*from->system : nullptr);
   if (from && from->precision) loaded.job.precision.gradient = from->precision->gradient;
   const TrainerFile trainer = set_job_trainer(options.job, {&planner}, loaded);
-  Evaluation evaluation;
+  ConfigurationEvaluation evaluation;
   const TrainerUsual usual = usual_of(trainer, loaded.system, loaded.job);
   const StatedConfiguration stated =
       stated_configuration(options.job, options.stated,

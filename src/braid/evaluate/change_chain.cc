@@ -112,6 +112,7 @@ class Chain {
       taken_ |= next;
       change->what = what_changes(next, before.parallel, change->after.parallel);
       before = change->after;
+      if (change->what.empty()) continue;  // Another change has brought it along.
       all.push_back(std::move(*change));
     }
     return all;

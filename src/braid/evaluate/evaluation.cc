@@ -1,6 +1,7 @@
 #include "braid/evaluate/evaluation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 #include <fmt/format.h>
@@ -23,7 +24,7 @@ std::string heading(const Plan& plan) {
                      devices_text(plan.system), plan.trainer.name);
 }
 
-std::string table_text(const Evaluation& evaluation) {
+std::string table_text(const ConfigurationEvaluation& evaluation) {
   std::vector<PlanRow> rows = {{.candidate = &evaluation.mine.candidate, .label = "yours"}};
   if (const Candidate* best = evaluation.best()) {
     rows.push_back({.candidate = best, .label = "best"});
@@ -31,7 +32,7 @@ std::string table_text(const Evaluation& evaluation) {
   return plans_table(rows) + "\n";
 }
 
-std::string verdict(const Evaluation& evaluation) {
+std::string verdict(const ConfigurationEvaluation& evaluation) {
   const Metrics& mine = evaluation.mine.candidate.metrics;
   std::string text;
   if (!evaluation.mine.fits()) {
@@ -60,22 +61,26 @@ std::string verdict(const Evaluation& evaluation) {
 std::string seconds(double time_s) { return fmt::format("{:.4g}", time_s); }
 
 /// Where the time goes, in mine and in the best.
-std::string terms_text(const Evaluation& evaluation) {
+std::string terms_text(const ConfigurationEvaluation& evaluation) {
   const Metrics& mine = evaluation.mine.candidate.metrics;
   const auto terms = time_terms(mine);
   const Candidate* best = evaluation.best();
   std::vector<std::vector<std::string>> rows = {{"Where the time goes, s", "yours"}};
   if (best != nullptr) rows.front().insert(rows.front().end(), {"best", "yours - best"});
   const auto best_terms = best != nullptr ? time_terms(best->metrics) : terms;
+  // What rounding left of nothing is nothing.
+  const double least_s = (1 - kBelowRounding) * mine.iteration_time_s;
+  const auto shown = [least_s](double time_s) { return std::abs(time_s) > least_s ? time_s : 0; };
   const auto add = [&](const std::string& name, double here_s, double there_s) {
+    here_s = shown(here_s);
+    there_s = shown(there_s);
     rows.push_back({name, seconds(here_s)});
     if (best == nullptr) return;
     rows.back().push_back(seconds(there_s));
     rows.back().push_back(fmt::format("{:.4g}", here_s - there_s));
   };
   for (std::size_t t = 0; t < terms.size(); ++t) {
-    const double shown = kLastDigits * mine.iteration_time_s;
-    if (terms[t].second <= shown && best_terms[t].second <= shown) continue;
+    if (shown(terms[t].second) == 0 && shown(best_terms[t].second) == 0) continue;
     add(terms[t].first, terms[t].second, best_terms[t].second);
   }
   add("iteration", mine.iteration_time_s,
@@ -84,7 +89,7 @@ std::string terms_text(const Evaluation& evaluation) {
 }
 
 /// Memory of mine, stage by stage; of many stages the first, the tightest and the last.
-std::string memory_text(const Evaluation& evaluation) {
+std::string memory_text(const ConfigurationEvaluation& evaluation) {
   constexpr std::size_t kMost = 16;
   const Plan& plan = evaluation.mine.candidate.plan;
   const std::vector<MemoryBreakdown> memories = memory_of_stages(plan);
@@ -109,7 +114,7 @@ std::string memory_text(const Evaluation& evaluation) {
   return text_table(rows) + "\n";
 }
 
-std::string changes_text(const Evaluation& evaluation) {
+std::string changes_text(const ConfigurationEvaluation& evaluation) {
   if (evaluation.changes.empty()) return "";
   const Metrics& mine = evaluation.mine.candidate.metrics;
   std::vector<std::vector<std::string>> rows = {
@@ -136,7 +141,7 @@ std::string list_text(const std::string& title, const std::vector<std::string>& 
 
 }  // namespace
 
-std::string evaluation_text(const Evaluation& evaluation) {
+std::string evaluation_text(const ConfigurationEvaluation& evaluation) {
   const Metrics& mine = evaluation.mine.candidate.metrics;
   return heading(evaluation.mine.candidate.plan) + table_text(evaluation) + verdict(evaluation) +
          terms_text(evaluation) + memory_text(evaluation) + changes_text(evaluation) +

@@ -11,7 +11,7 @@
 namespace braid {
 
 /// A stated configuration beside the best one for the same job, trainer and devices.
-struct Evaluation {
+struct ConfigurationEvaluation {
   StatedPlan mine;
   LowerBound bound;
   std::vector<std::string> not_given;     ///< What was taken for what the user did not say.
@@ -31,6 +31,6 @@ struct Evaluation {
 
 /// For people: both configurations as a table, whether mine fits, where the time goes in both and
 /// by how much they differ, the memory of the stages, and the changes from one to the other.
-std::string evaluation_text(const Evaluation& evaluation);
+std::string evaluation_text(const ConfigurationEvaluation& evaluation);
 
 }  // namespace braid

@@ -8,6 +8,7 @@
 #include "braid/plan/model_shape.h"
 #include "braid/plan/parallelism.h"
 #include "braid/profile/precision.h"
+#include "braid/system/system.h"
 
 namespace braid {
 
@@ -15,18 +16,21 @@ namespace braid {
 /// does not say has the trainer's own default.
 struct Import {
   std::string trainer;  ///< Its name in the catalogue.
-  std::string model;    ///< What it calls the model ("llama3/70B", a Hugging Face name); may be empty.
-  std::optional<ModelShape> shape;  ///< Where it says the model's sizes.
+  std::string
+      model;  ///< What it calls the model ("llama3/70B", a Hugging Face name); may be empty.
+  std::optional<ModelShape> shape;                          ///< Where it says the model's sizes.
   std::int64_t devices = 0, global_batch = 0, seq_len = 0;  ///< 0: not said.
   /// dp 0: what the other degrees leave of the devices. num_micro_batches does not count.
   Parallelism parallel;
   std::optional<Precision> precision;
-  /// Transformer blocks of each chunk in model order, [pp · vp]; empty: as the trainer deals them.
+  /// Transformer blocks, or all layers, of each chunk in model order, [pp · vp]; empty: as the
+  /// trainer deals them.
   std::vector<std::int64_t> chunk_blocks;
   /// Arguments or keys that the reader knows nothing of, as they are written, in their order.
   std::vector<std::string> unknown;
   /// What it says and braid does not model, one sentence each.
   std::vector<std::string> notes;
+  std::optional<System> system;  ///< Where it says the devices with all their figures.
 };
 
 }  // namespace braid

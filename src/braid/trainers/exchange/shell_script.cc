@@ -204,6 +204,13 @@ class Reader {
     return true;
   }
 
+  /// How the value of a variable becomes words.
+  enum class Splitting : std::uint8_t {
+    words,     ///< At spaces: $A.
+    elements,  ///< One for each element of an array: "${A[@]}".
+    none,      ///< One: "$A".
+  };
+
   // The word at hand, and whether there is one (quotes make an empty one).
   struct Word {
     std::string text;
@@ -292,7 +299,7 @@ class Reader {
       const std::string_view inner = text_.substr(at_ + 3, end > at_ + 4 ? end - at_ - 4 : 0);
       at_ = end + 1;
       if (const auto value = Arithmetic(inner, variables_).value()) {
-        append({std::to_string(*value)}, word, into, quoted);
+        append({std::to_string(*value)}, word, into, Splitting::none);
       } else {
         note_undefined("$((" + std::string(inner) + "))");
       }
@@ -314,7 +321,7 @@ class Reader {
     }
     const std::string name(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end;
-    append_variable(name, std::nullopt, word, into, quoted);
+    append_variable(name, std::nullopt, word, into, quoted ? Splitting::none : Splitting::words);
   }
 
   void expand_braced(Word& word, Words& into, bool quoted) {
@@ -341,19 +348,22 @@ class Reader {
         otherwise->back() == '"') {
       otherwise = otherwise->substr(1, otherwise->size() - 2);
     }
-    append_variable(name, otherwise, word, into, quoted && !whole);
+    append_variable(name, otherwise, word, into,
+                    !quoted ? Splitting::words
+                    : whole ? Splitting::elements
+                            : Splitting::none);
   }
 
   void append_variable(const std::string& name, const std::optional<std::string>& otherwise,
-                       Word& word, Words& into, bool quoted) {
+                       Word& word, Words& into, Splitting splitting) {
     const auto found = variables_.find(name);
-    if (found != variables_.end()) return append(Words(found->second), word, into, quoted);
+    if (found != variables_.end()) return append(Words(found->second), word, into, splitting);
     if (!otherwise) return note_undefined(name);
-    append({*otherwise}, word, into, quoted);
+    append({*otherwise}, word, into, splitting);
   }
 
-  void append(const Words& values, Word& word, Words& into, bool quoted) {
-    if (quoted) {
+  void append(const Words& values, Word& word, Words& into, Splitting splitting) {
+    if (splitting == Splitting::none) {
       word.text += joined(values);
       word.is_word = true;
       return;
@@ -361,6 +371,11 @@ class Reader {
     bool first = true;
     for (const std::string& value : values) {
       if (!std::exchange(first, false)) finish(word, into);
+      if (splitting == Splitting::elements) {
+        word.text += value;
+        word.is_word = true;
+        continue;
+      }
       for (const char c : value) {
         if (c == ' ' || c == '\t' || c == '\n') {
           finish(word, into);

@@ -1,0 +1,105 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/base/error.h"
+#include "braid/frontend/model.h"
+#include "braid/trainers/megatron/import.h"
+#include "braid/trainers/megatron/stage_layout.h"
+
+namespace braid {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Import import(const std::string& arguments) {
+  return import_megatron("pretrain_gpt.py --micro-batch-size 1 " + arguments, "train.sh");
+}
+
+TEST(MegatronImport, ReadsDegreesAndPrecision) {
+  const Import run = import_megatron(
+      "torchrun --nproc_per_node 8 --nnodes=4 pretrain_gpt.py --tensor-model-parallel-size 4 "
+      "--pipeline-model-parallel-size=2 --context-parallel-size 2 --expert_model_parallel_size 4 "
+      "--sequence-parallel --micro-batch-size 2 --global-batch-size 256 --seq-length 4096 --bf16 "
+      "--use-distributed-optimizer --recompute-granularity full --grad-reduce-in-bf16",
+      "train.sh");
+  EXPECT_EQ(run.devices, 32);
+  EXPECT_EQ(run.global_batch, 256);
+  EXPECT_EQ(run.seq_len, 4096);
+  EXPECT_EQ(run.parallel.tp, 4);
+  EXPECT_EQ(run.parallel.pp, 2);
+  EXPECT_EQ(run.parallel.cp, 2);
+  EXPECT_EQ(run.parallel.ep, 4);
+  EXPECT_EQ(run.parallel.micro_batch, 2);
+  EXPECT_TRUE(run.parallel.sequence_parallel);
+  EXPECT_EQ(run.parallel.zero, Zero::optimizer);
+  EXPECT_EQ(run.parallel.recompute, Recompute::full);
+  EXPECT_EQ(run.precision->gradient, Dtype::bf16);
+  EXPECT_FALSE(run.shape.has_value());
+  EXPECT_THAT(run.unknown, IsEmpty());
+}
+
+TEST(MegatronImport, TakesTheDefaultsOfItsParser) {
+  const Import run = import("");
+  EXPECT_EQ(run.parallel.tp, 1);
+  EXPECT_EQ(run.parallel.zero, Zero::none);
+  EXPECT_EQ(run.precision->matmul, Dtype::f32);
+  EXPECT_EQ(run.parallel.recompute, Recompute::none);
+}
+
+TEST(MegatronImport, ReadsInterleavingAndLayouts) {
+  EXPECT_EQ(import("--num-layers 32 --pipeline-model-parallel-size 4 "
+                   "--num-layers-per-virtual-pipeline-stage 2")
+                .parallel.vp,
+            4);
+  const Import ends = import(
+      "--num-layers 32 --pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 7 "
+      "--decoder-last-pipeline-num-layers 5");
+  EXPECT_THAT(ends.chunk_blocks, ElementsAre(7, 10, 10, 5));
+  const Import layout =
+      import("--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et*3|(tt|)*2tmL'");
+  EXPECT_EQ(layout.parallel.vp, 2);
+  EXPECT_EQ(layout.parallel.schedule, ScheduleKind::interleaved);
+  EXPECT_THAT(layout.chunk_blocks, ElementsAre(3, 2, 2, 2));
+}
+
+TEST(MegatronImport, ReadsTheSizesOfTheModel) {
+  const Import run = import(
+      "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --group-query-attention "
+      "--num-query-groups 8 --swiglu --normalization RMSNorm --disable-bias-linear "
+      "--position-embedding-type rope --untie-embeddings-and-output-weights --vocab-size 32000 "
+      "--attention-dropout 0.0 --hidden-dropout 0 --seq-length 4096 --num-experts 8 "
+      "--moe-router-topk 2 --moe-ffn-hidden-size 14336 --moe-layer-freq '([0]*1+[1]*31)'");
+  ASSERT_TRUE(run.shape.has_value());
+  const ModelShape& shape = *run.shape;
+  EXPECT_EQ(shape.blocks, 32);
+  EXPECT_EQ(shape.kv_heads, 8);
+  EXPECT_EQ(shape.head_dim, 128);
+  EXPECT_EQ(shape.inner, 4096 * 8 / 3 / 64 * 64);  // arguments.py, where nothing is said
+  EXPECT_TRUE(shape.gated && shape.rms && shape.rotary);
+  EXPECT_FALSE(shape.linear_bias || shape.qkv_bias || shape.tied_embeddings || shape.dropout);
+  EXPECT_EQ(shape.experts, 8);
+  EXPECT_EQ(shape.expert_inner, 14336);
+  EXPECT_EQ(shape.dense_blocks, 1);
+}
+
+TEST(MegatronImport, ListsWhatItDoesNotKnow) {
+  EXPECT_THAT(import("--lr 1e-4 --my-flag 1 2 --other --bf16 --weight-decay -0.1").unknown,
+              ElementsAre("--my-flag 1 2", "--other"));
+}
+
+TEST(MegatronImport, RefusesWhatIsNoNumber) {
+  for (const char* arguments :
+       {"--tensor-model-parallel-size two", "--tensor-model-parallel-size 0",
+        "--tensor-model-parallel-size", "--num-layers 1e99",
+        "--num-layers 30 --pipeline-model-parallel-size 4 "
+        "--num-layers-per-virtual-pipeline-stage 4",
+        "--pipeline-model-parallel-layout 'E|t*99999999|L'",
+        "--pipeline-model-parallel-layout '((((t)L'", "--pipeline-model-parallel-layout 'x|y'"}) {
+    EXPECT_THROW(import(arguments), Error) << arguments;
+  }
+  EXPECT_THROW(import_megatron("echo hello", "train.sh"), Error);
+}
+
+}  // namespace
+}  // namespace braid
