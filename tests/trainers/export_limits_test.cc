@@ -6,7 +6,10 @@
 
 #include "braid/base/document.h"
 #include "braid/system/system.h"
+#include "braid/trainers/deepspeed/export.h"
+#include "braid/trainers/megatron/export.h"
 #include "braid/trainers/registry.h"
+#include "braid/trainers/torchtitan/export.h"
 
 #include "report/plan_maker.h"
 

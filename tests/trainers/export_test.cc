@@ -8,7 +8,10 @@
 #include "braid/base/document.h"
 #include "braid/base/error.h"
 #include "braid/frontend/model.h"
+#include "braid/trainers/deepspeed/export.h"
+#include "braid/trainers/megatron/export.h"
 #include "braid/trainers/registry.h"
+#include "braid/trainers/torchtitan/export.h"
 
 #include "report/plan_maker.h"
 
