@@ -27,6 +27,21 @@ function(braid_room name)
   braid_check_includes(${name} ${ROOM_USES})
 endfunction()
 
+# braid_inner_rooms(VARIABLE): adds every folder of the current source directory that declares a room,
+# and lists these rooms in VARIABLE.
+function(braid_inner_rooms variable)
+  file(GLOB lists CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt)
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME outer)
+  set(rooms "")
+  foreach(list IN LISTS lists)
+    cmake_path(GET list PARENT_PATH folder)
+    cmake_path(GET folder FILENAME inner)
+    add_subdirectory(${inner})
+    list(APPEND rooms ${outer}/${inner})
+  endforeach()
+  set(${variable} "${rooms}" PARENT_SCOPE)
+endfunction()
+
 # braid_check_includes(ROOM USED…): fails the build where a source of the room includes a header of a
 # room other than USED. Checked again when a source changes.
 function(braid_check_includes room)

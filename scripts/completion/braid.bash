@@ -13,6 +13,11 @@ _braid_names() {
   "$1" list "$2" 2>/dev/null | sed -nE '3,$ s/^ *([a-z0-9][a-z0-9._-]*).*/\1/p'
 }
 
+# What --help says that an option takes, as `--to TEXT:{megatron,deepspeed}`.
+_braid_values() {
+  "$1" "$2" --help 2>/dev/null | sed -nE "s/^ +(-[a-z],)?$3 [A-Z]+:\\{([^}]*)\\}.*/\\2/p" | tr ',' ' '
+}
+
 _braid() {
   local program=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
   local verb=${COMP_WORDS[1]}
@@ -28,17 +33,14 @@ _braid() {
       mapfile -t COMPREPLY < <(compgen -W "$(_braid_names "$program" planners)" -- "$cur")
       ;;
     --for) mapfile -t COMPREPLY < <(compgen -W "$(_braid_names "$program" trainers)" -f -- "$cur") ;;
-    --recompute) mapfile -t COMPREPLY < <(compgen -W 'none selective full' -- "$cur") ;;
-    --schedule) mapfile -t COMPREPLY < <(compgen -W 'gpipe 1f1b interleaved' -- "$cur") ;;
-    --sequence-parallel) mapfile -t COMPREPLY < <(compgen -W 'on off' -- "$cur") ;;
     --precision) mapfile -t COMPREPLY < <(compgen -W 'bf16 fp16 fp8 tf32 fp32' -- "$cur") ;;
     --compat) mapfile -t COMPREPLY < <(compgen -W 'dfmodel' -- "$cur") ;;
     --style) mapfile -t COMPREPLY < <(compgen -W 'dataflow kernel-by-kernel' -- "$cur") ;;
-    --sharding)
-      mapfile -t COMPREPLY < <(compgen -W "$([[ $verb == map ]] && echo grid || echo 'written found')" -- "$cur")
-      ;;
     --search) mapfile -t COMPREPLY < <(compgen -W 'roles shapes' -- "$cur") ;;
-    --to) mapfile -t COMPREPLY < <(compgen -W 'megatron deepspeed torchtitan' -- "$cur") ;;
+    --*)
+      mapfile -t COMPREPLY < <(compgen -W "$(_braid_values "$program" "$verb" "$prev")" -- "$cur")
+      if [[ $verb$prev == map--sharding ]]; then mapfile -t COMPREPLY < <(compgen -W 'joint grid' -- "$cur"); fi
+      ;;
   esac
   if ((${#COMPREPLY[@]} > 0)); then return; fi
   if [[ $cur == -* ]]; then

@@ -66,6 +66,8 @@ TEST(Completion, OffersOptionsAndTheirValues) {
   EXPECT_THAT(completions({"compare", "gpt2", "--"}), Not(Contains("--top")));
   EXPECT_THAT(completions({"plan", "gpt2", "--recompute", ""}),
               ElementsAre("none", "selective", "full"));
+  EXPECT_THAT(completions({"plan", "gpt2", "--sharding", ""}), ElementsAre("manual", "auto"));
+  EXPECT_THAT(completions({"map", "gpt2", "--sharding", ""}), ElementsAre("joint", "grid"));
   EXPECT_THAT(completions({"export", "p.json", "--to", "m"}), ElementsAre("megatron"));
 }
 

@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"parallelism: [given, shapes]", "parallelism: [given, given]", "parallelism[1]",
                 "twice"},
         Mistake{"parallelism: [given, shapes]", "parallelism: all", "parallelism",
-                "unknown way to divide"},
+                "unknown parallelism"},
         Mistake{"bandwidth: 20 GB/s", "bandwidth: 0 GB/s", "memories.slow.bandwidth", "zero"},
         Mistake{"bandwidth: [100 GB/s, 20 GB/s]", "bandwidth: []", "links.wide.bandwidth",
                 "one to 4"},

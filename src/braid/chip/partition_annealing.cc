@@ -172,21 +172,21 @@ std::vector<std::uint32_t> anneal_partitions(const MapperTables& tables,
   }
   const double mean = mean_tensor_bytes(tables);
   double bytes = 0, least_bytes = -mean / 1000;
-  std::mt19937_64 dice(1);
+  std::mt19937_64 random(1);
   const std::int64_t moves = std::min(budget.most_moves, budget.moves_per_kernel * count);
   for (std::int64_t cooling = 0; cooling < kCoolings; ++cooling) {
     const double temperature =
         mean * kHottest *
         std::pow(kColdest / kHottest, static_cast<double>(cooling) / (kCoolings - 1));
     for (std::int64_t move = 0; move < moves / kCoolings; ++move) {
-      const auto kernel = static_cast<std::uint32_t>(dice() % count);
+      const auto kernel = static_cast<std::uint32_t>(random() % count);
       const auto [first, last] = partitions.range(kernel);
       if (first == last) continue;
-      const auto to = first + static_cast<std::uint32_t>(dice() % (last - first + 1));
+      const auto to = first + static_cast<std::uint32_t>(random() % (last - first + 1));
       if (to == partitions.of(kernel)) continue;
       const double added = partitions.added_bytes(kernel, to);
       if (added > 0) {
-        const double chance = static_cast<double>(dice() >> 11U) * 0x1p-53;
+        const double chance = static_cast<double>(random() >> 11U) * 0x1p-53;
         if (chance >= std::exp(-added / temperature)) continue;
       }
       if (!partitions.has_room(kernel, to)) continue;

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "braid/base/json.h"
-#include "braid/cli/plan_profile.h"
+#include "braid/cli/profile_options.h"
 #include "braid/planners/piper/problem.h"
 
 namespace braid {

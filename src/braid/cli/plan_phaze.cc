@@ -7,9 +7,8 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
-#include "braid/base/json.h"
 #include "braid/base/quantity.h"
-#include "braid/base/rounding.h"
+#include "braid/cli/phaze_report.h"
 #include "braid/cli/profile_job.h"
 #include "braid/cli/verbs.h"
 #include "braid/planners/phaze/from_profile.h"
@@ -18,34 +17,9 @@
 #include "braid/planners/piper/plain_system.h"
 #include "braid/profile/piper_profile.h"
 #include "braid/profile/profile_json.h"
-#include "braid/report/plan_text.h"
-#include "braid/report/table.h"
 
 namespace braid {
 namespace {
-
-/// One profile, memory size and way to keep activations.
-struct PhazeRun {
-  std::string profile;
-  PhazeProblem problem;
-  std::optional<PhazePlacement> placement;
-  std::optional<PhazeShortfall> shortfall;  ///< Where there is no placement and it is asked for.
-  double time_s = 0;                        ///< By the objective.
-  double simulated_s = 0;
-  double time_unit_s = 1;  ///< Of the profile.
-  bool of_phaze = true;
-  std::string assumption;
-};
-
-/// Bound and time are rounded in different orders.
-bool proven(const PhazeRun& run) { return is_proven(run.placement->bound_s, run.time_s); }
-
-struct PhazeAnswer {
-  PhazeOptions options;
-  std::vector<PhazeRun> runs;
-  std::size_t best = 0;
-  double wall_s = 0;
-};
 
 double time_of(const PhazePlacement& placement, PhazeObjective objective, double simulated_s) {
   switch (objective) {
@@ -58,8 +32,6 @@ double time_of(const PhazePlacement& placement, PhazeObjective objective, double
   }
   return placement.flush_s;
 }
-
-bool by_program(const ProfileOptions& o) { return o.rules == "program"; }
 
 void check_options(const ProfileOptions& o) {
   refuse_options(o, {"levels", "knapsack", "tensors", "sum-of-dp", "uneven-microbatches", "table"},
@@ -185,25 +157,17 @@ PhazeAnswer answer_of(const ProfileOptions& o, const SearchProgress& progress) {
   return answer;
 }
 
-/// Another plan for the problem of a run: the expert's, or that of the program.
-struct OtherPlan {
-  PhazePlacement placement;
-  double own_s = 0;  ///< What the program says that it takes; 0: nothing.
-  double simulated_s = 0;
-  bool fits = false;
-};
-
-OtherPlan other_plan(const PhazeProblem& problem, PhazePlacement placement, double own_s) {
-  OtherPlan other;
-  other.simulated_s = phaze_simulated_s(problem, placement);
-  other.fits = placement.fits(problem);
-  other.own_s = own_s;
-  other.placement = std::move(placement);
-  return other;
+PhazeReference reference_of(const PhazeProblem& problem, PhazePlacement placement, double own_s) {
+  PhazeReference reference;
+  reference.simulated_s = phaze_simulated_s(problem, placement);
+  reference.fits = placement.fits(problem);
+  reference.own_s = own_s;
+  reference.placement = std::move(placement);
+  return reference;
 }
 
 /// What the published program answers for a run, costed by the rules of the run.
-std::optional<OtherPlan> plan_of_program(const ProfileOptions& o, const PhazeRun& run) {
+std::optional<PhazeReference> program_reference(const ProfileOptions& o, const PhazeRun& run) {
   if (!run.of_phaze || by_program(o)) return std::nullopt;
   PhazeReading reading;
   reading.latency_unit_s = 1;
@@ -216,207 +180,19 @@ std::optional<OtherPlan> plan_of_program(const ProfileOptions& o, const PhazeRun
   if (!found.has_value()) return std::nullopt;
   const auto width = std::find_if(run.problem.widths.begin(), run.problem.widths.end(),
                                   [&](const PhazeWidth& w) { return w.tp == found->tp; });
-  return other_plan(run.problem, phaze_placement(run.problem, *width, found->dp, found->stages),
-                    found->program_s);
+  return reference_of(run.problem, phaze_placement(run.problem, *width, found->dp, found->stages),
+                      found->program_s);
 }
 
-std::optional<OtherPlan> plan_of_expert(const PhazeRun& run) {
+std::optional<PhazeReference> expert_reference(const PhazeRun& run) {
   auto placement = phaze_expert_placement(run.problem);
   if (!placement.has_value()) return std::nullopt;
-  return other_plan(run.problem, std::move(*placement), 0);
+  return reference_of(run.problem, std::move(*placement), 0);
 }
 
-std::string shape_text(const PhazePlacement& placement) {
-  const std::size_t stages = placement.stages.size();
-  return fmt::format("{} stage{}, {} replica{}, tensor width {}", stages, stages == 1 ? "" : "s",
-                     placement.dp, placement.dp == 1 ? "" : "s", placement.tp);
-}
-
-std::string kept_text(const PhazeProblem& problem) {
-  return problem.recompute ? "recompute" : "stash";
-}
-
-std::string rules_text(const ProfileOptions& o, const PhazeAnswer& answer) {
-  std::string text =
-      fmt::format("{}, latencies taken for {} s, ",
-                  by_program(o) ? "costs as Phaze's program has them" : "Phaze's costs put right",
-                  answer.runs[answer.best].time_unit_s);
-  if (answer.options.objective == PhazeObjective::program) {
-    return text +
-           "unequal stages charged as the longest, only the first stage's gradients (the "
-           "program's formula)";
-  }
-  text += "stages charged for what they take, every stage's gradients";
-  if (answer.options.objective == PhazeObjective::simulated)
-    text += "; the simulated time is least";
-  return text;
-}
-
-std::int64_t devices_used(const PhazePlacement& placement) {
-  std::int64_t devices = 0;
-  for (const PhazeStage& stage : placement.stages) devices += stage.devices;
-  return devices * placement.dp;
-}
-
-double formula_s(const PhazeAnswer& answer, const PhazePlacement& placement) {
-  return answer.options.objective == PhazeObjective::program ? placement.program_s
-                                                             : placement.flush_s;
-}
-
-Json times_to_json(const PhazePlacement& placement, double simulated_s) {
-  return {{"program_s", placement.program_s},
-          {"flush_s", placement.flush_s},
-          {"simulated_s", simulated_s}};
-}
-
-Json other_to_json(const std::optional<OtherPlan>& other) {
-  if (!other.has_value()) return nullptr;
-  Json json = times_to_json(other->placement, other->simulated_s);
-  if (other->own_s > 0) json["own_s"] = other->own_s;
-  json["pp"] = other->placement.stages.size();
-  json["dp"] = other->placement.dp;
-  json["tp"] = other->placement.tp;
-  json["fits"] = other->fits;
-  return json;
-}
-
-Json run_to_json(const PhazeRun& run) {
-  Json json = Json::object();
-  json["profile"] = run.profile;
-  json["memory_bytes"] = run.problem.memory_bytes;
-  json["activations"] = kept_text(run.problem);
-  if (!run.placement.has_value()) {
-    json["status"] = name_of(run.shortfall->proven ? Status::infeasible : Status::budget_exhausted);
-    json["reason"] = run.shortfall->reason;
-    return json;
-  }
-  json["status"] = name_of(proven(run) ? Status::optimal : Status::feasible);
-  json["time_s"] = run.time_s;
-  json["lower_bound"] = std::min(run.placement->bound_s, run.time_s);
-  json["all_cuts"] = run.placement->all_cuts;
-  json["times"] = times_to_json(*run.placement, run.simulated_s);
-  json["pp"] = run.placement->stages.size();
-  json["dp"] = run.placement->dp;
-  json["tp"] = run.placement->tp;
-  return json;
-}
-
-Json stages_to_json(const PhazeProblem& problem, const PhazePlacement& placement) {
-  Json json = Json::array();
-  std::int64_t first_device = 0;
-  for (const PhazeStage& stage : placement.stages) {
-    Json part = Json::object();
-    part["layers"] = ranges_text(stage.layers);
-    part["names"] = Json::array();
-    for (const std::int32_t layer : stage.layers) {
-      part["names"].push_back(problem.names[static_cast<std::size_t>(layer)]);
-    }
-    part["branches"] = stage.branches;
-    part["devices"] = Json::array({first_device, first_device + stage.devices - 1});
-    first_device += stage.devices;
-    part["forward_s"] = stage.forward_s;
-    part["backward_s"] = stage.backward_s;
-    part["memory_bytes"] = stage.peak_bytes;
-    json.push_back(std::move(part));
-  }
-  return json;
-}
-
-Json to_json(const ProfileOptions& o, const PhazeAnswer& answer) {
-  const PhazeRun& best = answer.runs[answer.best];
-  Json json = Json::object();
-  json["status"] = nullptr;
-  json["planner"] = "phaze";
-  json["objective"] = {{"name", "time per batch (s)"}, {"value", nullptr}};
-  json["rules"] = {{"costs", by_program(o) ? "program" : "corrected"},
-                   {"objective", name_of(answer.options.objective)},
-                   {"latency_unit_s", best.time_unit_s},
-                   {"text", rules_text(o, answer)}};
-  json["devices"] = best.problem.devices;
-  json["max_microbatches"] = best.problem.micro_batches;
-  json["bandwidth_bytes_per_s"] = best.problem.bytes_per_s;
-  json.update(run_to_json(best));
-  if (best.placement.has_value()) {
-    json["objective"]["value"] = best.time_s;
-    json["gap"] =
-        best.time_s > 0 ? 1 - std::min(best.placement->bound_s, best.time_s) / best.time_s : 0;
-    json["devices_used"] = devices_used(*best.placement);
-    json["micro_batches"] = best.placement->micro_batches;
-    json["stages"] = stages_to_json(best.problem, *best.placement);
-    json["expert"] = other_to_json(plan_of_expert(best));
-    if (!by_program(o)) json["program"] = other_to_json(plan_of_program(o, best));
-  }
-  json["runs"] = Json::array();
-  for (const PhazeRun& run : answer.runs) {
-    json["runs"].push_back(run_to_json(run));
-  }
-  json["search"] = {{"wall_s", answer.wall_s}};
-  json["assumptions"] = Json::array();
-  if (!best.assumption.empty()) json["assumptions"].push_back(best.assumption);
-  return json;
-}
-
-std::string other_text(const char* whose, const OtherPlan& other) {
-  return fmt::format("{} plan: {}: {:.6g} s, simulated {:.6g} s{}{}\n", whose,
-                     shape_text(other.placement), other.placement.flush_s, other.simulated_s,
-                     other.own_s > 0 ? fmt::format(" (it says {:.6g} s)", other.own_s) : "",
-                     other.fits ? "" : "; it does not fit");
-}
-
-std::string stages_table(const PhazePlacement& placement) {
-  std::vector<std::vector<std::string>> rows = {
-      {"stage", "layers", "devices", "branches", "forward", "backward", "memory"}};
-  for (std::size_t s = 0; s < placement.stages.size(); ++s) {
-    const PhazeStage& stage = placement.stages[s];
-    rows.push_back({std::to_string(s + 1), ranges_text(stage.layers), std::to_string(stage.devices),
-                    std::to_string(stage.branches), format_seconds(stage.forward_s),
-                    format_seconds(stage.backward_s), format_bytes(stage.peak_bytes)});
-  }
-  return text_table(rows);
-}
-
-std::string runs_table(const PhazeAnswer& answer) {
-  std::vector<std::vector<std::string>> rows = {
-      {"memory", "activations", "s per batch", "simulated", "plan", "profile"}};
-  for (const PhazeRun& run : answer.runs) {
-    std::vector<std::string> row = {format_bytes(run.problem.memory_bytes), kept_text(run.problem)};
-    if (run.placement.has_value()) {
-      row.push_back(fmt::format("{:.6g}", formula_s(answer, *run.placement)));
-      row.push_back(fmt::format("{:.6g}", run.simulated_s));
-      row.push_back(shape_text(*run.placement));
-    } else {
-      row.insert(row.end(), {"-", "-", "none"});
-    }
-    row.push_back(run.profile);
-    rows.push_back(std::move(row));
-  }
-  return text_table(rows);
-}
-
-std::string answer_text(const ProfileOptions& o, const PhazeAnswer& answer) {
-  const PhazeRun& best = answer.runs[answer.best];
-  const PhazePlacement& placement = *best.placement;
-  std::string text = fmt::format(
-      "phaze: {:.9g} s per batch by the formula, {:.9g} s simulated, on {} of {} devices\n"
-      "{}, {} micro-batches each, {}, {} a device\n{}\n\n{}\n",
-      formula_s(answer, placement), best.simulated_s, devices_used(placement), best.problem.devices,
-      shape_text(placement), placement.micro_batches,
-      best.problem.recompute ? "forward passes repeated" : "activations kept",
-      format_bytes(best.problem.memory_bytes), rules_text(o, answer), stages_table(placement));
-  if (answer.runs.size() > 1) text += runs_table(answer) + "\n";
-  if (const auto expert = plan_of_expert(best)) text += other_text("expert's", *expert);
-  if (const auto program = plan_of_program(o, best)) text += other_text("program's", *program);
-  if (proven(best)) {
-    text += fmt::format("Proven: the best of the planner's space ({:.3g} s)\n", answer.wall_s);
-  } else {
-    text += fmt::format("Not proven: nothing in the planner's space is below {:.9g} s\n",
-                        placement.bound_s);
-  }
-  if (!placement.all_cuts) {
-    text += "The graph has too many cuts: those along four topological orders were looked at\n";
-  }
-  if (!best.assumption.empty()) text += fmt::format("Assumed: {}\n", best.assumption);
-  return text;
+PhazeReferences references_of(const ProfileOptions& o, const PhazeRun& best) {
+  if (!best.placement.has_value()) return {};
+  return {expert_reference(best), program_reference(o, best)};
 }
 
 /// The plan that the best placement stands for.
@@ -464,21 +240,21 @@ CheckedOutcome phaze_outcome(const ProfileOptions& options, const SearchProgress
   return checked;
 }
 
-int plan_phaze_profile(const ProfileOptions& options, bool json, const std::string& output,
+int plan_phaze_profile(const ProfileOptions& options, const AnswerOutput& to,
                        const SearchProgress& progress) {
   check_options(options);
   PhazeAnswer answer = answer_of(options, progress);
   const PhazeRun& best = answer.runs[answer.best];
-  explain(answer, json);
+  explain(answer, to.json);
   ProfileOutcome made = plan_of_best(options, answer);
-  finish_plan(made, "phaze", output);
-  if (output == "-" && best.placement.has_value()) return kFound;
-  if (json) {
-    Json out = to_json(options, answer);
+  finish_plan(made, "phaze", to.file);
+  if (to.file == "-" && best.placement.has_value()) return kFound;
+  if (to.json) {
+    Json out = phaze_json(options, answer, references_of(options, best));
     add_plan(made, out);
     fmt::print("{}", to_text(out));
   } else if (best.placement.has_value()) {
-    fmt::print("{}{}", answer_text(options, answer), plan_line(made));
+    fmt::print("{}{}", phaze_text(options, answer, references_of(options, best)), plan_line(made));
   } else {
     fmt::print(stderr, "braid: no plan{}: {}\n", best.shortfall->proven ? "" : " found",
                best.shortfall->reason);

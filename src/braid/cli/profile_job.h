@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "braid/cli/job_options.h"
-#include "braid/cli/plan_profile.h"
+#include "braid/cli/profile_options.h"
 #include "braid/profile/listed_layers.h"
 
 namespace braid {

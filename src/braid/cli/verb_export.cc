@@ -44,7 +44,7 @@ Run add_export(CLI::App& app) {
   Verb verb(app, "export", "Write a plan as a trainer takes it");
   verb.footer("Example:\n  braid export plan.json --to megatron -o train.sh");
   verb.add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it").required();
-  verb.add_option("--to", options->target, "megatron, deepspeed or torchtitan").required();
+  verb.add_option("--to", options->target, "The trainer").required().one_of(export_targets());
   add_output_file(verb, "-o,--output", options->output,
                   "Where to write (default: standard output)");
   return [options] { return run_export(*options); };

@@ -33,8 +33,8 @@ int run(const PlanOptions& options) {
   if (from_profile && plans_by_own_rules(options.profile, options.planner)) {
     ProfileOptions profile = options.profile;
     profile.objective = options.job.objective;
-    return plan_profile(profile, options.planner, options.job.budget, options.job.json,
-                        options.output, progress_line(options.job));
+    return plan_profile(profile, options.planner, options.job.budget,
+                        {options.job.json, options.output}, progress_line(options.job));
   }
   if (options.job.model.empty() && !from_profile) {
     throw Error("MODEL is required", "name one, or give --profile; see braid plan --help");

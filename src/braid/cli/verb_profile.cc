@@ -104,7 +104,7 @@ int run(const ProfileVerbOptions& options) {
 
 Run add_profile(CLI::App& app) {
   auto options = std::make_shared<ProfileVerbOptions>();
-  Verb verb(app, "profile", "Estimate what each layer costs, each way of running it");
+  Verb verb(app, "profile", "Estimate what each layer costs with each execution option");
   verb.footer(
       "Example:\n  braid profile llama-3-8b --cluster dgx-h100 --tp 1,2,4,8 -o profile.json");
   verb.add_option("MODEL", options->model, "As for braid plan").required();

@@ -63,7 +63,7 @@ DataflowSpaceChip read_dataflow_chip(const std::string& name, const Value& value
     chip.kernel_by_kernel = word_index(style, "style", {"dataflow", "kernel-by-kernel"}) == 1;
   }
   if (const Value passes = value["passes"]; passes.exists()) {
-    chip.joint_passes = word_index(passes, "way of passes", {"apart", "together"}) == 1;
+    chip.joint_passes = word_index(passes, "kind of passes", {"apart", "together"}) == 1;
   }
   if (const Value rows = value["rows_at_once"]; rows.exists()) {
     chip.rows_at_once = rows.as_int_in(1, std::int64_t{1} << 40);

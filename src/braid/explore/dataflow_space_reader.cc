@@ -29,10 +29,10 @@ std::vector<FabricParallelism> read_parallelisms(const Value& value) {
                                                FabricParallelism::shapes};
   const std::vector<std::string_view> names{name_of(kAll[0]), name_of(kAll[1]), name_of(kAll[2])};
   if (!value.exists()) return {FabricParallelism::shapes};
-  if (value.is_string()) return {kAll[word_index(value, "way to divide", names)]};
+  if (value.is_string()) return {kAll[word_index(value, "parallelism", names)]};
   std::vector<FabricParallelism> ways;
   for (const Value& entry : value.elements()) {
-    const FabricParallelism way = kAll[word_index(entry, "way to divide", names)];
+    const FabricParallelism way = kAll[word_index(entry, "parallelism", names)];
     if (std::find(ways.begin(), ways.end(), way) != ways.end()) entry.fail("listed twice");
     ways.push_back(way);
   }

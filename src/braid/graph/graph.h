@@ -9,6 +9,10 @@
 
 namespace braid {
 
+//   const Graph graph = load_model("llama-3-8b", {.seq_len = 8192, .dims = {}});  // model.h
+//   parameter_count(graph);     // 8030261248
+//   layer_edges(graph).size();  // 33: embedding, 32 blocks and head in a chain
+
 using TensorId = std::int32_t;
 using OperatorId = std::int32_t;
 using LayerId = std::int32_t;

@@ -15,6 +15,10 @@
 
 namespace braid {
 
+//   const Plan plan = read_plan("plan.json");                  // plan_json.h
+//   for (const Stage& stage : plan.stages) stage.devices.size();
+//   measure(plan).iteration_time_s;                            // schedule/timeline.h
+
 /// A part of a stage that runs without handing over in between: one for most schedules, vp for
 /// interleaving.
 struct Chunk {

@@ -118,7 +118,7 @@ std::string own_order_fault(ScheduleKind schedule, std::size_t stage, const Stag
   const char* what = own.passes.empty() ? "a warm-up" : "an order of passes of its own";
   if (schedule == ScheduleKind::gpipe) return name + " has " + what + ", which GPipe does not know";
   if (!own.passes.empty()) {
-    if (own.warm_up) return name + " has an order of passes, which leaves no room for a warm-up";
+    if (own.warm_up) return name + " has an order of passes, and so no warm-up";
     const std::string fault = passes_fault(own.passes, micro_batches);
     return fault.empty() ? "" : name + " " + fault;
   }

@@ -12,6 +12,10 @@
 
 namespace braid {
 
+//   Job job; job.graph = &graph; job.global_batch = 128;
+//   const Outcome outcome = find_planner("braid").plan(job, system, SpaceOptions{}, Budget{}, {});
+//   if (!outcome.candidates.empty()) outcome.candidates.front().plan;
+
 /// What any planner may be told: the space, and what is for one of them alone.
 struct PlannerOptions : SpaceOptions {
   PlannerOptions() = default;

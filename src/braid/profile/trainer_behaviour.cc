@@ -66,7 +66,7 @@ const std::vector<BehaviourFlag>& behaviour_flags() {
       {"fused_experts", &TrainerBehaviour::fused_experts,
        "experts' GEMMs take biases and clamps along"},
       {"padded_experts", &TrainerBehaviour::padded_experts,
-       "experts have room for the average, tokens beyond are dropped"},
+       "experts have capacity for the average, tokens beyond it are dropped"},
       {"overlapped_tensor_parallel", &TrainerBehaviour::overlapped_tensor_parallel,
        "input gradients are summed over tensor-parallel ranks behind the weights' gradients"},
       {"overlapped_dispatch", &TrainerBehaviour::overlapped_dispatch,

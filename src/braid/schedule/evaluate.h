@@ -9,6 +9,10 @@
 
 namespace braid {
 
+//   const WorkOrder order = schedule_of(pipeline);             // 1F1B on four equal stages,
+//   evaluate(pipeline, order, Record::times).iteration_time_s; // eight micro-batches: 11 (f + b)
+//   simulate(plan).events;                                     // the same of a plan, timeline.h
+
 enum class Record : std::uint8_t { times, events };
 
 struct Evaluation {

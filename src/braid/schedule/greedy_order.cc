@@ -43,7 +43,7 @@ class StageOrder {
     if (!std::isfinite(best_s_)) {
       throw Error("stage " + std::to_string(stage_ + 1) + " may hold " + std::to_string(most_) +
                       " micro-batches, fewer than the stages after it wait for",
-                  "give it room for more, or those after it for fewer");
+                  "let it have more in flight, or those after it fewer");
     }
     levels_.level = least(1, most_, [&](std::int64_t level) {
       return keeps({level, levels_.drops});

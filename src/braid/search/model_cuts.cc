@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "braid/search/alike_branches.h"
+#include "braid/search/symmetric_branches.h"
 
 namespace braid {
 
@@ -19,7 +19,7 @@ std::optional<ModelCuts> model_cuts(std::span<const std::int32_t> kind_of_layer,
     label.push_back(label_of.emplace(key, label_of.size()).first->second);
   }
   std::vector<std::pair<std::int32_t, std::int32_t>> in_turn(edges.begin(), edges.end());
-  const auto turns = alike_branch_edges(label, edges);
+  const auto turns = symmetry_breaking_edges(label, edges);
   in_turn.insert(in_turn.end(), turns.begin(), turns.end());
   auto cuts = graph_cuts(make_dag(output_bytes.size(), in_turn), kMostGraphCuts);
   if (!cuts.has_value()) return std::nullopt;

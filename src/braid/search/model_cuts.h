@@ -12,7 +12,7 @@
 namespace braid {
 
 /// The ways to cut a model whose layers branch over a line of stages, of branches that are alike
-/// (alike_branches.h) one each.
+/// (symmetric_branches.h) one each.
 struct ModelCuts {
   GraphCuts cuts;
   std::vector<double> crossing_bytes;  ///< By cut, per sample.

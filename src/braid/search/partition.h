@@ -14,6 +14,10 @@
 
 namespace braid {
 
+//   const std::vector<double> handover_s = {1e-4, 1e-4, 1e-4};  // between four stages
+//   const auto split = partition_one_f_one_b(layers, handover_s, 8, memory);
+//   if (split) split->ends;                                     // {8, 16, 24, 32} of equal layers
+
 /// What the stages of a chain hand over, each to the next.
 struct Handovers {
   std::span<const double> time_s;  ///< From each stage to the next, one direction.

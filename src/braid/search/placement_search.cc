@@ -58,7 +58,7 @@ class PlacementSearch {
 
   /// Makes all next stages that differ; false when there are more than may be made.
   bool extend(const PlacementShape& shape, const PartialPlacement& partial) {
-    std::vector<std::int32_t> left = room_left(shape, partial);
+    std::vector<std::int32_t> left = capacity_left(shape, partial);
     std::vector<bool> used(left.size(), false);
     for (const auto& stage : partial.stages) {
       for (const std::size_t node : stage) used[node] = true;
@@ -113,8 +113,9 @@ class PlacementSearch {
 
 }  // namespace
 
-std::vector<std::int32_t> room_left(const PlacementShape& shape, const PartialPlacement& partial) {
-  std::vector<std::int32_t> left = shape.room;
+std::vector<std::int32_t> capacity_left(const PlacementShape& shape,
+                                        const PartialPlacement& partial) {
+  std::vector<std::int32_t> left = shape.capacity;
   for (const auto& stage : partial.stages) {
     for (const std::size_t node : stage) --left[node];
   }

@@ -11,7 +11,7 @@ namespace braid {
 /// A pipeline to be placed: each stage has replicas, each replica a place in some node.
 struct PlacementShape {
   std::int32_t stages = 1, replicas = 1;
-  std::vector<std::int32_t> room;  ///< Replicas that each node has room for.
+  std::vector<std::int32_t> capacity;  ///< Of each node, in replicas.
 };
 
 /// The first stages of a shape on their nodes.
@@ -21,8 +21,9 @@ struct PartialPlacement {
   std::vector<std::vector<std::size_t>> stages;  ///< [stage][replica]: node.
 };
 
-/// Room for replicas that a partial placement leaves in each node.
-std::vector<std::int32_t> room_left(const PlacementShape& shape, const PartialPlacement& partial);
+/// Replicas that each node still has capacity for.
+std::vector<std::int32_t> capacity_left(const PlacementShape& shape,
+                                        const PartialPlacement& partial);
 
 /// What placements cost.
 class PlacementCosts {

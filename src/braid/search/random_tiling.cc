@@ -7,11 +7,11 @@ namespace {
 class Tiler {
  public:
   Tiler(const std::vector<std::vector<std::int32_t>>& mesh, std::int32_t shards,
-        std::int32_t replicas, Dice& dice)
+        std::int32_t replicas, RandomNumbers& random)
       : mesh_(mesh),
         shards_(static_cast<std::size_t>(shards)),
         replicas_(static_cast<std::size_t>(replicas)),
-        dice_(dice),
+        random_(random),
         taken_(mesh.size(), std::vector<bool>(mesh.front().size(), false)) {}
 
   /// Devices in the order of ranks; empty when no tiling was found in a fair number of steps.
@@ -31,7 +31,7 @@ class Tiler {
   }
 
   bool lay(std::size_t column, std::size_t row) {
-    const bool upright_first = dice_.below(2) == 0;
+    const bool upright_first = random_.below(2) == 0;
     for (const bool upright : {upright_first, !upright_first}) {
       if (--steps_ < 0) return false;
       const std::size_t rows = upright ? shards_ : replicas_;
@@ -68,7 +68,7 @@ class Tiler {
 
   const std::vector<std::vector<std::int32_t>>& mesh_;
   std::size_t shards_, replicas_;
-  Dice& dice_;
+  RandomNumbers& random_;
   std::vector<std::vector<bool>> taken_;
   std::vector<std::int32_t> device_;
   int steps_ = 2000;
@@ -77,8 +77,9 @@ class Tiler {
 }  // namespace
 
 std::vector<std::int32_t> random_tiling(const std::vector<std::vector<std::int32_t>>& mesh,
-                                        std::int32_t shards, std::int32_t replicas, Dice& dice) {
-  return Tiler(mesh, shards, replicas, dice).tile();
+                                        std::int32_t shards, std::int32_t replicas,
+                                        RandomNumbers& random) {
+  return Tiler(mesh, shards, replicas, random).tile();
 }
 
 }  // namespace braid

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "braid/search/dice.h"
+#include "braid/search/random_numbers.h"
 
 namespace braid {
 
@@ -13,6 +13,7 @@ namespace braid {
 /// tiling was found in a fair number of steps. Preconditions: the mesh is not empty; sizes are
 /// positive.
 std::vector<std::int32_t> random_tiling(const std::vector<std::vector<std::int32_t>>& mesh,
-                                        std::int32_t shards, std::int32_t replicas, Dice& dice);
+                                        std::int32_t shards, std::int32_t replicas,
+                                        RandomNumbers& random);
 
 }  // namespace braid

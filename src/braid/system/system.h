@@ -9,6 +9,10 @@
 
 namespace braid {
 
+//   const System system = load_system("dgx-h100:16");          // two nodes of eight
+//   system.groups.front().chip.name;                           // "h100-sxm"
+//   matmul_peak(system.groups.front().chip, Dtype::bf16);      // 989.4e12 FLOP/s, dense
+
 enum class Topology : std::uint8_t { ring, fully_connected, switched, torus, dragonfly };
 
 /// One level of a hierarchical network, joining `size` units of the level below (devices, then

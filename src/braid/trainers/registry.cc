@@ -45,7 +45,10 @@ Export export_plan(const Plan& plan, const std::string& target) {
   const auto* known = std::find_if(std::begin(kTargets), std::end(kTargets),
                                    [&](const Target& each) { return each.name == target; });
   if (known == std::end(kTargets)) {
-    throw Error("no exporter is called '" + target + "'", "use megatron, deepspeed or torchtitan");
+    std::string names;
+    for (const Target& each : kTargets)
+      names += (names.empty() ? "" : ", ") + std::string(each.name);
+    throw Error("no exporter is called '" + target + "'", "use one of " + names);
   }
   if (!is_uniform(plan)) {
     throw Error(

@@ -9,7 +9,7 @@
 
 namespace braid {
 
-/// The trainers that plans are written for, one folder of this room each.
+/// The trainers that plans are written for, by their names in the catalogue.
 std::vector<std::string> export_targets();
 
 /// `target` is one of export_targets(). Throws Error for others, and for plans that

@@ -92,8 +92,9 @@ std::string host_fault(const Plan& plan, const Replay& replayed) {
       const auto& host = chip_at(plan.system, device).host;
       const double available = host ? host->bytes : 0;
       if (needed > available * kAboveTolerance + 1) {
-        return fmt::format("stage {} offloads {:.0f} bytes a device, its host has room for {:.0f}",
-                           s + 1, needed, available);
+        return fmt::format(
+            "stage {} offloads {:.0f} bytes a device, its host has capacity for {:.0f}", s + 1,
+            needed, available);
       }
     }
   }

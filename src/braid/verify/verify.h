@@ -8,6 +8,10 @@
 
 namespace braid {
 
+//   const Verification checked = verify(plan);
+//   if (!checked.holds()) for (const Check& check : checked.checks) if (!check.holds) check.detail;
+//   checked.iteration_time_s;  // of its own replay
+
 struct Check {
   /// "coverage", "options", "edges", "devices", "batch", "schedule", "memory", "time", "bound",
   /// "claims".

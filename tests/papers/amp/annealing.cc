@@ -3,7 +3,7 @@
 #include <map>
 #include <tuple>
 
-#include "braid/search/dice.h"
+#include "braid/search/random_numbers.h"
 #include "braid/search/random_tiling.h"
 
 #include "papers/amp/strategies.h"
@@ -57,17 +57,17 @@ std::vector<AmpChoice> amp_anneal(const AmpModel& model, const AmpCluster& clust
   const auto mesh = mesh_of(cluster);
   Record record;
   for (std::int32_t chain = 0; chain < options.chains; ++chain) {
-    Dice dice(options.seed + static_cast<std::uint64_t>(chain));
+    RandomNumbers random(options.seed + static_cast<std::uint64_t>(chain));
     const auto place = [&](AmpStrategy strategy) {
-      if (!mesh.empty()) strategy.device = random_tiling(mesh, strategy.tp, strategy.dp, dice);
+      if (!mesh.empty()) strategy.device = random_tiling(mesh, strategy.tp, strategy.dp, random);
       if (strategy.device.empty()) strategy.device = rank_order(cluster);
       return amp_evaluate(model, cluster, strategy, global_batch, rules);
     };
-    auto current = place(degrees[dice.below(degrees.size())]);
+    auto current = place(degrees[random.below(degrees.size())]);
     if (current.has_value()) record.add(*current);
     for (std::int32_t step = 0; step < options.steps; ++step) {
       // Change tp or dp only, and draw the rest anew.
-      const bool keep_dp = dice.below(2) == 0;
+      const bool keep_dp = random.below(2) == 0;
       std::vector<AmpStrategy> near;
       for (const AmpStrategy& candidate : degrees) {
         if (!current.has_value() || (keep_dp ? candidate.dp == current->strategy.dp
@@ -75,8 +75,8 @@ std::vector<AmpChoice> amp_anneal(const AmpModel& model, const AmpCluster& clust
           near.push_back(candidate);
         }
       }
-      const auto next = place(near[dice.below(near.size())]);
-      const double chance = dice.share();
+      const auto next = place(near[random.below(near.size())]);
+      const double chance = random.share();
       if (!next.has_value()) continue;
       record.add(*next);
       const double temperature_s = kHottest_s * (1 - static_cast<double>(step) / options.steps);
@@ -95,11 +95,11 @@ std::vector<AmpChoice> amp_draw(const AmpModel& model, const AmpCluster& cluster
   const std::vector<AmpStrategy> degrees = amp_degrees(model, cluster, global_batch);
   if (degrees.empty()) return {};
   Record record;
-  Dice dice(options.seed);
+  RandomNumbers random(options.seed);
   for (std::int64_t n = 0; n < std::int64_t{options.chains} * options.steps; ++n) {
-    AmpStrategy strategy = degrees[dice.below(degrees.size())];
+    AmpStrategy strategy = degrees[random.below(degrees.size())];
     strategy.device = rank_order(cluster);
-    dice.shuffle(strategy.device);
+    random.shuffle(strategy.device);
     const auto choice = amp_evaluate(model, cluster, strategy, global_batch, rules);
     if (choice.has_value()) record.add(*choice);
   }

@@ -88,7 +88,7 @@ class AmpPlacement : public PlacementCosts {
       shape.stages = strategy.pp;
       shape.replicas = strategy.dp;
       for (const auto& devices : nodes_.devices) {
-        shape.room.push_back(static_cast<std::int32_t>(devices.size()) / strategy.tp);
+        shape.capacity.push_back(static_cast<std::int32_t>(devices.size()) / strategy.tp);
       }
       strategy.device = rank_order(cluster_);
       keep(amp_evaluate(model_, cluster_, strategy, global_batch_, rules_));
@@ -114,7 +114,7 @@ class AmpPlacement : public PlacementCosts {
 
   double bound_s(const PartialPlacement& partial) override {
     const AmpStrategy& strategy = degrees_[partial.shape];
-    const std::vector<std::int32_t> left = room_left(shapes_[partial.shape], partial);
+    const std::vector<std::int32_t> left = capacity_left(shapes_[partial.shape], partial);
     std::uint64_t free_types = 0;
     for (std::size_t node = 0; node < left.size(); ++node) {
       if (left[node] > 0) free_types |= std::uint64_t{1} << nodes_.type[node];

@@ -9,7 +9,7 @@
 #include "braid/planners/amp/assignment.h"
 #include "braid/planners/amp/graph_assignment.h"
 #include "braid/planners/amp/graph_bound.h"
-#include "braid/search/alike_branches.h"
+#include "braid/search/symmetric_branches.h"
 
 #include "base/pick.h"
 
@@ -211,7 +211,7 @@ TEST(AmpGraphAssignment, LosesNothingByTakingAlikeBranchesInTurn) {
     const Dag dag = make_dag(label.size(), graph.edges);
     const auto all = graph_cuts(dag, 20000);
     auto edges = graph.edges;
-    for (const auto& edge : alike_branch_edges(label, graph.edges)) edges.push_back(edge);
+    for (const auto& edge : symmetry_breaking_edges(label, graph.edges)) edges.push_back(edge);
     const auto some = graph_cuts(make_dag(label.size(), edges), 20000);
     ASSERT_TRUE(all.has_value() && some.has_value());
     fewer += some->sets.size() < all->sets.size() ? 1 : 0;
@@ -229,7 +229,7 @@ TEST(AmpGraphAssignment, LosesNothingByTakingAlikeBranchesInTurn) {
 
 TEST(AlikeBranches, HaveAsManyCutsAsTablesAndOne) {
   const std::vector<std::size_t> label(20, 7);
-  const auto cuts = graph_cuts(make_dag(20, alike_branch_edges(label, {})), 100);
+  const auto cuts = graph_cuts(make_dag(20, symmetry_breaking_edges(label, {})), 100);
   ASSERT_TRUE(cuts.has_value());
   EXPECT_EQ(cuts->sets.size(), 21U);
 }

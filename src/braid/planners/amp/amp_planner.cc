@@ -6,8 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "braid/base/order_statistic.h"
+#include "braid/planners/amp/annealing.h"
 #include "braid/planners/amp/job.h"
-#include "braid/planners/amp/walks.h"
 
 namespace braid {
 namespace {
@@ -39,7 +40,7 @@ bool cut_branches(AmpJob& amp, std::vector<Choice> choices, int top, const Budge
   for (std::size_t i = 0; i < choices.size(); ++i) {
     if (!take(budget, work)) return false;
     auto better =
-        amp.evaluate(choices[i].configuration, std::min(costs_s[i], least_but(costs_s, shown)));
+        amp.evaluate(choices[i].configuration, std::min(costs_s[i], kth_least(costs_s, shown)));
     if (!better.has_value()) continue;
     costs_s[i] = better->cost_s;
     found.push_back(std::move(*better));
@@ -47,17 +48,17 @@ bool cut_branches(AmpJob& amp, std::vector<Choice> choices, int top, const Budge
   return true;
 }
 
-/// What a walk came by, whose steps go by layers cut in order.
-Outcome outcome_of(AmpJob& amp, AmpWalk<AmpFound> walk, int top, const Budget& budget) {
+/// What a search came by, whose steps go by layers cut in order.
+Outcome outcome_of(AmpJob& amp, AmpSearch<AmpFound> search, int top, const Budget& budget) {
   std::vector<Choice> choices;
-  for (const AmpFound& found : walk.found) {
+  for (const AmpFound& found : search.found) {
     const bool known = std::any_of(choices.begin(), choices.end(), [&](const Choice& choice) {
       return choice.configuration == found.configuration;
     });
     if (!known) choices.push_back({found.configuration, found.cost_s});
   }
-  cut_branches(amp, std::move(choices), top, budget, walk.work, walk.found);
-  return amp.outcome(std::move(walk.found), walk.work, false);
+  cut_branches(amp, std::move(choices), top, budget, search.work, search.found);
+  return amp.outcome(std::move(search.found), search.work, false);
 }
 
 }  // namespace
@@ -81,21 +82,21 @@ Outcome plan_amp(const Job& job, const System& system, const SpaceOptions& space
 Outcome plan_amp_sa(const Job& job, const System& system, const SpaceOptions& space,
                     const Budget& budget, const Progress&) {
   AmpJob amp(job, system, space, "amp-sa");
-  auto walk = amp_annealing_walk<AmpFound>(amp.configurations(), budget,
-                                           [&](const Configuration& configuration, Dice&) {
-                                             return amp.evaluate_in_order(configuration);
-                                           });
-  return outcome_of(amp, std::move(walk), space.top, budget);
+  auto search = amp_annealing<AmpFound>(amp.configurations(), budget,
+                                        [&](const Configuration& configuration, RandomNumbers&) {
+                                          return amp.evaluate_in_order(configuration);
+                                        });
+  return outcome_of(amp, std::move(search), space.top, budget);
 }
 
 Outcome plan_random(const Job& job, const System& system, const SpaceOptions& space,
                     const Budget& budget, const Progress&) {
   AmpJob amp(job, system, space, "random");
-  auto walk = amp_random_walk<AmpFound>(amp.configurations(), budget,
-                                        [&](const Configuration& configuration, Dice&) {
-                                          return amp.evaluate_in_order(configuration);
-                                        });
-  return outcome_of(amp, std::move(walk), space.top, budget);
+  auto search = amp_random_strategies<AmpFound>(
+      amp.configurations(), budget, [&](const Configuration& configuration, RandomNumbers&) {
+        return amp.evaluate_in_order(configuration);
+      });
+  return outcome_of(amp, std::move(search), space.top, budget);
 }
 
 }  // namespace braid

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "braid/base/infinity.h"
+#include "braid/base/order_statistic.h"
 #include "braid/planners/amp/graph_bound.h"
-#include "braid/planners/amp/walks.h"
 
 namespace braid {
 namespace {
@@ -133,7 +133,7 @@ std::int64_t cut_branches(AmpMixedJob& job, std::vector<AmpMixedFound>& found, s
     AmpMixedJob::Placement placement;
     for (const PlacedStage& stage : in_order.stages) placement.push_back(stage.devices);
     ++tries;
-    const double below_s = std::min(costs_s[i], least_but(costs_s, job.shown()));
+    const double below_s = std::min(costs_s[i], kth_least(costs_s, job.shown()));
     auto better = job.evaluate_as_graph(form, placement, below_s, steps);
     if (!better.has_value()) continue;
     costs_s[i] = better->cost_s;

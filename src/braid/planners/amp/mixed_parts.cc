@@ -18,7 +18,7 @@ AmpMixedParts::AmpMixedParts(AmpMixedJob& job) : job_(job), links_(job) {
     shape.stages = configuration.pp;
     shape.replicas = configuration.dp;
     for (const auto& devices : job.nodes()) {
-      shape.room.push_back(static_cast<std::int32_t>(devices.size() / at(configuration.tp)));
+      shape.capacity.push_back(static_cast<std::int32_t>(devices.size() / at(configuration.tp)));
     }
   }
 }
@@ -56,11 +56,11 @@ AmpMixedJob::StageTable& AmpMixedParts::fastest(std::size_t c,
 std::vector<AmpMixedParts::Pace> AmpMixedParts::paces(std::size_t c) {
   const Configuration& configuration = job_.configurations()[c];
   std::vector<std::pair<double, std::size_t>> by_pace;
-  std::vector<std::int64_t> room(groups(), 0);
+  std::vector<std::int64_t> capacity(groups(), 0);
   for (std::size_t node = 0; node < group_.size(); ++node) {
-    room[group_[node]] += shapes_[c].room[node];
+    capacity[group_[node]] += shapes_[c].capacity[node];
   }
-  for (std::size_t group = 0; group < room.size(); ++group) {
+  for (std::size_t group = 0; group < capacity.size(); ++group) {
     const std::size_t one[] = {group};
     by_pace.emplace_back(job_.table(configuration, one).time_before_s.back(), group);
   }
@@ -71,7 +71,7 @@ std::vector<AmpMixedParts::Pace> AmpMixedParts::paces(std::size_t c) {
     std::vector<std::size_t> slower;
     for (std::size_t j = k; j < by_pace.size(); ++j) slower.push_back(by_pace[j].second);
     std::sort(slower.begin(), slower.end());
-    before += room[by_pace[k].second];
+    before += capacity[by_pace[k].second];
     const bool last = k + 1 == by_pace.size();
     const std::int64_t stages_so_far = last ? configuration.pp : before / configuration.dp;
     const auto count = static_cast<std::int32_t>(stages_so_far - stages_before);
@@ -83,7 +83,7 @@ std::vector<AmpMixedParts::Pace> AmpMixedParts::paces(std::size_t c) {
 
 AmpMixedParts::Stages AmpMixedParts::stages(const PartialPlacement& partial) {
   const Configuration& configuration = job_.configurations()[partial.shape];
-  const std::vector<std::int32_t> left = room_left(shapes_[partial.shape], partial);
+  const std::vector<std::int32_t> left = capacity_left(shapes_[partial.shape], partial);
   std::vector<std::size_t> free_groups;
   for (std::size_t node = 0; node < left.size(); ++node) {
     if (left[node] > 0 && (free_groups.empty() || free_groups.back() != group_[node])) {

@@ -5,11 +5,11 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/planners/amp/annealing.h"
 #include "braid/planners/amp/mixed_graph_placement.h"
 #include "braid/planners/amp/mixed_job.h"
 #include "braid/planners/amp/mixed_placement.h"
-#include "braid/planners/amp/walks.h"
-#include "braid/search/dice.h"
+#include "braid/search/random_numbers.h"
 #include "braid/search/random_tiling.h"
 
 namespace braid {
@@ -27,10 +27,10 @@ Outcome finished(AmpMixedJob& amp, std::vector<AmpMixedFound> found, double boun
 }
 
 /// Walks go by layers cut in order and cut branches in what they found.
-Outcome finished_walk(AmpMixedJob& amp, AmpWalk<AmpMixedFound> walk) {
+Outcome finished_search(AmpMixedJob& amp, AmpSearch<AmpMixedFound> search) {
   std::int64_t steps = 0;
-  if (amp.is_graph()) walk.work += cut_branches(amp, walk.found, steps);
-  return finished(amp, std::move(walk.found), 0, walk.work, amp.configurations().empty());
+  if (amp.is_graph()) search.work += cut_branches(amp, search.found, steps);
+  return finished(amp, std::move(search.found), 0, search.work, amp.configurations().empty());
 }
 
 /// First devices of all shard groups, node by node.
@@ -59,24 +59,24 @@ std::vector<std::int64_t> devices_of(const std::vector<std::int32_t>& groups,
 }
 
 std::vector<std::int32_t> shuffled(const AmpMixedJob& amp, const Configuration& configuration,
-                                   Dice& dice) {
+                                   RandomNumbers& random) {
   std::vector<std::int32_t> all;
   for (const auto& of_node : shard_groups(amp, configuration)) {
     all.insert(all.end(), of_node.begin(), of_node.end());
   }
-  dice.shuffle(all);
+  random.shuffle(all);
   return all;
 }
 
 std::vector<std::int32_t> tiled(const AmpMixedJob& amp, const Configuration& configuration,
-                                Dice& dice) {
+                                RandomNumbers& random) {
   const auto mesh = shard_groups(amp, configuration);
   const bool even = std::all_of(mesh.begin(), mesh.end(), [&](const auto& column) {
     return column.size() == mesh.front().size();
   });
   std::vector<std::int32_t> groups;
-  if (even) groups = random_tiling(mesh, 1, configuration.dp, dice);
-  return groups.empty() ? shuffled(amp, configuration, dice) : groups;
+  if (even) groups = random_tiling(mesh, 1, configuration.dp, random);
+  return groups.empty() ? shuffled(amp, configuration, random) : groups;
 }
 
 std::optional<AmpMixedFound> evaluate(AmpMixedJob& amp, const Configuration& configuration,
@@ -99,21 +99,21 @@ Outcome plan_amp_mixed(const Job& job, const System& system, const SpaceOptions&
 Outcome plan_amp_sa_mixed(const Job& job, const System& system, const SpaceOptions& space,
                           const Budget& budget, const Progress&) {
   AmpMixedJob amp(job, system, space, "amp-sa");
-  auto walk = amp_annealing_walk<AmpMixedFound>(
-      amp.configurations(), budget, [&](const Configuration& configuration, Dice& dice) {
-        return evaluate(amp, configuration, tiled(amp, configuration, dice));
+  auto search = amp_annealing<AmpMixedFound>(
+      amp.configurations(), budget, [&](const Configuration& configuration, RandomNumbers& random) {
+        return evaluate(amp, configuration, tiled(amp, configuration, random));
       });
-  return finished_walk(amp, std::move(walk));
+  return finished_search(amp, std::move(search));
 }
 
 Outcome plan_random_mixed(const Job& job, const System& system, const SpaceOptions& space,
                           const Budget& budget, const Progress&) {
   AmpMixedJob amp(job, system, space, "random");
-  auto walk = amp_random_walk<AmpMixedFound>(
-      amp.configurations(), budget, [&](const Configuration& configuration, Dice& dice) {
-        return evaluate(amp, configuration, shuffled(amp, configuration, dice));
+  auto search = amp_random_strategies<AmpMixedFound>(
+      amp.configurations(), budget, [&](const Configuration& configuration, RandomNumbers& random) {
+        return evaluate(amp, configuration, shuffled(amp, configuration, random));
       });
-  return finished_walk(amp, std::move(walk));
+  return finished_search(amp, std::move(search));
 }
 
 }  // namespace braid

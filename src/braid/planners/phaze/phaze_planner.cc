@@ -10,9 +10,9 @@
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/base/order_statistic.h"
 #include "braid/base/rounding.h"
 #include "braid/planners/amp/job.h"
-#include "braid/planners/amp/walks.h"
 #include "braid/planners/job/job_layers.h"
 #include "braid/planners/phaze/job_candidates.h"
 #include "braid/planners/phaze/search.h"
@@ -310,7 +310,7 @@ class PhazeSearch {
     std::vector<double> costs_s;
     costs_s.reserve(cost_s_.size());
     for (const auto& [known, known_s] : cost_s_) costs_s.push_back(known_s);
-    limit_s_ = least_but(std::move(costs_s), shown_);
+    limit_s_ = kth_least(std::move(costs_s), shown_);
     if (!(plan.objective_s < best_s_)) return;
     best_s_ = plan.objective_s;
     const PhazeFormulas formulas = phaze_formulas(problem, plan.dp, plan.stages);

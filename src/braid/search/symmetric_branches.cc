@@ -1,4 +1,4 @@
-#include "braid/search/alike_branches.h"
+#include "braid/search/symmetric_branches.h"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,7 @@
 
 namespace braid {
 
-std::vector<std::pair<std::int32_t, std::int32_t>> alike_branch_edges(
+std::vector<std::pair<std::int32_t, std::int32_t>> symmetry_breaking_edges(
     std::span<const std::size_t> label,
     std::span<const std::pair<std::int32_t, std::int32_t>> edges) {
   using Layers = std::vector<std::int32_t>;

@@ -8,9 +8,9 @@
 namespace braid {
 
 /// Random numbers that are the same everywhere, unlike those of the standard distributions.
-class Dice {
+class RandomNumbers {
  public:
-  explicit Dice(std::uint64_t seed) : engine_(seed) {}
+  explicit RandomNumbers(std::uint64_t seed) : engine_(seed) {}
 
   /// Of 0 … count - 1. Precondition: count > 0.
   std::size_t below(std::size_t count) { return engine_() % count; }
