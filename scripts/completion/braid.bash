@@ -49,7 +49,7 @@ _braid() {
   fi
   local words=
   case $verb in
-    plan | compare | profile | map) words=$(_braid_names "$program" models) ;;
+    plan | evaluate | compare | profile | map) words=$(_braid_names "$program" models) ;;
     list) words='models chips clusters planners trainers' ;;
     show)
       words="$(_braid_names "$program" models) $(_braid_names "$program" chips)

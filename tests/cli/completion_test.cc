@@ -42,10 +42,10 @@ Words completions(const Words& words) {
 }
 
 TEST(Completion, OffersCommands) {
-  EXPECT_THAT(
-      completions({""}),
-      UnorderedElementsAre("plan", "compare", "profile", "simulate", "verify", "export", "report",
-                           "validate", "calibrate", "map", "explore", "list", "show", "--help"));
+  EXPECT_THAT(completions({""}),
+              UnorderedElementsAre("plan", "evaluate", "compare", "profile", "simulate", "verify",
+                                   "export", "report", "validate", "calibrate", "map", "explore",
+                                   "list", "show", "--help"));
   EXPECT_THAT(completions({"pl"}), ElementsAre("plan"));
 }
 
