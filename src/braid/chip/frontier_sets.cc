@@ -249,8 +249,9 @@ class FrontierSearch {
       std::size_t better = 0, i = others_.size();
       while (i > begin && better < query_.better) {
         const Label& other = others_[--i];
-        const bool dominates = other.excess >= label.excess && (other.behind & ~label.behind) == 0 &&
-                             (other.before & ~label.before) == 0;
+        const bool dominates = other.excess >= label.excess &&
+                               (other.behind & ~label.behind) == 0 &&
+                               (other.before & ~label.before) == 0;
         better += dominates ? 1 : 0;
       }
       work_ += static_cast<std::int64_t>(16 + others_.size() - i);
