@@ -264,7 +264,7 @@ TrainerFile set_job_trainer(const JobOptions& o, const std::vector<const Planner
       if (trainer.name == listed->trainer && refusal(trainer, needs).empty()) name = trainer.name;
     }
   }
-  const TrainerFile trainer = choose_trainer(name, needs);
+  TrainerFile trainer = choose_trainer(name, needs);
   set_trainer(trainer, loaded.system, loaded.job, loaded.space);
   if (loaded.job.graph != nullptr) {
     adapt_graph(loaded.job.trainer.does, loaded.graph);
