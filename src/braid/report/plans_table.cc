@@ -68,11 +68,12 @@ std::string legend(std::span<const PlanRow> rows) {
   add_if(any([](const FormText& form) { return form.ep.ends_with("whole"); }),
          "whole: tensor parallel ranks do not divide experts");
   std::string kept;
-  for (const auto& [mark, what] : kOffloads) {
-    if (!any([&](const FormText& form) { return form.offload.find(mark) != std::string::npos; })) {
-      continue;
-    }
-    kept += fmt::format("{}{}: {}", kept.empty() ? "off" : ", ", mark, what);
+  for (const auto& offload : kOffloads) {
+    const bool occurs = any([&](const FormText& form) {
+      return form.offload.find(offload.first) != std::string::npos;
+    });
+    if (!occurs) continue;
+    kept += fmt::format("{}{}: {}", kept.empty() ? "off" : ", ", offload.first, offload.second);
   }
   add_if(!kept.empty(), kept + " in host memory");
   add_if(

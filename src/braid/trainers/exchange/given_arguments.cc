@@ -15,8 +15,7 @@ namespace {
 
 bool is_number(const std::string& word) {
   const std::size_t digits = word.find_first_not_of('-');
-  return digits != std::string::npos && digits <= 1 &&
-         (word[digits] == '.' || (word[digits] >= '0' && word[digits] <= '9'));
+  return digits <= 1 && (word[digits] == '.' || (word[digits] >= '0' && word[digits] <= '9'));
 }
 
 }  // namespace
