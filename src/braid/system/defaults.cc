@@ -12,10 +12,10 @@ std::span<const EmbeddedFile> embedded_clusters();
 
 Efficiency default_efficiency(ChipExecution execution) {
   Efficiency efficiency;
-  efficiency.matmul_peak_fraction = 0.57;
+  efficiency.matmul_peak_fraction = 0.585;
   efficiency.vector_peak_fraction = 0.6;
   efficiency.attention_peak_fraction = 0.45;
-  efficiency.memory_peak_fraction = 0.8;
+  efficiency.memory_peak_fraction = 0.785;
   efficiency.memory_half_bytes = 1e6;
   efficiency.kernel_launch_s = 4e-6;
   if (execution == ChipExecution::kernels) {
