@@ -35,11 +35,11 @@ void refuse(bool asked, const char* option) {
 }
 
 void check_space(const GraphPipeSpace& space) {
-  refuse(space.pp.has_value(), "--pp");
-  refuse(space.dp.has_value(), "--dp");
-  refuse(space.cp.value_or(1) != 1, "--cp");
-  refuse(space.ep.value_or(1) != 1, "--ep");
-  refuse(space.vp.value_or(1) != 1, "--vp");
+  refuse(!space.pp.is_any(), "--pp");
+  refuse(!space.dp.is_any(), "--dp");
+  refuse(!space.cp.allows(1), "--cp");
+  refuse(!space.ep.allows(1), "--ep");
+  refuse(!space.vp.allows(1), "--vp");
   refuse(space.zero.value_or(Zero::none) != Zero::none, "--zero");
   refuse(space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b,
          "--schedule");
@@ -237,16 +237,19 @@ Outcome plan_on_groups(const Job& job, const System& system, const GraphPipeSpac
   GraphPipeJob all = graphpipe_job(job, system, tables, space);
   GraphPipeProblem& problem = all.problem;
   problem.in_flight = space.in_flight;
-  if (space.micro_batch) {
-    std::erase_if(problem.groups, [&](const PassGroup& group) {
-      return group.micro_batch % *space.micro_batch != 0;
-    });
+  if (!space.micro_batch.is_any() && !space.micro_batch.single()) {
+    throw Error(Where{"", 0, "--micro-batch"}, "the graphpipe planner takes no list or limit",
+                "give one size, or leave it out");
+  }
+  if (const std::optional<int> fixed = space.micro_batch.single()) {
+    std::erase_if(problem.groups,
+                  [&](const PassGroup& group) { return group.micro_batch % *fixed != 0; });
     const auto keep =
-        std::find(problem.device_samples.begin(), problem.device_samples.end(), *space.micro_batch);
+        std::find(problem.device_samples.begin(), problem.device_samples.end(), *fixed);
     if (keep == problem.device_samples.end() || problem.groups.empty()) {
       throw Error(Where{"", 0, "--micro-batch"},
-                  fmt::format("{} samples are no power of two that divides the batch of {}",
-                              *space.micro_batch, job.global_batch),
+                  fmt::format("{} samples are no power of two that divides the batch of {}", *fixed,
+                              job.global_batch),
                   "the graphpipe planner tries powers of two");
     }
     fix_samples(problem, static_cast<std::size_t>(keep - problem.device_samples.begin()));

@@ -131,7 +131,8 @@ class UniformSearch {
 /// Those of all configurations of the family: ep divides dp·cp, so that dp is a multiple of what of
 /// ep does not divide cp.
 std::vector<int> UniformSearch::micro_batches_of_family(const Configuration& family) const {
-  const std::int64_t least_dp = space_.dp.value_or(family.ep / std::gcd(family.ep, family.cp));
+  const std::int64_t least_dp =
+      space_.dp.single().value_or(family.ep / std::gcd(family.ep, family.cp));
   if (limits_.global_batch % least_dp != 0) return {};
   return micro_batches_of(limits_.global_batch / least_dp, space_);
 }
