@@ -179,9 +179,11 @@ TEST(ExportLimits, DeepspeedTakesNoOtherGradientsWithoutZero) {
     p.zero = zero;
     Plan plan = made_plan(p, 4);
     const bool none = zero == Zero::none;
-    EXPECT_EQ(gradient_type(plan), "fp32");
+    // The engine refuses other gradients than the weights' without ZeRO.
+    EXPECT_EQ(gradient_type(plan), none ? "" : "fp32");
+    EXPECT_EQ(export_deepspeed(plan).warnings.size(), none ? 1U : 0U);
     plan.precision.gradient = Dtype::bf16;
-    EXPECT_EQ(gradient_type(plan), none ? "fp32" : "");
+    EXPECT_EQ(gradient_type(plan), "");
     plan.precision.matmul = plan.precision.weight = Dtype::f16;
     plan.precision.gradient = Dtype::f32;
     EXPECT_EQ(gradient_type(plan), none ? "" : "fp32");
@@ -191,6 +193,65 @@ TEST(ExportLimits, DeepspeedTakesNoOtherGradientsWithoutZero) {
     plan.precision.matmul = plan.precision.weight = plan.precision.gradient = Dtype::f32;
     EXPECT_EQ(gradient_type(plan), "");
   }
+}
+
+TEST(ExportLimits, DeepspeedRefusesInOneLineWhatItWouldNotRun) {
+  struct Case {
+    const char* says;
+    Parallelism parallel;
+  };
+  std::vector<Case> cases;
+  const auto add = [&](const char* says, const auto& change) {
+    change(cases.emplace_back(Case{says, degrees(1, 1, 4)}).parallel);
+  };
+  add("pipelines exclude ZeRO-2", [](Parallelism& p) { p.pp = 2, p.zero = Zero::gradients; });
+  add("no sequence parallel groups", [](Parallelism& p) { p.pp = p.cp = 2; });
+  add("only under ZeRO", [](Parallelism& p) { p.offload_optimizer = true; });
+  add("only under ZeRO-3", [](Parallelism& p) {
+    p.zero = Zero::gradients;
+    p.offload_weights = true;
+  });
+  add("expert parallelism under ZeRO-3", [](Parallelism& p) {
+    p.ep = p.tp = 2;
+    p.zero = Zero::parameters;
+  });
+  add("excludes offload", [](Parallelism& p) {
+    p.ep = p.tp = 2;
+    p.zero = Zero::optimizer;
+    p.offload_optimizer = true;
+  });
+  add("tensor beside sequence", [](Parallelism& p) { p.ep = p.tp = p.cp = 2; });
+  for (const Case& each : cases) {
+    try {
+      export_deepspeed(made_plan(each.parallel, 16));
+      ADD_FAILURE() << each.says;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(each.says));
+    }
+  }
+}
+
+TEST(ExportLimits, DeepspeedIsToldTheAxesThatItHas) {
+  Parallelism p = degrees(2, 1, 4);
+  p.ep = 4;
+  p.zero = Zero::optimizer;
+  const Document folded =
+      Document::parse(export_deepspeed(made_plan(p, 8)).text, Document::Syntax::json, "ds.json");
+  EXPECT_EQ(folded.root()["tensor_parallel"]["autotp_size"].as_int(), 2);
+  EXPECT_EQ(folded.root()["expert_parallel"]["autoep_size"].as_int(), 4);
+  const Document ulysses = Document::parse(export_deepspeed(made_plan(degrees(1, 2, 4), 8)).text,
+                                           Document::Syntax::json, "ds.json");
+  EXPECT_EQ(ulysses.root()["sequence_parallel_size"].as_int(), 2);
+}
+
+TEST(ExportLimits, DeepspeedStartsOneProcessForEachDevice) {
+  Parallelism p = degrees(1, 1, 4);
+  Plan plan = made_plan(p, 4);
+  plan.system.groups.front().devices_per_node = 8;
+  EXPECT_THAT(export_deepspeed(plan).launch, HasSubstr("deepspeed --num_gpus=4 train.py"));
+  plan.parallel.dp = 20;
+  EXPECT_THAT(export_deepspeed(plan).launch,
+              HasSubstr("2 lines \"HOST slots=8\", then \"HOST slots=4\""));
 }
 
 TEST(ExportLimits, TorchtitanSplitsExpertsAsThePlanDoes) {

@@ -240,9 +240,8 @@ TEST(Export, EachThingThatATargetLacksIsAWarning) {
   EXPECT_GT(warnings(gpipe, "megatron"), warnings(p, "megatron"));
   EXPECT_GT(warnings(gpipe, "deepspeed"), warnings(p, "deepspeed"));
   Parallelism sharded = p;
-  sharded.pp = 1;
   sharded.zero = Zero::parameters;
-  EXPECT_THAT(export_deepspeed(made_plan(sharded, 8)).warnings, Contains(HasSubstr("ZeRO-3")));
+  EXPECT_THROW(export_deepspeed(made_plan(sharded, 8)), Error);
   Parallelism turned = p;
   turned.order = {Axis::dp, Axis::tp, Axis::cp, Axis::pp};
   EXPECT_GT(warnings(turned, "megatron"), warnings(p, "megatron"));
@@ -269,7 +268,9 @@ TEST(Export, DeepspeedIsJsonWhoseBatchAddsUp) {
   const Export out = export_deepspeed(made_plan(p, 4));
   const Document document = Document::parse(out.text, Document::Syntax::json, "ds.json");
   const Value root = document.root();
-  EXPECT_EQ(root["train_batch_size"].as_int(), 24);
+  // What counts tensor-parallel ranks as replicas.
+  EXPECT_FALSE(root["train_batch_size"].exists());
+  EXPECT_EQ(root["optimizer"]["type"].as_string(), "AdamW");
   EXPECT_EQ(root["train_micro_batch_size_per_gpu"].as_int() *
                 root["gradient_accumulation_steps"].as_int() * p.dp,
             24);

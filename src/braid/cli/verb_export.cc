@@ -30,6 +30,7 @@ int run_export(const ExportOptions& options) {
   print_warnings(valid.warnings);
   if (!change.empty()) fmt::print(stderr, "braid: note: {}\n", change);
   print_warnings(result.warnings);
+  if (!result.launch.empty()) fmt::print(stderr, "braid: start it with: {}\n", result.launch);
   return kFound;
 }
 

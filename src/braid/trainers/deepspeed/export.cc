@@ -1,10 +1,51 @@
 #include "braid/trainers/deepspeed/export.h"
 
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
 #include "braid/base/json.h"
 
 namespace braid {
 
 namespace {
+
+/// Refuses what DeepSpeed ends with an error for, or leaves out of what the plan's memory rests on.
+/// Facts of 0.19: PipelineEngine.__init__, DeepSpeedEngine._do_optimizer_sanity_check,
+/// validate_folding_global in module_inject/auto_ep_folding.py.
+void refuse_what_cannot_run(const Plan& plan) {
+  const Parallelism& p = plan.parallel;
+  if (p.pp > 1 && p.zero >= Zero::gradients) {
+    throw Error("DeepSpeed's pipelines exclude ZeRO-2 and ZeRO-3", "plan with --for deepspeed");
+  }
+  if (p.pp > 1 && p.cp > 1) {
+    throw Error("DeepSpeed's pipelines have no sequence parallel groups, and the plan has --cp " +
+                    std::to_string(p.cp),
+                "plan with --for deepspeed");
+  }
+  if (p.offload_optimizer && p.zero == Zero::none) {
+    throw Error("DeepSpeed keeps the optimizer's state in host memory only under ZeRO",
+                "plan with --zero 1, or with --for deepspeed");
+  }
+  if (p.offload_weights && p.zero != Zero::parameters) {
+    throw Error("DeepSpeed keeps weights in host memory only under ZeRO-3",
+                "plan with --zero 3, or with --for deepspeed");
+  }
+  const bool splits_layers = p.tp > 1 || p.cp > 1;
+  if (p.ep > 1 && p.zero == Zero::parameters && splits_layers) {
+    throw Error(
+        "DeepSpeed's expert parallelism under ZeRO-3 excludes tensor and sequence "
+        "parallelism",
+        "plan with --tp 1 --cp 1, or with --zero 2");
+  }
+  if (p.ep > 1 && p.tp > 1 && p.cp > 1) {
+    throw Error("DeepSpeed's expert parallelism excludes tensor beside sequence parallelism",
+                "plan with --tp 1 or --cp 1");
+  }
+  if (p.ep > 1 && p.tp > 1 && (p.offload_optimizer || p.offload_weights)) {
+    throw Error("DeepSpeed's expert parallelism beside tensor parallelism excludes offload",
+                "plan with --no-offload");
+  }
+}
 
 void write_precision(const Plan& plan, Json& json, std::vector<std::string>& warnings) {
   if (plan.precision.matmul == Dtype::f16) {
@@ -16,20 +57,14 @@ void write_precision(const Plan& plan, Json& json, std::vector<std::string>& war
                          " cannot be expressed: bf16 is used");
     }
   }
-  // deepspeed/runtime/engine.py: without ZeRO, gradients of bf16 weights are kept in f32 and those
-  // of f16 weights in f16, and anything else is refused.
-  const bool replicated = plan.parallel.zero == Zero::none;
-  const bool f32_gradients = plan.precision.gradient == Dtype::f32;
-  const bool bf16 = json.contains("bf16");
-  const bool fp16 = json.contains("fp16");
-  if (replicated && bf16 && !f32_gradients) {
-    warnings.emplace_back("DeepSpeed keeps gradients in float32 where there is no ZeRO");
-  }
-  if (replicated && fp16 && f32_gradients) {
+  // Without ZeRO, gradients have the format of the weights: the engine refuses anything else.
+  const bool narrow = json.contains("bf16") || json.contains("fp16");
+  if (!narrow || plan.precision.gradient != Dtype::f32) return;
+  if (plan.parallel.zero == Zero::none) {
     warnings.emplace_back(
-        "DeepSpeed keeps gradients in float16 where there is no ZeRO: plan with --zero 1 or more");
-  }
-  if ((bf16 && (f32_gradients || replicated)) || (fp16 && f32_gradients && !replicated)) {
+        "DeepSpeed keeps gradients in the weights' format where there is no ZeRO: plan with "
+        "--zero 1 or more");
+  } else {
     json["data_types"]["grad_accum_dtype"] = "fp32";
   }
 }
@@ -44,14 +79,14 @@ void write_zero(const Parallelism& p, Json& json, std::vector<std::string>& warn
   if (p.offload_optimizer) {
     zero["offload_optimizer"]["device"] = "cpu";
     zero["offload_optimizer"]["pin_memory"] = true;
-    if (p.zero == Zero::none) {
-      warnings.emplace_back("offloading the optimizer state needs ZeRO-1 or more");
-    }
+    // Named here, DeepSpeed makes it the one that runs on CPUs.
+    json["optimizer"]["type"] = "AdamW";
+    json["optimizer"]["params"]["lr"] = 1e-4;
+    warnings.emplace_back("the learning rate, 1e-4, stands for yours");
   }
   if (p.offload_weights) {
     zero["offload_param"]["device"] = "cpu";
     zero["offload_param"]["pin_memory"] = true;
-    if (p.zero != Zero::parameters) warnings.emplace_back("offloading weights needs ZeRO-3");
   }
 }
 
@@ -68,40 +103,60 @@ void write_recomputation(const Parallelism& p, Json& json, std::vector<std::stri
   }
 }
 
+void write_pipeline(const Plan& plan, std::vector<std::string>& warnings) {
+  const Parallelism& p = plan.parallel;
+  if (p.pp == 1) return;
+  warnings.push_back("pipeline stages are set in the model's code: PipelineModule(num_stages=" +
+                     std::to_string(p.pp) + ")");
+  if (p.schedule != ScheduleKind::one_f_one_b) {
+    warnings.emplace_back("the schedule cannot be expressed: DeepSpeed runs 1F1B");
+  }
+  if (!count_blocks(plan).even) {
+    warnings.emplace_back("uneven stages need PipelineModule(partition_method=...) of one's own");
+  }
+}
+
 void write_degrees(const Plan& plan, Json& json, std::vector<std::string>& warnings) {
   const Parallelism& p = plan.parallel;
   if (p.tp > 1) {
     json["tensor_parallel"]["autotp_size"] = p.tp;
-    if (p.zero == Zero::parameters) {
-      warnings.emplace_back("DeepSpeed's tensor parallel training excludes ZeRO-3");
-    }
     if (p.sequence_parallel) {
       warnings.emplace_back("sequence parallelism beside tensor parallelism cannot be expressed");
     }
   }
-  if (p.pp > 1) {
-    warnings.push_back("pipeline stages are set in the model's code: PipelineModule(num_stages=" +
-                       std::to_string(p.pp) + ")");
-    if (p.schedule != ScheduleKind::one_f_one_b) {
-      warnings.emplace_back("the schedule cannot be expressed: DeepSpeed runs 1F1B");
-    }
-    if (p.zero >= Zero::gradients) {
-      warnings.emplace_back("DeepSpeed's pipelines exclude ZeRO-2 and ZeRO-3");
-    }
-    if (!count_blocks(plan).even) {
-      warnings.emplace_back("uneven stages need PipelineModule(partition_method=...) of one's own");
-    }
+  if (p.cp > 1) {
+    json["sequence_parallel_size"] = p.cp;
+    warnings.emplace_back(
+        "context parallelism becomes Ulysses, which exchanges heads in place of keys and values: "
+        "wrap the attention in DistributedAttention");
   }
-  if (p.cp > 1) warnings.emplace_back("context parallelism cannot be expressed");
-  if (p.ep > 1) {
+  if (p.ep > 1 && p.pp == 1) {
+    json["expert_parallel"]["enabled"] = true;
+    json["expert_parallel"]["autoep_size"] = p.ep;
+  } else if (p.ep > 1) {
     warnings.push_back(
         "expert parallelism is set in the model's code: MoE(ep_size=" + std::to_string(p.ep) + ")");
   }
+  write_pipeline(plan, warnings);
+}
+
+/// Hosts of a plan have one size, but the last may have fewer processes.
+std::string launch_of(const Plan& plan, const std::string& file) {
+  const Parallelism& p = plan.parallel;
+  const std::int64_t devices = std::int64_t{1} * p.tp * p.cp * p.pp * p.dp;
+  const std::int64_t per_node = plan.system.groups.front().devices_per_node;
+  const std::string run = "train.py --deepspeed --deepspeed_config " + file;
+  if (devices <= per_node) return fmt::format("deepspeed --num_gpus={} {}", devices, run);
+  const std::int64_t full = devices / per_node, left = devices % per_node;
+  return fmt::format("deepspeed --hostfile=hostfile {}  # hostfile: {} lines \"HOST slots={}\"{}",
+                     run, full, per_node,
+                     left > 0 ? fmt::format(", then \"HOST slots={}\"", left) : "");
 }
 
 }  // namespace
 
 Export export_deepspeed(const Plan& plan) {
+  refuse_what_cannot_run(plan);
   const Parallelism& p = plan.parallel;
   Export out;
   out.suggested_file = "ds_config.json";
@@ -110,7 +165,7 @@ Export export_deepspeed(const Plan& plan) {
                            ": only the degrees carry over");
   }
   Json json = Json::object();
-  json["train_batch_size"] = plan.global_batch;
+  // DeepSpeed's train_batch_size counts tensor-parallel ranks as replicas; it follows from these.
   json["train_micro_batch_size_per_gpu"] = p.micro_batch;
   json["gradient_accumulation_steps"] = p.num_micro_batches;
   write_precision(plan, json, out.warnings);
@@ -118,6 +173,7 @@ Export export_deepspeed(const Plan& plan) {
   write_recomputation(p, json, out.warnings);
   write_degrees(plan, json, out.warnings);
   out.text = to_text(json);
+  out.launch = launch_of(plan, out.suggested_file);
   return out;
 }
 

@@ -4,7 +4,8 @@
 
 namespace braid {
 
-/// DeepSpeed's JSON configuration. Precondition: the plan is uniform.
+/// DeepSpeed's JSON configuration (0.19), and the line that starts a run with it. Precondition: the
+/// plan is uniform. Throws Error for what DeepSpeed refuses, naming the option that mends it.
 Export export_deepspeed(const Plan& plan);
 
 }  // namespace braid

@@ -14,6 +14,7 @@ struct Export {
   std::string text;
   std::vector<std::string> warnings;  ///< One for each thing that the trainer cannot express.
   std::string suggested_file;
+  std::string launch;  ///< The command that starts a run with the file; empty: the file itself.
 };
 
 /// `text` with spaces in place of control characters, fit for a comment.
