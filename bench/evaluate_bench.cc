@@ -1,6 +1,6 @@
 // How long one stated configuration takes on 131,072 H100, for every model of the zoo in every form
-// below that it allows: reading the model, evaluating, and the same without verify(). Prints a row a
-// model, its slowest form, then median and worst. Arguments: devices (131072), repeats (5).
+// below that it allows: reading the model, evaluating, and the same without verify(). Prints a row
+// a model, its slowest form, then median and worst. Arguments: devices (131072), repeats (5).
 
 #include <algorithm>
 #include <chrono>

@@ -35,6 +35,12 @@ TEST(RunCosts, WithoutFailuresNothingIsLost) {
   EXPECT_NEAR(daly_schedule(1e-9, 1, 1e15).goodput, 1, 1e-6);
 }
 
+TEST(RunCosts, OfCheckpointsThatTakeNoTimeAreTheLimit) {
+  const CheckpointSchedule none = daly_schedule(0, 600, 1e5);
+  EXPECT_EQ(none.interval_s, 0);
+  EXPECT_NEAR(none.goodput, daly_schedule(1e-9, 600, 1e5).goodput, 1e-6);
+}
+
 TEST(RunCosts, OfLlama3sTrainingAreAsItsReportSays) {
   // "More than 90 % effective training time" on 16,384 GPUs (arXiv:2407.21783, section 3.3.4).
   const FailureModel failures;

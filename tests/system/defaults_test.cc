@@ -170,8 +170,9 @@ TEST(Defaults, OfAChipOfOnesOwnAreSaid) {
   for (const char* entry : {"matmul 0.585", "host_operator 70.0 us", "tile 128 x 128 x 64"}) {
     EXPECT_THAT(all.provenance[1].source, HasSubstr(entry));
   }
-  write_file(folder / "chip.yaml",
-             chip + "reserved: 1 GB\nefficiency: {matmul: 0.7, overlap_loss: 0, tile: [1, 2, 3]}\n");
+  write_file(
+      folder / "chip.yaml",
+      chip + "reserved: 1 GB\nefficiency: {matmul: 0.7, overlap_loss: 0, tile: [1, 2, 3]}\n");
   const Chip some = load_chip(folder / "chip.yaml");
   EXPECT_DOUBLE_EQ(some.efficiency.matmul_peak_fraction, 0.7);
   EXPECT_DOUBLE_EQ(some.efficiency.overlap_loss, 0);

@@ -8,9 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/text.h"
 #include "braid/cli/verbs.h"
 #include "braid/planners/blame.h"
 #include "braid/planners/job/contradiction.h"
+#include "braid/planners/job/outcomes.h"
 #include "braid/report/plan_assumptions.h"
 #include "braid/verify/check_candidates.h"
 
@@ -46,18 +48,30 @@ CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner
   return checked;
 }
 
-void say_what_memory_lacks_room_for(const LoadedJob& loaded, const PlannerEntry& planner,
-                                    Outcome& outcome) {
-  const bool lacks_memory = outcome.status == Status::infeasible && outcome.infeasibility &&
-                            outcome.infeasibility->stage >= 0;
-  if (!lacks_memory) return;
+void say_what_is_to_blame(const LoadedJob& loaded, const PlannerEntry& planner, Outcome& outcome) {
+  if (outcome.status != Status::infeasible || !outcome.infeasibility) return;
+  Infeasibility& why = *outcome.infeasibility;
+  const bool of_memory = why.stage >= 0;
+  if (!of_memory && loaded.job.graph != nullptr && is_homogeneous(loaded.system)) {
+    const SpaceLimits limits = space_limits(loaded.job, loaded.system);
+    const std::optional<Contradiction> broken = contradiction(limits, loaded.space);
+    if (broken) {
+      why.reason = text_of(*broken, limits, loaded.space);
+      return;
+    }
+  }
+  BlamedSystem on{loaded.system, nullptr, ""};
+  if (loaded.unlimited) {
+    on.unlimited = &*loaded.unlimited;
+    on.limit = "--max-memory " + in_quotes(loaded.max_memory);
+  }
   const std::optional<std::vector<std::string>> blamed =
-      restrictions_to_blame(loaded.job, loaded.system, loaded.space, planner);
+      restrictions_to_blame(loaded.job, on, loaded.space, planner);
   if (!blamed) return;
-  outcome.infeasibility->reason +=
-      blamed->empty() ? ", whatever is fixed"
-                      : fmt::format(", with {} (without {} some plan fits)", and_list(*blamed),
-                                    blamed->size() == 1 ? "it" : "any of these");
+  why.reason += blamed->empty() ? ", whatever is fixed"
+                                : fmt::format(", with {} (without {} {})", and_list(*blamed),
+                                              blamed->size() == 1 ? "it" : "any of these",
+                                              of_memory ? "some plan fits" : "there is a plan");
 }
 
 int status_of(const Outcome& outcome) {

@@ -335,6 +335,8 @@ void load_job(const JobOptions& o, LoadedJob& loaded, const System* usual) {
   check_computes(loaded.graph, o.model);
   set_working_precision(loaded.graph, loaded.job.precision.activation, loaded.job.precision.weight);
   if (!o.calibration.empty()) calibrate_system(o.calibration, loaded.system);
+  if (!o.max_memory.empty()) loaded.unlimited = loaded.system;
+  loaded.max_memory = o.max_memory;
   limit_memory(o.max_memory, loaded.system);
   loaded.job.graph = &loaded.graph;
   loaded.job.model_source = o.model;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,8 @@ struct LoadedJob {
   PlannerOptions space;
   Budget budget;
   std::vector<std::string> assumptions;  ///< For what was not given.
+  std::optional<System> unlimited;       ///< The system without --max-memory, where that is given.
+  std::string max_memory;                ///< As it is given.
 };
 
 /// A cluster by its name, or a single device by its chip's. Throws Error unless one is given.

@@ -139,7 +139,7 @@ Json to_json(const RunCosts& costs) {
     return value ? Json(*value) : Json();
   };
   Json json = Json::object();
-  json["tokens"] = costs.tokens;
+  json[costs.unit] = costs.tokens;
   json["iterations"] = costs.iterations;
   json["days"] = costs.wall_s / 86400;
   json["goodput"] = costs.goodput;

@@ -220,8 +220,9 @@ std::string assumptions_text(const std::vector<Compared>& all) {
 std::string run_assumptions(const std::vector<Compared>& all) {
   for (const Compared& compared : all) {
     if (!compared.run) continue;
-    std::string text = fmt::format("The run of {} tokens, with the plan of {}:\n",
-                                   format_count(compared.run->tokens), compared.planner->name);
+    std::string text =
+        fmt::format("The run of {} {}, with the plan of {}:\n", format_count(compared.run->tokens),
+                    compared.run->unit, compared.planner->name);
     for (const std::string& line : compared.run->assumptions) text += "  " + line + "\n";
     return text;
   }

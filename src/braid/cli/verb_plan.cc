@@ -51,7 +51,7 @@ int run(const PlanOptions& options) {
   set_price(options.run, job.loaded.system);
   const LoadedJob& loaded = job.loaded;
   CheckedOutcome checked = plan_checked(loaded, planner, progress_line(options.job));
-  say_what_memory_lacks_room_for(loaded, planner, checked.outcome);
+  say_what_is_to_blame(loaded, planner, checked.outcome);
   const Outcome& outcome = checked.outcome;
   if (!options.output.empty() && !outcome.candidates.empty()) {
     write_file(options.output, to_text(to_json(outcome.candidates.front().plan)));

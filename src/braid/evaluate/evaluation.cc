@@ -138,7 +138,7 @@ std::string run_text(const ConfigurationEvaluation& evaluation) {
   if (!evaluation.run) return "";
   const RunCosts& mine = *evaluation.run;
   std::vector<std::vector<std::string>> rows = {
-      {fmt::format("A run of {} tokens", format_count(mine.tokens)), "yours"}};
+      {fmt::format("A run of {} {}", format_count(mine.tokens), mine.unit), "yours"}};
   for (const auto& [name, value] : run_figures(mine)) rows.push_back({name, value});
   if (evaluation.run_of_best) {
     rows.front().emplace_back("best");

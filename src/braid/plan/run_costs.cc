@@ -108,26 +108,35 @@ void say_failures(const FailureModel& failures, RunCosts& costs) {
           ? ", as in Llama 3's training (arXiv:2407.21783, 3.3.4; --mtbf)"
           : "",
       time_text(costs.mtbf_s)));
+  costs.assumptions.push_back(fmt::format(
+      "restarts: {} from a failure to the start of loading{}", time_text(failures.restart_s),
+      failures.restart_s == usual.restart_s ? ", assumed (--restart-time)" : ""));
   const auto by_rate = [&](const std::optional<double>& given, const char* option) {
     return given ? std::string()
                  : fmt::format(" ({} a device as Llama 3's storage, arXiv:2407.21783, 3.3.1; {})",
                                format_bytes_per_s(failures.checkpoint_bytes_per_s), option);
   };
+  if (costs.checkpoint_s <= 0) {
+    costs.assumptions.emplace_back(
+        "checkpoints: they take no time, as the profile's parameters are not known (--save-time)");
+    return;
+  }
   costs.assumptions.push_back(fmt::format(
       "checkpoints: {} of weights and optimizer state, one after every {} of work (Daly 2006); {} "
       "to save{}, {} to load{}",
       format_bytes(costs.checkpoint_bytes), time_text(costs.checkpoint_interval_s),
       time_text(costs.checkpoint_s), by_rate(failures.save_s, "--save-time"),
       time_text(costs.load_s), by_rate(failures.load_s, "--load-time")));
-  costs.assumptions.push_back(fmt::format(
-      "restarts: {} from a failure to the start of loading{}", time_text(failures.restart_s),
-      failures.restart_s == usual.restart_s ? ", assumed (--restart-time)" : ""));
 }
 
 }  // namespace
 
 CheckpointSchedule daly_schedule(double save_s, double recover_s, double mtbf_s) {
   CheckpointSchedule schedule;
+  if (save_s <= 0) {  // The limit: nothing is lost but the time to recover.
+    schedule.goodput = std::exp(-recover_s / mtbf_s);
+    return schedule;
+  }
   const double ratio = save_s / (2 * mtbf_s);
   schedule.interval_s =
       ratio < 1 ? std::sqrt(2 * save_s * mtbf_s) * (1 + std::sqrt(ratio) / 3 + ratio / 9) - save_s
@@ -161,6 +170,7 @@ RunCosts run_costs(const Candidate& candidate, const RunQuestion& question) {
   costs.wall_s = costs.compute_s / costs.goodput;
   costs.device_hours = devices * costs.wall_s / kHour;
   if (plan.seq_len == 0) {
+    costs.unit = "samples";
     costs.assumptions.emplace_back("the model has no sequence: samples are counted, not tokens");
   }
   say_failures(failures, costs);

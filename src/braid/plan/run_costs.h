@@ -32,6 +32,7 @@ struct RunQuestion {
 /// What a job's run costs beside one iteration's time.
 struct RunCosts {
   double tokens = 0;
+  std::string unit = "tokens";  ///< Or samples, of models without a sequence.
   double iterations = 0;
   double compute_s = 0;  ///< Of all iterations, were nothing ever to fail.
   /// Share of the time that makes progress: the rest goes into checkpoints, work that failures
@@ -54,9 +55,10 @@ struct RunCosts {
 /// progress with it, for failures that come as a Poisson process (Daly 2006, "A higher order
 /// estimate of the optimum checkpoint interval for restart dumps"): the interval is
 ///   sqrt(2·save·mtbf)·(1 + sqrt(save / 2·mtbf) / 3 + (save / 2·mtbf) / 9) - save
-/// for save < 2·mtbf, else mtbf, and the run takes mtbf·e^(recover / mtbf)·(e^((interval + save) /
-/// mtbf) - 1) / interval times as long as without failures. `save_s` to write a checkpoint,
-/// `recover_s` from a failure until work goes on, `mtbf_s` between failures of the whole job.
+/// for save < 2·mtbf, else mtbf (0 where saving takes no time), and the run takes mtbf·e^(recover /
+/// mtbf)·(e^((interval + save) / mtbf) - 1) / interval times as long as without failures. `save_s`
+/// to write a checkpoint, `recover_s` from a failure until work goes on, `mtbf_s` between failures
+/// of the whole job.
 struct CheckpointSchedule {
   double interval_s = 0, goodput = 1;
 };

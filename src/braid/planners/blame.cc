@@ -7,38 +7,37 @@
 
 namespace braid {
 
-std::optional<std::vector<std::string>> restrictions_to_blame(const Job& job, const System& system,
+std::optional<std::vector<std::string>> restrictions_to_blame(const Job& job,
+                                                              const BlamedSystem& on,
                                                               const PlannerOptions& options,
                                                               const PlannerEntry& planner,
                                                               std::int64_t most_work) {
-  const auto outcome_of = [&](const PlannerOptions& space) {
-    Outcome outcome;
+  const auto lacks_plan = [&](const PlannerOptions& space, bool limited) {
     try {
-      outcome = planner.plan(job, system, space, Budget{most_work}, {});
+      const System& system = limited || on.unlimited == nullptr ? on.system : *on.unlimited;
+      return planner.plan(job, system, space, Budget{most_work}, {}).status == Status::infeasible;
     } catch (const Error&) {
-      outcome.status = Status::infeasible;  // The rest does not go together.
+      return true;  // The rest does not go together.
     }
-    return outcome;
-  };
-  const auto lacks_plan = [&](const PlannerOptions& space) {
-    return outcome_of(space).status == Status::infeasible;
   };
   std::vector<GivenRestriction> given = given_restrictions(options);
-  if (given.empty()) return std::nullopt;
+  if (given.empty() && on.unlimited == nullptr) return std::nullopt;
   PlannerOptions left = options;
   for (const GivenRestriction& restriction : given) restriction.take_back(left);
-  if (lacks_plan(left)) return std::vector<std::string>{};
+  if (lacks_plan(left, /*limited=*/false)) return std::vector<std::string>{};
   left = options;
+  bool limited = on.unlimited != nullptr;
   std::vector<std::string> blamed;
   for (const GivenRestriction& restriction : given) {
     PlannerOptions without_it = left;
     restriction.take_back(without_it);
-    if (lacks_plan(without_it)) {
+    if (lacks_plan(without_it, limited)) {
       left = std::move(without_it);
     } else {
       blamed.push_back(restriction.text);
     }
   }
+  if (limited && !lacks_plan(left, /*limited=*/false)) blamed.push_back(on.limit);
   return blamed;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,13 +9,22 @@
 
 namespace braid {
 
-/// Of a job that has no plan for want of memory: a least set of its restrictions, as the user gives
-/// them ("--recompute none"), without any one of which the planner finds a plan; empty where it
+/// Where a job without a plan was to run.
+struct BlamedSystem {
+  const System& system;
+  /// The same without the user's limit of its memory; null: there is none.
+  const System* unlimited = nullptr;
+  std::string limit;  ///< That limit as the user gave it: "--max-memory '40 GiB'".
+};
+
+/// Of a job that has no plan: a least set of its restrictions, as the user gives them
+/// ("--recompute none"), without any one of which the planner finds a plan; empty where it
 /// finds none without all of them. A deletion filter: each restriction is taken back in turn and
 /// stays back while there is still no plan. nullopt where no restriction is given. Cost: a search
 /// for each, of at most `most_work` configurations; one that ends at that counts as one that finds
 /// a plan, so that more may be named than need be.
-std::optional<std::vector<std::string>> restrictions_to_blame(const Job& job, const System& system,
+std::optional<std::vector<std::string>> restrictions_to_blame(const Job& job,
+                                                              const BlamedSystem& on,
                                                               const PlannerOptions& options,
                                                               const PlannerEntry& planner,
                                                               std::int64_t most_work = 20'000);

@@ -131,7 +131,8 @@ std::string row(const std::string& name, const std::string& value) {
 /// Empty where no run was asked for.
 std::string run_section(const std::optional<RunCosts>& run) {
   if (!run) return "";
-  std::string text = "<h2>A run of " + format_count(run->tokens) + " tokens</h2>\n<table>\n";
+  std::string text =
+      "<h2>A run of " + format_count(run->tokens) + " " + run->unit + "</h2>\n<table>\n";
   for (const auto& [name, value] : run_figures(*run)) text += row(name, value);
   text += "</table>\n<ul>\n";
   for (const std::string& line : run->assumptions) text += "<li>" + escaped(line) + "</li>\n";

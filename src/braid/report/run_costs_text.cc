@@ -18,7 +18,8 @@ std::string energy_text(double kwh) {
 std::vector<std::pair<std::string, std::string>> run_figures(const RunCosts& costs) {
   constexpr double kDay = 86400;
   const double days = costs.wall_s / kDay;
-  return {{"days", days < 1e5 ? fmt::format("{:.3f}", days) : fmt::format("{:.4g}", days)},
+  const bool many = days >= 10 && days < 1e6;
+  return {{"days", many ? fmt::format("{:.1f}", days) : fmt::format("{:.3g}", days)},
           {"goodput", fmt::format("{:.1f}%", 100 * costs.goodput)},
           {"device-hours", format_count(costs.device_hours)},
           {"USD", costs.usd ? format_count(*costs.usd) : "-"},
@@ -26,8 +27,8 @@ std::vector<std::pair<std::string, std::string>> run_figures(const RunCosts& cos
 }
 
 std::string run_costs_text(const RunCosts& costs) {
-  std::string text = fmt::format("A run of {} tokens ({} iterations)\n", format_count(costs.tokens),
-                                 format_count(costs.iterations));
+  std::string text = fmt::format("A run of {} {} ({} iterations)\n", format_count(costs.tokens),
+                                 costs.unit, format_count(costs.iterations));
   for (const auto& [name, value] : run_figures(costs)) {
     text += fmt::format("  {:<14}{:>12}\n", name, value);
   }

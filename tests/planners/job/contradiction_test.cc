@@ -117,7 +117,8 @@ TEST(Contradiction, SaysWhatIsAtFaultAndWhy) {
       {"experts are not split over tp",
        [](SpaceLimits&, SpaceOptions& o) { o.tp = 8, o.ep = 64, o.micro_batch = 1; },
        {"--tp 8", "--ep 64"},
-       {"experts are split over data and context parallel ranks, not over tp", "at most 64"}},
+       {"experts are split over data and context parallel ranks, not over tp",
+        "at most the 64 devices"}},
       {"nor over pp",
        [](SpaceLimits&, SpaceOptions& o) { o.pp = 4, o.ep = 64, o.zero = Zero::optimizer; },
        {"--pp 4", "--ep 64"},
@@ -147,14 +148,14 @@ TEST(Contradiction, SaysWhatIsAtFaultAndWhy) {
          o.tp = Degrees({16, 32}), o.cp = 8;
        },
        {"--tp 16,32", "--cp 8"},
-       {"tp·cp·pp·dp is at most 64"}},
+       {"tp·cp·pp·dp is at most the 64 devices"}},
       {"all devices",
        [](SpaceLimits&, SpaceOptions& o) {
          o.all_devices = true;
          o.pp = Degrees({3, 6});
        },
        {"--all-devices", "--pp 3,6"},
-       {"tp·cp·pp·dp is 64"}},
+       {"tp·cp·pp·dp is all 64 devices"}},
       {"batch",
        [](SpaceLimits&, SpaceOptions& o) {
          o.dp = Degrees({32, 64});
@@ -191,7 +192,7 @@ TEST(Contradiction, SaysWhatIsAtFaultAndWhy) {
          o.cp = Degrees({}, 2);
        },
        {"--all-devices", "--max-tp 4", "--max-pp 2", "--max-dp 2", "--max-cp 2"},
-       {"is 64"}},
+       {"is all 64 devices"}},
       {"trainer",
        [](SpaceLimits&, SpaceOptions& o) {
          o.can.pipelined_zero = {Zero::optimizer};

@@ -231,8 +231,8 @@ std::string rule_text(SpaceRule rule, const SpaceLimits& limits, const SpaceOpti
              "divides "
              "dp·cp)";
     case SpaceRule::devices:
-      return std::string("tp·cp·pp·dp is ") + (options.all_devices ? "" : "at most ") +
-             number(limits.devices) + ", the devices";
+      return std::string("tp·cp·pp·dp is ") + (options.all_devices ? "all " : "at most the ") +
+             number(limits.devices) + (limits.devices == 1 ? " device" : " devices");
     case SpaceRule::batch:
       return "dp·micro-batch divides the global batch of " + number(limits.global_batch);
     case SpaceRule::layers:
