@@ -46,13 +46,79 @@ std::int64_t parameters_of(const ModelShape& s) {
 TEST(ModelShape, ExplainsEveryParameterOfTheZoosDecoders) {
   int checked = 0;
   for (const ZooEntry& entry : zoo_models()) {
-    const Graph graph = load_model(entry.name, {});
+    Graph graph = load_model(entry.name, {});
+    graph.shape.reset();
     const auto shape = model_shape(graph);
     if (!shape || shape->latent_attention || !shape->causal) continue;
     EXPECT_EQ(parameters_of(*shape), parameter_count(graph)) << entry.name;
     ++checked;
   }
   EXPECT_GE(checked, 20);
+}
+
+/// What a config.json states is what its graph shows, where that shows it.
+TEST(ModelShape, StatedAndReadOffTheOperatorsAreTheSame) {
+  int checked = 0;
+  for (const ZooEntry& entry : zoo_models()) {
+    Graph graph = load_model(entry.name, {});
+    if (!graph.shape) continue;
+    const ModelShape stated = *graph.shape;
+    graph.shape.reset();
+    const auto read = model_shape(graph);
+    if (!read) continue;
+    EXPECT_EQ(read->blocks, stated.blocks) << entry.name;
+    EXPECT_EQ(read->dense_blocks, stated.dense_blocks) << entry.name;
+    EXPECT_EQ(read->hidden, stated.hidden) << entry.name;
+    EXPECT_EQ(read->heads, stated.heads) << entry.name;
+    EXPECT_EQ(read->kv_heads, stated.kv_heads) << entry.name;
+    EXPECT_EQ(read->head_dim, stated.head_dim) << entry.name;
+    EXPECT_EQ(read->inner, stated.inner) << entry.name;
+    EXPECT_EQ(read->vocab, stated.vocab) << entry.name;
+    EXPECT_EQ(read->positions, stated.positions) << entry.name;
+    EXPECT_EQ(read->window, stated.window) << entry.name;
+    EXPECT_EQ(read->experts, stated.experts) << entry.name;
+    EXPECT_EQ(read->top_k, stated.top_k) << entry.name;
+    EXPECT_EQ(read->expert_inner, stated.expert_inner) << entry.name;
+    EXPECT_EQ(read->shared_inner, stated.shared_inner) << entry.name;
+    EXPECT_EQ(read->shared_gate, stated.shared_gate) << entry.name;
+    EXPECT_EQ(read->rotary, stated.rotary) << entry.name;
+    EXPECT_EQ(read->gated, stated.gated) << entry.name;
+    EXPECT_EQ(read->rms, stated.rms) << entry.name;
+    EXPECT_EQ(read->qkv_bias, stated.qkv_bias) << entry.name;
+    EXPECT_EQ(read->linear_bias, stated.linear_bias) << entry.name;
+    EXPECT_EQ(read->qk_norm, stated.qk_norm) << entry.name;
+    EXPECT_EQ(read->tied_embeddings, stated.tied_embeddings) << entry.name;
+    EXPECT_EQ(read->dropout, stated.dropout) << entry.name;
+    ++checked;
+  }
+  EXPECT_GE(checked, 20);
+}
+
+TEST(ModelShape, HoldsWhatAConfigSaysAndNoOperatorShows) {
+  const ModelShape llama = shape_of("llama-3-405b");
+  EXPECT_EQ(llama.rotary_base, 500000);
+  EXPECT_EQ(llama.rotary_scaling.kind, "llama3");
+  EXPECT_EQ(llama.rotary_scaling.original_positions, 8192);
+  const ModelShape deepseek = shape_of("deepseek-v3-mtp");
+  EXPECT_EQ(deepseek.q_rank, 1536);
+  EXPECT_EQ(deepseek.kv_rank, 512);
+  EXPECT_EQ(deepseek.qk_dim, 192);
+  EXPECT_EQ(deepseek.router_score, "sigmoid");
+  EXPECT_EQ(deepseek.router_groups, 8);
+  EXPECT_EQ(deepseek.router_top_groups, 4);
+  EXPECT_EQ(deepseek.router_scaling, 2.5);
+  EXPECT_GT(deepseek.mtp_modules, 0);
+  EXPECT_TRUE(shape_of("qwen2-57b-a14b").router_all_experts);
+  EXPECT_FALSE(shape_of("qwen3-30b-a3b").router_all_experts);
+  EXPECT_EQ(shape_of("gemma-2-9b").norms, "around");
+  EXPECT_EQ(shape_of("gpt-neox-20b").norms, "parallel");
+  EXPECT_EQ(shape_of("gpt-neox-20b").rotary_dim, 24);
+  EXPECT_EQ(shape_of("opt-350m").embedding_width, 512);
+  EXPECT_EQ(shape_of("gpt-oss-120b").windowed_blocks.substr(0, 4), "1010");
+  const ModelShape nemotron = shape_of("nemotron-3-super-mtp");
+  EXPECT_EQ(nemotron.layer_pattern.size(), 88U);
+  EXPECT_EQ(nemotron.mtp_pattern, "*E");
+  EXPECT_EQ(nemotron.expert_latent, 1024);
 }
 
 TEST(ModelShape, HasThePublishedFigures) {
@@ -87,6 +153,7 @@ TEST(ModelShape, HasThePublishedFigures) {
 
 TEST(ModelShape, IsNotMadeUpForWhatIsNoTransformer) {
   Graph graph = load_model("gpt2", {});
+  graph.shape.reset();
   EXPECT_TRUE(model_shape(graph));
   // Two attentions in one block.
   Graph two = graph;
@@ -107,7 +174,9 @@ TEST(ModelShape, IsNotMadeUpForBlocksThatItHasNoWordsFor) {
   // an MTP module.
   for (const char* model :
        {"gpt-neox-20b", "opt-350m", "gemma-2-9b", "t5-large", "vit-base", "deepseek-v3-mtp"}) {
-    EXPECT_FALSE(model_shape(load_model(model, {}))) << model;
+    Graph graph = load_model(model, {});
+    graph.shape.reset();
+    EXPECT_FALSE(model_shape(graph)) << model;
   }
   const ModelShape deepseek = shape_of("deepseek-v3");
   EXPECT_TRUE(deepseek.latent_attention);

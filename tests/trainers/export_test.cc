@@ -14,12 +14,15 @@
 #include "braid/trainers/registry.h"
 #include "braid/trainers/torchtitan/export.h"
 
+#include "gpt_plan.h"
 #include "report/plan_maker.h"
 
 namespace braid {
 namespace {
 
+using test::gpt_plan;
 using test::made_plan;
+using test::megatron_refuses;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -50,7 +53,7 @@ TEST(Export, UnknownTargetNamesTheKnownOnes) {
 }
 
 TEST(Export, MegatronHasTheDegreesAndBatch) {
-  const Export out = export_plan(made_plan(piped(), 8), "megatron");
+  const Export out = export_plan(gpt_plan(piped(), 8), "megatron");
   for (const char* part :
        {"torchrun --nproc-per-node 4 --nnodes 2", "--num-layers 8 ",
         "--tensor-model-parallel-size 2", "--sequence-parallel", "--pipeline-model-parallel-size 2",
@@ -65,14 +68,13 @@ TEST(Export, MegatronHasTheDegreesAndBatch) {
 }
 
 TEST(Export, MegatronSaysHowUnevenStagesAreLaidOut) {
-  const Export two = export_megatron(made_plan(piped(), 9));
+  const Export two = export_megatron(gpt_plan(piped(), 9));
   EXPECT_THAT(two.text, HasSubstr("--decoder-first-pipeline-num-layers 5"));
   EXPECT_THAT(two.text, HasSubstr("--decoder-last-pipeline-num-layers 4"));
   Parallelism p = piped();
   p.pp = 4;
-  const Export four = export_megatron(made_plan(p, 10));  // 3, 3, 2, 2
+  const Export four = export_megatron(gpt_plan(p, 10));  // 3, 3, 2, 2
   EXPECT_THAT(four.text, HasSubstr("--pipeline-model-parallel-layout 'Et*3|t*3|t*2|t*2L'"));
-  EXPECT_THAT(four.warnings, Contains(HasSubstr("uneven")));
 }
 
 /// Blocks by virtual stage that a layout stands for.
@@ -105,7 +107,7 @@ TEST(Export, MegatronLayoutStandsForTheStagesBlocks) {
         p.vp = vp;
         p.num_micro_batches = pp;
         if (vp > 1) p.schedule = ScheduleKind::interleaved;
-        const Plan plan = made_plan(p, blocks);
+        const Plan plan = gpt_plan(p, blocks);
         const std::string text = export_megatron(plan).text;
         const std::string option = "--pipeline-model-parallel-layout '";
         const std::size_t at = text.find(option);
@@ -139,7 +141,7 @@ TEST(Export, MegatronTellsTheModelsShape) {
         "--attention-dropout 0.0 ", "--vocab-size 128256 "}) {
     EXPECT_THAT(llama, HasSubstr(part));
   }
-  const std::string gpt = export_megatron(shaped_plan("gpt2-xl", piped())).text;
+  const std::string gpt = export_megatron(shaped_plan("gpt2-xl", {})).text;
   for (const char* part : {"--num-layers 48 ", "--hidden-size 1600 ", "--ffn-hidden-size 6400 ",
                            "--num-attention-heads 25 ", "--vocab-size 50257 ",
                            "--position-embedding-type learned_absolute "}) {
@@ -182,17 +184,21 @@ TEST(Export, MegatronPadsTheVocabularyAsLittleAsTheDegreeAllows) {
   EXPECT_EQ(multiple(8), 32);
 }
 
-TEST(Export, MegatronSaysWhatAPlanWithoutAShapeLacks) {
-  const Export out = export_megatron(made_plan(piped(), 8));
-  EXPECT_THAT(out.warnings, Contains(HasSubstr("hidden size")));
-  EXPECT_THAT(out.text, Not(HasSubstr("--hidden-size")));
+TEST(Export, MegatronRefusesWhatItHasNoScriptFor) {
+  EXPECT_THAT(megatron_refuses(made_plan(piped(), 8)), HasSubstr("sizes the plan must hold"));
+  Plan plan = gpt_plan(piped(), 8);
+  plan.seq_len = 0;
+  EXPECT_THAT(megatron_refuses(plan), HasSubstr("decoders of text"));
+  plan = gpt_plan(piped(), 8);
+  plan.shape->causal = false;
+  EXPECT_THAT(megatron_refuses(plan), HasSubstr("not causal"));
 }
 
 TEST(Export, MegatronShardsByItsOwnFsdp) {
   Parallelism p;
   p.dp = 8;
   p.zero = Zero::parameters;
-  const std::string text = export_megatron(made_plan(p, 4)).text;
+  const std::string text = export_megatron(gpt_plan(p, 4)).text;
   for (const char* part :
        {"--use-megatron-fsdp", "optim_grads_params", "--ckpt-format fsdp_dtensor",
         "--no-gradient-accumulation-fusion", "unset CUDA_DEVICE_MAX_CONNECTIONS"}) {
@@ -204,12 +210,11 @@ TEST(Export, MegatronMindsOnlyTheOrderOfAxesThatAreThere) {
   Parallelism p;
   p.dp = 4;
   p.order = {Axis::pp, Axis::dp, Axis::tp, Axis::cp};
-  EXPECT_THAT(export_megatron(made_plan(p, 4)).warnings,
-              Not(Contains(HasSubstr("order of ranks"))));
+  EXPECT_THAT(export_megatron(gpt_plan(p, 4)).warnings, Not(Contains(HasSubstr("order of ranks"))));
   p.pp = 2;
-  EXPECT_THAT(export_megatron(made_plan(p, 4)).text, HasSubstr("--use-tp-pp-dp-mapping"));
+  EXPECT_THAT(export_megatron(gpt_plan(p, 4)).text, HasSubstr("--use-tp-pp-dp-mapping"));
   p.tp = 2;
-  EXPECT_THAT(export_megatron(made_plan(p, 4)).warnings, Contains(HasSubstr("order of ranks")));
+  EXPECT_THAT(export_megatron(gpt_plan(p, 4)).warnings, Contains(HasSubstr("order of ranks")));
 }
 
 TEST(Export, MegatronInterleavesAndRecomputes) {
@@ -217,7 +222,7 @@ TEST(Export, MegatronInterleavesAndRecomputes) {
   p.vp = 2;
   p.schedule = ScheduleKind::interleaved;
   p.recompute = Recompute::full;
-  const Export out = export_megatron(made_plan(p, 8));
+  const Export out = export_megatron(gpt_plan(p, 8));
   EXPECT_THAT(out.text, HasSubstr("--num-layers-per-virtual-pipeline-stage 2"));
   EXPECT_THAT(out.text, HasSubstr("--recompute-granularity full"));
   EXPECT_THAT(out.text, HasSubstr("--recompute-method uniform"));
@@ -227,7 +232,7 @@ TEST(Export, MegatronInterleavesAndRecomputes) {
 TEST(Export, EachThingThatATargetLacksIsAWarning) {
   Parallelism p = piped();
   const auto warnings = [](const Parallelism& parallel, const std::string& target) {
-    return export_plan(made_plan(parallel, 8), target).warnings.size();
+    return export_plan(gpt_plan(parallel, 8), target).warnings.size();
   };
   for (const std::string& target : export_targets()) {
     const std::size_t before = warnings(p, target);
@@ -237,7 +242,7 @@ TEST(Export, EachThingThatATargetLacksIsAWarning) {
   }
   Parallelism gpipe = p;
   gpipe.schedule = ScheduleKind::gpipe;
-  EXPECT_GT(warnings(gpipe, "megatron"), warnings(p, "megatron"));
+  EXPECT_THAT(megatron_refuses(gpt_plan(gpipe, 8)), HasSubstr("GPipe"));
   EXPECT_GT(warnings(gpipe, "deepspeed"), warnings(p, "deepspeed"));
   Parallelism sharded = p;
   sharded.zero = Zero::parameters;
@@ -250,12 +255,9 @@ TEST(Export, EachThingThatATargetLacksIsAWarning) {
 
 TEST(Export, LanguageModelTrainersAreWarnedOfModelsWithoutASequence) {
   Plan plan = made_plan(Parallelism{}, 4);
-  for (const char* target : {"megatron", "torchtitan"}) {
-    plan.seq_len = 128;
-    EXPECT_THAT(export_plan(plan, target).warnings, Not(Contains(HasSubstr("no sequence"))));
-    plan.seq_len = 0;
-    EXPECT_THAT(export_plan(plan, target).warnings, Contains(HasSubstr("no sequence")));
-  }
+  EXPECT_THAT(export_torchtitan(plan).warnings, Not(Contains(HasSubstr("no sequence"))));
+  plan.seq_len = 0;
+  EXPECT_THAT(export_torchtitan(plan).warnings, Contains(HasSubstr("no sequence")));
 }
 
 TEST(Export, DeepspeedIsJsonWhoseBatchAddsUp) {
@@ -353,7 +355,7 @@ TEST(Export, TorchtitanNamesTheModulesOfEachStage) {
 }
 
 TEST(Export, NamesCannotBreakOutOfTheirComment) {
-  Plan plan = made_plan(piped(), 8);
+  Plan plan = gpt_plan(piped(), 8);
   plan.model = "x\nrm -rf /";
   plan.system.name = "y\r\nz";
   for (const char* target : {"megatron", "torchtitan"}) {

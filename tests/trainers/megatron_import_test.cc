@@ -60,7 +60,24 @@ TEST(MegatronImport, ReadsInterleavingAndLayouts) {
       import("--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et*3|(tt|)*2tmL'");
   EXPECT_EQ(layout.parallel.vp, 2);
   EXPECT_EQ(layout.parallel.schedule, ScheduleKind::interleaved);
-  EXPECT_THAT(layout.chunk_blocks, ElementsAre(3, 2, 2, 2));
+  EXPECT_THAT(layout.chunk_blocks, ElementsAre(4, 2, 2, 3));  // With embedding, MTP and loss.
+  const Import blocks =
+      import("--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et*3|(tt|)*2tL'");
+  EXPECT_THAT(blocks.chunk_blocks, ElementsAre(3, 2, 2, 1));
+}
+
+TEST(MegatronImport, ReadsWhatElseExportWrites) {
+  EXPECT_THAT(import("--pipeline-model-parallel-size 2 --hybrid-layer-pattern 'MEM*|EME/*E/*E'")
+                  .chunk_blocks,
+              ElementsAre(4, 3));
+  EXPECT_TRUE(import("--fine-grained-activation-offloading").parallel.offload_activations);
+  EXPECT_EQ(import("--fp16").precision->gradient, Dtype::f16);
+  EXPECT_EQ(import_megatron("export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1\npretrain_gpt.py "
+                            "--micro-batch-size 1",
+                            "train.sh")
+                .precision->matmul,
+            Dtype::tf32);
+  EXPECT_THROW(import("--pipeline-model-parallel-size 3 --hybrid-layer-pattern 'M*|ME'"), Error);
 }
 
 TEST(MegatronImport, ReadsTheSizesOfTheModel) {

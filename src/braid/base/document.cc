@@ -213,6 +213,10 @@ std::int64_t Value::int_or(std::int64_t otherwise) const {
 }
 
 void Value::expect_only(std::initializer_list<std::string_view> keys) const {
+  expect_only(std::vector<std::string_view>(keys));
+}
+
+void Value::expect_only(const std::vector<std::string_view>& keys) const {
   if (!is_object()) fail_kind(*this, "an object");
   const DocumentNode& node = data_->nodes[node_];
   for (std::uint32_t i = node.low; i < node.low + node.high; ++i) {

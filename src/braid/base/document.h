@@ -89,6 +89,7 @@ class Value {
   /// Throws Error naming the first member of this object that is not in `keys`, with the nearest
   /// known key as the remedy.
   void expect_only(std::initializer_list<std::string_view> keys) const;
+  void expect_only(const std::vector<std::string_view>& keys) const;
 
   Where where() const;
   /// Throws Error{where(), message, remedy}.

@@ -11,6 +11,7 @@
 #include "braid/frontend/candle_uno.h"
 #include "braid/frontend/config_fields.h"
 #include "braid/frontend/decoder_configs.h"
+#include "braid/frontend/decoder_shape.h"
 #include "braid/frontend/dlrm.h"
 #include "braid/frontend/gnmt.h"
 #include "braid/frontend/multi_modal.h"
@@ -49,7 +50,9 @@ Graph decoder(const Value& config, const std::string& name, const ModelOptions& 
   const std::int64_t longest =
       learned ? spec.positions
               : (options.seq_len > 0 ? options.seq_len : longest_sample(config, spec));
-  return build_decoder(spec, sample_tokens(options, longest, learned));
+  Graph graph = build_decoder(spec, sample_tokens(options, longest, learned));
+  graph.shape = decoder_shape(config, spec);
+  return graph;
 }
 
 /// One `model_type` of a config.json and what builds it.

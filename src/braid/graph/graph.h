@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "braid/base/dtype.h"
+#include "braid/graph/model_shape.h"
 
 namespace braid {
 
@@ -201,6 +203,8 @@ struct Graph {
   std::vector<TensorId> outputs;
   std::int64_t samples = 1;  ///< How many samples one pass over the graph processes.
   std::int64_t seq_len = 0;  ///< Tokens per sample; 0 when the model has no sequence.
+  /// What the model's source says of the whole model; its blocks are layers of the graph.
+  std::optional<ModelShape> shape;
 
   friend bool operator==(const Graph&, const Graph&) = default;
 };

@@ -17,6 +17,7 @@
 #include "braid/graph/graph_json.h"
 #include "braid/graph/graph_json_names.h"
 #include "braid/graph/layering.h"
+#include "braid/graph/model_shape_json.h"
 #include "braid/graph/operator_fields.h"
 #include "braid/graph/repeated_layers.h"
 #include "braid/graph/tensor_size.h"
@@ -106,6 +107,7 @@ class Reader {
     graph_.name = root_["name"].string_or("");
     graph_.samples = root_["samples"].exists() ? root_["samples"].as_int_in(1, most_size) : 1;
     graph_.seq_len = root_["seq_len"].exists() ? root_["seq_len"].as_int_in(0, most_size) : 0;
+    if (root_["shape"].exists()) graph_.shape = shape_from_json(root_["shape"]);
     read_tensors();
     read_layers();
     read_operators();
@@ -119,6 +121,7 @@ class Reader {
     } else {
       sort_by_layer();
     }
+    check_shape();
     check_graph(graph_, file);
     find_repeated_layers(graph_);
     return std::move(graph_);
@@ -128,13 +131,21 @@ class Reader {
   static constexpr std::int64_t most_size = std::numeric_limits<std::int64_t>::max();
 
   void check_form() const {
-    root_.expect_only({"braid", "version", "name", "samples", "seq_len", "inputs", "outputs",
-                       "layers", "tensors", "operators"});
+    root_.expect_only({"braid", "version", "name", "samples", "seq_len", "shape", "inputs",
+                       "outputs", "layers", "tensors", "operators"});
     if (root_["braid"].as_string() != "graph") {
       root_["braid"].fail("this is not a graph", "give a file with \"braid\": \"graph\"");
     }
     if (root_["version"].as_int() != 1) {
       root_["version"].fail("this version is not known", "version 1 is read");
+    }
+  }
+
+  void check_shape() const {
+    if (graph_.shape && graph_.shape->first_block + graph_.shape->blocks >
+                            static_cast<std::int64_t>(graph_.layers.size())) {
+      root_["shape"].fail("the shape has more blocks than the graph has layers",
+                          "leave the shape out, or count the blocks that are there");
     }
   }
 

@@ -9,6 +9,7 @@
 #include "braid/base/dtype.h"
 #include "braid/graph/graph_json.h"
 #include "braid/graph/graph_json_names.h"
+#include "braid/graph/model_shape_json.h"
 #include "braid/graph/operator_fields.h"
 
 namespace braid {
@@ -21,6 +22,9 @@ class Writer {
     member("\n  ", "name", graph.name);
     member("\n  ", "samples", graph.samples);
     member("\n  ", "seq_len", graph.seq_len);
+    if (graph.shape) {
+      fmt::format_to(std::back_inserter(text_), ",\n  \"shape\": {}", to_json(*graph.shape).dump());
+    }
     member("\n  ", "inputs", graph.inputs);
     member("\n  ", "outputs", graph.outputs);
     list("layers", graph.layers, [&](const Layer& layer) { put(layer); });

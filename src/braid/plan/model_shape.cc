@@ -201,6 +201,7 @@ bool read_ends(const Graph& graph, ModelShape& shape) {
 }  // namespace
 
 std::optional<ModelShape> model_shape(const Graph& graph) {
+  if (graph.shape) return graph.shape;
   std::optional<ModelShape> shape;
   std::int64_t first = -1;
   std::int64_t blocks = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "braid/graph/model_shape_json.h"
 #include "braid/plan/names.h"
 #include "braid/plan/stage_rounds.h"
 #include "braid/profile/profile_json.h"
@@ -255,46 +256,6 @@ void check_own_form(const Value& value, const Stage& stage, const Plan& plan) {
   if (!fault.empty()) value["own"][stage.own->passes.empty() ? "warm_up" : "passes"].fail(fault);
 }
 
-/// Names and places of a shape's counts and flags, for reading and writing alike.
-template <typename Shape, typename Count, typename Flag>
-void each_field(Shape& shape, const Count& count, const Flag& flag) {
-  count("first_block", shape.first_block);
-  count("blocks", shape.blocks);
-  count("dense_blocks", shape.dense_blocks);
-  count("hidden", shape.hidden);
-  count("heads", shape.heads);
-  count("kv_heads", shape.kv_heads);
-  count("head_dim", shape.head_dim);
-  count("inner", shape.inner);
-  count("vocab", shape.vocab);
-  count("positions", shape.positions);
-  count("window", shape.window);
-  count("experts", shape.experts);
-  count("top_k", shape.top_k);
-  count("expert_inner", shape.expert_inner);
-  count("shared_inner", shape.shared_inner);
-  flag("causal", shape.causal);
-  flag("rotary", shape.rotary);
-  flag("latent_attention", shape.latent_attention);
-  flag("gated", shape.gated);
-  flag("rms", shape.rms);
-  flag("qkv_bias", shape.qkv_bias);
-  flag("linear_bias", shape.linear_bias);
-  flag("qk_norm", shape.qk_norm);
-  flag("tied_embeddings", shape.tied_embeddings);
-  flag("dropout", shape.dropout);
-  flag("shared_gate", shape.shared_gate);
-}
-
-Json shape_to_json(const ModelShape& shape) {
-  Json json = Json::object();
-  each_field(
-      shape, [&json](const char* key, std::int64_t value) { json[key] = value; },
-      [&json](const char* key, bool value) { json[key] = value; });
-  json["activation"] = shape.activation;
-  return json;
-}
-
 Claims claims_from_json(const Value& value) {
   value.expect_only({"iteration_time_s", "peak_memory_bytes", "arithmetic_bound_s",
                      "memory_bound_s", "network_bound_s"});
@@ -304,25 +265,6 @@ Claims claims_from_json(const Value& value) {
   return {value["iteration_time_s"].as_double_in(0, kMostClaimed),
           value["peak_memory_bytes"].as_double_in(0, kMostClaimed), bound("arithmetic_bound_s"),
           bound("memory_bound_s"), bound("network_bound_s")};
-}
-
-ModelShape shape_from_json(const Value& value) {
-  value.expect_only({"first_block", "blocks",       "dense_blocks", "hidden",
-                     "heads",       "kv_heads",     "head_dim",     "inner",
-                     "vocab",       "positions",    "window",       "experts",
-                     "top_k",       "expert_inner", "shared_inner", "causal",
-                     "rotary",      "gated",        "rms",          "latent_attention",
-                     "qkv_bias",    "linear_bias",  "qk_norm",      "tied_embeddings",
-                     "dropout",     "shared_gate",  "activation"});
-  ModelShape shape;
-  each_field(
-      shape,
-      [&value](const char* key, std::int64_t& count) {
-        if (value[key].exists()) count = value[key].as_int_in(0, kMaxCount);
-      },
-      [&value](const char* key, bool& flag) { flag = value[key].bool_or(flag); });
-  shape.activation = value["activation"].string_or("");
-  return shape;
 }
 
 }  // namespace
@@ -401,7 +343,7 @@ Json to_json(const Plan& plan) {
     json["claims"]["memory_bound_s"] = plan.claims->memory_bound_s;
     json["claims"]["network_bound_s"] = plan.claims->network_bound_s;
   }
-  if (plan.shape) json["shape"] = shape_to_json(*plan.shape);
+  if (plan.shape) json["shape"] = to_json(*plan.shape);
   json["seq_len"] = plan.seq_len;
   json["global_batch"] = plan.global_batch;
   json["precision"] = precision_to_json(plan.precision);

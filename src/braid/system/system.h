@@ -40,6 +40,8 @@ struct DeviceGroup {
   Chip chip;
   std::int64_t nodes = 1;
   std::int64_t devices_per_node = 1;
+  /// Devices of one computer, where a node is a rack of several; 0: the node is one.
+  std::int64_t devices_per_host = 0;
   NetworkLevel intra_node;  ///< Level 0 for these devices.
   /// What one of these nodes sends into the innermost level in all, where that is less than the
   /// level's own figure; 0: the level's.

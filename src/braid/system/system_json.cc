@@ -220,6 +220,7 @@ Json to_json(const System& system) {
     Json part = Json::object();
     part["nodes"] = group.nodes;
     part["devices_per_node"] = group.devices_per_node;
+    if (group.devices_per_host > 0) part["devices_per_host"] = group.devices_per_host;
     part["intra_node"] = level_to_json(group.intra_node);
     if (group.node_bytes_per_s > 0) part["node_bytes_per_s"] = group.node_bytes_per_s;
     if (group.node_usd_per_hour > 0) part["node_usd_per_hour"] = group.node_usd_per_hour;
@@ -239,11 +240,14 @@ namespace {
 std::vector<DeviceGroup> groups_from_json(const Value& value, std::int64_t& places) {
   std::vector<DeviceGroup> groups;
   for (const Value& entry : value.elements()) {
-    entry.expect_only({"nodes", "devices_per_node", "intra_node", "node_bytes_per_s",
-                       "node_usd_per_hour", "chip"});
+    entry.expect_only({"nodes", "devices_per_node", "devices_per_host", "intra_node",
+                       "node_bytes_per_s", "node_usd_per_hour", "chip"});
     DeviceGroup group;
     group.nodes = entry["nodes"].as_int_in(1, 1 << 30);
     group.devices_per_node = entry["devices_per_node"].as_int_in(1, 1 << 30);
+    if (entry["devices_per_host"].exists()) {
+      group.devices_per_host = entry["devices_per_host"].as_int_in(0, group.devices_per_node);
+    }
     group.intra_node = level_from_json(entry["intra_node"]);
     if (entry["node_bytes_per_s"].exists()) {
       group.node_bytes_per_s = positive(entry["node_bytes_per_s"], Unit::bytes_per_s);

@@ -97,7 +97,19 @@ void set_host(const Value& value, std::int64_t devices_per_node, const Reference
   }
 }
 
-/// `chip`, `devices_per_node`, `nodes`, `intra_node`, `host`, `node_bandwidth`,
+/// Devices of one computer of a node; 0: not said.
+std::int64_t read_devices_per_host(const Value& value, const DeviceGroup& group) {
+  if (!value.exists()) return 0;
+  const std::int64_t count = value.as_int_in(1, group.devices_per_node);
+  if (group.devices_per_node % count != 0) {
+    value.fail(std::to_string(count) + " do not divide the " +
+                   std::to_string(group.devices_per_node) + " devices of a node",
+               "give the devices of one of the computers that make up a node");
+  }
+  return count;
+}
+
+/// `chip`, `devices_per_node`, `devices_per_host`, `nodes`, `intra_node`, `host`, `node_bandwidth`,
 /// `price_per_hour` of a group or a homogeneous cluster. With a bandwidth matrix the network inside
 /// the node may be left out.
 DeviceGroup read_nodes(const Value& value, Chip chip, bool has_matrix, const Reference& reference,
@@ -105,6 +117,7 @@ DeviceGroup read_nodes(const Value& value, Chip chip, bool has_matrix, const Ref
   DeviceGroup group;
   group.chip = std::move(chip);
   group.devices_per_node = value["devices_per_node"].as_int_in(1, kMostNodes);
+  group.devices_per_host = read_devices_per_host(value["devices_per_host"], group);
   group.nodes = value["nodes"].exists() ? value["nodes"].as_int_in(1, kMostNodes) : 1;
   if (value["intra_node"].exists() || !has_matrix) {
     group.intra_node =
@@ -133,8 +146,8 @@ void read_groups(const Value& groups, bool has_matrix, bool has_levels, int dept
   std::vector<System> clusters;
   for (const Value& entry : groups.elements()) {
     if (!entry["cluster"].exists()) {
-      entry.expect_only({"chip", "devices_per_node", "nodes", "intra_node", "host",
-                         "node_bandwidth", "price_per_hour"});
+      entry.expect_only({"chip", "devices_per_node", "devices_per_host", "nodes", "intra_node",
+                         "host", "node_bandwidth", "price_per_hour"});
       system.groups.push_back(read_group(entry, has_matrix, system));
       continue;
     }
@@ -283,8 +296,8 @@ void finish_networks(const Value& value, const DeviceCount& count, const Referen
 }  // namespace
 
 System read_system(const Value& value, const DeviceCount& count, int depth) {
-  value.expect_only({"name", "description", "chip", "devices_per_node", "nodes", "intra_node",
-                     "node_bandwidth", "price_per_hour", "host", "groups", "levels",
+  value.expect_only({"name", "description", "chip", "devices_per_node", "devices_per_host", "nodes",
+                     "intra_node", "node_bandwidth", "price_per_hour", "host", "groups", "levels",
                      "bandwidth_matrix", "sources", "assumed"});
   System system;
   system.name = value["name"].as_string();
@@ -294,8 +307,8 @@ System read_system(const Value& value, const DeviceCount& count, int depth) {
   const Value levels = value["levels"];
   const Value matrix = value["bandwidth_matrix"];
   if (groups.exists()) {
-    for (const char* key : {"chip", "devices_per_node", "nodes", "intra_node", "node_bandwidth",
-                            "price_per_hour", "host"}) {
+    for (const char* key : {"chip", "devices_per_node", "devices_per_host", "nodes", "intra_node",
+                            "node_bandwidth", "price_per_hour", "host"}) {
       if (value[key].exists()) value[key].fail("belongs into each of the groups");
     }
     read_groups(groups, matrix.exists(), levels.exists(), depth, system);
@@ -307,8 +320,8 @@ System read_system(const Value& value, const DeviceCount& count, int depth) {
 }
 
 System read_network(const Value& value, const Chip& chip, const DeviceCount& count) {
-  value.expect_only({"name", "description", "devices_per_node", "intra_node", "node_bandwidth",
-                     "price_per_hour", "host", "levels", "sources", "assumed"});
+  value.expect_only({"name", "description", "devices_per_node", "devices_per_host", "intra_node",
+                     "node_bandwidth", "price_per_hour", "host", "levels", "sources", "assumed"});
   System system;
   system.name = value["name"].string_or("the cluster");
   system.description = value["description"].string_or("");

@@ -4,191 +4,133 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/error.h"
 #include "braid/plan/names.h"
+#include "braid/trainers/exchange/processes.h"
+#include "braid/trainers/megatron/arguments.h"
 #include "braid/trainers/megatron/limits.h"
+#include "braid/trainers/megatron/model_arguments.h"
 
 namespace braid {
 namespace {
 
-/// Arguments one a line behind the torchrun line, so that people can comment and edit.
-class Arguments {
- public:
-  void flag(const std::string& name) { text_ += " \\\n    " + name; }
-  template <typename T>
-  void value(const std::string& name, const T& value) {
-    text_ += fmt::format(" \\\n    {} {}", name, value);
-  }
-  const std::string& text() const { return text_; }
+using Arguments = MegatronArguments;
 
- private:
-  std::string text_;
-};
-
-/// What Megatron-LM multiplies with the tensor parallel degree to pad the vocabulary: the largest
-/// power of two up to its default of 128 that pads as little as the degree allows.
-std::int64_t vocabulary_multiple(std::int64_t vocab, std::int64_t tp) {
-  std::int64_t multiple = 1;
-  while (multiple < 128 && vocab % (2 * multiple * tp) == 0) multiple *= 2;
-  return multiple;
-}
-
-void add_experts(const Plan& plan, Arguments& arguments) {
-  const ModelShape& shape = *plan.shape;
-  if (shape.experts == 0) return;
-  arguments.value("--num-experts", shape.experts);
-  arguments.value("--moe-router-topk", shape.top_k);
-  // A softmax over the one expert that was chosen has no gradient, and is refused.
-  if (shape.top_k == 1) arguments.flag("--moe-router-pre-softmax");
-  arguments.value("--moe-ffn-hidden-size", shape.expert_inner);
-  if (shape.shared_inner > 0) {
-    arguments.value("--moe-shared-expert-intermediate-size", shape.shared_inner);
-    if (shape.shared_gate) arguments.flag("--moe-shared-expert-gate");
-  }
-  if (shape.dense_blocks > 0) {
-    arguments.value("--moe-layer-freq", fmt::format("'([0]*{}+[1]*{})'", shape.dense_blocks,
-                                                    shape.blocks - shape.dense_blocks));
-  }
-  // The kernels need compute capability 8.0, as Transformer Engine does.
-  if (has_transformer_engine(plan)) arguments.flag("--moe-grouped-gemm");
-  arguments.value("--moe-token-dispatcher-type", "alltoall");
-}
-
-void add_shape(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
-  arguments.value("--num-layers", count_blocks(plan).total);
-  if (!plan.shape) {
-    warnings.emplace_back(
-        "the plan does not hold the model's shape (hidden size, heads, vocabulary): set "
-        "MODEL_ARGS, and another script where it is no GPT");
-    return;
-  }
-  const ModelShape& shape = *plan.shape;
-  arguments.value("--hidden-size", shape.hidden);
-  // Megatron-LM wants a width even where every block has experts.
-  arguments.value("--ffn-hidden-size", shape.inner > 0 ? shape.inner : shape.expert_inner);
-  arguments.value("--num-attention-heads", shape.heads);
-  if (shape.latent_attention) {
-    arguments.flag("--multi-latent-attention");
-    warnings.emplace_back(
-        "the ranks and widths of latent attention are not in the plan: add --q-lora-rank, "
-        "--kv-lora-rank, --qk-head-dim, --qk-pos-emb-head-dim and --v-head-dim to MODEL_ARGS");
-  } else {
-    if (shape.kv_heads != shape.heads) {
-      arguments.flag("--group-query-attention");
-      arguments.value("--num-query-groups", shape.kv_heads);
+/// "Et*3|(tttt|)*6t*3mL": embedding, blocks, predictions and loss by virtual stage, in pipeline
+/// order; the predictions are in chunk `mtp_chunk`.
+std::string layout_text(const std::vector<std::int64_t>& blocks, std::int64_t mtp_modules,
+                        std::size_t mtp_chunk) {
+  const auto cell = [&](std::size_t chunk) {
+    const std::int64_t count = blocks[chunk];
+    std::string text = count == 0 ? "" : count == 1 ? "t" : fmt::format("t*{}", count);
+    if (chunk == mtp_chunk) {
+      for (std::int64_t i = 0; i < mtp_modules; ++i) text += "m";
     }
-    if (shape.head_dim * shape.heads != shape.hidden) {
-      arguments.value("--kv-channels", shape.head_dim);
-    }
-  }
-  if (shape.window > 0) arguments.value("--window-size", fmt::format("'({},0)'", shape.window));
-  if (shape.qk_norm) arguments.flag("--qk-layernorm");
-  if (shape.gated) arguments.flag("--swiglu");
-  if (!shape.activation.empty() && shape.activation != (shape.gated ? "swiglu" : "gelu")) {
-    warnings.push_back(fmt::format("the activation function {} has no argument: {} is used",
-                                   on_one_line(shape.activation), shape.gated ? "SwiGLU" : "GeLU"));
-  }
-  if (shape.rms) arguments.value("--normalization", "RMSNorm");
-  if (!shape.linear_bias) {
-    arguments.flag("--disable-bias-linear");
-    if (shape.qkv_bias) arguments.flag("--add-qkv-bias");
-  }
-  if (!shape.tied_embeddings) arguments.flag("--untie-embeddings-and-output-weights");
-  arguments.value("--position-embedding-type", shape.rotary          ? "rope"
-                                               : shape.positions > 0 ? "learned_absolute"
-                                                                     : "none");
-  if (!shape.dropout) {
-    arguments.value("--attention-dropout", "0.0");
-    arguments.value("--hidden-dropout", "0.0");
-  }
-  arguments.value("--vocab-size", shape.vocab);
-  arguments.value("--make-vocab-size-divisible-by",
-                  vocabulary_multiple(shape.vocab, plan.parallel.tp));
-  add_experts(plan, arguments);
-  if (shape.experts > 0) {
-    warnings.emplace_back(
-        "how the router scores and balances is not in the plan: add --moe-router-score-function, "
-        "--moe-router-load-balancing-type and the like to MODEL_ARGS where they are not softmax "
-        "and aux_loss");
-  }
-  if (shape.rotary) {
-    warnings.emplace_back(
-        "the rotary base and scaling are not in the plan: add --rotary-base to MODEL_ARGS where it "
-        "is "
-        "not 10000");
-  }
-  if (!shape.causal) {
-    warnings.emplace_back(
-        "attention is not causal: pretrain_gpt.py must give way to pretrain_bert.py");
-  }
-}
-
-/// "Et*3|(tttt|)*6t*3L": embedding, blocks and loss by virtual stage, in pipeline order.
-std::string layout_text(const std::vector<std::int64_t>& blocks) {
-  const auto cell = [](std::int64_t count) {
-    return count == 0 ? std::string() : count == 1 ? "t" : fmt::format("t*{}", count);
+    return text;
   };
-  std::string layout = "E" + cell(blocks.front()) + "|";
+  std::string layout = "E" + cell(0) + "|";
   for (std::size_t i = 1; i + 1 < blocks.size();) {
     std::size_t end = i;
-    while (end + 1 < blocks.size() && blocks[end] == blocks[i]) ++end;
+    while (end + 1 < blocks.size() && blocks[end] == blocks[i] && end != mtp_chunk) ++end;
     if (end - i > 1) {
       layout +=
           fmt::format("({}|)*{}", std::string(static_cast<std::size_t>(blocks[i]), 't'), end - i);
     } else {
-      layout += cell(blocks[i]) + "|";
+      end = i + 1;
+      layout += cell(i) + "|";
     }
     i = end;
   }
-  return layout + cell(blocks.back()) + "L";
+  return layout + cell(blocks.size() - 1) + "L";
 }
 
-void add_pipeline(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
+/// The chunk of the layer behind the last block, which a model with further predictions has there;
+/// that of the last block is the last one where all is behind it.
+std::size_t chunk_of_mtp(const Plan& plan) {
+  const auto layer = static_cast<std::int32_t>(plan.shape->first_block + plan.shape->blocks);
+  const std::size_t chunks = plan.stages.front().chunks.size();
+  for (std::size_t c = 0; c < chunks; ++c) {
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      const auto& layers = plan.stages[s].chunks[c].layers;
+      if (std::find(layers.begin(), layers.end(), layer) != layers.end()) {
+        return c * plan.stages.size() + s;
+      }
+    }
+  }
+  return chunks * plan.stages.size() - 1;
+}
+
+/// Where the layers between the blocks and the loss, and those before the first, are not in the
+/// chunks that Megatron-LM has them in.
+void check_ends(const Plan& plan) {
+  const auto& first = plan.stages.front().chunks.front().layers;
+  const auto& last = plan.stages.back().chunks.back().layers;
+  const ModelShape& shape = *plan.shape;
+  const std::int64_t layers = std::ssize(plan.profile.layers);
+  const bool begins = std::find(first.begin(), first.end(), shape.first_block - 1) != first.end();
+  const bool ends = std::find(last.begin(), last.end(), layers - 1) != last.end();
+  if (begins && ends) return;
+  throw Error("Megatron-LM has the embedding in the first stage and the loss in the last",
+              "plan with a smaller --pp");
+}
+
+void add_pipeline(const Plan& plan, Arguments& arguments) {
   const Parallelism& p = plan.parallel;
-  const BlockCounts blocks = count_blocks(plan);
   arguments.value("--pipeline-model-parallel-size", p.pp);
   if (p.pp == 1) return;
-  if (p.schedule == ScheduleKind::gpipe) {
-    warnings.emplace_back("Megatron-LM has no GPipe schedule: it runs 1F1B");
-  }
-  if (blocks.even) {
-    if (p.vp > 1)
-      arguments.value("--num-layers-per-virtual-pipeline-stage", blocks.per_chunk.front());
+  check_ends(plan);
+  if (is_hybrid(plan)) return;
+  const BlockCounts blocks = count_blocks(plan);
+  const auto& counts = blocks.per_chunk;
+  const std::int64_t mtp = plan.shape->mtp_modules;
+  const std::size_t mtp_chunk = mtp > 0 ? chunk_of_mtp(plan) : counts.size() - 1;
+  if (mtp_chunk == counts.size() - 1 && blocks.even) {
+    if (p.vp > 1) arguments.value("--num-layers-per-virtual-pipeline-stage", counts.front());
     return;
   }
-  const auto& counts = blocks.per_chunk;
   const bool inner_even =
       counts.size() > 2 && std::adjacent_find(counts.begin() + 1, counts.end() - 1,
                                               std::not_equal_to<>()) == counts.end() - 1;
-  const bool ends_hold_blocks = counts.front() > 0 && counts.back() > 0;
-  if (p.vp == 1 && ends_hold_blocks && (inner_even || counts.size() == 2)) {
+  const bool all_hold_blocks = std::find(counts.begin(), counts.end(), 0) == counts.end();
+  if (mtp == 0 && p.vp == 1 && all_hold_blocks && (inner_even || counts.size() == 2)) {
     arguments.value("--decoder-first-pipeline-num-layers", counts.front());
     arguments.value("--decoder-last-pipeline-num-layers", counts.back());
     return;
   }
   // The layout itself says how many virtual stages there are.
-  arguments.value("--pipeline-model-parallel-layout", "'" + layout_text(counts) + "'");
-  warnings.emplace_back(
-      "uneven stages need --pipeline-model-parallel-layout (Megatron-LM core 0.13 or later)");
+  arguments.value("--pipeline-model-parallel-layout",
+                  "'" + layout_text(counts, mtp, mtp_chunk) + "'");
+}
+
+/// What of selective recomputation Megatron-LM has modules for. Transformer Engine computes a norm
+/// together with the GEMM behind it: only those before experts and in latent attention are modules
+/// of their own.
+std::string recomputed_modules(const Plan& plan) {
+  const bool engine = has_transformer_engine(plan);
+  const bool experts = plan.shape->experts > 0;
+  std::string modules = "core_attn";
+  if (!engine || experts || plan.shape->latent_attention) modules += " layernorm";
+  if (engine && experts) modules += " moe_act";
+  return modules;
 }
 
 void add_recompute(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
   if (plan.parallel.recompute == Recompute::selective) {
     arguments.value("--recompute-granularity", "selective");
-    const bool experts = plan.shape && plan.shape->experts > 0 && has_transformer_engine(plan);
-    if (plan.precision.matmul == Dtype::f8) {
+    const std::string modules = recomputed_modules(plan);
+    if (plan.precision.matmul == Dtype::f8 && modules != "core_attn") {
       // Megatron-LM's usual recipe, delayed scaling, refuses to recompute layer norms.
       arguments.value("--fp8-recipe", "tensorwise");
       warnings.emplace_back(
           "recomputing layer norms in FP8 needs Transformer Engine 2.6 or later and another recipe "
           "than delayed scaling: tensorwise is used");
     }
-    arguments.value("--recompute-modules",
-                    experts ? "core_attn layernorm moe_act" : "core_attn layernorm");
-    if (!experts) {
+    arguments.value("--recompute-modules", modules);
+    if (plan.shape->experts == 0 || !has_transformer_engine(plan)) {
       warnings.emplace_back(
-          "the activation function alone cannot be recomputed: its input stays in memory, which "
-          "takes "
-          "more than the plan says (or add mlp to --recompute-modules, which takes longer)");
+          "activation functions, and norms that Transformer Engine computes with a GEMM, cannot be "
+          "recomputed alone: their inputs stay in memory, which takes more than the plan says (or "
+          "add mlp to --recompute-modules, which takes longer)");
     }
   } else if (plan.parallel.recompute == Recompute::full) {
     arguments.value("--recompute-granularity", "full");
@@ -209,17 +151,30 @@ void add_data_parallel(const Plan& plan, Arguments& arguments, std::vector<std::
     arguments.flag("--use-distributed-optimizer");
     arguments.flag("--no-gradient-accumulation-fusion");
     arguments.value("--ckpt-format", "fsdp_dtensor");
-    warnings.push_back(fmt::format("ZeRO-{} needs Megatron-FSDP (Megatron-LM core 0.12 or later)",
+    warnings.push_back(fmt::format("ZeRO-{} needs Megatron-FSDP (Megatron-LM core 0.14 or later)",
                                    parameters ? 3 : 2));
-    if (p.pp > 1) {
-      warnings.emplace_back("Megatron-FSDP does not run with pipeline parallelism in all versions");
-    }
   } else if (p.zero == Zero::optimizer || p.offload_optimizer) {
     arguments.flag("--use-distributed-optimizer");
   }
   if (std::int64_t{p.dp} * p.cp == 1) return;
+  if (!plan.trainer.does.overlapped_gradients) return;
   arguments.flag("--overlap-grad-reduce");
   if (p.zero != Zero::none || p.offload_optimizer) arguments.flag("--overlap-param-gather");
+}
+
+/// Transformer Engine keeps the weights in FP8 beside those in BF16, unless they are gathered in
+/// FP8, which offloaded optimizer state allows with delayed scaling alone.
+void add_fp8_weights(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
+  const Parallelism& p = plan.parallel;
+  const bool delayed =
+      p.recompute != Recompute::selective || recomputed_modules(plan) == "core_attn";
+  if (p.zero >= Zero::optimizer && (delayed || !p.offload_optimizer)) {
+    arguments.flag("--fp8-param-gather");
+    return;
+  }
+  warnings.emplace_back(
+      "Transformer Engine keeps weights and their transposes in FP8 as well, about 2 bytes a "
+      "parameter more than the plan says (--fp8-param-gather needs ZeRO-1)");
 }
 
 void add_precision(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
@@ -238,8 +193,9 @@ void add_precision(const Plan& plan, Arguments& arguments, std::vector<std::stri
     case Dtype::tf32:
       break;
     default:
-      warnings.push_back("precision " + name_of(plan.precision) + " has no Megatron-LM argument");
+      break;
   }
+  if (plan.precision.matmul == Dtype::f8) add_fp8_weights(plan, arguments, warnings);
   const bool mixed = plan.precision.matmul != Dtype::f32 && plan.precision.matmul != Dtype::tf32;
   if (mixed && plan.precision.gradient == Dtype::f32) {
     arguments.flag("--accumulate-allreduce-grads-in-fp32");
@@ -247,7 +203,11 @@ void add_precision(const Plan& plan, Arguments& arguments, std::vector<std::stri
     // Left to itself, Megatron-LM reduces the gradients of bf16 weights in f32.
     arguments.flag("--grad-reduce-in-bf16");
   }
-  if (!has_transformer_engine(plan)) arguments.value("--transformer-impl", "local");
+  if (!has_transformer_engine(plan)) {
+    arguments.value("--transformer-impl", "local");
+    // The kernel that adds weight gradients up is an extension of Apex.
+    if (!is_fsdp(plan.parallel)) arguments.flag("--no-gradient-accumulation-fusion");
+  }
 }
 
 void add_offload(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
@@ -256,58 +216,61 @@ void add_offload(const Plan& plan, Arguments& arguments, std::vector<std::string
     arguments.flag("--optimizer-cpu-offload");
     arguments.flag("--overlap-cpu-optimizer-d2h-h2d");
     arguments.flag("--use-precision-aware-optimizer");
-    if (p.zero == Zero::none) {
-      warnings.emplace_back(
-          "offloading the optimizer state needs the distributed optimizer (ZeRO-1)");
-    }
   }
-  if (p.offload_weights) warnings.emplace_back("offloading weights cannot be expressed");
-  if (p.offload_activations) warnings.emplace_back("offloading activations cannot be expressed");
+  if (!p.offload_activations) return;
+  arguments.flag("--fine-grained-activation-offloading");
+  const bool experts = plan.shape->experts > 0;
+  arguments.value("--offload-modules",
+                  std::string("qkv_linear core_attn attn_proj attn_norm mlp_norm") +
+                      (experts ? " expert_fc1 moe_act" : ""));
+  warnings.emplace_back(
+      "offloading activations needs Megatron-LM core 0.16 or later, and moves the inputs of the "
+      "modules listed, not all that the plan moves");
 }
 
-void add_order(const Parallelism& p, Arguments& arguments, std::vector<std::string>& warnings) {
-  // Axes of one rank have no place in the order.
+/// The axes of several ranks in the order of `axes`.
+std::vector<Axis> axes_that_count(const std::vector<Axis>& axes, const Parallelism& p) {
   std::vector<Axis> order;
-  std::vector<Axis> usual;
-  const auto degree = [&p](Axis axis) {
-    return axis == Axis::tp ? p.tp : axis == Axis::cp ? p.cp : axis == Axis::dp ? p.dp : p.pp;
-  };
-  for (const Axis axis : p.order) {
-    if (degree(axis) > 1) order.push_back(axis);
+  for (const Axis axis : axes) {
+    const int degree = axis == Axis::tp   ? p.tp
+                       : axis == Axis::cp ? p.cp
+                       : axis == Axis::dp ? p.dp
+                                          : p.pp;
+    if (degree > 1) order.push_back(axis);
   }
-  for (const Axis axis : {Axis::tp, Axis::cp, Axis::dp, Axis::pp}) {
-    if (degree(axis) > 1) usual.push_back(axis);
-  }
-  if (order == usual) return;
-  std::vector<Axis> swapped = usual;  // tp, cp, pp, dp
-  if (swapped.size() > 1) std::swap(swapped.back(), swapped[swapped.size() - 2]);
-  if (p.dp > 1 && p.pp > 1 && order == swapped) {
+  return order;
+}
+
+void add_order(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
+  const Parallelism& p = plan.parallel;
+  const std::vector<Axis> order = axes_that_count(p.order, p);
+  if (order == axes_that_count({Axis::tp, Axis::cp, Axis::dp, Axis::pp}, p)) return;
+  const bool swapped = order == axes_that_count({Axis::tp, Axis::cp, Axis::pp, Axis::dp}, p);
+  if (swapped && can_put_data_outermost(plan)) {
     arguments.flag("--use-tp-pp-dp-mapping");
+    // Where there are no experts, this makes their data-parallel groups as large as the others',
+    // which this order asks for.
+    if (plan.shape->experts == 0 && p.cp > 1) {
+      arguments.value("--expert-tensor-parallel-size", std::int64_t{p.tp} * p.cp);
+    }
     return;
   }
   std::string text;
   for (const Axis axis : p.order) text += (text.empty() ? "" : "-") + std::string(name_of(axis));
-  warnings.push_back("the order of ranks " + text + " cannot be expressed: tp-cp-ep-dp-pp is used");
+  warnings.push_back("the order of ranks " + text + " cannot be expressed" +
+                     (swapped ? " with these degrees of experts" : "") +
+                     ": tp-cp-ep-dp-pp is used, with which the time differs");
 }
 
-void add_tensor_parallel(const Plan& plan, Arguments& arguments,
-                         std::vector<std::string>& warnings) {
+void add_tensor_parallel(const Plan& plan, Arguments& arguments) {
   const Parallelism& p = plan.parallel;
   arguments.value("--tensor-model-parallel-size", p.tp);
-  const bool experts = p.ep > 1 || (plan.shape && plan.shape->experts > 0);
-  if (p.sequence_parallel) {
-    arguments.flag("--sequence-parallel");
-  } else if (experts && p.tp > 1) {
-    arguments.flag("--sequence-parallel");
-    warnings.emplace_back(
-        "experts with tensor parallelism need sequence parallelism, which the plan lacks: it is "
-        "on");
-  }
+  if (p.sequence_parallel && p.tp > 1) arguments.flag("--sequence-parallel");
   if (p.cp > 1) {
     arguments.value("--context-parallel-size", p.cp);
-    if (plan.shape && plan.shape->window > 0) arguments.value("--cp-comm-type", "all_gather");
+    if (plan.shape->window > 0) arguments.value("--cp-comm-type", "all_gather");
   }
-  if (experts) {
+  if (plan.shape->experts > 0) {
     arguments.value("--expert-model-parallel-size", p.ep);
     arguments.value("--expert-tensor-parallel-size", p.whole_experts ? 1 : p.tp);
   }
@@ -325,6 +288,11 @@ std::string preamble(const Plan& plan) {
   }
   if (plan.precision.matmul == Dtype::tf32) {
     text += "export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1  # GEMMs in TF32, not FP32\n";
+  } else if (plan.precision.matmul == Dtype::f32) {
+    text += "export NVIDIA_TF32_OVERRIDE=0  # GEMMs in FP32: Transformer Engine's are in TF32\n";
+  }
+  if (p.offload_activations) {
+    text += "export NVTE_CPU_OFFLOAD_V1=1  # Transformer Engine moves activations, not weights\n";
   }
   text += "# What a plan does not say; as it stands, ten iterations on made-up data.\n";
   text += "MODEL_ARGS=${MODEL_ARGS:-}\n";
@@ -334,50 +302,49 @@ std::string preamble(const Plan& plan) {
   return text;
 }
 
+/// How to start a rank of the whole job on one GPU, without the others.
+std::string dry_run(const Plan& plan, const char* script) {
+  return fmt::format(
+      "# Dry run of rank 0 on one GPU, with its memory: WORLD_SIZE={} RANK=0 LOCAL_RANK=0\n"
+      "# MASTER_ADDR=localhost MASTER_PORT=29500 python {} … --fake-process-group, the arguments\n"
+      "# below in place of the dots.\n",
+      plan.parallel.devices(), script);
+}
+
 }  // namespace
 
 Export export_megatron(const Plan& plan) {
+  check_megatron_runs(plan);
   const Parallelism& p = plan.parallel;
   Export out;
   out.suggested_file = "megatron.sh";
   out.warnings = megatron_limits(plan);
   Arguments arguments;
-  add_shape(plan, arguments, out.warnings);
-  if (plan.seq_len > 0) {
-    arguments.value("--seq-length", plan.seq_len);
-    const std::int64_t learned = plan.shape ? plan.shape->positions : 0;
-    arguments.value("--max-position-embeddings", std::max(plan.seq_len, learned));
-  } else {
-    out.warnings.emplace_back(
-        "pretrain_gpt.py trains language models, and this model has no sequence: only the degrees "
-        "carry over");
-  }
+  add_model(plan, arguments, out.warnings);
   arguments.value("--micro-batch-size", p.micro_batch);
   arguments.value("--global-batch-size", plan.global_batch);
-  add_tensor_parallel(plan, arguments, out.warnings);
-  add_pipeline(plan, arguments, out.warnings);
+  add_tensor_parallel(plan, arguments);
+  add_pipeline(plan, arguments);
   add_recompute(plan, arguments, out.warnings);
   add_data_parallel(plan, arguments, out.warnings);
   add_offload(plan, arguments, out.warnings);
   add_precision(plan, arguments, out.warnings);
-  add_order(p, arguments, out.warnings);
+  add_order(plan, arguments, out.warnings);
 
-  const std::int64_t per_node = std::min(plan.system.groups.front().devices_per_node, p.devices());
-  if (p.devices() % per_node != 0) {
-    out.warnings.push_back(
-        fmt::format("the last node is partly filled: start {} processes there, not {}",
-                    p.devices() % per_node, per_node));
-  }
+  const Processes processes = processes_of(plan);
+  if (!processes.note.empty()) out.warnings.push_back(processes.note);
+  const char* script = is_hybrid(plan) ? "pretrain_hybrid.py" : "pretrain_gpt.py";
   out.text = "#!/usr/bin/env bash\n";
   out.text += "# " + title_of(plan) + "\n";
   for (const std::string& warning : out.warnings) out.text += "# note: " + warning + "\n";
+  out.text += dry_run(plan, script);
   out.text += preamble(plan);
   out.text += fmt::format(
       "torchrun --nproc-per-node {} --nnodes {} --node-rank \"${{NODE_RANK:-0}}\" \\\n"
       "    --master-addr \"${{MASTER_ADDR:-localhost}}\" --master-port \"${{MASTER_PORT:-29500}}\" "
       "\\\n"
-      "    pretrain_gpt.py $MODEL_ARGS $DATA_ARGS",
-      per_node, (p.devices() + per_node - 1) / per_node);
+      "    {} $MODEL_ARGS $DATA_ARGS",
+      processes.per_node, processes.nodes, script);
   out.text += arguments.text() + "\n";
   return out;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -99,7 +100,22 @@ Precision read_precision(GivenArguments& given) {
   const bool narrow = given.has("--grad-reduce-in-bf16");
   const bool wide = given.has("--accumulate-allreduce-grads-in-fp32");
   if (narrow && !wide) precision.gradient = Dtype::bf16;
+  // Weights in FP16 have gradients in FP16 where nothing else is said; BF16 ones, in FP32.
+  if (fp16 && !wide) precision.gradient = Dtype::f16;
   return precision;
+}
+
+/// Layers of each chunk of "MEM*|EMEM/*E/*E": those of the predictions behind "/" do not count.
+std::vector<std::int64_t> layers_of_pattern(const std::string& pattern) {
+  std::vector<std::int64_t> layers(1);
+  for (const char c : pattern.substr(0, pattern.find('/'))) {
+    if (c == '|') {
+      layers.push_back(0);
+    } else {
+      ++layers.back();
+    }
+  }
+  return layers;
 }
 
 void read_pipeline(GivenArguments& given, const std::string& file, Import& run) {
@@ -136,6 +152,17 @@ void read_pipeline(GivenArguments& given, const std::string& file, Import& run) 
     }
     p.vp = static_cast<int>(chunks / p.pp);
   }
+  if (const auto pattern = given.text("--hybrid-layer-pattern");
+      pattern && pattern->find('|') != std::string::npos) {
+    run.chunk_blocks = layers_of_pattern(*pattern);
+    const auto chunks = std::ssize(run.chunk_blocks);
+    if (chunks % p.pp != 0) {
+      given.fail("--hybrid-layer-pattern",
+                 fmt::format("{} segments are no multiple of {} stages", chunks, p.pp),
+                 "divide it into pp segments by |, or a multiple of them");
+    }
+    p.vp = static_cast<int>(chunks / p.pp);
+  }
   if (p.pp == 1) p.vp = 1;
   p.schedule = p.vp > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
 }
@@ -155,6 +182,7 @@ void read_sharding(GivenArguments& given, Import& run) {
              : strategy == "optim_grads" ? Zero::gradients
                                          : Zero::parameters;
   }
+  if (given.has("--fine-grained-activation-offloading")) p.offload_activations = true;
   if (given.has("--optimizer-cpu-offload")) {
     const double share =
         finite_double(given.text("--optimizer-offload-fraction").value_or("1")).value_or(1);
@@ -166,12 +194,23 @@ void read_sharding(GivenArguments& given, Import& run) {
   }
 }
 
+/// Whether nothing but what selective recomputation stands for is recomputed: attention, norms and
+/// activation functions.
+bool is_selective(const std::string& modules) {
+  std::istringstream words(modules);
+  std::string word;
+  while (words >> word) {
+    if (word != "core_attn" && word != "layernorm" && word != "moe_act") return false;
+  }
+  return true;
+}
+
 void read_recomputation(GivenArguments& given, Import& run) {
   const std::string granularity = given.text("--recompute-granularity").value_or("");
   if (given.has("--recompute-activations") || granularity == "selective") {
     run.parallel.recompute = Recompute::selective;
     if (const auto modules = given.text("--recompute-modules");
-        modules && *modules != "core_attn") {
+        modules && !is_selective(*modules)) {
       run.notes.push_back("--recompute-modules " + in_quotes(*modules) +
                           ": taken as selective recomputation");
     }
@@ -230,9 +269,12 @@ std::int64_t read_devices(const Launch& launch, const std::string& file) {
 }  // namespace
 
 bool is_megatron(std::string_view text) {
-  constexpr std::array<std::string_view, 5> kSigns = {
-      "pretrain_gpt.py", "pretrain_mamba.py", "--tensor-model-parallel-size",
-      "--pipeline-model-parallel-size", "--micro-batch-size"};
+  constexpr std::array<std::string_view, 6> kSigns = {"pretrain_gpt.py",
+                                                      "pretrain_hybrid.py",
+                                                      "pretrain_mamba.py",
+                                                      "--tensor-model-parallel-size",
+                                                      "--pipeline-model-parallel-size",
+                                                      "--micro-batch-size"};
   return std::any_of(kSigns.begin(), kSigns.end(),
                      [&](std::string_view sign) { return contains(text, sign); });
 }
@@ -254,11 +296,15 @@ Import import_megatron(std::string_view text, const std::string& file) {
   p.ep = degree(given, "--expert-model-parallel-size");
   p.sequence_parallel = given.has("--sequence-parallel") && p.tp > 1;
   // Experts are divided as the other layers where nothing else is said.
-  p.whole_experts =
-      p.ep > 1 && p.tp > 1 && degree(given, "--expert-tensor-parallel-size", p.tp) == 1;
+  const int expert_tp = degree(given, "--expert-tensor-parallel-size", p.tp);
+  p.whole_experts = p.ep > 1 && p.tp > 1 && expert_tp == 1;
   run.shape = read_shape(given, run);
   read_dense_blocks(given, run);
   run.precision = read_precision(given);
+  // The variable that lets GEMMs of FP32 run in TF32 (as export writes it).
+  if (run.precision->matmul == Dtype::f32 && contains(text, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1")) {
+    run.precision = parse_precision("tf32");
+  }
   read_pipeline(given, file, run);
   read_sharding(given, run);
   read_recomputation(given, run);

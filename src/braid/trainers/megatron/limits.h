@@ -12,10 +12,17 @@ namespace braid {
 /// but f32's, of which nothing is known.
 bool has_transformer_engine(const Plan& plan);
 
-/// What Megatron-LM and Transformer Engine refuse about a plan although each of its arguments is
-/// right by itself, one sentence each (megatron/training/arguments.py: validate_args;
-/// megatron/core/transformer/transformer_config.py: __post_init__; Transformer Engine's
-/// context_parallel.py).
+/// Whether Megatron-LM can lay ranks out as tp-cp-pp-dp (--use-tp-pp-dp-mapping): data-parallel
+/// groups of experts and of the other layers must then be as large (core/parallel_state.py).
+bool can_put_data_outermost(const Plan& plan);
+
+/// Throws Error with what Megatron-LM and Transformer Engine refuse about a plan, or have no words
+/// for (megatron/training/arguments.py: validate_args;
+/// megatron/core/transformer/transformer_config.py: __post_init__;
+/// megatron/core/transformer/torch_norm.py).
+void check_megatron_runs(const Plan& plan);
+
+/// What runs in another way than the plan takes it to, one sentence each.
 std::vector<std::string> megatron_limits(const Plan& plan);
 
 }  // namespace braid

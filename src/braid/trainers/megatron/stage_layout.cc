@@ -19,17 +19,24 @@ class LayoutReader {
   std::vector<std::int64_t> read() {
     const std::string all = expanded(0);
     if (at_ != text_.size()) fail();
-    std::vector<std::int64_t> blocks(1);
-    for (const char c : all) {
+    // All layers count where there are predictions, which are one layer together.
+    const bool predicts = all.find('m') != std::string::npos;
+    std::vector<std::int64_t> layers(1);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const char c = all[i];
       if (c == '|') {
-        blocks.push_back(0);
-      } else if (c == 't' || c == 'm') {
-        ++blocks.back();
+        layers.push_back(0);
+      } else if (c == 't') {
+        ++layers.back();
+      } else if (c == 'm') {
+        if (i == 0 || all[i - 1] != 'm') ++layers.back();
       } else if (c != 'E' && c != 'L') {
         fail();
+      } else if (predicts) {
+        ++layers.back();
       }
     }
-    return blocks;
+    return layers;
   }
 
  private:
