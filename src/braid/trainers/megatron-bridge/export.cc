@@ -97,7 +97,8 @@ void set_model(const Plan& plan, Fields& fields) {
   if (p.ep > 1) fields.set("model.expert_tensor_parallel_size", p.whole_experts ? 1 : p.tp);
   fields.set("model.pipeline_model_parallel_size", p.pp);
   if (p.pp > 1) {
-    fields.set("model.pipeline_dtype", "torch.bfloat16");
+    fields.set("model.pipeline_dtype",
+               plan.precision.matmul == Dtype::f16 ? "torch.float16" : "torch.bfloat16");
     const BlockCounts blocks = count_blocks(plan);
     if (!blocks.even) {
       fields.set("model.pipeline_model_parallel_layout", layout_text(blocks.per_chunk));
@@ -133,7 +134,8 @@ void set_sharding(const Parallelism& p, Fields& fields) {
     fields.set("optimizer.optimizer_offload_fraction", "1.0");
     fields.set("optimizer.use_precision_aware_optimizer", true);
   }
-  if (p.order == std::vector<Axis>{Axis::tp, Axis::cp, Axis::pp, Axis::dp}) {
+  const std::vector<Axis> data_outermost = {Axis::tp, Axis::cp, Axis::pp, Axis::dp};
+  if (p.pp > 1 && p.order == data_outermost) {
     if (p.cp > 1 || p.ep > 1) {
       throw Error(
           "Megatron-Bridge puts data-parallel ranks outermost only without context and "
