@@ -15,7 +15,11 @@ namespace {
 struct NamedModel {
   std::string_view ours, theirs;
 };
-constexpr std::array<NamedModel, 15> kModels = {{{"deepseek-v3", "deepseek3-671b"},
+constexpr std::array<NamedModel, 19> kModels = {{{"deepseek-v2", "deepseek2-236b"},
+                                                 {"deepseek-v3", "deepseek3-671b"},
+                                                 {"mistral-7b", "mistral-7b"},
+                                                 {"qwen3-235b-a22b", "qwen3-235b-a22b"},
+                                                 {"qwen3-30b-a3b", "qwen3-30b-a3b"},
                                                  {"gemma-2-9b", "gemma2-9b"},
                                                  {"gemma-7b", "gemma-7b"},
                                                  {"gpt-oss-120b", "gpt-oss-120b"},
