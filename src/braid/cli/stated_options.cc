@@ -88,8 +88,7 @@ std::vector<Axis> parse_order(const std::string& text) {
 void add_stated_options(Verb& verb, StatedOptions& options) {
   add_text(
       verb, "--from", options.from,
-      "What you run now: a file, or in quotes the command line, of Megatron-LM, Megatron-Bridge, "
-      "MaxText or Accelerate; a plan's JSON");
+      "What you run now: a file, or in quotes the command line, of Megatron-LM; a plan's JSON");
   add_text(verb, "--layout", options.layout,
            "Transformer blocks, or layers, of each stage (with --vp of each chunk) in model order: "
            "20,21x2,19");
