@@ -3,7 +3,15 @@
 #include <algorithm>
 
 #include "braid/base/error.h"
+#include "braid/plan/trainer_file.h"
+#include "braid/plan/trainer_fit.h"
+#include "braid/trainers/accelerate/export.h"
+#include "braid/trainers/accelerate/import.h"
 #include "braid/trainers/deepspeed/export.h"
+#include "braid/trainers/maxtext/export.h"
+#include "braid/trainers/maxtext/import.h"
+#include "braid/trainers/megatron-bridge/export.h"
+#include "braid/trainers/megatron-bridge/import.h"
 #include "braid/trainers/megatron/export.h"
 #include "braid/trainers/megatron/import.h"
 #include "braid/trainers/torchtitan/export.h"
@@ -14,11 +22,39 @@ namespace {
 struct Target {
   const char* name;
   Export (*write)(const Plan& plan);
+  bool refuses = true;  ///< What its file in the catalogue says it cannot; else it warns.
 };
 
-constexpr Target kTargets[] = {{"megatron", export_megatron},
-                               {"deepspeed", export_deepspeed},
-                               {"torchtitan", export_torchtitan}};
+constexpr Target kTargets[] = {{"megatron", export_megatron, false},
+                               {"deepspeed", export_deepspeed, false},
+                               {"torchtitan", export_torchtitan, false},
+                               {"megatron-bridge", export_megatron_bridge},
+                               {"maxtext", export_maxtext},
+                               {"accelerate", export_accelerate}};
+
+/// Throws Error where the trainer does not run on a chip of the plan.
+void refuse_chips(const TrainerLimits& can, const Plan& plan, const std::string& target) {
+  for (const DeviceGroup& group : plan.system.groups) {
+    for (const std::string& family : can.other_chips) {
+      if (group.chip.name.rfind(family, 0) != 0) continue;
+      throw Error(target + " does not run on " + on_one_line(group.chip.name),
+                  target == "maxtext" || !family.starts_with("tpu")
+                      ? "plan for GPUs"
+                      : "use --to maxtext, or plan for GPUs");
+    }
+  }
+}
+
+/// Throws Error for what the trainer's file says it cannot do.
+void refuse_form(const TrainerLimits& can, const Plan& plan, const std::string& target) {
+  if (plan.seq_len == 0 && can.language_models_only) {
+    throw Error(target + " trains language models, and this model has no sequence",
+                "use another trainer");
+  }
+  if (const std::string reason = refusal(can, plan); !reason.empty()) {
+    throw Error(target + " " + reason, "plan with --for " + target);
+  }
+}
 
 /// Are layers divided in ways that were searched for?
 bool has_searched_shardings(const Plan& plan) {
@@ -61,13 +97,20 @@ Export export_plan(const Plan& plan, const std::string& target) {
                     " cannot be told",
                 "plan without --sharding auto");
   }
+  const TrainerLimits can = load_trainer(target).can;
+  refuse_chips(can, plan, target);
+  if (known->refuses) refuse_form(can, plan, target);
   return known->write(plan);
 }
 
 Import import_run(const std::string& text, const std::string& file) {
+  if (is_megatron_bridge(text)) return import_megatron_bridge(text, file);
+  if (is_maxtext(text)) return import_maxtext(text, file);
   if (is_megatron(text)) return import_megatron(text, file);
+  if (is_accelerate(text)) return import_accelerate(text, file);
   throw Error(Where{file, 0, ""}, "this is nothing that a trainer is started with",
-              "give Megatron-LM's command line or launch script");
+              "give the command line, script or file of Megatron-LM, Megatron-Bridge, MaxText or "
+              "Accelerate");
 }
 
 }  // namespace braid

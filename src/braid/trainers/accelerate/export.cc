@@ -1,0 +1,105 @@
+#include "braid/trainers/accelerate/export.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
+
+namespace braid {
+namespace {
+
+/// Machines and all processes: torchrun's rule, as many on each.
+struct Machines {
+  std::int64_t count = 1, processes = 1;
+};
+
+Machines machines_of(const Plan& plan) {
+  const std::int64_t devices = plan.parallel.devices();
+  const std::int64_t each = plan.system.groups.front().devices_per_node;
+  if (devices <= each) return {1, devices};
+  if (devices % each != 0) {
+    throw Error(fmt::format("Accelerate starts as many processes on every machine, and {} devices "
+                            "are no whole number of machines of {}",
+                            devices, each),
+                "plan for whole machines");
+  }
+  return {devices / each, devices};
+}
+
+const char* precision_name(const Plan& plan) {
+  switch (plan.precision.matmul) {
+    case Dtype::bf16:
+      return "bf16";
+    case Dtype::f16:
+      return "fp16";
+    case Dtype::f8:
+      return "fp8";
+    case Dtype::f32:
+    case Dtype::tf32:
+      return "'no'";
+    default:
+      throw Error("Accelerate has no precision " + name_of(plan.precision),
+                  "plan with --precision bf16, fp16, fp8 or fp32");
+  }
+}
+
+void refuse(const Parallelism& p) {
+  // ParallelismConfig.__post_init__.
+  if (p.zero == Zero::none && p.dp > 1 && (p.tp > 1 || p.cp > 1)) {
+    throw Error("Accelerate refuses replicas beside tensor or context parallelism",
+                "plan with --zero 2 or 3");
+  }
+  if (p.replicate > 1 && p.replicate == p.dp && (p.tp > 1 || p.cp > 1)) {
+    throw Error("Accelerate refuses replicas whose state is not sharded beside other parallelism",
+                "plan with fewer replicas");
+  }
+}
+
+}  // namespace
+
+Export export_accelerate(const Plan& plan) {
+  const Parallelism& p = plan.parallel;
+  refuse(p);
+  const Machines machines = machines_of(plan);
+  Export out;
+  out.suggested_file = "accelerate.yaml";
+  const bool sharded = p.zero != Zero::none;
+  out.warnings.push_back(
+      fmt::format("batches are the script's: DataLoader(batch_size={}) and "
+                  "Accelerator(gradient_accumulation_steps={}) with {} tokens a sample",
+                  p.micro_batch, p.num_micro_batches, plan.seq_len));
+  if (p.tp > 1) {
+    out.warnings.emplace_back(
+        "the script loads the model with tp_plan=\"auto\" and the accelerator's device mesh");
+  }
+  std::string& text = out.text;
+  text += "# " + title_of(plan) + "\n";
+  text += "# accelerate launch --config_file accelerate.yaml train.py\n";
+  if (machines.count > 1) {
+    text += "# on every machine, with --machine_rank, --main_process_ip and --main_process_port\n";
+  }
+  for (const std::string& warning : out.warnings) text += "# note: " + warning + "\n";
+  text += "compute_environment: LOCAL_MACHINE\n";
+  const bool fsdp = sharded || p.tp > 1 || p.cp > 1;
+  text += fmt::format("distributed_type: {}\n", fsdp                     ? "FSDP"
+                                                : machines.processes > 1 ? "MULTI_GPU"
+                                                                         : "'NO'");
+  text += fmt::format("mixed_precision: {}\nnum_machines: {}\nnum_processes: {}\n",
+                      precision_name(plan), machines.count, machines.processes);
+  if (!fsdp) return out;
+  text += fmt::format(
+      "fsdp_config:\n  fsdp_version: 2\n  fsdp_reshard_after_forward: {}\n"
+      "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  fsdp_state_dict_type: "
+      "SHARDED_STATE_DICT\n"
+      "  fsdp_activation_checkpointing: {}\n  fsdp_offload_params: false\n",
+      p.zero == Zero::parameters, p.recompute == Recompute::full);
+  text += fmt::format(
+      "parallelism_config:\n  parallelism_config_dp_replicate_size: {}\n"
+      "  parallelism_config_dp_shard_size: {}\n  parallelism_config_tp_size: {}\n"
+      "  parallelism_config_cp_size: {}\n",
+      sharded ? p.replicate : p.dp, sharded ? p.dp / p.replicate : 1, p.tp, p.cp);
+  return out;
+}
+
+}  // namespace braid

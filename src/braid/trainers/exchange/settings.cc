@@ -1,0 +1,95 @@
+#include "braid/trainers/exchange/settings.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "braid/base/text.h"
+
+namespace braid {
+namespace {
+
+bool is_key_part(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+}
+
+/// Reads a value that begins at `at`, and moves `at` behind it.
+std::string read_value(std::string_view text, std::size_t& at, bool is_yaml) {
+  if (at < text.size() && (text[at] == '"' || text[at] == '\'')) {
+    const std::size_t end = text.find(text[at], at + 1);
+    if (end != std::string_view::npos) {
+      const std::string value(text.substr(at + 1, end - at - 1));
+      at = end + 1;
+      return value;
+    }
+  }
+  const std::string_view stops = is_yaml ? "\r\n#,}" : " \t\r\n#,()\\;";
+  const std::size_t end = std::min(text.find_first_of(stops, at), text.size());
+  std::string value(text.substr(at, end - at));
+  while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.pop_back();
+  at = end;
+  return value;
+}
+
+void skip_spaces(std::string_view text, std::size_t& at) {
+  while (at < text.size() && (text[at] == ' ' || text[at] == '\t')) ++at;
+}
+
+}  // namespace
+
+std::vector<Setting> settings_of(std::string_view text) {
+  std::vector<Setting> settings;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '#') {
+      at = std::min(text.find('\n', at), text.size());
+      continue;
+    }
+    if (text[at] == '"' || text[at] == '\'') {
+      const std::size_t end = text.find(text[at], at + 1);
+      at = end == std::string_view::npos ? at + 1 : end + 1;
+      continue;
+    }
+    if (!is_key_part(text[at])) {
+      ++at;
+      continue;
+    }
+    const std::size_t begin = at;
+    while (at < text.size() && is_key_part(text[at])) ++at;
+    const std::size_t end = at;
+    skip_spaces(text, at);
+    const bool is_yaml = at + 1 < text.size() && text[at] == ':' && text[at + 1] == ' ';
+    const bool is_equal = text.substr(at, 1) == "=" && text.substr(at, 2) != "==";
+    if (!is_yaml && !is_equal) continue;
+    ++at;
+    skip_spaces(text, at);
+    std::string value = read_value(text, at, is_yaml);
+    if (!value.empty()) {
+      settings.push_back({std::string(text.substr(begin, end - begin)), std::move(value)});
+    }
+  }
+  return settings;
+}
+
+GivenArguments as_arguments(const std::vector<Setting>& settings, const std::string& file) {
+  std::vector<std::string> words;
+  words.reserve(settings.size());
+  for (const Setting& setting : settings)
+    words.push_back("--" + setting.name + "=" + setting.value);
+  return {words, file};
+}
+
+bool is_on(GivenArguments& given, std::string_view name) {
+  const std::string value = lowered(given.text(name).value_or("false"));
+  return value == "true" || value == "yes" || value == "1";
+}
+
+std::vector<std::string> unknown_settings(const GivenArguments& given) {
+  std::vector<std::string> all = given.unknown();
+  for (std::string& each : all) {
+    each.erase(0, 2);
+    const std::size_t space = each.find(' ');
+    if (space != std::string::npos) each[space] = '=';
+  }
+  return all;
+}
+
+}  // namespace braid

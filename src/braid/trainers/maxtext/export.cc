@@ -1,0 +1,160 @@
+#include "braid/trainers/maxtext/export.h"
+
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
+#include "braid/base/text.h"
+
+namespace braid {
+namespace {
+
+/// MaxText's names of models (src/maxtext/configs/models) by the catalogue's.
+struct NamedModel {
+  std::string_view ours, theirs;
+};
+constexpr std::array<NamedModel, 19> kModels = {{{"deepseek-v2", "deepseek2-236b"},
+                                                 {"deepseek-v3", "deepseek3-671b"},
+                                                 {"mistral-7b", "mistral-7b"},
+                                                 {"qwen3-235b-a22b", "qwen3-235b-a22b"},
+                                                 {"qwen3-30b-a3b", "qwen3-30b-a3b"},
+                                                 {"gemma-2-9b", "gemma2-9b"},
+                                                 {"gemma-7b", "gemma-7b"},
+                                                 {"gpt-oss-120b", "gpt-oss-120b"},
+                                                 {"gpt3-175b", "gpt3-175b"},
+                                                 {"kimi-k2", "kimi-k2-1t"},
+                                                 {"llama-2-13b", "llama2-13b"},
+                                                 {"llama-2-70b", "llama2-70b"},
+                                                 {"llama-2-7b", "llama2-7b"},
+                                                 {"llama-3-405b", "llama3-405b"},
+                                                 {"llama-3-70b", "llama3-70b"},
+                                                 {"llama-3-8b", "llama3-8b"},
+                                                 {"mixtral-8x22b", "mixtral-8x22b"},
+                                                 {"mixtral-8x7b", "mixtral-8x7b"},
+                                                 {"qwen3-8b", "qwen3-8b"}}};
+
+std::string_view model_name(const Plan& plan) {
+  for (const NamedModel& each : kModels) {
+    if (plan.model_source == each.ours) return each.theirs;
+  }
+  throw Error(
+      "MaxText has no model that is known to be " + in_quotes(on_one_line(plan.model_source)),
+      "name one of the catalogue that it has, such as llama-3-8b");
+}
+
+std::string precision_text(const Plan& plan) {
+  switch (plan.precision.matmul) {
+    case Dtype::bf16:
+      return "dtype: bfloat16\n";
+    case Dtype::f32:
+      return "dtype: float32\n";
+    case Dtype::f8:
+      return "dtype: bfloat16\nquantization: fp8\n";
+    default:
+      throw Error("MaxText has no precision " + name_of(plan.precision),
+                  "plan with --precision bf16, fp32 or fp8");
+  }
+}
+
+/// Replicas on the slices (nodes) of a pod, and what is left for the devices of each.
+struct Slices {
+  std::int64_t slices = 1;
+  std::int64_t data = 1;  ///< dp on one slice.
+};
+
+Slices slices_of(const Plan& plan) {
+  const Parallelism& p = plan.parallel;
+  const std::int64_t per_slice = plan.system.groups.front().devices_per_node;
+  const std::int64_t devices = p.devices();
+  if (devices <= per_slice) return {1, p.dp};
+  if (devices % per_slice != 0 || p.dp % (devices / per_slice) != 0) {
+    throw Error(fmt::format("MaxText wants slices that are alike, and {} devices are no whole "
+                            "number of slices of {}",
+                            devices, per_slice),
+                "plan for whole slices, with as many data-parallel ranks on each");
+  }
+  return {devices / per_slice, p.dp / (devices / per_slice)};
+}
+
+std::string mesh_text(const Plan& plan) {
+  const Parallelism& p = plan.parallel;
+  const Slices slices = slices_of(plan);
+  if (slices.data % p.ep != 0) {
+    throw Error(fmt::format("MaxText spreads experts over data-parallel ranks of a slice, and {} "
+                            "expert-parallel ranks do not divide {} of them",
+                            p.ep, slices.data),
+                "choose --ep so that it divides --dp");
+  }
+  const bool sharded = p.zero == Zero::parameters;
+  const std::int64_t data = slices.data / p.ep;
+  const bool replicated = sharded && slices.slices > 1 && p.replicate == slices.slices;
+  if (sharded && p.replicate > 1 && !replicated) {
+    throw Error("the plan replicates sharded state on other devices than on those of slices",
+                "plan for several slices, or without replicas");
+  }
+  return fmt::format(
+      "ici_data_parallelism: {}\nici_fsdp_parallelism: {}\nici_tensor_parallelism: {}\n"
+      "ici_expert_parallelism: {}\ndcn_data_parallelism: {}\ndcn_fsdp_parallelism: {}\n",
+      sharded ? 1 : data, sharded ? data : 1, p.tp, p.ep,
+      sharded && !replicated ? 1 : slices.slices, sharded && !replicated ? slices.slices : 1);
+}
+
+std::string memory_text(const Parallelism& p) {
+  std::string text = "remat_policy: ";
+  if (p.offload_activations) {
+    text += "minimal_offloaded\n";
+  } else {
+    text += p.recompute == Recompute::full        ? "full\n"
+            : p.recompute == Recompute::selective ? "minimal\n"
+                                                  : "minimal_with_context\n";
+  }
+  if (p.offload_optimizer) text += "optimizer_memory_host_offload: true\n";
+  if (p.offload_weights) text += "parameter_memory_host_offload: true\n";
+  return text;
+}
+
+}  // namespace
+
+Export export_maxtext(const Plan& plan) {
+  const Parallelism& p = plan.parallel;
+  Export out;
+  out.suggested_file = "maxtext.yml";
+  const bool tpu = plan.system.groups.front().chip.name.rfind("tpu-", 0) == 0;
+  if (p.recompute == Recompute::none) {
+    out.warnings.emplace_back(
+        "MaxText always recomputes what is element by element: minimal_with_context is the least");
+  }
+  if (p.ep > 1 && p.whole_experts) {
+    out.warnings.emplace_back(
+        "experts are divided over the tensor axis too, which the plan's are not");
+  }
+  if (p.order != std::vector<Axis>{Axis::tp, Axis::cp, Axis::dp, Axis::pp}) {
+    out.warnings.emplace_back("the order of ranks cannot be expressed: that of mesh_axes is used");
+  }
+  std::string& text = out.text;
+  text += "# " + title_of(plan) + "\n";
+  text += "# python3 -m maxtext.trainers.pre_train.train maxtext.yml\n";
+  text +=
+      "# To compile it without the devices: python3 -m maxtext.trainers.pre_train.train_compile "
+      "maxtext.yml\n#   compile_topology=... compile_topology_num_slices=" +
+      std::to_string(slices_of(plan).slices) + "\n";
+  for (const std::string& warning : out.warnings) text += "# note: " + warning + "\n";
+  text += fmt::format("base_config: base.yml\nrun_name: braid\nmodel_name: {}\nhardware: {}\n",
+                      model_name(plan), tpu ? "tpu" : "gpu");
+  text += "# What a plan does not say; as it stands, ten steps on made-up data.\n";
+  text += "dataset_type: synthetic\nsteps: 10\nenable_checkpointing: false\n\n";
+  text += precision_text(plan);
+  // Samples of a micro-batch on all devices, for each of them: a fraction where tensor-parallel
+  // ranks share samples.
+  text += fmt::format("per_device_batch_size: {}\ngradient_accumulation_steps: {}\n",
+                      static_cast<double>(p.micro_batch) * p.dp / static_cast<double>(p.devices()),
+                      p.num_micro_batches);
+  text += fmt::format("max_target_length: {}\n", plan.seq_len);
+  text += mesh_text(plan);
+  text += memory_text(p);
+  return out;
+}
+
+}  // namespace braid

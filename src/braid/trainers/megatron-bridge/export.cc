@@ -1,0 +1,235 @@
+#include "braid/trainers/megatron-bridge/export.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
+
+namespace braid {
+namespace {
+
+/// Hugging Face's names of models by the catalogue's; for others the script asks.
+struct NamedModel {
+  std::string_view ours, theirs;
+};
+constexpr std::array<NamedModel, 18> kModels = {{{"deepseek-v2", "deepseek-ai/DeepSeek-V2"},
+                                                 {"deepseek-v3", "deepseek-ai/DeepSeek-V3"},
+                                                 {"gemma-2-9b", "google/gemma-2-9b"},
+                                                 {"gemma-7b", "google/gemma-7b"},
+                                                 {"gpt-oss-120b", "openai/gpt-oss-120b"},
+                                                 {"kimi-k2", "moonshotai/Kimi-K2-Base"},
+                                                 {"llama-2-13b", "meta-llama/Llama-2-13b-hf"},
+                                                 {"llama-2-70b", "meta-llama/Llama-2-70b-hf"},
+                                                 {"llama-2-7b", "meta-llama/Llama-2-7b-hf"},
+                                                 {"llama-3-405b", "meta-llama/Llama-3.1-405B"},
+                                                 {"llama-3-70b", "meta-llama/Meta-Llama-3-70B"},
+                                                 {"llama-3-8b", "meta-llama/Meta-Llama-3-8B"},
+                                                 {"mistral-7b", "mistralai/Mistral-7B-v0.1"},
+                                                 {"nemotron-h-8b", "nvidia/Nemotron-H-8B-Base-8K"},
+                                                 {"qwen2-7b", "Qwen/Qwen2-7B"},
+                                                 {"qwen3-235b-a22b", "Qwen/Qwen3-235B-A22B"},
+                                                 {"qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B"},
+                                                 {"qwen3-8b", "Qwen/Qwen3-8B"}}};
+
+std::string_view hugging_face_name(const Plan& plan) {
+  for (const NamedModel& each : kModels) {
+    if (plan.model_source == each.ours) return each.theirs;
+  }
+  return "";
+}
+
+/// "torchrun …", as many processes on every host. Racks of more than eight GPUs (NVL72) are made of
+/// hosts of four.
+std::string launch_line(const Plan& plan) {
+  constexpr std::int64_t kMostInOneHost = 16;
+  constexpr std::int64_t kOfARack = 4;
+  const std::int64_t in_node = plan.system.groups.front().devices_per_node;
+  const std::int64_t host = in_node > kMostInOneHost ? kOfARack : in_node;
+  const std::int64_t devices = plan.parallel.devices();
+  const std::int64_t each = std::min(host, devices);
+  if (devices % each != 0) {
+    throw Error(fmt::format("torchrun starts as many processes on every host, and {} GPUs are no "
+                            "whole number of hosts of {}",
+                            devices, each),
+                "plan for whole hosts");
+  }
+  std::string line = fmt::format("torchrun --nproc-per-node {}", each);
+  if (devices > each) {
+    line += fmt::format(" --nnodes {} --node-rank $NODE_RANK --master-addr $MASTER_ADDR",
+                        devices / each);
+  }
+  return line + " megatron_bridge.py";
+}
+
+/// Lines of "cfg.… = …".
+class Fields {
+ public:
+  template <typename T>
+  void set(const char* name, const T& value) {
+    text_ += fmt::format("cfg.{} = {}\n", name, value);
+  }
+  void set(const char* name, bool value) { set(name, value ? "True" : "False"); }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+/// "'Ett|ttt|tL'": blocks of each virtual stage, in pipeline order.
+std::string layout_text(const std::vector<std::int64_t>& blocks) {
+  std::string text = "'E";
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    text += (i > 0 ? "|" : "") + std::string(static_cast<std::size_t>(blocks[i]), 't');
+  }
+  return text + "L'";
+}
+
+void set_model(const Plan& plan, Fields& fields) {
+  const Parallelism& p = plan.parallel;
+  fields.set("model.seq_length", plan.seq_len);
+  fields.set("model.tensor_model_parallel_size", p.tp);
+  fields.set("model.sequence_parallel", p.sequence_parallel);
+  fields.set("model.context_parallel_size", p.cp);
+  fields.set("model.expert_model_parallel_size", p.ep);
+  if (p.ep > 1) fields.set("model.expert_tensor_parallel_size", p.whole_experts ? 1 : p.tp);
+  fields.set("model.pipeline_model_parallel_size", p.pp);
+  if (p.pp > 1) {
+    fields.set("model.pipeline_dtype",
+               plan.precision.matmul == Dtype::f16 ? "torch.float16" : "torch.bfloat16");
+    const BlockCounts blocks = count_blocks(plan);
+    if (!blocks.even) {
+      fields.set("model.pipeline_model_parallel_layout", layout_text(blocks.per_chunk));
+    }
+    if (p.vp > 1) fields.set("model.virtual_pipeline_model_parallel_size", p.vp);
+  }
+  if (p.recompute == Recompute::full) {
+    fields.set("model.recompute_granularity", "'full'");
+    fields.set("model.recompute_method", "'uniform'");
+    fields.set("model.recompute_num_layers", 1);
+  } else if (p.recompute == Recompute::selective) {
+    fields.set("model.recompute_granularity", "'selective'");
+    fields.set("model.recompute_modules", "['core_attn', 'layernorm']");
+  }
+}
+
+void set_sharding(const Parallelism& p, Fields& fields) {
+  const bool fsdp = p.zero == Zero::parameters;
+  const bool sharded = p.zero != Zero::none;
+  fields.set("ddp.use_distributed_optimizer", sharded);
+  fields.set("optimizer.use_distributed_optimizer", sharded);
+  fields.set("ddp.overlap_grad_reduce", p.dp * p.cp > 1);
+  fields.set("ddp.overlap_param_gather", sharded && p.dp * p.cp > 1);
+  if (fsdp) {
+    fields.set("ddp.use_megatron_fsdp", true);
+    fields.set("dist.use_megatron_fsdp", true);
+    fields.set("ddp.data_parallel_sharding_strategy", "'optim_grads_params'");
+    fields.set("checkpoint.ckpt_format", "'fsdp_dtensor'");
+    fields.set("model.gradient_accumulation_fusion", false);
+  }
+  if (p.offload_optimizer) {
+    fields.set("optimizer.optimizer_cpu_offload", true);
+    fields.set("optimizer.optimizer_offload_fraction", "1.0");
+    fields.set("optimizer.use_precision_aware_optimizer", true);
+  }
+  const std::vector<Axis> data_outermost = {Axis::tp, Axis::cp, Axis::pp, Axis::dp};
+  if (p.pp > 1 && p.order == data_outermost) {
+    if (p.cp > 1 || p.ep > 1) {
+      throw Error(
+          "Megatron-Bridge puts data-parallel ranks outermost only without context and "
+          "expert parallelism",
+          "plan with --order tp-cp-dp-pp");
+    }
+    fields.set("dist.use_tp_pp_dp_mapping", true);
+  }
+}
+
+std::string_view precision_name(const Plan& plan) {
+  switch (plan.precision.matmul) {
+    case Dtype::bf16:
+      return "bf16_mixed";
+    case Dtype::f16:
+      return "fp16_mixed";
+    case Dtype::f8:
+      return "bf16_with_fp8_current_scaling_mixed";
+    default:
+      throw Error("the export for Megatron-Bridge has no precision " + name_of(plan.precision),
+                  "plan with --precision bf16, fp16 or fp8");
+  }
+}
+
+std::string preamble(const Plan& plan) {
+  const std::string_view name = hugging_face_name(plan);
+  std::string text =
+      "import os\n\nimport torch\n\nfrom megatron.bridge import AutoBridge\n"
+      "from megatron.bridge.recipes.common import _pretrain_common\n"
+      "from megatron.bridge.training.gpt_step import forward_step\n"
+      "from megatron.bridge.training.mixed_precision import get_mixed_precision_config\n"
+      "from megatron.bridge.training.pretrain import pretrain\n\n";
+  if (name.empty()) {
+    text +=
+        "# A name of Hugging Face, or a folder with the model's config.json.\n"
+        "HF_MODEL = os.environ[\"HF_MODEL\"]\n";
+  } else {
+    text += "# Or a folder with the model's config.json.\n";
+    text += fmt::format("HF_MODEL = os.environ.get(\"HF_MODEL\", \"{}\")\n", name);
+  }
+  text +=
+      "cfg = _pretrain_common()  # made-up data unless cfg.dataset.blend says where\n"
+      "cfg.model = "
+      "AutoBridge.from_hf_pretrained(HF_MODEL).to_megatron_provider(load_weights=False)\n";
+  if (plan.shape) {
+    text += fmt::format(
+        "assert (cfg.model.num_layers, cfg.model.hidden_size) == ({}, {}), "
+        "\"HF_MODEL is not the plan's model\"\n",
+        plan.shape->blocks, plan.shape->hidden);
+  }
+  return text;
+}
+
+}  // namespace
+
+Export export_megatron_bridge(const Plan& plan) {
+  const Parallelism& p = plan.parallel;
+  Export out;
+  out.suggested_file = "megatron_bridge.py";
+  if (p.recompute == Recompute::selective) {
+    out.warnings.emplace_back(
+        "the activation function alone cannot be recomputed: its input stays in memory");
+  }
+  if (hugging_face_name(plan).empty()) {
+    out.warnings.emplace_back(
+        "the model's name at Hugging Face is not in the plan: set HF_MODEL to it, or to a folder "
+        "with its config.json");
+  }
+  Fields fields;
+  set_model(plan, fields);
+  set_sharding(p, fields);
+  fields.set("train.micro_batch_size", p.micro_batch);
+  fields.set("train.global_batch_size", plan.global_batch);
+  fields.set("dataset.seq_length", plan.seq_len);
+  std::string& text = out.text;
+  text += "# " + title_of(plan) + "\n";
+  text += "# " + launch_line(plan) + "\n";
+  for (const std::string& warning : out.warnings) text += "# note: " + warning + "\n";
+  text += preamble(plan);
+  text += "\n" + fields.text();
+  text += fmt::format("\ncfg.mixed_precision = get_mixed_precision_config(\"{}\")\n",
+                      precision_name(plan));
+  text += fmt::format("cfg.mixed_precision.grad_reduce_in_fp32 = {}\n",
+                      plan.precision.gradient == Dtype::f32 ? "True" : "False");
+  text +=
+      "\n# What a plan does not say; as it stands, ten iterations on made-up data.\n"
+      "cfg.tokenizer.tokenizer_type = \"NullTokenizer\"\n"
+      "cfg.tokenizer.tokenizer_model = None\n"
+      "cfg.tokenizer.use_tokenizer_vocab_size = False\n"
+      "cfg.tokenizer.vocab_size = cfg.model.vocab_size\n"
+      "cfg.train.train_iters = 10\ncfg.validation.eval_iters = 0\n"
+      "cfg.scheduler.lr_warmup_iters = 1\ncfg.checkpoint.save = None\ncfg.checkpoint.load = None\n"
+      "\nif __name__ == \"__main__\":\n    pretrain(config=cfg, forward_step_func=forward_step)\n";
+  return out;
+}
+
+}  // namespace braid

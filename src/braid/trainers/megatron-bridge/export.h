@@ -1,0 +1,12 @@
+#pragma once
+
+#include "braid/plan/plan.h"
+#include "braid/trainers/exchange/export.h"
+
+namespace braid {
+
+/// A plan as a Python script for Megatron-Bridge, which takes the model's shape from Hugging Face's
+/// config.json. Throws Error for what Megatron-Bridge cannot run.
+Export export_megatron_bridge(const Plan& plan);
+
+}  // namespace braid

@@ -1,0 +1,220 @@
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/base/error.h"
+#include "braid/trainers/accelerate/export.h"
+#include "braid/trainers/accelerate/import.h"
+#include "braid/trainers/exchange/settings.h"
+#include "braid/trainers/maxtext/export.h"
+#include "braid/trainers/maxtext/import.h"
+#include "braid/trainers/megatron-bridge/export.h"
+#include "braid/trainers/megatron-bridge/import.h"
+#include "braid/trainers/registry.h"
+
+#include "report/plan_maker.h"
+
+// What is written for Megatron-Bridge, MaxText and Accelerate reads back as the form of the plan.
+
+namespace braid {
+namespace {
+
+using test::made_plan;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Plan named_plan(const Parallelism& form, int blocks = 8) {
+  Plan plan = made_plan(form, blocks);
+  plan.model_source = "llama-3-8b";
+  return plan;
+}
+
+/// Runs do not say the micro-batches, which the batch makes, nor the degree of data parallelism
+/// where the devices give it.
+void expect_same(const Import& run, const Plan& plan) {
+  Parallelism read = run.parallel;
+  if (read.dp == 0) read.dp = plan.parallel.dp;
+  read.num_micro_batches = plan.parallel.num_micro_batches;
+  EXPECT_EQ(read, plan.parallel);
+  EXPECT_THAT(run.unknown, IsEmpty());
+  EXPECT_THAT(run.notes, IsEmpty());
+  EXPECT_EQ(name_of(*run.precision), name_of(plan.precision));
+}
+
+std::string message_of(const auto& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Settings, OfPythonYamlAndCommandLinesAreRead) {
+  const auto all = settings_of(
+      "a.b = 4  # c = 5\nd: 'x y'\nf(g=3, h=True)\nrun.py i.j=2 \"k=7\"\nif l == 2:\nm:\n  n: 1\n");
+  std::vector<std::string> names;
+  for (const Setting& each : all) names.push_back(each.name + "=" + each.value);
+  EXPECT_THAT(names, ElementsAre("a.b=4", "d=x y", "g=3", "h=True", "i.j=2", "n=1"));
+}
+
+TEST(BridgeRoundTrip, EveryFormReadsBack) {
+  for (const int pp : {1, 2, 4}) {
+    for (const int tp : {1, 2}) {
+      for (const int vp : {1, 2}) {
+        for (const Zero zero : {Zero::none, Zero::optimizer, Zero::parameters}) {
+          for (const Recompute recompute :
+               {Recompute::none, Recompute::selective, Recompute::full}) {
+            if ((vp > 1 && pp == 1) || (zero == Zero::parameters && pp > 1)) continue;
+            Parallelism p;
+            p.pp = pp;
+            p.tp = tp;
+            p.vp = vp;
+            p.dp = 2;
+            p.micro_batch = 2;
+            p.num_micro_batches = 8;
+            p.sequence_parallel = tp > 1;
+            p.zero = zero;
+            p.recompute = recompute;
+            if (vp > 1) p.schedule = ScheduleKind::interleaved;
+            for (const int blocks : {8, 11}) {
+              const Plan plan = named_plan(p, blocks);
+              const Import run = import_run(export_plan(plan, "megatron-bridge").text, "x.py");
+              EXPECT_EQ(run.trainer, "megatron-bridge");
+              EXPECT_EQ(run.global_batch, plan.global_batch);
+              EXPECT_EQ(run.seq_len, plan.seq_len);
+              expect_same(run, plan);
+              if (!run.chunk_blocks.empty()) {
+                EXPECT_EQ(run.chunk_blocks, count_blocks(plan).per_chunk);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(BridgeImport, CommandLinesListWhatIsUnknownAndNameWhatIsWrong) {
+  const Import run = import_run(
+      "torchrun run_recipe.py --model x model.tensor_model_parallel_size=4 model.bogus=3", "x");
+  EXPECT_EQ(run.parallel.tp, 4);
+  EXPECT_THAT(run.unknown, ElementsAre("model.bogus=3"));
+  EXPECT_THAT(message_of([] { import_run("cfg.model.tensor_model_parallel_size = many", "x.py"); }),
+              HasSubstr("'many' is not a whole number"));
+}
+
+TEST(BridgeExport, CompilesAsPython) {
+  if (std::system("python3 -c pass") != 0) GTEST_SKIP() << "there is no python3";
+  const auto file = std::filesystem::path(testing::TempDir()) / "braid_megatron_bridge.py";
+  for (const char* model : {"llama-3-8b", "of-ones-own.json"}) {
+    Plan plan = named_plan({});
+    plan.model_source = model;
+    std::ofstream(file) << export_megatron_bridge(plan).text;
+    EXPECT_EQ(std::system(("python3 -m py_compile " + file.string()).c_str()), 0) << model;
+  }
+  std::filesystem::remove(file);
+}
+
+TEST(MaxtextRoundTrip, EveryFormReadsBack) {
+  for (const int tp : {1, 2}) {
+    for (const int dp : {1, 2, 4, 8}) {
+      for (const int ep : {1, 2}) {
+        for (const Zero zero : {Zero::none, Zero::parameters}) {
+          for (const Recompute recompute :
+               {Recompute::none, Recompute::selective, Recompute::full}) {
+            // Of one rank nothing is sharded.
+            if (dp % ep != 0 || (zero == Zero::parameters && dp / ep < 2)) continue;
+            Parallelism p;
+            p.tp = tp;
+            p.dp = dp;
+            p.ep = ep;
+            p.micro_batch = 3;
+            p.num_micro_batches = 4;
+            p.sequence_parallel = tp > 1;
+            p.zero = zero;
+            p.recompute = recompute;
+            p.offload_optimizer = recompute == Recompute::full;
+            const Plan plan = named_plan(p);
+            const Import run = import_run(export_plan(plan, "maxtext").text, "x.yml");
+            EXPECT_EQ(run.trainer, "maxtext");
+            EXPECT_EQ(run.global_batch, plan.global_batch);
+            EXPECT_EQ(run.devices, p.devices());
+            Plan read = plan;
+            // Slices without sharding over them hold copies.
+            if (zero == Zero::parameters) read.parallel.replicate = run.parallel.replicate;
+            expect_same(run, read);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(MaxtextExport, RefusesInOneLineWhatItCannotRun) {
+  Parallelism p;
+  p.pp = 2;
+  p.num_micro_batches = 4;
+  EXPECT_THAT(message_of([&] { export_plan(named_plan(p), "maxtext"); }), HasSubstr("maxtext "));
+  Plan other = named_plan({});
+  other.model_source = "mine.json";
+  EXPECT_THAT(message_of([&] { export_plan(other, "maxtext"); }), HasSubstr("no model"));
+  EXPECT_THAT(message_of([] { import_run("ici_fsdp_parallelism: 0", "x.yml"); }),
+              HasSubstr("'0' is not a whole number"));
+  EXPECT_THAT(import_run("ici_fsdp_parallelism: 4\nbogus: 1", "x.yml").unknown,
+              ElementsAre("bogus=1"));
+}
+
+TEST(AccelerateRoundTrip, EveryFormReadsBack) {
+  for (const int tp : {1, 2}) {
+    for (const int dp : {2, 4, 8}) {
+      for (const int replicate : {1, 2}) {
+        for (const Zero zero : {Zero::none, Zero::gradients, Zero::parameters}) {
+          if ((zero == Zero::none && (tp > 1 || replicate > 1)) || replicate >= dp) continue;
+          Parallelism p;
+          p.tp = tp;
+          p.dp = dp;
+          p.replicate = replicate;
+          p.zero = zero;
+          p.recompute = dp == 4 ? Recompute::full : Recompute::none;
+          if (zero == Zero::none) p.recompute = Recompute::none;
+          const Plan plan = named_plan(p);
+          const Import run = import_run(export_plan(plan, "accelerate").text, "x.yaml");
+          EXPECT_EQ(run.trainer, "accelerate");
+          EXPECT_EQ(run.devices, p.devices());
+          expect_same(run, plan);
+        }
+      }
+    }
+  }
+}
+
+TEST(AccelerateImport, PythonIsReadWithinItsBrackets) {
+  const Import run = import_run(
+      "x = 3\npc = ParallelismConfig(dp_replicate_size=2, dp_shard_size=4,\n  tp_size=8, odd=1)\n"
+      "a = Accelerator(mixed_precision=\"bf16\", parallelism_config=pc)\n",
+      "train.py");
+  EXPECT_EQ(run.parallel.dp, 8);
+  EXPECT_EQ(run.parallel.replicate, 2);
+  EXPECT_EQ(run.parallel.tp, 8);
+  EXPECT_THAT(run.unknown, ElementsAre("odd=1"));
+  EXPECT_THAT(message_of([] { import_run("ParallelismConfig(tp_size=0)", "x.py"); }),
+              HasSubstr("'0' is not a whole number"));
+}
+
+TEST(AccelerateExport, RefusesReplicasBesideTensorParallelism) {
+  Parallelism p;
+  p.tp = 2;
+  p.dp = 2;
+  EXPECT_THAT(message_of([&] { export_plan(named_plan(p), "accelerate"); }),
+              HasSubstr("Accelerate refuses replicas"));
+}
+
+}  // namespace
+}  // namespace braid
