@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/document.h"
 #include "braid/base/file.h"
 #include "braid/cli/change_of_trainer.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/valid_plan.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/plan/plan_json.h"
+#include "braid/report/alternatives.h"
 #include "braid/report/html.h"
 #include "braid/trainers/registry.h"
 
@@ -30,8 +33,9 @@ int run_export(const ExportOptions& options) {
 }
 
 int run_report(const ExportOptions& options) {
-  const ValidPlan valid = read_valid_plan(options.plan);
-  write_file(options.output, html_report(valid.plan));
+  const Document document = Document::parse_file(options.plan);
+  const ValidPlan valid = valid_plan(plan_from_json(document.root()), options.plan);
+  write_file(options.output, html_report(valid.plan, alternatives_from_json(document.root())));
   print_warnings(valid.warnings);
   return kFound;
 }

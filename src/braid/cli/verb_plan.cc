@@ -14,6 +14,7 @@
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/plan/plan_json.h"
+#include "braid/report/alternatives.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/sharding_text.h"
 
@@ -47,7 +48,12 @@ int run(const PlanOptions& options) {
   const CheckedOutcome checked = plan_checked(loaded, planner, progress_line(options.job));
   const Outcome& outcome = checked.outcome;
   if (!options.output.empty() && !outcome.candidates.empty()) {
-    write_file(options.output, to_text(to_json(outcome.candidates.front().plan)));
+    Json plan = to_json(outcome.candidates.front().plan);
+    if (const Alternatives found = alternatives_of(outcome); !found.rows.empty()) {
+      plan["alternatives"] = {
+          {"titles", found.titles}, {"rows", found.rows}, {"marks", found.marks}};
+    }
+    write_file(options.output, to_text(plan));
   }
   // What goes to standard output is one thing: the plan itself, or what is said about it.
   if (options.output == "-" && !outcome.candidates.empty()) return status_of(outcome);

@@ -3,12 +3,14 @@
 #include <string>
 
 #include "braid/plan/plan.h"
+#include "braid/report/alternatives.h"
 
 namespace braid {
 
-/// One HTML page about a plan that needs nothing else: summary, where the time goes, memory of each
-/// stage, timeline of the first micro-batches, assumptions. All text from the plan is
-/// escaped. The plan must pass verify().
-std::string html_report(const Plan& plan);
+/// One HTML page about a plan that needs nothing else, with the figures of the terminal's report:
+/// summary, the alternatives beside it, where the time goes, stages and their memory, timeline,
+/// memory over time, assumptions. All text from the plan is escaped. The plan must pass verify().
+/// A part more is a section() in the list at the end of html_report().
+std::string html_report(const Plan& plan, const Alternatives& alternatives = {});
 
 }  // namespace braid
