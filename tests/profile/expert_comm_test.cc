@@ -23,7 +23,7 @@ TensorId tokens_of(GraphBuilder& builder) {
   const auto tokens = static_cast<std::int64_t>(kTokens);
   builder.begin_layer("before");
   const TensorId input = builder.input("x", {tokens, 8}, Dtype::bf16);
-  return builder.linear("in", input, tokens, 8, static_cast<std::int64_t>(kHidden), false,
+  return builder.linear("in", input, {tokens, 8, static_cast<std::int64_t>(kHidden)}, false,
                         Split::sequence);
 }
 

@@ -41,8 +41,9 @@ Execution tp_execution(int tp, int micro_batch = 1, Recompute recompute = Recomp
 
 LayerSharding find(const Graph& graph, LayerId layer, const Execution& how, const System& system,
                    ShardingAim aim = ShardingAim::time) {
-  return find_layer_sharding(graph, layer, sharding_input(graph), layer_work(graph, layer), how, {},
-                             groups_of(system, how), system, aim);
+  const std::vector<OperatorWork> works = layer_work(graph, layer);
+  return find_layer_sharding({graph, layer, works}, sharding_input(graph), how,
+                             {{}, groups_of(system, how), system}, aim);
 }
 
 LayerCost cost_of(const Graph& graph, LayerId layer, const std::vector<Split>& splits,
@@ -87,7 +88,7 @@ Graph random_graph(std::mt19937_64& dice) {
     const std::string name = "before" + std::to_string(i);
     const std::int64_t n = width();
     const TensorId x = builder.input(name + ".input", {rows, 64}, Dtype::bf16);
-    tensors.emplace_back(builder.linear(name, x, rows, 64, n, false, Split::replicated), n);
+    tensors.emplace_back(builder.linear(name, x, {rows, 64, n}, false, Split::replicated), n);
   }
   builder.begin_layer("layer");
   const std::size_t operators = dice() % 6 + 2;
@@ -113,7 +114,7 @@ Graph random_graph(std::mt19937_64& dice) {
                            k);
     } else {
       const std::int64_t n = width();
-      tensors.emplace_back(builder.linear(name, x, rows, k, n, false, Split::replicated), n);
+      tensors.emplace_back(builder.linear(name, x, {rows, k, n}, false, Split::replicated), n);
     }
   }
   builder.begin_layer("after");
@@ -164,7 +165,7 @@ TEST(LayerSharding, AgreesWithTryingAllShardings) {
     }
     for (const ShardingAim aim : {ShardingAim::time, ShardingAim::parameters}) {
       const LayerSharding found =
-          find_layer_sharding(graph, layer, input, works, how, precision, groups, system, aim);
+          find_layer_sharding({graph, layer, works}, input, how, {precision, groups, system}, aim);
       ASSERT_TRUE(found.optimal);
       const LayerCost cost = estimate_layer(
           {DividedGraph(graph).with(layer, found.splits), layer, works, input.leaving[1]}, how,
@@ -250,15 +251,15 @@ TEST(LayerSharding, OrderAndNamesOfOperatorsDoNotMatter) {
     GraphBuilder builder("towers", 1024);
     builder.begin_layer("before");
     const TensorId input = builder.input("x", {1024, 64}, Dtype::bf16);
-    const TensorId x = builder.linear("in", input, 1024, 64, 2048, false, Split::replicated);
+    const TensorId x = builder.linear("in", input, {1024, 64, 2048}, false, Split::replicated);
     builder.begin_layer("layer");
     std::vector<TensorId> ends;
     for (const std::string& tower : towers) {
       const std::int64_t width = tower == "wide" ? 8192 : 1536;
-      TensorId y = builder.linear(tower + ".up", x, 1024, 2048, width, false, Split::replicated);
+      TensorId y = builder.linear(tower + ".up", x, {1024, 2048, width}, false, Split::replicated);
       y = builder.dropout(tower + ".drop", y, 1024, width);
       ends.push_back(
-          builder.linear(tower + ".down", y, 1024, width, 2048, false, Split::replicated));
+          builder.linear(tower + ".down", y, {1024, width, 2048}, false, Split::replicated));
     }
     return builder.finish({builder.residual("sum", ends[0], ends[1], 1024, 2048)});
   };
@@ -281,9 +282,10 @@ TEST(LayerSharding, FasterLinksNeverHurt) {
   double last_s = std::numeric_limits<double>::infinity();
   for (int doubling = 0; doubling < 6; ++doubling) {
     const Execution how = tp_execution(4, 2);
+    const std::vector<OperatorWork> works = layer_work(graph, layer);
     const LayerSharding found =
-        find_layer_sharding(graph, layer, sharding_input(graph), layer_work(graph, layer), how,
-                            precision, groups_of(system, how), system, ShardingAim::time);
+        find_layer_sharding({graph, layer, works}, sharding_input(graph), how,
+                            {precision, groups_of(system, how), system}, ShardingAim::time);
     EXPECT_LE(found.time_s, last_s);
     last_s = found.time_s;
     system.groups[0].intra_node.bytes_per_s *= 2;

@@ -59,7 +59,7 @@ Chip small_sn40l(double sram_bytes, double bytes_per_s) {
 }
 
 MappedTimes block_times(const Graph& graph, const Execution& how, const Chip& chip) {
-  return mapped_times(graph, 1, layer_work(graph, 1), how, {}, chip, leaving_tensors(graph)[1]);
+  return mapped_times(graph, 1, layer_work(graph, 1), how, leaving_tensors(graph)[1], {{}, chip});
 }
 
 TEST(MappedLayer, MoreSramOrBandwidthIsNeverSlower) {

@@ -8,6 +8,13 @@ namespace braid {
 inline constexpr double kBelowRounding = 1 - 1e-12;
 inline constexpr double kAboveRounding = 1 + 1e-12;
 
+/// Sums of sizes that are kept up to date term by term: stricter than kAboveTolerance, looser than
+/// kAboveRounding.
+inline constexpr double kAboveRunningSums = 1 + 1e-10;
+
+/// Limits for sums of floats of 24 bits.
+inline constexpr double kAboveFloatRounding = 1 + 1e-6;
+
 /// Times, and sizes of memory, that differ by less than 1e-9 of themselves count as equal where a
 /// plan is compared with a bound or a limit: many sums and products lie between the two.
 inline constexpr double kBelowTolerance = 1 - 1e-9;

@@ -7,6 +7,8 @@ namespace braid {
 namespace {
 
 constexpr double kTolerance = 1e-9;
+/// By how much right-hand sides differ, so that few pivots stand still.
+constexpr double kPerturbation = 1e-4;
 
 double sum_of(std::span<const std::uint32_t> rows, const std::vector<double>& prices) {
   double sum = 0;
@@ -27,12 +29,11 @@ CoveringProgram::CoveringProgram(std::span<const double> costs)
       direction_(rows_) {
   std::iota(members_.begin(), members_.end(), 0U);
   std::iota(basis_.begin(), basis_.end(), std::size_t{0});
-  // Right-hand sides differ a little, so that few pivots stand still.
   for (std::size_t i = 0; i < rows_; ++i) {
     begins_.push_back(i + 1);
     scale_ = std::max(scale_, costs[i]);
     inverse_[i * rows_ + i] = 1;
-    basic_[i] = 1 + 1e-4 * static_cast<double>(i * 7919 % 1009) / 1009;
+    basic_[i] = 1 + kPerturbation * static_cast<double>(i * 7919 % 1009) / 1009;
   }
 }
 

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 namespace {
 
-constexpr double kSramCare = 1 + 1e-6;      // Sums of rounded numbers.
 constexpr double kFrontierRounding = 5e-7;  // Of a few sums of floats, relative.
 constexpr double kPriceFactor = 1.6;        // From one price of SRAM to the next.
 constexpr std::uint32_t kNoTrace = 0xffffffff;
@@ -340,7 +340,7 @@ class FrontierSearch {
 
 FrontierSets::FrontierSets(const MapperTables& tables, const FrontierBudget& budget)
     : tables_(tables, budget),
-      limits_{budget.labels, tables.chip.sram_bytes * kSramCare,
+      limits_{budget.labels, tables.chip.sram_bytes * kAboveFloatRounding,
               std::vector<std::uint32_t>(tables.kernels.size())} {
   for (std::uint32_t at = 0; at < limits_.place.size(); ++at) limits_.place[tables.order[at]] = at;
 }

@@ -15,8 +15,6 @@
 namespace braid {
 namespace {
 
-// Sums of sizes are rounded.
-
 using Members = std::vector<std::vector<std::size_t>>;
 
 void add_kernels(const ChipWork& work, const Members& members, const MappingRules& rules,
@@ -119,37 +117,40 @@ std::optional<std::string> order_violation(const ChipWork& work, const Mapping& 
   return std::nullopt;
 }
 
-std::optional<std::string> set_tiles(const ChipWork& work, const DataflowChip& chip,
-                                     const Mapping& mapping, const Members& members,
-                                     const MappingRules& rules, std::span<const TileCurve> known,
-                                     MappingCost& cost) {
-  cost.tiles.assign(work.kernels.size(), 0);
+/// The tiles that a mapping states, and the cycles of the slowest kernel; nullopt where one has
+/// none.
+std::optional<TileAllocation> stated_tiles(std::span<const std::size_t> kernels,
+                                           std::span<const std::int64_t> stated,
+                                           std::span<const TileCurve* const> curves) {
+  TileAllocation allocation;
+  for (std::size_t at = 0; at < kernels.size(); ++at) {
+    const std::int64_t tiles = stated[kernels[at]];
+    const TileCurve& curve = *curves[at];
+    const auto step = std::upper_bound(
+        curve.begin(), curve.end(), tiles,
+        [](std::int64_t have, const TileStep& entry) { return have < entry.tiles; });
+    if (step == curve.begin()) return std::nullopt;
+    allocation.cycles = std::max(allocation.cycles, std::prev(step)->cycles);
+    allocation.tiles.push_back(tiles);
+  }
+  return allocation;
+}
+
+/// Sets the tiles of all kernels and the compute time of partitions; `stated` may be empty: the
+/// best are found. Returns what is wrong with them. `curves` as in evaluate_mapping().
+std::optional<std::string> set_tiles(const DataflowChip& chip, std::span<const std::int64_t> stated,
+                                     const Members& members, std::span<const TileCurve> curves,
+                                     double compute_fraction, MappingCost& cost) {
+  cost.tiles.assign(curves.size(), 0);
   for (std::size_t p = 0; p < members.size(); ++p) {
-    std::vector<TileCurve> own;
+    std::vector<const TileCurve*> own;
     own.reserve(members[p].size());
-    std::vector<const TileCurve*> curves;
-    curves.reserve(members[p].size());
-    for (const std::size_t i : members[p]) {
-      if (known.empty()) own.push_back(tile_curve(work.kernels[i], chip));
-      curves.push_back(known.empty() ? &own.back() : &known[i]);
-    }
-    TileAllocation allocation;
-    if (mapping.tiles.empty()) {
-      std::optional<TileAllocation> best = allocate_tiles(curves, chip.tiles);
-      if (!best) return fmt::format("partition {} has more kernels than the chip has tiles", p + 1);
-      allocation = std::move(*best);
-    } else {
-      for (std::size_t at = 0; at < members[p].size(); ++at) {
-        const std::int64_t tiles = mapping.tiles[members[p][at]];
-        const TileCurve& curve = *curves[at];
-        const auto step = std::upper_bound(
-            curve.begin(), curve.end(), tiles,
-            [](std::int64_t have, const TileStep& entry) { return have < entry.tiles; });
-        if (step == curve.begin()) return "a kernel has no tile";
-        allocation.cycles = std::max(allocation.cycles, std::prev(step)->cycles);
-        allocation.tiles.push_back(tiles);
-      }
-    }
+    for (const std::size_t i : members[p]) own.push_back(&curves[i]);
+    const std::optional<TileAllocation> found =
+        stated.empty() ? allocate_tiles(own, chip.tiles) : stated_tiles(members[p], stated, own);
+    if (!found && !stated.empty()) return "a kernel has no tile";
+    if (!found) return fmt::format("partition {} has more kernels than the chip has tiles", p + 1);
+    const TileAllocation& allocation = *found;
     for (std::size_t at = 0; at < members[p].size(); ++at) {
       cost.tiles[members[p][at]] = allocation.tiles[at];
       cost.partitions[p].tiles += allocation.tiles[at];
@@ -158,7 +159,7 @@ std::optional<std::string> set_tiles(const ChipWork& work, const DataflowChip& c
       return fmt::format("partition {} uses {} tiles of {}", p + 1, cost.partitions[p].tiles,
                          chip.tiles);
     }
-    cost.partitions[p].compute_s = allocation.cycles / (chip.clock_hz * rules.compute_fraction);
+    cost.partitions[p].compute_s = allocation.cycles / (chip.clock_hz * compute_fraction);
   }
   return std::nullopt;
 }
@@ -222,7 +223,13 @@ MappingCost evaluate_mapping(const ChipWork& work, const DataflowChip& chip, con
   add_kernels(work, members, rules, cost);
   const std::vector<double> read_bytes = add_tensors(work, mapping, rules, cost);
   if (rules.whole_tiles) {
-    cost.violation = set_tiles(work, chip, mapping, members, rules, curves, cost);
+    std::vector<TileCurve> own;
+    if (curves.empty()) {
+      own.reserve(work.kernels.size());
+      for (const ChipKernel& kernel : work.kernels) own.push_back(tile_curve(kernel, chip));
+      curves = own;
+    }
+    cost.violation = set_tiles(chip, mapping.tiles, members, curves, rules.compute_fraction, cost);
     if (cost.violation) return cost;
   }
   for (std::size_t p = 0; p < members.size(); ++p) {

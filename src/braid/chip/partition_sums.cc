@@ -12,9 +12,6 @@
 namespace braid {
 namespace {
 
-// Sums in another order than evaluate_mapping's differ in the last digits; this is stricter than
-// its tolerance and looser than rounding.
-constexpr double kSumRounding = 1 + 1e-10;
 /// Entries of MapperTables::tiles_at, 16 MB: chips have some thousand steps for some hundred
 /// kernels; with more, curves are searched.
 constexpr std::size_t kMostTilesAt = 4'000'000;
@@ -221,7 +218,8 @@ bool PartitionSums::is_full() const {
       static_cast<std::int64_t>(members_.size()) >= tables_.chip.tiles) {
     return true;
   }
-  return tables_.rules.sram_limit && sums_.weight_bytes > tables_.chip.sram_bytes * kSumRounding;
+  return tables_.rules.sram_limit &&
+         sums_.weight_bytes > tables_.chip.sram_bytes * kAboveRunningSums;
 }
 
 bool PartitionSums::fits_in(std::size_t step) const {
@@ -274,7 +272,7 @@ double PartitionSums::time_s(double enough) const {
   const MappingRules& rules = tables_.rules;
   const DataflowChip& chip = tables_.chip;
   double traffic = sums_.traffic_bytes + sums_.reads + sums_.writes;
-  if (rules.sram_limit && sums_.sram_bytes > chip.sram_bytes * kSumRounding) {
+  if (rules.sram_limit && sums_.sram_bytes > chip.sram_bytes * kAboveRunningSums) {
     if (members_.size() > 1) return kImpossible;
     // As evaluate_mapping has it, with its own rounding.
     const double parts = std::ceil(sums_.sram_bytes / chip.sram_bytes);
@@ -282,7 +280,7 @@ double PartitionSums::time_s(double enough) const {
   }
   const double dram_bytes =
       tables_.resident_bytes + (cut_before_ + sums_.writes) * tables_.live_copies;
-  if (dram_bytes > (chip.dram_bytes + chip.spill_bytes) * kSumRounding) return kImpossible;
+  if (dram_bytes > (chip.dram_bytes + chip.spill_bytes) * kAboveRunningSums) return kImpossible;
   const double memory_s = traffic / memory_bytes_per_s(chip, dram_bytes);
   const double bound = partition_time_s(sums_.compute_s, memory_s, sums_.network_s, rules.overlap);
   if (!rules.whole_tiles || bound >= enough) return bound;

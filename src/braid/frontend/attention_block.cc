@@ -32,7 +32,7 @@ TensorId attend(GraphBuilder& builder, const BlockSpec& spec, const std::string&
   const std::int64_t width = core.heads * core.v_dim;
   const TensorId context =
       builder.add(prefix + "core", core, std::move(inputs), {core.q_len, width}, Split::heads);
-  return builder.linear(prefix + "proj", context, core.q_len, width, spec.hidden,
+  return builder.linear(prefix + "proj", context, {core.q_len, width, spec.hidden},
                         attention.out_bias, Split::row);
 }
 
@@ -43,7 +43,7 @@ TensorId plain_attention(GraphBuilder& builder, const BlockSpec& spec, const std
   const std::int64_t q_width = attention.heads * attention.qk_dim;
   const std::int64_t k_width = attention.kv_heads * attention.qk_dim;
   const std::int64_t width = q_width + k_width + attention.kv_heads * attention.v_dim;
-  TensorId qkv = builder.linear(prefix + "qkv", x, tokens, spec.hidden, width, attention.qkv_bias,
+  TensorId qkv = builder.linear(prefix + "qkv", x, {tokens, spec.hidden, width}, attention.qkv_bias,
                                 Split::column);
   if (attention.qk_norm) {
     qkv = builder.add(prefix + "qk_norm",
@@ -71,25 +71,27 @@ TensorId latent_attention(GraphBuilder& builder, const BlockSpec& spec, const st
   TensorId q = x;
   std::int64_t q_from = spec.hidden;
   if (a.q_rank > 0) {
-    q = builder.linear(prefix + "q_down", x, tokens, spec.hidden, a.q_rank, a.qkv_bias,
+    q = builder.linear(prefix + "q_down", x, {tokens, spec.hidden, a.q_rank}, a.qkv_bias,
                        Split::sequence);
     q = builder.norm(prefix + "q_norm", q, tokens, a.q_rank, true);
     q_from = a.q_rank;
   }
-  q = builder.linear(prefix + "q_up", q, tokens, q_from, q_width, false, Split::column);
+  q = builder.linear(prefix + "q_up", q, {tokens, q_from, q_width}, false, Split::column);
   q = builder.add(prefix + "q_rotary",
                   Elementwise{tokens * a.heads * a.rotary_dim, kRotaryFlops, Keeps::nothing}, {q},
                   {tokens, q_width}, Split::features);
 
-  const TensorId down = builder.linear(prefix + "kv_down", x, tokens, spec.hidden,
-                                       a.kv_rank + a.rotary_dim, a.qkv_bias, Split::sequence);
+  const TensorId down =
+      builder.linear(prefix + "kv_down", x, {tokens, spec.hidden, a.kv_rank + a.rotary_dim},
+                     a.qkv_bias, Split::sequence);
   const TensorId k_shared = builder.add(
       prefix + "k_rotary", Elementwise{tokens * a.rotary_dim, kRotaryFlops, Keeps::nothing}, {down},
       {tokens, a.rotary_dim}, Split::sequence);
   const TensorId latent = builder.norm(prefix + "kv_norm", down, tokens, a.kv_rank, true);
   const std::int64_t own_dim = a.qk_dim - a.rotary_dim;
-  const TensorId kv = builder.linear(prefix + "kv_up", latent, tokens, a.kv_rank,
-                                     a.heads * (own_dim + a.v_dim), false, Split::column);
+  const TensorId kv =
+      builder.linear(prefix + "kv_up", latent, {tokens, a.kv_rank, a.heads * (own_dim + a.v_dim)},
+                     false, Split::column);
   // Each head's key is its own part beside the shared one.
   const TensorId k =
       builder.add(prefix + "keys", DataMovement{}, {kv, k_shared}, {tokens, q_width}, Split::heads);
@@ -105,16 +107,16 @@ TensorId self_attention(GraphBuilder& builder, const BlockSpec& spec, const std:
 }
 
 TensorId cross_attention(GraphBuilder& builder, const BlockSpec& spec, const std::string& prefix,
-                         TensorId x, std::int64_t tokens, TensorId memory,
-                         std::int64_t memory_tokens) {
+                         const TokenRows& x, const TokenRows& memory) {
   const AttentionSpec& attention = spec.attention;
-  const TensorId q =
-      builder.linear(prefix + "q", x, tokens, spec.hidden, attention.heads * attention.qk_dim,
-                     attention.qkv_bias, Split::column);
-  const TensorId kv = builder.linear(prefix + "kv", memory, memory_tokens, spec.hidden,
-                                     attention.kv_heads * (attention.qk_dim + attention.v_dim),
-                                     attention.qkv_bias, Split::column);
-  return attend(builder, spec, prefix, core_of(attention, tokens, memory_tokens), {q, kv});
+  const TensorId q = builder.linear(prefix + "q", x.tensor,
+                                    {x.tokens, spec.hidden, attention.heads * attention.qk_dim},
+                                    attention.qkv_bias, Split::column);
+  const TensorId kv = builder.linear(
+      prefix + "kv", memory.tensor,
+      {memory.tokens, spec.hidden, attention.kv_heads * (attention.qk_dim + attention.v_dim)},
+      attention.qkv_bias, Split::column);
+  return attend(builder, spec, prefix, core_of(attention, x.tokens, memory.tokens), {q, kv});
 }
 
 }  // namespace braid

@@ -32,11 +32,11 @@ TensorId next_sentence_loss(GraphBuilder& builder, TensorId x, std::int64_t hidd
   const TensorId first =
       builder.add("first_token", DataMovement{}, {x}, {1, hidden}, Split::replicated);
   const TensorId pooled =
-      builder.linear("pooler", first, 1, hidden, hidden, true, Split::replicated);
+      builder.linear("pooler", first, {1, hidden, hidden}, true, Split::replicated);
   const TensorId active = builder.add("pooler.tanh", Elementwise{hidden, kTanhFlops, Keeps::inputs},
                                       {pooled}, {1, hidden}, Split::replicated);
   const TensorId logits =
-      builder.linear("next_sentence", active, 1, hidden, 2, true, Split::replicated);
+      builder.linear("next_sentence", active, {1, hidden, 2}, true, Split::replicated);
   return builder.add("next_sentence.loss", Loss{1, 2}, {logits}, {1}, Split::replicated);
 }
 
@@ -66,7 +66,7 @@ Graph bert_from_config(const Value& config, const std::string& name, const Model
   }
   builder.begin_layer("head");
   const TensorId sentence_loss = next_sentence_loss(builder, x, h);
-  TensorId y = builder.linear("transform", x, tokens, h, h, true, Split::sequence);
+  TensorId y = builder.linear("transform", x, {tokens, h, h}, true, Split::sequence);
   y = builder.add("transform.activation", Elementwise{tokens * h, kGeluFlops, Keeps::inputs}, {y},
                   {tokens, h}, Split::sequence);
   y = builder.norm("transform.norm", y, tokens, h, false);

@@ -39,7 +39,7 @@ Graph candle_uno_from_config(const Value& config, const std::string& name,
   x = dense_stack(builder, {"dense", bias}, x, dense);
   if (!dense.empty()) builder.begin_layer("response");
   const TensorId response =
-      builder.linear("response", x.tensor, 1, x.width, labels, bias, Split::replicated);
+      builder.linear("response", x.tensor, {1, x.width, labels}, bias, Split::replicated);
   return builder.finish({builder.add("loss", Loss{1, labels}, {response}, {1}, Split::replicated)});
 }
 

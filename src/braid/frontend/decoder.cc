@@ -26,7 +26,7 @@ TensorId mtp_modules(GraphBuilder& builder, const DecoderSpec& spec, TensorId to
                     {builder.norm(prefix + "token_norm", token, seq_len, hidden, rms),
                      builder.norm(prefix + "hidden_norm", x, seq_len, hidden, rms)},
                     {seq_len, 2 * hidden}, Split::sequence);
-    x = builder.linear(prefix + "project", both, seq_len, 2 * hidden, hidden, false,
+    x = builder.linear(prefix + "project", both, {seq_len, 2 * hidden, hidden}, false,
                        Split::sequence);
     for (std::size_t b = 0; b < mtp.blocks.size(); ++b) {
       x = transformer_block(builder, mtp.blocks[b], prefix + "block" + std::to_string(b) + ".", x,
@@ -51,7 +51,7 @@ Graph build_decoder(const DecoderSpec& spec, std::int64_t seq_len) {
   const TensorId table = builder.parameter("embedding.weight", {spec.vocab, width});
   TensorId x = builder.embedding("embedding", tokens, table, spec.vocab, width, seq_len);
   if (width != hidden) {
-    x = builder.linear("project_in", x, seq_len, width, hidden, false, Split::sequence);
+    x = builder.linear("project_in", x, {seq_len, width, hidden}, false, Split::sequence);
   }
   if (spec.positions > 0) {
     x = builder.add_positions("add_positions", x, spec.positions + spec.unused_positions, seq_len,
@@ -73,7 +73,7 @@ Graph build_decoder(const DecoderSpec& spec, std::int64_t seq_len) {
   builder.begin_layer("head");
   if (spec.final_norm) x = builder.norm("final_norm", x, predicted, hidden, rms);
   if (width != hidden) {
-    x = builder.linear("project_out", x, predicted, hidden, width, false, Split::sequence);
+    x = builder.linear("project_out", x, {predicted, hidden, width}, false, Split::sequence);
   }
   const TensorId weight =
       spec.tied_embeddings ? table : builder.parameter("lm_head.weight", {width, spec.vocab});

@@ -11,7 +11,7 @@ Features dense_stack(GraphBuilder& builder, const DenseStack& stack, Features x,
     const bool first_of_pair = i % 2 == 0 && i + 1 < widths.size();
     const Split split = first_of_pair ? Split::column : i % 2 == 1 ? Split::row : Split::replicated;
     builder.begin_layer(name);
-    x.tensor = builder.linear(name, x.tensor, 1, x.width, widths[i], stack.bias, split);
+    x.tensor = builder.linear(name, x.tensor, {1, x.width, widths[i]}, stack.bias, split);
     x.width = widths[i];
     if (stack.ends_linear && i + 1 == widths.size()) break;
     x.tensor =

@@ -47,11 +47,12 @@ TensorId feed_forward(GraphBuilder& builder, const BlockSpec& spec, const std::s
   const FeedForwardSpec& mlp = spec.mlp;
   const std::int64_t up_width = mlp.gated ? 2 * inner : inner;
   const TensorId up =
-      builder.linear(prefix + "up", x, tokens, spec.hidden, up_width, mlp.bias, Split::column);
+      builder.linear(prefix + "up", x, {tokens, spec.hidden, up_width}, mlp.bias, Split::column);
   const TensorId active =
       builder.add(prefix + activation_name(mlp), activation_of(mlp, tokens * inner), {up},
                   {tokens, inner}, Split::features);
-  return builder.linear(prefix + "down", active, tokens, inner, spec.hidden, mlp.bias, Split::row);
+  return builder.linear(prefix + "down", active, {tokens, inner, spec.hidden}, mlp.bias,
+                        Split::row);
 }
 
 TensorId experts(GraphBuilder& builder, const BlockSpec& spec, const std::string& prefix,
@@ -65,7 +66,7 @@ TensorId experts(GraphBuilder& builder, const BlockSpec& spec, const std::string
   const std::int64_t width = moe.latent > 0 ? moe.latent : spec.hidden;
   TensorId in = x;
   if (moe.latent > 0) {
-    in = builder.linear(prefix + "latent_down", x, tokens, spec.hidden, width, false,
+    in = builder.linear(prefix + "latent_down", x, {tokens, spec.hidden, width}, false,
                         Split::sequence);
   }
   const TensorId weights =
@@ -80,14 +81,14 @@ TensorId experts(GraphBuilder& builder, const BlockSpec& spec, const std::string
       MoeExperts{tokens, width, moe.inner, moe.count, moe.top_k, matrices, moe.biased, moe.clamped},
       std::move(inputs), {tokens, width}, Split::expert);
   if (moe.latent > 0) {
-    out = builder.linear(prefix + "latent_up", out, tokens, width, spec.hidden, false,
+    out = builder.linear(prefix + "latent_up", out, {tokens, width, spec.hidden}, false,
                          Split::sequence);
   }
   if (moe.shared_inner == 0) return out;
   TensorId shared = feed_forward(builder, spec, prefix + "shared.", x, tokens, moe.shared_inner);
   if (moe.shared_gate) {
     const TensorId gate =
-        builder.linear(prefix + "shared.gate", x, tokens, spec.hidden, 1, false, Split::sequence);
+        builder.linear(prefix + "shared.gate", x, {tokens, spec.hidden, 1}, false, Split::sequence);
     shared =
         builder.add(prefix + "shared.scale", Elementwise{tokens * spec.hidden, 1, Keeps::inputs},
                     {shared, gate}, {tokens, spec.hidden}, Split::sequence);

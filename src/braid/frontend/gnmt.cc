@@ -90,13 +90,13 @@ class Builder {
     const std::int64_t h = spec_.hidden;
     const std::int64_t n = spec_.tokens;
     constexpr double sum_and_tanh_flops = 6;
-    const TensorId q = graph_.linear("attention.query", query, n, h, h, false, Split::replicated);
-    const TensorId k = graph_.linear("attention.key", memory, n, h, h, false, Split::replicated);
+    const TensorId q = graph_.linear("attention.query", query, {n, h, h}, false, Split::replicated);
+    const TensorId k = graph_.linear("attention.key", memory, {n, h, h}, false, Split::replicated);
     const TensorId pairs = graph_.add(
         "attention.pairs", Elementwise{n * n * h, sum_and_tanh_flops, Elementwise::Keeps::inputs},
         {q, k}, {n, n, h}, Split::replicated);
     TensorId scores =
-        graph_.linear("attention.scores", pairs, n * n, h, 1, false, Split::replicated);
+        graph_.linear("attention.scores", pairs, {n * n, h, 1}, false, Split::replicated);
     scores = add("attention.softmax", Softmax{n * n, n}, {scores}, n);
     return add("attention.context", MatMul{1, n, h, n, false, false}, {scores, memory}, h);
   }

@@ -53,8 +53,9 @@ TensorId GraphBuilder::add(std::string name, OperatorKind kind, std::vector<Tens
   return output;
 }
 
-TensorId GraphBuilder::linear(const std::string& name, TensorId x, std::int64_t rows,
-                              std::int64_t k, std::int64_t n, bool bias, Split split) {
+TensorId GraphBuilder::linear(const std::string& name, TensorId x, const LinearSize& size,
+                              bool bias, Split split) {
+  const auto [rows, k, n] = size;
   std::vector<TensorId> inputs = {x, parameter(name + ".weight", {k, n})};
   if (bias) inputs.push_back(parameter(name + ".bias", {n}));
   return add(name, MatMul{1, rows, n, k, true, bias}, std::move(inputs), {rows, n}, split);

@@ -36,8 +36,11 @@ class GraphBuilder {
                std::vector<std::int64_t> output_dims, Split split);
 
   /// [rows × k] by a new weight [k × n] (and bias [n]).
-  TensorId linear(const std::string& name, TensorId x, std::int64_t rows, std::int64_t k,
-                  std::int64_t n, bool bias, Split split);
+  struct LinearSize {
+    std::int64_t rows, k, n;
+  };
+  TensorId linear(const std::string& name, TensorId x, const LinearSize& size, bool bias,
+                  Split split);
   /// Normalisation of [rows × width] with a scale (and a shift unless rms).
   TensorId norm(const std::string& name, TensorId x, std::int64_t rows, std::int64_t width,
                 bool rms);

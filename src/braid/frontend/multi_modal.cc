@@ -72,7 +72,7 @@ TensorId add_branch(GraphBuilder& builder, const Branch& branch, const std::stri
     const std::string layer = name + ".block" + std::to_string(l);
     builder.begin_layer(layer);
     if (l == 0 && branch.input != branch.block.hidden) {
-      x = builder.linear(name + ".projection", x, tokens, branch.input, branch.block.hidden, true,
+      x = builder.linear(name + ".projection", x, {tokens, branch.input, branch.block.hidden}, true,
                          Split::sequence);
     }
     x = transformer_block(builder, branch.block, layer + ".", x, tokens);
@@ -100,7 +100,7 @@ Graph multi_modal_from_config(const Value& config, const std::string& name,
   if (ends.size() > 1) {
     x = builder.add("fusion", DataMovement{}, std::move(ends), {tokens, width}, Split::sequence);
   }
-  x = builder.linear("fusion.head", x, tokens, width, labels, true, Split::sequence);
+  x = builder.linear("fusion.head", x, {tokens, width, labels}, true, Split::sequence);
   return builder.finish({builder.add("loss", Loss{tokens, labels}, {x}, {1}, Split::sequence)});
 }
 

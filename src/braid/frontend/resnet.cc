@@ -110,7 +110,7 @@ Graph resnet_from_config(const Value& config, const std::string& name,
 
   builder.begin_layer("head");
   x = average_pool(builder, "head.pool", x);
-  const TensorId logits = builder.linear("head.classifier", x.tensor, 1, x.channels, spec.labels,
+  const TensorId logits = builder.linear("head.classifier", x.tensor, {1, x.channels, spec.labels},
                                          true, Split::replicated);
   return builder.finish(
       {builder.add("loss", Loss{1, spec.labels}, {logits}, {1}, Split::replicated)});

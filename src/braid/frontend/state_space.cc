@@ -16,8 +16,9 @@ TensorId state_space(GraphBuilder& builder, const BlockSpec& spec, const std::st
   const auto view = [&](const char* name, TensorId of, std::int64_t width) {
     return builder.add(prefix + name, DataMovement{true}, {of}, {tokens, width}, Split::features);
   };
-  const TensorId in = builder.linear(prefix + "in_proj", x, tokens, spec.hidden,
-                                     inner + convolved + s.heads, false, Split::column);
+  const TensorId in =
+      builder.linear(prefix + "in_proj", x, {tokens, spec.hidden, inner + convolved + s.heads},
+                     false, Split::column);
   const TensorId gate = view("gate", in, inner);
 
   // One kernel: a convolution of each feature by itself, and SiLU.
@@ -73,7 +74,8 @@ TensorId state_space(GraphBuilder& builder, const BlockSpec& spec, const std::st
       builder.add(prefix + "norm", Normalization{tokens * inner, inner / s.groups, true},
                   {gated, builder.parameter(prefix + "norm.weight", {inner})}, {tokens, inner},
                   Split::features);
-  return builder.linear(prefix + "out_proj", normed, tokens, inner, spec.hidden, false, Split::row);
+  return builder.linear(prefix + "out_proj", normed, {tokens, inner, spec.hidden}, false,
+                        Split::row);
 }
 
 }  // namespace braid

@@ -79,7 +79,7 @@ TensorId decoder_block(GraphBuilder& builder, const BlockSpec& spec, const std::
     if (part == '1') {
       y = self_attention(builder, spec, prefix + "attention.", y, tokens);
     } else if (part == '2') {
-      y = cross_attention(builder, cross, prefix + "cross.", y, tokens, encoded, tokens);
+      y = cross_attention(builder, cross, prefix + "cross.", {y, tokens}, {encoded, tokens});
     } else {
       y = feed_forward(builder, spec, prefix + "mlp.", y, tokens, spec.mlp.inner);
     }

@@ -90,7 +90,7 @@ TensorId window_attention(GraphBuilder& builder, const TransGanSpec& spec, const
   x = builder.add(prefix + "noise", Elementwise{tokens * h, 2, Elementwise::Keeps::nothing},
                   {x, builder.parameter(prefix + "noise.strength", {1})}, {tokens, h},
                   Split::sequence);
-  const TensorId qkv = builder.linear(prefix + "qkv", x, tokens, h, 3 * h, true, Split::column);
+  const TensorId qkv = builder.linear(prefix + "qkv", x, {tokens, h, 3 * h}, true, Split::column);
   const std::int64_t offsets = 2 * stage.window - 1;
   const TensorId positions =
       builder.parameter(prefix + "relative_positions", {offsets * offsets, spec.heads});
@@ -101,7 +101,7 @@ TensorId window_attention(GraphBuilder& builder, const TransGanSpec& spec, const
   core.qk_dim = core.v_dim = h / spec.heads;
   const TensorId context =
       builder.add(prefix + "core", core, {qkv, positions}, {tokens, h}, Split::heads);
-  return builder.linear(prefix + "proj", context, tokens, h, h, true, Split::row);
+  return builder.linear(prefix + "proj", context, {tokens, h, h}, true, Split::row);
 }
 
 TensorId block(GraphBuilder& builder, const TransGanSpec& spec, const Stage& stage,
@@ -142,7 +142,7 @@ Graph trans_gan_from_config(const Value& config, const std::string& name,
   builder.begin_layer("latent");
   const Stage& first = spec.stages.front();
   TensorId x = builder.input("noise", {1, spec.latent}, Dtype::bf16);
-  x = builder.linear("latent", x, 1, spec.latent, first.tokens() * first.hidden, true,
+  x = builder.linear("latent", x, {1, spec.latent, first.tokens() * first.hidden}, true,
                      Split::replicated);
   x = builder.add("tokens", DataMovement{true}, {x}, {first.tokens(), first.hidden},
                   Split::replicated);

@@ -97,11 +97,14 @@ TensorId self_attention(GraphBuilder& builder, const BlockSpec& spec, const std:
 /// Mamba-2's mixing of x over its tokens, as its kernels compute it.
 TensorId state_space(GraphBuilder& builder, const BlockSpec& spec, const std::string& prefix,
                      TensorId x, std::int64_t tokens);
-/// Attention of x [tokens × hidden] to `memory` [memory_tokens × hidden], neither latent nor
-/// rotary.
+/// A tensor [tokens × hidden].
+struct TokenRows {
+  TensorId tensor = 0;
+  std::int64_t tokens = 0;
+};
+/// Attention of x to `memory`, neither latent nor rotary.
 TensorId cross_attention(GraphBuilder& builder, const BlockSpec& spec, const std::string& prefix,
-                         TensorId x, std::int64_t tokens, TensorId memory,
-                         std::int64_t memory_tokens);
+                         const TokenRows& x, const TokenRows& memory);
 /// The dense network of width `inner`.
 TensorId feed_forward(GraphBuilder& builder, const BlockSpec& spec, const std::string& prefix,
                       TensorId x, std::int64_t tokens, std::int64_t inner);

@@ -85,7 +85,7 @@ Graph vit_from_config(const Value& config, const std::string& name, const ModelO
   builder.begin_layer("head");
   x = builder.norm("final_norm", x, tokens, h, false);
   x = builder.add("class_token", DataMovement{}, {x}, {1, h}, Split::replicated);
-  x = builder.linear("classifier", x, 1, h, spec.classes, true, Split::replicated);
+  x = builder.linear("classifier", x, {1, h, spec.classes}, true, Split::replicated);
   x = builder.add("loss", Loss{1, spec.classes}, {x}, {1}, Split::replicated);
   return builder.finish({x});
 }

@@ -32,12 +32,12 @@ Outcome piper(const Job& job, const System& system, const PlannerOptions& option
                                  const Budget& most, const Progress& shown) {
     return plan_piper(name, one, slowest, PiperSpace{space, options.piper_network}, most, shown);
   };
-  return plan_for_slowest(alone, name, job, system, options, budget, progress);
+  return plan_for_slowest({alone, name}, job, system, options, budget, progress);
 }
 
 Outcome megatron(const Job& job, const System& system, const PlannerOptions& options,
                  const Budget& budget, const Progress& progress) {
-  return plan_for_slowest(plan_megatron, "megatron", job, system, options, budget, progress);
+  return plan_for_slowest({plan_megatron, "megatron"}, job, system, options, budget, progress);
 }
 
 Outcome phaze(const Job& job, const System& system, const PlannerOptions& options,
@@ -46,7 +46,7 @@ Outcome phaze(const Job& job, const System& system, const PlannerOptions& option
                                  const Budget& most, const Progress& shown) {
     return plan_phaze(one, slowest, PhazeJobSpace{space, options.phaze_objective}, most, shown);
   };
-  return plan_for_slowest(alone, "phaze", job, system, options, budget, progress);
+  return plan_for_slowest({alone, "phaze"}, job, system, options, budget, progress);
 }
 
 Outcome graphpipe(const Job& job, const System& system, const PlannerOptions& options,
@@ -67,7 +67,7 @@ Outcome plain(const Job& job, const System& system, const PlannerOptions& option
 template <SpacePlan homogeneous, SpacePlan mixed>
 Outcome by_kind(const Job& job, const System& system, const PlannerOptions& options,
                 const Budget& budget, const Progress& progress) {
-  return plan_by_kind(homogeneous, mixed, job, system, options, budget, progress);
+  return plan_by_kind({homogeneous, mixed}, job, system, options, budget, progress);
 }
 
 struct Planner {
@@ -183,8 +183,8 @@ std::vector<PlannerEntry> all_planners(std::index_sequence<numbers...> /*numbers
 
 Outcome plan_braid(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress) {
-  return plan_by_kind(plan_uniform, plan_mixed, job, system, space, budget, progress,
-                      ShardingSource::automatic);
+  return plan_by_kind({plan_uniform, plan_mixed, ShardingSource::automatic}, job, system, space,
+                      budget, progress);
 }
 
 const std::vector<PlannerEntry>& planners() {

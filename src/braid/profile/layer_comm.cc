@@ -40,11 +40,14 @@ std::vector<TensorUse> tensor_uses(const Graph& graph, const Layer& layer,
   return uses;
 }
 
-LayerComm layer_comm(const Graph& graph, const Layer& layer, std::span<const TensorUse> uses,
-                     const Execution& how, const Precision& precision, const LayerGroups& groups,
-                     const System& system) {
+LayerComm layer_comm(const LayerInput& input, std::span<const TensorUse> uses, const Execution& how,
+                     const LayerPlace& place) {
+  const Graph& graph = input.graph;
+  const Layer& layer = graph.layers[static_cast<std::size_t>(input.layer)];
+  const LayerGroups& groups = place.groups;
+  const System& system = place.system;
   LayerComm comm;
-  const double width = bytes_per_element(precision.activation);
+  const double width = bytes_per_element(place.precision.activation);
   const double rows =
       static_cast<double>(how.micro_batch) / static_cast<double>(graph.samples) / how.cp;
   const auto bytes_of_rows = [&](TensorId id) {

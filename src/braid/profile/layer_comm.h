@@ -36,8 +36,7 @@ std::vector<TensorUse> tensor_uses(const Graph& graph, const Layer& layer,
                                    std::span<const TensorId> made_whole, bool sequence_parallel);
 
 /// `uses`: tensor_uses() of the layer; not looked at for tp 1.
-LayerComm layer_comm(const Graph& graph, const Layer& layer, std::span<const TensorUse> uses,
-                     const Execution& how, const Precision& precision, const LayerGroups& groups,
-                     const System& system);
+LayerComm layer_comm(const LayerInput& input, std::span<const TensorUse> uses, const Execution& how,
+                     const LayerPlace& place);
 
 }  // namespace braid

@@ -165,9 +165,7 @@ double issued_kernels(const LayerInput& input, const Execution& how, const Preci
 void add_communication(const LayerInput& input, const Execution& how, const LayerPlace& place,
                        std::span<const TensorUse> uses, LayerEstimate& estimate) {
   LayerCost& cost = estimate.cost;
-  const Layer& layer = input.graph.layers[static_cast<std::size_t>(input.layer)];
-  const LayerComm comm =
-      layer_comm(input.graph, layer, uses, how, place.precision, place.groups, place.system);
+  const LayerComm comm = layer_comm(input, uses, how, place);
   cost.forward.tp_comm_s = comm.tp_forward_s;
   cost.hidden_tp_s = comm.tp_hidden_s;
   cost.backward_input.tp_comm_s = comm.tp_backward_s - cost.hidden_tp_s;

@@ -49,25 +49,24 @@ struct Activation {
 /// operators; a tensor with several readers is one more, whose value says what is made of it.
 class SplitChoice {
  public:
-  SplitChoice(const Graph& graph, LayerId layer, const ShardingInput& input,
-              std::span<const OperatorWork> works, const Execution& how, const Precision& precision,
-              const LayerGroups& groups, const System& system, ShardingAim aim)
-      : graph_(graph),
-        layer_(graph.layers[static_cast<std::size_t>(layer)]),
-        works_(works),
+  SplitChoice(const LayerInput& layer, const ShardingInput& input, const Execution& how,
+              const LayerPlace& place, ShardingAim aim)
+      : graph_(layer.graph),
+        layer_(layer.graph.layers[static_cast<std::size_t>(layer.layer)]),
+        works_(layer.works),
         how_(how),
-        groups_(groups),
-        system_(system),
+        groups_(place.groups),
+        system_(place.system),
         aim_(aim),
-        rows_(static_cast<double>(how.micro_batch) / static_cast<double>(graph.samples) / how.cp),
-        width_(bytes_per_element(precision.activation)),
-        estimate_(graph, how, precision, system.groups.front().chip,
-                  matmul_peak_in(system.groups.front().chip, precision)) {
+        rows_(static_cast<double>(how.micro_batch) / static_cast<double>(graph_.samples) / how.cp),
+        width_(bytes_per_element(place.precision.activation)),
+        estimate_(graph_, how, place.precision, system_.groups.front().chip,
+                  matmul_peak_in(system_.groups.front().chip, place.precision)) {
     for (OperatorId id = layer_.first; id < layer_.last; ++id) {
-      const Operator& op = graph.operators[static_cast<std::size_t>(id)];
+      const Operator& op = graph_.operators[static_cast<std::size_t>(id)];
       options_.emplace_back();
       for (const Split split :
-           operator_splits(graph, op, layer, input.features, how.tp, input.fixes(op))) {
+           operator_splits(graph_, op, layer.layer, input.features, how.tp, input.fixes(op))) {
         options_.back().push_back(op);
         options_.back().back().split = split;
       }
@@ -79,7 +78,7 @@ class SplitChoice {
       for (const Operator& op : options_[i]) problem_.costs.back().push_back(of_operator(i, op));
     }
     for (const Activation& activation :
-         activations(input.leaving[static_cast<std::size_t>(layer)])) {
+         activations(input.leaving[static_cast<std::size_t>(layer.layer)])) {
       charge(activation);
     }
   }
@@ -273,16 +272,14 @@ ShardingInput sharding_input(const Graph& graph) {
   return input;
 }
 
-LayerSharding find_layer_sharding(const Graph& graph, LayerId layer, const ShardingInput& input,
-                                  std::span<const OperatorWork> works, const Execution& how,
-                                  const Precision& precision, const LayerGroups& groups,
-                                  const System& system, ShardingAim aim, std::size_t most_entries) {
-  const Layer& range = graph.layers[static_cast<std::size_t>(layer)];
+LayerSharding find_layer_sharding(const LayerInput& layer, const ShardingInput& input,
+                                  const Execution& how, const LayerPlace& place, ShardingAim aim,
+                                  std::size_t most_entries) {
+  const Layer& range = layer.graph.layers[static_cast<std::size_t>(layer.layer)];
   if (how.tp == 1 || how.sequence_parallel || range.last - range.first > kMostShardedOperators) {
     return {};
   }
-  return SplitChoice(graph, layer, input, works, how, precision, groups, system, aim)
-      .solve(most_entries);
+  return SplitChoice(layer, input, how, place, aim).solve(most_entries);
 }
 
 DividedGraph::DividedGraph(const Graph& graph) : graph_(graph) {

@@ -47,13 +47,11 @@ ShardingInput sharding_input(const Graph& graph);
 /// elimination.h), as DFModel does with kernels. Tensors enter and leave the layer whole on every
 /// rank, so that layers divided any way go with one another. No sharding when how.tp is 1, under
 /// sequence parallelism, when the layer's experts or shared parameters cannot be divided so, or
-/// when it has more than kMostShardedOperators: `splits` is then empty. `works` is the layer's
-/// layer_work(). Past `most_entries` entries of a table a local search takes over. Cost: up to
-/// cubic in the layer's operators, and the entries of the tables.
-LayerSharding find_layer_sharding(const Graph& graph, LayerId layer, const ShardingInput& input,
-                                  std::span<const OperatorWork> works, const Execution& how,
-                                  const Precision& precision, const LayerGroups& groups,
-                                  const System& system, ShardingAim aim,
+/// when it has more than kMostShardedOperators: `splits` is then empty. Past `most_entries` entries
+/// of a table a local search takes over. Cost: up to cubic in the layer's operators, and the
+/// entries of the tables.
+LayerSharding find_layer_sharding(const LayerInput& layer, const ShardingInput& input,
+                                  const Execution& how, const LayerPlace& place, ShardingAim aim,
                                   std::size_t most_entries = std::size_t{1} << 20);
 
 /// A copy of a graph in which the operators of one layer at a time are divided as wanted.

@@ -110,9 +110,9 @@ class ChipMapper {
 }  // namespace
 
 MappedTimes mapped_times(const Graph& graph, LayerId layer, std::span<const OperatorWork> works,
-                         const Execution& how, const Precision& precision, const Chip& chip,
-                         std::span<const TensorId> leaving, MappedWorks* known) {
-  const ChipMapper mapper(precision, chip, known);
+                         const Execution& how, std::span<const TensorId> leaving,
+                         const MappingTarget& target) {
+  const ChipMapper mapper(target.precision, target.chip, target.known);
   const Graph rank = rank_layer(graph, layer, how, leaving);
   const PassTimes both = mapper.map(rank, GraphPasses::gradients);
   MappedTimes times;
@@ -154,8 +154,8 @@ const MappedTimes& MappedLayers::times(const Graph& graph, LayerId layer,
   const auto place = times_.find(key);
   if (place != times_.end()) return place->second;
   return times_
-      .emplace(std::move(key), mapped_times(graph, layer, works, how, precision_, chip_,
-                                            leaving_[at(layer)], &works_))
+      .emplace(std::move(key), mapped_times(graph, layer, works, how, leaving_[at(layer)],
+                                            {precision_, chip_, &works_}))
       .first->second;
 }
 

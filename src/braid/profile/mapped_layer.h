@@ -47,15 +47,22 @@ struct MappedWorks {
   std::map<std::tuple<bool, std::int64_t, std::int64_t, std::int64_t>, TileCurve> curves;
 };
 
-/// The best mapping of one device's share (rank_graph.h) of a layer onto `chip`: kernels of both
+/// What layers are mapped onto, in which formats; `known` may be null.
+struct MappingTarget {
+  const Precision& precision;
+  const Chip& chip;
+  MappedWorks* known = nullptr;
+};
+
+/// The best mapping of one device's share (rank_graph.h) of a layer onto the chip: kernels of both
 /// passes as training runs them (graph_kernels.h), the forward ones in partitions before those of
-/// the backward pass; `chip.efficiency` says what of the peaks of GEMMs and memory is sustained.
-/// `works` is the layer's layer_work(), `leaving` as in rank_layer(). Throws Error when the chip
-/// lists no peak for the precision or no on-chip memory. Cost: map_kernels() within the budget,
-/// for what `known` has not.
+/// the backward pass; the chip's `efficiency` says what of the peaks of GEMMs and memory is
+/// sustained. `works` is the layer's layer_work(), `leaving` as in rank_layer(). Throws Error when
+/// the chip lists no peak for the precision or no on-chip memory. Cost: map_kernels() within the
+/// budget, for what `target.known` has not.
 MappedTimes mapped_times(const Graph& graph, LayerId layer, std::span<const OperatorWork> works,
-                         const Execution& how, const Precision& precision, const Chip& chip,
-                         std::span<const TensorId> leaving, MappedWorks* known = nullptr);
+                         const Execution& how, std::span<const TensorId> leaving,
+                         const MappingTarget& target);
 
 /// The same, the same work mapped once. Of graphs that differ in their splits alone.
 class MappedLayers {

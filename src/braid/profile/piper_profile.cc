@@ -93,17 +93,24 @@ std::vector<std::int32_t> topological_numbers(const Value& nodes, std::size_t la
 
 using EdgeNumbers = std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t>;
 
+/// Where the layers and edges that an option speaks of are.
+struct LayerNumbers {
+  const Ids& ids;
+  const std::vector<std::int32_t>& numbers;  ///< By place in the file.
+  const EdgeNumbers& edges;
+};
+
 /// Reads the re-layouts of one direction of an option of layer `layer` into `option`.
 void read_syncs(const Value& syncs, bool entering, std::int32_t layer, std::size_t edges_there,
-                const Ids& ids, const std::vector<std::int32_t>& numbers, const EdgeNumbers& edges,
-                Option& option) {
+                const LayerNumbers& there, Option& option) {
   if (!syncs.exists()) return;
   const auto members = syncs.members();
   for (const auto& [key, value] : members) {
-    const std::int32_t place = ids.place_of_key(key);
-    const std::int32_t other = place < 0 ? -1 : numbers[static_cast<std::size_t>(place)];
-    const auto edge = edges.find(entering ? std::pair(other, layer) : std::pair(layer, other));
-    if (edge == edges.end()) {
+    const std::int32_t place = there.ids.place_of_key(key);
+    const std::int32_t other = place < 0 ? -1 : there.numbers[static_cast<std::size_t>(place)];
+    const auto edge =
+        there.edges.find(entering ? std::pair(other, layer) : std::pair(layer, other));
+    if (edge == there.edges.end()) {
       value.fail("no edge " + std::string(entering ? "from " : "to ") + in_quotes(key));
     }
     const double bytes = profile_figure(value, kMostCost);
@@ -149,9 +156,7 @@ struct LayerEdges {
 };
 
 std::vector<Option> read_options(const Value& configurations, std::int32_t layer,
-                                 const LayerEdges& at, const Ids& ids,
-                                 const std::vector<std::int32_t>& numbers,
-                                 const EdgeNumbers& edges) {
+                                 const LayerEdges& at, const LayerNumbers& there) {
   std::vector<Option> options;
   for (const auto& [key, list] : configurations.members()) {
     const auto tp = finite_double(key);
@@ -168,8 +173,8 @@ std::vector<Option> read_options(const Value& configurations, std::int32_t layer
       option.cost.gradient_bytes = profile_figure(entry["parameterSize"], kMostCost);
       option.cost.stash_bytes = profile_figure(entry["memoryUsageA"], kMostCost);
       option.cost.fixed_bytes = profile_figure(entry["memoryUsageB"], kMostCost);
-      read_syncs(entry["syncTimeFw"], true, layer, at.in, ids, numbers, edges, option);
-      read_syncs(entry["syncTimeBw"], false, layer, at.out, ids, numbers, edges, option);
+      read_syncs(entry["syncTimeFw"], true, layer, at.in, there, option);
+      read_syncs(entry["syncTimeBw"], false, layer, at.out, there, option);
       std::sort(option.edge_syncs.begin(), option.edge_syncs.end(),
                 [](const EdgeSync& a, const EdgeSync& b) { return a.edge < b.edge; });
       options.push_back(std::move(option));
@@ -235,7 +240,7 @@ PiperProfile piper_profile_from_json(const Value& root) {
     const Value& layer = layers[place[v]];
     const std::string id = std::to_string(layer["id"].as_int());
     std::vector<Option> options =
-        read_options(layer["TMPCs"], static_cast<std::int32_t>(v), at[v], ids, numbers, edges);
+        read_options(layer["TMPCs"], static_cast<std::int32_t>(v), at[v], {ids, numbers, edges});
     const auto [kind, is_new] =
         kinds.try_emplace(bytes_of(options), static_cast<std::int32_t>(kinds.size()));
     if (is_new) profile.kinds.push_back(std::move(options));

@@ -42,7 +42,8 @@ std::vector<AutoSharding> ShardedLayers::shardings(LayerId layer,
                                                    const Execution& how,
                                                    const LayerGroups& groups) const {
   const auto find = [&](ShardingAim aim) {
-    return find_layer_sharding(graph_, layer, input_, works, how, precision_, groups, system_, aim);
+    return find_layer_sharding({graph_, layer, works}, input_, how, {precision_, groups, system_},
+                               aim);
   };
   LayerSharding fastest = find(ShardingAim::time);
   if (fastest.splits.empty()) return {};

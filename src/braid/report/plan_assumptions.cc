@@ -51,7 +51,7 @@ std::string mapping_assumption(const Graph& graph, const Plan& plan) {
       const Chip& chip = plan.system.groups[at(std::max(0, option.device_group))].chip;
       if (chip.execution != ChipExecution::dataflow || !option.divided.empty()) continue;
       const MappedTimes times =
-          mapped_times(graph, layer, works, option.how, plan.precision, chip, leaving[l]);
+          mapped_times(graph, layer, works, option.how, leaving[l], {plan.precision, chip});
       if (times.least_s > 0) {
         gap = std::max(gap, 1 - times.least_s / (times.forward_s + times.backward_s));
       }

@@ -125,7 +125,7 @@ class HalvedWaves : private WaveBlocks<W, N> {
       Times arrived;
       number_half<Parity>(distance, i);
       active.measure(distance);
-      V::choose(pass_s, hop_s, distance, active.most, mine.forward, idle_, i * W);
+      V::choose(pass_s, hop_s, distance, active.most, {mine.forward, idle_}, i * W);
       if constexpr (Parity == 0) {
         V::fill(arrived, kNothing);
         if (i > 0) arrived = others.state.forward_link[i - 1];
@@ -155,7 +155,7 @@ class HalvedWaves : private WaveBlocks<W, N> {
       Times arrived;
       number_half<Parity>(distance, i);
       active.measure(distance);
-      V::choose(pass_s, hop_s, distance, active.most, mine.backward, idle_, i * W);
+      V::choose(pass_s, hop_s, distance, active.most, {mine.backward, idle_}, i * W);
       if constexpr (Parity == 1) {
         V::fill(arrived, kNothing);
         if (i + 1 < blocks()) arrived = others.state.backward_link[i + 1];

@@ -45,14 +45,15 @@ class StraightWaves : private WaveBlocks<W, N> {
   using Base::width;
   using typename Base::Active;
   using typename Base::Row;
+  using typename Base::Rows;
   using typename Base::Set;
   using typename Base::State;
   using typename Base::Times;
 
-  /// Forward passes: stages from `first` to `last` do as in `row`, others as in `other`. The first
+  /// Forward passes: stages from `first` to `last` are those inside. The first
   /// stage gets what the last one has sent, or nothing. Passes end no earlier than `ready_s` says,
   /// which may be null.
-  [[gnu::always_inline]] inline void forward(const State& state, const Row& row, const Row& other,
+  [[gnu::always_inline]] inline void forward(const State& state, const Rows& rows,
                                              std::int64_t first, std::int64_t last, bool from_last,
                                              const double* ready_s) {
     Times before;
@@ -74,7 +75,7 @@ class StraightWaves : private WaveBlocks<W, N> {
       Times pass_s;
       Times hop_s;
       Times arrived;
-      V::choose(pass_s, hop_s, distance, active.most, row, other, i * W);
+      V::choose(pass_s, hop_s, distance, active.most, rows, i * W);
       V::shift_up(arrived, i > 0 ? state.forward_link[i - 1] : before, state.forward_link[i],
                   V::kLanes);
       V::later(state.device[i], arrived);
@@ -87,7 +88,7 @@ class StraightWaves : private WaveBlocks<W, N> {
   }
 
   /// Backward passes, likewise. The last stage gets what the first one has sent, or nothing.
-  [[gnu::always_inline]] inline void backward(const State& state, const Row& row, const Row& other,
+  [[gnu::always_inline]] inline void backward(const State& state, const Rows& rows,
                                               std::int64_t first, std::int64_t last,
                                               bool from_first) {
     Times after;
@@ -100,7 +101,7 @@ class StraightWaves : private WaveBlocks<W, N> {
       Times pass_s;
       Times hop_s;
       Times arrived;
-      V::choose(pass_s, hop_s, distance, active.most, row, other, i * W);
+      V::choose(pass_s, hop_s, distance, active.most, rows, i * W);
       const bool is_end = i + 1 == blocks();
       V::shift_down(arrived, state.backward_link[i], is_end ? after : state.backward_link[i + 1],
                     V::kLanes);
@@ -143,9 +144,9 @@ class StraightWaves : private WaveBlocks<W, N> {
   [[gnu::always_inline]] inline void run_gpipe() {
     for (std::int64_t round = 0; round < m_ + pp_ - 1; ++round) {
       if (round < pp_) {
-        forward(state_, forward_, idle_, round - m_ + 1, round, false, ready_);
+        forward(state_, {forward_, idle_}, round - m_ + 1, round, false, ready_);
       } else {
-        forward(state_, forward_, idle_, round - m_ + 1, round, false, nullptr);
+        forward(state_, {forward_, idle_}, round - m_ + 1, round, false, nullptr);
       }
       if (round >= pp_ - 1 && round < m_) {
         const std::array sets = {Set{state_.forward_link, pp_}, Set{state_.device, pp_}};
@@ -155,7 +156,7 @@ class StraightWaves : private WaveBlocks<W, N> {
     w_.steady.restart();
     for (std::int64_t round = 0; round < m_ + pp_ - 1; ++round) {
       const std::int64_t first = pp_ - 1 - round;
-      backward(state_, backward_, idle_, first, first + m_ - 1, false);
+      backward(state_, {backward_, idle_}, first, first + m_ - 1, false);
       if (round >= pp_ - 1 && round < m_) {
         const std::array sets = {Set{state_.device, pp_}, Set{state_.backward_link, pp_}};
         round += leap(sets, m_ - 1 - round, w_.steady);
@@ -176,7 +177,7 @@ class StraightWaves : private WaveBlocks<W, N> {
     };
     const std::array all = {Set{state_.forward_link, pp_}, Set{state_.device, pp_},
                             Set{state_.backward_link, pp_}};
-    for (std::int64_t t = 0; t < pp_; ++t) forward(state_, forward_, idle_, 0, t, false, ready_);
+    for (std::int64_t t = 0; t < pp_; ++t) forward(state_, {forward_, idle_}, 0, t, false, ready_);
     for (std::int64_t q = 1; q < vp - 1; ++q) {
       const Turn ahead = forward_turn(q, turns);
       run_turn(&ahead, nullptr, nullptr);
@@ -250,12 +251,12 @@ class StraightWaves : private WaveBlocks<W, N> {
     in_registers([&](const State& state) __attribute__((always_inline)) {
       for (std::int64_t t = 0; t < pp_; ++t) {
         if (ahead != nullptr) {
-          forward(state, ahead->row, ahead->previous, 0, t, ahead->wraps, nullptr);
+          forward(state, {ahead->row, ahead->previous}, 0, t, ahead->wraps, nullptr);
         }
         if (back == nullptr) continue;
         const Turn& turn = t + 1 < pp_ ? *back : *after;
         const std::int64_t first = t + 1 < pp_ ? pp_ - 2 - t : pp_ - 1;
-        backward(state, turn.row, turn.previous, first, pp_ - 1, turn.wraps);
+        backward(state, {turn.row, turn.previous}, first, pp_ - 1, turn.wraps);
       }
     });
   }

@@ -33,6 +33,7 @@ class WaveBlocks {
   using V = WaveVectors<W>;
   using Times = typename V::Times;
   using Row = typename V::Row;
+  using Rows = typename V::Rows;
   using Active = typename V::Active;
 
   /// Times of all blocks.

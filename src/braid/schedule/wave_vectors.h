@@ -29,6 +29,11 @@ struct WaveVectors {
     const double* pass_s;
     const double* hop_s;
   };
+  /// What the stages of a range do, and what all others do.
+  struct Rows {
+    Row inside;
+    Row outside;
+  };
 
   [[gnu::always_inline]] static inline void fill(Times& to, double time_s) {
     to = Times{} + time_s;
@@ -85,17 +90,16 @@ struct WaveVectors {
     link += hop_s;
   }
 
-  /// What a block's stages do: `row` where `distance` is at most `most`, else `other`.
+  /// What a block's stages do: they are inside the range where `distance` is at most `most`.
   [[gnu::always_inline]] static inline void choose(Times& pass_s, Times& hop_s,
                                                    const Times& distance, double most,
-                                                   const Row& row, const Row& other,
-                                                   std::int64_t first) {
+                                                   const Rows& rows, std::int64_t first) {
     Times other_pass_s;
     Times other_hop_s;
-    load(pass_s, row.pass_s + first);
-    load(hop_s, row.hop_s + first);
-    load(other_pass_s, other.pass_s + first);
-    load(other_hop_s, other.hop_s + first);
+    load(pass_s, rows.inside.pass_s + first);
+    load(hop_s, rows.inside.hop_s + first);
+    load(other_pass_s, rows.outside.pass_s + first);
+    load(other_hop_s, rows.outside.hop_s + first);
     pass_s = distance <= most ? pass_s : other_pass_s;
     hop_s = distance <= most ? hop_s : other_hop_s;
   }

@@ -7,8 +7,8 @@
 namespace braid {
 
 void StageWindow::append(const AssignmentStage& stage, double threshold_s, std::size_t first_right,
-                         std::size_t last_right, std::span<double> entry, std::span<double> cost,
-                         std::span<std::int32_t> left) {
+                         std::size_t last_right, const Row& row) {
+  const auto& [entry, cost, left] = row;
   std::fill(cost.begin(), cost.end(), kInfinity);
   std::size_t head = 0, tail = 0, first = 0, entered = 0;
   for (std::size_t right = first_right; right <= last_right; ++right) {

@@ -27,14 +27,18 @@ class StageWindow {
  public:
   explicit StageWindow(std::size_t layers) : queue_(layers + 1) {}
 
+  /// By left or right end of the stage.
+  struct Row {
+    std::span<double> entry, cost;
+    std::span<std::int32_t> left;
+  };
   /// entry[l] is the least cost of the layers before l, infinity if there is none. For each right
   /// end r in [first_right, last_right], cost[r] becomes the least entry[l] + time of [l, r) over
   /// the left ends l < r at which the stage keeps to its memory and to the threshold, and left[r]
   /// the lowest such l; entries that no l reaches become infinity. `entry` is overwritten. Cost:
   /// O(layers), because both ends of the window of left ends only move right.
   void append(const AssignmentStage& stage, double threshold_s, std::size_t first_right,
-              std::size_t last_right, std::span<double> entry, std::span<double> cost,
-              std::span<std::int32_t> left);
+              std::size_t last_right, const Row& row);
 
  private:
   std::vector<std::size_t> queue_;  ///< Left ends in the window, by rising entry.

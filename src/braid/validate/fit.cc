@@ -29,6 +29,8 @@ constexpr std::size_t kHost = 4;
 static_assert(kFitted[kHost].field == &Achieved::host_operator_s);
 /// A host that shows in every run of small kernels.
 constexpr double kSlowHost = 100e-6;
+/// A step that leaves more of the cost is the last.
+constexpr double kConverged = 1 - 1e-3;
 /// Step of slopes, as a logarithm.
 constexpr double kDifference = 0.03;
 using Vector = std::array<double, kCount>;
@@ -168,7 +170,7 @@ Fit::Descent Fit::descend(Achieved best) const {
       }
       damping *= 6;
     }
-    if (best_cost > before * (1 - 1e-3)) break;
+    if (best_cost > before * kConverged) break;
   }
   return {best, best_cost};
 }

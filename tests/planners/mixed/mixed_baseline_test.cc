@@ -89,7 +89,7 @@ TEST(PlanForSlowest, TimesThePlanOnTheRealDevices) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const MixedCase c(seed);
     const Outcome slow = plan_megatron(c.job, slowest_of(c.system), {}, {});
-    const Outcome real = plan_for_slowest(plan_megatron, "megatron", c.job, c.system, {}, {}, {});
+    const Outcome real = plan_for_slowest({plan_megatron, "megatron"}, c.job, c.system, {}, {}, {});
     ASSERT_EQ(slow.candidates.empty(), real.candidates.empty()) << seed;
     if (real.candidates.empty()) continue;
     ++feasible;
@@ -117,12 +117,13 @@ TEST(PlanForSlowest, TimesThePlanOnTheRealDevices) {
 TEST(PlanForSlowest, LeavesOutDevicesWithoutThePrecision) {
   MixedCase c(1);
   c.system.groups[1].chip.peaks = {{Dtype::f16, 1e12}};
-  const Outcome outcome = plan_for_slowest(plan_megatron, "megatron", c.job, c.system, {}, {}, {});
+  const Outcome outcome =
+      plan_for_slowest({plan_megatron, "megatron"}, c.job, c.system, {}, {}, {});
   ASSERT_FALSE(outcome.candidates.empty());
   EXPECT_EQ(outcome.candidates.front().plan.system.device_count, 2);
   EXPECT_THAT(outcome.assumptions.back(), ::testing::HasSubstr("2 devices are left out"));
   c.system.groups[0].chip.peaks = {{Dtype::f16, 1e12}};
-  EXPECT_THROW(plan_for_slowest(plan_megatron, "megatron", c.job, c.system, {}, {}, {}), Error);
+  EXPECT_THROW(plan_for_slowest({plan_megatron, "megatron"}, c.job, c.system, {}, {}, {}), Error);
 }
 
 TEST(PlanBraid, LeavesOutDevicesWithoutThePrecision) {

@@ -268,7 +268,7 @@ TEST(MixedPlanner, AnOnlyStageHasOneCopyOfWhatItsEndsShare) {
     ASSERT_FALSE(alone.candidates.empty()) << seed;
     EXPECT_DOUBLE_EQ(parameters_of(alone.candidates.front().plan), once) << seed;
     expect_verified(alone);
-    const Outcome rule = plan_for_slowest(plan_megatron, "megatron", job, system, space, {}, {});
+    const Outcome rule = plan_for_slowest({plan_megatron, "megatron"}, job, system, space, {}, {});
     ASSERT_FALSE(rule.candidates.empty()) << seed;
     EXPECT_DOUBLE_EQ(parameters_of(rule.candidates.front().plan), once) << seed;
     expect_verified(rule);

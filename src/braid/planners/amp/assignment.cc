@@ -30,9 +30,9 @@ class ChainSplitter {
       for (std::size_t l = stage; stage > 0 && l < layers_; ++l) {
         entry_s_[l] = cost_s_[l] + chain_.boundary_s[(l - 1) * (stages_ - 1) + stage - 1];
       }
-      window_.append(chain_.stages[stage], threshold_s, stage + 1, layers_ - (stages_ - 1 - stage),
-                     entry_s_, cost_s_,
-                     std::span(left_).subspan(stage * (layers_ + 1), layers_ + 1));
+      window_.append(
+          chain_.stages[stage], threshold_s, stage + 1, layers_ - (stages_ - 1 - stage),
+          {entry_s_, cost_s_, std::span(left_).subspan(stage * (layers_ + 1), layers_ + 1)});
     }
     if (!(cost_s_[layers_] < kInfinity)) return std::nullopt;
     ThresholdAnswer answer{cost_s_[layers_], 0};
@@ -196,9 +196,9 @@ class TypedSplitter {
     view.time_before_s = costs.time_before_s;
     if (!costs.first_allowed.empty()) view.first_allowed = costs.first_allowed[stage];
     const std::size_t at = row(state, type);
-    window_.append(view, threshold_s, stage + 1, layers_ - (stages_ - 1 - stage), entry_s_,
-                   std::span(cost_s_).subspan(at, layers_ + 1),
-                   std::span(left_).subspan(at, layers_ + 1));
+    window_.append(view, threshold_s, stage + 1, layers_ - (stages_ - 1 - stage),
+                   {entry_s_, std::span(cost_s_).subspan(at, layers_ + 1),
+                    std::span(left_).subspan(at, layers_ + 1)});
   }
 
   const TypedChain& chain_;

@@ -336,7 +336,7 @@ Outcome plan_graphpipe(const Job& job, const System& system, const GraphPipeSpac
                                 const Budget& most, const Progress& shown) {
     return plan_on_groups(one, groups, GraphPipeSpace{within, options}, most, shown);
   };
-  return plan_by_kind(plan, plan, job, system, space, budget, progress);
+  return plan_by_kind({plan, plan}, job, system, space, budget, progress);
 }
 
 }  // namespace braid

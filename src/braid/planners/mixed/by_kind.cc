@@ -135,45 +135,44 @@ System slowest_of(const System& system) {
   return slow;
 }
 
-Outcome plan_by_kind(const PlanFunction& homogeneous, const PlanFunction& mixed, const Job& job,
-                     const System& system, const SpaceOptions& space, const Budget& budget,
-                     const Progress& progress, ShardingSource mixed_sharding) {
-  if (is_homogeneous(system)) return homogeneous(job, system, space, budget, progress);
+Outcome plan_by_kind(const PlannersByKind& planners, const Job& job, const System& system,
+                     const SpaceOptions& space, const Budget& budget, const Progress& progress) {
+  if (is_homogeneous(system)) return planners.homogeneous(job, system, space, budget, progress);
   if (const auto usable = usable_groups(job, system)) {
-    Outcome outcome = plan_by_kind(homogeneous, mixed, job, usable->system, space, budget, progress,
-                                   mixed_sharding);
+    Outcome outcome = plan_by_kind(planners, job, usable->system, space, budget, progress);
     outcome.assumptions.push_back(usable->note);
     return outcome;
   }
   const System joined = with_equal_groups_joined(system);
-  if (is_homogeneous(joined)) return homogeneous(job, joined, space, budget, progress);
-  if (mixed_sharding == ShardingSource::manual) require_manual(job, system);
-  return mixed(job, joined, space, budget, progress);
+  if (is_homogeneous(joined)) return planners.homogeneous(job, joined, space, budget, progress);
+  if (planners.mixed_sharding == ShardingSource::manual) require_manual(job, system);
+  return planners.mixed(job, joined, space, budget, progress);
 }
 
-Outcome plan_for_slowest(const PlanFunction& plan, const std::string& planner, const Job& job,
-                         const System& system, const SpaceOptions& space, const Budget& budget,
+Outcome plan_for_slowest(const NamedPlanner& planner, const Job& job, const System& system,
+                         const SpaceOptions& space, const Budget& budget,
                          const Progress& progress) {
-  if (is_homogeneous(system)) return plan(job, system, space, budget, progress);
+  if (is_homogeneous(system)) return planner.plan(job, system, space, budget, progress);
   if (const auto usable = usable_groups(job, system)) {
-    Outcome outcome = plan_for_slowest(plan, planner, job, usable->system, space, budget, progress);
+    Outcome outcome = plan_for_slowest(planner, job, usable->system, space, budget, progress);
     outcome.assumptions.push_back(usable->note);
     return outcome;
   }
   const System joined = with_equal_groups_joined(system);
-  if (is_homogeneous(joined)) return plan(job, joined, space, budget, progress);
+  if (is_homogeneous(joined)) return planner.plan(job, joined, space, budget, progress);
   require_manual(job, system);
   const LowerBound bound = lower_bound(job, joined);
-  Outcome outcome = plan(job, slowest_of(joined), space, budget, progress);
+  Outcome outcome = planner.plan(job, slowest_of(joined), space, budget, progress);
   outcome.physical_bound = bound;
   // What it proves is of other devices.
   outcome.search_bound_s = 0;
   if (outcome.status == Status::optimal) outcome.status = Status::feasible;
-  MixedJob real(job, joined, planner);
+  MixedJob real(job, joined, planner.name);
   for (Candidate& candidate : outcome.candidates) {
     if (candidate.plan.parallel.vp > 1) {
-      throw Error("the " + planner + " planner interleaves stages, which a mixed cluster does not",
-                  "give --vp 1");
+      throw Error(
+          "the " + planner.name + " planner interleaves stages, which a mixed cluster does not",
+          "give --vp 1");
     }
     candidate.plan = real.on_real_devices(candidate.plan);
     candidate.metrics = measure(candidate.plan);
@@ -182,7 +181,7 @@ Outcome plan_for_slowest(const PlanFunction& plan, const std::string& planner, c
   if (!outcome.candidates.empty() && outcome.objective_name == "iteration time (simulated, s)") {
     outcome.objective = outcome.candidates.front().metrics.iteration_time_s;
   }
-  outcome.assumptions.push_back(joined.name + ": the " + planner +
+  outcome.assumptions.push_back(joined.name + ": the " + planner.name +
                                 " planner takes every device and link for the slowest there is");
   return outcome;
 }

@@ -13,19 +13,29 @@ namespace braid {
 /// worse for every shape.
 System slowest_of(const System& system);
 
-/// A planner that takes any system, made of one for homogeneous systems and one for others: groups
-/// that the job cannot run on are left out (usable_groups), equal neighbours joined. Throws Error
-/// where shardings are to be found and the one for mixed systems does not (`mixed_sharding`).
-Outcome plan_by_kind(const PlanFunction& homogeneous, const PlanFunction& mixed, const Job& job,
-                     const System& system, const SpaceOptions& space, const Budget& budget,
-                     const Progress& progress,
-                     ShardingSource mixed_sharding = ShardingSource::manual);
+/// A planner of homogeneous systems and one of others.
+struct PlannersByKind {
+  PlanFunction homogeneous;
+  PlanFunction mixed;
+  ShardingSource mixed_sharding = ShardingSource::manual;  ///< What the latter can be asked for.
+};
+
+/// A planner that takes any system, made of these two: groups that the job cannot run on are left
+/// out (usable_groups), equal neighbours joined. Throws Error where shardings are to be found and
+/// the one for mixed systems does not.
+Outcome plan_by_kind(const PlannersByKind& planners, const Job& job, const System& system,
+                     const SpaceOptions& space, const Budget& budget, const Progress& progress);
+
+/// A planner under the name that messages call it by.
+struct NamedPlanner {
+  PlanFunction plan;
+  std::string name;
+};
 
 /// What a planner of homogeneous systems makes of any: on a mixed one it plans for slowest_of() it,
 /// and its plans are then timed on the real devices in their order. The objective stays its own.
 /// Throws Error for plans that mixed systems cannot run (interleaved stages).
-Outcome plan_for_slowest(const PlanFunction& plan, const std::string& planner, const Job& job,
-                         const System& system, const SpaceOptions& space, const Budget& budget,
-                         const Progress& progress);
+Outcome plan_for_slowest(const NamedPlanner& planner, const Job& job, const System& system,
+                         const SpaceOptions& space, const Budget& budget, const Progress& progress);
 
 }  // namespace braid

@@ -40,6 +40,14 @@ struct MixedPasses::Pass {
   std::vector<std::int32_t> too_long;  ///< See take_from_all.
 };
 
+struct MixedPasses::Extension {
+  std::size_t form, way;
+  std::int32_t right;
+  MixedFacts::At& facts;
+  State& to;
+  Pass& pass;
+};
+
 MixedPasses::MixedPasses(const MixedProblem& problem, std::vector<std::uint8_t> last_forms)
     : problem_(problem),
       times_(problem),
@@ -85,24 +93,24 @@ std::int64_t MixedPasses::most_stages(std::int32_t left, const State& state) con
   return std::min<std::int64_t>(left, state.devices_left / fewest_devices_);
 }
 
-/// All ways to put a stage with layers before `right` in front of `start`, each with `first_left`
-/// as its last first layer. Returns the first such layer at which the excess was too long.
-std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t right,
-                               std::int32_t first_left, const Start& start, MixedFacts::At& facts,
-                               State& to, Pass& pass) {
+/// All ways to put the stage in front of `start`, each with `first_left` as its last first layer.
+/// Returns the first such layer at which the excess was too long.
+std::int32_t MixedPasses::take(const Extension& stage, std::int32_t first_left,
+                               const Start& start) {
+  const auto& [form, way, right, facts, to, pass] = stage;
   const std::int64_t m = problem_.micro_batches;
   const std::int32_t least_left =
       times_.first_fitting(form, way, std::min(m, pass.depth))[at(right)];
   if (least_left > 0 && first_left >= 0) pass.result.memory_bound = true;
   const bool may_end = pass.depth >= problem_.least_stages;
   const bool may_go_on = pass.depth < problem_.most_stages;
+  const auto excess_of = [m, &start, depth = pass.depth](double forward_s, double backward_s) {
+    return stage_excess_s(forward_s, backward_s, start.below_s, start.next_s, depth, m);
+  };
   const MixedReach behind{start.below_s, start.late_s, start.rise_s, start.peak_s, 0};
   std::int32_t too_long = -1;
   for (std::int32_t left = first_left; left >= least_left; --left) {
     MixedStageTimes::Time time = times_.plain(form, way, left, right);
-    const auto excess_of = [&](double forward_s, double backward_s) {
-      return stage_excess_s(forward_s, backward_s, start.below_s, start.next_s, pass.depth, m);
-    };
     // More layers take longer, but for what data parallelism adds.
     const double plain_s = excess_of(time.plain_forward_s, time.plain_backward_s);
     if (plain_s > pass.excess_s) {
@@ -171,10 +179,9 @@ std::int32_t MixedPasses::take(std::size_t form, std::size_t way, std::int32_t r
 
 /// `starts` by rising length: each is for what is too long with those before it, unless it is
 /// better than they are in what else counts.
-void MixedPasses::take_from_all(std::size_t form, std::size_t way, std::int32_t right,
-                                std::int32_t first_left, std::span<const Start> starts,
-                                MixedFacts::At& facts, State& to, Pass& pass) {
-  std::vector<std::int32_t>& too_long = pass.too_long;
+void MixedPasses::take_from_all(const Extension& stage, std::int32_t first_left,
+                                std::span<const Start> starts) {
+  std::vector<std::int32_t>& too_long = stage.pass.too_long;
   too_long.clear();
   for (const Start& start : starts) {
     std::int32_t left = first_left;
@@ -185,7 +192,7 @@ void MixedPasses::take_from_all(std::size_t form, std::size_t way, std::int32_t 
         left = std::min(left, too_long[e]);
       }
     }
-    too_long.push_back(left < 0 ? left : take(form, way, right, left, start, facts, to, pass));
+    too_long.push_back(left < 0 ? left : take(stage, left, start));
   }
 }
 
@@ -194,7 +201,7 @@ void MixedPasses::take_any_way(std::size_t form, std::int32_t right, std::span<c
   const std::vector<MixedWay>& ways = problem_.forms[form].ways;
   const std::int64_t in_flight = std::min(problem_.micro_batches, pass.depth);
   const auto take_from = [&](std::size_t way, std::int32_t left) {
-    take_from_all(form, way, right, left, starts, facts, to, pass);
+    take_from_all({form, way, right, facts, to, pass}, left, starts);
   };
   // Ways that save memory are for stages that fit no other.
   std::int32_t least_left = right;

@@ -61,6 +61,9 @@ class MixedPasses {
     std::int16_t below = -1;
     std::int32_t below_suffix = -1;
   };
+  /// How a stage is put in front of others: layers before `right` in this form and way, on the
+  /// devices behind which `facts` holds, into `to`.
+  struct Extension;
   using Level = std::map<std::int64_t, State>;  ///< By number of the devices used.
   struct Pass;
   static bool no_worse(const Start& a, const Start& b);
@@ -70,10 +73,9 @@ class MixedPasses {
   void extend(const State& from, Level& next, Pass& pass);
   void grow(const State& from, std::size_t form, State& to, Pass& pass);
   std::int64_t most_stages(std::int32_t left, const State& state) const;
-  std::int32_t take(std::size_t form, std::size_t way, std::int32_t right, std::int32_t first_left,
-                    const Start& start, MixedFacts::At& facts, State& to, Pass& pass);
-  void take_from_all(std::size_t form, std::size_t way, std::int32_t right, std::int32_t first_left,
-                     std::span<const Start> starts, MixedFacts::At& facts, State& to, Pass& pass);
+  std::int32_t take(const Extension& stage, std::int32_t first_left, const Start& start);
+  void take_from_all(const Extension& stage, std::int32_t first_left,
+                     std::span<const Start> starts);
   void take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
                     MixedFacts::At& facts, State& to, Pass& pass);
   MixedPipeline rebuild(const Pass& pass, std::size_t number) const;

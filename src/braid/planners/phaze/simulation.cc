@@ -31,18 +31,22 @@ class PlansInDepth {
 
   /// Whether all were looked through.
   bool run() {
-    extend(0, combination_.stages, space_.problem->devices / combination_.dp, 0, 0, -kInfinity, 0);
+    extend(0, combination_.stages, space_.problem->devices / combination_.dp, {});
     return left_ >= 0;
   }
   std::int64_t left() const { return std::max<std::int64_t>(0, left_); }
 
  private:
-  /// Adds a stage, the s-th from the end, behind cut `cut`. Of the stages before: the sum of their
-  /// loads, that of their backward passes, the longest path that stays on one of them but for the
-  /// loads behind `cut`, and the latest end of synchronisation against the end of the first stage's
-  /// last pass.
-  void extend(std::size_t cut, std::int64_t s, std::int64_t devices, double before_s,
-              double backward_before_s, double path_s, double late_s) {
+  /// The stages before a cut.
+  struct Before {
+    double loads_s = 0;          ///< Their sum.
+    double backward_s = 0;       ///< The sum of their backward passes.
+    double path_s = -kInfinity;  ///< The longest path on one of them but for the loads behind.
+    double late_s = 0;  ///< Latest end of synchronisation after the first stage's last pass.
+  };
+
+  /// Adds a stage, the s-th from the end, behind cut `cut`.
+  void extend(std::size_t cut, std::int64_t s, std::int64_t devices, const Before& before) {
     if (s == 0) {
       simulate();
       return;
@@ -57,17 +61,18 @@ class PlansInDepth {
       const double behind_s = kBelowRounding * behind_s_[candidate.outer];
       const double stays = static_cast<double>(micro_batches_ - s);
       // A path on an earlier stage has this stage's load behind it.
-      const double paths_s = std::max(stays >= 0 ? stays * load_s : -kInfinity, path_s + load_s);
+      const double paths_s =
+          std::max(stays >= 0 ? stays * load_s : -kInfinity, before.path_s + load_s);
       const double late = std::max(
-          late_s, sync_factor(combination_.dp) * candidate.gradients_s - backward_before_s);
+          before.late_s, sync_factor(combination_.dp) * candidate.gradients_s - before.backward_s);
       double longest_s = std::max(0.0, paths_s + behind_s);
       if (s > 1 && stays > 0) {
         longest_s = std::max(longest_s, behind_s + stays * longest_behind_s * kBelowRounding);
       }
-      if (!(before_s + load_s + behind_s + longest_s + late < best_s_)) continue;
+      if (!(before.loads_s + load_s + behind_s + longest_s + late < best_s_)) continue;
       stages_.push_back(candidate);
-      extend(candidate.outer, s - 1, devices - candidate.devices, before_s + load_s,
-             backward_before_s + backward_s, paths_s, late);
+      extend(candidate.outer, s - 1, devices - candidate.devices,
+             {before.loads_s + load_s, before.backward_s + backward_s, paths_s, late});
       stages_.pop_back();
     }
   }
