@@ -49,6 +49,14 @@ draw map gpt3-175b --chip sn30 --layer block0 --roofline "$work/roofline.svg"
   cat "$work/roofline.svg"
 } >"$work/roofline.html"
 
+# A browser's window cannot be as narrow as a phone's, but a frame in it can.
+frame() {
+  cat <<END
+<!doctype html><html><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<title></title><script>addEventListener("message", (event) => { document.title = event.data; });</script>
+</head><body><iframe src="checked.htm" style="border:0;width:$1px;height:900px"></iframe></body></html>
+END
+}
 browse() {
   chromium --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" "$@" \
     2>"$work/complaints"
@@ -61,21 +69,22 @@ for page in "$work"/*.html "$work"/explore*/index.html; do
     cat "$page"
     printf '<script>\n%s\n</script>\n' "$(<scripts/page-check.js)"
   } >"$work/checked.htm"
-  for look in 400,900,light 400,900,dark 1000,900,light 1900,1000,light 1900,1000,dark; do
-    IFS=, read -r width height scheme <<<"$look"
+  for look in 360,light 400,dark 1000,light 1900,dark; do
+    IFS=, read -r width scheme <<<"$look"
     # 0 is dark, 1 light.
     preferred=--blink-settings=preferredColorScheme=$([[ $scheme == light ]] && echo 1 || echo 0)
-    browse "$preferred" --window-size="$width,$height" --enable-logging=stderr --dump-dom \
-      "file://$work/checked.htm" >"$work/laid-out"
-    verdict=$(sed -n '0,/<title>/s:.*<title>\(.*\)</title>.*:\1:p' "$work/laid-out")
+    frame "$width" >"$work/frame.htm"
+    browse "$preferred" --window-size=2000,1000 --virtual-time-budget=5000 --enable-logging=stderr \
+      --dump-dom "file://$work/frame.htm" >"$work/laid-out"
+    verdict=$(sed -n 's:.*<title>\(.*\)</title>.*:\1:p' "$work/laid-out")
     if [[ -z $verdict ]]; then verdict="faults: the browser said nothing"; fi
     if grep -q CONSOLE "$work/complaints"; then
       verdict="faults: $(grep -m1 CONSOLE "$work/complaints")"
     fi
-    if [[ $verdict == "laid out well"* && $verdict != *"$scheme" ]]; then
-      verdict="faults: the browser would not show it $scheme"
+    if [[ $verdict == "laid out well"* && $verdict != *" $scheme, $width px" ]]; then
+      verdict="faults: not shown as it was to be: $verdict"
     fi
-    echo "$name at $width px, $scheme: $verdict"
+    echo "$name, $width px, $scheme: $verdict"
     [[ $verdict == "laid out well"* ]] || failed=1
     if [[ -n $pictures ]]; then
       mkdir -p "$pictures"

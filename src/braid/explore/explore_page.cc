@@ -16,19 +16,16 @@ namespace {
 
 constexpr std::size_t kMostRows = 200;
 
-/// The last column is at least so many letters of text wide; 0: of figures as the others.
-std::string html_table(const TextRows& rows, int last_em) {
+/// `words`: the last column has text, not figures as the others.
+std::string html_table(const TextRows& rows, bool words) {
   std::string html = "<table class=\"figures\">\n";
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const char* tag = i == 0 ? "th" : "td";
     html += "<tr>";
     for (std::size_t c = 0; c < rows[i].size(); ++c) {
-      std::string words;
-      if (last_em > 0 && c + 1 == rows[i].size()) {
-        words =
-            fmt::format(" style=\"text-align:left;white-space:normal;min-width:{}em\"", last_em);
-      }
-      html += fmt::format("<{0}{1}>{2}</{0}>", tag, words, escaped(rows[i][c]));
+      const bool is_text = words && c + 1 == rows[i].size();
+      html += fmt::format("<{0}{1}>{2}</{0}>", tag, is_text ? " class=\"words\"" : "",
+                          escaped(rows[i][c]));
     }
     html += "</tr>\n";
   }
@@ -50,7 +47,7 @@ std::string ratios_part(const Space& space, std::span<const RatioFinding> ratios
     if (!published) continue;
     rows.back().push_back(ratio.published > 0 ? fmt::format("{:.3g}", ratio.published) : "");
   }
-  return "<h2>Ratios</h2>\n" + html_table(rows, 0);
+  return "<h2>Ratios</h2>\n" + html_table(rows, false);
 }
 
 /// Throughput over price and power of the points of a workload, coloured by the way to plan.
@@ -119,7 +116,6 @@ std::string pareto_plots(const Space& space, std::span<const PointResult> result
 std::string explore_page(const Space& space, std::span<const PointResult> results,
                          std::span<const std::size_t> pareto,
                          std::span<const RatioFinding> ratios) {
-  const int form_em = std::holds_alternative<SystemSpace>(space.points) ? 11 : 5;
   std::string page = page_head(space.name);
   const auto found = std::count_if(results.begin(), results.end(), is_found);
   page += fmt::format("<h1>{}</h1>\n<p>{} points, {} with a plan.</p>\n", escaped(space.name),
@@ -128,7 +124,7 @@ std::string explore_page(const Space& space, std::span<const PointResult> result
   page += fmt::format("<h2>Pareto-optimal systems: {}</h2>\n", compared_text(space));
   page += pareto_plots(space, results, pareto);
   page += html_table(points_table(space, results, pareto.first(std::min(pareto.size(), kMostRows))),
-                     form_em);
+                     true);
   if (pareto.size() > kMostRows) {
     page +=
         fmt::format("<p>The first {} of {}; pareto.csv has all.</p>\n", kMostRows, pareto.size());
@@ -145,7 +141,7 @@ std::string explore_page(const Space& space, std::span<const PointResult> result
   if (results.size() <= kMostRows) {
     std::vector<std::size_t> all(results.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
-    page += "<h2>All points</h2>\n" + html_table(points_table(space, results, all), form_em);
+    page += "<h2>All points</h2>\n" + html_table(points_table(space, results, all), true);
   }
   const std::vector<std::string> assumptions = assumptions_of(results);
   if (!assumptions.empty()) {

@@ -247,7 +247,7 @@ function strip(figure, data) {
     // Names that do not fit beside each other lean.
     const leaning = data.columns.some((c) => Math.max(c.name.length, 6) * 7 > column - 6);
     const longest = Math.max(...data.columns.map((c) => c.name.length + 7));
-    const below = leaning ? 12 + longest * 5.2 : 44;
+    const below = leaning ? 22 + longest * 6.4 : 44;
     const height = 250 + below;
     const y = d3.scaleLinear().domain([-reach, reach]).range([250, kMargin.top]);
     const noAxis = () => 0;
@@ -273,7 +273,7 @@ function strip(figure, data) {
       line(middle - Math.min(half, 14), median, middle + Math.min(half, 14), median, 3);
       const count = `n = ${values.length}`;
       if (leaning) {
-        body.append("text").attr("transform", `translate(${middle + 4},266) rotate(-50)`).attr("text-anchor", "end")
+        body.append("text").attr("transform", `translate(${middle + 4},266) rotate(-68)`).attr("text-anchor", "end")
             .text(`${c.name} (${values.length})`);
       } else {
         body.append("text").attr("x", middle).attr("y", 270).attr("text-anchor", "middle").text(c.name);
