@@ -87,7 +87,8 @@ Run add_plan(CLI::App& app) {
       "--top 5");
   add_job_options(verb, options->job);
   add_count(verb, "--top", options->job.top, 1, 1000, "How many plans to show");
-  add_output_file(verb, "-o,--output", options->output, "Write the best plan as JSON");
+  add_output_file(verb, "-o,--output", options->output,
+                  "Write the best plan as JSON, with the table of all (--top)");
   verb.option("MODEL").required(false);
   add_profile_options(verb, options->profile);
   verb.add_option("--planner", options->planner, "Which planner; see braid list planners");

@@ -119,6 +119,7 @@ std::string errors_by(const char* heading, const ErrorPlots& plots, Of of) {
     }
   }
   std::vector<std::size_t> sizes;
+  sizes.reserve(by_value.size());
   for (const auto& [value, errors] : by_value) sizes.push_back(errors.size());
   if (sizes.empty()) return "";
   std::sort(sizes.rbegin(), sizes.rend());
