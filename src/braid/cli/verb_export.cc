@@ -1,10 +1,12 @@
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "braid/base/document.h"
 #include "braid/base/file.h"
 #include "braid/cli/change_of_trainer.h"
+#include "braid/cli/run_cost_options.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/valid_plan.h"
 #include "braid/cli/verb.h"
@@ -12,6 +14,7 @@
 #include "braid/plan/plan_json.h"
 #include "braid/report/alternatives.h"
 #include "braid/report/html.h"
+#include "braid/schedule/timeline.h"
 #include "braid/trainers/registry.h"
 
 namespace braid {
@@ -19,6 +22,7 @@ namespace {
 
 struct ExportOptions {
   std::string plan, target, output;
+  RunCostOptions run;  ///< Of report.
 };
 
 int run_export(const ExportOptions& options) {
@@ -33,9 +37,14 @@ int run_export(const ExportOptions& options) {
 }
 
 int run_report(const ExportOptions& options) {
+  const std::optional<RunQuestion> question = run_question(options.run);
   const Document document = Document::parse_file(options.plan);
-  const ValidPlan valid = valid_plan(plan_from_json(document.root()), options.plan);
-  write_file(options.output, html_report(valid.plan, alternatives_from_json(document.root())));
+  const Alternatives alternatives = alternatives_from_json(document.root());
+  ValidPlan valid = valid_plan(plan_from_json(document.root()), options.plan);
+  set_price(options.run, valid.plan.system);
+  std::optional<RunCosts> run;
+  if (question) run = costs_of_run({valid.plan, measure(valid.plan)}, *question);
+  write_file(options.output, html_report(valid.plan, alternatives, run));
   print_warnings(valid.warnings);
   return kFound;
 }
@@ -61,6 +70,7 @@ Run add_report(CLI::App& app) {
   verb.footer("Example:\n  braid report plan.json -o report.html");
   verb.add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it").required();
   add_output_file(verb, "-o,--output", options->output, "Where to write (default: report.html)");
+  add_run_cost_options(verb, options->run);
   return [options] { return run_report(*options); };
 }
 

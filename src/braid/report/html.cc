@@ -15,6 +15,7 @@
 #include "braid/report/html_timeline.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/plans_table.h"
+#include "braid/report/run_costs_text.h"
 #include "braid/report/sharding_text.h"
 #include "braid/schedule/timeline.h"
 
@@ -161,6 +162,16 @@ std::string row(const std::string& name, const std::string& value) {
   return "<tr><td>" + name + "</td><td>" + escaped(value) + "</td></tr>\n";
 }
 
+/// Empty where no run was asked for.
+std::string run_section(const std::optional<RunCosts>& run) {
+  if (!run) return "";
+  std::string text = "<table class=\"facts\">\n";
+  for (const auto& [name, value] : run_figures(*run)) text += row(name, value);
+  text += "</table>\n<ul>\n";
+  for (const std::string& line : run->assumptions) text += "<li>" + escaped(line) + "</li>\n";
+  return section("A run of " + format_count(run->tokens) + " tokens", text + "</ul>\n");
+}
+
 /// The figures that people look for first, as the terminal prints them, and the form of the plan.
 std::string summary(const Plan& plan, const Metrics& metrics) {
   const Parallelism& p = plan.parallel;
@@ -193,7 +204,8 @@ std::string summary(const Plan& plan, const Metrics& metrics) {
 
 }  // namespace
 
-std::string html_report(const Plan& plan, const Alternatives& alternatives) {
+std::string html_report(const Plan& plan, const Alternatives& alternatives,
+                        const std::optional<RunCosts>& run) {
   const Metrics metrics = measure(plan);
   std::string text = page_head(plan.model + " on " + plan.system.name);
   text += fmt::format(
@@ -205,6 +217,7 @@ std::string html_report(const Plan& plan, const Alternatives& alternatives) {
   text += section("Where the time goes",
                   bar(time_shares(metrics), metrics.iteration_time_s) +
                       legend(time_shares(metrics), seconds_text, metrics.iteration_time_s));
+  text += run_section(run);
   text += section("Lower bound", bounds_section(plan, metrics));
   text += section("Stages", stages_section(plan));
   text += section("Layers divided in ways that were searched for", sharding_section(plan));
