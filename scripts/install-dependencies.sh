@@ -9,6 +9,7 @@ packages=(
   libcli11-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev
   libprotobuf-dev protobuf-compiler libonnx-dev libonnx-testdata
   libsqlite3-dev
+  node-d3-axis node-d3-scale node-d3-zoom
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev coinor-cbc
 )
 for option in "$@"; do

@@ -179,12 +179,12 @@ TEST(GraphPipe, TheTimelinesPageShowsTheGraphOfStages) {
   const auto stages = nlohmann::json::parse(read_file(plan))["stages"].size();
   ASSERT_EQ(run_braid({"simulate", plan, "--html", folder / "page.html"}).status, 0);
   const std::string page = read_file(folder / "page.html");
-  std::size_t dots = 0;
-  for (std::size_t at = page.find("class=\"stage\""); at != std::string::npos;
-       at = page.find("class=\"stage\"", at + 1)) {
-    ++dots;
+  std::size_t rows = 0;
+  for (std::size_t at = page.find("\"lane\":"); at != std::string::npos;
+       at = page.find("\"lane\":", at + 1)) {
+    ++rows;
   }
-  EXPECT_EQ(dots, stages);
+  EXPECT_EQ(rows, stages);
   EXPECT_THAT(page, HasSubstr("hands over to"));
 }
 

@@ -150,6 +150,13 @@ TEST_F(Map, WritesARoofline) {
   EXPECT_THAT(svg, HasSubstr("</svg>"));
   EXPECT_THAT(svg, HasSubstr("class=\"memory\""));
   EXPECT_THAT(svg, HasSubstr("class=\"network\""));
+  // The kernels of each partition stand below, by the partition's number.
+  const json mapping = json::parse(run_braid({"map", setup_, "--json"}).out);
+  for (const json& partition : mapping["partitions"]) {
+    for (const json& kernel : partition["kernels"]) {
+      EXPECT_THAT(svg, HasSubstr(kernel.get<std::string>()));
+    }
+  }
   EXPECT_EQ(svg.find("nan"), std::string::npos);
   EXPECT_EQ(svg.find("inf"), std::string::npos);
 }

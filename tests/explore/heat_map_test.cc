@@ -6,6 +6,7 @@
 #include "braid/explore/explore_page.h"
 
 #include "explore/small_space.h"
+#include "report/chart_data.h"
 
 namespace braid {
 namespace {
@@ -40,9 +41,15 @@ TEST(HeatMap, HasEachPointOnce) {
     const SpacePoint point = point_of(space, number);
     const std::string cell = ">" + std::to_string(results[number].utilisation).substr(0, 4) + "<";
     const bool shown = point[0] == 1 && point[1] == 0 && is_found(results[number]);
-    EXPECT_EQ(count_of(svg, cell), shown ? 1U : 0U) << number;
+    const std::size_t in_scale = cell == ">0.25<" || cell == ">0.75<" ? 1 : 0;
+    EXPECT_EQ(count_of(svg, cell), in_scale + (shown ? 1 : 0)) << number;
   }
-  EXPECT_EQ(count_of(svg, "class=\"none\""), 8U);
+  // And one in the scale, which has five marks.
+  EXPECT_EQ(count_of(svg, "class=\"none\""), 8U + 1U);
+  EXPECT_THAT(svg, HasSubstr(">no plan<"));
+  for (const char* mark : {">0<", ">0.25<", ">0.5<", ">0.75<", ">1<"}) {
+    EXPECT_GE(count_of(svg, mark), 1U) << mark;
+  }
   for (const char* name : {"flow slow", "plain fast", "torus", "mesh", "thin", "wide", "fold"}) {
     EXPECT_THAT(svg, HasSubstr(name));
   }
@@ -55,9 +62,46 @@ TEST(HeatMap, PageNeedsNothingFromElsewhere) {
       explore_page(space, results, pareto_points(space, results), find_ratios(space, results));
   EXPECT_THAT(page, HasSubstr("a &lt;b&gt; &amp;"));
   EXPECT_THAT(page, Not(HasSubstr("<b>")));
-  EXPECT_EQ(count_of(page, "http"), count_of(page, "xmlns=\"http://www.w3.org/2000/svg\""));
-  EXPECT_EQ(count_of(page, "<svg"), 20U);
-  EXPECT_EQ(count_of(page, "<svg"), count_of(page, "</svg>"));
+  const std::string own = page.substr(0, page.find("<footer>"));
+  EXPECT_EQ(count_of(own, "http"), count_of(own, "xmlns=\"http://www.w3.org/2000/svg\""));
+  EXPECT_EQ(count_of(own, "<svg"), 20U);
+  EXPECT_EQ(count_of(own, "<svg"), count_of(own, "</svg>"));
+}
+
+// Every point with a plan is in the plot of its workload, with its figures and whether it is
+// optimal.
+TEST(ParetoPlot, HasEveryPointWithAPlan) {
+  const Space space = space_from(small_space_text());
+  ASSERT_TRUE(space.has_prices && space.has_powers);
+  std::vector<PointResult> results(point_count(space));
+  for (std::size_t number = 0; number < results.size(); ++number) {
+    if (number % 5 == 0) continue;
+    PointResult& result = results[number];
+    result.status = Status::optimal;
+    result.time_s = 1;
+    result.parts_s = {1, 0, 0};
+    result.throughput = 1 + static_cast<double>(number * 7 % 11);
+    result.usd = 10 + static_cast<double>(number * 5 % 13);
+    result.watts = 20 + static_cast<double>(number * 3 % 17);
+  }
+  const std::vector<std::size_t> pareto = pareto_points(space, results);
+  const std::string page = explore_page(space, results, pareto, find_ratios(space, results));
+  const auto charts = test::charts_of(page, "scatter");
+  ASSERT_EQ(charts.size(), space.units.size());
+  std::size_t points = 0;
+  std::size_t best = 0;
+  for (const nlohmann::json& chart : charts) {
+    EXPECT_EQ(chart["x"][0]["unit"], "USD");
+    EXPECT_EQ(chart["x"][1]["unit"], "W");
+    for (const nlohmann::json& point : chart["points"]) {
+      ++points;
+      best += point["best"].get<bool>() ? 1 : 0;
+      EXPECT_GE(point["x"][0], 10);
+      EXPECT_GE(point["x"][1], 20);
+    }
+  }
+  EXPECT_EQ(points, results.size() - (results.size() + 4) / 5);
+  EXPECT_EQ(best, pareto.size());
 }
 
 }  // namespace

@@ -1,13 +1,16 @@
 #include "braid/validate/accuracy_html.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "braid/validate/accuracy_plots.h"
+#include "report/chart_data.h"
 
 namespace braid {
 namespace {
 
+using test::charts_of;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -54,8 +57,10 @@ TEST(AccuracyPage, ShowsEveryRunTheWorstTenAndTheReasons) {
   PageCases cases = page_cases(20);
   cases.predictions[7].reason = "no \"reason\" <at> all";
   const std::string page = cases.page();
-  EXPECT_EQ(count(page, "<circle"), 19U);
-  EXPECT_EQ(count(page, "</svg>"), 6U);
+  EXPECT_EQ(charts_of(page, "scatter").at(0)["points"].size(), 19U);
+  EXPECT_EQ(charts_of(page, "scatter").at(0)["groups"],
+            nlohmann::json::parse(R"(["even", "odd"])"));
+  EXPECT_EQ(charts_of(page, "strip").size(), 5U);
   EXPECT_THAT(page, HasSubstr("19 of 20"));
   // The ten that are furthest off are the last ten, each once with its time and with its memory.
   EXPECT_EQ(count(page, "<td>21</td>"), 2U);
@@ -63,6 +68,7 @@ TEST(AccuracyPage, ShowsEveryRunTheWorstTenAndTheReasons) {
   EXPECT_EQ(count(page, "<td>11</td>"), 0U);
   EXPECT_THAT(page, HasSubstr("no &quot;reason&quot; &lt;at&gt; all"));
   EXPECT_THAT(page, HasSubstr("m&lt;19&gt;"));
+  EXPECT_THAT(page, HasSubstr("m\\u003c19>"));
   EXPECT_THAT(page, Not(HasSubstr("m<1")));
   // Twenty sequence lengths: too many for one axis.
   EXPECT_THAT(page, HasSubstr("runs with rarer values are not shown"));
@@ -72,34 +78,37 @@ TEST(AccuracyPage, StandsWithoutAPrediction) {
   PageCases cases = page_cases(2);
   for (Prediction& prediction : cases.predictions) prediction.reason = "unknown";
   const std::string page = cases.page();
-  EXPECT_EQ(count(page, "<svg"), 0U);
+  EXPECT_TRUE(charts_of(page, "scatter").empty() && charts_of(page, "strip").empty());
   EXPECT_THAT(page, HasSubstr("0 of 2"));
   EXPECT_THAT(page, HasSubstr("</html>"));
 }
 
-TEST(AccuracyPlots, DotsLieOnTheDiagonalWhenPredictionsAreRight) {
-  const std::string plot = scatter_plot({{1, 1, 0, "a"}, {10, 10, 1, "b"}, {100, 10, 1, "c"}});
-  // A square plot would put x and y alike; here both grow by the same share of their axes.
-  EXPECT_EQ(count(plot, "<circle"), 3U);
-  EXPECT_EQ(count(plot, group_colour(1)), 2U);
-  EXPECT_EQ(scatter_plot({}), "");
-}
-
-TEST(AccuracyPlots, ErrorsBeyondTheAxisStayInside) {
-  const std::string plot = error_plot({{"1", {0, 5, -0.9}}, {"2 & 3", {0.1}}});
-  EXPECT_THAT(plot, HasSubstr("+100 %"));
-  EXPECT_THAT(plot, HasSubstr("2 &amp; 3"));
-  EXPECT_THAT(plot, HasSubstr("n = 3"));
-  EXPECT_EQ(count(plot, "h0"), 4U);
-  EXPECT_THAT(plot, Not(HasSubstr("nan")));
-  EXPECT_EQ(error_plot({}), "");
-  // Long names side by side stand in two rows, short ones in one.
-  std::vector<ErrorColumn> chips(11, {"a100-sxm-40gb", {0.1}});
-  EXPECT_THAT(error_plot(chips),
-              ::testing::AllOf(HasSubstr("y=\"228.0\""), HasSubstr("y=\"262.0\"")));
-  for (ErrorColumn& chip : chips) chip.name = "t4";
-  EXPECT_THAT(error_plot(chips),
-              ::testing::AllOf(HasSubstr("y=\"228.0\""), Not(HasSubstr("y=\"262.0\""))));
+// Each run stands once in each plot, with its error, its group and what it is.
+TEST(AccuracyPage, PlotsHaveEachRunWithItsGroup) {
+  const PageCases cases = page_cases(6);
+  const std::string page = cases.page();
+  const nlohmann::json scatter = charts_of(page, "scatter").at(0);
+  std::size_t odd = 0;
+  for (const nlohmann::json& point : scatter["points"]) {
+    EXPECT_EQ(point["x"][0], 1.0);
+    odd += point["group"].get<std::size_t>();
+  }
+  EXPECT_EQ(odd, 3U);
+  for (const char* axis : {"x", "y"}) {
+    const nlohmann::json& named = axis[0] == 'x' ? scatter["x"][0] : scatter["y"];
+    EXPECT_EQ(named["unit"], "s");
+  }
+  for (const nlohmann::json& strip : charts_of(page, "strip")) {
+    std::vector<double> errors;
+    for (const nlohmann::json& column : strip["columns"]) {
+      for (const nlohmann::json& error : column["errors"]) errors.push_back(error[0]);
+    }
+    std::sort(errors.begin(), errors.end());
+    ASSERT_EQ(errors.size(), 6U) << strip["title"];
+    for (std::size_t i = 0; i < 6; ++i) {
+      EXPECT_NEAR(errors[i], 0.01 * static_cast<double>(i), 1e-12);
+    }
+  }
 }
 
 TEST(Accuracy, OrdersByHowFarOff) {

@@ -1,5 +1,7 @@
 #include "braid/cli/valid_plan.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
@@ -8,8 +10,10 @@
 
 namespace braid {
 
-ValidPlan read_valid_plan(const std::string& path) {
-  ValidPlan valid{read_plan(path), {}};
+ValidPlan read_valid_plan(const std::string& path) { return valid_plan(read_plan(path), path); }
+
+ValidPlan valid_plan(Plan plan, const std::string& path) {
+  ValidPlan valid{std::move(plan), {}};
   for (const Check& check : verify(valid.plan).checks) {
     if (check.holds) continue;
     if (check.name == "memory") {

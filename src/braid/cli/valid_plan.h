@@ -14,8 +14,11 @@ struct ValidPlan {
   std::vector<std::string> warnings;  ///< What the verifier has against it.
 };
 
-/// Throws Error with the first check that fails.
+/// Throws Error with the first check that fails, naming the file.
 ValidPlan read_valid_plan(const std::string& path);
+
+/// The same of a plan that was read from this file.
+ValidPlan valid_plan(Plan plan, const std::string& path);
 
 /// Writes warnings to stderr, a line each. For when the work is done: what fails says why in one
 /// line.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/document.h"
 #include "braid/base/file.h"
 #include "braid/cli/change_of_trainer.h"
 #include "braid/cli/run_cost_options.h"
@@ -10,6 +11,8 @@
 #include "braid/cli/valid_plan.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/plan/plan_json.h"
+#include "braid/report/alternatives.h"
 #include "braid/report/html.h"
 #include "braid/schedule/timeline.h"
 #include "braid/trainers/registry.h"
@@ -36,11 +39,13 @@ int run_export(const ExportOptions& options) {
 
 int run_report(const ExportOptions& options) {
   const std::optional<RunQuestion> question = run_question(options.run);
-  ValidPlan valid = read_valid_plan(options.plan);
+  const Document document = Document::parse_file(options.plan);
+  const Alternatives alternatives = alternatives_from_json(document.root());
+  ValidPlan valid = valid_plan(plan_from_json(document.root()), options.plan);
   set_price(options.run, valid.plan.system);
   std::optional<RunCosts> run;
   if (question) run = costs_of_run({valid.plan, measure(valid.plan)}, *question);
-  write_file(options.output, html_report(valid.plan, run));
+  write_file(options.output, html_report(valid.plan, alternatives, run));
   print_warnings(valid.warnings);
   return kFound;
 }

@@ -16,6 +16,7 @@
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/plan/plan_json.h"
+#include "braid/report/alternatives.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/run_costs_text.h"
 #include "braid/report/sharding_text.h"
@@ -54,7 +55,12 @@ int run(const PlanOptions& options) {
   say_what_is_to_blame(loaded, planner, checked.outcome);
   const Outcome& outcome = checked.outcome;
   if (!options.output.empty() && !outcome.candidates.empty()) {
-    write_file(options.output, to_text(to_json(outcome.candidates.front().plan)));
+    Json plan = to_json(outcome.candidates.front().plan);
+    if (const Alternatives found = alternatives_of(outcome); !found.rows.empty()) {
+      plan["alternatives"] = {
+          {"titles", found.titles}, {"rows", found.rows}, {"marks", found.marks}};
+    }
+    write_file(options.output, to_text(plan));
   }
   std::optional<RunCosts> run;
   if (question && !outcome.candidates.empty()) {
@@ -99,7 +105,8 @@ Run add_plan(CLI::App& app) {
   add_job_options(verb, options->job);
   add_planner_options(verb, options->job);
   add_count(verb, "--top", options->job.top, 1, 1000, "How many plans to show").group("Output");
-  add_output_file(verb, "-o,--output", options->output, "Write the best plan as JSON")
+  add_output_file(verb, "-o,--output", options->output,
+                  "Write the best plan as JSON, with the table of all (--top)")
       .group("Output");
   add_run_cost_options(verb, options->run);
   verb.option("MODEL").required(false);

@@ -92,7 +92,9 @@ std::string title_of(const Space& space, std::size_t workload, std::size_t metho
                      space.axes[kMethodAxis].name, space.axes[kMethodAxis].values[method]);
 }
 
-// From pale to dark blue; text on it stays readable.
+// From pale to dark blue; black text on it is readable up to this share, white text above.
+constexpr double kPaleText = 0.72;
+
 std::string colour_of(double share) {
   const double t = std::clamp(share, 0.0, 1.0);
   const auto mix = [t](double from, double to) {
@@ -101,18 +103,45 @@ std::string colour_of(double share) {
   return fmt::format("#{:02x}{:02x}{:02x}", mix(247, 8), mix(251, 69), mix(255, 148));
 }
 
+constexpr double kScaleWidth = 300, kNoneWidth = 110, kScaleHeight = 36;
+
+/// What the colours stand for: from 0 to 1, and where there is no plan.
+std::string scale_svg(double x, double y, bool any_none) {
+  constexpr int kSteps = 25, kMarks = 4;
+  constexpr double kInset = 12;
+  const double width = kScaleWidth - 2 * kInset;
+  std::string svg;
+  for (int i = 0; i < kSteps; ++i) {
+    svg += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"12\" fill=\"{}\"/>",
+        x + kInset + width * i / kSteps, y, width / kSteps + 0.3, colour_of((i + 0.5) / kSteps));
+  }
+  for (int i = 0; i <= kMarks; ++i) {
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{:.4g}</text>",
+                       x + kInset + width * i / kMarks, y + 27, static_cast<double>(i) / kMarks);
+  }
+  if (any_none) {
+    svg += fmt::format(
+        "<rect class=\"none\" x=\"{0:.0f}\" y=\"{1:.0f}\" width=\"12\" height=\"12\"/>"
+        "<text x=\"{2:.0f}\" y=\"{3:.0f}\">no plan</text>",
+        x + kScaleWidth + 8, y, x + kScaleWidth + 26, y + 11);
+  }
+  return svg + "\n";
+}
+
 std::string head_of(const Grid& grid, const std::string& title, double height, double least_width) {
   const double width = std::max({grid.x(grid.columns) + 2 * kEdge, least_width,
                                  kTitleLetter * static_cast<double>(title.size()) + 2 * kEdge});
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"map\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
       "width=\"{0:.0f}\" height=\"{1:.0f}\" "
-      "style=\"width:{0:.0f}px;max-width:100%;height:auto;margin:"
-      ".8em 0\" "
+      "style=\"margin:.8em 0\" "
       "role=\"img\">\n<title>{2}</title>\n"
       "<style>svg.map text{{font:12px sans-serif;fill:#222}}svg.map text.head{{font-size:15px;"
-      "font-weight:600}}svg.map text.pale{{fill:#fff}}svg.map .none{{fill:#ddd}}</style>\n"
-      "<rect width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"#fff\"/>\n"
+      "font-weight:600}}svg.map text.dark{{fill:#000}}svg.map text.pale{{fill:#fff}}"
+      "svg.map .none{{fill:#ddd}}svg.map .back{{fill:#fff}}@media(prefers-color-scheme:dark){{"
+      "svg.map text{{fill:#dfe6ee}}svg.map .none{{fill:#3a434d}}svg.map .back{{fill:#15191e}}}}"
+      "</style>\n<rect class=\"back\" width=\"{0:.0f}\" height=\"{1:.0f}\"/>\n"
       "<text class=\"head\" x=\"{3}\" y=\"22\">{2}</text>\n",
       width, height, escaped(title), kEdge);
   double y = 44;
@@ -121,13 +150,14 @@ std::string head_of(const Grid& grid, const std::string& title, double height, d
     for (std::size_t i = 0; i * line.span < grid.columns; ++i) {
       const double x = (grid.x(i * line.span) + grid.x((i + 1) * line.span)) / 2;
       svg += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>\n", x, y,
-                         values[i % values.size()]);
+                         escaped(values[i % values.size()]));
     }
     y += kHeaderLine;
   }
   for (std::size_t row = 0; row < grid.rows; ++row) {
     svg += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text>\n",
-                       grid.left - kEdge, grid.y(row) + 0.7 * kCellHeight, grid.row_names[row]);
+                       grid.left - kEdge, grid.y(row) + 0.7 * kCellHeight,
+                       escaped(grid.row_names[row]));
   }
   return svg;
 }
@@ -185,7 +215,14 @@ std::string heat_map_svg(const Space& space, std::span<const PointResult> result
   const double whole = figure == SpaceFigure::utilisation ? 1 : most;
   const std::string title =
       title_of(space, workload, method, figure_title(space, workload, figure, most));
-  std::string svg = head_of(grid, title, height_of(grid), 0);
+  const bool any_none =
+      std::any_of(results.begin() + static_cast<std::ptrdiff_t>(grid.first),
+                  results.begin() + static_cast<std::ptrdiff_t>(grid.number(grid.rows, 0)),
+                  [](const PointResult& result) { return !is_found(result); });
+  const double scale_y = height_of(grid);
+  std::string svg = head_of(grid, title, scale_y + kScaleHeight,
+                            kEdge + kScaleWidth + (any_none ? kNoneWidth : kEdge));
+  if (whole > 0) svg += scale_svg(kEdge, scale_y, any_none);
   for (std::size_t row = 0; row < grid.rows; ++row) {
     for (std::size_t column = 0; column < grid.columns; ++column) {
       const PointResult& result = results[grid.number(row, column)];
@@ -203,8 +240,9 @@ std::string heat_map_svg(const Space& space, std::span<const PointResult> result
       svg += fmt::format(
           "<rect {} fill=\"{}\"><title>{}</title></rect><text{} x=\"{:.1f}\" y=\"{:.0f}\" "
           "text-anchor=\"middle\">{}</text>\n",
-          box, colour_of(share), escaped(result.form), share > 0.45 ? " class=\"pale\"" : "",
-          x + grid.cell_width / 2, y + 0.68 * kCellHeight,
+          box, colour_of(share), escaped(result.form),
+          share > kPaleText ? " class=\"pale\"" : " class=\"dark\"", x + grid.cell_width / 2,
+          y + 0.68 * kCellHeight,
           share >= 0.0995 ? fmt::format("{:.2f}", share) : fmt::format("{:.2g}", share));
     }
   }

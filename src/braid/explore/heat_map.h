@@ -10,8 +10,9 @@ namespace braid {
 
 /// A heat map (SVG) of a figure over the systems of a space for one workload and way to plan, as
 /// DFModel's figures 10, 12, 14 and 16: chips and memories down, networks and links across. Each
-/// cell has its value, all but utilisation relative to the best; points without a plan are grey and
-/// say why where the mouse rests.
+/// cell has its value, all but utilisation relative to the best, and the scale of colours stands
+/// below; points without a plan are grey and say why where the mouse rests. Light or dark as the
+/// viewer is.
 std::string heat_map_svg(const Space& space, std::span<const PointResult> results,
                          std::size_t workload, std::size_t method, SpaceFigure figure);
 

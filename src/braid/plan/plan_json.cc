@@ -362,7 +362,7 @@ Plan plan_from_json(const Value& value) {
   }
   value.expect_only({"braid", "version", "planner", "model", "model_source", "model_parameters",
                      "shape", "claims", "seq_len", "global_batch", "precision", "trainer",
-                     "parallel", "stages", "profile", "system"});
+                     "parallel", "stages", "profile", "system", "alternatives"});
   if (value["version"].as_int() != 1) value["version"].fail("only version 1 can be read");
   Plan plan;
   plan.planner = value["planner"].as_string();

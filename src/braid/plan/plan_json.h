@@ -17,7 +17,8 @@ Json to_json(const std::vector<PassRun>& passes);
 Json to_json(const Plan& plan);
 
 /// Reads a plan, checking kinds, ranges and ids (layers, options, devices); whether the plan is a
-/// good one is for verify() to say. Throws Error.
+/// good one is for verify() to say. What a file has under "alternatives" is for who looks at it
+/// (report/alternatives.h). Throws Error.
 Plan plan_from_json(const Value& value);
 Plan read_plan(const std::string& path);
 

@@ -14,6 +14,7 @@
 #include "braid/report/html_parts.h"
 #include "braid/report/html_timeline.h"
 #include "braid/report/plan_text.h"
+#include "braid/report/plans_table.h"
 #include "braid/report/run_costs_text.h"
 #include "braid/report/sharding_text.h"
 #include "braid/schedule/timeline.h"
@@ -32,7 +33,7 @@ std::string layers_text(const Stage& stage) {
 }
 
 std::string stages_section(const Plan& plan) {
-  std::string text = "<h2>Stages</h2>\n";
+  std::string text;
   double usable = 0;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     usable = std::max(usable, usable_bytes_of_stage(plan, s));
@@ -44,7 +45,7 @@ std::string stages_section(const Plan& plan) {
       "<div class=\"scroll\">\n<table "
       "class=\"wide\"><tr><th>stage</th><th>layers</th><th>devices</th><th>memory</th><th "
       "style=\"width:40%\">of " +
-      format_bytes(usable) + " usable</th></tr>\n";
+      gib_text(usable) + " usable</th></tr>\n";
   for (std::size_t s = 0; s < plan.stages.size() && s < kMostStages; ++s) {
     const Stage& stage = plan.stages[s];
     const MemoryBreakdown& memory = memories[s];
@@ -63,11 +64,11 @@ std::string stages_section(const Plan& plan) {
     }
     text += fmt::format(
         "<tr><td>{}</td><td class=\"layers\">{}</td><td>{} "
-        "({}{}){}</td><td>{}</td><td>{}</td></tr>\n",
+        "({}{}){}</td><td class=\"number\">{}</td><td>{}</td></tr>\n",
         s + 1, layers_text(stage),
         uniform ? fmt::format("{}–{}", stage.devices.front(), stage.devices.back())
                 : stage_devices_text(plan, s),
-        stage.devices.size(), chips, own, format_bytes(memory.device_total()),
+        stage.devices.size(), chips, own, gib_text(memory.device_total()),
         bar(memory_shares(memory), usable));
   }
   text += "</table>\n</div>\n";
@@ -82,7 +83,7 @@ std::string stages_section(const Plan& plan) {
 std::string sharding_section(const Plan& plan) {
   const std::vector<std::string> lines = sharding_text(plan);
   if (lines.empty()) return "";
-  std::string text = "<h2>Layers divided in ways that were searched for</h2>\n<ul>\n";
+  std::string text = "<ul>\n";
   for (const std::string& line : lines) text += "<li>" + escaped(line) + "</li>\n";
   return text + "</ul>\n";
 }
@@ -94,13 +95,13 @@ std::string bounds_section(const Plan& plan, const Metrics& metrics) {
       std::max({claims.arithmetic_bound_s, claims.memory_bound_s, claims.network_bound_s});
   if (bound_s <= 0 || metrics.iteration_time_s <= 0) return "";
   std::string text = fmt::format(
-      "<h2>Lower bound</h2>\n<p class=\"note\">No plan at all for this job on this cluster takes "
-      "less than {}; this one takes {}, a gap of {:.1f} %.</p>\n<table class=\"wide\">\n",
-      format_seconds(bound_s), format_seconds(metrics.iteration_time_s),
-      100 * (1 - bound_s / metrics.iteration_time_s));
+      "<p class=\"note\">No plan at all for this job on this cluster takes less than {}, {:.1f} % "
+      "of this one's time. It would take, if nothing else took time:</p>\n<table "
+      "class=\"wide\">\n",
+      seconds_text(bound_s), 100 * bound_s / metrics.iteration_time_s);
   const auto line = [&](const char* name, double time_s) {
     text += fmt::format("<tr><td>{}</td><td>{}</td><td style=\"width:60%\">{}</td></tr>\n", name,
-                        format_seconds(time_s),
+                        seconds_text(time_s),
                         bar({{name, "#4f9d69", time_s}}, metrics.iteration_time_s));
   };
   line("arithmetic at peak", claims.arithmetic_bound_s);
@@ -109,8 +110,41 @@ std::string bounds_section(const Plan& plan, const Metrics& metrics) {
   return text + "</table>\n";
 }
 
+/// The plan among those that were found with it; a cell that differs from the plan's is bold.
+std::string alternatives_section(const Plan& plan, const Metrics& metrics,
+                                 const Alternatives& alternatives) {
+  const Candidate own{plan, metrics};
+  const PlanRow own_row{.candidate = &own};
+  std::vector<std::vector<std::string>> cells = plan_cells({&own_row, 1});
+  const std::string marks = marks_legend({&own_row, 1});
+  const bool others = !alternatives.rows.empty();
+  if (others) {
+    cells = alternatives.rows;
+    cells.insert(cells.begin(), alternatives.titles);
+  }
+  std::string table = "<table class=\"wide figures\">\n";
+  for (std::size_t r = 0; r < cells.size(); ++r) {
+    table += r == 1 && others ? "<tr class=\"best\">" : "<tr>";
+    for (std::size_t c = 0; c < cells[r].size(); ++c) {
+      const bool differs = r > 1 && cells[r][c] != cells[1][c];
+      const std::string cell = escaped(cells[r][c]);
+      table += fmt::format("<{0}>{1}</{0}>", r == 0 ? "th" : "td",
+                           differs ? "<b>" + cell + "</b>" : cell);
+    }
+    table += "</tr>\n";
+  }
+  std::string text = scrolled(table + "</table>\n");
+  const std::string& said = others ? alternatives.marks : marks;
+  if (!said.empty()) text += "<p class=\"note\">" + escaped(said) + "</p>\n";
+  text += others ? "<p class=\"note\">First the plan of this page, then what was found with it; "
+                   "bold where it differs.</p>\n"
+                 : "<p class=\"note\">braid plan --top 5 -o keeps other plans in the file, and "
+                   "this table shows them.</p>\n";
+  return text;
+}
+
 std::string provenance_section(const Plan& plan) {
-  std::string text = "<h2>Assumptions</h2>\n<ul>\n";
+  std::string text = "<ul>\n";
   text += fmt::format("<li>times: {} for {}, not measured on this cluster</li>\n",
                       escaped(plan.profile.provenance), escaped(plan.profile.chip));
   const auto add = [&text](const std::vector<Provenance>& entries) {
@@ -131,36 +165,28 @@ std::string row(const std::string& name, const std::string& value) {
 /// Empty where no run was asked for.
 std::string run_section(const std::optional<RunCosts>& run) {
   if (!run) return "";
-  std::string text =
-      "<h2>A run of " + format_count(run->tokens) + " " + run->unit + "</h2>\n<table>\n";
+  std::string text = "<table class=\"facts\">\n";
   for (const auto& [name, value] : run_figures(*run)) text += row(name, value);
   text += "</table>\n<ul>\n";
   for (const std::string& line : run->assumptions) text += "<li>" + escaped(line) + "</li>\n";
-  return text + "</ul>\n";
+  return section("A run of " + format_count(run->tokens) + " " + run->unit, text + "</ul>\n");
 }
 
-}  // namespace
-
-std::string html_report(const Plan& plan, const std::optional<RunCosts>& run) {
-  const Metrics metrics = measure(plan);
+/// The figures that people look for first, as the terminal prints them, and the form of the plan.
+std::string summary(const Plan& plan, const Metrics& metrics) {
   const Parallelism& p = plan.parallel;
   const FormText form = form_text(plan);
-  std::string text = page_head(plan.model + " on " + plan.system.name);
-  text += fmt::format(
-      "<h1>{} on {}</h1>\n<p class=\"note\">{} parameters, {} devices, planner {}</p>\n",
-      escaped(plan.model), escaped(plan.system.name), format_count(plan.model_parameters),
-      devices_used(plan), escaped(plan.planner));
-  text += "<div class=\"cards\">\n";
+  std::string text = "<div class=\"cards\">\n";
   const auto card = [&text](const std::string& value, const char* name) {
     text += "<div><b>" + escaped(value) + "</b><span>" + name + "</span></div>\n";
   };
-  card(format_seconds(metrics.iteration_time_s), "an iteration");
-  card(fmt::format("{:.5g}", metrics.tokens_per_s / static_cast<double>(devices_used(plan))),
+  card(seconds_text(metrics.iteration_time_s), "an iteration");
+  card(fmt::format("{:.0f}", metrics.tokens_per_s / static_cast<double>(devices_used(plan))),
        plan.seq_len > 0 ? "tokens per second and device" : "samples per second and device");
   card(fmt::format("{:.1f}", metrics.model_flops_per_s_per_device / 1e12), "TFLOP/s per device");
   card(fmt::format("{:.1f} %", 100 * metrics.mfu), "model FLOPs utilisation");
-  card(format_bytes(metrics.peak_memory_bytes), "peak memory");
-  text += "</div>\n<table>\n";
+  card(gib_text(metrics.peak_memory_bytes), "peak memory");
+  text += "</div>\n<table class=\"facts\">\n";
   text += row("split", fmt::format("tp {} pp {} cp {} ep {} dp {} vp {}", form.tp, p.pp, form.cp,
                                    form.ep, form.dp, p.vp));
   text += row("micro-batches", fmt::format("{} × {} {}", form.num_micro_batches, form.micro_batch,
@@ -173,12 +199,31 @@ std::string html_report(const Plan& plan, const std::optional<RunCosts>& run) {
                                 : fmt::format("{}", plan.global_batch);
   text += row(plan.seq_len > 0 ? "batch, sequence, precision" : "batch, precision",
               fmt::format("{}, {}", batch, name_of(plan.precision)));
-  text += "</table>\n<h2>Where the time goes</h2>\n";
-  text += bar(time_shares(metrics), metrics.iteration_time_s);
-  text += legend(time_shares(metrics), format_seconds);
-  text += run_section(run) + bounds_section(plan, metrics) + stages_section(plan) +
-          sharding_section(plan) + timeline_section(plan) + provenance_section(plan);
-  return text + "</body></html>\n";
+  return text + "</table>\n";
+}
+
+}  // namespace
+
+std::string html_report(const Plan& plan, const Alternatives& alternatives,
+                        const std::optional<RunCosts>& run) {
+  const Metrics metrics = measure(plan);
+  std::string text = page_head(plan.model + " on " + plan.system.name);
+  text += fmt::format(
+      "<h1>{} on {}</h1>\n<p class=\"note\">{} parameters, {} devices, planner {}</p>\n",
+      escaped(plan.model), escaped(plan.system.name), format_count(plan.model_parameters),
+      devices_used(plan), escaped(plan.planner));
+  text += summary(plan, metrics);
+  text += section("Plans", alternatives_section(plan, metrics, alternatives));
+  text += section("Where the time goes",
+                  bar(time_shares(metrics), metrics.iteration_time_s) +
+                      legend(time_shares(metrics), seconds_text, metrics.iteration_time_s));
+  text += run_section(run);
+  text += section("Lower bound", bounds_section(plan, metrics));
+  text += section("Stages", stages_section(plan));
+  text += section("Layers divided in ways that were searched for", sharding_section(plan));
+  text += timeline_section(plan);
+  text += section("Assumptions", provenance_section(plan));
+  return text + page_end();
 }
 
 }  // namespace braid

@@ -1,32 +1,44 @@
 #include "braid/report/html_parts.h"
 
+#include <cassert>
+#include <string_view>
+
 #include <fmt/format.h>
 
+#include "braid/base/embedded_file.h"
+#include "braid/base/quantity.h"
+#include "braid/report/terms.h"
+
 namespace braid {
+
+std::span<const EmbeddedFile> embedded_page_files();  // Made by the build (cmake/embed.cmake).
+
 namespace {
 
-constexpr const char* kStyle =
-    R"(<meta name="viewport" content="width=device-width,initial-scale=1"><style>
-:root{color-scheme:light dark;--text:#1c2733;--dim:#5a6b7d;--page:#fff;--box:#eef1f5;--line:#dde3ea}
-@media(prefers-color-scheme:dark){:root{--text:#dfe6ee;--dim:#93a3b5;--page:#15191e;--box:#252c35;--line:#333c47}}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--text);background:var(--page);max-width:1100px;margin:2em auto;padding:0 1em}
-h1{font-size:1.5em;margin-bottom:0}h2{font-size:1.15em;margin:2em 0 .5em}
-table{border-collapse:collapse}table.wide{width:100%}
-td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid var(--line);vertical-align:top}
-td:first-child,th:first-child,.wide th:nth-child(2),.wide th:last-child{text-align:left}table.figures td,table.figures th{padding:.2em .5em}table.figures td{white-space:nowrap}
-td.layers{text-align:left;max-width:22em;overflow-wrap:anywhere}
-.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:.8em;margin:1.2em 0}
-.cards div{background:var(--box);border-radius:6px;padding:.5em .8em}.cards b{display:block;font-size:1.25em}
-.cards span{color:var(--dim);font-size:.87em}
-.bar{display:flex;height:24px;border-radius:4px;overflow:hidden;background:var(--box)}
-.keys{display:flex;flex-wrap:wrap;gap:.1em 1.4em;margin:.5em 0}
-.key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.4em}
-.note{color:var(--dim)}svg{width:100%;background:var(--box);border-radius:4px;display:block}
-svg text{font:12px sans-serif;fill:var(--text)}svg text.number{font-size:9px;fill:#fff;text-anchor:middle;pointer-events:none}svg text.dark{fill:#1c2733}svg text.figure{paint-order:stroke;stroke:var(--box);stroke-width:3px}li{overflow-wrap:anywhere}
-.scroll{overflow-x:auto}.scroll+.scroll{margin-top:.6em}
-@media(max-width:700px){.scroll>table{min-width:44em}.scroll>svg{min-width:50em}.scroll td.layers{min-width:9em}.scroll td .keys{min-width:13em}.note{overflow-wrap:anywhere}body{margin:1em auto}}
-</style>
-)";
+/// The text of an embedded file of the page.
+std::string_view page_file(std::string_view file) {
+  for (const EmbeddedFile& found : embedded_page_files()) {
+    if (found.file == file) return found.text;
+  }
+  return {};
+}
+
+// Of the parts of the time and of the memory, in the order of terms.h.
+constexpr const char* kTimeColours[] = {"#3572b0", "#7fb0d8", "#e08e3c", "#c9b037", "#a0522d",
+                                        "#8c6bb1", "#c2528b", "#aab4bf", "#777777", "#4f9d69"};
+constexpr const char* kMemoryColours[] = {"#3572b0", "#7fb0d8", "#4f9d69", "#e08e3c", "#c9b037"};
+
+template <std::size_t kCount>
+std::vector<Share> shares_of(const std::vector<std::pair<std::string, double>>& terms,
+                             const char* const (&colours)[kCount]) {
+  assert(terms.size() == kCount);
+  std::vector<Share> shares;
+  shares.reserve(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    shares.push_back({terms[i].first, colours[i], terms[i].second});
+  }
+  return shares;
+}
 
 }  // namespace
 
@@ -55,7 +67,28 @@ std::string escaped(const std::string& text) {
 
 std::string page_head(const std::string& title) {
   return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>" +
-         escaped(title) + "</title>\n" + kStyle + "</head><body>\n";
+         escaped(title) +
+         "</title>\n<meta name=\"viewport\" "
+         "content=\"width=device-width,initial-scale=1\"><style>\n" +
+         std::string(page_file("page.css")) + "</style>\n</head><body>\n";
+}
+
+std::string page_end() {
+  std::string text =
+      "<footer>Made by braid. Charts are drawn by D3; its licence and the versions of its modules "
+      "are in the source of this page.</footer>\n<script>\n/*\n";
+  text += page_file("licence.txt");
+  text += "*/\n";
+  // Its modules extend each other; charts come last.
+  for (const EmbeddedFile& file : embedded_page_files()) {
+    if (file.file.ends_with(".min.js")) text += std::string(file.text) + "\n";
+  }
+  text += page_file("charts.js");
+  return text + "</script>\n</body></html>\n";
+}
+
+std::string section(const std::string& heading, const std::string& body) {
+  return body.empty() ? "" : "<h2>" + escaped(heading) + "</h2>\n" + body;
 }
 
 std::string scrolled(const std::string& part) {
@@ -63,11 +96,16 @@ std::string scrolled(const std::string& part) {
 }
 
 std::string legend(const std::vector<Share>& shares, std::string (*format)(double)) {
+  return legend(shares, format, 0);
+}
+
+std::string legend(const std::vector<Share>& shares, std::string (*format)(double), double whole) {
   std::string text = "<div class=\"keys\">";
   for (const Share& share : shares) {
-    if (share.value <= 0) continue;
-    text += fmt::format(R"(<span><i class="key" style="background:{}"></i>{} {}</span>)",
-                        share.colour, share.name, format(share.value));
+    if (share.value <= 1e-12 * whole) continue;  // Nothing, or what rounding left of it.
+    text += fmt::format(R"(<span><i class="key" style="background:{}"></i>{} {}{}</span>)",
+                        share.colour, share.name, format(share.value),
+                        whole > 0 ? fmt::format(", {:.1f} %", 100 * share.value / whole) : "");
   }
   return text + "</div>\n";
 }
@@ -83,20 +121,15 @@ std::string bar(const std::vector<Share>& shares, double whole) {
 }
 
 std::vector<Share> time_shares(const Metrics& metrics) {
-  return {
-      {"compute", "#3572b0", metrics.compute_s}, {"recomputation", "#7fb0d8", metrics.recompute_s},
-      {"TP", "#e08e3c", metrics.tp_comm_s},      {"CP", "#c9b037", metrics.cp_comm_s},
-      {"EP", "#a0522d", metrics.ep_comm_s},      {"PP", "#8c6bb1", metrics.pp_comm_s},
-      {"DP", "#c2528b", metrics.dp_comm_s},      {"host memory", "#777777", metrics.offload_s},
-      {"bubble", "#cfd6de", metrics.bubble_s},   {"optimizer", "#4f9d69", metrics.optimizer_s}};
+  return shares_of(time_terms(metrics), kTimeColours);
 }
 
 std::vector<Share> memory_shares(const MemoryBreakdown& memory) {
-  return {{"weights", "#3572b0", memory.weights},
-          {"gradients", "#7fb0d8", memory.gradients},
-          {"optimizer state", "#4f9d69", memory.optimizer},
-          {"activations", "#e08e3c", memory.activations},
-          {"working space", "#c9b037", memory.working}};
+  return shares_of(memory_terms(memory), kMemoryColours);
 }
+
+std::string seconds_text(double seconds) { return fmt::format("{:.4g} s", seconds); }
+
+std::string gib_text(double bytes) { return fmt::format("{:.4g} GiB", bytes / kGiB); }
 
 }  // namespace braid

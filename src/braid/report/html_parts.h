@@ -15,17 +15,24 @@ std::string escaped(const std::string& text);
 /// Everything up to and with <body>, with the style of all pages. The title is escaped.
 std::string page_head(const std::string& title);
 
-/// A chart or table that scrolls sideways where the window is narrow, so that the page does not.
+/// What ends every page: the charting library (D3, with its licence) and what draws its charts
+/// (html_chart.h).
+std::string page_end();
+
+/// A part of a page below a heading of its own; nothing where the body is empty.
+std::string section(const std::string& heading, const std::string& body);
+
+/// A table that scrolls sideways where the window is narrow, so that the page does not.
 std::string scrolled(const std::string& part);
 
 /// A part of a whole, such as the seconds of an iteration in which a stage computes.
 struct Share {
-  const char* name;
+  std::string name;
   const char* colour;
   double value;
 };
 
-/// What the iteration time and a stage's memory are made of.
+/// What the iteration time and a stage's memory are made of, in the words of terms.h.
 std::vector<Share> time_shares(const Metrics& metrics);
 std::vector<Share> memory_shares(const MemoryBreakdown& memory);
 
@@ -34,5 +41,12 @@ std::string bar(const std::vector<Share>& shares, double whole);
 
 /// Names and values of the shares that are positive.
 std::string legend(const std::vector<Share>& shares, std::string (*format)(double));
+
+/// The same with each one's percentage of the whole behind its value.
+std::string legend(const std::vector<Share>& shares, std::string (*format)(double), double whole);
+
+// Figures as the terminal's reports have them: four digits and one unit.
+std::string seconds_text(double seconds);
+std::string gib_text(double bytes);
 
 }  // namespace braid

@@ -11,8 +11,6 @@
 namespace braid {
 namespace {
 
-constexpr double kLane = 16, kDot = 5;
-
 /// Rows that hand over to each other, each pair once.
 std::set<std::pair<std::size_t, std::size_t>> row_edges(const Plan& plan,
                                                         const std::vector<std::size_t>& drawn) {
@@ -77,43 +75,15 @@ std::string title_of(const Plan& plan, std::size_t stage,
 
 }  // namespace
 
-StageGraphDrawing stage_graph_drawing(const Plan& plan, const std::vector<std::size_t>& drawn,
-                                      double row_height) {
+StageGraphDrawing stage_graph_drawing(const Plan& plan, const std::vector<std::size_t>& drawn) {
   StageGraphDrawing drawing;
-  if (drawn.size() < 2) return drawing;
   const auto edges = row_edges(plan, drawn);
-  const std::vector<std::size_t> lane = lanes_of(drawn.size(), edges);
-  const std::size_t lanes = *std::max_element(lane.begin(), lane.end()) + 1;
-  drawing.width = kLane * static_cast<double>(lanes) + kLane;
-  const auto x = [&](std::size_t row) {
-    return kLane * (static_cast<double>(lane[row]) + 0.75) - drawing.width;
-  };
-  const auto y = [&](std::size_t row) {
-    return row_height * static_cast<double>(row) + row_height / 2 - 4;
-  };
+  drawing.lanes = lanes_of(drawn.size(), edges);
+  drawing.edges.assign(edges.begin(), edges.end());
   std::vector<std::vector<std::size_t>> successors(drawn.size());
-  for (const auto& [from, to] : edges) {
-    successors[from].push_back(drawn[to]);
-    const bool passes_by = [&, from = from, to = to] {
-      for (std::size_t r = from + 1; r < to; ++r) {
-        if (lane[from] == lane[to] && lane[r] == lane[from]) return true;
-      }
-      return false;
-    }();
-    // Straight down, or over to the other lane; around the stages between on the same lane.
-    const double bow = passes_by ? kLane * 0.8 : 0;
-    drawing.body += fmt::format(
-        "<path d=\"M{0:.1f} {1:.1f}C{2:.1f} {3:.1f} {4:.1f} {5:.1f} {6:.1f} {7:.1f}\" "
-        "fill=\"none\" "
-        "stroke=\"#8a97a6\" stroke-width=\"1.5\"/>\n",
-        x(from), y(from), x(from) + bow, y(from) + row_height / 2, x(to) + bow,
-        y(to) - row_height / 2, x(to), y(to));
-  }
+  for (const auto& [from, to] : edges) successors[from].push_back(drawn[to]);
   for (std::size_t r = 0; r < drawn.size(); ++r) {
-    drawing.body += fmt::format(
-        "<circle class=\"stage\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.0f}\" "
-        "fill=\"#4b6a8a\"><title>{}</title></circle>\n",
-        x(r), y(r), kDot, title_of(plan, drawn[r], successors[r]));
+    drawing.titles.push_back(title_of(plan, drawn[r], successors[r]));
   }
   return drawing;
 }

@@ -8,10 +8,11 @@
 namespace braid {
 
 /// The part of a page that draws when each stage does what, and what lies in its memory meanwhile:
-/// the graph of stages beside passes above transfers and synchronisation for each stage, then
-/// memory against the usable amount. Of long iterations the passes at the start and at the end are
-/// drawn, of many stages the first and last ones; the page says so. A sentence alone when there are
-/// more passes than simulate() shows.
+/// the graph of stages beside passes above transfers and collectives for each stage, with the
+/// layers of the passes, then a stage's memory by kind against the usable amount. Both can be
+/// zoomed. Of very many passes those at the start and at the end are drawn, of many stages the
+/// first and last ones; the page says so. A sentence alone when there are more passes than
+/// simulate() shows.
 std::string timeline_section(const Plan& plan);
 
 /// The same as a page of its own.

@@ -185,7 +185,7 @@ std::string ranges_text(const std::vector<std::int32_t>& numbers) {
   return text;
 }
 
-std::string plans_table(const Outcome& outcome) {
+std::vector<PlanRow> rows_of(const Outcome& outcome) {
   std::vector<PlanRow> rows;
   for (const Candidate& candidate : outcome.candidates) {
     rows.push_back({.candidate = &candidate});
@@ -194,8 +194,10 @@ std::string plans_table(const Outcome& outcome) {
     rows.back().gap =
         std::max(0.0, gap_of(candidate.metrics.iteration_time_s, outcome.search_bound_s));
   }
-  return plans_table(rows);
+  return rows;
 }
+
+std::string plans_table(const Outcome& outcome) { return plans_table(rows_of(outcome)); }
 
 namespace {
 

@@ -3,8 +3,12 @@
 #include <string>
 
 #include "braid/plan/outcome.h"
+#include "braid/report/plans_table.h"
 
 namespace braid {
+
+/// The plans of an outcome as rows of a table, best first, with the gap where the search bounds it.
+std::vector<PlanRow> rows_of(const Outcome& outcome);
 
 /// The plans of an outcome as a table in the field's columns, best first.
 std::string plans_table(const Outcome& outcome);

@@ -50,8 +50,9 @@ std::vector<Cell> cells_of(const PlanRow& row) {
       {"gap", row.gap ? fmt::format("{:.2f}%", 100 * *row.gap) : "-"}};
 }
 
-/// What marks of the cells stand for, those that occur.
-std::string legend(std::span<const PlanRow> rows) {
+}  // namespace
+
+std::string marks_legend(std::span<const PlanRow> rows) {
   constexpr std::pair<std::string_view, std::string_view> kOffloads[] = {
       {"+opt", "optimizer state"}, {"+act", "activations"}, {"+w", "weights"}};
   std::vector<std::string> marks;
@@ -84,9 +85,7 @@ std::string legend(std::span<const PlanRow> rows) {
   return text.empty() ? "" : text + "\n";
 }
 
-}  // namespace
-
-std::string plans_table(std::span<const PlanRow> rows) {
+std::vector<std::vector<std::string>> plan_cells(std::span<const PlanRow> rows) {
   const bool labels =
       std::any_of(rows.begin(), rows.end(), [](const PlanRow& row) { return !row.label.empty(); });
   const bool gaps =
@@ -101,7 +100,11 @@ std::string plans_table(std::span<const PlanRow> rows) {
       table[r + 1].push_back(cell->text);
     }
   }
-  return text_table(table) + legend(rows);
+  return table;
+}
+
+std::string plans_table(std::span<const PlanRow> rows) {
+  return text_table(plan_cells(rows)) + marks_legend(rows);
 }
 
 }  // namespace braid

@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "braid/plan/outcome.h"
 
@@ -16,6 +17,13 @@ struct PlanRow {
   /// this one's time; where no row has one, the table has no such column.
   std::optional<double> gap = std::nullopt;
 };
+
+/// The titles of the columns, and below them the cells of each row.
+std::vector<std::vector<std::string>> plan_cells(std::span<const PlanRow> rows);
+
+/// What the marks in the cells stand for, those that occur ("sp: with sequence parallelism; …"),
+/// and a line's end; or nothing.
+std::string marks_legend(std::span<const PlanRow> rows);
 
 /// Plans as rows in the columns that the field uses, and under them what the marks in the cells
 /// stand for ("sp: sequence parallelism"). There is at least one.

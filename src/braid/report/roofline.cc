@@ -10,12 +10,18 @@
 
 #include <fmt/format.h>
 
+#include "braid/report/html_parts.h"
+
 namespace braid {
 namespace {
 
 constexpr double kPlotWidth = 760, kPlotHeight = 460;
 constexpr double kPlotLeft = 92, kPlotRight = 32, kPlotTop = 46, kPlotBottom = 88;
-constexpr std::size_t kMostLabels = 24;
+constexpr std::size_t kMostLabels = 24;  ///< Partitions that are numbered and listed.
+constexpr double kDigit = 7.2;           ///< A digit of 12 px, in any usual font.
+// Of the list below the plot; letters are narrower than digits on average, and wide ones wider.
+constexpr double kListLine = 17, kListIndent = 34;
+constexpr std::size_t kListLetters = 96, kMostListLines = 3;
 
 struct Mark {
   double intensity = 0;  ///< Operations per byte.
@@ -68,8 +74,7 @@ struct Label {
     }
     return all;
   }
-  /// A digit of 11 px is some 6.5 px wide.
-  double width() const { return 6.5 * static_cast<double>(text().size()); }
+  double width() const { return kDigit * static_cast<double>(text().size()); }
   bool touches(const Label& other) const {
     return x < other.x + other.width() + 3 && other.x < x + width() + 3 && y < other.y + 11 &&
            other.y < y + 11;
@@ -101,11 +106,67 @@ std::vector<Label> labels_of(const Axes& axes, const std::vector<Mark>& marks) {
   return labels;
 }
 
-std::string power_of_ten(int exponent, const char* unit) {
-  static constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P", "E"};
-  if (exponent < 0 || exponent > 20) return fmt::format("1e{}{}", exponent, unit);
-  const int digits = exponent % 3 == 0 ? 1 : exponent % 3 == 1 ? 10 : 100;
-  return fmt::format("{} {}{}", digits, kPrefixes[exponent / 3], unit);
+/// The kernels of each partition, in model order.
+std::vector<std::vector<std::string>> kernels_of(const DataflowPlan& plan) {
+  std::vector<std::vector<std::string>> names(plan.outcome.cost.partitions.size());
+  for (std::size_t i = 0; i < plan.work.kernels.size(); ++i) {
+    names[static_cast<std::size_t>(plan.outcome.mapping.partition_of[i])].push_back(
+        plan.work.kernels[i].name);
+  }
+  return names;
+}
+
+/// Names in lines of so many letters at most; of very many the first, and how many there are more.
+std::vector<std::string> lines_of(const std::vector<std::string>& names) {
+  std::vector<std::string> lines(1);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string name =
+        names[i].substr(0, kListLetters / 2) + (i + 1 < names.size() ? ", " : "");
+    if (lines.back().size() + name.size() > kListLetters) {
+      const std::string more = fmt::format("and {} more", names.size() - i);
+      if (lines.size() == kMostListLines) {
+        lines.back() += more;
+        return lines;
+      }
+      lines.emplace_back();
+    }
+    lines.back() += name;
+  }
+  return lines;
+}
+
+/// Which partition has which kernels, below the plot.
+struct KernelList {
+  std::string svg;
+  double height = 0;
+};
+
+KernelList kernel_list(const std::vector<std::vector<std::string>>& kernels) {
+  KernelList list;
+  double y = kPlotHeight + 8;
+  const auto line = [&](double x, const std::string& text) {
+    list.svg += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", x, y, escaped(text));
+  };
+  for (std::size_t p = 0; p < std::min(kernels.size(), kMostLabels); ++p) {
+    list.svg += fmt::format("<text class=\"label\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n",
+                            kPlotLeft - kListIndent, y, p + 1);
+    for (const std::string& text : lines_of(kernels[p])) {
+      line(kPlotLeft, text);
+      y += kListLine;
+    }
+  }
+  if (kernels.size() > kMostLabels) {
+    line(kPlotLeft, fmt::format("and {} partitions more", kernels.size() - kMostLabels));
+    y += kListLine;
+  }
+  list.height = y - kPlotHeight;
+  return list;
+}
+
+/// 0.01, 1, 1000: without an exponent where that is short.
+std::string power_of_ten(int exponent) {
+  return std::abs(exponent) <= 6 ? fmt::format("{}", std::pow(10.0, exponent))
+                                 : fmt::format("1e{}", exponent);
 }
 
 std::string grid(const Axes& axes) {
@@ -115,16 +176,19 @@ std::string grid(const Axes& axes) {
     svg += fmt::format(
         "<line class=\"grid\" x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2}\"/>"
         "<text x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4}</text>\n",
-        x, kPlotTop, kPlotHeight - kPlotBottom, kPlotHeight - kPlotBottom + 18,
-        power_of_ten(at, ""));
+        x, kPlotTop, kPlotHeight - kPlotBottom, kPlotHeight - kPlotBottom + 18, power_of_ten(at));
   }
   for (auto at = static_cast<int>(axes.least_y); at <= static_cast<int>(axes.most_y); ++at) {
     const double y = axes.y(std::pow(10.0, at));
     svg += fmt::format(
         "<line class=\"grid\" x1=\"{0}\" y1=\"{1:.1f}\" x2=\"{2}\" y2=\"{1:.1f}\"/>"
         "<text x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
-        kPlotLeft, y, kPlotWidth - kPlotRight, kPlotLeft - 6, y + 4, power_of_ten(at, "FLOP/s"));
+        kPlotLeft, y, kPlotWidth - kPlotRight, kPlotLeft - 6, y + 4, power_of_ten(at - 12));
   }
+  svg += fmt::format(
+      "<text transform=\"translate(26 {:.0f}) rotate(-90)\" "
+      "text-anchor=\"middle\">TFLOP/s</text>\n",
+      (kPlotTop + kPlotHeight - kPlotBottom) / 2);
   return svg;
 }
 
@@ -139,14 +203,15 @@ std::string slope_line(const Axes& axes, double bytes_per_s, double peak, const 
       axes.x(least), axes.y(least * bytes_per_s), axes.x(most), axes.y(most * bytes_per_s));
 }
 
-std::string marks_svg(const Axes& axes, const std::vector<Mark>& marks) {
+std::string marks_svg(const Axes& axes, const std::vector<Mark>& marks,
+                      const std::vector<std::vector<std::string>>& kernels) {
   std::string svg;
   for (const Mark& mark : marks) {
     const double x = axes.x(mark.intensity), y = axes.y(mark.rate);
-    const std::string hover =
-        fmt::format("<title>partition {}: {:.4g} operations a byte of {}, {:.4g} TFLOP/s</title>",
-                    mark.partition + 1, mark.intensity, mark.network ? "messages" : "DRAM traffic",
-                    mark.rate / 1e12);
+    const std::string hover = fmt::format(
+        "<title>partition {}: {}: {:.4g} operations a byte of {}, {:.4g} TFLOP/s</title>",
+        mark.partition + 1, escaped(lines_of(kernels[mark.partition]).front()), mark.intensity,
+        mark.network ? "messages" : "DRAM traffic", mark.rate / 1e12);
     svg += mark.network
                ? fmt::format(
                      "<rect class=\"network\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"9\" "
@@ -156,8 +221,10 @@ std::string marks_svg(const Axes& axes, const std::vector<Mark>& marks) {
                      "<circle class=\"memory\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\">{}</circle>\n",
                      x, y, hover);
   }
-  if (marks.size() > kMostLabels) return svg;
-  for (const Label& label : labels_of(axes, marks)) {
+  std::vector<Mark> numbered;
+  std::copy_if(marks.begin(), marks.end(), std::back_inserter(numbered),
+               [](const Mark& mark) { return mark.partition < kMostLabels; });
+  for (const Label& label : labels_of(axes, numbered)) {
     svg += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", label.x,
                        label.y, label.text());
   }
@@ -186,17 +253,23 @@ std::string roofline_svg(const DataflowPlan& plan) {
     }
   }
   const double network = sending_s > 0 ? sent_bytes / sending_s : 0;
+  const std::vector<std::vector<std::string>> kernels = kernels_of(plan);
+  const KernelList list = kernel_list(kernels);
   const Axes axes = axes_of(marks, peak, network > 0 ? std::min(dram, network) : dram);
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
       "height=\"{1}\" role=\"img\">\n<title>Roofline of the mapping's partitions</title>\n"
-      "<style>text{{font:12px sans-serif;fill:#333}}.head{{font-size:15px;font-weight:600}}"
-      ".grid{{stroke:#ddd}}.roof{{stroke:#222;stroke-width:2}}"
+      "<style>text{{font:12px sans-serif;fill:#222}}.head{{font-size:15px;font-weight:600}}"
+      ".back{{fill:#fff}}.grid{{stroke:#ddd}}.roof{{stroke:#222;stroke-width:2}}"
       ".dram{{stroke:#1f6fb2;stroke-width:2}}.links{{stroke:#c8551b;stroke-width:2}}"
-      ".memory{{fill:#1f6fb2}}.network{{fill:#c8551b}}.label{{font-size:11px;fill:#555}}</style>\n"
-      "<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n"
+      ".memory{{fill:#1f6fb2}}.network{{fill:#c8551b}}.label{{font-weight:600}}"
+      "@media(prefers-color-scheme:dark){{text{{fill:#dfe6ee}}.back{{fill:#15191e}}"
+      ".grid{{stroke:#333c47}}.roof{{stroke:#dfe6ee}}.dram{{stroke:#6cb0ea}}.memory{{fill:#6cb0ea}}"
+      ".links{{stroke:#f0915a}}.network{{fill:#f0915a}}}}</style>\n"
+      "<rect class=\"back\" width=\"{0}\" height=\"{1}\"/>\n"
       "<text class=\"head\" x=\"{2}\" y=\"26\">Roofline of {3} partition{4} on one chip</text>\n",
-      kPlotWidth, kPlotHeight, kPlotLeft, partitions.size(), partitions.size() == 1 ? "" : "s");
+      kPlotWidth, kPlotHeight + list.height, kPlotLeft, partitions.size(),
+      partitions.size() == 1 ? "" : "s");
   svg += grid(axes);
   const double ridge = peak / std::max(dram, network);
   svg += fmt::format(
@@ -206,7 +279,7 @@ std::string roofline_svg(const DataflowPlan& plan) {
       axes.y(peak) - 6, peak / 1e12);
   svg += slope_line(axes, dram, peak, "dram");
   if (network > 0) svg += slope_line(axes, network, peak, "links");
-  svg += marks_svg(axes, marks);
+  svg += marks_svg(axes, marks, kernels) + list.svg;
   svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">operations per byte</text>\n",
                      (kPlotLeft + kPlotWidth - kPlotRight) / 2, kPlotHeight - kPlotBottom + 38);
   const double key_y = kPlotHeight - 22;

@@ -10,8 +10,8 @@
 #include <fmt/ranges.h>
 
 #include "braid/base/quantity.h"
+#include "braid/report/html_chart.h"
 #include "braid/report/html_parts.h"
-#include "braid/validate/accuracy_plots.h"
 #include "braid/validate/accuracy_text.h"
 
 namespace braid {
@@ -27,8 +27,19 @@ std::string cells(const std::vector<std::string>& texts) {
   return row + "</tr>\n";
 }
 
+/// A group's mark, which the page's script draws.
 std::string key(std::size_t group) {
-  return fmt::format(R"(<i class="key" style="background:{}"></i>)", group_colour(group));
+  return fmt::format(R"(<i class="key" data-group="{}"></i>)", group);
+}
+
+std::string group_name(const AccuracyGroup& group) {
+  return fmt::format("{}", fmt::join(group.values, ", "));
+}
+
+Json group_names(const std::vector<AccuracyGroup>& groups) {
+  Json names = Json::array();
+  for (const AccuracyGroup& group : groups) names.push_back(group_name(group));
+  return names;
 }
 
 std::string group_row(const std::string& name, const Accuracy& accuracy) {
@@ -43,8 +54,7 @@ std::string groups_section(const std::vector<AccuracyGroup>& groups, const Accur
   for (const std::string& head : accuracy_heads()) text += "<th>" + head + "</th>";
   text += "</tr>\n";
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    text += group_row(key(g) + escaped(fmt::format("{}", fmt::join(groups[g].values, ", "))),
-                      groups[g].accuracy);
+    text += group_row(key(g) + escaped(group_name(groups[g])), groups[g].accuracy);
   }
   if (groups.size() > 1) text += group_row("<b>all</b>", all);
   return text + "</table>\n</div>\n<p class=\"note\">" + escaped(accuracy_legend()) + "</p>\n";
@@ -52,71 +62,86 @@ std::string groups_section(const std::vector<AccuracyGroup>& groups, const Accur
 
 std::string run_label(const MeasuredRun& run, const Prediction& prediction) {
   return fmt::format("line {}: {}, {} × {}, predicted {}, measured {} ({})", run.line, run.model,
-                     run.devices, run.hardware, format_seconds(prediction.metrics.iteration_time_s),
-                     format_seconds(prediction.measured_s), signed_percent(prediction.ratio() - 1));
+                     run.devices, run.hardware, seconds_text(prediction.metrics.iteration_time_s),
+                     seconds_text(prediction.measured_s), signed_percent(prediction.ratio() - 1));
 }
 
 std::string scatter_section(const std::vector<MeasuredRun>& runs,
                             const std::vector<Prediction>& predictions,
                             const std::vector<AccuracyGroup>& groups) {
-  std::vector<PlottedRun> plotted;
-  plotted.reserve(runs.size());
+  Json points = Json::array();
   for (std::size_t g = 0; g < groups.size(); ++g) {
     for (const std::size_t i : groups[g].runs) {
       const Prediction& prediction = predictions[i];
       if (!prediction.predicted()) continue;
-      plotted.push_back({prediction.metrics.iteration_time_s, prediction.measured_s, g,
-                         run_label(runs[i], prediction)});
+      points.push_back({{"x", {prediction.measured_s}},
+                        {"y", prediction.metrics.iteration_time_s},
+                        {"group", g},
+                        {"text", run_label(runs[i], prediction)}});
     }
   }
-  if (plotted.empty()) return "";
-  return "<h2>Predicted against measured</h2>\n" + scrolled(scatter_plot(plotted)) +
-         "<p class=\"note\">One dot a run, coloured as in the table; a fifth off at the dashed "
-         "lines.</p>\n";
+  if (points.empty()) return "";
+  const std::string title = "Predicted against measured";
+  Json data = Json::object();
+  data["title"] = title;
+  data["x"] = Json::array({{{"name", "measured iteration"}, {"unit", "s"}}});
+  data["y"] = {{"name", "predicted iteration"}, {"unit", "s"}};
+  data["log"] = data["square"] = true;
+  data["groups"] = group_names(groups);
+  data["points"] = std::move(points);
+  return section(
+      title,
+      "<p class=\"note\">One mark a run, as in the table; on the line where the "
+      "prediction is right, a fifth off at the dashed lines. A group below the plot, when "
+      "pressed, is shown alone. Below, errors by what runs differ in: bars are "
+      "the median and the range of the middle nine tenths.</p>\n" +
+          chart("scatter", data));
 }
+
+/// What errors are shown by: the runs that are predicted, each with its group.
+struct ErrorPlots {
+  const std::vector<MeasuredRun>& runs;
+  const std::vector<Prediction>& predictions;
+  const std::vector<AccuracyGroup>& groups;
+};
 
 /// Errors by a number or a name of each run; 0 and "" are left out.
 template <typename Value, typename Of>
-std::string errors_by(const char* heading, const std::vector<Prediction>& predictions, Of of) {
-  std::map<Value, std::vector<double>> by_value;
-  for (std::size_t i = 0; i < predictions.size(); ++i) {
-    if (!predictions[i].predicted()) continue;
-    const Value value = of(i);
-    if (value != Value{}) by_value[value].push_back(predictions[i].ratio() - 1);
-  }
-  std::vector<std::pair<Value, std::vector<double>>> kept(by_value.begin(), by_value.end());
-  std::size_t left_out = 0;
-  if (kept.size() > kMostValues) {
-    std::vector<std::size_t> sizes;
-    sizes.reserve(kept.size());
-    for (const auto& [value, errors] : kept) sizes.push_back(errors.size());
-    std::sort(sizes.rbegin(), sizes.rend());
-    const std::size_t least = sizes[kMostValues - 1];
-    std::size_t spare = kMostValues;
-    std::vector<std::pair<Value, std::vector<double>>> fewer;
-    for (auto& entry : kept) {
-      if (entry.second.size() < least || spare == 0) {
-        left_out += entry.second.size();
-        continue;
-      }
-      --spare;
-      fewer.push_back(std::move(entry));
+std::string errors_by(const char* heading, const ErrorPlots& plots, Of of) {
+  std::map<Value, Json> by_value;
+  for (std::size_t g = 0; g < plots.groups.size(); ++g) {
+    for (const std::size_t i : plots.groups[g].runs) {
+      const Prediction& prediction = plots.predictions[i];
+      const Value value = prediction.predicted() ? of(i) : Value{};
+      if (value == Value{}) continue;
+      by_value[value].push_back(
+          Json::array({prediction.ratio() - 1, g, run_label(plots.runs[i], prediction)}));
     }
-    kept = std::move(fewer);
   }
-  if (kept.empty()) return "";
-  std::vector<ErrorColumn> columns;
-  columns.reserve(kept.size());
-  for (auto& [value, errors] : kept) {
-    columns.push_back({fmt::format("{}", value), std::move(errors)});
+  std::vector<std::size_t> sizes;
+  sizes.reserve(by_value.size());
+  for (const auto& [value, errors] : by_value) sizes.push_back(errors.size());
+  if (sizes.empty()) return "";
+  std::sort(sizes.rbegin(), sizes.rend());
+  const std::size_t least = sizes[std::min(kMostValues, sizes.size()) - 1];
+  std::size_t spare = kMostValues;
+  std::size_t left_out = 0;
+  Json columns = Json::array();
+  for (auto& [value, errors] : by_value) {
+    if (errors.size() < least || spare == 0) {
+      left_out += errors.size();
+      continue;
+    }
+    --spare;
+    columns.push_back({{"name", fmt::format("{}", value)}, {"errors", std::move(errors)}});
   }
-  std::string text =
-      std::string("<h2>Error by ") + heading + "</h2>\n" + scrolled(error_plot(columns));
+  const std::string title = std::string("Error by ") + heading;
+  std::string text = chart("strip", {{"title", title}, {"columns", std::move(columns)}});
   if (left_out > 0) {
     text +=
         fmt::format("<p class=\"note\">{} runs with rarer values are not shown.</p>\n", left_out);
   }
-  return text;
+  return section(title, text);
 }
 
 std::string split_text(const Parallelism& p) {
@@ -131,8 +156,8 @@ std::string worst_section(const std::vector<MeasuredRun>& runs,
                           const std::vector<Prediction>& predictions) {
   const std::vector<std::size_t> order = furthest_off(predictions, kWorst);
   if (order.empty()) return "";
-  std::string text = "<h2>The worst</h2>\n";
-  text +=
+  std::string text =
+      "<h2>The worst</h2>\n"
       "<div class=\"scroll\">\n<table "
       "class=\"wide\"><tr><th>line</th><th>run</th><th>split</th><th>measured</th>"
       "<th>predicted</th><th>bound</th><th>error</th><th style=\"width:32%\">predicted time</th>"
@@ -147,11 +172,11 @@ std::string worst_section(const std::vector<MeasuredRun>& runs,
     text += fmt::format(
         "<td class=\"layers\">{}</td><td>{}</td><td>{}</td><td>{}</td><td "
         "style=\"white-space:nowrap\">{}</td><td>{}",
-        split_text(prediction.parallel), format_seconds(prediction.measured_s),
-        format_seconds(metrics.iteration_time_s), format_seconds(prediction.bound_s),
+        split_text(prediction.parallel), seconds_text(prediction.measured_s),
+        seconds_text(metrics.iteration_time_s), seconds_text(prediction.bound_s),
         signed_percent(prediction.ratio() - 1),
         bar(time_shares(metrics), metrics.iteration_time_s));
-    text += legend(time_shares(metrics), format_seconds);
+    text += legend(time_shares(metrics), seconds_text);
     text += "</td></tr>\n";
   }
   text += "</table>\n</div>\n<h2>Memory of the worst</h2>\n";
@@ -164,10 +189,9 @@ std::string worst_section(const std::vector<MeasuredRun>& runs,
     const std::vector<Share> shares = memory_shares(prediction.metrics.tightest_memory);
     text += fmt::format(
         "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}{}</td></tr>\n", runs[i].line,
-        prediction.metrics.tightest_stage + 1, format_bytes(prediction.metrics.peak_memory_bytes),
-        prediction.measured_memory_bytes > 0 ? format_bytes(prediction.measured_memory_bytes) : "",
-        bar(shares, prediction.metrics.tightest_memory.device_total()),
-        legend(shares, format_bytes));
+        prediction.metrics.tightest_stage + 1, gib_text(prediction.metrics.peak_memory_bytes),
+        prediction.measured_memory_bytes > 0 ? gib_text(prediction.measured_memory_bytes) : "",
+        bar(shares, prediction.metrics.tightest_memory.device_total()), legend(shares, gib_text));
   }
   return text + "</table>\n</div>\n";
 }
@@ -212,21 +236,21 @@ std::string accuracy_page(const std::vector<MeasuredRun>& runs,
   }
   text += "</div>\n" + groups_section(groups, all);
   text += scatter_section(runs, predictions, groups);
-  text += errors_by<std::string>("hardware", predictions,
-                                 [&](std::size_t i) { return predictions[i].chip; });
-  text += errors_by<std::int64_t>("tensor parallelism", predictions, [&](std::size_t i) {
-    return std::int64_t{predictions[i].parallel.tp};
-  });
-  text += errors_by<std::int64_t>("pipeline stages", predictions, [&](std::size_t i) {
-    return std::int64_t{predictions[i].parallel.pp};
-  });
-  text += errors_by<std::int64_t>("micro-batch", predictions, [&](std::size_t i) {
-    return std::int64_t{predictions[i].parallel.micro_batch};
-  });
-  text += errors_by<std::int64_t>("sequence length", predictions,
+  const ErrorPlots plots{runs, predictions, groups};
+  const auto parallel = [&](std::size_t i) -> const Parallelism& {
+    return predictions[i].parallel;
+  };
+  text +=
+      errors_by<std::string>("hardware", plots, [&](std::size_t i) { return predictions[i].chip; });
+  text +=
+      errors_by<int>("tensor parallelism", plots, [&](std::size_t i) { return parallel(i).tp; });
+  text += errors_by<int>("pipeline stages", plots, [&](std::size_t i) { return parallel(i).pp; });
+  text +=
+      errors_by<int>("micro-batch", plots, [&](std::size_t i) { return parallel(i).micro_batch; });
+  text += errors_by<std::int64_t>("sequence length", plots,
                                   [&](std::size_t i) { return runs[i].seq_len; });
   text += worst_section(runs, predictions) + unpredicted_section(runs, predictions);
-  return text + "</body></html>\n";
+  return text + page_end();
 }
 
 }  // namespace braid

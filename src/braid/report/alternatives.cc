@@ -1,0 +1,19 @@
+#include "braid/report/alternatives.h"
+
+#include <utility>
+
+#include "braid/report/plan_text.h"
+#include "braid/report/plans_table.h"
+
+namespace braid {
+
+Alternatives alternatives_of(const Outcome& outcome) {
+  if (outcome.candidates.size() < 2) return {};
+  const std::vector<PlanRow> plans = rows_of(outcome);
+  std::vector<std::vector<std::string>> rows = plan_cells(plans);
+  std::vector<std::string> titles = std::move(rows.front());
+  rows.erase(rows.begin());
+  return {std::move(titles), std::move(rows), marks_legend(plans)};
+}
+
+}  // namespace braid

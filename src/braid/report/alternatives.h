@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "braid/base/document.h"
+#include "braid/plan/outcome.h"
+
+namespace braid {
+
+/// Plans beside the one that a file holds, as plans_table() has them: `titles` of the columns, in
+/// each row a cell for each, the file's own plan first, and what marks in the cells stand for.
+struct Alternatives {
+  std::vector<std::string> titles;
+  std::vector<std::vector<std::string>> rows;
+  std::string marks;
+};
+
+/// All candidates; nothing when there is but one.
+Alternatives alternatives_of(const Outcome& outcome);
+
+/// What a plan's file, read as `plan`, has under "alternatives": {"titles": […], "rows": [[…], …],
+/// "marks": "…"}; nothing where it has none. Throws Error where it has them in another form.
+Alternatives alternatives_from_json(const Value& plan);
+
+}  // namespace braid

@@ -1,0 +1,35 @@
+#include "braid/report/alternatives.h"
+
+namespace braid {
+namespace {
+
+constexpr std::size_t kMostPlans = 1000, kMostColumns = 100;
+
+std::vector<std::string> texts_of(const Value& value) {
+  if (value.size() > kMostColumns) value.fail("more columns than the table of a plan has");
+  std::vector<std::string> texts;
+  for (const Value& entry : value.elements()) texts.emplace_back(entry.as_string());
+  return texts;
+}
+
+}  // namespace
+
+Alternatives alternatives_from_json(const Value& plan) {
+  const Value value = plan["alternatives"];
+  Alternatives read;
+  if (!value.exists()) return read;
+  value.expect_only({"titles", "rows", "marks"});
+  read.titles = texts_of(value["titles"]);
+  if (value["rows"].size() > kMostPlans) value["rows"].fail("more than 1000 plans");
+  for (const Value& row : value["rows"].elements()) {
+    read.rows.push_back(texts_of(row));
+    if (read.rows.back().size() != read.titles.size()) {
+      row.fail("a row must have a cell for each title", "leave the alternatives out");
+    }
+  }
+  if (read.rows.empty()) value["rows"].fail("no plan is there", "leave the alternatives out");
+  read.marks = value["marks"].string_or("");
+  return read;
+}
+
+}  // namespace braid
