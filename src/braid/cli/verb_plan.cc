@@ -1,5 +1,8 @@
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -25,12 +28,31 @@ struct PlanOptions {
   ProfileOptions profile;
   std::string planner;
   std::string output;
+  std::string save_all;
 };
+
+/// Writes all plans as DIR/plan-1.json …, best first.
+void save_plans(const std::string& folder, const Outcome& outcome) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    throw Error(Where{folder, 0, ""}, "cannot be made: " + error.message(),
+                "name another folder with --save-all");
+  }
+  for (std::size_t i = 0; i < outcome.candidates.size(); ++i) {
+    write_file(fmt::format("{}/plan-{}.json", folder, i + 1),
+               to_text(to_json(outcome.candidates[i].plan)));
+  }
+}
 
 int run(const PlanOptions& options) {
   check_profile_options(options.profile);
   const bool from_profile = !options.profile.profiles.empty();
   if (from_profile && plans_by_own_rules(options.profile, options.planner)) {
+    if (!options.save_all.empty()) {
+      throw Error(Where{"", 0, "--save-all"}, "planning by a profile's own rules finds one plan",
+                  "write it with -o");
+    }
     ProfileOptions profile = options.profile;
     profile.objective = options.job.objective;
     return plan_profile(profile, options.planner, options.job.budget,
@@ -48,6 +70,9 @@ int run(const PlanOptions& options) {
   const Outcome& outcome = checked.outcome;
   if (!options.output.empty() && !outcome.candidates.empty()) {
     write_file(options.output, to_text(to_json(outcome.candidates.front().plan)));
+  }
+  if (!options.save_all.empty() && !outcome.candidates.empty()) {
+    save_plans(options.save_all, outcome);
   }
   // What goes to standard output is one thing: the plan itself, or what is said about it.
   if (options.output == "-" && !outcome.candidates.empty()) return status_of(outcome);
@@ -80,8 +105,11 @@ Run add_plan(CLI::App& app) {
       "Example:\n  braid plan llama-3-70b --cluster dgx-h100:64 --global-batch 1024 --seq-len 8192 "
       "--top 5");
   add_job_options(verb, options->job);
-  add_count(verb, "--top", options->job.top, 1, 1000, "How many plans to show");
+  add_count(verb, "--top", options->job.top, 1, 1000,
+            "How many plans to show, that differ in degrees, recomputation, offload or sharding");
   add_output_file(verb, "-o,--output", options->output, "Write the best plan as JSON");
+  add_output_file(verb, "--save-all", options->save_all,
+                  "Write all plans that are shown into this folder: plan-1.json …");
   verb.option("MODEL").required(false);
   add_profile_options(verb, options->profile);
   verb.add_option("--planner", options->planner, "Which planner; see braid list planners");
