@@ -110,16 +110,14 @@ std::vector<std::pair<int, int>> MegatronRule::order(const RuleSettings& setting
   std::vector<std::pair<int, int>> order;
   int largest_tp = 1;
   for (int tp = 1; tp <= limits_.devices_per_node; ++tp) {
-    if (limits_.devices % tp != 0 || (space_.tp && *space_.tp != tp)) continue;
-    if (!configuration(tp, 1, settings) && !space_.tp) continue;
+    if (limits_.devices % tp != 0 || !space_.tp.allows(tp)) continue;
+    if (!configuration(tp, 1, settings) && !space_.tp.single()) continue;
     order.emplace_back(tp, 1);
     largest_tp = tp;
   }
-  if (space_.tp) largest_tp = *space_.tp;
+  if (!space_.tp.allows(largest_tp)) largest_tp = space_.tp.least();
   for (int pp = 2; pp <= limits_.layers; ++pp) order.emplace_back(largest_tp, pp);
-  if (space_.pp) {
-    std::erase_if(order, [&](const auto& degrees) { return degrees.second != *space_.pp; });
-  }
+  std::erase_if(order, [&](const auto& degrees) { return !space_.pp.allows(degrees.second); });
   return order;
 }
 
@@ -212,7 +210,7 @@ Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& 
 Outcome plan_megatron_rule(const Job& job, const System& system, const SpaceOptions& space,
                            const Budget&, const Progress&) {
   check_homogeneous(system);
-  const RuleSettings bare = {space.ep.value_or(1), space.micro_batch.value_or(1),
+  const RuleSettings bare = {space.ep.least(), space.micro_batch.least(),
                              space.recompute.value_or(Recompute::full)};
   return MegatronRule(job, system, space).run({&bare, 1}, "megatron-rule");
 }
