@@ -54,6 +54,7 @@ TEST(CompareVerb, RunsAllPlannersOnOneJob) {
     EXPECT_EQ(names.count(name), 1U) << name;
   }
   EXPECT_EQ(names.count("exhaustive"), 0U);
+  EXPECT_EQ(names.count("megatron-rule"), 0U);
 }
 
 TEST(CompareVerb, TakesPhazesObjective) {

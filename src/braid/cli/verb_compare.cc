@@ -18,11 +18,16 @@
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/plan/names.h"
+#include "braid/plan/plan_json.h"
+#include "braid/planners/job/job_layers.h"
+#include "braid/planners/job/outcomes.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
+#include "braid/report/plan_assumptions.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/run_costs_text.h"
 #include "braid/report/table.h"
+#include "braid/schedule/timeline.h"
 
 namespace braid {
 namespace {
@@ -32,25 +37,72 @@ struct CompareOptions {
   ProfileOptions profile;
   RunCostOptions run;
   std::vector<std::string> planners;
+  std::vector<std::string> plans;  ///< Files of plans to put beside.
 };
 
-/// A planner's outcome, or why it does not take the job.
+/// A planner's outcome, or why it does not take the job; or a plan that was saved.
 struct Compared {
-  const PlannerEntry* planner = nullptr;
+  std::string name;  ///< The planner, or the plan's file.
   std::optional<CheckedOutcome> checked;
   std::optional<Error> refusal;
   std::optional<RunCosts> run;  ///< Of the best, where a run was asked for.
 };
 
-/// Those asked for, or all but the exhaustive one, which is a check of another and takes longest.
+/// Those asked for, or all but the exhaustive one, which is a check of another and takes longest,
+/// and the bare rule, which is another one without the choices that it leaves open.
 std::vector<const PlannerEntry*> planners_of(const CompareOptions& options) {
   std::vector<const PlannerEntry*> entries;
   for (const std::string& name : options.planners) entries.push_back(&find_planner(name));
   if (!entries.empty()) return entries;
   for (const PlannerEntry& entry : planners()) {
-    if (entry.name != "exhaustive") entries.push_back(&entry);
+    if (entry.name != "exhaustive" && entry.name != "megatron-rule") entries.push_back(&entry);
   }
   return entries;
+}
+
+const std::string& model_of(const LoadedJob& loaded) {
+  return loaded.job.graph != nullptr ? loaded.graph.name : loaded.job.layers->layers().model;
+}
+
+std::int64_t seq_len_of(const LoadedJob& loaded) {
+  return loaded.job.graph != nullptr ? loaded.graph.seq_len : loaded.job.layers->layers().seq_len;
+}
+
+/// Throws Error where the plan in this file is for something else than the job.
+void check_same_job(const Plan& plan, const LoadedJob& loaded, const std::string& file) {
+  const auto same = [&](const char* what, const auto& planned, const auto& asked) {
+    if (planned == asked) return;
+    throw Error(Where{file, 0, what},
+                fmt::format("the plan is for {}, the others for {}", planned, asked),
+                "compare plans of one job, or leave this one out");
+  };
+  same("model", plan.model, model_of(loaded));
+  same("system", plan.system.name, loaded.system.name);
+  same("devices", plan.system.device_count, loaded.system.device_count);
+  same("global_batch", plan.global_batch, loaded.job.global_batch);
+  same("seq_len", plan.seq_len, seq_len_of(loaded));
+  same("precision", name_of(plan.precision), name_of(loaded.job.precision));
+  same("trainer", plan.trainer.name, loaded.job.trainer.name);
+}
+
+/// A saved plan as if a planner had found it: timed and checked like the others.
+Compared saved_plan(const std::string& file, const LoadedJob& loaded) {
+  Candidate candidate;
+  candidate.plan = read_plan(file);
+  check_same_job(candidate.plan, loaded, file);
+  candidate.metrics = measure(candidate.plan);
+  CheckedOutcome checked;
+  Outcome& outcome = checked.outcome;
+  outcome.status = Status::feasible;
+  outcome.physical_bound = lower_bound(loaded.job, loaded.system);
+  outcome.objective_name = kSimulatedObjective;
+  outcome.objective = candidate.metrics.iteration_time_s;
+  outcome.assumptions = plan_assumptions(loaded.job.graph, candidate.plan);
+  outcome.assumptions.insert(outcome.assumptions.end(), loaded.assumptions.begin(),
+                             loaded.assumptions.end());
+  checked.failure = fault_of(candidate, outcome.physical_bound, file);
+  outcome.candidates.push_back(std::move(candidate));
+  return {file, std::move(checked), std::nullopt, std::nullopt};
 }
 
 /// Each planner on the job. One that does not take it is no reason not to show the others; when
@@ -59,8 +111,12 @@ std::vector<Compared> compare(const CompareOptions& options, const LoadedJob& lo
   const bool from_profile = !options.profile.profiles.empty();
   std::vector<Compared> all;
   bool any = false;
+  for (const std::string& file : options.plans) {
+    all.push_back(saved_plan(file, loaded));
+    any = true;
+  }
   for (const PlannerEntry* entry : planners_of(options)) {
-    Compared compared{entry, std::nullopt, std::nullopt, std::nullopt};
+    Compared compared{std::string(entry->name), std::nullopt, std::nullopt, std::nullopt};
     try {
       const std::string name(entry->name);
       const Progress progress = progress_line(options.job, name);
@@ -101,7 +157,7 @@ struct Column {
 /// The cells of a row; those of a planner without a plan are "-".
 std::vector<Column> columns_of(const Compared& compared, double least_s, bool runs) {
   const Candidate* best = best_of(compared);
-  std::vector<Column> columns = {{"planner", std::string(compared.planner->name)}};
+  std::vector<Column> columns = {{"planner", compared.name}};
   const Outcome* outcome = compared.checked.has_value() ? &compared.checked->outcome : nullptr;
   columns.push_back(
       {"status", outcome != nullptr ? std::string(name_of(outcome->status)) : "refused"});
@@ -164,14 +220,6 @@ std::string compare_table(const std::vector<Compared>& all) {
   return text_table(table);
 }
 
-const std::string& model_of(const LoadedJob& loaded) {
-  return loaded.job.graph != nullptr ? loaded.graph.name : loaded.job.layers->layers().model;
-}
-
-std::int64_t seq_len_of(const LoadedJob& loaded) {
-  return loaded.job.graph != nullptr ? loaded.graph.seq_len : loaded.job.layers->layers().seq_len;
-}
-
 std::string heading(const LoadedJob& loaded) {
   std::string text =
       fmt::format("{} on {}: {}; global batch {}", model_of(loaded), loaded.system.name,
@@ -204,7 +252,7 @@ std::string assumptions_text(const std::vector<Compared>& all) {
         line = lines.insert(lines.end(), {assumption, ""});
         counts.push_back(0);
       }
-      line->second += (line->second.empty() ? "" : ", ") + std::string(compared.planner->name);
+      line->second += (line->second.empty() ? "" : ", ") + compared.name;
       ++counts[static_cast<std::size_t>(line - lines.begin())];
     }
   }
@@ -222,7 +270,7 @@ std::string run_assumptions(const std::vector<Compared>& all) {
     if (!compared.run) continue;
     std::string text =
         fmt::format("The run of {} {}, with the plan of {}:\n", format_count(compared.run->tokens),
-                    compared.run->unit, compared.planner->name);
+                    compared.run->unit, compared.name);
     for (const std::string& line : compared.run->assumptions) text += "  " + line + "\n";
     return text;
   }
@@ -240,7 +288,7 @@ Json to_json(const LoadedJob& loaded, const std::vector<Compared>& all) {
   json["trainer"] = loaded.job.trainer.name;
   json["rows"] = Json::array();
   for (const Compared& compared : all) {
-    const std::string name(compared.planner->name);
+    const std::string& name = compared.name;
     json["rows"].push_back(compared.checked.has_value()
                                ? compare_row(*compared.checked, name, least_s(all))
                                : refused_row(name, compared.refusal->what()));
@@ -276,7 +324,7 @@ int run(const CompareOptions& options) {
   std::string reasons;
   for (const Compared& compared : all) {
     const std::string reason = complaint(compared);
-    if (!reason.empty()) reasons += fmt::format("  {}: {}\n", compared.planner->name, reason);
+    if (!reason.empty()) reasons += fmt::format("  {}: {}\n", compared.name, reason);
   }
   if (!reasons.empty()) fmt::print("Without a plan:\n{}", reasons);
   fmt::print("{}{}", assumptions_text(all), run_assumptions(all));
@@ -299,6 +347,10 @@ Run add_compare(CLI::App& app) {
   add_profile_options(verb, options->profile);
   verb.add_option("--planners", options->planners,
                   "Names, separated by commas (default: all but exhaustive)")
+      .delimiter(',')
+      .group("Search");
+  verb.add_option("--plans", options->plans,
+                  "Plans to put beside them, files separated by commas (braid plan -o)")
       .delimiter(',')
       .group("Search");
   verb.show_group_if([options](const std::string& heading) {

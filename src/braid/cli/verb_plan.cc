@@ -1,6 +1,9 @@
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -30,12 +33,31 @@ struct PlanOptions {
   RunCostOptions run;
   std::string planner;
   std::string output;
+  std::string save_all;
 };
+
+/// Writes all plans as DIR/plan-1.json …, best first.
+void save_plans(const std::string& folder, const Outcome& outcome) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    throw Error(Where{folder, 0, ""}, "cannot be made: " + error.message(),
+                "name another folder with --save-all");
+  }
+  for (std::size_t i = 0; i < outcome.candidates.size(); ++i) {
+    write_file(fmt::format("{}/plan-{}.json", folder, i + 1),
+               to_text(to_json(outcome.candidates[i].plan)));
+  }
+}
 
 int run(const PlanOptions& options) {
   check_profile_options(options.profile);
   const bool from_profile = !options.profile.profiles.empty();
   if (from_profile && plans_by_own_rules(options.profile, options.planner)) {
+    if (!options.save_all.empty()) {
+      throw Error(Where{"", 0, "--save-all"}, "planning by a profile's own rules finds one plan",
+                  "write it with -o");
+    }
     ProfileOptions profile = options.profile;
     profile.objective = options.job.objective;
     return plan_profile(profile, options.planner, options.job.budget,
@@ -61,6 +83,9 @@ int run(const PlanOptions& options) {
           {"titles", found.titles}, {"rows", found.rows}, {"marks", found.marks}};
     }
     write_file(options.output, to_text(plan));
+  }
+  if (!options.save_all.empty() && !outcome.candidates.empty()) {
+    save_plans(options.save_all, outcome);
   }
   std::optional<RunCosts> run;
   if (question && !outcome.candidates.empty()) {
@@ -104,9 +129,14 @@ Run add_plan(CLI::App& app) {
       "plan --help-all.");
   add_job_options(verb, options->job);
   add_planner_options(verb, options->job);
-  add_count(verb, "--top", options->job.top, 1, 1000, "How many plans to show").group("Output");
+  add_count(verb, "--top", options->job.top, 1, 1000,
+            "How many plans to show, that differ in degrees, recomputation, offload or sharding")
+      .group("Output");
   add_output_file(verb, "-o,--output", options->output,
                   "Write the best plan as JSON, with the table of all (--top)")
+      .group("Output");
+  add_output_file(verb, "--save-all", options->save_all,
+                  "Write all plans that are shown into this folder: plan-1.json …")
       .group("Output");
   add_run_cost_options(verb, options->run);
   verb.option("MODEL").required(false);

@@ -40,6 +40,12 @@ Outcome megatron(const Job& job, const System& system, const PlannerOptions& opt
   return plan_for_slowest({plan_megatron, "megatron"}, job, system, options, budget, progress);
 }
 
+Outcome megatron_rule(const Job& job, const System& system, const PlannerOptions& options,
+                      const Budget& budget, const Progress& progress) {
+  return plan_for_slowest({plan_megatron_rule, "megatron-rule"}, job, system, options, budget,
+                          progress);
+}
+
 Outcome phaze(const Job& job, const System& system, const PlannerOptions& options,
               const Budget& budget, const Progress& progress) {
   const PlanFunction alone = [&](const Job& one, const System& slowest, const SpaceOptions& space,
@@ -95,8 +101,13 @@ constexpr std::array kPlanners = {
     Planner{"exhaustive",
             "every configuration of braid's space evaluated, as a check of its search",
             plain<plan_exhaustively>},
-    Planner{"megatron", "published rule of thumb: tensor within the node, then pipeline, then data",
+    Planner{"megatron",
+            "published rule of thumb: tensor within the node, then pipeline, then data; best "
+            "micro-batch, recomputation and split of experts",
             megatron, Recompute::full},
+    Planner{"megatron-rule",
+            "the same rule with micro-batches of one sample, full recomputation, experts whole",
+            megatron_rule, Recompute::full},
     Planner{"amp", "AMP's cost model over pp, dp, tp and micro-batch size, layers assigned exactly",
             by_kind<plan_amp, plan_amp_mixed>},
     Planner{"amp-sa", "AMP's simulated annealing, 100 steps",

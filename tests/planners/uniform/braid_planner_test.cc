@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <random>
 #include <set>
 
@@ -58,9 +59,27 @@ std::vector<Ends> dealt_ends(const LayerTable& table, int pieces) {
   return all;
 }
 
+/// What users tell plans apart by: degrees, recomputation, offload, sharded parameters or not.
+using PlanClass = std::vector<int>;
+
+PlanClass class_of_plan(const Parallelism& p) {
+  return {p.tp,
+          p.cp,
+          p.ep,
+          p.pp,
+          p.dp,
+          static_cast<int>(p.recompute),
+          p.zero == Zero::parameters ? 1 : 0,
+          p.offload_optimizer ? 1 : 0,
+          p.offload_weights ? 1 : 0,
+          p.offload_activations ? 1 : 0};
+}
+
 /// Least simulated times over every configuration, with every trade of time for memory; each plan
 /// built whole and timed by the simulator.
 struct EveryConfiguration {
+  /// The same of each way to run the job; see class_of_plan().
+  std::map<PlanClass, double> tried_by_class, any_by_class;
   /// Over every assignment of layers under 1F1B, and those that are tried under other schedules.
   double tried_s = kInfinity;
   double any_s = kInfinity;  ///< Over every assignment of layers.
@@ -92,9 +111,17 @@ EveryConfiguration brute_force(const Job& job, const System& system, const Space
       }
       const double time_s = simulate_time_s(plan);
       best.any_s = std::min(best.any_s, time_s);
+      const auto lower = [&](std::map<PlanClass, double>& by_class) {
+        double& known_s =
+            by_class.try_emplace(class_of_plan(to_parallelism(configuration)), kInfinity)
+                .first->second;
+        known_s = std::min(known_s, time_s);
+      };
+      lower(best.any_by_class);
       if (configuration.schedule == ScheduleKind::one_f_one_b ||
           std::find(dealt.begin(), dealt.end(), ends) != dealt.end()) {
         best.tried_s = std::min(best.tried_s, time_s);
+        lower(best.tried_by_class);
       }
     };
     Ends prefix;
@@ -113,6 +140,52 @@ void expect_agrees(const Outcome& outcome, const EveryConfiguration& best,
   EXPECT_LE(outcome.physical_bound.time_s, outcome.objective * (1 + 1e-9)) << what;
   if (outcome.status != Status::optimal) return;
   EXPECT_LE(outcome.objective, best.tried_s * (1 + 1e-9)) << what;
+}
+
+// The k-th plan is no slower than the k-th best of the bests of all classes, and no faster than any
+// plan of its own class.
+TEST(BraidPlanner, ShowsTheBestOfEachOfTheBestClasses) {
+  std::mt19937_64 random(271);
+  std::int64_t shown = 0, traded = 0;
+  for (int trial = 0; trial < 250; ++trial) {
+    Graph graph = test::tiny_graph(random, pick(random, 1, 4));
+    if (trial % 3 == 0) test::tie_layers(graph, 0, graph.layers.size() - 1);
+    const double memory_bytes = pick(random, 0, 3) == 0 ? 1e12 : 1e5 * pick(random, 5, 90);
+    const System system = test::tiny_system(random, pick(random, 1, 4), memory_bytes);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 6);
+    SpaceOptions space;
+    space.allow_offload = trial % 2 == 0;
+    space.all_devices = trial % 4 != 0;
+    space.top = pick(random, 2, 12);
+    const EveryConfiguration every = brute_force(job, system, space);
+    std::vector<double> times_s;
+    for (const auto& [plan_class, time_s] : every.tried_by_class) times_s.push_back(time_s);
+    std::sort(times_s.begin(), times_s.end());
+    for (const bool exhaustive : {false, true}) {
+      if (exhaustive && !space.all_devices) continue;
+      const Outcome outcome = exhaustive ? plan_exhaustively(job, system, space, {})
+                                         : plan_braid(job, system, space, {}, {});
+      const std::string what = "trial " + std::to_string(trial) + (exhaustive ? " walk" : "");
+      ASSERT_EQ(outcome.candidates.size(),
+                std::min(times_s.size(), static_cast<std::size_t>(space.top)))
+          << what;
+      std::set<PlanClass> classes;
+      for (std::size_t k = 0; k < outcome.candidates.size(); ++k) {
+        const Candidate& candidate = outcome.candidates[k];
+        const PlanClass plan_class = class_of_plan(candidate.plan.parallel);
+        EXPECT_TRUE(classes.insert(plan_class).second) << what << " plan " << k;
+        const double time_s = candidate.metrics.iteration_time_s;
+        EXPECT_LE(time_s, times_s[k] * (1 + 1e-9)) << what << " plan " << k;
+        EXPECT_GE(time_s, every.any_by_class.at(plan_class) * (1 - 1e-9)) << what << " plan " << k;
+        ++shown;
+        traded += candidate.plan.parallel.recompute != Recompute::none ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(shown, 800);
+  EXPECT_GT(traded, 100);
 }
 
 TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
@@ -429,11 +502,34 @@ TEST(MegatronPlanner, NeverBeatsTheLargerSpace) {
     const Outcome rule = plan_megatron(job, system, {}, {}, {});
     if (rule.candidates.empty()) continue;
     ++compared;
+    const Outcome bare = plan_megatron_rule(job, system, {}, {}, {});
+    if (!bare.candidates.empty()) {
+      EXPECT_LE(rule.objective, bare.objective * (1 + 1e-9)) << "trial " << trial;
+    }
     const Outcome best = plan_braid(job, system, {}, {}, {});
     ASSERT_FALSE(best.candidates.empty()) << "trial " << trial;
     EXPECT_LE(best.search_bound_s, rule.objective * (1 + 1e-9)) << "trial " << trial;
   }
   EXPECT_GT(compared, 100);
+}
+
+TEST(MegatronPlanner, SplitsExpertsAndLeavesRecomputationOutWhereThatIsFaster) {
+  ModelOptions options;
+  options.seq_len = 2048;
+  const Graph graph = load_model("mixtral-8x7b", options);
+  const System system = load_system("dgx-h100:64");
+  Job job;
+  job.graph = &graph;
+  job.global_batch = 256;
+  const Outcome chosen = plan_megatron(job, system, {}, {}, {});
+  const Outcome bare = plan_megatron_rule(job, system, {}, {}, {});
+  ASSERT_FALSE(chosen.candidates.empty());
+  ASSERT_FALSE(bare.candidates.empty());
+  EXPECT_EQ(bare.candidates[0].plan.parallel.ep, 1);
+  EXPECT_EQ(bare.candidates[0].plan.parallel.recompute, Recompute::full);
+  EXPECT_GT(chosen.candidates[0].plan.parallel.ep, 1);
+  EXPECT_NE(chosen.candidates[0].plan.parallel.recompute, Recompute::full);
+  EXPECT_LT(chosen.objective, bare.objective);
 }
 
 TEST(BraidPlanner, OneStageKeepsTiedEmbeddingsOnce) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
+#include <tuple>
 #include <utility>
 
 #include "braid/base/error.h"
@@ -38,6 +40,21 @@ constexpr std::int64_t kMostStepsToFind = 200'000'000;
 constexpr double kEasier = 0.8;
 /// In all rounds that are gone through pipeline by pipeline.
 constexpr MixedWalkLimits kMostWalked = {400'000, 2'000};
+
+/// Whether two pipelines differ in nothing but layers, micro-batches and the lesser stages of ZeRO:
+/// of such only the fastest is shown.
+bool is_run_alike(std::span<const PlacedStage> a, std::span<const PlacedStage> b) {
+  const auto key = [](const PlacedStage& stage) {
+    const Configuration& form = stage.form;
+    return std::make_tuple(form.tp, form.cp, form.ep, form.dp, form.recompute,
+                           form.zero == Zero::parameters, form.offload_optimizer,
+                           form.offload_weights, form.offload_activations);
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](const PlacedStage& left, const PlacedStage& right) {
+                      return left.devices == right.devices && key(left) == key(right);
+                    });
+}
 
 struct Found {
   double time_s = kInfinity;
@@ -134,8 +151,12 @@ class MixedSearch {
 
 void MixedSearch::add(double time_s, std::vector<PlacedStage> stages) {
   if (time_s >= cutoff_s()) return;
-  for (const Found& known : found_) {
-    if (known.stages == stages) return;
+  const auto same = std::find_if(found_.begin(), found_.end(), [&](const Found& known) {
+    return is_run_alike(known.stages, stages);
+  });
+  if (same != found_.end()) {
+    if (time_s >= same->time_s) return;
+    found_.erase(same);
   }
   const auto place = std::find_if(found_.begin(), found_.end(),
                                   [&](const Found& known) { return time_s < known.time_s; });

@@ -15,11 +15,14 @@ bool better(const FoundPlan& a, const FoundPlan& b) {
   return std::tie(a.time_s, a.configuration) < std::tie(b.time_s, b.configuration);
 }
 
-/// What users tell plans apart by.
-auto family_of(const Configuration& c) {
-  return std::make_tuple(c.tp, c.cp, c.ep, c.pp, c.dp, c.vp, c.micro_batch, c.schedule,
-                         c.recompute);
+auto class_of(const Configuration& c) {
+  return std::make_tuple(c.tp, c.cp, c.ep, c.pp, c.dp, c.recompute, c.zero == Zero::parameters,
+                         c.offload_optimizer, c.offload_weights, c.offload_activations);
 }
+
+constexpr std::int64_t kMostPerConfiguration = 2000;
+/// Assignments that are tried, in all, where a configuration has too many to look through.
+constexpr std::int64_t kMostTries = 10 * kMostPerConfiguration;
 
 }  // namespace
 
@@ -27,11 +30,22 @@ double BestPlans::cutoff_s() const {
   return found_.size() < capacity_ ? kInfinity : found_.back().time_s;
 }
 
+bool is_same_class(const Configuration& a, const Configuration& b) {
+  return class_of(a) == class_of(b);
+}
+
+double BestPlans::cutoff_s(const Configuration& configuration) const {
+  for (const FoundPlan& known : found_) {
+    if (is_same_class(known.configuration, configuration)) return known.time_s;
+  }
+  return cutoff_s();
+}
+
 double BestPlans::best_s() const { return found_.empty() ? kInfinity : found_.front().time_s; }
 
 void BestPlans::add(FoundPlan candidate) {
   const auto same = std::find_if(found_.begin(), found_.end(), [&](const FoundPlan& other) {
-    return family_of(other.configuration) == family_of(candidate.configuration);
+    return is_same_class(other.configuration, candidate.configuration);
   });
   if (same != found_.end()) {
     if (!better(candidate, *same)) return;
@@ -47,17 +61,34 @@ bool operator<(const BoundedConfiguration& a, const BoundedConfiguration& b) {
   return std::tie(a.bound_s, a.configuration) < std::tie(b.bound_s, b.configuration);
 }
 
-void BestPlans::replace_best(FoundPlan better) {
-  found_.erase(found_.begin());
-  add(std::move(better));
+namespace {
+
+/// Other assignments that are faster than the best of their class, for as long as tries are left.
+void improve_classes(const ChainJob& chain, LayerTables& tables,
+                     const std::vector<BoundedConfiguration>& configurations, BestPlans& best,
+                     std::int64_t& timed, AssessmentScratch& scratch) {
+  std::int64_t tries = kMostTries;
+  for (const BoundedConfiguration& open : configurations) {
+    if (open.bound_s >= best.cutoff_s() || tries <= 0) break;
+    ImprovementLimits limits;
+    limits.below_s = best.cutoff_s(open.configuration);
+    if (open.bound_s >= limits.below_s) continue;
+    limits.most = kMostPerConfiguration;
+    limits.most_of_more = std::min(kMostPerConfiguration, tries);
+    Improvement found = improve_assignment(chain, tables, open.configuration, limits, scratch);
+    timed += found.timed;
+    if (!found.complete) tries -= limits.most_of_more;
+    if (!found.ends.empty()) best.add({found.time_s, open.configuration, std::move(found.ends)});
+  }
 }
+
+}  // namespace
 
 ClosedGap close_gap(const ChainJob& chain, LayerTables& tables,
                     std::vector<BoundedConfiguration> configurations, BestPlans& best,
                     std::int64_t& timed, AssessmentScratch& scratch) {
-  constexpr std::int64_t kMostPerConfiguration = 2000;
   // What cannot be looked through is tried here and there, within a budget of all together.
-  std::int64_t tries = 10 * kMostPerConfiguration;
+  std::int64_t tries = kMostTries;
   // Nothing is proven any more then: what follows may only be faster.
   int configurations_left = 200;
   ClosedGap closed;
@@ -79,6 +110,9 @@ ClosedGap close_gap(const ChainJob& chain, LayerTables& tables,
       closed.memory_bound.push_back(open.configuration);
     }
     if (!found.ends.empty()) best.add({found.time_s, open.configuration, std::move(found.ends)});
+  }
+  if (best.keeps_others()) {
+    improve_classes(chain, tables, configurations, best, timed, scratch);
   }
   return closed;
 }

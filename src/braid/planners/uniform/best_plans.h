@@ -19,25 +19,32 @@ struct FoundPlan {
   Ends ends;
 };
 
-/// The best plans, best first; equal ones in the order of their configurations. Of plans that users
-/// would not tell apart (the same degrees, micro-batch, schedule and recomputation) only the best
-/// is kept.
+/// The best plans, best first; equal ones in the order of their configurations. Of plans that are
+/// run in the same way (is_same_class()) only the best is kept.
 class BestPlans {
  public:
   explicit BestPlans(std::size_t capacity) : capacity_(capacity) {}
 
+  /// Whether plans beside the best are kept: those of other classes.
+  bool keeps_others() const { return capacity_ > 1; }
+
   /// What is not faster than this will not be kept; infinite while there is room.
   double cutoff_s() const;
+  /// The same of this configuration: not more than the best of its class takes.
+  double cutoff_s(const Configuration& configuration) const;
   double best_s() const;  ///< Infinite while there is none.
   const std::vector<FoundPlan>& found() const { return found_; }
   void add(FoundPlan candidate);
-  /// Replaces the best plan by a faster one.
-  void replace_best(FoundPlan better);
 
  private:
   std::size_t capacity_;
   std::vector<FoundPlan> found_;
 };
+
+/// Whether two configurations have the same degrees, recomputation and offload, and both or neither
+/// shard parameters: what people tell plans apart by. Micro-batches, chunks, schedules, the order
+/// of axes and the other stages of ZeRO are settings of one such way to run a job.
+bool is_same_class(const Configuration& a, const Configuration& b);
 
 /// A configuration and a bound on what it can reach.
 struct BoundedConfiguration {
@@ -57,7 +64,8 @@ struct ClosedGap {
 };
 
 /// Looks through other assignments of 1F1B configurations (bounds: by path) that might be faster
-/// than the best, least bound first. `timed` counts simulations.
+/// than the best, least bound first; then, where others are kept, for what may be faster than the
+/// best of its class. `timed` counts simulations.
 ClosedGap close_gap(const ChainJob& chain, LayerTables& tables,
                     std::vector<BoundedConfiguration> configurations, BestPlans& best,
                     std::int64_t& timed, AssessmentScratch& scratch);

@@ -99,8 +99,8 @@ class ExhaustiveWalk {
     }
     const ClosedGap closed =
         close_gap(chain_, tables_, std::move(unproven_), best_, outcome.evaluated, scratch_);
-    best_.replace_best(with_single_changes(chain_, tables_, best_.found().front(), {limits, space_},
-                                           outcome.evaluated, scratch_));
+    best_.add(with_single_changes(chain_, tables_, best_.found().front(), {limits, space_},
+                                  outcome.evaluated, scratch_));
     outcome.space = kBraidSpace;
     finish_outcome(chain_, tables_, best_, std::min(best_.best_s(), closed.residual_bound_s),
                    "exhaustive", outcome);
@@ -169,7 +169,7 @@ class ExhaustiveWalk {
 
   void note_unproven(const Configuration& configuration, double path_s) {
     const double bound_s = path_bound_s(chain_, tables_, configuration, path_s);
-    if (bound_s < best_.best_s()) unproven_.push_back({bound_s, configuration, true});
+    if (bound_s < best_.cutoff_s()) unproven_.push_back({bound_s, configuration, true});
   }
 
   /// No split fits: the most even one shows what is missing, unless there is a plan.

@@ -1,8 +1,14 @@
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 #include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/uniform/assess.h"
@@ -12,95 +18,201 @@
 namespace braid {
 namespace {
 
-/// The rule's configuration for given tensor and pipeline degrees; nullopt when the batch or the
-/// layers do not allow it.
-std::optional<Configuration> rule_configuration(const SpaceLimits& limits, int tp, int pp,
-                                                const SpaceOptions& space) {
-  const std::int64_t replicas = limits.devices / tp / pp;
-  if (limits.devices % (std::int64_t{tp} * pp) != 0 || pp > limits.layers ||
-      limits.global_batch % replicas != 0) {
+/// What the rule leaves to whoever follows it.
+struct RuleSettings {
+  int ep = 1, micro_batch = 1;
+  Recompute recompute = Recompute::full;
+};
+
+class MegatronRule {
+ public:
+  MegatronRule(const Job& job, const System& system, const SpaceOptions& space)
+      : space_(with_all_devices(space)),
+        limits_(manual_limits(job, system)),
+        available_bytes_(usable_bytes(system.groups.front().chip)),
+        chain_(chain_job(job, system)),
+        tables_(job, system) {
+    check_space(limits_, space_);
+    outcome_.physical_bound = lower_bound(job, system);
+    outcome_.objective_name = kSimulatedObjective;
+  }
+
+  const SpaceOptions& space() const { return space_; }
+  const SpaceLimits& limits() const { return limits_; }
+
+  /// The fastest of the plans that the rule leads to with each of these settings.
+  Outcome run(std::span<const RuleSettings> all, const std::string& planner);
+
+ private:
+  static SpaceOptions with_all_devices(SpaceOptions space) {
+    space.all_devices = true;
+    return space;
+  }
+  /// The rule divides layers as the model says.
+  static SpaceLimits manual_limits(const Job& job, const System& system) {
+    SpaceLimits limits = space_limits(job, system);
+    limits.split.automatic.clear();
+    return limits;
+  }
+
+  /// For given tensor and pipeline degrees; nullopt when the batch or the layers do not allow it.
+  std::optional<Configuration> configuration(int tp, int pp, const RuleSettings& settings) const;
+  /// Degrees tp and pp in the order in which the rule tries them.
+  std::vector<std::pair<int, int>> order(const RuleSettings& settings) const;
+  /// The first that fits.
+  void follow(const RuleSettings& settings);
+  bool fits(const Configuration& configuration);
+  void note_infeasible(const Configuration& configuration, int stage, double needed_bytes);
+
+  SpaceOptions space_;
+  SpaceLimits limits_;
+  double available_bytes_;
+  ChainJob chain_;
+  LayerTables tables_;
+  AssessmentScratch scratch_{chain_};
+  struct Found {
+    double time_s = kInfinity;
+    Configuration configuration;
+    Ends ends;
+  };
+  Found best_;
+  Outcome outcome_;
+};
+
+std::optional<Configuration> MegatronRule::configuration(int tp, int pp,
+                                                         const RuleSettings& settings) const {
+  const std::int64_t replicas = limits_.devices / tp / pp;
+  if (limits_.devices % (std::int64_t{tp} * pp) != 0 || pp > limits_.layers ||
+      limits_.global_batch % replicas != 0 || replicas % settings.ep != 0) {
     return std::nullopt;
   }
   Configuration configuration;
   configuration.tp = tp;
+  configuration.ep = settings.ep;
   configuration.pp = pp;
   configuration.dp = static_cast<int>(replicas);
-  configuration.micro_batch = space.micro_batch.least();
-  if (limits.global_batch / replicas % configuration.micro_batch != 0) return std::nullopt;
-  configuration.num_micro_batches = limits.global_batch / replicas / configuration.micro_batch;
+  configuration.micro_batch = settings.micro_batch;
+  if (limits_.global_batch / replicas % configuration.micro_batch != 0) return std::nullopt;
+  configuration.num_micro_batches = limits_.global_batch / replicas / configuration.micro_batch;
   if (configuration.num_micro_batches > kMostPlannedPasses / pp) return std::nullopt;
-  configuration.sequence_parallel = space.sequence_parallel.value_or(false) && tp > 1;
-  configuration.recompute = space.recompute.value_or(Recompute::full);
-  configuration.zero = space.zero.value_or(Zero::none);
-  Execution how = to_execution(configuration);
-  if (!refusal(limits.split, how).empty() || !is_listed(space, configuration)) return std::nullopt;
+  configuration.sequence_parallel = space_.sequence_parallel.value_or(false) && tp > 1;
+  configuration.recompute = settings.recompute;
+  configuration.zero = space_.zero.value_or(Zero::none);
+  const Execution how = to_execution(configuration);
+  if (!refusal(limits_.split, how).empty() || !is_listed(space_, configuration)) {
+    return std::nullopt;
+  }
   return configuration;
+}
+
+// Tensor parallelism grows first, within the node; then the pipeline.
+std::vector<std::pair<int, int>> MegatronRule::order(const RuleSettings& settings) const {
+  std::vector<std::pair<int, int>> order;
+  int largest_tp = 1;
+  for (int tp = 1; tp <= limits_.devices_per_node; ++tp) {
+    if (limits_.devices % tp != 0 || !space_.tp.allows(tp)) continue;
+    if (!configuration(tp, 1, settings) && !space_.tp.single()) continue;
+    order.emplace_back(tp, 1);
+    largest_tp = tp;
+  }
+  if (!space_.tp.allows(largest_tp)) largest_tp = space_.tp.least();
+  for (int pp = 2; pp <= limits_.layers; ++pp) order.emplace_back(largest_tp, pp);
+  std::erase_if(order, [&](const auto& degrees) { return !space_.pp.allows(degrees.second); });
+  return order;
+}
+
+void MegatronRule::note_infeasible(const Configuration& configuration, int stage,
+                                   double needed_bytes) {
+  if (outcome_.infeasibility && needed_bytes >= outcome_.infeasibility->needed_bytes) return;
+  outcome_.infeasibility =
+      Infeasibility{"every split of the rule needs more memory than a device has", stage,
+                    needed_bytes, available_bytes_, to_parallelism(configuration)};
+}
+
+/// False where sums alone show that it does not fit.
+bool MegatronRule::fits(const Configuration& configuration) {
+  const LeastMemory least = least_memory(chain_, tables_, {configuration, 1}, scratch_);
+  return least.device_bytes <= available_bytes_ * kAboveTolerance;
+}
+
+void MegatronRule::follow(const RuleSettings& settings) {
+  for (const auto& [tp, pp] : order(settings)) {
+    const auto tried = configuration(tp, pp, settings);
+    if (!tried) continue;
+    ++outcome_.work;
+    // Once there is a plan, nobody asks what is missing.
+    if (best_.time_s < kInfinity && !fits(*tried)) continue;
+    Assessment assessment = assess(chain_, tables_, *tried, kInfinity, scratch_);
+    ++outcome_.evaluated;
+    if (!assessment.feasible) {
+      note_infeasible(*tried, assessment.tightest_stage, assessment.needed_bytes);
+      continue;
+    }
+    if (assessment.iteration_time_s < best_.time_s) {
+      best_ = {assessment.iteration_time_s, *tried, std::move(assessment.ends)};
+    }
+    return;
+  }
+}
+
+Outcome MegatronRule::run(std::span<const RuleSettings> all, const std::string& planner) {
+  for (const RuleSettings& settings : all) follow(settings);
+  if (best_.time_s < kInfinity) {
+    Candidate candidate;
+    candidate.plan = build_plan(chain_, tables_, best_.configuration, best_.ends, planner);
+    candidate.metrics = measure(candidate.plan);
+    outcome_.objective = candidate.metrics.iteration_time_s;
+    outcome_.candidates.push_back(std::move(candidate));
+    outcome_.status = Status::feasible;
+    outcome_.infeasibility.reset();
+  } else if (!outcome_.infeasibility) {
+    outcome_.infeasibility =
+        Infeasibility{"no split of the rule divides the devices, heads and batch", -1, 0, 0, {}};
+  }
+  return std::move(outcome_);
+}
+
+void check_homogeneous(const System& system) {
+  if (is_homogeneous(system)) return;
+  throw Error("the megatron planner needs one kind of device on a hierarchical network",
+              "plan on one group of " + system.name);
+}
+
+/// Recomputation from none to full, every split of experts, every micro-batch size.
+std::vector<RuleSettings> all_settings(const SpaceLimits& limits, const SpaceOptions& space) {
+  SpaceOptions whole_sequence = space;
+  whole_sequence.cp = 1;
+  std::set<int> expert_degrees;
+  for (const Family& family : families(limits, whole_sequence)) {
+    expert_degrees.insert(family.configuration.ep);
+  }
+  std::vector<RuleSettings> all;
+  for (const Recompute recompute : {Recompute::full, Recompute::selective, Recompute::none}) {
+    if (recompute != space.recompute.value_or(recompute) || !space.can.allows(recompute)) continue;
+    for (const int ep : expert_degrees) {
+      for (const int micro_batch : micro_batches_of(limits.global_batch, space)) {
+        all.push_back({ep, micro_batch, recompute});
+      }
+    }
+  }
+  return all;
 }
 
 }  // namespace
 
-Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& options,
+Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& space,
                       const Budget&, const Progress&) {
-  SpaceOptions space = options;
-  space.all_devices = true;
-  if (!is_homogeneous(system)) {
-    throw Error("the megatron planner needs one kind of device on a hierarchical network",
-                "plan on one group of " + system.name);
-  }
-  Outcome outcome;
-  outcome.physical_bound = lower_bound(job, system);
-  outcome.objective_name = kSimulatedObjective;
-  SpaceLimits limits = space_limits(job, system);
-  limits.split.automatic.clear();  // The rule divides layers as the model says.
-  check_space(limits, space);
+  check_homogeneous(system);
+  MegatronRule rule(job, system, space);
+  return rule.run(all_settings(rule.limits(), rule.space()), "megatron");
+}
 
-  const ChainJob chain = chain_job(job, system);
-  LayerTables tables(job, system);
-  AssessmentScratch scratch(chain);
-  const double available = usable_bytes(system.groups.front().chip);
-  // Tensor parallelism grows first, within the node; then the pipeline; the first that fits is
-  // taken.
-  std::vector<std::pair<int, int>> order;
-  int largest_tp = 1;
-  for (int tp = 1; tp <= limits.devices_per_node; ++tp) {
-    if (limits.devices % tp != 0 || !space.tp.allows(tp)) continue;
-    if (!rule_configuration(limits, tp, 1, space) && !space.tp.single()) continue;
-    order.emplace_back(tp, 1);
-    largest_tp = tp;
-  }
-  if (!space.tp.allows(largest_tp)) largest_tp = space.tp.least();
-  for (int pp = 2; pp <= limits.layers; ++pp) order.emplace_back(largest_tp, pp);
-
-  for (const auto& [tp, pp] : order) {
-    if (!space.pp.allows(pp)) continue;
-    const auto configuration = rule_configuration(limits, tp, pp, space);
-    if (!configuration) continue;
-    ++outcome.work;
-    const Assessment assessment = assess(chain, tables, *configuration, kInfinity, scratch);
-    ++outcome.evaluated;
-    if (!assessment.feasible) {
-      if (!outcome.infeasibility || assessment.needed_bytes < outcome.infeasibility->needed_bytes) {
-        outcome.infeasibility =
-            Infeasibility{"every split of the rule needs more memory than a device has",
-                          assessment.tightest_stage, assessment.needed_bytes, available,
-                          to_parallelism(*configuration)};
-      }
-      continue;
-    }
-    Candidate candidate;
-    candidate.plan = build_plan(chain, tables, *configuration, assessment.ends, "megatron");
-    candidate.metrics = measure(candidate.plan);
-    outcome.objective = candidate.metrics.iteration_time_s;
-    outcome.candidates.push_back(std::move(candidate));
-    outcome.status = Status::feasible;
-    outcome.infeasibility.reset();
-    return outcome;
-  }
-  if (!outcome.infeasibility) {
-    outcome.infeasibility =
-        Infeasibility{"no split of the rule divides the devices, heads and batch", -1, 0, 0, {}};
-  }
-  return outcome;
+Outcome plan_megatron_rule(const Job& job, const System& system, const SpaceOptions& space,
+                           const Budget&, const Progress&) {
+  check_homogeneous(system);
+  const RuleSettings bare = {space.ep.least(), space.micro_batch.least(),
+                             space.recompute.value_or(Recompute::full)};
+  return MegatronRule(job, system, space).run({&bare, 1}, "megatron-rule");
 }
 
 }  // namespace braid

@@ -235,7 +235,9 @@ bool UniformSearch::is_hopeless(const ConfigurationRange& range) {
 
 void UniformSearch::look_at(const Configuration& configuration) {
   Assessment assessment = assess(chain_, tables_, configuration, best_.cutoff_s(), scratch_);
-  if (assessment.memory_bound) relax({configuration, configuration.vp}, assessment);
+  // Of other classes of plans the best is wanted too, though the same without a trade is faster.
+  if (assessment.memory_bound || best_.keeps_others())
+    relax({configuration, configuration.vp}, assessment);
   if (!assessment.feasible) {
     note_infeasible(configuration, assessment.tightest_stage, assessment.needed_bytes);
     return;
@@ -361,8 +363,8 @@ Outcome UniformSearch::run() {
     return std::move(outcome_);
   }
   if (!exhausted) {
-    best_.replace_best(with_single_changes(chain_, tables_, best_.found().front(),
-                                           {limits_, space_}, outcome_.evaluated, scratch_));
+    best_.add(with_single_changes(chain_, tables_, best_.found().front(), {limits_, space_},
+                                  outcome_.evaluated, scratch_));
   }
   outcome_.space = kBraidSpace;
   finish_outcome(chain_, tables_, best_,

@@ -15,8 +15,15 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
                           const Budget& budget, const Progress& progress = {});
 
 /// Megatron-LM's published rule of thumb (Narayanan et al. 2021, §3): tensor parallelism up to the
-/// node, then pipeline until the model fits, data parallelism with the rest; full recomputation.
+/// node, then pipeline until the model fits, data parallelism with the rest. The rule leaves the
+/// micro-batch, the recomputation and the split of experts open: it is followed with every choice
+/// of these, and the fastest plan of all is taken.
 Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& space,
                       const Budget& budget, const Progress& progress = {});
+
+/// The same rule with micro-batches of one sample, full recomputation and experts that are not
+/// split, unless the restrictions say otherwise.
+Outcome plan_megatron_rule(const Job& job, const System& system, const SpaceOptions& space,
+                           const Budget& budget, const Progress& progress = {});
 
 }  // namespace braid
