@@ -190,13 +190,13 @@ class GreedyPlans {
     if (!fastest_.best) return keep("the greedy one was not tried on the best plan");
     const Metrics& metrics = fastest_.best->metrics;
     const double share = metrics.iteration_time_s / other_s - 1;
-    if (share > kRounding) {
+    if (share > kToleranceShare) {
       return keep(fmt::format("the greedy one takes {:.2f}% more", 100 * share));
     }
-    if (share > -kRounding && metrics.peak_memory_bytes > other->metrics.peak_memory_bytes) {
+    if (share > -kToleranceShare && metrics.peak_memory_bytes > other->metrics.peak_memory_bytes) {
       return keep("the greedy one takes as long and more memory");
     }
-    said += share > -kRounding
+    said += share > -kToleranceShare
                 ? "greedy, which takes as long as 1F1B and no more memory"
                 : fmt::format("greedy, which takes {:.2f}% less than 1F1B", -100 * share);
     said += left_out;
@@ -204,7 +204,6 @@ class GreedyPlans {
   }
 
  private:
-  static constexpr double kRounding = 1e-9;
   /// Passes timed for all plans together, some seconds; an eighth for one.
   static constexpr std::int64_t kWork = std::int64_t{1} << 25;
 
@@ -227,6 +226,35 @@ std::optional<GraphPipeProblem> inside_nodes(GraphPipeProblem problem) {
   return faster ? std::optional(std::move(problem)) : std::nullopt;
 }
 
+/// Leaves only stages whose devices take so many samples at once.
+void keep_micro_batch(GraphPipeProblem& problem, std::int64_t samples, std::int64_t global_batch) {
+  std::erase_if(problem.groups,
+                [&](const PassGroup& group) { return group.micro_batch % samples != 0; });
+  const auto keep =
+      std::find(problem.device_samples.begin(), problem.device_samples.end(), samples);
+  if (keep == problem.device_samples.end() || problem.groups.empty()) {
+    throw Error(Where{"", 0, "--micro-batch"},
+                fmt::format("{} samples are no power of two that divides the batch of {}", samples,
+                            global_batch),
+                "the graphpipe planner tries powers of two");
+  }
+  fix_samples(problem, static_cast<std::size_t>(keep - problem.device_samples.begin()));
+}
+
+std::vector<std::string> assumptions_of(const GraphPipeJob& all, const System& system) {
+  const bool plain = std::all_of(all.ways.begin(), all.ways.end(),
+                                 [](const Configuration& way) { return way == Configuration{}; });
+  std::vector<std::string> assumptions = {
+      plain ? "no tensor parallelism and no recomputation"
+            : "no ZeRO; a stage runs all its layers in one way",
+      "the search takes the network between stages as flat, at the rate of its outermost level "
+      "and at that inside a node; plans are then timed on the real one"};
+  if (!is_homogeneous(system)) {
+    assumptions.emplace_back("the devices of a stage are all of one group of the cluster");
+  }
+  return assumptions;
+}
+
 /// Each group of the system is one kind of devices.
 Outcome plan_on_groups(const Job& job, const System& system, const GraphPipeSpace& space,
                        const Budget& budget, const Progress& progress) {
@@ -237,30 +265,8 @@ Outcome plan_on_groups(const Job& job, const System& system, const GraphPipeSpac
   GraphPipeJob all = graphpipe_job(job, system, tables, space);
   GraphPipeProblem& problem = all.problem;
   problem.in_flight = space.in_flight;
-  if (space.micro_batch) {
-    std::erase_if(problem.groups, [&](const PassGroup& group) {
-      return group.micro_batch % *space.micro_batch != 0;
-    });
-    const auto keep =
-        std::find(problem.device_samples.begin(), problem.device_samples.end(), *space.micro_batch);
-    if (keep == problem.device_samples.end() || problem.groups.empty()) {
-      throw Error(Where{"", 0, "--micro-batch"},
-                  fmt::format("{} samples are no power of two that divides the batch of {}",
-                              *space.micro_batch, job.global_batch),
-                  "the graphpipe planner tries powers of two");
-    }
-    fix_samples(problem, static_cast<std::size_t>(keep - problem.device_samples.begin()));
-  }
-  const bool plain = std::all_of(all.ways.begin(), all.ways.end(),
-                                 [](const Configuration& way) { return way == Configuration{}; });
-  outcome.assumptions = {
-      plain ? "no tensor parallelism and no recomputation"
-            : "no ZeRO; a stage runs all its layers in one way",
-      "the search takes the network between stages as flat, at the rate of its outermost level "
-      "and at that inside a node; plans are then timed on the real one"};
-  if (!is_homogeneous(system)) {
-    outcome.assumptions.emplace_back("the devices of a stage are all of one group of the cluster");
-  }
+  if (space.micro_batch) keep_micro_batch(problem, *space.micro_batch, job.global_batch);
+  outcome.assumptions = assumptions_of(all, system);
   Fastest fastest(outcome);
   GreedyPlans greedy(outcome);
   const auto best_s = [&] { return std::min(fastest.time_s(), greedy.time_s()); };

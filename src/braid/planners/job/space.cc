@@ -168,27 +168,24 @@ void check_space(const SpaceLimits& limits, const SpaceOptions& options) {
 
 namespace {
 
-/// Adds the splits with these tp and cp and pp·dp = replicas; `ep`: only this one, if set.
-void add_splits(int tp, int cp, std::int64_t replicas, const std::optional<int>& ep,
+/// Adds the splits with the tp and cp of `how` and pp·dp = replicas; `ep`: only this one, if set.
+void add_splits(Execution how, std::int64_t replicas, const std::optional<int>& ep,
                 const SpaceLimits& limits, const SpaceOptions& options,
                 std::vector<Configuration>& out) {
-  Execution how;
-  how.tp = tp;
-  how.cp = cp;
   for (const int pp : restricted(divisors(replicas, limits.layers), options.pp)) {
     if (pp > options.can.most_stages) continue;
     const std::int64_t dp = replicas / pp;
     if (limits.global_batch % dp != 0 || (options.dp && *options.dp != dp)) continue;
     const std::int64_t most_ep = limits.split.experts > 0 ? limits.split.experts : 1;
-    for (const int one : restricted(divisors(dp * cp, most_ep), ep)) {
+    for (const int one : restricted(divisors(dp * how.cp, most_ep), ep)) {
       how.ep = one;
       if (!has_form(options.can, how)) continue;
       // Expert groups are whole context groups, or parts of one.
-      if (one % cp != 0 && cp % one != 0) continue;
+      if (one % how.cp != 0 && how.cp % one != 0) continue;
       if (!refusal(limits.split, how).empty()) continue;
       Configuration split;
-      split.tp = tp;
-      split.cp = cp;
+      split.tp = how.tp;
+      split.cp = how.cp;
       split.pp = pp;
       split.ep = one;
       split.dp = static_cast<int>(dp);
@@ -208,7 +205,7 @@ std::vector<Configuration> splits_of_devices(std::int64_t devices, const SpaceLi
       how.tp = tp;
       how.cp = cp;
       if (!refusal(limits.split, how).empty() || !has_form(options.can, how)) continue;
-      add_splits(tp, cp, devices / tp / cp, options.ep, limits, options, out);
+      add_splits(how, devices / tp / cp, options.ep, limits, options, out);
     }
   }
   return out;
@@ -280,7 +277,10 @@ std::vector<Configuration> splits_of_family(const Configuration& family, std::in
                                             const SpaceLimits& limits,
                                             const SpaceOptions& options) {
   std::vector<Configuration> out;
-  add_splits(family.tp, family.cp, replicas, family.ep, limits, options, out);
+  Execution how;
+  how.tp = family.tp;
+  how.cp = family.cp;
+  add_splits(how, replicas, family.ep, limits, options, out);
   return out;
 }
 

@@ -51,8 +51,7 @@ class UniformSearch {
  public:
   UniformSearch(const Job& job, const System& system, const SpaceOptions& space,
                 const Budget& budget, const Progress& progress)
-      : system_(system),
-        chip_(system.groups.front().chip),
+      : chip_(system.groups.front().chip),
         space_(space),
         budget_(budget),
         progress_(progress),
@@ -86,7 +85,6 @@ class UniformSearch {
   bool is_superfluous(const Configuration& configuration, const Configuration& next,
                       const Assessment& assessment) const;
 
-  const System& system_;
   const Chip& chip_;
   const SpaceOptions& space_;
   const Budget& budget_;
