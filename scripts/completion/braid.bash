@@ -2,7 +2,7 @@
 # catalogue, so that this file needs no change when they do.
 
 _braid_options() {
-  "$1" ${2:+"$2"} --help 2>/dev/null | grep -oE '(^|[ ,])--?[a-z][a-z-]*' | tr -d ' ,' | sort -u
+  "$1" ${2:+"$2"} --help-all 2>/dev/null | grep -oE '(^|[ ,])--?[a-z][a-z-]*' | tr -d ' ,' | sort -u
 }
 
 _braid_verbs() {
@@ -15,7 +15,7 @@ _braid_names() {
 
 # What --help says that an option takes, as `--to TEXT:{megatron,deepspeed}`.
 _braid_values() {
-  "$1" "$2" --help 2>/dev/null | sed -nE "s/^ +(-[a-z],)?$3 [A-Z]+:\\{([^}]*)\\}.*/\\2/p" | tr ',' ' '
+  "$1" "$2" --help-all 2>/dev/null | sed -nE "s/^ +(-[a-z],)?$3 [A-Z]+:\\{([^}]*)\\}.*/\\2/p" | tr ',' ' '
 }
 
 _braid() {

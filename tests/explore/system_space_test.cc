@@ -217,9 +217,21 @@ TEST(SystemSpace, CanonicalTextTellsSpacesApart) {
            {"planners:", "offload: false\nplanners:"},
            {"planners:", "all_devices: true\nplanners:"},
            {"planners:", "for: megatron\nplanners:"},
+           {"planners:", "degrees: {tp: [1, 2]}\nplanners:"},
+           {"planners:", "degrees: {max_pp: 2}\nplanners:"},
            {"planners:", "sharding: auto\nplanners:"}}) {
     EXPECT_NE(text, canonical_text(space_from(systems_with(from, to)))) << to;
   }
+}
+
+TEST(SystemSpace, DegreesAreListsAndLimits) {
+  const Space space = space_from(
+      systems_with("planners:", "degrees: {tp: [2, 1], pp: 4, max_pp: 8, max_dp: 2}\nplanners:"));
+  const SpaceOptions& options = systems_of(space).options;
+  EXPECT_EQ(options.tp, Degrees({1, 2}));
+  EXPECT_EQ(options.pp, Degrees({4}, 8));
+  EXPECT_EQ(options.dp, Degrees({}, 2));
+  EXPECT_TRUE(options.cp.is_any());
 }
 
 TEST(SystemSpace, WithoutPricesNoneAreCompared) {
@@ -270,6 +282,11 @@ INSTANTIATE_TEST_SUITE_P(
         M{"planners:", "offload: maybe\nplanners:", "offload", "maybe"},
         M{"planners:", "all_devices: 1\nplanners:", "all_devices", "true"},
         M{"planners:", "for: megatrn\nplanners:", "for: no trainer 'megatrn'", "megatron"},
+        M{"planners:", "degrees: {tp: [0]}\nplanners:", "degrees.tp[0]", "0"},
+        M{"planners:", "degrees: {tp: []}\nplanners:", "degrees.tp", "the list is empty"},
+        M{"planners:", "degrees: {tpp: 2}\nplanners:", "degrees.tpp", "did you mean 'tp'"},
+        M{"planners:", "degrees: {tp: 4, max_tp: 2}\nplanners:", "degrees.max_tp",
+          "less than all of tp"},
         M{"planners:", "sharding: lost\nplanners:", "sharding", "unknown sharding"},
         M{"planners:", "compare: [speed]\nplanners:", "compare[0]", "unknown figure"},
         M{"planners:", "overlap: all\nplanners:", "overlap", "unknown key"},

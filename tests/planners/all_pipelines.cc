@@ -110,9 +110,9 @@ void AllPipelines::make_sites(Configuration form, std::vector<Site*>& made) {
 const std::vector<AllPipelines::Site*>& AllPipelines::sites() {
   const auto [found, fresh] = sites_.try_emplace({round_, used_[0], used_[1]});
   for (int dp = 1; fresh && dp <= round_ && dp <= 4; ++dp) {
-    if (round_ % dp != 0 || space_.dp.value_or(dp) != dp) continue;
+    if (round_ % dp != 0 || !space_.dp.allows(dp)) continue;
     for (int tp = 1; tp <= 4; ++tp) {
-      if (space_.tp.value_or(tp) != tp) continue;
+      if (!space_.tp.allows(tp)) continue;
       Configuration form;
       form.dp = dp;
       form.tp = tp;
@@ -214,7 +214,7 @@ double AllPipelines::exchange_s(const Chosen& first, const Chosen& last) {
 }
 
 void AllPipelines::finish() {
-  if (space_.pp && std::ssize(stages_) != *space_.pp) return;
+  if (!space_.pp.allows(std::ssize(stages_))) return;
   pipeline_.schedule = ScheduleKind::one_f_one_b;
   pipeline_.pp = static_cast<int>(stages_.size());
   pipeline_.num_micro_batches = job_.global_batch / round_;

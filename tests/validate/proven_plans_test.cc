@@ -44,12 +44,20 @@ struct ProvenJob {
     job.graph = &graph;
     job.global_batch = pick(random, 1, 16);
     if (pick(random, 0, 1) == 0) space.pp = 1 << pick(random, 1, 2);
-    if (space.pp.value_or(1) >
-        std::min<std::int64_t>(system.device_count, std::ssize(graph.layers)))
-      space.pp.reset();
-    if (space.pp && pick(random, 0, 2) == 0) space.vp = 2;
-    if (space.pp.value_or(1) * space.vp.value_or(1) > static_cast<int>(graph.layers.size())) {
-      space.vp.reset();
+    if (space.pp.least() > std::min<std::int64_t>(system.device_count, std::ssize(graph.layers)))
+      space.pp = {};
+    if (!space.pp.is_any() && pick(random, 0, 2) == 0) space.vp = 2;
+    if (space.pp.least() * space.vp.least() > static_cast<int>(graph.layers.size())) {
+      space.vp = {};
+    }
+    // Lists and limits in some of them.
+    if (seed % 7 == 3) {
+      space.vp = Degrees({1, 3});
+      space.micro_batch = Degrees({1, 2, 8}, 2);
+    } else if (seed % 7 == 5) {
+      space.tp = Degrees({}, 2);
+      space.micro_batch = Degrees({1, 4});
+      space.vp = Degrees({}, 2);
     }
   }
 };

@@ -59,8 +59,8 @@ class Changes {
     if (!space_.sequence_parallel) change_sequence_parallelism();
     change_order();
     if (!space_.schedule) change_schedule();
-    if (!space_.micro_batch) change_micro_batch();
-    if (!space_.vp) change_chunks();
+    change_micro_batch();
+    change_chunks();
   }
 
  private:
@@ -161,6 +161,7 @@ class Changes {
     const std::int64_t samples = plan_.global_batch / plan_.parallel.dp;
     for (std::int64_t size = 1; size <= samples; ++size) {
       if (samples % size != 0 || size == plan_.parallel.micro_batch) continue;
+      if (!space_.micro_batch.allows(size)) continue;
       Parallelism form = plan_.parallel;
       form.micro_batch = static_cast<int>(size);
       form.num_micro_batches = samples / size;
@@ -172,7 +173,7 @@ class Changes {
     const auto layers = static_cast<std::int32_t>(graph_.layers.size());
     if (plan_.parallel.pp < 2) return;
     for (int vp = 1; vp * plan_.parallel.pp <= layers; ++vp) {
-      if (vp == plan_.parallel.vp) continue;
+      if (vp == plan_.parallel.vp || !space_.vp.allows(vp)) continue;
       Parallelism form = plan_.parallel;
       form.vp = vp;
       form.schedule = vp == 1 ? ScheduleKind::one_f_one_b : ScheduleKind::interleaved;

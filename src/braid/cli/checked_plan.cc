@@ -1,6 +1,7 @@
 #include "braid/cli/checked_plan.h"
 
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -8,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "braid/cli/verbs.h"
+#include "braid/planners/blame.h"
+#include "braid/planners/job/contradiction.h"
 #include "braid/report/plan_assumptions.h"
 #include "braid/verify/check_candidates.h"
 
@@ -41,6 +44,20 @@ CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner
   CheckedOutcome checked = plan_and_check(loaded, planner, progress);
   if (!checked.failure.empty()) throw std::logic_error(checked.failure);
   return checked;
+}
+
+void say_what_memory_lacks_room_for(const LoadedJob& loaded, const PlannerEntry& planner,
+                                    Outcome& outcome) {
+  const bool lacks_memory = outcome.status == Status::infeasible && outcome.infeasibility &&
+                            outcome.infeasibility->stage >= 0;
+  if (!lacks_memory) return;
+  const std::optional<std::vector<std::string>> blamed =
+      restrictions_to_blame(loaded.job, loaded.system, loaded.space, planner);
+  if (!blamed) return;
+  outcome.infeasibility->reason +=
+      blamed->empty() ? ", whatever is fixed"
+                      : fmt::format(", with {} (without {} some plan fits)", and_list(*blamed),
+                                    blamed->size() == 1 ? "it" : "any of these");
 }
 
 int status_of(const Outcome& outcome) {

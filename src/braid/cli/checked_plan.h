@@ -28,6 +28,11 @@ CheckedOutcome plan_and_check(const LoadedJob& loaded, const PlannerEntry& plann
 CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner,
                             const Progress& progress);
 
+/// Of an outcome that memory leaves without a plan: adds to its reason the restrictions that are to
+/// blame (restrictions_to_blame() in planners/blame.h), or that none is. Others stay as they are.
+void say_what_memory_lacks_room_for(const LoadedJob& loaded, const PlannerEntry& planner,
+                                    Outcome& outcome);
+
 /// Exit status for an outcome.
 int status_of(const Outcome& outcome);
 

@@ -6,9 +6,9 @@
 
 namespace braid {
 
-void add_dims(Verb& verb, std::vector<std::string>& dims) {
+VerbOption add_dims(Verb& verb, std::vector<std::string>& dims) {
   // One name for each --dim: what follows it may be the model.
-  verb.add_option("--dim", dims, "Size of a symbolic dimension of an ONNX file (repeatable)")
+  return verb.add_option("--dim", dims, "Size of a symbolic dimension of an ONNX file (repeatable)")
       .type_name("NAME=N")
       .one_value();
 }

@@ -10,7 +10,7 @@
 namespace braid {
 
 /// Adds `--dim NAME=N`, which may be repeated.
-void add_dims(Verb& verb, std::vector<std::string>& dims);
+VerbOption add_dims(Verb& verb, std::vector<std::string>& dims);
 
 /// Sizes by name. Throws Error for what is not NAME=N, and for names given twice.
 std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& dims);

@@ -1,6 +1,7 @@
 #include "braid/cli/evaluation_json.h"
 
 #include "braid/cli/outcome_json.h"
+#include "braid/cli/run_cost_options.h"
 #include "braid/plan/plan_json.h"
 #include "braid/report/plan_text.h"
 
@@ -45,6 +46,8 @@ Json to_json(const ConfigurationEvaluation& evaluation) {
     json["changes"].push_back(to_json(change, before_s));
     before_s = change.time_s;
   }
+  if (evaluation.run) json["yours"]["run"] = to_json(*evaluation.run);
+  if (evaluation.run_of_best) json["best"]["run"] = to_json(*evaluation.run_of_best);
   json["not_given"] = evaluation.not_given;
   json["not_known"] = evaluation.not_known;
   json["not_modelled"] = evaluation.not_modelled;

@@ -19,6 +19,8 @@
 #include "braid/base/text.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/dim_option.h"
+#include "braid/cli/profile_options.h"
+#include "braid/cli/run_cost_options.h"
 #include "braid/cli/text_option.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
@@ -29,88 +31,188 @@
 
 namespace braid {
 
+namespace {
+
+constexpr const char* kJob = "Job";
+constexpr const char* kSystem = "System";
+constexpr const char* kDegrees = "Degrees";
+constexpr const char* kSearch = "Search";
+constexpr const char* kOutput = "Output";
+constexpr const char* kSeldom = "Seldom needed";
+constexpr const char* kPhaze = "Planner phaze";
+constexpr const char* kPiper = "Planner piper and its variants";
+constexpr const char* kGraphPipe = "Planner graphpipe";
+constexpr int kMostDegree = 1 << 24;
+
+struct DegreeOption {
+  const char* name;
+  Degrees JobOptions::*degrees;
+  const char* what;
+};
+constexpr DegreeOption kDegreeOptions[] = {
+    {"tp", &JobOptions::tp, "tensor parallel degree"},
+    {"pp", &JobOptions::pp, "number of pipeline stages"},
+    {"dp", &JobOptions::dp, "data parallel degree"},
+    {"cp", &JobOptions::cp, "context parallel degree"},
+    {"ep", &JobOptions::ep, "expert parallel degree"},
+    {"vp", &JobOptions::vp, "model chunks per stage"},
+    {"micro-batch", &JobOptions::micro_batch, "samples per micro-batch"},
+};
+
+std::vector<int> parse_degrees(const std::string& option, const std::string& text) {
+  std::vector<int> values;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    values.push_back(
+        static_cast<int>(parse_count(option, text.substr(at, end - at), 1, kMostDegree)));
+    at = end + 1;
+  }
+  return values;
+}
+
+void add_job(Verb& app, JobOptions& o) {
+  add_count(app, "--global-batch", o.global_batch, 1, std::numeric_limits<int>::max(),
+            "Samples per iteration (default: 16 per device)")
+      .group(kJob);
+  add_count(app, "--seq-len", o.seq_len, 1, std::int64_t{1} << 28,
+            "Tokens per sample (default: the model's own maximum)")
+      .group(kJob);
+  app.add_option("--precision", o.precision,
+                 "bf16, fp16, fp8, tf32 or fp32 (default: the first of bf16, fp16 and fp32 that "
+                 "the chips list)")
+      .group(kJob);
+  add_text(app, "--for", o.trainer,
+           "The trainer that is to run the plan: a name of braid list trainers, or a YAML file "
+           "(default: megatron for language models on GPUs, maxtext on TPUs, else ideal)")
+      .group(kJob);
+  add_dims(app, o.dims).group(kSeldom);
+}
+
+void add_system(Verb& app, JobOptions& o) {
+  add_text(app, "--cluster", o.cluster,
+           "NAME, NAME:64 (devices), NAME:8nodes, or a YAML file; A:2nodes+B:1nodes mixes")
+      .group(kSystem);
+  add_text(app, "--chip", o.chip, "A single device instead of a cluster").group(kSystem);
+  add_text(app, "--max-memory", o.max_memory, "Use no more device memory than this, e.g. '40 GiB'")
+      .group(kSystem);
+  app.add_option("--calibration", o.calibration,
+                 "Achieved efficiencies of your own cluster, from braid calibrate --out")
+      .group(kSeldom);
+}
+
+void add_form(Verb& app, JobOptions& o) {
+  for (const DegreeOption& option : kDegreeOptions) {
+    const std::string name = option.name;
+    const std::string what = option.what;
+    Degrees& degrees = o.*option.degrees;
+    add_degrees(app, "--" + name, degrees, "The " + what + ", or several to choose from: 1,2,4")
+        .group(kDegrees);
+    add_count(app, "--max-" + name, 1, kMostDegree, "No more than this " + what,
+              [&degrees](std::int64_t most) {
+                degrees = Degrees(degrees.list(), static_cast<int>(most));
+              })
+        .group(kLimits);
+  }
+  app.add_option("--recompute", o.recompute, "Fix it: none, selective or full")
+      .one_of({"none", "selective", "full"})
+      .group(kDegrees);
+  add_count(app, "--zero", o.zero, 0, 3, "Fix the ZeRO stage, 0 to 3").group(kDegrees);
+  app.add_option("--schedule", o.schedule,
+                 "Fix it: gpipe, 1f1b or interleaved; greedy: the planner graphpipe tries the "
+                 "greedy order of passes too")
+      .one_of({"gpipe", "1f1b", "interleaved", "greedy"})
+      .group(kDegrees);
+  app.add_option("--sequence-parallel", o.sequence_parallel, "Fix it: on or off")
+      .one_of({"on", "off"})
+      .group(kSeldom);
+  app.add_option("--sharding", o.sharding,
+                 "How tensor parallel ranks divide layers: as the model says (manual), or also as "
+                 "a search finds best (auto)")
+      .one_of({"manual", "auto"})
+      .group(kSeldom);
+}
+
+}  // namespace
+
+VerbOption add_degrees(Verb& verb, const std::string& option, Degrees& degrees,
+                       const std::string& description) {
+  return verb
+      .add_option(
+          option,
+          [option, &degrees](const std::string& text) {
+            degrees = Degrees(parse_degrees(option, text), degrees.limit());
+          },
+          description)
+      .type_name("N,N,...");
+}
+
 void add_job_options(Verb& app, JobOptions& o) {
   app.add_option("MODEL", o.model,
                  "Zoo name, Hugging Face folder or config.json, ONNX file, or graph JSON")
       .required();
-  add_text(app, "--cluster", o.cluster,
-           "NAME, NAME:64 (devices), NAME:8nodes, or a YAML file; A:2nodes+B:1nodes mixes");
-  add_text(app, "--chip", o.chip, "A single device instead of a cluster");
-  add_count(app, "--global-batch", o.global_batch, 1, std::numeric_limits<int>::max(),
-            "Samples per iteration (default: 16 per device)");
-  add_count(app, "--seq-len", o.seq_len, 1, std::int64_t{1} << 28,
-            "Tokens per sample (default: the model's own maximum)");
-  app.add_option(
-      "--precision", o.precision,
-      "bf16, fp16, fp8, tf32 or fp32 (default: the first of bf16, fp16 and fp32 that the "
-      "chips list)");
-  add_text(app, "--for", o.trainer,
-           "The trainer that is to run the plan: a name of braid list trainers, or a YAML file "
-           "(default: megatron for language models on GPUs, maxtext on TPUs, else ideal)");
-  add_dims(app, o.dims);
-  add_text(app, "--max-memory", o.max_memory, "Use no more device memory than this, e.g. '40 GiB'");
+  add_job(app, o);
+  add_system(app, o);
+  add_form(app, o);
+  app.add_flag("--no-offload", o.no_offload, "Never move state to host memory").group(kSearch);
+  app.add_flag("--all-devices", o.all_devices, "Leave no device idle, even where that is faster")
+      .group(kSearch);
   add_count(app, "--budget", o.budget, 1, std::int64_t{1} << 40,
-            "Stop after this many timed configurations");
-  const auto degree = [&](const char* name, int& value, const char* help) {
-    add_count(app, name, value, 1, 1 << 24, help);
-  };
-  degree("--tp", o.tp, "Fix the tensor parallel degree");
-  degree("--pp", o.pp, "Fix the number of pipeline stages");
-  degree("--dp", o.dp, "Fix the data parallel degree");
-  degree("--cp", o.cp, "Fix the context parallel degree");
-  degree("--ep", o.ep, "Fix the expert parallel degree");
-  degree("--vp", o.vp, "Fix the model chunks per stage");
-  degree("--micro-batch", o.micro_batch, "Fix the samples per micro-batch");
-  app.add_option("--sequence-parallel", o.sequence_parallel, "Fix it: on or off")
-      .one_of({"on", "off"});
-  app.add_option("--recompute", o.recompute, "Fix it: none, selective or full")
-      .one_of({"none", "selective", "full"});
-  app.add_option("--sharding", o.sharding,
-                 "How tensor parallel ranks divide layers: as the model says (manual), or also as "
-                 "a search finds best (auto)")
-      .one_of({"manual", "auto"});
-  add_count(app, "--zero", o.zero, 0, 3, "Fix the ZeRO stage, 0 to 3");
-  app.add_option("--schedule", o.schedule,
-                 "Fix it: gpipe, 1f1b or interleaved; greedy: the planner graphpipe tries the "
-                 "greedy order of passes too")
-      .one_of({"gpipe", "1f1b", "interleaved", "greedy"});
+            "Stop after this many timed configurations")
+      .group(kSearch);
+  add_count(app, "--threads", o.threads, 1, 1024, "Worker threads (results do not depend on it)")
+      .group(kSeldom);
+  app.add_flag("--progress", o.progress, "Show progress even when stderr is no terminal")
+      .group(kSeldom);
+  app.add_flag("--json", o.json, "Print exactly one JSON object").group(kOutput);
+}
+
+void add_planner_options(Verb& app, JobOptions& o) {
   app.add_option("--objective", o.objective,
                  "The time that phaze makes least: flush (its formula put right, the default), "
                  "simulated, or program (as published)")
       .one_of({"flush", "simulated", "program"})
-      .group("Planner phaze");
+      .group(kPhaze);
   app.add_option("--network", o.network,
                  "What piper and its relatives take the cluster for: flat (the default) or levels, "
                  "nodes and what joins them")
       .one_of({"flat", "levels"})
-      .group("Planner piper and its variants");
+      .group(kPiper);
   app.add_option("--graph", o.graph,
                  "Which stages graphpipe tries: sp (of series-parallel graphs and lines, the "
                  "default) or exact (and all others, of graphs that are not too large)")
       .one_of({"sp", "exact"})
-      .group("Planner graphpipe");
+      .group(kGraphPipe);
   app.add_option("--inflight", o.in_flight,
                  "How many micro-batches graphpipe's stages have in flight: least (the fewest that "
                  "lose no time, the default) or table (Jeon 2024, Table 3.2)")
       .one_of({"least", "table"})
-      .group("Planner graphpipe");
+      .group(kGraphPipe);
   app.add_option("--stage-options", o.stage_options,
                  "How graphpipe's stages may run: all (each with its own tensor parallelism and "
                  "recomputation, the default) or data (data parallelism alone, as in Jeon 2024)")
       .one_of({"all", "data"})
-      .group("Planner graphpipe");
-  app.add_flag("--no-offload", o.no_offload, "Never move state to host memory");
-  app.add_flag("--all-devices", o.all_devices, "Leave no device idle, even where that is faster");
-  app.add_option("--calibration", o.calibration,
-                 "Achieved efficiencies of your own cluster, from braid calibrate --out");
-  add_count(app, "--threads", o.threads, 1, 1024, "Worker threads (results do not depend on it)");
-  app.add_flag("--progress", o.progress, "Show progress even when stderr is no terminal");
-  app.add_flag("--json", o.json, "Print exactly one JSON object");
+      .group(kGraphPipe);
+}
+
+bool is_shown(const std::string& heading, const std::vector<std::string>& planners,
+              bool from_profile) {
+  const auto any = [&](const auto& takes) {
+    return std::any_of(planners.begin(), planners.end(), takes);
+  };
+  if (heading == kLimits || heading == kSeldom || heading == kRunCosts) return false;
+  if (heading == kOfProfiles) return from_profile;
+  if (heading == kPhaze) return any([](const std::string& name) { return name == "phaze"; });
+  if (heading == kGraphPipe) {
+    return any([](const std::string& name) { return name == "graphpipe"; });
+  }
+  if (heading != kPiper) return true;
+  return any([](const std::string& name) {
+    return std::any_of(kPiperVariants.begin(), kPiperVariants.end(),
+                       [&](const PiperVariant& variant) { return variant.name == name; });
+  });
 }
 
 namespace {
-
-std::optional<int> fixed(int value) { return value > 0 ? std::optional<int>(value) : std::nullopt; }
 
 System single_device(const std::string& name) {
   System system;
@@ -196,13 +298,13 @@ void limit_memory(const std::string& text, System& system) {
 
 PlannerOptions space_of(const JobOptions& o) {
   PlannerOptions space;
-  space.tp = fixed(o.tp);
-  space.pp = fixed(o.pp);
-  space.dp = fixed(o.dp);
-  space.cp = fixed(o.cp);
-  space.ep = fixed(o.ep);
-  space.vp = fixed(o.vp);
-  space.micro_batch = fixed(o.micro_batch);
+  space.tp = o.tp;
+  space.pp = o.pp;
+  space.dp = o.dp;
+  space.cp = o.cp;
+  space.ep = o.ep;
+  space.vp = o.vp;
+  space.micro_batch = o.micro_batch;
   if (!o.sequence_parallel.empty()) space.sequence_parallel = o.sequence_parallel == "on";
   if (!o.recompute.empty()) space.recompute = parse_recompute(o.recompute);
   space.graphpipe.greedy_orders = o.schedule == "greedy";

@@ -16,8 +16,8 @@ struct JobOptions {
   std::string trainer;  ///< That will run the plan; empty: the usual one.
   std::int64_t global_batch = 0, seq_len = 0, budget = 0;
   std::vector<std::string> dims;
-  int tp = 0, pp = 0, dp = 0, cp = 0, ep = 0, vp = 0, micro_batch = 0, zero = -1, top = 1;
-  int threads = 0;
+  Degrees tp, pp, dp, cp, ep, vp, micro_batch;
+  int zero = -1, top = 1, threads = 0;
   std::string sequence_parallel, recompute, schedule, sharding = "manual";
   std::string objective;      ///< Of the planner phaze; empty: its default.
   std::string network;        ///< Of piper and its relatives; empty: flat.
@@ -30,7 +30,23 @@ struct JobOptions {
 /// Global batch per device where none is given.
 inline constexpr std::int64_t kSamplesPerDevice = 16;
 
+/// The heading of limits of degrees, such as --max-tp.
+inline constexpr const char* kLimits = "Limits of degrees";
+
 void add_job_options(Verb& app, JobOptions& options);
+
+/// What single planners are told.
+void add_planner_options(Verb& app, JobOptions& options);
+
+/// Adds `option`, which takes degrees with commas between, and keeps them as the list of `degrees`;
+/// its limit stays.
+VerbOption add_degrees(Verb& verb, const std::string& option, Degrees& degrees,
+                       const std::string& description);
+
+/// Whether --help lists options under this heading: those of most jobs, those of `planners`, those
+/// of profiles with `from_profile`.
+bool is_shown(const std::string& heading, const std::vector<std::string>& planners,
+              bool from_profile);
 
 /// A job with all that it refers to.
 struct LoadedJob {

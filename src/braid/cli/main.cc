@@ -63,6 +63,7 @@ int run_program(int argc, char** argv) {
   try {
     CLI::App app("braid plans how deep learning runs on machines", "braid");
     app.set_version_flag("--version", std::string("braid ") + BRAID_VERSION);
+    app.set_help_all_flag("--help-all", "Print all options, also of single planners and profiles");
     app.require_subcommand(1);
     app.footer(
         "Example:\n  braid plan llama-3-70b --cluster dgx-h100:64 --global-batch 1024 --seq-len "

@@ -154,7 +154,7 @@ std::int64_t batch_of(const ProfileOptions& o, const JobOptions& job, const Read
     return kSamplesPerDevice * into.loaded.system.device_count;
   }
   const int samples =
-      job.micro_batch > 0 ? job.micro_batch : std::max(1, only_micro_batch(read.profile));
+      job.micro_batch.single().value_or(std::max(1, only_micro_batch(read.profile)));
   return samples * count_of("--max-microbatches", o.micro_batches, read.micro_batches);
 }
 

@@ -21,7 +21,8 @@ void add_profile_options(Verb& app, ProfileOptions& o) {
   }
   add_texts(app, "--profile", o.profiles,
             "Plan from this profile (braid's, Piper's or Phaze's format) instead of a model; one "
-            "for each micro-batch size in Phaze's");
+            "for each micro-batch size in Phaze's")
+      .group("Job");
   const std::size_t before = app.options().size();
   add_count(app, "--devices", o.devices, 1, kMostPiperDevices, "Devices (default: the file's)");
   add_count(app, "--max-microbatches", o.micro_batches, 1, kMostPiperDevices,
@@ -58,7 +59,7 @@ void add_profile_options(Verb& app, ProfileOptions& o) {
                   "Write the best time for every number of devices as CSV");
   const std::vector<VerbOption> all = app.options();
   o.own_options.assign(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
-  for (const VerbOption& option : o.own_options) option.group("With --profile");
+  for (const VerbOption& option : o.own_options) option.group(kOfProfiles);
 }
 
 namespace {

@@ -27,6 +27,9 @@ struct ProfileOptions {
   std::string table;  ///< Where to write the table; empty: nowhere.
 };
 
+/// The heading of what goes with --profile.
+inline constexpr const char* kOfProfiles = "With --profile";
+
 /// To be called after the options of models have been added.
 void add_profile_options(Verb& app, ProfileOptions& options);
 

@@ -86,16 +86,19 @@ std::vector<Axis> parse_order(const std::string& text) {
 }  // namespace
 
 void add_stated_options(Verb& verb, StatedOptions& options) {
-  add_text(
-      verb, "--from", options.from,
-      "What you run now: a file, or in quotes the command line, of Megatron-LM; a plan's JSON");
+  add_text(verb, "--from", options.from,
+           "What you run now: a file, or in quotes the command line, of Megatron-LM; a plan's JSON")
+      .group("Job");
   add_text(verb, "--layout", options.layout,
            "Transformer blocks, or layers, of each stage (with --vp of each chunk) in model order: "
-           "20,21x2,19");
+           "20,21x2,19")
+      .group("Degrees");
   add_text(verb, "--offload", options.offload,
-           "What is kept in host memory: optimizer, weights, activations, separated by commas");
+           "What is kept in host memory: optimizer, weights, activations, separated by commas")
+      .group("Degrees");
   add_text(verb, "--order", options.order,
-           "Axes from neighbouring devices outwards (default: tp-cp-dp-pp)");
+           "Axes from neighbouring devices outwards (default: tp-cp-dp-pp)")
+      .group("Degrees");
 }
 
 namespace {
@@ -149,6 +152,18 @@ void take_job(const Import& run, JobOptions& options) {
 
 namespace {
 
+/// The one value of a list; 0: none.
+int given(const Degrees& degrees) { return degrees.list().empty() ? 0 : degrees.list().front(); }
+
+/// Throws Error where several values are listed.
+void check_single(const Degrees& degrees, const std::string& option) {
+  if (degrees.list().size() <= 1) return;
+  throw Error(Where{"", 0, "--" + option},
+              "one configuration has one value, and " + std::to_string(degrees.list().size()) +
+                  " are listed",
+              "give one; --best-" + option + " lists what the best may have");
+}
+
 /// A configuration of which nothing is said but what the trainer usually does.
 Parallelism usual_form(const JobOptions& job, const TrainerUsual& usual,
                        std::vector<std::string>& not_given) {
@@ -160,17 +175,17 @@ Parallelism usual_form(const JobOptions& job, const TrainerUsual& usual,
   const auto by_trainer = [&](bool given, const char* option, std::string_view value) {
     note(given, option, fmt::format("{}, as the trainer usually has it", value));
   };
-  note(job.tp > 0, "--tp", "1");
-  note(job.pp > 0, "--pp", "1");
-  note(job.micro_batch > 0, "--micro-batch", "1");
+  note(!job.tp.list().empty(), "--tp", "1");
+  note(!job.pp.list().empty(), "--pp", "1");
+  note(!job.micro_batch.list().empty(), "--micro-batch", "1");
   p.sequence_parallel = usual.sequence_parallel;
-  by_trainer(job.tp <= 1 || !job.sequence_parallel.empty(), "--sequence-parallel",
+  by_trainer(given(job.tp) <= 1 || !job.sequence_parallel.empty(), "--sequence-parallel",
              p.sequence_parallel ? "on" : "off");
   p.recompute = usual.recompute;
   by_trainer(!job.recompute.empty(), "--recompute", name_of(p.recompute));
   p.zero = usual.zero;
   by_trainer(job.zero >= 0, "--zero", name_of(p.zero));
-  p.whole_experts = usual.whole_experts && job.ep > 1;
+  p.whole_experts = usual.whole_experts && given(job.ep) > 1;
   return p;
 }
 
@@ -183,16 +198,17 @@ StatedConfiguration stated_configuration(const JobOptions& job, const StatedOpti
   const Import* run = defaults.run;
   Parallelism& p = stated.parallel;
   p = run != nullptr ? run->parallel : usual_form(job, defaults.usual, not_given);
-  const auto take = [](int given, int& value) {
-    if (given > 0) value = given;
+  const auto take = [](const Degrees& degrees, const char* option, int& value) {
+    check_single(degrees, option);
+    if (given(degrees) > 0) value = given(degrees);
   };
-  take(job.tp, p.tp);
-  take(job.pp, p.pp);
-  take(job.dp, p.dp);
-  take(job.cp, p.cp);
-  take(job.ep, p.ep);
-  take(job.vp, p.vp);
-  take(job.micro_batch, p.micro_batch);
+  take(job.tp, "tp", p.tp);
+  take(job.pp, "pp", p.pp);
+  take(job.dp, "dp", p.dp);
+  take(job.cp, "cp", p.cp);
+  take(job.ep, "ep", p.ep);
+  take(job.vp, "vp", p.vp);
+  take(job.micro_batch, "micro-batch", p.micro_batch);
   if (!job.sequence_parallel.empty()) p.sequence_parallel = job.sequence_parallel == "on";
   p.sequence_parallel = p.sequence_parallel && p.tp > 1;
   if (!job.recompute.empty()) p.recompute = *parse_recompute(job.recompute);

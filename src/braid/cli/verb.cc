@@ -1,11 +1,46 @@
 #include "braid/cli/verb.h"
 
+#include <memory>
+#include <utility>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
 
 namespace braid {
+namespace {
+
+/// Leaves headings out of --help, and none out of --help-all.
+class GroupFormatter final : public CLI::Formatter {
+ public:
+  explicit GroupFormatter(std::function<bool(const std::string&)> shown)
+      : shown_(std::move(shown)) {}
+
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    if (!is_positional && !shown_(group)) return "";
+    return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
+  }
+
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    if (mode == CLI::AppFormatMode::All) {
+      return CLI::Formatter().make_help(app, std::move(name), mode);
+    }
+    // What is left out leaves empty lines.
+    std::string text;
+    for (const char c : CLI::Formatter::make_help(app, std::move(name), mode)) {
+      if (c != '\n' || !text.ends_with("\n\n")) text += c;
+    }
+    return text;
+  }
+
+ private:
+  std::function<bool(const std::string&)> shown_;
+};
+
+}  // namespace
 
 VerbOption VerbOption::required(bool value) const { return VerbOption(option_->required(value)); }
 
@@ -43,6 +78,10 @@ Verb::Verb(CLI::App& program, const std::string& name, const std::string& descri
     : app_(program.add_subcommand(name, description)) {}
 
 void Verb::footer(const std::string& text) { app_->footer(text); }
+
+void Verb::show_group_if(std::function<bool(const std::string& heading)> shown) {
+  app_->formatter(std::make_shared<GroupFormatter>(std::move(shown)));
+}
 
 VerbOption Verb::add_option(const std::string& name, std::string& value,
                             const std::string& description) {

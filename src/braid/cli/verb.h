@@ -50,6 +50,9 @@ class Verb {
 
   /// What --help ends with.
   void footer(const std::string& text);
+  /// --help leaves out the headings for which this is false when it is asked for, after all options
+  /// have been read; --help-all has all.
+  void show_group_if(std::function<bool(const std::string& heading)> shown);
 
   // A name without dashes is an argument's.
   VerbOption add_option(const std::string& name, std::string& value,

@@ -14,12 +14,14 @@
 #include "braid/cli/outcome_json.h"
 #include "braid/cli/plan_profile.h"
 #include "braid/cli/profile_job.h"
+#include "braid/cli/run_cost_options.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/plan/names.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
 #include "braid/report/plan_text.h"
+#include "braid/report/run_costs_text.h"
 #include "braid/report/table.h"
 
 namespace braid {
@@ -28,6 +30,7 @@ namespace {
 struct CompareOptions {
   JobOptions job;
   ProfileOptions profile;
+  RunCostOptions run;
   std::vector<std::string> planners;
 };
 
@@ -36,6 +39,7 @@ struct Compared {
   const PlannerEntry* planner = nullptr;
   std::optional<CheckedOutcome> checked;
   std::optional<Error> refusal;
+  std::optional<RunCosts> run;  ///< Of the best, where a run was asked for.
 };
 
 /// Those asked for, or all but the exhaustive one, which is a check of another and takes longest.
@@ -56,7 +60,7 @@ std::vector<Compared> compare(const CompareOptions& options, const LoadedJob& lo
   std::vector<Compared> all;
   bool any = false;
   for (const PlannerEntry* entry : planners_of(options)) {
-    Compared compared{entry, std::nullopt, std::nullopt};
+    Compared compared{entry, std::nullopt, std::nullopt, std::nullopt};
     try {
       const std::string name(entry->name);
       const Progress progress = progress_line(options.job, name);
@@ -95,7 +99,7 @@ struct Column {
 };
 
 /// The cells of a row; those of a planner without a plan are "-".
-std::vector<Column> columns_of(const Compared& compared, double least_s) {
+std::vector<Column> columns_of(const Compared& compared, double least_s, bool runs) {
   const Candidate* best = best_of(compared);
   std::vector<Column> columns = {{"planner", std::string(compared.planner->name)}};
   const Outcome* outcome = compared.checked.has_value() ? &compared.checked->outcome : nullptr;
@@ -120,6 +124,11 @@ std::vector<Column> columns_of(const Compared& compared, double least_s) {
   add("of best", [&] { return fmt::format("{:.2f}", best->metrics.iteration_time_s / least_s); });
   add("MFU", [&] { return fmt::format("{:.1f}%", 100 * best->metrics.mfu); });
   add("peak GiB", [&] { return fmt::format("{:.1f}", best->metrics.peak_memory_bytes / kGiB); });
+  if (compared.run) {
+    for (const auto& [name, value] : run_figures(*compared.run)) columns.push_back({name, value});
+  } else if (runs) {
+    for (const auto& [name, value] : run_figures({})) columns.push_back({name, "-"});
+  }
   add("verified", [&] { return compared.checked->failure.empty() ? "yes" : "no"; });
   columns.push_back({"bound s", outcome != nullptr
                                     ? fmt::format("{:.4g}", outcome->physical_bound.time_s)
@@ -143,7 +152,8 @@ bool is_left_out(const std::string& title, const std::vector<std::vector<Column>
 std::string compare_table(const std::vector<Compared>& all) {
   std::vector<std::vector<Column>> rows;
   rows.reserve(all.size());
-  for (const Compared& compared : all) rows.push_back(columns_of(compared, least_s(all)));
+  const bool runs = std::any_of(all.begin(), all.end(), [](const Compared& c) { return c.run; });
+  for (const Compared& compared : all) rows.push_back(columns_of(compared, least_s(all), runs));
   std::vector<std::vector<std::string>> table(rows.size() + 1);
   for (std::size_t c = 0; c < rows.front().size(); ++c) {
     const std::string& title = rows.front()[c].title;
@@ -206,6 +216,18 @@ std::string assumptions_text(const std::vector<Compared>& all) {
   return text.empty() ? "" : "Assumed:\n" + text;
 }
 
+/// What the runs rest on, as the first of them says it: others differ in their figures alone.
+std::string run_assumptions(const std::vector<Compared>& all) {
+  for (const Compared& compared : all) {
+    if (!compared.run) continue;
+    std::string text = fmt::format("The run of {} tokens, with the plan of {}:\n",
+                                   format_count(compared.run->tokens), compared.planner->name);
+    for (const std::string& line : compared.run->assumptions) text += "  " + line + "\n";
+    return text;
+  }
+  return "";
+}
+
 Json to_json(const LoadedJob& loaded, const std::vector<Compared>& all) {
   Json json = Json::object();
   json["model"] = model_of(loaded);
@@ -221,6 +243,7 @@ Json to_json(const LoadedJob& loaded, const std::vector<Compared>& all) {
     json["rows"].push_back(compared.checked.has_value()
                                ? compare_row(*compared.checked, name, least_s(all))
                                : refused_row(name, compared.refusal->what()));
+    if (compared.run) json["rows"].back()["run"] = to_json(*compared.run);
   }
   return json;
 }
@@ -232,10 +255,16 @@ int run(const CompareOptions& options) {
     throw Error("MODEL is required", "name one, or give --profile; see braid compare --help");
   }
   check_planner_options(options.job, planners_of(options));
+  const std::optional<RunQuestion> question = run_question(options.run);
   ProfileJob job;
   load_job_or_profile(options.profile, options.job, planners_of(options), job);
+  set_price(options.run, job.loaded.system);
   const LoadedJob& loaded = job.loaded;
-  const std::vector<Compared> all = compare(options, loaded);
+  std::vector<Compared> all = compare(options, loaded);
+  for (Compared& compared : all) {
+    const Candidate* best = question ? best_of(compared) : nullptr;
+    if (best != nullptr) compared.run = costs_of_run(*best, *question);
+  }
   const bool any =
       std::any_of(all.begin(), all.end(), [](const Compared& c) { return best_of(c) != nullptr; });
   if (options.job.json) {
@@ -249,7 +278,7 @@ int run(const CompareOptions& options) {
     if (!reason.empty()) reasons += fmt::format("  {}: {}\n", compared.planner->name, reason);
   }
   if (!reasons.empty()) fmt::print("Without a plan:\n{}", reasons);
-  fmt::print("{}", assumptions_text(all));
+  fmt::print("{}{}", assumptions_text(all), run_assumptions(all));
   return any ? kFound : kInfeasible;
 }
 
@@ -260,13 +289,20 @@ Run add_compare(CLI::App& app) {
   Verb verb(app, "compare", "Several planners on one job, under the same simulator");
   verb.footer(
       "Example:\n  braid compare llama-3-70b --cluster dgx-h100:64 --global-batch 1024 "
-      "--planners braid,megatron");
+      "--planners braid,megatron\n\nWhat single planners are told: braid compare --planners P,Q "
+      "--help. Profiles: braid compare --profile F --help.\nThe rest: braid compare --help-all.");
   add_job_options(verb, options->job);
+  add_planner_options(verb, options->job);
+  add_run_cost_options(verb, options->run);
   verb.option("MODEL").required(false);
   add_profile_options(verb, options->profile);
   verb.add_option("--planners", options->planners,
                   "Names, separated by commas (default: all but exhaustive)")
-      .delimiter(',');
+      .delimiter(',')
+      .group("Search");
+  verb.show_group_if([options](const std::string& heading) {
+    return is_shown(heading, options->planners, !options->profile.profiles.empty());
+  });
   return [options] { return run(*options); };
 }
 

@@ -7,6 +7,7 @@
 #include "braid/base/file.h"
 #include "braid/cli/checked_plan.h"
 #include "braid/cli/evaluation_json.h"
+#include "braid/cli/run_cost_options.h"
 #include "braid/cli/stated_options.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
@@ -24,13 +25,34 @@ namespace {
 struct EvaluateOptions {
   JobOptions job;
   StatedOptions stated;
+  RunCostOptions run;
+  JobOptions best;  ///< Lists of degrees that the best may have.
   std::string output;
   bool alone = false;
 };
 
-/// The job's space without anything fixed: where the best is looked for.
-PlannerOptions free_space(const LoadedJob& loaded) {
+/// The degree that both lists say, as JobOptions and as the space have it.
+struct DegreeOfBest {
+  const char* name;
+  Degrees JobOptions::*option;
+  Degrees SpaceOptions::*space;
+};
+constexpr DegreeOfBest kDegreesOfBest[] = {
+    {"tp", &JobOptions::tp, &SpaceOptions::tp},
+    {"pp", &JobOptions::pp, &SpaceOptions::pp},
+    {"dp", &JobOptions::dp, &SpaceOptions::dp},
+    {"cp", &JobOptions::cp, &SpaceOptions::cp},
+    {"ep", &JobOptions::ep, &SpaceOptions::ep},
+    {"vp", &JobOptions::vp, &SpaceOptions::vp},
+    {"micro-batch", &JobOptions::micro_batch, &SpaceOptions::micro_batch}};
+
+/// The job's space with nothing fixed but what is for the best alone: where that is looked for.
+PlannerOptions space_of_best(const EvaluateOptions& options, const LoadedJob& loaded) {
   PlannerOptions space;
+  for (const DegreeOfBest& degree : kDegreesOfBest) {
+    space.*degree.space =
+        Degrees((options.best.*degree.option).list(), (options.job.*degree.option).limit());
+  }
   space.can = loaded.space.can;
   space.allow_offload = loaded.space.allow_offload;
   space.all_devices = loaded.space.all_devices;
@@ -54,7 +76,7 @@ void look_for_best(const EvaluateOptions& options, const LoadedJob& loaded,
   const PlannerEntry& planner = find_planner("braid");
   LoadedJob free = loaded;
   free.job.graph = &free.graph;
-  free.space = free_space(loaded);
+  free.space = space_of_best(options, loaded);
   evaluation.search = plan_checked(free, planner, progress_line(options.job)).outcome;
   const Candidate* best = evaluation.best();
   const StatedPlan& mine = evaluation.mine;
@@ -73,8 +95,10 @@ int run(EvaluateOptions options) {
   }
   const PlannerEntry& planner = find_planner("braid");
   check_planner_options(options.job, {&planner});
+  const std::optional<RunQuestion> question = run_question(options.run);
   LoadedJob loaded;
   load_job(options.job, loaded, from && from->system ? &*from->system : nullptr);
+  set_price(options.run, loaded.system);
   if (from && from->precision) loaded.job.precision.gradient = from->precision->gradient;
   const TrainerFile trainer = set_job_trainer(options.job, {&planner}, loaded);
   ConfigurationEvaluation evaluation;
@@ -96,6 +120,12 @@ int run(EvaluateOptions options) {
   assume(loaded.assumptions);
   assume(begun.assumptions);
   if (!options.alone) look_for_best(options, loaded, stated, evaluation);
+  if (question) {
+    evaluation.run = costs_of_run(evaluation.mine.candidate, *question);
+    if (const Candidate* best = evaluation.best()) {
+      evaluation.run_of_best = costs_of_run(*best, *question);
+    }
+  }
   if (!options.output.empty()) {
     write_file(options.output, to_text(to_json(evaluation.mine.candidate.plan)));
   }
@@ -117,12 +147,22 @@ Run add_evaluate(CLI::App& app) {
   verb.footer(
       "Example:\n  braid evaluate llama-3-70b --cluster dgx-h100:64 --global-batch 1024 --seq-len "
       "8192 \\\n    --tp 8 --pp 4 --recompute full\n\nExit status: 0 it fits, 1 it does not, 2 bad "
-      "input.");
+      "input.\n--help-all has all options: limits of the best's degrees, what --tokens rests on.");
   add_job_options(verb, options->job);
   verb.option("MODEL").required(false);
   add_stated_options(verb, options->stated);
-  verb.add_flag("--alone", options->alone, "Do not look for the best to compare with");
-  add_output_file(verb, "-o,--output", options->output, "Write the configuration as a plan's JSON");
+  verb.add_flag("--alone", options->alone, "Do not look for the best to compare with")
+      .group("Search");
+  for (const DegreeOfBest& degree : kDegreesOfBest) {
+    const std::string name = degree.name;
+    add_degrees(verb, "--best-" + name, options->best.*degree.option,
+                "What the best may have of --" + name)
+        .group(kLimits);
+  }
+  add_output_file(verb, "-o,--output", options->output, "Write the configuration as a plan's JSON")
+      .group("Output");
+  add_run_cost_options(verb, options->run);
+  verb.show_group_if([](const std::string& heading) { return is_shown(heading, {}, false); });
   return [options] { return run(*options); };
 }
 

@@ -1,14 +1,17 @@
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "braid/base/file.h"
 #include "braid/cli/change_of_trainer.h"
+#include "braid/cli/run_cost_options.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/valid_plan.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/report/html.h"
+#include "braid/schedule/timeline.h"
 #include "braid/trainers/registry.h"
 
 namespace braid {
@@ -16,6 +19,7 @@ namespace {
 
 struct ExportOptions {
   std::string plan, target, output;
+  RunCostOptions run;  ///< Of report.
 };
 
 int run_export(const ExportOptions& options) {
@@ -30,8 +34,12 @@ int run_export(const ExportOptions& options) {
 }
 
 int run_report(const ExportOptions& options) {
-  const ValidPlan valid = read_valid_plan(options.plan);
-  write_file(options.output, html_report(valid.plan));
+  const std::optional<RunQuestion> question = run_question(options.run);
+  ValidPlan valid = read_valid_plan(options.plan);
+  set_price(options.run, valid.plan.system);
+  std::optional<RunCosts> run;
+  if (question) run = costs_of_run({valid.plan, measure(valid.plan)}, *question);
+  write_file(options.output, html_report(valid.plan, run));
   print_warnings(valid.warnings);
   return kFound;
 }
@@ -57,6 +65,7 @@ Run add_report(CLI::App& app) {
   verb.footer("Example:\n  braid report plan.json -o report.html");
   verb.add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it").required();
   add_output_file(verb, "-o,--output", options->output, "Where to write (default: report.html)");
+  add_run_cost_options(verb, options->run);
   return [options] { return run_report(*options); };
 }
 

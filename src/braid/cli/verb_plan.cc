@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -10,11 +11,13 @@
 #include "braid/cli/outcome_json.h"
 #include "braid/cli/plan_profile.h"
 #include "braid/cli/profile_job.h"
+#include "braid/cli/run_cost_options.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/plan/plan_json.h"
 #include "braid/report/plan_text.h"
+#include "braid/report/run_costs_text.h"
 #include "braid/report/sharding_text.h"
 
 namespace braid {
@@ -23,6 +26,7 @@ namespace {
 struct PlanOptions {
   JobOptions job;
   ProfileOptions profile;
+  RunCostOptions run;
   std::string planner;
   std::string output;
 };
@@ -42,17 +46,26 @@ int run(const PlanOptions& options) {
   const PlannerEntry& planner = find_planner(options.planner.empty() ? "braid" : options.planner);
   check_planner_options(options.job, {&planner});
   ProfileJob job;
+  const std::optional<RunQuestion> question = run_question(options.run);
   load_job_or_profile(options.profile, options.job, {&planner}, job);
+  set_price(options.run, job.loaded.system);
   const LoadedJob& loaded = job.loaded;
-  const CheckedOutcome checked = plan_checked(loaded, planner, progress_line(options.job));
+  CheckedOutcome checked = plan_checked(loaded, planner, progress_line(options.job));
+  say_what_memory_lacks_room_for(loaded, planner, checked.outcome);
   const Outcome& outcome = checked.outcome;
   if (!options.output.empty() && !outcome.candidates.empty()) {
     write_file(options.output, to_text(to_json(outcome.candidates.front().plan)));
   }
+  std::optional<RunCosts> run;
+  if (question && !outcome.candidates.empty()) {
+    run = costs_of_run(outcome.candidates.front(), *question);
+  }
   // What goes to standard output is one thing: the plan itself, or what is said about it.
   if (options.output == "-" && !outcome.candidates.empty()) return status_of(outcome);
   if (options.job.json) {
-    fmt::print("{}", to_text(outcome_to_json(outcome, std::string(planner.name), checked.wall_s)));
+    Json json = outcome_to_json(outcome, std::string(planner.name), checked.wall_s);
+    if (run) json["run"] = to_json(*run);
+    fmt::print("{}", to_text(json));
     return status_of(outcome);
   }
   if (outcome.candidates.empty()) {
@@ -60,6 +73,7 @@ int run(const PlanOptions& options) {
     return status_of(outcome);
   }
   fmt::print("{}", plan_text(outcome));
+  if (run) fmt::print("\n{}", run_costs_text(*run));
   const std::string file = options.output.empty() ? "plan.json" : options.output;
   fmt::print("\nNext{}\n  braid report {} -o report.html\n",
              options.output.empty() ? " (after adding -o plan.json)" : "", file);
@@ -78,13 +92,23 @@ Run add_plan(CLI::App& app) {
   Verb verb(app, "plan", "Find the best way to run a model on a cluster");
   verb.footer(
       "Example:\n  braid plan llama-3-70b --cluster dgx-h100:64 --global-batch 1024 --seq-len 8192 "
-      "--top 5");
+      "--top 5\n\nWhat one planner is told: braid plan --planner P --help. Planning from a "
+      "profile: "
+      "braid plan --profile F --help.\nLimits of degrees (--max-tp), run costs and the rest: braid "
+      "plan --help-all.");
   add_job_options(verb, options->job);
-  add_count(verb, "--top", options->job.top, 1, 1000, "How many plans to show");
-  add_output_file(verb, "-o,--output", options->output, "Write the best plan as JSON");
+  add_planner_options(verb, options->job);
+  add_count(verb, "--top", options->job.top, 1, 1000, "How many plans to show").group("Output");
+  add_output_file(verb, "-o,--output", options->output, "Write the best plan as JSON")
+      .group("Output");
+  add_run_cost_options(verb, options->run);
   verb.option("MODEL").required(false);
   add_profile_options(verb, options->profile);
-  verb.add_option("--planner", options->planner, "Which planner; see braid list planners");
+  verb.add_option("--planner", options->planner, "Which planner; see braid list planners")
+      .group("Search");
+  verb.show_group_if([options](const std::string& heading) {
+    return is_shown(heading, {options->planner}, !options->profile.profiles.empty());
+  });
   return [options] { return run(*options); };
 }
 

@@ -12,6 +12,7 @@
 #include "braid/report/devices_text.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/plans_table.h"
+#include "braid/report/run_costs_text.h"
 #include "braid/report/table.h"
 #include "braid/report/terms.h"
 
@@ -132,6 +133,23 @@ std::string changes_text(const ConfigurationEvaluation& evaluation) {
   return text_table(rows) + "\n";
 }
 
+/// What a run costs with mine and with the best.
+std::string run_text(const ConfigurationEvaluation& evaluation) {
+  if (!evaluation.run) return "";
+  const RunCosts& mine = *evaluation.run;
+  std::vector<std::vector<std::string>> rows = {
+      {fmt::format("A run of {} tokens", format_count(mine.tokens)), "yours"}};
+  for (const auto& [name, value] : run_figures(mine)) rows.push_back({name, value});
+  if (evaluation.run_of_best) {
+    rows.front().emplace_back("best");
+    const auto best = run_figures(*evaluation.run_of_best);
+    for (std::size_t r = 0; r < best.size(); ++r) rows[r + 1].push_back(best[r].second);
+  }
+  std::string text = text_table(rows);
+  for (const std::string& assumption : mine.assumptions) text += "  " + assumption + "\n";
+  return text + "\n";
+}
+
 std::string list_text(const std::string& title, const std::vector<std::string>& lines) {
   if (lines.empty()) return "";
   std::string text = title + "\n";
@@ -145,6 +163,7 @@ std::string evaluation_text(const ConfigurationEvaluation& evaluation) {
   const Metrics& mine = evaluation.mine.candidate.metrics;
   return heading(evaluation.mine.candidate.plan) + table_text(evaluation) + verdict(evaluation) +
          terms_text(evaluation) + memory_text(evaluation) + changes_text(evaluation) +
+         run_text(evaluation) +
          fmt::format("No plan at all takes less than {:.4g} s ({}), {:.1f}% of yours.\n",
                      evaluation.bound.time_s, evaluation.bound.binding,
                      100 * evaluation.bound.time_s / mine.iteration_time_s) +

@@ -7,6 +7,7 @@
 #include "braid/evaluate/change_chain.h"
 #include "braid/evaluate/stated_plan.h"
 #include "braid/plan/outcome.h"
+#include "braid/plan/run_costs.h"
 
 namespace braid {
 
@@ -18,7 +19,8 @@ struct ConfigurationEvaluation {
   std::vector<std::string> not_known;     ///< Arguments that nothing is known of.
   std::vector<std::string> not_modelled;  ///< What the user says and no figure depends on.
   std::vector<std::string> assumptions;
-  std::optional<Outcome> search;  ///< For the best; nullopt: not asked for.
+  std::optional<RunCosts> run, run_of_best;  ///< Where a run was asked for.
+  std::optional<Outcome> search;             ///< For the best; nullopt: not asked for.
   /// From mine to the best; empty where the best is none that can be stated (stages of different
   /// forms, searched shardings).
   std::vector<ConfigurationChange> changes;

@@ -56,6 +56,17 @@ SpaceOptions restrictions(const Parallelism& p) {
   return options;
 }
 
+/// Throws Error for groups of experts that data and context parallel ranks do not make up.
+void check_expert_ranks(const Parallelism& p) {
+  const std::int64_t ranks = p.expert_axis();
+  if (p.whole_experts || ranks % p.ep == 0) return;
+  throw Error(Where{"", 0, "--ep"},
+              fmt::format("experts are split over data and context parallel ranks, not over tp or "
+                          "pp, and {} does not divide dp times cp, {}",
+                          p.ep, ranks),
+              fmt::format("choose a divisor of {}, or change --tp, --pp, --dp or --cp", ranks));
+}
+
 /// Throws Error for passes that no schedule has.
 void check_passes(const Parallelism& p) {
   if (p.schedule == ScheduleKind::interleaved && p.num_micro_batches % p.pp != 0) {
@@ -109,6 +120,7 @@ StatedPlan stated_plan(const Job& job, const System& system, const TrainerLimits
                        const StatedConfiguration& stated, bool checked) {
   const Parallelism parallel = completed(stated.parallel, job, system);
   check_space(space_limits(job, system), restrictions(parallel));
+  check_expert_ranks(parallel);
   check_passes(parallel);
   StatedPlan result;
   Plan& plan = result.candidate.plan;

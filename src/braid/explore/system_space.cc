@@ -146,6 +146,12 @@ std::string canonical_text(const SystemSpace& space) {
   std::string text = fmt::format("planned, budget {}, offload {}, all devices {}, sharding {}\n",
                                  space.budget.work, options.allow_offload, options.all_devices,
                                  static_cast<int>(space.sharding));
+  for (const auto& [name, degrees] :
+       {std::pair{"tp", &options.tp}, std::pair{"pp", &options.pp}, std::pair{"dp", &options.dp},
+        std::pair{"cp", &options.cp}, std::pair{"ep", &options.ep}, std::pair{"vp", &options.vp},
+        std::pair{"micro-batch", &options.micro_batch}}) {
+    if (!degrees->is_any()) text += fmt::format("{} {}\n", name, degrees->text());
+  }
   if (space.trainer) {
     text += "for " + space.trainer->name + "\n";
     for (const TrainerEntry& entry : space.trainer->entries) {

@@ -290,6 +290,44 @@ bool is_compared(const Value& root, const SystemSpace& space, const std::string&
   return is_compared_by(root, figure, axes);
 }
 
+/// `tp: 8`, `tp: [1, 2, 4]`, `max_tp: 4`, and so for the others.
+void read_degrees(const Value& value, SpaceOptions& options) {
+  struct Degree {
+    const char* key;
+    const char* limit_key;
+    Degrees SpaceOptions::*degree;
+  };
+  constexpr Degree kDegrees[] = {{"tp", "max_tp", &SpaceOptions::tp},
+                                 {"pp", "max_pp", &SpaceOptions::pp},
+                                 {"dp", "max_dp", &SpaceOptions::dp},
+                                 {"cp", "max_cp", &SpaceOptions::cp},
+                                 {"ep", "max_ep", &SpaceOptions::ep},
+                                 {"vp", "max_vp", &SpaceOptions::vp},
+                                 {"micro_batch", "max_micro_batch", &SpaceOptions::micro_batch}};
+  constexpr std::int64_t kMost = 1 << 24;
+  value.expect_only({"tp", "pp", "dp", "cp", "ep", "vp", "micro_batch", "max_tp", "max_pp",
+                     "max_dp", "max_cp", "max_ep", "max_vp", "max_micro_batch"});
+  for (const Degree& degree : kDegrees) {
+    std::vector<int> values;
+    const Value listed = value[degree.key];
+    if (listed.is_array()) {
+      for (const Value& one : listed.elements()) {
+        values.push_back(static_cast<int>(one.as_int_in(1, kMost)));
+      }
+      if (values.empty()) listed.fail("the list is empty", "leave it out for all degrees");
+    } else if (listed.exists()) {
+      values.push_back(static_cast<int>(listed.as_int_in(1, kMost)));
+    }
+    const Value limit = value[degree.limit_key];
+    const int most =
+        limit.exists() ? static_cast<int>(limit.as_int_in(1, kMost)) : Degrees::kNoLimit;
+    options.*degree.degree = Degrees(std::move(values), most);
+    if (!(options.*degree.degree).at_least(1)) {
+      limit.fail("is less than all of " + std::string(degree.key), "raise it or leave it out");
+    }
+  }
+}
+
 }  // namespace
 
 SystemSpace read_system_space(const Value& root) {
@@ -300,8 +338,8 @@ SystemSpace read_system_space(const Value& root) {
         "add 'rules: dfmodel' or 'rules: dfmodel-charged', or name networks for planners");
   }
   root.expect_only({"name", "planner", "planners", "budget", "compare", "offload", "all_devices",
-                    "for", "sharding", "workloads", "chips", "memories", "networks", "links",
-                    "clusters", "devices", "ratios"});
+                    "for", "sharding", "degrees", "workloads", "chips", "memories", "networks",
+                    "links", "clusters", "devices", "ratios"});
   SystemSpace space;
   space.planners = read_planners(root);
   if (const Value budget = root["budget"]; budget.exists()) {
@@ -317,6 +355,7 @@ SystemSpace read_system_space(const Value& root) {
                          ? ShardingSource::automatic
                          : ShardingSource::manual;
   }
+  if (root["degrees"].exists()) read_degrees(root["degrees"], space.options);
   const std::vector<std::int64_t> devices = read_devices(root["devices"]);
   for (const std::int64_t count : devices) space.devices.push_back(std::to_string(count));
   space.workloads = read_axis<SystemWorkload>(root, "workloads", read_workload);

@@ -25,12 +25,12 @@ bool is_language_model(const Graph& graph) {
 /// The form that has what is fixed, and nothing else.
 Parallelism fixed_form(const SpaceOptions& space) {
   Parallelism form;
-  form.tp = space.tp.value_or(1);
-  form.pp = space.pp.value_or(1);
-  form.dp = space.dp.value_or(1);
-  form.cp = space.cp.value_or(1);
-  form.ep = space.ep.value_or(1);
-  form.vp = space.vp.value_or(1);
+  form.tp = space.tp.least();
+  form.pp = space.pp.least();
+  form.dp = space.dp.least();
+  form.cp = space.cp.least();
+  form.ep = space.ep.least();
+  form.vp = space.vp.least();
   if (form.vp > 1) form.schedule = ScheduleKind::interleaved;
   return form;
 }
@@ -41,7 +41,7 @@ std::string refusal_of_fixed(const TrainerLimits& can, const SpaceOptions& space
   // A schedule counts where there may be several stages.
   if (space.schedule) {
     form.schedule = *space.schedule;
-    form.pp = space.pp.value_or(2);
+    form.pp = space.pp.at_least(2).value_or(1);
     if (form.pp > can.most_stages) form.pp = 1;
   }
   form.recompute = space.recompute.value_or(can.recompute.front());

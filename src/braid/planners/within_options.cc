@@ -22,8 +22,6 @@ std::string text_of(Recompute recompute) {
   return "with full recomputation";
 }
 
-bool allowed(const std::optional<int>& fixed, int degree) { return !fixed || *fixed == degree; }
-
 /// What a planner's search begins with: nothing offloaded, and the degrees that are fixed.
 struct Start {
   const SpaceOptions& space;
@@ -31,8 +29,8 @@ struct Start {
 
   bool holds(const Execution& how) const {
     return how.recompute == recompute && !how.offload_activations && !how.offload_weights &&
-           !how.whole_experts && allowed(space.tp, how.tp) && allowed(space.cp, how.cp) &&
-           allowed(space.ep, how.ep) && allowed(space.micro_batch, how.micro_batch) &&
+           !how.whole_experts && space.tp.allows(how.tp) && space.cp.allows(how.cp) &&
+           space.ep.allows(how.ep) && space.micro_batch.allows(how.micro_batch) &&
            (how.tp == 1 || !space.sequence_parallel ||
             *space.sequence_parallel == how.sequence_parallel);
   }
@@ -40,9 +38,9 @@ struct Start {
   /// "of tp 4 without recomputation".
   std::string text() const {
     std::string text;
-    const auto add = [&](const char* name, const std::optional<int>& degree) {
-      if (degree)
-        text += (text.empty() ? "of " : ", ") + std::string(name) + std::to_string(*degree);
+    const auto add = [&](const char* name, const Degrees& degrees) {
+      if (degrees.is_any()) return;
+      text += (text.empty() ? "of " : ", ") + std::string(name) + degrees.text();
     };
     add("tp ", space.tp);
     add("cp ", space.cp);
@@ -82,10 +80,10 @@ SpaceOptions within_options(const Job& job, const LayerOptions& layers, SpaceOpt
   if (profile == nullptr) return space;
   space.listed = layers.limits(1).listed;
   const std::set<int> sizes = space.listed->micro_batches();
-  if (!space.micro_batch && sizes.size() == 1) {
+  if (space.micro_batch.is_any() && sizes.size() == 1) {
     space.micro_batch = *sizes.begin();
-    if (job.global_batch % *space.micro_batch != 0) {
-      throw Error("the profile's micro-batches of " + std::to_string(*space.micro_batch) +
+    if (job.global_batch % *sizes.begin() != 0) {
+      throw Error("the profile's micro-batches of " + std::to_string(*sizes.begin()) +
                       " samples do not divide the global batch of " +
                       std::to_string(job.global_batch),
                   "choose a multiple with --global-batch or --max-microbatches");

@@ -89,8 +89,8 @@ class EstimatedCosts : public LayerCosts {
     how.offload_activations = how.offload_weights = false;
     const auto [known, is_new] = known_.try_emplace({kind, place_of(groups), how});
     if (!is_new) return known->second;
-    const LayerInput input{
-        graph_, layers_.first_of_kind(kind), layers_.work_of_kind(kind), {}, &mapped_};
+    const LayerInput input{graph_,   layers_.first_of_kind(kind), layers_.work_of_kind(kind), {},
+                           &mapped_, layers_.maps_kernels()};
     known->second = estimate_untraded(input, how, {precision_, groups, system_});
     return known->second;
   }
@@ -126,6 +126,15 @@ SplitLimits EstimatedLayers::limits(std::int64_t most_tp) const {
   SplitLimits limits = split_limits(graph_);
   if (searches_shardings()) limits.automatic = auto_degrees(graph_, most_tp);
   return limits;
+}
+
+std::unique_ptr<LayerOptions> EstimatedLayers::with_rough_times(const System& system) const {
+  const bool maps = maps_kernels_ && !searches_shardings() &&
+                    system.groups.front().chip.execution == ChipExecution::dataflow;
+  if (!maps) return nullptr;
+  auto rough = std::make_unique<EstimatedLayers>(*this);
+  rough->maps_kernels_ = false;
+  return rough;
 }
 
 std::unique_ptr<LayerCosts> EstimatedLayers::on(const System& system,

@@ -20,8 +20,11 @@ class EstimatedLayers : public LayerOptions {
   double parameters() const override { return static_cast<double>(parameter_count(graph_)); }
   SplitLimits limits(std::int64_t most_tp) const override;
   bool searches_shardings() const override { return sharding_ == ShardingSource::automatic; }
+  /// On dataflow chips.
+  std::unique_ptr<LayerOptions> with_rough_times(const System& system) const override;
   std::unique_ptr<LayerCosts> on(const System& system, const Precision& precision) const override;
 
+  bool maps_kernels() const { return maps_kernels_; }
   const Graph& graph() const { return graph_; }
   LayerId first_of_kind(std::size_t kind) const { return first_of_kind_[kind]; }
   const std::vector<OperatorWork>& work_of_kind(std::size_t kind) const {
@@ -31,6 +34,7 @@ class EstimatedLayers : public LayerOptions {
  private:
   const Graph& graph_;
   ShardingSource sharding_;
+  bool maps_kernels_ = true;  ///< On dataflow chips.
   Profile layers_;
   std::vector<LayerId> first_of_kind_;
   std::vector<std::vector<OperatorWork>> work_of_kind_;

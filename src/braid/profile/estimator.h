@@ -33,6 +33,8 @@ struct LayerInput {
   std::span<const TensorId> made_whole = {};
   /// What is known of the layers on a dataflow chip, of this graph but for its splits; may be null.
   MappedLayers* mapped = nullptr;
+  /// Else times on a dataflow chip are those of its operators one by one, which are found at once.
+  bool maps_kernels = true;
 };
 
 /// What it runs on: chips of a homogeneous system, in these formats.

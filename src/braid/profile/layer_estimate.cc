@@ -242,7 +242,9 @@ LayerEstimate estimate_untraded(const LayerInput& input, const Execution& how,
   LayerEstimate estimate;
   add_compute(input, how, times, estimate);
   add_memory(input, how, place.precision, uses, estimate);
-  if (chip.execution == ChipExecution::dataflow) take_mapped_times(input, how, place, estimate);
+  if (chip.execution == ChipExecution::dataflow && input.maps_kernels) {
+    take_mapped_times(input, how, place, estimate);
+  }
   add_communication(input, how, place, uses, estimate);
   // Kernels wait for the host where it takes longer to issue them. The backward pass of an operator
   // is two on average, gradients of what it read and of its weights, but the engine that issues

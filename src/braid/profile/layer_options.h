@@ -57,6 +57,11 @@ class LayerOptions {
   virtual const Profile* listed() const { return nullptr; }
   /// Whether shardings other than the manual one are among the options.
   virtual bool searches_shardings() const = 0;
+  /// The same options, which need the same memory, with rough times that are found at once: to see
+  /// whether anything fits. Null where that is no faster.
+  virtual std::unique_ptr<LayerOptions> with_rough_times(const System& /*system*/) const {
+    return nullptr;
+  }
   /// Their costs on devices of `system` (homogeneous), in number formats of `precision`. Keeps
   /// references to this and the system.
   virtual std::unique_ptr<LayerCosts> on(const System& system,

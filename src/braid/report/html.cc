@@ -14,6 +14,7 @@
 #include "braid/report/html_parts.h"
 #include "braid/report/html_timeline.h"
 #include "braid/report/plan_text.h"
+#include "braid/report/run_costs_text.h"
 #include "braid/report/sharding_text.h"
 #include "braid/schedule/timeline.h"
 
@@ -127,9 +128,19 @@ std::string row(const std::string& name, const std::string& value) {
   return "<tr><td>" + name + "</td><td>" + escaped(value) + "</td></tr>\n";
 }
 
+/// Empty where no run was asked for.
+std::string run_section(const std::optional<RunCosts>& run) {
+  if (!run) return "";
+  std::string text = "<h2>A run of " + format_count(run->tokens) + " tokens</h2>\n<table>\n";
+  for (const auto& [name, value] : run_figures(*run)) text += row(name, value);
+  text += "</table>\n<ul>\n";
+  for (const std::string& line : run->assumptions) text += "<li>" + escaped(line) + "</li>\n";
+  return text + "</ul>\n";
+}
+
 }  // namespace
 
-std::string html_report(const Plan& plan) {
+std::string html_report(const Plan& plan, const std::optional<RunCosts>& run) {
   const Metrics metrics = measure(plan);
   const Parallelism& p = plan.parallel;
   const FormText form = form_text(plan);
@@ -164,8 +175,8 @@ std::string html_report(const Plan& plan) {
   text += "</table>\n<h2>Where the time goes</h2>\n";
   text += bar(time_shares(metrics), metrics.iteration_time_s);
   text += legend(time_shares(metrics), format_seconds);
-  text += bounds_section(plan, metrics) + stages_section(plan) + sharding_section(plan) +
-          timeline_section(plan) + provenance_section(plan);
+  text += run_section(run) + bounds_section(plan, metrics) + stages_section(plan) +
+          sharding_section(plan) + timeline_section(plan) + provenance_section(plan);
   return text + "</body></html>\n";
 }
 

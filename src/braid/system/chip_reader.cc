@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/quantity.h"
 #include "braid/base/text.h"
+#include "braid/system/defaults.h"
 #include "braid/system/topology_name.h"
 
 namespace braid {
@@ -14,6 +16,28 @@ Memory read_memory(const Value& value) {
   value.expect_only({"name", "size", "bandwidth"});
   return {std::string(value["name"].as_string()), value["size"].as_positive_quantity(Unit::bytes),
           value["bandwidth"].as_positive_quantity(Unit::bytes_per_s)};
+}
+
+/// Those of `efficiency`'s entries that `value` leaves out, with what they are.
+void say_left_out(const Value& value, const Efficiency& e, std::vector<Provenance>& provenance) {
+  std::string left_out;
+  const auto look_at = [&](const char* key, const std::string& text) {
+    if (value.exists() && value[key].exists()) return;
+    left_out += (left_out.empty() ? "" : ", ") + std::string(key) + " " + text;
+  };
+  const auto number = [](double share) { return fmt::format("{:.4g}", share); };
+  look_at("matmul", number(e.matmul_peak_fraction));
+  look_at("vector", number(e.vector_peak_fraction));
+  look_at("attention", number(e.attention_peak_fraction));
+  look_at("memory", number(e.memory_peak_fraction));
+  look_at("memory_half_size", format_bytes(e.memory_half_bytes));
+  look_at("kernel_launch", format_seconds(e.kernel_launch_s));
+  look_at("host_operator", format_seconds(e.host_operator_s));
+  look_at("overlap_loss", number(e.overlap_loss));
+  look_at("tile", fmt::format("{} x {} x {}", e.tile_m, e.tile_n, e.tile_k));
+  if (left_out.empty()) return;
+  provenance.push_back(
+      {"efficiency", "left out: " + left_out + ", medians of the catalogue's GPUs", true});
 }
 
 void read_efficiency(const Value& value, Efficiency& efficiency) {
@@ -98,22 +122,27 @@ Chip read_chip(const Value& value) {
       value["reserved"].fail("leaves no memory to use");
     }
   } else {
-    chip.provenance.push_back({"reserved", "left out: nothing is reserved", true});
+    chip.reserved_bytes = kReservedShare * chip.memory.bytes;
+    chip.provenance.push_back(
+        {"reserved",
+         fmt::format("left out: {:.2g}% of the memory, the median of the catalogue's GPUs",
+                     100 * kReservedShare),
+         true});
   }
   if (value["execution"].exists()) {
     chip.execution = read_execution(value["execution"], chip.on_chip.has_value());
   }
   if (value["power"].exists()) chip.power_w = value["power"].as_quantity(Unit::watts);
   if (value["price"].exists()) chip.price_usd = value["price"].as_quantity(Unit::usd);
-  if (value["efficiency"].exists()) {
-    read_efficiency(value["efficiency"], chip.efficiency);
-  } else {
-    chip.provenance.push_back({"efficiency", "left out: braid's defaults for any chip", true});
-  }
+  chip.efficiency = default_efficiency(chip.execution);
+  const Value efficiency = value["efficiency"];
+  if (efficiency.exists()) read_efficiency(efficiency, chip.efficiency);
+  say_left_out(efficiency, chip.efficiency, chip.provenance);
   return chip;
 }
 
-NetworkLevel read_level(const Value& value, std::vector<Provenance>& provenance) {
+NetworkLevel read_level(const Value& value, const LinkSource& source,
+                        std::vector<Provenance>& provenance) {
   value.expect_only({"name", "topology", "size", "dims", "bandwidth", "unit_bandwidth", "latency",
                      "rails", "oversubscription", "efficiency", "half_size"});
   NetworkLevel level;
@@ -137,19 +166,31 @@ NetworkLevel read_level(const Value& value, std::vector<Provenance>& provenance)
   if (value["oversubscription"].exists()) {
     level.oversubscription = value["oversubscription"].as_double_in(1, 1e6);
   }
-  if (value["half_size"].exists()) {
-    level.half_bytes = value["half_size"].as_quantity(Unit::bytes);
-  }
+  const auto& [defaults, said] = source;
+  std::string left_out;
+  const auto leave_out = [&](const std::string& text) {
+    left_out += (left_out.empty() ? "" : ", ") + text;
+  };
+  level.latency_s = defaults.latency_s;
   if (value["latency"].exists()) {
     level.latency_s = value["latency"].as_quantity(Unit::seconds);
   } else {
-    level.latency_s = 5e-6;
-    provenance.push_back({level.name + " latency", "left out: 5 us", true});
+    leave_out("latency " + format_seconds(level.latency_s));
   }
+  level.efficiency = defaults.efficiency;
   if (value["efficiency"].exists()) {
     level.efficiency = value["efficiency"].as_double_in(1e-6, 1);
   } else {
-    provenance.push_back({level.name + " efficiency", "left out: 0.9 of the bandwidth", true});
+    leave_out(fmt::format("efficiency {:.4g}", level.efficiency));
+  }
+  level.half_bytes = defaults.half_bytes;
+  if (value["half_size"].exists()) {
+    level.half_bytes = value["half_size"].as_quantity(Unit::bytes);
+  } else {
+    leave_out("half_size " + format_bytes(level.half_bytes));
+  }
+  if (!left_out.empty()) {
+    provenance.push_back({level.name, "left out: " + left_out + ", " + said, true});
   }
   return level;
 }

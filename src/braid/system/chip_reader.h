@@ -3,6 +3,7 @@
 #include <string>
 
 #include "braid/base/document.h"
+#include "braid/system/defaults.h"
 #include "braid/system/system.h"
 
 namespace braid {
@@ -15,7 +16,8 @@ Chip read_chip(const Value& value);
 ChipExecution read_execution(const Value& value, bool has_on_chip);
 
 /// Reads a network level from its YAML form. `size` of its units is left to the caller.
-NetworkLevel read_level(const Value& value, std::vector<Provenance>& provenance);
+NetworkLevel read_level(const Value& value, const LinkSource& source,
+                        std::vector<Provenance>& provenance);
 
 /// Reads the `sources:` and `assumed:` maps of a file into `provenance`.
 void read_sources(const Value& value, std::vector<Provenance>& provenance);

@@ -1,11 +1,17 @@
 #include "braid/system/system_reader.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "braid/base/quantity.h"
 #include "braid/system/chip_reader.h"
+#include "braid/system/defaults.h"
 #include "braid/system/join.h"
 #include "braid/system/topology.h"
+#include "braid/system/topology_name.h"
 
 namespace braid {
 namespace {
@@ -47,8 +53,19 @@ void read_host(const Value& value, std::int64_t devices_per_node, Chip& chip) {
   chip.efficiency.host_operator_s = value["operator"].as_quantity(Unit::seconds);
 }
 
-NetworkLevel level_inside_node(const Value& value, std::int64_t devices, System& system) {
-  NetworkLevel level = read_level(value, system.provenance);
+using Reference = std::optional<ReferenceCluster>;
+
+/// A network `level` steps above a device (0: inside a node), with what is left out as in the
+/// reference.
+NetworkLevel level_like(const Value& value, const Reference& reference, std::size_t level,
+                        System& system) {
+  const Topology topology = read_topology(value["topology"]);
+  return read_level(value, link_source(reference, topology, level), system.provenance);
+}
+
+NetworkLevel level_inside_node(const Value& value, std::int64_t devices, const Reference& reference,
+                               System& system) {
+  NetworkLevel level = level_like(value, reference, 0, system);
   if (value["size"].exists() && level.size != devices) {
     value["size"].fail(
         "the network inside a node joins its " + std::to_string(devices) + " devices",
@@ -59,18 +76,41 @@ NetworkLevel level_inside_node(const Value& value, std::int64_t devices, System&
   return level;
 }
 
+/// The host memory that the file says, `none` of it, or what the reference has.
+void set_host(const Value& value, std::int64_t devices_per_node, const Reference& reference,
+              System& system, Chip& chip) {
+  if (value.is_string()) {
+    if (value.as_string() != "none") {
+      value.fail("is no memory", "write {size: 2 TB, bandwidth: 50 GB/s}, of a node, or none");
+    }
+    chip.host.reset();
+  } else if (value.exists()) {
+    read_host(value, devices_per_node, chip);
+  } else if (!chip.host && reference && reference->host) {
+    chip.host = reference->host;
+    system.provenance.push_back(
+        {"host",
+         fmt::format("left out: {} a device at {}, as in {} (host: none for none)",
+                     format_bytes(chip.host->bytes), format_bytes_per_s(chip.host->bytes_per_s),
+                     reference->name),
+         true});
+  }
+}
+
 /// `chip`, `devices_per_node`, `nodes`, `intra_node`, `host`, `node_bandwidth`,
 /// `price_per_hour` of a group or a homogeneous cluster. With a bandwidth matrix the network inside
 /// the node may be left out.
-DeviceGroup read_nodes(const Value& value, Chip chip, bool has_matrix, System& system) {
+DeviceGroup read_nodes(const Value& value, Chip chip, bool has_matrix, const Reference& reference,
+                       System& system) {
   DeviceGroup group;
   group.chip = std::move(chip);
   group.devices_per_node = value["devices_per_node"].as_int_in(1, kMostNodes);
   group.nodes = value["nodes"].exists() ? value["nodes"].as_int_in(1, kMostNodes) : 1;
   if (value["intra_node"].exists() || !has_matrix) {
-    group.intra_node = level_inside_node(value["intra_node"], group.devices_per_node, system);
+    group.intra_node =
+        level_inside_node(value["intra_node"], group.devices_per_node, reference, system);
   }
-  if (value["host"].exists()) read_host(value["host"], group.devices_per_node, group.chip);
+  set_host(value["host"], group.devices_per_node, reference, system, group.chip);
   if (value["node_bandwidth"].exists()) {
     group.node_bytes_per_s = value["node_bandwidth"].as_positive_quantity(Unit::bytes_per_s);
   }
@@ -81,11 +121,11 @@ DeviceGroup read_nodes(const Value& value, Chip chip, bool has_matrix, System& s
 }
 
 DeviceGroup read_group(const Value& value, bool has_matrix, System& system) {
-  const Value chip = value["chip"];
-  return read_nodes(
-      value,
-      chip.is_object() ? read_chip(chip) : load_chip(std::string(chip.as_string()), chip.where()),
-      has_matrix, system);
+  const Value named = value["chip"];
+  Chip chip = named.is_object() ? read_chip(named)
+                                : load_chip(std::string(named.as_string()), named.where());
+  const Reference reference = reference_cluster(chip.name);
+  return read_nodes(value, std::move(chip), has_matrix, reference, system);
 }
 
 /// One entry of `groups`: a kind of node, or the nodes of another cluster.
@@ -161,7 +201,7 @@ void apply_count(const Value& value, const DeviceCount& count, System& system) {
 }
 
 /// Networks above the node; sizes of all but the outermost are given, that one's follows.
-void read_levels(const Value& levels, System& system) {
+void read_levels(const Value& levels, const Reference& reference, System& system) {
   std::int64_t devices = 0;  // In a unit that the level joins.
   for (const DeviceGroup& group : system.groups)
     devices = std::max(devices, group.devices_per_node);
@@ -169,7 +209,7 @@ void read_levels(const Value& levels, System& system) {
   const std::vector<Value> entries = levels.elements();
   if (entries.size() > 6) levels.fail("more than six networks above the node");
   for (std::size_t l = 0; l < entries.size(); ++l) {
-    NetworkLevel level = read_level(entries[l], system.provenance);
+    NetworkLevel level = level_like(entries[l], reference, l + 1, system);
     if (level.unit_bytes_per_s == 0) {
       level.unit_bytes_per_s = level.bytes_per_s * static_cast<double>(devices);
     }
@@ -220,14 +260,15 @@ void read_matrix(const Value& matrix, System& system) {
 }
 
 /// Counts the devices of the groups that were read, and joins their nodes.
-void finish_networks(const Value& value, const DeviceCount& count, System& system) {
+void finish_networks(const Value& value, const DeviceCount& count, const Reference& reference,
+                     System& system) {
   apply_count(value, count, system);
   for (DeviceGroup& group : system.groups) {
     const std::int64_t inside = std::min(group.devices_per_node, system.device_count);
     if (group.intra_node.topology == Topology::torus) group.intra_node.size = inside;
     fit_torus(group.intra_node, group.intra_node.size, system.provenance);
   }
-  if (value["levels"].exists()) read_levels(value["levels"], system);
+  if (value["levels"].exists()) read_levels(value["levels"], reference, system);
   if (value["bandwidth_matrix"].exists()) read_matrix(value["bandwidth_matrix"], system);
   const std::int64_t nodes = nodes_of(system);
   if (nodes > 1 && system.levels.empty() && system.bandwidth_matrix.empty()) {
@@ -261,7 +302,7 @@ System read_system(const Value& value, const DeviceCount& count, int depth) {
   } else {
     system.groups.push_back(read_group(value, matrix.exists(), system));
   }
-  finish_networks(value, count, system);
+  finish_networks(value, count, reference_cluster(system.groups.front().chip.name), system);
   return system;
 }
 
@@ -272,8 +313,8 @@ System read_network(const Value& value, const Chip& chip, const DeviceCount& cou
   system.name = value["name"].string_or("the cluster");
   system.description = value["description"].string_or("");
   read_sources(value, system.provenance);
-  system.groups.push_back(read_nodes(value, chip, false, system));
-  finish_networks(value, count, system);
+  system.groups.push_back(read_nodes(value, chip, false, std::nullopt, system));
+  finish_networks(value, count, std::nullopt, system);
   return system;
 }
 

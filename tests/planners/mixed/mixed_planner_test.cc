@@ -95,15 +95,16 @@ TEST(AllPipelines, CostWhatTheirPlansCost) {
 /// Families of all numbers of samples a round.
 std::vector<std::unique_ptr<MixedFamily>> families_of(MixedJob& costs, const SpaceOptions& space,
                                                       MixedFamily::Known& known) {
-  std::vector<MixedFamily::Stages> kinds = {MixedFamily::Stages::any};
+  const auto layers = static_cast<std::int32_t>(costs.chain().kind_of_layer.size());
+  std::vector<MixedFamily::Depth> kinds = {{MixedFamily::Stages::any, 1, layers}};
   if (!costs.chain().shared.empty()) {
-    kinds = {MixedFamily::Stages::one, MixedFamily::Stages::several};
+    kinds = {{MixedFamily::Stages::one, 1, 1}, {MixedFamily::Stages::several, 2, layers}};
   }
   std::vector<std::unique_ptr<MixedFamily>> families;
   for (std::int64_t round = 1; round <= costs.job().global_batch; ++round) {
     if (costs.job().global_batch % round != 0) continue;
-    for (const MixedFamily::Stages stages : kinds) {
-      families.push_back(std::make_unique<MixedFamily>(costs, space, round, stages, known));
+    for (const MixedFamily::Depth depth : kinds) {
+      families.push_back(std::make_unique<MixedFamily>(costs, space, round, depth, known));
       if (families.back()->empty()) families.pop_back();
     }
   }

@@ -35,9 +35,9 @@ void refuse(bool asked, const char* option, const std::string& planner) {
 }  // namespace
 
 SpaceOptions amp_space(SpaceOptions space, const std::string& planner) {
-  refuse(space.cp.value_or(1) != 1, "--cp", planner);
-  refuse(space.ep.value_or(1) != 1, "--ep", planner);
-  refuse(space.vp.value_or(1) != 1, "--vp", planner);
+  refuse(!space.cp.allows(1), "--cp", planner);
+  refuse(!space.ep.allows(1), "--ep", planner);
+  refuse(!space.vp.allows(1), "--vp", planner);
   refuse(space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b,
          "--schedule", planner);
   space.all_devices = true;

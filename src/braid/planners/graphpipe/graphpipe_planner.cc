@@ -35,11 +35,11 @@ void refuse(bool asked, const char* option) {
 }
 
 void check_space(const GraphPipeSpace& space) {
-  refuse(space.pp.has_value(), "--pp");
-  refuse(space.dp.has_value(), "--dp");
-  refuse(space.cp.value_or(1) != 1, "--cp");
-  refuse(space.ep.value_or(1) != 1, "--ep");
-  refuse(space.vp.value_or(1) != 1, "--vp");
+  refuse(!space.pp.is_any(), "--pp");
+  refuse(!space.dp.is_any(), "--dp");
+  refuse(!space.cp.allows(1), "--cp");
+  refuse(!space.ep.allows(1), "--ep");
+  refuse(!space.vp.allows(1), "--vp");
   refuse(space.zero.value_or(Zero::none) != Zero::none, "--zero");
   refuse(space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b,
          "--schedule");
@@ -226,23 +226,28 @@ std::optional<GraphPipeProblem> inside_nodes(GraphPipeProblem problem) {
   return faster ? std::optional(std::move(problem)) : std::nullopt;
 }
 
-/// Leaves only stages whose devices take so many samples at once.
-void keep_micro_batch(GraphPipeProblem& problem, std::int64_t samples, std::int64_t global_batch) {
+/// Leaves the micro-batch size that the user fixed, if any.
+void fix_micro_batch(const Job& job, const Degrees& micro_batch, GraphPipeProblem& problem) {
+  if (micro_batch.is_any()) return;
+  const std::optional<int> fixed = micro_batch.single();
+  if (!fixed) {
+    throw Error(Where{"", 0, "--micro-batch"}, "the graphpipe planner takes no list or limit",
+                "give one size, or leave it out");
+  }
   std::erase_if(problem.groups,
-                [&](const PassGroup& group) { return group.micro_batch % samples != 0; });
-  const auto keep =
-      std::find(problem.device_samples.begin(), problem.device_samples.end(), samples);
+                [&](const PassGroup& group) { return group.micro_batch % *fixed != 0; });
+  const auto keep = std::find(problem.device_samples.begin(), problem.device_samples.end(), *fixed);
   if (keep == problem.device_samples.end() || problem.groups.empty()) {
     throw Error(Where{"", 0, "--micro-batch"},
-                fmt::format("{} samples are no power of two that divides the batch of {}", samples,
-                            global_batch),
+                fmt::format("{} samples are no power of two that divides the batch of {}", *fixed,
+                            job.global_batch),
                 "the graphpipe planner tries powers of two");
   }
   fix_samples(problem, static_cast<std::size_t>(keep - problem.device_samples.begin()));
 }
 
-std::vector<std::string> assumptions_of(const GraphPipeJob& all, const System& system) {
-  const bool plain = std::all_of(all.ways.begin(), all.ways.end(),
+std::vector<std::string> assumptions_of(std::span<const Configuration> ways, const System& system) {
+  const bool plain = std::all_of(ways.begin(), ways.end(),
                                  [](const Configuration& way) { return way == Configuration{}; });
   std::vector<std::string> assumptions = {
       plain ? "no tensor parallelism and no recomputation"
@@ -255,81 +260,123 @@ std::vector<std::string> assumptions_of(const GraphPipeJob& all, const System& s
   return assumptions;
 }
 
-/// Each group of the system is one kind of devices.
-Outcome plan_on_groups(const Job& job, const System& system, const GraphPipeSpace& space,
-                       const Budget& budget, const Progress& progress) {
-  Outcome outcome;
-  outcome.physical_bound = lower_bound(job, system);
-  outcome.objective_name = kSimulatedObjective;
-  GroupTables tables(job, system);
-  GraphPipeJob all = graphpipe_job(job, system, tables, space);
-  GraphPipeProblem& problem = all.problem;
-  problem.in_flight = space.in_flight;
-  if (space.micro_batch) keep_micro_batch(problem, *space.micro_batch, job.global_batch);
-  outcome.assumptions = assumptions_of(all, system);
-  Fastest fastest(outcome);
-  GreedyPlans greedy(outcome);
-  const auto best_s = [&] { return std::min(fastest.time_s(), greedy.time_s()); };
-  std::int64_t plans = 0;
-  const bool least = space.in_flight == InFlight::least;
-  outcome.search_bound_s = std::max(outcome.physical_bound.time_s, graphpipe_bound_s(problem));
-  const auto visit = [&](const GraphPipeSolution& found) {
-    if (budget.work > 0 && ++plans > budget.work) return 0.0;
-    const Plan plan = graphpipe_plan(job, system, tables, all, found);
+/// The search on a system each of whose groups is one kind of devices.
+class GroupSearch {
+ public:
+  GroupSearch(const Job& job, const System& system, const GraphPipeSpace& space,
+              const Budget& budget, const Progress& progress)
+      : job_(job),
+        system_(system),
+        space_(space),
+        budget_(budget),
+        progress_(progress),
+        tables_(job, system),
+        all_(graphpipe_job(job, system, tables_, space)) {
+    all_.problem.in_flight = space.in_flight;
+    fix_micro_batch(job, space.micro_batch, all_.problem);
+    outcome_.physical_bound = lower_bound(job, system);
+    outcome_.objective_name = kSimulatedObjective;
+    outcome_.assumptions = assumptions_of(all_.ways, system);
+    outcome_.search_bound_s =
+        std::max(outcome_.physical_bound.time_s, graphpipe_bound_s(all_.problem));
+  }
+
+  Outcome run() {
+    // The fastest bottleneck need not have the shortest iteration: plain ways alone have other
+    // plans.
+    if (all_.problem.ways.size() > all_.plain) {
+      search_counts(with_first_ways(all_.problem, all_.plain));
+    }
+    if (all_.manual > all_.plain && all_.manual < all_.ways.size()) {
+      search_counts(with_first_ways(all_.problem, all_.manual));
+    }
+    search_counts(all_.problem);
+    if (space_.graph_stages == GraphStages::exact) {
+      outcome_.assumptions.push_back(visit_exact_plans(
+          all_.problem, [this](const GraphPipeSolution& found) { return visit(found); },
+          outcome_.work));
+    }
+    take_best();
+    outcome_.status = outcome_.candidates.empty() ? Status::infeasible : Status::feasible;
+    if (outcome_.candidates.empty()) outcome_.infeasibility = explain(all_.problem);
+    return std::move(outcome_);
+  }
+
+ private:
+  bool counts_least() const { return space_.in_flight == InFlight::least; }
+  double best_s() const { return std::min(fastest_.time_s(), greedy_.time_s()); }
+
+  /// Simulates a plan in some orders of its passes; returns the bottleneck, per sample, above which
+  /// no plan is faster than the best so far.
+  double visit(const GraphPipeSolution& found) {
+    if (budget_.work > 0 && ++plans_ > budget_.work) return 0.0;
+    const Plan plan = graphpipe_plan(job_, system_, tables_, all_, found);
     const auto consider = [&](const WarmUps& warm_ups) {
       Plan counted = plan;
       set_warm_ups(counted, warm_ups);
-      fastest.consider(std::move(counted));
+      fastest_.consider(std::move(counted));
     };
     // A pipeline that fills and drains can gain by more than keeps its rate: all are tried.
-    if (least) consider(rate_keeping_warm_ups(plan));
-    fastest.consider(plan);
-    if (least && any_order_bound_s(plan) < fastest.time_s()) consider(time_keeping_warm_ups(plan));
-    if (space.greedy_orders) greedy.consider(plan, best_s());
-    if (progress) progress(best_s(), outcome.search_bound_s, outcome.evaluated);
+    if (counts_least()) consider(rate_keeping_warm_ups(plan));
+    fastest_.consider(plan);
+    if (counts_least() && any_order_bound_s(plan) < fastest_.time_s()) {
+      consider(time_keeping_warm_ups(plan));
+    }
+    if (space_.greedy_orders) greedy_.consider(plan, best_s());
+    if (progress_) progress_(best_s(), outcome_.search_bound_s, outcome_.evaluated);
     // A stage's devices do its passes one after another on any network; nothing else of a plan for
     // a flat one bounds its iteration on the real one.
-    return best_s() / static_cast<double>(problem.batch) * kAboveTolerance;
-  };
-  const auto search = [&](const GraphPipeProblem& flat) {
-    outcome.work += visit_graphpipe_plans(flat, visit);
+    return best_s() / static_cast<double>(all_.problem.batch) * kAboveTolerance;
+  }
+
+  void search(const GraphPipeProblem& flat) {
+    const auto look_at = [this](const GraphPipeSolution& found) { return visit(found); };
+    outcome_.work += visit_graphpipe_plans(flat, look_at);
     const std::optional<GraphPipeProblem> inside = inside_nodes(flat);
-    if (inside) outcome.work += visit_graphpipe_plans(*inside, visit);
-  };
-  const auto search_counts = [&](const GraphPipeProblem& counted) {
+    if (inside) outcome_.work += visit_graphpipe_plans(*inside, look_at);
+  }
+
+  void search_counts(const GraphPipeProblem& counted) {
     search(counted);
-    if (!least) return;
+    if (!counts_least()) return;
     // Stages with no room for counts that lose no time at their rate may lose little.
     GraphPipeProblem table = counted;
     table.in_flight = InFlight::table;
     search(table);
-  };
-  // The fastest bottleneck need not have the shortest iteration: plain ways alone have other plans.
-  if (problem.ways.size() > all.plain) search_counts(with_first_ways(problem, all.plain));
-  if (all.manual > all.plain && all.manual < all.ways.size()) {
-    search_counts(with_first_ways(problem, all.manual));
   }
-  search_counts(problem);
-  if (space.graph_stages == GraphStages::exact) {
-    outcome.assumptions.push_back(visit_exact_plans(problem, visit, outcome.work));
+
+  void take_best() {
+    std::optional<Candidate> best = std::move(fastest_.best);
+    if (best && counts_least()) {
+      set_warm_ups(best->plan, fewest_warm_ups(best->plan));
+      best->metrics = measure(best->plan);
+    }
+    if (space_.greedy_orders) {
+      std::string said;
+      best = greedy_.better(std::move(best), said);
+      if (best) outcome_.assumptions.push_back(std::move(said));
+    }
+    if (!best) return;
+    outcome_.objective = best->metrics.iteration_time_s;
+    outcome_.candidates = {std::move(*best)};
   }
-  std::optional<Candidate> best = std::move(fastest.best);
-  if (best && least) {
-    set_warm_ups(best->plan, fewest_warm_ups(best->plan));
-    best->metrics = measure(best->plan);
-  }
-  if (space.greedy_orders) {
-    std::string said;
-    best = greedy.better(std::move(best), said);
-    if (best) outcome.assumptions.push_back(std::move(said));
-  }
-  if (best) {
-    outcome.objective = best->metrics.iteration_time_s;
-    outcome.candidates = {std::move(*best)};
-  }
-  outcome.status = outcome.candidates.empty() ? Status::infeasible : Status::feasible;
-  if (outcome.candidates.empty()) outcome.infeasibility = explain(problem);
-  return outcome;
+
+  const Job& job_;
+  const System& system_;
+  const GraphPipeSpace& space_;
+  const Budget& budget_;
+  const Progress& progress_;
+  GroupTables tables_;
+  GraphPipeJob all_;
+  Outcome outcome_;
+  Fastest fastest_{outcome_};
+  GreedyPlans greedy_{outcome_};
+  std::int64_t plans_ = 0;
+};
+
+Outcome plan_on_groups(const Job& job, const System& system, const GraphPipeSpace& space,
+                       const Budget& budget, const Progress& progress) {
+  return GroupSearch(job, system, space, budget, progress).run();
 }
 
 }  // namespace

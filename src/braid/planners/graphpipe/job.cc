@@ -103,7 +103,7 @@ GroupWays ways_on(const WaySearch& search, const System& system, LayerTables& ta
   for (int tp = 1; tp <= most_tp; tp *= 2) {
     // Or some replicas would lie in two nodes.
     if (system.groups.front().devices_per_node % tp != 0) break;
-    if (space.tp ? *space.tp != tp : data && tp > 1) continue;
+    if (!space.tp.allows(tp) || (space.tp.list().empty() && data && tp > 1)) continue;
     degrees.emplace_back().tp = tp;
   }
   for (Configuration way : degrees) {

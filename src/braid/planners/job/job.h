@@ -8,6 +8,7 @@
 
 #include "braid/graph/graph.h"
 #include "braid/plan/outcome.h"
+#include "braid/planners/job/degrees.h"
 #include "braid/profile/layer_options.h"
 
 namespace braid {
@@ -27,10 +28,9 @@ struct Job {
   ShardingSource sharding = ShardingSource::manual;
 };
 
-/// Restrictions on the space; empty: everything that the model and system allow. A degree that is
-/// set is fixed to that value.
+/// Restrictions on the space; empty: everything that the model and system allow.
 struct SpaceOptions {
-  std::optional<int> tp, pp, dp, cp, ep, vp, micro_batch;
+  Degrees tp, pp, dp, cp, ep, vp, micro_batch;
   std::optional<bool> sequence_parallel;
   std::optional<Recompute> recompute;
   std::optional<Zero> zero;

@@ -1,8 +1,10 @@
 #include "braid/planners/job/outcomes.h"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "braid/planners/job/contradiction.h"
 #include "braid/planners/job/job_layers.h"
 
 namespace braid {
@@ -47,6 +49,10 @@ Outcome begin_outcome(const Job& job, const System& system) {
 }
 
 Infeasibility empty_space(const SpaceLimits& limits, const SpaceOptions& options) {
+  const std::optional<Contradiction> why = contradiction(limits, options);
+  if (why && !(why->given.empty() && why->rules.empty())) {
+    return {text_of(*why, limits, options), -1, 0, 0, {}};
+  }
   std::string reason =
       std::string(options.all_devices ? "no split uses all " : "no split uses any of the ") +
       std::to_string(limits.devices) +

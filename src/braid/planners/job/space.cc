@@ -56,13 +56,6 @@ std::optional<Zero> next_stage(Zero zero, const SpaceLimits& limits, const Space
   return std::nullopt;
 }
 
-/// The fixed value when the user set one, else all candidates.
-std::vector<int> restricted(std::vector<int> candidates, const std::optional<int>& fixed) {
-  if (!fixed) return candidates;
-  if (std::find(candidates.begin(), candidates.end(), *fixed) == candidates.end()) return {};
-  return {*fixed};
-}
-
 /// Whether the trainer divides layers over so many ranks of each kind.
 bool has_form(const TrainerLimits& can, const Execution& how) {
   return how.tp <= can.most_tensor_parallel && (how.cp == 1 || can.ring_context_parallel) &&
@@ -71,8 +64,9 @@ bool has_form(const TrainerLimits& can, const Execution& how) {
 
 std::string text(std::int64_t value) { return std::to_string(value); }
 
-void check_divides(const char* option, const std::optional<int>& degree, std::int64_t number,
+void check_divides(const char* option, const Degrees& degrees, std::int64_t number,
                    const std::string& what) {
+  const std::optional<int> degree = degrees.single();
   if (degree && number % *degree != 0) {
     throw Error(Where{"", 0, option}, text(*degree) + " does not divide " + what,
                 "choose a divisor of " + text(number));
@@ -82,14 +76,17 @@ void check_divides(const char* option, const std::optional<int>& degree, std::in
 /// Whether the degrees set make up the devices, or a part of them.
 void check_devices(std::int64_t devices, const SpaceOptions& options) {
   const std::string all = text(devices) + (devices == 1 ? " device" : " devices");
-  const std::pair<const char*, const std::optional<int>&> degrees[] = {
+  const std::pair<const char*, const Degrees&> degrees[] = {
       {"--tp", options.tp}, {"--pp", options.pp}, {"--dp", options.dp}, {"--cp", options.cp}};
   std::int64_t fixed = 1;
   bool all_fixed = true;
-  for (const auto& [option, degree] : degrees) {
+  std::string names;
+  for (const auto& [option, allowed] : degrees) {
+    const std::optional<int> degree = allowed.single();
     all_fixed &= degree.has_value();
     if (!degree) continue;
-    if (options.all_devices) check_divides(option, degree, devices, all);
+    if (*degree > 1) names += (names.empty() ? "" : " or ") + std::string(option);
+    if (options.all_devices) check_divides(option, allowed, devices, all);
     if (*degree > devices) {
       throw Error(Where{"", 0, option}, text(*degree) + " is more than the " + all,
                   "choose at most " + text(devices));
@@ -102,65 +99,94 @@ void check_devices(std::int64_t devices, const SpaceOptions& options) {
       (options.all_devices && (devices % fixed != 0 || (all_fixed && fixed != devices)))) {
     throw Error("the degrees set multiply to " + text(fixed) +
                     (fixed > devices ? ", more than the " : ", which does not make ") + all,
-                "change --tp, --pp, --dp or --cp, or leave one of them out");
+                names.empty() ? "leave --all-devices out" : "change " + names);
   }
+}
+
+/// Whether the model can be split by each degree that is set, then by all of them.
+void check_split(const SpaceLimits& limits, const SpaceOptions& options) {
+  Execution all;
+  const auto check = [&](const char* option, const Execution& how, const std::string& remedy) {
+    const std::string reason = refusal(limits.split, how);
+    if (!reason.empty()) throw Error(Where{"", 0, option}, reason, remedy);
+  };
+  const std::pair<const char*, int Execution::*> degrees[] = {
+      {"--tp", &Execution::tp}, {"--cp", &Execution::cp}, {"--ep", &Execution::ep}};
+  const Degrees* const set[] = {&options.tp, &options.cp, &options.ep};
+  for (std::size_t d = 0; d < std::size(degrees); ++d) {
+    const auto [option, degree] = degrees[d];
+    all.*degree = set[d]->single().value_or(1);
+    Execution alone;
+    alone.*degree = all.*degree;
+    if (limits.split.listed == nullptr) check(option, alone, "change it or leave it out");
+  }
+  all.sequence_parallel = all.tp > 1 && options.sequence_parallel.value_or(false);
+  check(all.sequence_parallel && limits.split.listed == nullptr ? "--sequence-parallel" : "", all,
+        "change --tp, --cp, --ep or --seq-len");
 }
 
 }  // namespace
 
 void check_space(const SpaceLimits& limits, const SpaceOptions& options) {
-  const auto positive = [](const char* option, const std::optional<int>& value) {
-    if (value && *value < 1) {
-      throw Error(Where{"", 0, option}, text(*value) + " is not a degree", "choose 1 or more");
+  const auto has_values = [](const char* option, const Degrees& degrees) {
+    const std::vector<int>& list = degrees.list();
+    if (!list.empty() && list.front() < 1) {
+      throw Error(Where{"", 0, option}, text(list.front()) + " is not a degree",
+                  "choose 1 or more");
+    }
+    if (!degrees.at_least(1)) {
+      const std::string limit = "--max-" + std::string(option).substr(2);
+      throw Error(Where{"", 0, limit},
+                  list.empty() ? text(degrees.limit()) + " is not a degree"
+                               : text(degrees.limit()) + " is less than all of " + option + " " +
+                                     Degrees(list).text(),
+                  "choose " + text(list.empty() ? 1 : list.front()) + " or more");
     }
   };
-  positive("--tp", options.tp);
-  positive("--pp", options.pp);
-  positive("--dp", options.dp);
-  positive("--cp", options.cp);
-  positive("--ep", options.ep);
-  positive("--vp", options.vp);
-  positive("--micro-batch", options.micro_batch);
+  has_values("--tp", options.tp);
+  has_values("--pp", options.pp);
+  has_values("--dp", options.dp);
+  has_values("--cp", options.cp);
+  has_values("--ep", options.ep);
+  has_values("--vp", options.vp);
+  has_values("--micro-batch", options.micro_batch);
 
   check_devices(limits.devices, options);
-  Execution how;
-  how.tp = options.tp.value_or(1);
-  how.cp = options.cp.value_or(1);
-  how.ep = options.ep.value_or(1);
-  how.sequence_parallel = how.tp > 1 && options.sequence_parallel.value_or(false);
-  if (const std::string reason = refusal(limits.split, how); !reason.empty()) {
-    throw Error(reason, "change --tp, --cp, --ep or --seq-len");
-  }
-  const std::int64_t pieces = std::int64_t{options.pp.value_or(1)} * options.vp.value_or(1);
+  check_split(limits, options);
+  const std::int64_t pieces = std::int64_t{options.pp.least()} * options.vp.least();
   if (pieces > limits.layers) {
-    const char* what = options.vp ? " chunks" : " stages";
-    throw Error(Where{"", 0, options.vp ? "--vp" : "--pp"},
-                text(pieces) + what + " need as many layers; the model has " + text(limits.layers),
-                "choose at most " + text(limits.layers) + what + " in all");
+    const bool chunks = options.vp.least() > 1;
+    const bool both = chunks && options.pp.least() > 1;
+    throw Error(Where{"", 0, chunks ? "--vp" : "--pp"},
+                (both ? "pp times vp is " + text(pieces) + " and each chunk needs a layer"
+                      : text(pieces) + (chunks ? " chunks" : " stages") + " need as many layers") +
+                    "; the model has " + text(limits.layers),
+                both ? "change --pp or --vp" : "choose at most " + text(limits.layers));
   }
   check_divides("--dp", options.dp, limits.global_batch,
                 "the global batch of " + text(limits.global_batch));
   check_divides("--micro-batch", options.micro_batch, limits.global_batch,
                 "the global batch of " + text(limits.global_batch));
   const std::int64_t per_step =
-      std::int64_t{options.dp.value_or(1)} * options.micro_batch.value_or(1);
+      std::int64_t{options.dp.single().value_or(1)} * options.micro_batch.single().value_or(1);
   if (limits.global_batch % per_step != 0) {
     throw Error(Where{"", 0, "--micro-batch"},
                 "dp times micro-batch is " + text(per_step) +
                     ", which does not divide the global batch of " + text(limits.global_batch),
                 "change --dp, --micro-batch or --global-batch");
   }
-  if (options.schedule && *options.schedule != ScheduleKind::interleaved && options.vp &&
-      *options.vp > 1) {
+  if (options.schedule && *options.schedule != ScheduleKind::interleaved &&
+      options.vp.least() > 1) {
     throw Error(Where{"", 0, "--vp"}, "only the interleaved schedule has several chunks per stage",
                 "use --schedule interleaved, or leave --vp out");
   }
-  if (options.schedule == ScheduleKind::interleaved && (options.vp == 1 || options.pp == 1)) {
+  if (options.schedule == ScheduleKind::interleaved &&
+      (options.vp.single() == 1 || options.pp.single() == 1)) {
     throw Error(Where{"", 0, "--schedule"},
                 "interleaving needs several stages and several chunks on each",
                 "use --schedule 1f1b, or give --pp and --vp more than 1");
   }
-  if (options.sequence_parallel == true && options.tp == 1) {
+  if (options.sequence_parallel == true && options.tp.single() == 1) {
     throw Error(Where{"", 0, "--sequence-parallel"}, "it divides work among tensor parallel ranks",
                 "give --tp more than 1, or leave --sequence-parallel out");
   }
@@ -168,16 +194,15 @@ void check_space(const SpaceLimits& limits, const SpaceOptions& options) {
 
 namespace {
 
-/// Adds the splits with the tp and cp of `how` and pp·dp = replicas; `ep`: only this one, if set.
-void add_splits(Execution how, std::int64_t replicas, const std::optional<int>& ep,
-                const SpaceLimits& limits, const SpaceOptions& options,
-                std::vector<Configuration>& out) {
-  for (const int pp : restricted(divisors(replicas, limits.layers), options.pp)) {
+/// Adds the splits with the tp and cp of `how`, pp·dp = replicas and an ep among `ep`.
+void add_splits(Execution how, std::int64_t replicas, const Degrees& ep, const SpaceLimits& limits,
+                const SpaceOptions& options, std::vector<Configuration>& out) {
+  for (const int pp : options.pp.among(divisors(replicas, limits.layers))) {
     if (pp > options.can.most_stages) continue;
     const std::int64_t dp = replicas / pp;
-    if (limits.global_batch % dp != 0 || (options.dp && *options.dp != dp)) continue;
+    if (limits.global_batch % dp != 0 || !options.dp.allows(dp)) continue;
     const std::int64_t most_ep = limits.split.experts > 0 ? limits.split.experts : 1;
-    for (const int one : restricted(divisors(dp * how.cp, most_ep), ep)) {
+    for (const int one : ep.among(divisors(dp * how.cp, most_ep))) {
       how.ep = one;
       if (!has_form(options.can, how)) continue;
       // Expert groups are whole context groups, or parts of one.
@@ -199,8 +224,8 @@ void add_splits(Execution how, std::int64_t replicas, const std::optional<int>& 
 std::vector<Configuration> splits_of_devices(std::int64_t devices, const SpaceLimits& limits,
                                              const SpaceOptions& options) {
   std::vector<Configuration> out;
-  for (const int tp : restricted(divisors(devices, devices), options.tp)) {
-    for (const int cp : restricted(divisors(devices / tp, devices), options.cp)) {
+  for (const int tp : options.tp.among(divisors(devices, devices))) {
+    for (const int cp : options.cp.among(divisors(devices / tp, devices))) {
       Execution how;
       how.tp = tp;
       how.cp = cp;
@@ -230,14 +255,14 @@ std::vector<int> tensor_degrees(const SpaceLimits& limits) {
 std::vector<Family> families(const SpaceLimits& limits, const SpaceOptions& options) {
   const SplitLimits& split = limits.split;
   std::vector<Family> out;
-  for (const int tp : restricted(tensor_degrees(limits), options.tp)) {
+  for (const int tp : options.tp.among(tensor_degrees(limits))) {
     const std::int64_t room = limits.devices / tp;
     for (const int cp :
-         restricted(divisors(std::max<std::int64_t>(1, split.seq_len / 2), room), options.cp)) {
+         options.cp.among(divisors(std::max<std::int64_t>(1, split.seq_len / 2), room))) {
       const std::int64_t replicas = room / cp;
       if (options.all_devices && replicas * cp * tp != limits.devices) continue;
       for (const int ep :
-           restricted(divisors(std::max<std::int64_t>(1, split.experts), room), options.ep)) {
+           options.ep.among(divisors(std::max<std::int64_t>(1, split.experts), room))) {
         Execution how;
         how.tp = tp;
         how.cp = cp;
@@ -258,7 +283,7 @@ std::vector<Family> families(const SpaceLimits& limits, const SpaceOptions& opti
 }
 
 std::vector<int> data_degrees(const SpaceLimits& limits, const SpaceOptions& options) {
-  return restricted(divisors(limits.global_batch, limits.devices), options.dp);
+  return options.dp.among(divisors(limits.global_batch, limits.devices));
 }
 
 std::int64_t most_replicas(std::span<const int> data_degrees, const SpaceLimits& limits,
@@ -266,9 +291,8 @@ std::int64_t most_replicas(std::span<const int> data_degrees, const SpaceLimits&
   std::int64_t found = 0;
   for (const int dp : data_degrees) {
     if (dp > most) break;
-    const std::int64_t pp = std::min<std::int64_t>(limits.layers, most / dp);
-    if (options.pp && *options.pp > pp) continue;
-    found = std::max(found, dp * std::int64_t{options.pp ? *options.pp : pp});
+    const int pp = options.pp.at_most(std::min<std::int64_t>(limits.layers, most / dp));
+    found = std::max(found, dp * std::int64_t{pp});
   }
   return found;
 }
@@ -285,7 +309,7 @@ std::vector<Configuration> splits_of_family(const Configuration& family, std::in
 }
 
 std::vector<int> micro_batches_of(std::int64_t samples, const SpaceOptions& options) {
-  std::vector<int> sizes = restricted(divisors(samples, samples), options.micro_batch);
+  std::vector<int> sizes = options.micro_batch.among(divisors(samples, samples));
   if (options.listed != nullptr) {
     const std::set<int> listed = options.listed->micro_batches();
     std::erase_if(sizes, [&](int size) { return !listed.contains(size); });
@@ -347,7 +371,7 @@ void add_pipelines(Configuration base, std::span<const int> micro_batches,
         std::min<std::int64_t>(base.pp == 1 ? 1 : limits.layers / base.pp,
                                kMostPlannedPasses / base.pp / base.num_micro_batches));
     base.vp = 1;
-    if (most_vp >= 1 && options.vp.value_or(1) == 1) {
+    if (most_vp >= 1 && options.vp.allows(1)) {
       if (wanted(ScheduleKind::one_f_one_b)) {
         base.schedule = ScheduleKind::one_f_one_b;
         out.push_back({base, 1});
@@ -359,9 +383,10 @@ void add_pipelines(Configuration base, std::span<const int> micro_batches,
     }
     if (base.num_micro_batches % base.pp != 0 || !wanted(ScheduleKind::interleaved)) continue;
     base.schedule = ScheduleKind::interleaved;
-    base.vp = std::max(2, options.vp.value_or(2));
-    const std::int32_t last_vp = std::min(most_vp, options.vp.value_or(most_vp));
-    if (base.vp <= last_vp) out.push_back({base, last_vp});
+    for (const auto& [first_vp, last_vp] : options.vp.runs(2, most_vp)) {
+      base.vp = first_vp;
+      out.push_back({base, last_vp});
+    }
   }
 }
 

@@ -17,10 +17,6 @@ namespace {
 /// The cluster is cut into no more than this many stages.
 constexpr std::int64_t kMostParts = 64;
 
-bool allowed(const std::optional<int>& fixed, std::int64_t value) {
-  return !fixed || *fixed == value;
-}
-
 /// Shard groups of `size` devices that a run has room for: inside nodes, or of whole nodes.
 std::int64_t blocks_of(const DeviceRun& run, std::int64_t size) {
   const bool inside = size <= run.devices_per_node && run.devices_per_node % size == 0;
@@ -31,11 +27,11 @@ std::int64_t blocks_of(const DeviceRun& run, std::int64_t size) {
 }  // namespace
 
 MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t round_samples,
-                         Stages stages, Known& shared)
+                         Depth depth, Known& shared)
     : job_(job),
       space_(space),
       round_samples_(round_samples),
-      stages_(stages),
+      stages_(depth.stages),
       known_(shared),
       split_(job.chain().layers->limits(job.system().device_count)) {
   const Job& of = job.job();
@@ -47,8 +43,8 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
     problem_.capacity.push_back(static_cast<std::int32_t>(run.count));
     devices += run.count;
   }
-  problem_.least_stages = space.pp.value_or(stages == Stages::several ? 2 : 1);
-  problem_.most_stages = space.pp.value_or(stages == Stages::one ? 1 : layers);
+  problem_.least_stages = depth.least;
+  problem_.most_stages = depth.most;
 
   // Bytes per sample of what a cut surely hands over.
   problem_.cut_class.assign(at(layers) + 1, 0);
@@ -73,23 +69,26 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
   probe_.global_batch = of.global_batch;
   probe_.stages.resize(1);
 
+  // Context parallelism is as it is asked for.
+  const std::vector<int> cps = space.cp.list().empty() ? std::vector<int>{1} : space.cp.list();
   for (std::int64_t dp = 1; dp <= std::min(devices, round_samples); ++dp) {
-    if (round_samples % dp != 0 || !allowed(space.dp, dp)) continue;
+    if (round_samples % dp != 0 || !space.dp.allows(dp)) continue;
     const std::int64_t micro_batch = round_samples / dp;
-    if (!allowed(space.micro_batch, micro_batch)) continue;
+    if (!space.micro_batch.allows(micro_batch)) continue;
     for (std::int64_t tp = 1; tp <= devices / dp; ++tp) {
       const bool automatic =
           std::binary_search(split_.automatic.begin(), split_.automatic.end(), tp);
-      if (!allowed(space.tp, tp)) continue;
+      if (!space.tp.allows(tp)) continue;
       if (!automatic && !divides_manually(split_, static_cast<int>(tp))) continue;
       Configuration degrees;
       degrees.dp = static_cast<int>(dp);
       degrees.tp = static_cast<int>(tp);
-      degrees.cp = space.cp.value_or(1);
       degrees.micro_batch = static_cast<int>(micro_batch);
       degrees.num_micro_batches = problem_.micro_batches;
-      if (degrees.cp * dp * tp * kMostParts < devices) continue;
-      add_forms(degrees);
+      for (const int cp : space.cp.among(cps)) {
+        degrees.cp = cp;
+        if (degrees.cp * dp * tp * kMostParts >= devices) add_forms(degrees);
+      }
     }
   }
   problem_.costs = this;
@@ -111,7 +110,7 @@ void MixedFamily::add_forms(const Configuration& degrees) {
   const std::int64_t replicas = std::int64_t{degrees.dp} * degrees.cp;
   const std::int64_t most_ep = split_.experts > 0 ? std::min(split_.experts, replicas) : 1;
   for (std::int64_t ep = 1; ep <= most_ep; ++ep) {
-    if (!allowed(space_.ep, ep) || replicas % ep != 0) continue;
+    if (!space_.ep.allows(ep) || replicas % ep != 0) continue;
     if (ep % degrees.cp != 0 && degrees.cp % ep != 0) continue;
     Configuration form = degrees;
     form.ep = static_cast<int>(ep);

@@ -48,13 +48,14 @@ void refuse(bool asked, const char* option, const char* what) {
 }
 
 void check_mixed_space(const Job& job, const System& system, const SpaceOptions& space) {
-  refuse(space.vp.value_or(1) != 1, "--vp", "stages on a mixed cluster are not interleaved");
+  refuse(!space.vp.allows(1), "--vp", "stages on a mixed cluster are not interleaved");
   refuse(space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b,
          "--schedule", "a mixed cluster runs 1f1b");
   SpaceLimits limits = space_limits(job, system);
   // Devices may stay unused, so the degrees need not make up all of them.
   limits.devices = 1;
-  for (const std::optional<int>& degree : {space.tp, space.pp, space.dp, space.cp}) {
+  for (const Degrees* degrees : {&space.tp, &space.pp, &space.dp, &space.cp}) {
+    const std::optional<int> degree = degrees->single();
     if (degree && *degree > 0 &&
         (__builtin_mul_overflow(limits.devices, std::int64_t{*degree}, &limits.devices) ||
          limits.devices > system.device_count)) {
@@ -314,20 +315,20 @@ Infeasibility MixedSearch::nearest(const std::vector<Open>& open) {
 
 MixedSearch::Open MixedSearch::open_round(std::int64_t samples) {
   Open open;
-  const auto add = [&](MixedFamily::Stages stages) {
-    auto family = std::make_unique<MixedFamily>(job_, space_, samples, stages, known_);
+  const auto add = [&](MixedFamily::Depth depth) {
+    auto family = std::make_unique<MixedFamily>(job_, space_, samples, depth, known_);
     if (family->empty()) return;
     open.bound_s = std::min(open.bound_s, quick_bound_s(family->problem()));
     open.walked_s = open.bound_s;
     open.families.push_back(std::move(family));
   };
-  if (job_.chain().shared.empty()) {
-    add(MixedFamily::Stages::any);
-    return open;
+  using Stages = MixedFamily::Stages;
+  const bool any = job_.chain().shared.empty();
+  const auto layers = static_cast<int>(job_.chain().kind_of_layer.size());
+  for (const auto& [least, most] : space_.pp.runs(any ? 1 : 2, layers)) {
+    add({any ? Stages::any : Stages::several, least, most});
   }
-  const std::size_t layers = job_.chain().kind_of_layer.size();
-  if (space_.pp.value_or(2) > 1 && layers > 1) add(MixedFamily::Stages::several);
-  if (space_.pp.value_or(1) == 1) add(MixedFamily::Stages::one);
+  if (!any && space_.pp.allows(1)) add({Stages::one, 1, 1});
   return open;
 }
 

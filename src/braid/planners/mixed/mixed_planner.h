@@ -35,7 +35,13 @@ class MixedFamily final : public MixedCosts {
   /// of any number where layers share nothing.
   enum class Stages : std::uint8_t { any, one, several };
 
-  MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t round_samples, Stages stages,
+  /// How many stages there are.
+  struct Depth {
+    Stages stages = Stages::any;
+    std::int32_t least = 1, most = 1;
+  };
+
+  MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t round_samples, Depth depth,
               Known& shared);
   MixedFamily(const MixedFamily&) = delete;
   MixedFamily& operator=(const MixedFamily&) = delete;

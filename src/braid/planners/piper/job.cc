@@ -118,7 +118,7 @@ std::vector<PiperForm> piper_forms(const PiperJob& job, const SpaceOptions& spac
   if (sharding == ShardingSource::manual) limits.split.automatic.clear();
   std::vector<PiperForm> forms;
   for (int tp = 1; tp <= most_tp; ++tp) {
-    if (space.tp && *space.tp != tp) continue;
+    if (!space.tp.allows(tp)) continue;
     Configuration degree;
     degree.tp = tp;
     degree.micro_batch = micro_batch;

@@ -24,10 +24,10 @@ constexpr const char* kObjective = "time per sample (s)";
 
 /// The option that asks for what is outside of the space; empty when none does.
 std::string_view option_outside(const PiperSpace& space) {
-  if (space.pp) return "--pp";
-  if (space.cp.value_or(1) != 1) return "--cp";
-  if (space.ep.value_or(1) != 1) return "--ep";
-  if (space.vp.value_or(1) != 1) return "--vp";
+  if (!space.pp.is_any()) return "--pp";
+  if (!space.cp.allows(1)) return "--cp";
+  if (!space.ep.allows(1)) return "--ep";
+  if (!space.vp.allows(1)) return "--vp";
   if (space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b) {
     return "--schedule";
   }
@@ -174,22 +174,28 @@ class PiperSearch {
         format_bytes(excess_bytes));
   }
 
+  /// Those of the list that is given, else powers of two.
+  std::vector<int> micro_batches() const {
+    std::vector<int> sizes = space_.micro_batch.list();
+    for (std::int64_t size = 1; space_.micro_batch.list().empty() && size <= job_.global_batch;
+         size *= 2) {
+      sizes.push_back(static_cast<int>(size));
+      if (size >= kMostMicroBatch) break;
+    }
+    return space_.micro_batch.among(std::move(sizes));
+  }
+
   std::vector<PiperFamily> all_families() {
     std::vector<PiperFamily> families;
     const std::int64_t per_node = system_.groups.front().devices_per_node;
     const std::int64_t most_tp = variant_.tp ? std::min(per_node, piper_.devices) : 1;
-    for (std::int64_t micro_batch = 1; micro_batch <= job_.global_batch; micro_batch *= 2) {
-      const std::int64_t samples = space_.micro_batch.value_or(
-          static_cast<int>(std::min<std::int64_t>(micro_batch, std::numeric_limits<int>::max())));
-      if (job_.global_batch % samples == 0) {
-        for (const ShardingSource sharding : {ShardingSource::manual, ShardingSource::automatic}) {
-          if (sharding == ShardingSource::automatic && job_.sharding != sharding) continue;
-          add_families(piper_forms(piper_, space_, static_cast<int>(samples), most_tp,
-                                   variant_.recompute, sharding),
-                       job_.global_batch / samples, families);
-        }
+    for (const int samples : micro_batches()) {
+      if (job_.global_batch % samples != 0) continue;
+      for (const ShardingSource sharding : {ShardingSource::manual, ShardingSource::automatic}) {
+        if (sharding == ShardingSource::automatic && job_.sharding != sharding) continue;
+        add_families(piper_forms(piper_, space_, samples, most_tp, variant_.recompute, sharding),
+                     job_.global_batch / samples, families);
       }
-      if (space_.micro_batch || micro_batch >= kMostMicroBatch) break;
     }
     return families;
   }
@@ -239,14 +245,14 @@ class PiperSearch {
                    alone_s / static_cast<double>(most_dp) / static_cast<double>(stages));
       families.push_back(family);
     };
-    if (space_.dp) {
-      if (*space_.dp <= most && batches % *space_.dp == 0) add(*space_.dp, *space_.dp);
-    } else if (family.forms.front().form.zero == Zero::none) {
-      add(1, most);
-    } else {
-      for (std::int64_t dp = 1; dp <= most; ++dp) {
-        if (batches % dp == 0) add(dp, dp);
-      }
+    const bool one_each = space_.dp.single() || family.forms.front().form.zero != Zero::none;
+    if (!one_each && !space_.dp.list().empty()) {
+      throw Error(Where{"", 0, "--dp"}, "the piper planner gives each stage a degree of its own",
+                  "give one degree for all, or a limit with --max-dp");
+    }
+    if (!one_each) return add(1, space_.dp.at_most(most));
+    for (std::int64_t dp = 1; dp <= most; ++dp) {
+      if (batches % dp == 0 && space_.dp.allows(dp)) add(dp, dp);
     }
   }
 

@@ -25,7 +25,7 @@ std::optional<Configuration> rule_configuration(const SpaceLimits& limits, int t
   configuration.tp = tp;
   configuration.pp = pp;
   configuration.dp = static_cast<int>(replicas);
-  configuration.micro_batch = space.micro_batch.value_or(1);
+  configuration.micro_batch = space.micro_batch.least();
   if (limits.global_batch / replicas % configuration.micro_batch != 0) return std::nullopt;
   configuration.num_micro_batches = limits.global_batch / replicas / configuration.micro_batch;
   if (configuration.num_micro_batches > kMostPlannedPasses / pp) return std::nullopt;
@@ -63,16 +63,16 @@ Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& 
   std::vector<std::pair<int, int>> order;
   int largest_tp = 1;
   for (int tp = 1; tp <= limits.devices_per_node; ++tp) {
-    if (limits.devices % tp != 0 || (space.tp && *space.tp != tp)) continue;
-    if (!rule_configuration(limits, tp, 1, space) && !space.tp) continue;
+    if (limits.devices % tp != 0 || !space.tp.allows(tp)) continue;
+    if (!rule_configuration(limits, tp, 1, space) && !space.tp.single()) continue;
     order.emplace_back(tp, 1);
     largest_tp = tp;
   }
-  if (space.tp) largest_tp = *space.tp;
+  if (!space.tp.allows(largest_tp)) largest_tp = space.tp.least();
   for (int pp = 2; pp <= limits.layers; ++pp) order.emplace_back(largest_tp, pp);
 
   for (const auto& [tp, pp] : order) {
-    if (space.pp && *space.pp != pp) continue;
+    if (!space.pp.allows(pp)) continue;
     const auto configuration = rule_configuration(limits, tp, pp, space);
     if (!configuration) continue;
     ++outcome.work;

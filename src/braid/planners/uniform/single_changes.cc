@@ -64,8 +64,8 @@ class ChangeList {
     const bool is_dealt = next.vp == 1 || next.num_micro_batches % next.pp == 0;
     // A rank that keeps no whole weights has none to offload.
     const bool offloads = !next.offload_weights || next.zero != Zero::parameters;
-    const bool is_wanted = (!options_.schedule || *options_.schedule == next.schedule) &&
-                           (!options_.vp || *options_.vp == next.vp);
+    const bool is_wanted =
+        (!options_.schedule || *options_.schedule == next.schedule) && options_.vp.allows(next.vp);
     if (next == from_ || !has_passes || !is_dealt || !offloads || !is_wanted) return;
     if (!is_listed(options_, next) || !refusal(options_.can, to_parallelism(next)).empty()) return;
     changes_.push_back(next);

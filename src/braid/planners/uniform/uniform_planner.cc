@@ -49,9 +49,14 @@ struct WorseFirst {
 
 class UniformSearch {
  public:
+  /// What is looked for: the best, or whether anything may fit. The latter holds whatever the
+  /// layers' times are.
+  enum class Aim : std::uint8_t { best, fit };
+
   UniformSearch(const Job& job, const System& system, const SpaceOptions& space,
-                const Budget& budget, const Progress& progress)
-      : chip_(system.groups.front().chip),
+                const Budget& budget, const Progress& progress, Aim aim = Aim::best)
+      : aim_(aim),
+        chip_(system.groups.front().chip),
         space_(space),
         budget_(budget),
         progress_(progress),
@@ -85,6 +90,13 @@ class UniformSearch {
   bool is_superfluous(const Configuration& configuration, const Configuration& next,
                       const Assessment& assessment) const;
 
+  /// Some of the layouts that are tried depend on times.
+  bool depends_on_times(const Configuration& configuration) const {
+    return configuration.pp > 1 && has_few_assignments(chain_, configuration);
+  }
+  bool is_enough() const { return aim_ == Aim::fit && (may_fit_ || !best_.found().empty()); }
+
+  const Aim aim_;
   const Chip& chip_;
   const SpaceOptions& space_;
   const Budget& budget_;
@@ -99,6 +111,7 @@ class UniformSearch {
   CoveredRanges relaxed_;
   bool is_empty_ = true;  ///< No split that was looked into allows anything.
   BestPlans best_;
+  bool may_fit_ = false;  ///< Of Aim::fit: it takes times to see whether something does.
   /// Simulated 1F1B configurations whose other assignments might be faster still, by path bound.
   std::vector<BoundedConfiguration> unproven_;
   /// No assignment that was not looked at is faster than this.
@@ -116,7 +129,8 @@ class UniformSearch {
 /// Those of all configurations of the family: ep divides dp·cp, so that dp is a multiple of what of
 /// ep does not divide cp.
 std::vector<int> UniformSearch::micro_batches_of_family(const Configuration& family) const {
-  const std::int64_t least_dp = space_.dp.value_or(family.ep / std::gcd(family.ep, family.cp));
+  const std::int64_t least_dp =
+      space_.dp.single().value_or(family.ep / std::gcd(family.ep, family.cp));
   if (limits_.global_batch % least_dp != 0) return {};
   return micro_batches_of(limits_.global_batch / least_dp, space_);
 }
@@ -200,7 +214,13 @@ void UniformSearch::relax(const ConfigurationRange& range, const Assessment& ass
 }
 
 bool UniformSearch::is_hopeless(const ConfigurationRange& range) {
-  const LeastMemory least = least_memory(chain_, tables_, range, scratch_);
+  ConfigurationRange held = range;
+  if (aim_ == Aim::fit && range.configuration.vp > 1) {
+    // What last chunks hold depends on times. Without chunks a stage has no more in flight.
+    held.most_vp = held.configuration.vp = 1;
+    held.configuration.schedule = ScheduleKind::one_f_one_b;
+  }
+  const LeastMemory least = least_memory(chain_, tables_, held, scratch_);
   if (least.device_bytes <= usable_bytes(chip_) * kAboveTolerance) return false;
   if (!hopeless_ || least.device_bytes < hopeless_->bound_bytes) {
     hopeless_ = Hopeless{least.device_bytes, least.configuration};
@@ -254,7 +274,12 @@ void UniformSearch::step(const OpenNode& node) {
         !may_be_faster(chain_, tables_, configuration, best_.cutoff_s())) {
       return;
     }
-    if (!is_hopeless({configuration, configuration.vp})) look_at(configuration);
+    if (is_hopeless({configuration, configuration.vp})) return;
+    if (aim_ == Aim::fit && depends_on_times(configuration)) {
+      may_fit_ = true;
+    } else {
+      look_at(configuration);
+    }
   };
   if (node.range.is_single()) return look();
   // What less memory takes of all larger vp changes slowly with the first of them.
@@ -269,7 +294,7 @@ void UniformSearch::step(const OpenNode& node) {
 }
 
 bool UniformSearch::search() {
-  while (!open_.empty() && open_.top().bound_s < best_.cutoff_s()) {
+  while (!open_.empty() && open_.top().bound_s < best_.cutoff_s() && !is_enough()) {
     if (budget_.work > 0 && outcome_.evaluated >= budget_.work) return false;
     const OpenNode node = open_.top();
     open_.pop();
@@ -296,6 +321,10 @@ Outcome UniformSearch::run() {
     if (progress_) progress_(best_.best_s(), 0, outcome_.evaluated);
   }
   bool exhausted = !search();
+  if (is_enough()) {
+    outcome_.status = Status::feasible;
+    return std::move(outcome_);
+  }
   while (!exhausted && !unproven_.empty()) {
     const ClosedGap closed = close_gap(chain_, tables_, std::exchange(unproven_, {}), best_,
                                        outcome_.evaluated, scratch_);
@@ -346,6 +375,14 @@ Outcome plan_uniform(const Job& job, const System& system, const SpaceOptions& s
   const std::shared_ptr<const LayerOptions> layers = layer_options(job);
   Job looked_at = job;
   looked_at.layers = layers.get();
+  // Memory first, where times take long to find: that nothing fits has nothing to do with them.
+  if (const auto rough = layers->with_rough_times(system)) {
+    Job fitting = looked_at;
+    fitting.layers = rough.get();
+    Outcome outcome =
+        UniformSearch(fitting, system, space, budget, progress, UniformSearch::Aim::fit).run();
+    if (outcome.status == Status::infeasible) return outcome;
+  }
   return UniformSearch(looked_at, system, space, budget, progress).run();
 }
 

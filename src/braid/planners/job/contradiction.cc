@@ -1,0 +1,363 @@
+#include "braid/planners/job/contradiction.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "braid/plan/names.h"
+
+namespace braid {
+namespace {
+
+/// 1, the divisors of `number` and `more`, ascending.
+std::vector<int> candidates(std::int64_t number, const std::vector<int>& more) {
+  std::vector<int> found = more;
+  found.push_back(1);
+  for (std::int64_t d = 1; d * d <= number; ++d) {
+    if (number % d != 0) continue;
+    for (const std::int64_t divisor : {d, number / d}) {
+      if (divisor <= Degrees::kNoLimit) found.push_back(static_cast<int>(divisor));
+    }
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+/// Looks through the space in nested loops, a degree in each, innermost what the pipeline is.
+class SpaceWalk {
+ public:
+  SpaceWalk(const SpaceLimits& limits, const SpaceOptions& options, SpaceRules rules,
+            std::int64_t most_looked_at)
+      : limits_(limits), options_(options), rules_(rules), left_(most_looked_at) {
+    const SplitLimits& split = limits.split;
+    std::vector<int> tps = options.tp.list();
+    tps.insert(tps.end(), split.automatic.begin(), split.automatic.end());
+    std::vector<int> cps = options.cp.list();
+    std::vector<int> pps = options.pp.list();
+    // What a rule that does not count would refuse.
+    const std::vector<int> of_devices = candidates(limits.devices, {});
+    for (const auto& [rule, more] :
+         {std::pair{SpaceRule::heads, &tps}, std::pair{SpaceRule::sequence, &cps},
+          std::pair{SpaceRule::layers, &pps}}) {
+      if (!keeps(rule)) more->insert(more->end(), of_devices.begin(), of_devices.end());
+    }
+    tps_ = options.tp.among(candidates(std::max<std::int64_t>(1, split.heads), tps));
+    cps_ = options.cp.among(candidates(std::max<std::int64_t>(1, split.seq_len / 2), cps));
+    eps_ =
+        options.ep.among(candidates(std::max<std::int64_t>(1, split.experts), options.ep.list()));
+    std::vector<int> dps = candidates(limits.devices, options.dp.list());
+    dps.insert(dps.end(), eps_.begin(), eps_.end());
+    dps_ = options.dp.among(candidates(limits.global_batch, dps));
+    for (int pp = 1; pp <= limits.layers; ++pp) pps.push_back(pp);
+    pps_ = options.pp.among(candidates(1, pps));
+  }
+
+  std::optional<bool> found() {
+    for (const int tp : tps_) {
+      if (found_with(tp)) return true;
+    }
+    return left_ > 0 ? std::optional<bool>(false) : std::nullopt;
+  }
+
+ private:
+  bool keeps(SpaceRule rule) const { return (rules_ >> static_cast<unsigned>(rule) & 1) != 0; }
+  /// Whether the model can be split so, as far as a rule that counts says so.
+  bool splits(SpaceRule rule, int tp, int cp, int ep) const {
+    if (!keeps(limits_.split.listed != nullptr ? SpaceRule::profile : rule)) return true;
+    Execution how;
+    how.tp = tp;
+    how.cp = cp;
+    how.ep = ep;
+    return refusal(limits_.split, how).empty();
+  }
+
+  bool found_with(int tp) {
+    Configuration c;
+    c.tp = tp;
+    c.recompute = options_.recompute.value_or(Recompute::none);
+    if (!splits(SpaceRule::heads, tp, 1, 1) && limits_.split.listed == nullptr) return false;
+    if (keeps(SpaceRule::trainer) && tp > options_.can.most_tensor_parallel) return false;
+    for (const int cp : cps_) {
+      c.cp = cp;
+      if (limits_.split.listed == nullptr && !splits(SpaceRule::sequence, 1, cp, 1)) continue;
+      if (keeps(SpaceRule::trainer) && cp > 1 && !options_.can.ring_context_parallel) continue;
+      for (const int ep : eps_) {
+        c.ep = ep;
+        if (found_in_family(c)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool found_in_family(Configuration c) {
+    const SplitLimits& split = limits_.split;
+    if (split.listed != nullptr ? !splits(SpaceRule::profile, c.tp, c.cp, c.ep)
+                                : !splits(SpaceRule::experts, 1, 1, c.ep)) {
+      return false;
+    }
+    if (keeps(SpaceRule::trainer) && c.ep > 1 && !options_.can.expert_parallel) return false;
+    const bool nested = c.ep % c.cp == 0 || c.cp % c.ep == 0;
+    if (keeps(SpaceRule::expert_ranks) && !nested) return false;
+    for (const int pp : pps_) {
+      c.pp = pp;
+      const std::int64_t shards = std::int64_t{c.tp} * c.cp * pp;
+      if (keeps(SpaceRule::devices) && shards > limits_.devices) return false;
+      if (keeps(SpaceRule::layers) && pp > limits_.layers) return false;
+      if (keeps(SpaceRule::trainer) && pp > options_.can.most_stages) return false;
+      for (const int dp : dps_) {
+        if (--left_ <= 0) return false;
+        if (keeps(SpaceRule::devices) && shards * dp > limits_.devices) break;
+        c.dp = dp;
+        if (found_with_degrees(c)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool found_with_degrees(const Configuration& c) {
+    const std::int64_t replicas = std::int64_t{c.dp} * c.cp;
+    if (keeps(SpaceRule::devices) && options_.all_devices &&
+        replicas * c.tp * c.pp != limits_.devices) {
+      return false;
+    }
+    if (keeps(SpaceRule::batch) && limits_.global_batch % c.dp != 0) return false;
+    if (keeps(SpaceRule::expert_ranks) && replicas % c.ep != 0) return false;
+    return has_state(c) && has_tensor_form(c) && has_pipeline(c);
+  }
+
+  /// Whether the trainer has a stage of ZeRO for it.
+  bool has_state(const Configuration& c) const {
+    if (!keeps(SpaceRule::trainer)) return true;
+    const TrainerLimits& can = options_.can;
+    if (options_.zero) return can.allows(*options_.zero, c.pp);
+    if (c.dp * std::int64_t{c.cp} == 1) return can.allows(Zero::none, c.pp);
+    const std::array all = {Zero::none, Zero::optimizer, Zero::gradients, Zero::parameters};
+    return std::any_of(all.begin(), all.end(), [&](Zero zero) { return can.allows(zero, c.pp); });
+  }
+
+  bool has_tensor_form(const Configuration& c) const {
+    SpaceOptions options;
+    options.sequence_parallel = options_.sequence_parallel;
+    if (keeps(SpaceRule::trainer)) options.can = options_.can;
+    options.can.auto_sharding = options_.can.auto_sharding;
+    SpaceLimits limits = limits_;
+    if (limits.split.listed == nullptr) {
+      // What a rule that does not count would refuse.
+      if (!keeps(SpaceRule::sequence)) limits.split.seq_len = 2 * std::int64_t{c.cp} * c.tp;
+      if (!keeps(SpaceRule::heads)) limits.split.heads = limits.split.kv_heads = c.tp;
+      if (!keeps(SpaceRule::experts) && c.ep > 1) limits.split.experts = c.ep;
+    } else if (!keeps(SpaceRule::profile)) {
+      return true;
+    }
+    return !tensor_forms(c, limits, options).empty();
+  }
+
+  bool has_pipeline(Configuration c) {
+    const std::int64_t samples = std::max<std::int64_t>(1, limits_.global_batch / c.dp);
+    std::vector<int> sizes = candidates(samples, options_.micro_batch.list());
+    if (keeps(SpaceRule::profile)) {
+      SpaceOptions listed;
+      listed.listed = options_.listed;
+      listed.micro_batch = options_.micro_batch;
+      if (listed.listed != nullptr) sizes = micro_batches_of(samples, listed);
+    }
+    const std::vector<int> allowed = options_.micro_batch.among(std::move(sizes));
+    return std::any_of(allowed.begin(), allowed.end(), [&](int size) {
+      if (keeps(SpaceRule::batch) && samples % size != 0) return false;
+      c.micro_batch = size;
+      c.num_micro_batches = std::max<std::int64_t>(1, samples / size);
+      return is_listed_so(c) && has_schedule(c);
+    });
+  }
+
+  /// In any of its forms.
+  bool is_listed_so(Configuration c) const {
+    if (!keeps(SpaceRule::profile) || options_.listed == nullptr) return true;
+    const std::vector<TensorForm> forms = tensor_forms(c, limits_, options_);
+    return std::any_of(forms.begin(), forms.end(), [&](const TensorForm& form) {
+      return is_listed(options_, with_form(c, form));
+    });
+  }
+
+  bool has_schedule(const Configuration& c) const {
+    const std::array all = {ScheduleKind::one_f_one_b, ScheduleKind::gpipe,
+                            ScheduleKind::interleaved};
+    return std::any_of(all.begin(), all.end(), [&](ScheduleKind kind) {
+      if (options_.schedule && *options_.schedule != kind) return false;
+      if (keeps(SpaceRule::trainer) && c.pp > 1 && !options_.can.allows(kind)) return false;
+      const bool interleaved = kind == ScheduleKind::interleaved;
+      if (!keeps(SpaceRule::interleaving)) {
+        return has_room(c, options_.vp.least());
+      }
+      if (!interleaved) return options_.vp.allows(1) && has_room(c, 1);
+      const std::optional<int> vp = options_.vp.at_least(2);
+      return c.pp > 1 && c.num_micro_batches % c.pp == 0 && vp && has_room(c, *vp);
+    });
+  }
+
+  bool has_room(const Configuration& c, int vp) const {
+    const std::int64_t chunks = std::int64_t{c.pp} * vp;
+    if (keeps(SpaceRule::layers) && chunks > limits_.layers) return false;
+    return !keeps(SpaceRule::passes) || c.num_micro_batches <= kMostPlannedPasses / chunks;
+  }
+
+  const SpaceLimits& limits_;
+  const SpaceOptions& options_;
+  SpaceRules rules_;
+  std::int64_t left_;
+  std::vector<int> tps_, cps_, eps_, pps_, dps_;
+};
+
+std::string rule_text(SpaceRule rule, const SpaceLimits& limits, const SpaceOptions& options) {
+  const auto number = [](std::int64_t value) { return std::to_string(value); };
+  const SplitLimits& split = limits.split;
+  switch (rule) {
+    case SpaceRule::heads:
+      return split.heads == 0 ? "the model cannot be split by tensor parallelism"
+                              : "tp divides the " + number(split.heads) +
+                                    " that all heads and widths have in common";
+    case SpaceRule::sequence:
+      if (split.recurrent) return "cp cannot split the steps of a recurrent layer";
+      return split.seq_len == 0
+                 ? "the model has no sequence to split"
+                 : "2·cp, and tp with sequence parallelism, divide the sequence of " +
+                       number(split.seq_len) + " tokens";
+    case SpaceRule::experts:
+      return split.experts == 0 ? "the model has no experts"
+                                : "ep divides the " + number(split.experts) + " experts";
+    case SpaceRule::expert_ranks:
+      return "experts are split over data and context parallel ranks, not over tp or pp (ep "
+             "divides "
+             "dp·cp)";
+    case SpaceRule::devices:
+      return std::string("tp·cp·pp·dp is ") + (options.all_devices ? "" : "at most ") +
+             number(limits.devices) + ", the devices";
+    case SpaceRule::batch:
+      return "dp·micro-batch divides the global batch of " + number(limits.global_batch);
+    case SpaceRule::layers:
+      return "pp·vp is at most the " + number(limits.layers) + " layers";
+    case SpaceRule::interleaving:
+      return "only interleaving has several chunks a stage, on several stages, with micro-batches "
+             "in multiples of pp";
+    case SpaceRule::passes:
+      return "an iteration has at most " + number(kMostPlannedPasses) + " forward passes";
+    case SpaceRule::trainer:
+      return "the trainer cannot be told so";
+    case SpaceRule::profile:
+      break;
+  }
+  return "the profile has no such options for every layer";
+}
+
+}  // namespace
+
+std::string and_list(const std::vector<std::string>& parts) {
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    text += i == 0 ? "" : i + 1 < parts.size() ? ", " : " and ";
+    text += parts[i];
+  }
+  return text;
+}
+
+std::vector<GivenRestriction> given_restrictions(const SpaceOptions& options) {
+  std::vector<GivenRestriction> given;
+  const auto add = [&](const std::string& option, const std::string& value,
+                       std::function<void(SpaceOptions&)> take_back) {
+    given.push_back({option, value.empty() ? option : option + " " + value, std::move(take_back)});
+  };
+  if (options.all_devices) {
+    add("--all-devices", "", [](SpaceOptions& space) { space.all_devices = false; });
+  }
+  if (!options.allow_offload) {
+    add("--no-offload", "", [](SpaceOptions& space) { space.allow_offload = true; });
+  }
+  if (options.zero) {
+    add("--zero", std::string(name_of(*options.zero)),
+        [](SpaceOptions& space) { space.zero.reset(); });
+  }
+  if (options.recompute) {
+    add("--recompute", std::string(name_of(*options.recompute)),
+        [](SpaceOptions& space) { space.recompute.reset(); });
+  }
+  if (options.sequence_parallel) {
+    add("--sequence-parallel", *options.sequence_parallel ? "on" : "off",
+        [](SpaceOptions& space) { space.sequence_parallel.reset(); });
+  }
+  const auto add_degree = [&](const std::string& name, Degrees SpaceOptions::*degree) {
+    const Degrees& value = options.*degree;
+    if (value.limit() != Degrees::kNoLimit) {
+      add("--max-" + name, std::to_string(value.limit()),
+          [degree](SpaceOptions& space) { space.*degree = Degrees((space.*degree).list()); });
+    }
+    if (!value.list().empty()) {
+      std::string list;
+      for (const int one : value.list()) list += (list.empty() ? "" : ",") + std::to_string(one);
+      add("--" + name, list,
+          [degree](SpaceOptions& space) { space.*degree = Degrees({}, (space.*degree).limit()); });
+    }
+  };
+  add_degree("micro-batch", &SpaceOptions::micro_batch);
+  add_degree("dp", &SpaceOptions::dp);
+  add_degree("vp", &SpaceOptions::vp);
+  if (options.schedule) {
+    add("--schedule", std::string(name_of(*options.schedule)),
+        [](SpaceOptions& space) { space.schedule.reset(); });
+  }
+  add_degree("pp", &SpaceOptions::pp);
+  add_degree("cp", &SpaceOptions::cp);
+  add_degree("tp", &SpaceOptions::tp);
+  add_degree("ep", &SpaceOptions::ep);
+  return given;
+}
+
+std::optional<bool> has_configuration(const SpaceLimits& limits, const SpaceOptions& options,
+                                      SpaceRules rules, std::int64_t most_looked_at) {
+  return SpaceWalk(limits, options, rules, most_looked_at).found();
+}
+
+std::optional<Contradiction> contradiction(const SpaceLimits& limits, const SpaceOptions& options) {
+  const auto is_empty = [&](const SpaceOptions& space, SpaceRules rules) {
+    return has_configuration(limits, space, rules) == false;
+  };
+  if (!is_empty(options, kAllSpaceRules)) return std::nullopt;
+  Contradiction found;
+  SpaceOptions left = options;
+  for (GivenRestriction& restriction : given_restrictions(options)) {
+    SpaceOptions without_it = left;
+    restriction.take_back(without_it);
+    if (is_empty(without_it, kAllSpaceRules)) {
+      left = std::move(without_it);
+    } else {
+      found.given.push_back(std::move(restriction));
+    }
+  }
+  // The rules first named say most; they are dropped last.
+  SpaceRules rules = kAllSpaceRules;
+  for (int r = kSpaceRules - 1; r >= 0; --r) {
+    const auto rule = static_cast<SpaceRule>(r);
+    if (is_empty(left, without(rules, rule))) {
+      rules = without(rules, rule);
+    } else {
+      found.rules.insert(found.rules.begin(), rule);
+    }
+  }
+  return found;
+}
+
+std::string text_of(const Contradiction& contradiction, const SpaceLimits& limits,
+                    const SpaceOptions& options) {
+  std::vector<std::string> given, rules;
+  for (const GivenRestriction& one : contradiction.given) given.push_back(one.text);
+  for (const SpaceRule rule : contradiction.rules) {
+    rules.push_back(rule_text(rule, limits, options));
+  }
+  std::string text = given.empty()       ? "no configuration of this job exists"
+                     : given.size() == 1 ? "no configuration has " + given.front()
+                                         : and_list(given) + " do not go together";
+  if (!rules.empty()) text += ": " + and_list(rules);
+  return text;
+}
+
+}  // namespace braid

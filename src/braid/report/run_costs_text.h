@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "braid/plan/run_costs.h"
+
+namespace braid {
+
+/// A run's figures with their names, each as people read it: days, goodput, device-hours, price and
+/// energy; "-" where one is not known. Tables of several plans have them too.
+std::vector<std::pair<std::string, std::string>> run_figures(const RunCosts& costs);
+
+/// For people: the figures, one a line, and what they rest on.
+std::string run_costs_text(const RunCosts& costs);
+
+}  // namespace braid
