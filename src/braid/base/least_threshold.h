@@ -21,6 +21,12 @@ Number first_where(Number first, Number last, const Holds& holds) {
   return first;
 }
 
+/// Ends of a range that differ by less, as a share of the upper one, count as one in searches for a
+/// plan: another way is taken from there on, or the search ends.
+inline constexpr double kNearThreshold = 1e-3;
+/// The same where every byte that is missing is told.
+inline constexpr double kExactThreshold = 1e-6;
+
 /// Between what is too little and what is enough.
 struct ThresholdRange {
   double low = 0;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "braid/base/rounding.h"
 #include "braid/chip/covering_program.h"
 #include "braid/chip/fitting_sets.h"
 #include "braid/chip/frontier_sets.h"
@@ -56,7 +57,7 @@ std::vector<double> best_prices(const FittingSets& sets, std::size_t kernels, st
     more = more && added && program.objective() - best_total > kClose * best_total;
   }
   // Sums of them in other orders are rounded otherwise.
-  for (double& price : best) price -= 1e-9 * std::abs(price);
+  for (double& price : best) price -= kToleranceShare * std::abs(price);
   return best;
 }
 
@@ -125,7 +126,7 @@ class FrontierPrices {
 
   std::vector<double> best() {
     while (solve() && raise_limits()) continue;
-    for (double& price : best_) price -= 1e-9 * std::abs(price);
+    for (double& price : best_) price -= kToleranceShare * std::abs(price);
     return best_;
   }
 

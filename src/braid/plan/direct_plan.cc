@@ -8,6 +8,7 @@
 #include "braid/plan/blank_plan.h"
 #include "braid/plan/dealt_layers.h"
 #include "braid/plan/direct_stages.h"
+#include "braid/plan/execution_of.h"
 #include "braid/plan/gradient_placeholders.h"
 #include "braid/plan/totals.h"
 #include "braid/profile/layer_profile.h"
@@ -16,20 +17,6 @@
 
 namespace braid {
 namespace {
-
-Execution execution_of(const Parallelism& parallel) {
-  Execution how;
-  how.micro_batch = parallel.micro_batch;
-  how.tp = parallel.tp;
-  how.sequence_parallel = parallel.sequence_parallel;
-  how.cp = parallel.cp;
-  how.ep = parallel.ep;
-  how.whole_experts = parallel.whole_experts;
-  how.recompute = parallel.recompute;
-  how.offload_activations = parallel.offload_activations;
-  how.offload_weights = parallel.offload_weights;
-  return how;
-}
 
 /// Options of every kind of layer, one for each group of devices, in their order.
 Profile profile_of(const Graph& graph, const Execution& how, const StatedJob& job,

@@ -39,7 +39,7 @@ Timed timed(ProfilePlan made) {
 double excess_bytes(const Candidate& candidate, const System& system) {
   const double available = usable_bytes(system.groups.front().chip);
   const double excess = candidate.metrics.peak_memory_bytes - available;
-  return excess > 1e-12 * available ? excess : 0;
+  return excess > kRoundingShare * available ? excess : 0;
 }
 
 LowerBound bound_of(const ProfileTarget& target, std::int64_t micro_batches) {

@@ -8,6 +8,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/quantity.h"
+#include "braid/base/rounding.h"
 #include "braid/base/text.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/profile/mapped_layer.h"
@@ -60,7 +61,7 @@ std::string mapping_assumption(const Graph& graph, const Plan& plan) {
   }
   if (chips.empty()) return "";
   return fmt::format("{}: layers run by the best mapping of their kernels onto the chip, {}", chips,
-                     gap < 1e-6 ? "proven" : fmt::format("within {:.1f}%", 100 * gap));
+                     gap < kNoGap ? "proven" : fmt::format("within {:.1f}%", 100 * gap));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ std::string shares_text(const std::vector<std::pair<std::string, double>>& parts
                         const std::string& unit, double scale) {
   std::string text;
   for (const auto& [name, value] : parts) {
-    if (value <= 1e-12 * whole) continue;  // Nothing, or what rounding left of it.
+    if (value <= kRoundingShare * whole) continue;  // Nothing, or what rounding left of it.
     text += fmt::format("  {:<26}{:>9.4g} {}  {:>5.1f}%  {}\n", name, value / scale, unit,
                         100 * value / whole, bar(value / whole));
   }

@@ -9,6 +9,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/index.h"
+#include "braid/base/least_threshold.h"
 #include "braid/base/rounding.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/order_form.h"
@@ -104,15 +105,7 @@ class StageOrder {
       }
       first = tried + 1;
     }
-    while (first < last) {
-      const std::int64_t middle = first + (last - first) / 2;
-      if (holds(middle)) {
-        last = middle;
-      } else {
-        first = middle + 1;
-      }
-    }
-    return last;
+    return first_where(first, last, holds);
   }
 
   std::int32_t stage_;

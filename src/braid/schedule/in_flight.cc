@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "braid/base/index.h"
+#include "braid/base/least_threshold.h"
 #include "braid/base/rounding.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/sub_pipeline.h"
@@ -74,15 +75,9 @@ double LeastWarmUps::choose(std::size_t stage, std::int64_t k) {
   // All forward passes first is the order that finishes earliest. More of them before each backward
   // pass never let the stage finish later, so that the fewest are found by halving.
   const double best_s = end_s(count);
-  std::int64_t fewest = std::min(k, count), enough = count;
-  while (fewest < enough) {
-    const std::int64_t middle = fewest + (enough - fewest) / 2;
-    if (end_s(middle) <= best_s * kAboveRounding) {
-      enough = middle;
-    } else {
-      fewest = middle + 1;
-    }
-  }
+  const std::int64_t enough = first_where(std::min(k, count), count, [&](std::int64_t warm_up) {
+    return end_s(warm_up) <= best_s * kAboveRounding;
+  });
   chosen_[stage] = k_f_k_b_passes(number, count, k, enough);
   warm_ups_[stage] = enough;
   return best_s;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "braid/base/rounding.h"
 #include "braid/plan/stage_context.h"
 #include "braid/schedule/pipeline_time.h"
 #include "braid/schedule/plan_pipeline.h"
@@ -77,7 +78,9 @@ Metrics measure(const Plan& plan) {
   leave_out_transfers(timed);
   // Neither is negative: without transfers the stage would still be busy for as long. What rounding
   // leaves is nothing.
-  const auto rest = [time_s](double left_s) { return left_s > 1e-12 * time_s ? left_s : 0.0; };
+  const auto rest = [time_s](double left_s) {
+    return left_s > kRoundingShare * time_s ? left_s : 0.0;
+  };
   metrics.pp_comm_s = rest(time_s - pipeline_time_s(timed.pipeline, workspace));
   metrics.bubble_s = rest(time_s - busy_s(metrics) - metrics.pp_comm_s);
 

@@ -6,12 +6,11 @@
 #include <tuple>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 namespace {
 
-/// Sums of weights that exceed the capacity by no more than rounding fit.
-constexpr double kFitRounding = 1e-12;
 /// Partial selections kept before giving up.
 constexpr std::size_t kMostSums = 2'000'000;
 constexpr std::size_t kMostMixes = 100'000;
@@ -71,7 +70,7 @@ bool Knapsack::relax(std::span<const KnapsackGroup> groups, double capacity) {
   tight_ = false;
   price_ = 0;
   bound_ = cost_ = cost;
-  double need = weight - capacity * (1 + kFitRounding);
+  double need = weight - capacity * kAboveRounding;
   if (need <= 0) return true;
   tight_ = true;
   std::stable_sort(steps_.begin(), steps_.end(),
@@ -186,8 +185,9 @@ bool Knapsack::mix_choices(const KnapsackGroup& group, double budget) {
 
 KnapsackAnswer Knapsack::decide(std::span<const KnapsackGroup> groups, double capacity,
                                 double limit, bool first) {
-  const double fits = capacity * (1 + kFitRounding);
-  const double rounding = kFitRounding * (std::abs(limit) + price_ * capacity);
+  // What exceeds the capacity by no more than rounding fits.
+  const double fits = capacity * kAboveRounding;
+  const double rounding = kRoundingShare * (std::abs(limit) + price_ * capacity);
   const double budget = std::max(0.0, limit - bound_) + rounding;
   // Least that the groups from each on weigh and cost, to drop what cannot be completed.
   std::vector<double> least_weight(groups.size() + 1, 0), least_cost(groups.size() + 1, 0);

@@ -3,6 +3,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 #include "braid/base/rounding.h"
 #include "braid/search/layer_windows.h"
 #include "braid/search/one_f_one_b_chain.h"
@@ -280,7 +281,7 @@ std::optional<Partition> OneFOneBPartitioner::Chain::within(const MemoryForm& me
     guess *= 1.03;
   }
   // … then in between, and at last through attained values only, from below.
-  while (infeasible >= 0 && feasible - infeasible > 1e-3 * feasible) {
+  while (infeasible >= 0 && feasible - infeasible > kNearThreshold * feasible) {
     attempt_at(infeasible + (feasible - infeasible) / 2);
   }
   if (infeasible >= 0) {

@@ -12,10 +12,7 @@
 namespace braid {
 namespace {
 
-/// The same sums in another order may differ in the last bits.
-constexpr double kRounding = 1e-9;
-
-/// Millions of passes add up to more of that.
+/// Rounding of millions of passes adds up to more than kToleranceShare.
 constexpr double kClaimTolerance = 1e-6;
 
 double bytes_of(Dtype dtype) { return static_cast<double>(bits_per_element(dtype)) / 8; }
@@ -130,7 +127,7 @@ Check claims_check(const Claims& claims, const Verification& found) {
   const double off = std::abs(claims.iteration_time_s - found.iteration_time_s);
   const bool same_time = off <= kClaimTolerance * found.iteration_time_s;
   const double off_bytes = std::abs(claims.peak_memory_bytes - found.peak_memory_bytes);
-  const bool same_memory = off_bytes <= kRounding * found.peak_memory_bytes;
+  const bool same_memory = off_bytes <= kToleranceShare * found.peak_memory_bytes;
   return {"claims", same_time && same_memory,
           fmt::format("{:.9g} s claimed, {:.9g} s replayed; {:.0f} bytes claimed, {:.0f} needed",
                       claims.iteration_time_s, found.iteration_time_s, claims.peak_memory_bytes,
@@ -207,11 +204,11 @@ Verification verify(const Plan& plan, const std::optional<Claims>& claims) {
   result.lower_bound_s = arithmetic_bound_s(plan);
   result.checks.push_back(
       {"time",
-       replayed.time_s >= replayed.busiest_stage_s * (1 - kRounding) &&
-           replayed.time_s <= replayed.serial_s * (1 + kRounding),
+       replayed.time_s >= replayed.busiest_stage_s * kBelowTolerance &&
+           replayed.time_s <= replayed.serial_s * kAboveTolerance,
        fmt::format("replayed {:.6g} s; busiest stage {:.6g} s, all work one by one {:.6g} s",
                    replayed.time_s, replayed.busiest_stage_s, replayed.serial_s)});
-  result.checks.push_back({"bound", replayed.time_s >= result.lower_bound_s * (1 - kRounding),
+  result.checks.push_back({"bound", replayed.time_s >= result.lower_bound_s * kBelowTolerance,
                            fmt::format("replayed {:.6g} s, all arithmetic at peak takes {:.6g} s",
                                        replayed.time_s, result.lower_bound_s)});
   if (claims) result.checks.push_back(claims_check(*claims, result));

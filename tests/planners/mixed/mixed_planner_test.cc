@@ -13,7 +13,7 @@
 #include "braid/base/infinity.h"
 #include "braid/planners/mixed/bounds.h"
 #include "braid/planners/mixed/by_kind.h"
-#include "braid/planners/mixed/walk.h"
+#include "braid/planners/mixed/depth_first.h"
 #include "braid/planners/registry.h"
 #include "braid/planners/uniform/uniform_planner.h"
 #include "braid/profile/layer_profile.h"
@@ -111,7 +111,7 @@ std::vector<std::unique_ptr<MixedFamily>> families_of(MixedJob& costs, const Spa
   return families;
 }
 
-TEST(MixedWalk, ShowsEveryPipelineAndNoneTakesLessThanItsBound) {
+TEST(MixedDepthFirst, ShowsEveryPipelineAndNoneTakesLessThanItsBound) {
   std::int64_t shown = 0, tight = 0, branched = 0;
   for (std::uint64_t seed = 100; seed < 140; ++seed) {
     const TinyMixedJob tiny(seed);
@@ -121,7 +121,7 @@ TEST(MixedWalk, ShowsEveryPipelineAndNoneTakesLessThanItsBound) {
     for (const auto& family : families_of(costs, tiny.space, known)) {
       const double quick_s = quick_bound_s(family->problem());
       constexpr std::int64_t kAll = std::int64_t{1} << 40;
-      const MixedWalkResult result = walk_mixed(
+      const MixedDepthFirstResult result = search_depth_first(
           family->problem(), kInfinity, {kAll, kAll}, [&](const MixedPipeline& pipeline) {
             ++number;
             const double time_s = costs.time_s(family->stages(pipeline));

@@ -7,8 +7,8 @@
 
 #include "braid/base/infinity.h"
 #include "braid/planners/mixed/bounds.h"
+#include "braid/planners/mixed/depth_first.h"
 #include "braid/planners/mixed/solve.h"
-#include "braid/planners/mixed/walk.h"
 
 #include "planners/tiny_job.h"
 
@@ -322,9 +322,11 @@ TEST_P(MixedPipelines, AreTheBestOfAll) {
       walked_s = std::min(walked_s, pipeline.bound_s());
       return walked_s;
     };
-    EXPECT_EQ(walk_mixed(problem, kInfinity, {kAll, kAll}, visit).bound_s, walked_s) << seed;
+    EXPECT_EQ(search_depth_first(problem, kInfinity, {kAll, kAll}, visit).bound_s, walked_s)
+        << seed;
     EXPECT_NEAR(walked_s, expected_s, expected_s * 1e-9) << seed;
-    EXPECT_LE(walk_mixed(problem, kInfinity, {10, 1}, visit).bound_s, expected_s * (1 + 1e-9))
+    EXPECT_LE(search_depth_first(problem, kInfinity, {10, 1}, visit).bound_s,
+              expected_s * (1 + 1e-9))
         << seed;
   }
   RecordProperty("found", found);

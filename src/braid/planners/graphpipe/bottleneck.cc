@@ -150,15 +150,14 @@ double GraphPipeBottleneckSearch::least_time_s(double limit_s) {
 /// The least rate, `low_s` at least, below `high_s` or, if plans were found last at that, that;
 /// infinite if there is none.
 double GraphPipeBottleneckSearch::least_below_s(double low_s, double high_s) {
-  constexpr double kShare = 1e-9;
   const auto possible = [&](double time_s) {
     return find(time_s, GraphPipeEffort::quick) || find(time_s, GraphPipeEffort::full);
   };
   Times times_s;
   bool near = true;
-  for (bool first = true; high_s > low_s * (1 + kShare); first = false) {
+  for (bool first = true; high_s > low_s * kAboveTolerance; first = false) {
     // Right below, which mostly ends it, then among the times that stages attain, then anywhere.
-    double time_s = high_s * (1 - kShare);
+    double time_s = high_s * kBelowTolerance;
     std::erase_if(times_s, [&](double t) { return t <= low_s || t >= time_s; });
     if (!times_s.empty()) {
       const std::size_t middle = times_s.size() / 2;

@@ -190,13 +190,13 @@ class GreedyPlans {
     if (!fastest_.best) return keep("the greedy one was not tried on the best plan");
     const Metrics& metrics = fastest_.best->metrics;
     const double share = metrics.iteration_time_s / other_s - 1;
-    if (share > kRounding) {
+    if (share > kToleranceShare) {
       return keep(fmt::format("the greedy one takes {:.2f}% more", 100 * share));
     }
-    if (share > -kRounding && metrics.peak_memory_bytes > other->metrics.peak_memory_bytes) {
+    if (share > -kToleranceShare && metrics.peak_memory_bytes > other->metrics.peak_memory_bytes) {
       return keep("the greedy one takes as long and more memory");
     }
-    said += share > -kRounding
+    said += share > -kToleranceShare
                 ? "greedy, which takes as long as 1F1B and no more memory"
                 : fmt::format("greedy, which takes {:.2f}% less than 1F1B", -100 * share);
     said += left_out;
@@ -204,7 +204,6 @@ class GreedyPlans {
   }
 
  private:
-  static constexpr double kRounding = 1e-9;
   /// Passes timed for all plans together, some seconds; an eighth for one.
   static constexpr std::int64_t kWork = std::int64_t{1} << 25;
 

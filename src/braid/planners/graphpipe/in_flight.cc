@@ -77,12 +77,11 @@ class RoundTrips {
 
   /// Starts no earlier than passes of earlier micro-batches let it; whether any is later for it.
   bool turn_back(std::size_t first) {
-    constexpr double kRounding = 1e-10;
     bool later = false;
     for (std::size_t s = first; s < stages_.size(); ++s) {
       if (counts[s] == 0 || counts[s] >= most_ || end_s_[s] == -kInfinity) continue;
       const double start_s = end_s_[s] - static_cast<double>(counts[s]) * period_s_;
-      if (start_s <= start_s_[s] + kRounding * end_s_[s]) continue;
+      if (start_s <= start_s_[s] + kRunningSumsShare * end_s_[s]) continue;
       start_s_[s] = start_s;
       later = true;
     }

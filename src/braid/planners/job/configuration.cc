@@ -1,5 +1,7 @@
 #include "braid/planners/job/configuration.h"
 
+#include "braid/plan/execution_of.h"
+
 namespace braid {
 
 Parallelism to_parallelism(const Configuration& configuration) {
@@ -25,17 +27,6 @@ Parallelism to_parallelism(const Configuration& configuration) {
   return parallel;
 }
 
-Execution to_execution(const Configuration& configuration) {
-  Execution how;
-  how.micro_batch = configuration.micro_batch;
-  how.tp = configuration.tp;
-  how.sequence_parallel = configuration.sequence_parallel;
-  how.cp = configuration.cp;
-  how.ep = configuration.ep;
-  how.recompute = configuration.recompute;
-  how.offload_activations = configuration.offload_activations;
-  how.offload_weights = configuration.offload_weights;
-  return how;
-}
+Execution to_execution(const Configuration& configuration) { return execution_of(configuration); }
 
 }  // namespace braid

@@ -12,9 +12,9 @@
 #include "braid/base/rounding.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/mixed/bounds.h"
+#include "braid/planners/mixed/depth_first.h"
 #include "braid/planners/mixed/shortage.h"
 #include "braid/planners/mixed/solve.h"
-#include "braid/planners/mixed/walk.h"
 #include "braid/profile/sharded_options.h"
 #include "braid/schedule/timeline.h"
 
@@ -25,8 +25,6 @@ namespace {
 constexpr double kAlternative = 1.5;
 /// What is slower by more is not tried to be improved on.
 constexpr double kNear = 1.1;
-/// A bound that is as near is not worth another search.
-constexpr double kProven = 1 - 1e-6;
 /// Stages tried in one family, where bounds by path hold and where they do not.
 constexpr std::int64_t kMostSteps = 20'000'000;
 constexpr std::int64_t kMostBranchedSteps = 1'000'000;
@@ -39,7 +37,7 @@ constexpr std::int64_t kMostStepsToFind = 200'000'000;
 /// be given up again.
 constexpr double kEasier = 0.8;
 /// In all rounds that are gone through pipeline by pipeline.
-constexpr MixedWalkLimits kMostWalked = {400'000, 2'000};
+constexpr MixedDepthFirstLimits kMostWalked = {400'000, 2'000};
 
 /// Whether two pipelines differ in nothing but layers, micro-batches and the lesser stages of ZeRO:
 /// of such only the fastest is shown.
@@ -265,23 +263,23 @@ void MixedSearch::find_first(std::vector<Open>& open) {
 /// a pipeline's bound is not quite its time, and of layers that do not follow one another not even
 /// that.
 void MixedSearch::walk(std::vector<Open>& open) {
-  MixedWalkLimits left = kMostWalked;
+  MixedDepthFirstLimits left = kMostWalked;
   if (budget_.work > 0) {
     left.shown = std::clamp<std::int64_t>(budget_.work - outcome_.evaluated, 0, left.shown);
   }
   auto rounds = std::ssize(open);
   for (Open& round : open) {
-    MixedWalkLimits of_round = {left.steps / rounds, left.shown / rounds};
+    MixedDepthFirstLimits of_round = {left.steps / rounds, left.shown / rounds};
     --rounds;
     const auto best_s = [&] { return found_.empty() ? kInfinity : found_.front().time_s; };
     if (is_proven(proven_s(round), best_s()) || spent()) continue;
     double bound_s = kInfinity;
     auto families = std::ssize(round.families);
     for (const auto& family : round.families) {
-      const MixedWalkLimits share = {of_round.steps / families, of_round.shown / families};
+      const MixedDepthFirstLimits share = {of_round.steps / families, of_round.shown / families};
       --families;
-      const MixedWalkResult walked =
-          walk_mixed(family->problem(), best_s(), share, [&](const MixedPipeline& pipeline) {
+      const MixedDepthFirstResult walked = search_depth_first(
+          family->problem(), best_s(), share, [&](const MixedPipeline& pipeline) {
             std::vector<PlacedStage> stages = family->stages(pipeline);
             if (job_.missing_bytes(stages) > 0) return best_s();
             ++outcome_.evaluated;
@@ -395,7 +393,7 @@ Outcome MixedSearch::run() {
   for (Open& family : open) {
     exhausted = exhausted || spent();
     const double best_s = cutoff_s();
-    if (family.bound_s < best_s * kProven && best_s < family.searched_below_s && !exhausted) {
+    if (family.bound_s < best_s * (1 - kNoGap) && best_s < family.searched_below_s && !exhausted) {
       search(family, best_s);
     }
   }

@@ -15,7 +15,7 @@ namespace braid {
 /// mixed clusters"): flushed 1F1B whose stages each have devices, tp, dp, ep, recomputation and
 /// ZeRO of their own. Best first over the samples of a round; for each, solve_mixed() finds layers,
 /// forms and devices together, and what it finds is simulated; what may then yet be faster is gone
-/// through by walk_mixed(). Throws Error for restrictions to what the space does not have.
+/// through by search_depth_first(). Throws Error for restrictions to what the space does not have.
 Outcome plan_mixed(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress);
 

@@ -10,7 +10,7 @@
 #include "braid/base/infinity.h"
 #include "braid/base/pareto_front.h"
 #include "braid/planners/mixed/bounds.h"
-#include "braid/planners/mixed/reach.h"
+#include "braid/planners/mixed/suffix_bound.h"
 
 namespace braid {
 namespace {
@@ -43,7 +43,7 @@ struct MixedPasses::Pass {
 struct MixedPasses::Extension {
   std::size_t form, way;
   std::int32_t right;
-  MixedFacts::At& facts;
+  MixedCostCache::At& cached;
   State& to;
   Pass& pass;
 };
@@ -52,8 +52,8 @@ MixedPasses::MixedPasses(const MixedProblem& problem, std::vector<std::uint8_t> 
     : problem_(problem),
       times_(problem),
       work_(problem),
-      facts_(problem),
-      ends_(problem, std::move(last_forms)),
+      cache_(problem),
+      end_exchange_(problem, std::move(last_forms)),
       layers_(times_.layers()) {
   for (const MixedForm& form : problem.forms) {
     ways_ = std::max(ways_, form.ways.size());
@@ -69,17 +69,17 @@ bool MixedPasses::no_worse(const Start& a, const Start& b) {
 }
 
 /// `with`: the devices used with the stage's own.
-double MixedPasses::least_exchange_s(MixedFacts::At& facts, std::size_t form, std::size_t way,
+double MixedPasses::least_exchange_s(MixedCostCache::At& cached, std::size_t form, std::size_t way,
                                      const State& with) {
-  double& known_s = facts.exchange_s[form * ways_ + way];
+  double& known_s = cached.exchange_s[form * ways_ + way];
   if (known_s >= 0) return known_s;
   std::vector<std::int32_t> used = with.used;
   for (std::size_t k = 0; k < used.size(); ++k) used[k] -= problem_.forms[form].takes[k];
   const std::vector<std::int32_t> none(used.size(), 0);
-  MixedFacts::At& last = facts_.at(none);
+  MixedCostCache::At& last = cache_.at(none);
   double least_s = kInfinity;
   for (std::size_t below = 0; below < problem_.forms.size(); ++below) {
-    if (!ends_.may_be_last(below) || !facts_.allows(last, none, below)) continue;
+    if (!end_exchange_.may_be_last(below) || !cache_.allows(last, none, below)) continue;
     least_s = std::min(least_s, problem_.costs->exchange_s(used, static_cast<std::int32_t>(form),
                                                            static_cast<std::int32_t>(way),
                                                            static_cast<std::int32_t>(below)));
@@ -97,7 +97,7 @@ std::int64_t MixedPasses::most_stages(std::int32_t left, const State& state) con
 /// Returns the first such layer at which the excess was too long.
 std::int32_t MixedPasses::take(const Extension& stage, std::int32_t first_left,
                                const Start& start) {
-  const auto& [form, way, right, facts, to, pass] = stage;
+  const auto& [form, way, right, cached, to, pass] = stage;
   const std::int64_t m = problem_.micro_batches;
   const std::int32_t least_left =
       times_.first_fitting(form, way, std::min(m, pass.depth))[at(right)];
@@ -107,7 +107,7 @@ std::int32_t MixedPasses::take(const Extension& stage, std::int32_t first_left,
   const auto excess_of = [m, &start, depth = pass.depth](double forward_s, double backward_s) {
     return stage_excess_s(forward_s, backward_s, start.below_s, start.next_s, depth, m);
   };
-  const MixedReach behind{start.below_s, start.late_s, start.rise_s, start.peak_s, 0};
+  const MixedSuffixBound behind{start.below_s, start.late_s, start.rise_s, start.peak_s, 0};
   std::int32_t too_long = -1;
   for (std::int32_t left = first_left; left >= least_left; --left) {
     MixedStageTimes::Time time = times_.plain(form, way, left, right);
@@ -139,8 +139,8 @@ std::int32_t MixedPasses::take(const Extension& stage, std::int32_t first_left,
       pass.result.time_bound = true;
       return std::max(too_long, left);
     }
-    times_.synchronise(time, form, way, left, right, facts_.rates(facts, form, way));
-    if (left == 0 && pass.depth > 1) time.tail_s += least_exchange_s(facts, form, way, to);
+    times_.synchronise(time, form, way, left, right, cache_.rates(cached, form, way));
+    if (left == 0 && pass.depth > 1) time.tail_s += least_exchange_s(cached, form, way, to);
     const double excess_s = excess_of(time.forward_s, time.backward_s);
     if (excess_s > pass.excess_s) {
       pass.result.time_bound = true;
@@ -148,10 +148,10 @@ std::int32_t MixedPasses::take(const Extension& stage, std::int32_t first_left,
       too_long = std::max(too_long, left);
       continue;
     }
-    const MixedReach reach =
-        reach_of(times_, time, left, behind, excess_s,
-                 turning_excess_s(time.time_s(), start.below_s, start.next_s, pass.depth, m));
-    if (std::max(reach.end_s, before_s + reach.below_s + excess_s + ahead_s) > pass.cutoff_s) {
+    const MixedSuffixBound bound = suffix_bound_of(
+        times_, time, left, behind, excess_s,
+        turning_excess_s(time.time_s(), start.below_s, start.next_s, pass.depth, m));
+    if (std::max(bound.end_s, before_s + bound.below_s + excess_s + ahead_s) > pass.cutoff_s) {
       pass.result.time_bound = true;
       too_long = std::max(too_long, left);
       continue;
@@ -159,14 +159,14 @@ std::int32_t MixedPasses::take(const Extension& stage, std::int32_t first_left,
     if (left == 0 ? !may_end : !may_go_on) continue;
     MixedSuffix suffix;
     // What has ended is compared with its head and tail, what goes on without.
-    suffix.below_s = reach.below_s;
+    suffix.below_s = bound.below_s;
     if (left == 0) {
       suffix.below_s += time.head_s + time.tail_s;
     } else {
       suffix.first_s = time.time_s();
-      suffix.late_s = reach.late_s;
-      suffix.rise_s = reach.rise_s;
-      suffix.peak_s = reach.peak_s;
+      suffix.late_s = bound.late_s;
+      suffix.rise_s = bound.rise_s;
+      suffix.peak_s = bound.peak_s;
     }
     suffix.right = right;
     suffix.below = start.below;
@@ -197,11 +197,11 @@ void MixedPasses::take_from_all(const Extension& stage, std::int32_t first_left,
 }
 
 void MixedPasses::take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
-                               MixedFacts::At& facts, State& to, Pass& pass) {
+                               MixedCostCache::At& cached, State& to, Pass& pass) {
   const std::vector<MixedWay>& ways = problem_.forms[form].ways;
   const std::int64_t in_flight = std::min(problem_.micro_batches, pass.depth);
   const auto take_from = [&](std::size_t way, std::int32_t left) {
-    take_from_all({form, way, right, facts, to, pass}, left, starts);
+    take_from_all({form, way, right, cached, to, pass}, left, starts);
   };
   // Ways that save memory are for stages that fit no other.
   std::int32_t least_left = right;
@@ -218,11 +218,11 @@ void MixedPasses::take_any_way(std::size_t form, std::int32_t right, std::span<c
 
 void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pass) {
   const std::size_t row = layers_ + 1;
-  MixedFacts::At& facts = facts_.at(from.used);
+  MixedCostCache::At& cached = cache_.at(from.used);
   struct Behind {
     std::size_t form;
     std::vector<std::int32_t> used;
-    MixedFacts::At* facts;
+    MixedCostCache::At* cached;
   };
   std::vector<Behind> behind;
   for (std::size_t below = 0; below < problem_.forms.size(); ++below) {
@@ -236,7 +236,7 @@ void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pas
     for (std::size_t k = 0; k < one.used.size(); ++k) {
       one.used[k] -= problem_.forms[below].takes[k];
     }
-    one.facts = &facts_.at(one.used);
+    one.cached = &cache_.at(one.used);
   }
   std::vector<Start> starts;
   for (std::int32_t right = 1; at(right) < row; ++right) {
@@ -244,7 +244,7 @@ void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pas
     for (const Behind& one : behind) {
       std::int32_t number = from.suffixes.head(one.form * row + at(right));
       if (number < 0) continue;
-      const double hop_s = facts_.handover_s(*one.facts, one.used, one.form, form, right);
+      const double hop_s = cache_.handover_s(*one.cached, one.used, one.form, form, right);
       for (; number >= 0; number = from.suffixes[number].next) {
         const MixedSuffix& suffix = from.suffixes[number];
         starts.push_back({suffix.below_s + 2 * hop_s, suffix.first_s + 2 * hop_s,
@@ -261,20 +261,20 @@ void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pas
       if (!is_dominated(std::span(starts).first(kept), start, no_worse)) starts[kept++] = start;
     }
     starts.resize(kept);
-    take_any_way(form, right, starts, facts, to, pass);
+    take_any_way(form, right, starts, cached, to, pass);
   }
 }
 
 void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
   for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
-    if (!facts_.allows(facts_.at(from.used), from.used, form)) continue;
+    if (!cache_.allows(cache_.at(from.used), from.used, form)) continue;
     std::vector<std::int32_t> used = from.used;
     for (std::size_t k = 0; k < used.size(); ++k) used[k] += problem_.forms[form].takes[k];
-    const std::int64_t number = facts_.number_of(used);
+    const std::int64_t number = cache_.number_of(used);
     State& to = next[number];
     if (!to.suffixes.is_open()) {
       to.used = used;
-      to.ahead_s = ends_.exchange_ahead_s(used);
+      to.ahead_s = end_exchange_.exchange_ahead_s(used);
       to.capacity_left = work_.capacity_left(used);
       for (std::size_t k = 0; k < used.size(); ++k) {
         to.devices_left += problem_.capacity[k] - used[k];
@@ -282,9 +282,9 @@ void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
       to.suffixes.open(problem_.forms.size() * (layers_ + 1));
     }
     if (pass.depth == 1) {
-      if (!ends_.may_be_last(form)) continue;
+      if (!end_exchange_.may_be_last(form)) continue;
       const Start end[] = {{}};
-      take_any_way(form, static_cast<std::int32_t>(layers_), end, facts_.at(from.used), to, pass);
+      take_any_way(form, static_cast<std::int32_t>(layers_), end, cache_.at(from.used), to, pass);
     } else {
       grow(from, form, to, pass);
     }
@@ -335,7 +335,7 @@ MixedPipeline MixedPasses::rebuild(const Pass& pass, std::size_t number) const {
   std::int32_t left = 0;
   std::int32_t number_in_state = -1;
   for (std::int64_t depth = end.depth; depth > 0; --depth) {
-    const State& state = pass.levels[at(depth)].find(facts_.number_of(used))->second;
+    const State& state = pass.levels[at(depth)].find(cache_.number_of(used))->second;
     if (number_in_state < 0) number_in_state = state.suffixes.head(form * (layers_ + 1));
     const MixedSuffix& suffix = state.suffixes[number_in_state];
     MixedStage stage;
@@ -356,7 +356,7 @@ MixedPipeline MixedPasses::rebuild(const Pass& pass, std::size_t number) const {
 
 /// What the stages really take, from the last to the first.
 void MixedPasses::set_times(MixedPipeline& pipeline) const {
-  MixedReach behind;
+  MixedSuffixBound behind;
   double next_s = 0;
   for (std::size_t i = pipeline.stages.size(); i-- > 0;) {
     const MixedStage& stage = pipeline.stages[i];
@@ -381,7 +381,7 @@ void MixedPasses::set_times(MixedPipeline& pipeline) const {
     const double excess_s =
         stage_excess_s(time.forward_s, time.backward_s, behind.below_s, next_s, depth, m);
     const double turning_s = turning_excess_s(time.time_s(), behind.below_s, next_s, depth, m);
-    behind = reach_of(times_, time, stage.begin, behind, excess_s, turning_s);
+    behind = suffix_bound_of(times_, time, stage.begin, behind, excess_s, turning_s);
     pipeline.excess_s = std::max(pipeline.excess_s, excess_s);
     pipeline.end_s = std::max(pipeline.end_s, behind.end_s);
     if (i == 0) {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
-#include "braid/planners/mixed/ends.h"
-#include "braid/planners/mixed/facts.h"
+#include "braid/planners/mixed/cost_cache.h"
+#include "braid/planners/mixed/end_exchange.h"
 #include "braid/planners/mixed/problem.h"
 #include "braid/planners/mixed/stage_times.h"
 #include "braid/planners/mixed/suffixes.h"
@@ -47,7 +47,7 @@ class MixedPasses {
  private:
   struct State {
     std::vector<std::int32_t> used;
-    double ahead_s = 0;        ///< See MixedEnds.
+    double ahead_s = 0;        ///< See MixedEndExchange.
     double capacity_left = 0;  ///< Of the devices not used, see MixedWork.
     std::int64_t devices_left = 0;
     MixedSuffixes suffixes;  ///< In cells of [form · (layers + 1) + left end].
@@ -62,13 +62,13 @@ class MixedPasses {
     std::int32_t below_suffix = -1;
   };
   /// How a stage is put in front of others: layers before `right` in this form and way, on the
-  /// devices behind which `facts` holds, into `to`.
+  /// devices behind which `cached` holds, into `to`.
   struct Extension;
   using Level = std::map<std::int64_t, State>;  ///< By number of the devices used.
   struct Pass;
   static bool no_worse(const Start& a, const Start& b);
 
-  double least_exchange_s(MixedFacts::At& facts, std::size_t form, std::size_t way,
+  double least_exchange_s(MixedCostCache::At& cached, std::size_t form, std::size_t way,
                           const State& with);
   void extend(const State& from, Level& next, Pass& pass);
   void grow(const State& from, std::size_t form, State& to, Pass& pass);
@@ -77,15 +77,15 @@ class MixedPasses {
   void take_from_all(const Extension& stage, std::int32_t first_left,
                      std::span<const Start> starts);
   void take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
-                    MixedFacts::At& facts, State& to, Pass& pass);
+                    MixedCostCache::At& cached, State& to, Pass& pass);
   MixedPipeline rebuild(const Pass& pass, std::size_t number) const;
   void set_times(MixedPipeline& pipeline) const;
 
   const MixedProblem& problem_;
   MixedStageTimes times_;
   MixedWork work_;
-  MixedFacts facts_;  ///< Kept from pass to pass.
-  MixedEnds ends_;
+  MixedCostCache cache_;  ///< Kept from pass to pass.
+  MixedEndExchange end_exchange_;
   std::size_t layers_ = 0, ways_ = 1;
   std::int32_t fewest_devices_ = std::numeric_limits<std::int32_t>::max();  ///< Of any form.
 };

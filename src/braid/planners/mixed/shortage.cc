@@ -13,7 +13,6 @@
 namespace braid {
 namespace {
 
-constexpr double kExact = 1e-3;
 /// Stages tried for one number of bytes; more are not looked through.
 constexpr std::int64_t kMostShortageSteps = 20'000'000;
 /// More than any device could be given.
@@ -180,13 +179,13 @@ std::optional<MixedShortage> least_shortage(const MixedProblem& problem, double 
     if (!pipeline.has_value()) return std::nullopt;
     return shortage_of(problem, std::move(*pipeline));
   };
-  const double most = std::min(below_bytes * (1 - kExact), kHopeless);
+  const double most = std::min(below_bytes * (1 - kNearThreshold), kHopeless);
   std::optional<MixedShortage> any = within(most);
   if (!any.has_value()) return std::nullopt;
   // From far away by magnitudes, then by halves.
   const auto next = [](const ThresholdRange& range) -> std::optional<double> {
     const auto [low, high] = range;
-    if (range.is_within(kExact) || !(high > 1)) return std::nullopt;
+    if (range.is_within(kNearThreshold) || !(high > 1)) return std::nullopt;
     if (!(low > 0)) return high / 16;
     return high < 4 * low ? (low + high) / 2 : std::sqrt(low * high);
   };

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 #include "braid/base/rounding.h"
 #include "braid/planners/mixed/passes.h"
 
 namespace braid {
 namespace {
 
-/// Times that differ by less are gone through one by one, no longer halved,
-constexpr double kFine = 1e-3;
+/// Times that differ by less than kNearThreshold are gone through one by one, no longer halved,
 /// this often,
 constexpr int kMostFinePasses = 50;
 /// and with no more tried than before, but for a little.
@@ -119,7 +119,7 @@ void Solver::search() {
     open_.erase(least);
     double best_s = std::min(closed_s_, cutoff_s_);
     for (const Loose& loose : loose_) best_s = std::min(best_s, loose.bound_s);
-    const bool fine = range.bound_s() >= best_s * (1 - kFine);
+    const bool fine = range.bound_s() >= best_s * (1 - kNearThreshold);
     // What is met between bound and time stays open anyway.
     const bool pointless = fine && (best_s < cutoff_s_ || ++fine_passes_ > kMostFinePasses ||
                                     2 * fine_steps_ > solution_.steps + kFineSteps);
@@ -150,7 +150,7 @@ void Solver::look_at_ends() {
     loose_.erase(least);
     const double best_s = std::min(closed_s_, cutoff_s_);
     if (is_proven(range.bound_s, best_s)) break;
-    const bool near = range.bound_s >= best_s * (1 - kFine);
+    const bool near = range.bound_s >= best_s * (1 - kNearThreshold);
     if (spent_ || solution_.steps > most_steps || (near && ++fine > kMostFinePasses)) {
       close(range.bound_s);
       break;

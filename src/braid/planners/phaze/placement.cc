@@ -264,7 +264,7 @@ std::optional<PhazePlacement> most_frugal(PhazeProblem problem, PhazeOptions opt
     found = placed(most);
   }
   const auto next = [](const ThresholdRange& range) -> std::optional<double> {
-    if (range.is_within(1e-6)) return std::nullopt;
+    if (range.is_within(kExactThreshold)) return std::nullopt;
     return range.middle();
   };
   return least_memory({least, most}, std::move(*found), next, placed,

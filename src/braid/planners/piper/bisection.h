@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 #include "braid/base/rounding.h"
 #include "braid/planners/piper/search.h"
 
@@ -36,7 +37,7 @@ class PiperBisection {
   /// Should there be a search for something faster, and work left for it?
   bool is_open() const { return low_ < high_ * (1 - kSameTime) && !search_.exhausted(); }
   /// Are the ends so close that the upper one is probably the optimum?
-  bool is_close() const { return low_ <= 0 || low_ > high_ * (1 - kClose); }
+  bool is_close() const { return low_ <= 0 || low_ > high_ * (1 - kNearThreshold); }
 
   void attempt(double limit) {
     std::optional<PiperSolution> found = search_.keep(limit);
@@ -75,7 +76,7 @@ class PiperBisection {
     while (has_solution() && is_open()) {
       const double before = high_;
       if (is_close()) attempt_below_high();
-      const bool halves = low_ <= high_ * (1 - kClose) || (halve_next && high_ < before);
+      const bool halves = low_ <= high_ * (1 - kNearThreshold) || (halve_next && high_ < before);
       if (halves && low_ > 0 && low_ < high_ * (1 - kSameTime)) attempt(std::sqrt(low_ * high_));
     }
   }
@@ -94,8 +95,6 @@ class PiperBisection {
   }
 
  private:
-  static constexpr double kClose = 1e-3;
-
   void show() const {
     if (progress_) progress_(high_, std::min(low_, high_), solution_.work + search_.work());
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 #include "braid/base/rounding.h"
 #include "braid/planners/piper/bisection.h"
 #include "braid/planners/piper/exact_sum.h"
@@ -18,10 +19,8 @@ namespace {
 /// With more downsets than this, a few are searched first.
 constexpr std::size_t kManyDownsets = 1000;
 
-/// Quick bounds that are this near to a time that they do not exclude are raised no further.
-constexpr double kNearEnough = 1e-3;
-
-/// Raises what is excluded by the quick bounds alone.
+/// Raises what is excluded by the quick bounds alone, until it is near to a time that they do not
+/// exclude.
 void raise_bound(PiperThreshold& threshold, PiperBisection<PiperThreshold>& bisection) {
   double kept = kInfinity;  // Not excluded.
   const auto attempt = [&](double limit) {
@@ -37,7 +36,8 @@ void raise_bound(PiperThreshold& threshold, PiperBisection<PiperThreshold>& bise
     attempt(bisection.low() * (1 + step));
     if (threshold.exhausted()) return;
   }
-  while (kept < kInfinity && bisection.low() < kept * (1 - kNearEnough) && !threshold.exhausted()) {
+  while (kept < kInfinity && bisection.low() < kept * (1 - kNearThreshold) &&
+         !threshold.exhausted()) {
     attempt(std::sqrt(bisection.low() * kept));
   }
 }

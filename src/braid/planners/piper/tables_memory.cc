@@ -153,8 +153,7 @@ PiperTables::Within PiperTables::relax(const PiperStageSums& stage, std::int64_t
     const double whole = std::clamp(std::ceil(steps), 1.0, static_cast<double>(count));
     return {0, time + step.time * steps, time + step.time * whole};
   }
-  constexpr double kNever = kInfinity;
-  return {0, kNever, kNever};
+  return {0, kInfinity, kInfinity};
 }
 
 void PiperTables::grow_known() {
@@ -238,12 +237,11 @@ bool PiperTables::keeps(PiperStageSums& stage, double share, double sync_factor,
 
 double PiperTables::least_time(const PiperStageSums& stage, std::size_t dp,
                                std::int64_t in_flight) {
-  constexpr double kNever = kInfinity;
   const double border = border_time(stage);
   const auto cheapest = [&] {
     const KnapsackAnswer answer = knapsack_.cheapest(groups_, problem_->memory_bytes);
     if (answer == KnapsackAnswer::unknown) proven_ = false;
-    return answer == KnapsackAnswer::no ? kNever : knapsack_.cost();
+    return answer == KnapsackAnswer::no ? kInfinity : knapsack_.cost();
   };
   if (!is_simple(stage.degree)) {
     fill_groups(stage, share_[dp], sync_[dp], in_flight, false);

@@ -56,7 +56,6 @@ class UniformSearch {
   UniformSearch(const Job& job, const System& system, const SpaceOptions& space,
                 const Budget& budget, const Progress& progress, Aim aim = Aim::best)
       : aim_(aim),
-        system_(system),
         chip_(system.groups.front().chip),
         space_(space),
         budget_(budget),
@@ -98,7 +97,6 @@ class UniformSearch {
   bool is_enough() const { return aim_ == Aim::fit && (may_fit_ || !best_.found().empty()); }
 
   const Aim aim_;
-  const System& system_;
   const Chip& chip_;
   const SpaceOptions& space_;
   const Budget& budget_;

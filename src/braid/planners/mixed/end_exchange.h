@@ -10,10 +10,10 @@
 namespace braid {
 
 /// What follows from where the ends of a pipeline may lie: they sum gradients that they share.
-class MixedEnds {
+class MixedEndExchange {
  public:
   /// `last_forms` [form]: whether the last stage may have it; empty: any. `problem` outlives this.
-  MixedEnds(const MixedProblem& problem, std::vector<std::uint8_t> last_forms);
+  MixedEndExchange(const MixedProblem& problem, std::vector<std::uint8_t> last_forms);
 
   bool may_be_last(std::size_t form) const { return last_forms_.empty() || last_forms_[form] != 0; }
 

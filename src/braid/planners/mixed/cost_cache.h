@@ -11,10 +11,10 @@
 namespace braid {
 
 /// What of a problem depends on the devices that are used already, asked for once.
-class MixedFacts {
+class MixedCostCache {
  public:
   /// `problem` outlives this.
-  explicit MixedFacts(const MixedProblem& problem);
+  explicit MixedCostCache(const MixedProblem& problem);
 
   struct At {
     std::vector<std::int32_t> used;

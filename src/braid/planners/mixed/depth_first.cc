@@ -1,4 +1,4 @@
-#include "braid/planners/mixed/walk.h"
+#include "braid/planners/mixed/depth_first.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,10 +9,10 @@
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
 #include "braid/planners/mixed/bounds.h"
-#include "braid/planners/mixed/ends.h"
-#include "braid/planners/mixed/facts.h"
-#include "braid/planners/mixed/reach.h"
+#include "braid/planners/mixed/cost_cache.h"
+#include "braid/planners/mixed/end_exchange.h"
 #include "braid/planners/mixed/stage_times.h"
+#include "braid/planners/mixed/suffix_bound.h"
 #include "braid/planners/mixed/work.h"
 
 namespace braid {
@@ -21,15 +21,15 @@ namespace {
 /// Pipelines collected before they are shown.
 constexpr std::size_t kMostWaiting = 256;
 
-class MixedWalk {
+class MixedDepthFirst {
  public:
-  MixedWalk(const MixedProblem& problem, double cutoff_s, const MixedWalkLimits& limits,
-            const std::function<double(const MixedPipeline&)>& visit)
+  MixedDepthFirst(const MixedProblem& problem, double cutoff_s, const MixedDepthFirstLimits& limits,
+                  const std::function<double(const MixedPipeline&)>& visit)
       : problem_(problem),
         times_(problem),
         work_(problem),
-        facts_(problem),
-        ends_(problem, {}),
+        cache_(problem),
+        end_exchange_(problem, {}),
         layers_(static_cast<std::int32_t>(times_.layers())),
         depth_of_(times_.layers(), 0),
         way_s_(times_.layers(), 0),
@@ -44,7 +44,7 @@ class MixedWalk {
     }
   }
 
-  MixedWalkResult run() {
+  MixedDepthFirstResult run() {
     Space space;
     space.used.assign(problem_.capacity.size(), 0);
     set(space);
@@ -58,15 +58,15 @@ class MixedWalk {
   /// Devices taken, and what that leaves.
   struct Space {
     std::vector<std::int32_t> used;
-    double capacity_left = 0, ahead_s = 0;  ///< See MixedWork, MixedEnds.
+    double capacity_left = 0, ahead_s = 0;  ///< See MixedWork, MixedEndExchange.
     std::int64_t devices_left = 0;
   };
   /// The stages from some stage on.
   struct Suffix {
-    MixedReach reach;     ///< Of a chain.
-    double next_s = 0;    ///< Of its first stage.
-    double excess_s = 0;  ///< The most of any.
-    double bound_s = 0;   ///< No pipeline that goes on like this takes less.
+    MixedSuffixBound bound;  ///< Of a chain.
+    double next_s = 0;       ///< Of its first stage.
+    double excess_s = 0;     ///< The most of any.
+    double bound_s = 0;      ///< No pipeline that goes on like this takes less.
   };
 
   bool is_chain() const { return problem_.readers.empty(); }
@@ -85,8 +85,8 @@ class MixedWalk {
   const MixedProblem& problem_;
   MixedStageTimes times_;
   MixedWork work_;
-  MixedFacts facts_;
-  MixedEnds ends_;
+  MixedCostCache cache_;
+  MixedEndExchange end_exchange_;
   std::int32_t layers_ = 0;
   std::int32_t fewest_devices_ = 0;     ///< Of any form.
   std::vector<MixedStage> stages_;      ///< The last first.
@@ -95,21 +95,21 @@ class MixedWalk {
   std::vector<MixedPipeline> waiting_;
   double cutoff_s_ = 0;
   double closed_s_ = kInfinity;
-  MixedWalkLimits limits_;
+  MixedDepthFirstLimits limits_;
   const std::function<double(const MixedPipeline&)>& visit_;
-  MixedWalkResult result_;
+  MixedDepthFirstResult result_;
 };
 
-void MixedWalk::set(Space& space) {
+void MixedDepthFirst::set(Space& space) {
   space.capacity_left = work_.capacity_left(space.used);
-  space.ahead_s = ends_.exchange_ahead_s(space.used);
+  space.ahead_s = end_exchange_.exchange_ahead_s(space.used);
   space.devices_left = 0;
   for (std::size_t k = 0; k < space.used.size(); ++k) {
     space.devices_left += problem_.capacity[k] - space.used[k];
   }
 }
 
-void MixedWalk::show() {
+void MixedDepthFirst::show() {
   std::stable_sort(
       waiting_.begin(), waiting_.end(),
       [](const MixedPipeline& a, const MixedPipeline& b) { return a.bound_s() < b.bound_s(); });
@@ -127,22 +127,22 @@ void MixedWalk::show() {
 
 /// Layers [0, left) in front of `suffix`, whose first stage has that depth, on the devices that are
 /// left: no such pipeline takes less.
-double MixedWalk::ahead_s(const Space& with, const Suffix& suffix, std::int32_t left,
-                          std::int64_t depth) const {
+double MixedDepthFirst::ahead_s(const Space& with, const Suffix& suffix, std::int32_t left,
+                                std::int64_t depth) const {
   if (!is_chain()) {
     return static_cast<double>(problem_.micro_batches) *
            work_.longest_stage_s(left, with.capacity_left);
   }
   const std::int64_t stages = std::min<std::int64_t>(left, with.devices_left / fewest_devices_);
-  const double below_s = suffix.reach.below_s;
+  const double below_s = suffix.bound.below_s;
   const double excess_s = std::max(
       suffix.excess_s, work_.longest_excess_s(left, with.capacity_left, depth, stages, below_s));
   return times_.least_before_s(left) + below_s + excess_s + with.ahead_s;
 }
 
-MixedWalk::Suffix MixedWalk::in_front_of(const Suffix& suffix, const MixedStage& stage,
-                                         MixedStageTimes::Time time, double hop_s,
-                                         std::int64_t depth, double way_s) const {
+MixedDepthFirst::Suffix MixedDepthFirst::in_front_of(const Suffix& suffix, const MixedStage& stage,
+                                                     MixedStageTimes::Time time, double hop_s,
+                                                     std::int64_t depth, double way_s) const {
   const std::int64_t m = problem_.micro_batches;
   Suffix front;
   front.next_s = time.time_s();
@@ -154,7 +154,7 @@ MixedWalk::Suffix MixedWalk::in_front_of(const Suffix& suffix, const MixedStage&
     front.bound_s = std::max(front.bound_s, time.head_s + passes_s + time.tail_s);
     return front;
   }
-  MixedReach behind = suffix.reach;
+  MixedSuffixBound behind = suffix.bound;
   const double next_s = stages_.empty() ? 0 : suffix.next_s + 2 * hop_s;
   behind.below_s += 2 * hop_s;
   behind.late_s -= hop_s;
@@ -162,23 +162,23 @@ MixedWalk::Suffix MixedWalk::in_front_of(const Suffix& suffix, const MixedStage&
   const double excess_s =
       stage_excess_s(time.forward_s, time.backward_s, behind.below_s, next_s, depth, m);
   const double turning_s = turning_excess_s(time.time_s(), behind.below_s, next_s, depth, m);
-  front.reach = reach_of(times_, time, stage.begin, behind, excess_s, turning_s);
+  front.bound = suffix_bound_of(times_, time, stage.begin, behind, excess_s, turning_s);
   front.excess_s = std::max(suffix.excess_s, excess_s);
-  front.bound_s = std::max(front.bound_s, front.reach.end_s);
+  front.bound_s = std::max(front.bound_s, front.bound.end_s);
   if (stage.begin == 0) {
     front.bound_s =
-        std::max(front.bound_s, front.reach.below_s + time.head_s + front.excess_s + time.tail_s);
+        std::max(front.bound_s, front.bound.below_s + time.head_s + front.excess_s + time.tail_s);
   }
   return front;
 }
 
 /// `stage` in one way in front of the others; `with`: the devices that it takes are taken.
-void MixedWalk::add_stage(const Space& with, const Suffix& suffix, MixedStage& stage, double hop_s,
-                          std::int64_t depth, double way_s) {
+void MixedDepthFirst::add_stage(const Space& with, const Suffix& suffix, MixedStage& stage,
+                                double hop_s, std::int64_t depth, double way_s) {
   ++result_.steps;
   const std::size_t form = at(stage.form), way = at(stage.way);
   MixedStageTimes::Time time =
-      times_.of(form, way, stage.begin, stage.end, facts_.rates(facts_.at(stage.used), form, way));
+      times_.of(form, way, stage.begin, stage.end, cache_.rates(cache_.at(stage.used), form, way));
   const bool ends = stage.begin == 0;
   if (ends && !stages_.empty() && problem_.costs->exchanges()) {
     time.tail_s +=
@@ -205,8 +205,8 @@ void MixedWalk::add_stage(const Space& with, const Suffix& suffix, MixedStage& s
   stages_.pop_back();
 }
 
-void MixedWalk::add_form(const Space& space, const Suffix& suffix, std::int32_t right,
-                         std::size_t form) {
+void MixedDepthFirst::add_form(const Space& space, const Suffix& suffix, std::int32_t right,
+                               std::size_t form) {
   const std::vector<MixedWay>& ways = problem_.forms[form].ways;
   Space with;
   with.used = space.used;
@@ -219,7 +219,7 @@ void MixedWalk::add_form(const Space& space, const Suffix& suffix, std::int32_t 
   double hop_s = 0;
   if (!stages_.empty()) {
     const MixedStage& below = stages_.back();
-    hop_s = facts_.handover_s(facts_.at(below.used), below.used, at(below.form), form, right);
+    hop_s = cache_.handover_s(cache_.at(below.used), below.used, at(below.form), form, right);
   }
   std::int64_t depth = is_chain() ? std::ssize(stages_) + 1 : 1;
   double way_s = 0;
@@ -252,23 +252,23 @@ void MixedWalk::add_form(const Space& space, const Suffix& suffix, std::int32_t 
   }
 }
 
-void MixedWalk::add(const Space& space, const Suffix& suffix, std::int32_t right) {
+void MixedDepthFirst::add(const Space& space, const Suffix& suffix, std::int32_t right) {
   for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
     if (result_.steps == limits_.steps) {
       close(suffix.bound_s);
       return;
     }
-    if (!facts_.allows(facts_.at(space.used), space.used, form)) continue;
+    if (!cache_.allows(cache_.at(space.used), space.used, form)) continue;
     add_form(space, suffix, right, form);
   }
 }
 
 }  // namespace
 
-MixedWalkResult walk_mixed(const MixedProblem& problem, double cutoff_s,
-                           const MixedWalkLimits& limits,
-                           const std::function<double(const MixedPipeline&)>& visit) {
-  return MixedWalk(problem, cutoff_s, limits, visit).run();
+MixedDepthFirstResult search_depth_first(const MixedProblem& problem, double cutoff_s,
+                                         const MixedDepthFirstLimits& limits,
+                                         const std::function<double(const MixedPipeline&)>& visit) {
+  return MixedDepthFirst(problem, cutoff_s, limits, visit).run();
 }
 
 }  // namespace braid

@@ -7,12 +7,12 @@
 
 namespace braid {
 
-struct MixedWalkLimits {
+struct MixedDepthFirstLimits {
   std::int64_t steps = 0;  ///< Stages tried.
   std::int64_t shown = 0;  ///< Pipelines shown.
 };
 
-struct MixedWalkResult {
+struct MixedDepthFirstResult {
   /// No pipeline that was not shown takes less; at most the cutoff.
   double bound_s = 0;
   std::int64_t steps = 0, shown = 0;
@@ -25,8 +25,8 @@ struct MixedWalkResult {
 /// any graph of stages: with `t` the passes of a stage for a micro-batch, `W` the longest way
 /// behind it and `d` its depth, gathering, `m·t` or `t + W + stage_excess_s`, and its
 /// synchronisation, and `m` times what the devices left need for the layers left.
-MixedWalkResult walk_mixed(const MixedProblem& problem, double cutoff_s,
-                           const MixedWalkLimits& limits,
-                           const std::function<double(const MixedPipeline&)>& visit);
+MixedDepthFirstResult search_depth_first(const MixedProblem& problem, double cutoff_s,
+                                         const MixedDepthFirstLimits& limits,
+                                         const std::function<double(const MixedPipeline&)>& visit);
 
 }  // namespace braid

@@ -7,7 +7,7 @@
 namespace braid {
 
 /// What a stage and those behind it are known to take, seen from it.
-struct MixedReach {
+struct MixedSuffixBound {
   double below_s = 0;  ///< One way down and up, the stage included.
   double late_s = 0;   ///< As MixedSuffix has them.
   double rise_s = 0;
@@ -18,7 +18,8 @@ struct MixedReach {
 /// `behind` is that of the stages behind, less a handover each way; its end does not count. The
 /// stage's first layer is `left`; `excess_s` and `turning_s` are its stage_excess_s and
 /// turning_excess_s.
-MixedReach reach_of(const MixedStageTimes& times, const MixedStageTimes::Time& stage,
-                    std::int32_t left, const MixedReach& behind, double excess_s, double turning_s);
+MixedSuffixBound suffix_bound_of(const MixedStageTimes& times, const MixedStageTimes::Time& stage,
+                                 std::int32_t left, const MixedSuffixBound& behind, double excess_s,
+                                 double turning_s);
 
 }  // namespace braid

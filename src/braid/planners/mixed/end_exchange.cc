@@ -1,4 +1,4 @@
-#include "braid/planners/mixed/ends.h"
+#include "braid/planners/mixed/end_exchange.h"
 
 #include <algorithm>
 #include <utility>
@@ -21,7 +21,8 @@ bool fits(const MixedProblem& problem, const std::vector<std::int32_t>& used, st
 
 }  // namespace
 
-MixedEnds::MixedEnds(const MixedProblem& problem, std::vector<std::uint8_t> last_forms)
+MixedEndExchange::MixedEndExchange(const MixedProblem& problem,
+                                   std::vector<std::uint8_t> last_forms)
     : problem_(problem), last_forms_(std::move(last_forms)) {
   if (!problem.costs->exchanges()) return;
   const std::vector<std::int32_t> none(problem.capacity.size(), 0);
@@ -44,7 +45,7 @@ MixedEnds::MixedEnds(const MixedProblem& problem, std::vector<std::uint8_t> last
   if (places > kMostExchanges / std::max<std::int64_t>(1, pairs)) takers_.clear();
 }
 
-double MixedEnds::exchange_ahead_s(const std::vector<std::int32_t>& used) {
+double MixedEndExchange::exchange_ahead_s(const std::vector<std::int32_t>& used) {
   if (takers_.empty()) return 0;
   const auto known = ahead_s_.find(used);
   if (known != ahead_s_.end()) return known->second;

@@ -1,14 +1,14 @@
-#include "braid/planners/mixed/facts.h"
+#include "braid/planners/mixed/cost_cache.h"
 
 #include <algorithm>
 
 namespace braid {
 
-MixedFacts::MixedFacts(const MixedProblem& problem) : problem_(problem) {
+MixedCostCache::MixedCostCache(const MixedProblem& problem) : problem_(problem) {
   for (const MixedForm& form : problem.forms) ways_ = std::max(ways_, form.ways.size());
 }
 
-std::int64_t MixedFacts::number_of(std::span<const std::int32_t> used) const {
+std::int64_t MixedCostCache::number_of(std::span<const std::int32_t> used) const {
   std::int64_t number = 0;
   for (std::size_t k = 0; k < used.size(); ++k) {
     number = number * (problem_.capacity[k] + std::int64_t{1}) + used[k];
@@ -16,7 +16,7 @@ std::int64_t MixedFacts::number_of(std::span<const std::int32_t> used) const {
   return number;
 }
 
-MixedFacts::At& MixedFacts::at(std::span<const std::int32_t> used) {
+MixedCostCache::At& MixedCostCache::at(std::span<const std::int32_t> used) {
   const auto [found, fresh] = known_.try_emplace(number_of(used));
   At& at = found->second;
   if (fresh) {
@@ -30,7 +30,7 @@ MixedFacts::At& MixedFacts::at(std::span<const std::int32_t> used) {
   return at;
 }
 
-bool MixedFacts::allows(At& at, std::span<const std::int32_t> used, std::size_t form) const {
+bool MixedCostCache::allows(At& at, std::span<const std::int32_t> used, std::size_t form) const {
   std::int8_t& known = at.allowed[form];
   if (known >= 0) return known > 0;
   known = 1;
@@ -43,8 +43,8 @@ bool MixedFacts::allows(At& at, std::span<const std::int32_t> used, std::size_t 
   return known > 0;
 }
 
-double MixedFacts::handover_s(At& at, std::span<const std::int32_t> used, std::size_t below,
-                              std::size_t above, std::int32_t cut) const {
+double MixedCostCache::handover_s(At& at, std::span<const std::int32_t> used, std::size_t below,
+                                  std::size_t above, std::int32_t cut) const {
   const std::int32_t kind = problem_.cut_class[static_cast<std::size_t>(cut)];
   const auto classes = static_cast<std::size_t>(problem_.cut_classes);
   std::vector<double>& of_below = at.handover_s[below];
