@@ -76,7 +76,7 @@ TEST(Html, SaysWhatARunCostsWhereOneIsAskedFor) {
   EXPECT_THAT(html_report(plan), Not(HasSubstr("A run of")));
   RunQuestion question;
   question.tokens = 3e12;
-  const std::string page = html_report(plan, run_costs({plan, measure(plan)}, question));
+  const std::string page = html_report(plan, {}, run_costs({plan, measure(plan)}, question));
   EXPECT_THAT(page, HasSubstr("A run of 3.00 T tokens"));
   for (const char* part : {"goodput", "device-hours", "Daly 2006", "restarts: "}) {
     EXPECT_THAT(page, HasSubstr(part));
