@@ -88,10 +88,14 @@ void apply(const Achieved& achieved, System& system) {
 
 Calibration read_calibration(const std::string& path) {
   const Document document = Document::parse_file(path);
-  const Value root = document.root();
+  Calibration calibration = calibration_from(document.root());
+  calibration.file = path;
+  return calibration;
+}
+
+Calibration calibration_from(const Value& root) {
   root.expect_only({"calibration"});
   Calibration calibration;
-  calibration.file = path;
   std::set<std::string> seen;
   for (const Value& entry : root["calibration"].elements()) {
     entry.expect_only({"chip", "runs", "matmul", "narrow_matmul", "attention", "memory",

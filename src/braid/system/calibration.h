@@ -8,6 +8,8 @@
 
 namespace braid {
 
+class Value;
+
 /// How near a chip and the network around it come to their published figures: what
 /// `braid calibrate` fits. All are dimensionless but the two times.
 struct Achieved {
@@ -41,6 +43,8 @@ struct Calibration {
 /// that an entry lacks is 0 and means the catalogue's. Throws Error for one out of its range, a
 /// chip twice, or no chip at all.
 Calibration read_calibration(const std::string& path);
+/// The same from the root of a document; `file` stays empty.
+Calibration calibration_from(const Value& root);
 
 /// The file's text. Reading it again gives the figures to five digits.
 std::string calibration_text(const std::vector<CalibratedChip>& chips);
