@@ -107,7 +107,7 @@ namespace {
 Import import_plan(const std::string& file) {
   Plan plan = read_plan(file);
   if (!is_uniform(plan)) {
-    throw Error(Where{file, 0, ""}, "the plan's stages have parallel forms of their own",
+    throw Error(Where{file, 0, ""}, "the plan's stages have degrees of their own",
                 "braid verify and braid report take such plans");
   }
   Import run;

@@ -14,12 +14,12 @@ bool has_planners(const Space& space) { return std::holds_alternative<SystemSpac
 std::vector<std::string> column_titles(const Space& space) {
   const std::string unit = unit_of(space);
   const std::string rate = (unit == "FLOP" ? unit : unit + "s") + "/s";
-  std::vector<std::string> head{"point", "s", rate, has_planners(space) ? "MFU" : "utilisation"};
+  std::vector<std::string> head{"point", "s", "bound s", rate,
+                                has_planners(space) ? "MFU" : "utilisation"};
   if (space.has_prices) head.insert(head.end(), {"USD", rate + "/USD"});
   if (space.has_powers) head.insert(head.end(), {"W", rate + "/W"});
   if (has_planners(space)) head.emplace_back("GiB");
-  head.insert(head.end(),
-              {"gap", "status", has_planners(space) ? "parallel form" : "tp x pp x dp"});
+  head.insert(head.end(), {"status", has_planners(space) ? "parallel degrees" : "tp x pp x dp"});
   return head;
 }
 
@@ -31,6 +31,7 @@ std::vector<std::string> row_of(const Space& space, const PointResult& result, s
     row.push_back(found ? fmt::format("{:.1f}%", 100 * value) : "-");
   };
   add(result.time_s);
+  add(result.lower_bound_s);
   add(result.throughput);
   add_share(result.utilisation);
   if (space.has_prices) {
@@ -42,7 +43,6 @@ std::vector<std::string> row_of(const Space& space, const PointResult& result, s
     add(figure_of(result, SpaceFigure::per_w));
   }
   if (has_planners(space)) add(found ? result.figures[1] / kGiB : 0);  // Peak memory.
-  add_share(found ? 1 - result.lower_bound_s / result.time_s : 0);
   row.emplace_back(name_of(result.status));
   row.push_back(found ? result.form : result.reason);
   return row;

@@ -24,7 +24,7 @@ bool is_dealt_evenly(std::span<const std::int32_t> counts) {
 
 std::string refusal(const TrainerLimits& limits, const Plan& plan) {
   if (!limits.heterogeneous_stages && !is_uniform(plan))
-    return "has one parallel form for all stages";
+    return "has the same parallel degrees for all stages";
   if (std::string reason = refusal(limits, plan.parallel); !reason.empty()) return reason;
   if (!limits.uneven_stages && !is_dealt_evenly(layer_counts(plan))) {
     return "has equally many layers in all stages";

@@ -85,11 +85,12 @@ std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs) {
     if (!can.allows_chip(group.chip.name)) return "does not run on " + group.chip.name;
   }
   if (!can.heterogeneous_stages) {
-    if (!is_homogeneous(*needs.system)) return "has one parallel form for all stages and devices";
+    if (!is_homogeneous(*needs.system))
+      return "has the same parallel degrees for all stages and devices";
     for (const PlannerEntry* planner : needs.planners) {
       if (planner->heterogeneous_stages) {
         return fmt::format(
-            "has one parallel form for all stages, and planner {} gives each its own",
+            "has the same parallel degrees for all stages, and planner {} gives each its own",
             planner->name);
       }
     }

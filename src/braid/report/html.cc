@@ -220,7 +220,7 @@ std::string html_report(const Plan& plan, const Alternatives& alternatives,
   text += run_section(run);
   text += section("Lower bound", bounds_section(plan, metrics));
   text += section("Stages", stages_section(plan));
-  text += section("Layers divided in ways that were searched for", sharding_section(plan));
+  text += section("Automatic sharding", sharding_section(plan));
   text += timeline_section(plan);
   text += section("Assumptions", provenance_section(plan));
   return text + page_end();

@@ -347,7 +347,7 @@ std::string own_passes_fault(const StageForm& own, std::int64_t micro_batches) {
 }
 
 std::string own_batch_fault(const Plan& plan) {
-  if (plan.parallel.vp != 1) return "interleaved stages cannot have forms of their own";
+  if (plan.parallel.vp != 1) return "interleaved stages cannot have degrees of their own";
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Parallelism form = form_of(plan, s);
     const std::int64_t round = std::int64_t{form.dp} * form.micro_batch;
