@@ -26,7 +26,7 @@ seeds_of() {
     # Models of a few hundred bytes, one operator each.
     onnx) find /usr/share/libonnx-testdata/data/node -name model.onnx | sort ;;
     quantity) ls fuzz/tokens.dict ;;
-    *) ls fuzz/seeds/"$1"/*.json ;;
+    *) ls fuzz/seeds/"$1"/* ;;
   esac
 }
 

@@ -8,6 +8,7 @@
 #include "braid/trainers/accelerate/export.h"
 #include "braid/trainers/accelerate/import.h"
 #include "braid/trainers/deepspeed/export.h"
+#include "braid/trainers/deepspeed/import.h"
 #include "braid/trainers/maxtext/export.h"
 #include "braid/trainers/maxtext/import.h"
 #include "braid/trainers/megatron-bridge/export.h"
@@ -15,6 +16,8 @@
 #include "braid/trainers/megatron/export.h"
 #include "braid/trainers/megatron/import.h"
 #include "braid/trainers/torchtitan/export.h"
+#include "braid/trainers/torchtitan/import.h"
+#include "braid/trainers/torchtitan/recipe.h"
 
 namespace braid {
 namespace {
@@ -22,12 +25,14 @@ namespace {
 struct Target {
   const char* name;
   Export (*write)(const Plan& plan);
-  bool refuses = true;  ///< What its file in the catalogue says it cannot; else it warns.
+  bool refuses = true;            ///< What its file in the catalogue says it cannot; else it warns.
+  const char* trainer = nullptr;  ///< In the catalogue, where that has another name.
 };
 
 constexpr Target kTargets[] = {{"megatron", export_megatron, false},
                                {"deepspeed", export_deepspeed, false},
                                {"torchtitan", export_torchtitan, false},
+                               {"torchtitan-recipe", export_torchtitan_recipe, false, "torchtitan"},
                                {"megatron-bridge", export_megatron_bridge},
                                {"maxtext", export_maxtext},
                                {"accelerate", export_accelerate}};
@@ -77,6 +82,13 @@ std::vector<std::string> export_targets() {
   return names;
 }
 
+std::string trainer_of_target(const std::string& target) {
+  for (const Target& each : kTargets) {
+    if (each.name == target && each.trainer != nullptr) return each.trainer;
+  }
+  return target;
+}
+
 Export export_plan(const Plan& plan, const std::string& target) {
   const auto* known = std::find_if(std::begin(kTargets), std::end(kTargets),
                                    [&](const Target& each) { return each.name == target; });
@@ -97,20 +109,23 @@ Export export_plan(const Plan& plan, const std::string& target) {
                     " cannot be told",
                 "plan without --sharding auto");
   }
-  const TrainerLimits can = load_trainer(target).can;
-  refuse_chips(can, plan, target);
-  if (known->refuses) refuse_form(can, plan, target);
+  const std::string trainer = trainer_of_target(target);
+  const TrainerLimits can = load_trainer(trainer).can;
+  refuse_chips(can, plan, trainer);
+  if (known->refuses) refuse_form(can, plan, trainer);
   return known->write(plan);
 }
 
 Import import_run(const std::string& text, const std::string& file) {
+  if (is_deepspeed(text)) return import_deepspeed(text, file);
+  if (is_torchtitan(text)) return import_torchtitan(text, file);
   if (is_megatron_bridge(text)) return import_megatron_bridge(text, file);
   if (is_maxtext(text)) return import_maxtext(text, file);
   if (is_megatron(text)) return import_megatron(text, file);
   if (is_accelerate(text)) return import_accelerate(text, file);
   throw Error(Where{file, 0, ""}, "this is nothing that a trainer is started with",
-              "give the command line, script or file of Megatron-LM, Megatron-Bridge, MaxText or "
-              "Accelerate");
+              "give the command line, script or file of Megatron-LM, DeepSpeed, torchtitan, "
+              "Megatron-Bridge, MaxText or Accelerate");
 }
 
 }  // namespace braid
