@@ -21,8 +21,11 @@ std::int64_t number(GivenArguments& given, std::string_view name, std::int64_t o
   return given.count(name, least, kMostSamples).value_or(otherwise);
 }
 
+/// 0 stands for "none".
 int degree(GivenArguments& given, std::string_view name) {
-  return static_cast<int>(std::max<std::int64_t>(1, number(given, name, 1, 0)));
+  const std::string text = given.text(name).value_or("null");
+  if (text == "null" || text == "auto") return 1;
+  return static_cast<int>(std::max<std::int64_t>(1, given.count(name, 0, 1 << 15).value_or(1)));
 }
 
 bool says_yes(GivenArguments& given, std::string_view name) {

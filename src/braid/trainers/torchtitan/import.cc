@@ -24,12 +24,17 @@ bool is_recipe(std::string_view text) {
                      [&](std::string_view sign) { return contains(text, sign); });
 }
 
-/// A degree; None is "not given".
+/// A count; None is "not given".
 std::int64_t number(GivenArguments& given, std::string_view name, std::int64_t otherwise,
                     std::int64_t least = 1) {
   if (lowered(given.text(name).value_or("none")) == "none") return otherwise;
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   return given.count(name, least, kMost).value_or(otherwise);
+}
+
+std::int64_t tokens_of_sample(GivenArguments& given, std::string_view name) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 28;
+  return given.count(name, 1, kMost).value_or(2048);
 }
 
 int degree(GivenArguments& given, std::string_view name, int otherwise = 1) {
@@ -49,7 +54,7 @@ void read_state(GivenArguments& given, Import& run) {
   const int replicate = degree(given, "--parallelism.data_parallel_replicate_degree");
   const int shard = degree_or_rest(given, kShard);
   const std::int64_t dp = std::int64_t{replicate} * shard;
-  std::int64_t devices = dp;
+  std::int64_t devices = std::max<std::int64_t>(1, dp);
   for (const int each : {p.tp, p.cp, p.pp}) {
     if (devices > kMostDevices / each) {
       given.fail(kShard, "the degrees make more than 2^30 devices", "choose less");
@@ -57,7 +62,7 @@ void read_state(GivenArguments& given, Import& run) {
     devices *= each;
   }
   p.dp = static_cast<int>(dp);
-  run.devices = devices;
+  run.devices = dp > 0 ? devices : 0;
   const std::string reshard =
       given.text("--parallelism.fsdp_reshard_after_forward").value_or("default");
   if (reshard != "default" && reshard != "always" && reshard != "never") {
@@ -166,7 +171,7 @@ void read_samples(GivenArguments& given, Import& run) {
   constexpr std::string_view kLocal = "--training.local_batch_size";
   const std::int64_t local = number(given, kLocal, 8);
   const int micro = degree(given, "--parallelism.pipeline_parallel_microbatch_size");
-  run.seq_len = number(given, "--training.seq_len", 2048);
+  run.seq_len = tokens_of_sample(given, "--training.seq_len");
   const std::string global = given.text("--training.global_batch_size").value_or("-1");
   const std::int64_t said = global == "-1" ? 0 : number(given, "--training.global_batch_size", 0);
   const std::int64_t pass = samples(given, kLocal, {local, p.dp});
@@ -179,27 +184,30 @@ void read_samples(GivenArguments& given, Import& run) {
   }
 }
 
+/// Whole samples that so many tokens are. Throws Error naming the key where there is a rest.
+std::int64_t whole_samples(const GivenArguments& given, std::string_view name, std::int64_t tokens,
+                           std::int64_t seq_len) {
+  if (tokens % seq_len != 0) {
+    given.fail(name,
+               fmt::format("{} tokens are no whole number of sequences of {}", tokens, seq_len),
+               "choose a multiple of training.max_context_length");
+  }
+  return samples(given, name, {tokens / seq_len});
+}
+
 /// Of recipes: tokens.
 void read_tokens(GivenArguments& given, Import& run) {
   constexpr std::string_view kTokens = "--training.num_tokens_per_microbatch_per_dp_rank";
+  constexpr std::string_view kStep = "--training.num_tokens_per_train_step";
   Parallelism& p = run.parallel;
-  run.seq_len = number(given, "--training.max_context_length", 2048);
+  run.seq_len = tokens_of_sample(given, "--training.max_context_length");
   const std::int64_t tokens = number(given, kTokens, 16384);
   const std::int64_t pipelined = number(given, "--parallelism.num_pp_microbatches", 1);
-  const std::string step = given.text("--training.num_tokens_per_train_step").value_or("-1");
-  const std::int64_t said =
-      step == "-1" ? 0 : number(given, "--training.num_tokens_per_train_step", 0);
-  if (tokens % run.seq_len != 0) {
-    given.fail(kTokens,
-               fmt::format("{} tokens are no whole number of sequences of {}", tokens, run.seq_len),
-               "choose a multiple of training.max_context_length");
-  }
-  p.micro_batch = static_cast<int>(samples(given, kTokens, {tokens / run.seq_len}));
+  const std::int64_t said = given.text(kStep).value_or("-1") == "-1" ? 0 : number(given, kStep, 0);
+  p.micro_batch = static_cast<int>(whole_samples(given, kTokens, tokens, run.seq_len));
   const std::int64_t pass =
       samples(given, kTokens, {p.micro_batch, p.pp > 1 ? pipelined : 1, p.dp});
-  run.global_batch =
-      said > 0 ? samples(given, "--training.num_tokens_per_train_step", {said / run.seq_len})
-               : pass;
+  run.global_batch = said > 0 ? whole_samples(given, kStep, said, run.seq_len) : pass;
   if (p.pp > 1 && p.dp > 0 && run.global_batch > pass) {
     run.notes.emplace_back(
         "num_tokens_per_train_step is that of several runs of the pipeline, which is filled and "

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
