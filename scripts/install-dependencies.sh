@@ -6,7 +6,7 @@ set -euo pipefail
 
 packages=(
   g++ cmake ninja-build ccache
-  libcli11-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev
+  libcli11-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev libtomlplusplus-dev
   libprotobuf-dev protobuf-compiler libonnx-dev libonnx-testdata
   libsqlite3-dev
   node-d3-axis node-d3-scale node-d3-zoom

@@ -12,7 +12,6 @@
 #include "braid/frontend/model.h"
 #include "braid/trainers/megatron/export.h"
 #include "braid/trainers/registry.h"
-#include "braid/trainers/torchtitan/export.h"
 
 #include "gpt_plan.h"
 #include "report/plan_maker.h"
@@ -23,11 +22,8 @@ namespace {
 using test::gpt_plan;
 using test::made_plan;
 using test::megatron_refuses;
-using ::testing::AllOf;
 using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 Parallelism piped() {
@@ -234,7 +230,7 @@ TEST(Export, EachThingThatATargetLacksIsAWarning) {
   const auto warnings = [](const Parallelism& parallel, const std::string& target) {
     return export_plan(gpt_plan(parallel, 8), target).warnings.size();
   };
-  for (const char* target : {"megatron", "deepspeed", "torchtitan"}) {
+  for (const char* target : {"megatron", "deepspeed"}) {
     const std::size_t before = warnings(p, target);
     Parallelism other = p;
     other.offload_activations = true;
@@ -250,14 +246,6 @@ TEST(Export, EachThingThatATargetLacksIsAWarning) {
   Parallelism turned = p;
   turned.order = {Axis::dp, Axis::tp, Axis::cp, Axis::pp};
   EXPECT_GT(warnings(turned, "megatron"), warnings(p, "megatron"));
-  EXPECT_GT(warnings(turned, "torchtitan"), warnings(p, "torchtitan"));
-}
-
-TEST(Export, LanguageModelTrainersAreWarnedOfModelsWithoutASequence) {
-  Plan plan = made_plan(Parallelism{}, 4);
-  EXPECT_THAT(export_torchtitan(plan).warnings, Not(Contains(HasSubstr("no sequence"))));
-  plan.seq_len = 0;
-  EXPECT_THAT(export_torchtitan(plan).warnings, Contains(HasSubstr("no sequence")));
 }
 
 TEST(Export, DeepspeedIsJsonWhoseBatchAddsUp) {
@@ -280,85 +268,11 @@ TEST(Export, DeepspeedIsJsonWhoseBatchAddsUp) {
   EXPECT_EQ(root["zero_optimization"]["offload_optimizer"]["device"].as_string(), "cpu");
 }
 
-TEST(Export, TorchtitanShardsOrReplicates) {
-  Parallelism p;
-  p.dp = 4;
-  p.zero = Zero::parameters;
-  EXPECT_THAT(export_torchtitan(made_plan(p, 4)).text,
-              AllOf(HasSubstr("data_parallel_shard_degree = 4"),
-                    HasSubstr("fsdp_reshard_after_forward = \"always\"")));
-  for (const Zero zero : {Zero::optimizer, Zero::gradients}) {
-    p.zero = zero;
-    const Export kept = export_torchtitan(made_plan(p, 4));
-    EXPECT_THAT(kept.text, AllOf(HasSubstr("data_parallel_shard_degree = 4"),
-                                 HasSubstr("fsdp_reshard_after_forward = \"never\"")));
-    EXPECT_THAT(kept.warnings, Contains(HasSubstr("keeps gathered parameters")));
-  }
-  p.zero = Zero::none;
-  EXPECT_THAT(export_torchtitan(made_plan(p, 4)).text,
-              HasSubstr("data_parallel_replicate_degree = 4"));
-  EXPECT_THAT(export_torchtitan(made_plan(p, 4)).warnings, IsEmpty());
-  p.tp = 2;
-  p.sequence_parallel = true;
-  EXPECT_THAT(export_torchtitan(made_plan(p, 4)).warnings, ElementsAre(HasSubstr("--zero 1")));
-}
-
-TEST(Export, TorchtitanIsWarnedOfEmbeddingsTiedAcrossStages) {
-  Plan plan = shaped_plan("gpt2-xl", piped());
-  EXPECT_THAT(export_torchtitan(plan).warnings, Contains(HasSubstr("untie")));
-  plan = shaped_plan("llama-3-8b", piped());
-  EXPECT_THAT(export_torchtitan(plan).warnings, Not(Contains(HasSubstr("untie"))));
-}
-
-/// What stands between "key = [" and its "]" line.
-std::vector<std::string> toml_lines(const std::string& text, const std::string& key) {
-  const std::string open = key + " = [\n";
-  const std::size_t at = text.find(open);
-  std::vector<std::string> lines;
-  if (at == std::string::npos) return lines;
-  for (std::size_t begin = at + open.size(); text[begin] != ']';) {
-    const std::size_t end = text.find('\n', begin);
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
-
-TEST(Export, TorchtitanNamesTheModulesOfEachStage) {
-  Parallelism p = piped();
-  p.pp = 4;
-  const std::string key = "module_fqns_per_model_part";
-  EXPECT_THAT(export_torchtitan(made_plan(p, 10)).warnings, Contains(HasSubstr(key)));
-  const auto modules = [&](const Parallelism& parallel, int blocks) {
-    Plan plan = made_plan(parallel, blocks);
-    plan.shape.emplace();
-    plan.shape->first_block = 1;
-    plan.shape->blocks = blocks;
-    const Export out = export_torchtitan(plan);
-    EXPECT_THAT(out.warnings, Not(Contains(HasSubstr(key))));
-    return toml_lines(out.text, key);
-  };
-  EXPECT_THAT(modules(p, 10),
-              ElementsAre("  [\"tok_embeddings\", \"layers.0\", \"layers.1\", \"layers.2\"],",
-                          "  [\"layers.3\", \"layers.4\", \"layers.5\"],",
-                          "  [\"layers.6\", \"layers.7\"],",
-                          "  [\"layers.8\", \"layers.9\", \"norm\", \"output\"],"));
-  p.pp = 2;
-  p.vp = 2;
-  p.schedule = ScheduleKind::interleaved;
-  EXPECT_THAT(modules(p, 4),
-              ElementsAre("  [\"tok_embeddings\", \"layers.0\"],", "  [\"layers.1\"],",
-                          "  [\"layers.2\"],", "  [\"layers.3\", \"norm\", \"output\"],"));
-  p.pp = 1;
-  p.vp = 1;
-  EXPECT_THAT(modules(p, 4), IsEmpty());
-}
-
 TEST(Export, NamesCannotBreakOutOfTheirComment) {
-  Plan plan = gpt_plan(piped(), 8);
+  Plan plan = shaped_plan("llama-3-8b", piped());
   plan.model = "x\nrm -rf /";
   plan.system.name = "y\r\nz";
-  for (const char* target : {"megatron", "torchtitan"}) {
+  for (const char* target : {"megatron", "torchtitan", "torchtitan-recipe"}) {
     EXPECT_THAT(export_plan(plan, target).text, Not(HasSubstr("\nrm")));
     EXPECT_THAT(export_plan(plan, target).text, Not(HasSubstr("\nz")));
   }

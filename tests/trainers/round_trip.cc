@@ -75,6 +75,7 @@ Parallelism in_short(Parallelism p) {
   if (p.pp == 1) p.schedule = ScheduleKind::one_f_one_b;
   p.whole_experts = p.whole_experts && p.ep > 1 && p.tp > 1;
   p.sequence_parallel = p.sequence_parallel && p.tp > 1;
+  if (p.dp * p.cp == 1) p.zero = Zero::none;
   return p;
 }
 
@@ -119,11 +120,28 @@ std::string difference_of(const StatedPlan& before, const StatedPlan& after) {
 
 namespace {
 
-/// Whether the file has another order of ranks than the plan, as a warning says.
-bool says_another_order(const Export& written) {
-  return std::any_of(written.warnings.begin(), written.warnings.end(), [](const std::string& text) {
-    return text.find("order of ranks") != std::string::npos;
-  });
+bool says(const Export& written, const std::string& words) {
+  return std::any_of(
+      written.warnings.begin(), written.warnings.end(),
+      [&](const std::string& text) { return text.find(words) != std::string::npos; });
+}
+
+/// The configuration that the file has, where its warnings say that it is another.
+StatedConfiguration as_written(StatedConfiguration stated, const Export& written) {
+  if (says(written, "order of ranks")) stated.parallel.order = Parallelism{}.order;
+  if (says(written, "ZeRO-1 is expressed")) stated.parallel.zero = Zero::gradients;
+  return stated;
+}
+
+/// With what the target's file cannot say, as options beside it would.
+StatedConfiguration with_options(StatedConfiguration read, const Plan& plan,
+                                 const std::string& target) {
+  if (target != "deepspeed") return read;
+  read.parallel.pp = plan.parallel.pp;
+  read.parallel.recompute = plan.parallel.recompute;
+  if (plan.parallel.pp > 1) read.parallel.ep = plan.parallel.ep;
+  read.layers = layer_counts(plan);
+  return read;
 }
 
 }  // namespace
@@ -137,11 +155,7 @@ RoundTripOutcome round_trip(const RoundTripCase& one, const std::string& trainer
     before = planned(made, one.stated);
     const Export written = export_plan(before->candidate.plan, target);
     text = written.text;
-    if (says_another_order(written)) {
-      StatedConfiguration usual = one.stated;
-      usual.parallel.order = Parallelism{}.order;
-      before = planned(made, usual);
-    }
+    if (!written.warnings.empty()) before = planned(made, as_written(one.stated, written));
   } catch (const Error& error) {
     return {error.what(), ""};
   }
@@ -153,9 +167,14 @@ RoundTripOutcome round_trip(const RoundTripCase& one, const std::string& trainer
     }
     RoundTripCase again = one;
     if (run.global_batch != 0) again.global_batch = run.global_batch;
+    if (run.accumulation != 0) {
+      again.global_batch =
+          run.accumulation * run.parallel.micro_batch * before->candidate.plan.parallel.dp;
+    }
     if (run.seq_len != 0) again.seq_len = run.seq_len;
     TrainerJob made = trainer_job(again, run.precision.value_or(Precision{}), trainer);
-    const StatedPlan after = planned(made, read_configuration(run, made.graph));
+    const StatedPlan after = planned(
+        made, with_options(read_configuration(run, made.graph), before->candidate.plan, target));
     return {"", difference_of(*before, after)};
   } catch (const Error& error) {
     return {"", std::string("reading it: ") + error.what()};

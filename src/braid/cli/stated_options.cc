@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -86,8 +87,10 @@ std::vector<Axis> parse_order(const std::string& text) {
 }  // namespace
 
 void add_stated_options(Verb& verb, StatedOptions& options) {
-  add_text(verb, "--from", options.from,
-           "What you run now: a file, or in quotes the command line, of Megatron-LM; a plan's JSON")
+  add_text(
+      verb, "--from", options.from,
+      "What you run now: a file, or in quotes the command line, of Megatron-LM; torchtitan's TOML "
+      "or recipe; DeepSpeed's JSON; a plan's JSON")
       .group("Job");
   add_text(verb, "--layout", options.layout,
            "Transformer blocks, or layers, of each stage (with --vp of each chunk) in model order: "
@@ -190,6 +193,27 @@ Parallelism usual_form(const JobOptions& job, const TrainerUsual& usual,
 }
 
 }  // namespace
+
+void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& loaded) {
+  if (run.accumulation == 0 || options.global_batch != 0) return;
+  const auto value = [](const Degrees& degrees, int otherwise) -> std::int64_t {
+    return given(degrees) > 0 ? given(degrees) : otherwise;
+  };
+  const Parallelism& p = run.parallel;
+  const std::int64_t devices = loaded.system.device_count;
+  const std::int64_t others =
+      value(options.tp, p.tp) * value(options.pp, p.pp) * value(options.cp, p.cp);
+  const std::int64_t dp = std::max<std::int64_t>(
+      1, value(options.dp, p.dp) > 0 ? value(options.dp, p.dp) : devices / others);
+  const std::int64_t of_rank = value(options.micro_batch, p.micro_batch) * run.accumulation;
+  if (of_rank > std::numeric_limits<int>::max() / dp) {
+    throw Error(Where{"", 0, "--from"}, "an iteration has more than 2^31 samples",
+                "give --global-batch");
+  }
+  loaded.job.global_batch = of_rank * dp;
+  std::erase_if(loaded.assumptions,
+                [](const std::string& line) { return line.starts_with("global batch: "); });
+}
 
 StatedConfiguration stated_configuration(const JobOptions& job, const StatedOptions& options,
                                          const StatedDefaults& defaults,

@@ -27,6 +27,10 @@ std::optional<Import> read_from(const StatedOptions& options);
 /// precision, trainer. Degrees are for stated_configuration().
 void take_job(const Import& run, JobOptions& options);
 
+/// Makes the batch of a job of the micro-batches of each data-parallel rank, where the trainer's
+/// file says these in place of it, and options leave it out. Throws Error for too many samples.
+void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& loaded);
+
 /// What a configuration is where the options do not say.
 struct StatedDefaults {
   const Import* run = nullptr;  ///< Read from a trainer's command line or file.

@@ -98,6 +98,7 @@ int run(EvaluateOptions options) {
   const std::optional<RunQuestion> question = run_question(options.run);
   LoadedJob loaded;
   load_job(options.job, loaded, from && from->system ? &*from->system : nullptr);
+  if (from) take_accumulation(*from, options.job, loaded);
   set_price(options.run, loaded.system);
   if (from && from->precision) loaded.job.precision.gradient = from->precision->gradient;
   const TrainerFile trainer = set_job_trainer(options.job, {&planner}, loaded);

@@ -8,6 +8,8 @@
 #include "braid/trainers/accelerate/export.h"
 #include "braid/trainers/accelerate/import.h"
 #include "braid/trainers/deepspeed/export.h"
+#include "braid/trainers/deepspeed/import.h"
+#include "braid/trainers/exchange/one_form.h"
 #include "braid/trainers/maxtext/export.h"
 #include "braid/trainers/maxtext/import.h"
 #include "braid/trainers/megatron-bridge/export.h"
@@ -15,6 +17,8 @@
 #include "braid/trainers/megatron/export.h"
 #include "braid/trainers/megatron/import.h"
 #include "braid/trainers/torchtitan/export.h"
+#include "braid/trainers/torchtitan/import.h"
+#include "braid/trainers/torchtitan/recipe.h"
 
 namespace braid {
 namespace {
@@ -22,12 +26,14 @@ namespace {
 struct Target {
   const char* name;
   Export (*write)(const Plan& plan);
-  bool refuses = true;  ///< What its file in the catalogue says it cannot; else it warns.
+  bool refuses = true;            ///< What its file in the catalogue says it cannot; else it warns.
+  const char* trainer = nullptr;  ///< In the catalogue, where that has another name.
 };
 
 constexpr Target kTargets[] = {{"megatron", export_megatron, false},
                                {"deepspeed", export_deepspeed, false},
                                {"torchtitan", export_torchtitan, false},
+                               {"torchtitan-recipe", export_torchtitan_recipe, false, "torchtitan"},
                                {"megatron-bridge", export_megatron_bridge},
                                {"maxtext", export_maxtext},
                                {"accelerate", export_accelerate}};
@@ -77,6 +83,13 @@ std::vector<std::string> export_targets() {
   return names;
 }
 
+std::string trainer_of_target(const std::string& target) {
+  for (const Target& each : kTargets) {
+    if (each.name == target && each.trainer != nullptr) return each.trainer;
+  }
+  return target;
+}
+
 Export export_plan(const Plan& plan, const std::string& target) {
   const auto* known = std::find_if(std::begin(kTargets), std::end(kTargets),
                                    [&](const Target& each) { return each.name == target; });
@@ -86,31 +99,30 @@ Export export_plan(const Plan& plan, const std::string& target) {
       names += (names.empty() ? "" : ", ") + std::string(each.name);
     throw Error("no exporter is called '" + target + "'", "use one of " + names);
   }
-  if (!is_uniform(plan)) {
-    throw Error(
-        "the plan's stages have parallel forms of their own, which " + target + " cannot be told",
-        is_homogeneous(plan.system) ? "plan with --planner braid, whose stages share one form"
-                                    : "plan for devices of one kind, whose stages share one form");
-  }
   if (has_searched_shardings(plan)) {
-    throw Error("the plan divides layers in ways that were searched for, which " + target +
-                    " cannot be told",
+    throw Error("the plan has automatic sharding, which " + target + " cannot be told",
                 "plan without --sharding auto");
   }
-  const TrainerLimits can = load_trainer(target).can;
-  refuse_chips(can, plan, target);
-  if (known->refuses) refuse_form(can, plan, target);
-  return known->write(plan);
+  const std::string trainer = trainer_of_target(target);
+  const TrainerLimits can = load_trainer(trainer).can;
+  const OneForm one = in_one_form(plan, target);
+  refuse_chips(can, one.plan, trainer);
+  if (known->refuses) refuse_form(can, one.plan, trainer);
+  Export written = known->write(one.plan);
+  written.warnings.insert(written.warnings.end(), one.notes.begin(), one.notes.end());
+  return written;
 }
 
 Import import_run(const std::string& text, const std::string& file) {
+  if (is_deepspeed(text)) return import_deepspeed(text, file);
+  if (is_torchtitan(text)) return import_torchtitan(text, file);
   if (is_megatron_bridge(text)) return import_megatron_bridge(text, file);
   if (is_maxtext(text)) return import_maxtext(text, file);
   if (is_megatron(text)) return import_megatron(text, file);
   if (is_accelerate(text)) return import_accelerate(text, file);
   throw Error(Where{file, 0, ""}, "this is nothing that a trainer is started with",
-              "give the command line, script or file of Megatron-LM, Megatron-Bridge, MaxText or "
-              "Accelerate");
+              "give the command line, script or file of Megatron-LM, DeepSpeed, torchtitan, "
+              "Megatron-Bridge, MaxText or Accelerate");
 }
 
 }  // namespace braid

@@ -9,8 +9,12 @@
 
 namespace braid {
 
-/// The trainers that plans are written for, by their names in the catalogue.
+/// What plans are written for: trainers by their names in the catalogue, and other files that one
+/// of them takes ("torchtitan-recipe").
 std::vector<std::string> export_targets();
+
+/// The trainer of the catalogue that takes what is written for a target: "torchtitan".
+std::string trainer_of_target(const std::string& target);
 
 /// `target` is one of export_targets(). Throws Error for others, and for plans that
 /// are not uniform.

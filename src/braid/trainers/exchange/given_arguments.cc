@@ -37,7 +37,7 @@ GivenArguments::GivenArguments(std::span<const std::string> words, std::string f
     const std::size_t equals = word.find('=');
     last = key_of(word.substr(0, equals));
     if (!given_.contains(last)) order_.push_back(last);
-    given_[last] = {word.substr(0, equals), {}};
+    given_[last] = {word.substr(0, equals), {}, 0};
     if (equals != std::string::npos) given_[last].values.push_back(word.substr(equals + 1));
   }
 }
@@ -75,6 +75,11 @@ std::int64_t GivenArguments::count_or(std::string_view name, std::int64_t otherw
   return count(name, least, std::int64_t{1} << 31).value_or(otherwise);
 }
 
+void GivenArguments::set_line(std::string_view name, int line) {
+  const auto found = given_.find(key_of(name));
+  if (found != given_.end()) found->second.line = line;
+}
+
 void GivenArguments::ignore(std::span<const std::string_view> names) {
   for (const std::string_view name : names) known_.insert(key_of(name));
 }
@@ -93,7 +98,11 @@ std::vector<std::string> GivenArguments::unknown() const {
 
 void GivenArguments::fail(std::string_view name, const std::string& message,
                           const std::string& remedy) const {
-  throw Error(Where{file_, 0, std::string(name)}, message, remedy);
+  const auto found = given_.find(key_of(name));
+  const int line = found == given_.end() ? 0 : found->second.line;
+  // Keys of a file have no dashes there.
+  const std::string_view key = line > 0 && name.starts_with("--") ? name.substr(2) : name;
+  throw Error(Where{file_, line, std::string(key)}, message, remedy);
 }
 
 }  // namespace braid

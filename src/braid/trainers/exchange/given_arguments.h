@@ -25,6 +25,8 @@ class GivenArguments {
   std::int64_t count_or(std::string_view name, std::int64_t otherwise, std::int64_t least = 1);
   /// The values, joined by spaces; nullopt: not given. Throws Error where there are none.
   std::optional<std::string> text(std::string_view name);
+  /// Says in which line of the file an argument is; errors that name it then say so too.
+  void set_line(std::string_view name, int line);
   /// Takes note of arguments that change nothing that is asked for here.
   void ignore(std::span<const std::string_view> names);
   /// All arguments that nobody asked for or ignored, as they are written, in their order.
@@ -41,6 +43,7 @@ class GivenArguments {
   struct Given {
     std::string written;
     std::vector<std::string> values;
+    int line = 0;
   };
   std::vector<std::string> order_;
   std::map<std::string, Given, std::less<>> given_;

@@ -20,6 +20,9 @@ struct Import {
       model;  ///< What it calls the model ("llama3/70B", a Hugging Face name); may be empty.
   std::optional<ModelShape> shape;                          ///< Where it says the model's sizes.
   std::int64_t devices = 0, global_batch = 0, seq_len = 0;  ///< 0: not said.
+  /// Micro-batches of a step on each data-parallel rank, where it says these in place of the batch;
+  /// 0: it does not.
+  std::int64_t accumulation = 0;
   /// dp 0: what the other degrees leave of the devices. num_micro_batches does not count.
   Parallelism parallel;
   std::optional<Precision> precision;

@@ -74,7 +74,9 @@ GivenArguments as_arguments(const std::vector<Setting>& settings, const std::str
   words.reserve(settings.size());
   for (const Setting& setting : settings)
     words.push_back("--" + setting.name + "=" + setting.value);
-  return {words, file};
+  GivenArguments given(words, file);
+  for (const Setting& setting : settings) given.set_line("--" + setting.name, setting.line);
+  return given;
 }
 
 bool is_on(GivenArguments& given, std::string_view name) {

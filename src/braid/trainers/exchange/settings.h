@@ -11,6 +11,7 @@ namespace braid {
 /// "name = value", "name=value" or "name: value" of a text.
 struct Setting {
   std::string name, value;
+  int line = 0;  ///< Of the text; 0: not known.
 };
 
 /// All settings of a text, in their order, without running anything: assignments and keyword

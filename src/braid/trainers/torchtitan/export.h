@@ -4,7 +4,9 @@
 
 namespace braid {
 
-/// torchtitan's TOML configuration. Precondition: the plan is uniform.
+/// torchtitan's TOML configuration (0.2.2), and the line that starts a run with it. Precondition:
+/// the plan is uniform. Throws Error for what torchtitan cannot run, naming the option that mends
+/// it.
 Export export_torchtitan(const Plan& plan);
 
 }  // namespace braid

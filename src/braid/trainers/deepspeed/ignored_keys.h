@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string_view>
+
+namespace braid {
+
+/// Whether a key of DeepSpeed's configuration ("zero_optimization.reduce_bucket_size") is known and
+/// says nothing of the time or memory of a step as braid models it: buckets, learning rates, loss
+/// scales, logging, checkpoints (runtime/config.py, runtime/zero/config.py, runtime/constants.py at
+/// 0.19).
+bool is_ignored_by_deepspeed_reader(std::string_view key);
+
+}  // namespace braid

@@ -1,0 +1,161 @@
+#include "braid/trainers/deepspeed/import.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "braid/base/text.h"
+#include "braid/trainers/deepspeed/ignored_keys.h"
+#include "braid/trainers/exchange/nested_settings.h"
+
+namespace braid {
+namespace {
+
+constexpr std::int64_t kMostSamples = 1 << 30;
+
+/// A count; null and "auto", which Hugging Face's Trainer fills in, are "not given".
+std::int64_t number(GivenArguments& given, std::string_view name, std::int64_t otherwise,
+                    std::int64_t least = 1) {
+  const std::string text = given.text(name).value_or("null");
+  if (text == "null" || text == "auto") return otherwise;
+  return given.count(name, least, kMostSamples).value_or(otherwise);
+}
+
+/// 0 stands for "none".
+int degree(GivenArguments& given, std::string_view name) {
+  const std::string text = given.text(name).value_or("null");
+  if (text == "null" || text == "auto") return 1;
+  return static_cast<int>(std::max<std::int64_t>(1, given.count(name, 0, 1 << 15).value_or(1)));
+}
+
+bool says_yes(GivenArguments& given, std::string_view name) {
+  return given.text(name).value_or("false") == "true";
+}
+
+void read_zero(GivenArguments& given, Import& run) {
+  Parallelism& p = run.parallel;
+  const std::int64_t stage = number(given, "--zero_optimization.stage", 0, 0);
+  constexpr std::int64_t kLast = 3;
+  if (stage > kLast) {
+    given.fail("--zero_optimization.stage", "there is no ZeRO-" + std::to_string(stage),
+               "use 0 to 3");
+  }
+  p.zero = static_cast<Zero>(stage);
+  const auto is_moved = [&](const char* name) {
+    const std::string device = given.text(name).value_or("none");
+    if (device == "nvme") {
+      run.notes.push_back(std::string(name + 2) + ": what is on NVMe is taken to be in memory");
+    }
+    return device != "none" && device != "null";
+  };
+  p.offload_optimizer = is_moved("--zero_optimization.offload_optimizer.device");
+  p.offload_weights = is_moved("--zero_optimization.offload_param.device");
+  if (says_yes(given, "--zero_optimization.cpu_offload")) p.offload_optimizer = true;
+  const std::string ratio = given.text("--zero_optimization.offload_optimizer.ratio").value_or("1");
+  if (finite_double(ratio).value_or(1) < 1) {
+    run.notes.emplace_back(
+        "offload_optimizer.ratio: all of the optimizer state is on the host here");
+  }
+}
+
+void read_precision(GivenArguments& given, Import& run) {
+  const bool half = says_yes(given, "--fp16.enabled");
+  bool narrow = says_yes(given, "--bf16.enabled");
+  if (says_yes(given, "--bfloat16.enabled")) narrow = true;
+  run.precision = parse_precision(half ? "fp16" : narrow ? "bf16" : "fp32");
+  // Gradients have the weights' format where nothing else is said (get_data_types in engine.py).
+  const std::string gradients = given.text("--data_types.grad_accum_dtype").value_or("null");
+  if (gradients == "null") {
+    run.precision->gradient = half ? Dtype::f16 : narrow ? Dtype::bf16 : Dtype::f32;
+  } else if (gradients == "fp32" || gradients == "fp16" || gradients == "bf16") {
+    run.precision->gradient = gradients == "fp32"   ? Dtype::f32
+                              : gradients == "fp16" ? Dtype::f16
+                                                    : Dtype::bf16;
+  } else {
+    given.fail("--data_types.grad_accum_dtype", in_quotes(gradients) + " is no number format",
+               "use fp32, fp16 or bf16");
+  }
+}
+
+void read_batch(GivenArguments& given, Import& run) {
+  constexpr std::string_view kMicro = "--train_micro_batch_size_per_gpu";
+  const std::int64_t batch = number(given, "--train_batch_size", 0);
+  const std::int64_t micro = number(given, kMicro, 0);
+  const std::int64_t steps = number(given, "--gradient_accumulation_steps", 0);
+  run.parallel.micro_batch = static_cast<int>(std::max<std::int64_t>(1, micro));
+  if (micro > 0 && steps > 0) {
+    run.accumulation = steps;
+  } else if (batch > 0) {
+    // Counts all ranks but those of sequence parallelism as replicas.
+    run.global_batch = batch;
+    if (run.parallel.tp > 1) {
+      run.global_batch = std::max<std::int64_t>(1, batch / run.parallel.tp);
+      run.notes.emplace_back(
+          "train_batch_size counts tensor-parallel ranks as replicas: here it is shared among "
+          "them");
+    }
+    if (micro == 0) {
+      run.notes.emplace_back("the micro-batch is not said: give --micro-batch, which is 1 here");
+    }
+  } else if (micro > 0) {
+    run.accumulation = 1;
+  } else {
+    run.notes.emplace_back("the batch is not said: give --global-batch and --micro-batch");
+  }
+}
+
+}  // namespace
+
+bool is_deepspeed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || text[first] != '{') return false;
+  constexpr std::array<std::string_view, 6> kSigns = {"\"zero_optimization\"",
+                                                      "\"train_batch_size\"",
+                                                      "\"train_micro_batch_size_per_gpu\"",
+                                                      "\"gradient_accumulation_steps\"",
+                                                      "\"fp16\"",
+                                                      "\"bf16\""};
+  return std::any_of(kSigns.begin(), kSigns.end(),
+                     [&](std::string_view sign) { return contains(text, sign); });
+}
+
+Import import_deepspeed(std::string_view text, const std::string& file) {
+  std::vector<Setting> settings = settings_of_json(text, file);
+  const auto starts = [&](std::string_view section) {
+    return std::any_of(settings.begin(), settings.end(),
+                       [&](const Setting& each) { return each.name.starts_with(section); });
+  };
+  const bool recomputes = starts("activation_checkpointing");
+  GivenArguments given = as_arguments(settings, file);
+  Import run;
+  run.trainer = "deepspeed";
+  Parallelism& p = run.parallel;
+  p.dp = 0;
+  p.tp = std::max(degree(given, "--tensor_parallel.autotp_size"),
+                  degree(given, "--tensor_parallel.tp.tp_size"));
+  p.cp = degree(given, "--sequence_parallel_size");
+  p.ep = degree(given, "--expert_parallel.autoep_size");
+  if (!says_yes(given, "--expert_parallel.enabled")) p.ep = 1;
+  p.pp = degree(given, "--pipeline.stages");
+  if (p.cp > 1) {
+    run.notes.emplace_back(
+        "sequence_parallel_size: Ulysses exchanges heads; here keys and values go round");
+  }
+  read_zero(given, run);
+  read_precision(given, run);
+  read_batch(given, run);
+  if (recomputes) {
+    p.recompute = Recompute::full;
+    p.offload_activations = says_yes(given, "--activation_checkpointing.cpu_checkpointing");
+    run.notes.emplace_back(
+        "activation_checkpointing: the model's code says which layers recompute; here all do, or "
+        "those of --recompute");
+  }
+  for (const Setting& each : settings) {
+    if (is_ignored_by_deepspeed_reader(each.name)) given.has("--" + each.name);
+  }
+  run.unknown = unknown_settings(given);
+  return run;
+}
+
+}  // namespace braid

@@ -1,0 +1,172 @@
+#include "braid/trainers/torchtitan/common_limits.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
+#include "braid/trainers/exchange/export.h"
+
+namespace braid {
+namespace {
+
+const TorchtitanModel& find_model(const Plan& plan, TorchtitanForm form) {
+  const std::string name = on_one_line(plan.model);
+  if (plan.seq_len == 0 || (plan.shape && !plan.shape->causal)) {
+    refuse_for_torchtitan(
+        form,
+        "trains decoders of text, and " + name +
+            (plan.seq_len == 0 ? " has no sequence" : "'s attention is not causal"),
+        "export a decoder");
+  }
+  const TorchtitanModel* model = plan.shape ? torchtitan_model_of(*plan.shape) : nullptr;
+  if (model != nullptr && (model->older || form == TorchtitanForm::recipe)) return *model;
+  const bool predicts = plan.shape && plan.shape->mtp_modules > 0;
+  refuse_for_torchtitan(
+      form,
+      fmt::format("has no model of {}'s sizes{}", name,
+                  predicts ? ", with prediction of further tokens" : ""),
+      predicts ? "plan without mtp_num_layers"
+               : "plan one that it has: " + torchtitan_model_names(form == TorchtitanForm::toml));
+}
+
+void check_heads(const Plan& plan, TorchtitanForm form) {
+  const ModelShape& shape = *plan.shape;
+  const int tp = plan.parallel.tp;
+  const std::int64_t groups = shape.latent_attention ? shape.heads : shape.kv_heads;
+  if (groups % tp == 0) return;
+  refuse_for_torchtitan(form,
+                        fmt::format("divides whole heads, and {} of keys and values do not go over "
+                                    "{} tensor-parallel ranks",
+                                    groups, tp),
+                        "plan with a --tp that divides them");
+}
+
+void check_experts(const Plan& plan, TorchtitanForm form) {
+  const Parallelism& p = plan.parallel;
+  if (plan.shape->experts == 0 || p.tp == 1 || p.ep > 1 || !p.whole_experts) return;
+  refuse_for_torchtitan(form, "divides experts that are not spread, and the plan's are whole",
+                        "plan with --tp 1 or more --ep");
+}
+
+void check_micro_batches(const Plan& plan, TorchtitanForm form) {
+  // Schedule1F1B in torch/distributed/pipelining/schedules.py.
+  const Parallelism& p = plan.parallel;
+  if (p.pp == 1 || p.schedule != ScheduleKind::one_f_one_b || p.num_micro_batches >= p.pp) return;
+  refuse_for_torchtitan(form,
+                        fmt::format("runs 1F1B with as many micro-batches as stages or more, and "
+                                    "the plan has {} for {} stages",
+                                    p.num_micro_batches, p.pp),
+                        "plan with --schedule gpipe, fewer stages or a smaller --micro-batch");
+}
+
+void check_formats(const Plan& plan, TorchtitanForm form) {
+  const Dtype matmul = plan.precision.matmul;
+  if (matmul != Dtype::bf16 && matmul != Dtype::f8 && matmul != Dtype::f32 &&
+      matmul != Dtype::tf32) {
+    refuse_for_torchtitan(form, "has no precision " + name_of(plan.precision),
+                          "plan with --precision bf16, fp8, tf32 or fp32");
+  }
+  if (plan.parallel.offload_activations) {
+    refuse_for_torchtitan(form, "keeps activations on the device", "plan with --no-offload");
+  }
+}
+
+/// A stage without modules has nothing to optimise.
+void check_stages(const Plan& plan, TorchtitanForm form) {
+  const std::int64_t first = plan.shape->first_block;
+  const std::int64_t last = first + plan.shape->blocks;
+  const auto has_modules = [&](std::int32_t layer) {
+    return layer == 0 || (layer >= first && layer <= last);
+  };
+  for (const Stage& stage : plan.stages) {
+    for (const Chunk& chunk : stage.chunks) {
+      if (std::any_of(chunk.layers.begin(), chunk.layers.end(), has_modules)) continue;
+      refuse_for_torchtitan(form,
+                            "wants a module of the model on every stage, and the plan has one "
+                            "without",
+                            "plan with a smaller --pp or --vp");
+    }
+  }
+}
+
+bool has_usual_order(const Parallelism& p) {
+  const auto is_one = [&p](Axis axis) {
+    return (axis == Axis::tp   ? p.tp
+            : axis == Axis::cp ? p.cp
+            : axis == Axis::dp ? p.dp
+                               : p.pp) == 1;
+  };
+  std::vector<Axis> order = p.order;
+  std::vector<Axis> usual = {Axis::tp, Axis::cp, Axis::dp, Axis::pp};
+  std::erase_if(order, is_one);
+  std::erase_if(usual, is_one);
+  return order == usual;
+}
+
+}  // namespace
+
+void refuse_for_torchtitan(TorchtitanForm form, const std::string& reason,
+                           const std::string& remedy) {
+  const char* who = form == TorchtitanForm::toml ? "torchtitan 0.2.2 " : "torchtitan ";
+  throw Error(who + reason, remedy);
+}
+
+const TorchtitanModel& check_torchtitan_model(const Plan& plan, TorchtitanForm form) {
+  const TorchtitanModel& model = find_model(plan, form);
+  check_formats(plan, form);
+  check_heads(plan, form);
+  check_experts(plan, form);
+  check_micro_batches(plan, form);
+  check_stages(plan, form);
+  return model;
+}
+
+TorchtitanReplicas torchtitan_replicas(const Parallelism& p) {
+  if (p.zero == Zero::none) return {p.dp, 1};
+  const int replicate = p.zero == Zero::parameters ? p.replicate : 1;
+  return {replicate, p.dp / replicate};
+}
+
+std::vector<std::string> common_torchtitan_limits(const Plan& plan, const TorchtitanModel& model) {
+  const Parallelism& p = plan.parallel;
+  std::vector<std::string> warnings;
+  std::string differences;
+  for (const std::string& each : torchtitan_differences(model, *plan.shape)) {
+    differences += (differences.empty() ? "" : ", ") + each;
+  }
+  if (!differences.empty()) {
+    warnings.push_back(fmt::format(
+        "{}/{} has {}, which this model has otherwise: that costs neither time nor memory",
+        model.name, model.flavor, differences));
+  }
+  if (p.dp * p.cp > 1 && (p.zero == Zero::optimizer || p.zero == Zero::gradients)) {
+    warnings.push_back(fmt::format(
+        "ZeRO-{} is expressed as FSDP that keeps gathered parameters{}", static_cast<int>(p.zero),
+        p.zero == Zero::optimizer ? ": it shards the gradients too" : ""));
+  }
+  if (p.zero == Zero::none && p.cp > 1) {
+    warnings.emplace_back(
+        "context parallel ranks always share the state among them, which takes less memory");
+  }
+  if (p.offload_optimizer || p.offload_weights) {
+    warnings.emplace_back(
+        "parameters, gradients and optimizer state are offloaded together: only that can be "
+        "expressed");
+  }
+  if (p.recompute == Recompute::selective) {
+    warnings.emplace_back(
+        "selective recomputation chooses its operators differently (saves GEMMs)");
+  }
+  const Dtype matmul = plan.precision.matmul;
+  if (plan.shape->experts > 0 && matmul == Dtype::f8) {
+    warnings.emplace_back("GEMMs of routed experts stay in bfloat16: only linear layers are FP8");
+  }
+  if (!has_usual_order(p)) {
+    warnings.emplace_back(
+        "the order of ranks cannot be expressed: pp, dp, cp, tp from the outermost is used");
+  }
+  return warnings;
+}
+
+}  // namespace braid

@@ -1,0 +1,313 @@
+#include "braid/trainers/torchtitan/import.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+
+#include <fmt/format.h>
+
+#include "braid/base/text.h"
+#include "braid/trainers/exchange/nested_settings.h"
+#include "braid/trainers/torchtitan/ignored_keys.h"
+#include "braid/trainers/torchtitan/models.h"
+#include "braid/trainers/torchtitan/recipe_settings.h"
+
+namespace braid {
+namespace {
+
+constexpr std::int64_t kMostDevices = std::int64_t{1} << 30;
+
+bool is_recipe(std::string_view text) {
+  constexpr std::array<std::string_view, 4> kSigns = {"from torchtitan", "import torchtitan",
+                                                      "Trainer.Config", "TrainingConfig("};
+  return std::any_of(kSigns.begin(), kSigns.end(),
+                     [&](std::string_view sign) { return contains(text, sign); });
+}
+
+/// A count; None is "not given".
+std::int64_t number(GivenArguments& given, std::string_view name, std::int64_t otherwise,
+                    std::int64_t least = 1) {
+  if (lowered(given.text(name).value_or("none")) == "none") return otherwise;
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  return given.count(name, least, kMost).value_or(otherwise);
+}
+
+std::int64_t tokens_of_sample(GivenArguments& given, std::string_view name) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 28;
+  return given.count(name, 1, kMost).value_or(2048);
+}
+
+int degree(GivenArguments& given, std::string_view name, int otherwise = 1) {
+  if (lowered(given.text(name).value_or("none")) == "none") return otherwise;
+  return static_cast<int>(given.count(name, 1, 1 << 20).value_or(otherwise));
+}
+
+/// -1, which stands for what is left, as 0.
+int degree_or_rest(GivenArguments& given, std::string_view name) {
+  if (given.text(name).value_or("-1") == "-1") return 0;
+  return degree(given, name);
+}
+
+void read_state(GivenArguments& given, Import& run) {
+  constexpr std::string_view kShard = "--parallelism.data_parallel_shard_degree";
+  Parallelism& p = run.parallel;
+  const int replicate = degree(given, "--parallelism.data_parallel_replicate_degree");
+  const int shard = degree_or_rest(given, kShard);
+  const std::int64_t dp = std::int64_t{replicate} * shard;
+  std::int64_t devices = std::max<std::int64_t>(1, dp);
+  for (const int each : {p.tp, p.cp, p.pp}) {
+    if (devices > kMostDevices / each) {
+      given.fail(kShard, "the degrees make more than 2^30 devices", "choose less");
+    }
+    devices *= each;
+  }
+  p.dp = static_cast<int>(dp);
+  run.devices = dp > 0 ? devices : 0;
+  const std::string reshard =
+      given.text("--parallelism.fsdp_reshard_after_forward").value_or("default");
+  if (reshard != "default" && reshard != "always" && reshard != "never") {
+    given.fail("--parallelism.fsdp_reshard_after_forward", in_quotes(reshard) + " is no policy",
+               "use default, always or never");
+  }
+  const bool always = reshard == "always" || (reshard == "default" && p.pp == 1);
+  const bool shards = shard != 1 || p.cp > 1;
+  p.zero = !shards                                   ? Zero::none
+           : always                                  ? Zero::parameters
+           : replicate > 1 && shard == 1 && p.cp > 1 ? Zero::none
+                                                     : Zero::gradients;
+  if (replicate == 1 || !shards) return;
+  if (p.zero == Zero::parameters && dp > 0) {
+    p.replicate = replicate;
+  } else {
+    run.notes.push_back(fmt::format(
+        "{} copies of sharded state: here they are of all of it or of none", replicate));
+  }
+}
+
+/// Blocks of each part of [["tok_embeddings", "layers.0"], …].
+std::vector<std::int64_t> blocks_of_parts(std::string_view text) {
+  std::vector<std::int64_t> blocks;
+  int depth = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '[' && ++depth == 2) blocks.push_back(0);
+    if (text[at] == ']') --depth;
+    if (depth == 2 && text.substr(at, 7) == "layers.") ++blocks.back();
+  }
+  return blocks;
+}
+
+/// Blocks of each stage where torchtitan deals them out: the ends count as so many blocks
+/// (generate_llm_fqn_per_model_part). Empty: it refuses so many stages.
+std::vector<std::int64_t> dealt_blocks(std::int64_t blocks, std::int64_t stages, std::int64_t first,
+                                       std::int64_t last) {
+  const std::int64_t all = blocks + first + last;
+  if (stages > all || std::max(first, last) > all / stages) return {};
+  std::vector<std::int64_t> dealt(static_cast<std::size_t>(stages), all / stages);
+  for (std::int64_t s = 0; s < all % stages; ++s) ++dealt[static_cast<std::size_t>(s)];
+  dealt.front() -= first;
+  dealt.back() -= last;
+  return dealt;
+}
+
+ScheduleKind schedule_of(GivenArguments& given, Import& run) {
+  const std::string name = given.text("--parallelism.pipeline_parallel_schedule").value_or("1F1B");
+  const std::string known = lowered(name);
+  if (known == "1f1b") return ScheduleKind::one_f_one_b;
+  if (known == "gpipe") return ScheduleKind::gpipe;
+  if (known != "interleaved1f1b") {
+    run.notes.push_back("pipeline_parallel_schedule " + in_quotes(name) +
+                        ": taken as interleaved 1F1B");
+  }
+  return ScheduleKind::interleaved;
+}
+
+void read_pipeline(GivenArguments& given, const TorchtitanModel* model, Import& run) {
+  Parallelism& p = run.parallel;
+  const std::string parts = given.text("--parallelism.module_fqns_per_model_part").value_or("");
+  const std::int64_t each = number(given, "--parallelism.pipeline_parallel_layers_per_stage", 0);
+  const std::int64_t first =
+      number(given, "--parallelism.pipeline_parallel_first_stage_less_layers", 1, 0);
+  const std::int64_t last =
+      number(given, "--parallelism.pipeline_parallel_last_stage_less_layers", 1, 0);
+  p.schedule = schedule_of(given, run);
+  if (p.pp == 1) {
+    p.schedule = ScheduleKind::one_f_one_b;
+    return;
+  }
+  const std::int64_t blocks = model != nullptr ? model->shape.blocks : 0;
+  std::int64_t stages = std::int64_t{p.pp} * (p.schedule == ScheduleKind::interleaved ? 2 : 1);
+  constexpr std::int64_t kMostStages = 1 << 16;
+  if (each > 0 && blocks > 0) stages = (blocks + first + last + each - 1) / each;
+  run.chunk_blocks = blocks_of_parts(parts);
+  if (!run.chunk_blocks.empty()) stages = std::ssize(run.chunk_blocks);
+  if (stages % p.pp != 0 || stages > kMostStages) {
+    given.fail(run.chunk_blocks.empty() ? "--parallelism.pipeline_parallel_layers_per_stage"
+                                        : "--parallelism.module_fqns_per_model_part",
+               fmt::format("{} parts do not go over {} stages", stages, p.pp),
+               "choose a multiple of pipeline_parallel_degree");
+  }
+  p.vp = static_cast<int>(stages / p.pp);
+  if (!run.chunk_blocks.empty() || blocks == 0) return;
+  run.chunk_blocks = dealt_blocks(blocks, stages, first, last);
+}
+
+/// The samples of a step, 0 where a factor is. Throws Error naming the key for more than 2^30.
+std::int64_t samples(const GivenArguments& given, std::string_view name,
+                     std::initializer_list<std::int64_t> factors) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  std::int64_t product = 1;
+  for (const std::int64_t factor : factors) {
+    if (factor > 0 && product > kMost / factor) {
+      given.fail(name, "a step has more than 2^30 samples", "choose a smaller one");
+    }
+    product *= factor;
+  }
+  return product;
+}
+
+/// Of 0.2: samples.
+void read_samples(GivenArguments& given, Import& run) {
+  Parallelism& p = run.parallel;
+  constexpr std::string_view kLocal = "--training.local_batch_size";
+  const std::int64_t local = number(given, kLocal, 8);
+  const int micro = degree(given, "--parallelism.pipeline_parallel_microbatch_size");
+  run.seq_len = tokens_of_sample(given, "--training.seq_len");
+  const std::string global = given.text("--training.global_batch_size").value_or("-1");
+  const std::int64_t said = global == "-1" ? 0 : number(given, "--training.global_batch_size", 0);
+  const std::int64_t pass = samples(given, kLocal, {local, p.dp});
+  p.micro_batch = p.pp > 1 ? micro : static_cast<int>(samples(given, kLocal, {local}));
+  run.global_batch = said > 0 ? samples(given, "--training.global_batch_size", {said}) : pass;
+  if (p.pp > 1 && p.dp > 0 && said > pass) {
+    run.notes.emplace_back(
+        "global_batch_size is that of several runs of the pipeline, which is filled and emptied in "
+        "each: here it is filled once");
+  }
+}
+
+/// Whole samples that so many tokens are. Throws Error naming the key where there is a rest.
+std::int64_t whole_samples(const GivenArguments& given, std::string_view name, std::int64_t tokens,
+                           std::int64_t seq_len) {
+  if (tokens % seq_len != 0) {
+    given.fail(name,
+               fmt::format("{} tokens are no whole number of sequences of {}", tokens, seq_len),
+               "choose a multiple of training.max_context_length");
+  }
+  return samples(given, name, {tokens / seq_len});
+}
+
+/// Of recipes: tokens.
+void read_tokens(GivenArguments& given, Import& run) {
+  constexpr std::string_view kTokens = "--training.num_tokens_per_microbatch_per_dp_rank";
+  constexpr std::string_view kStep = "--training.num_tokens_per_train_step";
+  Parallelism& p = run.parallel;
+  run.seq_len = tokens_of_sample(given, "--training.max_context_length");
+  const std::int64_t tokens = number(given, kTokens, 16384);
+  const std::int64_t pipelined = number(given, "--parallelism.num_pp_microbatches", 1);
+  const std::int64_t said = given.text(kStep).value_or("-1") == "-1" ? 0 : number(given, kStep, 0);
+  p.micro_batch = static_cast<int>(whole_samples(given, kTokens, tokens, run.seq_len));
+  const std::int64_t pass =
+      samples(given, kTokens, {p.micro_batch, p.pp > 1 ? pipelined : 1, p.dp});
+  run.global_batch = said > 0 ? whole_samples(given, kStep, said, run.seq_len) : pass;
+  if (p.pp > 1 && p.dp > 0 && run.global_batch > pass) {
+    run.notes.emplace_back(
+        "num_tokens_per_train_step is that of several runs of the pipeline, which is filled and "
+        "emptied in each: here it is filled once");
+  }
+}
+
+/// `usual` is what selective recomputation means where nothing else is said.
+void read_memory(GivenArguments& given, const char* usual, Import& run) {
+  Parallelism& p = run.parallel;
+  const std::string mode = given.text("--activation_checkpoint.mode").value_or("selective");
+  const std::string option =
+      given.text("--activation_checkpoint.selective_ac_option").value_or(usual);
+  p.recompute = mode == "none"   ? Recompute::none
+                : mode == "full" ? Recompute::full
+                                 : Recompute::selective;
+  const bool selects = mode == "selective";
+  if ((selects && option != "op") || (!selects && mode != "none" && mode != "full")) {
+    run.notes.push_back(fmt::format("activation_checkpoint {}: taken as selective recomputation",
+                                    in_quotes(selects ? option : mode)));
+  }
+  const std::string offload =
+      lowered(given.text("--training.enable_cpu_offload").value_or("false"));
+  p.offload_optimizer = p.offload_weights = offload == "true";
+}
+
+void read_precision(GivenArguments& given, std::string_view text, Import& run) {
+  const std::string converters = lowered(given.text("--model.converters").value_or(""));
+  const std::string dtype = given.text("--training.dtype").value_or("float32");
+  const std::string mixed = given.text("--training.mixed_precision_param").value_or("bfloat16");
+  const bool narrow = mixed == "bfloat16" || dtype == "bfloat16";
+  const bool eight = contains(converters, "float8") || contains(converters, "mx");
+  // The variable that lets GEMMs of FP32 run in TF32, as export writes it.
+  const bool tf32 = contains(text, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1");
+  run.precision = parse_precision(eight ? "fp8" : narrow ? "bf16" : tf32 ? "tf32" : "fp32");
+  if (contains(converters, "mx") || contains(converters, "nvfp4")) {
+    run.notes.push_back("converters: taken as " + name_of(*run.precision) + "; give --precision");
+  }
+  if (dtype == "bfloat16") {
+    run.notes.emplace_back(
+        "training.dtype bfloat16 keeps gradients and optimizer state in it: here they are in "
+        "float32");
+  }
+  if (given.text("--compile.enable").value_or("") == "true" && !eight) {
+    run.notes.emplace_back("compile.enable: what the compiler fuses is not modelled");
+  }
+}
+
+}  // namespace
+
+bool is_torchtitan(std::string_view text) {
+  constexpr std::array<std::string_view, 7> kSigns = {"from torchtitan",
+                                                      "tensor_parallel_degree",
+                                                      "pipeline_parallel_degree",
+                                                      "data_parallel_shard_degree",
+                                                      "fsdp_reshard_after_forward =",
+                                                      "local_batch_size",
+                                                      "num_tokens_per_microbatch_per_dp_rank"};
+  return std::any_of(kSigns.begin(), kSigns.end(),
+                     [&](std::string_view sign) { return contains(text, sign); });
+}
+
+Import import_torchtitan(std::string_view text, const std::string& file) {
+  const bool recipe = is_recipe(text);
+  GivenArguments given =
+      as_arguments(recipe ? torchtitan_recipe_settings(text) : settings_of_toml(text, file), file);
+  Import run;
+  run.trainer = "torchtitan";
+  const std::string name = given.text("--model.name").value_or(recipe ? "" : "llama3");
+  const std::string flavor = given.text("--model.flavor").value_or(recipe ? "" : "debugmodel");
+  const TorchtitanModel* model = torchtitan_model_called(name, flavor);
+  run.model = name.empty() || flavor.empty() ? "" : name + "/" + flavor;
+  Parallelism& p = run.parallel;
+  p.tp = degree(given, "--parallelism.tensor_parallel_degree");
+  p.cp = degree(given, "--parallelism.context_parallel_degree");
+  p.pp = degree(given, "--parallelism.pipeline_parallel_degree");
+  p.ep = degree(given, "--parallelism.expert_parallel_degree");
+  // Recipes have no degree of their own: experts that are spread are whole.
+  const int expert_tp = degree(given, "--parallelism.expert_tensor_parallel_degree");
+  if (model != nullptr && model->shape.experts == 0) p.ep = 1;
+  p.whole_experts = p.ep > 1 && p.tp > 1 && expert_tp == 1;
+  const std::string sequence =
+      lowered(given.text("--parallelism.enable_sequence_parallel").value_or("true"));
+  p.sequence_parallel = p.tp > 1 && sequence != "false";
+  read_state(given, run);
+  read_pipeline(given, model, run);
+  if (recipe) {
+    read_tokens(given, run);
+  } else {
+    read_samples(given, run);
+  }
+  if (run.global_batch == 0) {
+    run.notes.emplace_back("the data-parallel ranks are those left: give --global-batch");
+  }
+  // Of 0.2: of every second block.
+  read_memory(given, recipe ? "op" : "2", run);
+  read_precision(given, text, run);
+  given.ignore(torchtitan_ignored_keys());
+  run.unknown = unknown_settings(given);
+  return run;
+}
+
+}  // namespace braid

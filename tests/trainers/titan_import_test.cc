@@ -1,0 +1,177 @@
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/base/error.h"
+#include "braid/trainers/exchange/nested_settings.h"
+#include "braid/trainers/registry.h"
+#include "braid/trainers/torchtitan/recipe_settings.h"
+
+// Files of torchtitan and DeepSpeed as people write them.
+
+namespace braid {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string import_error(const std::string& text, const std::string& file) {
+  try {
+    import_run(text, file);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(NestedSettings, OfTomlHaveTheirTableAndLine) {
+  const auto all =
+      settings_of_toml("a = 1\n[b.c]\nd = true\ne = [[\"x\"], [2]]\n[b]\nf = 'y'\n", "t");
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_EQ(all[0].name + all[0].value, "a1");
+  EXPECT_EQ(all[1].name + all[1].value, "b.c.dtrue");
+  EXPECT_EQ(all[2].value, "[[\"x\"], [2]]");
+  EXPECT_EQ(all[2].line, 4);
+  EXPECT_EQ(all[3].name + all[3].value, "b.fy");
+}
+
+TEST(NestedSettings, OfJsonAreNamedAlike) {
+  const auto all = settings_of_json("{\"a\": {\"b\": 1,\n\"c\": [1, \"x\"]}, \"d\": null}", "j");
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].name + all[0].value, "a.b1");
+  EXPECT_EQ(all[1].name + all[1].value, "a.c[1, \"x\"]");
+  EXPECT_EQ(all[1].line, 2);
+  EXPECT_EQ(all[2].value, "null");
+}
+
+TEST(TorchtitanImport, ReadsAToml) {
+  const Import run = import_run(
+      "[model]\nname = \"llama3\"\nflavor = \"70B\"\n[training]\nlocal_batch_size = 8\n"
+      "seq_len = 8192\n[parallelism]\ndata_parallel_shard_degree = -1\ntensor_parallel_degree = 8\n"
+      "pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"Interleaved1F1B\"\n"
+      "[activation_checkpoint]\nmode = \"full\"\n[metrics]\nlog_freq = 10\n[training.odd]\nkey = "
+      "3\n",
+      "t.toml");
+  EXPECT_EQ(run.trainer, "torchtitan");
+  EXPECT_EQ(run.model, "llama3/70B");
+  EXPECT_EQ(run.seq_len, 8192);
+  EXPECT_EQ(run.parallel.tp, 8);
+  EXPECT_EQ(run.parallel.pp, 4);
+  EXPECT_EQ(run.parallel.vp, 2);
+  EXPECT_EQ(run.parallel.dp, 0);
+  EXPECT_EQ(run.parallel.micro_batch, 1);
+  EXPECT_EQ(run.parallel.zero, Zero::gradients);
+  EXPECT_EQ(run.parallel.recompute, Recompute::full);
+  EXPECT_TRUE(run.parallel.sequence_parallel);
+  // 80 blocks and the two ends over 8 parts, the first two of which have one more.
+  EXPECT_THAT(run.chunk_blocks, ElementsAre(10, 11, 10, 10, 10, 10, 10, 9));
+  EXPECT_THAT(run.unknown, ElementsAre("training.odd.key=3"));
+  EXPECT_THAT(run.notes, Contains(HasSubstr("give --global-batch")));
+}
+
+TEST(TorchtitanImport, ReadsARecipe) {
+  const Import run = import_run(
+      "from torchtitan.config import ParallelismConfig, TrainingConfig\n"
+      "from torchtitan.models.llama3 import model_registry\n"
+      "def mine() -> Trainer.Config:\n"
+      "    \"\"\"tensor_parallel_degree=64\"\"\"\n"
+      "    config = Trainer.Config(\n"
+      "        model_spec=model_registry(\"8B\"),  # tensor_parallel_degree=32\n"
+      "        training=TrainingConfig(\n"
+      "            num_tokens_per_microbatch_per_dp_rank=2 * 4_096, max_context_length=4096,\n"
+      "            num_tokens_per_train_step=64 * 4096, odd=1),\n"
+      "        parallelism=ParallelismConfig(data_parallel_shard_degree=4,\n"
+      "            tensor_parallel_degree=2),\n"
+      "        activation_checkpoint=None)\n"
+      "    config.parallelism.context_parallel_degree = 2\n"
+      "    return config\n",
+      "mine.py");
+  EXPECT_EQ(run.model, "llama3/8B");
+  EXPECT_EQ(run.devices, 16);
+  EXPECT_EQ(run.parallel.tp, 2);
+  EXPECT_EQ(run.parallel.cp, 2);
+  EXPECT_EQ(run.parallel.dp, 4);
+  EXPECT_EQ(run.parallel.micro_batch, 2);
+  EXPECT_EQ(run.global_batch, 64);
+  EXPECT_EQ(run.seq_len, 4096);
+  EXPECT_EQ(run.parallel.recompute, Recompute::none);
+  EXPECT_EQ(run.parallel.zero, Zero::parameters);
+  EXPECT_THAT(run.unknown, ElementsAre("training.odd=1"));
+}
+
+TEST(TorchtitanImport, NamesWhatIsWrongAndWhere) {
+  EXPECT_THAT(import_error("[parallelism]\ntensor_parallel_degree = \n", "t.toml"),
+              HasSubstr("t.toml:2: this is no TOML"));
+  EXPECT_THAT(import_error("[parallelism]\n\ntensor_parallel_degree = \"many\"\n", "t.toml"),
+              AllOf(HasSubstr("t.toml:3: parallelism.tensor_parallel_degree: 'many'"),
+                    HasSubstr("whole number")));
+  EXPECT_THAT(import_error("[parallelism]\ntensor_parallel_degree = 1\n"
+                           "fsdp_reshard_after_forward = \"often\"\n",
+                           "t.toml"),
+              HasSubstr("t.toml:3: parallelism.fsdp_reshard_after_forward: 'often' is no policy"));
+  EXPECT_THAT(import_error("from torchtitan.config import TrainingConfig\n"
+                           "TrainingConfig(num_tokens_per_microbatch_per_dp_rank=tokens())\n",
+                           "r.py"),
+              HasSubstr("r.py:2: training.num_tokens_per_microbatch_per_dp_rank: 'tokens()'"));
+  EXPECT_THAT(import_error("[parallelism]\ndata_parallel_replicate_degree = 1048576\n"
+                           "data_parallel_shard_degree = 1048576\ntensor_parallel_degree = 2\n",
+                           "t.toml"),
+              HasSubstr("more than 2^30 devices"));
+  EXPECT_THAT(import_error("[parallelism]\npipeline_parallel_degree = 2\n"
+                           "module_fqns_per_model_part = [[\"layers.0\"], [], []]\n",
+                           "t.toml"),
+              HasSubstr("3 parts do not go over 2 stages"));
+}
+
+TEST(DeepspeedImport, ReadsAConfiguration) {
+  const Import run = import_run(
+      "{\n \"train_micro_batch_size_per_gpu\": 4, \"gradient_accumulation_steps\": 8,\n"
+      " \"bf16\": {\"enabled\": true}, \"gradient_clipping\": 1.0,\n"
+      " \"zero_optimization\": {\"stage\": 3, \"offload_optimizer\": {\"device\": \"cpu\"},\n"
+      "   \"stage3_prefetch_bucket_size\": 5e7, \"odd\": 1},\n"
+      " \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e-4}},\n"
+      " \"tensor_parallel\": {\"autotp_size\": 2}}\n",
+      "ds.json");
+  EXPECT_EQ(run.trainer, "deepspeed");
+  EXPECT_EQ(run.accumulation, 8);
+  EXPECT_EQ(run.global_batch, 0);
+  EXPECT_EQ(run.parallel.micro_batch, 4);
+  EXPECT_EQ(run.parallel.tp, 2);
+  EXPECT_EQ(run.parallel.zero, Zero::parameters);
+  EXPECT_TRUE(run.parallel.offload_optimizer);
+  EXPECT_FALSE(run.parallel.offload_weights);
+  EXPECT_EQ(run.precision->gradient, Dtype::bf16);
+  EXPECT_THAT(run.unknown, ElementsAre("zero_optimization.odd=1"));
+  EXPECT_THAT(run.notes, IsEmpty());
+}
+
+TEST(DeepspeedImport, TakesWhatItDoesNotSayAsNotGiven) {
+  const Import run = import_run(
+      "{\"train_batch_size\": 256, \"train_micro_batch_size_per_gpu\": \"auto\","
+      " \"gradient_accumulation_steps\": \"auto\", \"fp16\": {\"enabled\": \"auto\"}}",
+      "ds.json");
+  EXPECT_EQ(run.global_batch, 256);
+  EXPECT_EQ(run.accumulation, 0);
+  EXPECT_EQ(run.parallel.micro_batch, 1);
+  EXPECT_THAT(run.notes, Contains(HasSubstr("give --micro-batch")));
+  EXPECT_THAT(run.unknown, IsEmpty());
+}
+
+TEST(DeepspeedImport, NamesWhatIsWrongAndWhere) {
+  EXPECT_THAT(import_error("{\"bf16\": {\"enabled\": true},\n}", "ds.json"),
+              HasSubstr("ds.json:2"));
+  EXPECT_THAT(import_error("{\"zero_optimization\":\n {\"stage\": 4}}", "ds.json"),
+              HasSubstr("ds.json:2: zero_optimization.stage: there is no ZeRO-4"));
+  EXPECT_THAT(import_error("{\"train_micro_batch_size_per_gpu\": 0}", "ds.json"),
+              HasSubstr("'0' is not a whole number"));
+  EXPECT_THAT(
+      import_error("{\"fp16\": {},\n\"data_types\": {\"grad_accum_dtype\": \"int8\"}}", "ds.json"),
+      HasSubstr("ds.json:2: data_types.grad_accum_dtype: 'int8'"));
+}
+
+}  // namespace
+}  // namespace braid
