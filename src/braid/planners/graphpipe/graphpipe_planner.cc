@@ -23,6 +23,8 @@
 #include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/mixed/by_kind.h"
+#include "braid/schedule/path_bound.h"
+#include "braid/schedule/plan_pipeline.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
@@ -118,6 +120,12 @@ std::string visit_exact_plans(GraphPipeProblem problem, const Visit& visit, std:
       figures, others);
 }
 
+/// No order of the plan's passes takes less.
+double path_bound_s(const Plan& plan) {
+  PathBoundWorkspace workspace;
+  return pipeline_path_bound_s(pipeline_to_time(plan).pipeline, workspace);
+}
+
 /// The fastest plan so far of those that fit.
 class Fastest {
  public:
@@ -153,7 +161,7 @@ class GreedyPlans {
 
   /// Tries one unless no order of its passes is faster than `limit_s`.
   void consider(const Plan& plan, double limit_s) {
-    if (any_order_bound_s(plan) > std::min(limit_s, time_s()) * kAboveTolerance) return;
+    if (path_bound_s(plan) > std::min(limit_s, time_s())) return;
     ++promising_;
     const std::int64_t share = std::min(work_, kWork / 8);
     std::int64_t left = share;
@@ -319,7 +327,7 @@ class GroupSearch {
     // A pipeline that fills and drains can gain by more than keeps its rate: all are tried.
     if (counts_least()) consider(rate_keeping_warm_ups(plan));
     fastest_.consider(plan);
-    if (counts_least() && any_order_bound_s(plan) < fastest_.time_s()) {
+    if (counts_least() && !is_proven(path_bound_s(plan), fastest_.time_s())) {
       consider(time_keeping_warm_ups(plan));
     }
     if (space_.greedy_orders) greedy_.consider(plan, best_s());
