@@ -8,12 +8,12 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
-#include "braid/planners/mixed/bounds.h"
 #include "braid/planners/mixed/cost_cache.h"
 #include "braid/planners/mixed/end_exchange.h"
 #include "braid/planners/mixed/stage_times.h"
 #include "braid/planners/mixed/suffix_bound.h"
 #include "braid/planners/mixed/work.h"
+#include "braid/search/one_f_one_b_turns.h"
 
 namespace braid {
 namespace {

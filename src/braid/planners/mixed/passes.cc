@@ -9,8 +9,8 @@
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
 #include "braid/base/pareto_front.h"
-#include "braid/planners/mixed/bounds.h"
 #include "braid/planners/mixed/suffix_bound.h"
+#include "braid/search/one_f_one_b_turns.h"
 
 namespace braid {
 namespace {
