@@ -53,7 +53,7 @@ class GraphPlacement : public PlacementCosts {
       for (const AmpMixedParts::Pace& pace : of_groups) {
         paces.push_back({pace.table->times_s, pace.count});
       }
-      sync_s = parts_.least_sync_s(partial.shape, of_groups.front().table->parameters);
+      sync_s = parts_.least_sync_s(partial.shape, of_groups.front().table->synced_parameters);
     } else {
       const AmpMixedParts::Stages placed = parts_.stages(partial);
       for (const AmpMixedJob::StageTable* table : placed.tables) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "braid/base/dtype.h"
 #include "braid/base/error.h"
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
@@ -98,7 +97,7 @@ AmpMixedJob::StageTable& AmpMixedJob::table(const Configuration& configuration,
   table.times_s.reserve(table.layers.size());
   for (const ChainLayer& layer : table.layers) {
     table.times_s.push_back(layer.time_s());
-    table.parameters += layer.dense_parameters + layer.expert_parameters;
+    table.synced_parameters += synced_parameters(layer, job_.precision);
   }
   table.time_before_s = running_sums(table.times_s);
   DataParallelContext context;
@@ -135,11 +134,6 @@ std::vector<double> AmpMixedJob::handover_bytes(const Configuration& configurati
     bytes.push_back(braid::handover_bytes({0, 1, per_sample}, parallel, parallel));
   }
   return bytes;
-}
-
-double AmpMixedJob::ring_bytes_per_parameter(const Configuration& configuration) const {
-  return 2.0 * (configuration.dp - 1) / configuration.dp *
-         bytes_per_element(job_.precision.gradient);
 }
 
 AmpMixedJob::Placement AmpMixedJob::placement_of(const Configuration& configuration,
@@ -192,7 +186,7 @@ std::optional<SyncedAssignment> AmpMixedJob::assign(const Configuration& configu
     const double s_per_parameter = sync_s_per_parameter(configuration, devices);
     std::vector<double> syncs_s;
     for (const ChainLayer& layer : table(configuration, mixed_.groups_of(devices)).layers) {
-      syncs_s.push_back((layer.dense_parameters + layer.expert_parameters) * s_per_parameter);
+      syncs_s.push_back(synced_parameters(layer, job_.precision) * s_per_parameter);
     }
     sums_s.push_back(running_sums(syncs_s));
   }
@@ -207,7 +201,7 @@ double AmpMixedJob::sync_s_per_parameter(const Configuration& configuration,
     link =
         std::min(link, link_bytes_per_s(system_, devices[d], devices[(d + tp) % devices.size()]));
   }
-  return ring_bytes_per_parameter(configuration) / link;
+  return ring_bytes_per_parameter(configuration.dp, job_.precision) / link;
 }
 
 std::optional<AmpMixedFound> AmpMixedJob::evaluate(const Configuration& configuration,
@@ -255,7 +249,9 @@ AssignmentGraph AmpMixedJob::assignment_graph(const Configuration& configuration
       const ChainLayer& layer = stage.layers[l];
       const double parameters = layer.dense_parameters + layer.expert_parameters;
       layer_s.push_back(layer.time_s());
-      if (s == 0 && configuration.dp > 1) graph.sync_s.push_back(parameters);
+      if (s == 0 && configuration.dp > 1) {
+        graph.sync_s.push_back(synced_parameters(layer, job_.precision));
+      }
       // The same on all chips, but for what the estimator may round.
       double& working_bytes = graph.largest_bytes[0][l];
       working_bytes = std::max(working_bytes, layer.working_bytes);

@@ -5,6 +5,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/planners/amp/job.h"
 #include "braid/system/links.h"
 
 namespace braid {
@@ -36,7 +37,7 @@ AmpMixedJob::StageTable& AmpMixedParts::fastest(std::size_t c,
     if (best.layers.empty()) {
       best.layers = table.layers;
       best.memory = table.memory;
-      best.parameters = table.parameters;
+      best.synced_parameters = table.synced_parameters;
     }
     best.memory.available_bytes =
         std::max(best.memory.available_bytes, table.memory.available_bytes);
@@ -108,7 +109,7 @@ AmpMixedParts::Stages AmpMixedParts::stages(const PartialPlacement& partial) {
     } else {
       table = &fastest(partial.shape, free_groups);
     }
-    parameters = table->parameters;
+    parameters = table->synced_parameters;
     rates += ring;
     stages.tables.push_back(table);
   }
@@ -134,7 +135,8 @@ double AmpMixedParts::least_sync_s(std::size_t c, double parameters) const {
 double AmpMixedParts::least_sync_s(std::size_t c, double parameters, double rates) const {
   const Configuration& configuration = job_.configurations()[c];
   if (configuration.dp == 1) return 0;
-  return parameters * job_.ring_bytes_per_parameter(configuration) / rates;
+  return parameters *
+         ring_bytes_per_parameter(configuration.dp, job_.mixed().job().precision) / rates;
 }
 
 double AmpMixedParts::fastest_ring(const Configuration& configuration) const {

@@ -175,7 +175,7 @@ AmpMixedPlacement::Whole AmpMixedPlacement::whole(std::size_t c) {
     whole.bound_s = kInfinity;
     return whole;
   }
-  whole.bound_s = assignment->pipeline_s * kBelowRounding + parts_.least_sync_s(c, best.parameters);
+  whole.bound_s = assignment->pipeline_s * kBelowRounding + parts_.least_sync_s(c, best.synced_parameters);
   for (const std::int32_t type : assignment->type) {
     whole.groups.push_back(paces[at(type)].group);
   }
