@@ -191,8 +191,8 @@ class OneFOneBPartitioner::Chain {
     parameters_.drop_from(right);
   }
   void add_left(std::int32_t layer) {
-    working_.add_left(layer, layers_[at(layer)].working_bytes);
-    parameters_.add_left(layer, layer_parameters(layers_[at(layer)]));
+    working_.add(layer, layers_[at(layer)].working_bytes);
+    parameters_.add(layer, layer_parameters(layers_[at(layer)]));
   }
   /// Whether the window with the layer `left` before it, which it does not have yet, fits.
   bool window_fits(std::int64_t stage, std::int32_t left, std::int32_t right) const {
@@ -219,7 +219,7 @@ class OneFOneBPartitioner::Chain {
   bool endless_ = false;
   Ends scratch_;
   std::vector<ExactSums> sums_;  ///< What memory depends on, once a window needs it.
-  LeftwardMax working_, parameters_;
+  WindowMax working_, parameters_;
   std::vector<std::int32_t> right_end_;  ///< [stage][left]
 };
 

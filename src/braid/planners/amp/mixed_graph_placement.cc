@@ -29,12 +29,7 @@ class GraphPlacement : public PlacementCosts {
   }
 
   AmpMixedPlacements run(std::int64_t most_states, const SearchProgress& progress) {
-    PlacementSearchOptions options;
-    options.first_alike = parts_.links().first_alike();
-    options.best_s = best_s_;
-    options.most_states = most_states;
-    options.progress = progress;
-    const PlacementSearchResult searched = search_placements(parts_.shapes(), options, *this);
+    const PlacementSearchResult searched = parts_.search(*this, best_s_, most_states, progress);
     AmpMixedPlacements placements;
     placements.found = std::move(found_);
     placements.states = searched.states;

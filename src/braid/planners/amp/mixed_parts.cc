@@ -135,14 +135,25 @@ double AmpMixedParts::least_sync_s(std::size_t c, double parameters) const {
 double AmpMixedParts::least_sync_s(std::size_t c, double parameters, double rates) const {
   const Configuration& configuration = job_.configurations()[c];
   if (configuration.dp == 1) return 0;
-  return parameters *
-         ring_bytes_per_parameter(configuration.dp, job_.mixed().job().precision) / rates;
+  return parameters * ring_bytes_per_parameter(configuration.dp, job_.mixed().job().precision) /
+         rates;
 }
 
 double AmpMixedParts::fastest_ring(const Configuration& configuration) const {
   std::size_t largest = 0;
   for (const auto& devices : job_.nodes()) largest = std::max(largest, devices.size());
   return links_.fastest_ring(at(std::int64_t{configuration.dp} * configuration.tp) <= largest);
+}
+
+PlacementSearchResult AmpMixedParts::search(PlacementCosts& costs, double best_s,
+                                            std::int64_t most_states,
+                                            const SearchProgress& progress) const {
+  PlacementSearchOptions options;
+  options.first_alike = links_.first_alike();
+  options.best_s = best_s;
+  options.most_states = most_states;
+  options.progress = progress;
+  return search_placements(shapes_, options, costs);
 }
 
 std::vector<std::int64_t> AmpMixedParts::devices_of(const PartialPlacement& placement) const {

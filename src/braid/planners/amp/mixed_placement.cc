@@ -10,7 +10,6 @@
 #include "braid/base/rounding.h"
 #include "braid/planners/amp/mixed_graph_placement.h"
 #include "braid/planners/amp/mixed_parts.h"
-#include "braid/search/placement_search.h"
 
 namespace braid {
 namespace {
@@ -37,12 +36,7 @@ class AmpMixedPlacement : public PlacementCosts {
       if (progress) progress(best_s_, by_bound.front().first, 0);
       try_orders(c);
     }
-    PlacementSearchOptions options;
-    options.first_alike = parts_.links().first_alike();
-    options.best_s = best_s_;
-    options.most_states = most_states;
-    options.progress = progress;
-    const PlacementSearchResult searched = search_placements(parts_.shapes(), options, *this);
+    const PlacementSearchResult searched = parts_.search(*this, best_s_, most_states, progress);
     AmpMixedPlacements placements;
     placements.states = searched.states;
     placements.bound_s = searched.bound_s;
@@ -175,7 +169,8 @@ AmpMixedPlacement::Whole AmpMixedPlacement::whole(std::size_t c) {
     whole.bound_s = kInfinity;
     return whole;
   }
-  whole.bound_s = assignment->pipeline_s * kBelowRounding + parts_.least_sync_s(c, best.synced_parameters);
+  whole.bound_s =
+      assignment->pipeline_s * kBelowRounding + parts_.least_sync_s(c, best.synced_parameters);
   for (const std::int32_t type : assignment->type) {
     whole.groups.push_back(paces[at(type)].group);
   }

@@ -4,11 +4,13 @@
 #include <cassert>
 #include <cmath>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
 #include "braid/base/least_threshold.h"
+#include "braid/search/fitting_layers.h"
 
 namespace braid {
 namespace {
@@ -64,13 +66,8 @@ std::vector<Coverage::Longest> Coverage::longest_stages(std::size_t form,
     MemoryForm memory = ways[w].memory;
     memory.available_bytes += extra_bytes_;
     for (std::int32_t right = 1; right <= layers_; ++right) {
-      RunSums sums;
-      std::int32_t left = right;
-      while (left > 0) {
-        sums.add(ways[w].layers[at(left) - 1]);
-        if (!fits(sums, static_cast<double>(in_flight), memory)) break;
-        --left;
-      }
+      const std::int32_t left = first_of_longest_run(std::span(ways[w].layers).first(at(right)),
+                                                     memory, static_cast<double>(in_flight));
       if (left < longest[at(right)].left) {
         longest[at(right)] = {left, static_cast<std::int32_t>(w)};
       }
