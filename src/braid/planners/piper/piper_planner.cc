@@ -14,6 +14,7 @@
 #include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/space.h"
 #include "braid/planners/piper/job.h"
+#include "braid/planners/piper/less_memory.h"
 #include "braid/planners/piper/variants.h"
 #include "braid/schedule/timeline.h"
 
@@ -111,23 +112,21 @@ class PiperSearch {
 
   /// Keeps the family's best plan if it is the best so far. False when there may be a better one.
   bool solve(const PiperFamily& family, Outcome& outcome) {
-    PiperProblem problem = problem_of(family);
-    const double all_memory = problem.memory_bytes;
-    for (int attempt = 0; attempt < kMostAttempts && problem.memory_bytes > 0; ++attempt) {
-      const Attempt done = solve_once(family, problem, outcome);
-      if (done.excess_bytes <= 0) return attempt == 0 && done.sure;
-      // Rounds that do not nest have more in flight than Piper counts.
+    const PiperProblem problem = problem_of(family);
+    bool sure = true;
+    const auto attempt = [&](const PiperProblem& within) {
+      const Attempt done = solve_once(family, within, outcome);
+      sure = sure && done.sure;
+      if (done.excess_bytes <= 0) return done.excess_bytes;
+      sure = false;
       if (!std::exchange(overfull_, true)) {
         outcome.assumptions.push_back(overfull_text(done.excess_bytes));
       }
-      problem.memory_bytes -= done.excess_bytes;
-    }
-    // Those of equal degrees nest.
-    problem.memory_bytes = all_memory;
-    for (std::int64_t dp = family.least_dp; dp <= family.most_dp; ++dp) {
-      problem.least_dp = problem.most_dp = dp;
-      if (problem.micro_batches % dp == 0) solve_once(family, problem, outcome);
-    }
+      return done.excess_bytes;
+    };
+    if (within_less_memory(problem, attempt)) return sure;
+    with_equal_degrees(problem,
+                       [&](const PiperProblem& equal) { solve_once(family, equal, outcome); });
     return false;
   }
 
@@ -291,7 +290,6 @@ class PiperSearch {
   }
 
   static constexpr std::int64_t kMostMicroBatch = 16;
-  static constexpr int kMostAttempts = 20;
 
   const PiperVariant& variant_;
   const Job& job_;
