@@ -131,7 +131,7 @@ void MegatronRule::note_infeasible(const Configuration& configuration, int stage
 
 /// False where sums alone show that it does not fit.
 bool MegatronRule::fits(const Configuration& configuration) {
-  const LeastMemory least = least_memory(chain_, tables_, {configuration, 1}, scratch_);
+  const MemoryFloor least = memory_floor(chain_, tables_, {configuration, 1}, scratch_);
   return least.device_bytes <= available_bytes_ * kAboveTolerance;
 }
 
