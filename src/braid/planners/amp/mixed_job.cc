@@ -296,16 +296,12 @@ Infeasibility AmpMixedJob::nearest() {
   for (const Configuration& configuration : configurations_) {
     const Placement placement = placement_of(configuration, ranks);
     // Only when it is less than elsewhere.
-    const double high = std::min(least, 1e18);
+    const double high = std::min(least, kEndlessBytes);
     const auto within = [&](double bytes) { return assign(configuration, placement, bytes); };
     auto any = within(high * (1 - kNearThreshold));
     if (!any.has_value()) continue;
-    int step = 0;
-    const auto next = [&step](const ThresholdRange& range) -> std::optional<double> {
-      if (step == 80 || range.is_within(kNearThreshold) || (step > 0 && range.high < 1))
-        return std::nullopt;
-      ++step;
-      return range.low > 0 ? (range.low + range.high) / 2 : range.high / 16;
+    const auto next = [](const ThresholdRange& range) {
+      return range.next_by_magnitude(kNearThreshold, kByte);
     };
     const auto assignment = least_memory({0, high}, std::move(*any), next, within,
                                          [high](const auto&) { return high; });

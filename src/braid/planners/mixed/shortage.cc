@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <map>
 #include <span>
 #include <utility>
@@ -17,8 +16,6 @@ namespace {
 
 /// Stages tried for one number of bytes; more are not looked through.
 constexpr std::int64_t kMostShortageSteps = 20'000'000;
-/// More than any device could be given.
-constexpr double kHopeless = 1e18;
 
 /// Which pipelines fit with `extra_bytes` more on each device.
 class Coverage {
@@ -176,15 +173,11 @@ std::optional<MixedShortage> least_shortage(const MixedProblem& problem, double 
     if (!pipeline.has_value()) return std::nullopt;
     return shortage_of(problem, std::move(*pipeline));
   };
-  const double most = std::min(below_bytes * (1 - kNearThreshold), kHopeless);
+  const double most = std::min(below_bytes * (1 - kNearThreshold), kEndlessBytes);
   std::optional<MixedShortage> any = within(most);
   if (!any.has_value()) return std::nullopt;
-  // From far away by magnitudes, then by halves.
-  const auto next = [](const ThresholdRange& range) -> std::optional<double> {
-    const auto [low, high] = range;
-    if (range.is_within(kNearThreshold) || !(high > 1)) return std::nullopt;
-    if (!(low > 0)) return high / 16;
-    return high < 4 * low ? (low + high) / 2 : std::sqrt(low * high);
+  const auto next = [](const ThresholdRange& range) {
+    return range.next_by_magnitude(kNearThreshold, kByte);
   };
   const double high = std::min(most, any->missing_bytes());
   return least_memory({0, high}, std::move(*any), next, within,
