@@ -66,7 +66,7 @@ double cost_by_definition(const Case& c, MixedJob& mixed, const std::vector<Plac
   };
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const PlacedStage& stage = stages[s];
-    const auto& layers = mixed.layers(form, mixed.groups_of(stage.devices));
+    const auto& layers = mixed.layers(form, groups_of(mixed.system(), stage.devices));
     double time_s = 0, parameters = 0;
     for (std::int32_t l = stage.begin; l < stage.end; ++l) {
       const auto layer = static_cast<std::size_t>(order[static_cast<std::size_t>(l)]);

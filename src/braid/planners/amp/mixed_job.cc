@@ -157,7 +157,7 @@ std::optional<SyncedAssignment> AmpMixedJob::assign(const Configuration& configu
   std::vector<std::vector<std::int32_t>> roomier;
   roomier.reserve(placement.size());
   for (std::size_t s = 0; s < placement.size(); ++s) {
-    StageTable& stage = table(configuration, mixed_.groups_of(placement[s]));
+    StageTable& stage = table(configuration, groups_of(system_, placement[s]));
     const std::int64_t stashes = in_flight(configuration, static_cast<std::int32_t>(s));
     if (extra_bytes <= 0) {
       chain.stages.push_back({stage.time_before_s, first_allowed(stage, stashes)});
@@ -185,7 +185,7 @@ std::optional<SyncedAssignment> AmpMixedJob::assign(const Configuration& configu
   for (const auto& devices : placement) {
     const double s_per_parameter = sync_s_per_parameter(configuration, devices);
     std::vector<double> syncs_s;
-    for (const ChainLayer& layer : table(configuration, mixed_.groups_of(devices)).layers) {
+    for (const ChainLayer& layer : table(configuration, groups_of(system_, devices)).layers) {
       syncs_s.push_back(synced_parameters(layer, job_.precision) * s_per_parameter);
     }
     sums_s.push_back(running_sums(syncs_s));
@@ -243,7 +243,7 @@ AssignmentGraph AmpMixedJob::assignment_graph(const Configuration& configuration
   };
   graph.largest_bytes.assign(2, std::vector<double>(layers(), 0));
   for (std::size_t s = 0; s < placement.size(); ++s) {
-    const StageTable& stage = table(configuration, mixed_.groups_of(placement[s]));
+    const StageTable& stage = table(configuration, groups_of(system_, placement[s]));
     auto& layer_s = graph.layer_s.emplace_back();
     for (std::size_t l = 0; l < layers(); ++l) {
       const ChainLayer& layer = stage.layers[l];
@@ -310,7 +310,7 @@ Infeasibility AmpMixedJob::nearest() {
     Infeasibility here{"every split needs more memory than a device has", -1, 0, 0,
                        to_parallelism(configuration)};
     for (std::size_t s = 0; s < placement.size(); ++s) {
-      const StageTable& stage = table(configuration, mixed_.groups_of(placement[s]));
+      const StageTable& stage = table(configuration, groups_of(system_, placement[s]));
       RunSums sums;
       for (; begin < assignment.ends[s]; ++begin) sums.add(stage.layers[at(begin)]);
       const double needed = device_bytes(

@@ -11,10 +11,10 @@
 
 #include "braid/base/error.h"
 #include "braid/base/index.h"
-#include "braid/base/text.h"
 #include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/plan_builder.h"
 #include "braid/planners/job/space.h"
+#include "braid/system/links.h"
 #include "braid/system/part.h"
 
 namespace braid {
@@ -219,16 +219,6 @@ void drop_useless_ways(GraphPipeJob& job) {
     problem.ways.erase(problem.ways.begin() + place);
     for (GraphPipeKind& kind : problem.kinds) kind.erase(kind.begin() + place);
   }
-}
-
-std::string chip_names_of(const System& system) {
-  std::string chips;
-  for (const DeviceGroup& group : system.groups) {
-    if (contains(chips, group.chip.name)) continue;
-    if (!chips.empty()) chips += " + ";
-    chips += group.chip.name;
-  }
-  return chips;
 }
 
 /// Of each group.

@@ -10,6 +10,7 @@
 #include "braid/plan/stage_context.h"
 #include "braid/planners/mixed/mixed_planner.h"
 #include "braid/profile/split_limits.h"
+#include "braid/system/links.h"
 
 namespace braid {
 namespace {
@@ -212,7 +213,7 @@ void MixedFamily::add_form(const Configuration& degrees, const std::vector<std::
   MixedForm form;
   form.takes = takes;
   const std::vector<std::int64_t> on = devices(std::vector<std::int32_t>(takes.size(), 0), takes);
-  const std::vector<std::size_t> groups = job_.groups_of(on);
+  const std::vector<std::size_t> groups = groups_of(job_.system(), on);
   // Replicas on other devices would divide their layers otherwise.
   if (degrees.sharding != ShardingKind::manual &&
       (groups.size() > 1 || !job_.is_distinct(degrees, groups.front()))) {
@@ -365,7 +366,7 @@ SyncRates MixedFamily::rates_of(const Configuration& way, std::vector<std::int64
   stage.cp = way.cp;
   stage.own = stage_form(way);
   StageParameters all;
-  for (const ChainLayer& layer : job_.layers(way, job_.groups_of(devices))) {
+  for (const ChainLayer& layer : job_.layers(way, groups_of(job_.system(), devices))) {
     all.dense += layer.dense_parameters;
     all.expert += layer.expert_parameters;
   }

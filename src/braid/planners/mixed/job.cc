@@ -55,24 +55,8 @@ MixedJob::MixedJob(const Job& job, const System& system, std::string planner)
 
   base_ = blank_plan(job, *chain_.layers, system);
   base_.planner = std::move(planner);
-  std::string chips;
-  for (const DeviceGroup& group : system.groups) {
-    if (chips.find(group.chip.name) != std::string::npos) continue;
-    chips += (chips.empty() ? "" : " + ") + group.chip.name;
-  }
-  base_.profile.chip = chips;
+  base_.profile.chip = chip_names_of(system);
   scratch_.emplace(base_, base_.planner);
-}
-
-std::vector<std::size_t> MixedJob::groups_of(std::span<const std::int64_t> devices) const {
-  std::vector<std::size_t> groups;
-  for (const std::int64_t device : devices) {
-    const std::size_t group = placement_of(system_, device).group;
-    if (groups.empty() || groups.back() != group) groups.push_back(group);
-  }
-  std::sort(groups.begin(), groups.end());
-  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
-  return groups;
 }
 
 std::vector<LayerCost> MixedJob::costs(const Configuration& form, std::size_t group, bool only) {
@@ -84,16 +68,9 @@ std::vector<LayerCost> MixedJob::costs(const Configuration& form, std::size_t gr
 
 std::size_t MixedJob::slowest_group(const Configuration& form, std::int32_t kind,
                                     std::span<const std::size_t> groups) {
-  std::size_t slowest = groups.front();
-  double most_s = -1;
-  for (const std::size_t group : groups) {
-    const LayerCost& cost = tables_[group].at(form).kinds[at(kind)];
-    const double time_s = cost.forward.total_s() + cost.backward_s();
-    if (time_s <= most_s) continue;
-    most_s = time_s;
-    slowest = group;
-  }
-  return slowest;
+  return slowest_of(groups, [&](std::size_t group) -> const LayerCost& {
+    return tables_[group].at(form).kinds[at(kind)];
+  });
 }
 
 const std::vector<ChainLayer>& MixedJob::layers(const Configuration& form,
@@ -126,7 +103,7 @@ std::int32_t MixedJob::option_of(const Configuration& form, std::size_t group, b
 /// A chunk of those layers, each by the option of the group where it is slowest.
 void MixedJob::add_stage(const PlacedStage& placed, std::span<const LayerRun> layers, bool only,
                          PlanBuilder& builder) {
-  const std::vector<std::size_t> groups = groups_of(placed.devices);
+  const std::vector<std::size_t> groups = groups_of(system_, placed.devices);
   Chunk chunk;
   for (const LayerRun& layer : layers) {
     for (const std::size_t group : groups) option_of(layer.how, group, only, builder);

@@ -17,6 +17,7 @@
 #include "braid/planners/mixed/solve.h"
 #include "braid/profile/sharded_options.h"
 #include "braid/schedule/timeline.h"
+#include "braid/system/links.h"
 
 namespace braid {
 namespace {
@@ -320,10 +321,7 @@ Infeasibility MixedSearch::nearest(const std::vector<Open>& open) {
     why.stage = static_cast<std::int64_t>(shortage->stage);
     why.needed_bytes = shortage->needed_bytes;
     why.available_bytes = shortage->available_bytes;
-    std::string chips;
-    for (const std::size_t group : job_.groups_of(stage.devices)) {
-      chips += (chips.empty() ? "" : " + ") + job_.system().groups[group].chip.name;
-    }
+    const std::string chips = chip_names_of(job_.system(), groups_of(job_.system(), stage.devices));
     why.reason =
         "no assignment of layers to stages on these devices fits in their memory (nearest: "
         "layers " +
