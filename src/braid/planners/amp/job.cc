@@ -177,8 +177,7 @@ AssignmentGraph AmpJob::assignment_graph(const Configuration& configuration) {
   graph.layer_s.assign(static_cast<std::size_t>(configuration.pp), times_s);
   graph.available_bytes.assign(static_cast<std::size_t>(configuration.pp), form.available_bytes);
   for (std::int32_t stage = 0; stage < configuration.pp; ++stage) {
-    const auto in_flight = static_cast<double>(
-        std::min<std::int64_t>(configuration.num_micro_batches, configuration.pp - stage));
+    const auto in_flight = static_cast<double>(one_f_one_b_in_flight(configuration, stage));
     graph.layer_bytes.push_back(additive_layer_bytes(table.chain, form, in_flight));
   }
   return graph;
@@ -194,8 +193,7 @@ std::optional<AmpFound> AmpJob::assign_in_order(const Configuration& configurati
   chain.micro_batches = configuration.num_micro_batches;
   std::map<std::int64_t, std::vector<std::int32_t>> first_allowed;  // By micro-batches in flight.
   for (std::int32_t stage = 0; stage < configuration.pp; ++stage) {
-    const std::int64_t in_flight =
-        std::min<std::int64_t>(configuration.num_micro_batches, configuration.pp - stage);
+    const std::int64_t in_flight = one_f_one_b_in_flight(configuration, stage);
     auto& first = first_allowed[in_flight];
     if (first.empty()) {
       first = first_fitting_layers(table.chain, form, static_cast<double>(in_flight));

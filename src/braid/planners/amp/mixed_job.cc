@@ -113,10 +113,6 @@ AmpMixedJob::StageTable& AmpMixedJob::table(const Configuration& configuration,
   return table;
 }
 
-std::int64_t AmpMixedJob::in_flight(const Configuration& configuration, std::int32_t stage) {
-  return std::min<std::int64_t>(configuration.num_micro_batches, configuration.pp - stage);
-}
-
 std::span<const std::int32_t> AmpMixedJob::first_allowed(StageTable& table,
                                                          std::int64_t in_flight) {
   std::vector<std::int32_t>& first = table.first_allowed[in_flight];
@@ -158,7 +154,7 @@ std::optional<SyncedAssignment> AmpMixedJob::assign(const Configuration& configu
   roomier.reserve(placement.size());
   for (std::size_t s = 0; s < placement.size(); ++s) {
     StageTable& stage = table(configuration, groups_of(system_, placement[s]));
-    const std::int64_t stashes = in_flight(configuration, static_cast<std::int32_t>(s));
+    const std::int64_t stashes = one_f_one_b_in_flight(configuration, static_cast<std::int32_t>(s));
     if (extra_bytes <= 0) {
       chain.stages.push_back({stage.time_before_s, first_allowed(stage, stashes)});
       continue;
@@ -260,7 +256,7 @@ AssignmentGraph AmpMixedJob::assignment_graph(const Configuration& configuration
           std::max(gathered_bytes, parameters * stage.memory.per_largest_layer_parameter);
     }
     const auto stashes =
-        static_cast<double>(in_flight(configuration, static_cast<std::int32_t>(s)));
+        static_cast<double>(one_f_one_b_in_flight(configuration, static_cast<std::int32_t>(s)));
     graph.layer_bytes.push_back(additive_layer_bytes(stage.layers, stage.memory, stashes));
     graph.available_bytes.push_back(stage.memory.available_bytes);
     if (configuration.dp == 1) continue;
@@ -314,7 +310,8 @@ Infeasibility AmpMixedJob::nearest() {
       RunSums sums;
       for (; begin < assignment.ends[s]; ++begin) sums.add(stage.layers[at(begin)]);
       const double needed = device_bytes(
-          sums, static_cast<double>(in_flight(configuration, static_cast<std::int32_t>(s))),
+          sums,
+          static_cast<double>(one_f_one_b_in_flight(configuration, static_cast<std::int32_t>(s))),
           stage.memory);
       if (needed - stage.memory.available_bytes <= most) continue;
       most = needed - stage.memory.available_bytes;

@@ -60,7 +60,6 @@ class AmpMixedJob {
   StageTable& table(const Configuration& configuration, std::span<const std::size_t> groups);
   /// Kept in the table.
   static std::span<const std::int32_t> first_allowed(StageTable& table, std::int64_t in_flight);
-  static std::int64_t in_flight(const Configuration& configuration, std::int32_t stage);
 
   /// Classes of cuts that hand over the same bytes: that of the cut behind each layer (the last
   /// one's does not count), and bytes of each class for every flow of a micro-batch.

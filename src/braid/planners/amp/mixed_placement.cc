@@ -146,7 +146,7 @@ AmpMixedPlacement::Whole AmpMixedPlacement::whole(std::size_t c) {
     type.time_before_s = pace.table->time_before_s;
     for (std::int32_t stage = 0; stage < configuration.pp; ++stage) {
       const auto first =
-          AmpMixedJob::first_allowed(best, AmpMixedJob::in_flight(configuration, stage));
+          AmpMixedJob::first_allowed(best, one_f_one_b_in_flight(configuration, stage));
       type.first_allowed.emplace_back(first.begin(), first.end());
     }
     chain.types.push_back(std::move(type));
@@ -188,7 +188,7 @@ double AmpMixedPlacement::part_bound_s(const PartialPlacement& partial) {
     AmpMixedJob::StageTable& table = *stages.tables[at(stage)];
     chain.stages.push_back(
         {table.time_before_s,
-         AmpMixedJob::first_allowed(table, AmpMixedJob::in_flight(configuration, stage))});
+         AmpMixedJob::first_allowed(table, one_f_one_b_in_flight(configuration, stage))});
     if (stage + 1 == configuration.pp) break;
     std::vector<double>& hop = hop_s.emplace_back();
     for (const double of_class : bytes) hop.push_back(parts_.hop_s(partial, at(stage), of_class));

@@ -12,37 +12,6 @@
 #include "braid/system/links.h"
 
 namespace braid {
-namespace {
-
-/// Degrees and trades of a stage.
-Configuration configuration_of(const Parallelism& form) {
-  Configuration how;
-  how.tp = form.tp;
-  how.cp = form.cp;
-  how.ep = form.ep;
-  how.dp = form.dp;
-  how.micro_batch = form.micro_batch;
-  how.sequence_parallel = form.sequence_parallel;
-  how.zero = form.zero;
-  how.offload_optimizer = form.offload_optimizer;
-  how.offload_weights = form.offload_weights;
-  return how;
-}
-
-/// That of a stage, for layers that run so.
-Configuration with_run(Configuration stage, const Execution& how) {
-  stage.tp = how.tp;
-  stage.cp = how.cp;
-  stage.ep = how.ep;
-  stage.micro_batch = how.micro_batch;
-  stage.sequence_parallel = how.sequence_parallel;
-  stage.recompute = how.recompute;
-  stage.offload_activations = how.offload_activations;
-  stage.offload_weights = how.offload_weights;
-  return stage;
-}
-
-}  // namespace
 
 MixedJob::MixedJob(const Job& job, const System& system, std::string planner)
     : job_(job), system_(system), chain_(chain_job(job, system)), runs_(device_runs(system)) {
@@ -147,13 +116,13 @@ Plan MixedJob::on_real_devices(const Plan& planned) {
   for (std::size_t s = 0; s < planned.stages.size(); ++s) {
     const Stage& from = planned.stages[s];
     PlacedStage placed;
-    placed.form = configuration_of(form_of(planned, s));
+    placed.form = stage_configuration(form_of(planned, s));
     placed.devices = from.devices;
     std::vector<LayerRun> layers;
     for (const Chunk& chunk : from.chunks) {
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
         const Option& option = options_of(planned.profile, chunk.layers[i])[at(chunk.options[i])];
-        layers.push_back({chunk.layers[i], with_run(placed.form, option.how)});
+        layers.push_back({chunk.layers[i], with_execution(placed.form, option.how)});
       }
     }
     add_stage(placed, layers, planned.stages.size() == 1, builder);

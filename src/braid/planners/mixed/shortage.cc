@@ -9,6 +9,7 @@
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
 #include "braid/base/least_threshold.h"
+#include "braid/plan/plan.h"
 #include "braid/search/fitting_layers.h"
 
 namespace braid {
@@ -124,8 +125,8 @@ std::optional<MixedPipeline> Coverage::run() {
   levels_.push_back({{std::vector<std::int32_t>(problem_.capacity.size(), 0), std::move(all)}});
   std::int64_t in_flight = 0;
   for (std::int64_t depth = 1; depth <= most && steps_ < kMostShortageSteps; ++depth) {
-    if (std::min(problem_.micro_batches, depth) != in_flight) {
-      in_flight = std::min(problem_.micro_batches, depth);
+    const std::int64_t held = one_f_one_b_in_flight(depth, problem_.micro_batches);
+    if (std::exchange(in_flight, held) != held) {
       longest_.clear();
       for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
         longest_.push_back(longest_stages(form, in_flight));
@@ -152,7 +153,7 @@ MixedShortage shortage_of(const MixedProblem& problem, MixedPipeline pipeline) {
     RunSums sums;
     for (std::int32_t l = stage.begin; l < stage.end; ++l) sums.add(way.layers[at(l)]);
     const auto depth = static_cast<std::int64_t>(pipeline.stages.size() - i);
-    const auto in_flight = static_cast<double>(std::min(problem.micro_batches, depth));
+    const auto in_flight = static_cast<double>(one_f_one_b_in_flight(depth, problem.micro_batches));
     const double needed = device_bytes(sums, in_flight, way.memory);
     if (needed - way.memory.available_bytes <= most) continue;
     most = needed - way.memory.available_bytes;
