@@ -8,7 +8,6 @@
 #include "braid/base/infinity.h"
 #include "braid/base/rounding.h"
 #include "braid/planners/amp/synced_assignment.h"
-#include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/schedule/timeline.h"
 #include "braid/search/fitting_layers.h"
@@ -251,10 +250,9 @@ Infeasibility AmpJob::nearest() {
 }
 
 Outcome AmpJob::outcome(std::vector<AmpFound> found, std::int64_t work, bool complete) {
-  Outcome outcome;
-  outcome.physical_bound = lower_bound(job_, system_);
+  Outcome outcome = begin_outcome(job_, system_);
   outcome.objective_name = "AMP's cost (s)";
-  if (chain_.branched && !is_graph()) outcome.assumptions = {assumption_of_layer_order()};
+  if (chain_.branched && !is_graph()) outcome.assumptions.push_back(assumption_of_layer_order());
   outcome.work = work;
   outcome.evaluated = static_cast<std::int64_t>(found.size());
   std::stable_sort(found.begin(), found.end(),

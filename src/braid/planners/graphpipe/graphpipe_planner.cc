@@ -20,7 +20,6 @@
 #include "braid/planners/graphpipe/job.h"
 #include "braid/planners/graphpipe/search.h"
 #include "braid/planners/graphpipe/warm_ups.h"
-#include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/mixed/by_kind.h"
 #include "braid/schedule/path_bound.h"
@@ -254,18 +253,18 @@ void fix_micro_batch(const Job& job, const Degrees& micro_batch, GraphPipeProble
   fix_samples(problem, static_cast<std::size_t>(keep - problem.device_samples.begin()));
 }
 
-std::vector<std::string> assumptions_of(std::span<const Configuration> ways, const System& system) {
+void add_assumptions(std::span<const Configuration> ways, const System& system,
+                     std::vector<std::string>& assumptions) {
   const bool plain = std::all_of(ways.begin(), ways.end(),
                                  [](const Configuration& way) { return way == Configuration{}; });
-  std::vector<std::string> assumptions = {
-      plain ? "no tensor parallelism and no recomputation"
-            : "no ZeRO; a stage runs all its layers in one way",
+  assumptions.emplace_back(plain ? "no tensor parallelism and no recomputation"
+                                 : "no ZeRO; a stage runs all its layers in one way");
+  assumptions.emplace_back(
       "the search takes the network between stages as flat, at the rate of its outermost level "
-      "and at that inside a node; plans are then timed on the real one"};
+      "and at that inside a node; plans are then timed on the real one");
   if (!is_homogeneous(system)) {
     assumptions.emplace_back("the devices of a stage are all of one group of the cluster");
   }
-  return assumptions;
 }
 
 /// The search on a system each of whose groups is one kind of devices.
@@ -279,12 +278,11 @@ class GroupSearch {
         budget_(budget),
         progress_(progress),
         tables_(job, system),
-        all_(graphpipe_job(job, system, tables_, space)) {
+        all_(graphpipe_job(job, system, tables_, space)),
+        outcome_(begin_outcome(job, system)) {
     all_.problem.in_flight = space.in_flight;
     fix_micro_batch(job, space.micro_batch, all_.problem);
-    outcome_.physical_bound = lower_bound(job, system);
-    outcome_.objective_name = kSimulatedObjective;
-    outcome_.assumptions = assumptions_of(all_.ways, system);
+    add_assumptions(all_.ways, system, outcome_.assumptions);
     outcome_.search_bound_s =
         std::max(outcome_.physical_bound.time_s, graphpipe_bound_s(all_.problem));
   }

@@ -11,7 +11,7 @@
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
-#include "braid/planners/job/job_layers.h"
+#include "braid/planners/job/outcomes.h"
 #include "braid/planners/job/space.h"
 #include "braid/planners/piper/job.h"
 #include "braid/planners/piper/less_memory.h"
@@ -57,10 +57,9 @@ class PiperSearch {
         piper_(piper_job(job, system, tables_, space.network)) {}
 
   Outcome run() {
-    Outcome outcome;
-    outcome.physical_bound = lower_bound(job_, system_);
+    Outcome outcome = begin_outcome(job_, system_);
     outcome.objective_name = kObjective;
-    outcome.assumptions = {network_text()};
+    outcome.assumptions.push_back(network_text());
     std::vector<PiperFamily> families = all_families();
     std::stable_sort(
         families.begin(), families.end(),
@@ -319,8 +318,7 @@ Outcome plan_piper(std::string_view name, const Job& job, const System& system,
     throw Error(std::string(name) + " takes the network as flat", "leave out --network levels");
   }
   if (const std::string_view option = option_outside(space); !option.empty()) {
-    Outcome outcome;
-    outcome.physical_bound = lower_bound(job, system);
+    Outcome outcome = begin_outcome(job, system);
     outcome.objective_name = kObjective;
     outcome.infeasibility = Infeasibility{
         fmt::format("the planner {} cannot do as {} says", name, option), -1, 0, 0, {}};
