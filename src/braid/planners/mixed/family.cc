@@ -65,11 +65,6 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
     }
   }
 
-  probe_.system = job.system();
-  probe_.precision = of.precision;
-  probe_.global_batch = of.global_batch;
-  probe_.stages.resize(1);
-
   // Context parallelism is as it is asked for.
   const std::vector<int> cps = space.cp.list().empty() ? std::vector<int>{1} : space.cp.list();
   for (std::int64_t dp = 1; dp <= std::min(devices, round_samples); ++dp) {
@@ -359,19 +354,15 @@ SyncRates MixedFamily::rates(std::span<const std::int32_t> used, std::int32_t fo
   return found->second;
 }
 
-SyncRates MixedFamily::rates_of(const Configuration& way, std::vector<std::int64_t> devices) {
-  Stage& stage = probe_.stages.front();
-  stage.dp = way.dp;
-  stage.tp = way.tp;
-  stage.cp = way.cp;
-  stage.own = stage_form(way);
+SyncRates MixedFamily::rates_of(const Configuration& way,
+                                std::span<const std::int64_t> devices) const {
   StageParameters all;
   for (const ChainLayer& layer : job_.layers(way, groups_of(job_.system(), devices))) {
     all.dense += layer.dense_parameters;
     all.expert += layer.expert_parameters;
   }
-  stage.devices = std::move(devices);
-  return sync_rates(all, StageContext(probe_, 0).data_parallel());
+  const StageContext context(devices, to_parallelism(way), job_.job().precision, job_.system());
+  return sync_rates(all, context.data_parallel());
 }
 
 std::vector<PlacedStage> MixedFamily::stages(const MixedPipeline& pipeline) const {
