@@ -1,5 +1,7 @@
 #include "braid/base/least_threshold.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -22,6 +24,52 @@ TEST(FirstWhere, IsTheFirstThatHolds) {
     }
   }
   EXPECT_EQ(first_where(5, 3, [](int) { return true; }), 5);
+}
+
+TEST(FirstWhere, IsTheSameFromNear) {
+  for (int first = 0; first < 20; ++first) {
+    for (int last = first; last < 40; ++last) {
+      for (int from = first; from <= last; ++from) {
+        int asked = 0;
+        const auto holds = [&](int number) {
+          EXPECT_GE(number, first);
+          EXPECT_LT(number, last);
+          ++asked;
+          return number >= from;
+        };
+        EXPECT_EQ(first_where_near(first, last, holds), from);
+        EXPECT_LE(asked, 1 + 2 * std::bit_width(static_cast<unsigned>(from - first + 1)));
+      }
+    }
+  }
+  EXPECT_EQ(first_where_near(5, 3, [](int) { return true; }), 5);
+}
+
+TEST(FirstWithin, GrowsUntilThereIsSomething) {
+  const auto within = [](double bytes) {
+    return bytes >= 10 ? std::optional<double>(bytes) : std::nullopt;
+  };
+  ThresholdRange range{0, 1};
+  EXPECT_EQ(first_within(range, 4, within), 16);
+  EXPECT_EQ(range.low, 4);
+  EXPECT_EQ(range.high, 16);
+  ThresholdRange endless{0, 1};
+  EXPECT_FALSE(first_within(endless, 4, [](double) { return std::optional<double>(); }));
+}
+
+TEST(LeastThreshold, ComesFromFarAwayByMagnitudes) {
+  for (const double least : {0.0, 3.0, 2e5, 7e17}) {
+    int steps = 0;
+    const auto next = [](const ThresholdRange& range) { return range.next_by_magnitude(1e-3, 1); };
+    const auto attempt = [&](double threshold) -> std::optional<double> {
+      ++steps;
+      return threshold >= least ? std::optional(threshold) : std::nullopt;
+    };
+    const ThresholdRange range = least_threshold({0, 1e18}, next, attempt);
+    EXPECT_GE(range.high, least);
+    EXPECT_LE(range.high, std::max(1.0, least * 1.002));
+    EXPECT_LE(steps, 35);
+  }
 }
 
 TEST(LeastThreshold, LiesInTheRangeThatIsLeft) {

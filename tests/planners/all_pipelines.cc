@@ -8,6 +8,7 @@
 #include "braid/base/index.h"
 #include "braid/plan/shared_gradients.h"
 #include "braid/profile/sharded_options.h"
+#include "braid/system/links.h"
 
 namespace braid::test {
 
@@ -98,7 +99,7 @@ void AllPipelines::make_sites(Configuration form, std::vector<Site*>& made) {
       if (!manual && first != 0 && first != form.dp) continue;
       std::unique_ptr<Site> site = make_site(form, first);
       if (site == nullptr) continue;
-      const std::size_t group = costs_.groups_of(site->devices).front();
+      const std::size_t group = groups_of(costs_.system(), site->devices).front();
       if (!manual && !costs_.is_distinct(form, group)) continue;
       site->number = all_sites_.size();
       made.push_back(site.get());

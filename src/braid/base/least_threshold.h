@@ -1,8 +1,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
+
+#include "braid/base/infinity.h"
 
 namespace braid {
 
@@ -21,20 +24,45 @@ Number first_where(Number first, Number last, const Holds& holds) {
   return first;
 }
 
+/// The same where it is near the first: in twice as many steps as the distance has binary digits.
+template <typename Number, typename Holds>
+Number first_where_near(Number first, Number last, const Holds& holds) {
+  for (Number step = 1; first < last; step *= 2) {
+    const Number tried = std::min(first + step - 1, last - 1);
+    if (holds(tried)) return first_where(first, tried, holds);
+    first = tried + 1;
+  }
+  return first;
+}
+
 /// Ends of a range that differ by less, as a share of the upper one, count as one in searches for a
 /// plan: another way is taken from there on, or the search ends.
 inline constexpr double kNearThreshold = 1e-3;
 /// The same where every byte that is missing is told.
 inline constexpr double kExactThreshold = 1e-6;
 
+/// Where searches for missing memory end: less than this is none missing, and nobody could give a
+/// device more.
+inline constexpr double kByte = 1;
+inline constexpr double kEndlessBytes = 1e18;
+
 /// Between what is too little and what is enough.
 struct ThresholdRange {
+  static constexpr double kMagnitude = 16;
+
   double low = 0;
   double high = 0;
 
   double middle() const { return low + (high - low) / 2; }
   /// Whether the least threshold is known to such a share of it.
   bool is_within(double share) const { return !(high - low > share * high); }
+  /// What to try where the least threshold may be far below `high`: by magnitudes until something
+  /// is too little, then by halves; nullopt when it is known to such a share, or is `negligible`.
+  std::optional<double> next_by_magnitude(double share, double negligible) const {
+    if (is_within(share) || !(high > negligible)) return std::nullopt;
+    if (!(low > 0)) return high / kMagnitude;
+    return high < 4 * low ? (low + high) / 2 : std::sqrt(low * high);
+  }
 };
 
 /// Narrows down the least threshold for which something can be done. `next(range)`: the threshold
@@ -50,6 +78,21 @@ ThresholdRange least_threshold(ThresholdRange range, const Next& next, const Att
     }
   }
   return range;
+}
+
+/// Something that there is within range.high, or `factor` times as much, and so on; range.low
+/// becomes the last within which there is nothing. nullopt: not within anything that a number can
+/// say.
+template <typename Within>
+auto first_within(ThresholdRange& range, double factor, const Within& within) {
+  auto found = within(range.high);
+  while (!found) {
+    range.low = range.high;
+    range.high *= factor;
+    if (!(range.high < kInfinity)) break;
+    found = within(range.high);
+  }
+  return found;
 }
 
 /// What needs little more than the least memory. `known` needs range.high at most; `next` as for

@@ -36,6 +36,8 @@ std::optional<Implausible> implausible(double quantity, Unit unit);
 /// A figure of a profile, in whatever unit: zero, or from 1e-60 to `most`, so that no rate computed
 /// from it is infinite. Throws Error at `value`.
 double profile_figure(const Value& value, double most);
+/// More than any time, size or count of elements that somebody states; sums of many are numbers.
+inline constexpr double kMostStated = 1e18;
 
 /// What a quantity of this unit is: "a bandwidth".
 std::string_view name_of_unit(Unit unit);

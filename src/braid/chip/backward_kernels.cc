@@ -8,6 +8,7 @@
 
 #include "braid/base/index.h"
 #include "braid/graph/gradients.h"
+#include "braid/graph/pointwise_figures.h"
 #include "braid/graph/tensor_size.h"
 
 namespace braid {
@@ -91,8 +92,7 @@ class BackwardBuilder {
       Kernel kernel = elementwise_kernel(op.name + ".step", 1, width, ceil_div(count, width));
       // An fp32 copy and two moments are read and written, gradients and parameters read,
       // parameters written.
-      constexpr double kStateBytes = 12;
-      kernel.dram_bytes = numbers * (3 * builder_.kernels().word_bytes + 2 * kStateBytes);
+      kernel.dram_bytes = numbers * (3 * builder_.kernels().word_bytes + 2 * kAdamStateBytes);
       const std::int32_t number = push(std::move(kernel));
       for (const std::int32_t writer : writers) builder_.connect(writer, number);
     }

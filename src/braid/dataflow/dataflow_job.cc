@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "braid/graph/pointwise_figures.h"
+
 namespace braid {
 namespace {
 
@@ -162,9 +164,8 @@ void add_state(const DataflowSetup& setup, const JobRules& rules, ChipWork& work
     work.resident_bytes += weights * layers;
     return;
   }
-  constexpr double kOptimizerBytes = 12;
   work.resident_bytes +=
-      weights / setup.graph.word_bytes * layers * (2 * setup.graph.word_bytes + kOptimizerBytes);
+      weights / setup.graph.word_bytes * layers * (2 * setup.graph.word_bytes + kAdamStateBytes);
   std::vector<double> stash(work.kernels.size(), 0);
   for (const ChipTensor& tensor : work.tensors) {
     const auto from = static_cast<std::size_t>(tensor.from);

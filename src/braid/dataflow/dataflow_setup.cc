@@ -8,13 +8,13 @@
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/base/quantity.h"
 #include "braid/base/text.h"
 #include "braid/dataflow/text_proto.h"
 
 namespace braid {
 namespace {
 
-constexpr double kMostBytes = 1e18;
 constexpr std::int64_t kLargestDim = std::int64_t{1} << 40;
 constexpr std::int64_t kMostChips = std::int64_t{1} << 24;
 constexpr std::int64_t kMostTiles = std::int64_t{1} << 22;
@@ -24,7 +24,7 @@ void read_message(ProtoReader& shape, const char* type_key, const char* size_key
       KernelTransfer::all_reduce, KernelTransfer::all_gather,
       KernelTransfer::all_to_all, KernelTransfer::all_reduce_per_batch,
       KernelTransfer::broadcast,  KernelTransfer::point_to_point};
-  const double bytes = shape.number(size_key, 0, 0, kMostBytes);
+  const double bytes = shape.number(size_key, 0, 0, kMostStated);
   const std::size_t type = shape.word(type_key,
                                       {"NO_COMMUNICATION", "ALL_REDUCE", "ALL_GATHER", "ALL_TO_ALL",
                                        "ALL_REDUCE_PERIODIC", "BROADCAST", "POINT_TO_POINT"},
@@ -64,12 +64,12 @@ Kernel read_kernel(ProtoReader& entry, std::int32_t number) {
   kernel.m = shape.required_integer("M", 1, kLargestDim);
   kernel.n = shape.required_integer("N", 1, kLargestDim);
   if (gemm) kernel.k = shape.required_integer("K", 1, kLargestDim);
-  kernel.first_input_bytes = shape.number("input_tensor_1_size", 0, 0, kMostBytes);
+  kernel.first_input_bytes = shape.number("input_tensor_1_size", 0, 0, kMostStated);
   static constexpr KernelDim kTilings[] = {KernelDim::none, KernelDim::outer, KernelDim::m,
                                            KernelDim::k, KernelDim::n};
   kernel.tiled = kTilings[shape.word(
       "tiling", {"NO_TILING", "OUTER_TILING", "M_TILING", "K_TILING", "N_TILING"}, 0)];
-  kernel.dram_bytes = shape.number("memory_size", 0, 0, kMostBytes);
+  kernel.dram_bytes = shape.number("memory_size", 0, 0, kMostStated);
   read_message(shape, "communication_type", "communication_size", kernel);
   read_message(shape, "communication_type_2", "communication_size_2", kernel);
   shape.ignore({"input_tensor_size", "weight_tensor_size", "output_tensor_size",
@@ -162,15 +162,15 @@ void read_system(ProtoReader& system, DataflowSetup& setup) {
   setup.chip.lanes = chip.required_integer("systolic_width", 1, 1 << 20);
   setup.chip.stages = chip.required_integer("systolic_height", 1, 1 << 20);
   setup.chip.clock_hz = 1e9 * chip.required_number("freq", 1e-6, 1e6);
-  setup.chip.sram_bytes = chip.required_number("sram_cap", 1, kMostBytes);
+  setup.chip.sram_bytes = chip.required_number("sram_cap", 1, kMostStated);
   setup.fabric.latency_s = 1e-9 * chip.number("link_latency", 0, 0, 1e9);
   chip.ignore({"pmu", "pmu_cap", "x", "y", "placement"});
   chip.finish();
   ProtoReader memory = system.message("memory");
   setup.chip.dram_bytes_per_s = 1e9 * memory.required_number("dram_bw", 1e-6, 1e9);
-  setup.chip.dram_bytes = memory.required_number("dram_cap", 1, kMostBytes);
+  setup.chip.dram_bytes = memory.required_number("dram_cap", 1, kMostStated);
   setup.chip.spill_bytes_per_s = 1e9 * memory.number("second_dram_bw", 0, 0, 1e9);
-  setup.chip.spill_bytes = memory.number("second_dram_cap", 0, 0, kMostBytes);
+  setup.chip.spill_bytes = memory.number("second_dram_cap", 0, 0, kMostStated);
   if ((setup.chip.spill_bytes > 0) != (setup.chip.spill_bytes_per_s > 0)) {
     memory.fail("", "second_dram_bw and second_dram_cap go together");
   }
@@ -253,7 +253,7 @@ void read_job(ProtoReader& execution, DataflowSetup& setup) {
     }
   } else {
     job.workload = DataflowWorkload::fourier;
-    job.resident_bytes = workload.required_number("length", 1, 1e18) * word;
+    job.resident_bytes = workload.required_number("length", 1, kMostStated) * word;
   }
   workload.finish();
   setup.graph.word_bytes = word;

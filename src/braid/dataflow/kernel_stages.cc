@@ -20,6 +20,8 @@ namespace {
 
 // Of more kernels downsets are not searched, only orders cut.
 constexpr std::size_t kMostSearched = 4096;
+/// By then the ends differ by rounding, whatever they were.
+constexpr int kMostHalvings = 60;
 
 struct Load {
   double compute_s = 0, memory_s = 0, network_s = 0;
@@ -379,7 +381,8 @@ void cut_orders(const StageGraph& graph, KernelStages& best) {
     };
     int steps = 0;
     const auto next = [&steps](const ThresholdRange& range) -> std::optional<double> {
-      if (steps++ == 60 || !(range.high > range.low * kAboveTolerance)) return std::nullopt;
+      if (steps++ == kMostHalvings || !(range.high > range.low * kAboveTolerance))
+        return std::nullopt;
       return range.middle();
     };
     const ThresholdRange range{best.lower_bound_s, best.time_s};

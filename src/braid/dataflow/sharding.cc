@@ -13,8 +13,12 @@ double tensor_bytes(const Kernel& writer, double word_bytes) {
   return output_elements(writer) * word_bytes;
 }
 
-// Published sizes are rounded to eight digits.
-bool nearly_equal(double a, double b) { return std::abs(a - b) <= 1e-6 * std::max(a, b); }
+/// Published sizes are rounded to eight digits.
+constexpr double kPublishedRounding = 1e-6;
+
+bool nearly_equal(double a, double b) {
+  return std::abs(a - b) <= kPublishedRounding * std::max(a, b);
+}
 
 /// The costs that a ShardingGoal gives to kernels and tensors.
 class Prices {

@@ -3,14 +3,12 @@
 #include "braid/frontend/config_fields.h"
 #include "braid/frontend/encoder_block.h"
 #include "braid/frontend/transformer_block.h"
+#include "braid/graph/pointwise_figures.h"
 
 namespace braid {
 namespace {
 
 using Keeps = Elementwise::Keeps;
-
-constexpr double kGeluFlops = 10;
-constexpr double kTanhFlops = 10;
 
 struct BertSpec {
   std::int64_t layers = 1, vocab = 1, positions = 1, token_types = 2;

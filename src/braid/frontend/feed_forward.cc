@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "braid/frontend/transformer_block.h"
+#include "braid/graph/pointwise_figures.h"
 
 namespace braid {
 namespace {
@@ -10,8 +11,6 @@ using Keeps = Elementwise::Keeps;
 
 /// The activation and, when gated, the product with the other half, per element written.
 Elementwise activation_of(const FeedForwardSpec& spec, std::int64_t elements) {
-  constexpr double gelu_flops = 10;
-  constexpr double silu_flops = 5;
   const double product = spec.gated ? 1 : 0;
   switch (spec.activation) {
     case Activation::relu:
@@ -19,11 +18,11 @@ Elementwise activation_of(const FeedForwardSpec& spec, std::int64_t elements) {
     case Activation::relu_squared:
       return {elements, 2 + product, Keeps::inputs};
     case Activation::silu:
-      return {elements, silu_flops + product, Keeps::inputs};
+      return {elements, kSiluFlops + product, Keeps::inputs};
     case Activation::gelu:
       break;
   }
-  return {elements, gelu_flops + product, Keeps::inputs};
+  return {elements, kGeluFlops + product, Keeps::inputs};
 }
 
 const char* activation_name(const FeedForwardSpec& spec) {

@@ -12,6 +12,7 @@
 #include "braid/frontend/onnx_node.h"
 #include "braid/frontend/onnx_rules.h"
 #include "braid/frontend/onnx_types.h"
+#include "braid/graph/pointwise_figures.h"
 
 namespace braid {
 namespace {
@@ -53,7 +54,7 @@ constexpr std::array<Cost, 66> costs{{
     {"Erf", 8, Keeps::inputs},
     {"Exp", 4, Keeps::inputs},
     {"Floor", 1, Keeps::nothing},
-    {"Gelu", 10, Keeps::inputs},
+    {"Gelu", kGeluFlops, Keeps::inputs},
     {"Greater", 1, Keeps::nothing},
     {"GreaterOrEqual", 1, Keeps::nothing},
     {"HardSigmoid", 3, Keeps::mask},
@@ -218,7 +219,7 @@ std::optional<OperatorKind> dropout(OnnxNodeView& node) {
 std::optional<OperatorKind> gelu_with_bias(OnnxNodeView& node) {
   node.need_inputs(1, 2);
   node.set(0, node.type(0), node.dims(0));
-  return Elementwise{elements_of_result(node), node.has(1) ? 11.0 : 10.0, Keeps::inputs};
+  return Elementwise{elements_of_result(node), kGeluFlops + (node.has(1) ? 1 : 0), Keeps::inputs};
 }
 
 constexpr std::array<OnnxRuleEntry, 10> others{{

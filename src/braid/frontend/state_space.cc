@@ -1,4 +1,5 @@
 #include "braid/frontend/transformer_block.h"
+#include "braid/graph/pointwise_figures.h"
 
 namespace braid {
 namespace {
@@ -22,7 +23,6 @@ TensorId state_space(GraphBuilder& builder, const BlockSpec& spec, const std::st
   const TensorId gate = view("gate", in, inner);
 
   // One kernel: a convolution of each feature by itself, and SiLU.
-  constexpr double kSiluFlops = 5;
   const TensorId features =
       builder.add(prefix + "convolution",
                   Elementwise{tokens * convolved, 2 * static_cast<double>(s.kernel) + kSiluFlops,

@@ -80,6 +80,12 @@ class Bitset {
     }
   }
 
+  /// Of a set of at most 64 members: one bit each.
+  std::uint64_t bits() const {
+    assert(more_.empty());
+    return first_;
+  }
+
   std::size_t hash() const {
     std::uint64_t value = (first_ + 0x9e3779b97f4a7c15U) * 0xff51afd7ed558ccdU;
     for (const std::uint64_t bits : more_) {

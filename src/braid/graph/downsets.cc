@@ -4,15 +4,12 @@
 #include <cassert>
 
 namespace braid {
-namespace {
 
-bool smaller(const Bitset& a, const Bitset& b) {
+bool smaller_downset(const Bitset& a, const Bitset& b) {
   const std::size_t in_a = a.count();
   const std::size_t in_b = b.count();
   return in_a != in_b ? in_a < in_b : a < b;
 }
-
-}  // namespace
 
 Dag make_dag(std::size_t nodes, std::span<const std::pair<std::int32_t, std::int32_t>> edges) {
   Dag dag{.predecessors = std::vector<Bitset>(nodes, Bitset(nodes)),
@@ -53,7 +50,7 @@ std::optional<std::vector<Bitset>> downsets(const Dag& dag, std::size_t limit) {
       open.back().set.set(node);
     }
   }
-  std::sort(sets.begin(), sets.end(), smaller);
+  std::sort(sets.begin(), sets.end(), smaller_downset);
   return sets;
 }
 

@@ -24,8 +24,11 @@ Dag make_dag(std::size_t nodes, std::span<const std::pair<std::int32_t, std::int
 /// The DAG of a graph's layers.
 Dag layer_dag(const Graph& graph);
 
+/// The order of downsets: by size, then as Bitset orders.
+bool smaller_downset(const Bitset& a, const Bitset& b);
+
 /// All downsets (order ideals) of a DAG: the sets that hold every predecessor of their members, the
-/// empty and the whole one included, ordered by size, then as Bitset orders. nullopt when there are
+/// empty and the whole one included, ordered by smaller_downset. nullopt when there are
 /// more than `limit`. Each costs one step per node that may join it: O(count · nodes) time, and at
 /// most `limit` + 1 sets are made.
 std::optional<std::vector<Bitset>> downsets(const Dag& dag, std::size_t limit);

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "braid/base/quantity.h"
+
 namespace braid {
 namespace {
 
@@ -96,14 +98,13 @@ class FieldReader {
     if (value_[key].exists()) count = value_[key].as_int_in(0, kMost);
   }
   void operator()(const char* key, double& number) const {
-    if (value_[key].exists()) number = value_[key].as_double_in(0, kMostNumber);
+    if (value_[key].exists()) number = value_[key].as_double_in(0, kMostStated);
   }
   void operator()(const char* key, bool& flag) const { flag = value_[key].bool_or(flag); }
   void operator()(const char* key, std::string& text) const { text = value_[key].string_or(text); }
 
  private:
   static constexpr std::int64_t kMost = std::int64_t{1} << 40;
-  static constexpr double kMostNumber = 1e18;
   const Value& value_;
 };
 

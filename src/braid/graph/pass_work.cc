@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "braid/graph/attention_scores.h"
+#include "braid/graph/pointwise_figures.h"
 
 namespace braid {
 namespace {
@@ -19,9 +20,7 @@ constexpr double rms_norm_flops = 4;          // square, sum; scale; gain
 constexpr double layer_norm_gradient_flops = 10;
 constexpr double rms_norm_gradient_flops = 7;
 constexpr double recurrent_gate_flops = 6;  // sigmoid or tanh, and its part of the cell update
-constexpr double activation_flops = 4;      // SiLU: negate, exponential, add, divide
 constexpr double adam_flops = 16;           // two moments, bias correction, decay, update
-constexpr double adam_state_bytes = 12;     // f32 master weight and two moments
 constexpr double f32_bytes = 4;
 
 double as_double(std::int64_t value) { return static_cast<double>(value); }
@@ -54,7 +53,7 @@ double kept_intermediates(const MoeExperts& kind) {
   return visits(kind) * (as_double(kind.hidden) + as_double(kind.matrices) * as_double(kind.inner));
 }
 double expert_vector_flops(const MoeExperts& kind) {
-  const double per_inner = activation_flops + std::max(0.0, as_double(kind.matrices) - 2);
+  const double per_inner = kSiluFlops + std::max(0.0, as_double(kind.matrices) - 2);
   return visits(kind) * (per_inner * as_double(kind.inner) + 2 * as_double(kind.hidden));
 }
 /// Share of the experts' weights that this many visits can reach.
@@ -155,8 +154,8 @@ OpWork forward(const Kind& kind, const PassTensors& tensors) {
     static_assert(std::is_same_v<Kind, OptimizerStep>);
     const double parameters = as_double(kind.parameters);
     work.vector_flops = adam_flops * parameters;
-    work.input_bytes += adam_state_bytes * parameters;
-    work.output_bytes += adam_state_bytes * parameters;
+    work.input_bytes += kAdamStateBytes * parameters;
+    work.output_bytes += kAdamStateBytes * parameters;
   }
   return work;
 }

@@ -1,6 +1,5 @@
 #include "braid/plan/direct_stages.h"
 
-#include <algorithm>
 #include <cassert>
 #include <utility>
 #include <vector>
@@ -15,26 +14,8 @@ namespace {
 std::int32_t slowest_option(const std::vector<Option>& options,
                             const std::vector<std::size_t>& groups) {
   if (options.size() == 1) return 0;
-  std::size_t slowest = groups.front();
-  double most_s = -1;
-  for (const std::size_t group : groups) {
-    const LayerCost& cost = options[group].cost;
-    const double time_s = cost.forward.total_s() + cost.backward_s();
-    if (time_s <= most_s) continue;
-    most_s = time_s;
-    slowest = group;
-  }
-  return static_cast<std::int32_t>(slowest);
-}
-
-std::vector<std::size_t> groups_of(const std::vector<std::int64_t>& devices, const System& system) {
-  if (system.groups.size() == 1) return {0};
-  std::vector<std::size_t> groups;
-  for (const std::int64_t device : devices) {
-    const std::size_t group = placement_of(system, device).group;
-    if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
-  }
-  return groups;
+  return static_cast<std::int32_t>(slowest_of(
+      groups, [&](std::size_t group) -> const LayerCost& { return options[group].cost; }));
 }
 
 }  // namespace
@@ -53,7 +34,7 @@ void fill_direct_stages(Plan& plan, std::span<const std::int32_t> counts) {
   std::int32_t layer = 0;
   for (std::size_t c = 0; c < counts.size(); ++c) {
     Stage& stage = plan.stages[c % plan.stages.size()];
-    const std::vector<std::size_t> groups = groups_of(stage.devices, plan.system);
+    const std::vector<std::size_t> groups = groups_of(plan.system, stage.devices);
     Chunk chunk;
     for (std::int32_t i = 0; i < counts[c]; ++i, ++layer) {
       chunk.layers.push_back(layer);

@@ -124,9 +124,9 @@ std::int64_t in_flight_chunks(ScheduleKind schedule, int pp, int stage, int vp,
     case ScheduleKind::gpipe:
       return m * vp;
     case ScheduleKind::one_f_one_b:
-      return std::min<std::int64_t>(m, pp - stage);
+      return one_f_one_b_in_flight(pp - stage, m);
     case ScheduleKind::interleaved:
-      if (vp == 1) return std::min<std::int64_t>(m, pp - stage);
+      if (vp == 1) return one_f_one_b_in_flight(pp - stage, m);
       return std::min<std::int64_t>(
           m * vp, std::int64_t{2} * (pp - stage - 1) + std::int64_t{vp - 1} * pp + 1);
   }

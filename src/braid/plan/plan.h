@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -121,10 +122,15 @@ double boundary_bytes(const ProfileEdge& edge, const Parallelism& parallel);
 /// devices. Works either way: gradients go from the target's form to the source's.
 double handover_bytes(const ProfileEdge& edge, const Parallelism& from, const Parallelism& to);
 
+/// Micro-batches in flight under 1F1B at a stage of `depth` stages from the end, itself included.
+inline std::int64_t one_f_one_b_in_flight(std::int64_t depth, std::int64_t num_micro_batches) {
+  return std::min(num_micro_batches, depth);
+}
+
 /// Most micro-batches whose activations a stage holds at once under the schedule, in a chain of
 /// stages of one form (stage_rounds.h has other graphs); for interleaving,
 /// counted in chunk activations (a stage holds `in_flight_chunks` chunk stashes).
-/// GPipe: m; 1F1B: min(m, pp - stage); interleaved: min(m·vp, (pp - stage - 1)·2 + (vp - 1)·pp +
+/// GPipe: m; 1F1B: one_f_one_b_in_flight; interleaved: min(m·vp, (pp - stage - 1)·2 + (vp - 1)·pp +
 /// 1).
 std::int64_t in_flight_chunks(ScheduleKind schedule, int pp, int stage, int vp,
                               std::int64_t num_micro_batches);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "braid/base/quantity.h"
 #include "braid/graph/model_shape_json.h"
 #include "braid/plan/names.h"
 #include "braid/plan/stage_rounds.h"
@@ -368,7 +369,7 @@ Plan plan_from_json(const Value& value) {
   plan.planner = value["planner"].as_string();
   plan.model = value["model"].as_string();
   plan.model_source = value["model_source"].as_string();
-  plan.model_parameters = value["model_parameters"].as_double_in(0, 1e18);
+  plan.model_parameters = value["model_parameters"].as_double_in(0, kMostStated);
   if (const Value claims = value["claims"]; claims.exists()) {
     plan.claims = claims_from_json(claims);
   }

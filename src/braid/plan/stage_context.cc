@@ -10,7 +10,7 @@ namespace {
 
 /// Devices that hold the same parameters: for each tensor-parallel rank the replicas, cp inside dp,
 /// and of these, for experts, those ep apart; where experts are whole, of all ranks, tp innermost.
-NamedReplicas named_replicas(const Stage& stage, Parallelism form) {
+NamedReplicas named_replicas(std::span<const std::int64_t> devices, Parallelism form) {
   form.pp = 1;
   const std::int64_t tp_stride = stride_of(form, Axis::tp);
   const std::int64_t cp_stride = stride_of(form, Axis::cp);
@@ -33,7 +33,7 @@ NamedReplicas named_replicas(const Stage& stage, Parallelism form) {
     for (int d = 0; d < form.dp; ++d) {
       for (int c = 0; c < form.cp; ++c) {
         const std::int64_t rank = t * tp_stride + c * cp_stride + d * dp_stride;
-        replicas.push_back(stage.devices[static_cast<std::size_t>(rank)]);
+        replicas.push_back(devices[static_cast<std::size_t>(rank)]);
       }
     }
     if (!form.whole_experts) add_experts(replicas);
@@ -42,11 +42,11 @@ NamedReplicas named_replicas(const Stage& stage, Parallelism form) {
   }
   if (form.whole_experts) {
     std::vector<std::int64_t> ranks;
-    ranks.reserve(stage.devices.size());
+    ranks.reserve(devices.size());
     for (int r = 0; r < form.dp * form.cp; ++r) {
       for (int t = 0; t < form.tp; ++t) {
         const std::int64_t rank = t * tp_stride + r % form.cp * cp_stride + r / form.cp * dp_stride;
-        ranks.push_back(stage.devices[static_cast<std::size_t>(rank)]);
+        ranks.push_back(devices[static_cast<std::size_t>(rank)]);
       }
     }
     add_experts(ranks);
@@ -62,19 +62,25 @@ StageContext::StageContext(const Plan& plan, std::size_t stage) {
     context_ = data_parallel_context(plan.parallel, plan.precision, plan.system, plan.trainer.does);
     return;
   }
-  const Parallelism form = form_of(plan, stage);
-  replicas_ = std::make_unique<const NamedReplicas>(named_replicas(at, form));
-  context_.precision = plan.precision;
+  *this = StageContext(at.devices, form_of(plan, stage), plan.precision, plan.system,
+                       plan.trainer.does);
+}
+
+StageContext::StageContext(std::span<const std::int64_t> devices, const Parallelism& form,
+                           const Precision& precision, const System& system,
+                           const TrainerBehaviour& does)
+    : replicas_(std::make_unique<const NamedReplicas>(named_replicas(devices, form))) {
+  context_.precision = precision;
   context_.zero = form.zero;
   context_.offload_optimizer = form.offload_optimizer;
   context_.offload_weights = form.offload_weights;
-  context_.overlap_gradients = plan.trainer.does.overlapped_gradients;
+  context_.overlap_gradients = does.overlapped_gradients;
   context_.dense_ranks = static_cast<double>(form.dp) * form.cp;
   context_.expert_ranks = static_cast<double>(form.expert_axis()) / form.ep;
-  context_.system = &plan.system;
+  context_.system = &system;
   context_.named = replicas_.get();
-  for (const std::int64_t device : at.devices) {
-    const Chip& chip = chip_at(plan.system, device);
+  for (const std::int64_t device : devices) {
+    const Chip& chip = chip_at(system, device);
     const auto rate = [](const Chip& of) {
       return of.memory.bytes_per_s * of.efficiency.memory_peak_fraction;
     };

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 
 #include "braid/plan/totals.h"
 
@@ -9,10 +11,13 @@ namespace braid {
 
 /// Data-parallel context of a stage of a plan: of the plan's parallel form, or of the stage's own
 /// on its own devices. Where these are of several chips, `chip` is the one with the slowest memory.
-/// The plan outlives it.
+/// The plan, or the system, outlives it.
 class StageContext {
  public:
   StageContext(const Plan& plan, std::size_t stage);
+  /// Of a stage of such a form on these devices, in no plan.
+  StageContext(std::span<const std::int64_t> devices, const Parallelism& form,
+               const Precision& precision, const System& system, const TrainerBehaviour& does = {});
   const DataParallelContext& data_parallel() const { return context_; }
 
  private:

@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
 #include "braid/base/rounding.h"
 #include "braid/planners/job/job_layers.h"
+#include "braid/planners/piper/less_memory.h"
 #include "braid/profile/listed_layers.h"
 #include "braid/schedule/timeline.h"
 
@@ -58,35 +60,29 @@ struct FittingSolution {
   std::vector<std::string> assumptions;
 };
 FittingSolution fitting(const ProfileTarget& target, const PiperVariant& variant,
-                        PiperProblem problem, const PiperSolution& first,
+                        const PiperProblem& problem, const PiperSolution& first,
                         const PiperSearchLimits& limits) {
-  constexpr int kMostAttempts = 20;
   FittingSolution found;
-  found.solution = first;
-  const double all_memory = problem.memory_bytes;
-  const auto attempt = [&]() {
-    ProfilePlan made = plan_of_solution(target, problem, found.solution);
+  const auto excess_of = [&](const PiperProblem& solved) {
+    ProfilePlan made = plan_of_solution(target, solved, found.solution);
     found.assumptions = made.assumptions;
     found.plan = timed(std::move(made));
     return found.plan.candidate ? excess_bytes(*found.plan.candidate, *target.system) : 0.0;
   };
-  double excess = attempt();
-  for (int i = 1; i < kMostAttempts && excess > 0; ++i) {
-    problem.memory_bytes -= excess;
-    if (problem.memory_bytes <= 0) break;
-    found.solution = variant.solve(problem, limits);
-    if (found.solution.stages.empty()) break;
-    excess = attempt();
-  }
-  if (excess <= 0) return found;
+  double excess = 0;
+  const bool fits = within_less_memory(problem, [&](const PiperProblem& within) {
+    const bool all = within.memory_bytes == problem.memory_bytes;
+    found.solution = all ? first : variant.solve(within, limits);
+    if (found.solution.stages.empty()) return kInfinity;
+    return excess = excess_of(within);
+  });
+  if (fits) return found;
   FittingSolution best;
-  problem.memory_bytes = all_memory;
-  for (const std::int64_t dp : piper_dp_degrees(problem)) {
-    problem.least_dp = problem.most_dp = dp;
-    found.solution = variant.solve(problem, limits);
-    if (found.solution.stages.empty() || attempt() > 0 || !found.plan.candidate) continue;
+  with_equal_degrees(problem, [&](const PiperProblem& equal) {
+    found.solution = variant.solve(equal, limits);
+    if (found.solution.stages.empty() || excess_of(equal) > 0 || !found.plan.candidate) return;
     if (!best.plan.candidate || found.solution.time < best.solution.time) best = found;
-  }
+  });
   if (!best.plan.candidate) {
     best.plan.reason =
         fmt::format("by braid's count of memory what it finds takes {} more than a device has",
@@ -98,7 +94,7 @@ FittingSolution fitting(const ProfileTarget& target, const PiperVariant& variant
 }  // namespace
 
 ProfileOutcome outcome_of_solution(const ProfileTarget& target, const PiperVariant& variant,
-                                   PiperProblem problem, const PiperSolution& solution,
+                                   const PiperProblem& problem, const PiperSolution& solution,
                                    double time_unit_s, const PiperSearchLimits& limits) {
   ProfileOutcome result;
   Outcome& outcome = result.outcome;
@@ -115,7 +111,7 @@ ProfileOutcome outcome_of_solution(const ProfileTarget& target, const PiperVaria
   outcome.objective = solution.time * time_unit_s;
   outcome.search_bound_s = solution.bound * time_unit_s;
   outcome.evaluated = 1;
-  FittingSolution found = fitting(target, variant, std::move(problem), solution, limits);
+  FittingSolution found = fitting(target, variant, problem, solution, limits);
   outcome.assumptions = std::move(found.assumptions);
   if (!found.plan.candidate) {
     result.no_plan = std::move(found.plan.reason);

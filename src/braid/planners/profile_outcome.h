@@ -20,7 +20,7 @@ struct ProfileOutcome {
 /// not count), the plan is the best that the variant finds within less memory, and the outcome says
 /// so. Cost: up to twenty more searches.
 ProfileOutcome outcome_of_solution(const ProfileTarget& target, const PiperVariant& variant,
-                                   PiperProblem problem, const PiperSolution& solution,
+                                   const PiperProblem& problem, const PiperSolution& solution,
                                    double time_unit_s, const PiperSearchLimits& limits);
 
 /// Of `placement`, which place_phaze() found. Where branches of its stages have devices of their

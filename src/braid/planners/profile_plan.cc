@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "braid/base/index.h"
+#include "braid/planners/job/job_layers.h"
 #include "braid/planners/piper/from_profile.h"
 #include "braid/planners/piper/network.h"
 #include "braid/profile/listed_layers.h"
@@ -13,17 +14,13 @@ namespace braid {
 namespace {
 
 Plan begin_plan(const ProfileTarget& target, std::int64_t micro_batches) {
-  Plan plan;
-  const ListedLayers layers(*target.profile);
+  Job job;
+  job.model_source = target.source;
+  job.precision = target.precision;
+  job.global_batch = micro_batches * target.micro_batch;
+  Plan plan = blank_plan(job, ListedLayers(*target.profile), *target.system);
   plan.planner = target.planner;
-  plan.model = target.profile->model.empty() ? target.source : target.profile->model;
-  plan.model_source = target.source;
-  plan.model_parameters = layers.parameters();
-  plan.seq_len = target.profile->seq_len;
-  plan.global_batch = micro_batches * target.micro_batch;
-  plan.precision = target.precision;
-  plan.profile = layers.layers();
-  plan.system = *target.system;
+  if (plan.model.empty()) plan.model = target.source;
   return plan;
 }
 

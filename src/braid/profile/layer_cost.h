@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace braid {
 
@@ -64,7 +66,23 @@ struct LayerCost {
   double backward_s() const {
     return recompute.total_s() + backward_input.total_s() + backward_weight.total_s();
   }
+  double time_s() const { return forward.total_s() + backward_s(); }
   friend bool operator==(const LayerCost&, const LayerCost&) = default;
 };
+
+/// Of groups of devices, the first on which a layer takes longest. `cost_of(group)`: its cost
+/// there.
+template <typename CostOf>
+std::size_t slowest_of(std::span<const std::size_t> groups, const CostOf& cost_of) {
+  std::size_t slowest = groups.front();
+  double most_s = -1;
+  for (const std::size_t group : groups) {
+    const double time_s = cost_of(group).time_s();
+    if (time_s <= most_s) continue;
+    most_s = time_s;
+    slowest = group;
+  }
+  return slowest;
+}
 
 }  // namespace braid

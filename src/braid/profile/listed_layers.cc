@@ -15,8 +15,6 @@ namespace {
 /// More than any plan takes, and yet sums of it are numbers.
 constexpr double kNever_s = 1e30;
 
-double both_passes_s(const LayerCost& cost) { return cost.forward.total_s() + cost.backward_s(); }
-
 /// "sharded" of "tp4:sharded full recompute".
 std::string sharding_of(const Option& option) {
   const std::size_t begin = option.name.find(':');
@@ -86,7 +84,7 @@ class ListedCosts : public LayerCosts {
     for (const Option& option : kinds_[kind]) {
       if (option.how != how || option.divided.empty() == sharding.has_value()) continue;
       if (sharding && sharding_of(option) != sharding->name) continue;
-      if (found == nullptr || both_passes_s(option.cost) < both_passes_s(found->cost)) {
+      if (found == nullptr || option.cost.time_s() < found->cost.time_s()) {
         found = &option;
       }
     }
@@ -155,7 +153,7 @@ double ListedLayers::least_work_s() const {
   for (std::size_t kind = 0; kind < least_s.size(); ++kind) {
     for (const Option& option : profile_.kinds[kind]) {
       const Execution& how = option.how;
-      const double device_s = both_passes_s(option.cost) * how.tp * how.cp / how.micro_batch;
+      const double device_s = option.cost.time_s() * how.tp * how.cp / how.micro_batch;
       least_s[kind] = std::min(least_s[kind], device_s);
     }
   }

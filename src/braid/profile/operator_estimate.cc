@@ -63,6 +63,8 @@ bool is_narrow(const Operator& op) {
 /// take this many times as long as a library's batched GEMMs: fitted to 41 runs of Nemotron 3 on
 /// five chips (docs/accuracy.md).
 constexpr double kScanSlowdown = 8;
+/// Of the rate of fused attention's forward kernel: the backward one keeps more in registers.
+constexpr double kAttentionBackwardShare = 0.8;
 
 /// Whether an operator is a GEMM of a state-space layer's scan.
 bool is_scan(const Operator& op) {
@@ -140,9 +142,9 @@ OperatorTimes OperatorEstimate::times(const Operator& op, const OperatorWork& wo
     if (!attention->flash) return plain_attention_times(*attention, forward, input_gradient, shard);
     const double rate = wide_peak_ * chip_.efficiency.attention_peak_fraction;
     times.forward_s = time_of({forward.matmul_flops / rate, bytes(forward)}, chip_);
-    // The backward kernel keeps more in registers and reaches about four fifths of the rate.
+    const double backward_rate = kAttentionBackwardShare * rate;
     times.backward_input_s =
-        time_of({input_gradient.matmul_flops / (0.8 * rate), bytes(input_gradient)}, chip_);
+        time_of({input_gradient.matmul_flops / backward_rate, bytes(input_gradient)}, chip_);
     return times;
   }
   if (const auto* cell = std::get_if<Recurrent>(&op.kind)) {

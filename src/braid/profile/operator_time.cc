@@ -4,11 +4,20 @@
 #include <cmath>
 
 #include "braid/base/infinity.h"
+#include "braid/base/rounding.h"
 
 namespace braid {
 namespace {
 
-double ceil_div(double value, double step) { return std::ceil(value / step - 1e-9); }
+/// Of its rate, by each halving of a tile: a smaller one reuses its operands less.
+constexpr double kHalvedTileRate = 0.9;
+constexpr int kTiles = 4;                ///< The chip's and three halvings of it.
+constexpr int kMostDepthSplits = 16;     ///< Parts that the inner dimension is cut into.
+constexpr double kLeastStepsOfPart = 4;  ///< Steps of tile_k in a part, at least.
+constexpr double kMostWavesOfParts = 2;  ///< Splitting is for units that would be idle.
+
+/// Steps that a value takes; one that only rounding lifts above a whole number is none more.
+double ceil_div(double value, double step) { return std::ceil(value / step - kToleranceShare); }
 
 }  // namespace
 
@@ -17,15 +26,17 @@ double matmul_compute_s(const MatMulShape& shape, double peak, const Chip& chip)
   const double units = chip.compute_units;
   const double unit_rate = peak * efficiency.matmul_peak_fraction / units;
   double best_s = kInfinity;
-  // A smaller tile reuses its operands less: each halving costs a tenth of the rate.
   double tile_rate = 1;
   double tile_m = efficiency.tile_m;
   double tile_n = efficiency.tile_n;
-  for (int halving = 0; halving < 4; ++halving) {
+  for (int halving = 0; halving < kTiles; ++halving) {
     const double tiles = shape.batch * ceil_div(shape.m, tile_m) * ceil_div(shape.n, tile_n);
     const double depth = std::max(1.0, ceil_div(shape.k, efficiency.tile_k)) * efficiency.tile_k;
-    for (int split = 1; split <= 16; split *= 2) {
-      if (split > 1 && (tiles * split > 2 * units || depth / split < 4 * efficiency.tile_k)) break;
+    for (int split = 1; split <= kMostDepthSplits; split *= 2) {
+      if (split > 1 && (tiles * split > kMostWavesOfParts * units ||
+                        depth / split < kLeastStepsOfPart * efficiency.tile_k)) {
+        break;
+      }
       const double waves = ceil_div(tiles * split, units);
       const double part_s = 2 * tile_m * tile_n * (depth / split) / (unit_rate * tile_rate);
       best_s = std::min(best_s, waves * part_s);
@@ -35,7 +46,7 @@ double matmul_compute_s(const MatMulShape& shape, double peak, const Chip& chip)
     } else {
       tile_n /= 2;
     }
-    tile_rate *= 0.9;
+    tile_rate *= kHalvedTileRate;
   }
   return best_s;
 }

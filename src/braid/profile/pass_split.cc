@@ -5,10 +5,6 @@
 namespace braid {
 namespace {
 
-double both_passes_s(const Option& option) {
-  return option.cost.forward.total_s() + option.cost.backward_s();
-}
-
 /// Of the options that run as `option` does but for their recomputation, which is `recompute`, the
 /// quickest; null: there is none.
 const Option* sibling_of(const Option& option, Recompute recompute,
@@ -18,7 +14,7 @@ const Option* sibling_of(const Option& option, Recompute recompute,
   how.recompute = recompute;
   for (const Option& other : options) {
     if (other.how != how || other.divided != option.divided) continue;
-    if (found == nullptr || both_passes_s(other) < both_passes_s(*found)) found = &other;
+    if (found == nullptr || other.cost.time_s() < found->cost.time_s()) found = &other;
   }
   return found;
 }
@@ -37,7 +33,7 @@ LayerCost with_passes_apart(const Option& option, const std::vector<Option>& opt
   } else if (const Option* plain = sibling_of(option, Recompute::none, options)) {
     const Option* full = sibling_of(option, Recompute::full, options);
     forward_s = std::min(all_s, forward_pass_s(*plain, full));
-    again_s = std::clamp(all_s - both_passes_s(*plain), 0.0, all_s - forward_s);
+    again_s = std::clamp(all_s - plain->cost.time_s(), 0.0, all_s - forward_s);
   } else {
     forward_s = again_s = all_s / 4;
   }
@@ -52,9 +48,9 @@ LayerCost with_passes_apart(const Option& option, const std::vector<Option>& opt
 
 double forward_pass_s(const Option& plain, const Option* recomputed) {
   if (plain.cost.backward_s() > 0) return plain.cost.forward.total_s();
-  const double both_s = both_passes_s(plain);
+  const double both_s = plain.cost.time_s();
   if (recomputed == nullptr) return both_s / 3;
-  return std::clamp(both_passes_s(*recomputed) - both_s, 0.0, both_s);
+  return std::clamp(recomputed->cost.time_s() - both_s, 0.0, both_s);
 }
 
 Profile with_passes_apart(Profile profile) {

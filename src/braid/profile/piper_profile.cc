@@ -14,7 +14,6 @@
 namespace braid {
 namespace {
 
-constexpr double kMostCost = 1e18;
 constexpr std::int64_t kMostId = std::int64_t{1} << 53;
 
 struct FileEdge {
@@ -52,7 +51,7 @@ std::vector<FileEdge> read_edges(const Value& edges, const Ids& ids) {
   std::map<std::pair<std::int32_t, std::int32_t>, bool> seen;
   for (const Value& edge : edges.elements()) {
     const FileEdge next{ids.place(edge["sourceId"]), ids.place(edge["destId"]),
-                        profile_figure(edge["communicationCost"], kMostCost)};
+                        profile_figure(edge["communicationCost"], kMostStated)};
     if (!seen.emplace(std::pair(next.source, next.target), true).second) {
       edge.fail("the edge is listed twice", "add its bytes to the first");
     }
@@ -113,7 +112,7 @@ void read_syncs(const Value& syncs, bool entering, std::int32_t layer, std::size
     if (edge == there.edges.end()) {
       value.fail("no edge " + std::string(entering ? "from " : "to ") + in_quotes(key));
     }
-    const double bytes = profile_figure(value, kMostCost);
+    const double bytes = profile_figure(value, kMostStated);
     if (bytes == 0) continue;
     const auto known =
         std::find_if(option.edge_syncs.begin(), option.edge_syncs.end(),
@@ -169,10 +168,10 @@ std::vector<Option> read_options(const Value& configurations, std::int32_t layer
       option.name = entry["id"].as_string();
       option.how.tp = static_cast<int>(*tp);
       if (option.name == "activation recomp") option.how.recompute = Recompute::full;
-      option.cost.forward.compute_s = profile_figure(entry["timePerSample"], kMostCost);
-      option.cost.gradient_bytes = profile_figure(entry["parameterSize"], kMostCost);
-      option.cost.stash_bytes = profile_figure(entry["memoryUsageA"], kMostCost);
-      option.cost.fixed_bytes = profile_figure(entry["memoryUsageB"], kMostCost);
+      option.cost.forward.compute_s = profile_figure(entry["timePerSample"], kMostStated);
+      option.cost.gradient_bytes = profile_figure(entry["parameterSize"], kMostStated);
+      option.cost.stash_bytes = profile_figure(entry["memoryUsageA"], kMostStated);
+      option.cost.fixed_bytes = profile_figure(entry["memoryUsageB"], kMostStated);
       read_syncs(entry["syncTimeFw"], true, layer, at.in, there, option);
       read_syncs(entry["syncTimeBw"], false, layer, at.out, there, option);
       std::sort(option.edge_syncs.begin(), option.edge_syncs.end(),
@@ -198,7 +197,7 @@ PiperProfile piper_profile_from_json(const Value& root) {
   read.micro_batches = root["mbsInBatch"].exists() ? root["mbsInBatch"].as_int_in(1, kMostId) : 0;
   const auto limit = [&](const char* key) {
     if (!root[key].exists()) return 0.0;
-    const double value = profile_figure(root[key], kMostCost);
+    const double value = profile_figure(root[key], kMostStated);
     if (value == 0) root[key].fail("must be above zero");
     return value;
   };

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "braid/base/dtype.h"
+#include "braid/graph/pointwise_figures.h"
 #include "braid/system/system.h"
 
 namespace braid {
@@ -18,7 +19,7 @@ struct Precision {
   /// DeepSpeed's pipelines sum them in the weights' format (allreduce_tied_weight_gradients in
   /// deepspeed/runtime/pipe/module.py, which takes weight.grad).
   std::optional<Dtype> shared_gradient = std::nullopt;
-  double optimizer_bytes_per_parameter = 12;  ///< Adam: f32 master weight and two moments.
+  double optimizer_bytes_per_parameter = kAdamStateBytes;
   friend bool operator==(const Precision&, const Precision&) = default;
 };
 

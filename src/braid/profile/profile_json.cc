@@ -10,8 +10,6 @@
 namespace braid {
 namespace {
 
-constexpr double kMost = 1e18;
-
 std::string_view recompute_name(Recompute recompute) {
   switch (recompute) {
     case Recompute::none:
@@ -43,9 +41,11 @@ Json pass_to_json(const PassTime& pass) {
 
 PassTime pass_from_json(const Value& value) {
   value.expect_only({"compute_s", "tp_comm_s", "cp_comm_s", "ep_comm_s", "offload_s"});
-  return {profile_figure(value["compute_s"], kMost), profile_figure(value["tp_comm_s"], kMost),
-          profile_figure(value["cp_comm_s"], kMost), profile_figure(value["ep_comm_s"], kMost),
-          profile_figure(value["offload_s"], kMost)};
+  return {profile_figure(value["compute_s"], kMostStated),
+          profile_figure(value["tp_comm_s"], kMostStated),
+          profile_figure(value["cp_comm_s"], kMostStated),
+          profile_figure(value["ep_comm_s"], kMostStated),
+          profile_figure(value["offload_s"], kMostStated)};
 }
 
 Json cost_to_json(const LayerCost& cost) {
@@ -75,15 +75,15 @@ LayerCost cost_from_json(const Value& value) {
   cost.backward_input = pass_from_json(value["backward_input"]);
   cost.backward_weight = pass_from_json(value["backward_weight"]);
   if (value["hidden_tp_s"].exists()) {
-    cost.hidden_tp_s = profile_figure(value["hidden_tp_s"], kMost);
+    cost.hidden_tp_s = profile_figure(value["hidden_tp_s"], kMostStated);
   }
   cost.model_flops = profile_figure(value["model_flops"], 1e30);
-  cost.dense_parameters = profile_figure(value["dense_parameters"], kMost);
-  cost.expert_parameters = profile_figure(value["expert_parameters"], kMost);
-  cost.stash_bytes = profile_figure(value["stash_bytes"], kMost);
-  cost.offloaded_bytes = profile_figure(value["offloaded_bytes"], kMost);
-  cost.working_bytes = profile_figure(value["working_bytes"], kMost);
-  cost.output_bytes = profile_figure(value["output_bytes"], kMost);
+  cost.dense_parameters = profile_figure(value["dense_parameters"], kMostStated);
+  cost.expert_parameters = profile_figure(value["expert_parameters"], kMostStated);
+  cost.stash_bytes = profile_figure(value["stash_bytes"], kMostStated);
+  cost.offloaded_bytes = profile_figure(value["offloaded_bytes"], kMostStated);
+  cost.working_bytes = profile_figure(value["working_bytes"], kMostStated);
+  cost.output_bytes = profile_figure(value["output_bytes"], kMostStated);
   return cost;
 }
 
@@ -164,10 +164,10 @@ Option option_from_json(const Value& value) {
   option.how = execution_from_json(value["how"]);
   option.cost = cost_from_json(value["cost"]);
   if (value["fixed_bytes"].exists()) {
-    option.cost.fixed_bytes = profile_figure(value["fixed_bytes"], kMost);
+    option.cost.fixed_bytes = profile_figure(value["fixed_bytes"], kMostStated);
   }
   if (value["gradient_bytes"].exists()) {
-    option.cost.gradient_bytes = profile_figure(value["gradient_bytes"], kMost);
+    option.cost.gradient_bytes = profile_figure(value["gradient_bytes"], kMostStated);
   }
   if (value["device_group"].exists()) {
     option.device_group = static_cast<std::int32_t>(value["device_group"].as_int_in(0, 1 << 30));
@@ -178,7 +178,8 @@ Option option_from_json(const Value& value) {
     for (const Value& sync : syncs.elements()) {
       if (sync.size() != 3) sync.fail("an edge's sync has three numbers");
       option.edge_syncs.push_back({static_cast<std::int32_t>(sync[0].as_int_in(0, 1 << 30)),
-                                   profile_figure(sync[1], kMost), profile_figure(sync[2], kMost)});
+                                   profile_figure(sync[1], kMostStated),
+                                   profile_figure(sync[2], kMostStated)});
     }
   }
   return option;
@@ -190,7 +191,7 @@ SharedParameter shared_from_json(const Value& value) {
   for (const Value& layer : value["layers"].elements()) {
     parameter.layers.push_back(static_cast<std::int32_t>(layer.as_int_in(0, 1 << 30)));
   }
-  parameter.elements = profile_figure(value["elements"], kMost);
+  parameter.elements = profile_figure(value["elements"], kMostStated);
   parameter.divided = value["divided"].as_bool();
   return parameter;
 }
@@ -261,13 +262,14 @@ Profile profile_from_json(const Value& value) {
     }
     profile.layers.push_back({std::string(layer[0].as_string()),
                               static_cast<std::int32_t>(layer[1].as_int_in(0, 1 << 30))});
-    if (layer.size() == 3) profile.layers.back().output_bytes = profile_figure(layer[2], kMost);
+    if (layer.size() == 3)
+      profile.layers.back().output_bytes = profile_figure(layer[2], kMostStated);
   }
   for (const Value& edge : value["edges"].elements()) {
     if (edge.size() != 3) edge.fail("an edge is [source, target, bytes]");
     profile.edges.push_back({static_cast<std::int32_t>(edge[0].as_int_in(0, 1 << 30)),
                              static_cast<std::int32_t>(edge[1].as_int_in(0, 1 << 30)),
-                             profile_figure(edge[2], kMost)});
+                             profile_figure(edge[2], kMostStated)});
   }
   if (value["shared"].exists()) {
     for (const Value& entry : value["shared"].elements()) {

@@ -7,6 +7,7 @@
 
 #include "braid/base/embedded_file.h"
 #include "braid/base/quantity.h"
+#include "braid/base/rounding.h"
 #include "braid/report/terms.h"
 
 namespace braid {
@@ -102,7 +103,7 @@ std::string legend(const std::vector<Share>& shares, std::string (*format)(doubl
 std::string legend(const std::vector<Share>& shares, std::string (*format)(double), double whole) {
   std::string text = "<div class=\"keys\">";
   for (const Share& share : shares) {
-    if (share.value <= 1e-12 * whole) continue;  // Nothing, or what rounding left of it.
+    if (share.value <= kRoundingShare * whole) continue;  // Nothing, or what rounding left of it.
     text += fmt::format(R"(<span><i class="key" style="background:{}"></i>{} {}{}</span>)",
                         share.colour, share.name, format(share.value),
                         whole > 0 ? fmt::format(", {:.1f} %", 100 * share.value / whole) : "");

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/rounding.h"
 #include "braid/plan/names.h"
 #include "braid/plan/stage_context.h"
 #include "braid/report/html_chart.h"
@@ -275,7 +276,7 @@ std::string counted_text(const Plan& plan, const Timeline& timeline) {
   for (std::size_t s = 0; s < memories.size(); ++s) {
     less = std::max(less, memories[s].device_total() - peak_of(timeline.memory[s]));
   }
-  if (plan.parallel.vp == 1 || less < 1e-6 * memories.front().device_total()) return "";
+  if (plan.parallel.vp == 1 || less < kNoGap * memories.front().device_total()) return "";
   return " The plan counts each chunk of a stage as its largest, which is up to " + gib_text(less) +
          " more.";
 }

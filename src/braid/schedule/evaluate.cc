@@ -129,12 +129,6 @@ void append_sync(const StageSync& sync, std::int32_t stage, const StageEnd& end,
   append_sync_events(sync, stage, end, events);
 }
 
-[[noreturn]] void fail_stuck(const Pipeline& pipeline, const Work& work) {
-  throw Error("stage " + std::to_string(work.stage / pipeline.vp + 1) + " waits for ever before " +
-                  describe(work) + ", chunk " + std::to_string(work.stage % pipeline.vp),
-              "the order of passes contradicts the flow of data between the stages");
-}
-
 }  // namespace
 
 WorkOrder schedule_of(const Pipeline& pipeline) {
@@ -177,7 +171,10 @@ Evaluation evaluate(const Pipeline& pipeline, const WorkOrder& order, Record rec
     form.observer = &*recorder;
   }
   const std::vector<DeviceProgress> run = run_order(timed, order, form);
-  if (const Work* work = stuck_at(order, run)) fail_stuck(pipeline, *work);
+  if (const Work* work = stuck_at(order, run)) {
+    throw_stuck(work->stage / pipeline.vp + 1, *work,
+                ", chunk " + std::to_string(work->stage % pipeline.vp));
+  }
   result.stages.resize(run.size());
   for (std::size_t s = 0; s < run.size(); ++s) {
     const StageSync& sync = pipeline.sync[s];

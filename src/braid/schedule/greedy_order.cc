@@ -46,13 +46,13 @@ class StageOrder {
                       " micro-batches, fewer than the stages after it wait for",
                   "let it have more in flight, or those after it fewer");
     }
-    levels_.level = least(1, most_, [&](std::int64_t level) {
+    levels_.level = first_where_near(std::int64_t{1}, most_, [&](std::int64_t level) {
       return keeps({level, levels_.drops});
     });
     // No drop matters once all forward passes are done.
     for (std::int64_t level = levels_.level, first = 1; level > 1 && work_ >= 0; --level) {
       const std::int64_t last = m_ - level + 1;
-      const std::int64_t drop = least(first, last, [&](std::int64_t k) {
+      const std::int64_t drop = first_where_near(first, last, [&](std::int64_t k) {
         Levels lower = levels_;
         lower.drops.push_back(k);
         return keeps(lower);
@@ -92,21 +92,6 @@ class StageOrder {
   }
 
   bool keeps(const Levels& levels) { return end_s(levels) <= best_s_; }
-
-  /// The least of first … last for which `holds`, which it does from there on, and for the last.
-  template <typename Holds>
-  static std::int64_t least(std::int64_t first, std::int64_t last, const Holds& holds) {
-    // Near the first in twice as many steps as its distance has digits.
-    for (std::int64_t step = 1; first < last; step *= 2) {
-      const std::int64_t tried = std::min(first + step - 1, last - 1);
-      if (holds(tried)) {
-        last = tried;
-        break;
-      }
-      first = tried + 1;
-    }
-    return first_where(first, last, holds);
-  }
 
   std::int32_t stage_;
   std::int64_t m_, most_;

@@ -5,8 +5,10 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <string>
 #include <utility>
 
+#include "braid/base/error.h"
 #include "braid/base/index.h"
 
 namespace braid {
@@ -243,6 +245,12 @@ std::vector<DeviceProgress> run_order(const TimedGraph& timed, const WorkOrder& 
                                       const RunForm& form) {
   assert(order.devices.size() == device_count(timed.graph));
   return OrderRun(timed, order, form).run();
+}
+
+void throw_stuck(std::int64_t stage, const Work& work, const std::string& detail) {
+  throw Error(
+      "stage " + std::to_string(stage) + " waits for ever before " + describe(work) + detail,
+      "the order of passes contradicts the flow of data between the stages");
 }
 
 const Work* stuck_at(const WorkOrder& order, std::span<const DeviceProgress> run) {

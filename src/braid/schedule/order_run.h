@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "braid/schedule/timed_graph.h"
@@ -85,6 +86,10 @@ void for_each_sharing(std::int64_t k, std::int64_t samples, std::int64_t others,
 /// [device]. Deterministic; linear in passes and parts.
 std::vector<DeviceProgress> run_order(const TimedGraph& timed, const WorkOrder& order,
                                       const RunForm& form = {});
+
+/// Throws Error: the work, of a stage that users count from 1, waits for ever. `detail`: which one
+/// it is beside that.
+[[noreturn]] void throw_stuck(std::int64_t stage, const Work& work, const std::string& detail = "");
 
 /// The first of the works that wait for ever, null when `run` came to its end.
 const Work* stuck_at(const WorkOrder& order, std::span<const DeviceProgress> run);

@@ -1,10 +1,8 @@
 #include "braid/schedule/order_timing.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
-#include "braid/base/error.h"
 #include "braid/base/index.h"
 #include "braid/schedule/held_stashes.h"
 
@@ -18,11 +16,7 @@ std::vector<DeviceProgress> checked_run(const TimedGraph& timed, const WorkOrder
   RunForm form;
   form.observer = observer;
   std::vector<DeviceProgress> run = run_order(timed, order, form);
-  if (const Work* work = stuck_at(order, run)) {
-    throw Error("stage " + std::to_string(std::int64_t{1} + work->stage) +
-                    " waits for ever before " + describe(*work),
-                "the order of passes contradicts the flow of data between the stages");
-  }
+  if (const Work* work = stuck_at(order, run)) throw_stuck(std::int64_t{1} + work->stage, *work);
   return run;
 }
 

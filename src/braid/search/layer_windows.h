@@ -43,17 +43,22 @@ class ExactSums {
   std::vector<double> before_;  ///< [l]: sum of the first l values.
 };
 
-/// The largest value in a window over the layers whose ends only move left.
-class LeftwardMax {
+/// The largest value in a window over the layers whose ends only move left, or only right.
+class WindowMax {
  public:
   void restart() { candidates_.clear(), first_ = 0; }
-  void add_left(std::int32_t layer, double value) {
+  /// Of the next layer on the side where the window goes.
+  void add(std::int32_t layer, double value) {
     while (candidates_.size() > first_ && candidates_.back().value <= value) candidates_.pop_back();
     candidates_.push_back({layer, value});
   }
   void drop_from(std::int32_t right) {
     while (candidates_.size() > first_ && candidates_[first_].layer >= right) ++first_;
   }
+  void drop_before(std::int32_t left) {
+    while (candidates_.size() > first_ && candidates_[first_].layer < left) ++first_;
+  }
+  /// Or a value, if that is larger.
   double with(double value) const {
     return candidates_.size() > first_ ? std::max(candidates_[first_].value, value) : value;
   }

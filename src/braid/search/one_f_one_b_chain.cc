@@ -1,5 +1,7 @@
 #include "braid/search/one_f_one_b_chain.h"
 
+#include "braid/plan/plan.h"
+
 namespace braid {
 
 std::vector<StagePlace> stage_places(const Handovers& handovers, std::int64_t micro_batches) {
@@ -10,7 +12,7 @@ std::vector<StagePlace> stage_places(const Handovers& handovers, std::int64_t mi
     const auto at = static_cast<std::size_t>(i);
     const std::int64_t depth = stages - i;
     StagePlace& place = places[at];
-    place.in_flight = static_cast<double>(std::min<std::int64_t>(micro_batches, depth));
+    place.in_flight = static_cast<double>(one_f_one_b_in_flight(depth, micro_batches));
     if (depth > 1) place.handover_below_s = places[at + 1].handover_below_s + 2 * handover_s[at];
     place.turns = OneFOneBTurns::of(depth, micro_batches);
   }

@@ -12,6 +12,9 @@
 namespace braid {
 namespace {
 
+/// Each bound that is tried above an even share of the passes is so many times the last.
+constexpr double kGuessStep = 1.03;
+
 /// One try to split the chain within a bound on every stage's excess.
 struct Attempt {
   bool complete = false;
@@ -191,8 +194,8 @@ class OneFOneBPartitioner::Chain {
     parameters_.drop_from(right);
   }
   void add_left(std::int32_t layer) {
-    working_.add_left(layer, layers_[at(layer)].working_bytes);
-    parameters_.add_left(layer, layer_parameters(layers_[at(layer)]));
+    working_.add(layer, layers_[at(layer)].working_bytes);
+    parameters_.add(layer, layer_parameters(layers_[at(layer)]));
   }
   /// Whether the window with the layer `left` before it, which it does not have yet, fits.
   bool window_fits(std::int64_t stage, std::int32_t left, std::int32_t right) const {
@@ -219,7 +222,7 @@ class OneFOneBPartitioner::Chain {
   bool endless_ = false;
   Ends scratch_;
   std::vector<ExactSums> sums_;  ///< What memory depends on, once a window needs it.
-  LeftwardMax working_, parameters_;
+  WindowMax working_, parameters_;
   std::vector<std::int32_t> right_end_;  ///< [stage][left]
 };
 
@@ -260,16 +263,16 @@ std::optional<Partition> OneFOneBPartitioner::Chain::within(const MemoryForm& me
   feasible = kInfinity;
   double infeasible = -1;
   double next_bound = kInfinity;
-  const auto attempt_at = [&](double bound) {
+  const auto attempt_at = [&](double bound) -> std::optional<double> {
     const Attempt attempt = fill_from_the_end(bound, scratch_);
     partition.memory_bound |= attempt.memory_bound;
     if (attempt.complete) {
       partition.ends = scratch_;
-      feasible = bound;
-    } else {
-      infeasible = bound;
-      next_bound = attempt.next_bound;
+      return feasible = bound;
     }
+    infeasible = bound;
+    next_bound = attempt.next_bound;
+    return std::nullopt;
   };
   // From the least, quickly up to a feasible bound …
   attempt_at(least_excess_s);
@@ -278,13 +281,15 @@ std::optional<Partition> OneFOneBPartitioner::Chain::within(const MemoryForm& me
   while (feasible == kInfinity) {
     assert(next_bound < kInfinity);
     attempt_at(std::max(next_bound, guess));
-    guess *= 1.03;
+    guess *= kGuessStep;
   }
   // … then in between, and at last through attained values only, from below.
-  while (infeasible >= 0 && feasible - infeasible > kNearThreshold * feasible) {
-    attempt_at(infeasible + (feasible - infeasible) / 2);
-  }
   if (infeasible >= 0) {
+    const auto halved = [](const ThresholdRange& range) -> std::optional<double> {
+      if (range.is_within(kNearThreshold)) return std::nullopt;
+      return range.middle();
+    };
+    least_threshold({infeasible, feasible}, halved, attempt_at);
     attempt_at(infeasible);
     while (next_bound < feasible) attempt_at(next_bound);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "braid/base/infinity.h"
@@ -124,6 +125,38 @@ Placement placement_of(const System& system, std::int64_t device) {
 
 const Chip& chip_at(const System& system, std::int64_t device) {
   return system.groups[placement_of(system, device).group].chip;
+}
+
+std::vector<std::size_t> groups_of(const System& system, std::span<const std::int64_t> devices) {
+  if (system.groups.size() == 1 && !devices.empty()) return {0};
+  std::vector<std::size_t> groups;
+  for (const std::int64_t device : devices) {
+    const std::size_t group = placement_of(system, device).group;
+    if (groups.empty() || groups.back() != group) groups.push_back(group);
+  }
+  std::sort(groups.begin(), groups.end());
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  return groups;
+}
+
+std::string chip_names_of(const System& system, std::span<const std::size_t> groups) {
+  std::string names;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const std::string& name = system.groups[groups[g]].chip.name;
+    const auto before = groups.first(g);
+    if (std::any_of(before.begin(), before.end(),
+                    [&](std::size_t other) { return system.groups[other].chip.name == name; })) {
+      continue;
+    }
+    names += (names.empty() ? "" : " + ") + name;
+  }
+  return names;
+}
+
+std::string chip_names_of(const System& system) {
+  std::vector<std::size_t> all(system.groups.size());
+  std::iota(all.begin(), all.end(), 0);
+  return chip_names_of(system, all);
 }
 
 std::size_t level_between(const System& system, std::int64_t from, std::int64_t to) {

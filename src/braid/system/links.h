@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "braid/system/system.h"
@@ -25,6 +26,14 @@ Placement placement_of(const System& system, std::int64_t device);
 
 /// Chip of a device.
 const Chip& chip_at(const System& system, std::int64_t device);
+
+/// Groups that the devices lie in, ascending.
+std::vector<std::size_t> groups_of(const System& system, std::span<const std::int64_t> devices);
+
+/// Names of these groups' chips, each once: `V100-SXM2-16GB + T4`.
+std::string chip_names_of(const System& system, std::span<const std::size_t> groups);
+/// Of all groups.
+std::string chip_names_of(const System& system);
 
 /// The innermost network that joins both: 0 inside a node, l for System::levels[l - 1].
 std::size_t level_between(const System& system, std::int64_t from, std::int64_t to);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "braid/base/rounding.h"
+
 namespace braid {
 namespace {
 
@@ -82,7 +84,8 @@ std::vector<std::int64_t> torus_shape(std::int64_t units, std::size_t dimensions
   std::int64_t rest = units;
   for (std::size_t left = dimensions; left > 1; --left) {
     const double root = std::pow(static_cast<double>(rest), 1 / static_cast<double>(left));
-    auto size = std::max<std::int64_t>(1, static_cast<std::int64_t>(root + 1e-6));
+    // A root that only rounding keeps below a whole number is that number.
+    auto size = std::max<std::int64_t>(1, static_cast<std::int64_t>(root * kAboveTolerance));
     while (rest % size != 0) --size;
     shape.push_back(size);
     rest /= size;

@@ -12,6 +12,7 @@
 #include "braid/plan/direct_plan.h"
 #include "braid/plan/node_replicas.h"
 #include "braid/schedule/timeline.h"
+#include "braid/system/links.h"
 #include "braid/validate/hardware.h"
 #include "braid/validate/maxtext_scripts.h"
 #include "braid/validate/measured_time.h"
@@ -162,9 +163,7 @@ Prediction predict(const MeasuredRun& run, const Calibration& calibration) {
   prediction.bound_s = prepared.bound_s;
   prediction.parallel = prepared.parallel;
   prediction.reason = prepared.reason;
-  for (const DeviceGroup& group : prepared.system.groups) {
-    prediction.chip += (prediction.chip.empty() ? "" : " + ") + group.chip.name;
-  }
+  prediction.chip = chip_names_of(prepared.system);
   if (!prediction.predicted()) return prediction;
   try {
     prediction.metrics = metrics_of(prepared, prepared.system);

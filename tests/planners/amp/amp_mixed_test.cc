@@ -17,6 +17,7 @@
 #include "braid/planners/amp/mixed_job.h"
 #include "braid/planners/amp/mixed_placement.h"
 #include "braid/planners/amp/mixed_planner.h"
+#include "braid/profile/listed_layers.h"
 #include "braid/system/links.h"
 #include "braid/verify/verify.h"
 
@@ -65,7 +66,7 @@ double cost_by_definition(const Case& c, MixedJob& mixed, const std::vector<Plac
   };
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const PlacedStage& stage = stages[s];
-    const auto& layers = mixed.layers(form, mixed.groups_of(stage.devices));
+    const auto& layers = mixed.layers(form, groups_of(mixed.system(), stage.devices));
     double time_s = 0, parameters = 0;
     for (std::int32_t l = stage.begin; l < stage.end; ++l) {
       const auto layer = static_cast<std::size_t>(order[static_cast<std::size_t>(l)]);
@@ -352,6 +353,51 @@ TEST(AmpMixed, CostsOfOneKindAreThoseOfTheHomogeneousPlanner) {
     }
   }
   EXPECT_GT(same, 300);
+}
+
+TEST(AmpMixed, StatedGradientsCostWhatTheirParametersDo) {
+  const auto profile_of = [](bool stated) {
+    Profile profile;
+    Option option;
+    option.name = "option";
+    option.cost.forward.compute_s = 1e-3;
+    option.cost.backward_input.compute_s = 2e-3;
+    if (stated) {
+      option.cost.fixed_bytes = 1;
+      option.cost.gradient_bytes = 4e6;
+    } else {
+      option.cost.dense_parameters = 1e6;
+    }
+    profile.kinds = {{option}};
+    profile.layers = {{"first", 0}, {"second", 0}, {"third", 0}};
+    profile.edges = {{0, 1, 10}, {1, 2, 10}};
+    return profile;
+  };
+  std::mt19937_64 random(7);
+  const System system = two_kinds(random, 2, 2, 1e12);
+  const ListedLayers stated(profile_of(true)), counted(profile_of(false));
+  Job job;
+  job.global_batch = 4;
+  ASSERT_EQ(bytes_per_element(job.precision.gradient), 4);
+  Job other = job;
+  job.layers = &stated;
+  other.layers = &counted;
+  AmpMixedJob mixed(job, system, {}, "amp"), expected(other, system, {}, "amp");
+  std::vector<std::int64_t> ranks(static_cast<std::size_t>(system.device_count));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  int replicated = 0;
+  for (const Configuration& configuration : mixed.configurations()) {
+    const auto placement = AmpMixedJob::placement_of(configuration, ranks);
+    const auto found = mixed.evaluate(configuration, placement);
+    const auto plain = expected.evaluate(configuration, placement);
+    ASSERT_EQ(found.has_value(), plain.has_value());
+    if (!found) continue;
+    EXPECT_DOUBLE_EQ(found->cost_s, plain->cost_s);
+    replicated += configuration.dp > 1 ? 1 : 0;
+  }
+  EXPECT_GT(replicated, 0);
+  // The bounds of placements count them, too.
+  EXPECT_DOUBLE_EQ(place_amp_mixed(mixed, 1000).bound_s, place_amp_mixed(expected, 1000).bound_s);
 }
 
 TEST(AmpMixed, PlansVerifyAndTheBaselinesAreNoBetter) {

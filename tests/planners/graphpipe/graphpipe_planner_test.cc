@@ -17,6 +17,7 @@
 #include "braid/planners/graphpipe/job.h"
 #include "braid/planners/graphpipe/warm_ups.h"
 #include "braid/planners/registry.h"
+#include "braid/schedule/path_bound.h"
 #include "braid/schedule/plan_pipeline.h"
 #include "braid/schedule/timeline.h"
 #include "braid/system/links.h"
@@ -348,7 +349,8 @@ TEST(GraphPipeGreedy, NoOrderBeatsTheBound) {
     const std::int64_t m = form_of(plan, 0).num_micro_batches;
     if (m > 4 || plan.stages.size() < 2 || plan.stages.size() > 3) continue;
     ++tried;
-    const double bound_s = any_order_bound_s(plan);
+    PathBoundWorkspace workspace;
+    const double bound_s = pipeline_path_bound_s(pipeline_to_time(plan).pipeline, workspace);
     std::int64_t work = 1 << 20;
     const std::optional<Plan> greedy = greedy_plan(plan, work);
     ASSERT_TRUE(greedy);

@@ -20,7 +20,7 @@ std::int32_t last_layers(const Ends& ends, int pp) {
   return ends.back() - (ends.size() > at(pp) ? ends[ends.size() - at(pp) - 1] : 0);
 }
 
-// What least_memory() rests on for ranges of vp.
+// What memory_floor() rests on for ranges of vp.
 TEST(TriedLayouts, GiveLastChunksNoMoreForMoreChunks) {
   std::mt19937_64 random(12);
   for (int trial = 0; trial < 40; ++trial) {
@@ -94,7 +94,7 @@ TEST(TriedLayouts, CostWhatTheirLayersDealtOutAfreshCost) {
   EXPECT_GT(compared, 1000);
 }
 
-// A range that least_memory() rules out holds no assignment that fits.
+// A range that memory_floor() rules out holds no assignment that fits.
 TEST(TriedLayouts, NeedNoLessThanTheLeastOfTheirRange) {
   std::mt19937_64 random(13);
   int compared = 0;
@@ -114,7 +114,7 @@ TEST(TriedLayouts, NeedNoLessThanTheLeastOfTheirRange) {
       if (first.vp < 2 || test::pick(random, 0, 9) > 0) continue;
       first.offload_activations = test::pick(random, 0, 1) > 0;
       const ConfigurationRange range{first, limits.layers / first.pp};
-      const LeastMemory least = least_memory(chain, tables, range, scratch);
+      const MemoryFloor least = memory_floor(chain, tables, range, scratch);
       for (Configuration one = first; one.vp <= range.most_vp; ++one.vp) {
         const Evaluator::Memory memory = tried_memory(chain, tables, one, scratch);
         ASSERT_LE(least.device_bytes, memory.needed_bytes * (1 + 1e-9)) << "trial " << trial;

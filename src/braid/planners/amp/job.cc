@@ -8,7 +8,6 @@
 #include "braid/base/infinity.h"
 #include "braid/base/rounding.h"
 #include "braid/planners/amp/synced_assignment.h"
-#include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/schedule/timeline.h"
 #include "braid/search/fitting_layers.h"
@@ -33,6 +32,16 @@ void refuse(bool asked, const char* option, const std::string& planner) {
 }
 
 }  // namespace
+
+double synced_parameters(const ChainLayer& layer, const Precision& precision) {
+  return layer.dense_parameters + layer.expert_parameters +
+         layer.gradient_bytes / bytes_per_element(precision.gradient);
+}
+
+double ring_bytes_per_parameter(std::int64_t dp, const Precision& precision) {
+  return 2.0 * static_cast<double>(dp - 1) / static_cast<double>(dp) *
+         bytes_per_element(precision.gradient);
+}
 
 SpaceOptions amp_space(SpaceOptions space, const std::string& planner) {
   refuse(!space.cp.allows(1), "--cp", planner);
@@ -103,18 +112,13 @@ std::optional<AmpFound> AmpJob::evaluate_in_order(const Configuration& configura
                   [&](const Configuration& way, double) { return assign_in_order(way); });
 }
 
-double AmpJob::synced_parameters(const ChainLayer& layer) const {
-  return layer.dense_parameters + layer.expert_parameters +
-         layer.gradient_bytes / bytes_per_element(job_.precision.gradient);
-}
-
 double AmpJob::bound_s(const Configuration& configuration) {
   const LayerTable& table = tables_.at(configuration);
   double all_s = 0, longest_s = 0, parameters = 0;
   for (const ChainLayer& layer : table.chain) {
     all_s += layer.time_s();
     longest_s = std::max(longest_s, layer.time_s());
-    parameters += synced_parameters(layer);
+    parameters += synced_parameters(layer, job_.precision);
   }
   const double bottleneck_s = std::max(all_s / configuration.pp, longest_s);
   const double sync_s = parameters * sync_s_per_parameter(configuration) / configuration.pp;
@@ -165,15 +169,14 @@ AssignmentGraph AmpJob::assignment_graph(const Configuration& configuration) {
   for (const ChainLayer& layer : table.chain) {
     const double parameters = layer.dense_parameters + layer.expert_parameters;
     times_s.push_back(layer.time_s());
-    graph.sync_s.push_back(synced_parameters(layer) * s_per_parameter);
+    graph.sync_s.push_back(synced_parameters(layer, job_.precision) * s_per_parameter);
     graph.largest_bytes[0].push_back(layer.working_bytes);
     graph.largest_bytes[1].push_back(parameters * form.per_largest_layer_parameter);
   }
   graph.layer_s.assign(static_cast<std::size_t>(configuration.pp), times_s);
   graph.available_bytes.assign(static_cast<std::size_t>(configuration.pp), form.available_bytes);
   for (std::int32_t stage = 0; stage < configuration.pp; ++stage) {
-    const auto in_flight = static_cast<double>(
-        std::min<std::int64_t>(configuration.num_micro_batches, configuration.pp - stage));
+    const auto in_flight = static_cast<double>(one_f_one_b_in_flight(configuration, stage));
     graph.layer_bytes.push_back(additive_layer_bytes(table.chain, form, in_flight));
   }
   return graph;
@@ -189,8 +192,7 @@ std::optional<AmpFound> AmpJob::assign_in_order(const Configuration& configurati
   chain.micro_batches = configuration.num_micro_batches;
   std::map<std::int64_t, std::vector<std::int32_t>> first_allowed;  // By micro-batches in flight.
   for (std::int32_t stage = 0; stage < configuration.pp; ++stage) {
-    const std::int64_t in_flight =
-        std::min<std::int64_t>(configuration.num_micro_batches, configuration.pp - stage);
+    const std::int64_t in_flight = one_f_one_b_in_flight(configuration, stage);
     auto& first = first_allowed[in_flight];
     if (first.empty()) {
       first = first_fitting_layers(table.chain, form, static_cast<double>(in_flight));
@@ -208,7 +210,7 @@ std::optional<AmpFound> AmpJob::assign_in_order(const Configuration& configurati
   const double s_per_parameter = sync_s_per_parameter(configuration);
   std::vector<double> syncs_s;
   for (const ChainLayer& layer : table.chain) {
-    syncs_s.push_back(synced_parameters(layer) * s_per_parameter);
+    syncs_s.push_back(synced_parameters(layer, job_.precision) * s_per_parameter);
   }
   const std::vector<double> sync_before_s = running_sums(syncs_s);
   auto assignment = assign_layers_and_sync(
@@ -229,8 +231,7 @@ double AmpJob::sync_s_per_parameter(const Configuration& configuration) const {
     slowest = std::min(slowest, link_bytes_per_s(system_, replica * stride,
                                                  (replica + 1) % configuration.dp * stride));
   }
-  return 2.0 * (configuration.dp - 1) / configuration.dp *
-         bytes_per_element(job_.precision.gradient) / slowest;
+  return ring_bytes_per_parameter(configuration.dp, job_.precision) / slowest;
 }
 
 Infeasibility AmpJob::nearest() {
@@ -249,10 +250,9 @@ Infeasibility AmpJob::nearest() {
 }
 
 Outcome AmpJob::outcome(std::vector<AmpFound> found, std::int64_t work, bool complete) {
-  Outcome outcome;
-  outcome.physical_bound = lower_bound(job_, system_);
+  Outcome outcome = begin_outcome(job_, system_);
   outcome.objective_name = "AMP's cost (s)";
-  if (chain_.branched && !is_graph()) outcome.assumptions = {assumption_of_layer_order()};
+  if (chain_.branched && !is_graph()) outcome.assumptions.push_back(assumption_of_layer_order());
   outcome.work = work;
   outcome.evaluated = static_cast<std::int64_t>(found.size());
   std::stable_sort(found.begin(), found.end(),

@@ -22,6 +22,12 @@ struct AmpFound {
   double cost_s = 0;
 };
 
+/// Parameters of a layer whose gradients replicas sum; stated bytes of gradients as elements.
+double synced_parameters(const ChainLayer& layer, const Precision& precision);
+/// Bytes that each replica's link carries for a parameter in the ring all-reduce of the gradients
+/// over `dp` of them.
+double ring_bytes_per_parameter(std::int64_t dp, const Precision& precision);
+
 /// What of the restrictions AMP's space has. Throws Error, naming the planner, for what it has not
 /// (context or expert parallelism, interleaving, other schedules).
 SpaceOptions amp_space(SpaceOptions space, const std::string& planner);
@@ -63,8 +69,7 @@ class AmpJob {
   const ModelCuts& cuts() const { return *cuts_; }  ///< If is_graph().
   /// The layers as assign_graph() takes them, output bytes being those of a sample.
   AssignmentGraph assignment_graph(const Configuration& configuration);
-  /// Those whose gradients replicas sum; stated bytes of gradients as elements.
-  double synced_parameters(const ChainLayer& layer) const;
+  const Precision& precision() const { return job_.precision; }
   /// Per sample, of the cut in front of each layer but the first.
   const std::vector<double>& cut_bytes() const { return cut_bytes_; }
 

@@ -29,12 +29,7 @@ class GraphPlacement : public PlacementCosts {
   }
 
   AmpMixedPlacements run(std::int64_t most_states, const SearchProgress& progress) {
-    PlacementSearchOptions options;
-    options.first_alike = parts_.links().first_alike();
-    options.best_s = best_s_;
-    options.most_states = most_states;
-    options.progress = progress;
-    const PlacementSearchResult searched = search_placements(parts_.shapes(), options, *this);
+    const PlacementSearchResult searched = parts_.search(*this, best_s_, most_states, progress);
     AmpMixedPlacements placements;
     placements.found = std::move(found_);
     placements.states = searched.states;
@@ -53,7 +48,7 @@ class GraphPlacement : public PlacementCosts {
       for (const AmpMixedParts::Pace& pace : of_groups) {
         paces.push_back({pace.table->times_s, pace.count});
       }
-      sync_s = parts_.least_sync_s(partial.shape, of_groups.front().table->parameters);
+      sync_s = parts_.least_sync_s(partial.shape, of_groups.front().table->synced_parameters);
     } else {
       const AmpMixedParts::Stages placed = parts_.stages(partial);
       for (const AmpMixedJob::StageTable* table : placed.tables) {

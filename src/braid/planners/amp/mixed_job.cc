@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "braid/base/dtype.h"
 #include "braid/base/error.h"
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
@@ -98,7 +97,7 @@ AmpMixedJob::StageTable& AmpMixedJob::table(const Configuration& configuration,
   table.times_s.reserve(table.layers.size());
   for (const ChainLayer& layer : table.layers) {
     table.times_s.push_back(layer.time_s());
-    table.parameters += layer.dense_parameters + layer.expert_parameters;
+    table.synced_parameters += synced_parameters(layer, job_.precision);
   }
   table.time_before_s = running_sums(table.times_s);
   DataParallelContext context;
@@ -112,10 +111,6 @@ AmpMixedJob::StageTable& AmpMixedJob::table(const Configuration& configuration,
   }
   table.memory = memory_form(context, available);
   return table;
-}
-
-std::int64_t AmpMixedJob::in_flight(const Configuration& configuration, std::int32_t stage) {
-  return std::min<std::int64_t>(configuration.num_micro_batches, configuration.pp - stage);
 }
 
 std::span<const std::int32_t> AmpMixedJob::first_allowed(StageTable& table,
@@ -135,11 +130,6 @@ std::vector<double> AmpMixedJob::handover_bytes(const Configuration& configurati
     bytes.push_back(braid::handover_bytes({0, 1, per_sample}, parallel, parallel));
   }
   return bytes;
-}
-
-double AmpMixedJob::ring_bytes_per_parameter(const Configuration& configuration) const {
-  return 2.0 * (configuration.dp - 1) / configuration.dp *
-         bytes_per_element(job_.precision.gradient);
 }
 
 AmpMixedJob::Placement AmpMixedJob::placement_of(const Configuration& configuration,
@@ -163,8 +153,8 @@ std::optional<SyncedAssignment> AmpMixedJob::assign(const Configuration& configu
   std::vector<std::vector<std::int32_t>> roomier;
   roomier.reserve(placement.size());
   for (std::size_t s = 0; s < placement.size(); ++s) {
-    StageTable& stage = table(configuration, mixed_.groups_of(placement[s]));
-    const std::int64_t stashes = in_flight(configuration, static_cast<std::int32_t>(s));
+    StageTable& stage = table(configuration, groups_of(system_, placement[s]));
+    const std::int64_t stashes = one_f_one_b_in_flight(configuration, static_cast<std::int32_t>(s));
     if (extra_bytes <= 0) {
       chain.stages.push_back({stage.time_before_s, first_allowed(stage, stashes)});
       continue;
@@ -191,8 +181,8 @@ std::optional<SyncedAssignment> AmpMixedJob::assign(const Configuration& configu
   for (const auto& devices : placement) {
     const double s_per_parameter = sync_s_per_parameter(configuration, devices);
     std::vector<double> syncs_s;
-    for (const ChainLayer& layer : table(configuration, mixed_.groups_of(devices)).layers) {
-      syncs_s.push_back((layer.dense_parameters + layer.expert_parameters) * s_per_parameter);
+    for (const ChainLayer& layer : table(configuration, groups_of(system_, devices)).layers) {
+      syncs_s.push_back(synced_parameters(layer, job_.precision) * s_per_parameter);
     }
     sums_s.push_back(running_sums(syncs_s));
   }
@@ -207,7 +197,7 @@ double AmpMixedJob::sync_s_per_parameter(const Configuration& configuration,
     link =
         std::min(link, link_bytes_per_s(system_, devices[d], devices[(d + tp) % devices.size()]));
   }
-  return ring_bytes_per_parameter(configuration) / link;
+  return ring_bytes_per_parameter(configuration.dp, job_.precision) / link;
 }
 
 std::optional<AmpMixedFound> AmpMixedJob::evaluate(const Configuration& configuration,
@@ -249,13 +239,15 @@ AssignmentGraph AmpMixedJob::assignment_graph(const Configuration& configuration
   };
   graph.largest_bytes.assign(2, std::vector<double>(layers(), 0));
   for (std::size_t s = 0; s < placement.size(); ++s) {
-    const StageTable& stage = table(configuration, mixed_.groups_of(placement[s]));
+    const StageTable& stage = table(configuration, groups_of(system_, placement[s]));
     auto& layer_s = graph.layer_s.emplace_back();
     for (std::size_t l = 0; l < layers(); ++l) {
       const ChainLayer& layer = stage.layers[l];
       const double parameters = layer.dense_parameters + layer.expert_parameters;
       layer_s.push_back(layer.time_s());
-      if (s == 0 && configuration.dp > 1) graph.sync_s.push_back(parameters);
+      if (s == 0 && configuration.dp > 1) {
+        graph.sync_s.push_back(synced_parameters(layer, job_.precision));
+      }
       // The same on all chips, but for what the estimator may round.
       double& working_bytes = graph.largest_bytes[0][l];
       working_bytes = std::max(working_bytes, layer.working_bytes);
@@ -264,7 +256,7 @@ AssignmentGraph AmpMixedJob::assignment_graph(const Configuration& configuration
           std::max(gathered_bytes, parameters * stage.memory.per_largest_layer_parameter);
     }
     const auto stashes =
-        static_cast<double>(in_flight(configuration, static_cast<std::int32_t>(s)));
+        static_cast<double>(one_f_one_b_in_flight(configuration, static_cast<std::int32_t>(s)));
     graph.layer_bytes.push_back(additive_layer_bytes(stage.layers, stage.memory, stashes));
     graph.available_bytes.push_back(stage.memory.available_bytes);
     if (configuration.dp == 1) continue;
@@ -300,16 +292,12 @@ Infeasibility AmpMixedJob::nearest() {
   for (const Configuration& configuration : configurations_) {
     const Placement placement = placement_of(configuration, ranks);
     // Only when it is less than elsewhere.
-    const double high = std::min(least, 1e18);
+    const double high = std::min(least, kEndlessBytes);
     const auto within = [&](double bytes) { return assign(configuration, placement, bytes); };
     auto any = within(high * (1 - kNearThreshold));
     if (!any.has_value()) continue;
-    int step = 0;
-    const auto next = [&step](const ThresholdRange& range) -> std::optional<double> {
-      if (step == 80 || range.is_within(kNearThreshold) || (step > 0 && range.high < 1))
-        return std::nullopt;
-      ++step;
-      return range.low > 0 ? (range.low + range.high) / 2 : range.high / 16;
+    const auto next = [](const ThresholdRange& range) {
+      return range.next_by_magnitude(kNearThreshold, kByte);
     };
     const auto assignment = least_memory({0, high}, std::move(*any), next, within,
                                          [high](const auto&) { return high; });
@@ -318,11 +306,12 @@ Infeasibility AmpMixedJob::nearest() {
     Infeasibility here{"every split needs more memory than a device has", -1, 0, 0,
                        to_parallelism(configuration)};
     for (std::size_t s = 0; s < placement.size(); ++s) {
-      const StageTable& stage = table(configuration, mixed_.groups_of(placement[s]));
+      const StageTable& stage = table(configuration, groups_of(system_, placement[s]));
       RunSums sums;
       for (; begin < assignment.ends[s]; ++begin) sums.add(stage.layers[at(begin)]);
       const double needed = device_bytes(
-          sums, static_cast<double>(in_flight(configuration, static_cast<std::int32_t>(s))),
+          sums,
+          static_cast<double>(one_f_one_b_in_flight(configuration, static_cast<std::int32_t>(s))),
           stage.memory);
       if (needed - stage.memory.available_bytes <= most) continue;
       most = needed - stage.memory.available_bytes;

@@ -53,21 +53,18 @@ class AmpMixedJob {
   struct StageTable {
     std::vector<ChainLayer> layers;
     std::vector<double> times_s, time_before_s;
-    double parameters = 0;  ///< Of all layers, on each rank.
+    double synced_parameters = 0;  ///< Of all layers, on each rank.
     MemoryForm memory;
     std::map<std::int64_t, std::vector<std::int32_t>> first_allowed;  ///< By stashes in flight.
   };
   StageTable& table(const Configuration& configuration, std::span<const std::size_t> groups);
   /// Kept in the table.
   static std::span<const std::int32_t> first_allowed(StageTable& table, std::int64_t in_flight);
-  static std::int64_t in_flight(const Configuration& configuration, std::int32_t stage);
 
   /// Classes of cuts that hand over the same bytes: that of the cut behind each layer (the last
   /// one's does not count), and bytes of each class for every flow of a micro-batch.
   const std::vector<std::size_t>& cut_class() const { return cut_class_; }
   std::vector<double> handover_bytes(const Configuration& configuration) const;
-  /// What a ring takes for each parameter of a rank, times the bytes/s of its slowest link.
-  double ring_bytes_per_parameter(const Configuration& configuration) const;
 
   /// With the layers in order. nullopt when memory allows no assignment.
   std::optional<AmpMixedFound> evaluate(const Configuration& configuration,

@@ -5,6 +5,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/planners/amp/job.h"
 #include "braid/system/links.h"
 
 namespace braid {
@@ -36,7 +37,7 @@ AmpMixedJob::StageTable& AmpMixedParts::fastest(std::size_t c,
     if (best.layers.empty()) {
       best.layers = table.layers;
       best.memory = table.memory;
-      best.parameters = table.parameters;
+      best.synced_parameters = table.synced_parameters;
     }
     best.memory.available_bytes =
         std::max(best.memory.available_bytes, table.memory.available_bytes);
@@ -108,7 +109,7 @@ AmpMixedParts::Stages AmpMixedParts::stages(const PartialPlacement& partial) {
     } else {
       table = &fastest(partial.shape, free_groups);
     }
-    parameters = table->parameters;
+    parameters = table->synced_parameters;
     rates += ring;
     stages.tables.push_back(table);
   }
@@ -134,13 +135,25 @@ double AmpMixedParts::least_sync_s(std::size_t c, double parameters) const {
 double AmpMixedParts::least_sync_s(std::size_t c, double parameters, double rates) const {
   const Configuration& configuration = job_.configurations()[c];
   if (configuration.dp == 1) return 0;
-  return parameters * job_.ring_bytes_per_parameter(configuration) / rates;
+  return parameters * ring_bytes_per_parameter(configuration.dp, job_.mixed().job().precision) /
+         rates;
 }
 
 double AmpMixedParts::fastest_ring(const Configuration& configuration) const {
   std::size_t largest = 0;
   for (const auto& devices : job_.nodes()) largest = std::max(largest, devices.size());
   return links_.fastest_ring(at(std::int64_t{configuration.dp} * configuration.tp) <= largest);
+}
+
+PlacementSearchResult AmpMixedParts::search(PlacementCosts& costs, double best_s,
+                                            std::int64_t most_states,
+                                            const SearchProgress& progress) const {
+  PlacementSearchOptions options;
+  options.first_alike = links_.first_alike();
+  options.best_s = best_s;
+  options.most_states = most_states;
+  options.progress = progress;
+  return search_placements(shapes_, options, costs);
 }
 
 std::vector<std::int64_t> AmpMixedParts::devices_of(const PartialPlacement& placement) const {

@@ -20,7 +20,6 @@ class AmpMixedParts {
   explicit AmpMixedParts(AmpMixedJob& job);
 
   AmpMixedJob& job() { return job_; }
-  const NodeLinks& links() const { return links_; }
   /// Of the job's configurations, in their order.
   const std::vector<PlacementShape>& shapes() const { return shapes_; }
   const std::vector<std::size_t>& group_of_node() const { return group_; }
@@ -53,6 +52,9 @@ class AmpMixedParts {
   /// What synchronisation takes at least before anything is placed, wherever `parameters` lie.
   double least_sync_s(std::size_t c, double parameters) const;
 
+  /// search_placements() of all shapes below `best_s`.
+  PlacementSearchResult search(PlacementCosts& costs, double best_s, std::int64_t most_states,
+                               const SearchProgress& progress) const;
   /// Devices of a complete placement, stage by stage.
   std::vector<std::int64_t> devices_of(const PartialPlacement& placement) const;
 

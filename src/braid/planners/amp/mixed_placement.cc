@@ -10,7 +10,6 @@
 #include "braid/base/rounding.h"
 #include "braid/planners/amp/mixed_graph_placement.h"
 #include "braid/planners/amp/mixed_parts.h"
-#include "braid/search/placement_search.h"
 
 namespace braid {
 namespace {
@@ -37,12 +36,7 @@ class AmpMixedPlacement : public PlacementCosts {
       if (progress) progress(best_s_, by_bound.front().first, 0);
       try_orders(c);
     }
-    PlacementSearchOptions options;
-    options.first_alike = parts_.links().first_alike();
-    options.best_s = best_s_;
-    options.most_states = most_states;
-    options.progress = progress;
-    const PlacementSearchResult searched = search_placements(parts_.shapes(), options, *this);
+    const PlacementSearchResult searched = parts_.search(*this, best_s_, most_states, progress);
     AmpMixedPlacements placements;
     placements.states = searched.states;
     placements.bound_s = searched.bound_s;
@@ -152,7 +146,7 @@ AmpMixedPlacement::Whole AmpMixedPlacement::whole(std::size_t c) {
     type.time_before_s = pace.table->time_before_s;
     for (std::int32_t stage = 0; stage < configuration.pp; ++stage) {
       const auto first =
-          AmpMixedJob::first_allowed(best, AmpMixedJob::in_flight(configuration, stage));
+          AmpMixedJob::first_allowed(best, one_f_one_b_in_flight(configuration, stage));
       type.first_allowed.emplace_back(first.begin(), first.end());
     }
     chain.types.push_back(std::move(type));
@@ -175,7 +169,8 @@ AmpMixedPlacement::Whole AmpMixedPlacement::whole(std::size_t c) {
     whole.bound_s = kInfinity;
     return whole;
   }
-  whole.bound_s = assignment->pipeline_s * kBelowRounding + parts_.least_sync_s(c, best.parameters);
+  whole.bound_s =
+      assignment->pipeline_s * kBelowRounding + parts_.least_sync_s(c, best.synced_parameters);
   for (const std::int32_t type : assignment->type) {
     whole.groups.push_back(paces[at(type)].group);
   }
@@ -193,7 +188,7 @@ double AmpMixedPlacement::part_bound_s(const PartialPlacement& partial) {
     AmpMixedJob::StageTable& table = *stages.tables[at(stage)];
     chain.stages.push_back(
         {table.time_before_s,
-         AmpMixedJob::first_allowed(table, AmpMixedJob::in_flight(configuration, stage))});
+         AmpMixedJob::first_allowed(table, one_f_one_b_in_flight(configuration, stage))});
     if (stage + 1 == configuration.pp) break;
     std::vector<double>& hop = hop_s.emplace_back();
     for (const double of_class : bytes) hop.push_back(parts_.hop_s(partial, at(stage), of_class));

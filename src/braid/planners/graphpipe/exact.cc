@@ -4,16 +4,16 @@
 #include <array>
 #include <cstddef>
 #include <limits>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "braid/base/error.h"
 #include "braid/base/index.h"
 #include "braid/base/pareto_front.h"
 #include "braid/base/rounding.h"
+#include "braid/graph/downsets.h"
 #include "braid/planners/graphpipe/pricing.h"
 
 namespace braid {
@@ -69,32 +69,18 @@ struct Growth {
 class ClosedSets {
  public:
   explicit ClosedSets(const GraphPipeProblem& problem) {
-    std::vector<Set> successors(problem.nodes.size(), 0);
-    for (const GraphPipeEdge& edge : problem.edges) {
-      successors[at(edge.source)] |= Set{1} << edge.target;
-    }
-    std::set<Set> seen = {0};
-    sets = {0};
-    for (std::size_t i = 0; i < sets.size(); ++i) {
-      for (std::size_t v = 0; v < successors.size(); ++v) {
-        const Set more = sets[i] | Set{1} << v;
-        if (has(sets[i], v) || (successors[v] & ~sets[i]) != 0) continue;
-        if (seen.insert(more).second) sets.push_back(more);
-      }
-      check(sets.size(), kMostExactSets, "sets of nodes closed under successors");
-    }
+    const std::vector<Bitset> closed = closed_sets(problem);
+    const std::size_t nodes = problem.nodes.size();
+    const auto pairs = downset_pairs(closed, nodes, kMostExactPairs);
+    if (!pairs) refuse(kMostExactPairs, "pairs of nested sets of nodes");
+    for (const Bitset& set : closed) sets.push_back(set.bits());
     growths.resize(sets.size());
-    std::map<Set, std::size_t> known;
-    std::size_t pairs = 0;
-    for (std::size_t i = 0; i < sets.size(); ++i) {
-      for (std::size_t j = i + 1; j < sets.size(); ++j) {
-        if ((sets[i] & ~sets[j]) != 0) continue;
-        const Set nodes = sets[j] & ~sets[i];
-        const auto [stage, added] = known.try_emplace(nodes, stages.size());
-        if (added) stages.push_back(nodes);
-        growths[i].push_back({j, stage->second});
-      }
-      check(pairs += growths[i].size(), kMostExactPairs, "pairs of nested sets of nodes");
+    std::unordered_map<Set, std::size_t> known;
+    for (const auto& [inner, outer] : *pairs) {
+      const Set grown = sets[outer] & ~sets[inner];
+      const auto [stage, added] = known.try_emplace(grown, stages.size());
+      if (added) stages.push_back(grown);
+      growths[inner].push_back({outer, stage->second});
     }
   }
 
@@ -103,8 +89,25 @@ class ClosedSets {
   std::vector<Set> stages;                   ///< Nodes of each.
 
  private:
-  static void check(std::size_t count, std::size_t most, const char* what) {
-    if (count <= most) return;
+  /// Sets closed under successors are downsets of the graph turned around; smaller ones first.
+  static std::vector<Bitset> closed_sets(const GraphPipeProblem& problem) {
+    const std::size_t nodes = problem.nodes.size();
+    const auto last = static_cast<std::int32_t>(nodes) - 1;
+    std::vector<std::pair<std::int32_t, std::int32_t>> turned;
+    for (const GraphPipeEdge& edge : problem.edges) {
+      turned.emplace_back(last - edge.target, last - edge.source);
+    }
+    const auto found = downsets(make_dag(nodes, turned), kMostExactSets);
+    if (!found) refuse(kMostExactSets, "sets of nodes closed under successors");
+    std::vector<Bitset> sets(found->size(), Bitset(nodes));
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      (*found)[i].for_each([&](std::size_t node) { sets[i].set(nodes - 1 - node); });
+    }
+    std::sort(sets.begin(), sets.end(), smaller_downset);
+    return sets;
+  }
+
+  [[noreturn]] static void refuse(std::size_t most, const char* what) {
     throw Error("the graph has more than " + std::to_string(most) + ' ' + what +
                     ", too many for the exact search over its stages",
                 "search series-parallel stages (--graph sp), or group operators into fewer layers");

@@ -20,9 +20,10 @@
 #include "braid/planners/graphpipe/job.h"
 #include "braid/planners/graphpipe/search.h"
 #include "braid/planners/graphpipe/warm_ups.h"
-#include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/mixed/by_kind.h"
+#include "braid/schedule/path_bound.h"
+#include "braid/schedule/plan_pipeline.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
@@ -118,6 +119,12 @@ std::string visit_exact_plans(GraphPipeProblem problem, const Visit& visit, std:
       figures, others);
 }
 
+/// No order of the plan's passes takes less.
+double path_bound_s(const Plan& plan) {
+  PathBoundWorkspace workspace;
+  return pipeline_path_bound_s(pipeline_to_time(plan).pipeline, workspace);
+}
+
 /// The fastest plan so far of those that fit.
 class Fastest {
  public:
@@ -153,7 +160,7 @@ class GreedyPlans {
 
   /// Tries one unless no order of its passes is faster than `limit_s`.
   void consider(const Plan& plan, double limit_s) {
-    if (any_order_bound_s(plan) > std::min(limit_s, time_s()) * kAboveTolerance) return;
+    if (path_bound_s(plan) > std::min(limit_s, time_s())) return;
     ++promising_;
     const std::int64_t share = std::min(work_, kWork / 8);
     std::int64_t left = share;
@@ -246,18 +253,18 @@ void fix_micro_batch(const Job& job, const Degrees& micro_batch, GraphPipeProble
   fix_samples(problem, static_cast<std::size_t>(keep - problem.device_samples.begin()));
 }
 
-std::vector<std::string> assumptions_of(std::span<const Configuration> ways, const System& system) {
+void add_assumptions(std::span<const Configuration> ways, const System& system,
+                     std::vector<std::string>& assumptions) {
   const bool plain = std::all_of(ways.begin(), ways.end(),
                                  [](const Configuration& way) { return way == Configuration{}; });
-  std::vector<std::string> assumptions = {
-      plain ? "no tensor parallelism and no recomputation"
-            : "no ZeRO; a stage runs all its layers in one way",
+  assumptions.emplace_back(plain ? "no tensor parallelism and no recomputation"
+                                 : "no ZeRO; a stage runs all its layers in one way");
+  assumptions.emplace_back(
       "the search takes the network between stages as flat, at the rate of its outermost level "
-      "and at that inside a node; plans are then timed on the real one"};
+      "and at that inside a node; plans are then timed on the real one");
   if (!is_homogeneous(system)) {
     assumptions.emplace_back("the devices of a stage are all of one group of the cluster");
   }
-  return assumptions;
 }
 
 /// The search on a system each of whose groups is one kind of devices.
@@ -271,12 +278,11 @@ class GroupSearch {
         budget_(budget),
         progress_(progress),
         tables_(job, system),
-        all_(graphpipe_job(job, system, tables_, space)) {
+        all_(graphpipe_job(job, system, tables_, space)),
+        outcome_(begin_outcome(job, system)) {
     all_.problem.in_flight = space.in_flight;
     fix_micro_batch(job, space.micro_batch, all_.problem);
-    outcome_.physical_bound = lower_bound(job, system);
-    outcome_.objective_name = kSimulatedObjective;
-    outcome_.assumptions = assumptions_of(all_.ways, system);
+    add_assumptions(all_.ways, system, outcome_.assumptions);
     outcome_.search_bound_s =
         std::max(outcome_.physical_bound.time_s, graphpipe_bound_s(all_.problem));
   }
@@ -319,7 +325,7 @@ class GroupSearch {
     // A pipeline that fills and drains can gain by more than keeps its rate: all are tried.
     if (counts_least()) consider(rate_keeping_warm_ups(plan));
     fastest_.consider(plan);
-    if (counts_least() && any_order_bound_s(plan) < fastest_.time_s()) {
+    if (counts_least() && !is_proven(path_bound_s(plan), fastest_.time_s())) {
       consider(time_keeping_warm_ups(plan));
     }
     if (space_.greedy_orders) greedy_.consider(plan, best_s());

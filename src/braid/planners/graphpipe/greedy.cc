@@ -10,7 +10,6 @@
 #include "braid/schedule/greedy_order.h"
 #include "braid/schedule/plan_graph.h"
 #include "braid/schedule/plan_orders.h"
-#include "braid/schedule/plan_pipeline.h"
 
 namespace braid {
 
@@ -39,27 +38,6 @@ std::optional<Plan> greedy_plan(Plan plan, std::int64_t& work) {
     plan.stages[s].own->passes = runs_of(order->devices[s]);
   }
   return plan;
-}
-
-double any_order_bound_s(const Plan& plan) {
-  const Pipeline pipeline = pipeline_to_time(plan).pipeline;
-  assert(pipeline.vp == 1);
-  const std::size_t stages = plan.stages.size();
-  std::vector<double> there_s(stages, 0), back_s(stages, 0);
-  double bound_s = 0;
-  for (std::size_t s = 0; s < stages; ++s) {
-    for (const Transfer& transfer : pipeline.transfers) {
-      if (at(transfer.target) != s) continue;
-      const std::size_t from = at(transfer.source);
-      there_s[s] = std::max(there_s[s], there_s[from] + pipeline.forward_s[from] + transfer.time_s);
-      back_s[s] = std::max(back_s[s], transfer.back_s() + pipeline.backward_s[from] + back_s[from]);
-    }
-    back_s[s] = std::max(back_s[s], tail_s(pipeline.sync[s], pipeline.backward_s[s]));
-    const double passes_s = static_cast<double>(pipeline.micro_batches_of(s)) *
-                            (pipeline.forward_s[s] + pipeline.backward_s[s]);
-    bound_s = std::max(bound_s, there_s[s] + passes_s + back_s[s]);
-  }
-  return bound_s;
 }
 
 }  // namespace braid

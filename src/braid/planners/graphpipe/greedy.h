@@ -13,9 +13,4 @@ namespace braid {
 /// on the host. Takes the passes timed from `work`; nullopt when these are too few.
 std::optional<Plan> greedy_plan(Plan plan, std::int64_t& work);
 
-/// What no order of the stages' passes can beat: a stage's passes one after another, the shortest
-/// way of the first micro-batch to it and of the last one's gradients from it, by the plan's own
-/// times. Cost: linear in stages and edges.
-double any_order_bound_s(const Plan& plan);
-
 }  // namespace braid

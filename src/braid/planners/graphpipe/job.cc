@@ -11,10 +11,13 @@
 
 #include "braid/base/error.h"
 #include "braid/base/index.h"
-#include "braid/base/text.h"
+#include "braid/base/infinity.h"
+#include "braid/plan/memory_form.h"
+#include "braid/plan/totals.h"
 #include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/plan_builder.h"
 #include "braid/planners/job/space.h"
+#include "braid/system/links.h"
 #include "braid/system/part.h"
 
 namespace braid {
@@ -36,6 +39,9 @@ std::vector<std::int64_t> powers_in(std::int64_t batch) {
 GraphPipeCost cost_of(std::span<const LayerCost> costs, std::span<const std::int64_t> samples,
                       const Precision& precision) {
   GraphPipeCost cost;
+  DataParallelContext whole;
+  whole.precision = precision;
+  const double state_bytes = memory_form(whole, kInfinity).per_dense_parameter;
   for (std::size_t i = 0; i < costs.size(); ++i) {
     cost.forward_s.push_back(costs[i].forward.total_s());
     cost.backward_s.push_back(costs[i].backward_s());
@@ -48,10 +54,7 @@ GraphPipeCost cost_of(std::span<const LayerCost> costs, std::span<const std::int
         std::max(cost.gradient_bytes, parameters * bytes_per_element(precision.gradient) +
                                           std::max(0.0, costs[i].gradient_bytes));
     cost.fixed_bytes =
-        std::max(cost.fixed_bytes, parameters * (bytes_per_element(precision.gradient) +
-                                                 bytes_per_element(precision.weight) +
-                                                 precision.optimizer_bytes_per_parameter) +
-                                       std::max(0.0, costs[i].fixed_bytes));
+        std::max(cost.fixed_bytes, parameters * state_bytes + std::max(0.0, costs[i].fixed_bytes));
   }
   return cost;
 }
@@ -219,16 +222,6 @@ void drop_useless_ways(GraphPipeJob& job) {
     problem.ways.erase(problem.ways.begin() + place);
     for (GraphPipeKind& kind : problem.kinds) kind.erase(kind.begin() + place);
   }
-}
-
-std::string chip_names_of(const System& system) {
-  std::string chips;
-  for (const DeviceGroup& group : system.groups) {
-    if (contains(chips, group.chip.name)) continue;
-    if (!chips.empty()) chips += " + ";
-    chips += group.chip.name;
-  }
-  return chips;
 }
 
 /// Of each group.

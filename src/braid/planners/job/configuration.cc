@@ -29,4 +29,30 @@ Parallelism to_parallelism(const Configuration& configuration) {
 
 Execution to_execution(const Configuration& configuration) { return execution_of(configuration); }
 
+Configuration stage_configuration(const Parallelism& form) {
+  Configuration how;
+  how.tp = form.tp;
+  how.cp = form.cp;
+  how.ep = form.ep;
+  how.dp = form.dp;
+  how.micro_batch = form.micro_batch;
+  how.sequence_parallel = form.sequence_parallel;
+  how.zero = form.zero;
+  how.offload_optimizer = form.offload_optimizer;
+  how.offload_weights = form.offload_weights;
+  return how;
+}
+
+Configuration with_execution(Configuration stage, const Execution& how) {
+  stage.tp = how.tp;
+  stage.cp = how.cp;
+  stage.ep = how.ep;
+  stage.micro_batch = how.micro_batch;
+  stage.sequence_parallel = how.sequence_parallel;
+  stage.recompute = how.recompute;
+  stage.offload_activations = how.offload_activations;
+  stage.offload_weights = how.offload_weights;
+  return stage;
+}
+
 }  // namespace braid

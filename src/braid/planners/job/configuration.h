@@ -39,5 +39,14 @@ struct Configuration {
 
 Parallelism to_parallelism(const Configuration& configuration);
 Execution to_execution(const Configuration& configuration);
+/// Degrees and trades of a stage of this form.
+Configuration stage_configuration(const Parallelism& form);
+/// That of a stage, for layers that run so.
+Configuration with_execution(Configuration stage, const Execution& how);
+
+/// Micro-batches in flight at a stage of the configuration's 1F1B.
+inline std::int64_t one_f_one_b_in_flight(const Configuration& configuration, std::int32_t stage) {
+  return one_f_one_b_in_flight(configuration.pp - stage, configuration.num_micro_batches);
+}
 
 }  // namespace braid

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "braid/plan/names.h"
+#include "braid/planners/job/space_rules.h"
 
 namespace braid {
 namespace {
@@ -30,6 +31,10 @@ class SpaceWalk {
   SpaceWalk(const SpaceLimits& limits, const SpaceOptions& options, SpaceRules rules,
             std::int64_t most_looked_at)
       : limits_(limits), options_(options), rules_(rules), left_(most_looked_at) {
+    if (!keeps(SpaceRule::trainer)) {
+      options_.can = {};
+      options_.can.auto_sharding = options.can.auto_sharding;
+    }
     const SplitLimits& split = limits.split;
     std::vector<int> tps = options.tp.list();
     tps.insert(tps.end(), split.automatic.begin(), split.automatic.end());
@@ -77,11 +82,10 @@ class SpaceWalk {
     c.tp = tp;
     c.recompute = options_.recompute.value_or(Recompute::none);
     if (!splits(SpaceRule::heads, tp, 1, 1) && limits_.split.listed == nullptr) return false;
-    if (keeps(SpaceRule::trainer) && tp > options_.can.most_tensor_parallel) return false;
     for (const int cp : cps_) {
       c.cp = cp;
       if (limits_.split.listed == nullptr && !splits(SpaceRule::sequence, 1, cp, 1)) continue;
-      if (keeps(SpaceRule::trainer) && cp > 1 && !options_.can.ring_context_parallel) continue;
+      if (!can_divide(options_.can, to_execution(c))) continue;
       for (const int ep : eps_) {
         c.ep = ep;
         if (found_in_family(c)) return true;
@@ -96,15 +100,14 @@ class SpaceWalk {
                                 : !splits(SpaceRule::experts, 1, 1, c.ep)) {
       return false;
     }
-    if (keeps(SpaceRule::trainer) && c.ep > 1 && !options_.can.expert_parallel) return false;
-    const bool nested = c.ep % c.cp == 0 || c.cp % c.ep == 0;
-    if (keeps(SpaceRule::expert_ranks) && !nested) return false;
+    if (!can_divide(options_.can, to_execution(c))) return false;
+    if (keeps(SpaceRule::expert_ranks) && !experts_nest(c.ep, c.cp)) return false;
     for (const int pp : pps_) {
       c.pp = pp;
       const std::int64_t shards = std::int64_t{c.tp} * c.cp * pp;
       if (keeps(SpaceRule::devices) && shards > limits_.devices) return false;
       if (keeps(SpaceRule::layers) && pp > limits_.layers) return false;
-      if (keeps(SpaceRule::trainer) && pp > options_.can.most_stages) return false;
+      if (pp > options_.can.most_stages) return false;
       for (const int dp : dps_) {
         if (--left_ <= 0) return false;
         if (keeps(SpaceRule::devices) && shards * dp > limits_.devices) break;
@@ -117,8 +120,7 @@ class SpaceWalk {
 
   bool found_with_degrees(const Configuration& c) {
     const std::int64_t replicas = std::int64_t{c.dp} * c.cp;
-    if (keeps(SpaceRule::devices) && options_.all_devices &&
-        replicas * c.tp * c.pp != limits_.devices) {
+    if (keeps(SpaceRule::devices) && !takes_devices(replicas * c.tp * c.pp, limits_, options_)) {
       return false;
     }
     if (keeps(SpaceRule::batch) && limits_.global_batch % c.dp != 0) return false;
@@ -128,7 +130,6 @@ class SpaceWalk {
 
   /// Whether the trainer has a stage of ZeRO for it.
   bool has_state(const Configuration& c) const {
-    if (!keeps(SpaceRule::trainer)) return true;
     const TrainerLimits& can = options_.can;
     if (options_.zero) return can.allows(*options_.zero, c.pp);
     if (c.dp * std::int64_t{c.cp} == 1) return can.allows(Zero::none, c.pp);
@@ -139,8 +140,7 @@ class SpaceWalk {
   bool has_tensor_form(const Configuration& c) const {
     SpaceOptions options;
     options.sequence_parallel = options_.sequence_parallel;
-    if (keeps(SpaceRule::trainer)) options.can = options_.can;
-    options.can.auto_sharding = options_.can.auto_sharding;
+    options.can = options_.can;
     SpaceLimits limits = limits_;
     if (limits.split.listed == nullptr) {
       // What a rule that does not count would refuse.
@@ -184,26 +184,25 @@ class SpaceWalk {
     const std::array all = {ScheduleKind::one_f_one_b, ScheduleKind::gpipe,
                             ScheduleKind::interleaved};
     return std::any_of(all.begin(), all.end(), [&](ScheduleKind kind) {
-      if (options_.schedule && *options_.schedule != kind) return false;
-      if (keeps(SpaceRule::trainer) && c.pp > 1 && !options_.can.allows(kind)) return false;
+      if (!allows_schedule(options_, kind, c.pp)) return false;
       const bool interleaved = kind == ScheduleKind::interleaved;
       if (!keeps(SpaceRule::interleaving)) {
         return has_room(c, options_.vp.least());
       }
       if (!interleaved) return options_.vp.allows(1) && has_room(c, 1);
       const std::optional<int> vp = options_.vp.at_least(2);
-      return c.pp > 1 && c.num_micro_batches % c.pp == 0 && vp && has_room(c, *vp);
+      return can_interleave(c.pp, c.num_micro_batches) && vp && has_room(c, *vp);
     });
   }
 
   bool has_room(const Configuration& c, int vp) const {
     const std::int64_t chunks = std::int64_t{c.pp} * vp;
     if (keeps(SpaceRule::layers) && chunks > limits_.layers) return false;
-    return !keeps(SpaceRule::passes) || c.num_micro_batches <= kMostPlannedPasses / chunks;
+    return !keeps(SpaceRule::passes) || has_few_passes(chunks, c.num_micro_batches);
   }
 
   const SpaceLimits& limits_;
-  const SpaceOptions& options_;
+  SpaceOptions options_;  ///< With all that a trainer can be told, where that rule does not count.
   SpaceRules rules_;
   std::int64_t left_;
   std::vector<int> tps_, cps_, eps_, pps_, dps_;

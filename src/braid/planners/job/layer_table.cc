@@ -103,7 +103,7 @@ LayerTables::KindShardings LayerTables::shardings_of_kind(std::size_t kind, cons
   std::pair<double, double> smallest = fastest;
   for (const KindSharding& sharding : costs_->shardings(kind, how, groups)) {
     const LayerCost cost = costs_->cost(kind, sharding, how, groups);
-    const double time_s = cost.forward.total_s() + cost.backward_s();
+    const double time_s = cost.time_s();
     const double parameters = cost.dense_parameters + cost.expert_parameters;
     if (std::pair(time_s, parameters) < fastest) {
       fastest = {time_s, parameters};

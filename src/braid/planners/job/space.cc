@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/planners/job/space_rules.h"
 
 namespace braid {
 namespace {
@@ -54,12 +55,6 @@ std::optional<Zero> next_stage(Zero zero, const SpaceLimits& limits, const Space
     return stage;
   }
   return std::nullopt;
-}
-
-/// Whether the trainer divides layers over so many ranks of each kind.
-bool has_form(const TrainerLimits& can, const Execution& how) {
-  return how.tp <= can.most_tensor_parallel && (how.cp == 1 || can.ring_context_parallel) &&
-         (how.ep == 1 || can.expert_parallel);
 }
 
 std::string text(std::int64_t value) { return std::to_string(value); }
@@ -204,9 +199,8 @@ void add_splits(Execution how, std::int64_t replicas, const Degrees& ep, const S
     const std::int64_t most_ep = limits.split.experts > 0 ? limits.split.experts : 1;
     for (const int one : ep.among(divisors(dp * how.cp, most_ep))) {
       how.ep = one;
-      if (!has_form(options.can, how)) continue;
-      // Expert groups are whole context groups, or parts of one.
-      if (one % how.cp != 0 && how.cp % one != 0) continue;
+      if (!can_divide(options.can, how)) continue;
+      if (!experts_nest(one, how.cp)) continue;
       if (!refusal(limits.split, how).empty()) continue;
       Configuration split;
       split.tp = how.tp;
@@ -229,7 +223,7 @@ std::vector<Configuration> splits_of_devices(std::int64_t devices, const SpaceLi
       Execution how;
       how.tp = tp;
       how.cp = cp;
-      if (!refusal(limits.split, how).empty() || !has_form(options.can, how)) continue;
+      if (!refusal(limits.split, how).empty() || !can_divide(options.can, how)) continue;
       add_splits(how, devices / tp / cp, options.ep, limits, options, out);
     }
   }
@@ -260,15 +254,15 @@ std::vector<Family> families(const SpaceLimits& limits, const SpaceOptions& opti
     for (const int cp :
          options.cp.among(divisors(std::max<std::int64_t>(1, split.seq_len / 2), room))) {
       const std::int64_t replicas = room / cp;
-      if (options.all_devices && replicas * cp * tp != limits.devices) continue;
+      if (!takes_devices(replicas * cp * tp, limits, options)) continue;
       for (const int ep :
            options.ep.among(divisors(std::max<std::int64_t>(1, split.experts), room))) {
         Execution how;
         how.tp = tp;
         how.cp = cp;
         how.ep = ep;
-        if ((ep % cp != 0 && cp % ep != 0) || !refusal(split, how).empty()) continue;
-        if (!has_form(options.can, how)) continue;
+        if (!experts_nest(ep, cp) || !refusal(split, how).empty()) continue;
+        if (!can_divide(options.can, how)) continue;
         Family family;
         family.configuration.tp = tp;
         family.configuration.cp = cp;
@@ -359,10 +353,7 @@ namespace {
 void add_pipelines(Configuration base, std::span<const int> micro_batches,
                    const SpaceLimits& limits, const SpaceOptions& options,
                    std::vector<ConfigurationRange>& out) {
-  const auto wanted = [&](ScheduleKind kind) {
-    return (!options.schedule || *options.schedule == kind) &&
-           (base.pp == 1 || options.can.allows(kind));
-  };
+  const auto wanted = [&](ScheduleKind kind) { return allows_schedule(options, kind, base.pp); };
   for (const int micro_batch : micro_batches) {
     base.micro_batch = micro_batch;
     if (!is_listed(options, base)) continue;
@@ -381,7 +372,9 @@ void add_pipelines(Configuration base, std::span<const int> micro_batches,
         out.push_back({base, 1});
       }
     }
-    if (base.num_micro_batches % base.pp != 0 || !wanted(ScheduleKind::interleaved)) continue;
+    if (!can_interleave(base.pp, base.num_micro_batches) || !wanted(ScheduleKind::interleaved)) {
+      continue;
+    }
     base.schedule = ScheduleKind::interleaved;
     for (const auto& [first_vp, last_vp] : options.vp.runs(2, most_vp)) {
       base.vp = first_vp;

@@ -8,12 +8,13 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
-#include "braid/planners/mixed/bounds.h"
+#include "braid/plan/plan.h"
 #include "braid/planners/mixed/cost_cache.h"
 #include "braid/planners/mixed/end_exchange.h"
 #include "braid/planners/mixed/stage_times.h"
 #include "braid/planners/mixed/suffix_bound.h"
 #include "braid/planners/mixed/work.h"
+#include "braid/search/one_f_one_b_turns.h"
 
 namespace braid {
 namespace {
@@ -232,7 +233,7 @@ void MixedDepthFirst::add_form(const Space& space, const Suffix& suffix, std::in
         way_s = std::max(way_s, way_s_[at(reader)] + (over_cut ? 2 * hop_s : 0));
       }
     }
-    const std::int64_t in_flight = std::min(problem_.micro_batches, depth);
+    const std::int64_t in_flight = one_f_one_b_in_flight(depth, problem_.micro_batches);
     bool fast = false;
     for (const bool saves_memory : {false, true}) {
       // Ways that save memory are for stages that fit no other.

@@ -10,6 +10,7 @@
 #include "braid/plan/stage_context.h"
 #include "braid/planners/mixed/mixed_planner.h"
 #include "braid/profile/split_limits.h"
+#include "braid/system/links.h"
 
 namespace braid {
 namespace {
@@ -63,11 +64,6 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
       problem_.readers[at(edge.source)].push_back(edge.target);
     }
   }
-
-  probe_.system = job.system();
-  probe_.precision = of.precision;
-  probe_.global_batch = of.global_batch;
-  probe_.stages.resize(1);
 
   // Context parallelism is as it is asked for.
   const std::vector<int> cps = space.cp.list().empty() ? std::vector<int>{1} : space.cp.list();
@@ -212,7 +208,7 @@ void MixedFamily::add_form(const Configuration& degrees, const std::vector<std::
   MixedForm form;
   form.takes = takes;
   const std::vector<std::int64_t> on = devices(std::vector<std::int32_t>(takes.size(), 0), takes);
-  const std::vector<std::size_t> groups = job_.groups_of(on);
+  const std::vector<std::size_t> groups = groups_of(job_.system(), on);
   // Replicas on other devices would divide their layers otherwise.
   if (degrees.sharding != ShardingKind::manual &&
       (groups.size() > 1 || !job_.is_distinct(degrees, groups.front()))) {
@@ -358,19 +354,15 @@ SyncRates MixedFamily::rates(std::span<const std::int32_t> used, std::int32_t fo
   return found->second;
 }
 
-SyncRates MixedFamily::rates_of(const Configuration& way, std::vector<std::int64_t> devices) {
-  Stage& stage = probe_.stages.front();
-  stage.dp = way.dp;
-  stage.tp = way.tp;
-  stage.cp = way.cp;
-  stage.own = stage_form(way);
+SyncRates MixedFamily::rates_of(const Configuration& way,
+                                std::span<const std::int64_t> devices) const {
   StageParameters all;
-  for (const ChainLayer& layer : job_.layers(way, job_.groups_of(devices))) {
+  for (const ChainLayer& layer : job_.layers(way, groups_of(job_.system(), devices))) {
     all.dense += layer.dense_parameters;
     all.expert += layer.expert_parameters;
   }
-  stage.devices = std::move(devices);
-  return sync_rates(all, StageContext(probe_, 0).data_parallel());
+  const StageContext context(devices, to_parallelism(way), job_.job().precision, job_.system());
+  return sync_rates(all, context.data_parallel());
 }
 
 std::vector<PlacedStage> MixedFamily::stages(const MixedPipeline& pipeline) const {

@@ -12,37 +12,6 @@
 #include "braid/system/links.h"
 
 namespace braid {
-namespace {
-
-/// Degrees and trades of a stage.
-Configuration configuration_of(const Parallelism& form) {
-  Configuration how;
-  how.tp = form.tp;
-  how.cp = form.cp;
-  how.ep = form.ep;
-  how.dp = form.dp;
-  how.micro_batch = form.micro_batch;
-  how.sequence_parallel = form.sequence_parallel;
-  how.zero = form.zero;
-  how.offload_optimizer = form.offload_optimizer;
-  how.offload_weights = form.offload_weights;
-  return how;
-}
-
-/// That of a stage, for layers that run so.
-Configuration with_run(Configuration stage, const Execution& how) {
-  stage.tp = how.tp;
-  stage.cp = how.cp;
-  stage.ep = how.ep;
-  stage.micro_batch = how.micro_batch;
-  stage.sequence_parallel = how.sequence_parallel;
-  stage.recompute = how.recompute;
-  stage.offload_activations = how.offload_activations;
-  stage.offload_weights = how.offload_weights;
-  return stage;
-}
-
-}  // namespace
 
 MixedJob::MixedJob(const Job& job, const System& system, std::string planner)
     : job_(job), system_(system), chain_(chain_job(job, system)), runs_(device_runs(system)) {
@@ -55,24 +24,8 @@ MixedJob::MixedJob(const Job& job, const System& system, std::string planner)
 
   base_ = blank_plan(job, *chain_.layers, system);
   base_.planner = std::move(planner);
-  std::string chips;
-  for (const DeviceGroup& group : system.groups) {
-    if (chips.find(group.chip.name) != std::string::npos) continue;
-    chips += (chips.empty() ? "" : " + ") + group.chip.name;
-  }
-  base_.profile.chip = chips;
+  base_.profile.chip = chip_names_of(system);
   scratch_.emplace(base_, base_.planner);
-}
-
-std::vector<std::size_t> MixedJob::groups_of(std::span<const std::int64_t> devices) const {
-  std::vector<std::size_t> groups;
-  for (const std::int64_t device : devices) {
-    const std::size_t group = placement_of(system_, device).group;
-    if (groups.empty() || groups.back() != group) groups.push_back(group);
-  }
-  std::sort(groups.begin(), groups.end());
-  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
-  return groups;
 }
 
 std::vector<LayerCost> MixedJob::costs(const Configuration& form, std::size_t group, bool only) {
@@ -84,16 +37,9 @@ std::vector<LayerCost> MixedJob::costs(const Configuration& form, std::size_t gr
 
 std::size_t MixedJob::slowest_group(const Configuration& form, std::int32_t kind,
                                     std::span<const std::size_t> groups) {
-  std::size_t slowest = groups.front();
-  double most_s = -1;
-  for (const std::size_t group : groups) {
-    const LayerCost& cost = tables_[group].at(form).kinds[at(kind)];
-    const double time_s = cost.forward.total_s() + cost.backward_s();
-    if (time_s <= most_s) continue;
-    most_s = time_s;
-    slowest = group;
-  }
-  return slowest;
+  return slowest_of(groups, [&](std::size_t group) -> const LayerCost& {
+    return tables_[group].at(form).kinds[at(kind)];
+  });
 }
 
 const std::vector<ChainLayer>& MixedJob::layers(const Configuration& form,
@@ -126,7 +72,7 @@ std::int32_t MixedJob::option_of(const Configuration& form, std::size_t group, b
 /// A chunk of those layers, each by the option of the group where it is slowest.
 void MixedJob::add_stage(const PlacedStage& placed, std::span<const LayerRun> layers, bool only,
                          PlanBuilder& builder) {
-  const std::vector<std::size_t> groups = groups_of(placed.devices);
+  const std::vector<std::size_t> groups = groups_of(system_, placed.devices);
   Chunk chunk;
   for (const LayerRun& layer : layers) {
     for (const std::size_t group : groups) option_of(layer.how, group, only, builder);
@@ -170,13 +116,13 @@ Plan MixedJob::on_real_devices(const Plan& planned) {
   for (std::size_t s = 0; s < planned.stages.size(); ++s) {
     const Stage& from = planned.stages[s];
     PlacedStage placed;
-    placed.form = configuration_of(form_of(planned, s));
+    placed.form = stage_configuration(form_of(planned, s));
     placed.devices = from.devices;
     std::vector<LayerRun> layers;
     for (const Chunk& chunk : from.chunks) {
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
         const Option& option = options_of(planned.profile, chunk.layers[i])[at(chunk.options[i])];
-        layers.push_back({chunk.layers[i], with_run(placed.form, option.how)});
+        layers.push_back({chunk.layers[i], with_execution(placed.form, option.how)});
       }
     }
     add_stage(placed, layers, planned.stages.size() == 1, builder);

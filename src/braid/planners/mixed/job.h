@@ -36,9 +36,6 @@ class MixedJob {
   const ChainJob& chain() const { return chain_; }
   const std::vector<DeviceRun>& runs() const { return runs_; }
 
-  /// Groups that the devices lie in, ascending.
-  std::vector<std::size_t> groups_of(std::span<const std::int64_t> devices) const;
-
   /// Layers of a stage of this form with devices in these groups: each as slow as on the slowest.
   /// The `only` stage of a pipeline counts what several layers read once.
   const std::vector<ChainLayer>& layers(const Configuration& form,

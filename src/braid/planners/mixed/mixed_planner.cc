@@ -17,12 +17,17 @@
 #include "braid/planners/mixed/solve.h"
 #include "braid/profile/sharded_options.h"
 #include "braid/schedule/timeline.h"
+#include "braid/system/links.h"
 
 namespace braid {
 namespace {
 
 /// What is slower than the best by more is no alternative to it.
 constexpr double kAlternative = 1.5;
+/// Steps by which a round's limit rises while there is no plan: small ones, larger ones, and at
+/// last no limit.
+constexpr int kSmallSteps = 12, kSteps = 32;
+constexpr double kSmallStep = 1.1, kLargeStep = 1.5;
 /// What is slower by more is not tried to be improved on.
 constexpr double kNear = 1.1;
 /// Stages tried in one family, where bounds by path hold and where they do not.
@@ -244,7 +249,6 @@ void MixedSearch::find_first(std::vector<Open>& open) {
   }
   // What paths say of branches is not worth more.
   if (job_.chain().branched && !found_.empty()) return;
-  constexpr int kSmallSteps = 12, kSteps = 32;
   const double alone_s = found_.empty() ? kInfinity : found_.front().time_s;
   while (found_.empty() || found_.front().time_s >= alone_s) {
     Open* next = nullptr;
@@ -254,7 +258,7 @@ void MixedSearch::find_first(std::vector<Open>& open) {
     }
     if (next == nullptr) return;
     const int step = ++next->raised;
-    next->limit_s *= step <= kSmallSteps ? 1.1 : step < kSteps ? 1.5 : kInfinity;
+    next->limit_s *= step <= kSmallSteps ? kSmallStep : step < kSteps ? kLargeStep : kInfinity;
     if (next->bound_s < next->limit_s) search(*next, next->limit_s);
   }
 }
@@ -320,10 +324,7 @@ Infeasibility MixedSearch::nearest(const std::vector<Open>& open) {
     why.stage = static_cast<std::int64_t>(shortage->stage);
     why.needed_bytes = shortage->needed_bytes;
     why.available_bytes = shortage->available_bytes;
-    std::string chips;
-    for (const std::size_t group : job_.groups_of(stage.devices)) {
-      chips += (chips.empty() ? "" : " + ") + job_.system().groups[group].chip.name;
-    }
+    const std::string chips = chip_names_of(job_.system(), groups_of(job_.system(), stage.devices));
     why.reason =
         "no assignment of layers to stages on these devices fits in their memory (nearest: "
         "layers " +

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "braid/planners/mixed/job.h"
@@ -74,7 +75,7 @@ class MixedFamily final : public MixedCosts {
   void fill_shared_bytes(std::int32_t form, std::int32_t way, std::vector<double>& bytes) const;
   std::vector<std::int64_t> devices(std::span<const std::int32_t> used,
                                     const std::vector<std::int32_t>& takes) const;
-  SyncRates rates_of(const Configuration& way, std::vector<std::int64_t> devices);
+  SyncRates rates_of(const Configuration& way, std::span<const std::int64_t> devices) const;
   const std::vector<std::int32_t>& takes_of(std::int32_t form) const {
     return problem_.forms[static_cast<std::size_t>(form)].takes;
   }
@@ -90,7 +91,6 @@ class MixedFamily final : public MixedCosts {
   std::vector<std::vector<double>> least_shared_bytes_;
   MixedProblem problem_;
   SplitLimits split_;
-  Plan probe_;  ///< A plan of one stage, to ask for its rates.
 };
 
 }  // namespace braid

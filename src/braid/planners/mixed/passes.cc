@@ -9,8 +9,9 @@
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
 #include "braid/base/pareto_front.h"
-#include "braid/planners/mixed/bounds.h"
+#include "braid/plan/plan.h"
 #include "braid/planners/mixed/suffix_bound.h"
+#include "braid/search/one_f_one_b_turns.h"
 
 namespace braid {
 namespace {
@@ -100,7 +101,7 @@ std::int32_t MixedPasses::take(const Extension& stage, std::int32_t first_left,
   const auto& [form, way, right, cached, to, pass] = stage;
   const std::int64_t m = problem_.micro_batches;
   const std::int32_t least_left =
-      times_.first_fitting(form, way, std::min(m, pass.depth))[at(right)];
+      times_.first_fitting(form, way, one_f_one_b_in_flight(pass.depth, m))[at(right)];
   if (least_left > 0 && first_left >= 0) pass.result.memory_bound = true;
   const bool may_end = pass.depth >= problem_.least_stages;
   const bool may_go_on = pass.depth < problem_.most_stages;
@@ -199,7 +200,7 @@ void MixedPasses::take_from_all(const Extension& stage, std::int32_t first_left,
 void MixedPasses::take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
                                MixedCostCache::At& cached, State& to, Pass& pass) {
   const std::vector<MixedWay>& ways = problem_.forms[form].ways;
-  const std::int64_t in_flight = std::min(problem_.micro_batches, pass.depth);
+  const std::int64_t in_flight = one_f_one_b_in_flight(pass.depth, problem_.micro_batches);
   const auto take_from = [&](std::size_t way, std::int32_t left) {
     take_from_all({form, way, right, cached, to, pass}, left, starts);
   };

@@ -2,21 +2,21 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
 #include "braid/base/least_threshold.h"
+#include "braid/plan/plan.h"
+#include "braid/search/fitting_layers.h"
 
 namespace braid {
 namespace {
 
 /// Stages tried for one number of bytes; more are not looked through.
 constexpr std::int64_t kMostShortageSteps = 20'000'000;
-/// More than any device could be given.
-constexpr double kHopeless = 1e18;
 
 /// Which pipelines fit with `extra_bytes` more on each device.
 class Coverage {
@@ -64,13 +64,8 @@ std::vector<Coverage::Longest> Coverage::longest_stages(std::size_t form,
     MemoryForm memory = ways[w].memory;
     memory.available_bytes += extra_bytes_;
     for (std::int32_t right = 1; right <= layers_; ++right) {
-      RunSums sums;
-      std::int32_t left = right;
-      while (left > 0) {
-        sums.add(ways[w].layers[at(left) - 1]);
-        if (!fits(sums, static_cast<double>(in_flight), memory)) break;
-        --left;
-      }
+      const std::int32_t left = first_of_longest_run(std::span(ways[w].layers).first(at(right)),
+                                                     memory, static_cast<double>(in_flight));
       if (left < longest[at(right)].left) {
         longest[at(right)] = {left, static_cast<std::int32_t>(w)};
       }
@@ -130,8 +125,8 @@ std::optional<MixedPipeline> Coverage::run() {
   levels_.push_back({{std::vector<std::int32_t>(problem_.capacity.size(), 0), std::move(all)}});
   std::int64_t in_flight = 0;
   for (std::int64_t depth = 1; depth <= most && steps_ < kMostShortageSteps; ++depth) {
-    if (std::min(problem_.micro_batches, depth) != in_flight) {
-      in_flight = std::min(problem_.micro_batches, depth);
+    const std::int64_t held = one_f_one_b_in_flight(depth, problem_.micro_batches);
+    if (std::exchange(in_flight, held) != held) {
       longest_.clear();
       for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
         longest_.push_back(longest_stages(form, in_flight));
@@ -158,7 +153,7 @@ MixedShortage shortage_of(const MixedProblem& problem, MixedPipeline pipeline) {
     RunSums sums;
     for (std::int32_t l = stage.begin; l < stage.end; ++l) sums.add(way.layers[at(l)]);
     const auto depth = static_cast<std::int64_t>(pipeline.stages.size() - i);
-    const auto in_flight = static_cast<double>(std::min(problem.micro_batches, depth));
+    const auto in_flight = static_cast<double>(one_f_one_b_in_flight(depth, problem.micro_batches));
     const double needed = device_bytes(sums, in_flight, way.memory);
     if (needed - way.memory.available_bytes <= most) continue;
     most = needed - way.memory.available_bytes;
@@ -179,15 +174,11 @@ std::optional<MixedShortage> least_shortage(const MixedProblem& problem, double 
     if (!pipeline.has_value()) return std::nullopt;
     return shortage_of(problem, std::move(*pipeline));
   };
-  const double most = std::min(below_bytes * (1 - kNearThreshold), kHopeless);
+  const double most = std::min(below_bytes * (1 - kNearThreshold), kEndlessBytes);
   std::optional<MixedShortage> any = within(most);
   if (!any.has_value()) return std::nullopt;
-  // From far away by magnitudes, then by halves.
-  const auto next = [](const ThresholdRange& range) -> std::optional<double> {
-    const auto [low, high] = range;
-    if (range.is_within(kNearThreshold) || !(high > 1)) return std::nullopt;
-    if (!(low > 0)) return high / 16;
-    return high < 4 * low ? (low + high) / 2 : std::sqrt(low * high);
+  const auto next = [](const ThresholdRange& range) {
+    return range.next_by_magnitude(kNearThreshold, kByte);
   };
   const double high = std::min(most, any->missing_bytes());
   return least_memory({0, high}, std::move(*any), next, within,

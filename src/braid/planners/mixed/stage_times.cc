@@ -2,24 +2,14 @@
 
 #include <algorithm>
 #include <cassert>
+#include <span>
 
 #include "braid/base/infinity.h"
 #include "braid/plan/totals.h"
+#include "braid/search/amp_window.h"
 #include "braid/search/fitting_layers.h"
 
 namespace braid {
-namespace {
-
-/// Sums over the values before each.
-std::vector<double> sums_before(const std::vector<double>& values) {
-  std::vector<double> sums{0};
-  sums.reserve(values.size() + 1);
-  for (const double value : values) sums.push_back(sums.back() + value);
-  return sums;
-}
-
-}  // namespace
-
 MixedStageTimes::MixedStageTimes(const MixedProblem& problem) : problem_(problem) {
   assert(!problem.forms.empty());
   layers_ = problem.forms.front().ways.front().layers.size();
@@ -47,9 +37,9 @@ MixedStageTimes::MixedStageTimes(const MixedProblem& problem) : problem_(problem
       }
     }
   }
-  least_forward_s_ = sums_before(forward_s);
-  least_backward_s_ = sums_before(backward_s);
-  least_s_ = sums_before(time_s);
+  least_forward_s_ = running_sums(forward_s);
+  least_backward_s_ = running_sums(backward_s);
+  least_s_ = running_sums(time_s);
 }
 
 MixedStageTimes::Time MixedStageTimes::plain(std::size_t form, std::size_t way, std::int32_t left,
@@ -101,16 +91,8 @@ const std::vector<std::int32_t>& MixedStageTimes::first_fitting(std::size_t form
   }
   first.assign(layers_ + 1, 0);
   for (std::size_t right = 1; right <= layers_; ++right) {
-    RunSums sums;
-    std::size_t left = right;
-    while (left > 0) {
-      RunSums larger = sums;
-      larger.add(run.layers[left - 1]);
-      if (!fits(larger, static_cast<double>(in_flight), run.memory)) break;
-      sums = larger;
-      --left;
-    }
-    first[right] = static_cast<std::int32_t>(left);
+    first[right] = first_of_longest_run(std::span(run.layers).first(right), run.memory,
+                                        static_cast<double>(in_flight));
   }
   return first;
 }

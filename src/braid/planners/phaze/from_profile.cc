@@ -16,10 +16,6 @@ bool splits_one_way(const Option& option) {
   return how.cp == 1 && how.ep == 1 && !how.offload_weights && !how.offload_activations;
 }
 
-double pass_s(const Option& option) {
-  return option.cost.forward.total_s() + option.cost.backward_s();
-}
-
 /// Of the options of one degree, the fastest with that recomputation; null when there is none.
 const Option* fastest(const std::vector<Option>& options, int tp, Recompute recompute) {
   const Option* found = nullptr;
@@ -27,7 +23,7 @@ const Option* fastest(const std::vector<Option>& options, int tp, Recompute reco
     if (option.how.tp != tp || option.how.recompute != recompute || !splits_one_way(option)) {
       continue;
     }
-    if (found == nullptr || pass_s(option) < pass_s(*found)) found = &option;
+    if (found == nullptr || option.cost.time_s() < found->cost.time_s()) found = &option;
   }
   return found;
 }
@@ -81,7 +77,7 @@ PhazeLayer layer_of(const std::vector<Option>& options, int tp, double time_unit
   PhazeLayer layer;
   const double first_s = forward_pass_s(plain, fastest(options, tp, Recompute::full));
   layer.forward_s = first_s * time_unit_s;
-  layer.backward_s = (pass_s(plain) - first_s) * time_unit_s;
+  layer.backward_s = (plain.cost.time_s() - first_s) * time_unit_s;
   layer.weight_bytes =
       plain.cost.gradient_bytes >= 0 ? plain.cost.gradient_bytes : parameters * gradient_bytes;
   layer.fixed_bytes = plain.cost.fixed_bytes >= 0

@@ -160,14 +160,9 @@ std::optional<PhazeFound> best_of_labels(const PhazeSpace& space,
 
 void PhazePath::prepend(double forward_s, double backward_s, std::int64_t from_end,
                         std::int64_t micro_batches) {
-  const double load_s = forward_s + backward_s;
-  const std::int64_t stays = micro_batches - from_end;
-  const double path_s = stays < 0
-                            ? static_cast<double>(micro_batches - 1) * forward_s
-                            : static_cast<double>(stays) * load_s +
-                                  std::max(sum_s, static_cast<double>(from_end - 1) * forward_s);
-  longest_s = std::max(longest_s, path_s);
-  sum_s += load_s;
+  longest_s =
+      std::max(longest_s, phaze_excess_s(forward_s, backward_s, sum_s, from_end, micro_batches));
+  sum_s += forward_s + backward_s;
 }
 
 double path_bound_s(const PhazeProblem& problem, std::int64_t dp,

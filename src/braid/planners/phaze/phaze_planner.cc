@@ -117,7 +117,7 @@ class BatchBound {
       sum_s_ += layer.time_s();
       forward_s_ += layer.forward_s;
       longest_s_ = std::max(longest_s_, layer.time_s());
-      parameters += job.synced_parameters(layer);
+      parameters += synced_parameters(layer, job.precision());
     }
     longest_s_ = std::max(longest_s_, sum_s_ / stages_);
     sync_s_ = sync_factor(configuration.dp) * parameters * network.gradient_bytes / 2 /

@@ -255,20 +255,16 @@ std::optional<PhazePlacement> most_frugal(PhazeProblem problem, PhazeOptions opt
     problem.memory_bytes = memory_bytes;
     return place_among(problem, options, lattice);
   };
-  double least = std::max(1.0, problem.memory_bytes), most = least;
-  std::optional<PhazePlacement> found = placed(most);
-  while (!found.has_value()) {
-    least = most;
-    most *= 4;
-    if (!(most < kInfinity)) return std::nullopt;
-    found = placed(most);
-  }
+  const double given_bytes = std::max(1.0, problem.memory_bytes);
+  ThresholdRange tried{given_bytes, given_bytes};
+  std::optional<PhazePlacement> found = first_within(tried, 4, placed);
+  if (!found) return std::nullopt;
   const auto next = [](const ThresholdRange& range) -> std::optional<double> {
     if (range.is_within(kExactThreshold)) return std::nullopt;
     return range.middle();
   };
-  return least_memory({least, most}, std::move(*found), next, placed,
-                      [most](const PhazePlacement&) { return most; });
+  return least_memory(tried, std::move(*found), next, placed,
+                      [&tried](const PhazePlacement&) { return tried.high; });
 }
 
 const PhazeStage& fullest(const PhazePlacement& placement) {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "braid/planners/phaze/table.h"
 #include "braid/schedule/pipeline_time.h"
+#include "braid/search/one_f_one_b_turns.h"
 
 namespace braid {
 
@@ -93,12 +95,17 @@ double sync_factor(std::int64_t dp);
 double load_of(const PhazeCandidate& candidate, std::int64_t from_end);
 double backward_of(const PhazeCandidate& candidate, std::int64_t from_end);
 
-/// Lengths of paths through the 1F1B schedule of m micro-batches, of which none is longer than the
-/// simulated time, beyond the sum of all loads. A path goes down the pipeline and up again (all
-/// loads once) and repeats on a stage, the s-th from the end, with load L and S the sum of the
-/// loads behind it: it comes down once more and stays for the rest, which adds
-/// (m - s)·L + S, or warms up there instead, (m - s)·L + (s - 1)·forward; where s > m it repeats
-/// the forward pass only, (m - 1)·forward. `longest` is the longest so far.
+/// By how much a stage lengthens the path through the 1F1B schedule that ends with the last
+/// micro-batch's way up, behind which synchronisation comes: the stage is the s-th from the end,
+/// and `below_s` is the sum of the loads behind it.
+inline double phaze_excess_s(double forward_s, double backward_s, double below_s,
+                             std::int64_t from_end, std::int64_t micro_batches) {
+  return std::max(staying_excess_s(forward_s, backward_s, from_end, micro_batches),
+                  turning_excess_s(forward_s + backward_s, below_s, 0, from_end, micro_batches));
+}
+
+/// Lengths of paths through the 1F1B schedule beyond the sum of all loads, of which none is longer
+/// than the simulated time: of any stage phaze_excess_s. `longest` is the longest so far.
 struct PhazePath {
   double longest_s = 0;
   double sum_s = 0;  ///< Of the loads.

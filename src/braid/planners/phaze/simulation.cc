@@ -51,6 +51,7 @@ class PlansInDepth {
       simulate();
       return;
     }
+    const double stays = OneFOneBTurns::of(s, micro_batches_).after;
     for (const PhazeCandidate& candidate : space_.candidates->from(cut)) {
       if (candidate.most_from_end < s || left_ < 0) continue;
       const double longest_behind_s =
@@ -59,13 +60,14 @@ class PlansInDepth {
       --left_;
       const double load_s = load_of(candidate, s), backward_s = backward_of(candidate, s);
       const double behind_s = kBelowRounding * behind_s_[candidate.outer];
-      const double stays = static_cast<double>(micro_batches_ - s);
       // A path on an earlier stage has this stage's load behind it.
       const double paths_s =
           std::max(stays >= 0 ? stays * load_s : -kInfinity, before.path_s + load_s);
       const double late = std::max(
           before.late_s, sync_factor(combination_.dp) * candidate.gradients_s - before.backward_s);
-      double longest_s = std::max(0.0, paths_s + behind_s);
+      double longest_s =
+          std::max(paths_s + behind_s,
+                   phaze_excess_s(load_s - backward_s, backward_s, behind_s, s, micro_batches_));
       if (s > 1 && stays > 0) {
         longest_s = std::max(longest_s, behind_s + stays * longest_behind_s * kBelowRounding);
       }

@@ -14,6 +14,19 @@
 
 namespace braid {
 
+/// Steps up from a lower bound, as shares of it.
+struct RisingSteps {
+  double step = 0, factor = 0, most = 0;  ///< The next one; each is so many times the last.
+
+  /// nullopt: they have become too large, or there is no bound to go by.
+  std::optional<double> next_above(double bound) {
+    if (!(step < most && bound > 0)) return std::nullopt;
+    const double limit = bound * (1 + step);
+    step *= factor;
+    return limit;
+  }
+};
+
 /// Narrows down the least threshold that stages can keep: each solution found lowers the upper end
 /// to its own time, each threshold that none keeps raises the lower end. `Search`:
 ///   std::optional<PiperSolution> keep(double limit);  // Stages, superstages and their time.
@@ -60,14 +73,14 @@ class PiperBisection {
     show();
   }
 
-  /// From the lower end up by shares of it, `step` and then `factor` times as much each, until
-  /// something is found; at last without a limit.
-  void rise(double step, double factor, double most) {
-    for (; !has_solution() && step < most && low_ > 0; step *= factor) {
-      if (search_.exhausted()) return;
-      attempt(low_ * (1 + step));
+  /// From the lower end up by such steps until something is found; at last without a limit.
+  void rise(RisingSteps steps) {
+    while (!has_solution()) {
+      const std::optional<double> limit = steps.next_above(low_);
+      if (limit && search_.exhausted()) return;
+      attempt(limit.value_or(kInfinity));
+      if (!limit) return;
     }
-    if (!has_solution()) attempt(kInfinity);
   }
 
   /// Closes the gap by halves of its logarithm. `halve_next`: after a solution just below the upper

@@ -50,6 +50,8 @@ class ExactSum {
     first_.push_back(stages_.size());
   }
 
+  /// No threshold below can be kept.
+  double least_limit() const { return tables_.least_limit(problem_.micro_batches); }
   bool exhausted() const { return most_work_ > 0 && work_ >= most_work_; }
   bool proven() const { return tables_.proven(); }
   std::int64_t work() const { return work_; }
@@ -138,16 +140,9 @@ PiperSolution solve_exact_sum(const PiperProblem& problem, const PiperSearchLimi
   }
   const DownsetLattice prefixes = piper_prefixes(problem, limits);
   ExactSum search(problem, prefixes, limits);
-  PiperBisection bisection(search, 0, limits.progress, solution);
+  PiperBisection bisection(search, search.least_limit(), limits.progress, solution);
   bisection.attempt(kInfinity);
-  while (bisection.has_solution() && bisection.is_open()) {
-    const double low = bisection.low();
-    if (low > 0 && bisection.is_close()) {
-      bisection.attempt_below_high();
-    } else {
-      bisection.attempt((low + bisection.high()) / 2);
-    }
-  }
+  bisection.halve(false);
   bisection.finish();
   if (solution.status == Status::infeasible) {
     solution.reason = "no stages whose data-parallel degrees sum to exactly " +

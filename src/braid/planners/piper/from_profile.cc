@@ -56,7 +56,7 @@ PiperProblem piper_from_profile(const Profile& profile, int micro_batch,
       }
       PiperOption made;
       made.name = option.name;
-      made.time = option.cost.forward.total_s() + option.cost.backward_s();
+      made.time = option.cost.time_s();
       made.parameter_bytes = stated_or(option.cost.gradient_bytes, option, gradient_bytes);
       made.in_flight_bytes = option.cost.stash_bytes;
       made.fixed_bytes = stated_or(option.cost.fixed_bytes, option, state_bytes);

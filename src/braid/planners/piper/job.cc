@@ -189,7 +189,7 @@ PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>&
         const MemoryBreakdown busy = memory_of(totals, 1, context);
         PiperOption option;
         option.name = job.tables->option(form, at(layers[l].kind)).name;
-        option.time = cost.forward.total_s() + cost.backward_s();
+        option.time = cost.time_s();
         option.parameter_bytes = (cost.dense_parameters + cost.expert_parameters) *
                                      bytes_per_element(job.job->precision.gradient) +
                                  std::max(0.0, cost.gradient_bytes);

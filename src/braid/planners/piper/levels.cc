@@ -14,6 +14,8 @@
 namespace braid {
 namespace {
 
+/// From the quick bound up, few of them: each is a whole dynamic program over the levels.
+constexpr RisingSteps kLevelSteps{0.05, 3, 1e4};
 constexpr std::int64_t kNever = std::int64_t{1} << 40;
 
 /// What the levels above the lowest see of the problem: weights and tensors in bytes.
@@ -70,11 +72,7 @@ class Levels {
   }
 
   /// No threshold below can be kept.
-  double least_limit() const {
-    return (1 - kSameTime) *
-           std::max(tables_.least_work(sets_ - 1) / static_cast<double>(problem_.devices),
-                    tables_.least_time(sets_ - 1) / static_cast<double>(most_sum_));
-  }
+  double least_limit() const { return tables_.least_limit(most_sum_); }
 
   /// Stages and superstages that keep the limit; nullopt when there are none.
   std::optional<PiperSolution> keep(double limit) {
@@ -361,7 +359,7 @@ PiperSolution solve_piper_levels(const PiperProblem& problem, const PiperSearchL
   Levels levels(problem, prefixes, limits.work);
   PiperSolution solution;
   PiperBisection bisection(levels, levels.least_limit(), limits.progress, solution);
-  bisection.rise(0.05, 3, 1e4);
+  bisection.rise(kLevelSteps);
   bisection.halve(false);
   bisection.finish();
   solution.downsets = static_cast<std::int64_t>(prefixes.size());

@@ -11,9 +11,10 @@
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
-#include "braid/planners/job/job_layers.h"
+#include "braid/planners/job/outcomes.h"
 #include "braid/planners/job/space.h"
 #include "braid/planners/piper/job.h"
+#include "braid/planners/piper/less_memory.h"
 #include "braid/planners/piper/variants.h"
 #include "braid/schedule/timeline.h"
 
@@ -56,10 +57,9 @@ class PiperSearch {
         piper_(piper_job(job, system, tables_, space.network)) {}
 
   Outcome run() {
-    Outcome outcome;
-    outcome.physical_bound = lower_bound(job_, system_);
+    Outcome outcome = begin_outcome(job_, system_);
     outcome.objective_name = kObjective;
-    outcome.assumptions = {network_text()};
+    outcome.assumptions.push_back(network_text());
     std::vector<PiperFamily> families = all_families();
     std::stable_sort(
         families.begin(), families.end(),
@@ -111,23 +111,21 @@ class PiperSearch {
 
   /// Keeps the family's best plan if it is the best so far. False when there may be a better one.
   bool solve(const PiperFamily& family, Outcome& outcome) {
-    PiperProblem problem = problem_of(family);
-    const double all_memory = problem.memory_bytes;
-    for (int attempt = 0; attempt < kMostAttempts && problem.memory_bytes > 0; ++attempt) {
-      const Attempt done = solve_once(family, problem, outcome);
-      if (done.excess_bytes <= 0) return attempt == 0 && done.sure;
-      // Rounds that do not nest have more in flight than Piper counts.
+    const PiperProblem problem = problem_of(family);
+    bool sure = true;
+    const auto attempt = [&](const PiperProblem& within) {
+      const Attempt done = solve_once(family, within, outcome);
+      sure = sure && done.sure;
+      if (done.excess_bytes <= 0) return done.excess_bytes;
+      sure = false;
       if (!std::exchange(overfull_, true)) {
         outcome.assumptions.push_back(overfull_text(done.excess_bytes));
       }
-      problem.memory_bytes -= done.excess_bytes;
-    }
-    // Those of equal degrees nest.
-    problem.memory_bytes = all_memory;
-    for (std::int64_t dp = family.least_dp; dp <= family.most_dp; ++dp) {
-      problem.least_dp = problem.most_dp = dp;
-      if (problem.micro_batches % dp == 0) solve_once(family, problem, outcome);
-    }
+      return done.excess_bytes;
+    };
+    if (within_less_memory(problem, attempt)) return sure;
+    with_equal_degrees(problem,
+                       [&](const PiperProblem& equal) { solve_once(family, equal, outcome); });
     return false;
   }
 
@@ -291,7 +289,6 @@ class PiperSearch {
   }
 
   static constexpr std::int64_t kMostMicroBatch = 16;
-  static constexpr int kMostAttempts = 20;
 
   const PiperVariant& variant_;
   const Job& job_;
@@ -321,8 +318,7 @@ Outcome plan_piper(std::string_view name, const Job& job, const System& system,
     throw Error(std::string(name) + " takes the network as flat", "leave out --network levels");
   }
   if (const std::string_view option = option_outside(space); !option.empty()) {
-    Outcome outcome;
-    outcome.physical_bound = lower_bound(job, system);
+    Outcome outcome = begin_outcome(job, system);
     outcome.objective_name = kObjective;
     outcome.infeasibility = Infeasibility{
         fmt::format("the planner {} cannot do as {} says", name, option), -1, 0, 0, {}};

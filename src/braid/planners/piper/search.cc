@@ -18,49 +18,52 @@ namespace {
 
 /// With more downsets than this, a few are searched first.
 constexpr std::size_t kManyDownsets = 1000;
+/// From the time that all work takes up to what the quick bounds do not exclude.
+constexpr RisingSteps kQuickSteps{0.02, 3, 1e6};
+/// From there up, finely: what the quick bounds do not see makes little difference mostly.
+constexpr RisingSteps kExactSteps{4e-3, 4, 1e6};
 
 /// Raises what is excluded by the quick bounds alone, until it is near to a time that they do not
 /// exclude.
 void raise_bound(PiperThreshold& threshold, PiperBisection<PiperThreshold>& bisection) {
-  double kept = kInfinity;  // Not excluded.
-  const auto attempt = [&](double limit) {
-    if (!threshold.may_keep(limit)) return bisection.exclude(limit);
-    if (threshold.exhausted()) return;
-    kept = std::min(kept, limit);
-    if (auto stages = threshold.bounding_stages(limit)) {
-      bisection.take(piper_solution_of(std::move(*stages)), limit);
-      kept = std::min(kept, bisection.high());
-    }
+  RisingSteps steps = kQuickSteps;
+  const auto next = [&](const ThresholdRange& kept) -> std::optional<double> {
+    const double low = bisection.low();
+    if (threshold.exhausted()) return std::nullopt;
+    if (kept.high == kInfinity) return steps.next_above(low);
+    if (!(low < kept.high * (1 - kNearThreshold))) return std::nullopt;
+    return std::sqrt(low * kept.high);
   };
-  for (double step = 0.02; kept == kInfinity && bisection.low() > 0 && step < 1e6; step *= 3) {
-    attempt(bisection.low() * (1 + step));
-    if (threshold.exhausted()) return;
-  }
-  while (kept < kInfinity && bisection.low() < kept * (1 - kNearThreshold) &&
-         !threshold.exhausted()) {
-    attempt(std::sqrt(bisection.low() * kept));
-  }
+  const auto attempt = [&](double limit) -> std::optional<double> {
+    if (!threshold.may_keep(limit)) {
+      bisection.exclude(limit);
+      return std::nullopt;
+    }
+    if (threshold.exhausted()) return std::nullopt;
+    auto stages = threshold.bounding_stages(limit);
+    if (!stages) return limit;
+    bisection.take(piper_solution_of(std::move(*stages)), limit);
+    return std::min(limit, bisection.high());
+  };
+  least_threshold({0, kInfinity}, next, attempt);
 }
 
 /// The fastest solution over the tables' suffixes, if it is faster than `solution`.
 void improve(const PiperProblem& problem, PiperTables& tables, const PiperSearchLimits& limits,
              PiperSolution& solution) {
-  const std::size_t whole = tables.size() - 1;
-  const std::int64_t most_suffix = std::min(problem.devices, problem.micro_batches);
-  const double low = std::max({tables.least_layer_time(),
-                               tables.least_work(whole) / static_cast<double>(problem.devices),
-                               tables.least_time(whole) / static_cast<double>(most_suffix)});
-  PiperThreshold threshold(problem, tables, limits.work);
+  const std::int64_t most_sum = std::min(problem.devices, problem.micro_batches);
   // Everything below is excluded, not the bound itself.
-  PiperBisection bisection(threshold, low * (1 - kSameTime), limits.progress, solution);
+  const double low =
+      std::max(tables.least_layer_time() * (1 - kSameTime), tables.least_limit(most_sum));
+  PiperThreshold threshold(problem, tables, limits.work);
+  PiperBisection bisection(threshold, low, limits.progress, solution);
   if (bisection.has_solution()) {
     bisection.attempt_below_high();
   } else {
     if (!threshold.may_keep(kInfinity)) return bisection.finish();
     raise_bound(threshold, bisection);
   }
-  // What the bounds do not see makes little difference mostly.
-  bisection.rise(4e-3, 4, 1e6);
+  bisection.rise(kExactSteps);
   bisection.halve(true);
   bisection.finish();
 }

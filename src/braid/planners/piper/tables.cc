@@ -261,7 +261,12 @@ const double* PiperTables::memory_row(std::int32_t degree, std::int64_t in_fligh
   return row.data();
 }
 
-double PiperTables::least_memory(const PiperStageSums& stage, std::int64_t in_flight) const {
+double PiperTables::least_limit(std::int64_t most_sum) const {
+  return (1 - kSameTime) * std::max(least_work(size() - 1) / static_cast<double>(problem_->devices),
+                                    least_time(size() - 1) / static_cast<double>(most_sum));
+}
+
+double PiperTables::least_bytes(const PiperStageSums& stage, std::int64_t in_flight) const {
   const double* row = memory_row(stage.degree, in_flight);
   return row[stage.outer] - row[stage.inner];
 }
@@ -270,17 +275,11 @@ std::int64_t PiperTables::most_in_flight(PiperStageSums& stage) const {
   if (stage.most_in_flight >= 0) return stage.most_in_flight;
   const std::int64_t most = std::min(problem_->devices, problem_->micro_batches);
   const double fits = problem_->memory_bytes * kAboveRounding * kAboveRounding;
-  // In leaps of growing width from what is known to fit.
-  std::int64_t low = stage.most_in_flight_fast, high = low + 1;
-  while (high <= most && least_memory(stage, high) <= fits) {
-    const std::int64_t next = high + 2 * (high - low);
-    low = high;
-    high = next;
-  }
   const auto is_too_much = [&](std::int64_t in_flight) {
-    return !(least_memory(stage, in_flight) <= fits);
+    return !(least_bytes(stage, in_flight) <= fits);
   };
-  return stage.most_in_flight = first_where(low + 1, std::min(high, most + 1), is_too_much) - 1;
+  return stage.most_in_flight =
+             first_where_near(stage.most_in_flight_fast + 1, most + 1, is_too_much) - 1;
 }
 
 }  // namespace braid

@@ -66,6 +66,9 @@ class PiperTables {
   /// Device time that the layers of a suffix take at least, over all degrees; and time alone.
   double least_work(std::size_t suffix) const { return least_work_[suffix]; }
   double least_time(std::size_t suffix) const { return least_time_[suffix]; }
+  /// What the slowest stage of any solution takes at least with all devices at work and
+  /// data-parallel degrees of `most_sum` together.
+  double least_limit(std::int64_t most_sum) const;
   /// Time that any solution's slowest stage takes at least for some single layer's sake, when that
   /// has all devices.
   double least_layer_time() const { return least_layer_time_; }
@@ -73,8 +76,8 @@ class PiperTables {
   /// Do all options of every layer have the same parameter bytes and re-layouts at this degree?
   bool is_simple(std::int32_t degree) const { return simple_[at(degree)]; }
   PiperStageSums sums(std::size_t inner, std::size_t outer, std::int32_t degree) const;
-  /// Memory that the stage takes at least with so many micro-batches in flight.
-  double least_memory(const PiperStageSums& stage, std::int64_t in_flight) const;
+  /// Bytes that the stage takes at least with so many micro-batches in flight.
+  double least_bytes(const PiperStageSums& stage, std::int64_t in_flight) const;
   /// Most micro-batches in flight with which the stage may fit memory, up to min(devices,
   /// micro_batches); remembered in it.
   std::int64_t most_in_flight(PiperStageSums& stage) const;

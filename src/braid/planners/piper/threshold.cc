@@ -16,7 +16,7 @@ constexpr std::size_t kMostCachedSuffixes = 1500;
 }  // namespace
 
 std::int64_t PiperThreshold::ceil_of(double x) {
-  x = std::min(x * kBelowRounding - 1e-12, 1e18);
+  x = std::min(x * kBelowRounding - kRoundingShare, static_cast<double>(kTooMany));
   const auto whole = static_cast<std::int64_t>(x);
   return static_cast<double>(whole) < x ? whole + 1 : whole;
 }

@@ -1,6 +1,7 @@
 #include "braid/planners/piper/variants.h"
 
 #include <algorithm>
+#include <cassert>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -124,10 +125,10 @@ std::vector<PiperStage> least_memory_stages(const PiperProblem& problem, PiperSo
   const bool some_do = soon_within(kAnyMemory).has_value();
   if (!some_do && !within(kAnyMemory)) return {};
   const StagesWithin& first = some_do ? soon_within : within;
-  std::optional<std::vector<PiperStage>> found;
-  double low = problem.memory_bytes;
-  for (double high = 2 * low; !(found = first(high)); high *= 2) low = high;
-  std::vector<PiperStage> stages = bisect(low, std::move(*found), first);
+  ThresholdRange range{problem.memory_bytes, 2 * problem.memory_bytes};
+  std::optional<std::vector<PiperStage>> found = first_within(range, 2, first);
+  assert(found.has_value());
+  std::vector<PiperStage> stages = bisect(range.low, std::move(*found), first);
   return some_do ? bisect(problem.memory_bytes, std::move(stages), within) : stages;
 }
 

@@ -123,7 +123,7 @@ Improvement improve_assignment(const ChainJob& chain, LayerTables& tables,
   return found;
 }
 
-LeastMemory least_memory(const ChainJob& chain, LayerTables& tables,
+MemoryFloor memory_floor(const ChainJob& chain, LayerTables& tables,
                          const ConfigurationRange& range, AssessmentScratch& scratch) {
   const Configuration& first = range.configuration;
   LayerTable& table = tables.sums_at(first);
@@ -167,7 +167,7 @@ LeastMemory least_memory(const ChainJob& chain, LayerTables& tables,
     }
     return bytes;
   };
-  LeastMemory least;
+  MemoryFloor least;
   least.configuration = first;
   Configuration without_optimizer = first;
   without_optimizer.offload_optimizer = true;

@@ -55,12 +55,12 @@ inline Handovers handovers_of(const ChainJob& chain, const AssessmentScratch& sc
 /// right before their first backward pass, pp stashes of each chunk but the last and one of that;
 /// so the less the last chunks have, the more is stashed, and these have no more for larger vp.
 /// Cost: linear in the kinds of layers once table and assignments are there.
-struct LeastMemory {
+struct MemoryFloor {
   double device_bytes = 0;
   double without_optimizer_bytes = 0;  ///< The same were the optimizer's state on the host.
   Configuration configuration;         ///< The first of the range.
 };
-LeastMemory least_memory(const ChainJob& chain, LayerTables& tables,
+MemoryFloor memory_floor(const ChainJob& chain, LayerTables& tables,
                          const ConfigurationRange& range, AssessmentScratch& scratch);
 
 /// Memory of the assignment that needs least of those that are tried.

@@ -9,7 +9,6 @@
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/base/rounding.h"
-#include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/uniform/assess.h"
 #include "braid/planners/uniform/uniform_planner.h"
@@ -31,10 +30,9 @@ class MegatronRule {
         limits_(manual_limits(job, system)),
         available_bytes_(usable_bytes(system.groups.front().chip)),
         chain_(chain_job(job, system)),
-        tables_(job, system) {
+        tables_(job, system),
+        outcome_(begin_outcome(job, system)) {
     check_space(limits_, space_);
-    outcome_.physical_bound = lower_bound(job, system);
-    outcome_.objective_name = kSimulatedObjective;
   }
 
   const SpaceOptions& space() const { return space_; }
@@ -131,7 +129,7 @@ void MegatronRule::note_infeasible(const Configuration& configuration, int stage
 
 /// False where sums alone show that it does not fit.
 bool MegatronRule::fits(const Configuration& configuration) {
-  const LeastMemory least = least_memory(chain_, tables_, {configuration, 1}, scratch_);
+  const MemoryFloor least = memory_floor(chain_, tables_, {configuration, 1}, scratch_);
   return least.device_bytes <= available_bytes_ * kAboveTolerance;
 }
 

@@ -220,7 +220,7 @@ bool UniformSearch::is_hopeless(const ConfigurationRange& range) {
     held.most_vp = held.configuration.vp = 1;
     held.configuration.schedule = ScheduleKind::one_f_one_b;
   }
-  const LeastMemory least = least_memory(chain_, tables_, held, scratch_);
+  const MemoryFloor least = memory_floor(chain_, tables_, held, scratch_);
   if (least.device_bytes <= usable_bytes(chip_) * kAboveTolerance) return false;
   if (!hopeless_ || least.device_bytes < hopeless_->bound_bytes) {
     hopeless_ = Hopeless{least.device_bytes, least.configuration};

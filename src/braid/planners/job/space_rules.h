@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+
+#include "braid/planners/job/space.h"
+
+namespace braid {
+
+// Rules that every configuration of the space keeps. space.cc lists what keeps them all,
+// contradiction.cc finds out which of them leave nothing.
+
+/// The trainer divides layers over so many ranks of each kind.
+inline bool can_divide(const TrainerLimits& can, const Execution& how) {
+  return how.tp <= can.most_tensor_parallel && (how.cp == 1 || can.ring_context_parallel) &&
+         (how.ep == 1 || can.expert_parallel);
+}
+
+/// Expert groups are whole context groups, or parts of one.
+inline bool experts_nest(int ep, int cp) { return ep % cp == 0 || cp % ep == 0; }
+
+/// The schedule is asked for, or none is, and the trainer has it where there are several stages.
+inline bool allows_schedule(const SpaceOptions& options, ScheduleKind kind, int pp) {
+  return (!options.schedule || *options.schedule == kind) && (pp == 1 || options.can.allows(kind));
+}
+
+/// Chunks of several stages may be interleaved: micro-batches come in groups of pp.
+inline bool can_interleave(int pp, std::int64_t num_micro_batches) {
+  return pp > 1 && num_micro_batches % pp == 0;
+}
+
+/// An iteration has few enough passes for so many chunks.
+inline bool has_few_passes(std::int64_t chunks, std::int64_t num_micro_batches) {
+  return num_micro_batches <= kMostPlannedPasses / chunks;
+}
+
+/// The ranks have a device each; where all devices are to be used, none is left.
+inline bool takes_devices(std::int64_t ranks, const SpaceLimits& limits,
+                          const SpaceOptions& options) {
+  return options.all_devices ? ranks == limits.devices : ranks <= limits.devices;
+}
+
+}  // namespace braid
