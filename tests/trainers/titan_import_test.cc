@@ -39,6 +39,23 @@ TEST(NestedSettings, OfTomlHaveTheirTableAndLine) {
   EXPECT_EQ(all[3].name + all[3].value, "b.fy");
 }
 
+TEST(NestedSettings, OfTomlMayHaveLinesThatLookLikeTables) {
+  const auto all = settings_of_toml(
+      "a = [\n[\n1],\n[[[2]]], # [\n]\nb = \"\"\"\n[[[\n\\\"\"\"\"\"\nc = '''\n[ '''''\n[d]\n"
+      "e = { f = '[' }\n",
+      "t");
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_EQ(all[0].value, "[[1], [[[2]]]]");
+  EXPECT_EQ(all[3].name, "d.e.f");
+}
+
+TEST(NestedSettings, OfTomlMayHaveAnyTextInQuotesAndComments) {
+  const auto all = settings_of_toml("\xEF\xBB\xBF# \u00e9\na = \"\u041c\"\n", "t");
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].value, "??");
+  EXPECT_THROW(settings_of_toml("\u041c", "t"), Error);
+}
+
 TEST(NestedSettings, OfJsonAreNamedAlike) {
   const auto all = settings_of_json("{\"a\": {\"b\": 1,\n\"c\": [1, \"x\"]}, \"d\": null}", "j");
   ASSERT_EQ(all.size(), 3U);
@@ -106,6 +123,12 @@ TEST(TorchtitanImport, ReadsARecipe) {
 TEST(TorchtitanImport, NamesWhatIsWrongAndWhere) {
   EXPECT_THAT(import_error("[parallelism]\ntensor_parallel_degree = \n", "t.toml"),
               HasSubstr("t.toml:2: this is no TOML"));
+  for (const char* header : {"[[[a]]]", "[", "[ ", "[=", "[[", "[\u00a0a]"}) {
+    EXPECT_THAT(
+        import_error("[parallelism]\ntensor_parallel_degree = 1\n" + std::string(header), "t.toml"),
+        HasSubstr("t.toml:3: this is no TOML"))
+        << header;
+  }
   EXPECT_THAT(import_error("[parallelism]\n\ntensor_parallel_degree = \"many\"\n", "t.toml"),
               AllOf(HasSubstr("t.toml:3: parallelism.tensor_parallel_degree: 'many'"),
                     HasSubstr("whole number")));

@@ -81,10 +81,88 @@ void add_settings(const toml::table& table, const std::string& prefix,
 
 }  // namespace
 
+namespace {
+
+/// The end of a string of TOML that begins at `at`; the text's where it is not closed.
+std::size_t end_of_toml_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const bool is_long = text.substr(at, 3) == std::string(3, quote);
+  const std::string_view mark = text.substr(at, is_long ? 3 : 1);
+  for (at += mark.size(); at < text.size(); ++at) {
+    if (quote == '"' && text[at] == '\\') {
+      ++at;
+    } else if (text.substr(at, mark.size()) == mark) {
+      at += mark.size();
+      // Up to two quotes may stand before the closing ones.
+      while (is_long && at < text.size() && text[at] == quote) ++at;
+      return at;
+    }
+  }
+  return text.size();
+}
+
+std::size_t end_of_toml_line(std::string_view text, std::size_t at) {
+  return std::min(text.find('\n', at), text.size());
+}
+
+/// The end of a line that may hold an array or a string of several.
+std::size_t end_of_toml_value(std::string_view text, std::size_t at) {
+  for (int depth = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '\n' && depth <= 0) return at;
+    depth += c == '[' || c == '{' ? 1 : c == ']' || c == '}' ? -1 : 0;
+    at = c == '"' || c == '\'' ? end_of_toml_string(text, at)
+         : c == '#'            ? end_of_toml_line(text, at)
+                               : at + 1;
+  }
+  return text.size();
+}
+
+/// The text with a question mark for every byte of a character outside of ASCII. toml++ 3.3 takes
+/// some of these, where only white space may stand, for impossible.
+std::string in_ascii(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  std::string ascii(text);
+  std::replace_if(
+      ascii.begin(), ascii.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; },
+      '?');
+  return ascii;
+}
+
+/// Throws Error for a table without a name, which toml++ 3.3 takes for impossible.
+void check_tables(std::string_view text, const std::string& file) {
+  const auto skip_spaces = [text](std::size_t at) {
+    return std::min(text.find_first_not_of(" \t", at), text.size());
+  };
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    at = skip_spaces(at);
+    if (text.substr(at, 1) != "[") {
+      at = end_of_toml_value(text, at);
+      continue;
+    }
+    std::size_t name = skip_spaces(at + 1);
+    if (text.substr(name, 1) == "[") name = skip_spaces(name + 1);
+    const char c = name < text.size() ? text[name] : '\n';
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    constexpr std::string_view kOthers = "0123456789_-\"']";
+    if (!is_letter && kOthers.find(c) == std::string_view::npos) {
+      const auto line =
+          std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+      throw Error(Where{file, 1 + static_cast<int>(line), ""},
+                  "this is no TOML: a table has no name", "write [name]");
+    }
+    at = end_of_toml_line(text, at);
+  }
+}
+
+}  // namespace
+
 std::vector<Setting> settings_of_toml(std::string_view text, const std::string& file) {
+  const std::string ascii = in_ascii(text);
+  check_tables(ascii, file);
   try {
     std::vector<Setting> settings;
-    add_settings(toml::parse(text, file), "", settings);
+    add_settings(toml::parse(std::string_view(ascii), file), "", settings);
     std::stable_sort(settings.begin(), settings.end(),
                      [](const Setting& a, const Setting& b) { return a.line < b.line; });
     return settings;

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
