@@ -47,6 +47,15 @@ TEST(MegatronImport, TakesTheDefaultsOfItsParser) {
   EXPECT_EQ(run.parallel.recompute, Recompute::none);
 }
 
+TEST(MegatronImport, ExpertsAreWholeWhereTheirTensorParallelSizeIsOne) {
+  const std::string four = "--tensor-model-parallel-size 4 --sequence-parallel ";
+  const std::string whole = four + "--expert-tensor-parallel-size 1 ";
+  EXPECT_TRUE(import(whole + "--num-experts 8").parallel.whole_experts);
+  EXPECT_TRUE(import(whole + "--expert-model-parallel-size 2").parallel.whole_experts);
+  EXPECT_FALSE(import(whole).parallel.whole_experts);
+  EXPECT_FALSE(import(four + "--num-experts 8").parallel.whole_experts);
+}
+
 TEST(MegatronImport, ReadsInterleavingAndLayouts) {
   EXPECT_EQ(import("--num-layers 32 --pipeline-model-parallel-size 4 "
                    "--num-layers-per-virtual-pipeline-stage 2")

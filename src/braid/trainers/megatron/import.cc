@@ -297,7 +297,8 @@ Import import_megatron(std::string_view text, const std::string& file) {
   p.sequence_parallel = given.has("--sequence-parallel") && p.tp > 1;
   // Experts are divided as the other layers where nothing else is said.
   const int expert_tp = degree(given, "--expert-tensor-parallel-size", p.tp);
-  p.whole_experts = p.ep > 1 && p.tp > 1 && expert_tp == 1;
+  const bool has_experts = p.ep > 1 || given.count_or("--num-experts", 0) > 0;
+  p.whole_experts = has_experts && p.tp > 1 && expert_tp == 1;
   run.shape = read_shape(given, run);
   read_dense_blocks(given, run);
   run.precision = read_precision(given);
