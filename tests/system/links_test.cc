@@ -48,6 +48,19 @@ TEST(Placement, CountsNodesAcrossGroups) {
   EXPECT_EQ(chip_at(system, 12).name, "slow");
 }
 
+TEST(Placement, NamesGroupsAndTheirChipsOnce) {
+  System system = mixed();
+  EXPECT_EQ(groups_of(system, std::vector<std::int64_t>{13, 0, 12, 3}),
+            (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(groups_of(system, std::vector<std::int64_t>{15}), std::vector<std::size_t>{1});
+  EXPECT_EQ(chip_names_of(system), "fast + slow");
+  // A name that is part of another is a name of its own.
+  system.groups.push_back(group("fast", 1, 4, 20e9, 1e9));
+  system.groups.push_back(group("low", 1, 4, 20e9, 1e9));
+  EXPECT_EQ(chip_names_of(system), "fast + slow + low");
+  EXPECT_EQ(chip_names_of(system, std::vector<std::size_t>{1, 2}), "slow + fast");
+}
+
 TEST(Links, TheSlowerEndDecides) {
   const System system = mixed();
   EXPECT_EQ(link_bytes_per_s(system, 0, 3), 20e9);

@@ -9,6 +9,7 @@
 #include "braid/planners/mixed/bounds.h"
 #include "braid/planners/mixed/depth_first.h"
 #include "braid/planners/mixed/solve.h"
+#include "braid/search/one_f_one_b_turns.h"
 
 #include "planners/tiny_job.h"
 
