@@ -1,9 +1,12 @@
 #include "braid/cli/outcome_json.h"
 
+#include <cmath>
+
 #include "braid/plan/plan_json.h"
 #include "braid/plan/stage_load.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/plan_text.h"
+#include "braid/report/recommendation_text.h"
 
 namespace braid {
 namespace {
@@ -75,6 +78,30 @@ Json stages_to_json(const Plan& plan) {
 
 namespace {
 
+Json ease_to_json(const Ease& ease) {
+  return {{"offload", ease.offload},
+          {"dimensions", ease.dimensions},
+          {"own_layout", ease.own_layout},
+          {"extreme", ease.extreme}};
+}
+
+/// Null where no plan was recommended before others: the first is the best.
+Json recommendation_to_json(const Outcome& outcome) {
+  if (!outcome.recommendation) return nullptr;
+  const Recommendation& why = *outcome.recommendation;
+  Json json = Json::object();
+  json["is_fastest"] = !why.fastest.has_value();
+  json["gain_of_fastest"] = gain_of_fastest(outcome);
+  json["ease"] = ease_to_json(why.ease);
+  json["ease_of_fastest"] = ease_to_json(why.ease_of_fastest);
+  json["of_all"] = why.of_all;
+  json["without_offload_s"] = nullptr;
+  if (why.without_offload_s && std::isfinite(*why.without_offload_s)) {
+    json["without_offload_s"] = *why.without_offload_s;
+  }
+  return json;
+}
+
 Json objective_to_json(const Outcome& outcome) {
   Json json = Json::object();
   json["name"] = outcome.objective_name;
@@ -133,6 +160,11 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
                     {"evaluated", outcome.evaluated},
                     {"bound_s", outcome.search_bound_s}};
   json["objective"] = objective_to_json(outcome);
+  json["recommendation"] = recommendation_to_json(outcome);
+  json["fastest"] = nullptr;
+  if (outcome.recommendation && outcome.recommendation->fastest) {
+    json["fastest"] = candidate_to_json(*outcome.recommendation->fastest, outcome.physical_bound);
+  }
   json["alternatives"] = Json::array();
   for (std::size_t i = 1; i < outcome.candidates.size(); ++i) {
     const Candidate& candidate = outcome.candidates[i];

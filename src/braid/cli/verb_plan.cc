@@ -34,6 +34,7 @@ struct PlanOptions {
   std::string planner;
   std::string output;
   std::string save_all;
+  bool fastest = false;
 };
 
 /// Writes all plans as DIR/plan-1.json …, best first.
@@ -50,13 +51,25 @@ void save_plans(const std::string& folder, const Outcome& outcome) {
   }
 }
 
+/// Of the options, whether that of one planner is given to another.
+void check_preference(const PlanOptions& options) {
+  if (!options.fastest || options.planner.empty() || options.planner == "braid") return;
+  throw Error(Where{"", 0, "--fastest"}, "is for the planner braid; others recommend no other plan",
+              "leave it out");
+}
+
 int run(const PlanOptions& options) {
   check_profile_options(options.profile);
+  check_preference(options);
   const bool from_profile = !options.profile.profiles.empty();
   if (from_profile && plans_by_own_rules(options.profile, options.planner)) {
     if (!options.save_all.empty()) {
       throw Error(Where{"", 0, "--save-all"}, "planning by a profile's own rules finds one plan",
                   "write it with -o");
+    }
+    if (options.fastest) {
+      throw Error(Where{"", 0, "--fastest"},
+                  "planning by a profile's own rules recommends no other", "leave it out");
     }
     ProfileOptions profile = options.profile;
     profile.objective = options.job.objective;
@@ -72,6 +85,7 @@ int run(const PlanOptions& options) {
   const std::optional<RunQuestion> question = run_question(options.run);
   load_job_or_profile(options.profile, options.job, {&planner}, job);
   set_price(options.run, job.loaded.system);
+  job.loaded.space.preference = options.fastest ? Preference::fastest : Preference::easiest;
   const LoadedJob& loaded = job.loaded;
   CheckedOutcome checked = plan_checked(loaded, planner, progress_line(options.job));
   say_what_is_to_blame(loaded, planner, checked.outcome);
@@ -132,8 +146,12 @@ Run add_plan(CLI::App& app) {
   add_count(verb, "--top", options->job.top, 1, 1000,
             "How many plans to show, that differ in degrees, recomputation, offload or sharding")
       .group("Output");
+  verb.add_flag("--fastest", options->fastest,
+                "The fastest plan, though an easier one is nearly as fast (or 3 % slower without "
+                "offload)")
+      .group("Search");
   add_output_file(verb, "-o,--output", options->output,
-                  "Write the best plan as JSON, with the table of all (--top)")
+                  "Write the plan as JSON, with the table of all (--top)")
       .group("Output");
   add_output_file(verb, "--save-all", options->save_all,
                   "Write all plans that are shown into this folder: plan-1.json …")

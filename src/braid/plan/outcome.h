@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braid/plan/bound.h"
+#include "braid/plan/ease.h"
 #include "braid/plan/plan.h"
 
 namespace braid {
@@ -46,10 +47,22 @@ struct Candidate {
   Metrics metrics;
 };
 
+/// How the first candidate of an outcome was chosen where that need not be the fastest plan.
+struct Recommendation {
+  std::optional<Candidate> fastest;  ///< Where that is another plan.
+  Ease ease, ease_of_fastest;
+  /// Of the fastest plan without offload, where the fastest one has some: infinite, nothing fits.
+  std::optional<double> without_offload_s;
+  /// Chosen of all plans of the searched space; else of those that the search met.
+  bool of_all = true;
+};
+
 struct Outcome {
-  Status status = Status::infeasible;
-  std::vector<Candidate> candidates;  ///< Best first; the plan is candidates[0].
-  LowerBound physical_bound;          ///< No plan at all can be faster.
+  Status status = Status::infeasible;  ///< Of the search for the fastest plan.
+  /// The plan is candidates[0]; the others, and without a recommendation that too, best first.
+  std::vector<Candidate> candidates;
+  std::optional<Recommendation> recommendation;
+  LowerBound physical_bound;  ///< No plan at all can be faster.
   double search_bound_s = 0;  ///< No plan in the planner's space is faster (= best when optimal).
   /// What that space is, for people, to follow a colon; may be empty.
   std::string space;
@@ -62,5 +75,12 @@ struct Outcome {
   std::optional<Infeasibility> infeasibility;
   std::vector<std::string> assumptions;  ///< Assumptions, for the user.
 };
+
+/// What the search is for. There is at least one candidate.
+inline const Candidate& fastest_of(const Outcome& outcome) {
+  const auto& recommendation = outcome.recommendation;
+  return recommendation && recommendation->fastest ? *recommendation->fastest
+                                                   : outcome.candidates.front();
+}
 
 }  // namespace braid

@@ -12,7 +12,8 @@ std::optional<std::vector<std::string>> restrictions_to_blame(const Job& job,
                                                               const PlannerOptions& options,
                                                               const PlannerEntry& planner,
                                                               std::int64_t most_work) {
-  const auto lacks_plan = [&](const PlannerOptions& space, bool limited) {
+  const auto lacks_plan = [&](PlannerOptions space, bool limited) {
+    space.preference = Preference::fastest;  // Any will do.
     try {
       const System& system = limited || on.unlimited == nullptr ? on.system : *on.unlimited;
       return planner.plan(job, system, space, Budget{most_work}, {}).status == Status::infeasible;

@@ -153,11 +153,12 @@ void keep_what_can_be_told(const Trainer& trainer, const TrainerLimits& can, Out
 /// further than the search's bound, which holds all the same.
 void correct_times(Outcome& outcome) {
   if (outcome.candidates.empty() || outcome.objective_name != kSimulatedObjective) return;
-  std::stable_sort(outcome.candidates.begin(), outcome.candidates.end(),
+  const bool is_chosen = outcome.recommendation && outcome.recommendation->fastest;
+  std::stable_sort(outcome.candidates.begin() + (is_chosen ? 1 : 0), outcome.candidates.end(),
                    [](const Candidate& a, const Candidate& b) {
                      return a.metrics.iteration_time_s < b.metrics.iteration_time_s;
                    });
-  const double time_s = outcome.candidates.front().metrics.iteration_time_s;
+  const double time_s = fastest_of(outcome).metrics.iteration_time_s;
   if (time_s <= outcome.objective * kAboveTolerance) return;
   outcome.objective = time_s;
   if (outcome.status == Status::optimal && outcome.search_bound_s < time_s * kBelowTolerance) {

@@ -14,6 +14,7 @@
 #include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
 #include "braid/report/plans_table.h"
+#include "braid/report/recommendation_text.h"
 #include "braid/report/sharding_text.h"
 #include "braid/report/table.h"
 #include "braid/report/terms.h"
@@ -26,7 +27,7 @@ double gap_of(double time_s, double bound_s) { return time_s > 0 ? 1 - bound_s /
 
 /// Is what the planner made least the simulated time, which tables have?
 bool is_simulated_objective(const Outcome& outcome) {
-  const double time_s = outcome.candidates.front().metrics.iteration_time_s;
+  const double time_s = fastest_of(outcome).metrics.iteration_time_s;
   return outcome.objective >= time_s * kBelowTolerance &&
          outcome.objective <= time_s * kAboveTolerance;
 }
@@ -140,12 +141,14 @@ std::string stages_text(const Plan& plan) {
   return "Stages (layers numbered from 0 in model order)\n" + text_table(rows);
 }
 
-std::string idle_text(const Plan& plan) {
+std::string idle_text(const Outcome& outcome) {
+  const Plan& plan = outcome.candidates.front().plan;
   const std::string unused = unused_text(plan);
   if (unused.empty()) return "";
-  const bool chosen = plan.planner == "braid" && is_uniform(plan);
-  return unused + (chosen ? ": no plan found on more is faster (--all-devices: on all)" : "") +
-         "\n";
+  if (plan.planner != "braid" || !is_uniform(plan)) return unused + "\n";
+  const double gain = gain_of_fastest(outcome);
+  return fmt::format("{}: no plan found on more is faster{} (--all-devices: on all)\n", unused,
+                     gain > 0 ? fmt::format(" by more than {:.2g}%", 100 * gain) : "");
 }
 
 /// Of many ways to divide layers the first.
@@ -212,6 +215,30 @@ std::string objective_text(const Outcome& outcome) {
   return text + ".\n";
 }
 
+/// How sure it is that the fastest plan is that.
+std::string proof_text(const Outcome& outcome) {
+  const bool of_first = !outcome.recommendation || !outcome.recommendation->fastest;
+  if (outcome.status == Status::optimal) {
+    return fmt::format(
+        "Proven{}: the best of the planner's space ({} configurations bounded, {} "
+        "looked at){}.\n",
+        of_first ? "" : " of the fastest", outcome.work, outcome.evaluated,
+        outcome.space.empty() ? "" : ": " + outcome.space);
+  }
+  if (outcome.search_bound_s > 0) {
+    return fmt::format(
+        "{} proven best: the planner's space may hold one of {:.6g} s, {:.2g}% less ({} "
+        "configurations bounded, {} looked at).\n",
+        of_first ? "Not" : "The fastest is not", outcome.search_bound_s,
+        100 * gap_of(outcome.objective, outcome.search_bound_s), outcome.work, outcome.evaluated);
+  }
+  if (outcome.evaluated > 1) {
+    return fmt::format("{} proven best: the best of the {} plans looked at.\n",
+                       of_first ? "Not" : "The fastest is not", outcome.evaluated);
+  }
+  return "Taken by rule, without a search.\n";
+}
+
 }  // namespace
 
 std::string plan_text(const Outcome& outcome) {
@@ -224,7 +251,7 @@ std::string plan_text(const Outcome& outcome) {
   text += plans_table(outcome) + "\n";
   text += time_text(best.metrics) + "\n";
   text += memory_text(plan, best.metrics) + "\n";
-  const std::string stages = stages_text(plan) + idle_text(plan);
+  const std::string stages = stages_text(plan) + idle_text(outcome);
   if (!stages.empty()) text += stages + "\n";
   text += sharding_paragraph(plan);
   text += objective_text(outcome);
@@ -232,22 +259,7 @@ std::string plan_text(const Outcome& outcome) {
   text +=
       fmt::format("No plan at all takes less than {:.4g} s ({}), {:.1f}% of this one's time.\n",
                   bound.time_s, bound.binding, 100 * bound.time_s / best.metrics.iteration_time_s);
-  if (outcome.status == Status::optimal) {
-    text += fmt::format(
-        "Proven: the best of the planner's space ({} configurations bounded, {} looked at){}.\n\n",
-        outcome.work, outcome.evaluated, outcome.space.empty() ? "" : ": " + outcome.space);
-  } else if (outcome.search_bound_s > 0) {
-    text += fmt::format(
-        "Not proven best: the planner's space may hold one of {:.6g} s, {:.2g}% less ({} "
-        "configurations bounded, {} looked at).\n\n",
-        outcome.search_bound_s, 100 * gap_of(outcome.objective, outcome.search_bound_s),
-        outcome.work, outcome.evaluated);
-  } else if (outcome.evaluated > 1) {
-    text +=
-        fmt::format("Not proven best: the best of the {} plans looked at.\n\n", outcome.evaluated);
-  } else {
-    text += "Taken by rule, without a search.\n\n";
-  }
+  text += recommendation_text(outcome) + proof_text(outcome) + "\n";
   return text + assumptions_text(outcome);
 }
 

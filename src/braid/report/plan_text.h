@@ -7,15 +7,16 @@
 
 namespace braid {
 
-/// The plans of an outcome as rows of a table, best first, with the gap where the search bounds it.
+/// The plans of an outcome as rows of a table, in its order, with the gap where the search bounds
+/// it.
 std::vector<PlanRow> rows_of(const Outcome& outcome);
 
-/// The plans of an outcome as a table in the field's columns, best first.
+/// The plans of an outcome as a table in the field's columns, in its order.
 std::string plans_table(const Outcome& outcome);
 
-/// For people: the table, where the time of the best plan goes, the memory of its tightest stage,
-/// its stages when they differ, automatic shardings of layers, the bounds, and the
-/// assumptions.
+/// For people: the table, where the time of the first plan goes, the memory of its tightest stage,
+/// its stages when they differ, automatic shardings of layers, the bounds, why another plan than
+/// the fastest is recommended, and the assumptions.
 std::string plan_text(const Outcome& outcome);
 
 /// Why there is no plan, in one line.

@@ -18,9 +18,13 @@ std::string claim_and_check(Candidate& candidate, const LowerBound& bound) {
 
 std::string claim_and_check(Outcome& outcome) {
   std::string failure;
-  for (Candidate& candidate : outcome.candidates) {
+  const auto check = [&](Candidate& candidate) {
     const std::string fault = claim_and_check(candidate, outcome.physical_bound);
     if (failure.empty()) failure = fault;
+  };
+  for (Candidate& candidate : outcome.candidates) check(candidate);
+  if (outcome.recommendation && outcome.recommendation->fastest) {
+    check(*outcome.recommendation->fastest);
   }
   return failure;
 }

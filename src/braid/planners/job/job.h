@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braid/graph/graph.h"
+#include "braid/plan/ease.h"
 #include "braid/plan/outcome.h"
 #include "braid/planners/job/degrees.h"
 #include "braid/profile/layer_options.h"
@@ -28,6 +29,12 @@ struct Job {
   ShardingSource sharding = ShardingSource::manual;
 };
 
+/// Which plan of its space the planner braid puts first.
+enum class Preference : std::uint8_t {
+  fastest,
+  easiest,  ///< That is nearly as fast: the rule is in plan/ease.h.
+};
+
 /// Restrictions on the space; empty: everything that the model and system allow.
 struct SpaceOptions {
   Degrees tp, pp, dp, cp, ep, vp, micro_batch;
@@ -38,7 +45,9 @@ struct SpaceOptions {
   bool allow_offload = true;
   TrainerLimits can;         ///< Nothing but what the trainer can be told.
   bool all_devices = false;  ///< Of the planner braid: no plans that leave devices idle.
-  int top = 1;               ///< How many plans to return.
+  int most_dimensions = kPlanDimensions;  ///< Of tp, cp, ep, pp and dp, so many above 1.
+  int top = 1;                            ///< How many plans to return.
+  Preference preference = Preference::fastest;
   /// Where layers have a finite list of options: nothing else. Not owned; set by planners().
   const ListedExecutions* listed = nullptr;
 };

@@ -1,6 +1,7 @@
 #include "braid/planners/job/space.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <limits>
 #include <set>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/plan/ease.h"
 #include "braid/planners/job/space_rules.h"
 
 namespace braid {
@@ -55,6 +57,10 @@ std::optional<Zero> next_stage(Zero zero, const SpaceLimits& limits, const Space
     return stage;
   }
   return std::nullopt;
+}
+
+bool has_more_dimensions(const Configuration& configuration, const SpaceOptions& options) {
+  return std::popcount(divided_dimensions(configuration)) > options.most_dimensions;
 }
 
 std::string text(std::int64_t value) { return std::to_string(value); }
@@ -209,6 +215,7 @@ void add_splits(Execution how, std::int64_t replicas, const Degrees& ep, const S
       split.ep = one;
       split.dp = static_cast<int>(dp);
       split.recompute = options.recompute.value_or(Recompute::none);
+      if (has_more_dimensions(split, options)) continue;
       out.push_back(split);
     }
   }
@@ -269,6 +276,7 @@ std::vector<Family> families(const SpaceLimits& limits, const SpaceOptions& opti
         family.configuration.ep = ep;
         family.configuration.recompute = options.recompute.value_or(Recompute::none);
         family.most_replicas = replicas;
+        if (has_more_dimensions(family.configuration, options)) continue;
         out.push_back(family);
       }
     }

@@ -68,8 +68,9 @@ void note_last_chunks(const ChainJob& chain, const LayerTable& table, const Ends
   last.kept_bytes = std::max(last.kept_bytes, kept_bytes);
 }
 
-std::uint64_t key_of(const Configuration& configuration) {
-  return static_cast<std::uint64_t>(configuration.pp) << 32U |
+std::uint64_t key_of(const ChainJob& chain, const Configuration& configuration) {
+  return std::uint64_t{chain.dealt_evenly} << 63U |
+         static_cast<std::uint64_t>(configuration.pp) << 32U |
          static_cast<std::uint64_t>(configuration.vp);
 }
 
@@ -141,7 +142,7 @@ std::span<const TriedLayout> tried_layouts(const ChainJob& chain, LayerTables& t
   const int pp = configuration.pp;
   const int vp = configuration.vp;
   LayerTable& table = tables.dealt_at(configuration);
-  KnownTrials& trials = table.trials[key_of(configuration)];
+  KnownTrials& trials = table.trials[key_of(chain, configuration)];
   if (trials.count) return std::span(trials.layouts).first(*trials.count);
   trials.count = 0;
   std::array<const DealtLayers*, kDealings.size()> known{};
@@ -172,7 +173,7 @@ const LastChunks& last_chunks(const ChainJob& chain, LayerTables& tables,
                               const Configuration& configuration) {
   const int pp = configuration.pp;
   LayerTable& table = tables.dealt_at(configuration);
-  std::optional<LastChunks>& known = table.trials[key_of(configuration)].last;
+  std::optional<LastChunks>& known = table.trials[key_of(chain, configuration)].last;
   if (known) return *known;
   LastChunks& last = known.emplace();
   const DealtLayers* before = nullptr;

@@ -1,6 +1,7 @@
 #include "braid/planners/mixed/mixed_planner.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <span>
 #include <tuple>
@@ -13,6 +14,7 @@
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/mixed/bounds.h"
 #include "braid/planners/mixed/depth_first.h"
+#include "braid/planners/mixed/pipeline_ease.h"
 #include "braid/planners/mixed/shortage.h"
 #include "braid/planners/mixed/solve.h"
 #include "braid/profile/sharded_options.h"
@@ -139,6 +141,8 @@ class MixedSearch {
     return job_.chain().branched ? open.walked_s : std::max(open.bound_s, open.walked_s);
   }
   Infeasibility nearest(const std::vector<Open>& open);
+  Candidate candidate_of(const Found& found);
+  void recommend();
 
   const SpaceOptions& space_;
   const Budget& budget_;
@@ -146,6 +150,9 @@ class MixedSearch {
   MixedJob job_;
   MixedFamily::Known known_;
   std::vector<Found> found_;  ///< Best first.
+  /// Of equally easy pipelines that were simulated the fastest; empty unless easy ones are
+  /// preferred.
+  std::map<Ease, Found> easy_;
   double bound_s_ = kInfinity;
   double shown_bound_s_ = 0;   ///< Of the round that was searched last.
   std::int64_t searched_ = 0;  ///< Stages tried in searches of rounds.
@@ -153,6 +160,10 @@ class MixedSearch {
 };
 
 void MixedSearch::add(double time_s, std::vector<PlacedStage> stages) {
+  if (space_.preference == Preference::easiest) {
+    Found& known = easy_[ease_of(stages, job_.chain().layers->layers().seq_len)];
+    if (time_s < known.time_s) known = {time_s, stages};
+  }
   if (time_s >= cutoff_s()) return;
   const auto same = std::find_if(found_.begin(), found_.end(), [&](const Found& known) {
     return is_run_alike(known.stages, stages);
@@ -406,18 +417,52 @@ Outcome MixedSearch::run() {
     if (!gave_up || job_.chain().branched) outcome_.infeasibility = nearest(open);
     return std::move(outcome_);
   }
-  for (const Found& found : found_) {
-    Candidate candidate;
-    candidate.plan = job_.plan(found.stages);
-    candidate.metrics = measure(candidate.plan);
-    outcome_.candidates.push_back(std::move(candidate));
-  }
+  for (const Found& found : found_) outcome_.candidates.push_back(candidate_of(found));
   outcome_.objective = found_.front().time_s;
   if (job_.chain().branched) bound_s_ = std::max(bound_s_, outcome_.physical_bound.time_s);
   outcome_.search_bound_s = std::min(bound_s_, outcome_.objective);
   outcome_.status =
       is_proven(outcome_.search_bound_s, outcome_.objective) ? Status::optimal : Status::feasible;
+  if (space_.preference == Preference::easiest) recommend();
   return std::move(outcome_);
+}
+
+Candidate MixedSearch::candidate_of(const Found& found) {
+  Candidate candidate;
+  candidate.plan = job_.plan(found.stages);
+  candidate.metrics = measure(candidate.plan);
+  return candidate;
+}
+
+/// Puts the plan to recommend first, of the pipelines that the search met. The others follow, as
+/// many as were asked for.
+void MixedSearch::recommend() {
+  std::vector<TimedEase> known;
+  std::vector<const Found*> met;
+  for (const auto& [ease, found] : easy_) {
+    known.push_back({found.time_s, ease});
+    met.push_back(&found);
+  }
+  const std::size_t first = easiest_of(known);
+  Recommendation& recommendation = outcome_.recommendation.emplace();
+  recommendation.of_all = false;
+  recommendation.ease = known[first].ease;
+  recommendation.ease_of_fastest =
+      ease_of(found_.front().stages, job_.chain().layers->layers().seq_len);
+  if (recommendation.ease_of_fastest.offload) {
+    double& least_s = recommendation.without_offload_s.emplace(kInfinity);
+    for (const TimedEase& one : known) {
+      if (!one.ease.offload) least_s = std::min(least_s, one.time_s);
+    }
+  }
+  if (met[first]->time_s <= found_.front().time_s) return;
+  std::vector<Candidate> others = std::exchange(outcome_.candidates, {});
+  recommendation.fastest = others.front();
+  outcome_.candidates.push_back(candidate_of(*met[first]));
+  for (std::size_t i = 0; i < others.size() && outcome_.candidates.size() < capacity(); ++i) {
+    if (i > 0 && is_run_alike(found_[i].stages, met[first]->stages)) continue;
+    outcome_.candidates.push_back(std::move(others[i]));
+  }
 }
 
 }  // namespace

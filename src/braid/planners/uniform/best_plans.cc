@@ -27,7 +27,7 @@ constexpr std::int64_t kMostTries = 10 * kMostPerConfiguration;
 }  // namespace
 
 double BestPlans::cutoff_s() const {
-  return found_.size() < capacity_ ? kInfinity : found_.back().time_s;
+  return found_.size() < capacity_ ? below_s_ : found_.back().time_s;
 }
 
 bool is_same_class(const Configuration& a, const Configuration& b) {
@@ -41,9 +41,10 @@ double BestPlans::cutoff_s(const Configuration& configuration) const {
   return cutoff_s();
 }
 
-double BestPlans::best_s() const { return found_.empty() ? kInfinity : found_.front().time_s; }
+double BestPlans::best_s() const { return found_.empty() ? below_s_ : found_.front().time_s; }
 
 void BestPlans::add(FoundPlan candidate) {
+  if (candidate.time_s >= below_s_) return;
   const auto same = std::find_if(found_.begin(), found_.end(), [&](const FoundPlan& other) {
     return is_same_class(other.configuration, candidate.configuration);
   });
@@ -120,7 +121,7 @@ ClosedGap close_gap(const ChainJob& chain, LayerTables& tables,
 const char* const kBraidSpace =
     "1F1B with every assignment of consecutive layers to stages; interleaving and GPipe with "
     "layers "
-    "dealt by time, by number and as trainers do; and whatever differs in one thing from the plan";
+    "dealt by time, by number and as trainers do; and whatever differs in one thing from it";
 
 void finish_outcome(const ChainJob& chain, LayerTables& tables, const BestPlans& best,
                     double search_bound_s, const std::string& planner, Outcome& outcome) {

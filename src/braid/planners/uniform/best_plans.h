@@ -23,21 +23,24 @@ struct FoundPlan {
 /// run in the same way (is_same_class()) only the best is kept.
 class BestPlans {
  public:
-  explicit BestPlans(std::size_t capacity) : capacity_(capacity) {}
+  /// `below_s`: what is not faster is not kept.
+  explicit BestPlans(std::size_t capacity, double below_s = kInfinity)
+      : capacity_(capacity), below_s_(below_s) {}
 
   /// Whether plans beside the best are kept: those of other classes.
   bool keeps_others() const { return capacity_ > 1; }
 
-  /// What is not faster than this will not be kept; infinite while there is room.
+  /// What is not faster than this will not be kept; as it was given while there is room.
   double cutoff_s() const;
   /// The same of this configuration: not more than the best of its class takes.
   double cutoff_s(const Configuration& configuration) const;
-  double best_s() const;  ///< Infinite while there is none.
+  double best_s() const;  ///< What is given as the limit while there is none.
   const std::vector<FoundPlan>& found() const { return found_; }
   void add(FoundPlan candidate);
 
  private:
   std::size_t capacity_;
+  double below_s_;
   std::vector<FoundPlan> found_;
 };
 

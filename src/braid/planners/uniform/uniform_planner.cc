@@ -1,373 +1,72 @@
 #include "braid/planners/uniform/uniform_planner.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstdint>
 #include <memory>
-#include <numeric>
-#include <queue>
-#include <tuple>
+#include <optional>
 #include <utility>
+#include <vector>
 
-#include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/base/rounding.h"
 #include "braid/planners/job/job_layers.h"
-#include "braid/planners/job/outcomes.h"
-#include "braid/planners/uniform/assignment_bound.h"
-#include "braid/planners/uniform/best_plans.h"
-#include "braid/planners/uniform/covered_ranges.h"
-#include "braid/planners/uniform/family_bounds.h"
-#include "braid/planners/uniform/single_changes.h"
+#include "braid/planners/uniform/easiest_plan.h"
+#include "braid/planners/uniform/uniform_search.h"
+#include "braid/schedule/timeline.h"
 
 namespace braid {
 namespace {
 
-/// Configurations that are not looked at yet, with a bound on what each of them can reach.
-struct OpenNode {
-  enum class Kind : std::uint8_t {
-    family,  ///< All of a family with `replicas` copies of a stage or fewer.
-    split,   ///< All with the same degrees.
-    range,
+/// Puts this plan first. Then come the fastest plan and the best of other ways to run the job, as
+/// many as were asked for.
+void put_first(SearchGround& ground, const std::vector<FoundPlan>& found, const FoundPlan& plan,
+               Outcome& outcome) {
+  const FoundPlan& fastest = found.front();
+  if (plan.configuration == fastest.configuration && plan.ends == fastest.ends) return;
+  std::vector<Candidate> known = std::exchange(outcome.candidates, {});
+  outcome.recommendation->fastest = known.front();
+  Candidate& first = outcome.candidates.emplace_back();
+  first.plan = build_plan(ground.chain, ground.tables, plan.configuration, plan.ends, "braid");
+  first.metrics = measure(first.plan);
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (i > 0 && is_same_class(found[i].configuration, plan.configuration)) continue;
+    outcome.candidates.push_back(std::move(known[i]));
+  }
+  outcome.candidates.resize(std::min(outcome.candidates.size(), known.size()));
+}
+
+/// Puts the plan to recommend first, on the ground of the search that found the fastest.
+void recommend(SearchGround& ground, const UniformSearch& search, const SpaceOptions& space,
+               const Budget& budget, const Progress& progress, Outcome& outcome) {
+  std::int64_t evaluated = search.evaluated();
+  bool exhausted = search.is_exhausted();
+  const PartSearch search_part = [&](const SpaceOptions& part, double below_s) -> PartResult {
+    Budget left = budget;
+    if (budget.work > 0) left.work = budget.work - evaluated;
+    exhausted = exhausted || left.work < 0 || (budget.work > 0 && left.work == 0);
+    // Without a limit, what the first search has met without offload is one.
+    const bool is_limited = below_s < kInfinity;
+    const std::optional<FoundPlan> known = is_limited ? std::nullopt : search.without_offload();
+    if (exhausted) return {known, false};
+    const Progress none;  // A limit is no plan to show.
+    UniformSearch in_part(ground, part, left, is_limited ? none : progress,
+                          UniformSearch::Aim::best, below_s);
+    in_part.find(known ? &*known : nullptr);
+    evaluated += in_part.evaluated();
+    exhausted = in_part.is_exhausted();
+    const double best_s = in_part.best().best_s();
+    PartResult result{std::nullopt, is_proven(in_part.bound_s(), best_s)};
+    if (!in_part.best().found().empty()) result.fastest = in_part.best().found().front();
+    return result;
   };
-  double bound_s = 0;
-  Kind kind = Kind::range;
-  ConfigurationRange range;  ///< Of a family or split: only the degrees that it has.
-  // Of a family:
-  std::int64_t replicas = 0;
-  std::size_t family = 0;
-};
-
-/// Least bound on top; of equal ones what holds most first, as there may be smaller configurations
-/// in it.
-struct WorseFirst {
-  bool operator()(const OpenNode& a, const OpenNode& b) const {
-    return std::tie(b.bound_s, b.kind, b.range.configuration) <
-           std::tie(a.bound_s, a.kind, a.range.configuration);
-  }
-};
-
-class UniformSearch {
- public:
-  /// What is looked for: the best, or whether anything may fit. The latter holds whatever the
-  /// layers' times are.
-  enum class Aim : std::uint8_t { best, fit };
-
-  UniformSearch(const Job& job, const System& system, const SpaceOptions& space,
-                const Budget& budget, const Progress& progress, Aim aim = Aim::best)
-      : aim_(aim),
-        chip_(system.groups.front().chip),
-        space_(space),
-        budget_(budget),
-        progress_(progress),
-        limits_(space_limits(job, system)),
-        data_degrees_(data_degrees(limits_, space)),
-        chain_(chain_job(job, system)),
-        tables_(job, system),
-        best_(static_cast<std::size_t>(std::max(1, space.top))),
-        outcome_(begin_outcome(job, system)) {
-    chain_.dealt_evenly = !space.can.uneven_stages;
-  }
-
-  Outcome run();
-
- private:
-  std::vector<int> micro_batches_of_family(const Configuration& family) const;
-  void push_family(OpenNode family, std::int64_t most);
-  void push_split(const Configuration& split);
-  void push(const ConfigurationRange& range);
-  /// Looks at what may be faster than the best, least bound first; false when the budget is used
-  /// up.
-  bool search();
-  void step(const OpenNode& node);
-  /// Whether sums alone show that none of the range fits; then what less memory takes is pushed.
-  bool is_hopeless(const ConfigurationRange& range);
-  void look_at(const Configuration& configuration);
-  void relax(const ConfigurationRange& range, const Assessment& assessment);
-  void note_infeasible(const Configuration& configuration, int stage, double needed_bytes);
-  /// Whether a relaxation of what memory bounds need not be looked at, because it does not fit
-  /// either or is reached in another order.
-  bool is_superfluous(const Configuration& configuration, const Configuration& next,
-                      const Assessment& assessment) const;
-
-  /// Some of the layouts that are tried depend on times.
-  bool depends_on_times(const Configuration& configuration) const {
-    return configuration.pp > 1 && has_few_assignments(chain_, configuration);
-  }
-  bool is_enough() const { return aim_ == Aim::fit && (may_fit_ || !best_.found().empty()); }
-
-  const Aim aim_;
-  const Chip& chip_;
-  const SpaceOptions& space_;
-  const Budget& budget_;
-  const Progress& progress_;
-  const SpaceLimits limits_;
-  const std::vector<int> data_degrees_;
-  ChainJob chain_;
-  LayerTables tables_;
-  AssessmentScratch scratch_{chain_};
-  std::vector<FamilyBounds> families_;
-  std::priority_queue<OpenNode, std::vector<OpenNode>, WorseFirst> open_;
-  CoveredRanges relaxed_;
-  bool is_empty_ = true;  ///< No split that was looked into allows anything.
-  BestPlans best_;
-  bool may_fit_ = false;  ///< Of Aim::fit: it takes times to see whether something does.
-  /// Simulated 1F1B configurations whose other assignments might be faster still, by path bound.
-  std::vector<BoundedConfiguration> unproven_;
-  /// No assignment that was not looked at is faster than this.
-  double residual_bound_s_ = kInfinity;
-  std::optional<Infeasibility> nearest_;
-  /// Of what sums alone show not to fit, what is least far from it.
-  struct Hopeless {
-    double bound_bytes = 0;
-    Configuration configuration;
-  };
-  std::optional<Hopeless> hopeless_;
-  Outcome outcome_;
-};
-
-/// Those of all configurations of the family: ep divides dp·cp, so that dp is a multiple of what of
-/// ep does not divide cp.
-std::vector<int> UniformSearch::micro_batches_of_family(const Configuration& family) const {
-  const std::int64_t least_dp =
-      space_.dp.single().value_or(family.ep / std::gcd(family.ep, family.cp));
-  if (limits_.global_batch % least_dp != 0) return {};
-  return micro_batches_of(limits_.global_batch / least_dp, space_);
-}
-
-void UniformSearch::push_family(OpenNode family, std::int64_t most) {
-  family.replicas = most_replicas(data_degrees_, limits_, space_, most);
-  if (family.replicas < 1 || (space_.all_devices && family.replicas < most)) return;
-  family.bound_s = families_[family.family].time_s(family.replicas, limits_.global_batch);
-  ++outcome_.work;
-  if (family.bound_s < best_.cutoff_s()) open_.push(family);
-}
-
-void UniformSearch::push_split(const Configuration& split) {
-  const double bound_s =
-      split_bound_s(chain_, tables_, split, limits_.global_batch,
-                    micro_batches(split, limits_, space_), tensor_forms(split, limits_, space_));
-  ++outcome_.work;
-  if (bound_s >= best_.cutoff_s()) return;
-  open_.push({bound_s, OpenNode::Kind::split, {split, 1}});
-}
-
-void UniformSearch::push(const ConfigurationRange& range) {
-  is_empty_ = false;
-  // Of an interleaved configuration the same whatever vp is.
-  const Configuration& first = range.configuration;
-  if (!tables_.is_distinct(first)) return;
-  ++outcome_.work;
-  double bound_s = configuration_bound_s(chain_, tables_, first);
-  if (bound_s >= best_.cutoff_s()) return;
-  const LayerTable& table = tables_.sums_at(first);
-  fill_fullest_syncs(table, first.pp, scratch_.evaluator.context(first, zero_around(first.zero)),
-                     scratch_.syncs);
-  bound_s = std::max(bound_s, fullest_load_s(table, first, scratch_.syncs));
-  if (bound_s < best_.cutoff_s()) open_.push({bound_s, OpenNode::Kind::range, range});
-}
-
-bool UniformSearch::is_superfluous(const Configuration& configuration, const Configuration& next,
-                                   const Assessment& assessment) const {
-  // Offload comes after recomputation and sharding, the optimizer's state last: what would be
-  // reached by going on from an offload is reached from the same configuration without it, which
-  // must not have fit either.
-  if (configuration.offload_optimizer) return true;
-  const bool offloads = configuration.offload_activations || configuration.offload_weights;
-  const bool offloads_more = next.offload_optimizer ||
-                             next.offload_activations != configuration.offload_activations ||
-                             next.offload_weights != configuration.offload_weights;
-  if (offloads && !offloads_more) return true;
-  // The same assignments are tried when the optimizer's state moves.
-  return next.offload_optimizer && configuration.schedule != ScheduleKind::one_f_one_b &&
-         assessment.needed_without_optimizer_bytes > usable_bytes(chip_) * kAboveTolerance;
-}
-
-void UniformSearch::note_infeasible(const Configuration& configuration, int stage,
-                                    double needed_bytes) {
-  // What fails for want of host memory says nothing of the device's.
-  const double available_bytes = usable_bytes(chip_);
-  if (needed_bytes > available_bytes && (!nearest_ || needed_bytes < nearest_->needed_bytes)) {
-    nearest_ =
-        Infeasibility{"", stage, needed_bytes, available_bytes, to_parallelism(configuration)};
-  }
-}
-
-// Why it is enough to relax what memory bounds. Each trade (recomputation, a ZeRO stage, an
-// offload) leaves every pass, synchronisation and optimizer step as long as it was or makes it
-// longer, and lengthening anything shortens no iteration. So where the fastest of all assignments
-// that are looked at for a configuration fits, the same and any other takes no less after a trade,
-// and after any trades that follow it. Configurations of 1F1B which the search by path did not see
-// bounded by memory are held against assignments that do not fit when gaps are closed, and relaxed
-// then.
-//
-// Which configurations are superfluous rests on the same: whatever trades make up a configuration,
-// it is reached by taking recomputation and ZeRO first, then the offloads of activations and
-// weights, the optimizer's last; if one on that way is not bounded by memory, it beats all behind
-// it.
-void UniformSearch::relax(const ConfigurationRange& range, const Assessment& assessment) {
-  const bool has_host = chip_.host.has_value();
-  for (const Configuration& next : relaxations(range.configuration, limits_, space_, has_host)) {
-    if (is_superfluous(range.configuration, next, assessment)) continue;
-    relaxed_.add({next, range.most_vp}, [this](const ConfigurationRange& part) { push(part); });
-  }
-}
-
-bool UniformSearch::is_hopeless(const ConfigurationRange& range) {
-  ConfigurationRange held = range;
-  if (aim_ == Aim::fit && range.configuration.vp > 1) {
-    // What last chunks hold depends on times. Without chunks a stage has no more in flight.
-    held.most_vp = held.configuration.vp = 1;
-    held.configuration.schedule = ScheduleKind::one_f_one_b;
-  }
-  const MemoryFloor least = memory_floor(chain_, tables_, held, scratch_);
-  if (least.device_bytes <= usable_bytes(chip_) * kAboveTolerance) return false;
-  if (!hopeless_ || least.device_bytes < hopeless_->bound_bytes) {
-    hopeless_ = Hopeless{least.device_bytes, least.configuration};
-  }
-  Assessment assessment;
-  assessment.needed_without_optimizer_bytes = least.without_optimizer_bytes;
-  relax(range, assessment);
-  return true;
-}
-
-void UniformSearch::look_at(const Configuration& configuration) {
-  Assessment assessment = assess(chain_, tables_, configuration, best_.cutoff_s(), scratch_);
-  // Of other classes of plans the best is wanted too, though the same without a trade is faster.
-  if (assessment.memory_bound || best_.keeps_others())
-    relax({configuration, configuration.vp}, assessment);
-  if (!assessment.feasible) {
-    note_infeasible(configuration, assessment.tightest_stage, assessment.needed_bytes);
-    return;
-  }
-  if (assessment.iteration_time_s == 0) return;
-  if (configuration.schedule == ScheduleKind::one_f_one_b && configuration.pp > 1 &&
-      !chain_.dealt_evenly) {
-    unproven_.push_back({assessment.path_s, configuration, assessment.memory_bound});
-  }
-  best_.add({assessment.iteration_time_s, configuration, std::move(assessment.ends)});
-}
-
-void UniformSearch::step(const OpenNode& node) {
-  if (node.kind == OpenNode::Kind::family) {
-    for (const Configuration& split :
-         splits_of_family(node.range.configuration, node.replicas, limits_, space_)) {
-      push_split(split);
-    }
-    // Fewer copies hold no less each.
-    const double fewer_bytes =
-        families_[node.family].device_bytes(node.replicas - 1, limits_.layers);
-    if (!space_.all_devices && fewer_bytes <= usable_bytes(chip_) * kAboveTolerance) {
-      push_family(node, node.replicas - 1);
-    }
-    return;
-  }
-  if (node.kind == OpenNode::Kind::split) {
-    for (const ConfigurationRange& range :
-         ranges_of_split(node.range.configuration, limits_, space_)) {
-      push(range);
-    }
-    return;
-  }
-  ++outcome_.evaluated;
-  const Configuration& configuration = node.range.configuration;
-  const auto look = [&] {
-    if (has_few_assignments(chain_, configuration) &&
-        !may_be_faster(chain_, tables_, configuration, best_.cutoff_s())) {
-      return;
-    }
-    if (is_hopeless({configuration, configuration.vp})) return;
-    if (aim_ == Aim::fit && depends_on_times(configuration)) {
-      may_fit_ = true;
-    } else {
-      look_at(configuration);
-    }
-  };
-  if (node.range.is_single()) return look();
-  // What less memory takes of all larger vp changes slowly with the first of them.
-  if (std::has_single_bit(static_cast<std::uint32_t>(configuration.vp)) &&
-      is_hopeless(node.range)) {
-    return;
-  }
-  OpenNode rest = node;
-  ++rest.range.configuration.vp;
-  open_.push(rest);
-  look();
-}
-
-bool UniformSearch::search() {
-  while (!open_.empty() && open_.top().bound_s < best_.cutoff_s() && !is_enough()) {
-    if (budget_.work > 0 && outcome_.evaluated >= budget_.work) return false;
-    const OpenNode node = open_.top();
-    open_.pop();
-    step(node);
-    if (progress_ && outcome_.evaluated % 64 == 0) {
-      progress_(best_.best_s(), node.bound_s, outcome_.evaluated);
-    }
-  }
-  return true;
-}
-
-Outcome UniformSearch::run() {
-  check_space(limits_, space_);
-  for (const Family& family : families(limits_, space_)) {
-    const std::vector<int> sizes = micro_batches_of_family(family.configuration);
-    if (sizes.empty()) continue;
-    OpenNode node;
-    node.kind = OpenNode::Kind::family;
-    node.range.configuration = family.configuration;
-    node.family = families_.size();
-    families_.push_back(
-        family_bounds(chain_, tables_, family.configuration, sizes, limits_, space_));
-    push_family(node, family.most_replicas);
-    if (progress_) progress_(best_.best_s(), 0, outcome_.evaluated);
-  }
-  bool exhausted = !search();
-  if (is_enough()) {
-    outcome_.status = Status::feasible;
-    return std::move(outcome_);
-  }
-  while (!exhausted && !unproven_.empty()) {
-    const ClosedGap closed = close_gap(chain_, tables_, std::exchange(unproven_, {}), best_,
-                                       outcome_.evaluated, scratch_);
-    residual_bound_s_ = std::min(residual_bound_s_, closed.residual_bound_s);
-    for (const Configuration& configuration : closed.memory_bound) {
-      relax({configuration, configuration.vp}, {});
-    }
-    exhausted = !search();
-  }
-  for (const BoundedConfiguration& node : unproven_) {
-    residual_bound_s_ = std::min(residual_bound_s_, node.bound_s);
-  }
-  const double open_bound_s = exhausted ? open_.top().bound_s : kInfinity;
-  if (is_empty_ && !exhausted) {
-    outcome_.infeasibility = empty_space(limits_, space_);
-    return std::move(outcome_);
-  }
-  if (best_.found().empty()) {
-    if (hopeless_) {
-      const Evaluator::Memory memory =
-          tried_memory(chain_, tables_, hopeless_->configuration, scratch_);
-      note_infeasible(hopeless_->configuration, memory.tightest_stage, memory.needed_bytes);
-    }
-    outcome_.search_bound_s = 0;
-    outcome_.status = exhausted ? Status::budget_exhausted : Status::infeasible;
-    if (nearest_) {
-      nearest_->reason = memory_reason(limits_);
-      outcome_.infeasibility = nearest_;
-    } else if (!exhausted) {
-      outcome_.infeasibility = uneven_layers();
-    }
-    return std::move(outcome_);
-  }
-  if (!exhausted) {
-    best_.add(with_single_changes(chain_, tables_, best_.found().front(), {limits_, space_},
-                                  outcome_.evaluated, scratch_));
-  }
-  outcome_.space = kBraidSpace;
-  finish_outcome(chain_, tables_, best_,
-                 std::min({best_.best_s(), residual_bound_s_, open_bound_s}), "braid", outcome_);
-  return std::move(outcome_);
+  const FoundPlan& fastest = search.best().found().front();
+  const EasiestPlan easiest = easiest_plan(ground.chain, fastest, space, search_part);
+  ground.chain.dealt_evenly = !space.can.uneven_stages;
+  Recommendation& recommendation = outcome.recommendation.emplace();
+  recommendation.ease = ease_of(ground.chain, easiest.plan);
+  recommendation.ease_of_fastest = ease_of(ground.chain, fastest);
+  recommendation.without_offload_s = easiest.without_offload_s;
+  recommendation.of_all = easiest.proven;
+  put_first(ground, search.best().found(), easiest.plan, outcome);
 }
 
 }  // namespace
@@ -381,11 +80,17 @@ Outcome plan_uniform(const Job& job, const System& system, const SpaceOptions& s
   if (const auto rough = layers->with_rough_times(system)) {
     Job fitting = looked_at;
     fitting.layers = rough.get();
-    Outcome outcome =
-        UniformSearch(fitting, system, space, budget, progress, UniformSearch::Aim::fit).run();
+    SearchGround ground(fitting, system);
+    Outcome outcome = UniformSearch(ground, space, budget, progress, UniformSearch::Aim::fit).run();
     if (outcome.status == Status::infeasible) return outcome;
   }
-  return UniformSearch(looked_at, system, space, budget, progress).run();
+  SearchGround ground(looked_at, system);
+  UniformSearch search(ground, space, budget, progress);
+  Outcome outcome = search.run();
+  if (space.preference == Preference::easiest && !outcome.candidates.empty()) {
+    recommend(ground, search, space, budget, progress, outcome);
+  }
+  return outcome;
 }
 
 }  // namespace braid

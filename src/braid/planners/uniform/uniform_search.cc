@@ -1,0 +1,280 @@
+#include "braid/planners/uniform/uniform_search.h"
+
+#include <bit>
+#include <numeric>
+#include <utility>
+
+#include "braid/base/rounding.h"
+#include "braid/planners/job/job_layers.h"
+#include "braid/planners/uniform/assignment_bound.h"
+#include "braid/planners/uniform/single_changes.h"
+
+namespace braid {
+
+/// Those of all configurations of the family: ep divides dp·cp, so that dp is a multiple of what of
+/// ep does not divide cp.
+std::vector<int> UniformSearch::micro_batches_of_family(const Configuration& family) const {
+  const std::int64_t least_dp =
+      space_.dp.single().value_or(family.ep / std::gcd(family.ep, family.cp));
+  if (limits_.global_batch % least_dp != 0) return {};
+  return micro_batches_of(limits_.global_batch / least_dp, space_);
+}
+
+void UniformSearch::push_family(OpenNode family, std::int64_t most) {
+  family.replicas = most_replicas(data_degrees_, limits_, space_, most);
+  if (family.replicas < 1 || (space_.all_devices && family.replicas < most)) return;
+  family.bound_s = families_[family.family].time_s(family.replicas, limits_.global_batch);
+  ++work_;
+  if (family.bound_s < best_.cutoff_s()) open_.push(family);
+}
+
+void UniformSearch::push_split(const Configuration& split) {
+  const double bound_s =
+      split_bound_s(chain_, tables_, split, limits_.global_batch,
+                    micro_batches(split, limits_, space_), tensor_forms(split, limits_, space_));
+  ++work_;
+  if (bound_s >= best_.cutoff_s()) return;
+  open_.push({bound_s, OpenNode::Kind::split, {split, 1}});
+}
+
+void UniformSearch::push(const ConfigurationRange& range) {
+  is_empty_ = false;
+  // Of an interleaved configuration the same whatever vp is.
+  const Configuration& first = range.configuration;
+  if (!tables_.is_distinct(first)) return;
+  ++work_;
+  double bound_s = configuration_bound_s(chain_, tables_, first);
+  if (bound_s >= best_.cutoff_s()) return;
+  const LayerTable& table = tables_.sums_at(first);
+  fill_fullest_syncs(table, first.pp, scratch_.evaluator.context(first, zero_around(first.zero)),
+                     scratch_.syncs);
+  bound_s = std::max(bound_s, fullest_load_s(table, first, scratch_.syncs));
+  if (bound_s < best_.cutoff_s()) open_.push({bound_s, OpenNode::Kind::range, range});
+}
+
+bool UniformSearch::is_superfluous(const Configuration& configuration, const Configuration& next,
+                                   const Assessment& assessment) const {
+  // Offload comes after recomputation and sharding, the optimizer's state last: what would be
+  // reached by going on from an offload is reached from the same configuration without it, which
+  // must not have fit either.
+  if (configuration.offload_optimizer) return true;
+  const bool offloads = configuration.offload_activations || configuration.offload_weights;
+  const bool offloads_more = next.offload_optimizer ||
+                             next.offload_activations != configuration.offload_activations ||
+                             next.offload_weights != configuration.offload_weights;
+  if (offloads && !offloads_more) return true;
+  // The same assignments are tried when the optimizer's state moves.
+  return next.offload_optimizer && configuration.schedule != ScheduleKind::one_f_one_b &&
+         assessment.needed_without_optimizer_bytes > usable_bytes(chip_) * kAboveTolerance;
+}
+
+void UniformSearch::note_infeasible(const Configuration& configuration, int stage,
+                                    double needed_bytes) {
+  // What fails for want of host memory says nothing of the device's.
+  const double available_bytes = usable_bytes(chip_);
+  if (needed_bytes > available_bytes && (!nearest_ || needed_bytes < nearest_->needed_bytes)) {
+    nearest_ =
+        Infeasibility{"", stage, needed_bytes, available_bytes, to_parallelism(configuration)};
+  }
+}
+
+// Why it is enough to relax what memory bounds. Each trade (recomputation, a ZeRO stage, an
+// offload) leaves every pass, synchronisation and optimizer step as long as it was or makes it
+// longer, and lengthening anything shortens no iteration. So where the fastest of all assignments
+// that are looked at for a configuration fits, the same and any other takes no less after a trade,
+// and after any trades that follow it. Configurations of 1F1B which the search by path did not see
+// bounded by memory are held against assignments that do not fit when gaps are closed, and relaxed
+// then.
+//
+// Which configurations are superfluous rests on the same: whatever trades make up a configuration,
+// it is reached by taking recomputation and ZeRO first, then the offloads of activations and
+// weights, the optimizer's last; if one on that way is not bounded by memory, it beats all behind
+// it.
+void UniformSearch::relax(const ConfigurationRange& range, const Assessment& assessment) {
+  const bool has_host = chip_.host.has_value();
+  for (const Configuration& next : relaxations(range.configuration, limits_, space_, has_host)) {
+    if (is_superfluous(range.configuration, next, assessment)) continue;
+    relaxed_.add({next, range.most_vp}, [this](const ConfigurationRange& part) { push(part); });
+  }
+}
+
+bool UniformSearch::is_hopeless(const ConfigurationRange& range) {
+  ConfigurationRange held = range;
+  if (aim_ == Aim::fit && range.configuration.vp > 1) {
+    // What last chunks hold depends on times. Without chunks a stage has no more in flight.
+    held.most_vp = held.configuration.vp = 1;
+    held.configuration.schedule = ScheduleKind::one_f_one_b;
+  }
+  const MemoryFloor least = memory_floor(chain_, tables_, held, scratch_);
+  if (least.device_bytes <= usable_bytes(chip_) * kAboveTolerance) return false;
+  if (!hopeless_ || least.device_bytes < hopeless_->bound_bytes) {
+    hopeless_ = Hopeless{least.device_bytes, least.configuration};
+  }
+  Assessment assessment;
+  assessment.needed_without_optimizer_bytes = least.without_optimizer_bytes;
+  relax(range, assessment);
+  return true;
+}
+
+void UniformSearch::note_without_offload(const FoundPlan& found) {
+  const Configuration& c = found.configuration;
+  if (c.offload_optimizer || c.offload_weights || c.offload_activations) return;
+  const double known_s = without_offload_ ? without_offload_->time_s : kInfinity;
+  if (found.time_s < known_s) without_offload_ = found;
+}
+
+void UniformSearch::look_at(const Configuration& configuration) {
+  Assessment assessment = assess(chain_, tables_, configuration, best_.cutoff_s(), scratch_);
+  // Of other classes of plans the best is wanted too, though the same without a trade is faster.
+  if (assessment.memory_bound || best_.keeps_others())
+    relax({configuration, configuration.vp}, assessment);
+  if (!assessment.feasible) {
+    note_infeasible(configuration, assessment.tightest_stage, assessment.needed_bytes);
+    return;
+  }
+  if (assessment.iteration_time_s == 0) return;
+  if (configuration.schedule == ScheduleKind::one_f_one_b && configuration.pp > 1 &&
+      !chain_.dealt_evenly) {
+    unproven_.push_back({assessment.path_s, configuration, assessment.memory_bound});
+  }
+  FoundPlan found{assessment.iteration_time_s, configuration, std::move(assessment.ends)};
+  note_without_offload(found);
+  best_.add(std::move(found));
+}
+
+void UniformSearch::step(const OpenNode& node) {
+  if (node.kind == OpenNode::Kind::family) {
+    for (const Configuration& split :
+         splits_of_family(node.range.configuration, node.replicas, limits_, space_)) {
+      push_split(split);
+    }
+    // Fewer copies hold no less each.
+    const double fewer_bytes =
+        families_[node.family].device_bytes(node.replicas - 1, limits_.layers);
+    if (!space_.all_devices && fewer_bytes <= usable_bytes(chip_) * kAboveTolerance) {
+      push_family(node, node.replicas - 1);
+    }
+    return;
+  }
+  if (node.kind == OpenNode::Kind::split) {
+    for (const ConfigurationRange& range :
+         ranges_of_split(node.range.configuration, limits_, space_)) {
+      push(range);
+    }
+    return;
+  }
+  ++evaluated_;
+  const Configuration& configuration = node.range.configuration;
+  const auto look = [&] {
+    if (has_few_assignments(chain_, configuration) &&
+        !may_be_faster(chain_, tables_, configuration, best_.cutoff_s())) {
+      return;
+    }
+    if (is_hopeless({configuration, configuration.vp})) return;
+    if (aim_ == Aim::fit && depends_on_times(configuration)) {
+      may_fit_ = true;
+    } else {
+      look_at(configuration);
+    }
+  };
+  if (node.range.is_single()) return look();
+  // What less memory takes of all larger vp changes slowly with the first of them.
+  if (std::has_single_bit(static_cast<std::uint32_t>(configuration.vp)) &&
+      is_hopeless(node.range)) {
+    return;
+  }
+  OpenNode rest = node;
+  ++rest.range.configuration.vp;
+  open_.push(rest);
+  look();
+}
+
+bool UniformSearch::search() {
+  while (!open_.empty() && open_.top().bound_s < best_.cutoff_s() && !is_enough()) {
+    if (budget_.work > 0 && evaluated_ >= budget_.work) return false;
+    const OpenNode node = open_.top();
+    open_.pop();
+    step(node);
+    if (progress_ && evaluated_ % 64 == 0) {
+      progress_(best_.best_s(), node.bound_s, evaluated_);
+    }
+  }
+  return true;
+}
+
+void UniformSearch::find(const FoundPlan* known) {
+  if (known != nullptr) best_.add(*known);
+  for (const Family& family : families(limits_, space_)) {
+    const std::vector<int> sizes = micro_batches_of_family(family.configuration);
+    if (sizes.empty()) continue;
+    OpenNode node;
+    node.kind = OpenNode::Kind::family;
+    node.range.configuration = family.configuration;
+    node.family = families_.size();
+    families_.push_back(
+        family_bounds(chain_, tables_, family.configuration, sizes, limits_, space_));
+    push_family(node, family.most_replicas);
+    if (progress_) progress_(best_.best_s(), 0, evaluated_);
+  }
+  exhausted_ = !search();
+  if (is_enough()) return;
+  while (!exhausted_ && !unproven_.empty()) {
+    const ClosedGap closed =
+        close_gap(chain_, tables_, std::exchange(unproven_, {}), best_, evaluated_, scratch_);
+    residual_bound_s_ = std::min(residual_bound_s_, closed.residual_bound_s);
+    for (const Configuration& configuration : closed.memory_bound) {
+      relax({configuration, configuration.vp}, {});
+    }
+    exhausted_ = !search();
+  }
+  for (const BoundedConfiguration& node : unproven_) {
+    residual_bound_s_ = std::min(residual_bound_s_, node.bound_s);
+  }
+  if (exhausted_ || best_.found().empty()) return;
+  best_.add(with_single_changes(chain_, tables_, best_.found().front(), {limits_, space_},
+                                evaluated_, scratch_));
+}
+
+double UniformSearch::bound_s() const {
+  const double open_bound_s = exhausted_ ? open_.top().bound_s : kInfinity;
+  return std::min({best_.best_s(), residual_bound_s_, open_bound_s});
+}
+
+Outcome UniformSearch::finish_without_plan(Outcome outcome) {
+  if (is_empty_ && !exhausted_) {
+    outcome.infeasibility = empty_space(limits_, space_);
+    return outcome;
+  }
+  if (hopeless_) {
+    const Evaluator::Memory memory =
+        tried_memory(chain_, tables_, hopeless_->configuration, scratch_);
+    note_infeasible(hopeless_->configuration, memory.tightest_stage, memory.needed_bytes);
+  }
+  outcome.search_bound_s = 0;
+  outcome.status = exhausted_ ? Status::budget_exhausted : Status::infeasible;
+  if (nearest_) {
+    nearest_->reason = memory_reason(limits_);
+    outcome.infeasibility = nearest_;
+  } else if (!exhausted_) {
+    outcome.infeasibility = uneven_layers();
+  }
+  return outcome;
+}
+
+Outcome UniformSearch::run() {
+  check_space(limits_, space_);
+  find();
+  Outcome outcome = begin_outcome(*chain_.job, *chain_.system);
+  outcome.work = work_;
+  outcome.evaluated = evaluated_;
+  if (is_enough()) {
+    outcome.status = Status::feasible;
+    return outcome;
+  }
+  if (best_.found().empty()) return finish_without_plan(std::move(outcome));
+  outcome.space = kBraidSpace;
+  finish_outcome(chain_, tables_, best_, bound_s(), "braid", outcome);
+  return outcome;
+}
+
+}  // namespace braid

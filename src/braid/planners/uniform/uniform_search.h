@@ -1,0 +1,153 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <queue>
+#include <tuple>
+#include <vector>
+
+#include "braid/base/infinity.h"
+#include "braid/planners/job/job.h"
+#include "braid/planners/job/outcomes.h"
+#include "braid/planners/job/space.h"
+#include "braid/planners/uniform/assess.h"
+#include "braid/planners/uniform/best_plans.h"
+#include "braid/planners/uniform/covered_ranges.h"
+#include "braid/planners/uniform/family_bounds.h"
+
+namespace braid {
+
+/// What all searches of one job share: nothing of it depends on the part of the space.
+struct SearchGround {
+  SearchGround(const Job& job, const System& system)
+      : limits(space_limits(job, system)), chain(chain_job(job, system)), tables(job, system) {}
+
+  const SpaceLimits limits;
+  ChainJob chain;  ///< dealt_evenly: as the search that goes on has it.
+  LayerTables tables;
+  AssessmentScratch scratch{chain};
+};
+
+/// Best-first search by bound over the documented space (docs/design.md, "braid").
+class UniformSearch {
+ public:
+  /// What is looked for: the best, or whether anything may fit. The latter holds whatever the
+  /// layers' times are.
+  enum class Aim : std::uint8_t { best, fit };
+
+  /// `below_s`: what is not faster is not looked for.
+  UniformSearch(SearchGround& ground, const SpaceOptions& space, const Budget& budget,
+                const Progress& progress, Aim aim = Aim::best, double below_s = kInfinity)
+      : aim_(aim),
+        chip_(ground.chain.system->groups.front().chip),
+        space_(space),
+        budget_(budget),
+        progress_(progress),
+        limits_(ground.limits),
+        data_degrees_(data_degrees(limits_, space)),
+        chain_(ground.chain),
+        tables_(ground.tables),
+        scratch_(ground.scratch),
+        best_(static_cast<std::size_t>(std::max(1, space.top)), below_s) {
+    chain_.dealt_evenly = !space.can.uneven_stages;
+  }
+
+  /// Finds all that find() does, and says it.
+  Outcome run();
+  /// Looks through the space; `known` may be one of its plans.
+  void find(const FoundPlan* known = nullptr);
+  /// Whether the budget was used up before.
+  bool is_exhausted() const { return exhausted_; }
+  /// Nothing of the space is faster.
+  double bound_s() const;
+  const BestPlans& best() const { return best_; }
+  /// The fastest without offload that was met, while the fastest of all have some.
+  const std::optional<FoundPlan>& without_offload() const { return without_offload_; }
+  /// Configurations, or groups of them, that were timed.
+  std::int64_t evaluated() const { return evaluated_; }
+
+ private:
+  /// Configurations that are not looked at yet, with a bound on what each of them can reach.
+  struct OpenNode {
+    enum class Kind : std::uint8_t {
+      family,  ///< All of a family with `replicas` copies of a stage or fewer.
+      split,   ///< All with the same degrees.
+      range,
+    };
+    double bound_s = 0;
+    Kind kind = Kind::range;
+    ConfigurationRange range;  ///< Of a family or split: only the degrees that it has.
+    // Of a family:
+    std::int64_t replicas = 0;
+    std::size_t family = 0;
+  };
+
+  /// Least bound on top; of equal ones what holds most first, as there may be smaller
+  /// configurations in it.
+  struct WorseFirst {
+    bool operator()(const OpenNode& a, const OpenNode& b) const {
+      return std::tie(b.bound_s, b.kind, b.range.configuration) <
+             std::tie(a.bound_s, a.kind, a.range.configuration);
+    }
+  };
+
+  std::vector<int> micro_batches_of_family(const Configuration& family) const;
+  void push_family(OpenNode family, std::int64_t most);
+  void push_split(const Configuration& split);
+  void push(const ConfigurationRange& range);
+  /// Looks at what may be faster than the best, least bound first; false when the budget is used
+  /// up.
+  bool search();
+  void step(const OpenNode& node);
+  /// Whether sums alone show that none of the range fits; then what less memory takes is pushed.
+  bool is_hopeless(const ConfigurationRange& range);
+  void look_at(const Configuration& configuration);
+  void note_without_offload(const FoundPlan& found);
+  void relax(const ConfigurationRange& range, const Assessment& assessment);
+  void note_infeasible(const Configuration& configuration, int stage, double needed_bytes);
+  Outcome finish_without_plan(Outcome outcome);
+  /// Whether a relaxation of what memory bounds need not be looked at, because it does not fit
+  /// either or is reached in another order.
+  bool is_superfluous(const Configuration& configuration, const Configuration& next,
+                      const Assessment& assessment) const;
+
+  /// Some of the layouts that are tried depend on times.
+  bool depends_on_times(const Configuration& configuration) const {
+    return configuration.pp > 1 && has_few_assignments(chain_, configuration);
+  }
+  bool is_enough() const { return aim_ == Aim::fit && (may_fit_ || !best_.found().empty()); }
+
+  const Aim aim_;
+  const Chip& chip_;
+  const SpaceOptions& space_;
+  const Budget& budget_;
+  const Progress& progress_;
+  const SpaceLimits& limits_;
+  const std::vector<int> data_degrees_;
+  ChainJob& chain_;
+  LayerTables& tables_;
+  AssessmentScratch& scratch_;
+  std::vector<FamilyBounds> families_;
+  std::priority_queue<OpenNode, std::vector<OpenNode>, WorseFirst> open_;
+  CoveredRanges relaxed_;
+  bool is_empty_ = true;  ///< No split that was looked into allows anything.
+  BestPlans best_;
+  std::optional<FoundPlan> without_offload_;
+  bool may_fit_ = false;  ///< Of Aim::fit: it takes times to see whether something does.
+  /// Simulated 1F1B configurations whose other assignments might be faster still, by path bound.
+  std::vector<BoundedConfiguration> unproven_;
+  /// No assignment that was not looked at is faster than this.
+  double residual_bound_s_ = kInfinity;
+  std::optional<Infeasibility> nearest_;
+  /// Of what sums alone show not to fit, what is least far from it.
+  struct Hopeless {
+    double bound_bytes = 0;
+    Configuration configuration;
+  };
+  std::optional<Hopeless> hopeless_;
+  bool exhausted_ = false;
+  std::int64_t work_ = 0, evaluated_ = 0;  ///< As in Outcome.
+};
+
+}  // namespace braid

@@ -1,0 +1,79 @@
+#include "braid/report/recommendation_text.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "braid/report/form_text.h"
+
+namespace braid {
+namespace {
+
+/// In what a plan is easier, by what counts most.
+std::string reason_text(const Ease& ease, const Ease& other) {
+  if (ease.offload != other.offload) return "nothing of it lies in host memory";
+  if (ease.dimensions != other.dimensions) {
+    return fmt::format("{} of TP, CP, EP, PP and DP {} above 1, not {}", ease.dimensions,
+                       ease.dimensions == 1 ? "is" : "are", other.dimensions);
+  }
+  if (ease.own_layout != other.own_layout) return "layers and devices lie as trainers put them";
+  return "micro-batch and chunks are of usual size and number";
+}
+
+/// "TP 2sp, CP 4, PP 4, VP 7, DP 2, MBS 1, off+opt": degrees of 1 are left out.
+std::string degrees_text(const Plan& plan) {
+  const FormText form = form_text(plan);
+  std::vector<std::string> parts;
+  for (const auto& [name, degree] : {std::pair{"TP", form.tp},
+                                     {"CP", form.cp},
+                                     {"PP", std::to_string(plan.parallel.pp)},
+                                     {"VP", std::to_string(plan.parallel.vp)},
+                                     {"EP", form.ep},
+                                     {"DP", form.dp}}) {
+    if (degree != "1") parts.push_back(fmt::format("{} {}", name, degree));
+  }
+  parts.push_back("MBS " + form.micro_batch);
+  if (form.recompute != "none") parts.push_back("recompute " + form.recompute);
+  if (!form.offload.empty()) parts.push_back("off" + form.offload);
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// What the best without offload takes beside a plan with.
+std::string without_text(double without_s, double with_s, bool of_all) {
+  if (!std::isfinite(without_s)) {
+    return of_all ? "Nothing fits without offload.\n" : "No plan without offload was met.\n";
+  }
+  return fmt::format("Without offload the fastest{} takes {:.4g} s, {:.2g}% more.\n",
+                     of_all ? "" : " that was met", without_s, 100 * (without_s / with_s - 1));
+}
+
+}  // namespace
+
+double gain_of_fastest(const Outcome& outcome) {
+  return 1 - fastest_of(outcome).metrics.iteration_time_s /
+                 outcome.candidates.front().metrics.iteration_time_s;
+}
+
+std::string recommendation_text(const Outcome& outcome) {
+  if (!outcome.recommendation) return "";
+  const Recommendation& why = *outcome.recommendation;
+  std::string text;
+  if (why.fastest) {
+    text += fmt::format(
+        "Recommended as the easiest to run of {} nearly as fast: {}. The fastest takes {:.4g} s, "
+        "{:.2g}% less, with {}: --fastest gives that.\n",
+        why.of_all ? "all plans that are" : "the plans met that are",
+        reason_text(why.ease, why.ease_of_fastest), why.fastest->metrics.iteration_time_s,
+        100 * gain_of_fastest(outcome), degrees_text(why.fastest->plan));
+  }
+  if (why.ease.offload && why.without_offload_s) {
+    text += without_text(*why.without_offload_s,
+                         outcome.candidates.front().metrics.iteration_time_s, why.of_all);
+  }
+  return text;
+}
+
+}  // namespace braid

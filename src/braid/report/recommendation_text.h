@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "braid/plan/outcome.h"
+
+namespace braid {
+
+/// Where another plan than the fastest is recommended: why, and what the fastest gains. Where the
+/// plan uses host memory: what the fastest without takes. Lines, or nothing.
+std::string recommendation_text(const Outcome& outcome);
+
+/// How much less the fastest plan takes than the first one, as a share of that one's time.
+double gain_of_fastest(const Outcome& outcome);
+
+}  // namespace braid
