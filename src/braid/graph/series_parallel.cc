@@ -93,14 +93,14 @@ class Reducer {
   /// The tree with runs of equal kind merged into one node, children before parents.
   SpTree tree() const {
     SpTree tree;
-    struct Open {
+    struct PathNode {
       SpNode node;
       std::vector<std::int32_t> to_do;  ///< Children, last first.
     };
-    std::vector<Open> path;
+    std::vector<PathNode> path;
     const auto open = [&](std::int32_t number) {
       const Pair& pair = pairs_[at(number)];
-      Open opened{
+      PathNode opened{
           .node = {.kind = pair.kind, .source = pair.source, .target = pair.target, .children = {}},
           .to_do = {}};
       if (pair.kind == SpNode::Kind::edge) {

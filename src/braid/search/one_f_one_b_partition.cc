@@ -121,7 +121,7 @@ class OneFOneBPartitioner::Chain {
   }
 
   /// Where a stage may start, and for each such left end where it ends then.
-  struct Reach {
+  struct StageSpans {
     std::int32_t begin = 0, end = 0;    ///< Left ends lie in [begin, end).
     std::int32_t* right_end = nullptr;  ///< [layer], filled in for that range; -1: none.
   };
@@ -131,7 +131,7 @@ class OneFOneBPartitioner::Chain {
     const std::size_t row = layers_.size() + 1;
     right_end_.resize(places_.size() * row);
     Attempt attempt;
-    Reach next;
+    StageSpans next;
     for (auto stage = std::ssize(places_) - 1; stage >= 0; --stage) {
       next = fill_stage(stage, bound, next, &right_end_[at(stage) * row], attempt);
       if (next.begin == next.end) return attempt;
@@ -149,13 +149,13 @@ class OneFOneBPartitioner::Chain {
   /// Where `stage` may start when it may end where the next one may start (for the last: after all
   /// layers). The left end that a stage reaches moves left with its right end, so that one window
   /// passes over the layers once.
-  Reach fill_stage(std::int64_t stage, double bound, const Reach& next, std::int32_t* right_end,
-                   Attempt& attempt) {
+  StageSpans fill_stage(std::int64_t stage, double bound, const StageSpans& next,
+                        std::int32_t* right_end, Attempt& attempt) {
     const bool is_last = next.right_end == nullptr;
     const std::int32_t first = is_last ? layer_count() : next.end - 1;
     const std::int32_t last =
         is_last ? first : std::max(next.begin, static_cast<std::int32_t>(stage + 1));
-    Reach reach{first, first, right_end};
+    StageSpans reach{first, first, right_end};
     std::int32_t left = first;
     start_window();
     for (std::int32_t right = first; right >= last; --right) {

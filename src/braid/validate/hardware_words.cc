@@ -93,14 +93,14 @@ std::optional<std::int64_t> number_behind(std::string_view part, std::size_t end
 }
 
 /// A name of the catalogue in a text, and where it stands.
-struct Found {
+struct NameMatch {
   std::string cluster;
   std::size_t begin = 0, end = 0;
 };
 
 /// The longest name of a cluster.
-Found find_cluster(std::string_view part, const std::vector<std::string>& clusters) {
-  Found longest;
+NameMatch find_cluster(std::string_view part, const std::vector<std::string>& clusters) {
+  NameMatch longest;
   for (const std::string& cluster : clusters) {
     const auto at = find_word(part, cluster);
     if (at && cluster.size() > longest.cluster.size())
@@ -109,7 +109,7 @@ Found find_cluster(std::string_view part, const std::vector<std::string>& cluste
   return longest;
 }
 
-Found find_chip(std::string_view part, const std::vector<std::string>& clusters) {
+NameMatch find_chip(std::string_view part, const std::vector<std::string>& clusters) {
   for (const Known& known : kKnown) {
     const auto at = find_word(part, known.word);
     if (at && part.find(known.other) != std::string_view::npos &&
@@ -122,14 +122,14 @@ Found find_chip(std::string_view part, const std::vector<std::string>& clusters)
 
 std::optional<NamedHardware> read_part(std::string_view part,
                                        const std::vector<std::string>& clusters) {
-  const Found cluster = find_cluster(part, clusters);
-  const Found chip = find_chip(part, clusters);
+  const NameMatch cluster = find_cluster(part, clusters);
+  const NameMatch chip = find_chip(part, clusters);
   if (cluster.cluster.empty() && chip.cluster.empty()) return std::nullopt;
   NamedHardware named;
   named.cluster = cluster.cluster.empty() ? chip.cluster : cluster.cluster;
   // The count belongs to what is named first.
   named.nodes = chip.cluster.empty() || (!cluster.cluster.empty() && cluster.begin < chip.begin);
-  const Found& first = named.nodes ? cluster : chip;
+  const NameMatch& first = named.nodes ? cluster : chip;
   auto count = number_behind(part, first.end, ':');
   if (count) named.nodes = part.find("nodes", first.end) != std::string_view::npos;
   if (!count) count = number_before(part, first.begin);

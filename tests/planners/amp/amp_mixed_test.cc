@@ -175,7 +175,7 @@ double least_cost_s(AmpMixedJob& amp, Evaluate evaluate) {
       }
       const auto placement = AmpMixedJob::placement_of(configuration, devices);
       if (!seen.insert(placement).second) continue;
-      const std::optional<AmpMixedFound> found = evaluate(configuration, placement);
+      const std::optional<AmpMixedAssignment> found = evaluate(configuration, placement);
       if (found.has_value()) least_s = std::min(least_s, found->cost_s);
     } while (std::next_permutation(groups.begin(), groups.end()));
   }
@@ -235,7 +235,7 @@ TEST_P(AmpMixedPlacement, IsTheBestOfAll) {
     }
     ++found;
     double best_s = kInfinity;
-    for (const AmpMixedFound& one : placed.found) best_s = std::min(best_s, one.cost_s);
+    for (const AmpMixedAssignment& one : placed.found) best_s = std::min(best_s, one.cost_s);
     EXPECT_NEAR(best_s, expected_s, 1e-9 * expected_s) << seed;
     EXPECT_NEAR(placed.bound_s, expected_s, 1e-9 * expected_s) << seed;
     // With little work there is a gap, and it holds.

@@ -29,7 +29,7 @@ struct Choice {
 /// Adds to `found` what cutting branches in other ways makes better, where that would be shown,
 /// trying cheap configurations first. Whether the budget sufficed.
 bool cut_branches(AmpJob& amp, std::vector<Choice> choices, int top, const Budget& budget,
-                  std::int64_t& work, std::vector<AmpFound>& found) {
+                  std::int64_t& work, std::vector<AmpAssignment>& found) {
   if (!amp.is_graph()) return true;
   std::stable_sort(choices.begin(), choices.end(),
                    [](const Choice& a, const Choice& b) { return a.cost_s < b.cost_s; });
@@ -49,9 +49,9 @@ bool cut_branches(AmpJob& amp, std::vector<Choice> choices, int top, const Budge
 }
 
 /// What a search came by, whose steps go by layers cut in order.
-Outcome outcome_of(AmpJob& amp, AmpSearch<AmpFound> search, int top, const Budget& budget) {
+Outcome outcome_of(AmpJob& amp, AmpSearch<AmpAssignment> search, int top, const Budget& budget) {
   std::vector<Choice> choices;
-  for (const AmpFound& found : search.found) {
+  for (const AmpAssignment& found : search.found) {
     const bool known = std::any_of(choices.begin(), choices.end(), [&](const Choice& choice) {
       return choice.configuration == found.configuration;
     });
@@ -66,7 +66,7 @@ Outcome outcome_of(AmpJob& amp, AmpSearch<AmpFound> search, int top, const Budge
 Outcome plan_amp(const Job& job, const System& system, const SpaceOptions& space,
                  const Budget& budget, const Progress&) {
   AmpJob amp(job, system, space, "amp");
-  std::vector<AmpFound> found;
+  std::vector<AmpAssignment> found;
   std::vector<Choice> choices;
   std::int64_t work = 0;
   for (const Configuration& configuration : amp.configurations()) {
@@ -82,17 +82,17 @@ Outcome plan_amp(const Job& job, const System& system, const SpaceOptions& space
 Outcome plan_amp_sa(const Job& job, const System& system, const SpaceOptions& space,
                     const Budget& budget, const Progress&) {
   AmpJob amp(job, system, space, "amp-sa");
-  auto search = amp_annealing<AmpFound>(amp.configurations(), budget,
-                                        [&](const Configuration& configuration, RandomNumbers&) {
-                                          return amp.evaluate_in_order(configuration);
-                                        });
+  auto search = amp_annealing<AmpAssignment>(
+      amp.configurations(), budget, [&](const Configuration& configuration, RandomNumbers&) {
+        return amp.evaluate_in_order(configuration);
+      });
   return outcome_of(amp, std::move(search), space.top, budget);
 }
 
 Outcome plan_random(const Job& job, const System& system, const SpaceOptions& space,
                     const Budget& budget, const Progress&) {
   AmpJob amp(job, system, space, "random");
-  auto search = amp_random_strategies<AmpFound>(
+  auto search = amp_random_strategies<AmpAssignment>(
       amp.configurations(), budget, [&](const Configuration& configuration, RandomNumbers&) {
         return amp.evaluate_in_order(configuration);
       });

@@ -15,21 +15,21 @@
 namespace braid {
 
 /// What searches by random steps or draws evaluated.
-template <typename Found>
+template <typename Assignment>
 struct AmpSearch {
-  std::vector<Found> found;
+  std::vector<Assignment> found;
   std::int64_t work = 0;  ///< Configurations evaluated.
 };
 
 /// AMP's simulated annealing (100 steps from two starts) over `all`, as far as `budget` goes: a
 /// step keeps dp or tp and takes one of the configurations that do. `evaluate(configuration,
-/// random)` is an optional<Found> with a `cost_s`.
-template <typename Found, typename Evaluate>
-AmpSearch<Found> amp_annealing(const std::vector<Configuration>& all, const Budget& budget,
-                               Evaluate evaluate) {
+/// random)` is an optional<Assignment> with a `cost_s`.
+template <typename Assignment, typename Evaluate>
+AmpSearch<Assignment> amp_annealing(const std::vector<Configuration>& all, const Budget& budget,
+                                    Evaluate evaluate) {
   constexpr std::int64_t kChains = 2, kSteps = 50;
   constexpr double kHottest_s = 10;
-  AmpSearch<Found> search;
+  AmpSearch<Assignment> search;
   for (std::int64_t chain = 0; chain < kChains && !all.empty(); ++chain) {
     RandomNumbers random(static_cast<std::uint64_t>(chain) + 1);
     Configuration here = all[random.below(all.size())];
@@ -46,7 +46,7 @@ AmpSearch<Found> amp_annealing(const std::vector<Configuration>& all, const Budg
       }
       const Configuration next = near[random.below(near.size())];
       const double chance = random.share();
-      std::optional<Found> choice = evaluate(next, random);
+      std::optional<Assignment> choice = evaluate(next, random);
       if (!choice.has_value()) continue;
       const double temperature_s =
           kHottest_s * (1 - static_cast<double>(step) / static_cast<double>(kSteps));
@@ -64,15 +64,15 @@ AmpSearch<Found> amp_annealing(const std::vector<Configuration>& all, const Budg
 }
 
 /// A hundred of `all` drawn at random, as far as `budget` goes; `evaluate` as above.
-template <typename Found, typename Evaluate>
-AmpSearch<Found> amp_random_strategies(const std::vector<Configuration>& all, const Budget& budget,
-                                       Evaluate evaluate) {
+template <typename Assignment, typename Evaluate>
+AmpSearch<Assignment> amp_random_strategies(const std::vector<Configuration>& all,
+                                            const Budget& budget, Evaluate evaluate) {
   constexpr std::int64_t kDraws = 100;
-  AmpSearch<Found> search;
+  AmpSearch<Assignment> search;
   RandomNumbers random(1);
   while (!all.empty() && search.work < kDraws && (budget.work == 0 || search.work < budget.work)) {
     ++search.work;
-    std::optional<Found> choice = evaluate(all[random.below(all.size())], random);
+    std::optional<Assignment> choice = evaluate(all[random.below(all.size())], random);
     if (choice.has_value()) search.found.push_back(std::move(*choice));
   }
   return search;

@@ -80,9 +80,9 @@ AmpJob::AmpJob(const Job& job, const System& system, const SpaceOptions& space, 
 }
 
 template <typename Assign>
-std::optional<AmpFound> AmpJob::best_way(const Configuration& configuration, double below_s,
-                                         Assign assign) {
-  std::optional<AmpFound> best;
+std::optional<AmpAssignment> AmpJob::best_way(const Configuration& configuration, double below_s,
+                                              Assign assign) {
+  std::optional<AmpAssignment> best;
   for (const Recompute recompute : {configuration.recompute, Recompute::full}) {
     Configuration way = configuration;
     way.recompute = recompute;
@@ -97,7 +97,7 @@ std::optional<AmpFound> AmpJob::best_way(const Configuration& configuration, dou
   return best;
 }
 
-std::optional<AmpFound> AmpJob::evaluate(const Configuration& configuration, double below_s) {
+std::optional<AmpAssignment> AmpJob::evaluate(const Configuration& configuration, double below_s) {
   return best_way(configuration, below_s, [&](const Configuration& way, double best_s) {
     auto found = assign_in_order(way);
     if (!is_graph() || way.pp == 1) return found;
@@ -107,7 +107,7 @@ std::optional<AmpFound> AmpJob::evaluate(const Configuration& configuration, dou
   });
 }
 
-std::optional<AmpFound> AmpJob::evaluate_in_order(const Configuration& configuration) {
+std::optional<AmpAssignment> AmpJob::evaluate_in_order(const Configuration& configuration) {
   return best_way(configuration, kUnlimited,
                   [&](const Configuration& way, double) { return assign_in_order(way); });
 }
@@ -138,14 +138,14 @@ const std::vector<double>& AmpJob::handovers_s(const Configuration& configuratio
   return scratch_.handover_s;
 }
 
-std::optional<AmpFound> AmpJob::assign_branches(const Configuration& configuration,
-                                                double below_s) {
+std::optional<AmpAssignment> AmpJob::assign_branches(const Configuration& configuration,
+                                                     double below_s) {
   if (!(bound_s(configuration) < below_s)) return std::nullopt;
   auto assignment =
       assign_graph(assignment_graph(configuration), cuts_->cuts, cuts_->crossing_bytes, below_s);
   if (!assignment.has_value()) return std::nullopt;
   const double cost_s = assignment->cost_s();
-  return AmpFound{configuration, std::move(assignment->stages), cost_s};
+  return AmpAssignment{configuration, std::move(assignment->stages), cost_s};
 }
 
 AssignmentGraph AmpJob::assignment_graph(const Configuration& configuration) {
@@ -182,7 +182,7 @@ AssignmentGraph AmpJob::assignment_graph(const Configuration& configuration) {
   return graph;
 }
 
-std::optional<AmpFound> AmpJob::assign_in_order(const Configuration& configuration) {
+std::optional<AmpAssignment> AmpJob::assign_in_order(const Configuration& configuration) {
   const LayerTable& table = tables_.at(configuration);
   std::vector<double> times_s;
   for (const ChainLayer& layer : table.chain) times_s.push_back(layer.time_s());
@@ -217,7 +217,7 @@ std::optional<AmpFound> AmpJob::assign_in_order(const Configuration& configurati
       chain, std::vector<std::span<const double>>(chain.stages.size(), sync_before_s));
   if (!assignment.has_value()) return std::nullopt;
   const double cost_s = assignment->cost_s();
-  return AmpFound{configuration, chunks_of(assignment->ends), cost_s};
+  return AmpAssignment{configuration, chunks_of(assignment->ends), cost_s};
 }
 
 double AmpJob::sync_s_per_parameter(const Configuration& configuration) const {
@@ -249,16 +249,17 @@ Infeasibility AmpJob::nearest() {
   return nearest;
 }
 
-Outcome AmpJob::outcome(std::vector<AmpFound> found, std::int64_t work, bool complete) {
+Outcome AmpJob::outcome(std::vector<AmpAssignment> found, std::int64_t work, bool complete) {
   Outcome outcome = begin_outcome(job_, system_);
   outcome.objective_name = "AMP's cost (s)";
   if (chain_.branched && !is_graph()) outcome.assumptions.push_back(assumption_of_layer_order());
   outcome.work = work;
   outcome.evaluated = static_cast<std::int64_t>(found.size());
-  std::stable_sort(found.begin(), found.end(),
-                   [](const AmpFound& a, const AmpFound& b) { return a.cost_s < b.cost_s; });
+  std::stable_sort(found.begin(), found.end(), [](const AmpAssignment& a, const AmpAssignment& b) {
+    return a.cost_s < b.cost_s;
+  });
   std::vector<Configuration> taken;
-  for (const AmpFound& choice : found) {
+  for (const AmpAssignment& choice : found) {
     if (outcome.candidates.size() >= static_cast<std::size_t>(std::max(1, space_.top))) break;
     if (std::find(taken.begin(), taken.end(), choice.configuration) != taken.end()) continue;
     taken.push_back(choice.configuration);

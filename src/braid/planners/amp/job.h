@@ -16,7 +16,7 @@
 namespace braid {
 
 /// A configuration with its layers assigned and what AMP's model says it costs.
-struct AmpFound {
+struct AmpAssignment {
   Configuration configuration;
   std::vector<std::vector<std::int32_t>> stages;  ///< Layers, ascending.
   double cost_s = 0;
@@ -52,15 +52,16 @@ class AmpJob {
   const std::vector<Configuration>& configurations() const { return configurations_; }
   /// As it is or with full recomputation, where that is allowed, whichever costs less. nullopt when
   /// neither fits, or costs less than `below_s`.
-  std::optional<AmpFound> evaluate(const Configuration& configuration, double below_s = kUnlimited);
+  std::optional<AmpAssignment> evaluate(const Configuration& configuration,
+                                        double below_s = kUnlimited);
   /// The same with layers cut in order, at once.
-  std::optional<AmpFound> evaluate_in_order(const Configuration& configuration);
+  std::optional<AmpAssignment> evaluate_in_order(const Configuration& configuration);
   /// Whether the model is cut as a graph, so that evaluate() may take long and finds more.
   bool is_graph() const { return cuts_.has_value(); }
   /// The outcome of a search: the plans of the best `space.top` of `found`, at most one for each
   /// configuration, or what came nearest when there are none. `complete`: `found` has all that
   /// there is, so that the best is proven.
-  Outcome outcome(std::vector<AmpFound> found, std::int64_t work, bool complete);
+  Outcome outcome(std::vector<AmpAssignment> found, std::int64_t work, bool complete);
 
   // For other planners of the same space.
   const LayerTable& table(const Configuration& configuration) { return tables_.at(configuration); }
@@ -76,10 +77,10 @@ class AmpJob {
  private:
   /// One or both ways of recomputation, by `assign(configuration, below_s)`.
   template <typename Assign>
-  std::optional<AmpFound> best_way(const Configuration& configuration, double below_s,
-                                   Assign assign);
-  std::optional<AmpFound> assign_in_order(const Configuration& configuration);
-  std::optional<AmpFound> assign_branches(const Configuration& configuration, double below_s);
+  std::optional<AmpAssignment> best_way(const Configuration& configuration, double below_s,
+                                        Assign assign);
+  std::optional<AmpAssignment> assign_in_order(const Configuration& configuration);
+  std::optional<AmpAssignment> assign_branches(const Configuration& configuration, double below_s);
   /// No assignment costs less. O(layers).
   double bound_s(const Configuration& configuration);
   /// Of a micro-batch between two stages, for `bytes` of a sample.

@@ -94,22 +94,22 @@ class GraphPlacement : public PlacementCosts {
   double best_s_;
   double left_out_s_ = kInfinity;
   std::vector<std::vector<double>> least_bytes_;  ///< [configuration][hop], of a flow.
-  std::vector<AmpMixedFound> found_;
+  std::vector<AmpMixedAssignment> found_;
 };
 
-double least_cost_s(const std::vector<AmpMixedFound>& found) {
+double least_cost_s(const std::vector<AmpMixedAssignment>& found) {
   double least_s = kInfinity;
-  for (const AmpMixedFound& one : found) least_s = std::min(least_s, one.cost_s);
+  for (const AmpMixedAssignment& one : found) least_s = std::min(least_s, one.cost_s);
   return least_s;
 }
 
 }  // namespace
 
-std::int64_t cut_branches(AmpMixedJob& job, std::vector<AmpMixedFound>& found, std::int64_t& steps,
-                          std::int64_t most_steps) {
-  std::stable_sort(found.begin(), found.end(), [](const AmpMixedFound& a, const AmpMixedFound& b) {
-    return a.cost_s < b.cost_s;
-  });
+std::int64_t cut_branches(AmpMixedJob& job, std::vector<AmpMixedAssignment>& found,
+                          std::int64_t& steps, std::int64_t most_steps) {
+  std::stable_sort(
+      found.begin(), found.end(),
+      [](const AmpMixedAssignment& a, const AmpMixedAssignment& b) { return a.cost_s < b.cost_s; });
   std::vector<std::size_t> best_of;  // Of each configuration, the cheapest first.
   std::vector<double> costs_s;       // Of those.
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -122,7 +122,7 @@ std::int64_t cut_branches(AmpMixedJob& job, std::vector<AmpMixedFound>& found, s
   }
   std::int64_t tries = 0;
   for (std::size_t i = 0; i < best_of.size() && steps < most_steps; ++i) {
-    const AmpMixedFound& in_order = found[best_of[i]];
+    const AmpMixedAssignment& in_order = found[best_of[i]];
     const Configuration form = in_order.stages.front().form;
     if (form.pp == 1) continue;
     AmpMixedJob::Placement placement;

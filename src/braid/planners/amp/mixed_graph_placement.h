@@ -25,7 +25,7 @@ AmpMixedPlacements place_amp_mixed_as_graph(AmpMixedParts& parts, AmpMixedPlacem
 
 /// Adds to `found`, strategies of a job, what cutting branches makes better where that would be
 /// shown, the cheap ones first, until `steps` exceed `most_steps`. Their number of tries.
-std::int64_t cut_branches(AmpMixedJob& job, std::vector<AmpMixedFound>& found, std::int64_t& steps,
-                          std::int64_t most_steps = kMostGraphSteps);
+std::int64_t cut_branches(AmpMixedJob& job, std::vector<AmpMixedAssignment>& found,
+                          std::int64_t& steps, std::int64_t most_steps = kMostGraphSteps);
 
 }  // namespace braid

@@ -200,12 +200,12 @@ double AmpMixedJob::sync_s_per_parameter(const Configuration& configuration,
   return ring_bytes_per_parameter(configuration.dp, job_.precision) / link;
 }
 
-std::optional<AmpMixedFound> AmpMixedJob::evaluate(const Configuration& configuration,
-                                                   const Placement& placement) {
+std::optional<AmpMixedAssignment> AmpMixedJob::evaluate(const Configuration& configuration,
+                                                        const Placement& placement) {
   ++evaluated_;
   const auto assignment = assign(configuration, placement, 0);
   if (!assignment.has_value()) return std::nullopt;
-  AmpMixedFound found;
+  AmpMixedAssignment found;
   std::int32_t begin = 0;
   for (std::size_t s = 0; s < placement.size(); ++s) {
     const std::int32_t end = assignment->ends[s];
@@ -265,14 +265,15 @@ AssignmentGraph AmpMixedJob::assignment_graph(const Configuration& configuration
   return graph;
 }
 
-std::optional<AmpMixedFound> AmpMixedJob::evaluate_as_graph(const Configuration& configuration,
-                                                            const Placement& placement,
-                                                            double below_s, std::int64_t& steps) {
+std::optional<AmpMixedAssignment> AmpMixedJob::evaluate_as_graph(const Configuration& configuration,
+                                                                 const Placement& placement,
+                                                                 double below_s,
+                                                                 std::int64_t& steps) {
   ++evaluated_;
   const auto assignment = assign_graph(assignment_graph(configuration, placement), cuts_->cuts,
                                        cuts_->crossing_bytes, below_s, &steps);
   if (!assignment.has_value()) return std::nullopt;
-  AmpMixedFound found;
+  AmpMixedAssignment found;
   for (std::size_t s = 0; s < placement.size(); ++s) {
     const std::vector<std::int32_t>& layers = assignment->stages[s];
     const auto begin = static_cast<std::int32_t>(found.order.size());
@@ -326,7 +327,8 @@ Infeasibility AmpMixedJob::nearest() {
   return nearest;
 }
 
-Outcome AmpMixedJob::outcome(std::vector<AmpMixedFound> found, double bound_s, std::int64_t work) {
+Outcome AmpMixedJob::outcome(std::vector<AmpMixedAssignment> found, double bound_s,
+                             std::int64_t work) {
   Outcome outcome = begin_outcome(job_, system_);
   outcome.objective_name = "AMP's cost (s)";
   if (mixed_.chain().branched && !is_graph()) {
@@ -338,11 +340,11 @@ Outcome AmpMixedJob::outcome(std::vector<AmpMixedFound> found, double bound_s, s
     outcome.infeasibility = nearest();
     return outcome;
   }
-  std::stable_sort(found.begin(), found.end(), [](const AmpMixedFound& a, const AmpMixedFound& b) {
-    return a.cost_s < b.cost_s;
-  });
+  std::stable_sort(
+      found.begin(), found.end(),
+      [](const AmpMixedAssignment& a, const AmpMixedAssignment& b) { return a.cost_s < b.cost_s; });
   std::vector<Configuration> taken;
-  for (const AmpMixedFound& choice : found) {
+  for (const AmpMixedAssignment& choice : found) {
     if (outcome.candidates.size() >= shown()) break;
     const Configuration& form = choice.stages.front().form;
     if (std::find(taken.begin(), taken.end(), form) != taken.end()) continue;

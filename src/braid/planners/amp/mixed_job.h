@@ -19,7 +19,7 @@
 namespace braid {
 
 /// A strategy on devices of its own, layers assigned, and what AMP's model says it costs.
-struct AmpMixedFound {
+struct AmpMixedAssignment {
   std::vector<PlacedStage> stages;
   std::vector<std::int32_t> order;  ///< The layers, stage by stage; empty: as the model has them.
   double cost_s = 0;
@@ -67,16 +67,16 @@ class AmpMixedJob {
   std::vector<double> handover_bytes(const Configuration& configuration) const;
 
   /// With the layers in order. nullopt when memory allows no assignment.
-  std::optional<AmpMixedFound> evaluate(const Configuration& configuration,
-                                        const Placement& placement);
+  std::optional<AmpMixedAssignment> evaluate(const Configuration& configuration,
+                                             const Placement& placement);
 
   /// Whether the model is cut as a graph.
   bool is_graph() const { return cuts_.has_value(); }
   /// With the model cut as a graph: nullopt when no assignment costs less than `below_s`. Adds to
   /// `steps` what it took, as assign_graph() does.
-  std::optional<AmpMixedFound> evaluate_as_graph(const Configuration& configuration,
-                                                 const Placement& placement, double below_s,
-                                                 std::int64_t& steps);
+  std::optional<AmpMixedAssignment> evaluate_as_graph(const Configuration& configuration,
+                                                      const Placement& placement, double below_s,
+                                                      std::int64_t& steps);
   /// Least bytes handed over for each flow of a micro-batch behind so many layers, at [layers].
   std::vector<double> least_handover_bytes(const Configuration& configuration) const;
 
@@ -86,7 +86,7 @@ class AmpMixedJob {
 
   /// The plans of the best `top`, or what came nearest in the order of ranks when there are none.
   /// `bound_s`: no strategy costs less; 0: not known.
-  Outcome outcome(std::vector<AmpMixedFound> found, double bound_s, std::int64_t work);
+  Outcome outcome(std::vector<AmpMixedAssignment> found, double bound_s, std::int64_t work);
 
  private:
   AssignmentGraph assignment_graph(const Configuration& configuration, const Placement& placement);

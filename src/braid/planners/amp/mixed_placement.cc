@@ -40,7 +40,7 @@ class AmpMixedPlacement : public PlacementCosts {
     AmpMixedPlacements placements;
     placements.states = searched.states;
     placements.bound_s = searched.bound_s;
-    for (std::optional<AmpMixedFound>& found : found_) {
+    for (std::optional<AmpMixedAssignment>& found : found_) {
       if (found.has_value()) placements.found.push_back(std::move(*found));
     }
     return placements;
@@ -125,7 +125,7 @@ class AmpMixedPlacement : public PlacementCosts {
   AmpMixedJob& job_;
   std::vector<Whole> roots_;
   double best_s_ = kInfinity;
-  std::vector<std::optional<AmpMixedFound>> found_;  ///< [configuration]
+  std::vector<std::optional<AmpMixedAssignment>> found_;  ///< [configuration]
 };
 
 AmpMixedPlacement::Whole AmpMixedPlacement::whole(std::size_t c) {

@@ -9,9 +9,9 @@
 namespace braid {
 
 struct AmpMixedPlacements {
-  std::vector<AmpMixedFound> found;  ///< The best that was met of each configuration.
-  double bound_s = 0;                ///< No strategy of the job costs less, by AMP's cost.
-  std::int64_t states = 0;           ///< Partial placements made.
+  std::vector<AmpMixedAssignment> found;  ///< The best that was met of each configuration.
+  double bound_s = 0;                     ///< No strategy of the job costs less, by AMP's cost.
+  std::int64_t states = 0;                ///< Partial placements made.
 };
 
 /// The strategy of least cost over all placements of all configurations. The order of ranks, each

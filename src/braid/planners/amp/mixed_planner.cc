@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kMostStates = 20'000;
 
 /// Nothing found within the budget is not proof that there is nothing.
-Outcome finished(AmpMixedJob& amp, std::vector<AmpMixedFound> found, double bound_s,
+Outcome finished(AmpMixedJob& amp, std::vector<AmpMixedAssignment> found, double bound_s,
                  std::int64_t work, bool complete) {
   const bool none = found.empty();
   Outcome outcome = amp.outcome(std::move(found), bound_s, work);
@@ -27,7 +27,7 @@ Outcome finished(AmpMixedJob& amp, std::vector<AmpMixedFound> found, double boun
 }
 
 /// Walks go by layers cut in order and cut branches in what they found.
-Outcome finished_search(AmpMixedJob& amp, AmpSearch<AmpMixedFound> search) {
+Outcome finished_search(AmpMixedJob& amp, AmpSearch<AmpMixedAssignment> search) {
   std::int64_t steps = 0;
   if (amp.is_graph()) search.work += cut_branches(amp, search.found, steps);
   return finished(amp, std::move(search.found), 0, search.work, amp.configurations().empty());
@@ -79,8 +79,8 @@ std::vector<std::int32_t> tiled(const AmpMixedJob& amp, const Configuration& con
   return groups.empty() ? shuffled(amp, configuration, random) : groups;
 }
 
-std::optional<AmpMixedFound> evaluate(AmpMixedJob& amp, const Configuration& configuration,
-                                      const std::vector<std::int32_t>& groups) {
+std::optional<AmpMixedAssignment> evaluate(AmpMixedJob& amp, const Configuration& configuration,
+                                           const std::vector<std::int32_t>& groups) {
   return amp.evaluate(configuration,
                       AmpMixedJob::placement_of(configuration, devices_of(groups, configuration)));
 }
@@ -99,7 +99,7 @@ Outcome plan_amp_mixed(const Job& job, const System& system, const SpaceOptions&
 Outcome plan_amp_sa_mixed(const Job& job, const System& system, const SpaceOptions& space,
                           const Budget& budget, const Progress&) {
   AmpMixedJob amp(job, system, space, "amp-sa");
-  auto search = amp_annealing<AmpMixedFound>(
+  auto search = amp_annealing<AmpMixedAssignment>(
       amp.configurations(), budget, [&](const Configuration& configuration, RandomNumbers& random) {
         return evaluate(amp, configuration, tiled(amp, configuration, random));
       });
@@ -109,7 +109,7 @@ Outcome plan_amp_sa_mixed(const Job& job, const System& system, const SpaceOptio
 Outcome plan_random_mixed(const Job& job, const System& system, const SpaceOptions& space,
                           const Budget& budget, const Progress&) {
   AmpMixedJob amp(job, system, space, "random");
-  auto search = amp_random_strategies<AmpMixedFound>(
+  auto search = amp_random_strategies<AmpMixedAssignment>(
       amp.configurations(), budget, [&](const Configuration& configuration, RandomNumbers& random) {
         return evaluate(amp, configuration, shuffled(amp, configuration, random));
       });

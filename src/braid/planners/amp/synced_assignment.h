@@ -30,16 +30,16 @@ struct SyncedAssignment {
 std::optional<SyncedAssignment> assign_layers_and_sync(
     const AssignmentChain& chain, const std::vector<std::span<const double>>& sync_before_s);
 
-/// That search for any kind of split: the `Found` whose cost_s() is least and below `below_s`, its
-/// parts being pipeline_s and sync_s. `assign(sync_below_s, cost_below_s)` is an optional<Found>
-/// with the least pipeline_s of all whose sync_s is below the one limit; it may leave out what
-/// costs no less than the other.
-template <typename Found, typename Assign>
-std::optional<Found> least_with_sync(Assign assign, double below_s = kInfinity) {
-  std::optional<Found> best;
+/// That search for any kind of split: the `Assignment` whose cost_s() is least and below `below_s`,
+/// its parts being pipeline_s and sync_s. `assign(sync_below_s, cost_below_s)` is an
+/// optional<Assignment> with the least pipeline_s of all whose sync_s is below the one limit; it
+/// may leave out what costs no less than the other.
+template <typename Assignment, typename Assign>
+std::optional<Assignment> least_with_sync(Assign assign, double below_s = kInfinity) {
+  std::optional<Assignment> best;
   double limit_s = kInfinity;
   while (limit_s > 0) {
-    std::optional<Found> found = assign(limit_s, below_s);
+    std::optional<Assignment> found = assign(limit_s, below_s);
     if (!found.has_value()) break;
     const double pipeline_s = found->pipeline_s;
     limit_s = found->sync_s;

@@ -61,7 +61,7 @@ bool is_run_alike(std::span<const PlacedStage> a, std::span<const PlacedStage> b
                     });
 }
 
-struct Found {
+struct Incumbent {
   double time_s = kInfinity;
   std::vector<PlacedStage> stages;
 };
@@ -105,7 +105,7 @@ class MixedSearch {
 
  private:
   /// Pipelines of one number of samples in a round.
-  struct Open {
+  struct SearchNode {
     double bound_s = kInfinity;  ///< Of chains; of other graphs what is searched first.
     double walked_s = 0;         ///< A bound for any graph.
     std::vector<std::unique_ptr<MixedFamily>> families;
@@ -123,7 +123,7 @@ class MixedSearch {
   }
   void add(double time_s, std::vector<PlacedStage> stages);
   void improve(std::vector<PlacedStage> stages, double time_s);
-  Open open_round(std::int64_t samples);
+  SearchNode open_round(std::int64_t samples);
   double cutoff_s() const { return found_.size() < capacity() ? kInfinity : found_.back().time_s; }
   std::size_t capacity() const { return static_cast<std::size_t>(std::max(1, space_.top)); }
   bool spent() const { return budget_.work > 0 && outcome_.evaluated >= budget_.work; }
@@ -132,16 +132,16 @@ class MixedSearch {
     if (budget_.work > 0) return kMostSteps;
     return (found_.empty() ? kMostStepsToFind : kMostStepsInAll) - searched_;
   }
-  void search(Open& open, double cutoff_s);
+  void search(SearchNode& open, double cutoff_s);
   MixedSolution solve(const MixedFamily& family, const MixedProblem& problem, double cutoff_s,
                       std::int64_t most_steps);
-  void find_first(std::vector<Open>& open);
-  void walk(std::vector<Open>& open);
-  double proven_s(const Open& open) const {
+  void find_first(std::vector<SearchNode>& open);
+  void walk(std::vector<SearchNode>& open);
+  double proven_s(const SearchNode& open) const {
     return job_.chain().branched ? open.walked_s : std::max(open.bound_s, open.walked_s);
   }
-  Infeasibility nearest(const std::vector<Open>& open);
-  Candidate candidate_of(const Found& found);
+  Infeasibility nearest(const std::vector<SearchNode>& open);
+  Candidate candidate_of(const Incumbent& found);
   void recommend();
 
   const SpaceOptions& space_;
@@ -149,10 +149,10 @@ class MixedSearch {
   const Progress& progress_;
   MixedJob job_;
   MixedFamily::Known known_;
-  std::vector<Found> found_;  ///< Best first.
+  std::vector<Incumbent> found_;  ///< Best first.
   /// Of equally easy pipelines that were simulated the fastest; empty unless easy ones are
   /// preferred.
-  std::map<Ease, Found> easy_;
+  std::map<Ease, Incumbent> easy_;
   double bound_s_ = kInfinity;
   double shown_bound_s_ = 0;   ///< Of the round that was searched last.
   std::int64_t searched_ = 0;  ///< Stages tried in searches of rounds.
@@ -161,11 +161,11 @@ class MixedSearch {
 
 void MixedSearch::add(double time_s, std::vector<PlacedStage> stages) {
   if (space_.preference == Preference::easiest) {
-    Found& known = easy_[ease_of(stages, job_.chain().layers->layers().seq_len)];
+    Incumbent& known = easy_[ease_of(stages, job_.chain().layers->layers().seq_len)];
     if (time_s < known.time_s) known = {time_s, stages};
   }
   if (time_s >= cutoff_s()) return;
-  const auto same = std::find_if(found_.begin(), found_.end(), [&](const Found& known) {
+  const auto same = std::find_if(found_.begin(), found_.end(), [&](const Incumbent& known) {
     return is_run_alike(known.stages, stages);
   });
   if (same != found_.end()) {
@@ -173,7 +173,7 @@ void MixedSearch::add(double time_s, std::vector<PlacedStage> stages) {
     found_.erase(same);
   }
   const auto place = std::find_if(found_.begin(), found_.end(),
-                                  [&](const Found& known) { return time_s < known.time_s; });
+                                  [&](const Incumbent& known) { return time_s < known.time_s; });
   found_.insert(place, {time_s, std::move(stages)});
   if (found_.size() > capacity()) found_.pop_back();
 }
@@ -224,7 +224,7 @@ MixedSolution MixedSearch::solve(const MixedFamily& family, const MixedProblem& 
 }
 
 /// All pipelines of the round below the cutoff; its bound rises to what none of them can beat.
-void MixedSearch::search(Open& open, double cutoff_s) {
+void MixedSearch::search(SearchNode& open, double cutoff_s) {
   if (!found_.empty() && cutoff_s > kEasier * open.given_up_s) return;
   double bound_s = kInfinity;
   const std::int64_t most_steps = job_.chain().branched ? kMostBranchedSteps : kMostSteps;
@@ -249,8 +249,8 @@ void MixedSearch::search(Open& open, double cutoff_s) {
 /// Looks for any plan: of one stage; then for a better one in each family below a time of its own,
 /// raised wherever least was tried so far until there is one. Some family is cheap to search, and
 /// far less is tried in the others below what is found there.
-void MixedSearch::find_first(std::vector<Open>& open) {
-  for (Open& round : open) {
+void MixedSearch::find_first(std::vector<SearchNode>& open) {
+  for (SearchNode& round : open) {
     for (const auto& family : round.families) {
       if (family->problem().least_stages > 1) continue;
       MixedProblem alone = family->problem();
@@ -262,8 +262,8 @@ void MixedSearch::find_first(std::vector<Open>& open) {
   if (job_.chain().branched && !found_.empty()) return;
   const double alone_s = found_.empty() ? kInfinity : found_.front().time_s;
   while (found_.empty() || found_.front().time_s >= alone_s) {
-    Open* next = nullptr;
-    for (Open& family : open) {
+    SearchNode* next = nullptr;
+    for (SearchNode& family : open) {
       if (family.raised >= kSteps || family.limit_s >= alone_s) continue;
       if (next == nullptr || family.steps < next->steps) next = &family;
     }
@@ -277,13 +277,13 @@ void MixedSearch::find_first(std::vector<Open>& open) {
 /// Goes through what may be faster than the best plan one by one, as far as there is not too much:
 /// a pipeline's bound is not quite its time, and of layers that do not follow one another not even
 /// that.
-void MixedSearch::walk(std::vector<Open>& open) {
+void MixedSearch::walk(std::vector<SearchNode>& open) {
   MixedDepthFirstLimits left = kMostWalked;
   if (budget_.work > 0) {
     left.shown = std::clamp<std::int64_t>(budget_.work - outcome_.evaluated, 0, left.shown);
   }
   auto rounds = std::ssize(open);
-  for (Open& round : open) {
+  for (SearchNode& round : open) {
     MixedDepthFirstLimits of_round = {left.steps / rounds, left.shown / rounds};
     --rounds;
     const auto best_s = [&] { return found_.empty() ? kInfinity : found_.front().time_s; };
@@ -315,12 +315,12 @@ void MixedSearch::walk(std::vector<Open>& open) {
 }
 
 /// What would have to be added to some device for the pipeline that comes nearest to fitting.
-Infeasibility MixedSearch::nearest(const std::vector<Open>& open) {
+Infeasibility MixedSearch::nearest(const std::vector<SearchNode>& open) {
   Infeasibility why{
       "no assignment of layers to stages on these devices fits in their memory", -1, 0, 0, {}};
   double least_bytes = kInfinity;
   std::vector<const MixedFamily*> families;
-  for (const Open& round : open) {
+  for (const SearchNode& round : open) {
     for (const auto& family : round.families) families.push_back(family.get());
   }
   for (const MixedFamily* family : families) {
@@ -346,8 +346,8 @@ Infeasibility MixedSearch::nearest(const std::vector<Open>& open) {
   return why;
 }
 
-MixedSearch::Open MixedSearch::open_round(std::int64_t samples) {
-  Open open;
+MixedSearch::SearchNode MixedSearch::open_round(std::int64_t samples) {
+  SearchNode open;
   const auto add = [&](MixedFamily::Depth depth) {
     auto family = std::make_unique<MixedFamily>(job_, space_, samples, depth, known_);
     if (family->empty()) return;
@@ -367,7 +367,7 @@ MixedSearch::Open MixedSearch::open_round(std::int64_t samples) {
 
 Outcome MixedSearch::run() {
   const std::int64_t batch = job_.job().global_batch;
-  std::vector<Open> open;
+  std::vector<SearchNode> open;
   for (std::int64_t round = 1; round <= batch; ++round) {
     if (batch % round != 0) {
       // Past the square root divisors are found from the other side.
@@ -375,7 +375,7 @@ Outcome MixedSearch::run() {
       if (batch % round != 0) continue;
     }
     if (batch / round > kMostPlannedPasses) continue;
-    Open opened = open_round(round);
+    SearchNode opened = open_round(round);
     if (!opened.families.empty()) open.push_back(std::move(opened));
     show();
   }
@@ -390,19 +390,20 @@ Outcome MixedSearch::run() {
     return std::move(outcome_);
   }
   const auto first = std::min_element(
-      open.begin(), open.end(), [](const Open& a, const Open& b) { return a.bound_s < b.bound_s; });
+      open.begin(), open.end(),
+      [](const SearchNode& a, const SearchNode& b) { return a.bound_s < b.bound_s; });
   const double least_bound_s = first->bound_s;
-  for (Open& family : open) family.limit_s = least_bound_s;
+  for (SearchNode& family : open) family.limit_s = least_bound_s;
   find_first(open);
   std::stable_sort(open.begin(), open.end(),
-                   [](const Open& a, const Open& b) { return a.steps < b.steps; });
+                   [](const SearchNode& a, const SearchNode& b) { return a.steps < b.steps; });
   bool exhausted = false;
-  for (Open& family : open) {
+  for (SearchNode& family : open) {
     exhausted = exhausted || spent();
     if (family.bound_s < cutoff_s() && !exhausted) search(family, cutoff_s());
   }
   // Below a shorter time more is ruled out.
-  for (Open& family : open) {
+  for (SearchNode& family : open) {
     exhausted = exhausted || spent();
     const double best_s = cutoff_s();
     if (family.bound_s < best_s * (1 - kNoGap) && best_s < family.searched_below_s && !exhausted) {
@@ -410,14 +411,14 @@ Outcome MixedSearch::run() {
     }
   }
   walk(open);
-  for (const Open& family : open) bound_s_ = std::min(bound_s_, proven_s(family));
+  for (const SearchNode& family : open) bound_s_ = std::min(bound_s_, proven_s(family));
   if (found_.empty()) {
     const bool gave_up = exhausted || bound_s_ < kInfinity;
     outcome_.status = gave_up ? Status::budget_exhausted : Status::infeasible;
     if (!gave_up || job_.chain().branched) outcome_.infeasibility = nearest(open);
     return std::move(outcome_);
   }
-  for (const Found& found : found_) outcome_.candidates.push_back(candidate_of(found));
+  for (const Incumbent& found : found_) outcome_.candidates.push_back(candidate_of(found));
   outcome_.objective = found_.front().time_s;
   if (job_.chain().branched) bound_s_ = std::max(bound_s_, outcome_.physical_bound.time_s);
   outcome_.search_bound_s = std::min(bound_s_, outcome_.objective);
@@ -427,7 +428,7 @@ Outcome MixedSearch::run() {
   return std::move(outcome_);
 }
 
-Candidate MixedSearch::candidate_of(const Found& found) {
+Candidate MixedSearch::candidate_of(const Incumbent& found) {
   Candidate candidate;
   candidate.plan = job_.plan(found.stages);
   candidate.metrics = measure(candidate.plan);
@@ -438,7 +439,7 @@ Candidate MixedSearch::candidate_of(const Found& found) {
 /// many as were asked for.
 void MixedSearch::recommend() {
   std::vector<TimedEase> known;
-  std::vector<const Found*> met;
+  std::vector<const Incumbent*> met;
   for (const auto& [ease, found] : easy_) {
     known.push_back({found.time_s, ease});
     met.push_back(&found);

@@ -30,19 +30,19 @@ class Coverage {
   std::optional<MixedPipeline> run();
 
  private:
-  struct Reach {
+  struct Label {
     std::int32_t right = 0;
     std::int32_t form = -1, way = 0;  ///< Form -1: not reached.
   };
-  using Reached = std::vector<Reach>;                          ///< [left end]
-  using Level = std::map<std::vector<std::int32_t>, Reached>;  ///< By devices used.
+  using Labels = std::vector<Label>;                          ///< [left end]
+  using Level = std::map<std::vector<std::int32_t>, Labels>;  ///< By devices used.
 
   /// The stage that starts first of those of a form that end before a layer, whichever way.
   struct Longest {
     std::int32_t left = 0, way = 0;
   };
   std::vector<Longest> longest_stages(std::size_t form, std::int64_t in_flight) const;
-  void extend(const std::vector<std::int32_t>& used, const Reached& from, std::int64_t depth,
+  void extend(const std::vector<std::int32_t>& used, const Labels& from, std::int64_t depth,
               Level& next);
   MixedPipeline rebuild(std::vector<std::int32_t> used) const;
 
@@ -74,8 +74,8 @@ std::vector<Coverage::Longest> Coverage::longest_stages(std::size_t form,
   return longest;
 }
 
-void Coverage::extend(const std::vector<std::int32_t>& used, const Reached& from,
-                      std::int64_t depth, Level& next) {
+void Coverage::extend(const std::vector<std::int32_t>& used, const Labels& from, std::int64_t depth,
+                      Level& next) {
   // Stages still to come need a layer each.
   const auto least_left =
       static_cast<std::int32_t>(std::max<std::int64_t>(0, problem_.least_stages - depth));
@@ -87,7 +87,7 @@ void Coverage::extend(const std::vector<std::int32_t>& used, const Reached& from
       there = there && then[k] <= problem_.capacity[k];
     }
     if (!there || !problem_.costs->allows(used, static_cast<std::int32_t>(form))) continue;
-    Reached& to = next[std::move(then)];
+    Labels& to = next[std::move(then)];
     to.resize(at(layers_) + 1);
     std::int32_t marked = layers_;  // All from here on have been looked at.
     for (std::int32_t right = layers_; right > 0; --right) {
@@ -109,7 +109,7 @@ MixedPipeline Coverage::rebuild(std::vector<std::int32_t> used) const {
   MixedPipeline pipeline;
   std::int32_t left = 0;
   for (std::size_t depth = levels_.size() - 1; depth > 0; --depth) {
-    const Reach& reach = levels_[depth].at(used)[at(left)];
+    const Label& reach = levels_[depth].at(used)[at(left)];
     const std::vector<std::int32_t>& takes = problem_.forms[at(reach.form)].takes;
     for (std::size_t k = 0; k < used.size(); ++k) used[k] -= takes[k];
     pipeline.stages.push_back({reach.form, reach.way, left, reach.right, used});
@@ -120,7 +120,7 @@ MixedPipeline Coverage::rebuild(std::vector<std::int32_t> used) const {
 
 std::optional<MixedPipeline> Coverage::run() {
   const auto most = std::min<std::int64_t>(problem_.most_stages, layers_);
-  Reached all(at(layers_) + 1);
+  Labels all(at(layers_) + 1);
   all.back().form = 0;
   levels_.push_back({{std::vector<std::int32_t>(problem_.capacity.size(), 0), std::move(all)}});
   std::int64_t in_flight = 0;

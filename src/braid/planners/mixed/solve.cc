@@ -172,7 +172,7 @@ void Solver::look_at_ends() {
       close(found_s);
       loose_.push_back(range);
     } else {
-      close(range.bound_s);  // Rests that a list keeps as one are not told apart.
+      close(range.bound_s);  // Suffixes that a list keeps as one are not told apart.
     }
   }
 }

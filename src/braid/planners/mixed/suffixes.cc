@@ -6,7 +6,7 @@
 namespace braid {
 namespace {
 
-/// Rests kept in one list.
+/// Suffixes kept in one list.
 constexpr int kMost = 4;
 
 bool no_worse(const MixedSuffix& a, const MixedSuffix& b) {

@@ -20,8 +20,8 @@ struct MixedSuffix {
   std::int16_t way = 0;
 };
 
-/// Rests in lists, one for each cell (form and first layer of their first stages). None of a list
-/// has all of the times above as long as another of it or longer.
+/// Suffixes in lists, one for each cell (form and first layer of their first stages). None of a
+/// list has all of the times above as long as another of it or longer.
 class MixedSuffixes {
  public:
   /// Makes empty lists; there are none before.

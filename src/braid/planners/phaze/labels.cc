@@ -78,8 +78,8 @@ class SchedulePaths {
 /// The plan of a combination with the least longest path + sum of loads + late synchronisation, if
 /// that is below `below_s`: undominated partial plans, from the last stages on.
 template <typename Paths>
-std::optional<PhazeFound> best_of_labels(const PhazeSpace& space,
-                                         const PhazeCombination& combination, double below_s) {
+std::optional<PhazeSequence> best_of_labels(const PhazeSpace& space,
+                                            const PhazeCombination& combination, double below_s) {
   const PhazeProblem& problem = *space.problem;
   const std::int64_t devices = problem.devices / combination.dp;
   const Paths paths(ceiling(problem.micro_batches, combination.dp), combination.stages);
@@ -144,7 +144,7 @@ std::optional<PhazeFound> best_of_labels(const PhazeSpace& space,
     offsets.push_back(std::move(offset));
   }
 
-  PhazeFound found;
+  PhazeSequence found;
   found.objective_s = below_s;
   found.dp = combination.dp;
   std::int32_t at = 0;
@@ -179,13 +179,13 @@ double path_bound_s(const PhazeProblem& problem, std::int64_t dp,
   return path.longest_s + path.sum_s + sync_s;
 }
 
-std::optional<PhazeFound> best_by_flush(const PhazeSpace& space,
-                                        const PhazeCombination& combination, double below_s) {
+std::optional<PhazeSequence> best_by_flush(const PhazeSpace& space,
+                                           const PhazeCombination& combination, double below_s) {
   return best_of_labels<FlushPaths>(space, combination, below_s);
 }
 
-std::optional<PhazeFound> best_by_path(const PhazeSpace& space, const PhazeCombination& combination,
-                                       double below_s) {
+std::optional<PhazeSequence> best_by_path(const PhazeSpace& space,
+                                          const PhazeCombination& combination, double below_s) {
   return best_of_labels<SchedulePaths>(space, combination, below_s);
 }
 

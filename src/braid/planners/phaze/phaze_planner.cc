@@ -236,7 +236,7 @@ class PhazeSearch {
     }
   }
 
-  std::vector<AmpFound> take_found() { return std::move(found_); }
+  std::vector<AmpAssignment> take_found() { return std::move(found_); }
   std::int64_t work() const { return work_; }
   bool complete() const { return complete_; }
   /// Whether some configuration had too many stages to be cut as a graph.
@@ -281,7 +281,7 @@ class PhazeSearch {
   void keep_start(const Configuration& configuration, const PhazeJobStages& start) {
     const PhazeProblem problem = problem_of(configuration, job_, system_);
     const PhazeFormulas formulas = phaze_formulas(problem, configuration.dp, start.stages);
-    PhazeFound plan;
+    PhazeSequence plan;
     plan.dp = configuration.dp;
     plan.stages = start.stages;
     plan.objective_s = formulas.flush_s;
@@ -292,7 +292,8 @@ class PhazeSearch {
     if (plan.objective_s < limit_s_) keep(configuration, problem, plan, start.layers);
   }
 
-  std::optional<PhazeFound> best_of(const PhazeSpace& space, const PhazeCombination& combination) {
+  std::optional<PhazeSequence> best_of(const PhazeSpace& space,
+                                       const PhazeCombination& combination) {
     if (objective_ == PhazeObjective::program) return best_by_program(space, combination, limit_s_);
     if (objective_ == PhazeObjective::flush) return best_by_flush(space, combination, limit_s_);
     PhazeSimulated simulated = best_by_simulation(space, combination, limit_s_, plans_left_);
@@ -301,8 +302,8 @@ class PhazeSearch {
     return std::move(simulated.best);
   }
 
-  void keep(const Configuration& configuration, const PhazeProblem& problem, const PhazeFound& plan,
-            std::vector<std::vector<std::int32_t>> layers) {
+  void keep(const Configuration& configuration, const PhazeProblem& problem,
+            const PhazeSequence& plan, std::vector<std::vector<std::int32_t>> layers) {
     found_.push_back({configuration, std::move(layers), plan.objective_s});
     // Only what is better than the worst that would be shown is still of use.
     double& cost_s = cost_s_.try_emplace(configuration, kInfinity).first->second;
@@ -327,7 +328,7 @@ class PhazeSearch {
   PhazeObjective objective_;
   std::int64_t most_;
   std::size_t shown_;
-  std::vector<AmpFound> found_;
+  std::vector<AmpAssignment> found_;
   std::map<Configuration, double> cost_s_;  ///< The least found.
   double limit_s_ = kInfinity;              ///< What costs less would be shown.
   double best_s_ = kInfinity;

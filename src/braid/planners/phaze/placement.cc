@@ -21,7 +21,7 @@ double sync_s(const PhazeProblem& problem, std::int64_t dp, double weight_bytes)
 }
 
 PhazePlacement placement_of(const PhazeProblem& problem, const PhazeWidth& width,
-                            const PhazeLattice& lattice, const PhazeFound& found) {
+                            const PhazeLattice& lattice, const PhazeSequence& found) {
   std::vector<PhazeStage> stages;
   for (const PhazeCandidate& candidate : found.stages) {
     PhazeStage stage;
@@ -140,7 +140,7 @@ double least_batch_s(const PhazeProblem& problem) {
 }
 
 /// A combination to be tried, numbered as they were made.
-struct Open {
+struct SearchNode {
   PhazeCombination combination;
   const WidthSearch* search = nullptr;
   std::size_t number = 0;
@@ -152,7 +152,7 @@ std::optional<PhazePlacement> place_among(const PhazeProblem& problem, const Pha
     return place_by_program(problem, lattice, options.branches);
   }
   std::vector<std::unique_ptr<WidthSearch>> searches;
-  std::vector<Open> open;
+  std::vector<SearchNode> open;
   for (const PhazeWidth& width : problem.widths) {
     searches.push_back(std::make_unique<WidthSearch>(problem, width, lattice, options.branches));
     for (const PhazeCombination& combination :
@@ -162,7 +162,7 @@ std::optional<PhazePlacement> place_among(const PhazeProblem& problem, const Pha
     }
   }
   // Of thousands, few are tried.
-  const auto later = [](const Open& a, const Open& b) {
+  const auto later = [](const SearchNode& a, const SearchNode& b) {
     return std::pair(a.combination.bound_s, a.number) > std::pair(b.combination.bound_s, b.number);
   };
   std::make_heap(open.begin(), open.end(), later);
@@ -176,7 +176,7 @@ std::optional<PhazePlacement> place_among(const PhazeProblem& problem, const Pha
     if (options.progress) {
       options.progress(best_s, std::min({combination.bound_s, best_s, bound_s}), ++combinations);
     }
-    std::optional<PhazeFound> found;
+    std::optional<PhazeSequence> found;
     if (options.objective == PhazeObjective::simulated) {
       PhazeSimulated simulated = best_by_simulation(search->space, combination, best_s, plans_left);
       bound_s = std::min(bound_s, simulated.bound_s);

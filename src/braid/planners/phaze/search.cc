@@ -56,15 +56,15 @@ double backward_of(const PhazeCandidate& candidate, std::int64_t from_end) {
   return from_end == 1 ? candidate.last_backward_s : candidate.backward_s;
 }
 
-std::optional<PhazeFound> best_by_program(const PhazeSpace& space,
-                                          const PhazeCombination& combination, double below_s) {
+std::optional<PhazeSequence> best_by_program(const PhazeSpace& space,
+                                             const PhazeCombination& combination, double below_s) {
   const PhazeProblem& problem = *space.problem;
   const std::int64_t devices = problem.devices / combination.dp;
   const std::int64_t p = combination.stages;
   const auto factor = static_cast<double>(ceiling(problem.micro_batches, combination.dp) + p - 1);
   PhazeCandidate first;
   double longest_s = kInfinity;
-  PhazeFound best;
+  PhazeSequence best;
   best.objective_s = below_s;
   best.dp = combination.dp;
   for (const PhazeCandidate& candidate : space.candidates->from(0)) {
@@ -84,8 +84,8 @@ std::optional<PhazeFound> best_by_program(const PhazeSpace& space,
   return best;
 }
 
-std::optional<PhazeFound> best_by_program(const PhazeSpace& space, double below_s) {
-  std::optional<PhazeFound> best;
+std::optional<PhazeSequence> best_by_program(const PhazeSpace& space, double below_s) {
+  std::optional<PhazeSequence> best;
   for (const PhazeCombination& combination : phaze_combinations(space, PhazeObjective::program)) {
     if (!(combination.bound_s < below_s)) continue;
     auto found = best_by_program(space, combination, below_s);

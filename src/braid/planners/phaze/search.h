@@ -12,7 +12,7 @@
 namespace braid {
 
 /// What a search over one width finds: the stages' candidates in pipeline order.
-struct PhazeFound {
+struct PhazeSequence {
   double objective_s = 0;
   std::int64_t dp = 1;
   std::vector<PhazeCandidate> stages;
@@ -47,24 +47,24 @@ struct PhazeCombination {
 std::vector<PhazeCombination> phaze_combinations(const PhazeSpace& space, PhazeObjective objective);
 
 /// The best by PhazeObjective::program of a combination, if it is below `below_s`.
-std::optional<PhazeFound> best_by_program(const PhazeSpace& space,
-                                          const PhazeCombination& combination, double below_s);
+std::optional<PhazeSequence> best_by_program(const PhazeSpace& space,
+                                             const PhazeCombination& combination, double below_s);
 /// The best by PhazeObjective::program of all combinations, if it is below `below_s`: among equals
 /// the least dp, then the fewest stages.
-std::optional<PhazeFound> best_by_program(const PhazeSpace& space, double below_s);
+std::optional<PhazeSequence> best_by_program(const PhazeSpace& space, double below_s);
 
 /// The best by PhazeObjective::flush of a combination, if it is below `below_s`.
-std::optional<PhazeFound> best_by_flush(const PhazeSpace& space,
-                                        const PhazeCombination& combination, double below_s);
+std::optional<PhazeSequence> best_by_flush(const PhazeSpace& space,
+                                           const PhazeCombination& combination, double below_s);
 
 /// The plan of a combination whose path_bound_s() is least, if that is below `below_s`; objective_s
 /// is this bound.
-std::optional<PhazeFound> best_by_path(const PhazeSpace& space, const PhazeCombination& combination,
-                                       double below_s);
+std::optional<PhazeSequence> best_by_path(const PhazeSpace& space,
+                                          const PhazeCombination& combination, double below_s);
 
 /// What is known of the best plan of a combination by simulation.
 struct PhazeSimulated {
-  std::optional<PhazeFound> best;  ///< objective_s is its simulated time, below what was asked.
+  std::optional<PhazeSequence> best;  ///< objective_s is its simulated time, below what was asked.
   double bound_s = 0;      ///< No plan of the combination takes less; the best's time when proven.
   std::int64_t plans = 0;  ///< Partial plans looked through.
 };

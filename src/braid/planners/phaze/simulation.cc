@@ -92,7 +92,7 @@ class PlansInDepth {
     const double time_s = phaze_simulated_s(*space_.problem, combination_.dp, stages_, workspace_);
     if (!(time_s < best_s_)) return;
     best_s_ = time_s;
-    result_.best = PhazeFound{time_s, combination_.dp, stages_};
+    result_.best = PhazeSequence{time_s, combination_.dp, stages_};
   }
 
   const PhazeSpace& space_;

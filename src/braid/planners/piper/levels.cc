@@ -110,7 +110,7 @@ class Levels {
   /// Superstages for a set's last layers, up to an outer set: of the level's devices, and of
   /// replicas on one device of the level above.
   struct Cell : PiperUse {
-    std::size_t rest = 0;  ///< Set behind the first superstage.
+    std::size_t suffix = 0;  ///< Set behind the first superstage.
     std::size_t rest_cell = 0;
     std::size_t degree = 0;  ///< Tensor-parallel; on the lowest level.
     Degree how;
@@ -172,11 +172,11 @@ class Levels {
   /// Puts every stage in front of what the lowest level has for a set.
   void put_stages(std::size_t set, std::int64_t behind, std::int64_t product) {
     std::vector<std::vector<Cell>>& fronts = fronts_[0];
-    const std::vector<Cell>& rests = fronts[set];
+    const std::vector<Cell>& suffixes = fronts[set];
     const std::vector<Degree>& dps = degrees(0, product);
     const std::int64_t most_devices = problem_.levels[0].devices, most_sum = most_sum_ / product;
     std::int64_t least_used = most_devices;
-    for (const Cell& rest : rests) least_used = std::min(least_used, rest.devices);
+    for (const Cell& suffix : suffixes) least_used = std::min(least_used, suffix.devices);
     const std::size_t tps = tables_.degrees().size();
     for (std::size_t outer = set + 1; outer < sets_; ++outer) {
       if (!tables_.is_subset(set, outer)) continue;
@@ -194,17 +194,18 @@ class Levels {
         while (first < dps.size() && dps[first].dp * tp <= most_devices && !keeps(dps[first])) {
           ++first;
         }
-        for (std::size_t r = 0; r < rests.size(); ++r) {
-          const Cell& rest = rests[r];
+        for (std::size_t r = 0; r < suffixes.size(); ++r) {
+          const Cell& suffix = suffixes[r];
           for (std::size_t d = first; d < dps.size(); ++d) {
             const Degree& how = dps[d];
-            const std::int64_t devices = rest.devices + how.dp * tp, sum = rest.replicas + how.dp;
+            const std::int64_t devices = suffix.devices + how.dp * tp,
+                               sum = suffix.replicas + how.dp;
             if (devices > most_devices || sum > most_sum ||
                 is_dominated(fronts[outer], PiperUse{devices, sum}, PiperUse::no_worse)) {
               break;
             }
             ++work_;
-            const std::int64_t in_flight = 1 + (behind + rest.replicas + how.dp - 1) / how.dp;
+            const std::int64_t in_flight = 1 + (behind + suffix.replicas + how.dp - 1) / how.dp;
             if (!keeps(how) || !tables_.keeps(stage, how.share, how.sync, in_flight, limit_)) {
               continue;
             }
@@ -223,9 +224,9 @@ class Levels {
     const std::int64_t most_devices = problem_.levels[level].devices;
     const double bandwidth = problem_.levels[level].bandwidth_bytes;
     for (std::size_t r = 0; r < fronts[set].size(); ++r) {
-      const Cell rest = fronts[set][r];
+      const Cell suffix = fronts[set][r];
       for (const Degree& how : degrees(level, product)) {
-        const std::int64_t devices = rest.devices + how.dp;
+        const std::int64_t devices = suffix.devices + how.dp;
         if (devices > most_devices) break;
         ++work_;
         const std::int64_t copies = product * how.dp;
@@ -237,7 +238,7 @@ class Levels {
                  least_devices(level, set, outer, product) <= static_cast<double>(how.dp);
         };
         const auto useful = [&](const Row& row, std::size_t outer) {
-          const std::int64_t sum = rest.replicas + how.dp * row[outer - set];
+          const std::int64_t sum = suffix.replicas + how.dp * row[outer - set];
           return sum * product <= most_sum_ && tables_.is_subset(set, outer) && keeps(outer) &&
                  !is_dominated(fronts[outer], PiperUse{devices, sum}, PiperUse::no_worse);
         };
@@ -249,10 +250,10 @@ class Levels {
         }
         if (!any || exhausted()) continue;
         const Row& row =
-            least_sums(level - 1, set, (behind + rest.replicas + how.dp - 1) / how.dp, copies);
+            least_sums(level - 1, set, (behind + suffix.replicas + how.dp - 1) / how.dp, copies);
         for (std::size_t outer = set + 1; outer < sets_; ++outer) {
           if (!useful(row, outer)) continue;
-          const std::int64_t sum = rest.replicas + how.dp * row[outer - set];
+          const std::int64_t sum = suffix.replicas + how.dp * row[outer - set];
           put_in_front(fronts[outer], Cell{{devices, sum}, set, r, 0, how}, PiperUse::no_worse);
         }
       }
@@ -297,8 +298,8 @@ class Levels {
     for (std::size_t set = outer; set != inner;) {
       const Cell& cell = fronts_[level][set][at];
       at = cell.rest_cell;
-      parts.push_back({set, cell, behind + fronts_[level][cell.rest][at].replicas});
-      set = cell.rest;
+      parts.push_back({set, cell, behind + fronts_[level][cell.suffix][at].replicas});
+      set = cell.suffix;
     }
     for (const Part& part : parts) {
       const Cell& cell = part.cell;
@@ -307,7 +308,7 @@ class Levels {
         const std::int64_t in_flight = 1 + (part.behind + cell.how.dp - 1) / cell.how.dp;
         const std::size_t tps = tables_.degrees().size();
         solution.stages.push_back(
-            tables_.choose(stages_[pair(cell.rest, part.set) * tps + cell.degree], cell.how.share,
+            tables_.choose(stages_[pair(cell.suffix, part.set) * tps + cell.degree], cell.how.share,
                            cell.how.sync, in_flight));
         solution.stages.back().dp = copies;
         solution.stages.back().local_dp = cell.how.dp;
@@ -317,7 +318,7 @@ class Levels {
       const auto first = static_cast<std::int32_t>(solution.stages.size());
       solution.superstages.push_back(
           {static_cast<std::int32_t>(level), first, 0, cell.how.dp, copies, 0});
-      trace(level - 1, cell.rest, part.set, (part.behind + cell.how.dp - 1) / cell.how.dp, copies,
+      trace(level - 1, cell.suffix, part.set, (part.behind + cell.how.dp - 1) / cell.how.dp, copies,
             solution);
       solution.superstages[number].count =
           static_cast<std::int32_t>(solution.stages.size()) - first;

@@ -68,12 +68,12 @@ class MegatronRule {
   ChainJob chain_;
   LayerTables tables_;
   AssessmentScratch scratch_{chain_};
-  struct Found {
+  struct Incumbent {
     double time_s = kInfinity;
     Configuration configuration;
     Ends ends;
   };
-  Found best_;
+  Incumbent best_;
   Outcome outcome_;
 };
 
