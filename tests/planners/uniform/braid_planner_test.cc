@@ -167,7 +167,8 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearchOnDataflowChips) {
   int optimal = 0, infeasible = 0;
   for (int trial = 0; trial < 60; ++trial) {
     const Graph graph = test::tiny_graph(random, pick(random, 1, 4));
-    System system = test::tiny_system(random, pick(random, 1, 4), trial % 2 == 0 ? 1e5 * pick(random, 5, 40) : 1e12);
+    System system = test::tiny_system(random, pick(random, 1, 4),
+                                      trial % 2 == 0 ? 1e5 * pick(random, 5, 40) : 1e12);
     Chip& chip = system.groups.front().chip;
     chip.execution = ChipExecution::dataflow;
     chip.on_chip = Memory{"SRAM", 1e3 * pick(random, 1, 300), 1e13};
