@@ -55,7 +55,8 @@ SpaceOptions space_within(const Ease& most, std::int64_t seq_len, const SpaceOpt
 }
 
 EasiestPlan easiest_plan(const ChainJob& chain, const FoundPlan& fastest, const SpaceOptions& space,
-                         const PartSearch& search) {
+                         const PartSearch& search,
+                         EaseLimits (*limits_of)(double fastest_s, double without_offload_s)) {
   EasiestPlan easiest{fastest, std::nullopt, true};
   const auto look = [&](const Ease& most, double below_s) {
     PartResult found = search(space_within(most, seq_len_of(chain), space), below_s);
@@ -68,11 +69,11 @@ EasiestPlan easiest_plan(const ChainJob& chain, const FoundPlan& fastest, const 
     without_offload_s = found.fastest ? found.fastest->time_s : kInfinity;
     // Where the budget ran out first, nothing is known of it.
     if (found.fastest || found.proven) easiest.without_offload_s = without_offload_s;
-    if (!ease_limits(fastest.time_s, without_offload_s).offload) {
+    if (!limits_of(fastest.time_s, without_offload_s).offload) {
       easiest.plan = *std::move(found.fastest);
     }
   }
-  const EaseLimits limits = ease_limits(fastest.time_s, without_offload_s);
+  const EaseLimits limits = limits_of(fastest.time_s, without_offload_s);
   // Searches are for what takes less.
   const double below_s = std::nextafter(limits.most_s, kInfinity);
   Ease ease = ease_of(chain, easiest.plan);

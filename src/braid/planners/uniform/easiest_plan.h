@@ -37,8 +37,10 @@ struct EasiestPlan {
 /// unless a smaller part of the space has a plan within the limit, and few parts are asked for: one
 /// for each number of dimensions that there is a plan with, one more for those that there is none
 /// with, then one for layout and one for extremes, where the plan has these. Each search's limit is
-/// known beforehand.
+/// known beforehand. `limits_of`: what may be recommended.
 EasiestPlan easiest_plan(const ChainJob& chain, const FoundPlan& fastest, const SpaceOptions& space,
-                         const PartSearch& search);
+                         const PartSearch& search,
+                         EaseLimits (*limits_of)(double fastest_s,
+                                                 double without_offload_s) = ease_limits);
 
 }  // namespace braid
