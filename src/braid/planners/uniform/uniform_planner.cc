@@ -85,9 +85,12 @@ Outcome plan_uniform(const Job& job, const System& system, const SpaceOptions& s
     if (outcome.status == Status::infeasible) return outcome;
   }
   SearchGround ground(looked_at, system);
+  const bool prefers_easy = space.preference == Preference::easiest;
+  ground.keeps_bounds = prefers_easy;
   UniformSearch search(ground, space, budget, progress);
   Outcome outcome = search.run();
-  if (space.preference == Preference::easiest && !outcome.candidates.empty()) {
+  ground.keeps_bounds = false;
+  if (prefers_easy && !outcome.candidates.empty()) {
     recommend(ground, search, space, budget, progress, outcome);
   }
   return outcome;

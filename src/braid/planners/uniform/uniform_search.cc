@@ -20,6 +20,19 @@ std::vector<int> UniformSearch::micro_batches_of_family(const Configuration& fam
   return micro_batches_of(limits_.global_batch / least_dp, space_);
 }
 
+FamilyBounds UniformSearch::bounds_of(const Configuration& family,
+                                      std::span<const int> micro_batches,
+                                      const SpaceOptions& without_offload) {
+  std::map<Configuration, FamilyBounds>& known = ground_.family_bounds;
+  const auto at = ground_.keeps_bounds ? known.end() : known.find(family);
+  FamilyBounds bounds = at != known.end() ? at->second
+                                          : family_bounds(chain_, tables_, family, micro_batches,
+                                                          limits_, without_offload);
+  if (ground_.keeps_bounds) known.emplace(family, bounds);
+  if (chip_.host && space_.allow_offload) bounds.state_bytes = bounds.stash_bytes = 0;
+  return bounds;
+}
+
 void UniformSearch::push_family(OpenNode family, std::int64_t most) {
   family.replicas = most_replicas(data_degrees_, limits_, space_, most);
   if (family.replicas < 1 || (space_.all_devices && family.replicas < most)) return;
@@ -29,10 +42,16 @@ void UniformSearch::push_family(OpenNode family, std::int64_t most) {
 }
 
 void UniformSearch::push_split(const Configuration& split) {
+  std::map<Configuration, double>& known = ground_.split_bounds_s;
+  if (const auto at = known.find(split);
+      !ground_.keeps_bounds && at != known.end() && at->second >= best_.cutoff_s()) {
+    return;
+  }
   const double bound_s =
       split_bound_s(chain_, tables_, split, limits_.global_batch,
                     micro_batches(split, limits_, space_), tensor_forms(split, limits_, space_));
   ++work_;
+  if (ground_.keeps_bounds) known.emplace(split, bound_s);
   if (bound_s >= best_.cutoff_s()) return;
   open_.push({bound_s, OpenNode::Kind::split, {split, 1}});
 }
@@ -204,6 +223,8 @@ bool UniformSearch::search() {
 
 void UniformSearch::find(const FoundPlan* known) {
   if (known != nullptr) best_.add(*known);
+  SpaceOptions without_offload = space_;
+  without_offload.allow_offload = false;
   for (const Family& family : families(limits_, space_)) {
     const std::vector<int> sizes = micro_batches_of_family(family.configuration);
     if (sizes.empty()) continue;
@@ -211,8 +232,7 @@ void UniformSearch::find(const FoundPlan* known) {
     node.kind = OpenNode::Kind::family;
     node.range.configuration = family.configuration;
     node.family = families_.size();
-    families_.push_back(
-        family_bounds(chain_, tables_, family.configuration, sizes, limits_, space_));
+    families_.push_back(bounds_of(family.configuration, sizes, without_offload));
     push_family(node, family.most_replicas);
     if (progress_) progress_(best_.best_s(), 0, evaluated_);
   }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <queue>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -27,6 +29,11 @@ struct SearchGround {
   ChainJob chain;  ///< dealt_evenly: as the search that goes on has it.
   LayerTables tables;
   AssessmentScratch scratch{chain};
+  // Of the families and degrees that a search of the whole space has met: bounds that hold in its
+  // parts too.
+  std::map<Configuration, FamilyBounds> family_bounds;
+  std::map<Configuration, double> split_bounds_s;
+  bool keeps_bounds = false;  ///< Whether the search that goes on adds to these.
 };
 
 /// Best-first search by bound over the documented space (docs/design.md, "braid").
@@ -46,6 +53,7 @@ class UniformSearch {
         progress_(progress),
         limits_(ground.limits),
         data_degrees_(data_degrees(limits_, space)),
+        ground_(ground),
         chain_(ground.chain),
         tables_(ground.tables),
         scratch_(ground.scratch),
@@ -93,6 +101,9 @@ class UniformSearch {
   };
 
   std::vector<int> micro_batches_of_family(const Configuration& family) const;
+  /// `without_offload`: the space so, whose bounds are kept for searches with and without.
+  FamilyBounds bounds_of(const Configuration& family, std::span<const int> micro_batches,
+                         const SpaceOptions& without_offload);
   void push_family(OpenNode family, std::int64_t most);
   void push_split(const Configuration& split);
   void push(const ConfigurationRange& range);
@@ -125,6 +136,7 @@ class UniformSearch {
   const Progress& progress_;
   const SpaceLimits& limits_;
   const std::vector<int> data_degrees_;
+  SearchGround& ground_;
   ChainJob& chain_;
   LayerTables& tables_;
   AssessmentScratch& scratch_;
