@@ -68,7 +68,8 @@ TEST(Completion, OffersOptionsAndTheirValues) {
               ElementsAre("none", "selective", "full"));
   EXPECT_THAT(completions({"plan", "gpt2", "--sharding", ""}), ElementsAre("manual", "auto"));
   EXPECT_THAT(completions({"map", "gpt2", "--sharding", ""}), ElementsAre("joint", "grid"));
-  EXPECT_THAT(completions({"export", "p.json", "--to", "m"}), ElementsAre("megatron"));
+  EXPECT_THAT(completions({"export", "p.json", "--to", "me"}),
+              ElementsAre("megatron", "megatron-bridge"));
 }
 
 }  // namespace

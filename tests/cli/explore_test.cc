@@ -116,8 +116,9 @@ TEST_F(Explore, PointsOfRealModelsAreWhatPlanFinds) {
   const std::vector<std::pair<std::string, std::string>> own{{"h100", "dgx-h100:64"},
                                                              {"tpu-v5p", "tpu-v5p-pod:64"}};
   for (const auto& [chip, cluster] : own) {
-    const Ran planned = run_braid({"plan", "llama-3-70b", "--cluster", cluster, "--global-batch",
-                                   "512", "--seq-len", "8192", "--precision", "bf16", "--json"});
+    const Ran planned =
+        run_braid({"plan", "llama-3-70b", "--cluster", cluster, "--global-batch", "512",
+                   "--seq-len", "8192", "--precision", "bf16", "--fastest", "--json"});
     ASSERT_EQ(planned.status, 0) << planned.err;
     const json plan = json::parse(planned.out);
     const std::string network = chip == "h100" ? "nodes" : "torus";
@@ -137,7 +138,8 @@ TEST_F(Explore, PointsOfRealModelsAreWhatPlanFinds) {
     const std::string file = out + "/" + std::string((*point)["plan"]);
     EXPECT_EQ(run_braid({"verify", file}).status, 0);
     EXPECT_EQ(run_braid({"report", file, "-o", folder_ / "report.html"}).status, 0);
-    EXPECT_EQ(run_braid({"export", file, "--to", "torchtitan"}).status, 0);
+    const std::string trainer = chip == "h100" ? "megatron" : "maxtext";
+    EXPECT_EQ(run_braid({"export", file, "--to", trainer}).status, 0);
   }
 }
 
@@ -153,7 +155,7 @@ TEST_F(Explore, ModelsAreFilesBesideTheSpace) {
   ASSERT_EQ(ran.status, 0) << ran.err;
   const json printed = json::parse(ran.out);
   const Ran planned = run_braid({"plan", folder_ / "tiny/config.json", "--cluster", "dgx-h100:64",
-                                 "--global-batch", "64", "--json"});
+                                 "--global-batch", "64", "--fastest", "--json"});
   const json said = json::parse(planned.out);
   EXPECT_EQ(printed["points"][0]["time_s"], said["iteration_time_s"]);
   const std::string assumed = printed["assumptions"].dump();

@@ -1,6 +1,7 @@
 #include "cli/program.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -61,10 +62,14 @@ TEST(Program, PlansSimulatesVerifiesExportsAndReports) {
             checks["lower_bound_s"].get<double>());
   EXPECT_TRUE(json::accept(read_file(folder / "trace.json")));
 
-  for (const char* target : {"megatron", "deepspeed", "torchtitan"}) {
+  const std::vector<std::pair<std::string, std::string>> batches{
+      {"megatron", "--global-batch-size 256"},
+      {"deepspeed", "\"train_micro_batch_size_per_gpu\": "},
+      {"torchtitan", "global_batch_size = 256"}};
+  for (const auto& [target, batch] : batches) {
     const Ran exported = run_braid({"export", plan, "--to", target});
     EXPECT_EQ(exported.status, 0) << exported.err;
-    EXPECT_THAT(exported.out, HasSubstr("256")) << target;
+    EXPECT_THAT(exported.out, HasSubstr(batch)) << target;
   }
   EXPECT_EQ(run_braid({"report", plan, "-o", folder / "r.html"}).status, 0);
   EXPECT_THAT(read_file(folder / "r.html"), HasSubstr("</html>"));

@@ -75,6 +75,7 @@ void check_mixed_space(const Job& job, const System& system, const SpaceOptions&
   refuse(!space.vp.allows(1), "--vp", "stages on a mixed cluster are not interleaved");
   refuse(space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b,
          "--schedule", "a mixed cluster runs 1f1b");
+  refuse(space.all_devices, "--all-devices", "stages on a mixed cluster take what is fastest");
   SpaceLimits limits = space_limits(job, system);
   // Devices may stay unused, so the degrees need not make up all of them.
   limits.devices = 1;
