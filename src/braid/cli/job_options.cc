@@ -322,16 +322,19 @@ PlannerOptions space_of(const JobOptions& o) {
   return space;
 }
 
-void load_job(const JobOptions& o, LoadedJob& loaded, const System* usual) {
+void load_job(const JobOptions& o, LoadedJob& loaded, const JobBasis& basis) {
   if (o.threads > 0) set_thread_count(o.threads);
   const bool named = !o.cluster.empty() || !o.chip.empty();
-  loaded.system = usual != nullptr && !named ? *usual : load_devices(o.cluster, o.chip);
+  loaded.system =
+      basis.system != nullptr && !named ? *basis.system : load_devices(o.cluster, o.chip);
   loaded.job.precision = job_precision(o.precision, loaded.system);
   if (o.precision.empty() && loaded.job.precision != Precision{}) {
     loaded.assumptions.push_back("precision: " + name_of(loaded.job.precision) +
                                  ", as no bf16 peak is listed (no --precision given)");
   }
-  loaded.graph = load_model(o.model, {.seq_len = o.seq_len, .dims = parse_dims(o.dims)});
+  loaded.graph = basis.model != nullptr
+                     ? *basis.model
+                     : load_model(o.model, {.seq_len = o.seq_len, .dims = parse_dims(o.dims)});
   check_computes(loaded.graph, o.model);
   set_working_precision(loaded.graph, loaded.job.precision.activation, loaded.job.precision.weight);
   if (!o.calibration.empty()) calibrate_system(o.calibration, loaded.system);

@@ -77,9 +77,14 @@ void limit_memory(const std::string& text, System& system);
 /// The restrictions that the options say.
 PlannerOptions space_of(const JobOptions& options);
 
-/// Loads model and system and checks the restrictions' form. `usual`: the system where the options
-/// name none; null: they have to. Throws Error.
-void load_job(const JobOptions& options, LoadedJob& loaded, const System* usual = nullptr);
+/// What a job is of where the options do not say it; without, they have to.
+struct JobBasis {
+  const System* system = nullptr;
+  const Graph* model = nullptr;  ///< JobOptions::model is then where it is from.
+};
+
+/// Loads model and system and checks the restrictions' form. Throws Error.
+void load_job(const JobOptions& options, LoadedJob& loaded, const JobBasis& basis = {});
 
 /// Lets the trainer that was asked for, or the usual one of these planners, run the job; returns
 /// it. Throws Error when it cannot.

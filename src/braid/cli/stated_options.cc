@@ -14,6 +14,7 @@
 #include "braid/base/text.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/text_option.h"
+#include "braid/frontend/shaped_decoder.h"
 #include "braid/plan/direct_stages.h"
 #include "braid/plan/names.h"
 #include "braid/plan/plan_json.h"
@@ -151,6 +152,23 @@ void take_job(const Import& run, JobOptions& options) {
   if (options.global_batch == 0) options.global_batch = run.global_batch;
   if (options.seq_len == 0) options.seq_len = run.seq_len;
   if (options.precision.empty() && run.precision) options.precision = name_of(*run.precision);
+}
+
+std::optional<Graph> take_model(const Import& run, const StatedOptions& stated,
+                                JobOptions& options) {
+  if (!options.model.empty()) return std::nullopt;
+  std::error_code error;
+  const bool is_file = std::filesystem::is_regular_file(stated.from, error);
+  const std::filesystem::path beside =
+      std::filesystem::path(stated.from).replace_filename("config.json");
+  const bool is_whole = run.shape && run.shape->vocab > 0;
+  if (!is_whole && is_file && std::filesystem::is_regular_file(beside, error)) {
+    options.model = beside.string();
+    return std::nullopt;
+  }
+  if (!run.shape) return std::nullopt;
+  options.model = is_file ? stated.from : "--from";
+  return graph_of_shape(*run.shape, {.file = options.model, .seq_len = options.seq_len});
 }
 
 namespace {

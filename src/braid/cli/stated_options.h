@@ -27,6 +27,12 @@ std::optional<Import> read_from(const StatedOptions& options);
 /// precision, trainer. Degrees are for stated_configuration().
 void take_job(const Import& run, JobOptions& options);
 
+/// The model where MODEL is not given: the sizes that the trainer's arguments say, or else the
+/// config.json beside their file, whose name goes into the options. nullopt: the options name it,
+/// or nothing does. After take_job(). Throws Error for sizes that make no model.
+std::optional<Graph> take_model(const Import& run, const StatedOptions& stated,
+                                JobOptions& options);
+
 /// Makes the batch of a job of the micro-batches of each data-parallel rank, where the trainer's
 /// file says these in place of it, and options leave it out. Throws Error for too many samples.
 void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& loaded);

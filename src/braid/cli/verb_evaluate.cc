@@ -90,6 +90,8 @@ void look_for_best(const EvaluateOptions& options, const LoadedJob& loaded,
 int run(EvaluateOptions options) {
   const std::optional<Import> from = read_from(options.stated);
   if (from) take_job(*from, options.job);
+  std::optional<Graph> model;
+  if (from) model = take_model(*from, options.stated, options.job);
   if (options.job.model.empty()) {
     throw Error("MODEL is required", "name one; see braid evaluate --help");
   }
@@ -97,7 +99,9 @@ int run(EvaluateOptions options) {
   check_planner_options(options.job, {&planner});
   const std::optional<RunQuestion> question = run_question(options.run);
   LoadedJob loaded;
-  load_job(options.job, loaded, from && from->system ? &*from->system : nullptr);
+  load_job(options.job, loaded,
+           {.system = from && from->system ? &*from->system : nullptr,
+            .model = model ? &*model : nullptr});
   if (from) take_accumulation(*from, options.job, loaded);
   set_price(options.run, loaded.system);
   if (from && from->precision) loaded.job.precision.gradient = from->precision->gradient;

@@ -280,6 +280,7 @@ Import import_torchtitan(std::string_view text, const std::string& file) {
   const std::string flavor = given.text("--model.flavor").value_or(recipe ? "" : "debugmodel");
   const TorchtitanModel* model = torchtitan_model_called(name, flavor);
   run.model = name.empty() || flavor.empty() ? "" : name + "/" + flavor;
+  if (model != nullptr) run.shape = model->shape;
   Parallelism& p = run.parallel;
   p.tp = degree(given, "--parallelism.tensor_parallel_degree");
   p.cp = degree(given, "--parallelism.context_parallel_degree");
