@@ -93,7 +93,9 @@ int run(EvaluateOptions options) {
   std::optional<Graph> model;
   if (from) model = take_model(*from, options.stated, options.job);
   if (options.job.model.empty()) {
-    throw Error("MODEL is required", "name one; see braid evaluate --help");
+    throw Error("MODEL is required",
+                "name one, or put its config.json beside the file of --from; see braid evaluate "
+                "--help");
   }
   const PlannerEntry& planner = find_planner("braid");
   check_planner_options(options.job, {&planner});
