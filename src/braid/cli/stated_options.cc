@@ -219,8 +219,8 @@ void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& 
   };
   const Parallelism& p = run.parallel;
   const std::int64_t devices = loaded.system.device_count;
-  const std::int64_t others =
-      value(options.tp, p.tp) * value(options.pp, p.pp) * value(options.cp, p.cp);
+  const std::int64_t others = std::max<std::int64_t>(
+      1, value(options.tp, p.tp) * value(options.pp, p.pp) * value(options.cp, p.cp));
   const std::int64_t dp = std::max<std::int64_t>(
       1, value(options.dp, p.dp) > 0 ? value(options.dp, p.dp) : devices / others);
   const std::int64_t of_rank = value(options.micro_batch, p.micro_batch) * run.accumulation;
