@@ -70,7 +70,7 @@ Import import_accelerate(std::string_view text, const std::string& file) {
              : 0;
   const std::string reshard = lowered(given.text("--reshard_after_forward").value_or("true"));
   const bool version =
-      given.text("--version").value_or("") != "" || given.has("--reshard_after_forward");
+      !given.text("--version").value_or("").empty() || given.has("--reshard_after_forward");
   const bool fsdp = shard > 1 || version;
   p.zero = !fsdp                                              ? Zero::none
            : reshard == "false" || reshard == "shard_grad_op" ? Zero::gradients

@@ -40,6 +40,7 @@ Processes processes_of(const Plan& plan) {
   for (const std::int64_t whole : {std::int64_t{plan.parallel.tp}, std::int64_t{1}}) {
     if (processes.per_node == 0) processes.per_node = largest_share(devices, computer, whole);
   }
+  processes.per_node = std::max<std::int64_t>(1, processes.per_node);
   processes.nodes = devices / processes.per_node;
   if (largest != computer) {
     processes.note = fmt::format(

@@ -17,7 +17,7 @@ std::string read_value(std::string_view text, std::size_t& at, bool is_yaml) {
   if (at < text.size() && (text[at] == '"' || text[at] == '\'')) {
     const std::size_t end = text.find(text[at], at + 1);
     if (end != std::string_view::npos) {
-      const std::string value(text.substr(at + 1, end - at - 1));
+      std::string value(text.substr(at + 1, end - at - 1));
       at = end + 1;
       return value;
     }

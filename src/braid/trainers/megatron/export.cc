@@ -189,9 +189,6 @@ void add_precision(const Plan& plan, Arguments& arguments, std::vector<std::stri
       arguments.flag("--bf16");
       arguments.value("--fp8-format", "hybrid");
       break;
-    case Dtype::f32:
-    case Dtype::tf32:
-      break;
     default:
       break;
   }

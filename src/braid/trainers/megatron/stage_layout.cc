@@ -26,15 +26,12 @@ class LayoutReader {
       const char c = all[i];
       if (c == '|') {
         layers.push_back(0);
-      } else if (c == 't') {
-        ++layers.back();
-      } else if (c == 'm') {
-        if (i == 0 || all[i - 1] != 'm') ++layers.back();
-      } else if (c != 'E' && c != 'L') {
-        fail();
-      } else if (predicts) {
-        ++layers.back();
+        continue;
       }
+      const bool at_ends = c == 'E' || c == 'L';
+      if (!at_ends && c != 't' && c != 'm') fail();
+      const bool follows = c == 'm' && i > 0 && all[i - 1] == 'm';
+      if (!follows && (!at_ends || predicts)) ++layers.back();
     }
     return layers;
   }
