@@ -9,6 +9,7 @@
 #include "braid/base/index.h"
 #include "braid/plan/stage_context.h"
 #include "braid/plan/stage_rounds.h"
+#include "braid/system/part.h"
 
 namespace braid {
 namespace {
@@ -114,15 +115,14 @@ struct Node {
   std::int64_t group = 0, first_device = 0, devices = 0;
 };
 
+/// All nodes, by their first device.
 std::vector<Node> nodes_of(const System& system) {
   std::vector<Node> nodes;
-  std::int64_t device = 0;
-  for (std::size_t g = 0; g < system.groups.size(); ++g) {
-    const DeviceGroup& group = system.groups[g];
-    for (std::int64_t n = 0; n < group.nodes && device < system.device_count; ++n) {
-      const std::int64_t there = std::min(group.devices_per_node, system.device_count - device);
-      nodes.push_back({static_cast<std::int64_t>(g), device, there});
-      device += there;
+  for (const DeviceRun& run : device_runs(system)) {
+    const std::int64_t end = run.first + run.count;
+    for (std::int64_t device = run.first; device < end; device += run.devices_per_node) {
+      nodes.push_back({static_cast<std::int64_t>(run.group), device,
+                       std::min(run.devices_per_node, end - device)});
     }
   }
   return nodes;
@@ -134,9 +134,10 @@ std::vector<Node> filled_nodes(const System& system, const std::vector<std::int6
   std::vector<Node> filled;
   const std::vector<Node> nodes = nodes_of(system);
   for (std::size_t r = 0; r < ranks.size();) {
-    const auto node = std::find_if(nodes.begin(), nodes.end(),
-                                   [&](const Node& each) { return each.first_device == ranks[r]; });
-    if (node == nodes.end()) return {};
+    const auto node = std::lower_bound(
+        nodes.begin(), nodes.end(), ranks[r],
+        [](const Node& each, std::int64_t device) { return each.first_device < device; });
+    if (node == nodes.end() || node->first_device != ranks[r]) return {};
     filled.push_back(*node);
     std::int64_t taken = 0;
     for (; taken < node->devices && r < ranks.size(); ++taken, ++r) {
