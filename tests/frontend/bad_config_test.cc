@@ -32,94 +32,91 @@ Fields with(Fields fields, const Fields& more) {
   return fields;
 }
 
-std::vector<Family> families() {
-  const Fields grouped = {{"num_key_value_heads", "2"}, {"head_dim", "16"}};
-  const Fields window = {{"sliding_window", "8"}};
-  const Fields top = {{"num_experts_per_tok", "2"}, {"moe_intermediate_size", "24"}};
-  const Fields bert = {{"hidden_size", "64"},
-                       {"intermediate_size", "96"},
-                       {"num_attention_heads", "4"},
-                       {"num_hidden_layers", "2"}};
-  const Fields latent = with(kLlamaSizes, {{"kv_lora_rank", "16"},
-                                           {"qk_rope_head_dim", "8"},
-                                           {"qk_nope_head_dim", "12"},
-                                           {"v_head_dim", "10"}});
-  return {
-      {"bert",
-       with(bert, {{"vocab_size", "100"}, {"max_position_embeddings", "32"}}),
-       {{"type_vocab_size", "2"}}},
-      {"deepseek_v3",
-       with(latent, with(top, {{"n_routed_experts", "4"}})),
-       {{"q_lora_rank", "24"}, {"moe_layer_freq", "1"}}},
-      {"gemma", kLlamaSizes, grouped},
-      {"gemma2", kLlamaSizes, with(grouped, window)},
-      {"gemma3_text",
-       {{"hidden_size", "64"}, {"intermediate_size", "96"}, {"num_hidden_layers", "2"}},
-       with(grouped, with(window, {{"num_attention_heads", "4"},
+const Fields kGrouped = {{"num_key_value_heads", "2"}, {"head_dim", "16"}};
+const Fields kWindow = {{"sliding_window", "8"}};
+const Fields kTopExperts = {{"num_experts_per_tok", "2"}, {"moe_intermediate_size", "24"}};
+const Fields kBertSizes = {{"hidden_size", "64"},
+                           {"intermediate_size", "96"},
+                           {"num_attention_heads", "4"},
+                           {"num_hidden_layers", "2"}};
+const Fields kLatentSizes = with(kLlamaSizes, {{"kv_lora_rank", "16"},
+                                               {"qk_rope_head_dim", "8"},
+                                               {"qk_nope_head_dim", "12"},
+                                               {"v_head_dim", "10"}});
+
+const std::vector<Family> kFamilies = {
+    {"bert",
+     with(kBertSizes, {{"vocab_size", "100"}, {"max_position_embeddings", "32"}}),
+     {{"type_vocab_size", "2"}}},
+    {"deepseek_v3",
+     with(kLatentSizes, with(kTopExperts, {{"n_routed_experts", "4"}})),
+     {{"q_lora_rank", "24"}, {"moe_layer_freq", "1"}}},
+    {"gemma", kLlamaSizes, kGrouped},
+    {"gemma2", kLlamaSizes, with(kGrouped, kWindow)},
+    {"gemma3_text",
+     {{"hidden_size", "64"}, {"intermediate_size", "96"}, {"num_hidden_layers", "2"}},
+     with(kGrouped, with(kWindow, {{"num_attention_heads", "4"},
                                    {"vocab_size", "100"},
                                    {"max_position_embeddings", "32"},
                                    {"sliding_window_pattern", "2"}}))},
-      {"gpt2",
-       {{"n_embd", "64"},
-        {"n_head", "4"},
-        {"n_layer", "2"},
-        {"n_positions", "32"},
-        {"vocab_size", "100"}},
-       {{"n_inner", "96"}}},
-      {"gpt_neox", kLlamaSizes, {}},
-      {"llama", kLlamaSizes, grouped},
-      {"mistral", kLlamaSizes, with(grouped, window)},
-      {"gpt_oss", with(kLlamaSizes, {{"num_local_experts", "4"}, {"num_experts_per_tok", "2"}}),
-       with(grouped, window)},
-      {"mixtral", with(kLlamaSizes, {{"num_local_experts", "4"}, {"num_experts_per_tok", "2"}}),
-       with(grouped, window)},
-      {"opt",
-       {{"hidden_size", "64"},
-        {"ffn_dim", "96"},
-        {"num_attention_heads", "4"},
-        {"num_hidden_layers", "2"},
-        {"vocab_size", "100"},
-        {"max_position_embeddings", "32"}},
-       {{"word_embed_proj_dim", "32"}}},
-      {"nemotron_h",
-       {{"hidden_size", "64"},
-        {"intermediate_size", "96"},
-        {"num_attention_heads", "4"},
-        {"vocab_size", "100"},
-        {"max_position_embeddings", "32"},
-        {"hybrid_override_pattern", "\"M*\""},
-        {"mamba_num_heads", "4"},
-        {"mamba_head_dim", "16"},
-        {"ssm_state_size", "8"}},
-       {{"num_key_value_heads", "2"},
-        {"head_dim", "16"},
-        {"n_groups", "2"},
-        {"conv_kernel", "4"},
-        {"chunk_size", "16"}}},
-      {"phi3", kLlamaSizes, with(grouped, window)},
-      {"qwen2", kLlamaSizes, grouped},
-      {"qwen2_moe",
-       with(kLlamaSizes,
-            with(top, {{"num_experts", "4"}, {"shared_expert_intermediate_size", "48"}})),
-       with(grouped, {{"decoder_sparse_step", "1"}})},
-      {"qwen3", kLlamaSizes, grouped},
-      {"qwen3_moe", with(kLlamaSizes, with(top, {{"num_experts", "4"}})),
-       with(grouped, {{"decoder_sparse_step", "1"}})},
-      {"t5",
-       {{"d_model", "64"},
-        {"d_kv", "16"},
-        {"d_ff", "96"},
-        {"num_heads", "4"},
-        {"num_layers", "2"},
-        {"vocab_size", "100"}},
-       {{"num_decoder_layers", "2"},
-        {"n_positions", "32"},
-        {"relative_attention_num_buckets", "8"}}},
-      {"vit",
-       bert,
-       {{"image_size", "32"}, {"patch_size", "8"}, {"num_channels", "3"}, {"num_labels", "5"}}},
-  };
-}
+    {"gpt2",
+     {{"n_embd", "64"},
+      {"n_head", "4"},
+      {"n_layer", "2"},
+      {"n_positions", "32"},
+      {"vocab_size", "100"}},
+     {{"n_inner", "96"}}},
+    {"gpt_neox", kLlamaSizes, {}},
+    {"llama", kLlamaSizes, kGrouped},
+    {"mistral", kLlamaSizes, with(kGrouped, kWindow)},
+    {"gpt_oss", with(kLlamaSizes, {{"num_local_experts", "4"}, {"num_experts_per_tok", "2"}}),
+     with(kGrouped, kWindow)},
+    {"mixtral", with(kLlamaSizes, {{"num_local_experts", "4"}, {"num_experts_per_tok", "2"}}),
+     with(kGrouped, kWindow)},
+    {"opt",
+     {{"hidden_size", "64"},
+      {"ffn_dim", "96"},
+      {"num_attention_heads", "4"},
+      {"num_hidden_layers", "2"},
+      {"vocab_size", "100"},
+      {"max_position_embeddings", "32"}},
+     {{"word_embed_proj_dim", "32"}}},
+    {"nemotron_h",
+     {{"hidden_size", "64"},
+      {"intermediate_size", "96"},
+      {"num_attention_heads", "4"},
+      {"vocab_size", "100"},
+      {"max_position_embeddings", "32"},
+      {"hybrid_override_pattern", "\"M*\""},
+      {"mamba_num_heads", "4"},
+      {"mamba_head_dim", "16"},
+      {"ssm_state_size", "8"}},
+     {{"num_key_value_heads", "2"},
+      {"head_dim", "16"},
+      {"n_groups", "2"},
+      {"conv_kernel", "4"},
+      {"chunk_size", "16"}}},
+    {"phi3", kLlamaSizes, with(kGrouped, kWindow)},
+    {"qwen2", kLlamaSizes, kGrouped},
+    {"qwen2_moe",
+     with(kLlamaSizes,
+          with(kTopExperts, {{"num_experts", "4"}, {"shared_expert_intermediate_size", "48"}})),
+     with(kGrouped, {{"decoder_sparse_step", "1"}})},
+    {"qwen3", kLlamaSizes, kGrouped},
+    {"qwen3_moe", with(kLlamaSizes, with(kTopExperts, {{"num_experts", "4"}})),
+     with(kGrouped, {{"decoder_sparse_step", "1"}})},
+    {"t5",
+     {{"d_model", "64"},
+      {"d_kv", "16"},
+      {"d_ff", "96"},
+      {"num_heads", "4"},
+      {"num_layers", "2"},
+      {"vocab_size", "100"}},
+     {{"num_decoder_layers", "2"}, {"n_positions", "32"}, {"relative_attention_num_buckets", "8"}}},
+    {"vit",
+     kBertSizes,
+     {{"image_size", "32"}, {"patch_size", "8"}, {"num_channels", "3"}, {"num_labels", "5"}}},
+};
 
 std::string text_of(const std::string& model_type, const Fields& fields) {
   std::string text = R"({"model_type": ")" + model_type + "\"";
@@ -142,7 +139,7 @@ std::string refusal_of(const std::string& text) {
 }
 
 TEST(BadConfigs, TheProperOnesAreAccepted) {
-  for (const Family& family : families()) {
+  for (const Family& family : kFamilies) {
     EXPECT_EQ(refusal_of(text_of(family.model_type, family.required)), "") << family.model_type;
     EXPECT_EQ(refusal_of(text_of(family.model_type, with(family.required, family.optional))), "")
         << family.model_type;
@@ -150,7 +147,7 @@ TEST(BadConfigs, TheProperOnesAreAccepted) {
 }
 
 TEST(BadConfigs, MissingSizesAreNamed) {
-  for (const Family& family : families()) {
+  for (const Family& family : kFamilies) {
     for (std::size_t i = 0; i < family.required.size(); ++i) {
       Fields fields = family.required;
       fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(i));
@@ -166,7 +163,7 @@ TEST(BadConfigs, MissingSizesAreNamed) {
 }
 
 TEST(BadConfigs, WrongTypesAndAbsurdSizesAreNamed) {
-  for (const Family& family : families()) {
+  for (const Family& family : kFamilies) {
     const Fields all = with(family.required, family.optional);
     for (std::size_t i = 0; i < all.size(); ++i) {
       for (const char* wrong : {"\"8\"", "[8]", "{}", "true", "1.5", "0", "-8", "1e30",
@@ -187,7 +184,7 @@ TEST(BadConfigs, NoCombinationOfSizesDoesHarm) {
   const std::vector<std::string> sizes = {"1",    "2",     "3",       "8",        "24",
                                           "4096", "65537", "8388608", "16777215", "16777216"};
   int accepted = 0;
-  for (const Family& family : families()) {
+  for (const Family& family : kFamilies) {
     for (int trial = 0; trial < 200; ++trial) {
       Fields fields = with(family.required, family.optional);
       const bool all = random() % 2 == 0;
@@ -262,7 +259,7 @@ TEST(BadConfigs, MistakesBetweenFieldsAreNamed) {
       {"vit", "num_attention_heads", "5", "does not divide"},
   };
   for (const Mistake& mistake : mistakes) {
-    for (const Family& family : families()) {
+    for (const Family& family : kFamilies) {
       if (family.model_type != mistake.model_type) continue;
       Fields fields;
       for (const auto& field : with(family.required, family.optional)) {

@@ -367,6 +367,47 @@ TEST(OnnxBadInput, DamagedBytes) {
   EXPECT_LT(accepted, rounds);
 }
 
+const std::vector<std::string> kOperations{"Conv",
+                                           "ConvTranspose",
+                                           "MaxPool",
+                                           "Reshape",
+                                           "Slice",
+                                           "Pad",
+                                           "Tile",
+                                           "Expand",
+                                           "Gather",
+                                           "Concat",
+                                           "Split",
+                                           "TopK",
+                                           "Range",
+                                           "OneHot",
+                                           "ReduceSum",
+                                           "ConstantOfShape",
+                                           "Resize",
+                                           "Unsqueeze",
+                                           "Squeeze",
+                                           "Flatten",
+                                           "DepthToSpace",
+                                           "GatherND",
+                                           "Softmax",
+                                           "LSTM",
+                                           "MatMul",
+                                           "Gemm",
+                                           "Transpose",
+                                           "LRN",
+                                           "Add",
+                                           "Mod",
+                                           "Cast",
+                                           "ArgMax",
+                                           "GroupNormalization",
+                                           "Einsum",
+                                           "Shape",
+                                           "Where"};
+const std::vector<std::string> kAttributes{
+    "axis",   "axes",  "perm",      "strides",    "pads",       "dilations", "kernel_shape",
+    "group",  "split", "blocksize", "batch_dims", "num_groups", "size",      "output_padding",
+    "starts", "ends",  "to",        "start",      "end",        "repeats"};
+
 TEST(OnnxBadInput, DamagedNumbersInAWellFormedModel) {
   // Sizes, attributes and constants of all magnitudes, in a file that is well formed.
   std::mt19937_64 random(2);
@@ -380,46 +421,6 @@ TEST(OnnxBadInput, DamagedNumbersInAWellFormedModel) {
     for (std::uint64_t count = random() % 5; count > 0; --count) values.push_back(number());
     return values;
   };
-  const std::vector<std::string> operations{"Conv",
-                                            "ConvTranspose",
-                                            "MaxPool",
-                                            "Reshape",
-                                            "Slice",
-                                            "Pad",
-                                            "Tile",
-                                            "Expand",
-                                            "Gather",
-                                            "Concat",
-                                            "Split",
-                                            "TopK",
-                                            "Range",
-                                            "OneHot",
-                                            "ReduceSum",
-                                            "ConstantOfShape",
-                                            "Resize",
-                                            "Unsqueeze",
-                                            "Squeeze",
-                                            "Flatten",
-                                            "DepthToSpace",
-                                            "GatherND",
-                                            "Softmax",
-                                            "LSTM",
-                                            "MatMul",
-                                            "Gemm",
-                                            "Transpose",
-                                            "LRN",
-                                            "Add",
-                                            "Mod",
-                                            "Cast",
-                                            "ArgMax",
-                                            "GroupNormalization",
-                                            "Einsum",
-                                            "Shape",
-                                            "Where"};
-  const std::vector<std::string> attributes{
-      "axis",   "axes",  "perm",      "strides",    "pads",       "dilations", "kernel_shape",
-      "group",  "split", "blocksize", "batch_dims", "num_groups", "size",      "output_padding",
-      "starts", "ends",  "to",        "start",      "end",        "repeats"};
   int accepted = 0;
   for (int round = 0; round < 10000; ++round) {
     OnnxModelBuilder model(static_cast<std::int64_t>(1 + random() % 18));
@@ -439,7 +440,7 @@ TEST(OnnxBadInput, DamagedNumbersInAWellFormedModel) {
     }
     OnnxModelBuilder::Attributes given;
     for (std::uint64_t more = random() % 4; more > 0; --more) {
-      const std::string& name = attributes[random() % attributes.size()];
+      const std::string& name = kAttributes[random() % kAttributes.size()];
       if (random() % 2 == 0) {
         given.emplace_back(name, list());
       } else {
@@ -447,7 +448,7 @@ TEST(OnnxBadInput, DamagedNumbersInAWellFormedModel) {
       }
     }
     model.node(
-        operations[random() % operations.size()], inputs,
+        kOperations[random() % kOperations.size()], inputs,
         random() % 8 == 0 ? std::vector<std::string>{"y", "z"} : std::vector<std::string>{"y"},
         given);
     model.node("Identity", {"y"}, {"out"});

@@ -64,6 +64,50 @@ inline void share_parameters(std::mt19937_64& random, Profile& profile) {
   }
 }
 
+/// A stage with degrees of its own that takes in `round` samples at a time, or any number if 0.
+inline Stage random_stage(std::mt19937_64& random, int round) {
+  constexpr int kRounds[] = {1, 2, 3, 4, 6, 8, 12, 24};
+  Stage stage;
+  stage.own.emplace();
+  const int samples = round > 0 ? round : kRounds[draw(random, 0, 7)];
+  do {
+    stage.dp = draw(random, 1, 4);
+  } while (samples % stage.dp != 0);
+  stage.own->micro_batch = samples / stage.dp;
+  stage.tp = draw(random, 1, 3);
+  stage.cp = draw(random, 1, 2);
+  stage.own->ep = (stage.dp * stage.cp) % 2 == 0 ? draw(random, 1, 2) : 1;
+  stage.own->sequence_parallel = stage.tp > 1 && draw(random, 0, 1) == 0;
+  stage.own->zero = static_cast<Zero>(draw(random, 0, 3));
+  stage.own->offload_optimizer = draw(random, 0, 4) == 0;
+  stage.chunks.emplace_back();
+  return stage;
+}
+
+/// Two options that layers of the stage may have.
+inline std::vector<Option> random_options(std::mt19937_64& random, const Stage& stage) {
+  std::vector<Option> options;
+  for (int o = 0; o < 2; ++o) {
+    Option option;
+    option.how = {stage.own->micro_batch, stage.tp, stage.own->sequence_parallel, stage.cp,
+                  stage.own->ep};
+    option.how.recompute = static_cast<Recompute>(draw(random, 0, 2));
+    option.name = o == 0 ? "one" : "another";
+    option.cost.forward.compute_s = draw_time_s(random);
+    option.cost.forward.tp_comm_s = draw_time_s(random);
+    option.cost.recompute.compute_s = draw_time_s(random);
+    option.cost.backward_input.compute_s = draw_time_s(random);
+    option.cost.backward_weight.compute_s = draw_time_s(random);
+    option.cost.dense_parameters = draw(random, 0, 4) * 1e5;
+    option.cost.expert_parameters = draw(random, 0, 1) * 1e5;
+    option.cost.stash_bytes = draw(random, 1, 9) * 1e6;
+    option.cost.working_bytes = draw(random, 0, 9) * 1e6;
+    option.cost.model_flops = 1e6;
+    options.push_back(option);
+  }
+  return options;
+}
+
 /// A plan whose stages have degrees, micro-batches, devices and options of their own. Layers form a
 /// random graph; `chain` joins each to the next alone. About one in three has stages of like
 /// rounds.
@@ -84,23 +128,8 @@ inline Plan heterogeneous_plan(std::mt19937_64& random, bool mixed = false, bool
   }
   std::int64_t devices = 0;
   for (int s = 0; s < stages; ++s) {
-    constexpr int kRounds[] = {1, 2, 3, 4, 6, 8, 12, 24};
-    Stage stage;
-    stage.own.emplace();
-    const int samples = round > 0 ? round : kRounds[draw(random, 0, 7)];
-    do {
-      stage.dp = draw(random, 1, 4);
-    } while (samples % stage.dp != 0);
-    stage.own->micro_batch = samples / stage.dp;
-    stage.tp = draw(random, 1, 3);
-    stage.cp = draw(random, 1, 2);
-    stage.own->ep = (stage.dp * stage.cp) % 2 == 0 ? draw(random, 1, 2) : 1;
-    stage.own->sequence_parallel = stage.tp > 1 && draw(random, 0, 1) == 0;
-    stage.own->zero = static_cast<Zero>(draw(random, 0, 3));
-    stage.own->offload_optimizer = draw(random, 0, 4) == 0;
+    const Stage& stage = plan.stages.emplace_back(random_stage(random, round));
     devices += std::int64_t{stage.dp} * stage.tp * stage.cp;
-    stage.chunks.emplace_back();
-    plan.stages.push_back(stage);
   }
   plan.system = heterogeneous_system(random, std::max<std::int64_t>(2, (devices + 3) / 4), mixed);
   for (DeviceGroup& group : plan.system.groups) group.chip.host = Memory{"DDR", 1e12, 2e10};
@@ -114,27 +143,8 @@ inline Plan heterogeneous_plan(std::mt19937_64& random, bool mixed = false, bool
     std::sort(stage.devices.begin(), stage.devices.end());
     const int layers = draw(random, 1, 3);
     for (int l = 0; l < layers; ++l, ++layer) {
-      std::vector<Option> options;
-      for (int o = 0; o < 2; ++o) {
-        Option option;
-        option.how = {stage.own->micro_batch, stage.tp, stage.own->sequence_parallel, stage.cp,
-                      stage.own->ep};
-        option.how.recompute = static_cast<Recompute>(draw(random, 0, 2));
-        option.name = o == 0 ? "one way" : "another";
-        option.cost.forward.compute_s = draw_time_s(random);
-        option.cost.forward.tp_comm_s = draw_time_s(random);
-        option.cost.recompute.compute_s = draw_time_s(random);
-        option.cost.backward_input.compute_s = draw_time_s(random);
-        option.cost.backward_weight.compute_s = draw_time_s(random);
-        option.cost.dense_parameters = draw(random, 0, 4) * 1e5;
-        option.cost.expert_parameters = draw(random, 0, 1) * 1e5;
-        option.cost.stash_bytes = draw(random, 1, 9) * 1e6;
-        option.cost.working_bytes = draw(random, 0, 9) * 1e6;
-        option.cost.model_flops = 1e6;
-        options.push_back(option);
-      }
       plan.profile.layers.push_back({"layer" + std::to_string(layer), layer});
-      plan.profile.kinds.push_back(options);
+      plan.profile.kinds.push_back(random_options(random, stage));
       stage.chunks.front().layers.push_back(layer);
       stage.chunks.front().options.push_back(draw(random, 0, 1));
     }

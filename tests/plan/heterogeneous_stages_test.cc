@@ -122,7 +122,7 @@ TEST(HeterogeneousStages, FormsThatAreAlikeCostWhatAUniformPlanDoes) {
     const Plan plan = test::made_plan(p, draw(random, 3, 6));
     Plan told = plan;
     for (Stage& stage : told.stages) {
-      stage.own = StageForm{p.micro_batch, p.ep, p.sequence_parallel, p.zero, false, false, {}};
+      stage.own = StageConfig{p.micro_batch, p.ep, p.sequence_parallel, p.zero, false, false, {}};
     }
     const auto loads = stage_loads(plan);
     const auto told_loads = stage_loads(told);

@@ -90,17 +90,17 @@ GraphPipeProblem random_graphpipe(std::mt19937_64& random, int most_nodes, bool 
   return problem;
 }
 
-void add_random_ways(std::mt19937_64& random, GraphPipeProblem& problem) {
-  const int ways = pick(random, 1, 3);
-  for (int i = 0; i < ways; ++i) {
-    GraphPipeWay way;
-    way.tensor = pick(random, 1, 3);
-    way.copies = pick(random, 1, static_cast<int>(way.tensor));
+void add_random_strategies(std::mt19937_64& random, GraphPipeProblem& problem) {
+  const int strategies = pick(random, 1, 3);
+  for (int i = 0; i < strategies; ++i) {
+    GraphPipeStrategy strategy;
+    strategy.tensor = pick(random, 1, 3);
+    strategy.copies = pick(random, 1, static_cast<int>(strategy.tensor));
     problem.ways.push_back(way);
     for (GraphPipeKind& kind : problem.kinds) {
       // A share of the node's costs, with something on top in time or in memory.
       GraphPipeCost cost = kind.front();
-      const double share = 1.0 / static_cast<double>(way.tensor);
+      const double share = 1.0 / static_cast<double>(strategy.tensor);
       const double own_s = pick(random, 0, 3) / 4.0;
       const double slower = pick(random, 3, 6) / 4.0;
       for (double& time_s : cost.forward_s) time_s = own_s + slower * share * time_s;
@@ -123,12 +123,12 @@ void add_random_pool(std::mt19937_64& random, GraphPipeProblem& problem) {
   if (pick(random, 0, 1) == 0) pool.node_bandwidth_bytes_per_s = 8;
   const auto index = static_cast<std::int32_t>(problem.pools.size());
   problem.pools.push_back(pool);
-  const std::size_t ways = problem.ways.size();
+  const std::size_t strategies = problem.strategies.size();
   const double slower = pick(random, 2, 8) / 4.0;
-  for (std::size_t w = 0; w < ways; ++w) {
-    GraphPipeWay way = problem.ways[w];
-    if (way.pool != 0) continue;
-    way.pool = index;
+  for (std::size_t w = 0; w < strategies; ++w) {
+    GraphPipeStrategy strategy = problem.strategies[w];
+    if (strategy.pool != 0) continue;
+    strategy.pool = index;
     problem.ways.push_back(way);
     for (GraphPipeKind& kind : problem.kinds) {
       // Each kind of node gains and loses by another amount.
@@ -145,8 +145,9 @@ std::vector<std::int64_t> devices_of_pools(const GraphPipeProblem& problem,
                                            const std::vector<GraphPipeStage>& stages) {
   std::vector<std::int64_t> devices(problem.pools.size(), 0);
   for (const GraphPipeStage& stage : stages) {
-    const GraphPipeWay& way = problem.ways[static_cast<std::size_t>(stage.way)];
-    devices[static_cast<std::size_t>(way.pool)] += stage.devices;
+    const GraphPipeStrategy& strategy =
+        problem.strategies[static_cast<std::size_t>(stage.strategy)];
+    devices[static_cast<std::size_t>(strategy.pool)] += stage.devices;
   }
   return devices;
 }
@@ -405,15 +406,15 @@ double best_of(const GraphPipeProblem& problem, const std::vector<StageSets>& pa
         if (!problem.mixed && s > 0 && !(group == solution.stages[0].group)) continue;
         for (const std::int64_t samples : problem.device_samples) {
           if (group.micro_batch % samples != 0) continue;
-          for (std::size_t w = 0; w < problem.ways.size(); ++w) {
-            const std::int64_t d = group.micro_batch / samples * problem.ways[w].tensor;
-            std::int64_t& devices = left[static_cast<std::size_t>(problem.ways[w].pool)];
+          for (std::size_t w = 0; w < problem.strategies.size(); ++w) {
+            const std::int64_t d = group.micro_batch / samples * problem.strategies[w].tensor;
+            std::int64_t& devices = left[static_cast<std::size_t>(problem.strategies[w].pool)];
             if (d > devices) continue;
             GraphPipeStage stage;
             stage.nodes = partition[s];
             std::sort(stage.nodes.begin(), stage.nodes.end());
             stage.devices = d;
-            stage.way = static_cast<std::int32_t>(w);
+            stage.strategy = static_cast<std::int32_t>(w);
             stage.group = group;
             solution.stages.push_back(stage);
             devices -= d;

@@ -13,8 +13,8 @@ namespace braid::test {
 /// series-parallel, or any if `any_graph`.
 GraphPipeProblem random_graphpipe(std::mt19937_64& random, int most_nodes, bool any_graph);
 
-/// Gives its stages one to three more ways to run, with replicas of up to three devices.
-void add_random_ways(std::mt19937_64& random, GraphPipeProblem& problem);
+/// Gives its stages one to three more strategies to run, with replicas of up to three devices.
+void add_random_strategies(std::mt19937_64& random, GraphPipeProblem& problem);
 
 /// Gives it a further kind of devices, one to four of them with memory and bandwidth of their own,
 /// and for each of its ways one on them that takes other times.
@@ -37,8 +37,8 @@ std::vector<StageSets> all_partitions(const GraphPipeProblem& problem);
 /// every branch by itself; the graph must be series-parallel.
 std::vector<StageSets> series_parallel_partitions(const GraphPipeProblem& problem);
 
-/// Least rate of the given partitions with any devices, ways and groups, by price_graphpipe alone:
-/// with the least counts any at which all stages fit. Infinite when none fits.
+/// Least rate of the given partitions with any devices, strategies and groups, by price_graphpipe
+/// alone: with the least counts any at which all stages fit. Infinite when none fits.
 double best_of(const GraphPipeProblem& problem, const std::vector<StageSets>& partitions);
 
 }  // namespace braid::test

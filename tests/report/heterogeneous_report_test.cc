@@ -26,7 +26,7 @@ Plan two_stages() {
     stage.dp = dp;
     stage.tp = tp;
     stage.cp = 1;
-    stage.own = StageForm{micro_batch, 1, tp > 1, Zero::none, false, false, {}};
+    stage.own = StageConfig{micro_batch, 1, tp > 1, Zero::none, false, false, {}};
     stage.devices.clear();
     for (int i = 0; i < dp * tp; ++i) stage.devices.push_back(first + i);
   };

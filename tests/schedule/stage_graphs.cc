@@ -101,107 +101,260 @@ TimedGraph even_stages(StageGraph graph, double forward_s, double input_s, doubl
   return timed;
 }
 
+namespace {
+
+struct Span {
+  double start_s = -1, end_s = -1;
+};
+using Spans = std::vector<std::vector<Span>>;  // [stage][sample]
+
+struct SpansByKind {
+  Spans forward, backward, weight;
+};
+
+/// What a pass changes in memory when it starts or ends.
+struct Change {
+  double time_s;
+  bool release;
+  double bytes;
+  std::int64_t in_flight;  ///< Backward passes and first halves end it.
+  std::int64_t stashes;    ///< Backward passes and second halves do.
+  std::int32_t stage;
+};
+
+Change change_of(const WorkEvent& event, const StageCost& cost) {
+  const Work& work = event.work;
+  const bool forwards = work.kind == WorkKind::forward;
+  const double halved = cost.weight_stash_bytes;
+  const double change = forwards                                ? cost.stash_bytes
+                        : work.kind == WorkKind::backward       ? -cost.stash_bytes
+                        : work.kind == WorkKind::input_gradient ? halved - cost.stash_bytes
+                                                                : -halved;
+  const std::int64_t flight = forwards ? 1 : is_backward(work.kind) ? -1 : 0;
+  const std::int64_t stash = forwards ? 1 : work.kind == WorkKind::input_gradient ? 0 : -1;
+  return {forwards ? event.start_s : event.end_s, !forwards, change, flight, stash, work.stage};
+}
+
+/// Which rule the events of device `d` break by themselves; notes their spans and what they change.
+std::string broken_on_device(const TimedGraph& timed, const std::vector<WorkEvent>& events,
+                             std::size_t d, SpansByKind& spans, std::vector<Change>& changes) {
+  double free_s = 0;
+  for (const WorkEvent& event : events) {
+    const Work& work = event.work;
+    if (work.kind == WorkKind::reduce_gradients) continue;
+    if (event.start_s < free_s) return "two at a time on a device";
+    free_s = event.end_s;
+    const GraphStage& stage = timed.graph.stages[at(work.stage)];
+    if (at(stage.device) != d) return "on another's device";
+    const StageCost& cost = timed.costs[at(work.stage)];
+    double end_s = event.start_s + duration_s(cost, work.kind);
+    const bool first = work.kind == WorkKind::forward && work.index == 0;
+    if (first) end_s = std::max(end_s, cost.parameters_s);
+    if (event.end_s != end_s) return "wrong duration";
+    if (work.kind == WorkKind::optimizer) continue;
+    Spans& of_kind = work.kind == WorkKind::forward ? spans.forward
+                     : is_backward(work.kind)       ? spans.backward
+                                                    : spans.weight;
+    for (std::int64_t i = work.index * stage.micro_batch; i < (work.index + 1) * stage.micro_batch;
+         ++i) {
+      Span& pass = of_kind[at(work.stage)][at(i)];
+      if (pass.end_s >= 0) return "a pass twice";
+      pass = {event.start_s, event.end_s};
+    }
+    changes.push_back(change_of(event, cost));
+  }
+  return {};
+}
+
+/// Whether the peaks of device `d` are other than what the changes there add up to.
+std::string broken_peak(const TimedGraph& timed, const OrderTiming& timing, std::size_t d,
+                        std::vector<Change> changes) {
+  double bytes = 0;
+  double offloaded = 0;
+  for (std::size_t s = 0; s < timed.graph.stages.size(); ++s) {
+    if (at(timed.graph.stages[s].device) != d) continue;
+    bytes += timed.costs[s].fixed_bytes;
+    offloaded = std::max(offloaded, timed.costs[s].offloaded_bytes);
+  }
+  // What ends at a moment ends before what starts.
+  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    return std::tuple(a.time_s, !a.release) < std::tuple(b.time_s, !b.release);
+  });
+  double peak = bytes;
+  std::int64_t stashes = 0;
+  std::map<std::int32_t, std::int64_t> in_flight, peaks;
+  for (const Change& change : changes) {
+    bytes += change.bytes;
+    stashes += change.stashes;
+    peak =
+        std::max(peak, bytes + offloaded * static_cast<double>(std::min<std::int64_t>(2, stashes)));
+    in_flight[change.stage] += change.in_flight;
+    peaks[change.stage] = std::max(peaks[change.stage], in_flight[change.stage]);
+  }
+  if (peak != timing.devices[d].peak_bytes) return "peak of memory";
+  for (const auto& [stage, count] : peaks) {
+    if (count != timing.peak_in_flight[at(stage)]) return "peak in flight";
+  }
+  return {};
+}
+
+/// Which rule the passes of a stage break.
+std::string broken_order(const std::vector<Span>& forward, const std::vector<Span>& backward,
+                         const std::vector<Span>& weight) {
+  for (std::size_t i = 0; i < forward.size(); ++i) {
+    if (forward[i].end_s < 0 || backward[i].end_s < 0) return "a pass is missing";
+    if (backward[i].start_s < forward[i].end_s) return "backward before forward";
+    if (weight[i].end_s >= 0 && weight[i].start_s < backward[i].end_s) {
+      return "weight gradients before input gradients";
+    }
+    if (i == 0) continue;
+    if (forward[i].start_s < forward[i - 1].start_s) return "forward passes swap";
+    if (backward[i].start_s < backward[i - 1].start_s) return "backward swap";
+  }
+  return {};
+}
+
+struct RelaxedTask {
+  Work work;
+  double start_s = 0, end_s = 0;
+};
+
+struct RelaxedSending {
+  std::size_t from = 0, to = 0;  // Tasks.
+  double time_s = 0, arrival_s = 0;
+};
+
+/// The tasks of an order and what is sent between them, all at time 0.
+struct RelaxedOrder {
+  std::vector<RelaxedTask> tasks;
+  std::vector<std::vector<std::size_t>> lines;  // Tasks of each device, in order.
+  /// Parts on each link, in the order in which the passes that make them run.
+  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<RelaxedSending>> links;
+};
+
+using TaskOfSample = std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::size_t>;
+
+void add_sendings(const TimedGraph& timed, const TaskOfSample& of_sample, std::size_t task,
+                  RelaxedOrder& relaxed) {
+  const StageGraph& graph = timed.graph;
+  const Work& work = relaxed.tasks[task].work;
+  if (work.kind != WorkKind::forward && !is_backward(work.kind)) return;
+  const bool back = is_backward(work.kind);
+  for (std::size_t e = 0; e < graph.edges.size(); ++e) {
+    const std::int32_t from = back ? graph.edges[e].target : graph.edges[e].source;
+    const std::int32_t to = back ? graph.edges[e].source : graph.edges[e].target;
+    if (from != work.stage) continue;
+    const GraphStage& a = graph.stages[at(from)];
+    const GraphStage& b = graph.stages[at(to)];
+    const std::int64_t part = std::min(a.micro_batch, b.micro_batch);
+    for (std::int64_t i = work.index * a.micro_batch; i < (work.index + 1) * a.micro_batch;
+         i += part) {
+      const bool moved = a.device != b.device;
+      relaxed.links[{a.device, b.device}].push_back(
+          {task, of_sample.at({back, to, i}), moved ? timed.transfer_s[e] : 0, 0});
+    }
+  }
+}
+
+RelaxedOrder relaxed_order(const TimedGraph& timed, const WorkOrder& order) {
+  RelaxedOrder relaxed;
+  TaskOfSample of_sample;
+  for (const std::vector<Work>& device : order.devices) {
+    relaxed.lines.emplace_back();
+    for (const Work& work : device) {
+      if (work.kind == WorkKind::forward || is_backward(work.kind)) {
+        const std::int64_t b = timed.graph.stages[at(work.stage)].micro_batch;
+        for (std::int64_t i = work.index * b; i < (work.index + 1) * b; ++i) {
+          of_sample[{is_backward(work.kind), work.stage, i}] = relaxed.tasks.size();
+        }
+      }
+      relaxed.lines.back().push_back(relaxed.tasks.size());
+      relaxed.tasks.push_back({work, 0, 0});
+    }
+  }
+  for (const std::vector<std::size_t>& line : relaxed.lines) {
+    for (const std::size_t t : line) add_sendings(timed, of_sample, t, relaxed);
+  }
+  return relaxed;
+}
+
+bool raised(double& value, double least) {
+  if (value >= least) return false;
+  value = least;
+  return true;
+}
+
+/// Moves the tasks of a device behind one another. Whether any moved.
+bool relax_line(const TimedGraph& timed, const std::vector<std::size_t>& line,
+                std::vector<RelaxedTask>& tasks) {
+  bool changed = false;
+  double compute_s = 0;
+  double network_s = 0;
+  std::map<std::int32_t, double> reduced_s;
+  for (const std::size_t t : line) {
+    RelaxedTask& task = tasks[t];
+    const double length = duration_s(timed.costs[at(task.work.stage)], task.work.kind);
+    changed |= raised(task.start_s, compute_s);
+    if (task.work.kind == WorkKind::reduce_gradients) {
+      changed |= raised(task.start_s, network_s);
+      changed |= raised(task.end_s, task.start_s + length);
+      network_s = reduced_s[task.work.stage] = task.end_s;
+      continue;
+    }
+    if (task.work.kind == WorkKind::optimizer) {
+      changed |= raised(task.start_s, reduced_s[task.work.stage]);
+    }
+    changed |= raised(task.end_s, task.start_s + length);
+    if (task.work.kind == WorkKind::forward && task.work.index == 0) {
+      changed |= raised(task.end_s, timed.costs[at(task.work.stage)].parameters_s);
+    }
+    compute_s = task.end_s;
+  }
+  return changed;
+}
+
+/// Moves what is sent behind what makes it, and tasks behind what they receive. Whether any moved.
+bool relax_links(RelaxedOrder& relaxed) {
+  bool changed = false;
+  for (auto& [ends, list] : relaxed.links) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      RelaxedSending& sending = list[i];
+      changed |= raised(sending.arrival_s, relaxed.tasks[sending.from].end_s + sending.time_s);
+      if (i > 0 && ends.first != ends.second) {
+        changed |= raised(sending.arrival_s, list[i - 1].arrival_s + sending.time_s);
+      }
+      changed |= raised(relaxed.tasks[sending.to].start_s, sending.arrival_s);
+    }
+  }
+  return changed;
+}
+
+}  // namespace
+
 std::string broken_rule(const TimedGraph& timed, const OrderTiming& timing) {
   const StageGraph& graph = timed.graph;
   const std::int64_t samples = graph.batch * graph.rounds;
-  struct Span {
-    double start_s = -1, end_s = -1;
-  };
-  using Passes = std::vector<std::vector<Span>>;  // [stage][sample]
-  const Passes none(graph.stages.size(), std::vector<Span>(at(samples)));
-  Passes forward = none, backward = none, weight = none;
-  struct Change {
-    double time_s;
-    bool release;
-    double bytes;
-    std::int64_t in_flight;  ///< Backward passes and first halves end it.
-    std::int64_t stashes;    ///< Backward passes and second halves do.
-    std::int32_t stage;
-  };
+  const Spans none(graph.stages.size(), std::vector<Span>(at(samples)));
+  SpansByKind spans{none, none, none};
   for (std::size_t d = 0; d < timing.work.size(); ++d) {
-    double free_s = 0;
     std::vector<Change> changes;
-    double bytes = 0;
-    double offloaded = 0;
-    for (std::size_t s = 0; s < graph.stages.size(); ++s) {
-      if (at(graph.stages[s].device) != d) continue;
-      bytes += timed.costs[s].fixed_bytes;
-      offloaded = std::max(offloaded, timed.costs[s].offloaded_bytes);
-    }
-    for (const WorkEvent& event : timing.work[d]) {
-      const Work& work = event.work;
-      if (work.kind == WorkKind::reduce_gradients) continue;
-      if (event.start_s < free_s) return "two at a time on a device";
-      free_s = event.end_s;
-      const GraphStage& stage = graph.stages[at(work.stage)];
-      if (at(stage.device) != d) return "on another's device";
-      const StageCost& cost = timed.costs[at(work.stage)];
-      double end_s = event.start_s + duration_s(cost, work.kind);
-      const bool first = work.kind == WorkKind::forward && work.index == 0;
-      if (first) end_s = std::max(end_s, cost.parameters_s);
-      if (event.end_s != end_s) return "wrong duration";
-      if (work.kind == WorkKind::optimizer) continue;
-      Passes& passes = work.kind == WorkKind::forward ? forward
-                       : is_backward(work.kind)       ? backward
-                                                      : weight;
-      for (std::int64_t i = work.index * stage.micro_batch;
-           i < (work.index + 1) * stage.micro_batch; ++i) {
-        Span& pass = passes[at(work.stage)][at(i)];
-        if (pass.end_s >= 0) return "a pass twice";
-        pass = {event.start_s, event.end_s};
-      }
-      const bool forwards = work.kind == WorkKind::forward;
-      const double halved = cost.weight_stash_bytes;
-      const double change = forwards                                ? cost.stash_bytes
-                            : work.kind == WorkKind::backward       ? -cost.stash_bytes
-                            : work.kind == WorkKind::input_gradient ? halved - cost.stash_bytes
-                                                                    : -halved;
-      const std::int64_t flight = forwards ? 1 : is_backward(work.kind) ? -1 : 0;
-      const std::int64_t stash = forwards ? 1 : work.kind == WorkKind::input_gradient ? 0 : -1;
-      changes.push_back(
-          {forwards ? event.start_s : event.end_s, !forwards, change, flight, stash, work.stage});
-    }
-    // What ends at a moment ends before what starts.
-    std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
-      return std::tuple(a.time_s, !a.release) < std::tuple(b.time_s, !b.release);
-    });
-    double peak = bytes;
-    std::int64_t stashes = 0;
-    std::map<std::int32_t, std::int64_t> in_flight, peaks;
-    for (const Change& change : changes) {
-      bytes += change.bytes;
-      stashes += change.stashes;
-      peak = std::max(peak,
-                      bytes + offloaded * static_cast<double>(std::min<std::int64_t>(2, stashes)));
-      in_flight[change.stage] += change.in_flight;
-      peaks[change.stage] = std::max(peaks[change.stage], in_flight[change.stage]);
-    }
-    if (peak != timing.devices[d].peak_bytes) return "peak of memory";
-    for (const auto& [stage, count] : peaks) {
-      if (count != timing.peak_in_flight[at(stage)]) return "peak in flight";
-    }
+    std::string broken = broken_on_device(timed, timing.work[d], d, spans, changes);
+    if (broken.empty()) broken = broken_peak(timed, timing, d, std::move(changes));
+    if (!broken.empty()) return broken;
   }
   for (std::size_t s = 0; s < graph.stages.size(); ++s) {
-    for (std::int64_t i = 0; i < samples; ++i) {
-      if (forward[s][at(i)].end_s < 0 || backward[s][at(i)].end_s < 0) return "a pass is missing";
-      if (backward[s][at(i)].start_s < forward[s][at(i)].end_s) return "backward before forward";
-      if (weight[s][at(i)].end_s >= 0 && weight[s][at(i)].start_s < backward[s][at(i)].end_s) {
-        return "weight gradients before input gradients";
-      }
-      if (i == 0) continue;
-      if (forward[s][at(i)].start_s < forward[s][at(i - 1)].start_s) return "forward passes swap";
-      if (backward[s][at(i)].start_s < backward[s][at(i - 1)].start_s) return "backward swap";
-    }
+    std::string broken = broken_order(spans.forward[s], spans.backward[s], spans.weight[s]);
+    if (!broken.empty()) return broken;
   }
   for (std::size_t e = 0; e < graph.edges.size(); ++e) {
     const auto [x, y] = graph.edges[e];
     const bool moved = graph.stages[at(x)].device != graph.stages[at(y)].device;
     const double crossing_s = moved ? timed.transfer_s[e] : 0;
     for (std::int64_t i = 0; i < samples; ++i) {
-      if (forward[at(y)][at(i)].start_s < forward[at(x)][at(i)].end_s + crossing_s) {
+      if (spans.forward[at(y)][at(i)].start_s < spans.forward[at(x)][at(i)].end_s + crossing_s) {
         return "activations used before they are there";
       }
-      if (backward[at(x)][at(i)].start_s < backward[at(y)][at(i)].end_s + crossing_s) {
+      if (spans.backward[at(x)][at(i)].start_s < spans.backward[at(y)][at(i)].end_s + crossing_s) {
         return "gradients used before they are there";
       }
     }
@@ -210,102 +363,20 @@ std::string broken_rule(const TimedGraph& timed, const OrderTiming& timing) {
 }
 
 double relaxed_time_s(const TimedGraph& timed, const WorkOrder& order) {
-  const StageGraph& graph = timed.graph;
-  struct Task {
-    Work work;
-    double start_s = 0, end_s = 0;
-  };
-  struct Sending {
-    std::size_t from = 0, to = 0;  // Tasks.
-    double time_s = 0, arrival_s = 0;
-  };
-  std::vector<Task> tasks;
-  std::vector<std::vector<std::size_t>> lines;  // Tasks of each device, in order.
-  std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::size_t> of_sample;
-  for (const std::vector<Work>& device : order.devices) {
-    lines.emplace_back();
-    for (const Work& work : device) {
-      if (work.kind == WorkKind::forward || is_backward(work.kind)) {
-        const std::int64_t b = graph.stages[at(work.stage)].micro_batch;
-        for (std::int64_t i = work.index * b; i < (work.index + 1) * b; ++i) {
-          of_sample[{is_backward(work.kind), work.stage, i}] = tasks.size();
-        }
-      }
-      lines.back().push_back(tasks.size());
-      tasks.push_back({work, 0, 0});
-    }
-  }
-  // Parts on each link, in the order in which the passes that make them run.
-  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Sending>> links;
-  for (const std::vector<std::size_t>& line : lines) {
-    for (const std::size_t t : line) {
-      const Work& work = tasks[t].work;
-      if (work.kind != WorkKind::forward && !is_backward(work.kind)) continue;
-      const bool back = is_backward(work.kind);
-      for (std::size_t e = 0; e < graph.edges.size(); ++e) {
-        const std::int32_t from = back ? graph.edges[e].target : graph.edges[e].source;
-        const std::int32_t to = back ? graph.edges[e].source : graph.edges[e].target;
-        if (from != work.stage) continue;
-        const GraphStage& a = graph.stages[at(from)];
-        const GraphStage& b = graph.stages[at(to)];
-        const std::int64_t part = std::min(a.micro_batch, b.micro_batch);
-        for (std::int64_t i = work.index * a.micro_batch; i < (work.index + 1) * a.micro_batch;
-             i += part) {
-          const bool moved = a.device != b.device;
-          links[{a.device, b.device}].push_back(
-              {t, of_sample.at({back, to, i}), moved ? timed.transfer_s[e] : 0, 0});
-        }
-      }
-    }
-  }
-  std::size_t sendings = 0;
-  for (const auto& [ends, list] : links) sendings += list.size();
-  const auto raise = [](double& value, double least) {
-    if (value >= least) return false;
-    value = least;
-    return true;
-  };
+  RelaxedOrder relaxed = relaxed_order(timed, order);
+  std::size_t steps = relaxed.tasks.size();
+  for (const auto& [ends, list] : relaxed.links) steps += list.size();
   bool changed = true;
   for (std::size_t round = 0; changed; ++round) {
-    if (round > 2 * (tasks.size() + sendings) + 2) return -1;
+    if (round > 2 * steps + 2) return -1;
     changed = false;
-    for (const std::vector<std::size_t>& line : lines) {
-      double compute_s = 0;
-      double network_s = 0;
-      std::map<std::int32_t, double> reduced_s;
-      for (const std::size_t t : line) {
-        Task& task = tasks[t];
-        const double length = duration_s(timed.costs[at(task.work.stage)], task.work.kind);
-        changed |= raise(task.start_s, compute_s);
-        if (task.work.kind == WorkKind::reduce_gradients) {
-          changed |= raise(task.start_s, network_s);
-          changed |= raise(task.end_s, task.start_s + length);
-          network_s = reduced_s[task.work.stage] = task.end_s;
-          continue;
-        }
-        if (task.work.kind == WorkKind::optimizer) {
-          changed |= raise(task.start_s, reduced_s[task.work.stage]);
-        }
-        changed |= raise(task.end_s, task.start_s + length);
-        if (task.work.kind == WorkKind::forward && task.work.index == 0) {
-          changed |= raise(task.end_s, timed.costs[at(task.work.stage)].parameters_s);
-        }
-        compute_s = task.end_s;
-      }
+    for (const std::vector<std::size_t>& line : relaxed.lines) {
+      changed |= relax_line(timed, line, relaxed.tasks);
     }
-    for (auto& [ends, list] : links) {
-      for (std::size_t i = 0; i < list.size(); ++i) {
-        Sending& sending = list[i];
-        changed |= raise(sending.arrival_s, tasks[sending.from].end_s + sending.time_s);
-        if (i > 0 && ends.first != ends.second) {
-          changed |= raise(sending.arrival_s, list[i - 1].arrival_s + sending.time_s);
-        }
-        changed |= raise(tasks[sending.to].start_s, sending.arrival_s);
-      }
-    }
+    changed |= relax_links(relaxed);
   }
   double time_s = 0;
-  for (const Task& task : tasks) time_s = std::max(time_s, task.end_s);
+  for (const RelaxedTask& task : relaxed.tasks) time_s = std::max(time_s, task.end_s);
   return time_s;
 }
 

@@ -50,17 +50,17 @@ std::string refusal_of(const Plan& plan) {
   }
 }
 
-TEST(OneForm, OfStagesThatSayThePlansFormIsTheUniformPlan) {
+TEST(SharedConfig, OfStagesThatSayThePlansFormIsTheUniformPlan) {
   for (const int pp : {1, 2, 4}) {
     const Plan plan = test::made_plan(form_of_stages(pp, 8), 7);
-    const OneForm one = in_one_form(with_own_forms(plan), "megatron");
+    const SharedConfig one = in_one_form(with_own_forms(plan), "megatron");
     EXPECT_EQ(one.plan, plan);
     EXPECT_THAT(one.notes, IsEmpty());
     EXPECT_EQ(in_one_form(plan, "megatron").plan, plan);
   }
 }
 
-TEST(OneForm, RefusesStagesThatDiffer) {
+TEST(SharedConfig, RefusesStagesThatDiffer) {
   const Plan plan = with_own_forms(test::made_plan(form_of_stages(2, 8), 4));
   Plan other = plan;
   other.stages[1].own->zero = Zero::none;
@@ -79,10 +79,10 @@ TEST(OneForm, RefusesStagesThatDiffer) {
   EXPECT_THAT(refusal_of(other), HasSubstr("the layers of stage 1 differ in recomputation"));
 }
 
-TEST(OneForm, TakesTheWarmUpsOf1F1BWhereTheyFit) {
+TEST(SharedConfig, TakesTheWarmUpsOf1F1BWhereTheyFit) {
   Plan plan = with_own_forms(test::made_plan(form_of_stages(2, 8), 4));
   plan.stages[0].own->warm_up = 3;
-  const OneForm one = in_one_form(plan, "megatron");
+  const SharedConfig one = in_one_form(plan, "megatron");
   ASSERT_EQ(one.notes.size(), 1U);
   EXPECT_THAT(one.notes.front(), HasSubstr("stage 1 begins with 2 forward passes"));
   plan.stages[0].own->warm_up = 1;
@@ -102,8 +102,8 @@ Plan on_swapped_nodes() {
   return plan;
 }
 
-TEST(OneForm, NumbersDevicesByRank) {
-  const OneForm one = in_one_form(on_swapped_nodes(), "megatron");
+TEST(SharedConfig, NumbersDevicesByRank) {
+  const SharedConfig one = in_one_form(on_swapped_nodes(), "megatron");
   EXPECT_THAT(one.plan.stages[0].devices, ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(one.plan.stages[1].devices, ElementsAre(4, 5, 6, 7));
   ASSERT_EQ(one.plan.system.groups.size(), 2U);
@@ -114,7 +114,7 @@ TEST(OneForm, NumbersDevicesByRank) {
               HasSubstr("ranks 0 to 3 on devices 4 to 7, ranks 4 to 7 on devices 0 to 3"));
 }
 
-TEST(OneForm, PermutesABandwidthMatrixWithTheDevices) {
+TEST(SharedConfig, PermutesABandwidthMatrixWithTheDevices) {
   Plan plan = on_swapped_nodes();
   for (int from = 0; from < 8; ++from) {
     for (int to = 0; to < 8; ++to) plan.system.bandwidth_matrix.push_back(10 * from + to);
@@ -126,7 +126,7 @@ TEST(OneForm, PermutesABandwidthMatrixWithTheDevices) {
   EXPECT_EQ(matrix[7 * 8 + 2], 36);
 }
 
-TEST(OneForm, RefusesNodesThatStagesFillInPart) {
+TEST(SharedConfig, RefusesNodesThatStagesFillInPart) {
   Plan plan = on_swapped_nodes();
   plan.stages[0].devices = {2, 3, 4, 5};
   plan.stages[1].devices = {0, 1, 6, 7};

@@ -30,7 +30,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-Parallelism titan_form(int tp, int pp, int dp, int cp = 1, int ep = 1) {
+Parallelism titan_format(int tp, int pp, int dp, int cp = 1, int ep = 1) {
   Parallelism p;
   p.tp = tp;
   p.pp = pp;
@@ -125,7 +125,7 @@ TEST(TorchtitanExport, RefusesModelsThatItHasNot) {
 }
 
 TEST(TorchtitanExport, ShardsOrReplicates) {
-  Parallelism p = titan_form(1, 1, 4);
+  Parallelism p = titan_format(1, 1, 4);
   EXPECT_THAT(export_torchtitan(titan_plan("llama-3-8b", p)).text,
               AllOf(HasSubstr("data_parallel_shard_degree = 4"),
                     HasSubstr("fsdp_reshard_after_forward = \"always\"")));
@@ -156,7 +156,7 @@ TEST(TorchtitanExport, ShardsOrReplicates) {
 }
 
 TEST(TorchtitanExport, NamesTheModulesOfEachStage) {
-  Parallelism p = titan_form(1, 4, 2);
+  Parallelism p = titan_format(1, 4, 2);
   Plan plan = titan_plan("llama-3-8b", p);
   const std::string text = export_torchtitan(plan).text;
   EXPECT_THAT(text, HasSubstr("module_fqns_per_model_part = [\n  [\"tok_embeddings\", "
@@ -169,19 +169,19 @@ TEST(TorchtitanExport, NamesTheModulesOfEachStage) {
   p.schedule = ScheduleKind::interleaved;
   EXPECT_THAT(export_torchtitan(titan_plan("llama-3-8b", p)).text,
               AllOf(HasSubstr("\"Interleaved1F1B\""), HasSubstr("  [\"layers.16\", ")));
-  EXPECT_THAT(export_torchtitan(titan_plan("llama-3-8b", titan_form(1, 1, 2))).text,
+  EXPECT_THAT(export_torchtitan(titan_plan("llama-3-8b", titan_format(1, 1, 2))).text,
               Not(HasSubstr("module_fqns")));
 }
 
 TEST(TorchtitanExport, PassesKeysAndValuesRoundAsThePlanDoes) {
-  EXPECT_THAT(export_torchtitan(titan_plan("llama-3-8b", titan_form(1, 1, 2, 2))).text,
+  EXPECT_THAT(export_torchtitan(titan_plan("llama-3-8b", titan_format(1, 1, 2, 2))).text,
               HasSubstr("context_parallel_rotate_method = \"alltoall\""));
-  EXPECT_THAT(export_torchtitan(titan_plan("llama-3-8b", titan_form(1, 1, 2))).text,
+  EXPECT_THAT(export_torchtitan(titan_plan("llama-3-8b", titan_format(1, 1, 2))).text,
               Not(HasSubstr("rotate")));
 }
 
 TEST(TorchtitanExport, ComputesInThePlansPrecision) {
-  Plan plan = titan_plan("llama-3-8b", titan_form(1, 1, 4));
+  Plan plan = titan_plan("llama-3-8b", titan_format(1, 1, 4));
   EXPECT_THAT(export_torchtitan(plan).text, HasSubstr("mixed_precision_param = \"bfloat16\""));
   plan.precision.matmul = Dtype::f32;
   EXPECT_THAT(export_torchtitan(plan).text, HasSubstr("mixed_precision_param = \"float32\""));
@@ -197,15 +197,15 @@ TEST(TorchtitanExport, ComputesInThePlansPrecision) {
                     HasSubstr("[compile]\nenable = true\n")));
   EXPECT_THAT(export_torchtitan_recipe(plan).text, HasSubstr("Float8LinearConverter.Config("));
   // Without FSDP nothing mixes precisions where layers or stages are parallel.
-  plan = titan_plan("llama-3-8b", titan_form(4, 1, 1));
+  plan = titan_plan("llama-3-8b", titan_format(4, 1, 1));
   EXPECT_THAT(export_torchtitan(plan).text, HasSubstr("\ndtype = \"bfloat16\"\n"));
   EXPECT_THAT(export_torchtitan(plan).warnings, Contains(HasSubstr("training.dtype")));
-  plan = titan_plan("llama-3-8b", titan_form(4, 1, 1, 2));
+  plan = titan_plan("llama-3-8b", titan_format(4, 1, 1, 2));
   EXPECT_THAT(export_torchtitan(plan).text, Not(HasSubstr("\ndtype = ")));
 }
 
 TEST(TorchtitanExport, SplitsExpertsAsThePlanDoes) {
-  Parallelism p = titan_form(2, 1, 4, 1, 4);
+  Parallelism p = titan_format(2, 1, 4, 1, 4);
   EXPECT_THAT(export_torchtitan(titan_plan("qwen3-30b-a3b", p)).text,
               HasSubstr("expert_parallel_degree = 4\nexpert_tensor_parallel_degree = 2\n"));
   EXPECT_THAT(recipe_refuses(titan_plan("qwen3-30b-a3b", p)), HasSubstr("whole experts"));
@@ -225,25 +225,25 @@ struct TitanRefusal {
 };
 
 TEST(TorchtitanExport, RefusesInOneLineWhatItWouldNotStart) {
-  Parallelism few = titan_form(1, 4, 2);
+  Parallelism few = titan_format(1, 4, 2);
   few.num_micro_batches = 3;
-  Parallelism replicated = titan_form(1, 1, 4, 1, 2);
+  Parallelism replicated = titan_format(1, 1, 4, 1, 2);
   replicated.zero = Zero::none;
-  Parallelism moved = titan_form(1, 1, 1);
+  Parallelism moved = titan_format(1, 1, 1);
   moved.offload_optimizer = true;
-  Parallelism activations = titan_form(1, 1, 2);
+  Parallelism activations = titan_format(1, 1, 2);
   activations.offload_activations = true;
-  Parallelism whole = titan_form(2, 1, 1, 1, 2);
+  Parallelism whole = titan_format(2, 1, 1, 1, 2);
   whole.whole_experts = true;
-  Parallelism undivided = titan_form(2, 1, 2);
+  Parallelism undivided = titan_format(2, 1, 2);
   undivided.whole_experts = true;
   const std::vector<TitanRefusal> all = {
       {"qwen3-30b-a3b", undivided, "divides experts that are not spread", true},
-      {"qwen3-8b", titan_form(1, 2, 2), "no pipelines for qwen3"},
-      {"gpt-oss-120b", titan_form(1, 2, 2), "no pipelines for gpt_oss"},
-      {"deepseek-v3", titan_form(1, 1, 4, 2), "no context parallelism for deepseek_v3"},
-      {"gpt-oss-120b", titan_form(1, 1, 4, 2), "no context parallelism for gpt_oss"},
-      {"llama-3-8b", titan_form(16, 1, 1), "8 of keys and values", true},
+      {"qwen3-8b", titan_format(1, 2, 2), "no pipelines for qwen3"},
+      {"gpt-oss-120b", titan_format(1, 2, 2), "no pipelines for gpt_oss"},
+      {"deepseek-v3", titan_format(1, 1, 4, 2), "no context parallelism for deepseek_v3"},
+      {"gpt-oss-120b", titan_format(1, 1, 4, 2), "no context parallelism for gpt_oss"},
+      {"llama-3-8b", titan_format(16, 1, 1), "8 of keys and values", true},
       {"llama-3-8b", few, "3 for 4 stages", true},
       {"qwen3-30b-a3b", replicated, "spreads experts over the 1 ranks", true},
       {"deepseek-v3", whole, "only where it shards the state"},
@@ -257,7 +257,7 @@ TEST(TorchtitanExport, RefusesInOneLineWhatItWouldNotStart) {
 }
 
 TEST(TorchtitanExport, WantsWholePiecesOfASequence) {
-  Plan plan = titan_plan("llama-3-8b", titan_form(2, 1, 1, 4));
+  Plan plan = titan_plan("llama-3-8b", titan_format(2, 1, 1, 4));
   plan.seq_len = 1024;
   EXPECT_EQ(toml_refuses(plan), "");
   plan.seq_len = 1032;  // A multiple of 8, not of 16.
@@ -269,19 +269,19 @@ TEST(TorchtitanExport, WantsWholePiecesOfASequence) {
 }
 
 TEST(TorchtitanExport, SaysWhatRunsInAnotherWay) {
-  Parallelism p = titan_form(2, 2, 2);
+  Parallelism p = titan_format(2, 2, 2);
   EXPECT_THAT(export_torchtitan(titan_plan("llama-3-405b", p)).warnings,
               Not(Contains(HasSubstr("order of ranks"))));
   p.order = {Axis::dp, Axis::tp, Axis::cp, Axis::pp};
   EXPECT_THAT(export_torchtitan(titan_plan("llama-3-405b", p)).warnings,
               Contains(HasSubstr("order of ranks")));
-  p = titan_form(2, 1, 2);
+  p = titan_format(2, 1, 2);
   p.sequence_parallel = false;
   EXPECT_THAT(export_torchtitan(titan_plan("llama-3-405b", p)).warnings,
               Contains(HasSubstr("always comes with sequence")));
   EXPECT_THAT(export_torchtitan_recipe(titan_plan("llama-3-405b", p)).text,
               HasSubstr("enable_sequence_parallel=False"));
-  Plan plan = titan_plan("deepseek-v3", titan_form(1, 1, 8, 1, 8));
+  Plan plan = titan_plan("deepseek-v3", titan_format(1, 1, 8, 1, 8));
   EXPECT_THAT(export_torchtitan(plan).warnings,
               Contains(AllOf(HasSubstr("deepseek_v3/671B has"), HasSubstr("epsilon of 1e-05"))));
   EXPECT_THAT(export_torchtitan(plan).warnings,
@@ -293,7 +293,7 @@ TEST(TorchtitanExport, SaysWhatRunsInAnotherWay) {
 }
 
 TEST(TorchtitanExport, HasOneTableForTheModel) {
-  Plan plan = titan_plan("llama-3-8b", titan_form(1, 1, 2));
+  Plan plan = titan_plan("llama-3-8b", titan_format(1, 1, 2));
   plan.precision.matmul = Dtype::f8;
   const std::string text = export_torchtitan(plan).text;
   const std::size_t table = text.find("\n[model]\n");
@@ -304,9 +304,9 @@ TEST(TorchtitanExport, HasOneTableForTheModel) {
 }
 
 TEST(TorchtitanExport, StartsAsManyProcessesAsThePlanHasDevices) {
-  EXPECT_THAT(export_torchtitan(titan_plan("llama-3-8b", titan_form(1, 1, 8))).launch,
+  EXPECT_THAT(export_torchtitan(titan_plan("llama-3-8b", titan_format(1, 1, 8))).launch,
               HasSubstr("torchrun --nproc-per-node 4 --nnodes 2 "));
-  EXPECT_THAT(export_torchtitan(titan_plan("llama-3-8b", titan_form(1, 1, 8))).text,
+  EXPECT_THAT(export_torchtitan(titan_plan("llama-3-8b", titan_format(1, 1, 8))).text,
               HasSubstr("NGPU=8 LOCAL_RANK=0 python3 -m torchtitan.train"));
 }
 
@@ -315,7 +315,7 @@ TEST(TorchtitanRecipe, CompilesAsPython) {
   const auto file = std::filesystem::path(testing::TempDir()) / "braid_torchtitan_recipe.py";
   for (const Dtype matmul : {Dtype::bf16, Dtype::f8}) {
     for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
-      Parallelism p = titan_form(2, 2, 2);
+      Parallelism p = titan_format(2, 2, 2);
       p.recompute = recompute;
       Plan plan = titan_plan("llama-3-8b", p);
       plan.precision.matmul = matmul;

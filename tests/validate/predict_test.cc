@@ -365,7 +365,7 @@ TEST(Predict, ExpertsMayLieOnTensorParallelRanks) {
   // Plans read back and stages that are said one by one take as long.
   plan.parallel.zero = Zero::none;
   const Metrics metrics = measure(plan);
-  plan.stages.front().own = StageForm{};
+  plan.stages.front().own = StageConfig{};
   plan.stages.front().own->ep = 8;
   plan.stages.front().own->sequence_parallel = true;
   EXPECT_NEAR(measure(plan).iteration_time_s, metrics.iteration_time_s,

@@ -4,7 +4,7 @@
 
 namespace braid {
 
-StateForm state_form(const DataParallelContext& context) {
+StateBytes state_bytes_of(const DataParallelContext& context) {
   const Precision& precision = context.precision;
   const double weight_bytes = bytes_per_element(precision.weight);
   const double gradient_bytes = bytes_per_element(precision.gradient);
@@ -12,7 +12,7 @@ StateForm state_form(const DataParallelContext& context) {
     if (context.zero < least) return {bytes, bytes};
     return {bytes / context.dense_ranks, bytes / context.expert_ranks};
   };
-  StateForm form;
+  StateBytes form;
   form.weights = divided(weight_bytes, Zero::parameters);
   form.gradients = divided(gradient_bytes, Zero::gradients);
   form.optimizer = divided(precision.optimizer_bytes_per_parameter, Zero::optimizer);
@@ -27,7 +27,7 @@ StateForm state_form(const DataParallelContext& context) {
 }
 
 MemoryForm memory_form(const DataParallelContext& context, double available_bytes) {
-  const StateForm state = state_form(context);
+  const StateBytes state = state_bytes_of(context);
   MemoryForm form;
   form.available_bytes = available_bytes;
   form.placeholder_bytes = context.placeholder_bytes;

@@ -14,13 +14,13 @@ struct DataParallelContext;
 
 /// Bytes of parameter state on one device for each parameter of a stage, by kind: divided by the
 /// ZeRO stage (Rajbhandari et al. 2020, §5), on the device or in the host's memory.
-struct StateForm {
+struct StateBytes {
   PerParameter weights, gradients, optimizer;
   /// For each parameter of the stage's largest layer: copies that are whole while it runs.
   double per_largest_layer_parameter = 0;
   bool weights_on_host = false, optimizer_on_host = false;
 };
-StateForm state_form(const DataParallelContext& context);
+StateBytes state_bytes_of(const DataParallelContext& context);
 
 /// Device memory of a stage as a linear form in what its layers add up to; the same figure as
 /// memory_of().device_total().
@@ -35,7 +35,7 @@ struct MemoryForm {
 
   friend bool operator==(const MemoryForm&, const MemoryForm&) = default;
 };
-/// The sum of state_form() by where it lies. The device's share of host memory is that of the
+/// The sum of state_bytes_of() by where it lies. The device's share of host memory is that of the
 /// context's chip.
 MemoryForm memory_form(const DataParallelContext& context, double available_bytes);
 

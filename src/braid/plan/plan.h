@@ -30,7 +30,7 @@ struct Chunk {
 
 /// What a stage that does not share the plan's parallel form does in its own way, beside its
 /// degrees dp, tp and cp. Recomputation and offloaded activations are those of its layers' options.
-struct StageForm {
+struct StageConfig {
   int micro_batch = 1;  ///< Samples per micro-batch.
   int ep = 1;
   bool sequence_parallel = false;
@@ -42,7 +42,7 @@ struct StageForm {
   std::optional<std::int64_t> warm_up;
   /// All of its passes in order, in place of 1F1B's; empty: as the schedule and warm_up have them.
   std::vector<PassRun> passes = {};
-  friend bool operator==(const StageForm&, const StageForm&) = default;
+  friend bool operator==(const StageConfig&, const StageConfig&) = default;
 };
 
 /// Its ranks take its devices in rising order along the plan's order of axes without pp.
@@ -50,7 +50,7 @@ struct Stage {
   std::vector<Chunk> chunks;
   int dp = 1, tp = 1, cp = 1;
   std::vector<std::int64_t> devices;  ///< All of them, ascending. dp·tp·cp many.
-  std::optional<StageForm> own;       ///< Nullopt: as Plan::parallel says, dp, tp and cp too.
+  std::optional<StageConfig> own;     ///< Nullopt: as Plan::parallel says, dp, tp and cp too.
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 

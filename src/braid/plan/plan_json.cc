@@ -219,10 +219,10 @@ std::vector<PassRun> passes_from_json(const Value& value) {
   return passes;
 }
 
-StageForm stage_form_from_json(const Value& value) {
+StageConfig stage_config_from_json(const Value& value) {
   value.expect_only({"micro_batch", "ep", "sequence_parallel", "zero", "offload_optimizer",
                      "offload_weights", "warm_up", "passes"});
-  StageForm form;
+  StageConfig form;
   form.micro_batch = degree(value["micro_batch"]);
   form.ep = degree(value["ep"]);
   form.sequence_parallel = value["sequence_parallel"].as_bool();
@@ -398,7 +398,7 @@ Plan plan_from_json(const Value& value) {
     stage.devices = ranges_from_json<std::int64_t>(entry["devices"], plan.system.device_count);
     if (entry["own"].exists()) {
       if (plan.parallel.vp != 1) entry["own"].fail("interleaved stages share one form");
-      stage.own = stage_form_from_json(entry["own"]);
+      stage.own = stage_config_from_json(entry["own"]);
       check_own_form(entry, stage, plan);
     }
     for (const Value& part : entry["chunks"].elements()) {

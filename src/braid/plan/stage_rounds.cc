@@ -111,7 +111,7 @@ std::vector<std::int64_t> forwards_first(ScheduleKind schedule, std::span<const 
   return first;
 }
 
-std::string own_order_fault(ScheduleKind schedule, std::size_t stage, const StageForm& own,
+std::string own_order_fault(ScheduleKind schedule, std::size_t stage, const StageConfig& own,
                             std::int64_t micro_batches) {
   const std::string name = "stage " + std::to_string(stage + 1);
   if (own.passes.empty() && !own.warm_up) return "";

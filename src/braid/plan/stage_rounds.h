@@ -53,7 +53,7 @@ std::vector<std::int64_t> micro_batches_held(const Plan& plan);
 
 /// Why a stage (counted from 0) with a form of its own cannot have its warm-up or order of passes;
 /// empty when it can.
-std::string own_order_fault(ScheduleKind schedule, std::size_t stage, const StageForm& own,
+std::string own_order_fault(ScheduleKind schedule, std::size_t stage, const StageConfig& own,
                             std::int64_t micro_batches);
 
 }  // namespace braid

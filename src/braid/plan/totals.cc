@@ -187,7 +187,7 @@ MemoryBreakdown memory_of(std::span<const ChunkTotals> chunks, const StashPeak& 
     largest_layer = std::max(largest_layer, chunk.largest_layer_parameters);
     memory.working = std::max(memory.working, chunk.working_bytes);
   }
-  const StateForm state = state_form(context);
+  const StateBytes state = state_bytes_of(context);
   memory.weights = state.weights.of(dense, expert) + fixed;
   memory.gradients = state.gradients.of(dense, expert);
   memory.optimizer = state.optimizer.of(dense, expert);

@@ -46,7 +46,7 @@ std::vector<const Option*> options_of_degree(const ProfileTarget& target, std::i
 
 /// Lets stages share the plan's form where they have the same and lie where an order of axes puts
 /// them; gives each its own otherwise.
-void settle_forms(const std::vector<StageForm>& forms, const std::vector<Recompute>& recomputes,
+void settle_forms(const std::vector<StageConfig>& forms, const std::vector<Recompute>& recomputes,
                   bool one_recompute, Plan& plan) {
   Parallelism& parallel = plan.parallel;
   const Stage& first = plan.stages.front();
@@ -129,7 +129,7 @@ ProfilePlan plan_of_solution(const ProfileTarget& target, const PiperProblem& pr
   Plan plan = begin_plan(target, problem.micro_batches);
   const std::vector<std::vector<std::int64_t>> devices =
       devices_of_stages(solution, problem.levels);
-  std::vector<StageForm> forms;
+  std::vector<StageConfig> forms;
   std::vector<Recompute> recomputes;
   bool one_recompute = true, mixed = false;
   for (std::size_t s = 0; s < solution.stages.size(); ++s) {
@@ -142,7 +142,7 @@ ProfilePlan plan_of_solution(const ProfileTarget& target, const PiperProblem& pr
       one_recompute =
           one_recompute && options.back()->how.recompute == options.front()->how.recompute;
     }
-    StageForm form;
+    StageConfig form;
     form.micro_batch = target.micro_batch;
     form.sequence_parallel = divided == options.size();
     mixed = mixed || (divided > 0 && divided < options.size());
@@ -199,7 +199,7 @@ ProfilePlan plan_of_placement(const ProfileTarget& target, const PhazeProblem& p
                                   width->edge_bytes[e] / target.micro_batch});
   }
   for (const std::string& name : problem.names) plan.profile.layers.push_back({name, -1});
-  std::vector<StageForm> forms;
+  std::vector<StageConfig> forms;
   std::vector<Recompute> recomputes;
   std::int64_t first_device = 0;
   for (std::size_t s = 0; s < placement.stages.size(); ++s) {
@@ -234,7 +234,7 @@ ProfilePlan plan_of_placement(const ProfileTarget& target, const PhazeProblem& p
           static_cast<std::int32_t>(kind - plan.profile.kinds.begin());
       if (kind == plan.profile.kinds.end()) plan.profile.kinds.push_back(only);
     }
-    StageForm form;
+    StageConfig form;
     form.micro_batch = target.micro_batch;
     forms.push_back(form);
     recomputes.push_back(repeats ? Recompute::full : Recompute::none);

@@ -130,7 +130,7 @@ std::string stages_text(const Plan& plan) {
                         fmt::format("{}", form.cp), fmt::format("{}", form.micro_batch),
                         options_text(plan, plan.stages[s])});
     if (!own_orders) continue;
-    const std::optional<StageForm>& own = plan.stages[s].own;
+    const std::optional<StageConfig>& own = plan.stages[s].own;
     if (own && !own->passes.empty()) {
       rows.back().push_back(
           fmt::format("{}: {}", most_in_flight(own->passes), passes_text(own->passes)));

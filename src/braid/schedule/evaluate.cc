@@ -163,7 +163,7 @@ Evaluation evaluate(const Pipeline& pipeline, const WorkOrder& order, Record rec
   std::vector<double> backward_s;
   backward_s.reserve(pipeline.transfers.size());
   for (const Transfer& transfer : pipeline.transfers) backward_s.push_back(transfer.back_s());
-  RunForm form{.whole_micro_batches = true, .backward_transfer_s = backward_s};
+  RunSettings form{.whole_micro_batches = true, .backward_transfer_s = backward_s};
   Evaluation result;
   std::optional<EventRecorder> recorder;
   if (record == Record::events) {

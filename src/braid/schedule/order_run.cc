@@ -48,7 +48,7 @@ bool is_gradient(WorkKind kind) {
 /// of events is needed.
 class OrderRun {
  public:
-  OrderRun(const TimedGraph& timed, const WorkOrder& order, const RunForm& form)
+  OrderRun(const TimedGraph& timed, const WorkOrder& order, const RunSettings& form)
       : graph_(timed.graph), observer_(form.observer) {
     assert(timed.costs.size() == graph_.stages.size());
     assert(timed.transfer_s.size() == graph_.edges.size());
@@ -115,7 +115,7 @@ class OrderRun {
     DeviceProgress progress;
   };
 
-  void make_hops(EdgeGroups groups, std::span<const double> time_s, const RunForm& form,
+  void make_hops(EdgeGroups groups, std::span<const double> time_s, const RunSettings& form,
                  bool backward, PartHops& result) {
     result.hops.reserve(groups.edges.size());
     for (const std::size_t e : groups.edges) {
@@ -242,7 +242,7 @@ class OrderRun {
 }  // namespace
 
 std::vector<DeviceProgress> run_order(const TimedGraph& timed, const WorkOrder& order,
-                                      const RunForm& form) {
+                                      const RunSettings& form) {
   assert(order.devices.size() == device_count(timed.graph));
   return OrderRun(timed, order, form).run();
 }

@@ -49,7 +49,7 @@ inline double work_s(const StageCost& cost, WorkKind kind) {
 }
 
 /// What a run has beside a timed graph and an order.
-struct RunForm {
+struct RunSettings {
   /// Micro-batches are handed over whole, whatever their sizes: the parts of an edge are the
   /// sender's micro-batches, and all of the receiver's that share samples with one wait for it.
   bool whole_micro_batches = false;
@@ -85,7 +85,7 @@ void for_each_sharing(std::int64_t k, std::int64_t samples, std::int64_t others,
 /// order has every pass of the graph once, on its stage's device; any micro-batch may come first.
 /// [device]. Deterministic; linear in passes and parts.
 std::vector<DeviceProgress> run_order(const TimedGraph& timed, const WorkOrder& order,
-                                      const RunForm& form = {});
+                                      const RunSettings& form = {});
 
 /// Throws Error: the work, of a stage that users count from 1, waits for ever. `detail`: which one
 /// it is beside that.

@@ -13,7 +13,7 @@ namespace {
 std::vector<DeviceProgress> checked_run(const TimedGraph& timed, const WorkOrder& order,
                                         RunObserver* observer) {
   check_turns(timed.graph, order);
-  RunForm form;
+  RunSettings form;
   form.observer = observer;
   std::vector<DeviceProgress> run = run_order(timed, order, form);
   if (const Work* work = stuck_at(order, run)) throw_stuck(std::int64_t{1} + work->stage, *work);

@@ -37,13 +37,13 @@ PlanPipeline pipeline_of(const Plan& plan, std::int64_t most_passes) {
         return stage.own.has_value() && has(*stage.own);
       });
     };
-    const bool passes = any_stage([](const StageForm& own) { return !own.passes.empty(); });
-    if (passes || any_stage([](const StageForm& own) { return own.warm_up.has_value(); })) {
+    const bool passes = any_stage([](const StageConfig& own) { return !own.passes.empty(); });
+    if (passes || any_stage([](const StageConfig& own) { return own.warm_up.has_value(); })) {
       result.pipeline.warm_ups = forwards_first(plan);
     }
     if (passes) result.pipeline.passes.resize(plan.stages.size());
     for (std::size_t s = 0; s < result.pipeline.passes.size(); ++s) {
-      const std::optional<StageForm>& own = plan.stages[s].own;
+      const std::optional<StageConfig>& own = plan.stages[s].own;
       if (own) result.pipeline.passes[s] = own->passes;
     }
   }

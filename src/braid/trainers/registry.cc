@@ -105,7 +105,7 @@ Export export_plan(const Plan& plan, const std::string& target) {
   }
   const std::string trainer = trainer_of_target(target);
   const TrainerLimits can = load_trainer(trainer).can;
-  const OneForm one = in_one_form(plan, target);
+  const SharedConfig one = in_one_form(plan, target);
   refuse_chips(can, one.plan, trainer);
   if (known->refuses) refuse_form(can, one.plan, trainer);
   Export written = known->write(one.plan);

@@ -125,7 +125,7 @@ std::vector<std::int64_t> warm_ups(const Plan& plan, const std::vector<Part>& pa
     lag[s] = std::max(lag[s], ahead[s] + (rounds - 1) * g);
     first[s] = std::min(rounds, parts[s].micro_batches);
     if (plan.parallel.schedule == ScheduleKind::gpipe) first[s] = parts[s].micro_batches;
-    const std::optional<StageForm>& own = plan.stages[s].own;
+    const std::optional<StageConfig>& own = plan.stages[s].own;
     if (own && own->warm_up) first[s] = *own->warm_up;
   }
   return first;

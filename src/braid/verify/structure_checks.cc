@@ -326,7 +326,7 @@ std::string expert_fault(const Parallelism& p) {
 
 /// Whether a stage lists each of its passes once; whether each comes after what it needs is for the
 /// replay.
-std::string own_passes_fault(const StageForm& own, std::int64_t micro_batches) {
+std::string own_passes_fault(const StageConfig& own, std::int64_t micro_batches) {
   if (own.warm_up) return "has both a warm-up and an order of passes";
   std::int64_t forwards = 0, backwards = 0;
   for (const PassRun& run : own.passes) {
@@ -359,7 +359,7 @@ std::string own_batch_fault(const Plan& plan) {
     if (const std::string fault = expert_fault(form); !fault.empty()) {
       return fmt::format("stage {}: {}", s + 1, fault);
     }
-    const std::optional<StageForm>& own = plan.stages[s].own;
+    const std::optional<StageConfig>& own = plan.stages[s].own;
     if (!own) continue;
     const bool passes = !own->passes.empty();
     if ((own->warm_up || passes) && form.schedule == ScheduleKind::gpipe) {

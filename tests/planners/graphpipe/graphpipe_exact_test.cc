@@ -15,7 +15,7 @@
 namespace braid {
 namespace {
 
-using test::add_random_ways;
+using test::add_random_strategies;
 using test::all_partitions;
 using test::best_of;
 using test::branched_graphpipe;
@@ -51,7 +51,7 @@ TEST(GraphPipeExact, FindsTheBestOfAllWaysToRun) {
   int planned = 0;
   for (int i = 0; i < 90; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 4, i % 2 == 0);
-    add_random_ways(random, problem);
+    add_random_strategies(random, problem);
     if (i % 3 == 0) problem.pools.front().bandwidth_bytes_per_s = 0.5;  // Copies then decide.
     if (finds_the_best(problem, i)) ++planned;
   }
@@ -64,7 +64,7 @@ TEST(GraphPipeExact, FindsTheBestOfAllKindsOfDevices) {
   int planned = 0, both = 0;
   for (int i = 0; i < 90; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 4, i % 2 == 0);
-    if (i % 3 == 0) add_random_ways(random, problem);
+    if (i % 3 == 0) add_random_strategies(random, problem);
     test::add_random_pool(random, problem);
     if (!finds_the_best(problem, i)) continue;
     ++planned;

@@ -13,7 +13,7 @@ namespace braid {
 namespace {
 
 using test::add_random_pool;
-using test::add_random_ways;
+using test::add_random_strategies;
 using test::random_graphpipe;
 using test::series_parallel_partitions;
 using test::StageSets;
@@ -24,7 +24,7 @@ bool fits(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
   for (const std::int32_t node : stage.nodes) {
     const std::int32_t kind = problem.nodes[static_cast<std::size_t>(node)];
     const GraphPipeCost& cost =
-        problem.kinds[static_cast<std::size_t>(kind)][static_cast<std::size_t>(stage.way)];
+        problem.kinds[static_cast<std::size_t>(kind)][static_cast<std::size_t>(stage.strategy)];
     fixed_bytes += cost.fixed_bytes;
     stash_bytes += cost.stash_bytes;
     working_bytes = std::max(working_bytes, cost.working_bytes);
@@ -32,7 +32,7 @@ bool fits(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
   const std::int64_t in_flight = std::min(stage.group.k * stage.group.micro_batch, problem.batch);
   return graphpipe_memory_bytes(in_flight, graphpipe_replicas(problem, stage),
                                 stage.group.micro_batch, fixed_bytes, stash_bytes, working_bytes) <=
-         problem.pool_of(problem.ways[static_cast<std::size_t>(stage.way)]).memory_bytes;
+         problem.pool_of(problem.strategies[static_cast<std::size_t>(stage.strategy)]).memory_bytes;
 }
 
 /// Fewest weighed devices of a stage of these nodes that keeps the time, straight from the
@@ -47,13 +47,13 @@ std::int64_t fewest_of(const GraphPipeProblem& problem, std::vector<std::int32_t
   stage.group = problem.groups.front();
   for (const std::int64_t samples : problem.device_samples) {
     if (stage.group.micro_batch % samples != 0) continue;
-    for (std::size_t w = 0; w < problem.ways.size(); ++w) {
-      stage.way = static_cast<std::int32_t>(w);
-      stage.devices = stage.group.micro_batch / samples * problem.ways[w].tensor;
-      const GraphPipeWay& way = problem.ways[w];
-      if (stage.devices <= problem.pool_of(way).devices &&
+    for (std::size_t w = 0; w < problem.strategies.size(); ++w) {
+      stage.strategy = static_cast<std::int32_t>(w);
+      stage.devices = stage.group.micro_batch / samples * problem.strategies[w].tensor;
+      const GraphPipeStrategy& strategy = problem.strategies[w];
+      if (stage.devices <= problem.pool_of(strategy).devices &&
           graphpipe_stage_time_s(problem, stage) <= time_s && fits(problem, stage)) {
-        const std::int64_t weight = weights[static_cast<std::size_t>(way.pool)];
+        const std::int64_t weight = weights[static_cast<std::size_t>(strategy.pool)];
         fewest = std::min(fewest, weight * stage.devices);
       }
     }
@@ -78,7 +78,7 @@ TEST(GraphPipeFloor, EqualsBruteForceOverAllSeriesParallelStages) {
   int possible = 0, impossible = 0;
   for (int i = 0; i < 150; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 6, false);
-    if (i % 2 == 1) add_random_ways(random, problem);
+    if (i % 2 == 1) add_random_strategies(random, problem);
     if (i % 3 == 1) add_random_pool(random, problem);
     Counted counted(problem);
     const std::vector<StageSets> partitions = series_parallel_partitions(problem);
@@ -105,7 +105,7 @@ TEST(GraphPipeFloor, NoPlanDoesWithFewer) {
   int equal = 0, planned = 0;
   for (int i = 0; i < 100; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 9, i % 2 == 0);
-    add_random_ways(random, problem);
+    add_random_strategies(random, problem);
     if (i % 3 == 0) problem.in_flight = InFlight::least;
     if (i % 4 == 1) add_random_pool(random, problem);
     const GraphPipeSolution found = solve_graphpipe(problem);

@@ -187,7 +187,7 @@ double longest_passes_s(const GraphPipeProblem& problem, const GraphPipeSolution
     double passes_s = 0;
     for (const std::int32_t node : stage.nodes) {
       const auto kind = static_cast<std::size_t>(problem.nodes[static_cast<std::size_t>(node)]);
-      const GraphPipeCost& cost = problem.kinds[kind][static_cast<std::size_t>(stage.way)];
+      const GraphPipeCost& cost = problem.kinds[kind][static_cast<std::size_t>(stage.strategy)];
       passes_s += cost.forward_s[static_cast<std::size_t>(index)] +
                   cost.backward_s[static_cast<std::size_t>(index)];
     }
@@ -436,7 +436,7 @@ TEST(GraphPipeGreedy, PlansAreNeverWorseThanTheDefault) {
 }
 
 /// Whether its stages' own option says recomputation and tensor parallelism as asked.
-void expect_ways(const Plan& plan, int tp, Recompute recompute) {
+void expect_strategies(const Plan& plan, int tp, Recompute recompute) {
   for (const Stage& stage : plan.stages) {
     EXPECT_EQ(stage.tp, tp);
     for (std::size_t i = 0; i < stage.chunks[0].layers.size(); ++i) {
@@ -461,7 +461,8 @@ TEST(GraphPipePlanner, StagesOfUnlikeDegreesVerifyAndAreNeverSlowerThanDataParal
     data.stage_options = StageOptions::data;
     const Outcome before = plan_graphpipe(tiny_job(graph), system, data, {});
     const Outcome after = plan_graphpipe(tiny_job(graph), system, {}, {});
-    for (const Candidate& best : before.candidates) expect_ways(best.plan, 1, Recompute::none);
+    for (const Candidate& best : before.candidates)
+      expect_strategies(best.plan, 1, Recompute::none);
     if (after.candidates.empty()) {
       EXPECT_TRUE(before.candidates.empty());
       continue;
@@ -491,7 +492,7 @@ TEST(GraphPipePlanner, WaysToRunAreThoseAskedFor) {
   asked.tp = 2;
   asked.recompute = Recompute::full;
   const Outcome outcome = plan_graphpipe(tiny_job(graph), system, asked, {});
-  expect_ways(outcome.candidates.at(0).plan, 2, Recompute::full);
+  expect_strategies(outcome.candidates.at(0).plan, 2, Recompute::full);
 }
 
 TEST(GraphPipePlanner, StagesOfAnyShapeOnlyAddPlans) {

@@ -21,7 +21,7 @@ namespace braid {
 namespace {
 
 using test::add_random_pool;
-using test::add_random_ways;
+using test::add_random_strategies;
 using test::all_partitions;
 using test::best_of;
 using test::branched_graphpipe;
@@ -90,14 +90,15 @@ TEST(GraphPipeSearch, ChoosesWaysToRunAsBruteForceDoes) {
   int used = 0, mixed = 0;
   for (int i = 0; i < 150; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 5, false);
-    add_random_ways(random, problem);
+    add_random_strategies(random, problem);
     if (i % 3 == 0) problem.pools.front().bandwidth_bytes_per_s = 0.5;  // Copies then decide.
     const double best_s = best_of(problem, series_parallel_partitions(problem));
     expect_close(found_s(problem), best_s, i);
-    std::set<std::int32_t> ways;
-    for (const GraphPipeStage& stage : solve_graphpipe(problem).stages) ways.insert(stage.way);
-    used += !ways.empty() && *ways.rbegin() > 0 ? 1 : 0;
-    mixed += ways.size() > 1 ? 1 : 0;
+    std::set<std::int32_t> strategies;
+    for (const GraphPipeStage& stage : solve_graphpipe(problem).stages)
+      strategies.insert(stage.strategy);
+    used += !strategies.empty() && *strategies.rbegin() > 0 ? 1 : 0;
+    mixed += strategies.size() > 1 ? 1 : 0;
   }
   EXPECT_GT(used, 50);
   EXPECT_GT(mixed, 15);
@@ -109,15 +110,15 @@ TEST(GraphPipeSearch, IdenticalBranchesMayRunInUnlikeWays) {
     GraphPipeProblem problem = branched_graphpipe(2 + i % 2, 2 - i % 2, 1 + i % 6);
     problem.in_flight = InFlight::table;
     problem.pools.front().memory_bytes = 40;
-    add_random_ways(random, problem);
+    add_random_strategies(random, problem);
     const double best_s = best_of(problem, series_parallel_partitions(problem));
     expect_close(found_s(problem), best_s, i);
   }
 }
 
-/// The last way of a problem taken away.
-GraphPipeProblem without_last_way(GraphPipeProblem problem) {
-  problem.ways.pop_back();
+/// The last strategy of a problem taken away.
+GraphPipeProblem without_last_strategy(GraphPipeProblem problem) {
+  problem.strategies.pop_back();
   for (GraphPipeKind& kind : problem.kinds) kind.pop_back();
   return problem;
 }
@@ -127,8 +128,8 @@ TEST(GraphPipeSearch, OneMoreWayNeverHurts) {
   int better = 0;
   for (int i = 0; i < 100; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 9, false);
-    add_random_ways(random, problem);
-    const double before_s = found_s(without_last_way(problem));
+    add_random_strategies(random, problem);
+    const double before_s = found_s(without_last_strategy(problem));
     const double time_s = found_s(problem);
     EXPECT_LE(time_s, before_s * (1 + 1e-12)) << i;
     better += time_s < before_s ? 1 : 0;
@@ -142,7 +143,7 @@ TEST(GraphPipeSearch, ChoosesKindsOfDevicesAsBruteForceDoes) {
   for (int i = 0; i < 150; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 5, false);
     problem.pools.front().devices = std::min<std::int64_t>(problem.pools.front().devices, 4);
-    if (i % 5 == 0) add_random_ways(random, problem);
+    if (i % 5 == 0) add_random_strategies(random, problem);
     add_random_pool(random, problem);
     if (i % 10 == 1) add_random_pool(random, problem);
     const double best_s = best_of(problem, series_parallel_partitions(problem));
@@ -174,8 +175,8 @@ TEST(GraphPipeSearch, IdenticalBranchesMayRunOnUnlikeDevices) {
 /// The first kind of devices and the second in place of each other, and with them their ways.
 GraphPipeProblem with_pools_swapped(GraphPipeProblem problem) {
   std::swap(problem.pools.at(0), problem.pools.at(1));
-  for (GraphPipeWay& way : problem.ways) way.pool = 1 - way.pool;
-  std::reverse(problem.ways.begin(), problem.ways.end());
+  for (GraphPipeStrategy& strategy : problem.strategies) strategy.pool = 1 - strategy.pool;
+  std::reverse(problem.strategies.begin(), problem.strategies.end());
   for (GraphPipeKind& kind : problem.kinds) std::reverse(kind.begin(), kind.end());
   return problem;
 }
@@ -185,7 +186,7 @@ TEST(GraphPipeSearch, KindsOfDevicesHaveNoOrderAndMoreNeverHurt) {
   int better = 0;
   for (int i = 0; i < 60; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 9, i % 2 == 0);
-    if (i % 4 == 1) add_random_ways(random, problem);
+    if (i % 4 == 1) add_random_strategies(random, problem);
     const double alone_s = found_s(problem);
     add_random_pool(random, problem);
     const double time_s = found_s(problem);
@@ -203,7 +204,7 @@ TEST(GraphPipeSearch, DevicesThatNoWayIsForChangeNothing) {
   std::mt19937_64 random(154);
   for (int i = 0; i < 60; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 8, i % 2 == 0);
-    if (i % 3 == 0) add_random_ways(random, problem);
+    if (i % 3 == 0) add_random_strategies(random, problem);
     if (i % 3 == 1) problem.in_flight = InFlight::least;
     const GraphPipeSolution alone = solve_graphpipe(problem);
     problem.pools.push_back({3, 1e9, 4, 1, 0});
@@ -224,8 +225,8 @@ TEST(GraphPipeSearch, LikeDevicesInTwoPartsAreNoBetterThanInOne) {
     other.devices = whole.pools.front().devices - parts.pools.front().devices;
     if (other.devices == 0) continue;
     parts.pools.push_back(other);
-    parts.ways.push_back(parts.ways.front());
-    parts.ways.back().pool = 1;
+    parts.strategies.push_back(parts.strategies.front());
+    parts.strategies.back().pool = 1;
     for (GraphPipeKind& kind : parts.kinds) kind.push_back(kind.front());
     const double time_s = found_s(parts);
     EXPECT_GE(time_s, whole_s * (1 - 1e-12)) << i;
@@ -237,7 +238,7 @@ TEST(GraphPipeSearch, LikeDevicesInTwoPartsAreNoBetterThanInOne) {
 TEST(GraphPipeSearch, RecomputesOnlyWhereMemoryAsksForIt) {
   GraphPipeProblem problem = branched_graphpipe(2, 2, 4);
   problem.in_flight = InFlight::table;
-  problem.ways.emplace_back();
+  problem.strategies.emplace_back();
   GraphPipeCost slower = problem.kinds[0][0];
   for (double& time_s : slower.backward_s) time_s *= 1.5;
   slower.stash_bytes = 0;
@@ -248,11 +249,11 @@ TEST(GraphPipeSearch, RecomputesOnlyWhereMemoryAsksForIt) {
     problem.pools.front().memory_bytes = memory_bytes;
     const double time_s = found_s(problem);
     EXPECT_LE(time_s, before_s);
-    EXPECT_LE(time_s, found_s(without_last_way(problem)));
+    EXPECT_LE(time_s, found_s(without_last_strategy(problem)));
     before_s = time_s;
     const std::vector<GraphPipeStage> stages = solve_graphpipe(problem).stages;
     const bool some = std::any_of(stages.begin(), stages.end(),
-                                  [](const GraphPipeStage& stage) { return stage.way == 1; });
+                                  [](const GraphPipeStage& stage) { return stage.strategy == 1; });
     recomputing += some ? 1 : 0;
     if (memory_bytes == 1e9) {
       EXPECT_FALSE(some);
@@ -266,7 +267,7 @@ TEST(GraphPipeSearch, WaysThatAreOneSaveNothing) {
   for (int i = 0; i < 40; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 8, i % 2 == 0);
     const GraphPipeSolution alone = solve_graphpipe(problem);
-    problem.ways.push_back(problem.ways.front());
+    problem.strategies.push_back(problem.strategies.front());
     for (GraphPipeKind& kind : problem.kinds) kind.push_back(kind.front());
     const GraphPipeSolution twice = solve_graphpipe(problem);
     EXPECT_EQ(alone.stages, twice.stages) << i;
@@ -292,7 +293,7 @@ TEST(GraphPipeSearch, LeastInFlightCountsHoldWhenRun) {
   for (int i = 0; i < 150; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 8, i % 2 == 0);
     problem.in_flight = InFlight::least;
-    if (i % 3 == 0) add_random_ways(random, problem);
+    if (i % 3 == 0) add_random_strategies(random, problem);
     const GraphPipeSolution solution = solve_graphpipe(problem);
     if (solution.status == Status::infeasible) continue;
     ++planned;
@@ -354,7 +355,7 @@ TEST(GraphPipeSearch, LeastInFlightChoosesWaysAndKindsOfDevicesAsBruteForceDoes)
     GraphPipeProblem problem = random_graphpipe(random, 5, false);
     make_short_of_memory(random, problem);
     problem.pools.front().devices = std::min<std::int64_t>(problem.pools.front().devices, 4);
-    if (i % 3 != 0) add_random_ways(random, problem);
+    if (i % 3 != 0) add_random_strategies(random, problem);
     if (i % 3 != 1) add_random_pool(random, problem);
     if (i % 12 == 0) add_random_pool(random, problem);
     const double best_s = best_of(problem, series_parallel_partitions(problem));
@@ -419,7 +420,7 @@ TEST(GraphPipeSearch, RestsOfBranchesShareStagesWithAnyOther) {
   problem.pools.front().memory_bytes = 74;
   problem.groups = {{8, 1}};
   problem.pools.push_back({1, 127, 4, 1, 8});
-  problem.ways = {{}, {1, 1, 1}};
+  problem.strategies = {{}, {1, 1, 1}};
   for (const InFlight rule : {InFlight::table, InFlight::least}) {
     problem.in_flight = rule;
     const double best_s = best_of(problem, series_parallel_partitions(problem));
@@ -428,7 +429,7 @@ TEST(GraphPipeSearch, RestsOfBranchesShareStagesWithAnyOther) {
   }
 }
 
-/// Seconds of the shortest way through the stages and back, infinite when there is no plan.
+/// Seconds of the shortest path through the stages and back, infinite when there is no plan.
 double shortest_s(const GraphPipeFrontier& plans) {
   double least_s = std::numeric_limits<double>::infinity();
   for (const GraphPipeLabel& plan : plans) least_s = std::min(least_s, plan.round_s);
@@ -441,7 +442,7 @@ TEST(GraphPipeSearch, LeavingOutWhatIsTooLongAlreadyLosesNothing) {
   for (int i = 0; i < 120; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 8, i % 2 == 0);
     problem.in_flight = InFlight::least;
-    if (i % 3 == 0) add_random_ways(random, problem);
+    if (i % 3 == 0) add_random_strategies(random, problem);
     if (i % 4 == 0) add_random_pool(random, problem);
     const GraphPipeShapes form = graphpipe_shapes(problem);
     GraphPipeTargetSearch search(problem, form, problem.groups);
@@ -465,7 +466,7 @@ TEST(GraphPipeSearch, MoreDevicesMemoryAndBandwidthNeverHurt) {
   std::mt19937_64 random(45);
   for (int i = 0; i < 60; ++i) {
     GraphPipeProblem problem = random_graphpipe(random, 9, i % 2 == 0);
-    if (i % 2 == 1) add_random_ways(random, problem);
+    if (i % 2 == 1) add_random_strategies(random, problem);
     if (i % 4 < 2) make_short_of_memory(random, problem);
     const double before_s = found_s(problem);
     GraphPipeProblem larger = problem;
@@ -546,10 +547,10 @@ TEST(GraphPipeSearch, BadProblemsAreRefused) {
   EXPECT_THAT(bad([](auto& p) { p.mixed = true; }), HasSubstr("table"));
   EXPECT_THAT(bad([](auto& p) { p.device_samples = {2, 1, 4, 8}; }), HasSubstr("ascend"));
   EXPECT_THAT(bad([](auto& p) { p.kinds[0][0].forward_s.pop_back(); }), HasSubstr("kinds"));
-  EXPECT_THAT(bad([](auto& p) { p.ways.clear(); }), HasSubstr("ways"));
-  EXPECT_THAT(bad([](auto& p) { p.ways.emplace_back(); }), HasSubstr("in every way"));
-  EXPECT_THAT(bad([](auto& p) { p.ways[0].tensor = 0; }), HasSubstr("a replica must have"));
-  EXPECT_THAT(bad([](auto& p) { p.ways[0].copies = 2; }), HasSubstr("one on each device"));
+  EXPECT_THAT(bad([](auto& p) { p.strategies.clear(); }), HasSubstr("strategies"));
+  EXPECT_THAT(bad([](auto& p) { p.strategies.emplace_back(); }), HasSubstr("in every strategy"));
+  EXPECT_THAT(bad([](auto& p) { p.strategies[0].tensor = 0; }), HasSubstr("a replica must have"));
+  EXPECT_THAT(bad([](auto& p) { p.strategies[0].copies = 2; }), HasSubstr("one on each device"));
   EXPECT_THAT(bad([&](auto& p) { p.kinds[0][0].stash_bytes = nan; }), HasSubstr("kinds"));
   EXPECT_THAT(bad([](auto& p) { p.pools.front().bandwidth_bytes_per_s = 0; }),
               HasSubstr("bandwidth"));
@@ -560,7 +561,8 @@ TEST(GraphPipeSearch, BadProblemsAreRefused) {
   EXPECT_THAT(bad([&](auto& p) { p.pools.push_back({1, nan, 1, 1, 0}); }), HasSubstr("memory"));
   EXPECT_THAT(bad([&](auto& p) { p.pools.assign(5, p.pools.front()); }),
               HasSubstr("at most 4 kinds"));
-  EXPECT_THAT(bad([](auto& p) { p.ways[0].pool = 1; }), HasSubstr("kind of devices does not"));
+  EXPECT_THAT(bad([](auto& p) { p.strategies[0].pool = 1; }),
+              HasSubstr("kind of devices does not"));
   EXPECT_THAT(bad([](auto& p) { p.edges[0].target = 0; }), HasSubstr("backwards"));
   EXPECT_THAT(bad([](auto& p) { p.edges[0].bytes = -1; }), HasSubstr("edges"));
 }

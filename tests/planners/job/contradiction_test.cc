@@ -112,97 +112,98 @@ struct Combination {
   std::vector<std::string> reasons;
 };
 
+const std::vector<Combination> kCombinations = {
+    {"experts are not split over tp",
+     [](SpaceLimits&, SpaceOptions& o) { o.tp = 8, o.ep = 64, o.micro_batch = 1; },
+     {"--tp 8", "--ep 64"},
+     {"experts are split over data and context parallel ranks, not over tp",
+      "at most the 64 devices"}},
+    {"nor over pp",
+     [](SpaceLimits&, SpaceOptions& o) { o.pp = 4, o.ep = 64, o.zero = Zero::optimizer; },
+     {"--pp 4", "--ep 64"},
+     {"not over tp or pp"}},
+    {"heads",
+     [](SpaceLimits&, SpaceOptions& o) {
+       o.tp = Degrees({3, 5}), o.pp = 2;
+     },
+     {"--tp 3,5"},
+     {"tp divides the 32"}},
+    {"sequence",
+     [](SpaceLimits&, SpaceOptions& o) {
+       o.cp = Degrees({3, 6});
+     },
+     {"--cp 3,6"},
+     {"divide the sequence of 4096 tokens"}},
+    {"experts",
+     [](SpaceLimits&, SpaceOptions& o) { o.ep = Degrees({3}); },
+     {"--ep 3"},
+     {"ep divides the 128 experts"}},
+    {"what goes together",
+     [](SpaceLimits&, SpaceOptions& o) { o.ep = 2, o.cp = 4, o.dp = 1; },
+     {},
+     {}},
+    {"devices",
+     [](SpaceLimits&, SpaceOptions& o) {
+       o.tp = Degrees({16, 32}), o.cp = 8;
+     },
+     {"--tp 16,32", "--cp 8"},
+     {"tp·cp·pp·dp is at most the 64 devices"}},
+    {"all devices",
+     [](SpaceLimits&, SpaceOptions& o) {
+       o.all_devices = true;
+       o.pp = Degrees({3, 6});
+     },
+     {"--all-devices", "--pp 3,6"},
+     {"tp·cp·pp·dp is all 64 devices"}},
+    {"batch",
+     [](SpaceLimits&, SpaceOptions& o) {
+       o.dp = Degrees({32, 64});
+       o.micro_batch = Degrees({8, 16});
+     },
+     {"--dp 32,64", "--micro-batch 8,16"},
+     {"divides the global batch of 128"}},
+    {"layers",
+     [](SpaceLimits&, SpaceOptions& o) {
+       o.pp = Degrees({8, 16}), o.vp = 7;
+     },
+     {"--pp 8,16", "--vp 7"},
+     {"pp·vp is at most the 50 layers"}},
+    {"interleaving",
+     [](SpaceLimits&, SpaceOptions& o) {
+       o.vp = 2;
+       o.micro_batch = 128;
+     },
+     {"--vp 2", "--micro-batch 128"},
+     {"several stages, with micro-batches in multiples"}},
+    {"schedule",
+     [](SpaceLimits&, SpaceOptions& o) {
+       o.schedule = ScheduleKind::interleaved;
+       o.pp = Degrees({3, 5});
+     },
+     {"--schedule interleaved", "--pp 3,5"},
+     {"interleaving"}},
+    {"limits",
+     [](SpaceLimits&, SpaceOptions& o) {
+       o.all_devices = true;
+       o.tp = Degrees({}, 4);
+       o.pp = Degrees({}, 2);
+       o.dp = Degrees({}, 2);
+       o.cp = Degrees({}, 2);
+     },
+     {"--all-devices", "--max-tp 4", "--max-pp 2", "--max-dp 2", "--max-cp 2"},
+     {"is all 64 devices"}},
+    {"trainer",
+     [](SpaceLimits&, SpaceOptions& o) {
+       o.can.pipelined_zero = {Zero::optimizer};
+       o.zero = Zero::parameters;
+       o.pp = 4;
+     },
+     {"--zero 3", "--pp 4"},
+     {"the trainer cannot be told so"}},
+};
+
 TEST(Contradiction, SaysWhatIsAtFaultAndWhy) {
-  const std::vector<Combination> combinations = {
-      {"experts are not split over tp",
-       [](SpaceLimits&, SpaceOptions& o) { o.tp = 8, o.ep = 64, o.micro_batch = 1; },
-       {"--tp 8", "--ep 64"},
-       {"experts are split over data and context parallel ranks, not over tp",
-        "at most the 64 devices"}},
-      {"nor over pp",
-       [](SpaceLimits&, SpaceOptions& o) { o.pp = 4, o.ep = 64, o.zero = Zero::optimizer; },
-       {"--pp 4", "--ep 64"},
-       {"not over tp or pp"}},
-      {"heads",
-       [](SpaceLimits&, SpaceOptions& o) {
-         o.tp = Degrees({3, 5}), o.pp = 2;
-       },
-       {"--tp 3,5"},
-       {"tp divides the 32"}},
-      {"sequence",
-       [](SpaceLimits&, SpaceOptions& o) {
-         o.cp = Degrees({3, 6});
-       },
-       {"--cp 3,6"},
-       {"divide the sequence of 4096 tokens"}},
-      {"experts",
-       [](SpaceLimits&, SpaceOptions& o) { o.ep = Degrees({3}); },
-       {"--ep 3"},
-       {"ep divides the 128 experts"}},
-      {"what goes together",
-       [](SpaceLimits&, SpaceOptions& o) { o.ep = 2, o.cp = 4, o.dp = 1; },
-       {},
-       {}},
-      {"devices",
-       [](SpaceLimits&, SpaceOptions& o) {
-         o.tp = Degrees({16, 32}), o.cp = 8;
-       },
-       {"--tp 16,32", "--cp 8"},
-       {"tp·cp·pp·dp is at most the 64 devices"}},
-      {"all devices",
-       [](SpaceLimits&, SpaceOptions& o) {
-         o.all_devices = true;
-         o.pp = Degrees({3, 6});
-       },
-       {"--all-devices", "--pp 3,6"},
-       {"tp·cp·pp·dp is all 64 devices"}},
-      {"batch",
-       [](SpaceLimits&, SpaceOptions& o) {
-         o.dp = Degrees({32, 64});
-         o.micro_batch = Degrees({8, 16});
-       },
-       {"--dp 32,64", "--micro-batch 8,16"},
-       {"divides the global batch of 128"}},
-      {"layers",
-       [](SpaceLimits&, SpaceOptions& o) {
-         o.pp = Degrees({8, 16}), o.vp = 7;
-       },
-       {"--pp 8,16", "--vp 7"},
-       {"pp·vp is at most the 50 layers"}},
-      {"interleaving",
-       [](SpaceLimits&, SpaceOptions& o) {
-         o.vp = 2;
-         o.micro_batch = 128;
-       },
-       {"--vp 2", "--micro-batch 128"},
-       {"several stages, with micro-batches in multiples"}},
-      {"schedule",
-       [](SpaceLimits&, SpaceOptions& o) {
-         o.schedule = ScheduleKind::interleaved;
-         o.pp = Degrees({3, 5});
-       },
-       {"--schedule interleaved", "--pp 3,5"},
-       {"interleaving"}},
-      {"limits",
-       [](SpaceLimits&, SpaceOptions& o) {
-         o.all_devices = true;
-         o.tp = Degrees({}, 4);
-         o.pp = Degrees({}, 2);
-         o.dp = Degrees({}, 2);
-         o.cp = Degrees({}, 2);
-       },
-       {"--all-devices", "--max-tp 4", "--max-pp 2", "--max-dp 2", "--max-cp 2"},
-       {"is all 64 devices"}},
-      {"trainer",
-       [](SpaceLimits&, SpaceOptions& o) {
-         o.can.pipelined_zero = {Zero::optimizer};
-         o.zero = Zero::parameters;
-         o.pp = 4;
-       },
-       {"--zero 3", "--pp 4"},
-       {"the trainer cannot be told so"}},
-  };
-  for (const Combination& combination : combinations) {
+  for (const Combination& combination : kCombinations) {
     SpaceLimits limits;
     limits.devices = 64;
     limits.devices_per_node = 8;

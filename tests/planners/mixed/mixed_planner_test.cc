@@ -41,7 +41,7 @@ void expect_verified(const Outcome& outcome) {
 }
 
 /// A random job: a chain of layers, some with tied ends, or any graph; two kinds of devices, at
-/// times with little memory; several ways to run each layer, or one.
+/// times with little memory; several variants to run each layer, or one.
 struct TinyMixedJob {
   explicit TinyMixedJob(std::uint64_t seed) {
     std::mt19937_64 random(seed);

@@ -19,7 +19,7 @@ using Used = std::vector<std::int32_t>;
 class SomePlaces final : public MixedCosts {
  public:
   explicit SomePlaces(std::int32_t of = 1) : of_(of) {}
-  bool allows(Used used, std::int32_t form) override { return (used[0] + form) % of_ == 0; }
+  bool allows(Used used, std::int32_t config) override { return (used[0] + config) % of_ == 0; }
   double handover_s(Used, std::int32_t, std::int32_t, std::int32_t) override { return 0; }
   SyncRates rates(Used, std::int32_t, std::int32_t) override { return {}; }
 
@@ -37,20 +37,20 @@ MixedProblem random_problem(std::mt19937_64& random) {
   problem.least_stages = pick(random, 1, 2);
   problem.most_stages = pick(random, 2, 4);
   for (int f = pick(random, 1, 4); f > 0; --f) {
-    MixedForm& form = problem.forms.emplace_back();
-    form.takes = {pick(random, 0, 2), pick(random, 0, 1)};
-    if (form.takes[0] + form.takes[1] == 0) form.takes[0] = 1;
+    MixedConfig& config = problem.configs.emplace_back();
+    config.takes = {pick(random, 0, 2), pick(random, 0, 1)};
+    if (config.takes[0] + config.takes[1] == 0) config.takes[0] = 1;
     for (int w = pick(random, 1, 2); w > 0; --w) {
-      MixedWay& way = form.ways.emplace_back();
-      way.memory.available_bytes = pick(random, 1, 10);
-      way.memory.per_dense_parameter = pick(random, 1, 3);
-      way.memory.per_largest_layer_parameter = pick(random, 0, 1);
+      MixedVariant& variant = config.variants.emplace_back();
+      variant.memory.available_bytes = pick(random, 1, 10);
+      variant.memory.per_dense_parameter = pick(random, 1, 3);
+      variant.memory.per_largest_layer_parameter = pick(random, 0, 1);
       for (int l = 0; l < layers; ++l) {
         ChainLayer layer;
         layer.dense_parameters = pick(random, 1, 20);
         layer.stash_bytes = pick(random, 0, 5);
         layer.working_bytes = pick(random, 0, 5);
-        way.layers.push_back(layer);
+        variant.layers.push_back(layer);
       }
     }
   }
@@ -65,20 +65,21 @@ double least_missing(const MixedProblem& problem, const Used& used, std::int32_t
   if (right == 0) return depth > problem.least_stages ? missing : kInfinity;
   double least = kInfinity;
   if (depth > problem.most_stages) return least;
-  for (std::size_t f = 0; f < problem.forms.size(); ++f) {
+  for (std::size_t f = 0; f < problem.configs.size(); ++f) {
     Used next = used;
     bool room = problem.costs->allows(used, static_cast<std::int32_t>(f));
     for (std::size_t k = 0; k < next.size(); ++k) {
-      next[k] += problem.forms[f].takes[k];
+      next[k] += problem.configs[f].takes[k];
       room = room && next[k] <= problem.capacity[k];
     }
     if (!room) continue;
-    for (const MixedWay& way : problem.forms[f].ways) {
+    for (const MixedVariant& variant : problem.configs[f].variants) {
       RunSums sums;
       for (std::int32_t left = right - 1; left >= 0; --left) {
-        sums.add(way.layers[static_cast<std::size_t>(left)]);
+        sums.add(variant.layers[static_cast<std::size_t>(left)]);
         const auto in_flight = static_cast<double>(std::min(problem.micro_batches, depth));
-        const double here = device_bytes(sums, in_flight, way.memory) - way.memory.available_bytes;
+        const double here =
+            device_bytes(sums, in_flight, variant.memory) - variant.memory.available_bytes;
         least =
             std::min(least, least_missing(problem, next, left, depth + 1, std::max(missing, here)));
       }

@@ -32,48 +32,50 @@ double scramble(std::uint64_t seed, std::span<const std::int32_t> used, std::int
 
 enum class Exchange : std::uint8_t { none, of_first, of_both };
 
-/// Random numbers by seed; of exchanges also the least for any forms on the same devices, if
+/// Random numbers by seed; of exchanges also the least for any configs on the same devices, if
 /// wanted.
 class RandomCosts final : public MixedCosts {
  public:
   RandomCosts(std::uint64_t seed, const MixedProblem& problem, Exchange exchange,
               bool knows_least = true)
-      : seed_(seed), forms_(problem.forms), exchange_(exchange), knows_least_(knows_least) {}
+      : seed_(seed), configs_(problem.configs), exchange_(exchange), knows_least_(knows_least) {}
 
-  bool allows(Used used, std::int32_t form) override {
-    return scramble(seed_ + 1, used, form, 0) < 0.9;
+  bool allows(Used used, std::int32_t config) override {
+    return scramble(seed_ + 1, used, config, 0) < 0.9;
   }
   double handover_s(Used used, std::int32_t below, std::int32_t above, std::int32_t kind) override {
     return scramble(seed_ + 2 + static_cast<std::uint64_t>(kind), used, below, above);
   }
-  SyncRates rates(Used used, std::int32_t form, std::int32_t way) override {
+  SyncRates rates(Used used, std::int32_t config, std::int32_t variant) override {
     SyncRates rates;
-    rates.gather.dense = way == 1 ? 0 : 4 * scramble(seed_ + 4, used, form, way);
-    rates.reduce.dense = 5 * scramble(seed_ + 5, used, form, way);
-    rates.optimizer.dense = scramble(seed_ + 6, used, form, way);
-    rates.optimizer_s = scramble(seed_ + 7, used, form, way);
-    if (way == 2) rates.backward.dense = scramble(seed_ + 8, used, form, way);
+    rates.gather.dense = variant == 1 ? 0 : 4 * scramble(seed_ + 4, used, config, variant);
+    rates.reduce.dense = 5 * scramble(seed_ + 5, used, config, variant);
+    rates.optimizer.dense = scramble(seed_ + 6, used, config, variant);
+    rates.optimizer_s = scramble(seed_ + 7, used, config, variant);
+    if (variant == 2) rates.backward.dense = scramble(seed_ + 8, used, config, variant);
     return rates;
   }
   bool exchanges() const override { return exchange_ != Exchange::none; }
-  double exchange_s(Used used, std::int32_t first, std::int32_t way, std::int32_t last) override {
+  double exchange_s(Used used, std::int32_t first, std::int32_t variant,
+                    std::int32_t last) override {
     if (exchange_ == Exchange::none) return 0;
-    if (exchange_ == Exchange::of_first) return 2 * scramble(seed_ + 9, used, first, way);
+    if (exchange_ == Exchange::of_first) return 2 * scramble(seed_ + 9, used, first, variant);
     const double scale = seed_ % 3 == 0 ? 1 : 10;
     return scale *
-           (scramble(seed_ + 9, used, first, way) + scramble(seed_ + 10, used, last, first));
+           (scramble(seed_ + 9, used, first, variant) + scramble(seed_ + 10, used, last, first));
   }
   double least_exchange_s(Used used, std::int32_t first, std::int32_t last) override {
     if (!knows_least_ || exchange_ == Exchange::none) return 0;
-    const auto form = [&](std::int32_t number) -> const MixedForm& {
-      return forms_[static_cast<std::size_t>(number)];
+    const auto config = [&](std::int32_t number) -> const MixedConfig& {
+      return configs_[static_cast<std::size_t>(number)];
     };
     double least_s = kInfinity;
-    for (std::int32_t a = 0; a < std::ssize(forms_); ++a) {
-      for (std::int32_t b = 0; b < std::ssize(forms_); ++b) {
-        if (form(a).takes != form(first).takes || form(b).takes != form(last).takes) continue;
-        for (std::int32_t way = 0; way < std::ssize(form(a).ways); ++way) {
-          least_s = std::min(least_s, exchange_s(used, a, way, b));
+    for (std::int32_t a = 0; a < std::ssize(configs_); ++a) {
+      for (std::int32_t b = 0; b < std::ssize(configs_); ++b) {
+        if (config(a).takes != config(first).takes || config(b).takes != config(last).takes)
+          continue;
+        for (std::int32_t variant = 0; variant < std::ssize(config(a).variants); ++variant) {
+          least_s = std::min(least_s, exchange_s(used, a, variant, b));
         }
       }
     }
@@ -82,7 +84,7 @@ class RandomCosts final : public MixedCosts {
 
  private:
   std::uint64_t seed_;
-  std::vector<MixedForm> forms_;
+  std::vector<MixedConfig> configs_;
   Exchange exchange_;
   bool knows_least_;
 };
@@ -105,28 +107,28 @@ Random random_problem(std::uint64_t seed, int layers) {
   problem.micro_batches = pick(random, 1, 9);
   const int kinds = pick(random, 1, 2);
   for (int k = 0; k < kinds; ++k) problem.capacity.push_back(pick(random, 1, 3));
-  const int forms = pick(random, 1, 4);
+  const int configs = pick(random, 1, 4);
   const double tight = pick(random, 0, 1) == 0 ? 1e9 : 0.7 * layers;
-  for (int f = 0; f < forms; ++f) {
-    MixedForm& form = problem.forms.emplace_back();
-    for (int k = 0; k < kinds; ++k) form.takes.push_back(pick(random, 0, 2));
-    if (std::all_of(form.takes.begin(), form.takes.end(), [](int n) { return n == 0; })) {
-      form.takes[0] = 1;
+  for (int f = 0; f < configs; ++f) {
+    MixedConfig& config = problem.configs.emplace_back();
+    for (int k = 0; k < kinds; ++k) config.takes.push_back(pick(random, 0, 2));
+    if (std::all_of(config.takes.begin(), config.takes.end(), [](int n) { return n == 0; })) {
+      config.takes[0] = 1;
     }
     const double pace = 0.5 + share(random);
-    const int ways = pick(random, 1, 3);
-    for (int w = 0; w < ways; ++w) {
-      MixedWay& way = form.ways.emplace_back();
-      way.saves_memory = w > 0;
-      way.memory.available_bytes = tight;
-      way.memory.per_dense_parameter = 1;
+    const int variants = pick(random, 1, 3);
+    for (int w = 0; w < variants; ++w) {
+      MixedVariant& variant = config.variants.emplace_back();
+      variant.saves_memory = w > 0;
+      variant.memory.available_bytes = tight;
+      variant.memory.per_dense_parameter = 1;
       for (int l = 0; l < layers; ++l) {
         ChainLayer layer;
         layer.forward_s = pace * (1 + l % 3);
         layer.backward_s = layer.forward_s * (2 + w);
         layer.dense_parameters = 0.5 + 0.25 * (l % 2);
         layer.stash_bytes = 0.5 / (1 + w);
-        way.layers.push_back(layer);
+        variant.layers.push_back(layer);
       }
     }
   }
@@ -143,14 +145,14 @@ class MixedBruteForce {
  public:
   explicit MixedBruteForce(const MixedProblem& problem)
       : problem_(problem),
-        forward_before_s_(problem.forms[0].ways[0].layers.size() + 1, 0),
+        forward_before_s_(problem.configs[0].variants[0].layers.size() + 1, 0),
         backward_before_s_(forward_before_s_) {
     for (std::size_t l = 0; l + 1 < forward_before_s_.size(); ++l) {
       double forward_s = kInfinity, backward_s = kInfinity;
-      for (const MixedForm& form : problem.forms) {
-        for (const MixedWay& way : form.ways) {
-          forward_s = std::min(forward_s, way.layers[l].forward_s);
-          backward_s = std::min(backward_s, way.layers[l].backward_s);
+      for (const MixedConfig& config : problem.configs) {
+        for (const MixedVariant& variant : config.variants) {
+          forward_s = std::min(forward_s, variant.layers[l].forward_s);
+          backward_s = std::min(backward_s, variant.layers[l].backward_s);
         }
       }
       forward_before_s_[l + 1] = forward_before_s_[l] + forward_s;
@@ -159,7 +161,7 @@ class MixedBruteForce {
   }
 
   double least_s() {
-    const auto layers = static_cast<std::int32_t>(problem_.forms[0].ways[0].layers.size());
+    const auto layers = static_cast<std::int32_t>(problem_.configs[0].variants[0].layers.size());
     add(Used(problem_.capacity.size(), 0), -1, layers);
     return best_s_;
   }
@@ -169,7 +171,7 @@ class MixedBruteForce {
     double forward_s = 0, backward_s = 0, head_s = 0, tail_s = 0;
     double hop_s = 0;  ///< To the stage behind.
     std::int32_t left = 0;
-    std::int32_t form = 0, way = 0;
+    std::int32_t config = 0, variant = 0;
     Used used;
     double time_s() const { return forward_s + backward_s; }
   };
@@ -179,19 +181,19 @@ class MixedBruteForce {
       Stage& first = stages_.back();
       const double tail_s = first.tail_s;
       if (stages_.size() > 1 && problem_.costs->exchanges()) {
-        first.tail_s +=
-            problem_.costs->exchange_s(first.used, first.form, first.way, stages_.front().form);
+        first.tail_s += problem_.costs->exchange_s(first.used, first.config, first.variant,
+                                                   stages_.front().config);
       }
       best_s_ = std::min(best_s_, bound_s());
       first.tail_s = tail_s;
     }
     if (right == 0 || std::ssize(stages_) == problem_.most_stages) return;
-    for (std::int32_t f = 0; f < static_cast<std::int32_t>(problem_.forms.size()); ++f) {
-      const MixedForm& form = problem_.forms[static_cast<std::size_t>(f)];
+    for (std::int32_t f = 0; f < static_cast<std::int32_t>(problem_.configs.size()); ++f) {
+      const MixedConfig& config = problem_.configs[static_cast<std::size_t>(f)];
       Used next = used;
       bool room = true;
       for (std::size_t k = 0; k < next.size(); ++k) {
-        next[k] += form.takes[k];
+        next[k] += config.takes[k];
         room = room && next[k] <= problem_.capacity[k];
       }
       if (!room || !problem_.costs->allows(used, f)) continue;
@@ -206,27 +208,27 @@ class MixedBruteForce {
   }
 
   void add_ways(Stage& stage, std::int32_t f, std::int32_t right, const Used& next) {
-    const MixedForm& form = problem_.forms[static_cast<std::size_t>(f)];
+    const MixedConfig& config = problem_.configs[static_cast<std::size_t>(f)];
     bool fast = false;
-    for (std::size_t w = 0; w < form.ways.size(); ++w) {
-      const MixedWay& way = form.ways[w];
-      if (fast && way.saves_memory) break;
+    for (std::size_t w = 0; w < config.variants.size(); ++w) {
+      const MixedVariant& variant = config.variants[w];
+      if (fast && variant.saves_memory) break;
       RunSums sums;
       for (std::int32_t l = stage.left; l < right; ++l) {
-        sums.add(way.layers[static_cast<std::size_t>(l)]);
+        sums.add(variant.layers[static_cast<std::size_t>(l)]);
       }
       const auto in_flight = static_cast<double>(
           std::min<std::int64_t>(problem_.micro_batches, std::ssize(stages_) + 1));
-      if (!fits(sums, in_flight, way.memory)) continue;
-      fast = fast || !way.saves_memory;
+      if (!fits(sums, in_flight, variant.memory)) continue;
+      fast = fast || !variant.saves_memory;
       const SyncRates rates = problem_.costs->rates(stage.used, f, static_cast<std::int32_t>(w));
       const int n = right - stage.left;
       const double parameters = sums.dense_parameters;
       const auto exposed_s = [&](const PerParameter& rate, double pass_s) {
         return exposed_gradient_sync_s(rate.dense * parameters, pass_s, n);
       };
-      stage.form = f;
-      stage.way = static_cast<std::int32_t>(w);
+      stage.config = f;
+      stage.variant = static_cast<std::int32_t>(w);
       stage.forward_s = sums.forward_s;
       stage.backward_s = sums.backward_s + exposed_s(rates.backward, sums.backward_s);
       stage.head_s = exposed_s(rates.gather, stage.forward_s);

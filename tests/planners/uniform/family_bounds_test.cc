@@ -59,7 +59,7 @@ void expect_bounds_hold(const Job& job, const System& system, const SpaceOptions
         << system.groups.front().devices_per_node << " a node";
     const double split_s =
         split_bound_s(chain, tables, split, job.global_batch, micro_batches(split, limits, space),
-                      tensor_forms(split, limits, space));
+                      tensor_shardings(split, limits, space));
     for (const Configuration& held : variants(configuration)) {
       const double needed_bytes = tried_memory(chain, tables, held, scratch).needed_bytes;
       ASSERT_LE(bounds.device_bytes(replicas, limits.layers), needed_bytes * (1 + 1e-9));

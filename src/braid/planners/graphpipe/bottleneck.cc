@@ -58,7 +58,7 @@ std::size_t soon_of(Times& times_s, std::size_t first, const Possible& possible)
   return first;
 }
 
-/// No stage is faster than each of its nodes, and all do their work with some of the ways and
+/// No stage is faster than each of its nodes, and all do their work with some of the strategies and
 /// samples that the groups allow.
 double bound_s(const GraphPipeProblem& problem, const std::vector<PassGroup>& groups) {
   const std::vector<std::int32_t> weights = graphpipe_weights(problem);
@@ -66,11 +66,11 @@ double bound_s(const GraphPipeProblem& problem, const std::vector<PassGroup>& gr
   std::vector<double> time_s(problem.kinds.size(), kInfinity);  // Of a stage of it alone.
   const auto put = [&](const PassGroup& group, std::size_t w, std::size_t u) {
     const std::int64_t replicas = group.micro_batch / problem.device_samples[u];
-    const std::int64_t tensor = problem.ways[w].tensor;
+    const std::int64_t tensor = problem.strategies[w].tensor;
     const std::int64_t most =
-        std::min(problem.pool_of(problem.ways[w]).devices, problem.most_stage_devices);
+        std::min(problem.pool_of(problem.strategies[w]).devices, problem.most_stage_devices);
     const double weighed =
-        weights[at(problem.ways[w].pool)] * static_cast<double>(replicas * tensor);
+        weights[at(problem.strategies[w].pool)] * static_cast<double>(replicas * tensor);
     if (group.micro_batch % problem.device_samples[u] != 0 || replicas > most / tensor ||
         replicas * tensor < problem.least_stage_devices) {
       return;
@@ -84,7 +84,7 @@ double bound_s(const GraphPipeProblem& problem, const std::vector<PassGroup>& gr
     }
   };
   for (const PassGroup& group : groups) {
-    for (std::size_t w = 0; w < problem.ways.size(); ++w) {
+    for (std::size_t w = 0; w < problem.strategies.size(); ++w) {
       for (std::size_t u = 0; u < problem.device_samples.size(); ++u) put(group, w, u);
     }
   }
@@ -140,7 +140,7 @@ double GraphPipeBottleneckSearch::least_time_s(double limit_s) {
   double high_s = std::min(quick_s_, limit_s);
   if (high_s == kInfinity) {
     if (relaxed_s_ == kInfinity) return kInfinity;
-    // A way through all stages takes each one's passes and twice its transfer, none of which takes
+    // A path through all stages takes each one's passes and twice its transfer, none of which takes
     // longer than its time: at such a rate no stage has more in flight than a sink.
     high_s = 3 * longest_s_ * static_cast<double>(problem_.nodes.size());
   }

@@ -29,7 +29,7 @@ class GraphPipeBottleneckSearch {
   /// infinite when there is none. The quick search goes first if it has not; if it has, with a
   /// limit that was no lower.
   double least_time_s(double limit_s);
-  /// The plan with the shortest way through the stages and back among those found at that rate, by
+  /// The plan with the shortest path through the stages and back among those found at that rate, by
   /// the quick search if nothing else was, as price_graphpipe has it for `priced`, the search's
   /// problem or one that differs in edges.
   std::optional<GraphPipeSolution> plan_at(double time_s, const GraphPipeProblem& priced);

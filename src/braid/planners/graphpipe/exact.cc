@@ -23,9 +23,9 @@ using Set = std::uint64_t;  ///< Of nodes, one bit each.
 
 bool has(Set set, std::size_t node) { return (set >> node & 1U) != 0; }
 
-/// Nodes as a stage of one group: what it costs in each way.
+/// Nodes as a stage of one group: what it costs in each strategy.
 struct ExactStage {
-  struct Way {
+  struct Strategy {
     std::vector<std::int64_t> devices;  ///< [run]: those that are possible, ascending.
     /// Per sample between neighbours: [run][place of the copies before][place of those after], in
     /// ExactSearch's copies.
@@ -33,7 +33,7 @@ struct ExactStage {
     double fixed_bytes = 0, stash_bytes = 0, working_bytes = 0;
   };
   std::vector<std::int32_t> nodes;
-  std::vector<Way> ways;
+  std::vector<Strategy> strategies;
 };
 
 using Place = std::int8_t;  ///< In ExactSearch's copies.
@@ -54,7 +54,7 @@ struct ExactLabel {
   /// Of the same: ExactNeighbours.
   std::array<Place, kMostExactNodes> copies{}, allowed{};
   std::size_t stage = 0;  ///< Added last, …
-  std::size_t way = 0;
+  std::size_t strategy = 0;
   std::size_t before = 0;  ///< … to this set, …
   std::size_t parent = 0;  ///< … of which it was this label.
 };
@@ -120,7 +120,7 @@ class ExactSearch {
       : problem_(problem),
         closed_(closed),
         group_(group),
-        levels_(copy_levels(problem.ways)),
+        levels_(copy_levels(problem.strategies)),
         weights_(graphpipe_weights(problem)),
         all_devices_(graphpipe_weighed_devices(problem)) {
     stages_.reserve(closed.stages.size());
@@ -133,8 +133,8 @@ class ExactSearch {
     const double least_s = work_s_.front() / static_cast<double>(all_devices_) * kBelowTolerance;
     std::vector<double> times_s;
     for (const ExactStage& stage : stages_) {
-      for (const ExactStage::Way& way : stage.ways) {
-        for (const double time_s : way.time_s) {
+      for (const ExactStage::Strategy& strategy : stage.strategies) {
+        for (const double time_s : strategy.time_s) {
           if (time_s >= least_s && time_s < limit_s) times_s.push_back(time_s);
         }
       }
@@ -161,8 +161,8 @@ class ExactSearch {
       GraphPipeStage stage;
       stage.nodes = stages_[label.stage].nodes;
       stage.group = group_;
-      stage.way = static_cast<std::int32_t>(label.way);
-      const std::size_t pool = at(problem_.ways[label.way].pool);
+      stage.strategy = static_cast<std::int32_t>(label.strategy);
+      const std::size_t pool = at(problem_.strategies[label.strategy].pool);
       stage.devices = label.of_pool[pool] - labels_[label.before][label.parent].of_pool[pool];
       solution.stages.push_back(std::move(stage));
       set = label.before;
@@ -181,29 +181,29 @@ class ExactSearch {
       if (has(nodes, v)) form.nodes.push_back(static_cast<std::int32_t>(v));
     }
     ExactStage stage;
-    stage.ways.resize(problem_.ways.size());
-    for (std::size_t w = 0; w < stage.ways.size(); ++w) {
-      ExactStage::Way& way = stage.ways[w];
-      form.way = static_cast<std::int32_t>(w);
+    stage.strategies.resize(problem_.strategies.size());
+    for (std::size_t w = 0; w < stage.strategies.size(); ++w) {
+      ExactStage::Strategy& strategy = stage.strategies[w];
+      form.strategy = static_cast<std::int32_t>(w);
       const std::int64_t most =
-          std::min(problem_.pool_of(problem_.ways[w]).devices, problem_.most_stage_devices);
+          std::min(problem_.pool_of(problem_.strategies[w]).devices, problem_.most_stage_devices);
       for (const std::int32_t v : form.nodes) {
         const GraphPipeCost& cost = problem_.kinds[at(problem_.nodes[at(v)])][w];
-        way.fixed_bytes += cost.fixed_bytes;
-        way.stash_bytes += cost.stash_bytes;
-        way.working_bytes = std::max(way.working_bytes, cost.working_bytes);
+        strategy.fixed_bytes += cost.fixed_bytes;
+        strategy.stash_bytes += cost.stash_bytes;
+        strategy.working_bytes = std::max(strategy.working_bytes, cost.working_bytes);
       }
       for (std::size_t u = problem_.device_samples.size(); u-- > 0;) {
         const std::int64_t samples = problem_.device_samples[u];
-        form.devices = group_.micro_batch / samples * problem_.ways[w].tensor;
+        form.devices = group_.micro_batch / samples * problem_.strategies[w].tensor;
         if (group_.micro_batch % samples != 0 || form.devices < problem_.least_stage_devices ||
             form.devices > most) {
           continue;
         }
-        way.devices.push_back(form.devices);
+        strategy.devices.push_back(form.devices);
         for (const std::int64_t before : levels_.copies) {
           for (const std::int64_t after : levels_.copies) {
-            way.time_s.push_back(graphpipe_stage_time_s(problem_, form, {before, after}));
+            strategy.time_s.push_back(graphpipe_stage_time_s(problem_, form, {before, after}));
           }
         }
       }
@@ -240,8 +240,8 @@ class ExactSearch {
     return true;
   }
 
-  /// Puts the stage between two closed sets before a label of the smaller one: in each way on the
-  /// fewest devices that keep time and memory, and on more that leave more copies to the stages
+  /// Puts the stage between two closed sets before a label of the smaller one: in each strategy on
+  /// the fewest devices that keep time and memory, and on more that leave more copies to the stages
   /// before. Nothing else depends on them.
   void put(std::size_t before, std::size_t parent, const Growth& growth, double time_s) {
     const ExactStage& stage = stages_[growth.stage];
@@ -249,16 +249,16 @@ class ExactSearch {
     const auto spare =
         static_cast<double>(all_devices_) - work_s_[growth.larger] / time_s * kBelowTolerance;
     std::optional<ExactNeighbours> behind;
-    for (std::size_t w = 0; w < stage.ways.size(); ++w) {
-      const ExactStage::Way& way = stage.ways[w];
-      const std::size_t index = at(problem_.ways[w].pool);
+    for (std::size_t w = 0; w < stage.strategies.size(); ++w) {
+      const ExactStage::Strategy& strategy = stage.strategies[w];
+      const std::size_t index = at(problem_.strategies[w].pool);
       const GraphPipePool& pool = problem_.pools[index];
-      for (std::size_t run = 0; run < way.devices.size(); ++run) {
+      for (std::size_t run = 0; run < strategy.devices.size(); ++run) {
         const double* const times_s =
-            &way.time_s[run * levels_.copies.size() * levels_.copies.size()];
+            &strategy.time_s[run * levels_.copies.size() * levels_.copies.size()];
         if (times_s[0] > time_s) continue;
-        const std::int64_t devices = from.devices + weights_[index] * way.devices[run];
-        const std::int64_t of_pool = from.of_pool[index] + way.devices[run];
+        const std::int64_t devices = from.devices + weights_[index] * strategy.devices[run];
+        const std::int64_t of_pool = from.of_pool[index] + strategy.devices[run];
         if (static_cast<double>(devices) > spare || of_pool > pool.devices) break;
         ++work_;
         if (!behind) behind = neighbours_of(growth, before, from);
@@ -268,18 +268,18 @@ class ExactSearch {
                times_s[at(allowed) * levels_.copies.size() + at(behind->copies)] > time_s) {
           --allowed;
         }
-        const std::int64_t replicas = way.devices[run] / problem_.ways[w].tensor;
+        const std::int64_t replicas = strategy.devices[run] / problem_.strategies[w].tensor;
         if (allowed < 0 ||
             graphpipe_memory_bytes(std::min(behind->in_flight, problem_.batch), replicas,
-                                   group_.micro_batch, way.fixed_bytes, way.stash_bytes,
-                                   way.working_bytes) > pool.memory_bytes) {
+                                   group_.micro_batch, strategy.fixed_bytes, strategy.stash_bytes,
+                                   strategy.working_bytes) > pool.memory_bytes) {
           continue;
         }
         ExactLabel made = extended(from, growth, {behind->in_flight, place_of(w), allowed});
         made.devices = devices;
         made.of_pool = from.of_pool;
         made.of_pool[index] = of_pool;
-        made.way = w;
+        made.strategy = w;
         made.before = before;
         made.parent = parent;
         insert(made, labels_[growth.larger]);
@@ -288,7 +288,7 @@ class ExactSearch {
     }
   }
 
-  Place place_of(std::size_t way) const { return static_cast<Place>(levels_.place[way]); }
+  Place place_of(std::size_t strategy) const { return static_cast<Place>(levels_.place[strategy]); }
   Place last_place() const { return static_cast<Place>(levels_.copies.size() - 1); }
 
   /// What stages before see of a label with a stage that is `own` to them.

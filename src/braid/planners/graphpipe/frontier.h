@@ -19,7 +19,7 @@ struct GraphPipeChoice {
   std::int32_t what = -1;  ///< Shape; block; class of a whole or partial branch; group of
                            ///< the block or the absorption.
   std::int32_t group = 0, samples = 0;  ///< Of a stage: indices in groups and device_samples …
-  std::int32_t way = 0;                 ///< … and in ways.
+  std::int32_t strategy = 0;            ///< … and in strategies.
   std::int32_t absorption = -1;         ///< Of a block.
   std::int32_t inner = -1;              ///< Of a block its first part; of a part its own plan.
   std::int32_t next = -1;               ///< What was there before: the stages behind, other parts.
@@ -31,12 +31,12 @@ struct GraphPipeLabel {
   std::int32_t choice = -1;
   /// Most copies that its first stages have, and the most that a stage before them may have: places
   /// in GraphPipeRuns::copies.
-  std::int32_t copies = 0, allowed = kMostGraphPipeWays;
+  std::int32_t copies = 0, allowed = kMostGraphPipeStrategies;
   /// What a stage before it adds to its own passes: from the start of a micro-batch's first forward
   /// pass to the end of its last backward pass, …
   double round_s = 0;
-  /// … and inside a block of branches the longest way out to what is behind the block and the
-  /// longest way back from there, whose own round is behind_s.
+  /// … and inside a block of branches the longest path out to what is behind the block and the
+  /// longest path back from there, whose own round is behind_s.
   double out_s = 0, back_s = 0, behind_s = -kInfinity;
   bool inside = false;
   bool empty = true;                                        ///< Nothing is behind, nor in it.
@@ -57,21 +57,21 @@ using GraphPipeFrontier = std::vector<GraphPipeLabel>;
 
 /// How partial plans compare: by devices of each kind, by copies that they have and allow, and by
 /// what they have in flight for each of `groups` micro-batch sizes (`table`) or by how long a
-/// micro-batch takes to their end and back. Of plans of the branches of one block the ways out and
-/// back count too, but only if asked (`full`): a plan with a shorter round and longer ways may be
+/// micro-batch takes to their end and back. Of plans of the branches of one block the paths out and
+/// back count too, but only if asked (`full`): a plan with a shorter round and longer paths may be
 /// the worse one beside another.
 ///
 /// That is exact: the round R that a stage sees (planners/graphpipe/in_flight.h) is the longest of
-/// ways out to some stage y, y's turn and ways back. Where plans stand beside each other before a
+/// paths out to some stage y, y's turn and paths back. Where plans stand beside each other before a
 /// common plan, both ways may lead into that one through either, or stay within one of them: of the
-/// block R = max(R₁, R₂, out + back + behind), with the longer way out of both and the longer way
+/// block R = max(R₁, R₂, out + back + behind), with the longer path out of both and the longer path
 /// back. A stage adds its passes to R, out and back, and raises R to its own turn; a transfer adds
 /// itself to all. So everything grows with everything, and none of it depends on how plans behind
 /// the block came by their R. Longest paths of difference constraints may also turn back at a stage
 /// A to a later micro-batch, F_s → y → B_A → F_A → z → B_s, but in series-parallel stages those are
-/// no longer: of the ways out s → y and A → z, or of the ways back y → A and z → s, two meet at the
-/// end of the smallest block that A and the way around it are in, and with their ends swapped there
-/// the path falls into one of the above and a round of A, for which A's own count has room.
+/// no longer: of the paths out s → y and A → z, or of the paths back y → A and z → s, two meet at
+/// the end of the smallest block that A and the path around it are in, and with their ends swapped
+/// there the path falls into one of the above and a round of A, for which A's own count has room.
 class GraphPipeRanking {
  public:
   GraphPipeRanking(std::size_t groups, bool table, std::size_t pools)

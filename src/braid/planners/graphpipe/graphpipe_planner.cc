@@ -46,9 +46,9 @@ void check_space(const GraphPipeSpace& space) {
          "--schedule");
 }
 
-/// The problem with its first ways alone.
-GraphPipeProblem with_first_ways(GraphPipeProblem problem, std::size_t count) {
-  problem.ways.resize(count);
+/// The problem with its first strategies alone.
+GraphPipeProblem with_first_strategies(GraphPipeProblem problem, std::size_t count) {
+  problem.strategies.resize(count);
   for (GraphPipeKind& kind : problem.kinds) kind.resize(count);
   return problem;
 }
@@ -80,7 +80,7 @@ Infeasibility explain(const GraphPipeProblem& limited) {
   for (std::size_t s = 0; s < solution.stages.size(); ++s) {
     const GraphPipeStage& stage = solution.stages[s];
     const double available_bytes =
-        limited.pool_of(limited.ways[static_cast<std::size_t>(stage.way)]).memory_bytes;
+        limited.pool_of(limited.strategies[static_cast<std::size_t>(stage.strategy)]).memory_bytes;
     if (available_bytes - stage.memory_bytes >= least_room) continue;
     least_room = available_bytes - stage.memory_bytes;
     why.needed_bytes = stage.memory_bytes;
@@ -253,12 +253,13 @@ void fix_micro_batch(const Job& job, const Degrees& micro_batch, GraphPipeProble
   fix_samples(problem, static_cast<std::size_t>(keep - problem.device_samples.begin()));
 }
 
-void add_assumptions(std::span<const Configuration> ways, const System& system,
+void add_assumptions(std::span<const Configuration> strategies, const System& system,
                      std::vector<std::string>& assumptions) {
-  const bool plain = std::all_of(ways.begin(), ways.end(),
-                                 [](const Configuration& way) { return way == Configuration{}; });
+  const bool plain =
+      std::all_of(strategies.begin(), strategies.end(),
+                  [](const Configuration& strategy) { return strategy == Configuration{}; });
   assumptions.emplace_back(plain ? "no tensor parallelism and no recomputation"
-                                 : "no ZeRO; a stage runs all its layers in one way");
+                                 : "no ZeRO; a stage runs all its layers in one strategy");
   assumptions.emplace_back(
       "the search takes the network between stages as flat, at the rate of its outermost level "
       "and at that inside a node; plans are then timed on the real one");
@@ -282,19 +283,19 @@ class GroupSearch {
         outcome_(begin_outcome(job, system)) {
     all_.problem.in_flight = space.in_flight;
     fix_micro_batch(job, space.micro_batch, all_.problem);
-    add_assumptions(all_.ways, system, outcome_.assumptions);
+    add_assumptions(all_.strategies, system, outcome_.assumptions);
     outcome_.search_bound_s =
         std::max(outcome_.physical_bound.time_s, graphpipe_bound_s(all_.problem));
   }
 
   Outcome run() {
-    // The fastest bottleneck need not have the shortest iteration: plain ways alone have other
-    // plans.
-    if (all_.problem.ways.size() > all_.plain) {
-      search_counts(with_first_ways(all_.problem, all_.plain));
+    // The fastest bottleneck need not have the shortest iteration: plain strategies alone have
+    // other plans.
+    if (all_.problem.strategies.size() > all_.plain) {
+      search_counts(with_first_strategies(all_.problem, all_.plain));
     }
-    if (all_.manual > all_.plain && all_.manual < all_.ways.size()) {
-      search_counts(with_first_ways(all_.problem, all_.manual));
+    if (all_.manual > all_.plain && all_.manual < all_.strategies.size()) {
+      search_counts(with_first_strategies(all_.problem, all_.manual));
     }
     search_counts(all_.problem);
     if (space_.graph_stages == GraphStages::exact) {

@@ -13,7 +13,7 @@ enum class GraphStages : std::uint8_t {
   exact,            ///< And all others, for each micro-batch size (planners/graphpipe/exact.h).
 };
 
-/// The ways to run a stage's layers that the planner graphpipe tries.
+/// The strategies to run a stage's layers that the planner graphpipe tries.
 enum class StageOptions : std::uint8_t {
   all,   ///< Every degree of tensor parallelism and kind of recomputation, stage by stage.
   data,  ///< Data parallelism alone, nothing recomputed (Jeon 2024).

@@ -35,7 +35,7 @@ std::vector<std::int64_t> powers_in(std::int64_t batch) {
   return powers;
 }
 
-/// Of a layer that runs one way, its costs for each number of samples.
+/// Of a layer that runs one strategy, its costs for each number of samples.
 GraphPipeCost cost_of(std::span<const LayerCost> costs, std::span<const std::int64_t> samples,
                       const Precision& precision) {
   GraphPipeCost cost;
@@ -60,42 +60,44 @@ GraphPipeCost cost_of(std::span<const LayerCost> costs, std::span<const std::int
 }
 
 /// Whether layers have options to run so with each of these numbers of samples.
-bool is_listed_for(Configuration way, const GraphPipeSpace& space,
+bool is_listed_for(Configuration strategy, const GraphPipeSpace& space,
                    std::span<const std::int64_t> samples) {
   return std::all_of(samples.begin(), samples.end(), [&](std::int64_t count) {
-    way.micro_batch = static_cast<int>(count);
-    return is_listed(space, way);
+    strategy.micro_batch = static_cast<int>(count);
+    return is_listed(space, strategy);
   });
 }
 
-/// The ways that model and `space` allow, on one group of devices.
-struct WaySearch {
+/// The strategies that model and `space` allow, on one group of devices.
+struct StrategySearch {
   const LayerOptions& layers;
   const GraphPipeSpace& space;
   std::span<const std::int64_t> samples;  ///< That a replica may have at once.
 };
 
-/// Adds the ways of one degree and kind of sharding, each with all kinds of recomputation.
-void add_ways(Configuration way, const WaySearch& search, std::vector<Configuration>& ways) {
+/// Adds the strategies of one degree and kind of sharding, each with all kinds of recomputation.
+void add_strategies(Configuration strategy, const StrategySearch& search,
+                    std::vector<Configuration>& strategies) {
   const GraphPipeSpace& space = search.space;
   for (const Recompute kind : {Recompute::none, Recompute::selective, Recompute::full}) {
     const bool data = space.stage_options == StageOptions::data;
     if (space.recompute ? *space.recompute != kind : data && kind != Recompute::none) continue;
-    way.recompute = kind;
-    if (is_listed_for(way, space, search.samples)) ways.push_back(way);
+    strategy.recompute = kind;
+    if (is_listed_for(strategy, space, search.samples)) strategies.push_back(strategy);
   }
 }
 
 /// Ways on one group of devices.
-struct GroupWays {
-  std::vector<Configuration> ways;
+struct GroupStrategies {
+  std::vector<Configuration> strategies;
   std::size_t manual = 0;  ///< The first so many: those that the model says.
 };
 
-/// The ways that model and `space` allow, the plain one first, what is found last.
-GroupWays ways_on(const WaySearch& search, const System& system, LayerTables& tables) {
+/// The strategies that model and `space` allow, the plain one first, what is found last.
+GroupStrategies strategies_on(const StrategySearch& search, const System& system,
+                              LayerTables& tables) {
   const auto& [layers, space, samples] = search;
-  GroupWays result;
+  GroupStrategies result;
   const bool data = space.stage_options == StageOptions::data;
   const std::int64_t most_tp =
       std::min(system.groups.front().devices_per_node, system.device_count);
@@ -109,54 +111,56 @@ GroupWays ways_on(const WaySearch& search, const System& system, LayerTables& ta
     if (!space.tp.allows(tp) || (space.tp.list().empty() && data && tp > 1)) continue;
     degrees.emplace_back().tp = tp;
   }
-  for (Configuration way : degrees) {
+  for (Configuration strategy : degrees) {
     // Each device then hands on its part of the sequence alone.
-    way.sequence_parallel = way.tp > 1 && space.sequence_parallel.value_or(true);
-    if (!refusal(limits.split, to_execution(way)).empty() && !space.sequence_parallel) {
-      way.sequence_parallel = false;
+    strategy.sequence_parallel = strategy.tp > 1 && space.sequence_parallel.value_or(true);
+    if (!refusal(limits.split, to_execution(strategy)).empty() && !space.sequence_parallel) {
+      strategy.sequence_parallel = false;
     }
-    if (refusal(limits.split, to_execution(way)).empty()) add_ways(way, search, result.ways);
+    if (refusal(limits.split, to_execution(strategy)).empty())
+      add_strategies(strategy, search, result.strategies);
   }
-  result.manual = result.ways.size();
+  result.manual = result.strategies.size();
   if (layers.searches_shardings()) {
     limits.split.automatic = found;
     for (const Configuration& degree : degrees) {
-      for (const TensorForm& form : tensor_forms(degree, limits, space)) {
-        const Configuration way = with_form(degree, form);
-        if (form.sharding == ShardingKind::manual || !tables.is_distinct(way)) continue;
-        add_ways(way, search, result.ways);
+      for (const TensorSharding& form : tensor_shardings(degree, limits, space)) {
+        const Configuration strategy = with_form(degree, form);
+        if (form.sharding == ShardingKind::manual || !tables.is_distinct(strategy)) continue;
+        add_strategies(strategy, search, result.strategies);
       }
     }
   }
   return result;
 }
 
-/// The ways of all groups, and the group of each.
-void fill_ways(GroupTables& tables, const GraphPipeSpace& space, GraphPipeJob& result) {
-  const WaySearch search{tables.layers(), space, result.problem.device_samples};
-  std::vector<GroupWays> of_group;
+/// The strategies of all groups, and the group of each.
+void fill_strategies(GroupTables& tables, const GraphPipeSpace& space, GraphPipeJob& result) {
+  const StrategySearch search{tables.layers(), space, result.problem.device_samples};
+  std::vector<GroupStrategies> of_group;
   of_group.reserve(tables.groups());
   for (std::size_t g = 0; g < tables.groups(); ++g) {
-    of_group.push_back(ways_on(search, tables.part(g), tables.of(g)));
+    of_group.push_back(strategies_on(search, tables.part(g), tables.of(g)));
   }
   const auto put = [&](std::size_t group, std::size_t first, std::size_t last) {
-    const std::vector<Configuration>& ways = of_group[group].ways;
-    for (std::size_t w = first; w < std::min(last, ways.size()); ++w) {
-      const Configuration& way = ways[w];
-      result.ways.push_back(way);
-      result.problem.ways.push_back(
-          {way.tp, way.sequence_parallel ? 1 : way.tp, static_cast<std::int32_t>(group)});
+    const std::vector<Configuration>& strategies = of_group[group].strategies;
+    for (std::size_t w = first; w < std::min(last, strategies.size()); ++w) {
+      const Configuration& strategy = strategies[w];
+      result.strategies.push_back(strategy);
+      result.problem.strategies.push_back({strategy.tp,
+                                           strategy.sequence_parallel ? 1 : strategy.tp,
+                                           static_cast<std::int32_t>(group)});
     }
   };
-  result.problem.ways.clear();
+  result.problem.strategies.clear();
   for (std::size_t g = 0; g < of_group.size(); ++g) put(g, 0, 1);
-  result.plain = result.ways.size();
+  result.plain = result.strategies.size();
   for (std::size_t g = 0; g < of_group.size(); ++g) put(g, 1, of_group[g].manual);
-  result.manual = result.ways.size();
+  result.manual = result.strategies.size();
   for (std::size_t g = 0; g < of_group.size(); ++g) {
-    put(g, of_group[g].manual, of_group[g].ways.size());
+    put(g, of_group[g].manual, of_group[g].strategies.size());
   }
-  if (result.ways.empty()) {
+  if (result.strategies.empty()) {
     throw Error("no stage can run as asked",
                 "the graphpipe planner has tensor parallelism of powers of two that divide a node");
   }
@@ -202,14 +206,14 @@ bool no_worse(const GraphPipeCost& a, const GraphPipeCost& b) {
          a.stash_bytes <= b.stash_bytes && a.working_bytes <= b.working_bytes;
 }
 
-/// Leaves out ways that an earlier one of their kind is no worse than for every layer.
-void drop_useless_ways(GraphPipeJob& job) {
+/// Leaves out strategies that an earlier one of their kind is no worse than for every layer.
+void drop_useless_strategies(GraphPipeJob& job) {
   GraphPipeProblem& problem = job.problem;
-  for (std::size_t w = 1; w < job.ways.size();) {
+  for (std::size_t w = 1; w < job.strategies.size();) {
     const auto place = static_cast<std::ptrdiff_t>(w);
     bool useless = false;
     for (std::size_t other = 0; other < w && !useless; ++other) {
-      useless = problem.ways[other] == problem.ways[w] &&
+      useless = problem.strategies[other] == problem.strategies[w] &&
                 std::all_of(problem.kinds.begin(), problem.kinds.end(),
                             [&](const auto& kind) { return no_worse(kind[other], kind[w]); });
     }
@@ -217,9 +221,9 @@ void drop_useless_ways(GraphPipeJob& job) {
       ++w;
       continue;
     }
-    job.ways.erase(job.ways.begin() + place);
+    job.strategies.erase(job.strategies.begin() + place);
     if (w < job.manual) --job.manual;
-    problem.ways.erase(problem.ways.begin() + place);
+    problem.strategies.erase(problem.strategies.begin() + place);
     for (GraphPipeKind& kind : problem.kinds) kind.erase(kind.begin() + place);
   }
 }
@@ -267,19 +271,19 @@ GraphPipeJob graphpipe_job(const Job& job, const System& system, GroupTables& ta
                   "the graphpipe planner tries powers of two");
     }
   }
-  fill_ways(tables, space, result);
+  fill_strategies(tables, space, result);
   fill_pools(system, tables, problem);
   problem.batch = job.global_batch;
   problem.groups.reserve(sizes.size());
   for (const std::int64_t samples : sizes) {
     if (samples % problem.device_samples.front() == 0) problem.groups.push_back({samples, 1});
   }
-  for (std::size_t w = 0; w < result.ways.size(); ++w) {
-    const Configuration& way = result.ways[w];
-    LayerTables& of_group = tables.of(at(problem.ways[w].pool));
+  for (std::size_t w = 0; w < result.strategies.size(); ++w) {
+    const Configuration& strategy = result.strategies[w];
+    LayerTables& of_group = tables.of(at(problem.strategies[w].pool));
     std::vector<const LayerTable*> by_samples;
     by_samples.reserve(problem.device_samples.size());
-    Configuration form = way;
+    Configuration form = strategy;
     for (const std::int64_t samples : problem.device_samples) {
       form.micro_batch = static_cast<int>(samples);
       by_samples.push_back(&of_group.sums_at(form));
@@ -296,7 +300,7 @@ GraphPipeJob graphpipe_job(const Job& job, const System& system, GroupTables& ta
   for (const ProfileEdge& edge : layers.edges) {
     problem.edges.push_back({edge.source, edge.target, edge.bytes});
   }
-  drop_useless_ways(result);
+  drop_useless_strategies(result);
   return result;
 }
 
@@ -307,17 +311,17 @@ Plan graphpipe_plan(const Job& job, const System& system, GroupTables& tables,
   plan.parallel.pp = static_cast<int>(solution.stages.size());
   plan.profile.chip = chip_names_of(system);
   const auto group_of_stage = [&](const GraphPipeStage& stage) {
-    return at(planned.problem.ways[at(stage.way)].pool);
+    return at(planned.problem.strategies[at(stage.strategy)].pool);
   };
   for (const GraphPipeStage& from : solution.stages) {
-    Configuration how = planned.ways[at(from.way)];
+    Configuration how = planned.strategies[at(from.strategy)];
     how.dp = static_cast<std::int32_t>(from.devices / how.tp);
     how.micro_batch = static_cast<std::int32_t>(from.group.micro_batch / how.dp);
     const std::size_t group = group_of_stage(from);
     const auto place = tables.groups() > 1 ? static_cast<std::int32_t>(group) : -1;
     const std::int32_t option = builder.option(tables.of(group), how, place);
     Stage& stage = builder.add_stage(how, {});
-    stage.own = stage_form(how);
+    stage.own = stage_config(how);
     add_layers(from.nodes, option, stage.chunks.emplace_back());
   }
   // Large stages first: powers of two then never straddle a node that they fit in.

@@ -33,7 +33,7 @@ class GroupTables {
 struct GraphPipeJob {
   /// Of the problem: tp, sequence parallelism, sharding and recomputation. The plain ones come
   /// first, then others that the model says.
-  std::vector<Configuration> ways;
+  std::vector<Configuration> strategies;
   std::size_t plain = 1;   ///< One for each kind of devices that has any.
   std::size_t manual = 0;  ///< Plain ones and those that the model says.
   GraphPipeProblem problem;
@@ -47,13 +47,13 @@ struct GraphPipeJob {
 /// allow; where shardings are searched for (on one group), those too; but none that another of its
 /// group and degree is no worse than for every layer. Memory as the shared model's without ZeRO;
 /// the network flat, each group's devices at the rate of its outermost level. Throws Error for more
-/// than kMostGraphPipePools groups, when no way is left and where the estimator does.
+/// than kMostGraphPipePools groups, when no strategy is left and where the estimator does.
 GraphPipeJob graphpipe_job(const Job& job, const System& system, GroupTables& tables,
                            const GraphPipeSpace& space);
 
 /// The plan that a solution of the problem stands for: 1F1B, each stage with its own replicas,
-/// samples and way on neighbouring devices of its group, in one node if they fit. All stages have
-/// one micro-batch size.
+/// samples and strategy on neighbouring devices of its group, in one node if they fit. All stages
+/// have one micro-batch size.
 Plan graphpipe_plan(const Job& job, const System& system, GroupTables& tables,
                     const GraphPipeJob& planned, const GraphPipeSolution& solution);
 

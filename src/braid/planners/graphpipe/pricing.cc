@@ -36,7 +36,7 @@ Sums sums_of(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
   Sums sums;
   const std::size_t index = samples_index(problem, stage);
   for (const std::int32_t node : stage.nodes) {
-    const GraphPipeCost& cost = problem.kinds[at(problem.nodes[at(node)])][at(stage.way)];
+    const GraphPipeCost& cost = problem.kinds[at(problem.nodes[at(node)])][at(stage.strategy)];
     sums.forward_s += cost.forward_s[index];
     sums.backward_s += cost.backward_s[index];
     sums.fixed_bytes += cost.fixed_bytes;
@@ -55,7 +55,7 @@ Sums sums_of(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
 }
 
 GraphPipePool pool_of(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
-  return problem.pool_of(problem.ways[at(stage.way)]);
+  return problem.pool_of(problem.strategies[at(stage.strategy)]);
 }
 
 /// Of synchronising gradients, once.
@@ -66,7 +66,7 @@ double sync_s(const GraphPipeProblem& problem, const GraphPipeStage& stage, cons
 }
 
 std::int64_t copies_of(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
-  return problem.ways[at(stage.way)].copies;
+  return problem.strategies[at(stage.strategy)].copies;
 }
 
 double time_s(const GraphPipeProblem& problem, const GraphPipeStage& stage, const Sums& sums,
@@ -124,7 +124,7 @@ double transfer_s(const GraphPipeProblem& problem, const GraphPipeStage& receive
 
 using StageEdges = std::map<std::pair<std::size_t, std::size_t>, double>;  ///< stage_edges().
 
-/// Samples in flight by the table of stages in topological order; fills in the way through them.
+/// Samples in flight by the table of stages in topological order; fills in the path through them.
 std::vector<std::int64_t> count_by_table(const GraphPipeProblem& problem,
                                          const std::vector<Sums>& sums, const StageEdges& edges,
                                          GraphPipeSolution& solution) {

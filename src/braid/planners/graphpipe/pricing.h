@@ -5,7 +5,7 @@
 
 namespace braid {
 
-/// Most copies that any stage before and after a stage has (GraphPipeWay).
+/// Most copies that any stage before and after a stage has (GraphPipeStrategy).
 struct NeighbourCopies {
   std::int64_t before = 1, after = 1;
 };
@@ -15,10 +15,10 @@ struct NeighbourCopies {
 double graphpipe_stage_time_s(const GraphPipeProblem& problem, const GraphPipeStage& stage,
                               const NeighbourCopies& neighbours = {});
 
-/// Fills in everything else from nodes, devices, ways and groups of the stages, straight from the
-/// definition, at a rate of the slowest stage's or of `rate_s` if that is longer; then orders the
-/// stages. False, and the memory beyond the limit, when one does not fit. With the least counts all
-/// stages have one micro-batch size.
+/// Fills in everything else from nodes, devices, strategies and groups of the stages, straight from
+/// the definition, at a rate of the slowest stage's or of `rate_s` if that is longer; then orders
+/// the stages. False, and the memory beyond the limit, when one does not fit. With the least counts
+/// all stages have one micro-batch size.
 bool price_graphpipe(const GraphPipeProblem& problem, GraphPipeSolution& solution,
                      double rate_s = 0);
 

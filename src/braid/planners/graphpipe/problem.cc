@@ -72,7 +72,8 @@ void check_groups(const GraphPipeProblem& problem) {
 }
 
 void check_kind(const GraphPipeProblem& problem, const GraphPipeKind& kind) {
-  if (kind.size() != problem.ways.size()) fail("kinds", "each needs its costs in every way");
+  if (kind.size() != problem.strategies.size())
+    fail("kinds", "each needs its costs in every strategy");
   for (const GraphPipeCost& cost : kind) {
     if (cost.forward_s.size() != problem.device_samples.size() ||
         cost.backward_s.size() != problem.device_samples.size()) {
@@ -87,28 +88,28 @@ void check_kind(const GraphPipeProblem& problem, const GraphPipeKind& kind) {
   }
 }
 
-void check_ways(const GraphPipeProblem& problem) {
-  if (problem.ways.empty() || problem.ways.size() > kMostGraphPipeWays) {
-    fail("ways", "there must be 1 to " + std::to_string(kMostGraphPipeWays));
+void check_strategies(const GraphPipeProblem& problem) {
+  if (problem.strategies.empty() || problem.strategies.size() > kMostGraphPipeStrategies) {
+    fail("strategies", "there must be 1 to " + std::to_string(kMostGraphPipeStrategies));
   }
-  for (const GraphPipeWay& way : problem.ways) {
-    if (way.tensor < 1 || way.tensor > kMostGraphPipeDevices) {
-      fail("ways",
+  for (const GraphPipeStrategy& strategy : problem.strategies) {
+    if (strategy.tensor < 1 || strategy.tensor > kMostGraphPipeDevices) {
+      fail("strategies",
            "a replica must have 1 to " + std::to_string(kMostGraphPipeDevices) + " devices");
     }
-    if (way.copies < 1 || way.copies > way.tensor) {
-      fail("ways", "there must be at least one copy, and at most one on each device");
+    if (strategy.copies < 1 || strategy.copies > strategy.tensor) {
+      fail("strategies", "there must be at least one copy, and at most one on each device");
     }
-    if (way.pool < 0 || at(way.pool) >= problem.pools.size()) {
-      fail("ways", "a way's kind of devices does not exist");
+    if (strategy.pool < 0 || at(strategy.pool) >= problem.pools.size()) {
+      fail("strategies", "a strategy's kind of devices does not exist");
     }
   }
 }
 
-/// Least device-seconds per sample of a node of a kind run in a way.
-double work_of(const GraphPipeProblem& problem, std::size_t kind, std::size_t way) {
-  const GraphPipeCost& cost = problem.kinds[kind][way];
-  const auto tensor = static_cast<double>(problem.ways[way].tensor);
+/// Least device-seconds per sample of a node of a kind run in a strategy.
+double work_of(const GraphPipeProblem& problem, std::size_t kind, std::size_t strategy) {
+  const GraphPipeCost& cost = problem.kinds[kind][strategy];
+  const auto tensor = static_cast<double>(problem.strategies[strategy].tensor);
   double least_s = kInfinity;
   for (std::size_t i = 0; i < problem.device_samples.size(); ++i) {
     least_s = std::min(least_s, tensor * (cost.forward_s[i] + cost.backward_s[i]) /
@@ -119,15 +120,16 @@ double work_of(const GraphPipeProblem& problem, std::size_t kind, std::size_t wa
 
 }  // namespace
 
-CopyLevels copy_levels(const std::vector<GraphPipeWay>& ways) {
+CopyLevels copy_levels(const std::vector<GraphPipeStrategy>& strategies) {
   CopyLevels levels;
-  levels.copies.reserve(ways.size());
-  for (const GraphPipeWay& way : ways) levels.copies.push_back(way.copies);
+  levels.copies.reserve(strategies.size());
+  for (const GraphPipeStrategy& strategy : strategies) levels.copies.push_back(strategy.copies);
   std::sort(levels.copies.begin(), levels.copies.end());
   levels.copies.erase(std::unique(levels.copies.begin(), levels.copies.end()), levels.copies.end());
-  levels.place.reserve(ways.size());
-  for (const GraphPipeWay& way : ways) {
-    const auto place = std::lower_bound(levels.copies.begin(), levels.copies.end(), way.copies);
+  levels.place.reserve(strategies.size());
+  for (const GraphPipeStrategy& strategy : strategies) {
+    const auto place =
+        std::lower_bound(levels.copies.begin(), levels.copies.end(), strategy.copies);
     levels.place.push_back(static_cast<std::int32_t>(place - levels.copies.begin()));
   }
   return levels;
@@ -137,7 +139,7 @@ void check_graphpipe_problem(const GraphPipeProblem& problem) {
   check_counts(problem);
   check_pools(problem);
   check_groups(problem);
-  check_ways(problem);
+  check_strategies(problem);
   for (const GraphPipeKind& kind : problem.kinds) check_kind(problem, kind);
   const auto nodes = static_cast<std::int64_t>(problem.nodes.size());
   for (const std::int32_t kind : problem.nodes) {
@@ -169,7 +171,7 @@ double graphpipe_sync_bytes_per_s(const GraphPipePool& pool, std::int64_t device
 }
 
 std::int64_t graphpipe_replicas(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
-  const std::int64_t tensor = problem.ways[at(stage.way)].tensor;
+  const std::int64_t tensor = problem.strategies[at(stage.strategy)].tensor;
   assert(stage.devices >= tensor && stage.devices % tensor == 0);
   return stage.devices / tensor;
 }
@@ -183,8 +185,9 @@ std::vector<std::int32_t> graphpipe_weights(const GraphPipeProblem& problem) {
   for (std::size_t p = 0; p < weights.size(); ++p) {
     for (std::size_t k = 0; k < work_s.size(); ++k) {
       work_s[k] = kInfinity;
-      for (std::size_t w = 0; w < problem.ways.size(); ++w) {
-        if (at(problem.ways[w].pool) == p) work_s[k] = std::min(work_s[k], work_of(problem, k, w));
+      for (std::size_t w = 0; w < problem.strategies.size(); ++w) {
+        if (at(problem.strategies[w].pool) == p)
+          work_s[k] = std::min(work_s[k], work_of(problem, k, w));
       }
     }
     for (const std::int32_t kind : problem.nodes) all_s[p] += work_s[at(kind)];
@@ -212,8 +215,8 @@ std::vector<double> graphpipe_least_work_s(const GraphPipeProblem& problem) {
   const std::vector<std::int32_t> weights = graphpipe_weights(problem);
   std::vector<double> least_s(problem.kinds.size(), kInfinity);
   for (std::size_t k = 0; k < problem.kinds.size(); ++k) {
-    for (std::size_t w = 0; w < problem.ways.size(); ++w) {
-      const double weight = weights[at(problem.ways[w].pool)];
+    for (std::size_t w = 0; w < problem.strategies.size(); ++w) {
+      const double weight = weights[at(problem.strategies[w].pool)];
       least_s[k] = std::min(least_s[k], weight * work_of(problem, k, w));
     }
   }

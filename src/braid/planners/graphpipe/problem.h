@@ -23,25 +23,26 @@ struct GraphPipePool {
   friend bool operator==(const GraphPipePool&, const GraphPipePool&) = default;
 };
 
-/// A way in which a stage may run all its nodes: on devices of one kind, with a degree of tensor
-/// parallelism, with something recomputed or not.
-struct GraphPipeWay {
+/// A strategy in which a stage may run all its nodes: on devices of one kind, with a degree of
+/// tensor parallelism, with something recomputed or not.
+struct GraphPipeStrategy {
   std::int64_t tensor = 1;  ///< Devices of a replica.
   /// How often a tensor that enters or leaves the stage is on these devices: `tensor` times where
   /// each has it whole, once where each has a part.
   std::int64_t copies = 1;
   std::int32_t pool = 0;  ///< In GraphPipeProblem::pools.
-  friend bool operator==(const GraphPipeWay&, const GraphPipeWay&) = default;
+  friend bool operator==(const GraphPipeStrategy&, const GraphPipeStrategy&) = default;
 };
 
-/// The numbers of copies that ways have, each once, ascending, and each way's place among them.
+/// The numbers of copies that strategies have, each once, ascending, and each strategy's place
+/// among them.
 struct CopyLevels {
   std::vector<std::int64_t> copies;
-  std::vector<std::int32_t> place;  ///< [way]
+  std::vector<std::int32_t> place;  ///< [strategy]
 };
-CopyLevels copy_levels(const std::vector<GraphPipeWay>& ways);
+CopyLevels copy_levels(const std::vector<GraphPipeStrategy>& strategies);
 
-/// What a node costs on each device of a replica that runs it in one way.
+/// What a node costs on each device of a replica that runs it in one strategy.
 struct GraphPipeCost {
   /// [index in device_samples]: a pass over as many samples.
   std::vector<double> forward_s, backward_s;
@@ -52,7 +53,7 @@ struct GraphPipeCost {
   friend bool operator==(const GraphPipeCost&, const GraphPipeCost&) = default;
 };
 
-/// Nodes of a kind cost the same: [index in ways].
+/// Nodes of a kind cost the same: [index in strategies].
 using GraphPipeKind = std::vector<GraphPipeCost>;
 
 struct GraphPipeEdge {
@@ -62,8 +63,8 @@ struct GraphPipeEdge {
 };
 
 /// Planning a pipeline whose stages form a graph (Jeon 2024, §3.3): cut the graph of nodes into
-/// convex stages that form a directed acyclic graph, give each devices, one of `ways` to run, a
-/// micro-batch size b and a k for kFkB, such that the slowest stage's time per sample is least,
+/// convex stages that form a directed acyclic graph, give each devices, one of `strategies` to run,
+/// a micro-batch size b and a k for kFkB, such that the slowest stage's time per sample is least,
 /// where
 ///   all devices of a stage are of the kind of its way, and of each kind Σ devices ≤ those there
 ///     are; memory and bandwidths are that kind's; a stage's d devices are r = d/tensor replicas,
@@ -86,7 +87,8 @@ struct GraphPipeEdge {
 /// copies, its bandwidth and its d devices, and as long back. The rate is the slowest stage's, or
 /// the least that is longer at which all stages fit: a longer one never asks for more in flight.
 struct GraphPipeProblem {
-  std::vector<GraphPipeWay> ways = {{}};  ///< Of data parallelism alone when there is but this.
+  std::vector<GraphPipeStrategy> strategies = {
+      {}};  ///< Of data parallelism alone when there is but this.
   std::vector<GraphPipeKind> kinds;
   std::vector<std::int32_t> nodes;           ///< Kind of each, in topological order.
   std::vector<GraphPipeEdge> edges;          ///< source < target.
@@ -103,16 +105,16 @@ struct GraphPipeProblem {
   std::vector<PassGroup> groups;
   bool mixed = false;
 
-  /// Of the kind that a way is for.
-  const GraphPipePool& pool_of(const GraphPipeWay& way) const {
-    return pools[static_cast<std::size_t>(way.pool)];
+  /// Of the kind that a strategy is for.
+  const GraphPipePool& pool_of(const GraphPipeStrategy& strategy) const {
+    return pools[static_cast<std::size_t>(strategy.pool)];
   }
   friend bool operator==(const GraphPipeProblem&, const GraphPipeProblem&) = default;
 };
 
 inline constexpr std::int64_t kMostGraphPipeNodes = 8192;
 inline constexpr std::size_t kMostMixedGroups = 8;
-inline constexpr std::size_t kMostGraphPipeWays = 64;
+inline constexpr std::size_t kMostGraphPipeStrategies = 64;
 
 /// Throws Error naming the field or node when the problem is not as described.
 void check_graphpipe_problem(const GraphPipeProblem& problem);
@@ -120,7 +122,7 @@ void check_graphpipe_problem(const GraphPipeProblem& problem);
 struct GraphPipeStage {
   std::vector<std::int32_t> nodes;  ///< Ascending.
   std::int64_t devices = 1;
-  std::int32_t way = 0;  ///< In GraphPipeProblem::ways.
+  std::int32_t strategy = 0;  ///< In GraphPipeProblem::strategies.
   PassGroup group;
   // What price_graphpipe fills in:
   double time_s = 0;           ///< Per sample.
@@ -133,7 +135,7 @@ struct GraphPipeStage {
 struct GraphPipeSolution {
   Status status = Status::infeasible;
   double time_s = 0;  ///< Per sample: the rate, at least the slowest stage's time.
-  double fill_s = 0;  ///< A micro-batch's way through all stages and back, at that rate.
+  double fill_s = 0;  ///< A micro-batch's path through all stages and back, at that rate.
   std::vector<GraphPipeStage> stages;  ///< Each before its successors.
   /// Cuts that made the graph series-parallel (OrderTree::cuts): with any, there may be better
   /// plans of series-parallel stages; with other stages there may be anyway.
@@ -151,8 +153,8 @@ std::int64_t graphpipe_replicas(const GraphPipeProblem& problem, const GraphPipe
 double graphpipe_sync_bytes_per_s(const GraphPipePool& pool, std::int64_t devices);
 
 /// What a device of each kind counts for where devices of several kinds are summed up: 1 for one
-/// kind, else 1 to 256 in proportion to how fast they run the whole graph, 0 for those that no way
-/// is for. Whatever the weights, a bound on the weighed sum is one on what plans need.
+/// kind, else 1 to 256 in proportion to how fast they run the whole graph, 0 for those that no
+/// strategy is for. Whatever the weights, a bound on the weighed sum is one on what plans need.
 std::vector<std::int32_t> graphpipe_weights(const GraphPipeProblem& problem);
 
 /// All devices, weighed.

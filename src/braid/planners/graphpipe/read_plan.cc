@@ -40,9 +40,9 @@ class PlanReader {
     for (const std::int32_t v : nodes) stage.nodes.push_back(actual[at(v)]);
     std::sort(stage.nodes.begin(), stage.nodes.end());
     stage.group = groups_[at(choice.group)];
-    stage.way = choice.way;
+    stage.strategy = choice.strategy;
     stage.devices = stage.group.micro_batch / problem_.device_samples[at(choice.samples)] *
-                    problem_.ways[at(choice.way)].tensor;
+                    problem_.strategies[at(choice.strategy)].tensor;
     stages.push_back(std::move(stage));
   }
 

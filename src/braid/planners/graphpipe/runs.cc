@@ -9,33 +9,34 @@ namespace braid {
 
 GraphPipeRuns::GraphPipeRuns(const GraphPipeProblem& problem, const GraphPipeShapes& form,
                              const std::vector<PassGroup>& groups)
-    : problem_(problem), form_(form), levels_(copy_levels(problem.ways)) {
-  const std::size_t ways = problem.ways.size();
+    : problem_(problem), form_(form), levels_(copy_levels(problem.strategies)) {
+  const std::size_t strategies = problem.strategies.size();
   const std::vector<std::int32_t> weights = graphpipe_weights(problem);
   all_devices_ = graphpipe_weighed_devices(problem);
-  ways_.reserve(ways);
-  for (const GraphPipeWay& way : problem.ways) {
-    ways_.push_back({static_cast<std::size_t>(way.pool), problem.pool_of(way).memory_bytes});
+  strategies_.reserve(strategies);
+  for (const GraphPipeStrategy& strategy : problem.strategies) {
+    strategies_.push_back(
+        {static_cast<std::size_t>(strategy.pool), problem.pool_of(strategy).memory_bytes});
   }
-  rows_.reserve(groups.size() * ways);
+  rows_.reserve(groups.size() * strategies);
   for (const PassGroup& group : groups) {
-    for (std::size_t w = 0; w < ways; ++w) add_row(group, w, weights[ways_[w].pool]);
+    for (std::size_t w = 0; w < strategies; ++w) add_row(group, w, weights[strategies_[w].pool]);
   }
   runs_.resize(form.shapes.size());
   find_devices();
   find_least();
 }
 
-void GraphPipeRuns::add_row(const PassGroup& group, std::size_t way, std::int32_t weight) {
+void GraphPipeRuns::add_row(const PassGroup& group, std::size_t strategy, std::int32_t weight) {
   Row row;
   row.group = group;
-  row.way = way;
+  row.strategy = strategy;
   row.first = runs_of_shape_;
   row.least = problem_.in_flight == InFlight::table
                   ? std::min(group.k * group.micro_batch, problem_.batch)
                   : group.micro_batch;
-  const std::int64_t tensor = problem_.ways[way].tensor;
-  const GraphPipePool pool = problem_.pool_of(problem_.ways[way]);
+  const std::int64_t tensor = problem_.strategies[strategy].tensor;
+  const GraphPipePool pool = problem_.pool_of(problem_.strategies[strategy]);
   const std::int64_t most = std::min(pool.devices, problem_.most_stage_devices);
   for (std::size_t u = problem_.device_samples.size(); u-- > 0;) {
     const std::int64_t samples = problem_.device_samples[u];
@@ -50,9 +51,9 @@ void GraphPipeRuns::add_row(const PassGroup& group, std::size_t way, std::int32_
                           2 * (r - 1) / r, graphpipe_sync_bytes_per_s(pool, devices),
                           pool.bandwidth_bytes_per_s * static_cast<double>(devices)});
   }
-  for (std::size_t other = 0; other < way; ++other) {
-    if (problem_.ways[other] == problem_.ways[way]) {
-      row.earlier.push_back(rows_.size() - (way - other));
+  for (std::size_t other = 0; other < strategy; ++other) {
+    if (problem_.strategies[other] == problem_.strategies[strategy]) {
+      row.earlier.push_back(rows_.size() - (strategy - other));
     }
   }
   runs_of_shape_ += row.shares.size();
@@ -90,7 +91,7 @@ void GraphPipeRuns::find_least() {
         if (std::isinf(time_s)) continue;
         least_s[share.place] = std::min(least_s[share.place], time_s);
         least_passes_s[share.place] =
-            std::min(least_passes_s[share.place], passes_s(shape, row.way, share) / samples);
+            std::min(least_passes_s[share.place], passes_s(shape, row.strategy, share) / samples);
       }
     }
     for (std::size_t i = 1; i < count; ++i) {
@@ -102,13 +103,14 @@ void GraphPipeRuns::find_least() {
   }
 }
 
-const GraphPipeRun* GraphPipeRuns::runs(std::size_t shape, std::size_t group, std::size_t way) {
+const GraphPipeRun* GraphPipeRuns::runs(std::size_t shape, std::size_t group,
+                                        std::size_t strategy) {
   std::vector<GraphPipeRun>& runs = runs_[shape];
   if (runs.empty()) {
     runs.resize(runs_of_shape_);
     price(form_.shapes[shape], runs.data());
   }
-  return runs.data() + rows_[group * problem_.ways.size() + way].first;
+  return runs.data() + rows_[group * problem_.strategies.size() + strategy].first;
 }
 
 /// All runs of a shape.
@@ -121,15 +123,15 @@ void GraphPipeRuns::price(const GraphPipeShape& shape, GraphPipeRun* runs) const
   }
 }
 
-/// Whether an earlier way of its kind is no slower and fits with the whole batch in flight:
+/// Whether an earlier strategy of its kind is no slower and fits with the whole batch in flight:
 /// recomputing what there is room for.
 bool GraphPipeRuns::is_useless(const GraphPipeShape& shape, const Row& row, std::size_t index,
                                const GraphPipeRun* runs) const {
   for (const std::size_t other : row.earlier) {
     const Row& earlier = rows_[other];
     if (runs[earlier.first + index].roomy &&
-        passes_no_longer(shape, earlier.way, row.way, row.shares[index]) &&
-        shape.bytes[earlier.way].gradient <= shape.bytes[row.way].gradient) {
+        passes_no_longer(shape, earlier.strategy, row.strategy, row.shares[index]) &&
+        shape.bytes[earlier.strategy].gradient <= shape.bytes[row.strategy].gradient) {
       return true;
     }
   }
@@ -139,45 +141,46 @@ bool GraphPipeRuns::is_useless(const GraphPipeShape& shape, const Row& row, std:
 GraphPipeRun GraphPipeRuns::run_of(const GraphPipeShape& shape, const Row& row,
                                    const GraphPipeShare& share) const {
   const auto fits = [&](std::int64_t in_flight) {
-    return graphpipe_memory_bytes(shape, row.way, row.group, share.replicas, in_flight) <=
-           ways_[row.way].memory_bytes;
+    return graphpipe_memory_bytes(shape, row.strategy, row.group, share.replicas, in_flight) <=
+           strategies_[row.strategy].memory_bytes;
   };
   GraphPipeRun run;
   run.roomy = fits(problem_.batch);
   if (!run.roomy && !fits(row.least)) return run;
-  run.compute_s = passes_s(shape, row.way, share) / static_cast<double>(row.group.micro_batch) +
-                  share.synced * shape.bytes[row.way].gradient / share.sync_bytes_per_s /
-                      static_cast<double>(problem_.batch);
-  run.time_s = time_s(shape, run.compute_s, share, row.way, 0, 0);
+  run.compute_s =
+      passes_s(shape, row.strategy, share) / static_cast<double>(row.group.micro_batch) +
+      share.synced * shape.bytes[row.strategy].gradient / share.sync_bytes_per_s /
+          static_cast<double>(problem_.batch);
+  run.time_s = time_s(shape, run.compute_s, share, row.strategy, 0, 0);
   return run;
 }
 
 /// Of a forward and a backward pass.
-double GraphPipeRuns::passes_s(const GraphPipeShape& shape, std::size_t way,
+double GraphPipeRuns::passes_s(const GraphPipeShape& shape, std::size_t strategy,
                                const GraphPipeShare& share) const {
   const std::size_t i =
-      way * problem_.device_samples.size() + static_cast<std::size_t>(share.samples);
+      strategy * problem_.device_samples.size() + static_cast<std::size_t>(share.samples);
   return shape.forward_s[i] + shape.backward_s[i];
 }
 
-/// Of both together and, where ways out and back count, of each.
-bool GraphPipeRuns::passes_no_longer(const GraphPipeShape& shape, std::size_t way,
+/// Of both together and, where paths out and back count, of each.
+bool GraphPipeRuns::passes_no_longer(const GraphPipeShape& shape, std::size_t strategy,
                                      std::size_t other, const GraphPipeShare& share) const {
-  if (passes_s(shape, way, share) > passes_s(shape, other, share)) return false;
+  if (passes_s(shape, strategy, share) > passes_s(shape, other, share)) return false;
   const std::size_t samples = problem_.device_samples.size();
   const auto i = static_cast<std::size_t>(share.samples);
   return problem_.in_flight == InFlight::table ||
-         (shape.forward_s[way * samples + i] <= shape.forward_s[other * samples + i] &&
-          shape.backward_s[way * samples + i] <= shape.backward_s[other * samples + i]);
+         (shape.forward_s[strategy * samples + i] <= shape.forward_s[other * samples + i] &&
+          shape.backward_s[strategy * samples + i] <= shape.backward_s[other * samples + i]);
 }
 
 double GraphPipeRuns::time_s(const GraphPipeShape& shape, double compute_s,
-                             const GraphPipeShare& share, std::size_t way, std::int32_t before,
+                             const GraphPipeShare& share, std::size_t strategy, std::int32_t before,
                              std::int32_t after) const {
   const auto times = [&](std::int32_t place) {
     return static_cast<double>(levels_.copies[static_cast<std::size_t>(place)]);
   };
-  const double received_bytes = times(levels_.place[way]) * (shape.in_bytes + shape.out_bytes);
+  const double received_bytes = times(levels_.place[strategy]) * (shape.in_bytes + shape.out_bytes);
   const double sent_bytes = times(before) * shape.in_bytes + times(after) * shape.out_bytes;
   const double network_s = std::max(received_bytes, sent_bytes) / share.stage_bytes_per_s;
   return problem_.overlap ? std::max(compute_s, network_s) : compute_s + network_s;
@@ -197,7 +200,8 @@ std::vector<double> GraphPipeRuns::attained_s(double least_s, double limit_s) co
         if (last_s >= limit_s) continue;
         if (last_s >= least_s) times_s.push_back(last_s);
         for (std::int32_t pair = 1; pair < most * most; ++pair) {
-          const double time = time_s(shape, compute_s, share, row.way, pair / most, pair % most);
+          const double time =
+              time_s(shape, compute_s, share, row.strategy, pair / most, pair % most);
           if (time == last_s || time < least_s || time >= limit_s) continue;
           last_s = time;
           times_s.push_back(time);
@@ -219,9 +223,10 @@ std::vector<double> GraphPipeRuns::fastest_s(double least_s, double limit_s) con
   return times_s;
 }
 
-double graphpipe_memory_bytes(const GraphPipeShape& shape, std::size_t way, const PassGroup& group,
-                              std::int64_t replicas, std::int64_t in_flight) {
-  const GraphPipeShape::Bytes& bytes = shape.bytes[way];
+double graphpipe_memory_bytes(const GraphPipeShape& shape, std::size_t strategy,
+                              const PassGroup& group, std::int64_t replicas,
+                              std::int64_t in_flight) {
+  const GraphPipeShape::Bytes& bytes = shape.bytes[strategy];
   return graphpipe_memory_bytes(in_flight, replicas, group.micro_batch, bytes.fixed, bytes.stash,
                                 bytes.working);
 }

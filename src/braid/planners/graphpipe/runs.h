@@ -10,7 +10,7 @@
 
 namespace braid {
 
-/// A number of samples per replica that stages may have with a group and way.
+/// A number of samples per replica that stages may have with a group and strategy.
 struct GraphPipeShare {
   std::int32_t samples = 0;  ///< In device_samples.
   std::int32_t devices = 0;
@@ -22,10 +22,10 @@ struct GraphPipeShare {
   double stage_bytes_per_s = 0;  ///< Between stages, of all devices.
 };
 
-/// What a stage of a shape is with one group, way and share.
+/// What a stage of a shape is with one group, strategy and share.
 struct GraphPipeRun {
   /// Per sample, between neighbours with the fewest copies. Infinite: it does not fit at all, or an
-  /// earlier way is always as good.
+  /// earlier strategy is always as good.
   double time_s = kInfinity;
   double compute_s = 0;
   bool roomy = false;  ///< It fits with the whole batch in flight.
@@ -38,17 +38,17 @@ class GraphPipeRuns {
   GraphPipeRuns(const GraphPipeProblem& problem, const GraphPipeShapes& form,
                 const std::vector<PassGroup>& groups);
 
-  /// Kind of devices of a way, and its memory.
-  std::size_t pool(std::size_t way) const { return ways_[way].pool; }
-  double memory_bytes(std::size_t way) const { return ways_[way].memory_bytes; }
+  /// Kind of devices of a strategy, and its memory.
+  std::size_t pool(std::size_t strategy) const { return strategies_[strategy].pool; }
+  double memory_bytes(std::size_t strategy) const { return strategies_[strategy].memory_bytes; }
   /// All devices, weighed.
   std::int32_t all_devices() const { return all_devices_; }
-  /// Those of a group and way, from few devices to many, …
-  const std::vector<GraphPipeShare>& shares(std::size_t group, std::size_t way) const {
-    return rows_[group * problem_.ways.size() + way].shares;
+  /// Those of a group and strategy, from few devices to many, …
+  const std::vector<GraphPipeShare>& shares(std::size_t group, std::size_t strategy) const {
+    return rows_[group * problem_.strategies.size() + strategy].shares;
   }
   /// … and the runs of a shape with them, kept once asked for.
-  const GraphPipeRun* runs(std::size_t shape, std::size_t group, std::size_t way);
+  const GraphPipeRun* runs(std::size_t shape, std::size_t group, std::size_t strategy);
   /// Numbers of weighed devices that stages may have, ascending, …
   const std::vector<std::int32_t>& devices() const { return devices_; }
   /// … and the least time of a shape's runs with at most as many, for each of them, …
@@ -61,12 +61,12 @@ class GraphPipeRuns {
   }
   /// Time per sample between neighbours with these copies, places in copies().
   double time_s(const GraphPipeShape& shape, double compute_s, const GraphPipeShare& share,
-                std::size_t way, std::int32_t before, std::int32_t after) const;
+                std::size_t strategy, std::int32_t before, std::int32_t after) const;
 
-  /// What ways have, ascending, …
+  /// What strategies have, ascending, …
   const std::vector<std::int64_t>& copies() const { return levels_.copies; }
-  /// … and the place of a way's copies in it.
-  std::int32_t copies_of(std::size_t way) const { return levels_.place[way]; }
+  /// … and the place of a strategy's copies in it.
+  std::int32_t copies_of(std::size_t strategy) const { return levels_.place[strategy]; }
 
   /// Times per sample that a stage attains between some neighbours, from `least_s` on and below
   /// `limit_s`, in no order.
@@ -76,23 +76,24 @@ class GraphPipeRuns {
   std::vector<double> fastest_s(double least_s, double limit_s) const;
 
  private:
-  /// Of a group and way.
+  /// Of a group and strategy.
   struct Row {
     PassGroup group;
-    std::size_t way = 0;
+    std::size_t strategy = 0;
     std::size_t first = 0;   ///< Of a shape's runs.
     std::int64_t least = 0;  ///< Samples that a sink has in flight.
     std::vector<GraphPipeShare> shares;
-    /// Rows of its group's earlier ways of its kind, which have the same shares.
+    /// Rows of its group's earlier strategies of its kind, which have the same shares.
     std::vector<std::size_t> earlier;
   };
 
-  void add_row(const PassGroup& group, std::size_t way, std::int32_t weight);
+  void add_row(const PassGroup& group, std::size_t strategy, std::int32_t weight);
   void find_devices();
   void find_least();
   void price(const GraphPipeShape& shape, GraphPipeRun* runs) const;
-  double passes_s(const GraphPipeShape& shape, std::size_t way, const GraphPipeShare& share) const;
-  bool passes_no_longer(const GraphPipeShape& shape, std::size_t way, std::size_t other,
+  double passes_s(const GraphPipeShape& shape, std::size_t strategy,
+                  const GraphPipeShare& share) const;
+  bool passes_no_longer(const GraphPipeShape& shape, std::size_t strategy, std::size_t other,
                         const GraphPipeShare& share) const;
   GraphPipeRun run_of(const GraphPipeShape& shape, const Row& row,
                       const GraphPipeShare& share) const;
@@ -102,21 +103,22 @@ class GraphPipeRuns {
   const GraphPipeProblem& problem_;
   const GraphPipeShapes& form_;
   CopyLevels levels_;
-  struct Way {
+  struct Strategy {
     std::size_t pool = 0;
     double memory_bytes = 0;
   };
-  std::vector<Way> ways_;
+  std::vector<Strategy> strategies_;
   std::int32_t all_devices_ = 0;
-  std::vector<Row> rows_;  ///< [group · ways + way]
+  std::vector<Row> rows_;  ///< [group · strategies + strategy]
   std::size_t runs_of_shape_ = 0;
   std::vector<std::vector<GraphPipeRun>> runs_;  ///< [shape][row, share]; empty until asked for.
   std::vector<std::int32_t> devices_;
   std::vector<double> least_s_, least_passes_s_;  ///< [shape · devices_ + place in devices_]
 };
 
-/// Memory on a device of a stage of that shape and way with so many samples in flight.
-double graphpipe_memory_bytes(const GraphPipeShape& shape, std::size_t way, const PassGroup& group,
-                              std::int64_t replicas, std::int64_t in_flight);
+/// Memory on a device of a stage of that shape and strategy with so many samples in flight.
+double graphpipe_memory_bytes(const GraphPipeShape& shape, std::size_t strategy,
+                              const PassGroup& group, std::int64_t replicas,
+                              std::int64_t in_flight);
 
 }  // namespace braid

@@ -152,14 +152,14 @@ class Builder {
   /// What its nodes cost: as many times what each of their kinds costs.
   void add_costs(const std::vector<std::int32_t>& nodes, GraphPipeShape& shape) {
     const std::size_t samples = problem_.device_samples.size();
-    shape.forward_s.assign(problem_.ways.size() * samples, 0);
+    shape.forward_s.assign(problem_.strategies.size() * samples, 0);
     shape.backward_s = shape.forward_s;
-    shape.bytes.resize(problem_.ways.size());
+    shape.bytes.resize(problem_.strategies.size());
     for (const std::int32_t v : nodes) ++of_kind_[at(problem_.nodes[at(v)])];
     for (std::size_t k = 0; k < of_kind_.size(); ++k) {
       if (of_kind_[k] == 0) continue;
       const auto count = static_cast<double>(std::exchange(of_kind_[k], 0));
-      for (std::size_t w = 0; w < problem_.ways.size(); ++w) {
+      for (std::size_t w = 0; w < problem_.strategies.size(); ++w) {
         const GraphPipeCost& cost = problem_.kinds[k][w];
         double* const forward_s = shape.forward_s.data() + w * samples;
         double* const backward_s = shape.backward_s.data() + w * samples;

@@ -9,13 +9,13 @@ namespace braid {
 
 /// Nodes that can be a stage, and what they cost.
 struct GraphPipeShape {
-  /// In one way (GraphPipeCost), of all nodes together.
+  /// In one strategy (GraphPipeCost), of all nodes together.
   struct Bytes {
     double fixed = 0, gradient = 0, stash = 0, working = 0;
   };
   std::vector<std::int32_t> nodes;            ///< Of the first copy of everything.
-  std::vector<double> forward_s, backward_s;  ///< [way · numbers of samples + index in them]
-  std::vector<Bytes> bytes;                   ///< [way]
+  std::vector<double> forward_s, backward_s;  ///< [strategy · numbers of samples + index in them]
+  std::vector<Bytes> bytes;                   ///< [strategy]
   double in_bytes = 0, out_bytes = 0;
 };
 

@@ -71,36 +71,36 @@ GraphPipeTargetSearch::Values GraphPipeTargetSearch::values_of(const GraphPipeLa
   return {table_ ? 0 : label.behind_s, label.copies, label.allowed, label.samples};
 }
 
-/// Whether nothing in front of a plan makes its way through the stages as short as another's. Nor
+/// Whether nothing in front of a plan makes its path through the stages as short as another's. Nor
 /// then do plans that it is no worse than.
 bool GraphPipeTargetSearch::is_too_long(const GraphPipeLabel& label) const {
   return label.round_s > shortest_s_;
 }
 
 /// Puts stages of this shape in front of `label`, at most `limit` devices in all: for each group
-/// and way those that keep the target time and the memory with the fewest devices, those with more
-/// that leave more copies to the stages before, and of a full search all, as with more devices its
-/// passes and what it receives take less.
+/// and strategy those that keep the target time and the memory with the fewest devices, those with
+/// more that leave more copies to the stages before, and of a full search all, as with more devices
+/// its passes and what it receives take less.
 void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, const GraphPipeLabel& label,
                                       std::int32_t limit, GraphPipeFrontier& frontier) {
   if (label.devices + floor_.stage(shape_index) > limit) return;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     if (label.samples[g] >= kImpossible) continue;
-    for (std::size_t w = 0; w < problem_.ways.size(); ++w) {
+    for (std::size_t w = 0; w < problem_.strategies.size(); ++w) {
       if (runs_.copies_of(w) > label.allowed) continue;
       put_stage(shape_index, g, w, label, limit, frontier);
     }
   }
 }
 
-void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, std::size_t group, std::size_t way,
-                                      const GraphPipeLabel& label, std::int32_t limit,
-                                      GraphPipeFrontier& frontier) {
+void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, std::size_t group,
+                                      std::size_t strategy, const GraphPipeLabel& label,
+                                      std::int32_t limit, GraphPipeFrontier& frontier) {
   const GraphPipeShape& shape = form_.shapes[at(shape_index)];
   const auto all_copies = static_cast<std::int32_t>(runs_.copies().size()) - 1;
-  const std::size_t pool = runs_.pool(way);
-  const GraphPipeRun* run = runs_.runs(at(shape_index), group, way);
-  for (const GraphPipeShare& share : runs_.shares(group, way)) {
+  const std::size_t pool = runs_.pool(strategy);
+  const GraphPipeRun* run = runs_.runs(at(shape_index), group, strategy);
+  for (const GraphPipeShare& share : runs_.shares(group, strategy)) {
     const double compute_s = run->compute_s;
     if ((run++)->time_s > time_s_) continue;
     if (label.devices + share.weighed > limit ||
@@ -111,13 +111,14 @@ void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, std::size_t grou
     GraphPipeLabel made = label;
     made.devices += share.weighed;
     made.of_pool[pool] += share.devices;
-    if (!hand_over(shape, compute_s, share, way, made) || !extend(shape, group, way, share, made)) {
+    if (!hand_over(shape, compute_s, share, strategy, made) ||
+        !extend(shape, group, strategy, share, made)) {
       continue;
     }
     if (!is_too_long(made) && !ranking_.is_useless(made, frontier)) {
       made.choice =
           add({GraphPipeChoice::Kind::stage, shape_index, static_cast<std::int32_t>(group),
-               share.samples, static_cast<std::int32_t>(way), -1, -1, label.choice});
+               share.samples, static_cast<std::int32_t>(strategy), -1, -1, label.choice});
       ranking_.insert(made, frontier);
     }
     if (made.allowed == all_copies && effort_ != GraphPipeEffort::full) break;
@@ -127,26 +128,27 @@ void GraphPipeTargetSearch::put_stage(std::int32_t shape_index, std::size_t grou
 /// Makes of the copies behind a stage what a stage before it sees; false when it does not keep the
 /// target time whatever is before it.
 bool GraphPipeTargetSearch::hand_over(const GraphPipeShape& shape, double compute_s,
-                                      const GraphPipeShare& share, std::size_t way,
+                                      const GraphPipeShare& share, std::size_t strategy,
                                       GraphPipeLabel& label) const {
   const std::int32_t after = label.copies;
-  label.copies = runs_.copies_of(way);
+  label.copies = runs_.copies_of(strategy);
   label.allowed = static_cast<std::int32_t>(runs_.copies().size()) - 1;
   if (label.allowed == 0) return true;
   while (label.allowed >= 0 &&
-         runs_.time_s(shape, compute_s, share, way, label.allowed, after) > time_s_) {
+         runs_.time_s(shape, compute_s, share, strategy, label.allowed, after) > time_s_) {
     --label.allowed;
   }
   return label.allowed >= 0;
 }
 
 /// Makes of what is behind a stage what a stage before it sees; false when it does not fit.
-bool GraphPipeTargetSearch::extend(const GraphPipeShape& shape, std::size_t group, std::size_t way,
-                                   const GraphPipeShare& share, GraphPipeLabel& label) const {
+bool GraphPipeTargetSearch::extend(const GraphPipeShape& shape, std::size_t group,
+                                   std::size_t strategy, const GraphPipeShare& share,
+                                   GraphPipeLabel& label) const {
   label.empty = false;
   if (effort_ == GraphPipeEffort::relaxed) return true;
   const PassGroup& own = groups_[group];
-  const std::size_t run = way * problem_.device_samples.size() + at(share.samples);
+  const std::size_t run = strategy * problem_.device_samples.size() + at(share.samples);
   const double passes_s = shape.forward_s[run] + shape.backward_s[run];
   label.round_s += passes_s;
   std::int64_t in_flight = label.samples[group];
@@ -155,11 +157,11 @@ bool GraphPipeTargetSearch::extend(const GraphPipeShape& shape, std::size_t grou
     in_flight = own.micro_batch * least_in_flight(label.round_s, passes_s, period_s,
                                                   problem_.batch / own.micro_batch);
   }
-  if (graphpipe_memory_bytes(shape, way, own, share.replicas, std::min(in_flight, problem_.batch)) >
-      runs_.memory_bytes(way)) {
+  if (graphpipe_memory_bytes(shape, strategy, own, share.replicas,
+                             std::min(in_flight, problem_.batch)) > runs_.memory_bytes(strategy)) {
     return false;
   }
-  const double hop_s = static_cast<double>(problem_.ways[way].copies) * shape.in_bytes *
+  const double hop_s = static_cast<double>(problem_.strategies[strategy].copies) * shape.in_bytes *
                        static_cast<double>(own.micro_batch) / share.stage_bytes_per_s;
   label.round_s += 2 * hop_s;
   if (label.inside) {

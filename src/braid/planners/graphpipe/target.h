@@ -35,8 +35,8 @@ class GraphPipeTargetSearch {
   GraphPipeTargetSearch& operator=(const GraphPipeTargetSearch&) = delete;
 
   /// Plans of the whole graph that none of those looked at beats, with InFlight::least at least the
-  /// one with the shortest way through the stages and back. `keep_long`: partial plans whose way is
-  /// longer than that of a plan found are not left out, to hold the search against.
+  /// one with the shortest path through the stages and back. `keep_long`: partial plans whose path
+  /// is longer than that of a plan found are not left out, to hold the search against.
   GraphPipeFrontier plans_at(double time_s, GraphPipeEffort effort, bool keep_long = false);
 
   /// Whether there are as many devices as any plan at that time needs (GraphPipeFloor): without,
@@ -72,12 +72,12 @@ class GraphPipeTargetSearch {
   bool is_too_long(const GraphPipeLabel& label) const;
   void put_stage(std::int32_t shape_index, const GraphPipeLabel& label, std::int32_t limit,
                  GraphPipeFrontier& frontier);
-  void put_stage(std::int32_t shape_index, std::size_t group, std::size_t way,
+  void put_stage(std::int32_t shape_index, std::size_t group, std::size_t strategy,
                  const GraphPipeLabel& label, std::int32_t limit, GraphPipeFrontier& frontier);
-  bool extend(const GraphPipeShape& shape, std::size_t group, std::size_t way,
+  bool extend(const GraphPipeShape& shape, std::size_t group, std::size_t strategy,
               const GraphPipeShare& share, GraphPipeLabel& label) const;
   bool hand_over(const GraphPipeShape& shape, double compute_s, const GraphPipeShare& share,
-                 std::size_t way, GraphPipeLabel& label) const;
+                 std::size_t strategy, GraphPipeLabel& label) const;
   const GraphPipeFrontier& front(std::int32_t series_index, int first, int last,
                                  const GraphPipeLabel& start);
   GraphPipeFrontier plan_series(std::int32_t series_index, int first, int last,
@@ -114,7 +114,7 @@ class GraphPipeTargetSearch {
   /// Weighed devices to spare beyond the fewest: what a part of a plan may use more than its own
   /// fewest.
   std::int32_t slack_ = 0;
-  /// The shortest way through the stages and back among plans of the whole graph found so far, if
+  /// The shortest path through the stages and back among plans of the whole graph found so far, if
   /// plans are ranked by it: others are not needed.
   double shortest_s_ = 0;
   std::vector<GraphPipeChoice> choices_;

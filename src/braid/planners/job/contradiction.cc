@@ -150,7 +150,7 @@ class SpaceWalk {
     } else if (!keeps(SpaceRule::profile)) {
       return true;
     }
-    return !tensor_forms(c, limits, options).empty();
+    return !tensor_shardings(c, limits, options).empty();
   }
 
   bool has_pipeline(Configuration c) {
@@ -174,8 +174,8 @@ class SpaceWalk {
   /// In any of its forms.
   bool is_listed_so(Configuration c) const {
     if (!keeps(SpaceRule::profile) || options_.listed == nullptr) return true;
-    const std::vector<TensorForm> forms = tensor_forms(c, limits_, options_);
-    return std::any_of(forms.begin(), forms.end(), [&](const TensorForm& form) {
+    const std::vector<TensorSharding> forms = tensor_shardings(c, limits_, options_);
+    return std::any_of(forms.begin(), forms.end(), [&](const TensorSharding& form) {
       return is_listed(options_, with_form(c, form));
     });
   }

@@ -18,7 +18,7 @@ RunKey run_key(const Configuration& how) {
           how.offload_weights};
 }
 
-StageForm stage_form(const Configuration& how) {
+StageConfig stage_config(const Configuration& how) {
   return {how.micro_batch,     how.ep, how.sequence_parallel, how.zero, how.offload_optimizer,
           how.offload_weights, {}};
 }

@@ -19,7 +19,7 @@ RunKey run_key(const Configuration& how);
 
 /// What stages with these degrees and trades say of themselves, where they have a form of their
 /// own.
-StageForm stage_form(const Configuration& how);
+StageConfig stage_config(const Configuration& how);
 
 /// Puts the plan of a job together, stage by stage. Its options are those that stages use, at the
 /// same place in the list of every kind of layer.

@@ -324,15 +324,15 @@ std::vector<int> micro_batches(const Configuration& split, const SpaceLimits& li
   return micro_batches_of(limits.global_batch / split.dp, options);
 }
 
-Configuration with_form(Configuration configuration, const TensorForm& form) {
+Configuration with_form(Configuration configuration, const TensorSharding& form) {
   configuration.sequence_parallel = form.sequence_parallel;
   configuration.sharding = form.sharding;
   return configuration;
 }
 
-std::vector<TensorForm> tensor_forms(const Configuration& split, const SpaceLimits& limits,
-                                     const SpaceOptions& options) {
-  std::vector<TensorForm> forms;
+std::vector<TensorSharding> tensor_shardings(const Configuration& split, const SpaceLimits& limits,
+                                             const SpaceOptions& options) {
+  std::vector<TensorSharding> forms;
   const bool manual = divides_manually(limits.split, split.tp);
   Execution how = to_execution(split);
   for (const bool sequence_parallel : {true, false}) {
@@ -399,7 +399,7 @@ std::vector<ConfigurationRange> ranges_of_split(const Configuration& split,
   std::vector<ConfigurationRange> out;
   const std::vector<int> sizes = micro_batches(split, limits, options);
   const int shards = split.dp * split.cp;
-  for (const TensorForm& form : tensor_forms(split, limits, options)) {
+  for (const TensorSharding& form : tensor_shardings(split, limits, options)) {
     Configuration base = with_form(split, form);
     std::vector<Zero> stages = {options.zero.value_or(Zero::none)};
     if (!options.zero && shards > 1) stages = base_stages(limits, options, split.pp);

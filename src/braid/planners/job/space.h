@@ -52,7 +52,7 @@ struct ConfigurationRange {
 //   shardings that a search gives; 2·cp divides the sequence;
 //   ep divides the experts and cp·dp; dp·micro_batch divides the batch; pp·vp ≤ layers; vp > 1
 //   needs micro-batches divisible by pp; at most kMostPlannedPasses passes; for tp > 1 all
-//   tensor_forms(); both axis orders.
+//   tensor_shardings(); both axis orders.
 // Listed in steps: families, their degrees (splits), and what has these.
 
 /// Configurations that share tp, cp and ep, the only fields of `configuration` that count.
@@ -83,15 +83,15 @@ std::vector<int> micro_batches(const Configuration& split, const SpaceLimits& li
                                const SpaceOptions& options);
 
 /// How the ranks of a tensor-parallel group share the layers' work.
-struct TensorForm {
+struct TensorSharding {
   bool sequence_parallel = false;
   ShardingKind sharding = ShardingKind::manual;
 };
-Configuration with_form(Configuration configuration, const TensorForm& form);
+Configuration with_form(Configuration configuration, const TensorSharding& form);
 
 /// The forms that may be with the degrees of `split`, manual ones first.
-std::vector<TensorForm> tensor_forms(const Configuration& split, const SpaceLimits& limits,
-                                     const SpaceOptions& options);
+std::vector<TensorSharding> tensor_shardings(const Configuration& split, const SpaceLimits& limits,
+                                             const SpaceOptions& options);
 
 /// All configurations of the space with the degrees of `split`, in a fixed order.
 std::vector<ConfigurationRange> ranges_of_split(const Configuration& split,

@@ -10,12 +10,13 @@
 namespace braid {
 
 double quick_bound_s(const MixedProblem& problem) {
-  const std::size_t layers = problem.forms.front().ways.front().layers.size();
+  const std::size_t layers = problem.configs.front().variants.front().layers.size();
   double least_sum_s = 0, slowest_s = 0;
   for (std::size_t l = 0; l < layers; ++l) {
     double least_s = kInfinity;
-    for (const MixedForm& form : problem.forms) {
-      for (const MixedWay& way : form.ways) least_s = std::min(least_s, way.layers[l].time_s());
+    for (const MixedConfig& config : problem.configs) {
+      for (const MixedVariant& variant : config.variants)
+        least_s = std::min(least_s, variant.layers[l].time_s());
     }
     least_sum_s += least_s;
     slowest_s = std::max(slowest_s, least_s);

@@ -38,9 +38,9 @@ class MixedDepthFirst {
         limits_(limits),
         visit_(visit) {
     fewest_devices_ = std::numeric_limits<std::int32_t>::max();
-    for (const MixedForm& form : problem.forms) {
+    for (const MixedConfig& config : problem.configs) {
       std::int32_t takes = 0;
-      for (const std::int32_t of_kind : form.takes) takes += of_kind;
+      for (const std::int32_t of_kind : config.takes) takes += of_kind;
       fewest_devices_ = std::min(fewest_devices_, takes);
     }
   }
@@ -74,7 +74,7 @@ class MixedDepthFirst {
   void close(double bound_s) { closed_s_ = std::min(closed_s_, bound_s); }
   void set(Space& space);
   void add(const Space& space, const Suffix& suffix, std::int32_t right);
-  void add_form(const Space& space, const Suffix& suffix, std::int32_t right, std::size_t form);
+  void add_form(const Space& space, const Suffix& suffix, std::int32_t right, std::size_t config);
   void add_stage(const Space& with, const Suffix& suffix, MixedStage& stage, double hop_s,
                  std::int64_t depth, double way_s);
   Suffix in_front_of(const Suffix& suffix, const MixedStage& stage, MixedStageTimes::Time time,
@@ -89,7 +89,7 @@ class MixedDepthFirst {
   MixedCostCache cache_;
   MixedEndExchange end_exchange_;
   std::int32_t layers_ = 0;
-  std::int32_t fewest_devices_ = 0;     ///< Of any form.
+  std::int32_t fewest_devices_ = 0;     ///< Of any config.
   std::vector<MixedStage> stages_;      ///< The last first.
   std::vector<std::int64_t> depth_of_;  ///< [layer]: of its stage, of those placed.
   std::vector<double> way_s_;           ///< [layer]: longest way from its stage on.
@@ -173,17 +173,17 @@ MixedDepthFirst::Suffix MixedDepthFirst::in_front_of(const Suffix& suffix, const
   return front;
 }
 
-/// `stage` in one way in front of the others; `with`: the devices that it takes are taken.
+/// `stage` in one variant in front of the others; `with`: the devices that it takes are taken.
 void MixedDepthFirst::add_stage(const Space& with, const Suffix& suffix, MixedStage& stage,
                                 double hop_s, std::int64_t depth, double way_s) {
   ++result_.steps;
-  const std::size_t form = at(stage.form), way = at(stage.way);
-  MixedStageTimes::Time time =
-      times_.of(form, way, stage.begin, stage.end, cache_.rates(cache_.at(stage.used), form, way));
+  const std::size_t config = at(stage.config), variant = at(stage.variant);
+  MixedStageTimes::Time time = times_.of(config, variant, stage.begin, stage.end,
+                                         cache_.rates(cache_.at(stage.used), config, variant));
   const bool ends = stage.begin == 0;
   if (ends && !stages_.empty() && problem_.costs->exchanges()) {
     time.tail_s +=
-        problem_.costs->exchange_s(stage.used, stage.form, stage.way, stages_.front().form);
+        problem_.costs->exchange_s(stage.used, stage.config, stage.variant, stages_.front().config);
   }
   Suffix front = in_front_of(suffix, stage, time, hop_s, depth, way_s);
   if (!ends) front.bound_s = std::max(front.bound_s, ahead_s(with, front, stage.begin, depth));
@@ -207,20 +207,21 @@ void MixedDepthFirst::add_stage(const Space& with, const Suffix& suffix, MixedSt
 }
 
 void MixedDepthFirst::add_form(const Space& space, const Suffix& suffix, std::int32_t right,
-                               std::size_t form) {
-  const std::vector<MixedWay>& ways = problem_.forms[form].ways;
+                               std::size_t config) {
+  const std::vector<MixedVariant>& variants = problem_.configs[config].variants;
   Space with;
   with.used = space.used;
-  for (std::size_t k = 0; k < with.used.size(); ++k) with.used[k] += problem_.forms[form].takes[k];
+  for (std::size_t k = 0; k < with.used.size(); ++k)
+    with.used[k] += problem_.configs[config].takes[k];
   set(with);
   MixedStage stage;
-  stage.form = static_cast<std::int32_t>(form);
+  stage.config = static_cast<std::int32_t>(config);
   stage.end = right;
   stage.used = space.used;
   double hop_s = 0;
   if (!stages_.empty()) {
     const MixedStage& below = stages_.back();
-    hop_s = cache_.handover_s(cache_.at(below.used), below.used, at(below.form), form, right);
+    hop_s = cache_.handover_s(cache_.at(below.used), below.used, at(below.config), config, right);
   }
   std::int64_t depth = is_chain() ? std::ssize(stages_) + 1 : 1;
   double way_s = 0;
@@ -238,15 +239,15 @@ void MixedDepthFirst::add_form(const Space& space, const Suffix& suffix, std::in
     for (const bool saves_memory : {false, true}) {
       // Ways that save memory are for stages that fit no other.
       if (saves_memory && fast) break;
-      for (std::size_t way = 0; way < ways.size(); ++way) {
-        if (ways[way].saves_memory != saves_memory) continue;
-        if (times_.first_fitting(form, way, in_flight)[at(right)] > stage.begin) continue;
+      for (std::size_t variant = 0; variant < variants.size(); ++variant) {
+        if (variants[variant].saves_memory != saves_memory) continue;
+        if (times_.first_fitting(config, variant, in_flight)[at(right)] > stage.begin) continue;
         if (result_.steps == limits_.steps) {
           close(suffix.bound_s);
           return;
         }
         fast = true;
-        stage.way = static_cast<std::int32_t>(way);
+        stage.variant = static_cast<std::int32_t>(variant);
         add_stage(with, suffix, stage, hop_s, depth, way_s);
       }
     }
@@ -254,13 +255,13 @@ void MixedDepthFirst::add_form(const Space& space, const Suffix& suffix, std::in
 }
 
 void MixedDepthFirst::add(const Space& space, const Suffix& suffix, std::int32_t right) {
-  for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
+  for (std::size_t config = 0; config < problem_.configs.size(); ++config) {
     if (result_.steps == limits_.steps) {
       close(suffix.bound_s);
       return;
     }
-    if (!cache_.allows(cache_.at(space.used), space.used, form)) continue;
-    add_form(space, suffix, right, form);
+    if (!cache_.allows(cache_.at(space.used), space.used, config)) continue;
+    add_form(space, suffix, right, config);
   }
 }
 

@@ -11,10 +11,10 @@ namespace {
 /// Exchanges of gradients that are asked for in advance.
 constexpr std::int64_t kMostExchanges = 200'000;
 
-/// Whether a stage of the form has room where `used` is taken.
-bool fits(const MixedProblem& problem, const std::vector<std::int32_t>& used, std::size_t form) {
+/// Whether a stage of the config has room where `used` is taken.
+bool fits(const MixedProblem& problem, const std::vector<std::int32_t>& used, std::size_t config) {
   for (std::size_t k = 0; k < used.size(); ++k) {
-    if (used[k] + problem.forms[form].takes[k] > problem.capacity[k]) return false;
+    if (used[k] + problem.configs[config].takes[k] > problem.capacity[k]) return false;
   }
   return true;
 }
@@ -22,21 +22,21 @@ bool fits(const MixedProblem& problem, const std::vector<std::int32_t>& used, st
 }  // namespace
 
 MixedEndExchange::MixedEndExchange(const MixedProblem& problem,
-                                   std::vector<std::uint8_t> last_forms)
-    : problem_(problem), last_forms_(std::move(last_forms)) {
+                                   std::vector<std::uint8_t> last_configs)
+    : problem_(problem), last_configs_(std::move(last_configs)) {
   if (!problem.costs->exchanges()) return;
   const std::vector<std::int32_t> none(problem.capacity.size(), 0);
-  const auto add = [&](std::size_t form, std::vector<std::size_t>& takers) {
+  const auto add = [&](std::size_t config, std::vector<std::size_t>& takers) {
     const auto same = [&](std::size_t other) {
-      return problem.forms[other].takes == problem.forms[form].takes;
+      return problem.configs[other].takes == problem.configs[config].takes;
     };
-    if (std::none_of(takers.begin(), takers.end(), same)) takers.push_back(form);
+    if (std::none_of(takers.begin(), takers.end(), same)) takers.push_back(config);
   };
-  for (std::size_t form = 0; form < problem.forms.size(); ++form) {
-    add(form, takers_);
-    if (may_be_last(form) && fits(problem, none, form) &&
-        problem.costs->allows(none, static_cast<std::int32_t>(form))) {
-      add(form, last_takers_);
+  for (std::size_t config = 0; config < problem.configs.size(); ++config) {
+    add(config, takers_);
+    if (may_be_last(config) && fits(problem, none, config) &&
+        problem.costs->allows(none, static_cast<std::int32_t>(config))) {
+      add(config, last_takers_);
     }
   }
   std::int64_t places = 1;

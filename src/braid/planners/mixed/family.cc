@@ -91,15 +91,17 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
   if (!exchanges()) return;
   std::map<std::vector<std::int32_t>, std::vector<double>> least;
   std::vector<double> bytes;
-  for (std::size_t form = 0; form < ways_.size(); ++form) {
-    std::vector<double>& known = least[problem_.forms[form].takes];
-    for (std::size_t way = 0; way < ways_[form].size(); ++way) {
-      fill_shared_bytes(static_cast<std::int32_t>(form), static_cast<std::int32_t>(way), bytes);
+  for (std::size_t config = 0; config < variants_.size(); ++config) {
+    std::vector<double>& known = least[problem_.configs[config].takes];
+    for (std::size_t variant = 0; variant < variants_[config].size(); ++variant) {
+      fill_shared_bytes(static_cast<std::int32_t>(config), static_cast<std::int32_t>(variant),
+                        bytes);
       if (known.empty()) known = bytes;
       for (std::size_t i = 0; i < bytes.size(); ++i) known[i] = std::min(known[i], bytes[i]);
     }
   }
-  for (const MixedForm& form : problem_.forms) least_shared_bytes_.push_back(least[form.takes]);
+  for (const MixedConfig& config : problem_.configs)
+    least_shared_bytes_.push_back(least[config.takes]);
 }
 
 void MixedFamily::add_forms(const Configuration& degrees) {
@@ -108,31 +110,32 @@ void MixedFamily::add_forms(const Configuration& degrees) {
   for (std::int64_t ep = 1; ep <= most_ep; ++ep) {
     if (!space_.ep.allows(ep) || replicas % ep != 0) continue;
     if (ep % degrees.cp != 0 && degrees.cp % ep != 0) continue;
-    Configuration form = degrees;
-    form.ep = static_cast<int>(ep);
-    form.sequence_parallel = form.tp > 1 && space_.sequence_parallel.value_or(true);
-    if (!refusal(split_, to_execution(form)).empty() && !space_.sequence_parallel) {
-      form.sequence_parallel = false;
+    Configuration config = degrees;
+    config.ep = static_cast<int>(ep);
+    config.sequence_parallel = config.tp > 1 && space_.sequence_parallel.value_or(true);
+    if (!refusal(split_, to_execution(config)).empty() && !space_.sequence_parallel) {
+      config.sequence_parallel = false;
     }
-    const bool manual = divides_manually(split_, form.tp);
-    if (manual && refusal(split_, to_execution(form)).empty()) add_forms_of(form);
-    if (!std::binary_search(split_.automatic.begin(), split_.automatic.end(), form.tp)) continue;
-    form.sequence_parallel = false;
-    if (space_.sequence_parallel.value_or(false) || !refusal(split_, to_execution(form)).empty()) {
+    const bool manual = divides_manually(split_, config.tp);
+    if (manual && refusal(split_, to_execution(config)).empty()) add_forms_of(config);
+    if (!std::binary_search(split_.automatic.begin(), split_.automatic.end(), config.tp)) continue;
+    config.sequence_parallel = false;
+    if (space_.sequence_parallel.value_or(false) ||
+        !refusal(split_, to_execution(config)).empty()) {
       continue;
     }
     for (const ShardingKind sharding : {ShardingKind::fastest, ShardingKind::smallest}) {
-      form.sharding = sharding;
-      add_forms_of(form);
+      config.sharding = sharding;
+      add_forms_of(config);
     }
   }
 }
 
-/// The form on devices of every kind that have room for it, and on some of several.
-void MixedFamily::add_forms_of(const Configuration& form) {
+/// The config on devices of every kind that have room for it, and on some of several.
+void MixedFamily::add_forms_of(const Configuration& config) {
   const std::vector<DeviceRun>& runs = job_.runs();
-  const std::int64_t size = std::int64_t{form.tp} * form.cp;
-  const std::int64_t dp = form.dp;
+  const std::int64_t size = std::int64_t{config.tp} * config.cp;
+  const std::int64_t dp = config.dp;
   std::vector<std::int64_t> blocks;
   blocks.reserve(runs.size());
   for (const DeviceRun& run : runs) blocks.push_back(blocks_of(run, size));
@@ -175,16 +178,16 @@ void MixedFamily::add_forms_of(const Configuration& form) {
     left -= taken[r];
   }
   if (left == 0) add(taken);
-  for (const std::vector<std::int32_t>& takes : kinds) add_form(form, takes);
+  for (const std::vector<std::int32_t>& takes : kinds) add_form(config, takes);
 }
 
-bool MixedFamily::saves_memory(const Configuration& way) const {
-  return (!space_.recompute && way.recompute != Recompute::none) ||
-         (!space_.zero && way.zero >= Zero::gradients) || way.offload_optimizer;
+bool MixedFamily::saves_memory(const Configuration& variant) const {
+  return (!space_.recompute && variant.recompute != Recompute::none) ||
+         (!space_.zero && variant.zero >= Zero::gradients) || variant.offload_optimizer;
 }
 
 std::vector<Configuration> MixedFamily::ways_of(const Configuration& degrees) const {
-  std::vector<Configuration> ways;
+  std::vector<Configuration> variants;
   for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
     if (space_.recompute && *space_.recompute != recompute) continue;
     for (const Zero zero : {Zero::optimizer, Zero::none, Zero::gradients, Zero::parameters}) {
@@ -193,20 +196,20 @@ std::vector<Configuration> MixedFamily::ways_of(const Configuration& degrees) co
       }
       for (const bool offload : {false, true}) {
         if (offload && !space_.allow_offload) continue;
-        Configuration way = degrees;
-        way.recompute = recompute;
-        way.zero = zero;
-        way.offload_optimizer = offload;
-        ways.push_back(way);
+        Configuration variant = degrees;
+        variant.recompute = recompute;
+        variant.zero = zero;
+        variant.offload_optimizer = offload;
+        variants.push_back(variant);
       }
     }
   }
-  return ways;
+  return variants;
 }
 
 void MixedFamily::add_form(const Configuration& degrees, const std::vector<std::int32_t>& takes) {
-  MixedForm form;
-  form.takes = takes;
+  MixedConfig config;
+  config.takes = takes;
   const std::vector<std::int64_t> on = devices(std::vector<std::int32_t>(takes.size(), 0), takes);
   const std::vector<std::size_t> groups = groups_of(job_.system(), on);
   // Replicas on other devices would divide their layers otherwise.
@@ -222,25 +225,25 @@ void MixedFamily::add_form(const Configuration& degrees, const std::vector<std::
     available = std::min(available, usable_bytes(chip));
     host = std::min(host, chip.host ? chip.host->bytes : 0);
   }
-  std::vector<Configuration> ways;
-  for (const Configuration& way : ways_of(degrees)) {
-    if (way.offload_optimizer && host <= 0) continue;
-    MixedWay& added = form.ways.emplace_back();
-    added.layers = job_.layers(way, groups, stages_ == Stages::one);
-    added.saves_memory = saves_memory(way);
+  std::vector<Configuration> variants;
+  for (const Configuration& variant : ways_of(degrees)) {
+    if (variant.offload_optimizer && host <= 0) continue;
+    MixedVariant& added = config.variants.emplace_back();
+    added.layers = job_.layers(variant, groups, stages_ == Stages::one);
+    added.saves_memory = saves_memory(variant);
     DataParallelContext context;
     context.precision = job_.job().precision;
-    context.zero = way.zero;
-    context.offload_optimizer = way.offload_optimizer;
-    context.dense_ranks = static_cast<double>(way.dp) * way.cp;
-    context.expert_ranks = context.dense_ranks / way.ep;
+    context.zero = variant.zero;
+    context.offload_optimizer = variant.offload_optimizer;
+    context.dense_ranks = static_cast<double>(variant.dp) * variant.cp;
+    context.expert_ranks = context.dense_ranks / variant.ep;
     added.memory = memory_form(context, available);
     added.memory.host_available_bytes = host;
-    ways.push_back(way);
+    variants.push_back(variant);
   }
-  if (ways.empty()) return;
-  problem_.forms.push_back(std::move(form));
-  ways_.push_back(std::move(ways));
+  if (variants.empty()) return;
+  problem_.configs.push_back(std::move(config));
+  variants_.push_back(std::move(variants));
 }
 
 std::vector<std::int64_t> MixedFamily::devices(std::span<const std::int32_t> used,
@@ -254,14 +257,14 @@ std::vector<std::int64_t> MixedFamily::devices(std::span<const std::int32_t> use
   return devices;
 }
 
-bool MixedFamily::allows(std::span<const std::int32_t> used, std::int32_t form) {
+bool MixedFamily::allows(std::span<const std::int32_t> used, std::int32_t config) {
   // Shard groups keep to nodes, or to whole ones.
-  const Configuration& degrees = ways_[at(form)].front();
+  const Configuration& degrees = variants_[at(config)].front();
   const std::int64_t size = std::int64_t{degrees.tp} * degrees.cp;
   for (std::size_t r = 0; r < used.size(); ++r) {
-    if (takes_of(form)[r] == 0) continue;
+    if (takes_of(config)[r] == 0) continue;
     const DeviceRun& run = job_.runs()[r];
-    const std::int64_t start = run.count - used[r] - takes_of(form)[r];
+    const std::int64_t start = run.count - used[r] - takes_of(config)[r];
     if (start % std::min(size, run.devices_per_node) != 0) return false;
   }
   return true;
@@ -271,8 +274,8 @@ double MixedFamily::handover_s(std::span<const std::int32_t> used, std::int32_t 
                                std::int32_t above, std::int32_t cut_class) {
   const double bytes = bytes_of_class_[at(cut_class)];
   if (bytes <= 0) return 0;
-  const Parallelism from = to_parallelism(ways_[at(above)].front());
-  const Parallelism to = to_parallelism(ways_[at(below)].front());
+  const Parallelism from = to_parallelism(variants_[at(above)].front());
+  const Parallelism to = to_parallelism(variants_[at(below)].front());
   const ProfileEdge edge{0, 1, bytes};
   const std::pair each = {handover_bytes(edge, from, to), handover_bytes(edge, to, from)};
   std::vector<std::int32_t> places(used.begin(), used.end());
@@ -291,11 +294,11 @@ double MixedFamily::handover_s(std::span<const std::int32_t> used, std::int32_t 
   return found->second;
 }
 
-void MixedFamily::fill_shared_bytes(std::int32_t form, std::int32_t way,
+void MixedFamily::fill_shared_bytes(std::int32_t config, std::int32_t variant,
                                     std::vector<double>& bytes) const {
   const std::vector<std::int32_t> ends = {
       0, static_cast<std::int32_t>(job_.chain().kind_of_layer.size()) - 1};
-  const Parallelism parallel = to_parallelism(ways_[at(form)][at(way)]);
+  const Parallelism parallel = to_parallelism(variants_[at(config)][at(variant)]);
   bytes.clear();
   for (const SharedParameter& parameter : job_.chain().shared) {
     // Others may lie in one stage, or in more than two.
@@ -323,9 +326,9 @@ double MixedFamily::message_s(Used used, std::int32_t first, std::int32_t last,
 }
 
 double MixedFamily::exchange_s(std::span<const std::int32_t> used, std::int32_t first,
-                               std::int32_t way, std::int32_t last) {
+                               std::int32_t variant, std::int32_t last) {
   std::vector<double> bytes;
-  fill_shared_bytes(first, way, bytes);
+  fill_shared_bytes(first, variant, bytes);
   return message_s(used, first, last, bytes);
 }
 
@@ -338,9 +341,9 @@ double MixedFamily::least_exchange_s(std::span<const std::int32_t> used, std::in
   return message_s(used, first, last, least_shared_bytes_[at(first)]);
 }
 
-SyncRates MixedFamily::rates(std::span<const std::int32_t> used, std::int32_t form,
-                             std::int32_t way) {
-  const Configuration& how = ways_[at(form)][at(way)];
+SyncRates MixedFamily::rates(std::span<const std::int32_t> used, std::int32_t config,
+                             std::int32_t variant) {
+  const Configuration& how = variants_[at(config)][at(variant)];
   Known::RateKey key = {how.tp,
                         how.cp,
                         how.ep,
@@ -348,20 +351,20 @@ SyncRates MixedFamily::rates(std::span<const std::int32_t> used, std::int32_t fo
                         static_cast<std::int64_t>(how.zero),
                         how.offload_optimizer ? 1 : 0};
   key.insert(key.end(), used.begin(), used.end());
-  key.insert(key.end(), takes_of(form).begin(), takes_of(form).end());
+  key.insert(key.end(), takes_of(config).begin(), takes_of(config).end());
   const auto [found, fresh] = known_.rates.try_emplace(std::move(key));
-  if (fresh) found->second = rates_of(how, devices(used, takes_of(form)));
+  if (fresh) found->second = rates_of(how, devices(used, takes_of(config)));
   return found->second;
 }
 
-SyncRates MixedFamily::rates_of(const Configuration& way,
+SyncRates MixedFamily::rates_of(const Configuration& variant,
                                 std::span<const std::int64_t> devices) const {
   StageParameters all;
-  for (const ChainLayer& layer : job_.layers(way, groups_of(job_.system(), devices))) {
+  for (const ChainLayer& layer : job_.layers(variant, groups_of(job_.system(), devices))) {
     all.dense += layer.dense_parameters;
     all.expert += layer.expert_parameters;
   }
-  const StageContext context(devices, to_parallelism(way), job_.job().precision, job_.system());
+  const StageContext context(devices, to_parallelism(variant), job_.job().precision, job_.system());
   return sync_rates(all, context.data_parallel());
 }
 
@@ -372,8 +375,8 @@ std::vector<PlacedStage> MixedFamily::stages(const MixedPipeline& pipeline) cons
     PlacedStage placed;
     placed.begin = stage.begin;
     placed.end = stage.end;
-    placed.form = ways_[at(stage.form)][at(stage.way)];
-    placed.devices = devices(stage.used, takes_of(stage.form));
+    placed.config = variants_[at(stage.config)][at(stage.variant)];
+    placed.devices = devices(stage.used, takes_of(stage.config));
     stages.push_back(std::move(placed));
   }
   return stages;

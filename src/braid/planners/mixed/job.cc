@@ -28,33 +28,33 @@ MixedJob::MixedJob(const Job& job, const System& system, std::string planner)
   scratch_.emplace(base_, base_.planner);
 }
 
-std::vector<LayerCost> MixedJob::costs(const Configuration& form, std::size_t group, bool only) {
-  const auto& kinds = tables_[group].at(form).kinds;
+std::vector<LayerCost> MixedJob::costs(const Configuration& config, std::size_t group, bool only) {
+  const auto& kinds = tables_[group].at(config).kinds;
   std::vector<LayerCost> costs(kinds.begin(), kinds.end());
-  if (only) count_shared_once(chain_.shared, chain_.kind_of_layer, to_execution(form), costs);
+  if (only) count_shared_once(chain_.shared, chain_.kind_of_layer, to_execution(config), costs);
   return costs;
 }
 
-std::size_t MixedJob::slowest_group(const Configuration& form, std::int32_t kind,
+std::size_t MixedJob::slowest_group(const Configuration& config, std::int32_t kind,
                                     std::span<const std::size_t> groups) {
   return slowest_of(groups, [&](std::size_t group) -> const LayerCost& {
-    return tables_[group].at(form).kinds[at(kind)];
+    return tables_[group].at(config).kinds[at(kind)];
   });
 }
 
-const std::vector<ChainLayer>& MixedJob::layers(const Configuration& form,
+const std::vector<ChainLayer>& MixedJob::layers(const Configuration& config,
                                                 std::span<const std::size_t> groups, bool only) {
   const auto [found, fresh] =
-      layers_.try_emplace({run_key(form), only, {groups.begin(), groups.end()}});
+      layers_.try_emplace({run_key(config), only, {groups.begin(), groups.end()}});
   if (fresh) {
     std::vector<ChainLayer>& layers = found->second;
     layers.reserve(chain_.kind_of_layer.size());
     for (std::size_t l = 0; l < chain_.kind_of_layer.size(); ++l) {
-      const std::size_t group = slowest_group(form, chain_.kind_of_layer[l], groups);
-      layers.push_back(tables_[group].at(form).chain[l]);
+      const std::size_t group = slowest_group(config, chain_.kind_of_layer[l], groups);
+      layers.push_back(tables_[group].at(config).chain[l]);
     }
     if (only && !chain_.shared.empty()) {
-      const std::vector<LayerCost> once = costs(form, groups.front(), true);
+      const std::vector<LayerCost> once = costs(config, groups.front(), true);
       for (std::size_t l = 0; l < layers.size(); ++l) {
         layers[l].dense_parameters = once[at(chain_.kind_of_layer[l])].dense_parameters;
       }
@@ -63,10 +63,10 @@ const std::vector<ChainLayer>& MixedJob::layers(const Configuration& form,
   return found->second;
 }
 
-std::int32_t MixedJob::option_of(const Configuration& form, std::size_t group, bool only,
+std::int32_t MixedJob::option_of(const Configuration& config, std::size_t group, bool only,
                                  PlanBuilder& builder) {
-  return builder.option(tables_[group], form, {static_cast<std::int32_t>(group), only},
-                        [&] { return costs(form, group, only); });
+  return builder.option(tables_[group], config, {static_cast<std::int32_t>(group), only},
+                        [&] { return costs(config, group, only); });
 }
 
 /// A chunk of those layers, each by the option of the group where it is slowest.
@@ -80,14 +80,14 @@ void MixedJob::add_stage(const PlacedStage& placed, std::span<const LayerRun> la
         slowest_group(layer.how, chain_.kind_of_layer[at(layer.layer)], groups);
     add_layers(std::span(&layer.layer, 1), option_of(layer.how, group, only, builder), chunk);
   }
-  Stage& stage = builder.add_stage(placed.form, placed.devices);
-  stage.own = stage_form(placed.form);
+  Stage& stage = builder.add_stage(placed.config, placed.devices);
+  stage.own = stage_config(placed.config);
   stage.chunks.push_back(std::move(chunk));
 }
 
 void MixedJob::fill(std::span<const PlacedStage> stages, std::span<const std::int32_t> order,
                     PlanBuilder& builder) {
-  Configuration first = stages.front().form;
+  Configuration first = stages.front().config;
   first.vp = 1;
   first.order = AxisOrder::pipeline_outermost;
   first.schedule = ScheduleKind::one_f_one_b;
@@ -98,7 +98,7 @@ void MixedJob::fill(std::span<const PlacedStage> stages, std::span<const std::in
   for (const PlacedStage& placed : stages) {
     runs_of_stage_.clear();
     for (std::int32_t place = placed.begin; place < placed.end; ++place) {
-      runs_of_stage_.push_back({order.empty() ? place : order[at(place)], placed.form});
+      runs_of_stage_.push_back({order.empty() ? place : order[at(place)], placed.config});
     }
     add_stage(placed, runs_of_stage_, stages.size() == 1, builder);
   }
@@ -116,13 +116,13 @@ Plan MixedJob::on_real_devices(const Plan& planned) {
   for (std::size_t s = 0; s < planned.stages.size(); ++s) {
     const Stage& from = planned.stages[s];
     PlacedStage placed;
-    placed.form = stage_configuration(form_of(planned, s));
+    placed.config = stage_configuration(form_of(planned, s));
     placed.devices = from.devices;
     std::vector<LayerRun> layers;
     for (const Chunk& chunk : from.chunks) {
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
         const Option& option = options_of(planned.profile, chunk.layers[i])[at(chunk.options[i])];
-        layers.push_back({chunk.layers[i], with_execution(placed.form, option.how)});
+        layers.push_back({chunk.layers[i], with_execution(placed.config, option.how)});
       }
     }
     add_stage(placed, layers, planned.stages.size() == 1, builder);

@@ -20,7 +20,7 @@ namespace braid {
 struct PlacedStage {
   std::int32_t begin = 0, end = 0;  ///< Layers, or places in an order of the layers.
   /// Its degrees, micro-batch, memory options; pp, order, schedule and micro-batches do not count.
-  Configuration form;
+  Configuration config;
   std::vector<std::int64_t> devices;  ///< Ascending; each tp·cp neighbours are one shard group.
   friend bool operator==(const PlacedStage&, const PlacedStage&) = default;
 };
@@ -36,15 +36,15 @@ class MixedJob {
   const ChainJob& chain() const { return chain_; }
   const std::vector<DeviceRun>& runs() const { return runs_; }
 
-  /// Layers of a stage of this form with devices in these groups: each as slow as on the slowest.
+  /// Layers of a stage of this config with devices in these groups: each as slow as on the slowest.
   /// The `only` stage of a pipeline counts what several layers read once.
-  const std::vector<ChainLayer>& layers(const Configuration& form,
+  const std::vector<ChainLayer>& layers(const Configuration& config,
                                         std::span<const std::size_t> groups, bool only = false);
 
-  /// Whether the form divides some kind of layer on devices of the group otherwise than forms that
-  /// come before it (LayerTables::is_distinct()).
-  bool is_distinct(const Configuration& form, std::size_t group) {
-    return tables_[group].is_distinct(form);
+  /// Whether the config divides some kind of layer on devices of the group otherwise than configs
+  /// that come before it (LayerTables::is_distinct()).
+  bool is_distinct(const Configuration& config, std::size_t group) {
+    return tables_[group].is_distinct(config);
   }
 
   /// The plan of flushed 1F1B over these stages, of the layers in this order; empty: the model's.
@@ -69,11 +69,11 @@ class MixedJob {
             PlanBuilder& builder);
   void add_stage(const PlacedStage& placed, std::span<const LayerRun> layers, bool only,
                  PlanBuilder& builder);
-  std::int32_t option_of(const Configuration& form, std::size_t group, bool only,
+  std::int32_t option_of(const Configuration& config, std::size_t group, bool only,
                          PlanBuilder& builder);
   /// [kind]
-  std::vector<LayerCost> costs(const Configuration& form, std::size_t group, bool only);
-  std::size_t slowest_group(const Configuration& form, std::int32_t kind,
+  std::vector<LayerCost> costs(const Configuration& config, std::size_t group, bool only);
+  std::size_t slowest_group(const Configuration& config, std::int32_t kind,
                             std::span<const std::size_t> groups);
 
   const Job& job_;

@@ -50,10 +50,10 @@ constexpr MixedDepthFirstLimits kMostWalked = {400'000, 2'000};
 /// of such only the fastest is shown.
 bool is_run_alike(std::span<const PlacedStage> a, std::span<const PlacedStage> b) {
   const auto key = [](const PlacedStage& stage) {
-    const Configuration& form = stage.form;
-    return std::make_tuple(form.tp, form.cp, form.ep, form.dp, form.recompute,
-                           form.zero == Zero::parameters, form.offload_optimizer,
-                           form.offload_weights, form.offload_activations);
+    const Configuration& config = stage.config;
+    return std::make_tuple(config.tp, config.cp, config.ep, config.dp, config.recompute,
+                           config.zero == Zero::parameters, config.offload_optimizer,
+                           config.offload_weights, config.offload_activations);
   };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [&](const PlacedStage& left, const PlacedStage& right) {
@@ -330,9 +330,9 @@ Infeasibility MixedSearch::nearest(const std::vector<SearchNode>& open) {
     least_bytes = shortage->missing_bytes();
     if (least_bytes <= 0) continue;
     const PlacedStage stage = family->stages(shortage->pipeline)[shortage->stage];
-    Configuration form = stage.form;
-    form.pp = static_cast<int>(shortage->pipeline.stages.size());
-    why.parallel = to_parallelism(form);
+    Configuration config = stage.config;
+    config.pp = static_cast<int>(shortage->pipeline.stages.size());
+    why.parallel = to_parallelism(config);
     why.stage = static_cast<std::int64_t>(shortage->stage);
     why.needed_bytes = shortage->needed_bytes;
     why.available_bytes = shortage->available_bytes;

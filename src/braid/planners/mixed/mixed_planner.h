@@ -15,8 +15,9 @@ namespace braid {
 /// braid's planner for mixed systems and bandwidth matrices (docs/design.md, "Planner braid on
 /// mixed clusters"): flushed 1F1B whose stages each have devices, tp, dp, ep, recomputation and
 /// ZeRO of their own. Best first over the samples of a round; for each, solve_mixed() finds layers,
-/// forms and devices together, and what it finds is simulated; what may then yet be faster is gone
-/// through by search_depth_first(). Throws Error for restrictions to what the space does not have.
+/// configs and devices together, and what it finds is simulated; what may then yet be faster is
+/// gone through by search_depth_first(). Throws Error for restrictions to what the space does not
+/// have.
 Outcome plan_mixed(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress);
 
@@ -50,34 +51,36 @@ class MixedFamily final : public MixedCosts {
   MixedFamily& operator=(MixedFamily&&) = delete;
   ~MixedFamily() override = default;
 
-  bool empty() const { return problem_.forms.empty(); }
+  bool empty() const { return problem_.configs.empty(); }
   const MixedProblem& problem() const { return problem_; }
   std::vector<PlacedStage> stages(const MixedPipeline& pipeline) const;
 
-  bool allows(Used used, std::int32_t form) override;
+  bool allows(Used used, std::int32_t config) override;
   double handover_s(Used used, std::int32_t below, std::int32_t above,
                     std::int32_t cut_class) override;
-  SyncRates rates(Used used, std::int32_t form, std::int32_t way) override;
+  SyncRates rates(Used used, std::int32_t config, std::int32_t variant) override;
   bool exchanges() const override;
-  double exchange_s(Used used, std::int32_t first, std::int32_t way, std::int32_t last) override;
+  double exchange_s(Used used, std::int32_t first, std::int32_t variant,
+                    std::int32_t last) override;
   double least_exchange_s(Used used, std::int32_t first, std::int32_t last) override;
 
  private:
   void add_forms(const Configuration& degrees);
-  void add_forms_of(const Configuration& form);
+  void add_forms_of(const Configuration& config);
   void add_form(const Configuration& degrees, const std::vector<std::int32_t>& takes);
   std::vector<Configuration> ways_of(const Configuration& degrees) const;
-  bool saves_memory(const Configuration& way) const;
+  bool saves_memory(const Configuration& variant) const;
   double message_s(Used used, std::int32_t first, std::int32_t last,
                    std::span<const double> bytes) const;
-  /// [shared parameter]: what a stage of this form has of its gradient; 0: others than the first
+  /// [shared parameter]: what a stage of this config has of its gradient; 0: others than the first
   /// and the last layer hold it.
-  void fill_shared_bytes(std::int32_t form, std::int32_t way, std::vector<double>& bytes) const;
+  void fill_shared_bytes(std::int32_t config, std::int32_t variant,
+                         std::vector<double>& bytes) const;
   std::vector<std::int64_t> devices(std::span<const std::int32_t> used,
                                     const std::vector<std::int32_t>& takes) const;
-  SyncRates rates_of(const Configuration& way, std::span<const std::int64_t> devices) const;
-  const std::vector<std::int32_t>& takes_of(std::int32_t form) const {
-    return problem_.forms[static_cast<std::size_t>(form)].takes;
+  SyncRates rates_of(const Configuration& variant, std::span<const std::int64_t> devices) const;
+  const std::vector<std::int32_t>& takes_of(std::int32_t config) const {
+    return problem_.configs[static_cast<std::size_t>(config)].takes;
   }
 
   MixedJob& job_;
@@ -85,9 +88,10 @@ class MixedFamily final : public MixedCosts {
   std::int64_t round_samples_;
   Stages stages_;
   Known& known_;
-  std::vector<std::vector<Configuration>> ways_;  ///< [form][way]
+  std::vector<std::vector<Configuration>> variants_;  ///< [config][variant]
   std::vector<double> bytes_of_class_;
-  /// [form][shared parameter]: the least of fill_shared_bytes() for any form on the same devices.
+  /// [config][shared parameter]: the least of fill_shared_bytes() for any config on the same
+  /// devices.
   std::vector<std::vector<double>> least_shared_bytes_;
   MixedProblem problem_;
   SplitLimits split_;

@@ -27,14 +27,14 @@ struct MixedPasses::Pass {
   std::int64_t depth = 1;  ///< Of the stage to be added, from the end.
   std::vector<Level> levels;
   MixedPass result;
-  /// Complete pipelines, the best for each number of stages, devices used and first form.
+  /// Complete pipelines, the best for each number of stages, devices used and first config.
   struct End {
     double base_s = kInfinity;
     std::int64_t depth = 0, number = 0;
-    std::size_t form = 0;
+    std::size_t config = 0;
     friend bool operator<(const End& a, const End& b) {
-      return std::tie(a.base_s, a.depth, a.number, a.form) <
-             std::tie(b.base_s, b.depth, b.number, b.form);
+      return std::tie(a.base_s, a.depth, a.number, a.config) <
+             std::tie(b.base_s, b.depth, b.number, b.config);
     }
   };
   std::vector<End> ends;
@@ -42,24 +42,24 @@ struct MixedPasses::Pass {
 };
 
 struct MixedPasses::Extension {
-  std::size_t form, way;
+  std::size_t config, variant;
   std::int32_t right;
   MixedCostCache::At& cached;
   State& to;
   Pass& pass;
 };
 
-MixedPasses::MixedPasses(const MixedProblem& problem, std::vector<std::uint8_t> last_forms)
+MixedPasses::MixedPasses(const MixedProblem& problem, std::vector<std::uint8_t> last_configs)
     : problem_(problem),
       times_(problem),
       work_(problem),
       cache_(problem),
-      end_exchange_(problem, std::move(last_forms)),
+      end_exchange_(problem, std::move(last_configs)),
       layers_(times_.layers()) {
-  for (const MixedForm& form : problem.forms) {
-    ways_ = std::max(ways_, form.ways.size());
+  for (const MixedConfig& config : problem.configs) {
+    variants_ = std::max(variants_, config.variants.size());
     std::int32_t takes = 0;
-    for (const std::int32_t of_kind : form.takes) takes += of_kind;
+    for (const std::int32_t of_kind : config.takes) takes += of_kind;
     fewest_devices_ = std::min(fewest_devices_, takes);
   }
 }
@@ -70,19 +70,19 @@ bool MixedPasses::no_worse(const Start& a, const Start& b) {
 }
 
 /// `with`: the devices used with the stage's own.
-double MixedPasses::least_exchange_s(MixedCostCache::At& cached, std::size_t form, std::size_t way,
-                                     const State& with) {
-  double& known_s = cached.exchange_s[form * ways_ + way];
+double MixedPasses::least_exchange_s(MixedCostCache::At& cached, std::size_t config,
+                                     std::size_t variant, const State& with) {
+  double& known_s = cached.exchange_s[config * variants_ + variant];
   if (known_s >= 0) return known_s;
   std::vector<std::int32_t> used = with.used;
-  for (std::size_t k = 0; k < used.size(); ++k) used[k] -= problem_.forms[form].takes[k];
+  for (std::size_t k = 0; k < used.size(); ++k) used[k] -= problem_.configs[config].takes[k];
   const std::vector<std::int32_t> none(used.size(), 0);
   MixedCostCache::At& last = cache_.at(none);
   double least_s = kInfinity;
-  for (std::size_t below = 0; below < problem_.forms.size(); ++below) {
+  for (std::size_t below = 0; below < problem_.configs.size(); ++below) {
     if (!end_exchange_.may_be_last(below) || !cache_.allows(last, none, below)) continue;
-    least_s = std::min(least_s, problem_.costs->exchange_s(used, static_cast<std::int32_t>(form),
-                                                           static_cast<std::int32_t>(way),
+    least_s = std::min(least_s, problem_.costs->exchange_s(used, static_cast<std::int32_t>(config),
+                                                           static_cast<std::int32_t>(variant),
                                                            static_cast<std::int32_t>(below)));
   }
   known_s = least_s;
@@ -94,14 +94,14 @@ std::int64_t MixedPasses::most_stages(std::int32_t left, const State& state) con
   return std::min<std::int64_t>(left, state.devices_left / fewest_devices_);
 }
 
-/// All ways to put the stage in front of `start`, each with `first_left` as its last first layer.
-/// Returns the first such layer at which the excess was too long.
+/// All variants to put the stage in front of `start`, each with `first_left` as its last first
+/// layer. Returns the first such layer at which the excess was too long.
 std::int32_t MixedPasses::take(const Extension& stage, std::int32_t first_left,
                                const Start& start) {
-  const auto& [form, way, right, cached, to, pass] = stage;
+  const auto& [config, variant, right, cached, to, pass] = stage;
   const std::int64_t m = problem_.micro_batches;
   const std::int32_t least_left =
-      times_.first_fitting(form, way, one_f_one_b_in_flight(pass.depth, m))[at(right)];
+      times_.first_fitting(config, variant, one_f_one_b_in_flight(pass.depth, m))[at(right)];
   if (least_left > 0 && first_left >= 0) pass.result.memory_bound = true;
   const bool may_end = pass.depth >= problem_.least_stages;
   const bool may_go_on = pass.depth < problem_.most_stages;
@@ -111,7 +111,7 @@ std::int32_t MixedPasses::take(const Extension& stage, std::int32_t first_left,
   const MixedSuffixBound behind{start.below_s, start.late_s, start.rise_s, start.peak_s, 0};
   std::int32_t too_long = -1;
   for (std::int32_t left = first_left; left >= least_left; --left) {
-    MixedStageTimes::Time time = times_.plain(form, way, left, right);
+    MixedStageTimes::Time time = times_.plain(config, variant, left, right);
     // More layers take longer, but for what data parallelism adds.
     const double plain_s = excess_of(time.plain_forward_s, time.plain_backward_s);
     if (plain_s > pass.excess_s) {
@@ -140,8 +140,8 @@ std::int32_t MixedPasses::take(const Extension& stage, std::int32_t first_left,
       pass.result.time_bound = true;
       return std::max(too_long, left);
     }
-    times_.synchronise(time, form, way, left, right, cache_.rates(cached, form, way));
-    if (left == 0 && pass.depth > 1) time.tail_s += least_exchange_s(cached, form, way, to);
+    times_.synchronise(time, config, variant, left, right, cache_.rates(cached, config, variant));
+    if (left == 0 && pass.depth > 1) time.tail_s += least_exchange_s(cached, config, variant, to);
     const double excess_s = excess_of(time.forward_s, time.backward_s);
     if (excess_s > pass.excess_s) {
       pass.result.time_bound = true;
@@ -172,8 +172,8 @@ std::int32_t MixedPasses::take(const Extension& stage, std::int32_t first_left,
     suffix.right = right;
     suffix.below = start.below;
     suffix.below_suffix = start.below_suffix;
-    suffix.way = static_cast<std::int16_t>(way);
-    to.suffixes.insert(form * (layers_ + 1) + at(left), suffix);
+    suffix.variant = static_cast<std::int16_t>(variant);
+    to.suffixes.insert(config * (layers_ + 1) + at(left), suffix);
   }
   return too_long;
 }
@@ -197,36 +197,37 @@ void MixedPasses::take_from_all(const Extension& stage, std::int32_t first_left,
   }
 }
 
-void MixedPasses::take_any_way(std::size_t form, std::int32_t right, std::span<const Start> starts,
-                               MixedCostCache::At& cached, State& to, Pass& pass) {
-  const std::vector<MixedWay>& ways = problem_.forms[form].ways;
+void MixedPasses::take_any_variant(std::size_t config, std::int32_t right,
+                                   std::span<const Start> starts, MixedCostCache::At& cached,
+                                   State& to, Pass& pass) {
+  const std::vector<MixedVariant>& variants = problem_.configs[config].variants;
   const std::int64_t in_flight = one_f_one_b_in_flight(pass.depth, problem_.micro_batches);
-  const auto take_from = [&](std::size_t way, std::int32_t left) {
-    take_from_all({form, way, right, cached, to, pass}, left, starts);
+  const auto take_from = [&](std::size_t variant, std::int32_t left) {
+    take_from_all({config, variant, right, cached, to, pass}, left, starts);
   };
   // Ways that save memory are for stages that fit no other.
   std::int32_t least_left = right;
-  for (std::size_t way = 0; way < ways.size(); ++way) {
-    if (ways[way].saves_memory) continue;
-    least_left = std::min(least_left, times_.first_fitting(form, way, in_flight)[at(right)]);
-    take_from(way, right - 1);
+  for (std::size_t variant = 0; variant < variants.size(); ++variant) {
+    if (variants[variant].saves_memory) continue;
+    least_left = std::min(least_left, times_.first_fitting(config, variant, in_flight)[at(right)]);
+    take_from(variant, right - 1);
   }
   if (least_left == 0) return;
-  for (std::size_t way = 0; way < ways.size(); ++way) {
-    if (ways[way].saves_memory) take_from(way, std::min(least_left, right) - 1);
+  for (std::size_t variant = 0; variant < variants.size(); ++variant) {
+    if (variants[variant].saves_memory) take_from(variant, std::min(least_left, right) - 1);
   }
 }
 
-void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pass) {
+void MixedPasses::grow(const State& from, std::size_t config, State& to, Pass& pass) {
   const std::size_t row = layers_ + 1;
   MixedCostCache::At& cached = cache_.at(from.used);
   struct Behind {
-    std::size_t form;
+    std::size_t config;
     std::vector<std::int32_t> used;
     MixedCostCache::At* cached;
   };
   std::vector<Behind> behind;
-  for (std::size_t below = 0; below < problem_.forms.size(); ++below) {
+  for (std::size_t below = 0; below < problem_.configs.size(); ++below) {
     bool any = false;
     for (std::size_t left = 1; left < row && !any; ++left) {
       any = from.suffixes.head(below * row + left) >= 0;
@@ -235,7 +236,7 @@ void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pas
     // Devices of the stage behind are those that were taken last.
     Behind& one = behind.emplace_back(Behind{below, from.used, nullptr});
     for (std::size_t k = 0; k < one.used.size(); ++k) {
-      one.used[k] -= problem_.forms[below].takes[k];
+      one.used[k] -= problem_.configs[below].takes[k];
     }
     one.cached = &cache_.at(one.used);
   }
@@ -243,14 +244,14 @@ void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pas
   for (std::int32_t right = 1; at(right) < row; ++right) {
     starts.clear();
     for (const Behind& one : behind) {
-      std::int32_t number = from.suffixes.head(one.form * row + at(right));
+      std::int32_t number = from.suffixes.head(one.config * row + at(right));
       if (number < 0) continue;
-      const double hop_s = cache_.handover_s(*one.cached, one.used, one.form, form, right);
+      const double hop_s = cache_.handover_s(*one.cached, one.used, one.config, config, right);
       for (; number >= 0; number = from.suffixes[number].next) {
         const MixedSuffix& suffix = from.suffixes[number];
         starts.push_back({suffix.below_s + 2 * hop_s, suffix.first_s + 2 * hop_s,
                           suffix.late_s - hop_s, suffix.rise_s - hop_s, suffix.peak_s,
-                          static_cast<std::int16_t>(one.form), number});
+                          static_cast<std::int16_t>(one.config), number});
       }
     }
     if (starts.empty()) continue;
@@ -262,15 +263,15 @@ void MixedPasses::grow(const State& from, std::size_t form, State& to, Pass& pas
       if (!is_dominated(std::span(starts).first(kept), start, no_worse)) starts[kept++] = start;
     }
     starts.resize(kept);
-    take_any_way(form, right, starts, cached, to, pass);
+    take_any_variant(config, right, starts, cached, to, pass);
   }
 }
 
 void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
-  for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
-    if (!cache_.allows(cache_.at(from.used), from.used, form)) continue;
+  for (std::size_t config = 0; config < problem_.configs.size(); ++config) {
+    if (!cache_.allows(cache_.at(from.used), from.used, config)) continue;
     std::vector<std::int32_t> used = from.used;
-    for (std::size_t k = 0; k < used.size(); ++k) used[k] += problem_.forms[form].takes[k];
+    for (std::size_t k = 0; k < used.size(); ++k) used[k] += problem_.configs[config].takes[k];
     const std::int64_t number = cache_.number_of(used);
     State& to = next[number];
     if (!to.suffixes.is_open()) {
@@ -280,14 +281,15 @@ void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
       for (std::size_t k = 0; k < used.size(); ++k) {
         to.devices_left += problem_.capacity[k] - used[k];
       }
-      to.suffixes.open(problem_.forms.size() * (layers_ + 1));
+      to.suffixes.open(problem_.configs.size() * (layers_ + 1));
     }
     if (pass.depth == 1) {
-      if (!end_exchange_.may_be_last(form)) continue;
+      if (!end_exchange_.may_be_last(config)) continue;
       const Start end[] = {{}};
-      take_any_way(form, static_cast<std::int32_t>(layers_), end, cache_.at(from.used), to, pass);
+      take_any_variant(config, static_cast<std::int32_t>(layers_), end, cache_.at(from.used), to,
+                       pass);
     } else {
-      grow(from, form, to, pass);
+      grow(from, config, to, pass);
     }
   }
 }
@@ -309,10 +311,10 @@ MixedPass MixedPasses::run(double excess_s, double cutoff_s, std::int64_t most_s
     }
     for (auto entry = next.begin(); entry != next.end();) {
       const State& state = entry->second;
-      for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
-        const std::int32_t head = state.suffixes.head(form * (layers_ + 1));
+      for (std::size_t config = 0; config < problem_.configs.size(); ++config) {
+        const std::int32_t head = state.suffixes.head(config * (layers_ + 1));
         if (head < 0) continue;
-        pass.ends.push_back({state.suffixes[head].below_s, pass.depth, entry->first, form});
+        pass.ends.push_back({state.suffixes[head].below_s, pass.depth, entry->first, config});
       }
       const bool reached = !state.suffixes.empty();
       entry = reached ? std::next(entry) : next.erase(entry);
@@ -332,24 +334,24 @@ MixedPipeline MixedPasses::rebuild(const Pass& pass, std::size_t number) const {
   MixedPipeline pipeline;
   pipeline.base_s = end.base_s;
   std::vector<std::int32_t> used = pass.levels[at(end.depth)].find(end.number)->second.used;
-  std::size_t form = end.form;
+  std::size_t config = end.config;
   std::int32_t left = 0;
   std::int32_t number_in_state = -1;
   for (std::int64_t depth = end.depth; depth > 0; --depth) {
     const State& state = pass.levels[at(depth)].find(cache_.number_of(used))->second;
-    if (number_in_state < 0) number_in_state = state.suffixes.head(form * (layers_ + 1));
+    if (number_in_state < 0) number_in_state = state.suffixes.head(config * (layers_ + 1));
     const MixedSuffix& suffix = state.suffixes[number_in_state];
     MixedStage stage;
-    stage.form = static_cast<std::int32_t>(form);
-    stage.way = suffix.way;
+    stage.config = static_cast<std::int32_t>(config);
+    stage.variant = suffix.variant;
     stage.begin = left;
     stage.end = suffix.right;
-    for (std::size_t k = 0; k < used.size(); ++k) used[k] -= problem_.forms[form].takes[k];
+    for (std::size_t k = 0; k < used.size(); ++k) used[k] -= problem_.configs[config].takes[k];
     stage.used = used;
     pipeline.stages.push_back(std::move(stage));
     left = suffix.right;
     number_in_state = suffix.below_suffix;
-    form = at(std::max<std::int32_t>(suffix.below, 0));
+    config = at(std::max<std::int32_t>(suffix.below, 0));
   }
   set_times(pipeline);
   return pipeline;
@@ -363,7 +365,7 @@ void MixedPasses::set_times(MixedPipeline& pipeline) const {
     const MixedStage& stage = pipeline.stages[i];
     if (i + 1 < pipeline.stages.size()) {
       const MixedStage& below = pipeline.stages[i + 1];
-      const double hop_s = problem_.costs->handover_s(below.used, below.form, stage.form,
+      const double hop_s = problem_.costs->handover_s(below.used, below.config, stage.config,
                                                       problem_.cut_class[at(stage.end)]);
       behind.below_s += 2 * hop_s;
       behind.late_s -= hop_s;
@@ -371,11 +373,11 @@ void MixedPasses::set_times(MixedPipeline& pipeline) const {
       next_s += 2 * hop_s;
     }
     MixedStageTimes::Time time =
-        times_.of(at(stage.form), at(stage.way), stage.begin, stage.end,
-                  problem_.costs->rates(stage.used, stage.form, stage.way));
+        times_.of(at(stage.config), at(stage.variant), stage.begin, stage.end,
+                  problem_.costs->rates(stage.used, stage.config, stage.variant));
     if (i == 0 && pipeline.stages.size() > 1 && problem_.costs->exchanges()) {
-      time.tail_s += problem_.costs->exchange_s(stage.used, stage.form, stage.way,
-                                                pipeline.stages.back().form);
+      time.tail_s += problem_.costs->exchange_s(stage.used, stage.config, stage.variant,
+                                                pipeline.stages.back().config);
     }
     const auto depth = static_cast<std::int64_t>(pipeline.stages.size() - i);
     const std::int64_t m = problem_.micro_batches;

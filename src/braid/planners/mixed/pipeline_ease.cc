@@ -9,10 +9,10 @@
 namespace braid {
 namespace {
 
-auto key_of(const Configuration& form) {
-  return std::tie(form.tp, form.cp, form.ep, form.dp, form.micro_batch, form.sequence_parallel,
-                  form.sharding, form.recompute, form.zero, form.offload_optimizer,
-                  form.offload_weights, form.offload_activations);
+auto key_of(const Configuration& config) {
+  return std::tie(config.tp, config.cp, config.ep, config.dp, config.micro_batch,
+                  config.sequence_parallel, config.sharding, config.recompute, config.zero,
+                  config.offload_optimizer, config.offload_weights, config.offload_activations);
 }
 
 }  // namespace
@@ -22,12 +22,12 @@ Ease ease_of(std::span<const PlacedStage> stages, std::int64_t seq_len) {
   unsigned dimensions = 0;
   std::vector<std::int32_t> counts;
   for (const PlacedStage& stage : stages) {
-    Configuration form = stage.form;
-    form.pp = static_cast<std::int32_t>(stages.size());
-    form.vp = 1;
-    const bool differs = key_of(form) != key_of(stages.front().form);
-    const Ease own = ease_of(form, differs || form.sharding != ShardingKind::manual, seq_len);
-    dimensions |= divided_dimensions(form);
+    Configuration config = stage.config;
+    config.pp = static_cast<std::int32_t>(stages.size());
+    config.vp = 1;
+    const bool differs = key_of(config) != key_of(stages.front().config);
+    const Ease own = ease_of(config, differs || config.sharding != ShardingKind::manual, seq_len);
+    dimensions |= divided_dimensions(config);
     ease.offload = ease.offload || own.offload;
     ease.own_layout = ease.own_layout || own.own_layout;
     ease.extreme = ease.extreme || own.extreme;

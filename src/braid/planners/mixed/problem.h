@@ -11,18 +11,18 @@
 
 namespace braid {
 
-/// One way to run the layers of a stage; ways of a form differ in what memory they need.
-struct MixedWay {
+/// How a stage may run its layers; the variants of a config differ in what memory they need.
+struct MixedVariant {
   std::vector<ChainLayer> layers;
   MemoryForm memory;
-  /// Trades time for memory: not to be taken where a way that does not fits.
+  /// Trades time for memory: not to be taken where a variant that does not fits.
   bool saves_memory = false;
 };
 
 /// A stage on devices of certain kinds, whichever layers it takes.
-struct MixedForm {
+struct MixedConfig {
   std::vector<std::int32_t> takes;  ///< Devices of each kind.
-  std::vector<MixedWay> ways;
+  std::vector<MixedVariant> variants;
 };
 
 /// What stages may do and cost where they lie. `used` is what the stages behind a stage have taken
@@ -34,33 +34,33 @@ class MixedCosts {
 
   virtual ~MixedCosts() = default;
 
-  /// Whether a stage of this form may lie there.
-  virtual bool allows(Used used, std::int32_t form) = 0;
-  /// One direction, from a stage of form `above` to the one behind it, of form `below`, which lies
-  /// at `used`.
+  /// Whether a stage of this config may lie there.
+  virtual bool allows(Used used, std::int32_t config) = 0;
+  /// One direction, from a stage of config `above` to the one behind it, of config `below`, which
+  /// lies at `used`.
   virtual double handover_s(Used used, std::int32_t below, std::int32_t above,
                             std::int32_t cut_class) = 0;
-  virtual SyncRates rates(Used used, std::int32_t form, std::int32_t way) = 0;
+  virtual SyncRates rates(Used used, std::int32_t config, std::int32_t variant) = 0;
   /// Whether the first and the last layer share parameters.
   virtual bool exchanges() const { return false; }
-  /// What summing their gradients takes a first stage of form `first`, which lies at `used` and is
-  /// not the only one, with a last one of form `last`, run in whichever way.
-  virtual double exchange_s(Used /*used*/, std::int32_t /*first*/, std::int32_t /*way*/,
+  /// What summing their gradients takes a first stage of config `first`, which lies at `used` and
+  /// is not the only one, with a last one of config `last`, run in whichever variant.
+  virtual double exchange_s(Used /*used*/, std::int32_t /*first*/, std::int32_t /*variant*/,
                             std::int32_t /*last*/) {
     return 0;
   }
-  /// What no first stage on the devices that form `first` takes there has to exchange less with a
-  /// last one on the devices that form `last` takes, whatever forms on them the two have.
+  /// What no first stage on the devices that config `first` takes there has to exchange less with a
+  /// last one on the devices that config `last` takes, whatever configs on them the two have.
   virtual double least_exchange_s(Used /*used*/, std::int32_t /*first*/, std::int32_t /*last*/) {
     return 0;
   }
 };
 
-/// A pipeline of stages in any number, of any of the forms, on devices of several kinds.
+/// A pipeline of stages in any number, of any of the configs, on devices of several kinds.
 struct MixedProblem {
   std::int64_t micro_batches = 1;
   std::vector<std::int32_t> capacity;  ///< Devices of each kind.
-  std::vector<MixedForm> forms;
+  std::vector<MixedConfig> configs;
   std::int32_t least_stages = 1;
   std::int32_t most_stages = std::numeric_limits<std::int32_t>::max();
 
@@ -77,7 +77,7 @@ struct MixedProblem {
 };
 
 struct MixedStage {
-  std::int32_t form = 0, way = 0;
+  std::int32_t config = 0, variant = 0;
   std::int32_t begin = 0, end = 0;  ///< Layers.
   std::vector<std::int32_t> used;   ///< By the stages behind it.
   friend bool operator==(const MixedStage&, const MixedStage&) = default;

@@ -32,16 +32,16 @@ class Coverage {
  private:
   struct Label {
     std::int32_t right = 0;
-    std::int32_t form = -1, way = 0;  ///< Form -1: not reached.
+    std::int32_t config = -1, variant = 0;  ///< Form -1: not reached.
   };
   using Labels = std::vector<Label>;                          ///< [left end]
   using Level = std::map<std::vector<std::int32_t>, Labels>;  ///< By devices used.
 
-  /// The stage that starts first of those of a form that end before a layer, whichever way.
+  /// The stage that starts first of those of a config that end before a layer, whichever variant.
   struct Longest {
-    std::int32_t left = 0, way = 0;
+    std::int32_t left = 0, variant = 0;
   };
-  std::vector<Longest> longest_stages(std::size_t form, std::int64_t in_flight) const;
+  std::vector<Longest> longest_stages(std::size_t config, std::int64_t in_flight) const;
   void extend(const std::vector<std::int32_t>& used, const Labels& from, std::int64_t depth,
               Level& next);
   MixedPipeline rebuild(std::vector<std::int32_t> used) const;
@@ -50,21 +50,21 @@ class Coverage {
   double extra_bytes_ = 0;
   std::int32_t layers_ = 0;
   std::int64_t steps_ = 0;
-  std::vector<std::vector<Longest>> longest_;  ///< [form][right end], at the present depth.
+  std::vector<std::vector<Longest>> longest_;  ///< [config][right end], at the present depth.
   std::vector<Level> levels_;                  ///< [stages so far]
 };
 
 /// Left ends move right with right ends, so each way is a window over the layers.
-std::vector<Coverage::Longest> Coverage::longest_stages(std::size_t form,
+std::vector<Coverage::Longest> Coverage::longest_stages(std::size_t config,
                                                         std::int64_t in_flight) const {
   std::vector<Longest> longest(at(layers_) + 1);
   for (std::int32_t right = 0; right <= layers_; ++right) longest[at(right)].left = right;
-  const std::vector<MixedWay>& ways = problem_.forms[form].ways;
-  for (std::size_t w = 0; w < ways.size(); ++w) {
-    MemoryForm memory = ways[w].memory;
+  const std::vector<MixedVariant>& variants = problem_.configs[config].variants;
+  for (std::size_t w = 0; w < variants.size(); ++w) {
+    MemoryForm memory = variants[w].memory;
     memory.available_bytes += extra_bytes_;
     for (std::int32_t right = 1; right <= layers_; ++right) {
-      const std::int32_t left = first_of_longest_run(std::span(ways[w].layers).first(at(right)),
+      const std::int32_t left = first_of_longest_run(std::span(variants[w].layers).first(at(right)),
                                                      memory, static_cast<double>(in_flight));
       if (left < longest[at(right)].left) {
         longest[at(right)] = {left, static_cast<std::int32_t>(w)};
@@ -79,25 +79,25 @@ void Coverage::extend(const std::vector<std::int32_t>& used, const Labels& from,
   // Stages still to come need a layer each.
   const auto least_left =
       static_cast<std::int32_t>(std::max<std::int64_t>(0, problem_.least_stages - depth));
-  for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
+  for (std::size_t config = 0; config < problem_.configs.size(); ++config) {
     std::vector<std::int32_t> then = used;
     bool there = true;
     for (std::size_t k = 0; k < then.size(); ++k) {
-      then[k] += problem_.forms[form].takes[k];
+      then[k] += problem_.configs[config].takes[k];
       there = there && then[k] <= problem_.capacity[k];
     }
-    if (!there || !problem_.costs->allows(used, static_cast<std::int32_t>(form))) continue;
+    if (!there || !problem_.costs->allows(used, static_cast<std::int32_t>(config))) continue;
     Labels& to = next[std::move(then)];
     to.resize(at(layers_) + 1);
     std::int32_t marked = layers_;  // All from here on have been looked at.
     for (std::int32_t right = layers_; right > 0; --right) {
       ++steps_;
-      if (from[at(right)].form < 0) continue;
-      const Longest& longest = longest_[form][at(right)];
+      if (from[at(right)].config < 0) continue;
+      const Longest& longest = longest_[config][at(right)];
       for (std::int32_t left = std::min(marked, right) - 1;
            left >= std::max(least_left, longest.left); --left) {
-        if (to[at(left)].form < 0) {
-          to[at(left)] = {right, static_cast<std::int32_t>(form), longest.way};
+        if (to[at(left)].config < 0) {
+          to[at(left)] = {right, static_cast<std::int32_t>(config), longest.variant};
         }
         marked = left;
       }
@@ -110,9 +110,9 @@ MixedPipeline Coverage::rebuild(std::vector<std::int32_t> used) const {
   std::int32_t left = 0;
   for (std::size_t depth = levels_.size() - 1; depth > 0; --depth) {
     const Label& reach = levels_[depth].at(used)[at(left)];
-    const std::vector<std::int32_t>& takes = problem_.forms[at(reach.form)].takes;
+    const std::vector<std::int32_t>& takes = problem_.configs[at(reach.config)].takes;
     for (std::size_t k = 0; k < used.size(); ++k) used[k] -= takes[k];
-    pipeline.stages.push_back({reach.form, reach.way, left, reach.right, used});
+    pipeline.stages.push_back({reach.config, reach.variant, left, reach.right, used});
     left = reach.right;
   }
   return pipeline;
@@ -121,15 +121,15 @@ MixedPipeline Coverage::rebuild(std::vector<std::int32_t> used) const {
 std::optional<MixedPipeline> Coverage::run() {
   const auto most = std::min<std::int64_t>(problem_.most_stages, layers_);
   Labels all(at(layers_) + 1);
-  all.back().form = 0;
+  all.back().config = 0;
   levels_.push_back({{std::vector<std::int32_t>(problem_.capacity.size(), 0), std::move(all)}});
   std::int64_t in_flight = 0;
   for (std::int64_t depth = 1; depth <= most && steps_ < kMostShortageSteps; ++depth) {
     const std::int64_t held = one_f_one_b_in_flight(depth, problem_.micro_batches);
     if (std::exchange(in_flight, held) != held) {
       longest_.clear();
-      for (std::size_t form = 0; form < problem_.forms.size(); ++form) {
-        longest_.push_back(longest_stages(form, in_flight));
+      for (std::size_t config = 0; config < problem_.configs.size(); ++config) {
+        longest_.push_back(longest_stages(config, in_flight));
       }
     }
     Level next;
@@ -137,7 +137,7 @@ std::optional<MixedPipeline> Coverage::run() {
     if (next.empty()) return std::nullopt;
     levels_.push_back(std::move(next));
     for (const auto& [used, reached] : levels_.back()) {
-      if (reached.front().form >= 0) return rebuild(used);
+      if (reached.front().config >= 0) return rebuild(used);
     }
   }
   return std::nullopt;
@@ -149,17 +149,17 @@ MixedShortage shortage_of(const MixedProblem& problem, MixedPipeline pipeline) {
   double most = -kInfinity;
   for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
     const MixedStage& stage = pipeline.stages[i];
-    const MixedWay& way = problem.forms[at(stage.form)].ways[at(stage.way)];
+    const MixedVariant& variant = problem.configs[at(stage.config)].variants[at(stage.variant)];
     RunSums sums;
-    for (std::int32_t l = stage.begin; l < stage.end; ++l) sums.add(way.layers[at(l)]);
+    for (std::int32_t l = stage.begin; l < stage.end; ++l) sums.add(variant.layers[at(l)]);
     const auto depth = static_cast<std::int64_t>(pipeline.stages.size() - i);
     const auto in_flight = static_cast<double>(one_f_one_b_in_flight(depth, problem.micro_batches));
-    const double needed = device_bytes(sums, in_flight, way.memory);
-    if (needed - way.memory.available_bytes <= most) continue;
-    most = needed - way.memory.available_bytes;
+    const double needed = device_bytes(sums, in_flight, variant.memory);
+    if (needed - variant.memory.available_bytes <= most) continue;
+    most = needed - variant.memory.available_bytes;
     shortage.stage = i;
     shortage.needed_bytes = needed;
-    shortage.available_bytes = way.memory.available_bytes;
+    shortage.available_bytes = variant.memory.available_bytes;
   }
   shortage.pipeline = std::move(pipeline);
   return shortage;
@@ -168,7 +168,7 @@ MixedShortage shortage_of(const MixedProblem& problem, MixedPipeline pipeline) {
 }  // namespace
 
 std::optional<MixedShortage> least_shortage(const MixedProblem& problem, double below_bytes) {
-  if (problem.forms.empty()) return std::nullopt;
+  if (problem.configs.empty()) return std::nullopt;
   const auto within = [&](double extra_bytes) -> std::optional<MixedShortage> {
     auto pipeline = Coverage(problem, extra_bytes).run();
     if (!pipeline.has_value()) return std::nullopt;

@@ -22,9 +22,9 @@ constexpr std::int64_t kFineSteps = 100'000;
 
 class Solver {
  public:
-  Solver(const MixedProblem& problem, std::vector<std::uint8_t> last_forms, double cutoff_s,
+  Solver(const MixedProblem& problem, std::vector<std::uint8_t> last_configs, double cutoff_s,
          std::int64_t most_steps, const std::function<double(const MixedPipeline&)>& visit)
-      : passes_(problem, std::move(last_forms)),
+      : passes_(problem, std::move(last_configs)),
         cutoff_s_(cutoff_s),
         most_steps_(most_steps),
         visit_(visit),
@@ -177,10 +177,10 @@ void Solver::look_at_ends() {
   }
 }
 
-/// Kinds of devices that a form takes.
-std::vector<bool> kinds_of(const MixedForm& form) {
+/// Kinds of devices that a config takes.
+std::vector<bool> kinds_of(const MixedConfig& config) {
   std::vector<bool> kinds;
-  for (const std::int32_t devices : form.takes) kinds.push_back(devices > 0);
+  for (const std::int32_t devices : config.takes) kinds.push_back(devices > 0);
   return kinds;
 }
 
@@ -190,21 +190,21 @@ MixedSolution solve_mixed(const MixedProblem& problem, double cutoff_s, std::int
                           const std::function<double(const MixedPipeline&)>& visit) {
   if (!problem.costs->exchanges()) return Solver(problem, {}, cutoff_s, most_steps, visit).run();
   // What the first stage exchanges with the last one depends on where that is.
-  std::map<std::vector<bool>, std::vector<std::uint8_t>> forms_by_kinds;
-  for (std::size_t form = 0; form < problem.forms.size(); ++form) {
-    std::vector<std::uint8_t>& forms = forms_by_kinds[kinds_of(problem.forms[form])];
-    forms.resize(problem.forms.size(), 0);
-    forms[form] = 1;
+  std::map<std::vector<bool>, std::vector<std::uint8_t>> configs_by_kinds;
+  for (std::size_t config = 0; config < problem.configs.size(); ++config) {
+    std::vector<std::uint8_t>& configs = configs_by_kinds[kinds_of(problem.configs[config])];
+    configs.resize(problem.configs.size(), 0);
+    configs[config] = 1;
   }
   const std::function<double(const MixedPipeline&)> lower = [&](const MixedPipeline& pipeline) {
     return cutoff_s = visit(pipeline);
   };
   MixedSolution all;
   all.bound_s = kInfinity;
-  auto left = static_cast<std::int64_t>(forms_by_kinds.size());
-  for (const auto& [kinds, forms] : forms_by_kinds) {
+  auto left = static_cast<std::int64_t>(configs_by_kinds.size());
+  for (const auto& [kinds, configs] : configs_by_kinds) {
     const std::int64_t steps = std::max<std::int64_t>(0, most_steps - all.steps) / left--;
-    MixedSolution found = Solver(problem, forms, cutoff_s, steps, lower).run();
+    MixedSolution found = Solver(problem, configs, cutoff_s, steps, lower).run();
     std::move(found.pipelines.begin(), found.pipelines.end(), std::back_inserter(all.pipelines));
     all.bound_s = std::min(all.bound_s, found.bound_s);
     all.memory_bound = all.memory_bound || found.memory_bound;

@@ -11,22 +11,23 @@
 
 namespace braid {
 MixedStageTimes::MixedStageTimes(const MixedProblem& problem) : problem_(problem) {
-  assert(!problem.forms.empty());
-  layers_ = problem.forms.front().ways.front().layers.size();
-  for (const MixedForm& form : problem.forms) ways_ = std::max(ways_, form.ways.size());
-  fitting_.resize(problem.forms.size() * ways_);
+  assert(!problem.configs.empty());
+  layers_ = problem.configs.front().variants.front().layers.size();
+  for (const MixedConfig& config : problem.configs)
+    variants_ = std::max(variants_, config.variants.size());
+  fitting_.resize(problem.configs.size() * variants_);
   std::vector<double> forward_s(layers_, kInfinity), backward_s(layers_, kInfinity);
   std::vector<double> time_s(layers_, kInfinity);
-  for (const MixedForm& form : problem.forms) {
+  for (const MixedConfig& config : problem.configs) {
     std::vector<Sums>& of_form = sums_.emplace_back();
-    for (const MixedWay& way : form.ways) {
+    for (const MixedVariant& variant : config.variants) {
       Sums& sums = of_form.emplace_back();
       for (std::vector<double>* values :
            {&sums.forward_s, &sums.backward_s, &sums.dense, &sums.expert}) {
         values->assign(layers_ + 1, 0);
       }
       for (std::size_t l = 0; l < layers_; ++l) {
-        const ChainLayer& layer = way.layers[l];
+        const ChainLayer& layer = variant.layers[l];
         sums.forward_s[l + 1] = sums.forward_s[l] + layer.forward_s;
         sums.backward_s[l + 1] = sums.backward_s[l] + layer.backward_s;
         sums.dense[l + 1] = sums.dense[l] + layer.dense_parameters;
@@ -42,18 +43,19 @@ MixedStageTimes::MixedStageTimes(const MixedProblem& problem) : problem_(problem
   least_s_ = running_sums(time_s);
 }
 
-MixedStageTimes::Time MixedStageTimes::plain(std::size_t form, std::size_t way, std::int32_t left,
-                                             std::int32_t right) const {
-  const Sums& sums = sums_[form][way];
+MixedStageTimes::Time MixedStageTimes::plain(std::size_t config, std::size_t variant,
+                                             std::int32_t left, std::int32_t right) const {
+  const Sums& sums = sums_[config][variant];
   Time time;
   time.forward_s = time.plain_forward_s = sums.forward_s[at(right)] - sums.forward_s[at(left)];
   time.backward_s = time.plain_backward_s = sums.backward_s[at(right)] - sums.backward_s[at(left)];
   return time;
 }
 
-void MixedStageTimes::synchronise(Time& time, std::size_t form, std::size_t way, std::int32_t left,
-                                  std::int32_t right, const SyncRates& rates) const {
-  const Sums& sums = sums_[form][way];
+void MixedStageTimes::synchronise(Time& time, std::size_t config, std::size_t variant,
+                                  std::int32_t left, std::int32_t right,
+                                  const SyncRates& rates) const {
+  const Sums& sums = sums_[config][variant];
   const double dense = sums.dense[at(right)] - sums.dense[at(left)];
   const double expert = sums.expert[at(right)] - sums.expert[at(left)];
   const int layers = right - left;
@@ -67,20 +69,22 @@ void MixedStageTimes::synchronise(Time& time, std::size_t form, std::size_t way,
                 rates.optimizer_s + rates.optimizer.of(dense, expert);
 }
 
-MixedStageTimes::Time MixedStageTimes::of(std::size_t form, std::size_t way, std::int32_t left,
-                                          std::int32_t right, const SyncRates& rates) const {
-  Time time = plain(form, way, left, right);
-  synchronise(time, form, way, left, right, rates);
+MixedStageTimes::Time MixedStageTimes::of(std::size_t config, std::size_t variant,
+                                          std::int32_t left, std::int32_t right,
+                                          const SyncRates& rates) const {
+  Time time = plain(config, variant, left, right);
+  synchronise(time, config, variant, left, right, rates);
   return time;
 }
 
-const std::vector<std::int32_t>& MixedStageTimes::first_fitting(std::size_t form, std::size_t way,
+const std::vector<std::int32_t>& MixedStageTimes::first_fitting(std::size_t config,
+                                                                std::size_t variant,
                                                                 std::int64_t in_flight) {
-  auto& by_in_flight = fitting_[form * ways_ + way];
+  auto& by_in_flight = fitting_[config * variants_ + variant];
   if (by_in_flight.size() <= at(in_flight)) by_in_flight.resize(at(in_flight) + 1);
   std::vector<std::int32_t>& first = by_in_flight[at(in_flight)];
   if (!first.empty()) return first;
-  const MixedWay& run = problem_.forms[form].ways[way];
+  const MixedVariant& run = problem_.configs[config].variants[variant];
   const bool on_device =
       run.memory.host_per_dense_parameter <= 0 && run.memory.host_per_expert_parameter <= 0 &&
       std::all_of(run.layers.begin(), run.layers.end(),

@@ -17,10 +17,10 @@ struct MixedSuffix {
   std::int32_t below_suffix = -1;  ///< What is behind that stage, by its number in the state there.
   std::int32_t next = -1;          ///< In the list.
   std::int16_t below = -1;         ///< Form of the stage behind.
-  std::int16_t way = 0;
+  std::int16_t variant = 0;
 };
 
-/// Suffixes in lists, one for each cell (form and first layer of their first stages). None of a
+/// Suffixes in lists, one for each cell (config and first layer of their first stages). None of a
 /// list has all of the times above as long as another of it or longer.
 class MixedSuffixes {
  public:

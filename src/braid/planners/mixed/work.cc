@@ -9,15 +9,15 @@ namespace braid {
 
 MixedWork::MixedWork(const MixedProblem& problem)
     : problem_(problem), speed_(problem.capacity.size(), 0) {
-  const std::size_t layers = problem.forms.front().ways.front().layers.size();
-  for (const MixedForm& form : problem.forms) {
+  const std::size_t layers = problem.configs.front().variants.front().layers.size();
+  for (const MixedConfig& config : problem.configs) {
     double devices = 0;
-    for (const std::int32_t takes : form.takes) devices += takes;
-    for (const MixedWay& way : form.ways) {
+    for (const std::int32_t takes : config.takes) devices += takes;
+    for (const MixedVariant& variant : config.variants) {
       double sum_s = 0;
-      for (const ChainLayer& layer : way.layers) sum_s += layer.time_s();
+      for (const ChainLayer& layer : variant.layers) sum_s += layer.time_s();
       for (std::size_t k = 0; k < speed_.size() && sum_s > 0; ++k) {
-        if (form.takes[k] > 0) speed_[k] = std::max(speed_[k], 1 / (devices * sum_s));
+        if (config.takes[k] > 0) speed_[k] = std::max(speed_[k], 1 / (devices * sum_s));
       }
     }
   }
@@ -25,15 +25,15 @@ MixedWork::MixedWork(const MixedProblem& problem)
   needed_backward_.assign(layers + 1, 0);
   for (std::size_t l = 0; l < layers; ++l) {
     double least = kInfinity, least_backward = least;
-    for (const MixedForm& form : problem.forms) {
+    for (const MixedConfig& config : problem.configs) {
       double value = 0;
-      for (std::size_t k = 0; k < speed_.size(); ++k) value += form.takes[k] * speed_[k];
-      for (const MixedWay& way : form.ways) {
-        const double time_s = way.layers[l].time_s();
+      for (std::size_t k = 0; k < speed_.size(); ++k) value += config.takes[k] * speed_[k];
+      for (const MixedVariant& variant : config.variants) {
+        const double time_s = variant.layers[l].time_s();
         least = std::min(least, value * time_s);
         if (time_s > 0)
-          backward_share_ = std::min(backward_share_, way.layers[l].backward_s / time_s);
-        least_backward = std::min(least_backward, value * way.layers[l].backward_s);
+          backward_share_ = std::min(backward_share_, variant.layers[l].backward_s / time_s);
+        least_backward = std::min(least_backward, value * variant.layers[l].backward_s);
       }
     }
     needed_[l + 1] = needed_[l] + least;

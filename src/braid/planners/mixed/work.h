@@ -11,7 +11,7 @@ namespace braid {
 
 /// What the layers before a stage need of devices, and what devices are there: whatever a second of
 /// each kind of device can do, stages that share devices out cannot do more than these together.
-/// The capacity of a device is what it does of the whole model in its best form.
+/// The capacity of a device is what it does of the whole model in its best config.
 class MixedWork {
  public:
   explicit MixedWork(const MixedProblem& problem);

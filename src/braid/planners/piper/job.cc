@@ -31,7 +31,7 @@ double sent_bytes(const Configuration& form, double edge_bytes) {
 /// Forms of one tp, in the order of their options.
 using FormsByDegree = std::map<int, std::vector<std::int32_t>>;
 
-FormsByDegree by_degree(const std::vector<PiperForm>& forms) {
+FormsByDegree by_degree(const std::vector<PiperConfig>& forms) {
   FormsByDegree degrees;
   for (std::size_t f = 0; f < forms.size(); ++f) {
     degrees[forms[f].form.tp].push_back(static_cast<std::int32_t>(f));
@@ -40,9 +40,9 @@ FormsByDegree by_degree(const std::vector<PiperForm>& forms) {
 }
 
 /// Least that any form's devices send, of bytes 1: what every stage pays for an edge.
-double least_share(const std::vector<PiperForm>& forms) {
+double least_share(const std::vector<PiperConfig>& forms) {
   double least = sent_bytes(forms.front().form, 1);
-  for (const PiperForm& form : forms) least = std::min(least, sent_bytes(form.form, 1));
+  for (const PiperConfig& form : forms) least = std::min(least, sent_bytes(form.form, 1));
   return least;
 }
 
@@ -96,13 +96,13 @@ std::optional<bool> sequence_parallel(const SplitLimits& split, Configuration fo
 
 /// What stages of one tp may choose among with these shardings. Without sequence parallelism
 /// manual ones go with automatic ones.
-std::vector<TensorForm> forms_of(const SpaceLimits& limits, const Configuration& form,
-                                 const SpaceOptions& space, ShardingSource sharding) {
+std::vector<TensorSharding> forms_of(const SpaceLimits& limits, const Configuration& form,
+                                     const SpaceOptions& space, ShardingSource sharding) {
   if (sharding == ShardingSource::automatic) {
     SpaceOptions whole = space;
     if (space.sequence_parallel.value_or(false)) return {};
     whole.sequence_parallel = false;
-    return tensor_forms(form, limits, whole);
+    return tensor_shardings(form, limits, whole);
   }
   const std::optional<bool> on = sequence_parallel(limits.split, form, space);
   if (!on) return {};
@@ -111,26 +111,27 @@ std::vector<TensorForm> forms_of(const SpaceLimits& limits, const Configuration&
 
 }  // namespace
 
-std::vector<PiperForm> piper_forms(const PiperJob& job, const SpaceOptions& space, int micro_batch,
-                                   std::int64_t most_tp, bool recompute, ShardingSource sharding) {
+std::vector<PiperConfig> piper_configs(const PiperJob& job, const SpaceOptions& space,
+                                       int micro_batch, std::int64_t most_tp, bool recompute,
+                                       ShardingSource sharding) {
   SpaceLimits limits;
   limits.split = job.layers->limits(most_tp);
   if (sharding == ShardingSource::manual) limits.split.automatic.clear();
-  std::vector<PiperForm> forms;
+  std::vector<PiperConfig> forms;
   for (int tp = 1; tp <= most_tp; ++tp) {
     if (!space.tp.allows(tp)) continue;
     Configuration degree;
     degree.tp = tp;
     degree.micro_batch = micro_batch;
     degree.zero = space.zero.value_or(Zero::none);
-    for (const TensorForm& tensor : forms_of(limits, degree, space, sharding)) {
+    for (const TensorSharding& tensor : forms_of(limits, degree, space, sharding)) {
       if (!job.tables->is_distinct(with_form(degree, tensor))) continue;
       for (const Recompute kind : {Recompute::none, Recompute::selective, Recompute::full}) {
         if (space.recompute ? *space.recompute != kind : kind != Recompute::none && !recompute) {
           continue;
         }
         if (kind != Recompute::none && !recompute) continue;
-        PiperForm made;
+        PiperConfig made;
         Configuration& form = made.form;
         form = with_form(degree, tensor);
         form.recompute = kind;
@@ -151,7 +152,7 @@ std::vector<PiperForm> piper_forms(const PiperJob& job, const SpaceOptions& spac
   return forms;
 }
 
-PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>& forms,
+PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperConfig>& forms,
                               std::int64_t dp, double working_bytes) {
   assert(!forms.empty());
   const std::vector<ProfileLayer>& layers = job.layers->layers().layers;
@@ -216,7 +217,7 @@ PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>&
   return problem;
 }
 
-Plan plan_of_piper(const PiperJob& job, const std::vector<PiperForm>& forms,
+Plan plan_of_piper(const PiperJob& job, const std::vector<PiperConfig>& forms,
                    const PiperSolution& solution, const std::string& planner) {
   const std::vector<PiperStage>& stages = solution.stages;
   const FormsByDegree degrees = by_degree(forms);
@@ -234,7 +235,7 @@ Plan plan_of_piper(const PiperJob& job, const std::vector<PiperForm>& forms,
     Configuration how = forms[at(form_at(from, 0))].form;
     how.dp = static_cast<std::int32_t>(from.dp);
     Stage& stage = builder.add_stage(how, devices[s]);
-    stage.own = stage_form(how);
+    stage.own = stage_config(how);
     Chunk& chunk = stage.chunks.emplace_back();
     for (std::size_t i = 0; i < from.nodes.size(); ++i) {
       const std::int32_t option = builder.option(*job.tables, forms[at(form_at(from, i))].form);

@@ -12,7 +12,7 @@ namespace braid {
 
 /// A way to run layers that stages of a job may choose: `form` has tp, micro-batch, sequence
 /// parallelism, recomputation and ZeRO stage.
-struct PiperForm {
+struct PiperConfig {
   Configuration form;
   double working_bytes = 0;  ///< Largest transient of any layer run so.
   double time_s = 0;         ///< Of all layers, for one sample.
@@ -38,21 +38,21 @@ PiperJob piper_job(const Job& job, const System& system, LayerTables& tables, Pi
 /// tensor parallelism up to `most_tp` and with recomputation if asked. Shardings: as the model
 /// says, with sequence parallelism where it can be; or automatic ones, and the model's, all
 /// without it, so that a stage's layers may choose any. Cost: that of the layers' tables.
-std::vector<PiperForm> piper_forms(const PiperJob& job, const SpaceOptions& space, int micro_batch,
-                                   std::int64_t most_tp, bool recompute,
-                                   ShardingSource sharding = ShardingSource::manual);
+std::vector<PiperConfig> piper_configs(const PiperJob& job, const SpaceOptions& space,
+                                       int micro_batch, std::int64_t most_tp, bool recompute,
+                                       ShardingSource sharding = ShardingSource::manual);
 
 /// The problem in which stages choose among `forms`, all of one micro-batch size: an option for
 /// each form, a degree for each tp. Memory is the shared model's: `dp` is what ZeRO shards over (1
 /// without), `working_bytes` stay free on every device. An edge costs a stage what one of its
 /// devices sends, less under sequence parallelism; levels above the lowest carry the whole tensor.
-PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperForm>& forms,
+PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperConfig>& forms,
                               std::int64_t dp, double working_bytes);
 
 /// The plan of the solution of that problem, on the devices that devices_of_stages() gives: uniform
 /// when stages share degrees and recomputation and lie as an order of axes has them, else with
 /// forms of their own.
-Plan plan_of_piper(const PiperJob& job, const std::vector<PiperForm>& forms,
+Plan plan_of_piper(const PiperJob& job, const std::vector<PiperConfig>& forms,
                    const PiperSolution& solution, const std::string& planner);
 
 }  // namespace braid

@@ -37,7 +37,7 @@ std::string_view option_outside(const PiperSpace& space) {
 
 /// Forms that stages may choose among, and the data-parallel degrees that they may have.
 struct PiperFamily {
-  std::vector<PiperForm> forms;
+  std::vector<PiperConfig> forms;
   double working_bytes = 0;  ///< The largest of any form.
   std::int64_t least_dp = 1, most_dp = 1;
   double bound_s = 0;  ///< No solution takes less time per sample.
@@ -191,7 +191,7 @@ class PiperSearch {
       if (job_.global_batch % samples != 0) continue;
       for (const ShardingSource sharding : {ShardingSource::manual, ShardingSource::automatic}) {
         if (sharding == ShardingSource::automatic && job_.sharding != sharding) continue;
-        add_families(piper_forms(piper_, space_, samples, most_tp, variant_.recompute, sharding),
+        add_families(piper_configs(piper_, space_, samples, most_tp, variant_.recompute, sharding),
                      job_.global_batch / samples, families);
       }
     }
@@ -200,9 +200,9 @@ class PiperSearch {
 
   /// Piper chooses among all forms whose transients keep below a level, for every level that
   /// some form sets; the others have one form for all stages.
-  void add_families(std::vector<PiperForm> forms, std::int64_t batches,
+  void add_families(std::vector<PiperConfig> forms, std::int64_t batches,
                     std::vector<PiperFamily>& families) {
-    std::stable_sort(forms.begin(), forms.end(), [](const PiperForm& a, const PiperForm& b) {
+    std::stable_sort(forms.begin(), forms.end(), [](const PiperConfig& a, const PiperConfig& b) {
       return a.working_bytes < b.working_bytes;
     });
     for (std::size_t f = 0; f < forms.size(); ++f) {
@@ -215,7 +215,7 @@ class PiperSearch {
         family.forms = {forms[f]};
       }
       std::stable_sort(
-          family.forms.begin(), family.forms.end(), [](const PiperForm& a, const PiperForm& b) {
+          family.forms.begin(), family.forms.end(), [](const PiperConfig& a, const PiperConfig& b) {
             return std::tie(a.form.tp, a.form.recompute) < std::tie(b.form.tp, b.form.recompute);
           });
       add_degrees(family, batches, families);
@@ -233,7 +233,7 @@ class PiperSearch {
       // All devices at the least device time; but a stage has no more than most_dp replicas.
       double work_s = kInfinity;
       double alone_s = work_s;
-      for (const PiperForm& form : family.forms) {
+      for (const PiperConfig& form : family.forms) {
         work_s = std::min(work_s, form.time_s * form.form.tp);
         alone_s = std::min(alone_s, form.time_s);
       }

@@ -113,7 +113,7 @@ double fullest_load_s(const LayerTable& table, const Configuration& configuratio
 
 double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configuration& split,
                      std::int64_t global_batch, std::span<const int> micro_batches,
-                     std::span<const TensorForm> forms) {
+                     std::span<const TensorSharding> forms) {
   double least_s = kInfinity;
   Configuration configuration = split;
   std::vector<StageSync> syncs;
@@ -126,7 +126,7 @@ double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configura
     // Of the ZeRO stages that shard the optimizer, the first takes least time.
     for (const Zero zero : {Zero::optimizer, Zero::none}) {
       context.zero = configuration.zero = zero;
-      for (const TensorForm& form : forms) {
+      for (const TensorSharding& form : forms) {
         configuration = with_form(configuration, form);
         syncs.clear();  // The same whatever the micro-batch.
         for (const int micro_batch : micro_batches) {

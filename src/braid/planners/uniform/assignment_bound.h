@@ -41,7 +41,7 @@ double fullest_load_s(const LayerTable& table, const Configuration& configuratio
 /// whole optimizer to do, and one of them its fullest_load_s(). Infinite when there is no size.
 double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configuration& split,
                      std::int64_t global_batch, std::span<const int> micro_batches,
-                     std::span<const TensorForm> forms);
+                     std::span<const TensorSharding> forms);
 
 /// configuration_bound_s() for 1F1B where `path_s` is the least path (partition_one_f_one_b): that
 /// bounds only stages of which each hands over to the next.

@@ -37,7 +37,7 @@ FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Con
   const Precision& precision = chain.job->precision;
   FamilyBounds bounds;
   bounds.sample_s = bounds.optimizer_s = bounds.state_bytes = bounds.stash_bytes = kInfinity;
-  for (const TensorForm& form : tensor_forms(family, limits, options)) {
+  for (const TensorSharding& form : tensor_shardings(family, limits, options)) {
     configuration = with_form(configuration, form);
     for (const int micro_batch : micro_batches) {
       configuration.micro_batch = micro_batch;

@@ -35,7 +35,7 @@ class ChangeList {
     }
   }
   void add_forms() {
-    for (const TensorForm& form : tensor_forms(from_, limits_, options_)) {
+    for (const TensorSharding& form : tensor_shardings(from_, limits_, options_)) {
       push(with_form(from_, form));
     }
   }

@@ -47,9 +47,9 @@ void UniformSearch::push_split(const Configuration& split) {
       !ground_.keeps_bounds && at != known.end() && at->second >= best_.cutoff_s()) {
     return;
   }
-  const double bound_s =
-      split_bound_s(chain_, tables_, split, limits_.global_batch,
-                    micro_batches(split, limits_, space_), tensor_forms(split, limits_, space_));
+  const double bound_s = split_bound_s(chain_, tables_, split, limits_.global_batch,
+                                       micro_batches(split, limits_, space_),
+                                       tensor_shardings(split, limits_, space_));
   ++work_;
   if (ground_.keeps_bounds) known.emplace(split, bound_s);
   if (bound_s >= best_.cutoff_s()) return;

@@ -87,7 +87,7 @@ void check_chain(const Plan& plan, const std::string& target) {
 }
 
 /// The plan with the warm-ups of 1F1B. Throws where these take more memory than there is.
-Plan with_usual_warm_ups(const Plan& plan, const std::string& target, OneForm& made) {
+Plan with_usual_warm_ups(const Plan& plan, const std::string& target, SharedConfig& made) {
   Plan usual = plan;
   for (Stage& stage : usual.stages) {
     if (stage.own) stage.own->warm_up.reset();
@@ -178,7 +178,7 @@ System renumbered(const System& system, const std::vector<Node>& nodes,
 }
 
 /// Gives each stage the devices that its ranks are, and the system the nodes in this order.
-void number_by_ranks(const std::string& target, OneForm& made) {
+void number_by_ranks(const std::string& target, SharedConfig& made) {
   Plan& plan = made.plan;
   std::vector<std::int64_t> ranks;
   for (const Stage& stage : plan.stages) {
@@ -212,9 +212,9 @@ void number_by_ranks(const std::string& target, OneForm& made) {
 
 }  // namespace
 
-OneForm in_one_form(const Plan& plan, const std::string& target) {
+SharedConfig in_one_form(const Plan& plan, const std::string& target) {
   if (is_uniform(plan)) return {plan, {}};
-  OneForm made;
+  SharedConfig made;
   const Parallelism form = shared_form(plan, target);
   check_chain(plan, target);
   made.plan = with_usual_warm_ups(plan, target, made);

@@ -8,7 +8,7 @@
 namespace braid {
 
 /// A uniform plan, and in what it runs otherwise than the plan that it was made of.
-struct OneForm {
+struct SharedConfig {
   Plan plan;
   std::vector<std::string> notes;
 };
@@ -22,8 +22,8 @@ struct OneForm {
 /// are those of 1F1B. Throws Error naming what cannot be, `target` being the trainer; also where
 /// the warm-ups of 1F1B take more memory than a stage has.
 ///
-///     OneForm one = in_one_form(plan, "megatron");
+///     SharedConfig one = in_one_form(plan, "megatron");
 ///     one.plan.parallel.tp;  // of all stages
-OneForm in_one_form(const Plan& plan, const std::string& target);
+SharedConfig in_one_form(const Plan& plan, const std::string& target);
 
 }  // namespace braid

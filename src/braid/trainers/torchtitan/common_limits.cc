@@ -10,7 +10,7 @@
 namespace braid {
 namespace {
 
-const TorchtitanModel& find_model(const Plan& plan, TorchtitanForm form) {
+const TorchtitanModel& find_model(const Plan& plan, TorchtitanFormat form) {
   const std::string name = on_one_line(plan.model);
   if (plan.seq_len == 0 || (plan.shape && !plan.shape->causal)) {
     refuse_for_torchtitan(
@@ -20,17 +20,17 @@ const TorchtitanModel& find_model(const Plan& plan, TorchtitanForm form) {
         "export a decoder");
   }
   const TorchtitanModel* model = plan.shape ? torchtitan_model_of(*plan.shape) : nullptr;
-  if (model != nullptr && (model->older || form == TorchtitanForm::recipe)) return *model;
+  if (model != nullptr && (model->older || form == TorchtitanFormat::recipe)) return *model;
   const bool predicts = plan.shape && plan.shape->mtp_modules > 0;
   refuse_for_torchtitan(
       form,
       fmt::format("has no model of {}'s sizes{}", name,
                   predicts ? ", with prediction of further tokens" : ""),
       predicts ? "plan without mtp_num_layers"
-               : "plan one that it has: " + torchtitan_model_names(form == TorchtitanForm::toml));
+               : "plan one that it has: " + torchtitan_model_names(form == TorchtitanFormat::toml));
 }
 
-void check_heads(const Plan& plan, TorchtitanForm form) {
+void check_heads(const Plan& plan, TorchtitanFormat form) {
   const ModelShape& shape = *plan.shape;
   const int tp = plan.parallel.tp;
   const std::int64_t groups = shape.latent_attention ? shape.heads : shape.kv_heads;
@@ -42,14 +42,14 @@ void check_heads(const Plan& plan, TorchtitanForm form) {
                         "plan with a --tp that divides them");
 }
 
-void check_experts(const Plan& plan, TorchtitanForm form) {
+void check_experts(const Plan& plan, TorchtitanFormat form) {
   const Parallelism& p = plan.parallel;
   if (plan.shape->experts == 0 || p.tp == 1 || p.ep > 1 || !p.whole_experts) return;
   refuse_for_torchtitan(form, "divides experts that are not spread, and the plan's are whole",
                         "plan with --tp 1 or more --ep");
 }
 
-void check_micro_batches(const Plan& plan, TorchtitanForm form) {
+void check_micro_batches(const Plan& plan, TorchtitanFormat form) {
   // Schedule1F1B in torch/distributed/pipelining/schedules.py.
   const Parallelism& p = plan.parallel;
   if (p.pp == 1 || p.schedule != ScheduleKind::one_f_one_b || p.num_micro_batches >= p.pp) return;
@@ -60,7 +60,7 @@ void check_micro_batches(const Plan& plan, TorchtitanForm form) {
                         "plan with --schedule gpipe, fewer stages or a smaller --micro-batch");
 }
 
-void check_formats(const Plan& plan, TorchtitanForm form) {
+void check_formats(const Plan& plan, TorchtitanFormat form) {
   const Dtype matmul = plan.precision.matmul;
   if (matmul != Dtype::bf16 && matmul != Dtype::f8 && matmul != Dtype::f32 &&
       matmul != Dtype::tf32) {
@@ -73,7 +73,7 @@ void check_formats(const Plan& plan, TorchtitanForm form) {
 }
 
 /// A stage without modules has nothing to optimise.
-void check_stages(const Plan& plan, TorchtitanForm form) {
+void check_stages(const Plan& plan, TorchtitanFormat form) {
   const std::int64_t first = plan.shape->first_block;
   const std::int64_t last = first + plan.shape->blocks;
   const auto has_modules = [&](std::int32_t layer) {
@@ -106,13 +106,13 @@ bool has_usual_order(const Parallelism& p) {
 
 }  // namespace
 
-void refuse_for_torchtitan(TorchtitanForm form, const std::string& reason,
+void refuse_for_torchtitan(TorchtitanFormat form, const std::string& reason,
                            const std::string& remedy) {
-  const char* who = form == TorchtitanForm::toml ? "torchtitan 0.2.2 " : "torchtitan ";
+  const char* who = form == TorchtitanFormat::toml ? "torchtitan 0.2.2 " : "torchtitan ";
   throw Error(who + reason, remedy);
 }
 
-const TorchtitanModel& check_torchtitan_model(const Plan& plan, TorchtitanForm form) {
+const TorchtitanModel& check_torchtitan_model(const Plan& plan, TorchtitanFormat form) {
   const TorchtitanModel& model = find_model(plan, form);
   check_formats(plan, form);
   check_heads(plan, form);

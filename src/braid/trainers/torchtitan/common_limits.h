@@ -13,16 +13,16 @@ namespace braid {
 // What torchtitan 0.2.2, which reads TOML, and later versions, which take Python recipes, both
 // refuse, or run in another way than a plan takes it to.
 
-enum class TorchtitanForm : std::uint8_t { toml, recipe };
+enum class TorchtitanFormat : std::uint8_t { toml, recipe };
 
 /// Throws the Error that torchtitan does something else: "torchtitan 0.2.2 REASON; REMEDY".
-[[noreturn]] void refuse_for_torchtitan(TorchtitanForm form, const std::string& reason,
+[[noreturn]] void refuse_for_torchtitan(TorchtitanFormat form, const std::string& reason,
                                         const std::string& remedy);
 
 /// The flavor that the plan trains. Throws Error where there is none, and for heads that tensor
 /// parallelism would divide, for too few micro-batches of 1F1B, for number formats, offloaded
 /// activations and stages without a module of the model.
-const TorchtitanModel& check_torchtitan_model(const Plan& plan, TorchtitanForm form);
+const TorchtitanModel& check_torchtitan_model(const Plan& plan, TorchtitanFormat form);
 
 /// Data-parallel ranks that hold copies of the state, and those that share one.
 struct TorchtitanReplicas {

@@ -8,7 +8,7 @@ namespace braid {
 namespace {
 
 [[noreturn]] void refuse(const std::string& reason, const std::string& remedy) {
-  refuse_for_torchtitan(TorchtitanForm::toml, reason, remedy);
+  refuse_for_torchtitan(TorchtitanFormat::toml, reason, remedy);
 }
 
 void check_division(const Plan& plan, const TorchtitanModel& model) {
@@ -72,7 +72,7 @@ bool torchtitan_trains_in_bf16(const Plan& plan) {
 }
 
 const TorchtitanModel& check_torchtitan_runs(const Plan& plan) {
-  const TorchtitanModel& model = check_torchtitan_model(plan, TorchtitanForm::toml);
+  const TorchtitanModel& model = check_torchtitan_model(plan, TorchtitanFormat::toml);
   check_division(plan, model);
   check_state(plan, model);
   return model;

@@ -9,14 +9,14 @@ namespace braid {
 namespace {
 
 [[noreturn]] void refuse_recipe(const std::string& reason, const std::string& remedy) {
-  refuse_for_torchtitan(TorchtitanForm::recipe, reason, remedy);
+  refuse_for_torchtitan(TorchtitanFormat::recipe, reason, remedy);
 }
 
 /// Facts of torchtitan/trainer.py, models/common/decoder.py (update_from_config) and
 /// distributed/parallel_dims.py.
 const TorchtitanModel& check_recipe_runs(const Plan& plan) {
   const Parallelism& p = plan.parallel;
-  const TorchtitanModel& model = check_torchtitan_model(plan, TorchtitanForm::recipe);
+  const TorchtitanModel& model = check_torchtitan_model(plan, TorchtitanFormat::recipe);
   const std::int64_t tokens = p.micro_batch * plan.seq_len;
   const std::int64_t pieces =
       (p.sequence_parallel ? std::int64_t{p.tp} : 1) * (p.cp > 1 ? 2 * std::int64_t{p.cp} : 1);
