@@ -131,8 +131,8 @@ std::int32_t GraphPipeFloor::left_of_partial(std::size_t block_index,
   const std::size_t others = block.needed.size() - 1 - block.stride[at(absorbed.partial)];
   std::int32_t least = sum(piece(form.classes[at(absorbed.partial)], absorbed.first, absorbed.last),
                            block.needed[others]);
-  for (const BranchGroup& rest : absorbed.rest) {
-    lower(least, sum(stage(rest.shape), block.needed[others - state_of(block, rest.counts)]));
+  for (const BranchGroup& group : absorbed.remaining) {
+    lower(least, sum(stage(group.shape), block.needed[others - state_of(block, group.counts)]));
   }
   return least;
 }

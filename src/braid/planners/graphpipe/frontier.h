@@ -14,7 +14,7 @@ namespace braid {
 
 /// How a partial plan came about. Choices are kept in one list and name each other by their places.
 struct GraphPipeChoice {
-  enum class Kind : std::uint8_t { stage, block, part, partial, group, rest };
+  enum class Kind : std::uint8_t { stage, block, part, partial, group, remaining };
   Kind kind = Kind::stage;
   std::int32_t what = -1;  ///< Shape; block; class of a whole or partial branch; group of
                            ///< the block or the absorption.

@@ -56,7 +56,8 @@ class PlanReader {
     }
     for (std::int32_t index = choice.inner; index >= 0; index = choices_[at(index)].next) {
       const GraphPipeChoice& part = choices_[at(index)];
-      if (part.kind == GraphPipeChoice::Kind::group || part.kind == GraphPipeChoice::Kind::rest) {
+      if (part.kind == GraphPipeChoice::Kind::group ||
+          part.kind == GraphPipeChoice::Kind::remaining) {
         add_stage(group_nodes(choice, part, used), choices_[at(part.inner)], actual);
       } else {
         read_branch(block, part, used, actual);
@@ -68,11 +69,12 @@ class PlanReader {
   std::vector<std::int32_t> group_nodes(const GraphPipeChoice& choice, const GraphPipeChoice& part,
                                         Used& used) const {
     const GraphPipeBlock& block = form_.blocks[at(choice.what)];
-    const bool rest = part.kind == GraphPipeChoice::Kind::rest;
-    const BranchGroup& group = rest ? block.absorptions[at(choice.absorption)].rest[at(part.what)]
-                                    : block.groups[at(part.what)];
+    const bool remaining = part.kind == GraphPipeChoice::Kind::remaining;
+    const BranchGroup& group =
+        remaining ? block.absorptions[at(choice.absorption)].remaining[at(part.what)]
+                  : block.groups[at(part.what)];
     std::vector<std::int32_t> nodes;
-    if (rest) {
+    if (remaining) {
       // The shape lists it before the whole branches.
       nodes = form_.shapes[at(group.shape)].nodes;
       std::size_t whole = 0;

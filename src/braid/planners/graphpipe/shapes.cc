@@ -313,7 +313,7 @@ class Builder {
           nodes.insert(nodes.end(), block.copies[j][copy].begin(), block.copies[j][copy].end());
         }
       }
-      absorbed.rest.push_back({std::move(counts), add_shape(std::move(nodes))});
+      absorbed.remaining.push_back({std::move(counts), add_shape(std::move(nodes))});
     }
     block.absorptions.push_back(std::move(absorbed));
   }

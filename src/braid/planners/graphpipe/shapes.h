@@ -30,7 +30,7 @@ struct Absorption {
   std::vector<int> whole;         ///< [class]: branches taken in whole, the first ones; or empty.
   int partial = -1;               ///< Class of the branch, the first of it, of which …
   int first = 0, last = 0;        ///< … the items [first, last) are left in the block.
-  std::vector<BranchGroup> rest;  ///< Stages of those with whole branches.
+  std::vector<BranchGroup> remaining;  ///< Stages of those with whole branches.
 };
 
 /// A stage that ends or begins at a place in a series.

@@ -234,12 +234,12 @@ GraphPipeFrontier GraphPipeTargetSearch::plan_series(std::int32_t series_index, 
           if (stage.to < first) continue;
           room = std::max(room, limit(stage.to) - floor_.stage(stage.shape));
         }
-        GraphPipeFrontier rest;
-        put_block(block, absorption, from, room, rest);
-        for (std::size_t s = i; s < next && !rest.empty(); ++s) {
+        GraphPipeFrontier remaining;
+        put_block(block, absorption, from, room, remaining);
+        for (std::size_t s = i; s < next && !remaining.empty(); ++s) {
           const SeriesStage& stage = opening[s];
           if (stage.to < first) continue;
-          for (const GraphPipeLabel& before : rest) {
+          for (const GraphPipeLabel& before : remaining) {
             put_stage(stage.shape, before, limit(stage.to), cuts[at(stage.to - first)]);
           }
         }

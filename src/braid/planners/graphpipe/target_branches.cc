@@ -107,11 +107,13 @@ void GraphPipeTargetSearch::put_partial(std::int32_t block_index, const Absorpti
   put(std::vector<int>(counts.size(), 0), front(branch, absorbed.first, absorbed.last, start),
       GraphPipeChoice::Kind::partial, absorbed.partial);
   const std::int32_t spare = slack_ + floor_.piece(branch, absorbed.first, absorbed.last);
-  for (std::size_t i = 0; i < absorbed.rest.size(); ++i) {
-    const std::vector<int>& taken = absorbed.rest[i].counts;
-    GraphPipeFrontier rest;
-    put_stage(absorbed.rest[i].shape, start, spare + floor_.branches(block_index, taken), rest);
-    put(taken, std::move(rest), GraphPipeChoice::Kind::rest, static_cast<std::int32_t>(i));
+  for (std::size_t i = 0; i < absorbed.remaining.size(); ++i) {
+    const std::vector<int>& taken = absorbed.remaining[i].counts;
+    GraphPipeFrontier remaining;
+    put_stage(absorbed.remaining[i].shape, start, spare + floor_.branches(block_index, taken),
+              remaining);
+    put(taken, std::move(remaining), GraphPipeChoice::Kind::remaining,
+        static_cast<std::int32_t>(i));
   }
 }
 

@@ -53,7 +53,7 @@ class PiperThreshold {
   };
   /// Stages for a suffix.
   struct State : PiperUse {
-    std::int32_t rest = kNone;
+    std::int32_t inner = kNone;
     std::int32_t set = 0;
     std::int32_t degree = 0, dp = 0;  ///< Of the first stage; indices in the tables.
     std::int64_t in_flight = 0;
@@ -72,9 +72,9 @@ class PiperThreshold {
   void bound_by_waste(std::size_t outer, double limit);
   void bound_before(double limit);
   bool raise_fast_dp(std::size_t inner, PiperStageSums& stage, std::size_t& fast, double limit);
-  void extend(const State& rest, std::int32_t number, PiperStageSums& stage, std::size_t fast,
+  void extend(const State& inner, std::int32_t number, PiperStageSums& stage, std::size_t fast,
               double limit);
-  void extend_heuristically(const State& rest, std::int32_t number, PiperStageSums& stage,
+  void extend_heuristically(const State& inner, std::int32_t number, PiperStageSums& stage,
                             std::size_t fast, double limit);
   std::vector<PiperStage> price(std::vector<PiperStage> stages);
 

@@ -37,22 +37,22 @@ void PiperThreshold::bound_before(double limit) {
   }
 }
 
-void PiperThreshold::extend(const State& rest, std::int32_t number, PiperStageSums& stage,
+void PiperThreshold::extend(const State& inner, std::int32_t number, PiperStageSums& stage,
                             std::size_t fast, double limit) {
   const std::int64_t tp = tables_.degrees()[static_cast<std::size_t>(stage.degree)];
   const auto dps = tables_.dp_degrees();
-  const std::int64_t least_devices = rest.devices + dps[fast] * tp;
-  const std::int64_t least_suffix = rest.replicas + dps[fast];
+  const std::int64_t least_devices = inner.devices + dps[fast] * tp;
+  const std::int64_t least_suffix = inner.replicas + dps[fast];
   if (least_devices > most_devices_here_ || least_suffix > most_suffix_here_ ||
       is_dominated(front_, PiperUse{least_devices, least_suffix}, PiperUse::no_worse)) {
     return;
   }
   const std::int64_t most_dp =
-      std::min((most_devices_here_ - rest.devices) / tp, most_suffix_here_ - rest.replicas);
-  const std::int32_t dp = first_dp(stage, fast, rest.replicas, limit, most_dp, true);
+      std::min((most_devices_here_ - inner.devices) / tp, most_suffix_here_ - inner.replicas);
+  const std::int32_t dp = first_dp(stage, fast, inner.replicas, limit, most_dp, true);
   if (dp < 0) return;
   const std::int64_t replicas = dps[static_cast<std::size_t>(dp)];
-  const std::int64_t devices = rest.devices + replicas * tp, suffix = rest.replicas + replicas;
+  const std::int64_t devices = inner.devices + replicas * tp, suffix = inner.replicas + replicas;
   if (is_dominated(front_, PiperUse{devices, suffix}, PiperUse::no_worse)) return;
   put_in_front(front_,
                State{{devices, suffix},
@@ -60,18 +60,18 @@ void PiperThreshold::extend(const State& rest, std::int32_t number, PiperStageSu
                      stage.outer,
                      stage.degree,
                      dp,
-                     1 + (rest.replicas + replicas - 1) / replicas},
+                     1 + (inner.replicas + replicas - 1) / replicas},
                PiperUse::no_worse);
 }
 
 /// With the heuristic knapsack a stage may be faster when more are in flight than there are, which
 /// the published program may pretend.
-void PiperThreshold::extend_heuristically(const State& rest, std::int32_t number,
+void PiperThreshold::extend_heuristically(const State& inner, std::int32_t number,
                                           PiperStageSums& stage, std::size_t fast, double limit) {
   const std::int64_t tp = tables_.degrees()[static_cast<std::size_t>(stage.degree)];
   const auto dps = tables_.dp_degrees();
   for (std::size_t dp = fast; dp < dps.size(); ++dp) {
-    const std::int64_t devices = rest.devices + dps[dp] * tp, suffix = rest.replicas + dps[dp];
+    const std::int64_t devices = inner.devices + dps[dp] * tp, suffix = inner.replicas + dps[dp];
     if (devices > most_devices_here_ || suffix > most_suffix_here_ ||
         is_dominated(front_, PiperUse{devices, suffix}, PiperUse::no_worse)) {
       return;
@@ -80,7 +80,7 @@ void PiperThreshold::extend_heuristically(const State& rest, std::int32_t number
     if (tables_.share(dp) * stage.time + tables_.sync_factor(dp) * stage.sync_time > limit) {
       continue;
     }
-    const std::int64_t least = 1 + (rest.replicas + dps[dp] - 1) / dps[dp];
+    const std::int64_t least = 1 + (inner.replicas + dps[dp] - 1) / dps[dp];
     const std::int64_t most = (most_suffix_here_ + dps[dp] - 1) / dps[dp];
     for (std::int64_t in_flight = least; in_flight <= most; ++in_flight) {
       if (in_flight > tables_.most_in_flight(stage)) break;
@@ -158,11 +158,11 @@ std::optional<std::vector<PiperStage>> PiperThreshold::followed_stages(double li
   std::vector<PiperStage> stages;
   for (auto number = static_cast<std::int32_t>(begin_[sets - 1]); number != 0;) {
     const State& state = states_[static_cast<std::size_t>(number)];
-    const State& rest = states_[static_cast<std::size_t>(state.rest)];
-    const PiperStageSums sums = stage_of(static_cast<std::size_t>(rest.set),
+    const State& inner = states_[static_cast<std::size_t>(state.inner)];
+    const PiperStageSums sums = stage_of(static_cast<std::size_t>(inner.set),
                                          static_cast<std::size_t>(state.set), state.degree);
     stages.push_back(tables_.choose(sums, static_cast<std::size_t>(state.dp), state.in_flight));
-    number = state.rest;
+    number = state.inner;
   }
   return price(std::move(stages));
 }
