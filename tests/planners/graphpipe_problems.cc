@@ -96,7 +96,7 @@ void add_random_strategies(std::mt19937_64& random, GraphPipeProblem& problem) {
     GraphPipeStrategy strategy;
     strategy.tensor = pick(random, 1, 3);
     strategy.copies = pick(random, 1, static_cast<int>(strategy.tensor));
-    problem.ways.push_back(way);
+    problem.strategies.push_back(strategy);
     for (GraphPipeKind& kind : problem.kinds) {
       // A share of the node's costs, with something on top in time or in memory.
       GraphPipeCost cost = kind.front();
@@ -129,7 +129,7 @@ void add_random_pool(std::mt19937_64& random, GraphPipeProblem& problem) {
     GraphPipeStrategy strategy = problem.strategies[w];
     if (strategy.pool != 0) continue;
     strategy.pool = index;
-    problem.ways.push_back(way);
+    problem.strategies.push_back(strategy);
     for (GraphPipeKind& kind : problem.kinds) {
       // Each kind of node gains and loses by another amount.
       GraphPipeCost cost = kind[w];

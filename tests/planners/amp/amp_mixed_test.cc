@@ -56,7 +56,7 @@ struct Case {
 double cost_by_definition(const Case& c, MixedJob& mixed, const std::vector<PlacedStage>& stages,
                           std::vector<std::int32_t> order = {}) {
   double slowest_s = 0, sum_s = 0, sync_s = 0;
-  const Configuration& form = stages.front().form;
+  const Configuration& form = stages.front().config;
   if (order.empty()) {
     order.resize(c.graph.layers.size());
     std::iota(order.begin(), order.end(), 0);

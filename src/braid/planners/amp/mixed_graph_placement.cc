@@ -114,7 +114,7 @@ std::int64_t cut_branches(AmpMixedJob& job, std::vector<AmpMixedAssignment>& fou
   std::vector<double> costs_s;       // Of those.
   for (std::size_t i = 0; i < found.size(); ++i) {
     const bool known = std::any_of(best_of.begin(), best_of.end(), [&](std::size_t other) {
-      return found[other].stages.front().form == found[i].stages.front().form;
+      return found[other].stages.front().config == found[i].stages.front().config;
     });
     if (known) continue;
     best_of.push_back(i);
@@ -123,7 +123,7 @@ std::int64_t cut_branches(AmpMixedJob& job, std::vector<AmpMixedAssignment>& fou
   std::int64_t tries = 0;
   for (std::size_t i = 0; i < best_of.size() && steps < most_steps; ++i) {
     const AmpMixedAssignment& in_order = found[best_of[i]];
-    const Configuration form = in_order.stages.front().form;
+    const Configuration form = in_order.stages.front().config;
     if (form.pp == 1) continue;
     AmpMixedJob::Placement placement;
     for (const PlacedStage& stage : in_order.stages) placement.push_back(stage.devices);

@@ -346,7 +346,7 @@ Outcome AmpMixedJob::outcome(std::vector<AmpMixedAssignment> found, double bound
   std::vector<Configuration> taken;
   for (const AmpMixedAssignment& choice : found) {
     if (outcome.candidates.size() >= shown()) break;
-    const Configuration& form = choice.stages.front().form;
+    const Configuration& form = choice.stages.front().config;
     if (std::find(taken.begin(), taken.end(), form) != taken.end()) continue;
     taken.push_back(form);
     Candidate candidate;
