@@ -4,13 +4,18 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/json.h"
 #include "braid/base/quantity.h"
 #include "braid/chip/accelerator/area.h"
 #include "braid/chip/accelerator/energy.h"
 #include "braid/chip/accelerator/price.h"
+#include "braid/cli/verbs.h"
+#include "braid/report/table.h"
 
 namespace braid {
 namespace {
+
+constexpr double kUm2PerMm2 = 1e6;
 
 void row(const char* name, const std::string& value) { fmt::print("  {:<22} {}\n", name, value); }
 
@@ -30,7 +35,6 @@ void print_cores(const Accelerator& chip) {
 }
 
 void print_area(const DieArea& area) {
-  constexpr double kUm2PerMm2 = 1e6;
   row("area", fmt::format("{:.2f} mm2 at 22 nm, {:.3f} of Phaze's limit",
                           area.total_um2() / kUm2PerMm2, area.total_um2() / kTpuV4AreaUm2));
   row("", fmt::format("tensor cores {:.2f}, vector cores {:.2f}, global buffer {:.2f}",
@@ -60,6 +64,28 @@ void print_price(const AcceleratorDesign& design) {
                       price.hbm_usd));
 }
 
+Json to_json(const std::vector<Architecture>& all) {
+  Json list = Json::array();
+  for (const Architecture& one : all) {
+    list.push_back({{"tensor_cores", one.tensor_cores},
+                    {"vector_cores", one.vector_cores},
+                    {"width", one.width},
+                    {"depth", one.depth},
+                    {"global_buffer_mib", one.global_buffer_mib},
+                    {"area_um2", one.area_um2}});
+  }
+  return list;
+}
+
+std::vector<std::string> cells(std::size_t at, const Architecture& one) {
+  return {std::to_string(at),
+          std::to_string(one.tensor_cores),
+          std::to_string(one.vector_cores),
+          fmt::format("{} x {}", one.width, one.depth),
+          fmt::format("{} MiB", one.global_buffer_mib),
+          fmt::format("{:.2f} mm2", one.area_um2 / kUm2PerMm2)};
+}
+
 }  // namespace
 
 void print_accelerator(const AcceleratorDesign& design) {
@@ -67,6 +93,29 @@ void print_accelerator(const AcceleratorDesign& design) {
   print_area(die_area(design.chip));
   print_power(chip_energy(design.chip, design.energy, busiest_second(design.chip)));
   print_price(design);
+}
+
+int show_architectures(const ArchitectureSpace& space, bool json) {
+  const std::vector<Architecture> all = architectures(space);
+  if (json) {
+    Json out = Json::object();
+    out["most_area_um2"] = space.most_area_um2;
+    out["architectures"] = to_json(all);
+    fmt::print("{}", to_text(out));
+    return all.empty() ? kInfeasible : kFound;
+  }
+  fmt::print("{} architectures of at most {:.2f} mm2\n", all.size(),
+             space.most_area_um2 / kUm2PerMm2);
+  if (all.empty()) return kInfeasible;
+  constexpr std::size_t kEnds = 3;
+  std::vector<std::vector<std::string>> rows = {
+      {"", "tensor cores", "vector cores", "width x depth", "global buffer", "area"}};
+  for (std::size_t at = 0; at < all.size(); ++at) {
+    if (at < kEnds || at + kEnds >= all.size()) rows.push_back(cells(at, all[at]));
+    if (at == kEnds && at + kEnds < all.size()) rows.push_back({"…", "", "", "", "", ""});
+  }
+  fmt::print("\n{}", text_table(rows));
+  return kFound;
 }
 
 }  // namespace braid

@@ -10,6 +10,7 @@
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
 #include "braid/base/suggest.h"
+#include "braid/chip/accelerator/accelerator_reader.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/dim_option.h"
 #include "braid/cli/show_accelerator.h"
@@ -72,8 +73,8 @@ void print_chip(const Chip& chip) {
   if (chip.host) print_memory(*chip.host, ", on the host: the device's share");
   line("reserved", format_bytes(chip.reserved_bytes));
   if (chip.accelerator) print_accelerator(*chip.accelerator);
-  line("power", chip.power_w ? fmt::format("{:.4g} W", *chip.power_w) : "not stated");
-  line("price", chip.price_usd ? fmt::format("{:.8g} USD", *chip.price_usd) : "not stated");
+  line("power", chip.power_w ? fmt::format("{:g} W", *chip.power_w) : "not stated");
+  line("price", chip.price_usd ? fmt::format("{:.7g} USD", *chip.price_usd) : "not stated");
   const Efficiency& reached = chip.efficiency;
   line("large kernels reach",
        fmt::format("{:g}% of peak in GEMMs, {:g}% in attention, {:g}% of vector, {:g}% of memory",
@@ -240,6 +241,10 @@ int show(const std::string& name, const ModelOptions& options, bool json) {
     const Value root = document.root();
     if (root.is_object() && (root["memory"].exists() || root["accelerator"].exists())) {
       return show_chip(name, json);
+    }
+    if (root.is_object() && root["architectures"].exists()) {
+      root.expect_only({"name", "architectures"});
+      return show_architectures(read_architecture_space(root["architectures"]), json);
     }
     if (root.is_object() && (root["can"].exists() || root["does"].exists())) {
       return show_trainer(read_trainer(root), json);
