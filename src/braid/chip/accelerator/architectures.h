@@ -49,7 +49,7 @@ bool is_in_model(const ArchitectureSpace& space);
 
 /// All architectures of a space in Phaze's order: the most tensor cores first, then the most vector
 /// cores, the widest, the deepest, the largest buffers; 29,360 of the default. Empty where none is
-/// within the area. Needs is_in_model. Cost: 13 ns for each of the 75,712 combinations.
+/// within the area. Needs is_in_model. Cost: 1.4 ms and 700 KB for Phaze's 75,712 combinations.
 std::vector<Architecture> architectures(const ArchitectureSpace& space);
 
 /// The least area of any combination of the ranges.
