@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   using namespace braid;
   return fuzz::read_text(bytes, size, [](std::string_view text) {
     for (const Unit unit : {Unit::bytes, Unit::bytes_per_s, Unit::seconds, Unit::flops_per_s,
-                            Unit::watts, Unit::usd, Unit::hertz, Unit::metres2}) {
+                            Unit::watts, Unit::usd, Unit::hertz, Unit::metres2, Unit::joules}) {
       const auto quantity = parse_quantity(text, unit);
       if (!quantity) continue;
       fuzz::expect(std::isfinite(*quantity) && *quantity >= 0);

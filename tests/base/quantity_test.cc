@@ -52,7 +52,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"30 kUSD", Unit::usd, 30000}, Case{"1.05 GHz", Unit::hertz, 1.05e9},
         Case{"940 MHz", Unit::hertz, 940e6}, Case{"814 mm2", Unit::metres2, 814e-6},
         Case{"462.25 cm2", Unit::metres2, 462.25e-4}, Case{"1 m2", Unit::metres2, 1},
-        Case{"814 mm\u00b2", Unit::metres2, 814e-6}));
+        Case{"814 mm\u00b2", Unit::metres2, 814e-6}, Case{"0.59 pJ", Unit::joules, 0.59e-12},
+        Case{"2 kJ", Unit::joules, 2e3}));
 
 TEST(Quantity, TextThatIsNoQuantityOfTheUnitIsNone) {
   for (const char* text :
@@ -68,7 +69,7 @@ TEST(Quantity, TextThatIsNoQuantityOfTheUnitIsNone) {
 }
 
 TEST(Quantity, ExamplesAreQuantities) {
-  for (int i = 0; i <= static_cast<int>(Unit::metres2); ++i) {
+  for (int i = 0; i <= static_cast<int>(Unit::joules); ++i) {
     const auto unit = static_cast<Unit>(i);
     EXPECT_TRUE(parse_quantity(quantity_example(unit), unit).has_value()) << quantity_example(unit);
   }
@@ -80,7 +81,7 @@ TEST(Quantity, WhatIsTooSmallForADoubleIsNotZero) {
 }
 
 TEST(Quantity, PlausibleRangesAreWhatTheirTextsSay) {
-  for (int i = 0; i <= static_cast<int>(Unit::metres2); ++i) {
+  for (int i = 0; i <= static_cast<int>(Unit::joules); ++i) {
     const auto unit = static_cast<Unit>(i);
     const QuantityRange range = plausible_range(unit);
     ASSERT_TRUE(range.text.starts_with("from ")) << range.text;

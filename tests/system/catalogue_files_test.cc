@@ -108,7 +108,8 @@ TEST(CatalogueFiles, FiguresAreOfThePlausibleMagnitude) {
       EXPECT_GE(peak.matmul_flops_per_s, 5e12) << name;
       EXPECT_LE(peak.matmul_flops_per_s, 2e16) << name;
     }
-    EXPECT_GE(chip.vector_flops_per_s, 1e12) << name;
+    // Phaze's vector cores have one unit for each column of an array.
+    EXPECT_GE(chip.vector_flops_per_s, chip.accelerator ? 1e11 : 1e12) << name;
     EXPECT_GE(chip.memory.bytes, 14e9) << name;
     EXPECT_LE(chip.memory.bytes, 2e12) << name;
     EXPECT_GE(chip.memory.bytes_per_s, 1e11) << name;
@@ -127,7 +128,9 @@ TEST(CatalogueFiles, FiguresAreOfThePlausibleMagnitude) {
     const System system = load_system(name);
     const DeviceGroup& group = system.groups.front();
     EXPECT_GE(group.intra_node.bytes_per_s, 3e9) << name;
-    EXPECT_LE(group.intra_node.bytes_per_s, 1e12) << name;
+    // One that a program charges, which nobody builds.
+    const bool as_charged = name.ends_with("-as-charged");
+    EXPECT_LE(group.intra_node.bytes_per_s, as_charged ? 5e12 : 1e12) << name;
     for (const NetworkLevel& level : system.levels) {
       EXPECT_LE(level.bytes_per_s, group.intra_node.bytes_per_s) << name;
       EXPECT_LE(level.unit_bytes_per_s,

@@ -36,7 +36,8 @@ enum class Unit : std::uint8_t {
   watts,
   usd,
   hertz,
-  metres2
+  metres2,
+  joules
 };
 
 /// A node of a Document; cheap to copy, valid as long as the Document lives.

@@ -58,6 +58,9 @@ constexpr Name kMetres2[] = {
     {"um2", 1e-12, false}, {"um^2", 1e-12, false}, {"um\u00b2", 1e-12, false},
 };
 
+constexpr Name kJoules[] = {{"J", 1, true},      {"mJ", 1e-3, false},  {"uJ", 1e-6, false},
+                            {"nJ", 1e-9, false}, {"pJ", 1e-12, false}, {"fJ", 1e-15, false}};
+
 std::span<const Name> names_of(Unit unit) {
   switch (unit) {
     case Unit::bytes:
@@ -76,6 +79,8 @@ std::span<const Name> names_of(Unit unit) {
       return kHertz;
     case Unit::metres2:
       return kMetres2;
+    case Unit::joules:
+      return kJoules;
   }
   return {};
 }
@@ -172,6 +177,8 @@ std::string_view name_of_unit(Unit unit) {
       return "a frequency";
     case Unit::metres2:
       return "an area";
+    case Unit::joules:
+      return "an energy";
   }
   return {};
 }
@@ -194,6 +201,8 @@ QuantityRange plausible_range(Unit unit) {
       return {1, 1e15, "from 1 Hz to 1e15 Hz"};
     case Unit::metres2:
       return {1e-18, 1e6, "from 1e-6 um2 to 1e6 m2"};
+    case Unit::joules:
+      return {1e-24, 1e9, "from 1e-12 pJ to 1 GJ"};
   }
   return {0, 0, ""};
 }
@@ -232,6 +241,8 @@ std::string_view quantity_example(Unit unit) {
       return "1.05 GHz";
     case Unit::metres2:
       return "814 mm2";
+    case Unit::joules:
+      return "0.59 pJ";
   }
   return {};
 }

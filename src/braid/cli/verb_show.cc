@@ -10,8 +10,10 @@
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
 #include "braid/base/suggest.h"
+#include "braid/chip/accelerator/accelerator_reader.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/dim_option.h"
+#include "braid/cli/show_accelerator.h"
 #include "braid/cli/show_trainer.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
@@ -70,8 +72,9 @@ void print_chip(const Chip& chip) {
   if (chip.on_chip) print_memory(*chip.on_chip, ", on chip");
   if (chip.host) print_memory(*chip.host, ", on the host: the device's share");
   line("reserved", format_bytes(chip.reserved_bytes));
+  if (chip.accelerator) print_accelerator(*chip.accelerator);
   line("power", chip.power_w ? fmt::format("{:g} W", *chip.power_w) : "not stated");
-  line("price", chip.price_usd ? fmt::format("{:g} USD", *chip.price_usd) : "not stated");
+  line("price", chip.price_usd ? fmt::format("{:.7g} USD", *chip.price_usd) : "not stated");
   const Efficiency& reached = chip.efficiency;
   line("large kernels reach",
        fmt::format("{:g}% of peak in GEMMs, {:g}% in attention, {:g}% of vector, {:g}% of memory",
@@ -236,7 +239,13 @@ int show(const std::string& name, const ModelOptions& options, bool json) {
   if (extension == ".yaml" || extension == ".yml") {
     const Document document = Document::parse_file(name);
     const Value root = document.root();
-    if (root.is_object() && root["memory"].exists()) return show_chip(name, json);
+    if (root.is_object() && (root["memory"].exists() || root["accelerator"].exists())) {
+      return show_chip(name, json);
+    }
+    if (root.is_object() && root["architectures"].exists()) {
+      root.expect_only({"name", "architectures"});
+      return show_architectures(read_architecture_space(root["architectures"]), json);
+    }
     if (root.is_object() && (root["can"].exists() || root["does"].exists())) {
       return show_trainer(read_trainer(root), json);
     }

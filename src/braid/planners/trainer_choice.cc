@@ -106,9 +106,13 @@ const TrainerFile& usual_trainer(const TrainerNeeds& needs) {
   const bool on_tpus = std::all_of(groups.begin(), groups.end(), [](const DeviceGroup& group) {
     return group.chip.name.starts_with("tpu-");
   });
+  const bool designed = std::any_of(groups.begin(), groups.end(), [](const DeviceGroup& group) {
+    return group.chip.accelerator.has_value();
+  });
+  const std::string_view usual = on_tpus ? "maxtext" : "megatron";
   const TrainerFile* ideal = nullptr;
   for (const TrainerFile& trainer : trainer_catalogue()) {
-    if (trainer.name == (on_tpus ? "maxtext" : "megatron") && refusal(trainer, needs).empty()) {
+    if (!designed && trainer.name == usual && refusal(trainer, needs).empty()) {
       return trainer;
     }
     if (trainer.name == "ideal") ideal = &trainer;

@@ -26,7 +26,7 @@ TrainerNeeds trainer_needs(const Job& job, const System& system, const SpaceOpti
 std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs);
 
 /// The trainer that is taken where none is named: megatron for language models on GPUs, maxtext on
-/// TPUs, and where these cannot run the job ideal.
+/// TPUs, and ideal where these cannot run the job or a chip is a design (Chip::accelerator).
 const TrainerFile& usual_trainer(const TrainerNeeds& needs);
 
 /// Throws Error, with those of the catalogue that can, when the trainer cannot run the job.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "braid/base/dtype.h"
+#include "braid/chip/accelerator/accelerator_design.h"
 
 namespace braid {
 
@@ -79,6 +80,9 @@ struct Chip {
   ChipExecution execution = ChipExecution::kernels;
   std::optional<double> power_w;
   std::optional<double> price_usd;
+  /// What the chip is made of, where it is an instance of the accelerator template: its other
+  /// figures follow from that (accelerator_chip.h).
+  std::optional<AcceleratorDesign> accelerator;
   Efficiency efficiency;
   std::vector<Provenance> provenance;
 

@@ -6,6 +6,8 @@
 
 #include "braid/base/quantity.h"
 #include "braid/base/text.h"
+#include "braid/chip/accelerator/accelerator_reader.h"
+#include "braid/system/accelerator_chip.h"
 #include "braid/system/defaults.h"
 #include "braid/system/topology_name.h"
 
@@ -18,8 +20,10 @@ Memory read_memory(const Value& value) {
           value["bandwidth"].as_positive_quantity(Unit::bytes_per_s)};
 }
 
-/// Those of `efficiency`'s entries that `value` leaves out, with what they are.
-void say_left_out(const Value& value, const Efficiency& e, std::vector<Provenance>& provenance) {
+/// Those of `efficiency`'s entries that `value` leaves out, with what they are and `said` of where
+/// that is from.
+void say_left_out(const Value& value, const Efficiency& e, const char* said,
+                  std::vector<Provenance>& provenance) {
   std::string left_out;
   const auto look_at = [&](const char* key, const std::string& text) {
     if (value.exists() && value[key].exists()) return;
@@ -36,8 +40,7 @@ void say_left_out(const Value& value, const Efficiency& e, std::vector<Provenanc
   look_at("overlap_loss", number(e.overlap_loss));
   look_at("tile", fmt::format("{} x {} x {}", e.tile_m, e.tile_n, e.tile_k));
   if (left_out.empty()) return;
-  provenance.push_back(
-      {"efficiency", "left out: " + left_out + ", medians of the catalogue's GPUs", true});
+  provenance.push_back({"efficiency", "left out: " + left_out + ", " + said, true});
 }
 
 void read_efficiency(const Value& value, Efficiency& efficiency) {
@@ -72,6 +75,43 @@ void read_efficiency(const Value& value, Efficiency& efficiency) {
   }
 }
 
+/// A chip by its peaks, rates and sizes.
+Chip read_rated_chip(const Value& value) {
+  Chip chip;
+  for (const auto& [key, rate] : value["peak"].members()) {
+    const auto dtype = parse_dtype(key);
+    if (!dtype) {
+      value["peak"].fail("unknown number format '" + std::string(key) + "'",
+                         "use one of f64, f32, tf32, f16, bf16, f8, f4, i8");
+    }
+    chip.peaks.push_back({*dtype, rate.as_positive_quantity(Unit::flops_per_s)});
+  }
+  if (chip.peaks.empty()) value["peak"].fail("the chip needs at least one peak rate");
+  chip.vector_flops_per_s = value["vector"].as_positive_quantity(Unit::flops_per_s);
+  chip.compute_units = static_cast<int>(value["compute_units"].as_int_in(1, 1 << 24));
+  chip.memory = read_memory(value["memory"]);
+  if (value["on_chip"].exists()) chip.on_chip = read_memory(value["on_chip"]);
+  return chip;
+}
+
+/// A chip by what it is made of; peaks, rates and sizes follow.
+Chip read_designed_chip(const Value& value) {
+  for (const char* key : {"peak", "vector", "compute_units", "memory", "on_chip"}) {
+    if (value[key].exists()) {
+      value[key].fail("follows from the accelerator", "leave it out, or leave out accelerator");
+    }
+  }
+  const Value design = value["accelerator"];
+  Chip chip = accelerator_chip(read_accelerator(design), "");
+  chip.memory.name = design["hbm"]["name"].string_or("HBM");
+  return chip;
+}
+
+/// Drops what is said of `key`, which the file has its own figure for.
+void drop_provenance(const char* key, std::vector<Provenance>& provenance) {
+  std::erase_if(provenance, [&](const Provenance& entry) { return entry.key == key; });
+}
+
 }  // namespace
 
 ChipExecution read_execution(const Value& value, bool has_on_chip) {
@@ -95,26 +135,16 @@ void read_sources(const Value& value, std::vector<Provenance>& provenance) {
 }
 
 Chip read_chip(const Value& value) {
-  value.expect_only({"name", "description", "peak", "vector", "compute_units", "memory", "on_chip",
-                     "host", "reserved", "execution", "power", "price", "efficiency", "sources",
-                     "assumed"});
-  Chip chip;
+  value.expect_only({"name", "description", "accelerator", "peak", "vector", "compute_units",
+                     "memory", "on_chip", "host", "reserved", "execution", "power", "price",
+                     "efficiency", "sources", "assumed"});
+  Chip chip = value["accelerator"].exists() ? read_designed_chip(value) : read_rated_chip(value);
   chip.name = value["name"].as_string();
   chip.description = value["description"].string_or("");
-  for (const auto& [key, rate] : value["peak"].members()) {
-    const auto dtype = parse_dtype(key);
-    if (!dtype) {
-      value["peak"].fail("unknown number format '" + std::string(key) + "'",
-                         "use one of f64, f32, tf32, f16, bf16, f8, f4, i8");
-    }
-    chip.peaks.push_back({*dtype, rate.as_positive_quantity(Unit::flops_per_s)});
-  }
-  if (chip.peaks.empty()) value["peak"].fail("the chip needs at least one peak rate");
-  chip.vector_flops_per_s = value["vector"].as_positive_quantity(Unit::flops_per_s);
-  chip.compute_units = static_cast<int>(value["compute_units"].as_int_in(1, 1 << 24));
-  chip.memory = read_memory(value["memory"]);
-  if (value["on_chip"].exists()) chip.on_chip = read_memory(value["on_chip"]);
   if (value["host"].exists()) chip.host = read_memory(value["host"]);
+  for (const char* key : {"power", "price"}) {
+    if (value[key].exists()) drop_provenance(key, chip.provenance);
+  }
   read_sources(value, chip.provenance);
   if (value["reserved"].exists()) {
     chip.reserved_bytes = value["reserved"].as_quantity(Unit::bytes);
@@ -134,10 +164,13 @@ Chip read_chip(const Value& value) {
   }
   if (value["power"].exists()) chip.power_w = value["power"].as_quantity(Unit::watts);
   if (value["price"].exists()) chip.price_usd = value["price"].as_quantity(Unit::usd);
-  chip.efficiency = default_efficiency(chip.execution);
+  if (!chip.accelerator) chip.efficiency = default_efficiency(chip.execution);
   const Value efficiency = value["efficiency"];
   if (efficiency.exists()) read_efficiency(efficiency, chip.efficiency);
-  say_left_out(efficiency, chip.efficiency, chip.provenance);
+  say_left_out(efficiency, chip.efficiency,
+               chip.accelerator ? "the tile an array, all else medians of the catalogue's GPUs"
+                                : "medians of the catalogue's GPUs",
+               chip.provenance);
   return chip;
 }
 

@@ -10,8 +10,8 @@
 namespace braid {
 
 // What is taken where a chip's or cluster's file leaves something out (docs/file-formats.md,
-// "Defaults"). All are medians over the catalogue's GPUs and the clusters of these, which a test
-// computes from the files; whoever takes one says so among the assumptions.
+// "Defaults"). All are medians over the catalogue's GPUs and its clusters of chips that are built,
+// which a test computes from the files; whoever takes one says so among the assumptions.
 
 /// What a link reaches.
 struct LinkDefaults {

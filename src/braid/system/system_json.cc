@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "braid/base/quantity.h"
+#include "braid/chip/accelerator/accelerator_json.h"
 #include "braid/system/chip_reader.h"
 #include "braid/system/topology_name.h"
 
@@ -171,6 +172,7 @@ Json to_json(const Chip& chip) {
   if (chip.execution == ChipExecution::dataflow) json["execution"] = "dataflow";
   if (chip.power_w) json["power_w"] = *chip.power_w;
   if (chip.price_usd) json["price_usd"] = *chip.price_usd;
+  if (chip.accelerator) json["accelerator"] = to_json(*chip.accelerator);
   json["efficiency"] = efficiency_to_json(chip.efficiency);
   json["provenance"] = provenance_to_json(chip.provenance);
   return json;
@@ -179,7 +181,7 @@ Json to_json(const Chip& chip) {
 Chip chip_from_json(const Value& value) {
   value.expect_only({"name", "description", "peak_flops_per_s", "vector_flops_per_s",
                      "compute_units", "memory", "on_chip", "host", "reserved_bytes", "execution",
-                     "power_w", "price_usd", "efficiency", "provenance"});
+                     "power_w", "price_usd", "accelerator", "efficiency", "provenance"});
   Chip chip;
   chip.name = value["name"].as_string();
   chip.description = value["description"].as_string();
@@ -205,6 +207,7 @@ Chip chip_from_json(const Value& value) {
     chip.power_w = value["power_w"].as_double_in(0, plausible_range(Unit::watts).most);
   if (value["price_usd"].exists())
     chip.price_usd = value["price_usd"].as_double_in(0, plausible_range(Unit::usd).most);
+  if (value["accelerator"].exists()) chip.accelerator = design_from_json(value["accelerator"]);
   chip.efficiency = efficiency_from_json(value["efficiency"]);
   chip.provenance = provenance_from_json(value["provenance"]);
   return chip;
