@@ -118,18 +118,21 @@ function(braid_tests_of_threads variable)
 endfunction()
 
 # What all test sources are compiled with. Checks of their own arithmetic would double the time that they take
-# to compile; the rooms that they call keep theirs.
+# to compile, and so would optimising them under sanitizers; the rooms that they call have both.
 function(braid_test_options target)
   target_link_libraries(${target} PRIVATE GTest::gtest GTest::gmock)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${target} PRIVATE BRAID_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   braid_compile_options(${target} WITHOUT undefined)
+  if(BRAID_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
 endfunction()
 
 # braid_test(NAME ROOM… [TRIALS FILE…]): the test program NAME from all .cc files beside its CMakeLists.txt and below.
-# TRIALS are those with loops of a thousand trials and more, and what these are held against: they are optimised
-# in builds without optimisation too, but for those with sanitizers. Under the thread sanitizer, the program has
-# the files with tests of threads alone, and there is none when there are no such files.
+# TRIALS are those with loops of a thousand trials and more, and what these are held against: they are optimised where
+# other tests are not, too, most of all where there are no sanitizers. Under the thread sanitizer, the program has the
+# files with tests of threads alone, and there is none when there are no such files.
 function(braid_test name)
   cmake_parse_arguments(TEST "" "" "TRIALS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
@@ -140,7 +143,7 @@ function(braid_test name)
     endif()
   endif()
   set(targets ${name})
-  if(TEST_TRIALS AND NOT BRAID_SANITIZE)
+  if(TEST_TRIALS AND NOT BRAID_SANITIZE STREQUAL "thread")
     list(TRANSFORM TEST_TRIALS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
     list(REMOVE_ITEM sources ${TEST_TRIALS})
     # Without the precompiled headers, which are not optimised.
@@ -156,7 +159,11 @@ function(braid_test name)
   endforeach()
   target_link_libraries(${name} PRIVATE GTest::gtest_main)
   if(TARGET ${name}_trials)
-    target_compile_options(${name}_trials PRIVATE $<$<CONFIG:Debug>:-O2>)
+    if(BRAID_SANITIZE)
+      target_compile_options(${name}_trials PRIVATE -O1)
+    else()
+      target_compile_options(${name}_trials PRIVATE $<$<CONFIG:Debug>:-O2>)
+    endif()
     target_sources(${name} PRIVATE $<TARGET_OBJECTS:${name}_trials>)
   endif()
   if(BRAID_PRECOMPILED_HEADERS)
