@@ -51,8 +51,8 @@ std::vector<SystolicMachine> architectures(bool published) {
               .l2_words = static_cast<double>(std::max<std::int64_t>(1024, width * depth * 16)) / 2,
               .l2_per_operand = true,
               .global_words = megabytes * 1048576 / 2,
-              .global_words_per_cycle = published ? 256 : 4096,
-              .hbm_words_per_cycle = published ? 128 : 571};
+              .global_words_per_cycle = published ? 256.0 : 4096.0,
+              .hbm_words_per_cycle = published ? 128.0 : 571.0};
           machines.push_back(machine);
         }
       }

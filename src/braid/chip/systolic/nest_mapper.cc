@@ -15,22 +15,21 @@
 namespace braid {
 namespace {
 
-constexpr int kOutputDim = static_cast<int>(NestOperand::output);
+constexpr std::size_t kOutputDim = static_cast<std::size_t>(NestOperand::output);
 constexpr int kMostDoublings = 40;
 
-/// How a flow is dealt out over the cores, and what its passes take at least.
-struct Dealt {
-  double core_cycles = 0;  ///< In one round, so at least in all mappings of it.
-  std::int8_t flow = 0;
-  std::int8_t batch_log = 0;
-  std::array<std::int8_t, 3> log{};
+/// How a flow is dealt out over the cores: logarithms of the cores of m, n, k and the batch.
+struct Deal {
+  int flow = 0;
+  std::array<int, 4> log{};
 };
+constexpr std::size_t kBatch = 3;
 
 /// One choice of what is doubled; what no mapping of it stays below.
 struct Buffering {
   bool l2_doubled = true, global_doubled = true;
   double l2_words = 0, global_words = 0;  ///< For one copy of the tiles.
-  double least_hbm_cycles = 0;
+  double least_global_cycles = 0, least_hbm_cycles = 0;
 };
 
 /// Searches the space of NestMapping by branch and bound: over bufferings, dealings, rounds of the
@@ -38,28 +37,33 @@ struct Buffering {
 /// what it leaves out and why that is no better.
 class NestSearch {
  public:
-  NestSearch(const LoopNest& nest, const SystolicMachine& machine, std::vector<Dealt>& dealt)
-      : nest_(nest), machine_(machine), dealt_(dealt), sizes_{nest.m, nest.n, nest.k} {
-    dealt_.clear();
+  NestSearch(const LoopNest& nest, const SystolicMachine& machine)
+      : nest_(nest), machine_(machine), sizes_{nest.m, nest.n, nest.k} {
     batch_ = static_cast<double>(nest.batch);
     for (int d = 0; d < kNestDims; ++d) {
       once_[at(d)] = swept_words(nest, static_cast<NestOperand>(d), {1, 1, 1});
     }
     compulsory_ = batch_ * (once_[0] + once_[1] + once_[2]);
     fill_ = fill_cycles(machine.array);
+    array_rate_ = rate_of(machine.array.words_per_cycle);
     global_rate_ = rate_of(machine.buffers.global_words_per_cycle) * batch_;
     hbm_rate_ = rate_of(machine.buffers.hbm_words_per_cycle) * batch_;
   }
 
   MappedNest run() {
-    list_dealt();
-    for (const bool l2_doubled : {true, false}) {
-      for (const bool global_doubled : {true, false}) search(l2_doubled, global_doubled);
+    set_flows();
+    find_least_deal();
+    set_bufferings();
+    // Below a limit little is left to look at; most nests have a mapping at the bound itself.
+    for (const double limit : {1 + kLastDigits, 1.01, 1.05, 1.2, 2.0, 8.0, kInfinity}) {
+      limit_ = best_cycles_ = bound_ * limit;
+      for (const Buffering& buffering : bufferings_) search(buffering);
+      if (best_cycles_ < limit_) break;
     }
     MappedNest mapped;
     mapped.bound_cycles = least_cycles(nest_, machine_);
     mapped.cost.cycles = kInfinity;
-    if (best_cycles_ < kInfinity) {
+    if (best_cycles_ < limit_) {
       mapped.status = NestStatus::optimal;
       mapped.mapping = best_;
       mapped.cost = nest_cost(nest_, machine_, best_).value();
@@ -70,6 +74,12 @@ class NestSearch {
  private:
   using Counts = std::array<std::int64_t, 3>;
 
+  /// What a core takes at least: passes without fill, words between L2 and array.
+  struct LeastCore {
+    double passes = 0, l2 = 0;
+  };
+  double core_cycles(const LeastCore& core) const { return std::max(core.passes + fill_, core.l2); }
+
   /// What is fixed on the way down.
   struct Path {
     const Buffering* buffering = nullptr;
@@ -79,6 +89,8 @@ class NestSearch {
     Counts rounds{}, piece{};  ///< Units of the largest piece.
     std::array<double, 3> elements{}, tile{};  ///< Of the busiest core; of a piece.
     std::array<std::int64_t, 2> folds = {1, 1};
+    LeastCore least_core;
+    double streamed_least = 1;  ///< Streamed elements in least_core.passes.
     double core_cycles = 0;
     std::array<double, 3> swept{};  ///< Words of each operand by rounds.
   };
@@ -89,62 +101,145 @@ class NestSearch {
 
   // --- Dealing out over cores.
 
-  void list_dealt() {
-    for (int f = 0; f < kArrayFlows; ++f) {
-      if ((machine_.array.flows >> f & 1) == 0) continue;
-      if (f == static_cast<int>(ArrayFlow::output_stationary_turned) &&
-          machine_.array.rows == machine_.array.columns &&
-          (machine_.array.flows >> static_cast<int>(ArrayFlow::output_stationary) & 1) != 0) {
-        continue;  // The same array.
-      }
-      flows_[at(f)] = flow_units(nest_, machine_.array, static_cast<ArrayFlow>(f));
-      list_dealt(f);
-    }
-    // The least first; the order of the others is that of the lists, so the same everywhere.
-    const auto least = std::min_element(
-        dealt_.begin(), dealt_.end(),
-        [](const Dealt& a, const Dealt& b) { return a.core_cycles < b.core_cycles; });
-    if (least != dealt_.end()) {
-      least_core_cycles_ = least->core_cycles;
-      std::iter_swap(dealt_.begin(), least);
-    }
-  }
+  /// What a flow's dimensions are dealt out by: tables over the logarithm of a dimension's cores.
+  struct FlowTables {
+    FlowUnits units;
+    std::array<int, 4> most{};  ///< Logarithm of the most cores.
+    std::array<std::array<double, kMostDoublings>, 4> share{};  ///< Units of the busiest core.
+    std::array<std::array<double, kMostDoublings>, 4> elements{};
+  };
 
   static int doublings(std::int64_t of) {
     return std::bit_width(static_cast<std::uint64_t>(of)) - 1;
   }
 
-  void list_dealt(int f) {
-    const FlowUnits& flow = flows_[at(f)];
-    const int all = doublings(machine_.cores);
-    std::array<int, 4> most{};
-    std::array<std::array<double, kMostDoublings>, 4> shares;
-    for (std::size_t d = 0; d < 4; ++d) {
-      const std::int64_t units = d == 3 ? nest_.batch : flow.units[d];
-      most[d] = std::min(all, doublings(units));
-      for (int log = 0; log <= most[d]; ++log) {
-        shares[d][at(log)] = static_cast<double>(quotient_up(units, std::int64_t{1} << log));
+  void set_flows() {
+    all_ = doublings(machine_.cores);
+    const bool turned_is_same =
+        machine_.array.rows == machine_.array.columns &&
+        (machine_.array.flows >> static_cast<int>(ArrayFlow::output_stationary) & 1) != 0;
+    for (int f = 0; f < kArrayFlows; ++f) {
+      if ((machine_.array.flows >> f & 1) == 0) continue;
+      if (f == static_cast<int>(ArrayFlow::output_stationary_turned) && turned_is_same) continue;
+      flows_[at(flow_count_)] = f;
+      FlowTables& tables = tables_[at(flow_count_++)];
+      tables.units = flow_units(nest_, machine_.array, static_cast<ArrayFlow>(f));
+      for (std::size_t d = 0; d < 4; ++d) {
+        const std::int64_t units = d == kBatch ? nest_.batch : tables.units.units[d];
+        tables.most[d] = std::min(all_, doublings(units));
+        for (int log = 0; log <= tables.most[d]; ++log) {
+          const std::int64_t share = quotient_up(units, std::int64_t{1} << log);
+          tables.share[d][at(log)] = static_cast<double>(share);
+          if (d == kBatch) continue;
+          tables.elements[d][at(log)] =
+              static_cast<double>(log == 0 ? sizes_[d] : share * tables.units.elements[d]);
+        }
       }
     }
-    for (double& share : shares[at(flow.streamed)]) {
-      share = std::max(share, static_cast<double>(machine_.array.rows));
+  }
+
+  /// Core cycles that no rounds stay below; none grows with more cores of a dimension.
+  LeastCore least_core_cycles(const FlowTables& tables, const std::array<int, 4>& log) const {
+    const FlowUnits& flow = tables.units;
+    const auto row = at(flow.rows), column = at(flow.columns), stream = at(flow.streamed);
+    const double rows = tables.share[row][at(log[row])];
+    const double columns = tables.share[column][at(log[column])];
+    const double batch = tables.share[kBatch][at(log[kBatch])];
+    const double passes = batch * rows * columns *
+                          std::max(tables.share[stream][at(log[stream])],
+                                   static_cast<double>(machine_.array.rows));
+    if (!(array_rate_ > 0)) return {passes, 0};
+    const double r = tables.elements[row][at(log[row])];
+    const double c = tables.elements[column][at(log[column])];
+    const double s = tables.elements[stream][at(log[stream])];
+    // c·s words for each group of row folds, r·s for each of column folds: with a product of at
+    // most unit_words for the sizes of groups, their sum is least where both are equal.
+    double of_rows = c * s * rows, of_columns = r * s * columns, words = r * c;
+    if (row == kOutputDim) of_rows *= 2, words -= c * s;
+    if (column == kOutputDim) of_columns *= 2, words -= r * s;
+    words += machine_.array.unit_words == 1
+                 ? of_rows + of_columns
+                 : std::max(2 * std::sqrt(of_rows * of_columns /
+                                          static_cast<double>(machine_.array.unit_words)),
+                            of_rows / rows + of_columns / columns);
+    return {passes, batch * words * array_rate_};
+  }
+
+  /// Global cycles that no rounds stay below. With what stays chosen, V multiplications read the
+  /// operands that lack x and y V/(rounds' tile along x) and V/(along y) times; both tiles together
+  /// are a tile of the operand that stays of all cores, V/x + V/y ≥ 2V/√(xy).
+  double least_global_cycles(const Buffering& buffering, const std::array<int, 4>& log) const {
+    if (nest_.window.used) return buffering.least_global_cycles;
+    const double volume = static_cast<double>(sizes_[0]) * static_cast<double>(sizes_[1]) *
+                          static_cast<double>(sizes_[2]);
+    double least = kInfinity;
+    for (std::size_t stays = 0; stays < 3; ++stays) {
+      const std::size_t x = (stays + 1) % 3, y = (stays + 2) % 3;
+      const double tile = buffering.l2_words * static_cast<double>(std::int64_t{1} << (log[x] + log[y]));
+      const double output = stays == kOutputDim ? 0 : once_[kOutputDim];
+      const double weight = stays == kOutputDim ? 1 : 2;
+      least = std::min(least, once_[stays] - output + 2 * volume * std::sqrt(weight / tile));
     }
-    Dealt dealt;
-    dealt.flow = static_cast<std::int8_t>(f);
-    for (int b = 0; b <= most[3]; ++b) {
-      for (int m = 0; m <= std::min(most[0], all - b); ++m) {
-        for (int n = 0; n <= std::min(most[1], all - b - m); ++n) {
-          for (int k = 0; k <= std::min(most[2], all - b - m - n); ++k) {
-            dealt.core_cycles =
-                shares[3][at(b)] * shares[0][at(m)] * shares[1][at(n)] * shares[2][at(k)] + fill_;
-            dealt.batch_log = static_cast<std::int8_t>(b);
-            dealt.log = {static_cast<std::int8_t>(m), static_cast<std::int8_t>(n),
-                         static_cast<std::int8_t>(k)};
-            dealt_.push_back(dealt);
+    return std::max(buffering.least_global_cycles, least * global_rate_);
+  }
+
+  /// The deal with the least core cycles: as none grows with more cores, one that has as many of k
+  /// as are left.
+  void find_least_deal() {
+    for (int f = 0; f < flow_count_; ++f) {
+      const FlowTables& tables = tables_[at(f)];
+      std::array<int, 4> log{};
+      for (log[3] = 0; log[3] <= tables.most[3]; ++log[3]) {
+        for (log[0] = 0; log[0] <= std::min(tables.most[0], all_ - log[3]); ++log[0]) {
+          const int rest = all_ - log[3] - log[0];
+          for (log[1] = 0; log[1] <= std::min(tables.most[1], rest); ++log[1]) {
+            log[2] = std::min(tables.most[2], rest - log[1]);
+            const double cycles = core_cycles(least_core_cycles(tables, log));
+            if (cycles < least_core_cycles_) {
+              least_core_cycles_ = cycles;
+              least_deal_ = {f, log};
+            }
           }
         }
       }
     }
+  }
+
+  void search_deals(const Buffering& buffering) {
+    for (int f = 0; f < flow_count_; ++f) {
+      const FlowTables& tables = tables_[at(f)];
+      std::array<int, 4> log{};
+      for (log[3] = 0; log[3] <= tables.most[3]; ++log[3]) {
+        for (log[0] = 0; log[0] <= std::min(tables.most[0], all_ - log[3]); ++log[0]) {
+          search_deals(buffering, f, log);
+        }
+      }
+    }
+  }
+
+  void search_deals(const Buffering& buffering, int f, std::array<int, 4> log) {
+    const FlowTables& tables = tables_[at(f)];
+    const int rest = all_ - log[3] - log[0];
+    log[1] = std::min(tables.most[1], rest);
+    log[2] = std::min(tables.most[2], rest);
+    if (!may_be_better(buffering, tables, log)) return;
+    for (log[1] = 0; log[1] <= std::min(tables.most[1], rest); ++log[1]) {
+      for (log[2] = std::min(tables.most[2], rest - log[1]); log[2] >= 0; --log[2]) {
+        if (!may_be_better(buffering, tables, log)) break;
+        search(buffering, {f, log});
+      }
+    }
+  }
+
+  bool may_be_better(const Buffering& buffering, const FlowTables& tables,
+                     const std::array<int, 4>& log) const {
+    const double core = core_cycles(least_core_cycles(tables, log));
+    if (!(overlapped(buffering, core, buffering.least_global_cycles,
+                     buffering.least_hbm_cycles) < best_cycles_)) {
+      return false;
+    }
+    return overlapped(buffering, core, least_global_cycles(buffering, log),
+                      buffering.least_hbm_cycles) < best_cycles_;
   }
 
   // --- Buffering.
@@ -153,27 +248,34 @@ class NestSearch {
     return overlapped_cycles(buffering.l2_doubled, buffering.global_doubled, core, global, hbm);
   }
 
-  void search(bool l2_doubled, bool global_doubled) {
-    Buffering buffering{.l2_doubled = l2_doubled, .global_doubled = global_doubled};
-    buffering.l2_words = machine_.buffers.l2_words / (l2_doubled ? 2 : 1);
-    buffering.global_words = machine_.buffers.global_words / (global_doubled ? 2 : 1);
-    buffering.least_hbm_cycles = compulsory_ / batch_ * hbm_rate_;
-    const double least_global = compulsory_ / batch_ * global_rate_;
-    if (!(overlapped(buffering, least_core_cycles_, least_global, buffering.least_hbm_cycles) <
-          best_cycles_)) {
-      return;
+  void set_bufferings() {
+    const double once = compulsory_ / batch_;
+    const double least_hbm_words_of_half = least_hbm_words(machine_.buffers.global_words / 2);
+    bound_ = kInfinity;
+    for (std::size_t i = 0; i < bufferings_.size(); ++i) {
+      Buffering& buffering = bufferings_[i];
+      buffering.l2_doubled = i < 2;
+      buffering.global_doubled = i % 2 == 0;
+      buffering.l2_words = machine_.buffers.l2_words / (buffering.l2_doubled ? 2 : 1);
+      buffering.global_words = machine_.buffers.global_words / (buffering.global_doubled ? 2 : 1);
+      buffering.least_global_cycles = once * global_rate_;
+      buffering.least_hbm_cycles =
+          hbm_rate_ * (buffering.global_doubled ? least_hbm_words_of_half
+                                                : least_hbm_words(buffering.global_words));
+      bound_ = std::min(bound_, bound_of(buffering));
     }
-    buffering.least_hbm_cycles = least_hbm_words(buffering.global_words) * hbm_rate_;
-    const double bound =
-        overlapped(buffering, least_core_cycles_, least_global, buffering.least_hbm_cycles);
-    for (const Dealt& dealt : dealt_) {
-      if (!(bound < best_cycles_)) return;
-      if (!(overlapped(buffering, dealt.core_cycles, least_global, buffering.least_hbm_cycles) <
-            best_cycles_)) {
-        continue;
-      }
-      search(buffering, dealt);
-    }
+  }
+
+  void search(const Buffering& buffering) {
+    if (!(bound_of(buffering) < best_cycles_)) return;
+    search(buffering, least_deal_);
+    if (!(bound_of(buffering) < best_cycles_)) return;
+    search_deals(buffering);
+  }
+
+  double bound_of(const Buffering& buffering) const {
+    return overlapped(buffering, least_core_cycles_, buffering.least_global_cycles,
+                      buffering.least_hbm_cycles);
   }
 
   /// Fewest words, of one batch, between HBM and a buffer of such tiles: steps over elements rather
@@ -206,26 +308,80 @@ class NestSearch {
 
   // --- Rounds.
 
-  void search(const Buffering& buffering, const Dealt& dealt) {
+  void search(const Buffering& buffering, const Deal& deal) {
     Path path;
     path.buffering = &buffering;
-    path.flow = &flows_[at(dealt.flow)];
-    flow_ = static_cast<ArrayFlow>(dealt.flow);
-    path.batch_cores = std::int64_t{1} << dealt.batch_log;
+    path.flow = &tables_[at(deal.flow)].units;
+    flow_ = static_cast<ArrayFlow>(flows_[at(deal.flow)]);
+    path.batch_cores = std::int64_t{1} << deal.log[kBatch];
     path.batch_rounds = quotient_up(nest_.batch, path.batch_cores);
     for (std::size_t d = 0; d < 3; ++d) {
-      path.cores[d] = std::int64_t{1} << dealt.log[d];
+      path.cores[d] = std::int64_t{1} << deal.log[d];
       path.shares[d] = quotient_up(path.flow->units[d], path.cores[d]);
-      path.elements[d] = static_cast<double>(
-          path.cores[d] == 1 ? sizes_[d] : path.shares[d] * path.flow->elements[d]);
+      path.elements[d] = tables_[at(deal.flow)].elements[d][at(deal.log[d])];
     }
-    for_rounds(path, path.flow->rows, [&] {
-      for_rounds(path, path.flow->columns, [&] {
-        search_stream(path);
-        return true;
-      });
+    path.streamed_least = static_cast<double>(
+        std::max(path.shares[at(path.flow->streamed)], machine_.array.rows));
+    path.least_core = least_core_cycles(tables_[at(deal.flow)], deal.log);
+    const int rows = path.flow->rows, columns = path.flow->columns;
+    const double least_tile = static_cast<double>(
+        std::min(sizes_[at(columns)], path.flow->elements[at(columns)]));
+    for_rounds(path, rows, [&] {
+      const double widest = path.buffering->l2_words / path.tile[at(rows)];
+      if (widest < least_tile) return true;
+      const double fewest = std::max(1.0, path.elements[at(columns)] / widest);
+      if (!rounds_may_be_better(path, fewest, least_tile)) return true;
+      const std::int64_t longest = static_cast<std::int64_t>(
+          std::min(widest / static_cast<double>(path.flow->elements[at(columns)]),
+                   static_cast<double>(path.shares[at(columns)])));
+      for_rounds(
+          path, columns,
+          [&] {
+            const auto turns = static_cast<double>(path.rounds[at(columns)]);
+            if (!rounds_may_be_better(path, turns, least_tile)) return false;
+            if (rounds_may_be_better(path, turns, path.tile[at(columns)])) search_stream(path);
+            return true;
+          },
+          quotient_up(path.shares[at(columns)], std::max<std::int64_t>(1, longest)));
       return true;
     });
+  }
+
+  double moved_words(int d, double times) const {
+    return passed_words(once_[at(d)], times, at(d) == kOutputDim);
+  }
+
+  /// Whether the path's rounds of the rows with at least `column_rounds` of the columns, in tiles
+  /// that are at least `column_tile` wide, can be better than what is known. A tile must fit the L2,
+  /// which bounds how long it is along the streamed dimension.
+  bool rounds_may_be_better(const Path& path, double column_rounds, double column_tile) const {
+    if (nest_.window.used) return true;
+    const FlowUnits& flow = *path.flow;
+    const double r = path.tile[at(flow.rows)], words = path.buffering->l2_words;
+    const double longest = machine_.buffers.l2_per_operand
+                               ? words / std::max(r, column_tile)
+                               : (words - r * column_tile) / (r + column_tile);
+    if (longest < 1) return false;
+    const double stream_rounds = std::max(1.0, path.elements[at(flow.streamed)] / longest);
+    const auto batch_rounds = static_cast<double>(path.batch_rounds);
+    const double stationary =
+        path.elements[at(flow.rows)] * path.elements[at(flow.columns)] *
+        (at(flow.streamed) == kOutputDim ? 2 : 1);
+    const double core =
+        std::max(path.least_core.passes * std::max(1.0, stream_rounds *
+                                                            static_cast<double>(machine_.array.rows) /
+                                                            path.streamed_least) +
+                     fill_,
+                 path.least_core.l2 + batch_rounds * array_rate_ * stationary * (stream_rounds - 1));
+    const double row_words = moved_words(flow.rows, static_cast<double>(path.rounds[at(flow.rows)]));
+    const double column_words = moved_words(flow.columns, column_rounds);
+    const double stream_words = moved_words(flow.streamed, stream_rounds);
+    const double global =
+        std::min({once_[at(flow.rows)] + column_words + stream_words,
+                  row_words + once_[at(flow.columns)] + stream_words,
+                  row_words + column_words + once_[at(flow.streamed)]});
+    return overlapped(*path.buffering, core, global * global_rate_,
+                      path.buffering->least_hbm_cycles) < best_cycles_;
   }
 
   void set_rounds(Path& path, int d, std::int64_t rounds) const {
@@ -367,7 +523,7 @@ class NestSearch {
     double words = 0;
     for (int d = 0; d < kNestDims; ++d) {
       const double turned = d == stays ? times : static_cast<double>(path.rounds[at(d)]);
-      words += d == kOutputDim
+      words += at(d) == kOutputDim
                    ? passed_words(path.swept[at(d)],
                                   turned * static_cast<double>(path.cores[2]), true)
                    : path.swept[at(d)] * turned;
@@ -419,23 +575,24 @@ class NestSearch {
     const double least_global = least_global_cycles(path);
     Counts steps{};
     std::array<double, 3> tile{};
-    for (std::int64_t a = 1; a <= path.rounds[at(first)];
+    tile[at(second)] = step_tile(path, second, path.rounds[at(second)]);
+    tile[at(stays)] = step_tile(path, stays, path.rounds[at(stays)]);
+    for (std::int64_t a = fewest_steps(path, tile, first); a > 0 && a <= path.rounds[at(first)];
          a = next_steps(path.rounds[at(first)], a)) {
       steps[at(first)] = a;
       tile[at(first)] = step_tile(path, first, a);
+      tile[at(stays)] = step_tile(path, stays, path.rounds[at(stays)]);
       steps[at(second)] = steps[at(stays)] = 1;
       if (!is_better(path, least_global, hbm_cycles(steps, stays))) return;
-      for (std::int64_t b = 1; b <= path.rounds[at(second)];
-           b = next_steps(path.rounds[at(second)], b)) {
+      for (std::int64_t b = fewest_steps(path, tile, second);
+           b > 0 && b <= path.rounds[at(second)]; b = next_steps(path.rounds[at(second)], b)) {
         steps[at(second)] = b;
         steps[at(stays)] = 1;
         tile[at(second)] = step_tile(path, second, b);
         if (!is_better(path, least_global, hbm_cycles(steps, stays))) break;
-        const std::int64_t own = fewest_steps(path, tile, stays);
-        if (own == 0) continue;
-        steps[at(stays)] = own;
+        steps[at(stays)] = fewest_steps(path, tile, stays);
         take(path, steps, stays);
-        if (own == 1) break;  // More steps of `second` only add words.
+        if (steps[at(stays)] == 1) break;  // More steps of `second` only add words.
       }
     }
   }
@@ -444,7 +601,18 @@ class NestSearch {
     return overlapped(*path.buffering, path.core_cycles, global, hbm) < best_cycles_;
   }
 
+  /// Fewest steps of dimension d with which a tile of such extents along the others fits; 0: none.
   std::int64_t fewest_steps(const Path& path, std::array<double, 3> tile, int d) const {
+    if (!nest_.window.used) {
+      const double x = tile[at((d + 1) % 3)], y = tile[at((d + 2) % 3)];
+      const double longest =
+          std::floor((path.buffering->global_words / static_cast<double>(path.batch_cores) - x * y) /
+                     (x + y));
+      if (longest >= static_cast<double>(sizes_[at(d)])) return 1;
+      const std::int64_t of_round = path.cores[at(d)] * path.piece[at(d)] * path.flow->elements[at(d)];
+      if (longest < static_cast<double>(std::min(of_round, sizes_[at(d)]))) return 0;
+      return quotient_up(path.rounds[at(d)], static_cast<std::int64_t>(longest) / of_round);
+    }
     std::int64_t low = 1, high = path.rounds[at(d)] + 1;
     tile[at(d)] = step_tile(path, d, high - 1);
     if (!step_fits(path, tile)) return 0;
@@ -467,7 +635,7 @@ class NestSearch {
                                ? swept_words(nest_, static_cast<NestOperand>(d), steps)
                                : once_[at(d)];
       words += passed_words(swept, d == stays ? 1 : static_cast<double>(steps[at(d)]),
-                            d == kOutputDim);
+                            at(d) == kOutputDim);
     }
     return words;
   }
@@ -511,24 +679,29 @@ class NestSearch {
 
   const LoopNest& nest_;
   const SystolicMachine& machine_;
-  std::vector<Dealt>& dealt_;
   Counts sizes_;
   double batch_ = 1;
   std::array<double, 3> once_{};  ///< Words of each operand of one batch.
   double compulsory_ = 0, fill_ = 0;
+  double array_rate_ = 0;                  ///< Cycles of a word.
   double global_rate_ = 0, hbm_rate_ = 0;  ///< Cycles of a word of every batch.
-  std::array<FlowUnits, kArrayFlows> flows_;
+  int all_ = 0;  ///< Logarithm of the cores that are used.
+  int flow_count_ = 0;
+  std::array<int, kArrayFlows> flows_{};
+  std::array<FlowTables, kArrayFlows> tables_;
+  Deal least_deal_;
+  std::array<Buffering, 4> bufferings_;
+  double bound_ = kInfinity;
   double least_core_cycles_ = kInfinity;
   ArrayFlow flow_ = ArrayFlow::weight_stationary;
-  double best_cycles_ = kInfinity, best_hbm_words_ = kInfinity;
+  double limit_ = kInfinity, best_cycles_ = kInfinity, best_hbm_words_ = kInfinity;
   NestMapping best_;
 };
 
 }  // namespace
 
 MappedNest map_nest(const LoopNest& nest, const SystolicMachine& machine) {
-  thread_local std::vector<Dealt> dealt;  // Kept, so that mapping allocates nothing.
-  return NestSearch(nest, machine, dealt).run();
+  return NestSearch(nest, machine).run();
 }
 
 }  // namespace braid
