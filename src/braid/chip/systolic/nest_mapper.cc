@@ -54,11 +54,17 @@ class NestSearch {
     set_flows();
     find_least_deal();
     set_bufferings();
-    // Below a limit little is left to look at; most nests have a mapping at the bound itself.
-    for (const double limit : {1 + kLastDigits, 1.01, 1.05, 1.2, 2.0, 8.0, kInfinity}) {
-      limit_ = best_cycles_ = bound_ * limit;
-      for (const Buffering& buffering : bufferings_) search(buffering);
-      if (best_cycles_ < limit_) break;
+    // Most nests have a mapping at the bound itself; else, below a limit little is left to look at.
+    const double bound = bound_of(bufferings_[0]);
+    if (!search_below(bound * (1 + kLastDigits))) {
+      bound_hbm();
+      double least = kInfinity;
+      for (const Buffering& buffering : bufferings_) {
+        least = std::min(least, bound_of(buffering));
+      }
+      for (const double limit : {1 + kLastDigits, 1.01, 1.05, 1.2, 2.0, 8.0, kInfinity}) {
+        if (search_below(least * limit)) break;
+      }
     }
     MappedNest mapped;
     mapped.bound_cycles = least_cycles(nest_, machine_);
@@ -105,8 +111,8 @@ class NestSearch {
   struct FlowTables {
     FlowUnits units;
     std::array<int, 4> most{};  ///< Logarithm of the most cores.
-    std::array<std::array<double, kMostDoublings>, 4> share{};  ///< Units of the busiest core.
-    std::array<std::array<double, kMostDoublings>, 4> elements{};
+    std::array<std::array<double, kMostDoublings>, 4> share;  ///< Units of the busiest core.
+    std::array<std::array<double, kMostDoublings>, 4> elements;
   };
 
   static int doublings(std::int64_t of) {
@@ -222,24 +228,39 @@ class NestSearch {
     const int rest = all_ - log[3] - log[0];
     log[1] = std::min(tables.most[1], rest);
     log[2] = std::min(tables.most[2], rest);
-    if (!may_be_better(buffering, tables, log)) return;
+    if (!core_may_be_better(buffering, tables, log)) return;
     for (log[1] = 0; log[1] <= std::min(tables.most[1], rest); ++log[1]) {
       for (log[2] = std::min(tables.most[2], rest - log[1]); log[2] >= 0; --log[2]) {
-        if (!may_be_better(buffering, tables, log)) break;
-        search(buffering, {f, log});
+        if (!core_may_be_better(buffering, tables, log)) break;
+        if (may_be_better(buffering, tables, log)) search(buffering, {f, log});
       }
     }
+  }
+
+  /// Once it cannot, neither can it with fewer cores of any dimension.
+  bool core_may_be_better(const Buffering& buffering, const FlowTables& tables,
+                          const std::array<int, 4>& log) const {
+    return overlapped(buffering, core_cycles(least_core_cycles(tables, log)),
+                      buffering.least_global_cycles,
+                      buffering.least_hbm_cycles) < best_cycles_;
   }
 
   bool may_be_better(const Buffering& buffering, const FlowTables& tables,
                      const std::array<int, 4>& log) const {
     const double core = core_cycles(least_core_cycles(tables, log));
-    if (!(overlapped(buffering, core, buffering.least_global_cycles,
-                     buffering.least_hbm_cycles) < best_cycles_)) {
+    const double global = least_global_cycles(buffering, log);
+    if (!(overlapped(buffering, core, global, buffering.least_hbm_cycles) < best_cycles_)) {
       return false;
     }
-    return overlapped(buffering, core, least_global_cycles(buffering, log),
-                      buffering.least_hbm_cycles) < best_cycles_;
+    std::array<double, 3> round{};
+    for (std::size_t d = 0; d < 3; ++d) {
+      round[d] = static_cast<double>(
+          std::min(sizes_[d], tables.units.elements[d] << log[d]));
+    }
+    return overlapped(buffering, core, global,
+                      least_hbm_cycles(buffering,
+                                       static_cast<double>(std::int64_t{1} << log[kBatch]),
+                                       round)) < best_cycles_;
   }
 
   // --- Buffering.
@@ -250,8 +271,6 @@ class NestSearch {
 
   void set_bufferings() {
     const double once = compulsory_ / batch_;
-    const double least_hbm_words_of_half = least_hbm_words(machine_.buffers.global_words / 2);
-    bound_ = kInfinity;
     for (std::size_t i = 0; i < bufferings_.size(); ++i) {
       Buffering& buffering = bufferings_[i];
       buffering.l2_doubled = i < 2;
@@ -259,11 +278,23 @@ class NestSearch {
       buffering.l2_words = machine_.buffers.l2_words / (buffering.l2_doubled ? 2 : 1);
       buffering.global_words = machine_.buffers.global_words / (buffering.global_doubled ? 2 : 1);
       buffering.least_global_cycles = once * global_rate_;
-      buffering.least_hbm_cycles =
-          hbm_rate_ * (buffering.global_doubled ? least_hbm_words_of_half
-                                                : least_hbm_words(buffering.global_words));
-      bound_ = std::min(bound_, bound_of(buffering));
+      buffering.least_hbm_cycles = once * hbm_rate_;
     }
+  }
+
+  void bound_hbm() {
+    const double whole = least_hbm_words(machine_.buffers.global_words);
+    const double half = least_hbm_words(machine_.buffers.global_words / 2);
+    for (Buffering& buffering : bufferings_) {
+      buffering.least_hbm_cycles = hbm_rate_ * (buffering.global_doubled ? half : whole);
+    }
+  }
+
+  /// Whether there is a mapping below so many cycles; the best is then known.
+  bool search_below(double cycles) {
+    limit_ = best_cycles_ = cycles;
+    for (const Buffering& buffering : bufferings_) search(buffering);
+    return best_cycles_ < limit_;
   }
 
   void search(const Buffering& buffering) {
@@ -349,6 +380,27 @@ class NestSearch {
 
   double moved_words(int d, double times) const {
     return passed_words(once_[at(d)], times, at(d) == kOutputDim);
+  }
+
+  /// HBM cycles that no steps stay below whose tiles hold at least `round` elements along each
+  /// dimension. With what stays chosen, x·y + s·(x + y) words are held, so with p = √(xy)
+  /// p² + 2·s·p at most, and as in least_global_cycles() 2V/p words or more are moved.
+  double least_hbm_cycles(const Buffering& buffering, double batch_cores,
+                          const std::array<double, 3>& round) const {
+    const double words = buffering.global_words / batch_cores;
+    if (nest_.window.used || once_[0] + once_[1] + once_[2] <= words) {
+      return buffering.least_hbm_cycles;
+    }
+    const double volume = once_[0] * static_cast<double>(sizes_[0]);
+    double least = kInfinity;
+    for (std::size_t stays = 0; stays < 3; ++stays) {
+      const double s = round[stays];
+      const double root = std::sqrt(s * s + words) - s;
+      const bool output = stays == kOutputDim;
+      least = std::min(least, once_[stays] - (output ? 0 : once_[kOutputDim]) +
+                                  (output ? 2 : 2 * std::sqrt(2.0)) * volume / root);
+    }
+    return std::max(buffering.least_hbm_cycles, least * hbm_rate_);
   }
 
   /// Whether the path's rounds of the rows with at least `column_rounds` of the columns, in tiles
@@ -456,11 +508,9 @@ class NestSearch {
             path.swept[at(d)] = swept_words(nest_, static_cast<NestOperand>(d), path.rounds);
           }
           // All terms but HBM's grow with the rounds.
-          if (!(overlapped(*path.buffering, path.core_cycles, least_global_cycles(path),
-                           path.buffering->least_hbm_cycles) < best_cycles_)) {
-            return false;
-          }
-          search_steps(path);
+          const double global = least_global_cycles(path);
+          if (!is_better(path, global, path.buffering->least_hbm_cycles)) return false;
+          if (is_better(path, global, least_hbm_cycles(path))) search_steps(path);
           return true;
         },
         first);
@@ -534,6 +584,12 @@ class NestSearch {
   double least_global_cycles(const Path& path) const {
     return global_rate_ *
            std::min({global_words(path, 0, 1), global_words(path, 1, 1), global_words(path, 2, 1)});
+  }
+
+  double least_hbm_cycles(const Path& path) const {
+    std::array<double, 3> round{};
+    for (int d = 0; d < kNestDims; ++d) round[at(d)] = step_tile(path, d, path.rounds[at(d)]);
+    return least_hbm_cycles(*path.buffering, static_cast<double>(path.batch_cores), round);
   }
 
   /// Elements of a step's tile along d.
@@ -688,10 +744,9 @@ class NestSearch {
   int all_ = 0;  ///< Logarithm of the cores that are used.
   int flow_count_ = 0;
   std::array<int, kArrayFlows> flows_{};
-  std::array<FlowTables, kArrayFlows> tables_;
+  std::array<FlowTables, kArrayFlows> tables_;  // Set as far as it is read.
   Deal least_deal_;
   std::array<Buffering, 4> bufferings_;
-  double bound_ = kInfinity;
   double least_core_cycles_ = kInfinity;
   ArrayFlow flow_ = ArrayFlow::weight_stationary;
   double limit_ = kInfinity, best_cycles_ = kInfinity, best_hbm_words_ = kInfinity;
