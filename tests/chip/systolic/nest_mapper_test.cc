@@ -32,6 +32,7 @@ LoopNest tiny_nest(std::mt19937& random, std::int64_t volume) {
       nest.window.positions = NestDim::k;
     }
   }
+  if (drawn(random, 1, 4) == 1) nest.on_chip = static_cast<std::uint8_t>(drawn(random, 1, 6));
   return nest;
 }
 

@@ -174,6 +174,7 @@ struct Walk {
       }
       global.need(operand, in_l2, slices * words(operand, at, false),
                   operand == 2 ? static_cast<double>(mapping.cores[2]) : 1);
+      if ((nest.on_chip >> operand & 1) != 0) continue;
       hbm.need(operand, in_global, slices * words(operand, step, true), 1);
     }
     double passes = 0, moved = 0;

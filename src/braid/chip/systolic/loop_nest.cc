@@ -53,4 +53,13 @@ double compulsory_words(const LoopNest& nest) {
   return static_cast<double>(nest.batch) * words;
 }
 
+double compulsory_hbm_words(const LoopNest& nest) {
+  double words = 0;
+  for (int d = 0; d < kNestDims; ++d) {
+    const auto operand = static_cast<NestOperand>(d);
+    if (!is_on_chip(nest, operand)) words += swept_words(nest, operand, {1, 1, 1});
+  }
+  return static_cast<double>(nest.batch) * words;
+}
+
 }  // namespace braid

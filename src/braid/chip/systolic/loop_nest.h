@@ -31,11 +31,23 @@ struct NestWindow {
 struct LoopNest {
   std::int64_t batch = 1, m = 1, n = 1, k = 1;
   NestWindow window;
+  /// Operands (1 << operand) that what comes before makes, or what comes after takes, tile by tile:
+  /// they lie in the buffers as others do, but never pass between HBM and the global buffer.
+  std::uint8_t on_chip = 0;
   friend bool operator==(const LoopNest&, const LoopNest&) = default;
 };
 
 inline LoopNest gemm_nest(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) {
-  return {.batch = batch, .m = m, .n = n, .k = k, .window = {}};
+  return {.batch = batch, .m = m, .n = n, .k = k, .window = {}, .on_chip = 0};
+}
+
+inline bool is_on_chip(const LoopNest& nest, NestOperand operand) {
+  return (nest.on_chip >> static_cast<int>(operand) & 1) != 0;
+}
+
+inline LoopNest with_on_chip(LoopNest nest, NestOperand operand) {
+  nest.on_chip = static_cast<std::uint8_t>(nest.on_chip | 1 << static_cast<int>(operand));
+  return nest;
 }
 
 inline double nest_macs(const LoopNest& nest) {
@@ -51,7 +63,9 @@ double tile_words(const LoopNest& nest, NestOperand operand, const std::array<do
 double swept_words(const LoopNest& nest, NestOperand operand,
                    const std::array<std::int64_t, 3>& pieces);
 
-/// Words of all three operands, each once, of all batches: no mapping moves fewer to or from HBM.
+/// Words of all three operands, each once, of all batches.
 double compulsory_words(const LoopNest& nest);
+/// Of those that pass through HBM.
+double compulsory_hbm_words(const LoopNest& nest);
 
 }  // namespace braid

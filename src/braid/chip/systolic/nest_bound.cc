@@ -109,7 +109,9 @@ double least_cycles(const LoopNest& nest, const SystolicMachine& machine) {
   const double l2 = buffers.l2_words * cores * (buffers.l2_per_operand ? kNestDims : 1);
   return std::max({array + fill_cycles(machine.array),
                    cycles_at(least_words(nest, l2), buffers.global_words_per_cycle),
-                   cycles_at(least_words(nest, buffers.global_words), buffers.hbm_words_per_cycle)});
+                   cycles_at(nest.on_chip == 0 ? least_words(nest, buffers.global_words)
+                                               : compulsory_hbm_words(nest),
+                             buffers.hbm_words_per_cycle)});
 }
 
 }  // namespace braid

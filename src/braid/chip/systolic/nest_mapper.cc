@@ -44,6 +44,7 @@ class NestSearch {
       once_[at(d)] = swept_words(nest, static_cast<NestOperand>(d), {1, 1, 1});
     }
     compulsory_ = batch_ * (once_[0] + once_[1] + once_[2]);
+    hbm_once_ = compulsory_hbm_words(nest) / batch_;
     fill_ = fill_cycles(machine.array);
     array_rate_ = rate_of(machine.array.words_per_cycle);
     global_rate_ = rate_of(machine.buffers.global_words_per_cycle) * batch_;
@@ -278,7 +279,7 @@ class NestSearch {
       buffering.l2_words = machine_.buffers.l2_words / (buffering.l2_doubled ? 2 : 1);
       buffering.global_words = machine_.buffers.global_words / (buffering.global_doubled ? 2 : 1);
       buffering.least_global_cycles = once * global_rate_;
-      buffering.least_hbm_cycles = once * hbm_rate_;
+      buffering.least_hbm_cycles = hbm_once_ * hbm_rate_;
     }
   }
 
@@ -314,7 +315,7 @@ class NestSearch {
   /// cut finest.
   double least_hbm_words(double words) const {
     const double once = compulsory_ / batch_;
-    if (nest_.window.used || once <= words) return once;
+    if (nest_.window.used || nest_.on_chip != 0 || once <= words) return hbm_once_;
     double least = kInfinity;
     for (std::size_t stays = 0; stays < 3; ++stays) {
       const std::size_t first = (stays + 1) % 3, second = (stays + 2) % 3;
@@ -388,7 +389,7 @@ class NestSearch {
   double least_hbm_cycles(const Buffering& buffering, double batch_cores,
                           const std::array<double, 3>& round) const {
     const double words = buffering.global_words / batch_cores;
-    if (nest_.window.used || once_[0] + once_[1] + once_[2] <= words) {
+    if (nest_.window.used || nest_.on_chip != 0 || once_[0] + once_[1] + once_[2] <= words) {
       return buffering.least_hbm_cycles;
     }
     const double volume = once_[0] * static_cast<double>(sizes_[0]);
@@ -687,6 +688,7 @@ class NestSearch {
   double hbm_words(const Counts& steps, int stays) const {
     double words = 0;
     for (int d = 0; d < kNestDims; ++d) {
+      if (is_on_chip(nest_, static_cast<NestOperand>(d))) continue;
       const double swept = nest_.window.used
                                ? swept_words(nest_, static_cast<NestOperand>(d), steps)
                                : once_[at(d)];
@@ -738,7 +740,7 @@ class NestSearch {
   Counts sizes_;
   double batch_ = 1;
   std::array<double, 3> once_{};  ///< Words of each operand of one batch.
-  double compulsory_ = 0, fill_ = 0;
+  double compulsory_ = 0, hbm_once_ = 0, fill_ = 0;
   double array_rate_ = 0;                  ///< Cycles of a word.
   double global_rate_ = 0, hbm_rate_ = 0;  ///< Cycles of a word of every batch.
   int all_ = 0;  ///< Logarithm of the cores that are used.

@@ -161,6 +161,7 @@ std::optional<NestCost> nest_cost(const LoopNest& nest, const SystolicMachine& m
     const double partial = d == kOutput ? static_cast<double>(mapping.cores[2]) : 1;
     cost.global_words += batch * passed_words(swept_words(nest, operand, mapping.rounds),
                                               partial * times[at(d)], d == kOutput);
+    if (is_on_chip(nest, operand)) continue;
     const double steps = operand == mapping.global_stays
                              ? 1
                              : static_cast<double>(mapping.steps[at(d)]);
