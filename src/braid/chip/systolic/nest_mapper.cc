@@ -63,7 +63,7 @@ class NestSearch {
       for (const Buffering& buffering : bufferings_) {
         least = std::min(least, bound_of(buffering));
       }
-      for (const double limit : {1 + kLastDigits, 1.01, 1.05, 1.2, 2.0, 8.0, kInfinity}) {
+      for (const double limit : {1.02, 1.3, 1.7, 2.5, kInfinity}) {
         if (search_below(least * limit)) break;
       }
     }
@@ -253,15 +253,20 @@ class NestSearch {
     if (!(overlapped(buffering, core, global, buffering.least_hbm_cycles) < best_cycles_)) {
       return false;
     }
+    const double slices = static_cast<double>(std::int64_t{1} << log[kBatch]);
+    Counts unit{};
     std::array<double, 3> round{};
     for (std::size_t d = 0; d < 3; ++d) {
-      round[d] = static_cast<double>(
-          std::min(sizes_[d], tables.units.elements[d] << log[d]));
+      unit[d] = tables.units.elements[d] << log[d];
+      round[d] = static_cast<double>(std::min(sizes_[d], unit[d]));
     }
-    return overlapped(buffering, core, global,
-                      least_hbm_cycles(buffering,
-                                       static_cast<double>(std::int64_t{1} << log[kBatch]),
-                                       round)) < best_cycles_;
+    const double hbm = least_hbm_cycles(buffering, slices, round);
+    if (!(overlapped(buffering, core, global, hbm) < best_cycles_)) return false;
+    // Whole steps seldom take so much more; the closer bound is not worth its time then.
+    constexpr double rounded_up = 1.25;
+    if (overlapped(buffering, core, global, rounded_up * hbm) < best_cycles_) return true;
+    const double stepped = hbm_rate_ * least_hbm_words(buffering.global_words / slices, unit);
+    return overlapped(buffering, core, global, stepped) < best_cycles_;
   }
 
   // --- Buffering.
@@ -284,8 +289,8 @@ class NestSearch {
   }
 
   void bound_hbm() {
-    const double whole = least_hbm_words(machine_.buffers.global_words);
-    const double half = least_hbm_words(machine_.buffers.global_words / 2);
+    const double whole = least_hbm_words(machine_.buffers.global_words, {1, 1, 1});
+    const double half = least_hbm_words(machine_.buffers.global_words / 2, {1, 1, 1});
     for (Buffering& buffering : bufferings_) {
       buffering.least_hbm_cycles = hbm_rate_ * (buffering.global_doubled ? half : whole);
     }
@@ -310,35 +315,39 @@ class NestSearch {
                       buffering.least_hbm_cycles);
   }
 
-  /// Fewest words, of one batch, between HBM and a buffer of such tiles: steps over elements rather
-  /// than over rounds, so no mapping has fewer. With what stays chosen, its own dimension is best
-  /// cut finest.
-  double least_hbm_words(double words) const {
+  /// Fewest words, of one batch, between HBM and a buffer of such tiles, when these are whole
+  /// multiples of `unit` elements or a whole dimension: what any steps of any rounds make of deals
+  /// with such rounds of one unit. With what stays chosen, its own dimension is best cut finest.
+  double least_hbm_words(double words, const Counts& unit) const {
     const double once = compulsory_ / batch_;
     if (nest_.window.used || nest_.on_chip != 0 || once <= words) return hbm_once_;
     double least = kInfinity;
     for (std::size_t stays = 0; stays < 3; ++stays) {
       const std::size_t first = (stays + 1) % 3, second = (stays + 2) % 3;
+      const auto own = static_cast<double>(std::min(sizes_[stays], unit[stays]));
       for (std::int64_t tile = sizes_[first]; tile > 0;) {
         const std::int64_t steps = quotient_up(sizes_[first], tile);
-        tile = quotient_up(sizes_[first], steps);
-        const auto a = static_cast<double>(tile);
-        // a·b + a + b words are held.
-        const double b = std::floor((words - a) / (a + 1));
-        if (b >= 1) {
-          const double others = std::ceil(static_cast<double>(sizes_[second]) / b);
-          least = std::min(least, once_[stays] +
-                                      passed_words(once_[first], static_cast<double>(steps),
-                                                   first == kOutputDim) +
-                                      passed_words(once_[second], others, second == kOutputDim));
-        }
-        --tile;
+        // The smallest tile of so many steps.
+        const std::int64_t units = quotient_up(quotient_up(sizes_[first], steps), unit[first]);
+        const auto a = static_cast<double>(std::min(sizes_[first], units * unit[first]));
+        tile = (units - 1) * unit[first];
+        const double longest = (words - a * own) / (a + own);
+        const std::int64_t others = steps_of(sizes_[second], unit[second], longest);
+        if (others == 0) continue;
+        least = std::min(
+            least, once_[stays] + moved_words(first, static_cast<double>(steps)) +
+                       moved_words(second, static_cast<double>(others)));
       }
     }
     return least;
   }
 
-  // --- Rounds.
+  /// Steps over `size` by the longest tile of whole units; 0 where not even one fits.
+  static std::int64_t steps_of(std::int64_t size, std::int64_t unit, double longest) {
+    if (longest >= static_cast<double>(size)) return 1;
+    if (longest < static_cast<double>(unit)) return 0;
+    return quotient_up(size, static_cast<std::int64_t>(longest) / unit * unit);
+  }
 
   void search(const Buffering& buffering, const Deal& deal) {
     Path path;
@@ -379,8 +388,8 @@ class NestSearch {
     });
   }
 
-  double moved_words(int d, double times) const {
-    return passed_words(once_[at(d)], times, at(d) == kOutputDim);
+  double moved_words(std::size_t d, double times) const {
+    return passed_words(once_[d], times, d == kOutputDim);
   }
 
   /// HBM cycles that no steps stay below whose tiles hold at least `round` elements along each
@@ -426,9 +435,9 @@ class NestSearch {
                                                             path.streamed_least) +
                      fill_,
                  path.least_core.l2 + batch_rounds * array_rate_ * stationary * (stream_rounds - 1));
-    const double row_words = moved_words(flow.rows, static_cast<double>(path.rounds[at(flow.rows)]));
-    const double column_words = moved_words(flow.columns, column_rounds);
-    const double stream_words = moved_words(flow.streamed, stream_rounds);
+    const double row_words = moved_words(at(flow.rows), static_cast<double>(path.rounds[at(flow.rows)]));
+    const double column_words = moved_words(at(flow.columns), column_rounds);
+    const double stream_words = moved_words(at(flow.streamed), stream_rounds);
     const double global =
         std::min({once_[at(flow.rows)] + column_words + stream_words,
                   row_words + once_[at(flow.columns)] + stream_words,
