@@ -1,6 +1,6 @@
-// Mapping GEMMs of transformers onto the systolic cores of Phaze's architectures: one thread, nothing
-// remembered between mappings. `gap` is the mean gap to a bound of any mapping, `proven` the share
-// that meets it.
+// Mapping GEMMs of transformers onto the systolic cores of Phaze's architectures: one thread,
+// nothing remembered between mappings. `gap` is the mean gap to a bound of any mapping, `proven`
+// the share that meets it.
 
 #include <algorithm>
 #include <array>
@@ -45,7 +45,8 @@ std::vector<SystolicMachine> architectures(bool published) {
     for (const std::int64_t depth : {width, std::max<std::int64_t>(4, width / 4)}) {
       for (std::int64_t cores = 1; cores * width * depth <= 131072 && cores <= 4096; cores *= 2) {
         for (const double megabytes : {2.0, 8.0, 32.0, 128.0}) {
-          SystolicMachine machine{.cores = cores, .array = {.rows = depth, .columns = width}, .buffers = {}};
+          SystolicMachine machine{
+              .cores = cores, .array = {.rows = depth, .columns = width}, .buffers = {}};
           machine.array.words_per_cycle = published ? 64 : edge_words_per_cycle(machine.array);
           machine.buffers = {
               .l2_words = static_cast<double>(std::max<std::int64_t>(1024, width * depth * 16)) / 2,

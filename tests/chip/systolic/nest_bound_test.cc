@@ -58,7 +58,8 @@ double fewest_walked_words(const std::array<std::int64_t, 3>& sizes, double buff
   for (tile[0] = 1; tile[0] <= sizes[0]; ++tile[0]) {
     for (tile[1] = 1; tile[1] <= sizes[1]; ++tile[1]) {
       for (tile[2] = 1; tile[2] <= sizes[2]; ++tile[2]) {
-        const auto held = static_cast<double>(tile[0] * tile[1] + tile[1] * tile[2] + tile[0] * tile[2]);
+        const auto held =
+            static_cast<double>(tile[0] * tile[1] + tile[1] * tile[2] + tile[0] * tile[2]);
         if (held > buffer) continue;
         std::array<int, 3> order = {0, 1, 2};
         do {
@@ -73,7 +74,8 @@ double fewest_walked_words(const std::array<std::int64_t, 3>& sizes, double buff
 TEST(NestBound, TiledWordsAreTheFewestOfAllTilesAndOrders) {
   std::mt19937 random(3);
   for (int trial = 0; trial < 60; ++trial) {
-    const std::array<std::int64_t, 3> sizes = {1 + random() % 6, 1 + random() % 6, 1 + random() % 6};
+    const std::array<std::int64_t, 3> sizes = {1 + random() % 6, 1 + random() % 6,
+                                               1 + random() % 6};
     const double buffer = 2 + static_cast<double>(random() % 40);
     const double found = least_tiled_words(gemm_nest(sizes[0], sizes[1], sizes[2]), buffer);
     EXPECT_EQ(found, fewest_walked_words(sizes, buffer)) << trial;
@@ -86,13 +88,14 @@ TEST(NestBound, MappingsMoveNoFewerWords) {
   for (int trial = 0; trial < 40; ++trial) {
     const auto size = [&] { return static_cast<std::int64_t>(1 + random() % 700); };
     const LoopNest nest = gemm_nest(size(), size(), size());
-    SystolicMachine machine{.cores = 1 + static_cast<std::int64_t>(random() % 9),
-                            .array = {.rows = 8, .columns = 16, .words_per_cycle = 40},
-                            .buffers = {.l2_words = 2048,
-                                        .l2_per_operand = true,
-                                        .global_words = 20000 + static_cast<double>(random() % 90000),
-                                        .global_words_per_cycle = 32,
-                                        .hbm_words_per_cycle = 2}};
+    SystolicMachine machine{
+        .cores = 1 + static_cast<std::int64_t>(random() % 9),
+        .array = {.rows = 8, .columns = 16, .words_per_cycle = 40},
+        .buffers = {.l2_words = 2048,
+                    .l2_per_operand = true,
+                    .global_words = 20000 + static_cast<double>(random() % 90000),
+                    .global_words_per_cycle = 32,
+                    .hbm_words_per_cycle = 2}};
     const MappedNest mapped = map_nest(nest, machine);
     ASSERT_EQ(mapped.status, NestStatus::optimal);
     const double tiled = least_tiled_words(nest, machine.buffers.global_words);
@@ -108,13 +111,14 @@ TEST(NestLaws, MoreOfAnythingIsNeverSlower) {
     const auto size = [&] { return static_cast<std::int64_t>(1 + random() % 300); };
     LoopNest nest = gemm_nest(size(), size(), size(), 1 + static_cast<std::int64_t>(random() % 3));
     if (random() % 3 == 0) nest.window = {.used = true, .slope = 1.0 / 9, .offset = 12};
-    SystolicMachine machine{.cores = 1 + static_cast<std::int64_t>(random() % 6),
-                            .array = {.rows = 4, .columns = 8, .words_per_cycle = 16},
-                            .buffers = {.l2_words = 300,
-                                        .l2_per_operand = random() % 2 == 0,
-                                        .global_words = 6000 + static_cast<double>(random() % 9000),
-                                        .global_words_per_cycle = 24,
-                                        .hbm_words_per_cycle = 1 + static_cast<double>(random() % 8)}};
+    SystolicMachine machine{
+        .cores = 1 + static_cast<std::int64_t>(random() % 6),
+        .array = {.rows = 4, .columns = 8, .words_per_cycle = 16},
+        .buffers = {.l2_words = 300,
+                    .l2_per_operand = random() % 2 == 0,
+                    .global_words = 6000 + static_cast<double>(random() % 9000),
+                    .global_words_per_cycle = 24,
+                    .hbm_words_per_cycle = 1 + static_cast<double>(random() % 8)}};
     const double before = map_nest(nest, machine).cost.cycles;
     ASSERT_LT(before, kInfinity);
     const auto no_slower = [&](SystolicMachine larger, const char* what) {

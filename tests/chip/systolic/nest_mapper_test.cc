@@ -7,6 +7,7 @@
 
 #include "braid/base/infinity.h"
 #include "braid/chip/systolic/nest_bound.h"
+
 #include "chip/systolic/nest_oracle.h"
 
 namespace braid {

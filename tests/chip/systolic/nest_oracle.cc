@@ -28,7 +28,7 @@ std::vector<Range> even_parts(std::int64_t count, std::int64_t parts) {
 /// One dimension as a mapping cuts it.
 struct Dimension {
   std::int64_t size = 1, unit = 1, units = 1, cores = 1, rounds = 1, steps = 1;
-  std::vector<Range> pieces;      // Units, by round and core.
+  std::vector<Range> pieces;       // Units, by round and core.
   std::vector<Range> step_rounds;  // Rounds, by step.
 
   std::int64_t elements(const Range& of_units) const {
@@ -57,7 +57,8 @@ struct Dimension {
     std::int64_t most = 0;
     for (const Range& range : pieces) most = std::max(most, range.second - range.first);
     std::int64_t together = 0;
-    for (const Range& range : step_rounds) together = std::max(together, range.second - range.first);
+    for (const Range& range : step_rounds)
+      together = std::max(together, range.second - range.first);
     return std::min(size, most * unit * cores * together);
   }
 };
@@ -91,7 +92,8 @@ struct Walk {
   Level global, hbm;
   double array_cycles = 0, busiest_words = 0;
   double rounds_walked = 0;
-  std::map<std::vector<std::int64_t>, std::set<Key>> sums;  // Of each core: begun groups of outputs.
+  std::map<std::vector<std::int64_t>, std::set<Key>>
+      sums;  // Of each core: begun groups of outputs.
 
   double window_part(int operand, std::int64_t part, std::int64_t parts, double other) const {
     const auto positions = static_cast<std::size_t>(nest.window.positions);
@@ -233,7 +235,8 @@ bool held(const Walk& walk) {
     for (int d = 0; d < 3; ++d) {
       if (d == operand) continue;
       const Dimension& dim = walk.dims[static_cast<std::size_t>(d)];
-      auto p = static_cast<double>(dim.largest_piece()), g = static_cast<double>(dim.largest_step());
+      auto p = static_cast<double>(dim.largest_piece()),
+           g = static_cast<double>(dim.largest_step());
       if (walk.nest.window.used && static_cast<int>(walk.nest.window.operand) == operand &&
           static_cast<int>(walk.nest.window.positions) == d) {
         p = std::min(p, walk.nest.window.slope * p + walk.nest.window.offset);
@@ -268,8 +271,7 @@ double cycles_of(double words, double rate) { return rate > 0 ? words / rate : 0
 
 double combined(const NestCost& cost, bool l2_doubled, bool global_doubled) {
   const double core = std::max(cost.array_cycles, cost.l2_cycles);
-  const double inner =
-      l2_doubled ? std::max(core, cost.global_cycles) : core + cost.global_cycles;
+  const double inner = l2_doubled ? std::max(core, cost.global_cycles) : core + cost.global_cycles;
   return global_doubled ? std::max(inner, cost.hbm_cycles) : inner + cost.hbm_cycles;
 }
 

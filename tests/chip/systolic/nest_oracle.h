@@ -13,9 +13,10 @@ struct LoopOrders {
   std::array<int, 3> rounds = {0, 1, 2};
 };
 
-/// A mapping's cost by walking through its loops, tile by tile and pass by pass, and counting what is
-/// loaded and stored when a tile is not the one that is there. Shares nothing with nest_cost() but
-/// the types; `mapping`'s stays are not looked at, the orders are. nullopt where tiles do not fit.
+/// A mapping's cost by walking through its loops, tile by tile and pass by pass, and counting what
+/// is loaded and stored when a tile is not the one that is there. Shares nothing with nest_cost()
+/// but the types; `mapping`'s stays are not looked at, the orders are. nullopt where tiles do not
+/// fit.
 std::optional<NestCost> walked_cost(const LoopNest& nest, const SystolicMachine& machine,
                                     const NestMapping& mapping, const LoopOrders& orders);
 

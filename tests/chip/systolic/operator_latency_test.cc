@@ -12,6 +12,7 @@
 #include "braid/graph/op_work.h"
 #include "braid/graph/operator_fields.h"
 #include "braid/graph/training.h"
+
 #include "chip/systolic/every_kind_graph.h"
 
 namespace braid {
@@ -58,7 +59,8 @@ TEST(AcceleratorWork, NestsMultiplyWhatTheOperatorsDo) {
 
 TEST(AcceleratorWork, NestsMoveTheTensorsOfPlainProducts) {
   const Graph& graph = step_graph();
-  for (const char* name : {"product", "product.input_gradient", "linear", "linear.weight_gradient"}) {
+  for (const char* name :
+       {"product", "product.input_gradient", "linear", "linear.weight_gradient"}) {
     const Operator& op = named(graph, name);
     const AcceleratorWork work = accelerator_work(graph, op, {});
     const OpWork tensors = forward_work(graph, op);
@@ -116,8 +118,9 @@ TEST(OperatorLatency, AFusedTailCostsTimeWhenLanesCannotKeepUp) {
                    {.name = "w", .dims = {64, width}, .is_parameter = true},
                    {.name = "y", .dims = {rows, width}, .producer = 0},
                    {.name = "z", .dims = {rows, width}, .producer = 1}};
-  graph.operators = {{.name = "linear", .kind = MatMul{1, rows, width, 64}, .inputs = {0, 1}, .outputs = {2}},
-                     {.name = "gelu", .kind = Elementwise{rows * width, 10}, .inputs = {2}, .outputs = {3}}};
+  graph.operators = {
+      {.name = "linear", .kind = MatMul{1, rows, width, 64}, .inputs = {0, 1}, .outputs = {2}},
+      {.name = "gelu", .kind = Elementwise{rows * width, 10}, .inputs = {2}, .outputs = {3}}};
   NestMemo memo;
   AcceleratorCores cores = small_cores();
   const auto all = [&] {
@@ -141,7 +144,8 @@ TEST(OperatorLatency, PublishedLanesTakeThePublishedCycles) {
   Graph graph;
   const std::int64_t hidden = 4 * 512 * 1024, scores = 4 * 16 * 512 * 512;
   graph.tensors = {{.name = "h", .dims = {hidden}}, {.name = "s", .dims = {scores}}};
-  const Operator norm{.name = "norm", .kind = Normalization{hidden, 1024}, .inputs = {}, .outputs = {0}};
+  const Operator norm{
+      .name = "norm", .kind = Normalization{hidden, 1024}, .inputs = {}, .outputs = {0}};
   Operator dropout{.name = "dropout",
                    .kind = Elementwise{scores, 2, Elementwise::Keeps::mask},
                    .inputs = {},
@@ -165,8 +169,8 @@ TEST(OperatorLatency, PublishedLanesTakeThePublishedCycles) {
 }
 
 /// Where both HBM and the whole chip are the limit, the exact mapping takes as long as Sunstone's
-/// estimate of BERT-Large's projections on Phaze's TPUv4 template (40,960 cycles); on one core, that
-/// estimate is below what its 16,384 units could multiply in (131,072).
+/// estimate of BERT-Large's projections on Phaze's TPUv4 template (40,960 cycles); on one core,
+/// that estimate is below what its 16,384 units could multiply in (131,072).
 TEST(PublishedCores, ProjectionOfBertLarge) {
   const double bytes = 0x1p27;
   const LoopNest gemm = published_forward_nest(gemm_nest(2048, 1024, 1024));
@@ -178,8 +182,8 @@ TEST(NestMemoThreads, GetTheSameMappings) {
   NestMemo memo;
   std::vector<MappedNest> found(64);
   parallel_for(found.size(), [&](std::size_t i) {
-    found[i] = memo.map(gemm_nest(16 + static_cast<std::int64_t>(i % 8), 32, 24),
-                        small_cores().tensor);
+    found[i] =
+        memo.map(gemm_nest(16 + static_cast<std::int64_t>(i % 8), 32, 24), small_cores().tensor);
   });
   EXPECT_EQ(memo.size(), 8);
   for (std::size_t i = 0; i < found.size(); ++i) {

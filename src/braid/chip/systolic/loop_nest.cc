@@ -24,8 +24,7 @@ double tile_words(const LoopNest& nest, NestOperand operand, const std::array<do
   const std::size_t second = lacking == 2 ? 1 : 2;
   if (!has_window(nest, operand)) return extent[first] * extent[second];
   const auto positions = static_cast<std::size_t>(nest.window.positions);
-  return window_words(nest.window, extent[positions]) *
-         extent[positions == first ? second : first];
+  return window_words(nest.window, extent[positions]) * extent[positions == first ? second : first];
 }
 
 double swept_words(const LoopNest& nest, NestOperand operand,

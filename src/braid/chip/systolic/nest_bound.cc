@@ -21,9 +21,9 @@ struct Tiling {
 bool fits(const Tiling& tiling, const std::array<std::int64_t, 3>& tile) {
   double words = 0;
   for (int operand = 0; operand < kNestDims; ++operand) {
-    words += tile_words(tiling.nest, static_cast<NestOperand>(operand),
-                        {static_cast<double>(tile[0]), static_cast<double>(tile[1]),
-                         static_cast<double>(tile[2])});
+    words += tile_words(
+        tiling.nest, static_cast<NestOperand>(operand),
+        {static_cast<double>(tile[0]), static_cast<double>(tile[1]), static_cast<double>(tile[2])});
   }
   return words <= tiling.words;
 }

@@ -20,8 +20,8 @@ double least_words(const LoopNest& nest, double words);
 double least_tiled_words(const LoopNest& nest, double words);
 
 /// Cycles that no mapping whose operands pass through the buffers stays below, tiled or not: passes
-/// of the array with whole folds, dealt out evenly; words over rates of every level for the whole of
-/// its buffers, all cores' L2 together.
+/// of the array with whole folds, dealt out evenly; words over rates of every level for the whole
+/// of its buffers, all cores' L2 together.
 double least_cycles(const LoopNest& nest, const SystolicMachine& machine);
 
 }  // namespace braid

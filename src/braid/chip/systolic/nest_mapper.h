@@ -14,8 +14,8 @@ enum class NestStatus : std::uint8_t {
 struct MappedNest {
   NestStatus status = NestStatus::infeasible;
   NestMapping mapping;
-  NestCost cost;           ///< Infinite cycles where infeasible.
-  double bound_cycles = 0; ///< No mapping at all takes fewer (nest_bound.h).
+  NestCost cost;            ///< Infinite cycles where infeasible.
+  double bound_cycles = 0;  ///< No mapping at all takes fewer (nest_bound.h).
   /// What the best mapping takes beyond the bound, as a share of the bound.
   double gap() const { return cost.cycles / bound_cycles - 1; }
 };

@@ -11,8 +11,8 @@ constexpr int kOutput = static_cast<int>(NestOperand::output);
 
 /// Pieces of a dimension's units: the largest, and how they fall to the busiest cores.
 struct Cut {
-  std::int64_t smaller = 0;       ///< Units of a smaller piece.
-  std::int64_t larger_rounds = 0; ///< Rounds in which some core has a piece of one more.
+  std::int64_t smaller = 0;        ///< Units of a smaller piece.
+  std::int64_t larger_rounds = 0;  ///< Rounds in which some core has a piece of one more.
   std::int64_t rounds = 1;
   std::int64_t largest() const { return smaller + (larger_rounds > 0 ? 1 : 0); }
   /// Sum over rounds of the groups of `together` units that the busiest core's piece makes.
@@ -145,11 +145,11 @@ std::optional<NestCost> nest_cost(const LoopNest& nest, const SystolicMachine& m
   }
   NestCost cost;
   const double passes = cuts[at(flow.rows)].groups(1) * cuts[at(flow.columns)].groups(1);
-  cost.array_cycles =
-      batch_rounds * passes *
-          streamed_cycles(quotient_up(flow.units[at(flow.streamed)], mapping.cores[at(flow.streamed)]),
-                          mapping.rounds[at(flow.streamed)], machine.array.rows) +
-      fill_cycles(machine.array) * (mapping.l2_doubled ? 1 : rounds);
+  cost.array_cycles = batch_rounds * passes *
+                          streamed_cycles(quotient_up(flow.units[at(flow.streamed)],
+                                                      mapping.cores[at(flow.streamed)]),
+                                          mapping.rounds[at(flow.streamed)], machine.array.rows) +
+                      fill_cycles(machine.array) * (mapping.l2_doubled ? 1 : rounds);
   const double busiest = batch_rounds * array_words(nest, flow, mapping, cuts);
   cost.l2_words = busiest * cores;
   cost.l2_cycles = cycles_at(busiest, machine.array.words_per_cycle);
@@ -162,9 +162,8 @@ std::optional<NestCost> nest_cost(const LoopNest& nest, const SystolicMachine& m
     cost.global_words += batch * passed_words(swept_words(nest, operand, mapping.rounds),
                                               partial * times[at(d)], d == kOutput);
     if (is_on_chip(nest, operand)) continue;
-    const double steps = operand == mapping.global_stays
-                             ? 1
-                             : static_cast<double>(mapping.steps[at(d)]);
+    const double steps =
+        operand == mapping.global_stays ? 1 : static_cast<double>(mapping.steps[at(d)]);
     cost.hbm_words +=
         batch * passed_words(swept_words(nest, operand, mapping.steps), steps, d == kOutput);
   }

@@ -18,8 +18,8 @@ namespace braid {
 ///   the machine's cores; k too: partial sums are then added up in the global buffer.
 /// - *Rounds.* Dimension d is cut into cores[d] · rounds[d] pieces, as even as they can be, larger
 ///   ones first; in a round each core works on one, neighbours on neighbouring pieces. Any number
-///   of rounds that leaves no piece empty. Both buffers keep room for the largest piece. Rounds of the batch come outermost (nothing is reused
-///   from one to the next, so no order is better).
+///   of rounds that leaves no piece empty. Both buffers keep room for the largest piece. Rounds of
+///   the batch come outermost (nothing is reused from one to the next, so no order is better).
 /// - *Steps.* The rounds of dimension d are cut into steps[d] even groups, 1 ≤ steps ≤ rounds: what
 ///   lies in the global buffer at a time.
 /// - *Orders.* Of the loops over steps and, inside, of those over the rounds of a step: any. What
@@ -33,7 +33,7 @@ struct NestMapping {
   bool l2_doubled = true, global_doubled = true;
   NestOperand l2_stays = NestOperand::output, global_stays = NestOperand::output;
   std::int64_t batch_cores = 1;
-  std::array<std::int64_t, 3> cores = {1, 1, 1};   ///< Of m, n and k.
+  std::array<std::int64_t, 3> cores = {1, 1, 1};  ///< Of m, n and k.
   std::array<std::int64_t, 3> rounds = {1, 1, 1};
   std::array<std::int64_t, 3> steps = {1, 1, 1};
   std::array<std::int64_t, 2> folds = {1, 1};

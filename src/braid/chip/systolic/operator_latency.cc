@@ -28,9 +28,9 @@ double lane_cycles(const Operator& op, const VectorWork& work, LaneCosts costs) 
 
 TimedWork timed_work(const Graph& graph, const Operator& op, const AcceleratorCores& cores) {
   TimedWork timed;
-  timed.work = accelerator_work(graph, op,
-                                {.word_bytes = cores.word_bytes,
-                                 .kept_words = cores.tensor.buffers.global_words / 2});
+  timed.work = accelerator_work(
+      graph, op,
+      {.word_bytes = cores.word_bytes, .kept_words = cores.tensor.buffers.global_words / 2});
   timed.lane_operations = lane_cycles(op, timed.work.vector, cores.lane_costs);
   return timed;
 }
@@ -54,14 +54,13 @@ OperatorCost cost_on(const TimedWork& timed, const AcceleratorCores& cores, bool
     cost.hbm_words += runs.times * mapped.cost.hbm_words;
   }
   const VectorWork& vector = timed.work.vector;
-  const double lanes = static_cast<double>(cores.lanes) *
-                       static_cast<double>(all ? cores.vector_cores : 1);
+  const double lanes =
+      static_cast<double>(cores.lanes) * static_cast<double>(all ? cores.vector_cores : 1);
   const double computed = vector.elements > 0 ? std::ceil(vector.elements / lanes) *
                                                     timed.lane_operations / vector.elements
                                               : 0;
   cost.vector_operations = timed.lane_operations;
-  cost.vector_cycles = std::max({computed,
-                                 cycles_at(vector.words, buffers.global_words_per_cycle),
+  cost.vector_cycles = std::max({computed, cycles_at(vector.words, buffers.global_words_per_cycle),
                                  cycles_at(vector.words, buffers.hbm_words_per_cycle)});
   cost.hbm_words += vector.words;
   cost.global_words += 2 * vector.words;

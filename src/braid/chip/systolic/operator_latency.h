@@ -38,7 +38,7 @@ enum class CoreUse : std::uint8_t { none, tensor, vector, fused };
 struct OperatorCost {
   double cycles = 0;
   double tensor_cycles = 0, vector_cycles = 0;  ///< Of each kind of core by itself.
-  double bound_cycles = 0;  ///< No mapping of the nests makes it take fewer.
+  double bound_cycles = 0;                      ///< No mapping of the nests makes it take fewer.
   double macs = 0, vector_operations = 0;
   double l2_words = 0, global_words = 0, hbm_words = 0;
 };

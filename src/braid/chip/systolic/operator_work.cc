@@ -114,8 +114,7 @@ Nests recurrent_nests(const Recurrent& kind, const PassOf& of) {
     return {once(gemm_nest(kind.k, kind.n, kind.steps * kind.rows))};
   }
   const bool forward = of.pass == Pass::forward;
-  const LoopNest step =
-      gemm_nest(kind.rows, forward ? kind.n : kind.k, forward ? kind.k : kind.n);
+  const LoopNest step = gemm_nest(kind.rows, forward ? kind.n : kind.k, forward ? kind.k : kind.n);
   const auto steps = static_cast<double>(kind.steps);
   const double weights = static_cast<double>(kind.n) * static_cast<double>(kind.k);
   if (weights > of.kept_words || kind.steps == 1) return {{step, steps}};
@@ -161,8 +160,7 @@ Nests nests_of(const Kind& kind, const PassOf& of) {
 /// Elements that vector cores work on, for the rounding to whole lanes.
 double vector_elements(const Graph& graph, const Operator& op) {
   if (const auto* attention = std::get_if<Attention>(&op.kind)) {
-    return static_cast<double>(attention->samples * attention->heads) *
-           attended_scores(*attention);
+    return static_cast<double>(attention->samples * attention->heads) * attended_scores(*attention);
   }
   if (const auto* reduction = std::get_if<Reduction>(&op.kind)) {
     return static_cast<double>(reduction->elements);

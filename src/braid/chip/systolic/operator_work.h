@@ -36,7 +36,8 @@ struct AcceleratorWork {
 
 struct AcceleratorWords {
   double word_bytes = 2;  ///< Of a number of nests; tensors of other formats count by their bytes.
-  double kept_words = 0;  ///< Weights of a recurrent cell up to this stay on chip from step to step.
+  double kept_words =
+      0;  ///< Weights of a recurrent cell up to this stay on chip from step to step.
 };
 
 /// The work of an operator as it stands in its graph: a forward operator, or one of another pass of
@@ -54,10 +55,12 @@ struct AcceleratorWords {
 ///   output through the window; so does a transposed convolution forward. The graph says only how
 ///   many positions there are: these are taken for squares where all three counts are, else for a
 ///   line.
-/// - *Recurrent*: a small GEMM in every step; weights are kept where they fit. The weight gradient is
+/// - *Recurrent*: a small GEMM in every step; weights are kept where they fit. The weight gradient
+/// is
 ///   one GEMM over all steps.
 /// - *MoeRouter*, *MoeExperts*: a GEMM; a batch of experts that are reached, with even tokens.
-/// - *Normalization, Softmax, Elementwise, Reduction, Embedding, Loss, OptimizerStep*: vector cores,
+/// - *Normalization, Softmax, Elementwise, Reduction, Embedding, Loss, OptimizerStep*: vector
+/// cores,
 ///   each tensor moved once (a row lies in the vector cores' buffers between passes over it).
 /// - *DataMovement*: moves words, or nothing as a view.
 ///

@@ -26,9 +26,9 @@ std::string_view lane_function(const OperatorKind& kind) {
 
 const std::vector<LaneCycles>& published_lane_cycles() {
   static const std::vector<LaneCycles> cycles = {
-      {"add", 1, 1},      {"mul", 1, 1},       {"norm", 1, 1},    {"relu", 1, 1},
-      {"gelu", 1, 1},     {"softmax", 10, 2},  {"dropout", 2, 1}, {"div", 10, 10},
-      {"tanh", 27, 2},    {"pow", 15, 16},     {"sqrt", 15, 16},  {"silu", 12, 12},
+      {"add", 1, 1},   {"mul", 1, 1},      {"norm", 1, 1},    {"relu", 1, 1},
+      {"gelu", 1, 1},  {"softmax", 10, 2}, {"dropout", 2, 1}, {"div", 10, 10},
+      {"tanh", 27, 2}, {"pow", 15, 16},    {"sqrt", 15, 16},  {"silu", 12, 12},
   };
   return cycles;
 }
