@@ -55,9 +55,9 @@ SystolicMachine tiny_machine(std::mt19937& random) {
 
 TEST(NestMapper, FindsTheFewestCyclesOfAllWalkedMappings) {
   std::mt19937 random(24);
-  int feasible = 0, infeasible = 0;
-  for (int trial = 0; trial < 40; ++trial) {
-    const LoopNest nest = tiny_nest(random, 16);
+  int feasible = 0;
+  for (int trial = 0; trial < 24; ++trial) {
+    const LoopNest nest = tiny_nest(random, 12);
     const SystolicMachine machine = tiny_machine(random);
     const MappedNest mapped = map_nest(nest, machine);
     const double fewest = fewest_cycles(nest, machine);
@@ -68,12 +68,9 @@ TEST(NestMapper, FindsTheFewestCyclesOfAllWalkedMappings) {
       ASSERT_NEAR(mapped.cost.cycles, fewest, 1e-9 * fewest)
           << trial << ": " << nest.batch << " x " << nest.m << " x " << nest.n << " x " << nest.k;
       EXPECT_LE(mapped.bound_cycles, fewest * (1 + 1e-12));
-    } else {
-      ++infeasible;
     }
   }
-  EXPECT_GT(feasible, 20);
-  EXPECT_GT(infeasible, 0);
+  EXPECT_GT(feasible, 10);
 }
 
 /// Loops that keep what a mapping says in place.
@@ -86,6 +83,21 @@ LoopOrders orders_of(const NestMapping& mapping) {
   innermost(orders.steps, mapping.global_stays);
   innermost(orders.rounds, mapping.l2_stays);
   return orders;
+}
+
+TEST(NestMapper, NeedsBuffersForOneTile) {
+  SystolicMachine machine{.cores = 4, .array = {.rows = 4, .columns = 2}, .buffers = {}};
+  machine.buffers.global_words = 1000;
+  // Of the smallest tile, 4 × 2 words stay, beside 4 and 2 of the streamed operands.
+  machine.buffers.l2_words = 13;
+  EXPECT_EQ(map_nest(gemm_nest(9, 9, 9), machine).status, NestStatus::infeasible);
+  EXPECT_EQ(map_nest(gemm_nest(9, 9, 9), machine).cost.cycles, kInfinity);
+  machine.buffers.l2_words = 14;
+  const MappedNest single = map_nest(gemm_nest(9, 9, 9), machine);
+  EXPECT_EQ(single.status, NestStatus::optimal);
+  EXPECT_FALSE(single.mapping.l2_doubled);
+  machine.buffers.global_words = 13;
+  EXPECT_EQ(map_nest(gemm_nest(9, 9, 9), machine).status, NestStatus::infeasible);
 }
 
 TEST(NestMapper, WalkingItsMappingCountsTheSame) {

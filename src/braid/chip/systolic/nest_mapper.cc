@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <vector>
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
