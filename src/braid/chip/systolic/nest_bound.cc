@@ -61,12 +61,15 @@ std::int64_t next_smaller_tile(std::int64_t size, std::int64_t tile) {
   return tile == 1 ? 0 : quotient_up(size, quotient_up(size, tile - 1));
 }
 
+/// The second term of least_words().
+double reused_words(double macs, double words) { return 2 * macs / std::sqrt(words) - 2 * words; }
+
 }  // namespace
 
 double least_words(const LoopNest& nest, double words) {
   const double once = compulsory_words(nest);
   if (nest.window.used || !(words > 0)) return once;
-  return std::max(once, 2 * nest_macs(nest) / std::sqrt(words) - 2 * words);
+  return std::max(once, reused_words(nest_macs(nest), words));
 }
 
 double least_tiled_words(const LoopNest& nest, double words) {
@@ -106,8 +109,13 @@ double least_cycles(const LoopNest& nest, const SystolicMachine& machine) {
                           streamed_cycles(flow.units[at(flow.streamed)], 1, machine.array.rows);
     array = std::min(array, passes / cores);
   }
+  // A unit has its stationary words, as many of the next, a streamed one and a sum.
+  const double held = static_cast<double>(machine.array.rows * machine.array.columns *
+                                          (2 * machine.array.unit_words + 2));
+  const double passed = nest.window.used ? 0 : reused_words(nest_macs(nest) / cores, held);
   const double l2 = buffers.l2_words * cores * (buffers.l2_per_operand ? kNestDims : 1);
   return std::max({array + fill_cycles(machine.array),
+                   cycles_at(passed, machine.array.words_per_cycle),
                    cycles_at(least_words(nest, l2), buffers.global_words_per_cycle),
                    cycles_at(nest.on_chip == 0 ? least_words(nest, buffers.global_words)
                                                : compulsory_hbm_words(nest),

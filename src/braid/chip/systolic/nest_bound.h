@@ -21,7 +21,7 @@ double least_tiled_words(const LoopNest& nest, double words);
 
 /// Cycles that no mapping whose operands pass through the buffers stays below, tiled or not: passes
 /// of the array with whole folds, dealt out evenly; words over rates of every level for the whole
-/// of its buffers, all cores' L2 together.
+/// of its buffers: what units hold, all cores' L2 together, the global buffer.
 double least_cycles(const LoopNest& nest, const SystolicMachine& machine);
 
 }  // namespace braid

@@ -63,7 +63,7 @@ void NestDeals::set_flows() {
       const std::int64_t units = d == kBatchDim ? nest_.batch : tables.units.units[d];
       tables.most[d] = std::min(doublings_, doublings_of(units));
       for (int log = 0; log <= tables.most[d]; ++log) {
-        const std::int64_t share = quotient_up(units, std::int64_t{1} << log);
+        const std::int64_t share = (units + (std::int64_t{1} << log) - 1) >> log;
         tables.share[d][at(log)] = static_cast<double>(share);
         if (d == kBatchDim) continue;
         tables.elements[d][at(log)] =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 
 #include "braid/base/index.h"
@@ -488,6 +489,9 @@ class NestSearch {
 }  // namespace
 
 MappedNest map_nest(const LoopNest& nest, const SystolicMachine& machine) {
+  assert(nest.batch > 0 && nest.m > 0 && nest.n > 0 && nest.k > 0);
+  assert(machine.cores > 0 && machine.array.rows > 0 && machine.array.columns > 0);
+  assert(machine.array.unit_words > 0);
   return NestSearch(nest, machine).run();
 }
 

@@ -21,7 +21,12 @@ struct MappedNest {
 };
 
 /// A mapping of the space of NestMapping that takes the fewest cycles; among such, one of few HBM
-/// words (not proven to be fewest).
+/// words (not proven to be fewest). Sizes of the nest, cores, rows, columns and words of a unit are
+/// at least 1; without any flow, or where no tile fits, the answer is infeasible.
+///
+/// Branch and bound. About 5 us in the middle, as most nests have a mapping at a bound that is
+/// looked at first; milliseconds where whole steps of hundreds of small cores leave gaps. Allocates
+/// nothing.
 MappedNest map_nest(const LoopNest& nest, const SystolicMachine& machine);
 
 }  // namespace braid
