@@ -7,6 +7,16 @@
 #include "braid/base/infinity.h"
 
 namespace braid {
+namespace {
+
+/// Can whatever goes on from `b` go on from `a`, as far as what is owed is concerned?
+bool owes_no_more(const BlockLabel& a, const BlockLabel& b) {
+  if (a.owed.size() == 0) return true;
+  if (b.owed.size() == 0 || (a.together && !b.together)) return false;
+  return a.owed.is_subset_of(b.owed);
+}
+
+}  // namespace
 
 // A state is stored as rest_s, how many operators run, begun_s, latest_s, tensor_s, vector_s, the
 // cores, and the running operators with their ends.
@@ -99,14 +109,18 @@ void BlockLayer::add(BlockLabel label, const BlockState& state, std::span<const 
   std::int32_t& slot = slot_of(label);
   for (std::int32_t other = slot; other >= 0; other = next_[static_cast<std::size_t>(other)]) {
     const auto i = static_cast<std::size_t>(other);
-    if (!dead_[i] && no_later(labels_[i].state, label.state)) {
+    if (!dead_[i] && owes_no_more(labels_[i], label) &&
+        no_later(labels_[i].state, label.state)) {
       states_.resize(label.state);
       return;
     }
   }
   for (std::int32_t other = slot; other >= 0; other = next_[static_cast<std::size_t>(other)]) {
     const auto i = static_cast<std::size_t>(other);
-    if (!dead_[i] && no_later(label.state, labels_[i].state)) dead_[i] = true;
+    if (!dead_[i] && owes_no_more(label, labels_[i]) &&
+        no_later(label.state, labels_[i].state)) {
+      dead_[i] = true;
+    }
   }
   next_.push_back(slot);
   slot = static_cast<std::int32_t>(labels_.size());

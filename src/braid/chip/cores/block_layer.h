@@ -17,6 +17,11 @@ struct BlockLabel {
   std::size_t hash = 0;   ///< Of `begun`.
   std::size_t fused = 0;  ///< Operators that need a pair and have not begun.
   double bound_s = 0;     ///< No schedule that goes on from here takes less.
+  double serial_s = 0;    ///< What has not begun takes so long one by one.
+  /// Operators that ran alone since others last ran at once, and that one which comes after must
+  /// still begin for before the next runs alone; of size 0 when there are none.
+  Bitset owed;
+  bool together = false;  ///< Whether any has begun on one core since.
   std::int32_t parent = -1;  ///< What it was made from, of all that were ever kept, and how.
   std::int32_t op = -1;
   bool all = false;

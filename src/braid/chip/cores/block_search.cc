@@ -28,6 +28,49 @@ double mean_of(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
+/// Makes moves from the start of a block on.
+class Replay {
+ public:
+  explicit Replay(const CoreBlock& block)
+      : block_(block),
+        state_(initial_state(block)),
+        begun_(block.operators.size()),
+        fused_(block.fused),
+        finder_(block) {}
+
+  /// Makes the first move for which `wanted(move)`.
+  template <typename Wanted>
+  void make(const Wanted& wanted) {
+    list_moves(block_, state_, finder_.find(begun_, state_), fused_ > 0, listed_);
+    const CoreMove move = *std::find_if(listed_.begin(), listed_.end(), wanted);
+    const auto op = static_cast<std::size_t>(move.op);
+    if (block_.fused > 0 && block_.operators[op].work.kind == CoreKind::fused) --fused_;
+    make_move(block_, move, fused_ > 0, state_);
+    begun_.set(op);
+    moves_.push_back(move);
+  }
+  /// All that is left, each where it takes least.
+  void make_all() {
+    for (std::size_t i = 0; i < block_.operators.size(); ++i) {
+      if (begun_.test(i)) continue;
+      make([&](const CoreMove& move) {
+        return move.op == static_cast<std::int32_t>(i) &&
+               move.all == block_.operators[i].may_spread;
+      });
+    }
+  }
+  const std::vector<CoreMove>& moves() const { return moves_; }
+  double makespan_s() const { return state_.latest_s; }
+
+ private:
+  const CoreBlock& block_;
+  BlockState state_;
+  Bitset begun_;
+  std::size_t fused_;
+  ReadyFinder finder_;
+  std::vector<CoreMove> listed_, moves_;
+};
+
 /// One search with layers of a width.
 class LayeredSearch {
  public:
@@ -54,9 +97,10 @@ class LayeredSearch {
       for (const double cost_s : bound.cost_s) sum_s += cost_s;
       rest_s.push_back(sum_s);
     }
+    for (const BlockOperator& op : block_.operators) root.serial_s += op.shortest_s;
     layer_.add(std::move(root), initial_state(block_), rest_s);
     double cut_s = kInfinity;
-    for (std::size_t begun = 0; begun < block_.operators.size() && layer_.size() > 0; ++begun) {
+    for (std::size_t begun = 0; begun <= block_.operators.size() && layer_.size() > 0; ++begun) {
       next_.clear();
       for (std::size_t i = 0; i < layer_.size(); ++i) {
         if (best_.work >= most_work_) return 0;
@@ -76,12 +120,40 @@ class LayeredSearch {
   void expand(const BlockLabel& label) {
     if (is_hopeless(label.bound_s)) return;
     layer_.read(label, state_, rest_s_);
+    if (state_.latest_s + label.serial_s < best_.makespan_s) {
+      keep(static_cast<std::int32_t>(steps_.size()) - 1);
+    }
     const std::vector<ReadyOperator>& ready = finder_.find(label.begun, state_);
     list_moves(block_, state_, ready, label.fused > 0, moves_);
-    keep_active(moves_);
+    drop_early_spreads(label);
+    keep_needed(block_, state_, moves_);
     best_.work += static_cast<std::int64_t>(moves_.size());
     begun_ = label.begun;
     for (const CoreMove& move : moves_) try_move(label, move, ready);
+  }
+
+  /// Under AllCoresRule::alone, what runs alone may as well wait until something that comes after it
+  /// is to begin before the next runs alone; and what nothing comes after, until the end.
+  void drop_early_spreads(const BlockLabel& label) {
+    if (block_.rule != AllCoresRule::alone) return;
+    const bool owes = label.together && label.owed.size() > 0;
+    std::erase_if(moves_, [&](const CoreMove& move) {
+      return move.all &&
+             (owes || block_.operators[static_cast<std::size_t>(move.op)].later.empty());
+    });
+  }
+
+  void note_owed(const BlockLabel& label, const CoreMove& move, BlockLabel& child) {
+    if (block_.rule != AllCoresRule::alone) return;
+    child.together = !move.all;
+    child.owed = label.owed;
+    if (move.all) {
+      if (child.owed.size() == 0) child.owed = Bitset(block_.operators.size());
+      child.owed.set(static_cast<std::size_t>(move.op));
+    } else if (child.owed.size() > 0) {
+      child.owed -= block_.operators[static_cast<std::size_t>(move.op)].before;
+      if (!child.owed.any()) child.owed = Bitset();
+    }
   }
 
   void try_move(const BlockLabel& label, const CoreMove& move,
@@ -102,10 +174,8 @@ class LayeredSearch {
     child.tensor = move.tensor;
     child.vector = move.vector;
     child.hash = label.hash ^ hash_of(move.op);
-    if (label.begun.count() + 1 == block_.operators.size()) {
-      if (after_.latest_s < best_.makespan_s) keep(child);
-      return;
-    }
+    child.serial_s = label.serial_s - moved.shortest_s;
+    note_owed(label, move, child);
     begun_.set(op);
     child.begun = begun_;
     begun_.reset(op);
@@ -147,32 +217,23 @@ class LayeredSearch {
     return *std::min_element(values.begin(), values.end());
   }
 
-  /// Goes back from the last step and makes all moves again.
-  void keep(const BlockLabel& last) {
-    std::vector<const BlockLabel*> steps = {&last};
-    for (std::int32_t at = last.parent; at > 0; at = steps_[static_cast<std::size_t>(at)].parent) {
-      steps.push_back(&steps_[static_cast<std::size_t>(at)]);
-    }
-    best_.moves.clear();
-    BlockState state = initial_state(block_);
-    Bitset begun(block_.operators.size());
-    std::vector<CoreMove> moves;
-    std::size_t fused = block_.fused;
-    ReadyFinder finder(block_);
-    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-      list_moves(block_, state, finder.find(begun, state), fused > 0, moves);
-      const auto made = std::find_if(moves.begin(), moves.end(), [&](const CoreMove& move) {
-        return move.op == (*step)->op && move.all == (*step)->all &&
-               move.tensor == (*step)->tensor && move.vector == (*step)->vector;
+  /// Makes all moves up to a step again, and puts what is left behind them one by one.
+  void keep(std::int32_t last) {
+    std::vector<std::int32_t> steps;
+    for (std::int32_t at = last; at > 0; at = step(at).parent) steps.push_back(at);
+    Replay replay(block_);
+    for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
+      const BlockLabel& made = step(*at);
+      replay.make([&](const CoreMove& move) {
+        return move.op == made.op && move.all == made.all && move.tensor == made.tensor &&
+               move.vector == made.vector;
       });
-      const auto op = static_cast<std::size_t>(made->op);
-      if (block_.fused > 0 && block_.operators[op].work.kind == CoreKind::fused) --fused;
-      make_move(block_, *made, fused > 0, state);
-      begun.set(op);
-      best_.moves.push_back(*made);
     }
-    best_.makespan_s = state.latest_s;
+    replay.make_all();
+    best_.moves = replay.moves();
+    best_.makespan_s = replay.makespan_s();
   }
+  const BlockLabel& step(std::int32_t at) const { return steps_[static_cast<std::size_t>(at)]; }
 
   const CoreBlock& block_;
   BlockSolution& best_;

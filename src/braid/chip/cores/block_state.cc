@@ -103,14 +103,24 @@ void list_moves(const CoreBlock& block, const BlockState& state,
   for (const ReadyOperator& op : ready) lister.list(op);
 }
 
-void keep_active(std::vector<CoreMove>& moves) {
-  const auto first = std::min_element(
-      moves.begin(), moves.end(),
-      [](const CoreMove& a, const CoreMove& b) { return a.end_s < b.end_s; });
-  if (first == moves.end()) return;
-  const CoreMove soonest = *first;
+void keep_needed(const CoreBlock& block, const BlockState& state, std::vector<CoreMove>& moves) {
+  const CoreMove* soonest = nullptr;
+  const CoreMove* harmless = nullptr;
+  for (const CoreMove& move : moves) {
+    if (move.all) continue;
+    if (soonest == nullptr || move.end_s < soonest->end_s) soonest = &move;
+    const bool counted = move.tensor >= 0 || move.vector >= 0;
+    if (!counted && move.end_s <= state.latest_s && block.rule == AllCoresRule::alone &&
+        (harmless == nullptr || move.start_s < harmless->start_s)) {
+      harmless = &move;
+    }
+  }
+  if (soonest == nullptr) return;
+  const CoreMove first = *soonest;
+  const CoreMove free = harmless != nullptr ? *harmless : CoreMove{.op = -1};
   std::erase_if(moves, [&](const CoreMove& move) {
-    return move.op != soonest.op && move.start_s >= soonest.end_s;
+    if (free.op >= 0 && move.start_s >= free.start_s) return move.op != free.op || move.all;
+    return move.op != first.op && move.start_s >= first.end_s;
   });
 }
 

@@ -49,9 +49,12 @@ BlockState initial_state(const CoreBlock& block);
 void list_moves(const CoreBlock& block, const BlockState& state,
                 std::span<const ReadyOperator> ready, bool paired, std::vector<CoreMove>& moves);
 
-/// Leaves out the moves that start when another operator could have come and gone: there is room for
-/// it before, where it delays nothing (active schedules: Giffler & Thompson 1960).
-void keep_active(std::vector<CoreMove>& moves);
+/// Leaves out moves that a best schedule does not need next:
+/// - those that start when another operator could have come and gone on one core: there is room for
+///   it before, where it delays nothing (active schedules: Giffler & Thompson 1960);
+/// - those that start later than an operator that has cores enough and ends before all that has
+///   begun has, or with it: it is in nobody's way.
+void keep_needed(const CoreBlock& block, const BlockState& state, std::vector<CoreMove>& moves);
 
 /// `paired`: of the operators that have not begun after the move.
 void make_move(const CoreBlock& block, const CoreMove& move, bool paired, BlockState& state);

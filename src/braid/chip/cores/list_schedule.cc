@@ -46,7 +46,7 @@ BlockSolution by_rule(const CoreBlock& block, const ListRule& rule) {
     std::erase_if(moves, [&](const CoreMove& move) {
       return move.all != rule.spread[static_cast<std::size_t>(move.op)];
     });
-    keep_active(moves);
+    keep_needed(block, state, moves);
     solution.work += static_cast<std::int64_t>(moves.size());
     const CoreMove move = chosen_move(block, rule, moves);
     const auto op = static_cast<std::size_t>(move.op);
