@@ -250,8 +250,14 @@ class LayeredSearch {
 
 }  // namespace
 
-BlockSolution search_block(const CoreBlock& block, std::int64_t most_work) {
-  BlockSolution best = list_schedule(block);
+BlockSolution search_block(const CoreBlock& given, std::int64_t most_work) {
+  BlockSolution best = list_schedule(given);
+  if (is_proven(best.bound_s, best.makespan_s)) return best;
+  CoreBlock block = given;
+  std::vector<std::int32_t> order;
+  for (const CoreMove& move : best.moves) order.push_back(move.op);
+  add_bounds_along(order, block);
+  best.bound_s = std::min(block.bound_s, best.makespan_s);
   for (std::size_t width = kFirstWidth;; width *= kWidthStep) {
     if (is_proven(best.bound_s, best.makespan_s)) break;
     const double cut_s = LayeredSearch(block, best, most_work).run(width);

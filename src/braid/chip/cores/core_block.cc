@@ -94,8 +94,10 @@ void link_operators(std::vector<BlockOperator>& operators) {
   }
 }
 
-/// Fills in after_s: what comes after an operator takes as long as its longest chain, and as each of
-/// the bounds says of all of it.
+constexpr std::size_t kParts = 8;
+
+/// Fills in after_s and the block's bound_s: what comes after an operator takes as long as its longest
+/// chain, and as each of the bounds says of all of it.
 void find_tails(CoreBlock& block) {
   const std::size_t count = block.operators.size();
   std::vector<std::vector<double>> sums(block.bounds.size(), std::vector<double>(count, 0));
@@ -111,6 +113,13 @@ void find_tails(CoreBlock& block) {
       const BlockOperator& next = block.operators[static_cast<std::size_t>(later)];
       op.after_s = std::max(op.after_s, next.shortest_s + next.after_s);
     }
+  }
+  for (const BlockOperator& op : block.operators) {
+    if (op.earlier.empty()) block.bound_s = std::max(block.bound_s, op.shortest_s + op.after_s);
+  }
+  for (const MeanBound& bound : block.bounds) {
+    block.bound_s = std::max(
+        block.bound_s, std::accumulate(bound.cost_s.begin(), bound.cost_s.end(), 0.0));
   }
 }
 
@@ -142,16 +151,26 @@ CoreBlock make_block(const CoreProblem& problem, const OperatorOrder& order, std
         std::count_if(block.operators.begin(), block.operators.end(),
                       [](const auto& op) { return op.work.kind == CoreKind::fused; }));
   }
-  block.bounds = mean_bounds(block);
+  if (block.cores.tensor > 0) block.bounds.push_back(core_bound(block, CoreKind::tensor));
+  if (block.cores.vector > 0) block.bounds.push_back(core_bound(block, CoreKind::vector));
+  Bitset all(block.operators.size());
+  for (std::size_t i = 0; i < block.operators.size(); ++i) all.set(i);
+  block.bounds.push_back(mean_bound(block, all));
   find_tails(block);
-  for (const BlockOperator& op : block.operators) {
-    if (op.earlier.empty()) block.bound_s = std::max(block.bound_s, op.shortest_s + op.after_s);
-  }
-  for (const MeanBound& bound : block.bounds) {
-    block.bound_s = std::max(
-        block.bound_s, std::accumulate(bound.cost_s.begin(), bound.cost_s.end(), 0.0));
-  }
   return block;
+}
+
+void add_bounds_along(const std::vector<std::int32_t>& order, CoreBlock& block) {
+  Bitset left(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) left.set(i);
+  std::size_t begun = 0;
+  for (std::size_t part = 1; part < kParts; ++part) {
+    for (; begun < part * order.size() / kParts; ++begun) {
+      left.reset(static_cast<std::size_t>(order[begun]));
+    }
+    block.bounds.push_back(mean_bound(block, left));
+  }
+  find_tails(block);
 }
 
 }  // namespace braid

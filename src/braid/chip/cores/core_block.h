@@ -60,9 +60,16 @@ struct CoreBlock {
 CoreBlock make_block(const CoreProblem& problem, const OperatorOrder& order, std::size_t first,
                      std::size_t last);
 
-/// Bounds by several weights, the best that are found by playing against each other (Brown 1951,
-/// fictitious play): the modes of the operators answer the weights, and what is then busiest gains
-/// weight. Uses all but `bounds`, `after_s` and `bound_s` of the block.
-std::vector<MeanBound> mean_bounds(const CoreBlock& block);
+/// Adds to the block's bounds some that are good for what is left when the first 1/n, 2/n … of the
+/// operators in this order have begun, and makes after_s and bound_s of the block what they then are.
+void add_bounds_along(const std::vector<std::int32_t>& order, CoreBlock& block);
+
+/// What comes of weights that are the best for the operators in `left`, as far as is found by playing
+/// against each other (fictitious play: Brown 1951): the modes of the operators answer the weights,
+/// and what is then busiest gains weight. It is a bound for any set of operators that are left.
+MeanBound mean_bound(const CoreBlock& block, const Bitset& left);
+
+/// The bound that one kind of cores gives: weight 1 on these.
+MeanBound core_bound(const CoreBlock& block, CoreKind kind);
 
 }  // namespace braid

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <vector>
 
 #include "braid/chip/cores/core_block.h"
@@ -8,7 +7,7 @@
 namespace braid {
 namespace {
 
-constexpr int kRounds = 64;
+constexpr int kRounds = 400;
 
 /// Of a unit of time on one core, what it adds to the mean.
 double weight_on_one(const CoreBlock& block, const MeanBound& bound, std::size_t i) {
@@ -30,8 +29,9 @@ double weight_on_all(const CoreBlock& block, const MeanBound& bound, std::size_t
          (needs_vector_core(kind) ? bound.vector : 0);
 }
 
-/// Fills in the costs and modes that follow from the weights; returns the sum of the costs.
-double fill_costs(const CoreBlock& block, MeanBound& bound) {
+/// Fills in the costs and modes that follow from the weights; returns the sum of the costs of what
+/// is left.
+double fill_costs(const CoreBlock& block, const Bitset& left, MeanBound& bound) {
   bound.cost_s.resize(block.operators.size());
   bound.spread.resize(block.operators.size());
   for (std::size_t i = 0; i < block.operators.size(); ++i) {
@@ -41,7 +41,9 @@ double fill_costs(const CoreBlock& block, MeanBound& bound) {
     bound.spread[i] = op.may_spread && all_s < one_s;
     bound.cost_s[i] = bound.spread[i] ? all_s : one_s;
   }
-  return std::accumulate(bound.cost_s.begin(), bound.cost_s.end(), 0.0);
+  double sum_s = 0;
+  left.for_each([&](std::size_t i) { sum_s += bound.cost_s[i]; });
+  return sum_s;
 }
 
 /// What takes longest when modes are given, beside what runs alone: cores of a kind, or a chain.
@@ -50,7 +52,7 @@ struct Busiest {
   std::vector<std::size_t> chain;
 };
 
-Busiest busiest_of(const CoreBlock& block, const std::vector<bool>& spread) {
+Busiest busiest_of(const CoreBlock& block, const Bitset& left, const std::vector<bool>& spread) {
   const std::size_t count = block.operators.size();
   const bool alone = block.rule == AllCoresRule::alone;
   double tensor_s = 0, vector_s = 0;
@@ -58,6 +60,7 @@ Busiest busiest_of(const CoreBlock& block, const std::vector<bool>& spread) {
   std::vector<std::int32_t> from(count, -1);
   std::size_t last = 0;
   for (std::size_t i = 0; i < count; ++i) {
+    if (!left.test(i)) continue;
     const BlockOperator& op = block.operators[i];
     const double one_s = spread[i] ? 0 : op.work.one_core_s;
     const double all_s = spread[i] && !alone ? op.work.all_cores_s : 0;
@@ -68,6 +71,7 @@ Busiest busiest_of(const CoreBlock& block, const std::vector<bool>& spread) {
       vector_s += one_s / static_cast<double>(block.cores.vector) + all_s;
     }
     for (const std::int32_t earlier : op.earlier) {
+      if (!left.test(static_cast<std::size_t>(earlier))) continue;
       if (from[i] < 0 || longest_s[static_cast<std::size_t>(earlier)] >
                              longest_s[static_cast<std::size_t>(from[i])]) {
         from[i] = earlier;
@@ -100,34 +104,29 @@ void lean_towards(const Busiest& busiest, double step, MeanBound& bound) {
 
 }  // namespace
 
-std::vector<MeanBound> mean_bounds(const CoreBlock& block) {
-  const std::size_t count = block.operators.size();
-  std::vector<MeanBound> bounds;
-  const auto add_pure = [&](const Busiest& busiest) {
-    MeanBound bound;
-    bound.through.assign(count, 0);
-    lean_towards(busiest, 1, bound);
-    fill_costs(block, bound);
-    bounds.push_back(std::move(bound));
-  };
-  if (block.cores.tensor > 0) add_pure({Busiest::What::tensor, {}});
-  if (block.cores.vector > 0) add_pure({Busiest::What::vector, {}});
-
+MeanBound core_bound(const CoreBlock& block, CoreKind kind) {
   MeanBound bound;
-  bound.through.assign(count, 0);
-  bound.spread.assign(count, false);
+  bound.through.assign(block.operators.size(), 0);
+  (needs_tensor_core(kind) ? bound.tensor : bound.vector) = 1;
+  fill_costs(block, Bitset(block.operators.size()), bound);
+  return bound;
+}
+
+MeanBound mean_bound(const CoreBlock& block, const Bitset& left) {
+  MeanBound bound;
+  bound.through.assign(block.operators.size(), 0);
+  bound.spread.assign(block.operators.size(), false);
   MeanBound best;
   double best_s = -1;
   for (int round = 0; round < kRounds; ++round) {
-    lean_towards(busiest_of(block, bound.spread), 2.0 / (round + 2), bound);
-    const double sum_s = fill_costs(block, bound);
+    lean_towards(busiest_of(block, left, bound.spread), 2.0 / (round + 2), bound);
+    const double sum_s = fill_costs(block, left, bound);
     if (sum_s > best_s) {
       best_s = sum_s;
       best = bound;
     }
   }
-  bounds.push_back(std::move(best));
-  return bounds;
+  return best;
 }
 
 }  // namespace braid
