@@ -126,6 +126,7 @@ class LayeredSearch {
     const std::vector<ReadyOperator>& ready = finder_.find(label.begun, state_);
     list_moves(block_, state_, ready, label.fused > 0, moves_);
     drop_early_spreads(label);
+    drop_alike(label, ready);
     keep_needed(block_, state_, moves_);
     best_.work += static_cast<std::int64_t>(moves_.size());
     begun_ = label.begun;
@@ -140,6 +141,34 @@ class LayeredSearch {
     std::erase_if(moves_, [&](const CoreMove& move) {
       return move.all &&
              (owes || block_.operators[static_cast<std::size_t>(move.op)].later.empty());
+    });
+  }
+
+  /// Of operators that are alike from now on, the one that is ready first goes first. It must do
+  /// for what is owed what the other would.
+  void drop_alike(const BlockLabel& label, const std::vector<ReadyOperator>& ready) {
+    hidden_.clear();
+    for (const ReadyOperator& second : ready) {
+      const BlockOperator& op = block_.operators[static_cast<std::size_t>(second.op)];
+      if (op.alike < 0) continue;
+      for (const ReadyOperator& first : ready) {
+        const BlockOperator& other = block_.operators[static_cast<std::size_t>(first.op)];
+        if (other.alike != op.alike || first.op == second.op) continue;
+        if (first.ready_s > second.ready_s ||
+            (first.ready_s == second.ready_s && first.op > second.op)) {
+          continue;
+        }
+        if (label.owed.size() > 0 &&
+            !(label.owed & op.before).is_subset_of(other.before)) {
+          continue;
+        }
+        hidden_.push_back(second.op);
+        break;
+      }
+    }
+    if (hidden_.empty()) return;
+    std::erase_if(moves_, [&](const CoreMove& move) {
+      return std::find(hidden_.begin(), hidden_.end(), move.op) != hidden_.end();
     });
   }
 
@@ -246,6 +275,7 @@ class LayeredSearch {
   Bitset begun_;
   std::vector<double> rest_s_, rest_after_s_;
   std::vector<CoreMove> moves_;
+  std::vector<std::int32_t> hidden_;
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "braid/chip/cores/core_block.h"
 
 #include <algorithm>
-#include <functional>
+#include <map>
 #include <numeric>
+#include <tuple>
+#include <utility>
 
 namespace braid {
 namespace {
@@ -83,6 +85,24 @@ void find_twins(std::vector<BlockOperator>& operators) {
   }
 }
 
+void find_alike(std::vector<BlockOperator>& operators) {
+  using Form = std::tuple<CoreKind, double, double, std::vector<std::int32_t>>;
+  std::map<Form, std::int32_t> numbers;
+  for (std::size_t i = operators.size(); i-- > 0;) {
+    BlockOperator& op = operators[i];
+    std::vector<std::int32_t> later;
+    for (const std::int32_t next : op.later) {
+      const BlockOperator& other = operators[static_cast<std::size_t>(next)];
+      later.push_back(other.earlier.size() == 1 ? other.alike : -1);
+    }
+    std::sort(later.begin(), later.end());
+    if (!later.empty() && later.front() < 0) continue;
+    Form form(op.work.kind, op.work.one_core_s, op.work.all_cores_s, std::move(later));
+    op.alike = numbers.try_emplace(std::move(form), static_cast<std::int32_t>(numbers.size()))
+                   .first->second;
+  }
+}
+
 void link_operators(std::vector<BlockOperator>& operators) {
   for (std::size_t i = 0; i < operators.size(); ++i) {
     Bitset through(operators.size());
@@ -143,6 +163,7 @@ CoreBlock make_block(const CoreProblem& problem, const OperatorOrder& order, std
   }
   link_operators(block.operators);
   find_twins(block.operators);
+  find_alike(block.operators);
   block.cores = block.rule == AllCoresRule::alone
                     ? cores_that_run_out(problem.cores, block.operators)
                     : cores_in_use(problem.cores, block.operators);
@@ -150,6 +171,10 @@ CoreBlock make_block(const CoreProblem& problem, const OperatorOrder& order, std
     block.fused = static_cast<std::size_t>(
         std::count_if(block.operators.begin(), block.operators.end(),
                       [](const auto& op) { return op.work.kind == CoreKind::fused; }));
+  }
+  if (block.operators.size() == 1) {  // Its shortest time is its bound.
+    find_tails(block);
+    return block;
   }
   if (block.cores.tensor > 0) block.bounds.push_back(core_bound(block, CoreKind::tensor));
   if (block.cores.vector > 0) block.bounds.push_back(core_bound(block, CoreKind::vector));

@@ -19,6 +19,10 @@ struct BlockOperator {
   std::vector<std::int32_t> later;
   Bitset before;          ///< All that come before it.
   std::int32_t twin = -1;  ///< One with the same work and order that is to begin first; -1: none.
+  /// The same number as others that are the same for all that begins after they are ready: they take
+  /// the same time, and each one's successors wait for it alone and are the same in turn. -1: others
+  /// wait for a successor too.
+  std::int32_t alike = -1;
   double shortest_s = 0;  ///< Its time, as it may be.
   double after_s = 0;     ///< What passes at least between its end and the end of all.
 };
