@@ -82,4 +82,25 @@ inline CoreProblem layer_problem(const Graph& training, const std::set<std::stri
   return problem;
 }
 
+/// The problem of all layers of a training graph without gradients of weights and what follows from
+/// them.
+inline CoreProblem without_weight_gradients(const Graph& training, const CoreProblem& all) {
+  CoreProblem problem = all;
+  problem.operators.clear();
+  problem.edges.clear();
+  std::vector<std::int32_t> place(all.operators.size(), -1);
+  for (std::size_t i = 0; i < all.operators.size(); ++i) {
+    const Operator& op = training.operators[i];
+    if (op.pass == Pass::weight_gradient || std::holds_alternative<OptimizerStep>(op.kind)) continue;
+    place[i] = static_cast<std::int32_t>(problem.operators.size());
+    problem.operators.push_back(all.operators[i]);
+  }
+  for (const auto& [from, to] : all.edges) {
+    const std::int32_t a = place[static_cast<std::size_t>(from)];
+    const std::int32_t b = place[static_cast<std::size_t>(to)];
+    if (a >= 0 && b >= 0) problem.edges.emplace_back(a, b);
+  }
+  return problem;
+}
+
 }  // namespace braid

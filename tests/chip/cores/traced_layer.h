@@ -9,8 +9,8 @@
 
 namespace braid {
 
-/// A BERT layer as a tracer writes it down: three projections with biases of their own, views between
-/// them, and each pointwise step by itself. What training_graph() makes of it, with the optimizer's
+/// A layer like BERT's as a tracer writes it down: three projections with biases of their own, views
+/// between them, and each pointwise step by itself. What training_graph() makes of it, with the optimizer's
 /// steps, has 131 operators, views included.
 class TracedLayer {
  public:
@@ -22,9 +22,9 @@ class TracedLayer {
     const TensorId input = tensor("input", {samples, length, hidden}, false);
     // What a layer before hands on, so that it has a gradient.
     const TensorId x = add("entry", DataMovement{.view = true}, {input}, {samples, length, hidden});
-    const TensorId a = normalized("norm1", added("add1", x, attention(x)));
-    const TensorId b = normalized("norm2", added("add2", a, feed_forward(a)));
-    graph_.outputs = {b};
+    const TensorId a = normalized("norm1", added("add1", x, attention(x)), true);
+    const TensorId b = normalized("norm2", added("add2", a, feed_forward(a)), false);
+    graph_.outputs = {view("exit", b, {samples, length, hidden})};
     graph_.inputs = {input};
     graph_.layers = {{.name = "layer", .first = 0,
                       .last = static_cast<OperatorId>(graph_.operators.size())}};
@@ -66,13 +66,22 @@ class TracedLayer {
   TensorId view(const std::string& name, TensorId x, std::vector<std::int64_t> dims) {
     return add(name, DataMovement{.view = true}, {x}, std::move(dims));
   }
+  TensorId flat(const std::string& name, TensorId x) {
+    const auto& dims = graph_.tensors[static_cast<std::size_t>(x)].dims;
+    return view(name + ".flat", x, {rows(), dims.back()});
+  }
   TensorId added(const std::string& name, TensorId a, TensorId b) {
     return pointwise(name, {a, b}, 1);
   }
-  TensorId normalized(const std::string& name, TensorId x) {
-    return add(name, Normalization{.elements = rows() * hidden_, .width = hidden_},
-               {x, tensor(name + ".weight", {hidden_}, true), tensor(name + ".bias", {hidden_}, true)},
-               {samples_, length_, hidden_});
+  TensorId normalized(const std::string& name, TensorId x, bool biased) {
+    std::vector<TensorId> inputs = {x, tensor(name + ".weight", {hidden_}, true)};
+    if (biased) inputs.push_back(tensor(name + ".bias", {hidden_}, true));
+    return add(name,
+               Normalization{.elements = rows() * hidden_, .width = hidden_, .rms = !biased},
+               std::move(inputs), {samples_, length_, hidden_});
+  }
+  TensorId dropout(const std::string& name, TensorId x) {
+    return pointwise(name + ".scale", {pointwise(name, {x}, 1)}, 1);
   }
   /// x · (1 + erf(x / √2)) / 2, step by step.
   TensorId gelu(TensorId x) {
@@ -88,7 +97,8 @@ class TracedLayer {
       const std::string part = name;
       const TensorId y = linear(part, x, hidden_, hidden_);
       const TensorId split = view(part + ".split", y, {samples_, length_, heads_, width});
-      parts.push_back(view(part + ".turn", split, {samples_, heads_, length_, width}));
+      const TensorId turned = view(part + ".turn", split, {samples_, heads_, length_, width});
+      parts.push_back(view(part + ".contiguous", turned, {samples_, heads_, length_, width}));
     }
     parts[1] = view("key.transpose", parts[1], {samples_, heads_, width, length_});
     const TensorId scores =
@@ -100,17 +110,19 @@ class TracedLayer {
     const TensorId shares =
         add("softmax", Softmax{.elements = batch * length_ * length_, .width = length_}, {masked},
             {samples_, heads_, length_, length_});
-    const TensorId dropped = pointwise("dropout", {shares}, 2);
+    const TensorId dropped = dropout("dropout", shares);
     const TensorId mixed =
         add("mix", MatMul{.batch = batch, .m = length_, .n = width, .k = length_, .weight = false},
             {dropped, parts[2]}, {samples_, heads_, length_, width});
     const TensorId turned = view("turn", mixed, {samples_, length_, heads_, width});
-    const TensorId joined = view("join", turned, {samples_, length_, hidden_});
-    return pointwise("attention.dropout", {linear("output", joined, hidden_, hidden_)}, 2);
+    const TensorId together = view("contiguous", turned, {samples_, length_, heads_, width});
+    const TensorId joined = view("join", together, {samples_, length_, hidden_});
+    return dropout("attention.dropout", linear("output", flat("output", joined), hidden_, hidden_));
   }
   TensorId feed_forward(TensorId x) {
-    const TensorId up = linear("up", x, hidden_, 4 * hidden_);
-    return pointwise("feed_forward.dropout", {linear("down", gelu(up), 4 * hidden_, hidden_)}, 2);
+    const TensorId up = linear("up", flat("up", x), hidden_, 4 * hidden_);
+    const TensorId active = flat("down", gelu(up));
+    return dropout("feed_forward.dropout", linear("down", active, 4 * hidden_, hidden_));
   }
 
   std::int64_t samples_, length_, hidden_, heads_;
