@@ -15,9 +15,9 @@ namespace {
 TEST(CbcCoreProgram, AgreesOnPhazesProgram) {
   if (!has_cbc()) GTEST_SKIP() << "cbc is not installed";
   std::mt19937_64 dice(13);
-  for (int round = 0; round < 12; ++round) {
+  for (int round = 0; round < 8; ++round) {
     CoreDice like;
-    like.operators = 3 + round % 5;
+    like.operators = 3 + round % 4;
     like.most_cores = 3;
     like.most_time = 30;
     like.density = 0.3;

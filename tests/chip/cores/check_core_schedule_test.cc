@@ -1,10 +1,10 @@
+#include "braid/chip/cores/check_core_schedule.h"
+
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "braid/chip/cores/check_core_schedule.h"
 
 namespace braid {
 namespace {
@@ -59,12 +59,16 @@ TEST(CheckCoreSchedule, FindsWhatIsWrong) {
   EXPECT_THAT(parted.faults(), ElementsAre("operator 1 is on two cores that are no pair"));
 
   Example wrong_kind;
-  wrong_kind.at(2) = {3, 5, false, 1, -1};
-  EXPECT_THAT(wrong_kind.faults(), ElementsAre("operator 2 is not on a vector core as it should"));
+  wrong_kind.at(2) = {3, 5, false, 1, 1};
+  EXPECT_THAT(wrong_kind.faults(), ElementsAre("operator 2 is on tensor core 1"));
 
   Example no_core;
   no_core.at(0).tensor_core = 2;
-  EXPECT_THAT(no_core.faults(), ElementsAre("operator 0 is not on a tensor core as it should"));
+  EXPECT_THAT(no_core.faults(), ElementsAre("operator 0 is on tensor core 2"));
+
+  Example nowhere;
+  nowhere.at(2).vector_core = -1;
+  EXPECT_THAT(nowhere.faults(), ElementsAre("operator 2 is on vector core -1"));
 
   Example named;
   named.at(3).vector_core = 0;

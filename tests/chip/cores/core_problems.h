@@ -11,9 +11,9 @@ namespace braid {
 struct CoreDice {
   int operators = 6;
   int most_cores = 4;
-  int most_time = 12;        ///< On one core, in whole units; 0 occurs.
-  bool fused = true;         ///< Whether some operators need a pair.
-  double density = 0.3;      ///< Of the edges.
+  int most_time = 12;    ///< On one core, in whole units; 0 occurs.
+  bool fused = true;     ///< Whether some operators need a pair.
+  double density = 0.3;  ///< Of the edges.
   AllCoresRule rule = AllCoresRule::alone;
 };
 
@@ -38,7 +38,8 @@ inline CoreProblem random_core_problem(std::mt19937_64& dice, const CoreDice& li
     }
     problem.operators.push_back(op);
     for (int j = 0; j < i; ++j) {
-      if (static_cast<double>(dice() % 1000) < 1000 * like.density) problem.edges.emplace_back(j, i);
+      if (static_cast<double>(dice() % 1000) < 1000 * like.density)
+        problem.edges.emplace_back(j, i);
     }
   }
   return problem;

@@ -171,7 +171,8 @@ ProgramAnswer answer_of_core_program(const CoreProblem& problem, const std::stri
     std::string line;
     std::getline(file, line);
     answer.proven = line.rfind("Optimal", 0) == 0;
-    const bool stopped = line.rfind("Stopped", 0) == 0 && line.find("no integer") == std::string::npos;
+    const bool stopped =
+        line.rfind("Stopped", 0) == 0 && line.find("no integer") == std::string::npos;
     if (answer.proven || stopped) {
       answer.makespan = std::strtod(line.c_str() + line.rfind(' '), nullptr);
     }

@@ -13,8 +13,8 @@ std::string core_program(const CoreProblem& problem);
 
 bool has_cbc();
 
-/// COIN-OR CBC's optimum of the program, without a gap. `seconds` is how long it may take, 0: as long
-/// as it wants; nullopt where that ran out.
+/// COIN-OR CBC's optimum of the program, without a gap. `seconds` is how long it may take, 0: as
+/// long as it wants; nullopt where that ran out.
 std::optional<double> solve_core_program(const CoreProblem& problem, const std::string& name,
                                          int seconds = 0);
 

@@ -55,32 +55,31 @@ CoreProblem problem_of_round(int round, std::mt19937_64& dice, int operators) {
 
 TEST(CoreSchedule, IsTheBestOfAll) {
   std::mt19937_64 dice(3);
-  for (int round = 0; round < 1200; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     const std::string which = "round " + std::to_string(round);
-    const CoreProblem problem = problem_of_round(round, dice, round % 16 == 0 ? 7 : 6);
+    const CoreProblem problem = problem_of_round(round, dice, round % 8 == 0 ? 6 : 5);
     EXPECT_EQ(least_makespan(problem, which), least_core_makespan(problem)) << which;
   }
 }
 
-// At time 7 a tensor core and a vector core are free, but in no pair of these two pairs unless the
-// second long operator is put beside the first.
+// If fused operators could take any tensor core with any vector core, 4 would do: the second one
+// starts at 3, on the tensor core of one pair and the vector core of the other.
 TEST(CoreSchedule, MindsWhichCoresArePairs) {
-  const CoreProblem problem{
-      .operators = {{CoreKind::tensor, 10, 99},
-                    {CoreKind::fused, 5, 99},
-                    {CoreKind::vector, 7, 99},
-                    {CoreKind::vector, 10, 99},
-                    {CoreKind::fused, 8, 99}},
-      .edges = {{1, 3}, {2, 4}},
-      .cores = {2, 2}};
-  EXPECT_EQ(least_makespan(problem, "pairs"), least_core_makespan(problem));
+  const CoreProblem problem{.operators = {{CoreKind::vector, 3, 99},
+                                          {CoreKind::fused, 1, 99},
+                                          {CoreKind::fused, 2, 99},
+                                          {CoreKind::vector, 2, 99},
+                                          {CoreKind::tensor, 4, 99}},
+                            .edges = {{0, 1}, {2, 3}},
+                            .cores = {2, 2}};
+  EXPECT_EQ(least_makespan(problem, "pairs"), 5);
 }
 
 TEST(CoreSchedule, MoreCoresAreNeverSlower) {
   std::mt19937_64 dice(5);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < 60; ++round) {
     const std::string which = "round " + std::to_string(round);
-    CoreProblem problem = problem_of_round(round, dice, 10);
+    CoreProblem problem = problem_of_round(round, dice, 9);
     const double before_s = least_makespan(problem, which);
     (round % 4 < 2 ? problem.cores.tensor : problem.cores.vector) += 1;
     EXPECT_LE(least_makespan(problem, which), before_s * kAboveRounding) << which;
@@ -89,9 +88,9 @@ TEST(CoreSchedule, MoreCoresAreNeverSlower) {
 
 TEST(CoreSchedule, ShorterOperatorsAreNeverSlower) {
   std::mt19937_64 dice(6);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < 60; ++round) {
     const std::string which = "round " + std::to_string(round);
-    CoreProblem problem = problem_of_round(round, dice, 10);
+    CoreProblem problem = problem_of_round(round, dice, 9);
     const double before_s = least_makespan(problem, which);
     CoreOperator& op = problem.operators[dice() % problem.operators.size()];
     (round % 4 < 2 ? op.one_core_s : op.all_cores_s) /= 2;
@@ -101,9 +100,9 @@ TEST(CoreSchedule, ShorterOperatorsAreNeverSlower) {
 
 TEST(CoreSchedule, AndFewerEdgesAreNeverSlower) {
   std::mt19937_64 dice(7);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < 60; ++round) {
     const std::string which = "round " + std::to_string(round);
-    CoreProblem problem = problem_of_round(round, dice, 10);
+    CoreProblem problem = problem_of_round(round, dice, 9);
     const double before_s = least_makespan(problem, which);
     if (!problem.edges.empty()) problem.edges.pop_back();
     EXPECT_LE(least_makespan(problem, which), before_s * kAboveRounding) << which;
@@ -113,9 +112,9 @@ TEST(CoreSchedule, AndFewerEdgesAreNeverSlower) {
 // What runs beside an operator that is spread over all cores of its kind is no worse than nothing.
 TEST(CoreSchedule, AloneIsTheStricterRule) {
   std::mt19937_64 dice(8);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < 60; ++round) {
     const std::string which = "round " + std::to_string(round);
-    CoreProblem problem = problem_of_round(round, dice, 10);
+    CoreProblem problem = problem_of_round(round, dice, 9);
     problem.rule = AllCoresRule::alone;
     const double alone_s = least_makespan(problem, which);
     problem.rule = AllCoresRule::own_kind;
@@ -125,9 +124,9 @@ TEST(CoreSchedule, AloneIsTheStricterRule) {
 
 TEST(CoreSchedule, DoesNotDependOnNumbers) {
   std::mt19937_64 dice(9);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < 60; ++round) {
     const std::string which = "round " + std::to_string(round);
-    const CoreProblem problem = problem_of_round(round, dice, 10);
+    const CoreProblem problem = problem_of_round(round, dice, 9);
     std::vector<std::int32_t> place(problem.operators.size());
     std::iota(place.begin(), place.end(), 0);
     std::shuffle(place.begin(), place.end(), dice);
@@ -147,8 +146,8 @@ TEST(CoreSchedule, DoesNotDependOnNumbers) {
 TEST(CoreSchedule, IsTheSameEachTime) {
   std::mt19937_64 dice(10);
   const CoreProblem problem = random_core_problem(dice, {.operators = 30});
-  const CoreOutcome first = schedule_cores(problem, 20'000);
-  const CoreOutcome second = schedule_cores(problem, 20'000);
+  const CoreOutcome first = schedule_cores(problem, 3'000);
+  const CoreOutcome second = schedule_cores(problem, 3'000);
   EXPECT_EQ(first.schedule.operators, second.schedule.operators);
   EXPECT_EQ(first.work, second.work);
 }
@@ -156,23 +155,23 @@ TEST(CoreSchedule, IsTheSameEachTime) {
 TEST(CoreSchedule, WithLittleWorkIsNoWorseThanTheListAndSaysHowFarOff) {
   std::mt19937_64 dice(12);
   int unproven = 0;
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < 8; ++round) {
     const std::string which = "round " + std::to_string(round);
     CoreDice like;
-    like.operators = 40;
+    like.operators = 30;
     like.most_time = 1000;
     like.density = 0.06;
     like.rule = round % 2 == 0 ? AllCoresRule::alone : AllCoresRule::own_kind;
     const CoreProblem problem = random_core_problem(dice, like);
     const CoreOutcome list = list_schedule_cores(problem);
-    const CoreOutcome little = checked_schedule(problem, which, 2'000);
-    const CoreOutcome more = checked_schedule(problem, which, 8'000);
+    const CoreOutcome little = checked_schedule(problem, which, 500);
+    const CoreOutcome more = checked_schedule(problem, which, 2'000);
     EXPECT_LE(little.schedule.makespan_s, list.schedule.makespan_s) << which;
     EXPECT_LE(more.schedule.makespan_s, little.schedule.makespan_s) << which;
     EXPECT_LE(little.bound_s, more.schedule.makespan_s * kAboveRounding) << which;
     if (little.status == CoreStatus::budget_exhausted) ++unproven;
   }
-  EXPECT_GT(unproven, 10);
+  EXPECT_GT(unproven, 2);
 }
 
 TEST(CoreSchedule, OfNothingTakesNoTime) {

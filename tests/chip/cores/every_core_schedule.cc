@@ -37,8 +37,8 @@ class EverySchedule {
     }
     for (std::size_t i = 0; i < problem_.operators.size(); ++i) {
       if (done_[i]) continue;
-      const bool waits = std::any_of(
-          problem_.edges.begin(), problem_.edges.end(), [&](const auto& edge) {
+      const bool waits =
+          std::any_of(problem_.edges.begin(), problem_.edges.end(), [&](const auto& edge) {
             return edge.second == static_cast<std::int32_t>(i) &&
                    !done_[static_cast<std::size_t>(edge.first)];
           });
@@ -88,7 +88,8 @@ class EverySchedule {
       }
     }
     for (std::size_t j = 0; j < placed_.size(); ++j) {
-      if (done_[j] && (placed_[j].cores & cores) != 0) start_s = std::max(start_s, placed_[j].end_s);
+      if (done_[j] && (placed_[j].cores & cores) != 0)
+        start_s = std::max(start_s, placed_[j].end_s);
     }
     return start_s;
   }

@@ -16,14 +16,14 @@
 
 namespace braid {
 
-/// Made-up figures of cores that give operators plausible times: squares of 128 x 128 multipliers and
-/// 128 lanes at 1.05 GHz, behind one memory.
+/// Made-up figures of cores that give operators plausible times: squares of 128 x 128 multipliers
+/// and 128 lanes at 1.05 GHz, behind one memory.
 struct CoreFigures {
   CoreCounts cores{2, 2};
   double tensor_flops_per_s = 2 * 128 * 128 * 1.05e9;
   double vector_flops_per_s = 128 * 1.05e9;
   double bytes_per_s = 1.2e12;
-  double spread = 0.9;       ///< What all cores together reach of the sum of their rates.
+  double spread = 0.9;  ///< What all cores together reach of the sum of their rates.
   double overhead_s = 1e-7;
 };
 
@@ -36,10 +36,10 @@ inline CoreOperator timed_operator(const Graph& graph, const Operator& op,
   const bool vector = !tensor || work.vector_flops > 0.01 * work.matmul_flops;
   const auto time_s = [&](double share, double tensors, double vectors) {
     return figures.overhead_s +
-           std::max({work.matmul_flops / (figures.tensor_flops_per_s * tensors * share),
-                     work.vector_flops / (figures.vector_flops_per_s * vectors * share),
-                     (work.input_bytes + work.weight_bytes + work.output_bytes) /
-                         figures.bytes_per_s});
+           std::max(
+               {work.matmul_flops / (figures.tensor_flops_per_s * tensors * share),
+                work.vector_flops / (figures.vector_flops_per_s * vectors * share),
+                (work.input_bytes + work.weight_bytes + work.output_bytes) / figures.bytes_per_s});
   };
   return {tensor ? (vector ? CoreKind::fused : CoreKind::tensor) : CoreKind::vector,
           time_s(1, 1, 1),
@@ -91,7 +91,8 @@ inline CoreProblem without_weight_gradients(const Graph& training, const CorePro
   std::vector<std::int32_t> place(all.operators.size(), -1);
   for (std::size_t i = 0; i < all.operators.size(); ++i) {
     const Operator& op = training.operators[i];
-    if (op.pass == Pass::weight_gradient || std::holds_alternative<OptimizerStep>(op.kind)) continue;
+    if (op.pass == Pass::weight_gradient || std::holds_alternative<OptimizerStep>(op.kind))
+      continue;
     place[i] = static_cast<std::int32_t>(problem.operators.size());
     problem.operators.push_back(all.operators[i]);
   }

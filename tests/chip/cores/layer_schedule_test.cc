@@ -41,12 +41,11 @@ TEST(LayerSchedule, OfATracedLayerIsProven) {
 // Phaze schedules what leads to the loss and the gradients of activations.
 TEST(LayerSchedule, WithoutGradientsOfWeightsIsProvenOnAnyChip) {
   const Graph training = training_graph(TracedLayer(4, 512, 1024, 16).graph());
-  for (const CoreCounts cores :
-       {CoreCounts{1, 1}, CoreCounts{2, 512}, CoreCounts{4, 1024}, CoreCounts{8, 2},
-        CoreCounts{4, 4}, CoreCounts{64, 64}}) {
+  for (const CoreCounts cores : {CoreCounts{1, 1}, CoreCounts{2, 512}, CoreCounts{4, 1024},
+                                 CoreCounts{8, 2}, CoreCounts{4, 4}, CoreCounts{64, 64}}) {
     for (const AllCoresRule rule : {AllCoresRule::alone, AllCoresRule::own_kind}) {
-      CoreProblem problem = without_weight_gradients(
-          training, layer_problem(training, {"layer"}, {.cores = cores}));
+      CoreProblem problem =
+          without_weight_gradients(training, layer_problem(training, {"layer"}, {.cores = cores}));
       problem.rule = rule;
       expect_proven(problem, std::to_string(cores.tensor) + " tensor cores, " +
                                  std::to_string(cores.vector) + " vector cores");

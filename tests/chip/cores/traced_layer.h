@@ -9,9 +9,9 @@
 
 namespace braid {
 
-/// A layer like BERT's as a tracer writes it down: three projections with biases of their own, views
-/// between them, and each pointwise step by itself. What training_graph() makes of it, with the optimizer's
-/// steps, has 131 operators, views included.
+/// A layer like BERT's as a tracer writes it down: three projections with biases of their own,
+/// views between them, and each pointwise step by itself. What training_graph() makes of it, with
+/// the optimizer's steps, has 131 operators, views included.
 class TracedLayer {
  public:
   TracedLayer(std::int64_t samples, std::int64_t length, std::int64_t hidden, std::int64_t heads)
@@ -26,14 +26,15 @@ class TracedLayer {
     const TensorId b = normalized("norm2", added("add2", a, feed_forward(a)), false);
     graph_.outputs = {view("exit", b, {samples, length, hidden})};
     graph_.inputs = {input};
-    graph_.layers = {{.name = "layer", .first = 0,
-                      .last = static_cast<OperatorId>(graph_.operators.size())}};
+    graph_.layers = {
+        {.name = "layer", .first = 0, .last = static_cast<OperatorId>(graph_.operators.size())}};
   }
   const Graph& graph() const { return graph_; }
 
  private:
   TensorId tensor(const std::string& name, std::vector<std::int64_t> dims, bool parameter) {
-    graph_.tensors.push_back({.name = "layer." + name, .dims = std::move(dims), .is_parameter = parameter});
+    graph_.tensors.push_back(
+        {.name = "layer." + name, .dims = std::move(dims), .is_parameter = parameter});
     return static_cast<TensorId>(graph_.tensors.size() - 1);
   }
   TensorId add(const std::string& name, OperatorKind kind, std::vector<TensorId> inputs,
@@ -49,11 +50,11 @@ class TracedLayer {
   std::int64_t rows() const { return samples_ * length_; }
 
   TensorId linear(const std::string& name, TensorId x, std::int64_t in, std::int64_t out) {
-    const TensorId y = add(name, MatMul{.m = rows(), .n = out, .k = in},
-                           {x, tensor(name + ".weight", {in, out}, true)},
-                           {samples_, length_, out});
-    return add(name + ".add_bias", Elementwise{.elements = rows() * out,
-                                               .keeps = Elementwise::Keeps::nothing},
+    const TensorId y =
+        add(name, MatMul{.m = rows(), .n = out, .k = in},
+            {x, tensor(name + ".weight", {in, out}, true)}, {samples_, length_, out});
+    return add(name + ".add_bias",
+               Elementwise{.elements = rows() * out, .keeps = Elementwise::Keeps::nothing},
                {y, tensor(name + ".bias", {out}, true)}, {samples_, length_, out});
   }
   TensorId pointwise(const std::string& name, std::vector<TensorId> inputs, double flops) {
@@ -76,8 +77,7 @@ class TracedLayer {
   TensorId normalized(const std::string& name, TensorId x, bool biased) {
     std::vector<TensorId> inputs = {x, tensor(name + ".weight", {hidden_}, true)};
     if (biased) inputs.push_back(tensor(name + ".bias", {hidden_}, true));
-    return add(name,
-               Normalization{.elements = rows() * hidden_, .width = hidden_, .rms = !biased},
+    return add(name, Normalization{.elements = rows() * hidden_, .width = hidden_, .rms = !biased},
                std::move(inputs), {samples_, length_, hidden_});
   }
   TensorId dropout(const std::string& name, TensorId x) {
@@ -101,10 +101,9 @@ class TracedLayer {
       parts.push_back(view(part + ".contiguous", turned, {samples_, heads_, length_, width}));
     }
     parts[1] = view("key.transpose", parts[1], {samples_, heads_, width, length_});
-    const TensorId scores =
-        add("scores", MatMul{.batch = batch, .m = length_, .n = length_, .k = width,
-                             .weight = false},
-            {parts[0], parts[1]}, {samples_, heads_, length_, length_});
+    const TensorId scores = add(
+        "scores", MatMul{.batch = batch, .m = length_, .n = length_, .k = width, .weight = false},
+        {parts[0], parts[1]}, {samples_, heads_, length_, length_});
     const TensorId scaled = pointwise("scale", {scores}, 1);
     const TensorId masked = pointwise("mask", {scaled}, 1);
     const TensorId shares =

@@ -109,16 +109,14 @@ void BlockLayer::add(BlockLabel label, const BlockState& state, std::span<const 
   std::int32_t& slot = slot_of(label);
   for (std::int32_t other = slot; other >= 0; other = next_[static_cast<std::size_t>(other)]) {
     const auto i = static_cast<std::size_t>(other);
-    if (!dead_[i] && owes_no_more(labels_[i], label) &&
-        no_later(labels_[i].state, label.state)) {
+    if (!dead_[i] && owes_no_more(labels_[i], label) && no_later(labels_[i].state, label.state)) {
       states_.resize(label.state);
       return;
     }
   }
   for (std::int32_t other = slot; other >= 0; other = next_[static_cast<std::size_t>(other)]) {
     const auto i = static_cast<std::size_t>(other);
-    if (!dead_[i] && owes_no_more(label, labels_[i]) &&
-        no_later(label.state, labels_[i].state)) {
+    if (!dead_[i] && owes_no_more(label, labels_[i]) && no_later(label.state, labels_[i].state)) {
       dead_[i] = true;
     }
   }

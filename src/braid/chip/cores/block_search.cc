@@ -133,8 +133,8 @@ class LayeredSearch {
     for (const CoreMove& move : moves_) try_move(label, move, ready);
   }
 
-  /// Under AllCoresRule::alone, what runs alone may as well wait until something that comes after it
-  /// is to begin before the next runs alone; and what nothing comes after, until the end.
+  /// Under AllCoresRule::alone, what runs alone may as well wait until something that comes after
+  /// it is to begin before the next runs alone; and what nothing comes after, until the end.
   void drop_early_spreads(const BlockLabel& label) {
     if (block_.rule != AllCoresRule::alone) return;
     const bool owes = label.together && label.owed.size() > 0;
@@ -158,8 +158,7 @@ class LayeredSearch {
             (first.ready_s == second.ready_s && first.op > second.op)) {
           continue;
         }
-        if (label.owed.size() > 0 &&
-            !(label.owed & op.before).is_subset_of(other.before)) {
+        if (label.owed.size() > 0 && !(label.owed & op.before).is_subset_of(other.before)) {
           continue;
         }
         hidden_.push_back(second.op);
@@ -234,8 +233,8 @@ class LayeredSearch {
       double sum_s = rest_after_s_[b] + bound.tensor * mean_tensor_s +
                      bound.vector * mean_vector_s + bound.chains * after_.begun_s;
       for (const RunningOperator& running : after_.running) {
-        sum_s += bound.through[static_cast<std::size_t>(running.op)] *
-                 (running.end_s - after_.begun_s);
+        sum_s +=
+            bound.through[static_cast<std::size_t>(running.op)] * (running.end_s - after_.begun_s);
       }
       bound_s = std::max(bound_s, sum_s);
     }

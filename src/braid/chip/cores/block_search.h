@@ -20,9 +20,9 @@ struct BlockSolution {
 ///
 /// Operators are put into the schedule in the order of their starts, each as early as it can, on a
 /// core or on all. Layer n holds what has been reached with n operators; of two with the same
-/// operators, one that is ahead in nothing is left out, and so is what a bound shows to be no better
-/// than the best schedule yet. Layers are cut to a width that grows eightfold until nothing is cut:
-/// then the best schedule is proven (docs/core-schedule.md).
+/// operators, one that is ahead in nothing is left out, and so is what a bound shows to be no
+/// better than the best schedule yet. Layers are cut to a width that grows eightfold until nothing
+/// is cut: then the best schedule is proven (docs/core-schedule.md).
 BlockSolution search_block(const CoreBlock& block, std::int64_t most_work);
 
 /// Operators put one after the other by a rule: the best of a few such schedules. O(operators²).

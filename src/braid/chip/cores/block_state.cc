@@ -148,9 +148,8 @@ void make_move(const CoreBlock& block, const CoreMove& move, bool paired, BlockS
   if (move.tensor >= 0) state.tensors[static_cast<std::size_t>(move.tensor)] = move.end_s;
   if (move.vector >= 0) state.vectors[static_cast<std::size_t>(move.vector)] = move.end_s;
   put_in_order(block, paired, state);
-  std::erase_if(state.running, [&](const RunningOperator& running) {
-    return running.end_s <= state.begun_s;
-  });
+  std::erase_if(state.running,
+                [&](const RunningOperator& running) { return running.end_s <= state.begun_s; });
   if (!op.later.empty() && move.end_s > state.begun_s) {
     const auto at = std::find_if(state.running.begin(), state.running.end(),
                                  [&](const RunningOperator& other) { return other.op > move.op; });

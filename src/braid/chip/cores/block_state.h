@@ -21,7 +21,7 @@ struct BlockState {
   double latest_s = 0;  ///< When all that has begun has ended.
   /// The same of what runs on tensor cores and on vector cores; kept for AllCoresRule::own_kind.
   double tensor_s = 0, vector_s = 0;
-  std::vector<double> tensors;           ///< When each of the counted cores is free.
+  std::vector<double> tensors;  ///< When each of the counted cores is free.
   std::vector<double> vectors;
   std::vector<RunningOperator> running;  ///< Those that others wait for, ascending.
 };
@@ -44,7 +44,8 @@ struct ReadyOperator {
 BlockState initial_state(const CoreBlock& block);
 
 /// All moves that a best schedule may need: each ready operator as early as it can on one core and,
-/// where that takes less time, on all. Cores that look alike are tried once; where pairs do not count
+/// where that takes less time, on all. Cores that look alike are tried once; where pairs do not
+/// count
 /// (`paired`: an operator that has not begun needs one), only the core that is free first.
 void list_moves(const CoreBlock& block, const BlockState& state,
                 std::span<const ReadyOperator> ready, bool paired, std::vector<CoreMove>& moves);

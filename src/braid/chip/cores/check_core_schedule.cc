@@ -11,18 +11,20 @@
 namespace braid {
 namespace {
 
-bool is_core(std::int32_t core, std::int64_t cores) { return core >= 0 && core < cores; }
+bool fits(bool needed, std::int32_t core, std::int64_t cores) {
+  return needed ? core >= 0 && core < cores : core == -1;
+}
 
 /// What is wrong with where an operator runs; empty where nothing is.
 std::string fault_of_place(const CoreOperator& op, const PlacedOperator& placed,
                            const CoreCounts& cores) {
   const bool any_core = placed.tensor_core >= 0 || placed.vector_core >= 0;
   if (placed.all_cores || op.kind == CoreKind::none) return any_core ? "names a core" : "";
-  if (needs_tensor_core(op.kind) != is_core(placed.tensor_core, cores.tensor)) {
-    return "is not on a tensor core as it should";
+  if (!fits(needs_tensor_core(op.kind), placed.tensor_core, cores.tensor)) {
+    return fmt::format("is on tensor core {}", placed.tensor_core);
   }
-  if (needs_vector_core(op.kind) != is_core(placed.vector_core, cores.vector)) {
-    return "is not on a vector core as it should";
+  if (!fits(needs_vector_core(op.kind), placed.vector_core, cores.vector)) {
+    return fmt::format("is on vector core {}", placed.vector_core);
   }
   if (op.kind == CoreKind::fused && placed.tensor_core != placed.vector_core) {
     return "is on two cores that are no pair";
@@ -68,8 +70,8 @@ std::vector<std::string> check_core_schedule(const CoreProblem& problem,
     if (!fault.empty()) faults.push_back(fmt::format("operator {} {}", i, fault));
   }
   if (!(std::abs(last_s - schedule.makespan_s) <= slack_s)) {
-    faults.push_back(fmt::format("the last operator ends at {} s, not at {} s", last_s,
-                                 schedule.makespan_s));
+    faults.push_back(
+        fmt::format("the last operator ends at {} s, not at {} s", last_s, schedule.makespan_s));
   }
   for (const auto& [from, to] : problem.edges) {
     if (schedule.operators[static_cast<std::size_t>(to)].start_s <
@@ -81,8 +83,8 @@ std::vector<std::string> check_core_schedule(const CoreProblem& problem,
     for (std::size_t b = a + 1; b < count; ++b) {
       const PlacedOperator& first = schedule.operators[a];
       const PlacedOperator& second = schedule.operators[b];
-      const bool apart = first.end_s <= second.start_s + slack_s ||
-                         second.end_s <= first.start_s + slack_s;
+      const bool apart =
+          first.end_s <= second.start_s + slack_s || second.end_s <= first.start_s + slack_s;
       if (!apart && exclude_each_other(problem, schedule, a, b)) {
         faults.push_back(fmt::format("operators {} and {} run at once and must not", a, b));
       }

@@ -9,15 +9,14 @@
 namespace braid {
 namespace {
 
-/// No more than so many of these operators can run at once: they are covered by so many chains, each
-/// put on the first that ends before it.
+/// No more than so many of these operators can run at once: they are covered by so many chains,
+/// each put on the first that ends before it.
 std::size_t most_at_once(const std::vector<BlockOperator>& operators, bool counts(CoreKind)) {
   std::vector<std::size_t> ends;
   for (std::size_t i = 0; i < operators.size(); ++i) {
     if (!counts(operators[i].work.kind)) continue;
-    const auto chain = std::find_if(ends.begin(), ends.end(), [&](std::size_t end) {
-      return operators[i].before.test(end);
-    });
+    const auto chain = std::find_if(ends.begin(), ends.end(),
+                                    [&](std::size_t end) { return operators[i].before.test(end); });
     if (chain == ends.end()) {
       ends.push_back(i);
     } else {
@@ -114,10 +113,10 @@ void link_operators(std::vector<BlockOperator>& operators) {
   }
 }
 
-constexpr std::size_t kParts = 8;
+constexpr std::size_t kParts = 8, kLeastOperators = 16;
 
-/// Fills in after_s and the block's bound_s: what comes after an operator takes as long as its longest
-/// chain, and as each of the bounds says of all of it.
+/// Fills in after_s and the block's bound_s: what comes after an operator takes as long as its
+/// longest chain, and as each of the bounds says of all of it.
 void find_tails(CoreBlock& block) {
   const std::size_t count = block.operators.size();
   std::vector<std::vector<double>> sums(block.bounds.size(), std::vector<double>(count, 0));
@@ -138,8 +137,8 @@ void find_tails(CoreBlock& block) {
     if (op.earlier.empty()) block.bound_s = std::max(block.bound_s, op.shortest_s + op.after_s);
   }
   for (const MeanBound& bound : block.bounds) {
-    block.bound_s = std::max(
-        block.bound_s, std::accumulate(bound.cost_s.begin(), bound.cost_s.end(), 0.0));
+    block.bound_s =
+        std::max(block.bound_s, std::accumulate(bound.cost_s.begin(), bound.cost_s.end(), 0.0));
   }
 }
 
@@ -186,6 +185,7 @@ CoreBlock make_block(const CoreProblem& problem, const OperatorOrder& order, std
 }
 
 void add_bounds_along(const std::vector<std::int32_t>& order, CoreBlock& block) {
+  if (order.size() < kLeastOperators) return;
   Bitset left(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) left.set(i);
   std::size_t begun = 0;

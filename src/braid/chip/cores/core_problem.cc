@@ -16,9 +16,9 @@ void check_operator(const CoreProblem& problem, std::size_t at, const std::strin
   const Where where{file, 0, fmt::format("operators[{}]", at)};
   const auto is_time = [](double seconds) { return std::isfinite(seconds) && seconds >= 0; };
   if (!is_time(op.one_core_s) || !is_time(op.all_cores_s)) {
-    throw Error(where, fmt::format("takes {} s on one core and {} s on all", op.one_core_s,
-                                   op.all_cores_s),
-                "give times of 0 or more that are finite");
+    throw Error(
+        where, fmt::format("takes {} s on one core and {} s on all", op.one_core_s, op.all_cores_s),
+        "give times of 0 or more that are finite");
   }
   if (op.kind == CoreKind::none && (op.one_core_s > 0 || op.all_cores_s > 0)) {
     throw Error(where, "takes time and runs on no kind of core",

@@ -24,13 +24,12 @@ const CoreMove& chosen_move(const CoreBlock& block, const ListRule& rule,
     const BlockOperator& op = block.operators[static_cast<std::size_t>(move.op)];
     return op.shortest_s + op.after_s;
   };
-  return *std::min_element(
-      moves.begin(), moves.end(), [&](const CoreMove& a, const CoreMove& b) {
-        const double left_a = left_s(a);
-        const double left_b = left_s(b);
-        if (rule.longest_first && left_a != left_b) return left_a > left_b;
-        return a.start_s != b.start_s ? a.start_s < b.start_s : left_a > left_b;
-      });
+  return *std::min_element(moves.begin(), moves.end(), [&](const CoreMove& a, const CoreMove& b) {
+    const double left_a = left_s(a);
+    const double left_b = left_s(b);
+    if (rule.longest_first && left_a != left_b) return left_a > left_b;
+    return a.start_s != b.start_s ? a.start_s < b.start_s : left_a > left_b;
+  });
 }
 
 BlockSolution by_rule(const CoreBlock& block, const ListRule& rule) {

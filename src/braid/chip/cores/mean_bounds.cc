@@ -7,7 +7,8 @@
 namespace braid {
 namespace {
 
-constexpr int kRounds = 400;
+/// Few operators have few weights worth finding.
+constexpr std::size_t kMostRounds = 400, kRoundsPerOperator = 6;
 
 /// Of a unit of time on one core, what it adds to the mean.
 double weight_on_one(const CoreBlock& block, const MeanBound& bound, std::size_t i) {
@@ -77,8 +78,7 @@ Busiest busiest_of(const CoreBlock& block, const Bitset& left, const std::vector
         from[i] = earlier;
       }
     }
-    longest_s[i] =
-        one_s + all_s + (from[i] < 0 ? 0 : longest_s[static_cast<std::size_t>(from[i])]);
+    longest_s[i] = one_s + all_s + (from[i] < 0 ? 0 : longest_s[static_cast<std::size_t>(from[i])]);
     if (longest_s[i] > longest_s[last]) last = i;
   }
   if (tensor_s >= std::max(vector_s, longest_s[last])) return {Busiest::What::tensor, {}};
@@ -118,8 +118,9 @@ MeanBound mean_bound(const CoreBlock& block, const Bitset& left) {
   bound.spread.assign(block.operators.size(), false);
   MeanBound best;
   double best_s = -1;
-  for (int round = 0; round < kRounds; ++round) {
-    lean_towards(busiest_of(block, left, bound.spread), 2.0 / (round + 2), bound);
+  const std::size_t rounds = std::min(kMostRounds, kRoundsPerOperator * left.count());
+  for (std::size_t round = 0; round < rounds; ++round) {
+    lean_towards(busiest_of(block, left, bound.spread), 2 / static_cast<double>(round + 2), bound);
     const double sum_s = fill_costs(block, left, bound);
     if (sum_s > best_s) {
       best_s = sum_s;

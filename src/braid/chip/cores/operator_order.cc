@@ -64,8 +64,8 @@ std::vector<std::size_t> cut_in_series(OperatorOrder& order) {
   const std::size_t count = order.operators.size();
   std::vector<std::size_t> sizes(count);
   for (std::size_t i = 0; i < count; ++i) sizes[i] = order.before[i].count();
-  // By how many come before: what comes before an operator has fewer before itself, and of a run all
-  // have fewer than any of the next.
+  // By how many come before: what comes before an operator has fewer before itself, and of a run
+  // all have fewer than any of the next.
   std::vector<std::size_t> places(count);
   std::iota(places.begin(), places.end(), std::size_t{0});
   std::stable_sort(places.begin(), places.end(),

@@ -26,8 +26,8 @@ void place_views(const CoreProblem& problem, CoreSchedule& schedule) {
     if (problem.operators[at].kind != CoreKind::none) continue;
     PlacedOperator& placed = schedule.operators[at];
     for (const std::int32_t from : earlier[at]) {
-      placed.start_s = std::max(placed.start_s,
-                                schedule.operators[static_cast<std::size_t>(from)].end_s);
+      placed.start_s =
+          std::max(placed.start_s, schedule.operators[static_cast<std::size_t>(from)].end_s);
     }
     placed.end_s = placed.start_s;
   }
@@ -83,9 +83,8 @@ CoreOutcome schedule_cores(const CoreProblem& problem, std::int64_t most_work) {
 }
 
 CoreOutcome list_schedule_cores(const CoreProblem& problem) {
-  return schedule_blocks(problem, 0, [](const CoreBlock& block, std::int64_t) {
-    return list_schedule(block);
-  });
+  return schedule_blocks(problem, 0,
+                         [](const CoreBlock& block, std::int64_t) { return list_schedule(block); });
 }
 
 }  // namespace braid

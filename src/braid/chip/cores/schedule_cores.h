@@ -14,9 +14,7 @@ struct CoreOutcome {
   CoreStatus status = CoreStatus::optimal;
   double bound_s = 0;     ///< No schedule takes less; the makespan when that is proven.
   std::int64_t work = 0;  ///< Starts of operators tried.
-  double gap() const {
-    return schedule.makespan_s > 0 ? 1 - bound_s / schedule.makespan_s : 0;
-  }
+  double gap() const { return schedule.makespan_s > 0 ? 1 - bound_s / schedule.makespan_s : 0; }
 };
 
 inline constexpr std::int64_t kCoreWork = 2'000'000;  ///< A second or two.
