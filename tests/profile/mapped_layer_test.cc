@@ -42,7 +42,7 @@ TEST(MappedLayer, RanksShareTheProductsOfALayer) {
   for (const int tp : {1, 2, 4}) {
     for (const int micro_batch : {1, 3}) {
       const Graph rank = rank_layer(graph, block, divided(tp, micro_batch, tp > 1), leaving);
-      EXPECT_DOUBLE_EQ(matmul_flops(rank, rank.layers[0]) * tp, whole * micro_batch)
+      EXPECT_DOUBLE_EQ(matmul_flops(rank, rank.layers[kRankLayer]) * tp, whole * micro_batch)
           << tp << " " << micro_batch;
       ASSERT_EQ(rank.outputs.size(), 1U);
       const Tensor& output = rank.tensors[static_cast<std::size_t>(rank.outputs[0])];

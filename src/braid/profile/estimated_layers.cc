@@ -129,8 +129,8 @@ SplitLimits EstimatedLayers::limits(std::int64_t most_tp) const {
 }
 
 std::unique_ptr<LayerOptions> EstimatedLayers::with_rough_times(const System& system) const {
-  const bool maps = maps_kernels_ && !searches_shardings() &&
-                    system.groups.front().chip.execution == ChipExecution::dataflow;
+  const bool maps =
+      maps_kernels_ && !searches_shardings() && maps_layers(system.groups.front().chip);
   if (!maps) return nullptr;
   auto rough = std::make_unique<EstimatedLayers>(*this);
   rough->maps_kernels_ = false;

@@ -242,7 +242,7 @@ LayerEstimate estimate_untraded(const LayerInput& input, const Execution& how,
   LayerEstimate estimate;
   add_compute(input, how, times, estimate);
   add_memory(input, how, place.precision, uses, estimate);
-  if (chip.execution == ChipExecution::dataflow && input.maps_kernels) {
+  if (maps_layers(chip) && input.maps_kernels) {
     take_mapped_times(input, how, place, estimate);
   }
   add_communication(input, how, place, uses, estimate);

@@ -6,8 +6,11 @@
 
 #include "braid/base/index.h"
 #include "braid/chip/chip_share.h"
+#include "braid/chip/cores/schedule_cores.h"
 #include "braid/chip/graph_kernels.h"
 #include "braid/chip/kernel_mapper.h"
+#include "braid/graph/training.h"
+#include "braid/profile/core_layer.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/profile/rank_graph.h"
 
@@ -16,7 +19,9 @@ namespace {
 
 /// Whether operators of the layer do anything: views alone are no kernels.
 bool has_kernels(const Graph& rank) {
-  for (const Operator& op : rank.operators) {
+  const Layer& layer = rank.layers[at(kRankLayer)];
+  for (OperatorId id = layer.first; id < layer.last; ++id) {
+    const Operator& op = rank.operators[at(id)];
     const auto* movement = std::get_if<DataMovement>(&op.kind);
     if (movement == nullptr || !movement->view || op.inputs.empty()) return true;
   }
@@ -42,9 +47,10 @@ std::vector<double> numbers_of(const ChipWork& work) {
   return numbers;
 }
 
-class ChipMapper {
+/// Maps kernels onto a dataflow chip.
+class KernelPasses {
  public:
-  ChipMapper(const Precision& precision, const Chip& chip, MappedWorks* known)
+  KernelPasses(const Precision& precision, const Chip& chip, MappedWorks* known)
       : chip_(dataflow_chip(chip, precision.matmul)),
         word_bytes_(bytes_per_element(precision.activation)),
         known_(known) {
@@ -54,7 +60,7 @@ class ChipMapper {
 
   PassTimes map(const Graph& rank, GraphPasses passes) const {
     if (!has_kernels(rank)) return {};
-    const KernelGraph kernels = kernels_of(rank, 0, 1, word_bytes_, passes);
+    const KernelGraph kernels = kernels_of(rank, kRankLayer, kRankLayer + 1, word_bytes_, passes);
     const ChipWork work = whole_work(kernels, 1);
     if (known_ == nullptr) {
       MappedWorks none;
@@ -107,19 +113,64 @@ class ChipMapper {
   MappedWorks* known_;
 };
 
-}  // namespace
+/// All numbers that a schedule's time follows from.
+std::vector<double> numbers_of(const CoreProblem& problem) {
+  std::vector<double> numbers{static_cast<double>(problem.operators.size())};
+  for (const CoreOperator& op : problem.operators) {
+    numbers.insert(numbers.end(), {static_cast<double>(op.kind), op.one_core_s, op.all_cores_s});
+  }
+  for (const auto& [before, after] : problem.edges) {
+    numbers.insert(numbers.end(), {static_cast<double>(before), static_cast<double>(after)});
+  }
+  return numbers;
+}
 
-MappedTimes mapped_times(const Graph& graph, LayerId layer, std::span<const OperatorWork> works,
-                         const Execution& how, std::span<const TensorId> leaving,
-                         const MappingTarget& target) {
-  const ChipMapper mapper(target.precision, target.chip, target.known);
+/// Schedules operators on the cores of an accelerator.
+class CorePasses {
+ public:
+  CorePasses(const Chip& chip, MappedWorks& known) : cores_(cores_of(chip)), known_(known) {}
+
+  PassTimes map(const Graph& rank, GraphPasses passes) const {
+    PassTimes times;
+    if (passes == GraphPasses::forward) {
+      times.forward_s = schedule(rank, kRankLayer, times.least_s);
+      return times;
+    }
+    const Graph step = training_graph(rank);
+    times.forward_s = schedule(step, kRankLayer, times.least_s);
+    // Backward layers follow, the last one first.
+    times.backward_s = schedule(step, static_cast<LayerId>(rank.layers.size()), times.least_s);
+    return times;
+  }
+
+ private:
+  /// The time of a layer; adds what no schedule stays below to `least_s`.
+  double schedule(const Graph& graph, LayerId layer, double& least_s) const {
+    const CoreProblem problem = core_layer(graph, layer, cores_, known_.nests).problem;
+    const auto [place, fresh] = known_.times.try_emplace(numbers_of(problem));
+    if (fresh) {
+      const CoreOutcome outcome = schedule_cores(problem, kLayerScheduleWork);
+      place->second = {.forward_s = outcome.schedule.makespan_s, .least_s = outcome.bound_s};
+    }
+    least_s += place->second.least_s;
+    return place->second.forward_s;
+  }
+
+  AcceleratorCores cores_;
+  MappedWorks& known_;
+};
+
+template <typename Passes>
+MappedTimes times_by(const Passes& passes, const Graph& graph, LayerId layer,
+                     std::span<const OperatorWork> works, const Execution& how,
+                     std::span<const TensorId> leaving) {
   const Graph rank = rank_layer(graph, layer, how, leaving);
-  const PassTimes both = mapper.map(rank, GraphPasses::gradients);
+  const PassTimes both = passes.map(rank, GraphPasses::gradients);
   MappedTimes times;
   times.forward_s = both.forward_s;
   times.backward_s = both.backward_s;
   times.least_s = both.least_s;
-  times.forward_unkept_s = mapper.map(rank, GraphPasses::forward).forward_s;
+  times.forward_unkept_s = passes.map(rank, GraphPasses::forward).forward_s;
   std::vector<bool> recomputed;
   recomputed.reserve(works.size());
   std::vector<TensorId> outputs;
@@ -132,13 +183,27 @@ MappedTimes mapped_times(const Graph& graph, LayerId layer, std::span<const Oper
   }
   const Graph again = rank_layer(graph, layer, how, outputs, recomputed);
   // Alone they fill the chip less; running the whole pass again is another way.
-  times.recomputed_s = std::min(times.forward_s, mapper.map(again, GraphPasses::forward).forward_s);
+  times.recomputed_s = std::min(times.forward_s, passes.map(again, GraphPasses::forward).forward_s);
   return times;
+}
+
+}  // namespace
+
+MappedTimes mapped_times(const Graph& graph, LayerId layer, std::span<const OperatorWork> works,
+                         const Execution& how, std::span<const TensorId> leaving,
+                         const MappingTarget& target) {
+  if (target.chip.execution == ChipExecution::dataflow) {
+    const KernelPasses passes(target.precision, target.chip, target.known);
+    return times_by(passes, graph, layer, works, how, leaving);
+  }
+  MappedWorks none;
+  const CorePasses passes(target.chip, target.known == nullptr ? none : *target.known);
+  return times_by(passes, graph, layer, works, how, leaving);
 }
 
 MappedLayers::MappedLayers(const Graph& graph, const Precision& precision, const Chip& chip)
     : precision_(precision), chip_(chip) {
-  if (chip.execution == ChipExecution::dataflow) leaving_ = leaving_tensors(graph);
+  if (maps_layers(chip)) leaving_ = leaving_tensors(graph);
 }
 
 const MappedTimes& MappedLayers::times(const Graph& graph, LayerId layer,

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "braid/chip/systolic/nest_memo.h"
 #include "braid/chip/tile_curve.h"
 #include "braid/graph/graph.h"
 #include "braid/profile/layer_work.h"
@@ -16,8 +17,10 @@
 
 namespace braid {
 
-/// Times of one layer's passes over a micro-batch on a dataflow chip, which runs partitions of
-/// kernels (chip/kernel_mapper.h). In seconds, communication between devices not counted.
+/// Times of one layer's passes over a micro-batch on a chip onto which layers are mapped: on a
+/// dataflow chip, which runs partitions of kernels (chip/kernel_mapper.h), or on the cores of an
+/// accelerator (chip/cores/schedule_cores.h). In seconds, communication between devices not
+/// counted.
 struct MappedTimes {
   double forward_s = 0;         ///< What the backward pass reads is written to memory.
   double forward_unkept_s = 0;  ///< Nothing of it is, as when all is computed again.
@@ -34,7 +37,10 @@ constexpr std::int64_t kLayerMappingBudget = 200'000;
 /// either, whatever its times.
 constexpr std::int64_t kUnfitMappingBudget = 20'000;
 
-/// Times of the best mapping of kernels by pass, and a bound on both.
+/// Starts of operators that the schedule of a pass on an accelerator's cores may try.
+constexpr std::int64_t kLayerScheduleWork = 20'000;
+
+/// Times of the best mapping by pass, and a bound on both.
 struct PassTimes {
   double forward_s = 0, backward_s = 0, least_s = 0;
 };
@@ -42,9 +48,11 @@ struct PassTimes {
 /// Mapped before, for one chip and precision: layers run in different ways often leave a device the
 /// same work, or some of the same kernels.
 struct MappedWorks {
-  std::map<std::vector<double>, PassTimes> times;  ///< By all numbers of the kernels and tensors.
+  /// By all numbers of the kernels and tensors, or of the operators of a pass on cores.
+  std::map<std::vector<double>, PassTimes> times;
   /// By whether it is a matrix multiplication, its rows, depth and columns.
   std::map<std::tuple<bool, std::int64_t, std::int64_t, std::int64_t>, TileCurve> curves;
+  NestMemo nests;
 };
 
 /// What layers are mapped onto, in which formats; `known` may be null.
@@ -54,12 +62,13 @@ struct MappingTarget {
   MappedWorks* known = nullptr;
 };
 
-/// The best mapping of one device's share (rank_graph.h) of a layer onto the chip: kernels of both
-/// passes as training runs them (graph_kernels.h), the forward ones in partitions before those of
-/// the backward pass; the chip's `efficiency` says what of the peaks of GEMMs and memory is
-/// sustained. `works` is the layer's layer_work(), `leaving` as in rank_layer(). Throws Error when
-/// the chip lists no peak for the precision or no on-chip memory. Cost: map_kernels() within the
-/// budget, for what `target.known` has not.
+/// The best mapping of one device's share (rank_graph.h) of a layer onto the chip. On a dataflow
+/// chip: kernels of both passes as training runs them (graph_kernels.h), the forward ones in
+/// partitions before those of the backward pass; the chip's `efficiency` says what of the peaks of
+/// GEMMs and memory is sustained. On cores: each pass scheduled by itself (core_layer.h). `works`
+/// is the layer's layer_work(), `leaving` as in rank_layer(). Throws Error when the chip lists no
+/// peak for the precision or no on-chip memory. Cost: map_kernels() within the budget, for what
+/// `target.known` has not.
 MappedTimes mapped_times(const Graph& graph, LayerId layer, std::span<const OperatorWork> works,
                          const Execution& how, std::span<const TensorId> leaving,
                          const MappingTarget& target);

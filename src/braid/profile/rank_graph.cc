@@ -116,6 +116,7 @@ Graph rank_layer(const Graph& graph, LayerId layer, const Execution& how,
   rank.name = graph.name;
   rank.samples = how.micro_batch;
   rank.seq_len = graph.seq_len;
+  rank.operators.push_back({.name = "inputs", .kind = DataMovement{true}});
   std::map<TensorId, TensorId> number_of;
   const auto number = [&](TensorId old, bool written) {
     const auto [place, added] =
@@ -128,8 +129,13 @@ Graph rank_layer(const Graph& graph, LayerId layer, const Execution& how,
                                      : &graph.operators[static_cast<std::size_t>(tensor.producer)];
         take_share(tensor, writer, how, graph.samples);
       }
-      tensor.producer = written ? static_cast<OperatorId>(rank.operators.size()) : -1;
-      if (!written && !tensor.is_parameter) rank.inputs.push_back(place->second);
+      const bool comes = !written && tensor.producer >= 0;
+      tensor.producer = written ? static_cast<OperatorId>(rank.operators.size()) : comes ? 0 : -1;
+      if (comes) {
+        rank.operators.front().outputs.push_back(place->second);
+      } else if (!written && !tensor.is_parameter) {
+        rank.inputs.push_back(place->second);
+      }
     }
     return place->second;
   };
@@ -140,16 +146,17 @@ Graph rank_layer(const Graph& graph, LayerId layer, const Execution& how,
     std::visit(KindShare(op, shard, how, graph.samples), op.kind);
     for (TensorId& tensor : op.inputs) tensor = number(tensor, false);
     for (TensorId& tensor : op.outputs) tensor = number(tensor, true);
-    op.layer = 0;
+    op.layer = kRankLayer;
     rank.operators.push_back(std::move(op));
   }
   for (const TensorId tensor : leaving) {
     const auto place = number_of.find(tensor);
     if (place == number_of.end()) continue;
-    if (rank.tensors[static_cast<std::size_t>(place->second)].producer < 0) continue;
+    if (rank.tensors[static_cast<std::size_t>(place->second)].producer <= 0) continue;
     rank.outputs.push_back(place->second);
   }
-  rank.layers.push_back({range.name, 0, static_cast<OperatorId>(rank.operators.size()), 0});
+  rank.layers.push_back({"inputs", 0, 1, 0});
+  rank.layers.push_back({range.name, 1, static_cast<OperatorId>(rank.operators.size()), 1});
   return rank;
 }
 

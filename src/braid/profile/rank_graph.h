@@ -7,7 +7,11 @@
 
 namespace braid {
 
-/// What one device does of one layer run as `how`, as a graph of one layer for one micro-batch:
+/// The layer of a rank's graph that does something.
+inline constexpr LayerId kRankLayer = 1;
+
+/// What one device does of one layer run as `how`, as a graph of that layer for one micro-batch,
+/// behind a layer whose one view gives what other layers wrote, so that gradients are wanted of it:
 /// operators with their share of rows, features, heads and experts (shard_of), tensors as large as
 /// the device writes or reads them; sizes that do not divide are rounded up. `leaving`: tensors of
 /// the layer that others read, the new graph's outputs. Operators that `take` says no to (by number

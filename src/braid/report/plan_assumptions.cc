@@ -31,16 +31,16 @@ std::string host_assumption(const Plan& plan) {
       fmt::join(kept, " and "), format_bytes(host->bytes), format_bytes_per_s(host->bytes_per_s));
 }
 
-/// How far the layers of a plan for dataflow chips may be from the best mappings of their kernels;
-/// empty for other chips.
+/// How far the layers of a plan may be from the best mappings onto the chips; empty for chips onto
+/// which none are mapped.
 std::string mapping_assumption(const Graph& graph, const Plan& plan) {
-  const bool mapped = std::any_of(
-      plan.system.groups.begin(), plan.system.groups.end(),
-      [](const DeviceGroup& group) { return group.chip.execution == ChipExecution::dataflow; });
+  const bool mapped = std::any_of(plan.system.groups.begin(), plan.system.groups.end(),
+                                  [](const DeviceGroup& group) { return maps_layers(group.chip); });
   if (!mapped) return "";
   const std::vector<std::vector<TensorId>> leaving = leaving_tensors(graph);
   std::vector<bool> seen(plan.profile.kinds.size(), false);
   std::string chips;
+  bool on_cores = false;
   double gap = 0;
   for (std::size_t l = 0; l < plan.profile.layers.size(); ++l) {
     const std::size_t kind = at(plan.profile.layers[l].kind);
@@ -50,17 +50,20 @@ std::string mapping_assumption(const Graph& graph, const Plan& plan) {
     const std::vector<OperatorWork> works = layer_work(graph, layer);
     for (const Option& option : plan.profile.kinds[kind]) {
       const Chip& chip = plan.system.groups[at(std::max(0, option.device_group))].chip;
-      if (chip.execution != ChipExecution::dataflow || !option.divided.empty()) continue;
+      if (!maps_layers(chip) || !option.divided.empty()) continue;
       const MappedTimes times =
           mapped_times(graph, layer, works, option.how, leaving[l], {plan.precision, chip});
       if (times.least_s > 0) {
         gap = std::max(gap, 1 - times.least_s / (times.forward_s + times.backward_s));
       }
+      on_cores = on_cores || chip.execution == ChipExecution::cores;
       if (!contains(chips, chip.name)) chips += (chips.empty() ? "" : ", ") + chip.name;
     }
   }
   if (chips.empty()) return "";
-  return fmt::format("{}: layers run by the best mapping of their kernels onto the chip, {}", chips,
+  return fmt::format("{}: layers run by the best {}, {}", chips,
+                     on_cores ? "schedule of their operators on the chip's cores"
+                              : "mapping of their kernels onto the chip",
                      gap < kNoGap ? "proven" : fmt::format("within {:.1f}%", 100 * gap));
 }
 

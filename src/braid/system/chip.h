@@ -63,7 +63,8 @@ struct Efficiency {
 /// How a chip runs the operators of a layer.
 enum class ChipExecution : std::uint8_t {
   kernels,  ///< A kernel at a time, each over the whole chip, through main memory.
-  dataflow  ///< Partitions of several kernels side by side, which pass tensors through on_chip.
+  dataflow,  ///< Partitions of several kernels side by side, which pass tensors through on_chip.
+  cores      ///< Operators side by side on an accelerator's tensor and vector cores, or on all.
 };
 
 struct Chip {
@@ -92,6 +93,9 @@ struct Chip {
 /// Peak dense rate for operands of `dtype`; nullopt when the chip does not list it (no other type's
 /// figure is ever used instead).
 std::optional<double> matmul_peak(const Chip& chip, Dtype dtype);
+
+/// Whether what a layer takes is found by mapping it onto the chip, not operator by operator.
+inline bool maps_layers(const Chip& chip) { return chip.execution != ChipExecution::kernels; }
 
 /// Main memory that a plan may fill: capacity less the reserve.
 inline double usable_bytes(const Chip& chip) { return chip.memory.bytes - chip.reserved_bytes; }

@@ -114,14 +114,27 @@ void drop_provenance(const char* key, std::vector<Provenance>& provenance) {
 
 }  // namespace
 
-ChipExecution read_execution(const Value& value, bool has_on_chip) {
+std::string_view name_of(ChipExecution execution) {
+  return execution == ChipExecution::kernels    ? "kernels"
+         : execution == ChipExecution::dataflow ? "dataflow"
+                                                : "cores";
+}
+
+ChipExecution read_execution(const Value& value, const Chip& chip) {
   const std::string_view name = value.as_string();
-  if (name == "kernels") return ChipExecution::kernels;
-  if (name != "dataflow") {
-    value.fail(fmt::format("unknown execution {}", in_quotes(name)), "write kernels or dataflow");
+  for (const ChipExecution execution :
+       {ChipExecution::kernels, ChipExecution::dataflow, ChipExecution::cores}) {
+    if (name != name_of(execution)) continue;
+    if (execution == ChipExecution::dataflow && !chip.on_chip) {
+      value.fail("a dataflow chip needs on-chip memory", "add `on_chip`");
+    }
+    if (execution == ChipExecution::cores && !chip.accelerator) {
+      value.fail("only an accelerator has cores to schedule", "add `accelerator`");
+    }
+    return execution;
   }
-  if (!has_on_chip) value.fail("a dataflow chip needs on-chip memory", "add `on_chip`");
-  return ChipExecution::dataflow;
+  value.fail(fmt::format("unknown execution {}", in_quotes(name)),
+             "write kernels, dataflow or cores");
 }
 
 void read_sources(const Value& value, std::vector<Provenance>& provenance) {
@@ -160,7 +173,7 @@ Chip read_chip(const Value& value) {
          true});
   }
   if (value["execution"].exists()) {
-    chip.execution = read_execution(value["execution"], chip.on_chip.has_value());
+    chip.execution = read_execution(value["execution"], chip);
   }
   if (value["power"].exists()) chip.power_w = value["power"].as_quantity(Unit::watts);
   if (value["price"].exists()) chip.price_usd = value["price"].as_quantity(Unit::usd);

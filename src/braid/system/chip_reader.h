@@ -12,8 +12,12 @@ namespace braid {
 /// recorded in Chip::provenance as assumed. Throws Error.
 Chip read_chip(const Value& value);
 
-/// Reads `kernels` or `dataflow`, which needs on-chip memory. Throws Error.
-ChipExecution read_execution(const Value& value, bool has_on_chip);
+/// "kernels", "dataflow", "cores".
+std::string_view name_of(ChipExecution execution);
+
+/// Reads such a name; `dataflow` needs the chip to have on-chip memory, `cores` an accelerator.
+/// Throws Error.
+ChipExecution read_execution(const Value& value, const Chip& chip);
 
 /// Reads a network level from its YAML form. `size` of its units is left to the caller.
 NetworkLevel read_level(const Value& value, const LinkSource& source,

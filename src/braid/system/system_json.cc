@@ -169,7 +169,7 @@ Json to_json(const Chip& chip) {
   if (chip.on_chip) json["on_chip"] = memory_to_json(*chip.on_chip);
   if (chip.host) json["host"] = memory_to_json(*chip.host);
   json["reserved_bytes"] = chip.reserved_bytes;
-  if (chip.execution == ChipExecution::dataflow) json["execution"] = "dataflow";
+  if (chip.execution != ChipExecution::kernels) json["execution"] = name_of(chip.execution);
   if (chip.power_w) json["power_w"] = *chip.power_w;
   if (chip.price_usd) json["price_usd"] = *chip.price_usd;
   if (chip.accelerator) json["accelerator"] = to_json(*chip.accelerator);
@@ -200,14 +200,12 @@ Chip chip_from_json(const Value& value) {
   if (value["on_chip"].exists()) chip.on_chip = memory_from_json(value["on_chip"]);
   if (value["host"].exists()) chip.host = memory_from_json(value["host"]);
   chip.reserved_bytes = value["reserved_bytes"].as_double_in(0, chip.memory.bytes);
-  if (value["execution"].exists()) {
-    chip.execution = read_execution(value["execution"], chip.on_chip.has_value());
-  }
+  if (value["accelerator"].exists()) chip.accelerator = design_from_json(value["accelerator"]);
+  if (value["execution"].exists()) chip.execution = read_execution(value["execution"], chip);
   if (value["power_w"].exists())
     chip.power_w = value["power_w"].as_double_in(0, plausible_range(Unit::watts).most);
   if (value["price_usd"].exists())
     chip.price_usd = value["price_usd"].as_double_in(0, plausible_range(Unit::usd).most);
-  if (value["accelerator"].exists()) chip.accelerator = design_from_json(value["accelerator"]);
   chip.efficiency = efficiency_from_json(value["efficiency"]);
   chip.provenance = provenance_from_json(value["provenance"]);
   return chip;
