@@ -116,7 +116,7 @@ Graph rank_layer(const Graph& graph, LayerId layer, const Execution& how,
   rank.name = graph.name;
   rank.samples = how.micro_batch;
   rank.seq_len = graph.seq_len;
-  rank.operators.push_back({.name = "inputs", .kind = DataMovement{true}});
+  rank.operators.push_back({"inputs", DataMovement{true}, {}, {}});
   std::map<TensorId, TensorId> number_of;
   const auto number = [&](TensorId old, bool written) {
     const auto [place, added] =
