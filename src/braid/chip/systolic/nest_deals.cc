@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
@@ -152,26 +153,29 @@ bool NestDeals::core_may_take_less(const Buffering& buffering, const Deal& deal,
 
 bool NestDeals::may_take_less(const Buffering& buffering, const Deal& deal, double cycles) const {
   const FlowUnits& units = tables_[at(deal.flow)].units;
-  const std::array<int, 4>& log = deal.log;
   const double core = core_cycles(least_core(deal));
-  const double global = least_global_cycles(buffering, log);
-  if (!(buffering.overlapped(core, global, buffering.least_hbm_cycles) < cycles)) {
-    return false;
-  }
-  const double slices = static_cast<double>(std::int64_t{1} << log[kBatchDim]);
-  Counts unit{};
-  std::array<double, 3> round{};
+  const double global = least_global_cycles(buffering, deal.log);
+  if (!(buffering.overlapped(core, global, buffering.least_hbm_cycles) < cycles)) return false;
+  Counts round{};
+  for (std::size_t d = 0; d < 3; ++d) round[d] = units.elements[d] << deal.log[d];
+  return steps_may_take_less(buffering, static_cast<double>(std::int64_t{1} << deal.log[kBatchDim]),
+                             round, {core, global, cycles});
+}
+
+bool NestDeals::steps_may_take_less(const Buffering& buffering, double batch_cores,
+                                    const std::array<std::int64_t, 3>& round,
+                                    const RoundCycles& of) const {
+  std::array<double, 3> least_tile{};
   for (std::size_t d = 0; d < 3; ++d) {
-    unit[d] = units.elements[d] << log[d];
-    round[d] = static_cast<double>(std::min(sizes[d], unit[d]));
+    least_tile[d] = static_cast<double>(std::min(sizes[d], round[d]));
   }
-  const double hbm = least_hbm_cycles(buffering, slices, round);
-  if (!(buffering.overlapped(core, global, hbm) < cycles)) return false;
+  const double hbm = least_hbm_cycles(buffering, batch_cores, least_tile);
+  if (!(buffering.overlapped(of.core, of.global, hbm) < of.limit)) return false;
   // Whole steps seldom take so much more; the closer bound is not worth its time then.
   constexpr double rounded_up = 1.25;
-  if (buffering.overlapped(core, global, rounded_up * hbm) < cycles) return true;
-  const double stepped = hbm_rate * least_hbm_words(buffering.global_words / slices, unit);
-  return buffering.overlapped(core, global, stepped) < cycles;
+  if (buffering.overlapped(of.core, of.global, rounded_up * hbm) < of.limit) return true;
+  const double stepped = hbm_rate * least_hbm_words(buffering.global_words / batch_cores, round);
+  return buffering.overlapped(of.core, of.global, stepped) < of.limit;
 }
 
 void NestDeals::set_bufferings() {
@@ -206,7 +210,9 @@ double NestDeals::least_hbm_words(double words, const Counts& unit) const {
   if (has_shared_words() || once_all_ <= words) return hbm_once_;
   double least = kInfinity;
   for (std::size_t stays = 0; stays < 3; ++stays) {
-    const std::size_t first = (stays + 1) % 3, second = (stays + 2) % 3;
+    std::size_t first = (stays + 1) % 3, second = (stays + 2) % 3;
+    // One of both is gone through: the one of fewer units.
+    if (sizes[first] * unit[second] > sizes[second] * unit[first]) std::swap(first, second);
     const auto own = static_cast<double>(std::min(sizes[stays], unit[stays]));
     for (std::int64_t tile = sizes[first]; tile > 0;) {
       const std::int64_t steps = quotient_up(sizes[first], tile);

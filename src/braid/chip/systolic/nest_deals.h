@@ -61,6 +61,7 @@ class NestDeals {
 
   /// Core cycles that no rounds stay below; none grows with more cores of a dimension.
   LeastCore least_core(const Deal& deal) const;
+  double core_cycles(const LeastCore& core) const;
 
   /// Whether core cycles alone leave room below `cycles`. Where not, neither do fewer cores of any
   /// dimension.
@@ -68,12 +69,14 @@ class NestDeals {
   /// Whether no bound keeps mappings of the deal from taking less than `cycles`.
   bool may_take_less(const Buffering& buffering, const Deal& deal, double cycles) const;
 
-  /// HBM cycles that no steps stay below whose tiles hold at least `round` elements along each
-  /// dimension. With what stays chosen, x·y + s·(x + y) words are held, so with p = √(xy)
-  /// p² + 2·s·p at most; V multiplications read the operands that lack x and y V/x and V/y times,
-  /// 2V/p or more.
-  double least_hbm_cycles(const Buffering& buffering, double batch_cores,
-                          const std::array<double, 3>& round) const;
+  /// What rounds take at least, and the limit that a mapping of them is to stay below.
+  struct RoundCycles {
+    double core = 0, global = 0, limit = 0;
+  };
+  /// Whether some steps over rounds of at least so many elements of m, n and k may keep below the
+  /// limit. A step holds a whole number of such rounds, or of larger ones that are multiples.
+  bool steps_may_take_less(const Buffering& buffering, double batch_cores,
+                           const std::array<std::int64_t, 3>& round, const RoundCycles& of) const;
 
   /// Cycles that no mapping with this buffering stays below.
   double bound_of(const Buffering& buffering) const;
@@ -97,8 +100,13 @@ class NestDeals {
   void set_flows();
   void set_bufferings();
   void find_least_deal();
-  double core_cycles(const LeastCore& core) const;
   double least_global_cycles(const Buffering& buffering, const std::array<int, 4>& log) const;
+  /// HBM cycles that no steps stay below whose tiles hold at least `round` elements along each
+  /// dimension. With what stays chosen, x·y + s·(x + y) words are held, so with p = √(xy)
+  /// p² + 2·s·p at most; V multiplications read the operands that lack x and y V/x and V/y times,
+  /// 2V/p or more.
+  double least_hbm_cycles(const Buffering& buffering, double batch_cores,
+                          const std::array<double, 3>& round) const;
   double least_hbm_words(double words, const Counts& unit) const;
   bool has_shared_words() const { return nest_.window.used || nest_.on_chip != 0; }
 

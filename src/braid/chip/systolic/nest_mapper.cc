@@ -32,7 +32,7 @@ class NestSearch {
       for (const Buffering& buffering : deals_.bufferings()) {
         least = std::min(least, deals_.bound_of(buffering));
       }
-      for (const double limit : {1.02, 1.3, 1.7, 2.5, kInfinity}) {
+      for (const double limit : {1.1, 1.5, 2.5, kInfinity}) {
         if (search_below(least * limit)) break;
       }
     }
@@ -244,6 +244,9 @@ class NestSearch {
   void search_stream(Path& path) {
     const std::int64_t first = fewest_stream_rounds(path);
     if (first == 0) return;
+    // Rounds of one streamed element leave most room for the others.
+    set_rounds(path, path.flow->streamed, path.shares[at(path.flow->streamed)]);
+    if (!steps_may_be_better(path, deals_.core_cycles(path.least_core), 0)) return;
     for_rounds(
         path, path.flow->streamed,
         [&] {
@@ -254,7 +257,7 @@ class NestSearch {
           // All terms but HBM's grow with the rounds.
           const double global = least_global_cycles(path);
           if (!is_better(path, global, path.buffering->least_hbm_cycles)) return false;
-          if (is_better(path, global, least_hbm_cycles(path))) search_steps(path);
+          if (steps_may_be_better(path, path.core_cycles, global)) search_steps(path);
           return true;
         },
         first);
@@ -329,10 +332,13 @@ class NestSearch {
            std::min({global_words(path, 0, 1), global_words(path, 1, 1), global_words(path, 2, 1)});
   }
 
-  double least_hbm_cycles(const Path& path) const {
-    std::array<double, 3> round{};
-    for (int d = 0; d < kNestDims; ++d) round[at(d)] = step_tile(path, d, path.rounds[at(d)]);
-    return deals_.least_hbm_cycles(*path.buffering, static_cast<double>(path.batch_cores), round);
+  bool steps_may_be_better(const Path& path, double core, double global) const {
+    Counts round{};
+    for (std::size_t d = 0; d < 3; ++d) {
+      round[d] = path.cores[d] * path.piece[d] * path.flow->elements[d];
+    }
+    return deals_.steps_may_take_less(*path.buffering, static_cast<double>(path.batch_cores), round,
+                                      {core, global, best_cycles_});
   }
 
   /// Elements of a step's tile along d.
