@@ -5,6 +5,7 @@
 #include <cmath>
 #include <span>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -86,7 +87,8 @@ class CoreLayerBuilder {
   /// The vector operator of the layer that alone reads what `head`'s arrays make; -1: none.
   OperatorId tail_of(OperatorId head) {
     const Operator& op = graph_.operators[at(head)];
-    const bool matrix = latencies_of(head).use == CoreUse::tensor;
+    const bool matrix =
+        std::holds_alternative<MatMul>(op.kind) || std::holds_alternative<Convolution>(op.kind);
     if (!matrix || op.outputs.size() != 1) return -1;
     const std::size_t output = at(op.outputs.front());
     const OperatorId tail = reader_[output];
