@@ -696,7 +696,106 @@ function memory(figure, data) {
   view.watchers.push(() => { if (width > 0) draw(width); });
 }
 
-const charts = {timeline, memory, scatter, strip};
+// {end_s, rows: [{name, kind, cores, busy: [[from, cores]]}],
+//  boxes: [[first row, last row, begin, end, part, name, on all cores]]}: of several cores, busy says how many are.
+function cores(figure, data) {
+  view.whole = view.end = data.end_s;
+  const parts = ["forward", "input gradient", "weight gradient", "optimizer"];
+  const fills = ["#2f6aa8", "#e08e3c", "#c9b037", "#2f7049"], inks = ["#fff", "#16202b", "#16202b", "#fff"];
+  const [tall, gap, kindGap, left] = [24, 3, 12, 92];
+  const right = (width) => width - 12;
+  let bottom = 2;
+  const tops = data.rows.map((row, r) => {
+    if (r > 0 && row.kind !== data.rows[r - 1].kind) bottom += kindGap;
+    bottom += tall + gap;
+    return bottom - tall - gap;
+  });
+  const boxes = data.boxes.map(([first, last, begin, end, part, name, all]) => ({
+    begin, end, part, name, all, top: tops[first], height: tops[last] + tall - tops[first],
+  }));
+  const place = add(figure, "div");
+  const plot = add(figure, "div", {class: "plot"});
+  const svg = d3.select(plot).append("svg").attr("aria-hidden", "true");
+  const canvas = add(plot, "canvas", {tabindex: 0, role: "img", "aria-label":
+      `When each core runs what, ${duration(data.end_s)} in all. Keys: plus and minus zoom, arrows move, 0 shows all.`});
+  const tip = tipIn(plot);
+  let width = 0;
+  const {sync} = zoomControls(place, canvas, () => [left, right(width || 600)]);
+  add(place, "p", {class: "note"},
+      "Drag to move; ctrl and the wheel, two fingers, or + and − zoom; point at a box to see what it is.");
+  const xOf = () => d3.scaleLinear().domain([view.begin, view.end]).range([left, right(width)]);
+
+  const paintBox = (c, x, box) => {
+    const whole = x(box.end) - x(box.begin), wide = Math.max(0.4, whole - Math.min(0.8, whole / 8));
+    c.fillStyle = fills[box.part];
+    c.fillRect(x(box.begin), box.top, wide, box.height);
+    const from = Math.max(x(box.begin), left), to = Math.min(x(box.begin) + wide, right(width));
+    const letters = c.measureText(box.name).width + 6;
+    c.fillStyle = inks[box.part];
+    if (letters <= to - from) {
+      c.fillText(box.name, (from + to) / 2, box.top + box.height / 2 + 0.5);
+    } else if (letters <= box.height && to - from >= 14) {
+      c.save();
+      c.translate((from + to) / 2, box.top + box.height / 2);
+      c.rotate(-Math.PI / 2);
+      c.fillText(box.name, 0, 0.5);
+      c.restore();
+    }
+  };
+  const paint = () => {
+    const x = xOf();
+    timeAxis(svg, x, bottom + 2, width);
+    const ratio = window.devicePixelRatio || 1;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(bottom * ratio);
+    canvas.style.height = `${bottom}px`;
+    const c = canvas.getContext("2d");
+    c.scale(ratio, ratio);
+    c.beginPath();
+    c.rect(left, 0, right(width) - left, bottom);
+    c.clip();
+    c.textAlign = "center";
+    c.textBaseline = "middle";
+    c.font = "11px sans-serif";
+    const style = getComputedStyle(document.documentElement);
+    data.rows.forEach((row, r) => {
+      c.fillStyle = style.getPropertyValue("--line");
+      c.fillRect(left, tops[r], right(width) - left, tall);
+      c.fillStyle = style.getPropertyValue("--strong");
+      row.busy.forEach(([from, busy], i) => {
+        const to = i + 1 < row.busy.length ? row.busy[i + 1][0] : data.end_s;
+        const high = tall * busy / row.cores;
+        c.fillRect(x(from), tops[r] + tall - high, x(to) - x(from), high);
+      });
+    });
+    for (const box of boxes) if (box.end >= view.begin && box.begin <= view.end) paintBox(c, x, box);
+    sync();
+  };
+  const frame = (given) => {
+    width = given;
+    svg.selectAll("*").remove();
+    svg.attr("width", width).attr("height", bottom + 46);
+    data.rows.forEach((row, r) => svg.append("text").attr("x", left - 8).attr("y", tops[r] + tall / 2 + 4)
+        .attr("text-anchor", "end").text(row.name));
+    paint();
+  };
+  canvas.addEventListener("pointermove", (event) => {
+    const area = canvas.getBoundingClientRect();
+    const [px, py] = [event.clientX - area.left, event.clientY - area.top];
+    const time = xOf().invert(px), slack = (view.end - view.begin) / width;
+    const near = boxes.filter((box) => py >= box.top && py <= box.top + box.height &&
+                                       box.begin - slack <= time && time <= box.end + slack);
+    const found = near.find((box) => box.begin <= time && time <= box.end) || near[0];
+    if (!found) return tip.hide();
+    tip.show(`${found.name}, ${parts[found.part]}${found.all ? ", on all cores" : ""}\n${duration(found.end - found.begin)} ` +
+             `from ${duration(found.begin)}`, px, py);
+  });
+  canvas.addEventListener("pointerleave", () => tip.hide());
+  keepDrawn(plot, frame);
+  view.watchers.push(() => { if (width > 0) paint(); });
+}
+
+const charts = {timeline, memory, cores, scatter, strip};
 for (const place of document.querySelectorAll("i[data-group]")) marker(place, Number(place.dataset.group));
 for (const figure of document.querySelectorAll("figure.chart")) {
   charts[figure.dataset.kind](figure, JSON.parse(figure.querySelector("script").textContent));
