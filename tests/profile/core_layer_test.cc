@@ -141,5 +141,29 @@ TEST(CoreLayer, AskedTwiceItIsMappedOnce) {
   EXPECT_EQ(mapped.mapped(), count);
 }
 
+/// Sums are divided among lanes too: no operator takes longer than its operations on half the lanes
+/// or its words from HBM.
+TEST(CoreLayer, VectorOperatorsUseTheLanes) {
+  const Graph graph = load_model("bert-large", {.seq_len = 128, .dims = {}});
+  const AcceleratorCores cores = cores_of(load_chip("phaze-tpuv4"));
+  NestMemo memo;
+  std::size_t looked_at = 0;
+  for (const LayerId layer : {0, 1, static_cast<LayerId>(graph.layers.size() - 1)}) {
+    const Graph step = training_graph(rank_layer(
+        graph, layer, samples(4), leaving_tensors(graph)[static_cast<std::size_t>(layer)]));
+    for (const Operator& op : step.operators) {
+      const OperatorLatencies latencies = operator_latencies(step, op, cores, memo);
+      if (latencies.use != CoreUse::vector || latencies.all.vector_operations < 1e4) continue;
+      ++looked_at;
+      const double lanes = static_cast<double>(cores.vector_cores * cores.lanes);
+      const double moved = latencies.all.hbm_words / cores.tensor.buffers.hbm_words_per_cycle;
+      EXPECT_LE(latencies.all.cycles,
+                1 + std::max(2 * latencies.all.vector_operations / lanes, moved))
+          << op.name;
+    }
+  }
+  EXPECT_GT(looked_at, 10U);
+}
+
 }  // namespace
 }  // namespace braid

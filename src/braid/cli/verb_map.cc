@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -9,9 +10,11 @@
 #include "braid/base/quantity.h"
 #include "braid/base/suggest.h"
 #include "braid/base/text.h"
+#include "braid/chip/cores/schedule_cores.h"
 #include "braid/chip/graph_kernels.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/job_options.h"
+#include "braid/cli/map_cores.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
@@ -28,8 +31,10 @@ namespace {
 
 struct MapOptions {
   std::string setup, compat, style, sharding, search, roofline, chip, layer, precision;
+  std::string gantt;
   std::int64_t seq_len = 0;
-  std::int64_t budget = MapperBudget{}.partitions;
+  std::int64_t micro_batch = 0;
+  std::int64_t budget = 0;
   bool training = false;
   bool step = false;
   bool json = false;
@@ -173,7 +178,7 @@ DataflowPlanRules rules_of(const MapOptions& options, const DataflowSetup& setup
   if (!options.style.empty()) rules.kernel_by_kernel = options.style == "kernel-by-kernel";
   rules.job.grid_sharding = options.sharding == "grid";
   if (!options.sharding.empty()) rules.job.joint_sharding = true;
-  rules.budget.partitions = options.budget;
+  if (options.budget > 0) rules.budget.partitions = options.budget;
   return rules;
 }
 
@@ -191,13 +196,29 @@ std::pair<LayerId, LayerId> layers_of(const Graph& graph, const std::string& lay
               did_you_mean(layer, names));
 }
 
+/// A model and the chip that it is mapped onto.
+struct MappedModel {
+  System system;
+  Precision precision;
+  Graph graph;
+  const Chip& chip() const { return system.groups.front().chip; }
+};
+
+MappedModel mapped_model(const MapOptions& options) {
+  MappedModel model;
+  model.system = load_devices("", options.chip);
+  model.precision = job_precision(options.precision, model.system);
+  model.graph = load_model(options.setup, {.seq_len = options.seq_len, .dims = {}});
+  set_working_precision(model.graph, model.precision.activation, model.precision.weight);
+  return model;
+}
+
 /// A model's layers on one chip of the catalogue, once through, or there and back.
 DataflowSetup model_setup(const MapOptions& options) {
-  const System system = load_devices("", options.chip);
-  const Chip& chip = system.groups.front().chip;
-  const Precision precision = job_precision(options.precision, system);
-  Graph graph = load_model(options.setup, {.seq_len = options.seq_len, .dims = {}});
-  set_working_precision(graph, precision.activation, precision.weight);
+  const MappedModel model = mapped_model(options);
+  const Chip& chip = model.chip();
+  const Precision& precision = model.precision;
+  const Graph& graph = model.graph;
   const auto [first, last] = layers_of(graph, options.layer);
   DataflowSetup setup;
   const double word = bytes_per_element(precision.activation);
@@ -302,11 +323,37 @@ void print(const MapOptions& options, const DataflowPlan& plan, std::int64_t net
           : "as DFModel's published runs");
 }
 
+void refuse(bool given, const char* option, const char* remedy) {
+  if (given) throw Error(fmt::format("{}: not of a model on an accelerator", option), remedy);
+}
+
+int run_on_cores(const MapOptions& options, const MappedModel& model) {
+  refuse(options.step, "--step", "the step of an optimizer is no layer's: give --training");
+  refuse(!options.style.empty(), "--style", "leave it out");
+  refuse(!options.roofline.empty(), "--roofline", "give --gantt");
+  CoreMapOptions core;
+  core.layer = options.layer;
+  core.micro_batch = std::max<std::int64_t>(1, options.micro_batch);
+  core.training = options.training;
+  core.budget = options.budget > 0 ? options.budget : kCoreWork;
+  core.gantt = options.gantt;
+  core.json = options.json;
+  return map_on_cores(model.graph, model.chip(), core);
+}
+
 int run(const MapOptions& options) {
   check_word("--compat", options.compat, {"dfmodel"});
   check_word("--style", options.style, {"dataflow", "kernel-by-kernel"});
   check_word("--sharding", options.sharding, {"joint", "grid"});
   check_word("--search", options.search, {"roles", "shapes"});
+  if (!options.chip.empty()) {
+    const MappedModel model = mapped_model(options);
+    if (model.chip().execution == ChipExecution::cores) return run_on_cores(options, model);
+  }
+  if (!options.gantt.empty() || options.micro_batch > 0) {
+    throw Error("--gantt and --micro-batch are for a model on an accelerator",
+                "give --chip an accelerator, such as phaze-tpuv4, or leave them out");
+  }
   const DataflowSetup setup = setup_of(options);
   check_roles(options, setup);
   check_kernels_fit(options, setup);
@@ -346,10 +393,13 @@ int run(const MapOptions& options) {
 
 Run add_map(CLI::App& app) {
   auto options = std::make_shared<MapOptions>();
-  Verb verb(app, "map", "Map a graph of kernels onto dataflow chips");
+  Verb verb(app, "map",
+            "Map a graph of kernels onto dataflow chips, or operators onto an accelerator's cores");
   verb.footer(
       "Example:\n  braid map setup.txt --compat dfmodel --roofline roofline.svg\n  braid map "
-      "llama-3-8b --chip sn30 --layer block0 --seq-len 4096 --training\n\nWithout --chip the file "
+      "llama-3-8b --chip sn30 --layer block0 --seq-len 4096 --training\n  braid map bert-large "
+      "--chip "
+      "phaze-tpuv4 --layer block0 --training --gantt cores.svg\n\nWithout --chip the file "
       "is an "
       "input of DFModel (protobuf text): a graph of kernels, a chip, a network, a job.");
   verb.add_option("INPUT", options->setup, "DFModel's setup.txt, or with --chip a model")
@@ -359,6 +409,8 @@ Run add_map(CLI::App& app) {
   verb.add_flag("--training", options->training, "The model's backward pass as well");
   verb.add_flag("--step", options->step, "Its backward pass and the optimizer's step as well");
   add_count(verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28, "Tokens per sample");
+  add_count(verb, "--micro-batch", options->micro_batch, 1, 1 << 20,
+            "Samples of a micro-batch, on an accelerator (default: 1)");
   add_text(verb, "--precision", options->precision, "As for braid plan");
   add_text(verb, "--compat", options->compat, "dfmodel: charge what its published runs charge");
   add_text(verb, "--style", options->style,
@@ -369,8 +421,13 @@ Run add_map(CLI::App& app) {
   add_text(verb, "--search", options->search,
            "roles: find what each dimension of the network divides; shapes: and its sizes");
   add_count(verb, "--budget", options->budget, 1, std::int64_t{1} << 40,
-            "Sets of kernels to look at before settling for the best found");
+            "Sets of kernels, or starts of operators, to look at before settling for the best "
+            "found (default: 20,000,000, or 2,000,000)");
   add_output_file(verb, "--roofline", options->roofline, "Write a roofline picture (SVG)");
+  add_output_file(
+      verb, "--gantt", options->gantt,
+      "Write a picture of a layer's schedule on an accelerator (SVG, or a page if it ends "
+      "in .html)");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }

@@ -157,7 +157,8 @@ Nests nests_of(const Kind& kind, const PassOf& of) {
   return {};
 }
 
-/// Elements that vector cores work on, for the rounding to whole lanes.
+/// Elements that vector cores work on, for the rounding to whole lanes: what is written, or the
+/// largest tensor that is summed up, of which each lane has a part.
 double vector_elements(const Graph& graph, const Operator& op) {
   if (const auto* attention = std::get_if<Attention>(&op.kind)) {
     return static_cast<double>(attention->samples * attention->heads) * attended_scores(*attention);
@@ -167,6 +168,10 @@ double vector_elements(const Graph& graph, const Operator& op) {
   }
   double elements = 0;
   for (const TensorId id : op.outputs) elements += elements_of(graph.tensors[at(id)]);
+  for (const TensorId id : op.inputs) {
+    const Tensor& tensor = graph.tensors[at(id)];
+    if (!tensor.is_parameter) elements = std::max(elements, elements_of(tensor));
+  }
   return elements;
 }
 
