@@ -164,7 +164,9 @@ std::string layers_text(const std::vector<CoreMappedLayer>& layers) {
 }
 
 std::string operators_text(const CorePass& pass) {
+  const bool backward = pass.names.front().part != CorePart::forward;
   std::vector<std::vector<std::string>> rows = {{"operator", "on", "from", "to"}};
+  if (backward) rows.front().insert(rows.front().begin() + 1, "gradient of");
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < pass.names.size(); ++i) {
     if (pass.layer.problem.operators[i].kind != CoreKind::none) order.push_back(i);
@@ -176,6 +178,9 @@ std::string operators_text(const CorePass& pass) {
   for (const std::size_t i : order) {
     rows.push_back({pass.names[i].name, place_of(pass.layer.problem.operators[i].kind, placed[i]),
                     format_seconds(placed[i].start_s), format_seconds(placed[i].end_s)});
+    if (!backward) continue;
+    const bool weights = pass.names[i].part == CorePart::weight_gradient;
+    rows.back().insert(rows.back().begin() + 1, weights ? "weights" : "inputs");
   }
   return text_table(rows);
 }
