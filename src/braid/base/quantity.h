@@ -11,8 +11,8 @@ namespace braid {
 inline constexpr double kGiB = 1024.0 * 1024 * 1024;
 
 /// Parses "80 GiB", "900GB/s", "100 Gb/s", "5 us", "989.4 TFLOP/s", "700 W", "30000 USD",
-/// "1.05 GHz", "814 mm2", "0.59 pJ" into the base unit. GB is 1e9 bytes, GiB 2^30; Gb is gigabit. Returns
-/// nullopt when the text is no number with a known unit of that kind, or is negative, NaN or
+/// "1.05 GHz", "814 mm2", "0.59 pJ" into the base unit. GB is 1e9 bytes, GiB 2^30; Gb is gigabit.
+/// Nullopt when the text is no number with a known unit of that kind, or is negative, NaN or
 /// infinite.
 std::optional<double> parse_quantity(std::string_view text, Unit unit);
 

@@ -62,7 +62,7 @@ struct Efficiency {
 
 /// How a chip runs the operators of a layer.
 enum class ChipExecution : std::uint8_t {
-  kernels,  ///< A kernel at a time, each over the whole chip, through main memory.
+  kernels,   ///< A kernel at a time, each over the whole chip, through main memory.
   dataflow,  ///< Partitions of several kernels side by side, which pass tensors through on_chip.
   cores      ///< Operators side by side on an accelerator's tensor and vector cores, or on all.
 };

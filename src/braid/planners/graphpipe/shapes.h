@@ -27,9 +27,9 @@ struct BranchGroup {
 
 /// A part of a block that a stage outside of it takes in: whole branches, or one end of a branch.
 struct Absorption {
-  std::vector<int> whole;         ///< [class]: branches taken in whole, the first ones; or empty.
-  int partial = -1;               ///< Class of the branch, the first of it, of which …
-  int first = 0, last = 0;        ///< … the items [first, last) are left in the block.
+  std::vector<int> whole;   ///< [class]: branches taken in whole, the first ones; or empty.
+  int partial = -1;         ///< Class of the branch, the first of it, of which …
+  int first = 0, last = 0;  ///< … the items [first, last) are left in the block.
   std::vector<BranchGroup> remaining;  ///< Stages of those with whole branches.
 };
 
