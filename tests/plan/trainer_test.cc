@@ -111,6 +111,16 @@ TEST(Trainer, MistakesInFilesAreSaidWhereTheyAre) {
               HasSubstr("a trainer can nothing called 'flying'"));
   EXPECT_THAT(message(head + "can:\n  offload: {is: [optimiser], source: s}\n"),
               HasSubstr("did you mean 'optimizer'?"));
+  EXPECT_THAT(message(head + "can:\n  never: [{is: [pipeline], source: s}]\n"),
+              HasSubstr("unknown value 'pipeline'; did you mean 'pipelines'?"));
+  EXPECT_THAT(message(head + "can:\n  never: [{is: [no pipelines], source: s}]\n"),
+              HasSubstr("names nothing that a form has"));
+  EXPECT_THAT(message(head + "can:\n  never: [{is: [pipelines]}]\n"), HasSubstr("has no source"));
+  EXPECT_THAT(
+      message(head + "can:\n  never: [{is: [zero_0], when: {model_has: [wings]}, source: s}]\n"),
+      HasSubstr("unknown value 'wings'"));
+  EXPECT_THAT(message(head + "can:\n  key_value_heads: {is: some, source: s}\n"),
+              HasSubstr("unknown value 'some'"));
   EXPECT_THAT(message(head + "does:\n  fused_loss: {is: true, when: {moon: [full]}, source: s}\n"),
               HasSubstr("unknown key"));
   EXPECT_THAT(message("title: T\n"), HasSubstr("name: required key is missing"));
@@ -137,6 +147,78 @@ TEST(TrainerLimits, NameWhatAFormHasThatCannotBeTold) {
   can.offload_optimizer = false;
   p.offload_optimizer = true;
   EXPECT_EQ(refusal(can, p), "moves no optimizer state to host memory");
+}
+
+TEST(TrainerLimits, OfAModelExcludeCombinationsThatItsFileNames) {
+  const TrainerFile file = read(
+      "name: t\n"
+      "title: T\n"
+      "can:\n"
+      "  key_value_heads: {is: whole, source: s}\n"
+      "  whole_sequence_pieces: {is: true, source: s}\n"
+      "  never:\n"
+      "    - {is: [pipelines], when: {model_type: [qwen3, gpt_oss]}, source: s}\n"
+      "    - {is: [tensor_parallel, no sequence_parallel], when: {model_has: [experts]}, source: "
+      "s}\n"
+      "    - {is: [zero_0, data_parallel, offloaded_optimizer], source: s}\n");
+  TrainerSubject subject;
+  Parallelism staged;
+  staged.pp = 2;
+  EXPECT_THAT(refusal(file.limits(subject), staged), IsEmpty());
+  subject.model_type = "qwen3_moe";
+  EXPECT_EQ(refusal(file.limits(subject), staged),
+            "has no pipelines for models of type qwen3 or gpt_oss");
+  Parallelism divided;
+  divided.tp = 2;
+  EXPECT_THAT(refusal(file.limits(subject), divided), IsEmpty());
+  subject.model_has = {"experts"};
+  EXPECT_EQ(refusal(file.limits(subject), divided),
+            "has no tensor parallelism without sequence parallelism for models with experts");
+  divided.sequence_parallel = true;
+  EXPECT_THAT(refusal(file.limits(subject), divided), IsEmpty());
+  Parallelism moved;
+  moved.offload_optimizer = true;
+  EXPECT_THAT(refusal(file.limits(subject), moved), IsEmpty());
+  moved.dp = 2;
+  EXPECT_EQ(refusal(file.limits(subject), moved),
+            "does not combine data parallelism, ZeRO-0 and optimizer state in host memory");
+  moved.zero = Zero::optimizer;
+  EXPECT_THAT(refusal(file.limits(subject), moved), IsEmpty());
+}
+
+TEST(TrainerLimits, OfHeadsAndTokensAreThoseOfTheModel) {
+  const std::string head = "name: t\ntitle: T\ncan:\n";
+  TrainerSubject subject;
+  subject.kv_heads = 4;
+  subject.seq_len = 1000;
+  Parallelism p;
+  p.tp = 8;
+  p.sequence_parallel = true;
+  const auto refused = [&](const std::string& entry) {
+    return refusal(read(head + "  " + entry + "\n").limits(subject), p);
+  };
+  EXPECT_EQ(refused("key_value_heads: {is: whole, source: s}"),
+            "divides whole heads, and 4 of keys and values do not go over 8 tensor-parallel ranks");
+  EXPECT_THAT(refused("key_value_heads: {is: shared, source: s}"), IsEmpty());
+  subject.kv_heads = 3;
+  EXPECT_THAT(refused("key_value_heads: {is: shared, source: s}"), HasSubstr("3 of keys"));
+  EXPECT_EQ(refused("whole_sequence_pieces: {is: true, source: s}"),
+            "wants sequences of a multiple of 16 tokens, twice the tensor- and context-parallel "
+            "ranks");
+  EXPECT_THAT(refused("whole_sequence_pieces: {is: false, source: s}"), IsEmpty());
+}
+
+TEST(TrainerLimits, OfAFormThatIsNotDecidedYetExcludeNothing) {
+  ExcludedForms forms;
+  forms.with = traits(FormTrait::tensor_parallel, FormTrait::zero_0);
+  forms.without = bit_of(FormTrait::context_parallel);
+  Parallelism p;
+  p.tp = 2;
+  const FormTraits form = traits_of(p, false);
+  EXPECT_TRUE(forms.has(form));
+  EXPECT_FALSE(forms.has(form, kAllFormTraits & ~bit_of(FormTrait::context_parallel)));
+  p.cp = 2;
+  EXPECT_FALSE(forms.has(traits_of(p, false)));
 }
 
 TEST(TrainerLimits, EvenLayoutsAreThoseOfTrainers) {

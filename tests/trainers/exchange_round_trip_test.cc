@@ -212,8 +212,9 @@ TEST(AccelerateExport, RefusesReplicasBesideTensorParallelism) {
   Parallelism p;
   p.tp = 2;
   p.dp = 2;
-  EXPECT_THAT(message_of([&] { export_plan(named_plan(p), "accelerate"); }),
-              HasSubstr("Accelerate refuses replicas"));
+  EXPECT_THAT(
+      message_of([&] { export_plan(named_plan(p), "accelerate"); }),
+      HasSubstr("accelerate does not combine tensor parallelism, data parallelism and ZeRO-0"));
 }
 
 }  // namespace

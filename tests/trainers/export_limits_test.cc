@@ -227,8 +227,7 @@ TEST(ExportLimits, TrainersAreRefusedOnChipsTheyDoNotRunOn) {
         export_plan(plan, target);
         ADD_FAILURE() << target << " on " << name;
       } catch (const Error& error) {
-        EXPECT_THAT(error.what(),
-                    HasSubstr(trainer_of_target(target) + " does not run on " + name));
+        EXPECT_THAT(error.what(), HasSubstr(target + " does not run on " + name));
       }
     }
     EXPECT_THAT(megatron_refuses(plan), HasSubstr(name));
@@ -239,7 +238,7 @@ TEST(ExportLimits, TrainersAreRefusedOnChipsTheyDoNotRunOn) {
   set_chip(plan, "h100-sxm");
   plan.model_source = "llama-3-8b";
   for (const std::string& target : export_targets()) {
-    if (trainer_of_target(target) == "torchtitan") continue;  // It has no model of these sizes.
+    if (target.starts_with("torchtitan")) continue;  // It has no model of these sizes.
     EXPECT_THAT(export_plan(plan, target).warnings, Not(Contains(HasSubstr("GPUs")))) << target;
   }
 }

@@ -36,7 +36,7 @@ TEST(TorchtitanRoundTrip, ReadingTheTomlGivesThePlanBitForBit) {
 
 TEST(TorchtitanRoundTrip, ReadingTheRecipeGivesThePlanBitForBit) {
   const auto models =
-      written_models("torchtitan", "torchtitan-recipe", [](test::RoundTripCase& one) {
+      written_models("torchtitan-recipe", "torchtitan-recipe", [](test::RoundTripCase& one) {
         one.stated.parallel.offload_optimizer = false;
         one.stated.parallel.whole_experts =
             one.stated.parallel.tp > 1 && one.stated.parallel.ep > 1;

@@ -40,7 +40,7 @@ std::string change_of_trainer(const Plan& plan, const std::string& trainer) {
   const TrainerFile file = load_trainer(trainer);
   const std::string made_for =
       plan.trainer.name.empty() ? "no trainer in particular" : plan.trainer.name;
-  if (const std::string reason = refusal(file.can, plan); !reason.empty()) {
+  if (const std::string reason = refusal(limits_of(file, plan), plan); !reason.empty()) {
     return fmt::format("the plan was made for {}; {} {}", made_for, trainer, reason);
   }
   std::optional<Graph> graph = model_again(plan);

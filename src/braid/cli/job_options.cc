@@ -100,12 +100,13 @@ void add_system(Verb& app, JobOptions& o) {
       .group(kSeldom);
 }
 
-void add_form(Verb& app, JobOptions& o) {
+void add_form(Verb& app, JobOptions& o, bool states_one) {
   for (const DegreeOption& option : kDegreeOptions) {
     const std::string name = option.name;
     const std::string what = option.what;
     Degrees& degrees = o.*option.degrees;
-    add_degrees(app, "--" + name, degrees, "The " + what + ", or several to choose from: 1,2,4")
+    add_degrees(app, "--" + name, degrees,
+                "The " + what + (states_one ? "" : ", or several to choose from: 1,2,4"))
         .group(kDegrees);
     add_count(app, "--max-" + name, 1, kMostDegree, "No more than this " + what,
               [&degrees](std::int64_t most) {
@@ -146,13 +147,13 @@ VerbOption add_degrees(Verb& verb, const std::string& option, Degrees& degrees,
       .type_name("N,N,...");
 }
 
-void add_job_options(Verb& app, JobOptions& o) {
+void add_job_options(Verb& app, JobOptions& o, bool states_one) {
   app.add_option("MODEL", o.model,
                  "Zoo name, Hugging Face folder or config.json, ONNX file, or graph JSON")
       .required();
   add_job(app, o);
   add_system(app, o);
-  add_form(app, o);
+  add_form(app, o, states_one);
   app.add_flag("--no-offload", o.no_offload, "Never move state to host memory").group(kSearch);
   app.add_flag("--all-devices", o.all_devices, "Leave no device idle, even where that is faster")
       .group(kSearch);
@@ -372,6 +373,11 @@ TrainerFile set_job_trainer(const JobOptions& o, const std::vector<const Planner
     }
   }
   TrainerFile trainer = choose_trainer(name, needs);
+  if (const std::string reason = name.empty() ? why_not_usual(needs) : ""; !reason.empty()) {
+    loaded.assumptions.push_back("run by " + trainer.name +
+                                 ", which stands for the best that a trainer can do: " + reason +
+                                 " (--for names another)");
+  }
   set_trainer(trainer, loaded.system, loaded.job, loaded.space);
   if (loaded.job.graph != nullptr) {
     adapt_graph(loaded.job.trainer.does, loaded.graph);

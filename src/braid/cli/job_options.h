@@ -34,7 +34,8 @@ inline constexpr std::int64_t kSamplesPerDevice = 16;
 /// The heading of limits of degrees, such as --max-tp.
 inline constexpr const char* kLimits = "Limits of degrees";
 
-void add_job_options(Verb& app, JobOptions& options);
+/// `states_one`: degrees are those of one configuration, not what to choose from.
+void add_job_options(Verb& app, JobOptions& options, bool states_one = false);
 
 /// What single planners are told.
 void add_planner_options(Verb& app, JobOptions& options);

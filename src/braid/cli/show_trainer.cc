@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "braid/base/json.h"
+#include "braid/base/text.h"
 #include "braid/cli/verbs.h"
 #include "braid/planners/registry.h"
 
@@ -28,6 +29,8 @@ std::string condition_text(const TrainerCondition& when) {
   add("of", when.model);
   add("not of", when.model_other_than);
   add("that says", when.model_says);
+  add("of type", when.model_type);
+  if (!when.model_has.empty()) parts.push_back("with " + and_list(when.model_has));
   add("whose row says", when.says);
   if (when.version_from > 0) parts.push_back("from " + month_text(when.version_from));
   if (when.published_from > 0) parts.push_back("published from " + month_text(when.published_from));

@@ -28,7 +28,7 @@ struct ExportOptions {
 int run_export(const ExportOptions& options) {
   const ValidPlan valid = read_valid_plan(options.plan);
   const Export result = export_plan(valid.plan, options.target);
-  const std::string change = change_of_trainer(valid.plan, trainer_of_target(options.target));
+  const std::string change = change_of_trainer(valid.plan, options.target);
   write_file(options.output, result.text);
   print_warnings(valid.warnings);
   if (!change.empty()) fmt::print(stderr, "braid: note: {}\n", change);

@@ -43,6 +43,36 @@ bool TrainerLimits::allows_chip(const std::string& name) const {
                       [&](const std::string& family) { return name.starts_with(family); });
 }
 
+bool TrainerLimits::divides(std::int64_t tp, std::int64_t cp) const {
+  const bool heads =
+      divided_heads == 0 || divided_heads % tp == 0 || (shared_heads && tp % divided_heads == 0);
+  return heads && divided_tokens % (2 * tp * cp) == 0;
+}
+const ExcludedForms* TrainerLimits::excluding(FormTraits form, FormTraits known) const {
+  const auto found = std::find_if(never.begin(), never.end(),
+                                  [&](const ExcludedForms& each) { return each.has(form, known); });
+  return found == never.end() ? nullptr : &*found;
+}
+
+namespace {
+
+std::string refusal_of_ranks(const TrainerLimits& limits, const Parallelism& p) {
+  if (limits.divides(p.tp, p.cp)) return "";
+  const std::int64_t pieces = std::int64_t{2} * p.tp * p.cp;
+  if (limits.divided_tokens % pieces != 0) {
+    return fmt::format(
+        "wants sequences of a multiple of {} tokens, twice the tensor- and "
+        "context-parallel ranks",
+        pieces);
+  }
+  return fmt::format(
+      "divides whole heads, and {} of keys and values do not go over {} "
+      "tensor-parallel ranks",
+      limits.divided_heads, p.tp);
+}
+
+}  // namespace
+
 std::string refusal(const TrainerLimits& limits, const Parallelism& p) {
   // One stage runs its passes in order by any schedule.
   if (p.pp > 1 && !limits.allows(p.schedule)) {
@@ -82,7 +112,10 @@ std::string refusal(const TrainerLimits& limits, const Parallelism& p) {
                             : !limits.pipeline_outermost && p.pp > 1 && p.dp > 1) {
     return "has no such order of ranks";
   }
-  return "";
+  if (const ExcludedForms* excluded = limits.excluding(traits_of(p, has_data_outermost(p)))) {
+    return refusal_text(*excluded);
+  }
+  return refusal_of_ranks(limits, p);
 }
 
 }  // namespace braid

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "braid/plan/excluded_forms.h"
 #include "braid/plan/parallelism.h"
 #include "braid/profile/trainer_behaviour.h"
 
@@ -40,6 +41,11 @@ struct TrainerLimits {
   bool heterogeneous_stages = true;  ///< Stages may have forms of their own, and form a graph.
   bool auto_sharding = true;         ///< Layers may have automatic shardings.
   int most_stages = 1 << 24, most_tensor_parallel = 1 << 24;
+  // Of one model:
+  std::vector<ExcludedForms> never;  ///< These combinations are refused.
+  std::int64_t divided_heads = 0;    ///< Of keys and values: tp divides them; 0: any number may be.
+  bool shared_heads = false;         ///< Or is a multiple of them.
+  std::int64_t divided_tokens = 0;  ///< Of a sequence: 2·tp·cp divides them; 0: any number may be.
 
   friend bool operator==(const TrainerLimits&, const TrainerLimits&) = default;
   bool allows(ScheduleKind schedule) const;
@@ -48,6 +54,10 @@ struct TrainerLimits {
   /// Whether tp ranks may divide layers so; always for tp 1.
   bool allows_sequence_parallel(bool on, int tp) const;
   bool allows_chip(const std::string& name) const;
+  /// Whether heads and sequences of the model go over so many ranks.
+  bool divides(std::int64_t tp, std::int64_t cp) const;
+  /// The first of `never` that has the form: null where none does (ExcludedForms::has).
+  const ExcludedForms* excluding(FormTraits form, FormTraits known = kAllFormTraits) const;
 };
 
 /// Why a trainer with these limits cannot be told this form, such as "has no schedule gpipe"; empty

@@ -1,6 +1,7 @@
 #include "braid/plan/trainer_file.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <functional>
 #include <map>
@@ -39,6 +40,16 @@ Words words_of(const Value& value) {
   return words;
 }
 
+/// The word, which is one of those known.
+template <class Known>
+std::string known_word(const Value& value, const Known& known) {
+  const std::string_view word = value.as_string();
+  if (std::find(known.begin(), known.end(), word) == known.end()) {
+    value.fail("unknown value " + in_quotes(word), did_you_mean(word, known));
+  }
+  return std::string(word);
+}
+
 /// 2201 of "2022-01" or "22.01".
 int month_of(const Value& value) {
   std::string digits;
@@ -52,7 +63,8 @@ int month_of(const Value& value) {
 
 TrainerCondition read_condition(const Value& value) {
   value.expect_only({"framework", "hardware", "hardware_other_than", "precision", "model",
-                     "model_other_than", "model_says", "says", "version_from", "published_from"});
+                     "model_other_than", "model_says", "model_type", "model_has", "says",
+                     "version_from", "published_from"});
   TrainerCondition when;
   const std::pair<const char*, Words TrainerCondition::*> lists[] = {
       {"framework", &TrainerCondition::framework},
@@ -62,9 +74,15 @@ TrainerCondition read_condition(const Value& value) {
       {"model", &TrainerCondition::model},
       {"model_other_than", &TrainerCondition::model_other_than},
       {"model_says", &TrainerCondition::model_says},
+      {"model_type", &TrainerCondition::model_type},
       {"says", &TrainerCondition::says}};
   for (const auto& [key, list] : lists) {
     if (value[key].exists()) when.*list = words_of(value[key]);
+  }
+  if (value["model_has"].exists()) {
+    for (const Value& part : value["model_has"].elements()) {
+      when.model_has.push_back(known_word(part, kModelParts));
+    }
   }
   if (value["version_from"].exists()) when.version_from = month_of(value["version_from"]);
   if (value["published_from"].exists()) when.published_from = month_of(value["published_from"]);
@@ -74,6 +92,9 @@ TrainerCondition read_condition(const Value& value) {
 /// What the keys of the section `can` read into.
 using LimitSetters =
     std::map<std::string, std::function<void(const Value&, TrainerLimits&)>, std::less<>>;
+/// Those of them that are about one model.
+constexpr std::array<std::string_view, 3> kModelLimits = {"key_value_heads", "never",
+                                                          "whole_sequence_pieces"};
 
 template <typename T>
 T parsed(const Value& value, std::optional<T> (*parse)(std::string_view), const char* known) {
@@ -111,11 +132,7 @@ auto list_of_some(const Value& value, const Read& read) {
 std::vector<bool> has_each(const Value& value, const std::vector<std::string_view>& known) {
   std::vector<bool> has(known.size(), false);
   for (const Value& element : value.elements()) {
-    const auto found = std::find(known.begin(), known.end(), element.as_string());
-    if (found == known.end()) {
-      element.fail("unknown value " + in_quotes(element.as_string()),
-                   did_you_mean(element.as_string(), known));
-    }
+    const auto found = std::find(known.begin(), known.end(), known_word(element, known));
     has[static_cast<std::size_t>(found - known.begin())] = true;
   }
   return has;
@@ -288,13 +305,75 @@ void read_settings(const char* section, const Value& value,
   }
 }
 
+/// "pipelines", or "no pipelines".
+void read_trait(const Value& value, ExcludedForms& forms) {
+  constexpr std::string_view kNot = "no ";
+  std::string_view word = value.as_string();
+  const bool without = word.starts_with(kNot);
+  if (without) word.remove_prefix(kNot.size());
+  const auto found = std::find_if(kFormTraits.begin(), kFormTraits.end(),
+                                  [&](const FormTraitName& each) { return each.key == word; });
+  if (found == kFormTraits.end()) {
+    std::vector<std::string_view> known;
+    for (const FormTraitName& each : kFormTraits) known.push_back(each.key);
+    value.fail("unknown value " + in_quotes(word), did_you_mean(word, known));
+  }
+  const auto trait = static_cast<FormTrait>(found - kFormTraits.begin());
+  (without ? forms.without : forms.with) |= bit_of(trait);
+}
+
+/// " for models of type qwen3 with experts on v100", as far as the condition asks for these.
+std::string models_text(const TrainerCondition& when) {
+  std::string text;
+  if (!when.model_type.empty()) {
+    text += " for models of type " + and_list(when.model_type, " or ");
+  } else if (!when.model_has.empty()) {
+    text += " for models";
+  }
+  if (!when.model_has.empty()) {
+    std::vector<std::string> parts = when.model_has;
+    for (std::string& part : parts) std::replace(part.begin(), part.end(), '_', ' ');
+    text += " with " + and_list(parts);
+  }
+  if (!when.hardware.empty()) text += " on " + and_list(when.hardware, " or ");
+  return text;
+}
+
+void read_exclusions(const Value& value, TrainerFile& file) {
+  for (const Value& one : value.elements()) {
+    file.entries.push_back(read_entry("can", "never", one, true));
+    ConditionalExclusion& read = file.never.emplace_back();
+    for (const Value& trait : one["is"].elements()) read_trait(trait, read.forms);
+    if (read.forms.with == 0) one["is"].fail("names nothing that a form has", "name something");
+    read.when = file.entries.back().when;
+    read.forms.models = models_text(read.when);
+  }
+}
+
+/// The limits that are about one model (kModelLimits).
+void read_model_limit(std::string_view key, const Value& value, TrainerFile& file) {
+  if (key == "never") return read_exclusions(value, file);
+  file.entries.push_back(read_entry("can", key, value, false));
+  if (key == "whole_sequence_pieces") {
+    file.divides_tokens = value["is"].as_bool();
+    return;
+  }
+  constexpr std::array<std::string_view, 2> kKinds = {"whole", "shared"};
+  file.divides_heads = true;
+  file.shares_heads = known_word(value["is"], kKinds) == "shared";
+}
+
 void read_limits(const Value& value, TrainerFile& file) {
   if (!value.exists()) return;
   const LimitSetters setters = limit_setters();
   for (const auto& [key, given] : value.members()) {
+    if (std::find(kModelLimits.begin(), kModelLimits.end(), key) != kModelLimits.end()) {
+      read_model_limit(key, given, file);
+      continue;
+    }
     const auto setter = setters.find(key);
     if (setter == setters.end()) {
-      std::vector<std::string_view> known;
+      std::vector<std::string_view> known(kModelLimits.begin(), kModelLimits.end());
       for (const auto& [name, set] : setters) known.emplace_back(name);
       given.fail("a trainer can nothing called " + in_quotes(key), did_you_mean(key, known));
     }
@@ -320,6 +399,17 @@ Target resolved(const TrainerFile& file, const char* section, const TrainerSubje
 
 }  // namespace
 
+void describe_model(const ModelShape& shape, TrainerSubject& subject) {
+  subject.model_type = lowered(shape.model_type);
+  subject.kv_heads = shape.latent_attention ? shape.heads : shape.kv_heads;
+  const bool biases = shape.linear_bias || shape.expert_bias;
+  const std::array<bool, kModelParts.size()> has = {shape.experts > 0, biases, shape.rms,
+                                                    shape.tied_embeddings};
+  for (std::size_t p = 0; p < has.size(); ++p) {
+    if (has[p]) subject.model_has.emplace_back(kModelParts[p]);
+  }
+}
+
 bool TrainerCondition::holds(const TrainerSubject& subject) const {
   const auto any_of = [](const Words& words, const std::string& text) {
     return words.empty() || says_one_of(text, words);
@@ -331,16 +421,44 @@ bool TrainerCondition::holds(const TrainerSubject& subject) const {
          any_of(precision, subject.precision) && any_of(model_says, subject.model) &&
          any_of(says, subject.says) &&
          (model.empty() || begins_with_one_of(subject.model, model)) &&
-         !begins_with_one_of(subject.model, model_other_than) && subject.version >= version_from &&
-         subject.published >= published_from;
+         !begins_with_one_of(subject.model, model_other_than) &&
+         (model_type.empty() || begins_with_one_of(subject.model_type, model_type)) &&
+         std::all_of(model_has.begin(), model_has.end(),
+                     [&](const std::string& part) {
+                       return std::find(subject.model_has.begin(), subject.model_has.end(), part) !=
+                              subject.model_has.end();
+                     }) &&
+         subject.version >= version_from && subject.published >= published_from;
 }
 
 Trainer TrainerFile::trainer(const TrainerSubject& subject) const {
   return {name, resolved(*this, "does", subject, behaviour_settings())};
 }
 
+TrainerLimits TrainerFile::limits(const TrainerSubject& subject) const {
+  TrainerLimits limits = can;
+  for (const ConditionalExclusion& each : never) {
+    if (each.when.holds(subject)) limits.never.push_back(each.forms);
+  }
+  if (divides_heads) limits.divided_heads = subject.kv_heads;
+  limits.shared_heads = shares_heads;
+  if (divides_tokens) limits.divided_tokens = subject.seq_len;
+  return limits;
+}
+
 TrainerUsual TrainerFile::usual(const TrainerSubject& subject) const {
   return resolved(*this, "usually", subject, usual_settings());
+}
+
+TrainerSubject subject_of(const TrainerFile& trainer, const System& system,
+                          const Precision& precision) {
+  TrainerSubject subject;
+  subject.framework = lowered(trainer.name);
+  subject.precision = lowered(name_of(precision));
+  for (const DeviceGroup& group : system.groups) {
+    subject.hardware += (subject.hardware.empty() ? "" : " + ") + lowered(group.chip.name);
+  }
+  return subject;
 }
 
 TrainerFile read_trainer(const Value& value) {

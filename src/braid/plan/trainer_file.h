@@ -1,12 +1,17 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "braid/base/document.h"
+#include "braid/graph/model_shape.h"
 #include "braid/plan/trainer.h"
+#include "braid/system/system.h"
 
 namespace braid {
 
@@ -19,10 +24,21 @@ struct TrainerSubject {
   std::string framework;  ///< The trainer in the words of a row, or its name here.
   std::string hardware;   ///< Chips.
   std::string precision, model;
+  std::string model_type;              ///< Of its config.json.
+  std::vector<std::string> model_has;  ///< Of kModelParts.
+  std::int64_t kv_heads = 0;           ///< As tensor parallelism divides them; 0: not known.
+  std::int64_t seq_len = 0;
   std::string says;         ///< What else a row says.
   int version = kNewest;    ///< Year and month, 2604 of "26.04.01"; 0: not said.
   int published = kNewest;  ///< Year and month of the source, 2205; 0: not known.
 };
+
+/// What of a model conditions may ask for.
+inline constexpr std::array<std::string_view, 4> kModelParts = {"experts", "biases", "rms_norms",
+                                                                "tied_embeddings"};
+
+/// Says of the subject what is known of its model.
+void describe_model(const ModelShape& shape, TrainerSubject& subject);
 
 /// What must hold of a run; what is empty does not count.
 struct TrainerCondition {
@@ -31,6 +47,8 @@ struct TrainerCondition {
   std::vector<std::string> hardware, hardware_other_than, precision, model_says, says;
   /// The model's name begins with one of these, or with none.
   std::vector<std::string> model, model_other_than;
+  std::vector<std::string> model_type;       ///< Its type begins with one of these.
+  std::vector<std::string> model_has;        ///< It has all of these.
   int version_from = 0, published_from = 0;  ///< Year and month.
 
   bool holds(const TrainerSubject& subject) const;
@@ -58,17 +76,31 @@ struct TrainerEntry {
   std::string source;
 };
 
+/// A combination that a trainer refuses, of some models or on some chips.
+struct ConditionalExclusion {
+  ExcludedForms forms;
+  TrainerCondition when;
+};
+
 /// A trainer as its YAML file has it (docs/adding-a-trainer.md).
 struct TrainerFile {
   std::string name, title;
-  TrainerLimits can;
-  std::vector<TrainerEntry> entries;   ///< In the file's order.
-  std::vector<TrainerCondition> runs;  ///< Measured runs that are by it.
+  TrainerLimits can;  ///< What holds of every model; the rest is in limits().
+  std::vector<ConditionalExclusion> never;
+  bool divides_heads = false, shares_heads = false;  ///< TrainerLimits::divided_heads.
+  bool divides_tokens = false;                       ///< TrainerLimits::divided_tokens.
+  std::vector<TrainerEntry> entries;                 ///< In the file's order.
+  std::vector<TrainerCondition> runs;                ///< Measured runs that are by it.
 
   /// Of several entries of a key the first whose condition holds counts.
   Trainer trainer(const TrainerSubject& subject) const;
+  TrainerLimits limits(const TrainerSubject& subject) const;
   TrainerUsual usual(const TrainerSubject& subject) const;
 };
+
+/// A run that is planned, its model aside.
+TrainerSubject subject_of(const TrainerFile& trainer, const System& system,
+                          const Precision& precision);
 
 /// Reads a trainer's file. Throws Error with file, line and key: an unknown behaviour, an entry
 /// without a source, a value of the wrong kind.

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "braid/base/text.h"
 #include "braid/plan/dealt_layers.h"
 #include "braid/plan/direct_stages.h"
 
@@ -20,6 +21,14 @@ bool is_dealt_evenly(std::span<const std::int32_t> counts) {
   const auto layers = std::accumulate(counts.begin(), counts.end(), std::int32_t{0});
   return std::ranges::equal(counts,
                             layers_of_chunks(layers, static_cast<std::int32_t>(counts.size())));
+}
+
+TrainerLimits limits_of(const TrainerFile& trainer, const Plan& plan) {
+  TrainerSubject subject = subject_of(trainer, plan.system, plan.precision);
+  subject.model = lowered(plan.model);
+  subject.seq_len = plan.seq_len;
+  if (plan.shape) describe_model(*plan.shape, subject);
+  return trainer.limits(subject);
 }
 
 std::string refusal(const TrainerLimits& limits, const Plan& plan) {

@@ -5,8 +5,12 @@
 #include <string>
 
 #include "braid/plan/plan.h"
+#include "braid/plan/trainer_file.h"
 
 namespace braid {
+
+/// What the trainer can be told of the plan's model on its chips.
+TrainerLimits limits_of(const TrainerFile& trainer, const Plan& plan);
 
 /// Why a trainer with these limits cannot be told this plan; empty when it can. As refusal() of its
 /// form, and for stages of different forms or numbers of layers and automatic sharding.

@@ -9,6 +9,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/rounding.h"
+#include "braid/base/text.h"
 #include "braid/plan/trainer_fit.h"
 #include "braid/planners/amp/amp_planner.h"
 #include "braid/planners/amp/mixed_planner.h"
@@ -211,7 +212,8 @@ const PlannerEntry& find_planner(const std::string& name) {
     if (entry.name == name) return entry;
     known += (known.empty() ? "" : ", ") + std::string(entry.name);
   }
-  throw Error(Where{"", 0, "--planner"}, "unknown planner \"" + name + "\"", "use one of " + known);
+  throw Error(Where{"", 0, "--planner"}, "unknown planner " + in_quotes(name),
+              "use one of " + known);
 }
 
 }  // namespace braid

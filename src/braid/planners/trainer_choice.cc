@@ -7,6 +7,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/text.h"
+#include "braid/plan/model_shape.h"
 #include "braid/planners/job/job_layers.h"
 
 namespace braid {
@@ -35,6 +36,29 @@ Parallelism fixed_form(const SpaceOptions& space) {
   return form;
 }
 
+/// Which traits of fixed_form() are fixed.
+FormTraits fixed_traits(const SpaceOptions& space) {
+  FormTraits known = 0;
+  const auto decide = [&](const Degrees& degrees, FormTrait trait) {
+    const bool fixed = !degrees.allows(1) || !degrees.at_least(2);
+    if (fixed) known |= bit_of(trait);
+    return fixed;
+  };
+  const bool tp = decide(space.tp, FormTrait::tensor_parallel);
+  decide(space.cp, FormTrait::context_parallel);
+  decide(space.ep, FormTrait::expert_parallel);
+  decide(space.dp, FormTrait::data_parallel);
+  const bool pp = decide(space.pp, FormTrait::pipelines);
+  if (tp && space.sequence_parallel) known |= bit_of(FormTrait::sequence_parallel);
+  if (pp && space.schedule) {
+    known |= traits(FormTrait::gpipe, FormTrait::one_f_one_b, FormTrait::interleaved);
+  }
+  if (space.zero) {
+    known |= traits(FormTrait::zero_0, FormTrait::zero_1, FormTrait::zero_2, FormTrait::zero_3);
+  }
+  return known;
+}
+
 /// Why what is fixed cannot be told; options that are not fixed are no reason.
 std::string refusal_of_fixed(const TrainerLimits& can, const SpaceOptions& space) {
   Parallelism form = fixed_form(space);
@@ -52,10 +76,31 @@ std::string refusal_of_fixed(const TrainerLimits& can, const SpaceOptions& space
     form.zero =
         form.pp > 1 && !can.pipelined_zero.empty() ? can.pipelined_zero.front() : can.zero.front();
   }
+  const FormTraits traits = traits_of(form, /*data_outermost=*/false);
+  if (const ExcludedForms* excluded = can.excluding(traits, fixed_traits(space))) {
+    return refusal_text(*excluded);
+  }
   // Which order the axes have is not fixed.
   TrainerLimits any_order = can;
   any_order.pipeline_outermost = any_order.data_outermost = true;
+  any_order.never.clear();
+  if (!space.tp.single()) any_order.divided_heads = 0;
+  if (!space.tp.single() || !space.cp.single()) any_order.divided_tokens = 0;
   return refusal(any_order, form);
+}
+
+/// What the trainer may depend on of the job.
+TrainerSubject subject_of(const TrainerFile& trainer, const System& system, const Job& job) {
+  TrainerSubject subject = subject_of(trainer, system, job.precision);
+  if (job.graph == nullptr) {
+    subject.model = lowered(job.layers->layers().model);
+    subject.seq_len = job.layers->layers().seq_len;
+    return subject;
+  }
+  subject.model = lowered(job.graph->name);
+  subject.seq_len = job.graph->seq_len;
+  if (const auto shape = model_shape(*job.graph)) describe_model(*shape, subject);
+  return subject;
 }
 
 }  // namespace
@@ -63,6 +108,7 @@ std::string refusal_of_fixed(const TrainerLimits& can, const SpaceOptions& space
 TrainerNeeds trainer_needs(const Job& job, const System& system, const SpaceOptions& space,
                            std::vector<const PlannerEntry*> planners) {
   TrainerNeeds needs;
+  needs.job = &job;
   if (job.graph != nullptr) {
     needs.model = job.graph->name;
     needs.language_model = is_language_model(*job.graph);
@@ -79,7 +125,7 @@ TrainerNeeds trainer_needs(const Job& job, const System& system, const SpaceOpti
 }
 
 std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs) {
-  const TrainerLimits& can = trainer.can;
+  const TrainerLimits can = trainer.limits(subject_of(trainer, *needs.system, *needs.job));
   if (can.language_models_only && !needs.language_model) return "trains language models only";
   for (const DeviceGroup& group : needs.system->groups) {
     if (!can.allows_chip(group.chip.name)) return "does not run on " + group.chip.name;
@@ -101,7 +147,16 @@ std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs) {
   return refusal_of_fixed(can, *needs.space);
 }
 
-const TrainerFile& usual_trainer(const TrainerNeeds& needs) {
+namespace {
+
+const TrainerFile& known_trainer(const std::string& name) {
+  const std::vector<TrainerFile>& all = trainer_catalogue();
+  return *std::find_if(all.begin(), all.end(),
+                       [&](const TrainerFile& trainer) { return trainer.name == name; });
+}
+
+/// What is taken where it can run the job.
+const TrainerFile& first_choice(const TrainerNeeds& needs) {
   const std::vector<DeviceGroup>& groups = needs.system->groups;
   const bool on_tpus = std::all_of(groups.begin(), groups.end(), [](const DeviceGroup& group) {
     return group.chip.name.starts_with("tpu-");
@@ -109,15 +164,20 @@ const TrainerFile& usual_trainer(const TrainerNeeds& needs) {
   const bool designed = std::any_of(groups.begin(), groups.end(), [](const DeviceGroup& group) {
     return group.chip.accelerator.has_value();
   });
-  const std::string_view usual = on_tpus ? "maxtext" : "megatron";
-  const TrainerFile* ideal = nullptr;
-  for (const TrainerFile& trainer : trainer_catalogue()) {
-    if (!designed && trainer.name == usual && refusal(trainer, needs).empty()) {
-      return trainer;
-    }
-    if (trainer.name == "ideal") ideal = &trainer;
-  }
-  return *ideal;
+  return known_trainer(designed ? "ideal" : on_tpus ? "maxtext" : "megatron");
+}
+
+}  // namespace
+
+const TrainerFile& usual_trainer(const TrainerNeeds& needs) {
+  const TrainerFile& first = first_choice(needs);
+  return refusal(first, needs).empty() ? first : known_trainer("ideal");
+}
+
+std::string why_not_usual(const TrainerNeeds& needs) {
+  const TrainerFile& first = first_choice(needs);
+  const std::string reason = refusal(first, needs);
+  return reason.empty() ? "" : first.name + " " + reason;
 }
 
 TrainerFile choose_trainer(const std::string& name, const TrainerNeeds& needs) {
@@ -138,21 +198,6 @@ void check_trainer(const TrainerFile& trainer, const TrainerNeeds& needs) {
               others.empty() ? "change what is fixed" : "trainers that can: " + others);
 }
 
-namespace {
-
-TrainerSubject subject_of(const TrainerFile& trainer, const System& system, const Job& job) {
-  TrainerSubject subject;
-  subject.framework = lowered(trainer.name);
-  subject.precision = lowered(name_of(job.precision));
-  for (const DeviceGroup& group : system.groups) {
-    subject.hardware += (subject.hardware.empty() ? "" : " + ") + lowered(group.chip.name);
-  }
-  subject.model = lowered(job.graph != nullptr ? job.graph->name : job.layers->layers().model);
-  return subject;
-}
-
-}  // namespace
-
 TrainerUsual usual_of(const TrainerFile& trainer, const System& system, const Job& job) {
   return trainer.usual(subject_of(trainer, system, job));
 }
@@ -160,7 +205,7 @@ TrainerUsual usual_of(const TrainerFile& trainer, const System& system, const Jo
 void set_trainer(const TrainerFile& trainer, const System& system, Job& job, SpaceOptions& space) {
   job.trainer = trainer.trainer(subject_of(trainer, system, job));
   adapt_precision(job.trainer.does, job.precision);
-  space.can = trainer.can;
+  space.can = trainer.limits(subject_of(trainer, system, job));
 }
 
 }  // namespace braid

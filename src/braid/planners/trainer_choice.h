@@ -10,6 +10,7 @@ namespace braid {
 
 /// What the trainer of a job has to run.
 struct TrainerNeeds {
+  const Job* job = nullptr;
   std::string model;  ///< Name for people.
   bool language_model = false;
   const System* system = nullptr;
@@ -28,6 +29,9 @@ std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs);
 /// The trainer that is taken where none is named: megatron for language models on GPUs, maxtext on
 /// TPUs, and ideal where these cannot run the job or a chip is a design (Chip::accelerator).
 const TrainerFile& usual_trainer(const TrainerNeeds& needs);
+
+/// Why that is ideal, such as "megatron trains language models only"; empty where it is not.
+std::string why_not_usual(const TrainerNeeds& needs);
 
 /// Throws Error, with those of the catalogue that can, when the trainer cannot run the job.
 void check_trainer(const TrainerFile& trainer, const TrainerNeeds& needs);

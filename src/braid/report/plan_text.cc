@@ -220,9 +220,8 @@ std::string proof_text(const Outcome& outcome) {
   const bool of_first = !outcome.recommendation || !outcome.recommendation->fastest;
   if (outcome.status == Status::optimal) {
     return fmt::format(
-        "Proven{}: the best of the planner's space ({} configurations bounded, {} "
-        "looked at){}.\n",
-        of_first ? "" : " of the fastest", outcome.work, outcome.evaluated,
+        "{}: the best of the planner's space ({} configurations bounded, {} looked at){}.\n",
+        of_first ? "Proven" : "The fastest is proven", outcome.work, outcome.evaluated,
         outcome.space.empty() ? "" : ": " + outcome.space);
   }
   if (outcome.search_bound_s > 0) {

@@ -16,7 +16,7 @@ namespace {
 std::string reason_text(const Ease& ease, const Ease& other) {
   if (ease.offload != other.offload) return "nothing of it lies in host memory";
   if (ease.dimensions != other.dimensions) {
-    return fmt::format("{} of TP, CP, EP, PP and DP {} above 1, not {}", ease.dimensions,
+    return fmt::format("{} of TP, CP, EP, PP and DP {} above 1, in the fastest {}", ease.dimensions,
                        ease.dimensions == 1 ? "is" : "are", other.dimensions);
   }
   if (ease.own_layout != other.own_layout) return "layers and devices lie as trainers put them";

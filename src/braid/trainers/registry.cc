@@ -1,6 +1,9 @@
 #include "braid/trainers/registry.h"
 
 #include <algorithm>
+#include <array>
+#include <sstream>
+#include <string_view>
 
 #include "braid/base/error.h"
 #include "braid/plan/trainer_file.h"
@@ -26,14 +29,13 @@ namespace {
 struct Target {
   const char* name;
   Export (*write)(const Plan& plan);
-  bool refuses = true;            ///< What its file in the catalogue says it cannot; else it warns.
-  const char* trainer = nullptr;  ///< In the catalogue, where that has another name.
+  bool refuses = true;  ///< What its file in the catalogue says it cannot; else it warns.
 };
 
 constexpr Target kTargets[] = {{"megatron", export_megatron, false},
                                {"deepspeed", export_deepspeed, false},
                                {"torchtitan", export_torchtitan, false},
-                               {"torchtitan-recipe", export_torchtitan_recipe, false, "torchtitan"},
+                               {"torchtitan-recipe", export_torchtitan_recipe, false},
                                {"megatron-bridge", export_megatron_bridge},
                                {"maxtext", export_maxtext},
                                {"accelerate", export_accelerate}};
@@ -75,19 +77,24 @@ bool has_searched_shardings(const Plan& plan) {
   return false;
 }
 
+/// A file of settings that a command line names; empty: none.
+std::string named_file(const std::string& text) {
+  constexpr std::array<std::string_view, 4> kEndings = {".json", ".toml", ".yaml", ".yml"};
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    word.erase(0, word.find('=') + 1);
+    const auto ends = [&](std::string_view ending) { return word.ends_with(ending); };
+    if (std::any_of(kEndings.begin(), kEndings.end(), ends)) return on_one_line(word);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<std::string> export_targets() {
   std::vector<std::string> names;
   for (const Target& target : kTargets) names.emplace_back(target.name);
   return names;
-}
-
-std::string trainer_of_target(const std::string& target) {
-  for (const Target& each : kTargets) {
-    if (each.name == target && each.trainer != nullptr) return each.trainer;
-  }
-  return target;
 }
 
 Export export_plan(const Plan& plan, const std::string& target) {
@@ -103,11 +110,10 @@ Export export_plan(const Plan& plan, const std::string& target) {
     throw Error("the plan has automatic sharding, which " + target + " cannot be told",
                 "plan without --sharding auto");
   }
-  const std::string trainer = trainer_of_target(target);
-  const TrainerLimits can = load_trainer(trainer).can;
   const SharedConfig one = in_one_form(plan, target);
-  refuse_chips(can, one.plan, trainer);
-  if (known->refuses) refuse_form(can, one.plan, trainer);
+  const TrainerLimits can = limits_of(load_trainer(target), one.plan);
+  refuse_chips(can, one.plan, target);
+  if (known->refuses) refuse_form(can, one.plan, target);
   Export written = known->write(one.plan);
   written.warnings.insert(written.warnings.end(), one.notes.begin(), one.notes.end());
   return written;
@@ -120,6 +126,10 @@ Import import_run(const std::string& text, const std::string& file) {
   if (is_maxtext(text)) return import_maxtext(text, file);
   if (is_megatron(text)) return import_megatron(text, file);
   if (is_accelerate(text)) return import_accelerate(text, file);
+  if (const std::string named = named_file(text); !named.empty()) {
+    throw Error(Where{file, 0, ""}, "this command line says nothing of the run but " + named,
+                "give that file");
+  }
   throw Error(Where{file, 0, ""}, "this is nothing that a trainer is started with",
               "give the command line, script or file of Megatron-LM, DeepSpeed, torchtitan, "
               "Megatron-Bridge, MaxText or Accelerate");

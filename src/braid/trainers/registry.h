@@ -9,12 +9,8 @@
 
 namespace braid {
 
-/// What plans are written for: trainers by their names in the catalogue, and other files that one
-/// of them takes ("torchtitan-recipe").
+/// What plans are written for: trainers by their names in the catalogue.
 std::vector<std::string> export_targets();
-
-/// The trainer of the catalogue that takes what is written for a target: "torchtitan".
-std::string trainer_of_target(const std::string& target);
 
 /// `target` is one of export_targets(). Throws Error for others, and for plans that
 /// are not uniform.

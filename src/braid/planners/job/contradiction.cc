@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "braid/base/text.h"
 #include "braid/plan/names.h"
 #include "braid/planners/job/space_rules.h"
 
@@ -125,19 +126,34 @@ class SpaceWalk {
     }
     if (keeps(SpaceRule::batch) && limits_.global_batch % c.dp != 0) return false;
     if (keeps(SpaceRule::expert_ranks) && replicas % c.ep != 0) return false;
-    return has_state(c) && has_tensor_form(c) && has_pipeline(c);
+    if (is_excluded(options_.can, c, kDegreeTraits)) return false;
+    const std::vector<Zero> states = states_of(c);
+    // What the trainer excludes may be about both and the pipeline together.
+    const bool at_once = options_.can.never.empty();
+    for (const TensorSharding& form : tensor_forms_of(c)) {
+      for (const Zero zero : states) {
+        Configuration formed = with_form(c, form);
+        formed.zero = zero;
+        if (has_pipeline(formed)) return true;
+        if (at_once) return false;
+      }
+    }
+    return false;
   }
 
-  /// Whether the trainer has a stage of ZeRO for it.
-  bool has_state(const Configuration& c) const {
-    const TrainerLimits& can = options_.can;
-    if (options_.zero) return can.allows(*options_.zero, c.pp);
-    if (c.dp * std::int64_t{c.cp} == 1) return can.allows(Zero::none, c.pp);
-    const std::array all = {Zero::none, Zero::optimizer, Zero::gradients, Zero::parameters};
-    return std::any_of(all.begin(), all.end(), [&](Zero zero) { return can.allows(zero, c.pp); });
+  /// The stages of ZeRO that the trainer has for it.
+  std::vector<Zero> states_of(const Configuration& c) const {
+    std::vector<Zero> states = {Zero::none, Zero::optimizer, Zero::gradients, Zero::parameters};
+    if (options_.zero) {
+      states = {*options_.zero};
+    } else if (c.dp * std::int64_t{c.cp} == 1) {
+      states = {Zero::none};
+    }
+    std::erase_if(states, [&](Zero zero) { return !options_.can.allows(zero, c.pp); });
+    return states;
   }
 
-  bool has_tensor_form(const Configuration& c) const {
+  std::vector<TensorSharding> tensor_forms_of(const Configuration& c) const {
     SpaceOptions options;
     options.sequence_parallel = options_.sequence_parallel;
     options.can = options_.can;
@@ -148,9 +164,9 @@ class SpaceWalk {
       if (!keeps(SpaceRule::heads)) limits.split.heads = limits.split.kv_heads = c.tp;
       if (!keeps(SpaceRule::experts) && c.ep > 1) limits.split.experts = c.ep;
     } else if (!keeps(SpaceRule::profile)) {
-      return true;
+      return {{}};
     }
-    return !tensor_shardings(c, limits, options).empty();
+    return tensor_shardings(c, limits, options);
   }
 
   bool has_pipeline(Configuration c) {
@@ -180,11 +196,26 @@ class SpaceWalk {
     });
   }
 
+  /// Whether the trainer has it in an order of the axes.
+  bool can_be_told(Configuration c, ScheduleKind kind) const {
+    if (!allows_schedule(options_, kind, c.pp)) return false;
+    if (options_.can.never.empty()) return true;
+    c.schedule = kind;
+    const std::array orders = {
+        std::pair{AxisOrder::pipeline_outermost, options_.can.pipeline_outermost},
+        std::pair{AxisOrder::data_outermost, options_.can.data_outermost}};
+    return std::any_of(orders.begin(), orders.end(), [&](const auto& order) {
+      c.order = order.first;
+      const bool one_order = c.pp == 1 || c.dp == 1;
+      return (order.second || one_order) && !is_excluded(options_.can, c);
+    });
+  }
+
   bool has_schedule(const Configuration& c) const {
     const std::array all = {ScheduleKind::one_f_one_b, ScheduleKind::gpipe,
                             ScheduleKind::interleaved};
     return std::any_of(all.begin(), all.end(), [&](ScheduleKind kind) {
-      if (!allows_schedule(options_, kind, c.pp)) return false;
+      if (!can_be_told(c, kind)) return false;
       const bool interleaved = kind == ScheduleKind::interleaved;
       if (!keeps(SpaceRule::interleaving)) {
         return has_room(c, options_.vp.least());
@@ -250,15 +281,6 @@ std::string rule_text(SpaceRule rule, const SpaceLimits& limits, const SpaceOpti
 }
 
 }  // namespace
-
-std::string and_list(const std::vector<std::string>& parts) {
-  std::string text;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    text += i == 0 ? "" : i + 1 < parts.size() ? ", " : " and ";
-    text += parts[i];
-  }
-  return text;
-}
 
 std::vector<GivenRestriction> given_restrictions(const SpaceOptions& options) {
   std::vector<GivenRestriction> given;

@@ -62,7 +62,4 @@ std::optional<Contradiction> contradiction(const SpaceLimits& limits, const Spac
 std::string text_of(const Contradiction& contradiction, const SpaceLimits& limits,
                     const SpaceOptions& options);
 
-/// "a", "a and b", "a, b and c".
-std::string and_list(const std::vector<std::string>& parts);
-
 }  // namespace braid

@@ -344,6 +344,9 @@ std::vector<TensorSharding> tensor_shardings(const Configuration& split, const S
     how.sequence_parallel = sequence_parallel;
     if (!refusal(limits.split, how).empty()) continue;
     if (!options.can.allows_sequence_parallel(sequence_parallel, split.tp)) continue;
+    Configuration formed = split;
+    formed.sequence_parallel = sequence_parallel;
+    if (is_excluded(options.can, formed, kTensorFormTraits)) continue;
     if (manual) forms.push_back({sequence_parallel, ShardingKind::manual});
     if (sequence_parallel || !options.can.auto_sharding ||
         !std::binary_search(limits.split.automatic.begin(), limits.split.automatic.end(),
@@ -357,6 +360,12 @@ std::vector<TensorSharding> tensor_shardings(const Configuration& split, const S
 }
 
 namespace {
+
+/// Adds a range of the space that the trainer does not exclude.
+void add_range(const ConfigurationRange& range, const SpaceOptions& options,
+               std::vector<ConfigurationRange>& out) {
+  if (!is_excluded(options.can, range.configuration)) out.push_back(range);
+}
 
 void add_pipelines(Configuration base, std::span<const int> micro_batches,
                    const SpaceLimits& limits, const SpaceOptions& options,
@@ -373,11 +382,11 @@ void add_pipelines(Configuration base, std::span<const int> micro_batches,
     if (most_vp >= 1 && options.vp.allows(1)) {
       if (wanted(ScheduleKind::one_f_one_b)) {
         base.schedule = ScheduleKind::one_f_one_b;
-        out.push_back({base, 1});
+        add_range({base, 1}, options, out);
       }
       if (wanted(ScheduleKind::gpipe) && (base.pp > 1 || options.schedule)) {
         base.schedule = ScheduleKind::gpipe;
-        out.push_back({base, 1});
+        add_range({base, 1}, options, out);
       }
     }
     if (!can_interleave(base.pp, base.num_micro_batches) || !wanted(ScheduleKind::interleaved)) {
@@ -386,7 +395,7 @@ void add_pipelines(Configuration base, std::span<const int> micro_batches,
     base.schedule = ScheduleKind::interleaved;
     for (const auto& [first_vp, last_vp] : options.vp.runs(2, most_vp)) {
       base.vp = first_vp;
-      out.push_back({base, last_vp});
+      add_range({base, last_vp}, options, out);
     }
   }
 }
@@ -406,6 +415,7 @@ std::vector<ConfigurationRange> ranges_of_split(const Configuration& split,
     for (const Zero zero : stages) {
       if (!options.can.allows(zero, split.pp)) continue;
       base.zero = zero;
+      if (is_excluded(options.can, base, kStateTraits)) continue;
       const bool one_order = split.pp == 1 || split.dp == 1;
       if (one_order || options.can.pipeline_outermost) {
         base.order = AxisOrder::pipeline_outermost;
@@ -470,6 +480,7 @@ std::vector<Configuration> relaxations(const Configuration& configuration,
       out.push_back(next);
     }
   }
+  std::erase_if(out, [&](const Configuration& next) { return is_excluded(options.can, next); });
   return out;
 }
 

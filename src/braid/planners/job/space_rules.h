@@ -9,10 +9,29 @@ namespace braid {
 // Rules that every configuration of the space keeps. space.cc lists what keeps them all,
 // contradiction.cc finds out which of them leave nothing.
 
+/// What is decided of a form by steps: its degrees, how tensor-parallel ranks share the work, what
+/// is sharded.
+inline constexpr FormTraits kDegreeTraits =
+    traits(FormTrait::tensor_parallel, FormTrait::context_parallel, FormTrait::expert_parallel,
+           FormTrait::whole_experts, FormTrait::data_parallel, FormTrait::pipelines);
+inline constexpr FormTraits kTensorFormTraits =
+    kDegreeTraits | bit_of(FormTrait::sequence_parallel);
+inline constexpr FormTraits kStateTraits =
+    kTensorFormTraits |
+    traits(FormTrait::zero_0, FormTrait::zero_1, FormTrait::zero_2, FormTrait::zero_3);
+
+/// Whether the trainer refuses the configuration for what is decided of it, whatever the rest is.
+inline bool is_excluded(const TrainerLimits& can, const Configuration& configuration,
+                        FormTraits known = kAllFormTraits) {
+  if (can.never.empty()) return false;
+  const bool data_outermost = configuration.order == AxisOrder::data_outermost;
+  return can.excluding(traits_of(configuration, data_outermost), known) != nullptr;
+}
+
 /// The trainer divides layers over so many ranks of each kind.
 inline bool can_divide(const TrainerLimits& can, const Execution& how) {
   return how.tp <= can.most_tensor_parallel && (how.cp == 1 || can.ring_context_parallel) &&
-         (how.ep == 1 || can.expert_parallel);
+         (how.ep == 1 || can.expert_parallel) && can.divides(how.tp, how.cp);
 }
 
 /// Expert groups are whole context groups, or parts of one.

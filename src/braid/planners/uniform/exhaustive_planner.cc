@@ -8,6 +8,7 @@
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/planners/job/outcomes.h"
+#include "braid/planners/job/space_rules.h"
 #include "braid/planners/uniform/assignment_bound.h"
 #include "braid/planners/uniform/best_plans.h"
 #include "braid/planners/uniform/single_changes.h"
@@ -244,7 +245,8 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
   const bool has_host = system.groups.front().chip.host.has_value();
   // By the stage of ZeRO of the base: all have the same layer tables in the same order.
   SpaceOptions any = space;
-  any.listed = nullptr;  // Which of them a configuration's layers have options for is seen there.
+  any.listed = nullptr;   // Which of them a configuration's layers have options for is seen there.
+  any.can.never.clear();  // Likewise which the trainer refuses of it.
   const std::array trades = {
       trades_from(Zero::none, limits, any, has_host),
       trades_from(space.zero.value_or(Zero::optimizer), limits, any, has_host),
@@ -283,7 +285,7 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
             return walk.give_up(std::move(outcome), limits);
           }
           const Configuration configuration = with_trade(base[i], trades[list][t]);
-          if (!is_listed(space, configuration)) continue;
+          if (!is_listed(space, configuration) || is_excluded(space.can, configuration)) continue;
           if (configuration.zero != Zero::none && configuration.dp * configuration.cp == 1 &&
               base[i].zero == Zero::none) {
             continue;

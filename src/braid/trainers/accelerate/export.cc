@@ -5,27 +5,10 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/trainers/exchange/processes.h"
 
 namespace braid {
 namespace {
-
-/// Machines and all processes: torchrun's rule, as many on each.
-struct Machines {
-  std::int64_t count = 1, processes = 1;
-};
-
-Machines machines_of(const Plan& plan) {
-  const std::int64_t devices = plan.parallel.devices();
-  const std::int64_t each = plan.system.groups.front().devices_per_node;
-  if (devices <= each) return {1, devices};
-  if (devices % each != 0) {
-    throw Error(fmt::format("Accelerate starts as many processes on every machine, and {} devices "
-                            "are no whole number of machines of {}",
-                            devices, each),
-                "plan for whole machines");
-  }
-  return {devices / each, devices};
-}
 
 const char* precision_name(const Plan& plan) {
   switch (plan.precision.matmul) {
@@ -45,11 +28,7 @@ const char* precision_name(const Plan& plan) {
 }
 
 void refuse(const Parallelism& p) {
-  // ParallelismConfig.__post_init__.
-  if (p.zero == Zero::none && p.dp > 1 && (p.tp > 1 || p.cp > 1)) {
-    throw Error("Accelerate refuses replicas beside tensor or context parallelism",
-                "plan with --zero 2 or 3");
-  }
+  // ParallelismConfig.__post_init__; of ZeRO-0 the catalogue says it.
   if (p.replicate > 1 && p.replicate == p.dp && (p.tp > 1 || p.cp > 1)) {
     throw Error("Accelerate refuses replicas whose state is not sharded beside other parallelism",
                 "plan with fewer replicas");
@@ -61,7 +40,7 @@ void refuse(const Parallelism& p) {
 Export export_accelerate(const Plan& plan) {
   const Parallelism& p = plan.parallel;
   refuse(p);
-  const Machines machines = machines_of(plan);
+  const Processes processes = processes_of(plan);
   Export out;
   out.suggested_file = "accelerate.yaml";
   const bool sharded = p.zero != Zero::none;
@@ -73,20 +52,21 @@ Export export_accelerate(const Plan& plan) {
     out.warnings.emplace_back(
         "the script loads the model with tp_plan=\"auto\" and the accelerator's device mesh");
   }
+  if (!processes.note.empty()) out.warnings.push_back(processes.note);
   std::string& text = out.text;
   text += "# " + title_of(plan) + "\n";
   text += "# accelerate launch --config_file accelerate.yaml train.py\n";
-  if (machines.count > 1) {
+  if (processes.nodes > 1) {
     text += "# on every machine, with --machine_rank, --main_process_ip and --main_process_port\n";
   }
   for (const std::string& warning : out.warnings) text += "# note: " + warning + "\n";
   text += "compute_environment: LOCAL_MACHINE\n";
   const bool fsdp = sharded || p.tp > 1 || p.cp > 1;
-  text += fmt::format("distributed_type: {}\n", fsdp                     ? "FSDP"
-                                                : machines.processes > 1 ? "MULTI_GPU"
-                                                                         : "'NO'");
+  text += fmt::format("distributed_type: {}\n", fsdp              ? "FSDP"
+                                                : p.devices() > 1 ? "MULTI_GPU"
+                                                                  : "'NO'");
   text += fmt::format("mixed_precision: {}\nnum_machines: {}\nnum_processes: {}\n",
-                      precision_name(plan), machines.count, machines.processes);
+                      precision_name(plan), processes.nodes, p.devices());
   if (!fsdp) return out;
   text += fmt::format(
       "fsdp_config:\n  fsdp_version: 2\n  fsdp_reshard_after_forward: {}\n"

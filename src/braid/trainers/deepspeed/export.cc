@@ -1,5 +1,7 @@
 #include "braid/trainers/deepspeed/export.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
@@ -8,6 +10,13 @@
 namespace braid {
 
 namespace {
+
+/// A single rank shards nothing: it may have the stage of ZeRO that its offload needs.
+Zero stage_of(const Parallelism& p) {
+  if (p.dp * std::int64_t{p.cp} > 1) return p.zero;
+  if (p.offload_weights && p.pp == 1) return Zero::parameters;
+  return p.offload_optimizer ? std::max(p.zero, Zero::optimizer) : p.zero;
+}
 
 /// Refuses what DeepSpeed ends with an error for, or leaves out of what the plan's memory rests on.
 /// Facts of 0.19: PipelineEngine.__init__, DeepSpeedEngine._do_optimizer_sanity_check,
@@ -22,11 +31,11 @@ void refuse_what_cannot_run(const Plan& plan) {
                     std::to_string(p.cp),
                 "plan with --for deepspeed");
   }
-  if (p.offload_optimizer && p.zero == Zero::none) {
+  if (p.offload_optimizer && stage_of(p) == Zero::none) {
     throw Error("DeepSpeed keeps the optimizer's state in host memory only under ZeRO",
                 "plan with --zero 1, or with --for deepspeed");
   }
-  if (p.offload_weights && p.zero != Zero::parameters) {
+  if (p.offload_weights && stage_of(p) != Zero::parameters) {
     throw Error("DeepSpeed keeps weights in host memory only under ZeRO-3",
                 "plan with --zero 3, or with --for deepspeed");
   }
@@ -60,7 +69,7 @@ void write_precision(const Plan& plan, Json& json, std::vector<std::string>& war
   // Without ZeRO, gradients have the format of the weights: the engine refuses anything else.
   const bool narrow = json.contains("bf16") || json.contains("fp16");
   if (!narrow || plan.precision.gradient != Dtype::f32) return;
-  if (plan.parallel.zero == Zero::none) {
+  if (stage_of(plan.parallel) == Zero::none) {
     warnings.emplace_back(
         "DeepSpeed keeps gradients in the weights' format where there is no ZeRO: plan with "
         "--zero 1 or more");
@@ -71,8 +80,9 @@ void write_precision(const Plan& plan, Json& json, std::vector<std::string>& war
 
 void write_zero(const Parallelism& p, Json& json, std::vector<std::string>& warnings) {
   Json& zero = json["zero_optimization"];
-  zero["stage"] = static_cast<int>(p.zero);
-  if (p.zero != Zero::none) {
+  const Zero stage = stage_of(p);
+  zero["stage"] = static_cast<int>(stage);
+  if (stage != Zero::none) {
     zero["overlap_comm"] = true;
     zero["contiguous_gradients"] = true;
   }

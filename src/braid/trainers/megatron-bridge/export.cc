@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/trainers/exchange/processes.h"
 
 namespace braid {
 namespace {
@@ -41,25 +42,11 @@ std::string_view hugging_face_name(const Plan& plan) {
   return "";
 }
 
-/// "torchrun …", as many processes on every host. Racks of more than eight GPUs (NVL72) are made of
-/// hosts of four.
-std::string launch_line(const Plan& plan) {
-  constexpr std::int64_t kMostInOneHost = 16;
-  constexpr std::int64_t kOfARack = 4;
-  const std::int64_t in_node = plan.system.groups.front().devices_per_node;
-  const std::int64_t host = in_node > kMostInOneHost ? kOfARack : in_node;
-  const std::int64_t devices = plan.parallel.devices();
-  const std::int64_t each = std::min(host, devices);
-  if (devices % each != 0) {
-    throw Error(fmt::format("torchrun starts as many processes on every host, and {} GPUs are no "
-                            "whole number of hosts of {}",
-                            devices, each),
-                "plan for whole hosts");
-  }
-  std::string line = fmt::format("torchrun --nproc-per-node {}", each);
-  if (devices > each) {
+std::string launch_line(const Processes& processes) {
+  std::string line = fmt::format("torchrun --nproc-per-node {}", processes.per_node);
+  if (processes.nodes > 1) {
     line += fmt::format(" --nnodes {} --node-rank $NODE_RANK --master-addr $MASTER_ADDR",
-                        devices / each);
+                        processes.nodes);
   }
   return line + " megatron_bridge.py";
 }
@@ -115,7 +102,7 @@ void set_model(const Plan& plan, Fields& fields) {
   }
 }
 
-void set_sharding(const Parallelism& p, Fields& fields) {
+void set_sharding(const Parallelism& p, Fields& fields, std::vector<std::string>& warnings) {
   const bool fsdp = p.zero == Zero::parameters;
   const bool sharded = p.zero != Zero::none;
   fields.set("ddp.use_distributed_optimizer", sharded);
@@ -136,11 +123,12 @@ void set_sharding(const Parallelism& p, Fields& fields) {
   }
   const std::vector<Axis> data_outermost = {Axis::tp, Axis::cp, Axis::pp, Axis::dp};
   if (p.pp > 1 && p.order == data_outermost) {
+    // RankGenerator of Megatron Core wants expert-parallel groups as large as the others.
     if (p.cp > 1 || p.ep > 1) {
-      throw Error(
-          "Megatron-Bridge puts data-parallel ranks outermost only without context and "
-          "expert parallelism",
-          "plan with --order tp-cp-dp-pp");
+      warnings.emplace_back(
+          "the order of ranks cannot be expressed: data-parallel ranks are outermost only without "
+          "context and expert parallelism, so stages are, which takes another time");
+      return;
     }
     fields.set("dist.use_tp_pp_dp_mapping", true);
   }
@@ -204,15 +192,17 @@ Export export_megatron_bridge(const Plan& plan) {
         "the model's name at Hugging Face is not in the plan: set HF_MODEL to it, or to a folder "
         "with its config.json");
   }
+  const Processes processes = processes_of(plan);
+  if (!processes.note.empty()) out.warnings.push_back(processes.note);
   Fields fields;
   set_model(plan, fields);
-  set_sharding(p, fields);
+  set_sharding(p, fields, out.warnings);
   fields.set("train.micro_batch_size", p.micro_batch);
   fields.set("train.global_batch_size", plan.global_batch);
   fields.set("dataset.seq_length", plan.seq_len);
   std::string& text = out.text;
   text += "# " + title_of(plan) + "\n";
-  text += "# " + launch_line(plan) + "\n";
+  text += "# " + launch_line(processes) + "\n";
   for (const std::string& warning : out.warnings) text += "# note: " + warning + "\n";
   text += preamble(plan);
   text += "\n" + fields.text();

@@ -275,7 +275,7 @@ Import import_torchtitan(std::string_view text, const std::string& file) {
   GivenArguments given =
       as_arguments(recipe ? torchtitan_recipe_settings(text) : settings_of_toml(text, file), file);
   Import run;
-  run.trainer = "torchtitan";
+  run.trainer = recipe ? "torchtitan-recipe" : "torchtitan";
   const std::string name = given.text("--model.name").value_or(recipe ? "" : "llama3");
   const std::string flavor = given.text("--model.flavor").value_or(recipe ? "" : "debugmodel");
   const TorchtitanModel* model = torchtitan_model_called(name, flavor);
