@@ -107,13 +107,4 @@ std::string in_quotes(std::string_view text, std::size_t most) {
   return "'" + abbreviated(text, most) + "'";
 }
 
-std::string and_list(const std::vector<std::string>& parts, std::string_view last) {
-  std::string text;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    text += i == 0 ? "" : i + 1 < parts.size() ? ", " : last;
-    text += parts[i];
-  }
-  return text;
-}
-
 }  // namespace braid

@@ -3,7 +3,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace braid {
 
@@ -36,8 +35,5 @@ std::string abbreviated(std::string_view text, std::size_t most);
 
 /// `text` abbreviated and in single quotes, for an error message.
 std::string in_quotes(std::string_view text, std::size_t most = 60);
-
-/// "a", "a and b", "a, b and c"; `last` stands between the last two.
-std::string and_list(const std::vector<std::string>& parts, std::string_view last = " and ");
 
 }  // namespace braid

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "braid/base/and_list.h"
 #include "braid/base/json.h"
-#include "braid/base/text.h"
 #include "braid/cli/verbs.h"
 #include "braid/planners/registry.h"
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "braid/base/text.h"
+#include "braid/base/and_list.h"
 
 namespace braid {
 namespace {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/and_list.h"
 #include "braid/base/embedded_file.h"
 #include "braid/base/named_entry.h"
 #include "braid/base/suggest.h"

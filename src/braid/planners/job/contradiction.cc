@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "braid/base/text.h"
+#include "braid/base/and_list.h"
 #include "braid/plan/names.h"
 #include "braid/planners/job/space_rules.h"
 
