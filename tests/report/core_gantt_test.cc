@@ -53,7 +53,8 @@ TEST(CoreGantt, PutsCoresThatAreAlikeIntoOneRow) {
 }
 
 TEST(CoreGantt, CountsWhoIsBusyOfVeryManyCores) {
-  CoreProblem problem{.cores = {50, 1}};
+  CoreProblem problem;
+  problem.cores = {50, 1};
   for (int i = 0; i < 30; ++i) {
     problem.operators.push_back({CoreKind::tensor, 1.0 + i % 2, 9});
   }
@@ -91,7 +92,7 @@ TEST(CoreGantt, IsAChartOfAPage) {
 }
 
 TEST(CoreGantt, NamesOperatorsByWhatTheyDo) {
-  Operator op{.name = "block1.up.weight_gradient", .kind = MatMul{}};
+  Operator op{"block1.up.weight_gradient", MatMul{}, {}, {}};
   op.pass = Pass::weight_gradient;
   EXPECT_EQ(core_name(op, "block1").name, "up");
   EXPECT_EQ(core_name(op).name, "block1.up");

@@ -22,7 +22,7 @@
 #include "braid/report/alternatives.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/run_costs_text.h"
-#include "braid/report/sharding_text.h"
+#include "braid/trainers/registry.h"
 
 namespace braid {
 namespace {
@@ -122,10 +122,8 @@ int run(const PlanOptions& options) {
   const std::string file = options.output.empty() ? "plan.json" : options.output;
   fmt::print("\nNext{}\n  braid report {} -o report.html\n",
              options.output.empty() ? " (after adding -o plan.json)" : "", file);
-  const Plan& best = outcome.candidates.front().plan;
-  if (is_uniform(best) && sharding_text(best).empty()) {
-    fmt::print("  braid export {} --to {}\n", file, best.seq_len > 0 ? "megatron" : "deepspeed");
-  }
+  const std::string target = export_target_of(outcome.candidates.front().plan);
+  if (!target.empty()) fmt::print("  braid export {} --to {}\n", file, target);
   fmt::print("  braid simulate {} --trace trace.json\n", file);
   return status_of(outcome);
 }

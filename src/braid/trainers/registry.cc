@@ -119,6 +119,21 @@ Export export_plan(const Plan& plan, const std::string& target) {
   return written;
 }
 
+std::string export_target_of(const Plan& plan) {
+  const std::vector<std::string> known = export_targets();
+  for (const std::string& target :
+       {plan.trainer.name, std::string("megatron"), std::string("deepspeed")}) {
+    if (std::find(known.begin(), known.end(), target) == known.end()) continue;
+    try {
+      export_plan(plan, target);
+      return target;
+    } catch (const Error&) {  // It says why it cannot be told the plan.
+      continue;
+    }
+  }
+  return "";
+}
+
 Import import_run(const std::string& text, const std::string& file) {
   if (is_deepspeed(text)) return import_deepspeed(text, file);
   if (is_torchtitan(text)) return import_torchtitan(text, file);

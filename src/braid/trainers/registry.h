@@ -16,6 +16,10 @@ std::vector<std::string> export_targets();
 /// are not uniform.
 Export export_plan(const Plan& plan, const std::string& target);
 
+/// What to write a plan for: its own trainer, else the first of Megatron-LM and DeepSpeed that
+/// takes it; empty where none does.
+std::string export_target_of(const Plan& plan);
+
 /// Reads what a trainer is started with, whichever of them it is: a command line, a launch script
 /// or a configuration file. Throws Error where none of them takes it, and as their readers do.
 Import import_run(const std::string& text, const std::string& file);
