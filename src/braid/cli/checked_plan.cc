@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/and_list.h"
+#include "braid/base/text.h"
 #include "braid/cli/verbs.h"
 #include "braid/planners/blame.h"
 #include "braid/planners/job/contradiction.h"
