@@ -105,7 +105,7 @@ TEST(PlannedExports, AllOfTheSpaceOfATrainerOrNoneOfItIsWritten) {
   for (const char* name :
        {"llama-3-8b", "qwen3-8b", "qwen3-30b-a3b", "mixtral-8x7b", "deepseek-v2", "deepseek-v3-mtp",
         "gpt-oss-120b", "gemma-3-1b", "gpt2", "phi-3-mini", "t5-large", "bert-base"}) {
-    const Graph model = load_model(name, {.seq_len = 1024, .dims = {}});
+    const Graph model = load_model(name, {.seq_len = 512, .dims = {}});
     for (const std::string& trainer : export_targets()) {
       // The cluster decides on what fills MaxText's slices, which no trainer's file says.
       if (trainer == "maxtext") continue;

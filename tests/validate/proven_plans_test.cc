@@ -66,7 +66,7 @@ struct ProvenJob {
 /// an optimised build.
 std::uint64_t proven_jobs_of_a_shard(std::uint64_t shards) {
   const char* jobs = std::getenv("BRAID_PROVEN_JOBS");
-  return (jobs == nullptr ? 600 : std::strtoull(jobs, nullptr, 10)) / shards;
+  return (jobs == nullptr ? 1000 : std::strtoull(jobs, nullptr, 10)) / shards;
 }
 
 class ProvenPlans : public ::testing::TestWithParam<std::uint64_t> {};

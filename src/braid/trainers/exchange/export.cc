@@ -18,7 +18,6 @@ std::string title_of(const Plan& plan) {
 
 std::optional<std::string> chip_without_trainer(const Plan& plan) {
   for (const DeviceGroup& group : plan.system.groups) {
-    if (group.chip.accelerator) return on_one_line(group.chip.name);
     for (const char* family : {"tpu-", "sn10", "sn30", "sn40", "wse-"}) {
       if (group.chip.name.rfind(family, 0) == 0) return on_one_line(group.chip.name);
     }
