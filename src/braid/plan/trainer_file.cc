@@ -316,6 +316,7 @@ void read_trait(const Value& value, ExcludedForms& forms) {
                                   [&](const FormTraitName& each) { return each.key == word; });
   if (found == kFormTraits.end()) {
     std::vector<std::string_view> known;
+    known.reserve(kFormTraits.size());
     for (const FormTraitName& each : kFormTraits) known.push_back(each.key);
     value.fail("unknown value " + in_quotes(word), did_you_mean(word, known));
   }
