@@ -5,8 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 status=0
-find src tests bench fuzz examples -name '*.cc' -o -name '*.h' | sort |
-  xargs clang-format --dry-run -Werror || status=1
+scripts/check-format.sh || status=1
 cmake --preset lint >/dev/null
 # The preset compiles many sources of a room at once (CMake's unity builds), so that what they include is read once.
 # Such a batch includes sources, and the analyzer must be told to look into what is included. Longest first, so that

@@ -44,9 +44,9 @@ constexpr Target kTargets[] = {{"megatron", export_megatron, false},
 void refuse_chips(const TrainerLimits& can, const Plan& plan, const std::string& target) {
   for (const DeviceGroup& group : plan.system.groups) {
     if (group.chip.accelerator) {
-      throw Error("no trainer runs on " + on_one_line(group.chip.name) +
-                      ", a chip that is being designed",
-                  "plan for a chip that there is");
+      throw Error(
+          "no trainer runs on " + on_one_line(group.chip.name) + ", a chip that is being designed",
+          "plan for a chip that there is");
     }
     for (const std::string& family : can.other_chips) {
       if (group.chip.name.rfind(family, 0) != 0) continue;
