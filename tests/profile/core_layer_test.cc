@@ -39,7 +39,7 @@ TEST(CoreLayer, TasksAreTheOperatorsAndEdgesTheTensorsOfALayer) {
   const AcceleratorCores cores = cores_of(load_chip("phaze-tpuv4"));
   NestMemo memo;
   std::size_t fused = 0;
-  for (const LayerId id : {kRankLayer, kRankLayer + 1}) {
+  for (const LayerId id : {kRankLayer, kRankBackwardLayer}) {
     const Layer& layer = step.layers[static_cast<std::size_t>(id)];
     const CoreLayer tasks = core_layer(step, id, cores, memo);
     check_core_problem(tasks.problem, "test");
@@ -153,7 +153,7 @@ TEST(CoreLayer, VectorOperatorsUseTheLanes) {
         graph, layer, samples(4), leaving_tensors(graph)[static_cast<std::size_t>(layer)]));
     for (const Operator& op : step.operators) {
       const OperatorLatencies latencies = operator_latencies(step, op, cores, memo);
-      if (latencies.use != CoreUse::vector || latencies.all.vector_operations < 1e4) continue;
+      if (latencies.use != CoreKind::vector || latencies.all.vector_operations < 1e4) continue;
       ++looked_at;
       const double lanes = static_cast<double>(cores.vector_cores * cores.lanes);
       const double moved = latencies.all.hbm_words / cores.tensor.buffers.hbm_words_per_cycle;

@@ -11,8 +11,6 @@
 #include "braid/base/index.h"
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
-#include "braid/base/suggest.h"
-#include "braid/base/text.h"
 #include "braid/chip/cores/schedule_cores.h"
 #include "braid/cli/verb.h"
 #include "braid/graph/training.h"
@@ -45,15 +43,14 @@ class CoreMap {
  public:
   CoreMap(const Graph& graph, const Chip& chip, const CoreMapOptions& options)
       : graph_(graph),
-        chip_(chip),
         options_(options),
         cores_(cores_of(chip)),
         leaving_(leaving_tensors(graph)) {}
 
   std::vector<CoreMappedLayer> layers() {
     std::vector<CoreMappedLayer> result;
-    if (!options_.layer.empty()) {
-      result.push_back(mapped(named_layer()));
+    if (options_.layer) {
+      result.push_back(mapped(*options_.layer));
       return result;
     }
     std::vector<std::int32_t> kinds;
@@ -71,16 +68,6 @@ class CoreMap {
   }
 
  private:
-  LayerId named_layer() const {
-    std::vector<std::string_view> names;
-    for (std::size_t l = 0; l < graph_.layers.size(); ++l) {
-      if (graph_.layers[l].name == options_.layer) return static_cast<LayerId>(l);
-      names.emplace_back(graph_.layers[l].name);
-    }
-    throw Error(fmt::format("--layer: {} has no layer {}", graph_.name, in_quotes(options_.layer)),
-                did_you_mean(options_.layer, names));
-  }
-
   CoreMappedLayer mapped(LayerId layer) {
     Execution how;
     how.micro_batch = static_cast<int>(options_.micro_batch);
@@ -93,7 +80,7 @@ class CoreMap {
     }
     const Graph step = training_graph(rank);
     result.passes.push_back(pass(step, kRankLayer, "forward"));
-    result.passes.push_back(pass(step, static_cast<LayerId>(rank.layers.size()), "backward"));
+    result.passes.push_back(pass(step, kRankBackwardLayer, "backward"));
     return result;
   }
 
@@ -118,23 +105,17 @@ class CoreMap {
   }
 
   const Graph& graph_;
-  const Chip& chip_;
   const CoreMapOptions& options_;
   AcceleratorCores cores_;
   std::vector<std::vector<TensorId>> leaving_;
   NestMemo memo_;
 };
 
-std::string_view word_of(CoreKind kind) {
-  static constexpr std::string_view kWords[] = {"none", "tensor", "vector", "fused"};
-  return kWords[static_cast<std::size_t>(kind)];
-}
-
 /// "all tensor cores", "tensor 3", "tensor 0 and vector 0".
 std::string place_of(CoreKind kind, const PlacedOperator& placed) {
   if (kind == CoreKind::none) return "";
   if (placed.all_cores) {
-    return kind == CoreKind::fused ? "all cores" : fmt::format("all {} cores", word_of(kind));
+    return kind == CoreKind::fused ? "all cores" : fmt::format("all {} cores", name_of(kind));
   }
   std::string text;
   if (placed.tensor_core >= 0) text = fmt::format("tensor {}", placed.tensor_core);
@@ -197,7 +178,7 @@ Json pass_json(const CorePass& pass) {
   for (std::size_t i = 0; i < pass.names.size(); ++i) {
     const CoreOperator& op = pass.layer.problem.operators[i];
     const PlacedOperator& placed = pass.outcome.schedule.operators[i];
-    Json one = {{"name", pass.names[i].name},   {"kind", word_of(op.kind)},
+    Json one = {{"name", pass.names[i].name},   {"kind", name_of(op.kind)},
                 {"one_core_s", op.one_core_s},  {"all_cores_s", op.all_cores_s},
                 {"start_s", placed.start_s},    {"end_s", placed.end_s},
                 {"all_cores", placed.all_cores}};
@@ -239,7 +220,7 @@ void print_layer(const Chip& chip, const CoreMappedLayer& layer) {
 }  // namespace
 
 int map_on_cores(const Graph& graph, const Chip& chip, const CoreMapOptions& options) {
-  if (!options.gantt.empty() && options.layer.empty()) {
+  if (!options.gantt.empty() && !options.layer) {
     throw Error("--gantt: a picture is of one layer", "add --layer");
   }
   const std::vector<CoreMappedLayer> layers = CoreMap(graph, chip, options).layers();
@@ -258,7 +239,7 @@ int map_on_cores(const Graph& graph, const Chip& chip, const CoreMapOptions& opt
              graph.name, chip.name, accelerator.tensor.count, accelerator.tensor.width,
              accelerator.tensor.depth, accelerator.vector.count, options.micro_batch,
              options.micro_batch == 1 ? "sample" : "samples");
-  if (options.layer.empty()) {
+  if (!options.layer) {
     fmt::print("\n{}", layers_text(layers));
   } else {
     print_layer(chip, layers.front());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "braid/graph/graph.h"
@@ -10,7 +11,7 @@ namespace braid {
 
 /// `braid map` of a model on a chip that is an accelerator.
 struct CoreMapOptions {
-  std::string layer;             ///< Empty: all kinds of layers.
+  std::optional<LayerId> layer;  ///< Nullopt: all kinds of layers.
   std::int64_t micro_batch = 1;  ///< Samples.
   bool training = false;         ///< Backward passes as well.
   std::int64_t budget = 0;       ///< Starts of operators that a pass's schedule may try.

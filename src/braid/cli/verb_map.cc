@@ -214,8 +214,7 @@ MappedModel mapped_model(const MapOptions& options) {
 }
 
 /// A model's layers on one chip of the catalogue, once through, or there and back.
-DataflowSetup model_setup(const MapOptions& options) {
-  const MappedModel model = mapped_model(options);
+DataflowSetup model_setup(const MapOptions& options, const MappedModel& model) {
   const Chip& chip = model.chip();
   const Precision& precision = model.precision;
   const Graph& graph = model.graph;
@@ -232,22 +231,6 @@ DataflowSetup model_setup(const MapOptions& options) {
   setup.chip = dataflow_chip(chip, precision.activation);
   setup.rules.compute_fraction = chip.efficiency.matmul_peak_fraction;
   return setup;
-}
-
-DataflowSetup setup_of(const MapOptions& options) {
-  if (!options.chip.empty()) {
-    if (!options.compat.empty() || !options.search.empty() || !options.sharding.empty()) {
-      throw Error(
-          "--compat, --search and --sharding are for DFModel's inputs, not for a model on one chip",
-          "leave out --chip or them");
-    }
-    return model_setup(options);
-  }
-  if (!options.layer.empty() || options.seq_len > 0 || options.training || options.step) {
-    throw Error("--layer, --seq-len, --training and --step are for a model on a chip",
-                "give --chip");
-  }
-  return read_dataflow_setup(options.setup);
 }
 
 /// Chips without a role would stand idle.
@@ -332,7 +315,7 @@ int run_on_cores(const MapOptions& options, const MappedModel& model) {
   refuse(!options.style.empty(), "--style", "leave it out");
   refuse(!options.roofline.empty(), "--roofline", "give --gantt");
   CoreMapOptions core;
-  core.layer = options.layer;
+  if (!options.layer.empty()) core.layer = layers_of(model.graph, options.layer).first;
   core.micro_batch = std::max<std::int64_t>(1, options.micro_batch);
   core.training = options.training;
   core.budget = options.budget > 0 ? options.budget : kCoreWork;
@@ -341,20 +324,7 @@ int run_on_cores(const MapOptions& options, const MappedModel& model) {
   return map_on_cores(model.graph, model.chip(), core);
 }
 
-int run(const MapOptions& options) {
-  check_word("--compat", options.compat, {"dfmodel"});
-  check_word("--style", options.style, {"dataflow", "kernel-by-kernel"});
-  check_word("--sharding", options.sharding, {"joint", "grid"});
-  check_word("--search", options.search, {"roles", "shapes"});
-  if (!options.chip.empty()) {
-    const MappedModel model = mapped_model(options);
-    if (model.chip().execution == ChipExecution::cores) return run_on_cores(options, model);
-  }
-  if (!options.gantt.empty() || options.micro_batch > 0) {
-    throw Error("--gantt and --micro-batch are for a model on an accelerator",
-                "give --chip an accelerator, such as phaze-tpuv4, or leave them out");
-  }
-  const DataflowSetup setup = setup_of(options);
+int run_setup(const MapOptions& options, const DataflowSetup& setup) {
   check_roles(options, setup);
   check_kernels_fit(options, setup);
   const DataflowPlanRules rules = rules_of(options, setup);
@@ -387,6 +357,39 @@ int run(const MapOptions& options) {
     print(options, plan, networks);
   }
   return exit_status(plan);
+}
+
+/// Throws Error for what only accelerators take.
+void refuse_accelerators_options(const MapOptions& options) {
+  if (options.gantt.empty() && options.micro_batch == 0) return;
+  throw Error("--gantt and --micro-batch are for a model on an accelerator",
+              "give --chip an accelerator, such as phaze-tpuv4, or leave them out");
+}
+
+int run_model(const MapOptions& options) {
+  if (!options.compat.empty() || !options.search.empty() || !options.sharding.empty()) {
+    throw Error(
+        "--compat, --search and --sharding are for DFModel's inputs, not for a model on one chip",
+        "leave out --chip or them");
+  }
+  const MappedModel model = mapped_model(options);
+  if (model.chip().execution == ChipExecution::cores) return run_on_cores(options, model);
+  refuse_accelerators_options(options);
+  return run_setup(options, model_setup(options, model));
+}
+
+int run(const MapOptions& options) {
+  check_word("--compat", options.compat, {"dfmodel"});
+  check_word("--style", options.style, {"dataflow", "kernel-by-kernel"});
+  check_word("--sharding", options.sharding, {"joint", "grid"});
+  check_word("--search", options.search, {"roles", "shapes"});
+  if (!options.chip.empty()) return run_model(options);
+  refuse_accelerators_options(options);
+  if (!options.layer.empty() || options.seq_len > 0 || options.training || options.step) {
+    throw Error("--layer, --seq-len, --training and --step are for a model on a chip",
+                "give --chip");
+  }
+  return run_setup(options, read_dataflow_setup(options.setup));
 }
 
 }  // namespace

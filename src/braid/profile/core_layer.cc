@@ -15,20 +15,6 @@
 namespace braid {
 namespace {
 
-CoreKind core_kind(CoreUse use) {
-  switch (use) {
-    case CoreUse::tensor:
-      return CoreKind::tensor;
-    case CoreUse::vector:
-      return CoreKind::vector;
-    case CoreUse::fused:
-      return CoreKind::fused;
-    case CoreUse::none:
-      break;
-  }
-  return CoreKind::none;
-}
-
 class CoreLayerBuilder {
  public:
   CoreLayerBuilder(const Graph& graph, const Layer& layer, const AcceleratorCores& cores,
@@ -93,7 +79,7 @@ class CoreLayerBuilder {
     const std::size_t output = at(op.outputs.front());
     const OperatorId tail = reader_[output];
     if (readers_[output] != 1 || !is_inside(tail) || task_of(tail) >= 0) return -1;
-    return latencies_of(tail).use == CoreUse::vector ? tail : -1;
+    return latencies_of(tail).use == CoreKind::vector ? tail : -1;
   }
 
   static bool pays(const OperatorLatencies& fused, const OperatorLatencies& head,
@@ -108,7 +94,7 @@ class CoreLayerBuilder {
                   "no mapping of this operator fits the accelerator's buffers",
                   "give the cores a larger L2, or the chip a larger global buffer");
     }
-    return {core_kind(latencies.use), latencies.one.cycles / cores_.cycles_per_s,
+    return {latencies.use, latencies.one.cycles / cores_.cycles_per_s,
             latencies.all.cycles / cores_.cycles_per_s};
   }
 

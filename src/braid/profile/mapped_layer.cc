@@ -138,8 +138,7 @@ class CorePasses {
     }
     const Graph step = training_graph(rank);
     times.forward_s = schedule(step, kRankLayer, times.least_s);
-    // Backward layers follow, the last one first.
-    times.backward_s = schedule(step, static_cast<LayerId>(rank.layers.size()), times.least_s);
+    times.backward_s = schedule(step, kRankBackwardLayer, times.least_s);
     return times;
   }
 

@@ -9,6 +9,8 @@ namespace braid {
 
 /// The layer of a rank's graph that does something.
 inline constexpr LayerId kRankLayer = 1;
+/// Its gradients in the training graph of a rank's graph (training.h).
+inline constexpr LayerId kRankBackwardLayer = 2;
 
 /// What one device does of one layer run as `how`, as a graph of that layer for one micro-batch,
 /// behind a layer whose one view gives what other layers wrote, so that gradients are wanted of it:

@@ -35,7 +35,7 @@ class KindRows {
         continue;
       }
       ++shown;
-      rows_.rows.push_back({kind_, 1, fmt::format("{} {}", name(), core), {}});
+      rows_.rows.push_back({kind_, 1, fmt::format("{} {}", name_of(kind_), core), {}});
       for (const std::size_t i : operators) add_box(i, rows_.rows.size() - 1);
     }
     if (!others.empty()) add_crowd(others, static_cast<std::int64_t>(by_core_.size() - shown));
@@ -55,7 +55,6 @@ class KindRows {
     const PlacedOperator& placed = schedule_.operators[i];
     return kind_ == CoreKind::tensor ? placed.tensor_core : placed.vector_core;
   }
-  const char* name() const { return kind_ == CoreKind::tensor ? "tensor" : "vector"; }
   void add_box(std::size_t op, std::size_t row) { rows_.boxes.push_back({op, row, row}); }
 
   void add_crowd(const std::vector<std::size_t>& operators, std::int64_t cores) {
@@ -80,7 +79,10 @@ class KindRows {
     if (idle == 0) return;
     const bool any = !by_core_.empty();
     rows_.rows.push_back(
-        {kind_, idle, any ? fmt::format("{} more", idle) : fmt::format("{} {}", idle, name()), {}});
+        {kind_,
+         idle,
+         any ? fmt::format("{} more", idle) : fmt::format("{} {}", idle, name_of(kind_)),
+         {}});
   }
 
   const CoreProblem& problem_;

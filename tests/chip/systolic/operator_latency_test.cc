@@ -100,15 +100,15 @@ TEST(OperatorLatency, AllCoresAreNeverSlowerThanOne) {
     EXPECT_LT(found.one.cycles, kInfinity) << op.name;
     EXPECT_LE(found.one.bound_cycles, found.one.cycles * (1 + 1e-12)) << op.name;
     EXPECT_LE(found.all.bound_cycles, found.all.cycles * (1 + 1e-12)) << op.name;
-    EXPECT_EQ(found.use == CoreUse::none, found.one.cycles == 0) << op.name;
+    EXPECT_EQ(found.use == CoreKind::none, found.one.cycles == 0) << op.name;
   }
   const auto use = [&](const char* name) {
     return operator_latencies(graph, named(graph, name), small_cores(), memo).use;
   };
-  EXPECT_EQ(use("view"), CoreUse::none);
-  EXPECT_EQ(use("transpose"), CoreUse::vector);
-  EXPECT_EQ(use("product"), CoreUse::tensor);
-  EXPECT_EQ(use("flash"), CoreUse::fused);
+  EXPECT_EQ(use("view"), CoreKind::none);
+  EXPECT_EQ(use("transpose"), CoreKind::vector);
+  EXPECT_EQ(use("product"), CoreKind::tensor);
+  EXPECT_EQ(use("flash"), CoreKind::fused);
 }
 
 TEST(OperatorLatency, AFusedTailCostsTimeWhenLanesCannotKeepUp) {

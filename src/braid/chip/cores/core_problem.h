@@ -6,24 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "braid/chip/cores/core_kind.h"
+
 namespace braid {
 
 //   CoreProblem problem{.operators = {{CoreKind::tensor, 4e-6, 1e-6}, {CoreKind::vector, 2e-6,
 //   1e-6}},
 //                       .edges = {{0, 1}}, .cores = {.tensor = 4, .vector = 4}};
 //   schedule_cores(problem).schedule.makespan_s;  // 2e-6: both on all cores
-
-/// What an operator runs on: cores of one kind, or a tensor core together with a vector core, to
-/// which it hands its results on (Phaze, section 4: "fused"). `none`: it takes no time and no core,
-/// as a view of a tensor.
-enum class CoreKind : std::uint8_t { none, tensor, vector, fused };
-
-constexpr bool needs_tensor_core(CoreKind kind) {
-  return kind == CoreKind::tensor || kind == CoreKind::fused;
-}
-constexpr bool needs_vector_core(CoreKind kind) {
-  return kind == CoreKind::vector || kind == CoreKind::fused;
-}
 
 struct CoreOperator {
   CoreKind kind = CoreKind::none;

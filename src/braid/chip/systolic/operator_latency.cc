@@ -80,10 +80,10 @@ OperatorLatencies latencies_of(const TimedWork& timed, const AcceleratorCores& c
   OperatorLatencies latencies;
   const bool tensor = !timed.work.nests.empty();
   const bool vector = timed.lane_operations > 0 || timed.work.vector.words > 0;
-  latencies.use = tensor && vector ? CoreUse::fused
-                  : tensor         ? CoreUse::tensor
-                  : vector         ? CoreUse::vector
-                                   : CoreUse::none;
+  latencies.use = tensor && vector ? CoreKind::fused
+                  : tensor         ? CoreKind::tensor
+                  : vector         ? CoreKind::vector
+                                   : CoreKind::none;
   latencies.one = cost_on(timed, cores, false, memo);
   latencies.all = cost_on(timed, cores, true, memo);
   // All cores can leave all but one idle.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "braid/chip/cores/core_kind.h"
 #include "braid/chip/systolic/nest_memo.h"
 #include "braid/chip/systolic/operator_work.h"
 #include "braid/chip/systolic/systolic_core.h"
@@ -31,9 +32,6 @@ struct AcceleratorCores {
   friend bool operator==(const AcceleratorCores&, const AcceleratorCores&) = default;
 };
 
-/// The kinds of cores that an operator occupies.
-enum class CoreUse : std::uint8_t { none, tensor, vector, fused };
-
 /// What an operator takes and moves. Infinite cycles where no mapping fits the buffers.
 struct OperatorCost {
   double cycles = 0;
@@ -44,7 +42,7 @@ struct OperatorCost {
 };
 
 struct OperatorLatencies {
-  CoreUse use = CoreUse::none;
+  CoreKind use = CoreKind::none;
   OperatorCost one;  ///< On one core, or one of either kind.
   OperatorCost all;  ///< On all of them. Never more cycles than on one.
 };
