@@ -13,6 +13,13 @@ namespace braid {
 /// For a ≥ 0 and b > 0.
 constexpr std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+/// The fewest pieces of `whole` whose largest is smaller than that of `pieces` pieces; whole + 1
+/// where that is a single unit.
+constexpr std::int64_t next_pieces(std::int64_t whole, std::int64_t pieces) {
+  const std::int64_t largest = quotient_up(whole, pieces);
+  return largest == 1 ? whole + 1 : quotient_up(whole, largest - 1);
+}
+
 inline double cycles_at(double words, double words_per_cycle) {
   return words_per_cycle > 0 ? words / words_per_cycle : 0;
 }
