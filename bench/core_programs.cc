@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     like.operators = operators > 0 ? operators : 2 + static_cast<int>(dice() % 13);
     like.most_cores = 4;
     like.most_time = 30;
-    // CBC takes minutes for wide graphs.
+    // CBC takes very long for wide graphs.
     like.density = (like.operators > 9 ? 0.4 : 0.15) + 0.1 * static_cast<double>(dice() % 4);
     if (operators > 14) like.density = 3.0 / operators;
     const braid::CoreProblem problem = braid::random_core_problem(dice, like);

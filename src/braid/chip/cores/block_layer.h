@@ -49,7 +49,6 @@ class BlockLayer {
   double cut_to(std::size_t width);
 
  private:
-  std::size_t length_of(std::size_t at) const;
   bool no_later(std::size_t a, std::size_t b) const;
   std::int32_t& slot_of(const BlockLabel& label);
   void grow();

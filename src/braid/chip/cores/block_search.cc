@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "braid/base/infinity.h"
@@ -13,14 +14,6 @@ namespace braid {
 namespace {
 
 constexpr std::size_t kFirstWidth = 8, kWidthStep = 8;
-
-/// Knuth's multiplicative mixing, of each operator's number (splitmix64).
-std::size_t hash_of(std::int32_t op) {
-  std::uint64_t mixed = (static_cast<std::uint64_t>(op) + 1) * 0x9e3779b97f4a7c15U;
-  mixed = (mixed ^ (mixed >> 30U)) * 0xbf58476d1ce4e5b9U;
-  mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111ebU;
-  return static_cast<std::size_t>(mixed ^ (mixed >> 31U));
-}
 
 double mean_of(const std::vector<double>& values) {
   double sum = 0;
@@ -83,8 +76,8 @@ class LayeredSearch {
         finder_(block) {}
 
   /// Improves the best solution; returns what nothing that was cut takes less than, infinite where
-  /// nothing was cut that could be better; 0 where the work ran out.
-  double run(std::size_t width) {
+  /// nothing was cut that could be better; nullopt where the work ran out.
+  std::optional<double> run(std::size_t width) {
     steps_.clear();
     layer_.clear();
     BlockLabel root;
@@ -103,7 +96,7 @@ class LayeredSearch {
     for (std::size_t begun = 0; begun <= block_.operators.size() && layer_.size() > 0; ++begun) {
       next_.clear();
       for (std::size_t i = 0; i < layer_.size(); ++i) {
-        if (best_.work >= most_work_) return 0;
+        if (best_.work >= most_work_) return std::nullopt;
         steps_.push_back(layer_.label(i));
         steps_.back().begun = Bitset();
         expand(layer_.label(i));
@@ -201,11 +194,11 @@ class LayeredSearch {
     child.all = move.all;
     child.tensor = move.tensor;
     child.vector = move.vector;
-    child.hash = label.hash ^ hash_of(move.op);
     child.serial_s = label.serial_s - moved.shortest_s;
     note_owed(label, move, child);
     begun_.set(op);
     child.begun = begun_;
+    child.hash = begun_.hash();
     begun_.reset(op);
     next_.add(std::move(child), after_, rest_after_s_);
   }
@@ -289,9 +282,9 @@ BlockSolution search_block(const CoreBlock& given, std::int64_t most_work) {
   best.bound_s = std::min(block.bound_s, best.makespan_s);
   for (std::size_t width = kFirstWidth;; width *= kWidthStep) {
     if (is_proven(best.bound_s, best.makespan_s)) break;
-    const double cut_s = LayeredSearch(block, best, most_work).run(width);
-    if (cut_s == 0) break;
-    best.bound_s = std::max(best.bound_s, std::min(cut_s, best.makespan_s));
+    const std::optional<double> cut_s = LayeredSearch(block, best, most_work).run(width);
+    if (!cut_s) break;
+    best.bound_s = std::max(best.bound_s, std::min(*cut_s, best.makespan_s));
   }
   if (is_proven(best.bound_s, best.makespan_s)) best.bound_s = best.makespan_s;
   return best;
