@@ -69,8 +69,8 @@ std::optional<Figures> slowest_form(const std::string& model, const System& syst
     job.global_batch = std::int64_t{p.dp} * form.micro_batches;
     SpaceOptions space;
     const PlannerEntry& planner = find_planner("braid");
-    set_trainer(choose_trainer("ideal", trainer_needs(job, system, space, {&planner})), system, job,
-                space);
+    set_trainer(choose_trainer("ideal", TrainerNeeds{&job, &system, &space, {&planner}}), system,
+                job, space);
     adapt_graph(job.trainer.does, graph);
     try {
       Figures found{model,

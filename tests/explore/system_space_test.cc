@@ -158,8 +158,8 @@ TEST(SystemSpace, PointsAreOutcomesOfPlanners) {
     job.global_batch = 16;
     const System system = load_system("dgx-h100:8");
     SpaceOptions within;
-    set_trainer(usual_trainer(trainer_needs(job, system, within, {&find_planner(planner)})), system,
-                job, within);
+    set_trainer(usual_trainer(TrainerNeeds{&job, &system, &within, {&find_planner(planner)}}),
+                system, job, within);
     adapt_graph(job.trainer.does, graph);
     const Outcome outcome = find_planner(planner).plan(job, system, within, {}, {});
     ASSERT_FALSE(outcome.candidates.empty());

@@ -41,7 +41,7 @@ std::optional<SpaceOfTrainer> space_of_trainer(const Graph& model, const std::st
   made.job.graph = &made.graph;
   made.job.global_batch = 32;
   const TrainerFile file = load_trainer(trainer);
-  const TrainerNeeds needs = trainer_needs(made.job, made.system, made.space, {});
+  const TrainerNeeds needs{&made.job, &made.system, &made.space, {}};
   if (!refusal(file, needs).empty()) return std::nullopt;
   set_trainer(file, made.system, made.job, made.space);
   adapt_graph(made.job.trainer.does, made.graph);

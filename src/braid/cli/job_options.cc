@@ -363,7 +363,7 @@ void load_job(const JobOptions& o, LoadedJob& loaded, const JobBasis& basis) {
 
 TrainerFile set_job_trainer(const JobOptions& o, const std::vector<const PlannerEntry*>& planners,
                             LoadedJob& loaded) {
-  const TrainerNeeds needs = trainer_needs(loaded.job, loaded.system, loaded.space, planners);
+  const TrainerNeeds needs{&loaded.job, &loaded.system, &loaded.space, planners};
   const Profile* listed = loaded.job.layers != nullptr ? loaded.job.layers->listed() : nullptr;
   std::string name = o.trainer;
   if (name.empty() && listed != nullptr) {

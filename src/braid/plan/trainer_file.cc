@@ -15,6 +15,7 @@
 #include "braid/base/named_entry.h"
 #include "braid/base/suggest.h"
 #include "braid/base/text.h"
+#include "braid/plan/known_word.h"
 #include "braid/plan/names.h"
 
 namespace braid {
@@ -22,73 +23,6 @@ namespace braid {
 std::span<const EmbeddedFile> embedded_trainers();
 
 namespace {
-
-using Words = std::vector<std::string>;
-
-bool says_one_of(const std::string& text, const Words& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](const std::string& word) { return contains(text, word); });
-}
-
-bool begins_with_one_of(const std::string& text, const Words& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](const std::string& word) { return text.starts_with(word); });
-}
-
-Words words_of(const Value& value) {
-  Words words;
-  for (const Value& word : value.elements()) words.push_back(lowered(word.as_string()));
-  return words;
-}
-
-/// The word, which is one of those known.
-template <class Known>
-std::string known_word(const Value& value, const Known& known) {
-  const std::string_view word = value.as_string();
-  if (std::find(known.begin(), known.end(), word) == known.end()) {
-    value.fail("unknown value " + in_quotes(word), did_you_mean(word, known));
-  }
-  return std::string(word);
-}
-
-/// 2201 of "2022-01" or "22.01".
-int month_of(const Value& value) {
-  std::string digits;
-  for (const char c : value.as_string()) {
-    if (is_digit(c)) digits += c;
-  }
-  if (digits.size() == 6) digits.erase(0, 2);
-  if (digits.size() != 4) value.fail("is no year and month", "write 2022-01");
-  return std::stoi(digits);
-}
-
-TrainerCondition read_condition(const Value& value) {
-  value.expect_only({"framework", "hardware", "hardware_other_than", "precision", "model",
-                     "model_other_than", "model_says", "model_type", "model_has", "says",
-                     "version_from", "published_from"});
-  TrainerCondition when;
-  const std::pair<const char*, Words TrainerCondition::*> lists[] = {
-      {"framework", &TrainerCondition::framework},
-      {"hardware", &TrainerCondition::hardware},
-      {"hardware_other_than", &TrainerCondition::hardware_other_than},
-      {"precision", &TrainerCondition::precision},
-      {"model", &TrainerCondition::model},
-      {"model_other_than", &TrainerCondition::model_other_than},
-      {"model_says", &TrainerCondition::model_says},
-      {"model_type", &TrainerCondition::model_type},
-      {"says", &TrainerCondition::says}};
-  for (const auto& [key, list] : lists) {
-    if (value[key].exists()) when.*list = words_of(value[key]);
-  }
-  if (value["model_has"].exists()) {
-    for (const Value& part : value["model_has"].elements()) {
-      when.model_has.push_back(known_word(part, kModelParts));
-    }
-  }
-  if (value["version_from"].exists()) when.version_from = month_of(value["version_from"]);
-  if (value["published_from"].exists()) when.published_from = month_of(value["published_from"]);
-  return when;
-}
 
 /// What the keys of the section `can` read into.
 using LimitSetters =
@@ -132,10 +66,7 @@ auto list_of_some(const Value& value, const Read& read) {
 /// Whether a list of words has each of these, which are all that it may have.
 std::vector<bool> has_each(const Value& value, const std::vector<std::string_view>& known) {
   std::vector<bool> has(known.size(), false);
-  for (const Value& element : value.elements()) {
-    const auto found = std::find(known.begin(), known.end(), known_word(element, known));
-    has[static_cast<std::size_t>(found - known.begin())] = true;
-  }
+  for (const Value& element : value.elements()) has[known_place(element, known)] = true;
   return has;
 }
 
@@ -312,15 +243,10 @@ void read_trait(const Value& value, ExcludedForms& forms) {
   std::string_view word = value.as_string();
   const bool without = word.starts_with(kNot);
   if (without) word.remove_prefix(kNot.size());
-  const auto found = std::find_if(kFormTraits.begin(), kFormTraits.end(),
-                                  [&](const FormTraitName& each) { return each.key == word; });
-  if (found == kFormTraits.end()) {
-    std::vector<std::string_view> known;
-    known.reserve(kFormTraits.size());
-    for (const FormTraitName& each : kFormTraits) known.push_back(each.key);
-    value.fail("unknown value " + in_quotes(word), did_you_mean(word, known));
-  }
-  const auto trait = static_cast<FormTrait>(found - kFormTraits.begin());
+  std::array<std::string_view, kFormTraits.size()> known;
+  std::transform(kFormTraits.begin(), kFormTraits.end(), known.begin(),
+                 [](const FormTraitName& each) { return each.key; });
+  const auto trait = static_cast<FormTrait>(known_place(value, word, known));
   (without ? forms.without : forms.with) |= bit_of(trait);
 }
 
@@ -362,7 +288,7 @@ void read_model_limit(std::string_view key, const Value& value, TrainerFile& fil
   }
   constexpr std::array<std::string_view, 2> kKinds = {"whole", "shared"};
   file.divides_heads = true;
-  file.shares_heads = known_word(value["is"], kKinds) == "shared";
+  file.shares_heads = known_place(value["is"], kKinds) == 1;
 }
 
 void read_limits(const Value& value, TrainerFile& file) {
@@ -400,38 +326,6 @@ Target resolved(const TrainerFile& file, const char* section, const TrainerSubje
 }
 
 }  // namespace
-
-void describe_model(const ModelShape& shape, TrainerSubject& subject) {
-  subject.model_type = lowered(shape.model_type);
-  subject.kv_heads = shape.latent_attention ? shape.heads : shape.kv_heads;
-  const bool biases = shape.linear_bias || shape.expert_bias;
-  const std::array<bool, kModelParts.size()> has = {shape.experts > 0, biases, shape.rms,
-                                                    shape.tied_embeddings};
-  for (std::size_t p = 0; p < has.size(); ++p) {
-    if (has[p]) subject.model_has.emplace_back(kModelParts[p]);
-  }
-}
-
-bool TrainerCondition::holds(const TrainerSubject& subject) const {
-  const auto any_of = [](const Words& words, const std::string& text) {
-    return words.empty() || says_one_of(text, words);
-  };
-  return std::all_of(framework.begin(), framework.end(),
-                     [&](const std::string& word) { return contains(subject.framework, word); }) &&
-         any_of(hardware, subject.hardware) &&
-         !says_one_of(subject.hardware, hardware_other_than) &&
-         any_of(precision, subject.precision) && any_of(model_says, subject.model) &&
-         any_of(says, subject.says) &&
-         (model.empty() || begins_with_one_of(subject.model, model)) &&
-         !begins_with_one_of(subject.model, model_other_than) &&
-         (model_type.empty() || begins_with_one_of(subject.model_type, model_type)) &&
-         std::all_of(model_has.begin(), model_has.end(),
-                     [&](const std::string& part) {
-                       return std::find(subject.model_has.begin(), subject.model_has.end(), part) !=
-                              subject.model_has.end();
-                     }) &&
-         subject.version >= version_from && subject.published >= published_from;
-}
 
 Trainer TrainerFile::trainer(const TrainerSubject& subject) const {
   return {name, resolved(*this, "does", subject, behaviour_settings())};

@@ -1,58 +1,15 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "braid/base/document.h"
-#include "braid/graph/model_shape.h"
 #include "braid/plan/trainer.h"
+#include "braid/plan/trainer_condition.h"
 #include "braid/system/system.h"
 
 namespace braid {
-
-/// The run that conditions of a trainer's file are about: one that is planned, or a measured one as
-/// its row tells it. Texts in lower case.
-struct TrainerSubject {
-  /// Of what is planned: everything is of today.
-  static constexpr int kNewest = std::numeric_limits<int>::max();
-
-  std::string framework;  ///< The trainer in the words of a row, or its name here.
-  std::string hardware;   ///< Chips.
-  std::string precision, model;
-  std::string model_type;              ///< Of its config.json.
-  std::vector<std::string> model_has;  ///< Of kModelParts.
-  std::int64_t kv_heads = 0;           ///< As tensor parallelism divides them; 0: not known.
-  std::int64_t seq_len = 0;
-  std::string says;         ///< What else a row says.
-  int version = kNewest;    ///< Year and month, 2604 of "26.04.01"; 0: not said.
-  int published = kNewest;  ///< Year and month of the source, 2205; 0: not known.
-};
-
-/// What of a model conditions may ask for.
-inline constexpr std::array<std::string_view, 4> kModelParts = {"experts", "biases", "rms_norms",
-                                                                "tied_embeddings"};
-
-/// Says of the subject what is known of its model.
-void describe_model(const ModelShape& shape, TrainerSubject& subject);
-
-/// What must hold of a run; what is empty does not count.
-struct TrainerCondition {
-  std::vector<std::string> framework;  ///< All of these occur in it.
-  /// Of each list, one occurs, or none.
-  std::vector<std::string> hardware, hardware_other_than, precision, model_says, says;
-  /// The model's name begins with one of these, or with none.
-  std::vector<std::string> model, model_other_than;
-  std::vector<std::string> model_type;       ///< Its type begins with one of these.
-  std::vector<std::string> model_has;        ///< It has all of these.
-  int version_from = 0, published_from = 0;  ///< Year and month.
-
-  bool holds(const TrainerSubject& subject) const;
-};
 
 /// What a trainer does where a run does not say.
 struct TrainerUsual {

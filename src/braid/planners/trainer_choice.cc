@@ -103,30 +103,16 @@ TrainerSubject subject_of(const TrainerFile& trainer, const System& system, cons
   return subject;
 }
 
-}  // namespace
-
-TrainerNeeds trainer_needs(const Job& job, const System& system, const SpaceOptions& space,
-                           std::vector<const PlannerEntry*> planners) {
-  TrainerNeeds needs;
-  needs.job = &job;
-  if (job.graph != nullptr) {
-    needs.model = job.graph->name;
-    needs.language_model = is_language_model(*job.graph);
-  } else {
-    const Profile& layers = job.layers->layers();
-    needs.model = layers.model;
-    needs.language_model = layers.seq_len > 0;
-  }
-  needs.system = &system;
-  needs.space = &space;
-  needs.sharding = job.sharding;
-  needs.planners = std::move(planners);
-  return needs;
+bool trains_language(const Job& job) {
+  return job.graph != nullptr ? is_language_model(*job.graph) : job.layers->layers().seq_len > 0;
 }
+
+}  // namespace
 
 std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs) {
   const TrainerLimits can = trainer.limits(subject_of(trainer, *needs.system, *needs.job));
-  if (can.language_models_only && !needs.language_model) return "trains language models only";
+  if (can.language_models_only && !trains_language(*needs.job))
+    return "trains language models only";
   for (const DeviceGroup& group : needs.system->groups) {
     if (!can.allows_chip(group.chip.name)) return "does not run on " + group.chip.name;
   }
@@ -141,7 +127,7 @@ std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs) {
       }
     }
   }
-  if (!can.auto_sharding && needs.sharding == ShardingSource::automatic) {
+  if (!can.auto_sharding && needs.job->sharding == ShardingSource::automatic) {
     return "has no automatic sharding";
   }
   return refusal_of_fixed(can, *needs.space);
@@ -203,9 +189,10 @@ TrainerUsual usual_of(const TrainerFile& trainer, const System& system, const Jo
 }
 
 void set_trainer(const TrainerFile& trainer, const System& system, Job& job, SpaceOptions& space) {
-  job.trainer = trainer.trainer(subject_of(trainer, system, job));
+  const TrainerSubject subject = subject_of(trainer, system, job);
+  job.trainer = trainer.trainer(subject);
   adapt_precision(job.trainer.does, job.precision);
-  space.can = trainer.limits(subject_of(trainer, system, job));
+  space.can = trainer.limits(subject);
 }
 
 }  // namespace braid

@@ -8,20 +8,13 @@
 
 namespace braid {
 
-/// What the trainer of a job has to run.
+/// What the trainer of a job has to run. The job has a graph, or layers of its own.
 struct TrainerNeeds {
   const Job* job = nullptr;
-  std::string model;  ///< Name for people.
-  bool language_model = false;
   const System* system = nullptr;
-  const SpaceOptions* space = nullptr;  ///< What is fixed.
-  ShardingSource sharding = ShardingSource::manual;
+  const SpaceOptions* space = nullptr;        ///< What is fixed.
   std::vector<const PlannerEntry*> planners;  ///< That will plan it.
 };
-
-/// Of a job with a graph or layers of its own; `planners` will plan it.
-TrainerNeeds trainer_needs(const Job& job, const System& system, const SpaceOptions& space,
-                           std::vector<const PlannerEntry*> planners);
 
 /// Why the trainer cannot run any of it, such as "trains language models only"; empty when it can.
 std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs);
