@@ -352,6 +352,23 @@ function zoomControls(figure, surface, rangeOf) {
   return {controls, sync};
 }
 
+// The context of a canvas of so many CSS pixels, cleared, as sharp as the screen is, which draws between these x alone.
+function brush(canvas, width, height, left, right) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.height = `${height}px`;
+  const c = canvas.getContext("2d");
+  c.scale(ratio, ratio);
+  c.beginPath();
+  c.rect(left, 0, right - left, height);
+  c.clip();
+  c.textAlign = "center";
+  c.textBaseline = "middle";
+  c.font = "11px sans-serif";
+  return c;
+}
+
 // Axis of the shown stretch of time, in one unit; long stretches near each other count from the left end.
 function timeAxis(svg, x, top, width) {
   const [begin, end] = x.domain();
@@ -482,19 +499,8 @@ function timeline(figure, data) {
     const height = rowHeight() * rows.length;
     const x = d3.scaleLinear().domain([view.begin, view.end]).range([left(), right(width)]);
     timeAxis(svg, x, height + 4, width);
-    const ratio = window.devicePixelRatio || 1;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.height = `${height}px`;
-    const c = canvas.getContext("2d");
-    c.scale(ratio, ratio);
+    const c = brush(canvas, width, height, left(), right(width));
     const value = colours();
-    c.beginPath();
-    c.rect(left(), 0, right(width) - left(), height);
-    c.clip();
-    c.textAlign = "center";
-    c.textBaseline = "middle";
-    c.font = "11px sans-serif";
     const box = (event, top, tall, fill) => {
       const x0 = x(event.begin);
       const wide = Math.max(0.3, x(event.end) - x0 - Math.min(0.6, 0.1 * (x(event.end) - x0)));
@@ -745,18 +751,7 @@ function cores(figure, data) {
   const paint = () => {
     const x = xOf();
     timeAxis(svg, x, bottom + 2, width);
-    const ratio = window.devicePixelRatio || 1;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(bottom * ratio);
-    canvas.style.height = `${bottom}px`;
-    const c = canvas.getContext("2d");
-    c.scale(ratio, ratio);
-    c.beginPath();
-    c.rect(left, 0, right(width) - left, bottom);
-    c.clip();
-    c.textAlign = "center";
-    c.textBaseline = "middle";
-    c.font = "11px sans-serif";
+    const c = brush(canvas, width, bottom, left, right(width));
     const style = getComputedStyle(document.documentElement);
     data.rows.forEach((row, r) => {
       c.fillStyle = style.getPropertyValue("--line");
