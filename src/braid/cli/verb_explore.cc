@@ -20,6 +20,8 @@
 #include "braid/base/quantity.h"
 #include "braid/base/text.h"
 #include "braid/cli/count_option.h"
+#include "braid/cli/explore_search.h"
+#include "braid/cli/point_json.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
@@ -83,39 +85,6 @@ void write_findings(const std::string& folder, const Space& space, const Finding
                  breakdown_svg(space, results, workload, way));
     }
   }
-}
-
-/// With the name of its plan's file below the folder of results, where plans are kept.
-Json point_json(const Space& space, const PointResult& result, std::size_t number, bool plans) {
-  const SpacePoint point = point_of(space, number);
-  const ResultColumns& columns = columns_of(space);
-  Json json = Json::object();
-  for (std::size_t axis = 0; axis < point.size(); ++axis) {
-    json[space.axes[axis].name] = value_name(space, point, axis);
-  }
-  json["status"] = name_of(result.status);
-  if (!result.reason.empty()) json["reason"] = result.reason;
-  if (!is_found(result)) return json;
-  if (plans) json["plan"] = "plans/" + plan_file_name(space, number);
-  json["time_s"] = result.time_s;
-  json["lower_bound_s"] = result.lower_bound_s;
-  json["gap"] = 1 - result.lower_bound_s / result.time_s;
-  json["utilisation"] = result.utilisation;
-  json[lowered(space.units[point[kWorkloadAxis]]) + "s_per_s"] = result.throughput;
-  if (space.has_prices) json["price_usd"] = result.usd;
-  if (space.has_powers) json["power_w"] = result.watts;
-  for (std::size_t i = 0; i < columns.words.size(); ++i) json[columns.words[i]] = result.words[i];
-  for (std::size_t i = 0; i < columns.counts.size(); ++i) {
-    json[columns.counts[i]] = result.counts[i];
-  }
-  for (std::size_t i = 0; i < columns.figures.size(); ++i) {
-    json[columns.figures[i]] = result.figures[i];
-  }
-  json["time"] = Json::object();
-  for (std::size_t i = 0; i < columns.parts.size(); ++i) {
-    json["time"][columns.parts[i] + "_s"] = result.parts_s[i];
-  }
-  return json;
 }
 
 Json to_json(const Space& space, const Findings& findings, bool plans) {
@@ -239,6 +208,10 @@ int run(const ExploreOptions& options) {
   const std::size_t count = point_count(space);
   const auto start = std::chrono::steady_clock::now();
   auto shown = start;
+  if (is_searched(space)) {
+    return run_search(space, store ? &*store : nullptr,
+                      {options.out, plans, options.json, shows_progress});
+  }
   Findings findings;
   findings.sweep = sweep_space(
       space, store ? &*store : nullptr,

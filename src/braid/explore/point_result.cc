@@ -1,5 +1,7 @@
 #include "braid/explore/point_result.h"
 
+#include <utility>
+
 namespace braid {
 
 double figure_of(const PointResult& result, SpaceFigure figure) {
@@ -17,11 +19,12 @@ double figure_of(const PointResult& result, SpaceFigure figure) {
   return 0;
 }
 
-PlannedPoint plan_point(const Space& space, const SpacePoint& point) {
+PlannedPoint plan_point(const Space& space, const SpacePoint& point,
+                        std::shared_ptr<NestMemo> nests) {
   if (const auto* dataflow = std::get_if<DataflowSpace>(&space.points)) {
     return {plan_point(*dataflow, point), std::nullopt};
   }
-  return plan_point(std::get<SystemSpace>(space.points), point);
+  return plan_point(std::get<SystemSpace>(space.points), point, std::move(nests));
 }
 
 }  // namespace braid

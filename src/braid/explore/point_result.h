@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,13 +47,26 @@ struct PlannedPoint {
 };
 
 /// Plans a point. Deterministic. A planner that refuses the job is a result without a plan.
-PlannedPoint plan_point(const Space& space, const SpacePoint& point);
+/// `nests`: mappings that are known from other points; may be null.
+PlannedPoint plan_point(const Space& space, const SpacePoint& point,
+                        std::shared_ptr<NestMemo> nests = nullptr);
+
+/// What a planner of a space has for a workload on a system.
+struct WorkloadPlan {
+  std::string refusal;  ///< Of a job that the planner refuses; else empty.
+  Graph graph;          ///< As planned.
+  Outcome outcome;
+};
+/// `nests`: mappings that are known from other systems; may be null.
+WorkloadPlan plan_workload(const SystemSpace& space, std::size_t workload, std::size_t planner,
+                           const System& system, std::shared_ptr<NestMemo> nests = nullptr);
 
 // By kind of space.
 /// The dataflow mapper under DFModel's cluster model, with the network's roles and sizes searched
 /// as the point says.
 PointResult plan_point(const DataflowSpace& space, const SpacePoint& point);
 /// The point's planner on the point's system.
-PlannedPoint plan_point(const SystemSpace& space, const SpacePoint& point);
+PlannedPoint plan_point(const SystemSpace& space, const SpacePoint& point,
+                        std::shared_ptr<NestMemo> nests = nullptr);
 
 }  // namespace braid

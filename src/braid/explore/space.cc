@@ -49,6 +49,18 @@ SpacePoint point_of(const Space& space, std::size_t number) {
   return point;
 }
 
+std::size_t point_number(const Space& space, const SpacePoint& place, std::size_t workload,
+                         std::size_t method) {
+  SpacePoint point = place;
+  point[kWorkloadAxis] = workload;
+  point[kMethodAxis] = method;
+  std::size_t number = 0;
+  for (std::size_t axis = 0; axis < point.size(); ++axis) {
+    number = number * space.axes[axis].values.size() + point[axis];
+  }
+  return number;
+}
+
 const std::string& value_name(const Space& space, const SpacePoint& point, std::size_t axis) {
   return space.axes[axis].values[point[axis]];
 }
@@ -85,10 +97,15 @@ const ResultColumns& columns_of(const Space& space) {
       {"tp", "pp", "cp", "vp", "ep", "dp", "micro_batch", "schedule", "recompute", "zero",
        "offload"},
       {"devices_used", "evaluated"},
-      {"search_bound_s", "peak_memory_bytes", "model_flops_per_s_per_device"},
+      {"search_bound_s", "peak_memory_bytes", "model_flops_per_s_per_device", "objective"},
       {"compute", "recompute", "tp_comm", "cp_comm", "ep_comm", "pp_comm", "dp_comm", "bubble",
        "offload", "optimizer"}};
   return std::holds_alternative<DataflowSpace>(space.points) ? kDataflow : kSystem;
+}
+
+bool is_searched(const Space& space) {
+  const auto* systems = std::get_if<SystemSpace>(&space.points);
+  return systems != nullptr && systems->search.has_value();
 }
 
 std::string canonical_text(const Space& space) {

@@ -54,6 +54,10 @@ std::size_t point_count(const Space& space);
 /// The number-th point, the last axis fastest. Needs number < point_count.
 SpacePoint point_of(const Space& space, std::size_t number);
 
+/// The number of the point of a workload and planner on the system that `place` has.
+std::size_t point_number(const Space& space, const SpacePoint& place, std::size_t workload,
+                         std::size_t method);
+
 /// The name of a point's value on an axis.
 const std::string& value_name(const Space& space, const SpacePoint& point, std::size_t axis);
 
@@ -67,6 +71,9 @@ std::string unit_of(const Space& space);
 std::vector<SpaceFigure> figures_of(const Space& space);
 
 const ResultColumns& columns_of(const Space& space);
+
+/// Whether systems of the space are searched for, not all planned.
+bool is_searched(const Space& space);
 
 /// Everything that results of the space depend on, as text: equal texts, equal results. Names of
 /// the space and ratios are not in it.

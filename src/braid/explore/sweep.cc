@@ -61,9 +61,11 @@ Sweep sweep_space(const Space& space, PointStore* store,
   std::mutex mutex;
   std::size_t done = sweep.resumed;
   Clock::time_point committed = Clock::now();
+  const auto nests = std::make_shared<NestMemo>();
   const auto plan_one = [&](std::size_t i) {
     const std::size_t number = missing[i];
-    sweep.results[number] = kept(space, number, plan_point(space, point_of(space, number)), plans);
+    sweep.results[number] =
+        kept(space, number, plan_point(space, point_of(space, number), nests), plans);
     const std::lock_guard<std::mutex> lock(mutex);
     if (store != nullptr) {
       store->add(number, sweep.results[number]);

@@ -47,42 +47,57 @@ void describe(const Outcome& outcome, const Graph& graph, PointResult& result) {
                   form.recompute,   form.zero,
                   form.offload};
   result.counts = {devices_used(plan), outcome.evaluated};
-  result.figures = {outcome.search_bound_s, m.peak_memory_bytes, m.model_flops_per_s_per_device};
+  result.figures = {outcome.search_bound_s, m.peak_memory_bytes, m.model_flops_per_s_per_device,
+                    outcome.objective};
   result.parts_s = {m.compute_s, m.recompute_s, m.tp_comm_s, m.cp_comm_s, m.ep_comm_s,
                     m.pp_comm_s, m.dp_comm_s,   m.bubble_s,  m.offload_s, m.optimizer_s};
 }
 
 }  // namespace
 
-PlannedPoint plan_point(const SystemSpace& space, const SpacePoint& point) {
-  const SystemWorkload& workload = space.workloads[point[kWorkloadAxis]];
-  const PlannerEntry& planner = find_planner(space.planners[point[kMethodAxis]]);
-  const System system = system_of(space, point);
-  PlannedPoint planned;
-  PointResult& result = planned.result;
-  Graph graph = workload.graph;
-  Outcome outcome;
+WorkloadPlan plan_workload(const SystemSpace& space, std::size_t workload, std::size_t planner,
+                           const System& system, std::shared_ptr<NestMemo> nests) {
+  const SystemWorkload& asked = space.workloads[workload];
+  WorkloadPlan planned{{}, asked.graph, {}};
   try {
     Job job;
     job.precision =
-        workload.precision.empty() ? usual_precision(system) : parse_precision(workload.precision);
-    set_working_precision(graph, job.precision.activation, job.precision.weight);
-    job.graph = &graph;
-    job.model_source = workload.model;
-    job.global_batch = workload.global_batch;
+        asked.precision.empty() ? usual_precision(system) : parse_precision(asked.precision);
+    set_working_precision(planned.graph, job.precision.activation, job.precision.weight);
+    job.graph = &planned.graph;
+    job.model_source = asked.model;
+    job.global_batch = asked.global_batch;
     job.sharding = space.sharding;
+    job.nests = std::move(nests);
     SpaceOptions options = space.options;
     std::vector<const PlannerEntry*> planners;
     for (const std::string& name : space.planners) planners.push_back(&find_planner(name));
     const TrainerNeeds needs{&job, &system, &options, planners};
     if (space.trainer) check_trainer(*space.trainer, needs);
     set_trainer(space.trainer ? *space.trainer : usual_trainer(needs), system, job, options);
-    adapt_graph(job.trainer.does, graph);
-    outcome = planner.plan(job, system, options, space.budget, {});
+    adapt_graph(job.trainer.does, planned.graph);
+    PlannerOptions all = options;
+    all.phaze_objective = space.phaze_objective;
+    planned.outcome =
+        find_planner(space.planners[planner]).plan(job, system, all, space.budget, {});
   } catch (const Error& refusal) {
-    result.reason = refusal.what();
+    planned.refusal = refusal.what();
+  }
+  return planned;
+}
+
+PlannedPoint plan_point(const SystemSpace& space, const SpacePoint& point,
+                        std::shared_ptr<NestMemo> nests) {
+  const System system = system_of(space, point);
+  WorkloadPlan of =
+      plan_workload(space, point[kWorkloadAxis], point[kMethodAxis], system, std::move(nests));
+  PlannedPoint planned;
+  PointResult& result = planned.result;
+  if (!of.refusal.empty()) {
+    result.reason = of.refusal;
     return planned;
   }
+  Outcome& outcome = of.outcome;
   result.status = outcome.status;
   result.work = outcome.work;
   result.lower_bound_s = outcome.physical_bound.time_s;
@@ -92,15 +107,16 @@ PlannedPoint plan_point(const SystemSpace& space, const SpacePoint& point) {
   }
   const std::string failure = claim_and_check(outcome);
   if (!failure.empty()) {
-    throw std::logic_error(fmt::format("a plan of {} {}", planner.name, failure));
+    throw std::logic_error(
+        fmt::format("a plan of {} {}", space.planners[point[kMethodAxis]], failure));
   }
   const SystemCost cost = cost_of(space, point);
   if (space.has_prices) result.usd = cost.usd;
   if (space.has_powers) result.watts = cost.watts;
-  describe(outcome, graph, result);
-  result.assumptions = workload.assumptions;
+  describe(outcome, of.graph, result);
+  result.assumptions = space.workloads[point[kWorkloadAxis]].assumptions;
   for (const auto& lines :
-       {plan_assumptions(&graph, outcome.candidates.front().plan), outcome.assumptions}) {
+       {plan_assumptions(&of.graph, outcome.candidates.front().plan), outcome.assumptions}) {
     result.assumptions.insert(result.assumptions.end(), lines.begin(), lines.end());
   }
   planned.plan = std::move(outcome.candidates.front().plan);

@@ -8,6 +8,7 @@
 
 #include "braid/base/json.h"
 #include "braid/graph/graph_json.h"
+#include "braid/system/accelerator_chip.h"
 #include "braid/system/system_json.h"
 
 namespace braid {
@@ -24,7 +25,7 @@ SystemChoice choice_of(const SystemSpace& space, const SpacePoint& point) {
   const auto take = [&](std::size_t& index, bool is_axis) {
     if (is_axis) index = point[axis++];
   };
-  take(choice.chip, !space.chips.empty());
+  take(choice.chip, !space.chips.empty() || space.architectures.has_value());
   take(choice.memory, !space.memories.empty());
   take(choice.network, !space.networks.empty());
   take(choice.links, !space.links.empty());
@@ -59,7 +60,37 @@ void set_links(const SystemLinks& links, System& system) {
   }
 }
 
+/// Price and power of one chip of a space without clusters.
+SystemCost chip_cost(const SystemSpace& space, std::size_t chip, const System& system) {
+  if (!space.architectures) return {space.chips[chip].usd, space.chips[chip].watts};
+  const Chip& made = system.groups.front().chip;
+  return {made.price_usd.value_or(0), made.power_w.value_or(0)};
+}
+
 }  // namespace
+
+std::string name_of(const Architecture& architecture) {
+  return fmt::format("{}-{}-{}x{}-{}MiB", architecture.tensor_cores, architecture.vector_cores,
+                     architecture.width, architecture.depth, architecture.global_buffer_mib);
+}
+
+Chip chip_of(const SystemArchitectures& architectures, const Architecture& architecture) {
+  const Chip& rest = architectures.rest;
+  AcceleratorDesign design = *rest.accelerator;
+  design.chip = accelerator_of(architecture, design.chip);
+  Chip chip = accelerator_chip(design, name_of(architecture));
+  const Efficiency tiles = chip.efficiency;
+  chip.efficiency = rest.efficiency;
+  chip.efficiency.tile_m = tiles.tile_m;
+  chip.efficiency.tile_n = tiles.tile_n;
+  chip.efficiency.tile_k = tiles.tile_k;
+  chip.reserved_bytes = rest.reserved_bytes;
+  chip.memory = rest.memory;
+  for (const Provenance& source : rest.provenance) {
+    if (source.key == "efficiency" || source.key == "reserved") chip.provenance.push_back(source);
+  }
+  return chip;
+}
 
 std::vector<SpaceAxis> axes_of(const SystemSpace& space) {
   std::vector<SpaceAxis> axes{{"workload", AxisPlace::page, names_of(space.workloads)},
@@ -68,6 +99,14 @@ std::vector<SpaceAxis> axes_of(const SystemSpace& space) {
     if (!values.empty()) axes.push_back({name, place, std::move(values)});
   };
   add("chip", AxisPlace::row, names_of(space.chips));
+  if (space.architectures) {
+    std::vector<std::string> names;
+    names.reserve(space.architectures->all.size());
+    for (const Architecture& architecture : space.architectures->all) {
+      names.push_back(name_of(architecture));
+    }
+    add("architecture", AxisPlace::row, std::move(names));
+  }
   add("memory", AxisPlace::row, names_of(space.memories));
   add("network", AxisPlace::column, names_of(space.networks));
   add("links", AxisPlace::column, names_of(space.links));
@@ -79,14 +118,20 @@ std::vector<SpaceAxis> axes_of(const SystemSpace& space) {
 System system_of(const SystemSpace& space, const SpacePoint& point) {
   const SystemChoice choice = choice_of(space, point);
   if (!space.clusters.empty()) return space.clusters[choice.cluster].by_devices[choice.devices];
-  const SystemChip& chip = space.chips[choice.chip];
+  if (!space.architectures) return system_of(space, point, space.chips[choice.chip].chip);
+  const SystemArchitectures& architectures = *space.architectures;
+  return system_of(space, point, chip_of(architectures, architectures.all[choice.chip]));
+}
+
+System system_of(const SystemSpace& space, const SpacePoint& point, const Chip& chip) {
+  const SystemChoice choice = choice_of(space, point);
   const SystemNetwork& network = space.networks[choice.network];
   System system = network.by_devices[choice.devices];
   system.name = network.name;
   system.description.clear();
   for (DeviceGroup& group : system.groups) {
     std::optional<Memory> host = std::move(group.chip.host);
-    group.chip = chip.chip;
+    group.chip = chip;
     if (host) group.chip.host = std::move(host);
     if (space.memories.empty()) continue;
     const SystemMemory& memory = space.memories[choice.memory];
@@ -119,7 +164,7 @@ SystemCost cost_of(const SystemSpace& space, const SpacePoint& point) {
     }
     return cost;
   }
-  const SystemChip& chip = space.chips[choice.chip];
+  const SystemCost chip = chip_cost(space, choice.chip, system);
   cost = {devices * chip.usd, devices * chip.watts};
   if (!space.memories.empty()) {
     const SystemMemory& memory = space.memories[choice.memory];
@@ -159,6 +204,7 @@ std::string canonical_text(const SystemSpace& space) {
     }
   }
 
+  text += fmt::format("objective {}\n", static_cast<int>(space.phaze_objective));
   for (const SpaceAxis& axis : axes_of(space)) {
     text += axis.name;
     for (const std::string& value : axis.values) text += " " + value;
@@ -170,6 +216,10 @@ std::string canonical_text(const SystemSpace& space) {
   }
   for (const SystemChip& chip : space.chips) {
     text += fmt::format("{} {} {}", chip.usd, chip.watts, to_text(to_json(chip.chip)));
+  }
+  if (space.architectures) {
+    // The names of all are among the values of the axis.
+    text += to_text(to_json(space.architectures->rest));
   }
   for (const SystemMemory& memory : space.memories) {
     text += fmt::format("{} {} {} {}\n", memory.bytes, memory.bytes_per_s, memory.usd_per_gb_per_s,

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "braid/chip/accelerator/architectures.h"
+#include "braid/explore/search_aim.h"
 #include "braid/explore/space_axis.h"
 #include "braid/graph/graph.h"
 #include "braid/plan/outcome.h"
@@ -30,6 +32,20 @@ struct SystemChip {
   Chip chip;
   double usd = 0, watts = 0;
 };
+
+/// Every architecture of a space as a chip: cores and buffers are the architecture's, all else is
+/// that of `rest`, an accelerator.
+struct SystemArchitectures {
+  Chip rest;
+  ArchitectureSpace space;
+  std::vector<Architecture> all;  ///< architectures(space).
+};
+
+/// "2-512-256x256-32MiB": tensor cores, vector cores, array, global buffer.
+std::string name_of(const Architecture& architecture);
+
+/// The chip of an architecture.
+Chip chip_of(const SystemArchitectures& architectures, const Architecture& architecture);
 
 /// Main memory in place of the chip's own.
 struct SystemMemory {
@@ -63,13 +79,15 @@ struct SystemCluster {
 };
 
 /// A space of clusters, each planned by planners of the registry. Axes: workload, planner, then
-/// chip, memory, network, links and devices, or cluster and devices; memory and links may have no
-/// values, which stands for one that leaves chips and networks as they are, and is no axis.
+/// chip (or architecture), memory, network, links and devices, or cluster and devices; memory and
+/// links may have no values, which stands for one that leaves chips and networks as they are, and
+/// is no axis.
 struct SystemSpace {
   std::vector<SystemWorkload> workloads;
   std::vector<std::string> planners;   ///< Names in the registry.
   std::optional<TrainerFile> trainer;  ///< Nullopt: the usual one of each point.
-  std::vector<SystemChip> chips;       ///< Empty: clusters.
+  std::vector<SystemChip> chips;       ///< Empty: clusters, or architectures.
+  std::optional<SystemArchitectures> architectures;
   std::vector<SystemMemory> memories;
   std::vector<SystemNetwork> networks;
   std::vector<SystemLinks> links;
@@ -78,13 +96,16 @@ struct SystemSpace {
   SpaceOptions options;              ///< For all planners.
   Budget budget;                     ///< Of each search.
   ShardingSource sharding = ShardingSource::manual;
+  PhazeObjective phaze_objective = PhazeObjective::flush;
+  std::optional<SystemSearch> search;           ///< Nullopt: all points are planned.
   bool has_prices = false, has_powers = false;  ///< Of every system, or counted nowhere.
 };
 
 std::vector<SpaceAxis> axes_of(const SystemSpace& space);
 
-/// The system of a point.
+/// The system of a point; with `chip` in place of the point's.
 System system_of(const SystemSpace& space, const SpacePoint& point);
+System system_of(const SystemSpace& space, const SpacePoint& point, const Chip& chip);
 
 /// Price and power of a point's system: its devices with their memory and their bandwidth into each
 /// network, whether a plan uses them or not. What the space gives no figures for counts nothing.

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "braid/base/quantity.h"
+#include "braid/base/text.h"
+#include "braid/chip/accelerator/accelerator_reader.h"
 #include "braid/explore/axis_reader.h"
 #include "braid/explore/space_reader.h"
 #include "braid/frontend/model.h"
@@ -98,6 +100,19 @@ SystemChip read_system_chip(const std::string& name, const Value& value) {
   if (value["price"].exists()) chip.usd = quantity_or_zero(value["price"], Unit::usd);
   if (value["power"].exists()) chip.watts = quantity_or_zero(value["power"], Unit::watts);
   return chip;
+}
+
+SystemArchitectures read_architectures(const Value& value) {
+  SystemArchitectures read;
+  const Value of = value["of"];
+  const std::string name = of.string_or("phaze-tpuv4");
+  read.rest = read_at(of.exists() ? of : value, [&] { return load_chip(name, value.where()); });
+  if (!read.rest.accelerator) {
+    of.fail(in_quotes(name) + " is no accelerator", "give a chip with `accelerator`");
+  }
+  read.space = read_architecture_space(value);
+  read.all = architectures(read.space);
+  return read;
 }
 
 SystemMemory read_system_memory(const std::string& name, const Value& value) {
@@ -222,8 +237,15 @@ void read_combinations(const Value& root, const std::vector<std::int64_t>& devic
   if (devices.empty()) {
     root.fail("the number of devices is missing", "give 'devices: 64', or a list of numbers");
   }
-  space.chips = read_axis<SystemChip>(root, "chips", read_system_chip);
-  Chip any = space.chips.front().chip;
+  if (const Value every = root["architectures"]; every.exists()) {
+    if (root["chips"].exists()) {
+      every.fail("architectures are chips themselves", "leave 'chips' out, or 'architectures'");
+    }
+    space.architectures = read_architectures(every);
+  } else {
+    space.chips = read_axis<SystemChip>(root, "chips", read_system_chip);
+  }
+  Chip any = space.architectures ? space.architectures->rest : space.chips.front().chip;
   any.host.reset();  // Of a network is the host memory that its nodes have.
   space.networks =
       read_axis<SystemNetwork>(root, "networks", [&](const std::string& name, const Value& value) {
@@ -234,15 +256,17 @@ void read_combinations(const Value& root, const std::vector<std::int64_t>& devic
   }
   if (root["links"].exists())
     space.links = read_axis<SystemLinks>(root, "links", read_system_links);
-  for (const SystemMemory& memory : space.memories) {
-    for (const SystemChip& chip : space.chips) {
-      if (memory.bytes > chip.chip.reserved_bytes) continue;
+  const auto check_reserve = [&](const std::string& name, const Chip& chip) {
+    for (const SystemMemory& memory : space.memories) {
+      if (memory.bytes > chip.reserved_bytes) continue;
       root["memories"][memory.name]["capacity"].fail(
-          fmt::format("the chip '{}' reserves {}, so nothing is left to plans", chip.name,
-                      format_bytes(chip.chip.reserved_bytes)),
+          fmt::format("the chip '{}' reserves {}, so nothing is left to plans", name,
+                      format_bytes(chip.reserved_bytes)),
           "give more");
     }
-  }
+  };
+  if (space.architectures) check_reserve(space.architectures->rest.name, space.architectures->rest);
+  for (const SystemChip& chip : space.chips) check_reserve(chip.name, chip.chip);
   if (space.links.empty() || !root["networks"].is_object()) return;
   for (const SystemNetwork& network : space.networks) {
     const Value value = root["networks"][network.name];
@@ -287,6 +311,9 @@ bool is_compared(const Value& root, const SystemSpace& space, const std::string&
       priced_values(root, "clusters", "cluster", figure, space.clusters, cluster_has)};
   // Whatever else has a price, devices without one have none.
   axes.front().needed = axes.back().needed = true;
+  if (space.architectures) {
+    axes.push_back({"architecture", figure, false, {{root["architectures"], "", true}}});
+  }
   return is_compared_by(root, figure, axes);
 }
 
@@ -328,6 +355,50 @@ void read_degrees(const Value& value, SpaceOptions& options) {
   }
 }
 
+/// After workloads, prices and powers.
+SystemSearch read_search(const Value& value, const SystemSpace& space) {
+  SystemSearch search;
+  search.weights.assign(space.workloads.size(), 1.0 / static_cast<double>(space.workloads.size()));
+  const Value what = value.is_string() ? value : value["for"];
+  static constexpr SearchFor kAims[] = {SearchFor::throughput, SearchFor::per_usd, SearchFor::per_w,
+                                        SearchFor::front};
+  search.what = kAims[word_index(what, "aim", {"throughput", "per_usd", "per_w", "front"})];
+  if ((search.what == SearchFor::per_usd && !space.has_prices) ||
+      (search.what == SearchFor::per_w && !space.has_powers)) {
+    what.fail("systems of this space have no such figure", "give chips a price, or a power");
+  }
+  if (search.what == SearchFor::front && !space.has_prices && !space.has_powers) {
+    what.fail("systems of this space are compared by throughput alone",
+              "search for throughput, or give chips a price or a power");
+  }
+  for (const std::string& name : space.planners) {
+    if (name == "braid" || name == "phaze") continue;
+    what.fail("planner " + in_quotes(name) + " has no bounds for a search",
+              "use planner braid or phaze, or leave 'search' out");
+  }
+  if (value.is_string()) return search;
+  value.expect_only({"for", "keep", "within", "weights", "budget"});
+  if (value["keep"].exists()) {
+    search.keep = static_cast<std::size_t>(value["keep"].as_int_in(1, 1000));
+  }
+  if (value["within"].exists()) search.within = value["within"].as_double_in(0, 1);
+  if (value["budget"].exists()) {
+    search.most_plans = value["budget"].as_int_in(1, std::int64_t{1} << 40);
+  }
+  const Value weights = value["weights"];
+  if (!weights.exists()) return search;
+  double sum = 0;
+  for (std::size_t i = 0; i < space.workloads.size(); ++i) {
+    search.weights[i] = weights[space.workloads[i].name].as_double_in(1e-6, 1e6);
+    sum += search.weights[i];
+  }
+  if (weights.size() != space.workloads.size()) {
+    weights.fail("names more than the workloads", "give each workload one weight");
+  }
+  for (double& weight : search.weights) weight /= sum;
+  return search;
+}
+
 }  // namespace
 
 SystemSpace read_system_space(const Value& root) {
@@ -337,9 +408,10 @@ SystemSpace read_system_space(const Value& root) {
         "is of DFModel's cluster model",
         "add 'rules: dfmodel' or 'rules: dfmodel-charged', or name networks for planners");
   }
-  root.expect_only({"name", "planner", "planners", "budget", "compare", "offload", "all_devices",
-                    "for", "sharding", "degrees", "workloads", "chips", "memories", "networks",
-                    "links", "clusters", "devices", "ratios"});
+  root.expect_only({"name",        "planner", "planners",      "budget",    "compare",  "offload",
+                    "all_devices", "for",     "sharding",      "objective", "search",   "degrees",
+                    "workloads",   "chips",   "architectures", "memories",  "networks", "links",
+                    "clusters",    "devices", "ratios"});
   SystemSpace space;
   space.planners = read_planners(root);
   if (const Value budget = root["budget"]; budget.exists()) {
@@ -350,6 +422,12 @@ SystemSpace read_system_space(const Value& root) {
   }
   space.options.allow_offload = root["offload"].bool_or(true);
   space.options.all_devices = root["all_devices"].bool_or(false);
+  if (const Value objective = root["objective"]; objective.exists()) {
+    static constexpr PhazeObjective kObjectives[] = {
+        PhazeObjective::flush, PhazeObjective::simulated, PhazeObjective::program};
+    space.phaze_objective =
+        kObjectives[word_index(objective, "objective", {"flush", "simulated", "program"})];
+  }
   if (const Value sharding = root["sharding"]; sharding.exists()) {
     space.sharding = word_index(sharding, "sharding", {"manual", "auto"}) == 1
                          ? ShardingSource::automatic
@@ -360,7 +438,7 @@ SystemSpace read_system_space(const Value& root) {
   for (const std::int64_t count : devices) space.devices.push_back(std::to_string(count));
   space.workloads = read_axis<SystemWorkload>(root, "workloads", read_workload);
   if (root["clusters"].exists()) {
-    for (const char* key : {"chips", "memories", "networks", "links"}) {
+    for (const char* key : {"chips", "architectures", "memories", "networks", "links"}) {
       if (root[key].exists()) {
         root[key].fail("'clusters' are whole systems", "leave one of the two out");
       }
@@ -375,6 +453,7 @@ SystemSpace read_system_space(const Value& root) {
   space.has_prices = is_compared(root, space, "price");
   space.has_powers = is_compared(root, space, "power");
   check_point_count(root, axes_of(space));
+  if (root["search"].exists()) space.search = read_search(root["search"], space);
   return space;
 }
 

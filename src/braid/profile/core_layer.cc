@@ -36,13 +36,9 @@ class CoreLayerBuilder {
       result.operators.push_back({id});
       OperatorLatencies latencies = latencies_of(id);
       if (const OperatorId tail = tail_of(id); tail >= 0) {
-        const OperatorLatencies fused = fused_latencies(graph_, graph_.operators[at(id)],
-                                                        graph_.operators[at(tail)], cores_, memo_);
-        if (pays(fused, latencies, latencies_of(tail))) {
-          task_of(tail) = task_of(id);
-          result.operators.back().push_back(tail);
-          latencies = fused;
-        }
+        task_of(tail) = task_of(id);
+        result.operators.back().push_back(tail);
+        latencies = pair_latencies(id, tail);
       }
       result.problem.operators.push_back(core_operator(id, latencies));
     }
@@ -82,10 +78,14 @@ class CoreLayerBuilder {
     return latencies_of(tail).use == CoreKind::vector ? tail : -1;
   }
 
-  static bool pays(const OperatorLatencies& fused, const OperatorLatencies& head,
-                   const OperatorLatencies& tail) {
-    return fused.one.cycles <= head.one.cycles + tail.one.cycles &&
-           fused.all.cycles <= head.all.cycles + tail.all.cycles;
+  /// Fused, or one after the other where that takes less.
+  OperatorLatencies pair_latencies(OperatorId head, OperatorId tail) {
+    OperatorLatencies pair = fused_latencies(graph_, graph_.operators[at(head)],
+                                             graph_.operators[at(tail)], cores_, memo_);
+    const OperatorLatencies &first = latencies_of(head), &second = latencies_of(tail);
+    pair.one.cycles = std::min(pair.one.cycles, first.one.cycles + second.one.cycles);
+    pair.all.cycles = std::min(pair.all.cycles, first.all.cycles + second.all.cycles);
+    return pair;
   }
 
   CoreOperator core_operator(OperatorId id, const OperatorLatencies& latencies) const {

@@ -29,8 +29,9 @@ AcceleratorCores cores_of(const Chip& chip);
 /// Operators of the layer, as they stand in the graph (so those of a backward layer of a training
 /// graph are its gradients), with their latencies on one core and on all, and who waits for whom in
 /// the layer. A vector operator is fused behind the GEMM or convolution whose output it alone
-/// reads, where neither on one core nor on all this takes longer than one after the other. Throws
-/// Error where no mapping of an operator fits the buffers. Cost: operator_latencies() of each.
+/// reads, and the two take what is less, fused or one after the other. So nothing is ever slower on
+/// a chip with more cores or larger buffers. Throws Error where no mapping of an operator fits the
+/// buffers. Cost: operator_latencies() of each.
 CoreLayer core_layer(const Graph& graph, LayerId layer, const AcceleratorCores& cores,
                      NestMemo& memo);
 

@@ -18,7 +18,7 @@ class EstimatedCosts : public LayerCosts {
         graph_(layers.graph()),
         system_(system),
         precision_(precision),
-        mapped_(graph_, precision, system.groups.front().chip) {
+        mapped_(graph_, precision, system.groups.front().chip, layers.nests()) {
     if (!layers.searches_shardings()) return;
     sharded_.emplace(graph_, precision_, system);
     closed_ = kinds_closed(graph_);
@@ -110,8 +110,12 @@ class EstimatedCosts : public LayerCosts {
 
 }  // namespace
 
-EstimatedLayers::EstimatedLayers(const Graph& graph, ShardingSource sharding)
-    : graph_(graph), sharding_(sharding), layers_(layer_profile(graph, "", profile_edges(graph))) {
+EstimatedLayers::EstimatedLayers(const Graph& graph, ShardingSource sharding,
+                                 std::shared_ptr<NestMemo> nests)
+    : graph_(graph),
+      sharding_(sharding),
+      nests_(std::move(nests)),
+      layers_(layer_profile(graph, "", profile_edges(graph))) {
   first_of_kind_.assign(layers_.kinds.size(), -1);
   for (std::size_t l = graph.layers.size(); l-- > 0;) {
     first_of_kind_[static_cast<std::size_t>(graph.layers[l].kind)] = static_cast<LayerId>(l);

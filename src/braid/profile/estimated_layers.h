@@ -13,8 +13,9 @@ namespace braid {
 /// search found best. Cost: linear in the graph; then that of what is asked for.
 class EstimatedLayers : public LayerOptions {
  public:
-  /// Keeps a reference to `graph`.
-  explicit EstimatedLayers(const Graph& graph, ShardingSource sharding = ShardingSource::manual);
+  /// Keeps a reference to `graph`. `nests` (may be null): mappings of other jobs.
+  explicit EstimatedLayers(const Graph& graph, ShardingSource sharding = ShardingSource::manual,
+                           std::shared_ptr<NestMemo> nests = nullptr);
 
   const Profile& layers() const override { return layers_; }
   double parameters() const override { return static_cast<double>(parameter_count(graph_)); }
@@ -26,6 +27,7 @@ class EstimatedLayers : public LayerOptions {
 
   bool maps_kernels() const { return maps_kernels_; }
   const Graph& graph() const { return graph_; }
+  const std::shared_ptr<NestMemo>& nests() const { return nests_; }
   LayerId first_of_kind(std::size_t kind) const { return first_of_kind_[kind]; }
   const std::vector<OperatorWork>& work_of_kind(std::size_t kind) const {
     return work_of_kind_[kind];
@@ -34,6 +36,7 @@ class EstimatedLayers : public LayerOptions {
  private:
   const Graph& graph_;
   ShardingSource sharding_;
+  std::shared_ptr<NestMemo> nests_;
   bool maps_kernels_ = true;  ///< On dataflow chips.
   Profile layers_;
   std::vector<LayerId> first_of_kind_;

@@ -128,7 +128,10 @@ std::vector<double> numbers_of(const CoreProblem& problem) {
 /// Schedules operators on the cores of an accelerator.
 class CorePasses {
  public:
-  CorePasses(const Chip& chip, MappedWorks& known) : cores_(cores_of(chip)), known_(known) {}
+  CorePasses(const Chip& chip, MappedWorks& known)
+      : cores_(cores_of(chip)),
+        takes_bounds_(chip.execution == ChipExecution::core_bounds),
+        known_(known) {}
 
   PassTimes map(const Graph& rank, GraphPasses passes) const {
     PassTimes times;
@@ -145,17 +148,18 @@ class CorePasses {
  private:
   /// The time of a layer; adds what no schedule stays below to `least_s`.
   double schedule(const Graph& graph, LayerId layer, double& least_s) const {
-    const CoreProblem problem = core_layer(graph, layer, cores_, known_.nests).problem;
+    const CoreProblem problem = core_layer(graph, layer, cores_, *known_.nests).problem;
     const auto [place, fresh] = known_.times.try_emplace(numbers_of(problem));
     if (fresh) {
       const CoreOutcome outcome = schedule_cores(problem, kLayerScheduleWork);
       place->second = {.forward_s = outcome.schedule.makespan_s, .least_s = outcome.bound_s};
     }
     least_s += place->second.least_s;
-    return place->second.forward_s;
+    return takes_bounds_ ? place->second.least_s : place->second.forward_s;
   }
 
   AcceleratorCores cores_;
+  bool takes_bounds_;  ///< In place of times of schedules.
   MappedWorks& known_;
 };
 
@@ -200,8 +204,10 @@ MappedTimes mapped_times(const Graph& graph, LayerId layer, std::span<const Oper
   return times_by(passes, graph, layer, works, how, leaving);
 }
 
-MappedLayers::MappedLayers(const Graph& graph, const Precision& precision, const Chip& chip)
+MappedLayers::MappedLayers(const Graph& graph, const Precision& precision, const Chip& chip,
+                           std::shared_ptr<NestMemo> nests)
     : precision_(precision), chip_(chip) {
+  if (nests) works_.nests = std::move(nests);
   if (maps_layers(chip)) leaving_ = leaving_tensors(graph);
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -52,7 +53,7 @@ struct MappedWorks {
   std::map<std::vector<double>, PassTimes> times;
   /// By whether it is a matrix multiplication, its rows, depth and columns.
   std::map<std::tuple<bool, std::int64_t, std::int64_t, std::int64_t>, TileCurve> curves;
-  NestMemo nests;
+  std::shared_ptr<NestMemo> nests = std::make_shared<NestMemo>();  ///< Of any chips.
 };
 
 /// What layers are mapped onto, in which formats; `known` may be null.
@@ -76,7 +77,9 @@ MappedTimes mapped_times(const Graph& graph, LayerId layer, std::span<const Oper
 /// The same, the same work mapped once. Of graphs that differ in their splits alone.
 class MappedLayers {
  public:
-  MappedLayers(const Graph& graph, const Precision& precision, const Chip& chip);
+  /// `nests`: mappings that are known already; may be null.
+  MappedLayers(const Graph& graph, const Precision& precision, const Chip& chip,
+               std::shared_ptr<NestMemo> nests = nullptr);
 
   /// Different works that were mapped.
   std::size_t mapped() const { return works_.times.size(); }

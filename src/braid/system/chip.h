@@ -64,7 +64,10 @@ struct Efficiency {
 enum class ChipExecution : std::uint8_t {
   kernels,   ///< A kernel at a time, each over the whole chip, through main memory.
   dataflow,  ///< Partitions of several kernels side by side, which pass tensors through on_chip.
-  cores      ///< Operators side by side on an accelerator's tensor and vector cores, or on all.
+  cores,     ///< Operators side by side on an accelerator's tensor and vector cores, or on all.
+  /// As `cores`, but a pass takes only what no schedule stays below, on this accelerator or one
+  /// that is nowhere better: for bounds on families of accelerators. No file has it.
+  core_bounds
 };
 
 struct Chip {

@@ -180,8 +180,8 @@ AcceleratorDesign read_accelerator(const Value& value) {
 }
 
 ArchitectureSpace read_architecture_space(const Value& value) {
-  value.expect_only({"area", "least_share", "least_share_of_single", "tensor_cores", "vector_cores",
-                     "width", "depth", "global_buffer"});
+  value.expect_only({"of", "area", "least_share", "least_share_of_single", "tensor_cores",
+                     "vector_cores", "width", "depth", "global_buffer"});
   ArchitectureSpace space;
   const Value area = value["area"];
   if (area.exists()) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "braid/plan/outcome.h"
 #include "braid/planners/job/degrees.h"
 #include "braid/profile/layer_options.h"
+#include "braid/profile/mapped_layer.h"
 
 namespace braid {
 
@@ -20,6 +22,8 @@ struct Job {
   /// `layers` does not say them.
   const Graph* graph = nullptr;
   const LayerOptions* layers = nullptr;  ///< Null: the estimator over `graph` (EstimatedLayers).
+  /// Mappings that are known from other jobs, on accelerators; may be null.
+  std::shared_ptr<NestMemo> nests;
   std::string model_source;
   Precision precision;
   Trainer trainer;  ///< What runs the plan; `graph` is what it runs (adapt_graph).

@@ -12,7 +12,7 @@ std::shared_ptr<const LayerOptions> layer_options(const Job& job) {
   // Whoever gave the layers keeps them.
   if (job.layers != nullptr) return {std::shared_ptr<const LayerOptions>(), job.layers};
   assert(job.graph != nullptr);
-  return std::make_shared<EstimatedLayers>(*job.graph, job.sharding);
+  return std::make_shared<EstimatedLayers>(*job.graph, job.sharding, job.nests);
 }
 
 Plan blank_plan(const Job& job, const LayerOptions& layers, const System& system) {

@@ -1,0 +1,144 @@
+#include "braid/cli/explore_search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "braid/base/file.h"
+#include "braid/base/json.h"
+#include "braid/base/quantity.h"
+#include "braid/cli/point_json.h"
+#include "braid/cli/verb.h"
+#include "braid/explore/findings_csv.h"
+#include "braid/explore/findings_table.h"
+#include "braid/explore/search_text.h"
+#include "braid/explore/sweep.h"
+#include "braid/explore/system_search.h"
+#include "braid/plan/plan_json.h"
+#include "braid/report/table.h"
+
+namespace braid {
+namespace {
+
+/// Numbers of the points of the systems that are listed, system by system.
+std::vector<std::size_t> best_points(const Space& space, const PlannerSearch& search) {
+  std::vector<std::size_t> numbers;
+  for (const FoundSystem& system : search.best) {
+    for (std::size_t w = 0; w < space.units.size(); ++w) {
+      numbers.push_back(point_number(space, system.place, w, search.planner));
+    }
+  }
+  return numbers;
+}
+
+void write_plans(const Space& space, const SystemSearchResult& found, const std::string& folder) {
+  for (const PlannerSearch& search : found.searches) {
+    for (const std::size_t number : best_points(space, search)) {
+      const PlannedPoint point = plan_point(space, point_of(space, number));
+      if (!point.plan) continue;
+      write_file(folder + "/" + plan_file_name(space, number), to_text(to_json(*point.plan)));
+    }
+  }
+}
+
+void write_search(const Space& space, const SystemSearchResult& found, const std::string& folder) {
+  std::vector<std::size_t> best;
+  for (const PlannerSearch& search : found.searches) {
+    const std::vector<std::size_t> numbers = best_points(space, search);
+    best.insert(best.end(), numbers.begin(), numbers.end());
+  }
+  write_file(folder + "/points.csv", points_csv(space, found.results, found.planned));
+  write_file(folder + "/best.csv", points_csv(space, found.results, best));
+}
+
+Json search_json(const Space& space, const SystemSearchResult& found, const PlannerSearch& search,
+                 bool plans) {
+  Json json = Json::object();
+  json["planner"] = space.axes[kMethodAxis].values[search.planner];
+  json["systems"] = search.systems;
+  json["planned"] = search.planned;
+  json["bounded"] = search.bounded;
+  json["status"] = search.open_value > 0 ? "feasible"
+                   : search.best.empty() ? "infeasible"
+                                         : "optimal";
+  if (search.open_value > 0) json["bound"] = search.open_value;
+  json["best"] = Json::array();
+  for (const FoundSystem& system : search.best) {
+    Json entry = Json::object();
+    entry["value"] = system.value;
+    entry["points"] = Json::array();
+    for (std::size_t w = 0; w < space.units.size(); ++w) {
+      const std::size_t number = point_number(space, system.place, w, search.planner);
+      entry["points"].push_back(point_json(space, found.results[number], number, plans));
+    }
+    json["best"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+void print_search(const Space& space, const SystemSearchResult& found,
+                  const PlannerSearch& search) {
+  fmt::print("\n{}\n", search_text(space, search));
+  if (search.best.empty()) return;
+  if (space.units.size() > 1) fmt::print("\n{}", text_table(systems_table(space, search)));
+  const std::vector<std::size_t> numbers = best_points(space, search);
+  // Of several workloads the points of the best system alone.
+  const std::size_t shown = space.units.size() > 1 ? space.units.size() : numbers.size();
+  fmt::print("\n{}",
+             text_table(points_table(space, found.results, std::span(numbers.data(), shown))));
+}
+
+}  // namespace
+
+int run_search(const Space& space, PointStore* store, const ExploreSearchOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  Clock::time_point shown = start;
+  const SystemSearchResult found =
+      search_systems(space, store, [&](std::size_t planned, std::size_t bounded) {
+        const Clock::time_point now = Clock::now();
+        if (!options.progress || now - shown < std::chrono::milliseconds(200)) return;
+        shown = now;
+        fmt::print(stderr, "\r{} systems planned, {} families bounded", planned, bounded);
+      });
+  if (options.progress) fmt::print(stderr, "\n");
+  const double wall_s = std::chrono::duration<double>(Clock::now() - start).count();
+  if (!options.out.empty()) write_search(space, found, options.out);
+  if (!options.plans.empty()) write_plans(space, found, options.plans);
+  bool any = false, open = false;
+  for (const PlannerSearch& search : found.searches) {
+    any = any || !search.best.empty();
+    open = open || search.open_value > 0;
+  }
+  std::vector<PointResult> listed;
+  for (const PlannerSearch& search : found.searches) {
+    if (search.best.empty()) continue;
+    // Those of others differ in the names of chips alone.
+    for (std::size_t w = 0; w < space.units.size(); ++w) {
+      listed.push_back(found.results[best_points(space, search)[w]]);
+    }
+  }
+  const std::vector<std::string> assumptions = assumptions_of(listed);
+  if (options.json) {
+    Json json = Json::object();
+    json["space"] = space.name;
+    json["searches"] = Json::array();
+    for (const PlannerSearch& search : found.searches) {
+      json["searches"].push_back(search_json(space, found, search, !options.plans.empty()));
+    }
+    json["assumptions"] = assumptions;
+    json["search"] = {{"wall_s", wall_s}, {"resumed", found.resumed}};
+    fmt::print("{}", to_text(json));
+  } else {
+    fmt::print("{}: searched in {}\n", space.name, format_seconds(wall_s));
+    if (found.resumed > 0) fmt::print("{} points were known from before.\n", found.resumed);
+    for (const PlannerSearch& search : found.searches) print_search(space, found, search);
+    if (!assumptions.empty()) fmt::print("\nAssumed:\n");
+    for (const std::string& line : assumptions) fmt::print("  {}\n", line);
+  }
+  return any ? kFound : open ? kExhausted : kInfeasible;
+}
+
+}  // namespace braid

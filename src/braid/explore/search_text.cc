@@ -1,0 +1,96 @@
+#include "braid/explore/search_text.h"
+
+#include <string>
+
+#include <fmt/format.h>
+
+namespace braid {
+namespace {
+
+std::string aim_text(const Space& space, SearchFor what) {
+  switch (what) {
+    case SearchFor::throughput:
+      return "throughput";
+    case SearchFor::per_usd:
+      return "throughput for their price";
+    case SearchFor::per_w:
+      return "throughput for their power";
+    case SearchFor::front:
+      break;
+  }
+  return compared_text(space);
+}
+
+std::string counted(std::size_t count, const char* what) {
+  return fmt::format("{} {}{}", std::to_string(count), what, count == 1 ? "" : "s");
+}
+
+/// The names of a system's values on axes that have several.
+std::string system_name(const Space& space, const FoundSystem& system) {
+  std::string name;
+  for (std::size_t axis = kMethodAxis + 1; axis < space.axes.size(); ++axis) {
+    if (space.axes[axis].values.size() == 1) continue;
+    name += (name.empty() ? "" : " ") + value_name(space, system.place, axis);
+  }
+  return name.empty() ? "the only system" : name;
+}
+
+}  // namespace
+
+std::string search_text(const Space& space, const PlannerSearch& search) {
+  const SystemSearch& asked = *std::get<SystemSpace>(space.points).search;
+  const std::string aim = aim_text(space, asked.what);
+  const std::string work =
+      fmt::format("{} planned one by one, the rest bounded as {}", std::to_string(search.planned),
+                  search.bounded == 1 ? "1 family" : std::to_string(search.bounded) + " families");
+  const std::string planner = space.axes[kMethodAxis].values[search.planner];
+  if (search.best.empty()) {
+    return fmt::format("{}: none of {} has a plan: {}", planner, counted(search.systems, "system"),
+                       search.why_none);
+  }
+  std::string text;
+  if (asked.what == SearchFor::front) {
+    text = fmt::format("{}: of {}, {} Pareto-optimal in {} ({})", planner,
+                       counted(search.systems, "system"), counted(search.best.size(), "one"), aim,
+                       work);
+  } else {
+    text = fmt::format("{}: of {}, the {} with most {} ({})", planner,
+                       counted(search.systems, "system"), search.best.size(), aim, work);
+  }
+  if (search.open_value > 0) {
+    return text +
+           fmt::format(
+               ".\nNot proven: the budget of the search ended; systems that are left have at "
+               "most {}.",
+               figure_text(search.open_value));
+  }
+  if (asked.within > 0) {
+    return text + fmt::format(".\nProven: no other system is more than {:g} % better.",
+                              100 * asked.within);
+  }
+  return text + ".\nProven: no other system is better.";
+}
+
+TextRows systems_table(const Space& space, const PlannerSearch& search) {
+  const SystemSearch& asked = *std::get<SystemSpace>(space.points).search;
+  TextRows rows{{"system"}};
+  std::vector<std::string>& head = rows.front();
+  head.push_back(asked.what == SearchFor::per_usd ? "mean/USD"
+                 : asked.what == SearchFor::per_w ? "mean/W"
+                                                  : "mean/s");
+  for (std::size_t w = 0; w < space.units.size(); ++w) {
+    head.push_back(fmt::format("{} {}s/s", space.axes[kWorkloadAxis].values[w], space.units[w]));
+  }
+  if (space.has_prices) head.emplace_back("USD");
+  if (space.has_powers) head.emplace_back("W");
+  for (const FoundSystem& system : search.best) {
+    rows.push_back({system_name(space, system), figure_text(system.value)});
+    std::vector<std::string>& row = rows.back();
+    for (const double throughput : system.throughput) row.push_back(figure_text(throughput));
+    if (space.has_prices) row.push_back(figure_text(system.usd));
+    if (space.has_powers) row.push_back(figure_text(system.watts));
+  }
+  return rows;
+}
+
+}  // namespace braid

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "braid/explore/findings_table.h"
+#include "braid/explore/system_search.h"
+
+namespace braid {
+
+/// What a search did and proved, in a sentence or two: "The 10 of 29,360 systems that have most
+/// throughput, proven: …".
+std::string search_text(const Space& space, const PlannerSearch& search);
+
+/// The systems that a search over several workloads lists, with the figure that was searched for
+/// and the throughput of each workload.
+TextRows systems_table(const Space& space, const PlannerSearch& search);
+
+}  // namespace braid

@@ -1,0 +1,381 @@
+#include "braid/explore/system_search.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <mutex>
+#include <optional>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "braid/base/infinity.h"
+#include "braid/base/parallel.h"
+#include "braid/base/rounding.h"
+#include "braid/explore/architecture_family.h"
+
+namespace braid {
+namespace {
+
+constexpr std::size_t kChipAxis = kMethodAxis + 1;
+/// Families looked at side by side; part of what the search does, so not the number of threads.
+constexpr std::size_t kBatch = 8;
+
+/// What a system has, or at most has.
+struct Merit {
+  double value = 0;  ///< The figure searched for; of a front, throughput.
+  double usd = 0, watts = 0;
+};
+
+/// Systems with the same surroundings. Without architectures, a family is one system.
+struct Family {
+  SpacePoint place;  ///< Of its first member.
+  ArchitectureFamily members;
+  std::vector<double> least_s;  ///< [workload]: of a batch, on any member.
+  Merit merit;                  ///< No member has more of value, nor less price and power.
+  bool is_bounded = false;
+  std::uint64_t order = 0;
+};
+
+/// Of equal values less power is better, then less price: negative power and price, to compare.
+std::tuple<double, double, double> rank_of(double value, double watts, double usd) {
+  return {value, -watts, -usd};
+}
+std::tuple<double, double, double> rank_of(const Merit& merit) {
+  return rank_of(merit.value, merit.watts, merit.usd);
+}
+std::tuple<double, double, double> rank_of(const FoundSystem& system) {
+  return rank_of(system.value, system.watts, system.usd);
+}
+
+struct Later {
+  bool operator()(const Family& a, const Family& b) const {
+    const auto first = rank_of(a.merit), second = rank_of(b.merit);
+    return first < second || (first == second && a.order > b.order);
+  }
+};
+
+/// What looking at a family comes to: smaller ones, itself with a bound, or a system planned.
+struct Step {
+  std::vector<Family> families;
+  std::vector<PointResult> planned;  ///< [workload]
+  bool has_bounded = false;
+  std::string refusal;
+};
+
+/// The search by one planner.
+class Search {
+ public:
+  Search(const Space& space, std::size_t planner, std::shared_ptr<NestMemo> nests,
+         std::vector<PointResult>& results, std::vector<bool>& is_planned)
+      : space_(space),
+        systems_(std::get<SystemSpace>(space.points)),
+        search_(*systems_.search),
+        nests_(std::move(nests)),
+        results_(results),
+        is_planned_(is_planned) {
+    found_.planner = planner;
+    for (const SystemWorkload& workload : systems_.workloads) {
+      const auto samples = static_cast<double>(workload.global_batch);
+      const auto tokens = static_cast<double>(workload.graph.seq_len);
+      units_.push_back(tokens > 0 ? samples * tokens : samples);
+    }
+    if (systems_.architectures) {
+      const SystemArchitectures& every = *systems_.architectures;
+      costs_.resize(every.all.size());
+      parallel_for(costs_.size(), [&](std::size_t i) {
+        const Chip chip = chip_of(every, every.all[i]);
+        costs_[i] = {chip.price_usd.value_or(0), chip.power_w.value_or(0)};
+      });
+    }
+  }
+
+  /// `plan(number)`: the result of a point.
+  template <typename Plan>
+  PlannerSearch run(const Plan& plan, const SystemSearchProgress& progress) {
+    open_first_families();
+    std::int64_t work = 0;
+    while (!open_.empty() && work < search_.most_plans) {
+      const std::vector<Family> batch = next_batch();
+      if (batch.empty()) break;
+      std::vector<Step> steps(batch.size());
+      parallel_for(batch.size(), [&](std::size_t i) { steps[i] = step(batch[i], plan); });
+      work += static_cast<std::int64_t>(batch.size());
+      for (std::size_t i = 0; i < batch.size(); ++i) take(batch[i], std::move(steps[i]));
+      if (progress) progress(found_.planned, found_.bounded);
+    }
+    close();
+    return std::move(found_);
+  }
+
+ private:
+  /// The most promising families that are not settled.
+  std::vector<Family> next_batch() {
+    std::vector<Family> batch;
+    while (!open_.empty() && batch.size() < kBatch) {
+      if (!is_settled(open_.top())) {
+        batch.push_back(open_.top());
+      } else if (search_.what != SearchFor::front) {
+        break;  // The others have lower bounds. Of a front they may cost less.
+      }
+      open_.pop();
+    }
+    return batch;
+  }
+
+  std::size_t number_of(const SpacePoint& place, std::size_t workload) const {
+    return point_number(space_, place, workload, found_.planner);
+  }
+
+  void open_first_families() {
+    std::vector<ArchitectureFamily> families;
+    if (systems_.architectures) families = families_by_array(systems_.architectures->all);
+    SpacePoint place(space_.axes.size(), 0);
+    while (true) {
+      if (systems_.architectures) {
+        for (const ArchitectureFamily& family : families) {
+          found_.systems += family.size();
+          place[kChipAxis] = family.front();
+          push({place, family, {}, {}, false, 0}, surroundings(place));
+        }
+        place[kChipAxis] = 0;
+      } else {
+        ++found_.systems;
+        push({place, {}, {}, {}, false, 0}, {});
+      }
+      if (!next(place)) return;
+    }
+  }
+
+  /// The next combination of values of all axes of systems, but for architectures.
+  bool next(SpacePoint& place) const {
+    const std::size_t first = systems_.architectures ? kChipAxis + 1 : kChipAxis;
+    for (std::size_t axis = place.size(); axis-- > first;) {
+      if (++place[axis] < space_.axes[axis].values.size()) return true;
+      place[axis] = 0;
+    }
+    return false;
+  }
+
+  /// Price and power of all but the chips of a system, and how many chips there are.
+  struct Surroundings {
+    double devices = 0, usd = 0, watts = 0;
+  };
+  Surroundings surroundings(const SpacePoint& place) const {
+    const SystemCost all = cost_of(systems_, place);
+    const SystemCost& chip = costs_[place[kChipAxis]];
+    Surroundings rest;
+    rest.devices = static_cast<double>(system_of(systems_, place).device_count);
+    rest.usd = std::max(0.0, all.usd - rest.devices * chip.usd);
+    rest.watts = std::max(0.0, all.watts - rest.devices * chip.watts);
+    return rest;
+  }
+
+  void push(Family family, const Surroundings& rest) {
+    family.least_s.resize(units_.size(), 0);
+    if (systems_.architectures) {
+      double usd = kInfinity, watts = kInfinity;
+      for (const std::uint32_t member : family.members) {
+        usd = std::min(usd, costs_[member].usd);
+        watts = std::min(watts, costs_[member].watts);
+      }
+      family.merit.usd = kBelowRounding * (rest.usd + rest.devices * usd);
+      family.merit.watts = kBelowRounding * (rest.watts + rest.devices * watts);
+    } else {
+      const SystemCost cost = cost_of(systems_, family.place);
+      family.merit.usd = cost.usd;
+      family.merit.watts = cost.watts;
+    }
+    push(std::move(family));
+  }
+
+  void push(Family family) {
+    family.merit.value = value_of(family.least_s, family.merit);
+    family.order = order_++;
+    open_.push(std::move(family));
+  }
+
+  /// The figure searched for, from the times of batches.
+  double value_of(const std::vector<double>& times_s, const Merit& cost) const {
+    double throughput = 1;
+    for (std::size_t w = 0; w < times_s.size(); ++w) {
+      if (!(times_s[w] > 0)) return kInfinity;
+      if (!(times_s[w] < kInfinity)) return 0;
+      // Not of one workload, whose throughput is that of a sweep bit for bit.
+      const double one = units_[w] / times_s[w];
+      throughput *= times_s.size() == 1 ? one : std::pow(one, search_.weights[w]);
+    }
+    if (search_.what == SearchFor::per_usd) return throughput / cost.usd;
+    if (search_.what == SearchFor::per_w) return throughput / cost.watts;
+    return throughput;
+  }
+
+  /// Whether no member can be better than what has been found, by more than was asked.
+  bool is_settled(const Family& family) const {
+    if (!(family.merit.value > 0)) return true;
+    const double most = family.merit.value / (1 + search_.within);
+    if (search_.what != SearchFor::front) {
+      if (found_.best.size() < search_.keep) return false;
+      Merit merit = family.merit;
+      merit.value = most;
+      return rank_of(found_.best[search_.keep - 1]) >= rank_of(merit);
+    }
+    return std::any_of(found_.best.begin(), found_.best.end(), [&](const FoundSystem& known) {
+      return known.value >= most && (!systems_.has_prices || known.usd <= family.merit.usd) &&
+             (!systems_.has_powers || known.watts <= family.merit.watts);
+    });
+  }
+
+  template <typename Plan>
+  Step step(const Family& family, const Plan& plan) const {
+    Step made;
+    if (systems_.architectures && !family.is_bounded) {
+      bound(family, made);
+    } else if (family.members.size() > 1) {
+      for (ArchitectureFamily& part : split_family(systems_.architectures->all, family.members)) {
+        Family smaller = family;
+        smaller.place[kChipAxis] = part.front();
+        smaller.members = std::move(part);
+        smaller.is_bounded = false;
+        made.families.push_back(std::move(smaller));
+      }
+    } else {
+      for (std::size_t w = 0; w < units_.size(); ++w) {
+        made.planned.push_back(plan(number_of(family.place, w)));
+      }
+    }
+    return made;
+  }
+
+  /// The family with what planning on its envelope shows.
+  void bound(const Family& family, Step& made) const {
+    const SystemArchitectures& every = *systems_.architectures;
+    Chip best = chip_of(every, envelope(every.all, family.members));
+    best.execution = ChipExecution::core_bounds;
+    const System system = system_of(systems_, family.place, best);
+    Family bounded = family;
+    bounded.is_bounded = true;
+    for (std::size_t w = 0; w < units_.size(); ++w) {
+      const WorkloadPlan plan = plan_workload(systems_, w, found_.planner, system, nests_);
+      if (made.refusal.empty()) made.refusal = plan.refusal;
+      const bool none = !plan.refusal.empty() || plan.outcome.status == Status::infeasible;
+      bounded.least_s[w] = std::max(
+          bounded.least_s[w], none ? kInfinity : kBelowRounding * plan.outcome.search_bound_s);
+      if (none) break;
+    }
+    made.has_bounded = true;
+    made.families.push_back(std::move(bounded));
+  }
+
+  void take(const Family& from, Step made) {
+    if (made.has_bounded) ++found_.bounded;
+    if (found_.why_none.empty()) found_.why_none = made.refusal;
+    for (Family& family : made.families) {
+      const Surroundings rest =
+          systems_.architectures ? surroundings(family.place) : Surroundings{};
+      push(std::move(family), rest);
+    }
+    if (made.planned.empty()) return;
+    ++found_.planned;
+    FoundSystem system;
+    system.place = from.place;
+    std::vector<double> times_s;
+    bool complete = true;
+    for (std::size_t w = 0; w < made.planned.size(); ++w) {
+      PointResult& result = made.planned[w];
+      complete = complete && is_found(result);
+      if (complete) {
+        times_s.push_back(objective_s(result));
+        system.throughput.push_back(units_[w] / times_s.back());
+        system.usd = result.usd;
+        system.watts = result.watts;
+      } else if (found_.why_none.empty()) {
+        found_.why_none = result.reason;
+      }
+      const std::size_t number = number_of(from.place, w);
+      results_[number] = std::move(result);
+      is_planned_[number] = true;
+    }
+    if (!complete) return;
+    system.value = value_of(times_s, {0, system.usd, system.watts});
+    keep(std::move(system));
+  }
+
+  static double objective_s(const PointResult& result) { return result.figures.back(); }
+
+  void keep(FoundSystem system) {
+    std::vector<FoundSystem>& best = found_.best;
+    const auto place = std::find_if(best.begin(), best.end(), [&](const FoundSystem& known) {
+      return rank_of(known) < rank_of(system);
+    });
+    best.insert(place, std::move(system));
+    if (search_.what != SearchFor::front) return;
+    // Sorted by falling throughput: a system is dominated by one before it that costs no more.
+    std::vector<FoundSystem> front;
+    for (FoundSystem& one : best) {
+      const bool dominated = std::any_of(front.begin(), front.end(), [&](const FoundSystem& known) {
+        return (!systems_.has_prices || known.usd <= one.usd) &&
+               (!systems_.has_powers || known.watts <= one.watts);
+      });
+      if (!dominated) front.push_back(std::move(one));
+    }
+    best = std::move(front);
+  }
+
+  void close() {
+    while (!open_.empty() && is_settled(open_.top())) open_.pop();
+    if (!open_.empty()) found_.open_value = open_.top().merit.value;
+    if (search_.what != SearchFor::front && found_.best.size() > search_.keep) {
+      found_.best.resize(search_.keep);
+    }
+  }
+
+  const Space& space_;
+  const SystemSpace& systems_;
+  const SystemSearch& search_;
+  std::shared_ptr<NestMemo> nests_;
+  std::vector<PointResult>& results_;
+  std::vector<bool>& is_planned_;
+  std::vector<double> units_;      ///< [workload]: tokens or samples of a batch.
+  std::vector<SystemCost> costs_;  ///< [architecture]: of a chip.
+  std::priority_queue<Family, std::vector<Family>, Later> open_;
+  std::uint64_t order_ = 0;
+  PlannerSearch found_;
+};
+
+}  // namespace
+
+SystemSearchResult search_systems(const Space& space, PointStore* store,
+                                  const SystemSearchProgress& progress) {
+  const SystemSpace& systems = std::get<SystemSpace>(space.points);
+  assert(systems.search);
+  const auto nests = std::make_shared<NestMemo>();
+  SystemSearchResult all;
+  all.results.resize(point_count(space));
+  std::vector<bool> is_planned(all.results.size(), false);
+  std::vector<std::optional<PointResult>> known;
+  if (store != nullptr) known = store->load();
+  std::mutex mutex;
+  const auto plan = [&](std::size_t number) {
+    const bool stored = store != nullptr && known[number].has_value();
+    PointResult result =
+        stored ? *known[number] : plan_point(systems, point_of(space, number), nests).result;
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (stored) ++all.resumed;
+    if (store != nullptr && !stored) {
+      store->add(number, result);
+      store->commit();
+    }
+    return result;
+  };
+  for (std::size_t planner = 0; planner < space.axes[kMethodAxis].values.size(); ++planner) {
+    all.searches.push_back(
+        Search(space, planner, nests, all.results, is_planned).run(plan, progress));
+  }
+  for (std::size_t number = 0; number < is_planned.size(); ++number) {
+    if (is_planned[number]) all.planned.push_back(number);
+  }
+  return all;
+}
+
+}  // namespace braid
