@@ -90,6 +90,37 @@ void print_search(const Space& space, const SystemSearchResult& found,
              text_table(points_table(space, found.results, std::span(numbers.data(), shown))));
 }
 
+Json joint_json(const Space& space, const OneAfterOther& other) {
+  Json json = Json::object();
+  if (other.form.empty() || !(other.value > 0)) return json;
+  json["reference_plan"] = other.form;
+  json["system"] = system_name(space, other.system);
+  json["fixed_value"] = other.fixed_value;
+  json["value"] = other.value;
+  return json;
+}
+
+int exit_status(const SystemSearchResult& found) {
+  bool open = false;
+  for (const PlannerSearch& search : found.searches) {
+    if (!search.best.empty()) return kFound;
+    open = open || search.open_value > 0;
+  }
+  return open ? kExhausted : kInfeasible;
+}
+
+/// Assumptions of the best systems. Those of others differ in the names of chips alone.
+std::vector<std::string> best_assumptions(const Space& space, const SystemSearchResult& found) {
+  std::vector<PointResult> listed;
+  for (const PlannerSearch& search : found.searches) {
+    if (search.best.empty()) continue;
+    const std::vector<std::size_t> numbers = best_points(space, search);
+    for (std::size_t w = 0; w < space.units.size(); ++w)
+      listed.push_back(found.results[numbers[w]]);
+  }
+  return assumptions_of(listed);
+}
+
 }  // namespace
 
 int run_search(const Space& space, PointStore* store, const ExploreSearchOptions& options) {
@@ -107,26 +138,19 @@ int run_search(const Space& space, PointStore* store, const ExploreSearchOptions
   const double wall_s = std::chrono::duration<double>(Clock::now() - start).count();
   if (!options.out.empty()) write_search(space, found, options.out);
   if (!options.plans.empty()) write_plans(space, found, options.plans);
-  bool any = false, open = false;
+  std::vector<OneAfterOther> others;
   for (const PlannerSearch& search : found.searches) {
-    any = any || !search.best.empty();
-    open = open || search.open_value > 0;
+    if (options.joint) others.push_back(choose_one_after_other(space, search.planner));
   }
-  std::vector<PointResult> listed;
-  for (const PlannerSearch& search : found.searches) {
-    if (search.best.empty()) continue;
-    // Those of others differ in the names of chips alone.
-    for (std::size_t w = 0; w < space.units.size(); ++w) {
-      listed.push_back(found.results[best_points(space, search)[w]]);
-    }
-  }
-  const std::vector<std::string> assumptions = assumptions_of(listed);
+  const std::vector<std::string> assumptions = best_assumptions(space, found);
   if (options.json) {
     Json json = Json::object();
     json["space"] = space.name;
     json["searches"] = Json::array();
     for (const PlannerSearch& search : found.searches) {
       json["searches"].push_back(search_json(space, found, search, !options.plans.empty()));
+      if (!options.joint) continue;
+      json["searches"].back()["one_after_other"] = joint_json(space, others[search.planner]);
     }
     json["assumptions"] = assumptions;
     json["search"] = {{"wall_s", wall_s}, {"resumed", found.resumed}};
@@ -134,11 +158,14 @@ int run_search(const Space& space, PointStore* store, const ExploreSearchOptions
   } else {
     fmt::print("{}: searched in {}\n", space.name, format_seconds(wall_s));
     if (found.resumed > 0) fmt::print("{} points were known from before.\n", found.resumed);
-    for (const PlannerSearch& search : found.searches) print_search(space, found, search);
+    for (const PlannerSearch& search : found.searches) {
+      print_search(space, found, search);
+      if (options.joint) fmt::print("\n{}\n", joint_text(space, search, others[search.planner]));
+    }
     if (!assumptions.empty()) fmt::print("\nAssumed:\n");
     for (const std::string& line : assumptions) fmt::print("  {}\n", line);
   }
-  return any ? kFound : open ? kExhausted : kInfeasible;
+  return exit_status(found);
 }
 
 }  // namespace braid

@@ -9,8 +9,9 @@ namespace braid {
 
 /// How `braid explore` shows what a search finds.
 struct ExploreSearchOptions {
-  std::string out;    ///< Folder for files; empty: none.
-  std::string plans;  ///< Folder for the plans of the systems that are listed; empty: none.
+  std::string out;     ///< Folder for files; empty: none.
+  std::string plans;   ///< Folder for the plans of the systems that are listed; empty: none.
+  bool joint = false;  ///< Also what choosing the system first and the plan afterwards comes to.
   bool json = false, progress = false;
 };
 

@@ -42,6 +42,7 @@ constexpr std::size_t kMostPictured = 20'000;  ///< Points that pictures are dra
 struct ExploreOptions {
   std::string space, out;
   int threads = 0;
+  bool joint = false;
   bool plans = false, json = false, progress = false;
 };
 
@@ -196,6 +197,10 @@ int run(const ExploreOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   const std::string plans = options.plans ? options.out + "/plans" : "";
   if (options.plans) check_plans(space, options);
+  if (options.joint && (!is_searched(space) || space.units.size() != 1)) {
+    throw Error(Where{"", 0, "--joint"}, "is for a search over systems for one workload",
+                "add 'search: throughput' to the space, or leave it out");
+  }
   std::optional<PointStore> store;
   if (!options.out.empty()) {
     make_folder(options.out);
@@ -210,7 +215,7 @@ int run(const ExploreOptions& options) {
   auto shown = start;
   if (is_searched(space)) {
     return run_search(space, store ? &*store : nullptr,
-                      {options.out, plans, options.json, shows_progress});
+                      {options.out, plans, options.joint, options.json, shows_progress});
   }
   Findings findings;
   findings.sweep = sweep_space(
@@ -254,6 +259,9 @@ Run add_explore(CLI::App& app) {
   add_output_file(verb, "--out", options->out, "Folder for results");
   verb.add_flag("--plans", options->plans,
                 "Keep the plan of every point in DIR/plans, for verify, report and export");
+  verb.add_flag("--joint", options->joint,
+                "Of a space with a search: also what choosing the system first, and the plan "
+                "afterwards, comes to");
   add_count(verb, "--threads", options->threads, 1, 1024, "Threads (default: all cores)");
   verb.add_flag("--progress", options->progress, "Show progress even when not on a terminal");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");

@@ -25,16 +25,6 @@ std::string counted(std::size_t count, const char* what) {
   return fmt::format("{} {}{}", std::to_string(count), what, count == 1 ? "" : "s");
 }
 
-/// The names of a system's values on axes that have several.
-std::string system_name(const Space& space, const FoundSystem& system) {
-  std::string name;
-  for (std::size_t axis = kMethodAxis + 1; axis < space.axes.size(); ++axis) {
-    if (space.axes[axis].values.size() == 1) continue;
-    name += (name.empty() ? "" : " ") + value_name(space, system.place, axis);
-  }
-  return name.empty() ? "the only system" : name;
-}
-
 }  // namespace
 
 std::string search_text(const Space& space, const PlannerSearch& search) {
@@ -69,6 +59,29 @@ std::string search_text(const Space& space, const PlannerSearch& search) {
                               100 * asked.within);
   }
   return text + ".\nProven: no other system is better.";
+}
+
+std::string system_name(const Space& space, const FoundSystem& system) {
+  std::string name;
+  for (std::size_t axis = kMethodAxis + 1; axis < space.axes.size(); ++axis) {
+    if (space.axes[axis].values.size() == 1) continue;
+    name += (name.empty() ? "" : " ") + value_name(space, system.place, axis);
+  }
+  return name.empty() ? "the only system" : name;
+}
+
+std::string joint_text(const Space& space, const PlannerSearch& search,
+                       const OneAfterOther& other) {
+  if (other.form.empty()) return "One after the other: the reference has no plan.";
+  const std::string fixed = fmt::format(
+      "One after the other: with the work divided as on the "
+      "reference ({})",
+      other.form);
+  if (!(other.value > 0)) return fixed + " no system has a plan.";
+  return fmt::format(
+      "{} the best is {},\nand its own best plan reaches {}. Together: {}, {:.1f} % more.", fixed,
+      system_name(space, other.system), figure_text(other.value),
+      figure_text(search.best.front().value), 100 * (search.best.front().value / other.value - 1));
 }
 
 TextRows systems_table(const Space& space, const PlannerSearch& search) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "braid/explore/findings_table.h"
+#include "braid/explore/one_after_other.h"
 #include "braid/explore/system_search.h"
 
 namespace braid {
@@ -10,6 +11,12 @@ namespace braid {
 /// What a search did and proved, in a sentence or two: "The 10 of 29,360 systems that have most
 /// throughput, proven: …".
 std::string search_text(const Space& space, const PlannerSearch& search);
+
+/// The names of a system's values on axes that have several.
+std::string system_name(const Space& space, const FoundSystem& system);
+
+/// The best system against one that was chosen before its plan.
+std::string joint_text(const Space& space, const PlannerSearch& search, const OneAfterOther& other);
 
 /// The systems that a search over several workloads lists, with the figure that was searched for
 /// and the throughput of each workload.

@@ -17,19 +17,6 @@
 namespace braid {
 namespace {
 
-// Degrees of one are not worth a word.
-std::string form_for_people(const FormText& form, const Plan& plan) {
-  std::string text = fmt::format("TP {} PP {} DP {}", form.tp, plan.parallel.pp, form.dp);
-  if (form.cp != "1") text += " CP " + form.cp;
-  if (form.ep != "1") text += " EP " + form.ep;
-  if (plan.parallel.vp != 1) text += fmt::format(" VP {}", plan.parallel.vp);
-  text += " MBS " + form.micro_batch;
-  if (form.recompute != "none") text += ", recompute " + form.recompute;
-  if (form.zero != "0") text += ", ZeRO " + form.zero;
-  if (!form.offload.empty()) text += ", off" + form.offload;
-  return text;
-}
-
 void describe(const Outcome& outcome, const Graph& graph, PointResult& result) {
   const Plan& plan = outcome.candidates.front().plan;
   const Metrics& m = outcome.candidates.front().metrics;
@@ -39,7 +26,7 @@ void describe(const Outcome& outcome, const Graph& graph, PointResult& result) {
                           : static_cast<double>(plan.global_batch) / m.iteration_time_s;
   result.utilisation = m.mfu;
   const FormText form = form_text(plan);
-  result.form = form_for_people(form, plan);
+  result.form = division_text(plan);
   result.words = {form.tp,          fmt::format("{}", plan.parallel.pp),
                   form.cp,          fmt::format("{}", plan.parallel.vp),
                   form.ep,          form.dp,
@@ -54,6 +41,20 @@ void describe(const Outcome& outcome, const Graph& graph, PointResult& result) {
 }
 
 }  // namespace
+
+// Degrees of one are not worth a word.
+std::string division_text(const Plan& plan) {
+  const FormText form = form_text(plan);
+  std::string text = fmt::format("TP {} PP {} DP {}", form.tp, plan.parallel.pp, form.dp);
+  if (form.cp != "1") text += " CP " + form.cp;
+  if (form.ep != "1") text += " EP " + form.ep;
+  if (plan.parallel.vp != 1) text += fmt::format(" VP {}", plan.parallel.vp);
+  text += " MBS " + form.micro_batch;
+  if (form.recompute != "none") text += ", recompute " + form.recompute;
+  if (form.zero != "0") text += ", ZeRO " + form.zero;
+  if (!form.offload.empty()) text += ", off" + form.offload;
+  return text;
+}
 
 WorkloadPlan plan_workload(const SystemSpace& space, std::size_t workload, std::size_t planner,
                            const System& system, std::shared_ptr<NestMemo> nests) {

@@ -63,6 +63,13 @@ struct Step {
   std::string refusal;
 };
 
+/// Tokens of a batch, or samples.
+double units_in(const SystemWorkload& workload) {
+  const auto samples = static_cast<double>(workload.global_batch);
+  const auto tokens = static_cast<double>(workload.graph.seq_len);
+  return tokens > 0 ? samples * tokens : samples;
+}
+
 /// The search by one planner.
 class Search {
  public:
@@ -75,11 +82,7 @@ class Search {
         results_(results),
         is_planned_(is_planned) {
     found_.planner = planner;
-    for (const SystemWorkload& workload : systems_.workloads) {
-      const auto samples = static_cast<double>(workload.global_batch);
-      const auto tokens = static_cast<double>(workload.graph.seq_len);
-      units_.push_back(tokens > 0 ? samples * tokens : samples);
-    }
+    for (const SystemWorkload& workload : systems_.workloads) units_.push_back(units_in(workload));
     if (systems_.architectures) {
       const SystemArchitectures& every = *systems_.architectures;
       costs_.resize(every.all.size());
@@ -190,24 +193,10 @@ class Search {
   }
 
   void push(Family family) {
-    family.merit.value = value_of(family.least_s, family.merit);
+    family.merit.value =
+        search_value(systems_, family.least_s, {family.merit.usd, family.merit.watts});
     family.order = order_++;
     open_.push(std::move(family));
-  }
-
-  /// The figure searched for, from the times of batches.
-  double value_of(const std::vector<double>& times_s, const Merit& cost) const {
-    double throughput = 1;
-    for (std::size_t w = 0; w < times_s.size(); ++w) {
-      if (!(times_s[w] > 0)) return kInfinity;
-      if (!(times_s[w] < kInfinity)) return 0;
-      // Not of one workload, whose throughput is that of a sweep bit for bit.
-      const double one = units_[w] / times_s[w];
-      throughput *= times_s.size() == 1 ? one : std::pow(one, search_.weights[w]);
-    }
-    if (search_.what == SearchFor::per_usd) return throughput / cost.usd;
-    if (search_.what == SearchFor::per_w) return throughput / cost.watts;
-    return throughput;
   }
 
   /// Whether no member can be better than what has been found, by more than was asked.
@@ -285,7 +274,7 @@ class Search {
       PointResult& result = made.planned[w];
       complete = complete && is_found(result);
       if (complete) {
-        times_s.push_back(objective_s(result));
+        times_s.push_back(searched_time_s(result));
         system.throughput.push_back(units_[w] / times_s.back());
         system.usd = result.usd;
         system.watts = result.watts;
@@ -297,11 +286,9 @@ class Search {
       is_planned_[number] = true;
     }
     if (!complete) return;
-    system.value = value_of(times_s, {0, system.usd, system.watts});
+    system.value = search_value(systems_, times_s, {system.usd, system.watts});
     keep(std::move(system));
   }
-
-  static double objective_s(const PointResult& result) { return result.figures.back(); }
 
   void keep(FoundSystem system) {
     std::vector<FoundSystem>& best = found_.best;
@@ -344,6 +331,24 @@ class Search {
 };
 
 }  // namespace
+
+double search_value(const SystemSpace& space, std::span<const double> times_s,
+                    const SystemCost& cost) {
+  const SystemSearch& search = *space.search;
+  double throughput = 1;
+  for (std::size_t w = 0; w < times_s.size(); ++w) {
+    if (!(times_s[w] > 0)) return kInfinity;
+    if (!(times_s[w] < kInfinity)) return 0;
+    // Not of one workload, whose throughput is that of a sweep bit for bit.
+    const double one = units_in(space.workloads[w]) / times_s[w];
+    throughput *= times_s.size() == 1 ? one : std::pow(one, search.weights[w]);
+  }
+  if (search.what == SearchFor::per_usd) return throughput / cost.usd;
+  if (search.what == SearchFor::per_w) return throughput / cost.watts;
+  return throughput;
+}
+
+double searched_time_s(const PointResult& result) { return result.figures.back(); }
 
 SystemSearchResult search_systems(const Space& space, PointStore* store,
                                   const SystemSearchProgress& progress) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,14 @@ struct SystemSearchResult {
   std::vector<std::size_t> planned;     ///< Numbers of the points planned, ascending.
   std::size_t resumed = 0;              ///< How many of them were in the store.
 };
+
+/// The figure that the space is searched for, of a system that takes so long for a batch of each
+/// workload. Infinite for a time of 0, 0 for an infinite one.
+double search_value(const SystemSpace& space, std::span<const double> times_s,
+                    const SystemCost& cost);
+
+/// The time of a batch that a search goes by: the planner's objective.
+double searched_time_s(const PointResult& result);
 
 /// Told how many systems have been planned and how many families bounded, by the planner at work.
 using SystemSearchProgress = std::function<void(std::size_t planned, std::size_t bounded)>;
