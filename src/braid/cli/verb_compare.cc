@@ -48,14 +48,13 @@ struct Compared {
   std::optional<RunCosts> run;  ///< Of the best, where a run was asked for.
 };
 
-/// Those asked for, or all but the exhaustive one, which is a check of another and takes longest,
-/// and the bare rule, which is another one without the choices that it leaves open.
+/// Those asked for, or all that are compared where none are named.
 std::vector<const PlannerEntry*> planners_of(const CompareOptions& options) {
   std::vector<const PlannerEntry*> entries;
   for (const std::string& name : options.planners) entries.push_back(&find_planner(name));
   if (!entries.empty()) return entries;
   for (const PlannerEntry& entry : planners()) {
-    if (entry.name != "exhaustive" && entry.name != "megatron-rule") entries.push_back(&entry);
+    if (entry.compared) entries.push_back(&entry);
   }
   return entries;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -28,32 +29,13 @@ namespace {
 template <std::size_t number>
 Outcome piper(const Job& job, const System& system, const PlannerOptions& options,
               const Budget& budget, const Progress& progress) {
-  const std::string name(kPiperVariants[number].name);
-  const PlanFunction alone = [&](const Job& one, const System& slowest, const SpaceOptions& space,
-                                 const Budget& most, const Progress& shown) {
-    return plan_piper(name, one, slowest, PiperSpace{space, options.piper_network}, most, shown);
-  };
-  return plan_for_slowest({alone, name}, job, system, options, budget, progress);
-}
-
-Outcome megatron(const Job& job, const System& system, const PlannerOptions& options,
-                 const Budget& budget, const Progress& progress) {
-  return plan_for_slowest({plan_megatron, "megatron"}, job, system, options, budget, progress);
-}
-
-Outcome megatron_rule(const Job& job, const System& system, const PlannerOptions& options,
-                      const Budget& budget, const Progress& progress) {
-  return plan_for_slowest({plan_megatron_rule, "megatron-rule"}, job, system, options, budget,
-                          progress);
+  return plan_piper(kPiperVariants[number].name, job, system,
+                    PiperSpace{options, options.piper_network}, budget, progress);
 }
 
 Outcome phaze(const Job& job, const System& system, const PlannerOptions& options,
               const Budget& budget, const Progress& progress) {
-  const PlanFunction alone = [&](const Job& one, const System& slowest, const SpaceOptions& space,
-                                 const Budget& most, const Progress& shown) {
-    return plan_phaze(one, slowest, PhazeJobSpace{space, options.phaze_objective}, most, shown);
-  };
-  return plan_for_slowest({alone, "phaze"}, job, system, options, budget, progress);
+  return plan_phaze(job, system, PhazeJobSpace{options, options.phaze_objective}, budget, progress);
 }
 
 Outcome graphpipe(const Job& job, const System& system, const PlannerOptions& options,
@@ -77,11 +59,20 @@ Outcome by_kind(const Job& job, const System& system, const PlannerOptions& opti
   return plan_by_kind({homogeneous, mixed}, job, system, options, budget, progress);
 }
 
+/// What a planner is called with.
+enum class Systems : std::uint8_t {
+  homogeneous,  ///< In place of others, slowest_of() them (mixed/by_kind.h).
+  any,
+};
+
 struct Planner {
   std::string_view name, description;
   decltype(PlannerEntry::plan) plan;
+  Systems systems = Systems::homogeneous;
   Recompute start = Recompute::none;  ///< Of the layers' options that its search begins with.
   bool heterogeneous_stages = false;  ///< Its stages have parallel forms of their own.
+  /// Compared with others where none are named: not where it checks another, or is a part of one.
+  bool compared = true;
 };
 
 consteval std::size_t number_of(std::string_view variant) {
@@ -93,29 +84,51 @@ consteval std::size_t number_of(std::string_view variant) {
 template <std::size_t number>
 constexpr Planner of_piper() {
   constexpr const PiperVariant& variant = kPiperVariants[number];
-  return {variant.name, variant.description, piper<number>, Recompute::none, variant.cuts};
+  return {.name = variant.name,
+          .description = variant.description,
+          .plan = piper<number>,
+          .heterogeneous_stages = variant.cuts};
 }
 
 constexpr std::array kPlanners = {
-    Planner{"braid", "best-first search over all splits, uneven stages, memory options",
-            plain<plan_braid>},
-    Planner{"exhaustive",
-            "every configuration of braid's space evaluated, as a check of its search",
-            plain<plan_exhaustively>},
-    Planner{"megatron",
-            "published rule of thumb: tensor within the node, then pipeline, then data; best "
-            "micro-batch, recomputation and split of experts",
-            megatron, Recompute::full},
-    Planner{"megatron-rule",
-            "the same rule with micro-batches of one sample, full recomputation, experts whole",
-            megatron_rule, Recompute::full},
-    Planner{"amp", "AMP's cost model over pp, dp, tp and micro-batch size, layers assigned exactly",
-            by_kind<plan_amp, plan_amp_mixed>},
-    Planner{"amp-sa", "AMP's simulated annealing, 100 steps",
-            by_kind<plan_amp_sa, plan_amp_sa_mixed>},
-    Planner{"phaze", "Phaze's placement: flushed 1F1B on a flat network, stages exact", phaze},
-    Planner{"random", "the best by AMP's cost of 100 strategies drawn at random",
-            by_kind<plan_random, plan_random_mixed>},
+    Planner{.name = "braid",
+            .description = "best-first search over all splits, uneven stages, memory options",
+            .plan = plain<plan_braid>,
+            .systems = Systems::any},
+    Planner{
+        .name = "exhaustive",
+        .description = "every configuration of braid's space evaluated, as a check of its search",
+        .plan = plain<plan_exhaustively>,
+        .systems = Systems::any,
+        .compared = false},
+    Planner{.name = "megatron",
+            .description =
+                "published rule of thumb: tensor within the node, then pipeline, then data; best "
+                "micro-batch, recomputation and split of experts",
+            .plan = plain<plan_megatron>,
+            .start = Recompute::full},
+    Planner{.name = "megatron-rule",
+            .description =
+                "the same rule with micro-batches of one sample, full recomputation, experts whole",
+            .plan = plain<plan_megatron_rule>,
+            .start = Recompute::full,
+            .compared = false},
+    Planner{.name = "amp",
+            .description =
+                "AMP's cost model over pp, dp, tp and micro-batch size, layers assigned exactly",
+            .plan = by_kind<plan_amp, plan_amp_mixed>,
+            .systems = Systems::any},
+    Planner{.name = "amp-sa",
+            .description = "AMP's simulated annealing, 100 steps",
+            .plan = by_kind<plan_amp_sa, plan_amp_sa_mixed>,
+            .systems = Systems::any},
+    Planner{.name = "phaze",
+            .description = "Phaze's placement: flushed 1F1B on a flat network, stages exact",
+            .plan = phaze},
+    Planner{.name = "random",
+            .description = "the best by AMP's cost of 100 strategies drawn at random",
+            .plan = by_kind<plan_random, plan_random_mixed>,
+            .systems = Systems::any},
     of_piper<number_of("piper")>(),
     of_piper<number_of("no-dp")>(),
     of_piper<number_of("no-tp")>(),
@@ -123,8 +136,11 @@ constexpr std::array kPlanners = {
     of_piper<number_of("equi")>(),
     of_piper<number_of("equi-no-tp")>(),
     of_piper<number_of("pipedream")>(),
-    Planner{"graphpipe", "stages that form a graph, each with its own replicas (GraphPipe)",
-            graphpipe, Recompute::none, true},
+    Planner{.name = "graphpipe",
+            .description = "stages that form a graph, each with its own replicas (GraphPipe)",
+            .plan = graphpipe,
+            .systems = Systems::any,
+            .heterogeneous_stages = true},
     of_piper<number_of("dp-only")>(),
     of_piper<number_of("tp-only")>(),
 };
@@ -167,6 +183,20 @@ void correct_times(Outcome& outcome) {
   }
 }
 
+/// The planner on the systems that it is for, or what stands for them.
+Outcome on_systems(const Planner& planner, const Job& job, const System& system,
+                   const PlannerOptions& options, const Budget& budget, const Progress& progress) {
+  if (planner.systems == Systems::any) return planner.plan(job, system, options, budget, progress);
+  const PlanFunction alone = [&](const Job& one, const System& slowest, const SpaceOptions& space,
+                                 const Budget& most, const Progress& shown) {
+    PlannerOptions told = options;
+    static_cast<SpaceOptions&>(told) = space;
+    return planner.plan(one, slowest, told, most, shown);
+  };
+  return plan_for_slowest({alone, std::string(planner.name)}, job, system, options, budget,
+                          progress);
+}
+
 /// The planner on what the job's layers have options for. It looks at them once for all that it
 /// does.
 template <std::size_t number>
@@ -180,7 +210,7 @@ Outcome on_layers(const Job& job, const System& system, const PlannerOptions& op
   PlannerOptions within = options;
   static_cast<SpaceOptions&>(within) =
       within_options(job, *layers, options, planner.start, planner.name);
-  Outcome outcome = planner.plan(looked_at, system, within, budget, progress);
+  Outcome outcome = on_systems(planner, looked_at, system, within, budget, progress);
   keep_what_can_be_told(job.trainer, options.can, outcome);
   correct_times(outcome);
   return outcome;
@@ -189,7 +219,7 @@ Outcome on_layers(const Job& job, const System& system, const PlannerOptions& op
 template <std::size_t... numbers>
 std::vector<PlannerEntry> all_planners(std::index_sequence<numbers...> /*numbers*/) {
   return {{kPlanners[numbers].name, kPlanners[numbers].description, on_layers<numbers>,
-           kPlanners[numbers].heterogeneous_stages}...};
+           kPlanners[numbers].heterogeneous_stages, kPlanners[numbers].compared}...};
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ struct PlannerEntry {
   std::string_view description;
   Outcome (*plan)(const Job&, const System&, const PlannerOptions&, const Budget&, const Progress&);
   bool heterogeneous_stages = false;  ///< Its stages have parallel forms of their own.
+  bool compared = true;               ///< Compared with others where none are named.
 };
 /// All planners, in the order in which they are listed to users.
 const std::vector<PlannerEntry>& planners();

@@ -168,7 +168,7 @@ Chip read_chip(const Value& value) {
     chip.reserved_bytes = kReservedShare * chip.memory.bytes;
     chip.provenance.push_back(
         {"reserved",
-         fmt::format("left out: {:.2g}% of the memory, the median of the catalogue's GPUs",
+         fmt::format("left out: {:.2g}% of the memory, as usual of the catalogue's GPUs",
                      100 * kReservedShare),
          true});
   }
@@ -181,8 +181,8 @@ Chip read_chip(const Value& value) {
   const Value efficiency = value["efficiency"];
   if (efficiency.exists()) read_efficiency(efficiency, chip.efficiency);
   say_left_out(efficiency, chip.efficiency,
-               chip.accelerator ? "the tile an array, all else medians of the catalogue's GPUs"
-                                : "medians of the catalogue's GPUs",
+               chip.accelerator ? "the tile an array, all else as usual of the catalogue's GPUs"
+                                : "as usual of the catalogue's GPUs",
                chip.provenance);
   return chip;
 }

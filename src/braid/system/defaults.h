@@ -10,8 +10,9 @@
 namespace braid {
 
 // What is taken where a chip's or cluster's file leaves something out (docs/file-formats.md,
-// "Defaults"). All are medians over the catalogue's GPUs and its clusters of chips that are built,
-// which a test computes from the files; whoever takes one says so among the assumptions.
+// "Defaults"). Each is in the middle half of what the catalogue's GPUs and its clusters of chips
+// that are built have, which a test computes from the files, so that a new file leaves the defaults
+// as they are; whoever takes one says so among the assumptions.
 
 /// What a link reaches.
 struct LinkDefaults {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -53,17 +54,35 @@ void read_host(const Value& value, std::int64_t devices_per_node, Chip& chip) {
   chip.efficiency.host_operator_s = value["operator"].as_quantity(Unit::seconds);
 }
 
-using Reference = std::optional<ReferenceCluster>;
+/// The cluster of the catalogue that a chip is in, read where something is left out.
+class Reference {
+ public:
+  Reference() = default;  ///< None.
+  explicit Reference(std::string chip) : chip_(std::move(chip)) {}
+
+  const std::optional<ReferenceCluster>& cluster() {
+    if (!chip_.empty()) cluster_ = reference_cluster(std::exchange(chip_, ""));
+    return cluster_;
+  }
+
+ private:
+  std::string chip_;  ///< Empty: read.
+  std::optional<ReferenceCluster> cluster_;
+};
 
 /// A network `level` steps above a device (0: inside a node), with what is left out as in the
 /// reference.
-NetworkLevel level_like(const Value& value, const Reference& reference, std::size_t level,
+NetworkLevel level_like(const Value& value, Reference& reference, std::size_t level,
                         System& system) {
   const Topology topology = read_topology(value["topology"]);
-  return read_level(value, link_source(reference, topology, level), system.provenance);
+  const bool is_whole =
+      value["latency"].exists() && value["efficiency"].exists() && value["half_size"].exists();
+  return read_level(value,
+                    link_source(is_whole ? std::nullopt : reference.cluster(), topology, level),
+                    system.provenance);
 }
 
-NetworkLevel level_inside_node(const Value& value, std::int64_t devices, const Reference& reference,
+NetworkLevel level_inside_node(const Value& value, std::int64_t devices, Reference& reference,
                                System& system) {
   NetworkLevel level = level_like(value, reference, 0, system);
   if (value["size"].exists() && level.size != devices) {
@@ -77,7 +96,7 @@ NetworkLevel level_inside_node(const Value& value, std::int64_t devices, const R
 }
 
 /// The host memory that the file says, `none` of it, or what the reference has.
-void set_host(const Value& value, std::int64_t devices_per_node, const Reference& reference,
+void set_host(const Value& value, std::int64_t devices_per_node, Reference& reference,
               System& system, Chip& chip) {
   if (value.is_string()) {
     if (value.as_string() != "none") {
@@ -86,13 +105,13 @@ void set_host(const Value& value, std::int64_t devices_per_node, const Reference
     chip.host.reset();
   } else if (value.exists()) {
     read_host(value, devices_per_node, chip);
-  } else if (!chip.host && reference && reference->host) {
-    chip.host = reference->host;
+  } else if (!chip.host && reference.cluster() && reference.cluster()->host) {
+    chip.host = reference.cluster()->host;
     system.provenance.push_back(
         {"host",
          fmt::format("left out: {} a device at {}, as in {} (host: none for none)",
                      format_bytes(chip.host->bytes), format_bytes_per_s(chip.host->bytes_per_s),
-                     reference->name),
+                     reference.cluster()->name),
          true});
   }
 }
@@ -112,7 +131,7 @@ std::int64_t read_devices_per_host(const Value& value, const DeviceGroup& group)
 /// `chip`, `devices_per_node`, `devices_per_host`, `nodes`, `intra_node`, `host`, `node_bandwidth`,
 /// `price_per_hour` of a group or a homogeneous cluster. With a bandwidth matrix the network inside
 /// the node may be left out.
-DeviceGroup read_nodes(const Value& value, Chip chip, bool has_matrix, const Reference& reference,
+DeviceGroup read_nodes(const Value& value, Chip chip, bool has_matrix, Reference& reference,
                        System& system) {
   DeviceGroup group;
   group.chip = std::move(chip);
@@ -137,7 +156,7 @@ DeviceGroup read_group(const Value& value, bool has_matrix, System& system) {
   const Value named = value["chip"];
   Chip chip = named.is_object() ? read_chip(named)
                                 : load_chip(std::string(named.as_string()), named.where());
-  const Reference reference = reference_cluster(chip.name);
+  Reference reference(chip.name);
   return read_nodes(value, std::move(chip), has_matrix, reference, system);
 }
 
@@ -214,7 +233,7 @@ void apply_count(const Value& value, const DeviceCount& count, System& system) {
 }
 
 /// Networks above the node; sizes of all but the outermost are given, that one's follows.
-void read_levels(const Value& levels, const Reference& reference, System& system) {
+void read_levels(const Value& levels, Reference& reference, System& system) {
   std::int64_t devices = 0;  // In a unit that the level joins.
   for (const DeviceGroup& group : system.groups)
     devices = std::max(devices, group.devices_per_node);
@@ -273,7 +292,7 @@ void read_matrix(const Value& matrix, System& system) {
 }
 
 /// Counts the devices of the groups that were read, and joins their nodes.
-void finish_networks(const Value& value, const DeviceCount& count, const Reference& reference,
+void finish_networks(const Value& value, const DeviceCount& count, Reference& reference,
                      System& system) {
   apply_count(value, count, system);
   for (DeviceGroup& group : system.groups) {
@@ -315,7 +334,8 @@ System read_system(const Value& value, const DeviceCount& count, int depth) {
   } else {
     system.groups.push_back(read_group(value, matrix.exists(), system));
   }
-  finish_networks(value, count, reference_cluster(system.groups.front().chip.name), system);
+  Reference reference(system.groups.front().chip.name);
+  finish_networks(value, count, reference, system);
   return system;
 }
 
@@ -326,8 +346,9 @@ System read_network(const Value& value, const Chip& chip, const DeviceCount& cou
   system.name = value["name"].string_or("the cluster");
   system.description = value["description"].string_or("");
   read_sources(value, system.provenance);
-  system.groups.push_back(read_nodes(value, chip, false, std::nullopt, system));
-  finish_networks(value, count, std::nullopt, system);
+  Reference none;
+  system.groups.push_back(read_nodes(value, chip, false, none, system));
+  finish_networks(value, count, none, system);
   return system;
 }
 

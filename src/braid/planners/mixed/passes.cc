@@ -38,6 +38,7 @@ struct MixedPasses::Pass {
     }
   };
   std::vector<End> ends;
+  std::vector<Start> starts;           ///< Of one cut, in grow().
   std::vector<std::int32_t> too_long;  ///< See take_from_all.
 };
 
@@ -218,14 +219,8 @@ void MixedPasses::take_any_variant(std::size_t config, std::int32_t right,
   }
 }
 
-void MixedPasses::grow(const State& from, std::size_t config, State& to, Pass& pass) {
+std::vector<MixedPasses::Behind> MixedPasses::behind_of(const State& from) {
   const std::size_t row = layers_ + 1;
-  MixedCostCache::At& cached = cache_.at(from.used);
-  struct Behind {
-    std::size_t config;
-    std::vector<std::int32_t> used;
-    MixedCostCache::At* cached;
-  };
   std::vector<Behind> behind;
   for (std::size_t below = 0; below < problem_.configs.size(); ++below) {
     bool any = false;
@@ -240,7 +235,14 @@ void MixedPasses::grow(const State& from, std::size_t config, State& to, Pass& p
     }
     one.cached = &cache_.at(one.used);
   }
-  std::vector<Start> starts;
+  return behind;
+}
+
+void MixedPasses::grow(const State& from, std::span<const Behind> behind, std::size_t config,
+                       State& to, Pass& pass) {
+  const std::size_t row = layers_ + 1;
+  MixedCostCache::At& cached = cache_.at(from.used);
+  std::vector<Start>& starts = pass.starts;
   for (std::int32_t right = 1; at(right) < row; ++right) {
     starts.clear();
     for (const Behind& one : behind) {
@@ -255,9 +257,11 @@ void MixedPasses::grow(const State& from, std::size_t config, State& to, Pass& p
       }
     }
     if (starts.empty()) continue;
-    std::stable_sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) {
-      return std::tie(a.below_s, a.next_s) < std::tie(b.below_s, b.next_s);
-    });
+    if (starts.size() > 1) {
+      std::stable_sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) {
+        return std::tie(a.below_s, a.next_s) < std::tie(b.below_s, b.next_s);
+      });
+    }
     std::size_t kept = 0;
     for (const Start& start : starts) {
       if (!is_dominated(std::span(starts).first(kept), start, no_worse)) starts[kept++] = start;
@@ -268,6 +272,8 @@ void MixedPasses::grow(const State& from, std::size_t config, State& to, Pass& p
 }
 
 void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
+  std::vector<Behind> behind;
+  if (pass.depth > 1) behind = behind_of(from);
   for (std::size_t config = 0; config < problem_.configs.size(); ++config) {
     if (!cache_.allows(cache_.at(from.used), from.used, config)) continue;
     std::vector<std::int32_t> used = from.used;
@@ -289,7 +295,7 @@ void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
       take_any_variant(config, static_cast<std::int32_t>(layers_), end, cache_.at(from.used), to,
                        pass);
     } else {
-      grow(from, config, to, pass);
+      grow(from, behind, config, to, pass);
     }
   }
 }

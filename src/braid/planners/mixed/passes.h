@@ -62,6 +62,12 @@ class MixedPasses {
     std::int16_t below = -1;
     std::int32_t below_suffix = -1;
   };
+  /// The stages of a config that suffixes of a state begin with, and the devices behind them.
+  struct Behind {
+    std::size_t config = 0;
+    std::vector<std::int32_t> used;
+    MixedCostCache::At* cached = nullptr;
+  };
   /// How a stage is put in front of others: layers before `right` in this config and variant, on
   /// the devices behind which `cached` holds, into `to`.
   struct Extension;
@@ -72,7 +78,9 @@ class MixedPasses {
   double least_exchange_s(MixedCostCache::At& cached, std::size_t config, std::size_t variant,
                           const State& with);
   void extend(const State& from, Level& next, Pass& pass);
-  void grow(const State& from, std::size_t config, State& to, Pass& pass);
+  std::vector<Behind> behind_of(const State& from);
+  void grow(const State& from, std::span<const Behind> behind, std::size_t config, State& to,
+            Pass& pass);
   std::int64_t most_stages(std::int32_t left, const State& state) const;
   std::int32_t take(const Extension& stage, std::int32_t first_left, const Start& start);
   void take_from_all(const Extension& stage, std::int32_t first_left,
