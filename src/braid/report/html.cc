@@ -100,13 +100,13 @@ std::string bounds_section(const Plan& plan, const Metrics& metrics) {
       "class=\"wide\">\n",
       seconds_text(bound_s), 100 * bound_s / metrics.iteration_time_s);
   const auto line = [&](const char* name, double time_s) {
-    text += fmt::format("<tr><td>{}</td><td>{}</td><td style=\"width:60%\">{}</td></tr>\n", name,
-                        seconds_text(time_s),
-                        bar({{name, "#4f9d69", time_s}}, metrics.iteration_time_s));
+    text += fmt::format(
+        "<tr><td>{}</td><td class=\"number\">{}</td><td style=\"width:60%\">{}</td></tr>\n", name,
+        seconds_text(time_s), bar({{name, "#4f9d69", time_s}}, metrics.iteration_time_s));
   };
   line("arithmetic at peak", claims.arithmetic_bound_s);
-  line("what must go through memory", claims.memory_bound_s);
-  line("what must cross the network", claims.network_bound_s);
+  line("memory traffic", claims.memory_bound_s);
+  line("network traffic", claims.network_bound_s);
   return text + "</table>\n";
 }
 
