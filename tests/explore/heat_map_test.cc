@@ -36,7 +36,13 @@ TEST(HeatMap, HasEachPointOnce) {
       results[number].status = Status::infeasible;
     }
   }
-  const std::string svg = heat_map_svg(space, results, 1, 0, SpaceFigure::utilisation);
+  const TitledMap map = heat_map(space, results, 1, 0, SpaceFigure::utilisation, TitleOfMap::drawn);
+  const std::string& svg = map.svg;
+  EXPECT_THAT(svg, HasSubstr(">" + map.title + "</text>"));
+  const TitledMap untitled =
+      heat_map(space, results, 1, 0, SpaceFigure::utilisation, TitleOfMap::on_page);
+  EXPECT_EQ(untitled.title, map.title);
+  EXPECT_THAT(untitled.svg, Not(HasSubstr(">" + map.title + "</text>")));
   for (std::size_t number = 0; number < results.size(); ++number) {
     const SpacePoint point = point_of(space, number);
     const std::string cell = ">" + std::to_string(results[number].utilisation).substr(0, 4) + "<";
@@ -66,6 +72,7 @@ TEST(HeatMap, PageNeedsNothingFromElsewhere) {
   EXPECT_EQ(count_of(own, "http"), count_of(own, "xmlns=\"http://www.w3.org/2000/svg\""));
   EXPECT_EQ(count_of(own, "<svg"), 20U);
   EXPECT_EQ(count_of(own, "<svg"), count_of(own, "</svg>"));
+  EXPECT_EQ(count_of(own, "<h3>"), count_of(own, "<svg"));
 }
 
 // Every point with a plan is in the plot of its workload, with its figures and whether it is

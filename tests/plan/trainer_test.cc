@@ -208,6 +208,29 @@ TEST(TrainerLimits, OfHeadsAndTokensAreThoseOfTheModel) {
   EXPECT_THAT(refused("whole_sequence_pieces: {is: false, source: s}"), IsEmpty());
 }
 
+TEST(TrainerLimits, OfNodesThatAreAlikeAreThoseOfTheCluster) {
+  const TrainerFile file = read("name: t\ntitle: T\ncan:\n  alike_nodes: {is: true, source: s}\n");
+  TrainerSubject subject;
+  subject.devices_per_node = 8;
+  const auto allows = [&](int tp, int dp, int ep) {
+    Parallelism p;
+    p.tp = tp;
+    p.dp = dp;
+    p.ep = ep;
+    p.sequence_parallel = true;
+    return refusal(file.limits(subject), p).empty();
+  };
+  EXPECT_TRUE(allows(1, 3, 1));  // Part of a node.
+  EXPECT_TRUE(allows(1, 4, 4));
+  EXPECT_TRUE(allows(2, 8, 4));   // Two nodes of four replicas.
+  EXPECT_FALSE(allows(2, 8, 8));  // A group of experts on both.
+  EXPECT_FALSE(allows(1, 12, 1));
+  EXPECT_FALSE(allows(16, 1, 1));  // A replica on both.
+  EXPECT_FALSE(allows(16, 2, 1));
+  subject.devices_per_node = 0;  // Not known.
+  EXPECT_TRUE(allows(1, 12, 1));
+}
+
 TEST(TrainerLimits, OfAFormThatIsNotDecidedYetExcludeNothing) {
   ExcludedForms forms;
   forms.with = traits(FormTrait::tensor_parallel, FormTrait::zero_0);

@@ -133,9 +133,18 @@ StatedConfiguration as_written(StatedConfiguration stated, const Export& written
   return stated;
 }
 
+/// Whether Accelerate's file does: it is FSDP's there.
+bool says_recomputation(const Parallelism& p) {
+  return p.zero != Zero::none || p.tp > 1 || p.cp > 1;
+}
+
 /// With what the target's file cannot say, as options beside it would.
 StatedConfiguration with_options(StatedConfiguration read, const Plan& plan,
                                  const std::string& target) {
+  if (target == "accelerate") {
+    read.parallel.micro_batch = plan.parallel.micro_batch;
+    if (!says_recomputation(plan.parallel)) read.parallel.recompute = plan.parallel.recompute;
+  }
   if (target != "deepspeed") return read;
   read.parallel.pp = plan.parallel.pp;
   read.parallel.recompute = plan.parallel.recompute;

@@ -362,8 +362,8 @@ void load_job(const JobOptions& o, LoadedJob& loaded, const JobBasis& basis) {
 }
 
 TrainerFile set_job_trainer(const JobOptions& o, const std::vector<const PlannerEntry*>& planners,
-                            LoadedJob& loaded) {
-  const TrainerNeeds needs{&loaded.job, &loaded.system, &loaded.space, planners};
+                            LoadedJob& loaded, bool own_code) {
+  const TrainerNeeds needs{&loaded.job, &loaded.system, &loaded.space, planners, own_code};
   const Profile* listed = loaded.job.layers != nullptr ? loaded.job.layers->listed() : nullptr;
   std::string name = o.trainer;
   if (name.empty() && listed != nullptr) {

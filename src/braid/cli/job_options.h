@@ -88,9 +88,10 @@ struct JobBasis {
 void load_job(const JobOptions& options, LoadedJob& loaded, const JobBasis& basis = {});
 
 /// Lets the trainer that was asked for, or the usual one of these planners, run the job; returns
-/// it. Throws Error when it cannot.
+/// it. Throws Error when it cannot. `own_code`: TrainerNeeds.
 TrainerFile set_job_trainer(const JobOptions& options,
-                            const std::vector<const PlannerEntry*>& planners, LoadedJob& loaded);
+                            const std::vector<const PlannerEntry*>& planners, LoadedJob& loaded,
+                            bool own_code = false);
 
 /// Throws Error when --objective, --network, --graph, --inflight or --stage-options is given and
 /// none of the planners has a choice.

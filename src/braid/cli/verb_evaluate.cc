@@ -107,7 +107,7 @@ int run(EvaluateOptions options) {
   if (from) take_accumulation(*from, options.job, loaded);
   set_price(options.run, loaded.system);
   if (from && from->precision) loaded.job.precision.gradient = from->precision->gradient;
-  const TrainerFile trainer = set_job_trainer(options.job, {&planner}, loaded);
+  const TrainerFile trainer = set_job_trainer(options.job, {&planner}, loaded, /*own_code=*/true);
   ConfigurationEvaluation evaluation;
   const TrainerUsual usual = usual_of(trainer, loaded.system, loaded.job);
   const StatedConfiguration stated =

@@ -80,10 +80,10 @@ void write_findings(const std::string& folder, const Space& space, const Finding
           fmt::format("-{}-{}.svg", space.axes[kWorkloadAxis].values[workload], methods[way]);
       for (const SpaceFigure figure : figures_of(space)) {
         write_file(fmt::format("{}/{}{}", folder, name_of(figure), end),
-                   heat_map_svg(space, results, workload, way, figure));
+                   heat_map(space, results, workload, way, figure, TitleOfMap::drawn).svg);
       }
       write_file(fmt::format("{}/breakdown{}", folder, end),
-                 breakdown_svg(space, results, workload, way));
+                 breakdown_map(space, results, workload, way, TitleOfMap::drawn).svg);
     }
   }
 }

@@ -92,9 +92,12 @@ int run(const PlanOptions& options) {
   const Outcome& outcome = checked.outcome;
   if (!options.output.empty() && !outcome.candidates.empty()) {
     Json plan = to_json(outcome.candidates.front().plan);
-    if (const Alternatives found = alternatives_of(outcome); !found.rows.empty()) {
-      plan["alternatives"] = {
-          {"titles", found.titles}, {"rows", found.rows}, {"marks", found.marks}};
+    const Alternatives found = alternatives_of(outcome);
+    if (!found.rows.empty() || !found.why.empty()) {
+      plan["alternatives"] = {{"titles", found.titles},
+                              {"rows", found.rows},
+                              {"marks", found.marks},
+                              {"why", found.why}};
     }
     write_file(options.output, to_text(plan));
   }

@@ -98,7 +98,7 @@ std::string memory_text(const ConfigurationEvaluation& evaluation) {
   const bool host = std::any_of(memories.begin(), memories.end(),
                                 [](const MemoryBreakdown& memory) { return memory.host > 0; });
   for (const auto& [name, bytes] : memory_terms({})) rows.front().push_back(name);
-  rows.front().insert(rows.front().end(), {"sum", "a device has"});
+  rows.front().insert(rows.front().end(), {"sum", "usable"});
   if (host) rows.front().emplace_back("on the host");
   for (std::size_t s = 0; s < memories.size(); ++s) {
     const bool shown = memories.size() <= kMost || s < 4 || s + 4 >= memories.size() ||
@@ -119,7 +119,7 @@ std::string changes_text(const ConfigurationEvaluation& evaluation) {
   if (evaluation.changes.empty()) return "";
   const Metrics& mine = evaluation.mine.candidate.metrics;
   std::vector<std::vector<std::string>> rows = {
-      {"From yours to the best, one change at a time", "s/iter", "change", "GiB", "fits"},
+      {"From yours to the best, one change at a time", "s/iter", "change, s", "GiB", "fits"},
       {"yours", seconds(mine.iteration_time_s), "-",
        fmt::format("{:.1f}", mine.peak_memory_bytes / kGiB),
        evaluation.mine.fits() ? "yes" : "no"}};

@@ -111,6 +111,11 @@ std::string pareto_plots(const Space& space, std::span<const PointResult> result
          text;
 }
 
+/// A title that takes as many lines as it needs, and a picture that scrolls where it is wider.
+std::string map_part(const TitledMap& map) {
+  return fmt::format("<h3>{}</h3>\n{}", escaped(map.title), scrolled(map.svg));
+}
+
 }  // namespace
 
 std::string explore_page(const Space& space, std::span<const PointResult> results,
@@ -133,9 +138,9 @@ std::string explore_page(const Space& space, std::span<const PointResult> result
   for (std::size_t workload = 0; workload < space.axes[kWorkloadAxis].values.size(); ++workload) {
     for (std::size_t way = 0; way < space.axes[kMethodAxis].values.size(); ++way) {
       for (const SpaceFigure figure : figures_of(space)) {
-        page += scrolled(heat_map_svg(space, results, workload, way, figure));
+        page += map_part(heat_map(space, results, workload, way, figure, TitleOfMap::on_page));
       }
-      page += scrolled(breakdown_svg(space, results, workload, way));
+      page += map_part(breakdown_map(space, results, workload, way, TitleOfMap::on_page));
     }
   }
   if (results.size() <= kMostRows) {

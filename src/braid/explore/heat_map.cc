@@ -13,7 +13,7 @@
 namespace braid {
 namespace {
 
-constexpr double kHeaderLine = 20, kCellHeight = 26, kEdge = 8;
+constexpr double kTitleLine = 26, kHeaderLine = 20, kCellHeight = 26, kEdge = 8;
 constexpr double kLetter = 6.8, kTitleLetter = 9.2;  // Wide ones of 12 and 15 pixels.
 
 /// A line of names above the columns, each over `span` of them.
@@ -27,6 +27,7 @@ struct Grid {
   std::size_t first = 0, rows = 1, columns = 1;
   std::vector<std::string> row_names;
   std::vector<HeadLine> head;
+  double title_height = 0;  // 0: it is not drawn.
   double left = 0, top = 0, cell_width = 62;
 
   std::size_t number(std::size_t row, std::size_t column) const {
@@ -37,8 +38,9 @@ struct Grid {
 };
 
 // Axes of rows stand before those of columns, and both behind those of pages.
-Grid grid_of(const Space& space, std::size_t workload, std::size_t method) {
+Grid grid_of(const Space& space, std::size_t workload, std::size_t method, TitleOfMap title) {
   Grid grid;
+  grid.title_height = title == TitleOfMap::drawn ? kTitleLine : 0;
   std::vector<const SpaceAxis*> row_axes;
   for (const SpaceAxis& axis : space.axes) {
     if (axis.place == AxisPlace::row) {
@@ -82,7 +84,7 @@ Grid grid_of(const Space& space, std::size_t workload, std::size_t method) {
       grid.cell_width = std::max(grid.cell_width, width / static_cast<double>(line.span));
     }
   }
-  grid.top = 34 + kHeaderLine * static_cast<double>(grid.head.size());
+  grid.top = kEdge + grid.title_height + kHeaderLine * static_cast<double>(grid.head.size());
   return grid;
 }
 
@@ -130,8 +132,13 @@ std::string scale_svg(double x, double y, bool any_none) {
 }
 
 std::string head_of(const Grid& grid, const std::string& title, double height, double least_width) {
-  const double width = std::max({grid.x(grid.columns) + 2 * kEdge, least_width,
-                                 kTitleLetter * static_cast<double>(title.size()) + 2 * kEdge});
+  double width = std::max(grid.x(grid.columns) + 2 * kEdge, least_width);
+  std::string drawn;
+  if (grid.title_height > 0) {
+    width = std::max(width, kTitleLetter * static_cast<double>(title.size()) + 2 * kEdge);
+    drawn =
+        fmt::format("<text class=\"head\" x=\"{}\" y=\"22\">{}</text>\n", kEdge, escaped(title));
+  }
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"map\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
       "width=\"{0:.0f}\" height=\"{1:.0f}\" "
@@ -142,9 +149,9 @@ std::string head_of(const Grid& grid, const std::string& title, double height, d
       "svg.map .none{{fill:#ddd}}svg.map .back{{fill:#fff}}@media(prefers-color-scheme:dark){{"
       "svg.map text{{fill:#dfe6ee}}svg.map .none{{fill:#3a434d}}svg.map .back{{fill:#15191e}}}}"
       "</style>\n<rect class=\"back\" width=\"{0:.0f}\" height=\"{1:.0f}\"/>\n"
-      "<text class=\"head\" x=\"{3}\" y=\"22\">{2}</text>\n",
-      width, height, escaped(title), kEdge);
-  double y = 44;
+      "{3}",
+      width, height, escaped(title), drawn);
+  double y = grid.title_height + 18;
   for (const HeadLine& line : grid.head) {
     const std::vector<std::string>& values = line.axis->values;
     for (std::size_t i = 0; i * line.span < grid.columns; ++i) {
@@ -205,9 +212,9 @@ double key_width(std::string_view part) {
 
 }  // namespace
 
-std::string heat_map_svg(const Space& space, std::span<const PointResult> results,
-                         std::size_t workload, std::size_t method, SpaceFigure figure) {
-  const Grid grid = grid_of(space, workload, method);
+TitledMap heat_map(const Space& space, std::span<const PointResult> results, std::size_t workload,
+                   std::size_t method, SpaceFigure figure, TitleOfMap where) {
+  const Grid grid = grid_of(space, workload, method, where);
   double most = 0;
   for (std::size_t i = 0; i < grid.rows * grid.columns; ++i) {
     most = std::max(most, figure_of(results[grid.first + i], figure));
@@ -246,14 +253,14 @@ std::string heat_map_svg(const Space& space, std::span<const PointResult> result
           share >= 0.0995 ? fmt::format("{:.2f}", share) : fmt::format("{:.2g}", share));
     }
   }
-  return svg + "</svg>\n";
+  return {title, svg + "</svg>\n"};
 }
 
-std::string breakdown_svg(const Space& space, std::span<const PointResult> results,
-                          std::size_t workload, std::size_t method) {
+TitledMap breakdown_map(const Space& space, std::span<const PointResult> results,
+                        std::size_t workload, std::size_t method, TitleOfMap where) {
   // Wide enough to tell small shares apart where columns are few.
   constexpr double kWidest = 160, kWhole = 640;
-  Grid grid = grid_of(space, workload, method);
+  Grid grid = grid_of(space, workload, method, where);
   grid.cell_width =
       std::max(grid.cell_width, std::min(kWidest, kWhole / static_cast<double>(grid.columns)));
   const std::vector<std::string>& parts = columns_of(space).parts;
@@ -269,8 +276,8 @@ std::string breakdown_svg(const Space& space, std::span<const PointResult> resul
   const double height = height_of(grid) + 22;
   double keys_width = 0;
   for (std::size_t p = 0; p < parts.size(); ++p) keys_width += occurs[p] ? key_width(parts[p]) : 0;
-  std::string svg = head_of(grid, title_of(space, workload, method, "Where the time goes, shares"),
-                            height, grid.left + keys_width);
+  const std::string title = title_of(space, workload, method, "Where the time goes, shares");
+  std::string svg = head_of(grid, title, height, grid.left + keys_width);
   for (std::size_t row = 0; row < grid.rows; ++row) {
     for (std::size_t column = 0; column < grid.columns; ++column) {
       const PointResult& result = results[grid.number(row, column)];
@@ -299,7 +306,7 @@ std::string breakdown_svg(const Space& space, std::span<const PointResult> resul
         x, height - 24, style_of(parts[p]).colour, x + 18, height - 14, style_of(parts[p]).label);
     x += key_width(parts[p]);
   }
-  return svg + "</svg>\n";
+  return {title, svg + "</svg>\n"};
 }
 
 }  // namespace braid

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -8,17 +9,24 @@
 
 namespace braid {
 
-/// A heat map (SVG) of a figure over the systems of a space for one workload and way to plan, as
+/// A drawing (SVG) and what it shows in a line, which it says itself unless the page around it
+/// does.
+struct TitledMap {
+  std::string title, svg;
+};
+enum class TitleOfMap : std::uint8_t { drawn, on_page };
+
+/// A heat map of a figure over the systems of a space for one workload and way to plan, as
 /// DFModel's figures 10, 12, 14 and 16: chips and memories down, networks and links across. Each
 /// cell has its value, all but utilisation relative to the best, and the scale of colours stands
 /// below; points without a plan are grey and say why where the mouse rests. Light or dark as the
 /// viewer is.
-std::string heat_map_svg(const Space& space, std::span<const PointResult> results,
-                         std::size_t workload, std::size_t method, SpaceFigure figure);
+TitledMap heat_map(const Space& space, std::span<const PointResult> results, std::size_t workload,
+                   std::size_t method, SpaceFigure figure, TitleOfMap where);
 
 /// Where the time goes, as DFModel's figures 11, 13, 15 and 17: for each system a bar of the shares
 /// of the parts that results of the space have.
-std::string breakdown_svg(const Space& space, std::span<const PointResult> results,
-                          std::size_t workload, std::size_t method);
+TitledMap breakdown_map(const Space& space, std::span<const PointResult> results,
+                        std::size_t workload, std::size_t method, TitleOfMap where);
 
 }  // namespace braid

@@ -73,7 +73,7 @@ WorkloadPlan plan_workload(const SystemSpace& space, std::size_t workload, std::
     SpaceOptions options = space.options;
     std::vector<const PlannerEntry*> planners;
     for (const std::string& name : space.planners) planners.push_back(&find_planner(name));
-    const TrainerNeeds needs{&job, &system, &options, planners};
+    const TrainerNeeds needs{&job, &system, &options, planners, /*own_code=*/true};
     if (space.trainer) check_trainer(*space.trainer, needs);
     set_trainer(space.trainer ? *space.trainer : usual_trainer(needs), system, job, options);
     adapt_graph(job.trainer.does, planned.graph);

@@ -48,6 +48,13 @@ bool TrainerLimits::divides(std::int64_t tp, std::int64_t cp) const {
       divided_heads == 0 || divided_heads % tp == 0 || (shared_heads && tp % divided_heads == 0);
   return heads && divided_tokens % (2 * tp * cp) == 0;
 }
+bool TrainerLimits::fills_nodes(std::int64_t replica, std::int64_t dp, std::int64_t ep) const {
+  if (alike_nodes == 0) return true;
+  const std::int64_t devices = replica * dp;
+  if (devices <= alike_nodes) return dp % ep == 0;
+  const std::int64_t nodes = devices / alike_nodes;
+  return devices % alike_nodes == 0 && dp % (nodes * ep) == 0;
+}
 const ExcludedForms* TrainerLimits::excluding(FormTraits form, FormTraits known) const {
   const auto found = std::find_if(never.begin(), never.end(),
                                   [&](const ExcludedForms& each) { return each.has(form, known); });
@@ -114,6 +121,12 @@ std::string refusal(const TrainerLimits& limits, const Parallelism& p) {
   }
   if (const ExcludedForms* excluded = limits.excluding(traits_of(p, has_data_outermost(p)))) {
     return refusal_text(*excluded);
+  }
+  if (!limits.fills_nodes(std::int64_t{p.tp} * p.cp * p.pp, p.dp, p.ep)) {
+    return fmt::format(
+        "wants whole nodes of {} with as many data-parallel ranks on each, in whole groups of "
+        "expert-parallel ones",
+        limits.alike_nodes);
   }
   return refusal_of_ranks(limits, p);
 }

@@ -41,10 +41,13 @@ struct TrainerLimits {
   bool heterogeneous_stages = true;  ///< Stages may have forms of their own, and form a graph.
   bool auto_sharding = true;         ///< Layers may have automatic shardings.
   int most_stages = 1 << 24, most_tensor_parallel = 1 << 24;
-  // Of one model:
+  // Of one model, or one cluster:
   std::vector<ExcludedForms> never;  ///< These combinations are refused.
   std::int64_t divided_heads = 0;    ///< Of keys and values: tp divides them; 0: any number may be.
   bool shared_heads = false;         ///< Or is a multiple of them.
+  /// Devices of a node: several are whole ones, with as many data-parallel ranks on each, whose
+  /// groups of expert-parallel ranks lie on one; 0: no such rule.
+  std::int64_t alike_nodes = 0;
   std::int64_t divided_tokens = 0;  ///< Of a sequence: 2·tp·cp divides them; 0: any number may be.
 
   friend bool operator==(const TrainerLimits&, const TrainerLimits&) = default;
@@ -56,6 +59,8 @@ struct TrainerLimits {
   bool allows_chip(const std::string& name) const;
   /// Whether heads and sequences of the model go over so many ranks.
   bool divides(std::int64_t tp, std::int64_t cp) const;
+  /// Whether nodes are alike as alike_nodes says, a replica being of so many ranks.
+  bool fills_nodes(std::int64_t replica, std::int64_t dp, std::int64_t ep) const;
   /// The first of `never` that has the form: null where none does (ExcludedForms::has).
   const ExcludedForms* excluding(FormTraits form, FormTraits known = kAllFormTraits) const;
 };

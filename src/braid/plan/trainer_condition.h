@@ -25,9 +25,10 @@ struct TrainerSubject {
   std::vector<std::string> model_has;  ///< Of kModelParts.
   std::int64_t kv_heads = 0;           ///< As tensor parallelism divides them; 0: not known.
   std::int64_t seq_len = 0;
-  std::string says;         ///< What else a row says.
-  int version = kNewest;    ///< Year and month, 2604 of "26.04.01"; 0: not said.
-  int published = kNewest;  ///< Year and month of the source, 2205; 0: not known.
+  std::int64_t devices_per_node = 0;  ///< 0: not known.
+  std::string says;                   ///< What else a row says.
+  int version = kNewest;              ///< Year and month, 2604 of "26.04.01"; 0: not said.
+  int published = kNewest;            ///< Year and month of the source, 2205; 0: not known.
 };
 
 /// What of a model conditions may ask for.

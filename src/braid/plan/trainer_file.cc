@@ -27,8 +27,8 @@ namespace {
 /// What the keys of the section `can` read into.
 using LimitSetters =
     std::map<std::string, std::function<void(const Value&, TrainerLimits&)>, std::less<>>;
-/// Those of them that are about one model.
-constexpr std::array<std::string_view, 3> kModelLimits = {"key_value_heads", "never",
+/// Those of them that are about one model or cluster.
+constexpr std::array<std::string_view, 4> kModelLimits = {"alike_nodes", "key_value_heads", "never",
                                                           "whole_sequence_pieces"};
 
 template <typename T>
@@ -278,12 +278,12 @@ void read_exclusions(const Value& value, TrainerFile& file) {
   }
 }
 
-/// The limits that are about one model (kModelLimits).
+/// The limits that are about one model or cluster (kModelLimits).
 void read_model_limit(std::string_view key, const Value& value, TrainerFile& file) {
   if (key == "never") return read_exclusions(value, file);
   file.entries.push_back(read_entry("can", key, value, false));
-  if (key == "whole_sequence_pieces") {
-    file.divides_tokens = value["is"].as_bool();
+  if (key == "whole_sequence_pieces" || key == "alike_nodes") {
+    (key == "alike_nodes" ? file.alike_nodes : file.divides_tokens) = value["is"].as_bool();
     return;
   }
   constexpr std::array<std::string_view, 2> kKinds = {"whole", "shared"};
@@ -338,6 +338,7 @@ TrainerLimits TrainerFile::limits(const TrainerSubject& subject) const {
   }
   if (divides_heads) limits.divided_heads = subject.kv_heads;
   limits.shared_heads = shares_heads;
+  if (alike_nodes) limits.alike_nodes = subject.devices_per_node;
   if (divides_tokens) limits.divided_tokens = subject.seq_len;
   return limits;
 }
@@ -351,6 +352,7 @@ TrainerSubject subject_of(const TrainerFile& trainer, const System& system,
   TrainerSubject subject;
   subject.framework = lowered(trainer.name);
   subject.precision = lowered(name_of(precision));
+  if (!system.groups.empty()) subject.devices_per_node = system.groups.front().devices_per_node;
   for (const DeviceGroup& group : system.groups) {
     subject.hardware += (subject.hardware.empty() ? "" : " + ") + lowered(group.chip.name);
   }

@@ -46,6 +46,7 @@ struct TrainerFile {
   std::vector<ConditionalExclusion> never;
   bool divides_heads = false, shares_heads = false;  ///< TrainerLimits::divided_heads.
   bool divides_tokens = false;                       ///< TrainerLimits::divided_tokens.
+  bool alike_nodes = false;                          ///< TrainerLimits::alike_nodes.
   std::vector<TrainerEntry> entries;                 ///< In the file's order.
   std::vector<TrainerCondition> runs;                ///< Measured runs that are by it.
 

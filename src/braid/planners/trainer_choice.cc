@@ -1,6 +1,7 @@
 #include "braid/planners/trainer_choice.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "braid/base/text.h"
 #include "braid/plan/model_shape.h"
 #include "braid/planners/job/job_layers.h"
+#include "braid/trainers/registry.h"
 
 namespace braid {
 namespace {
@@ -80,10 +82,11 @@ std::string refusal_of_fixed(const TrainerLimits& can, const SpaceOptions& space
   if (const ExcludedForms* excluded = can.excluding(traits, fixed_traits(space))) {
     return refusal_text(*excluded);
   }
-  // Which order the axes have is not fixed.
+  // Which order the axes have is not fixed, nor, mostly, how many devices are used.
   TrainerLimits any_order = can;
   any_order.pipeline_outermost = any_order.data_outermost = true;
   any_order.never.clear();
+  any_order.alike_nodes = 0;
   if (!space.tp.single()) any_order.divided_heads = 0;
   if (!space.tp.single() || !space.cp.single()) any_order.divided_tokens = 0;
   return refusal(any_order, form);
@@ -166,6 +169,20 @@ std::string why_not_usual(const TrainerNeeds& needs) {
   return reason.empty() ? "" : first.name + " " + reason;
 }
 
+namespace {
+
+/// As refusal(), and what the exporter for it says of any plan.
+std::string refusal_of_named(const TrainerFile& trainer, const TrainerNeeds& needs) {
+  std::string reason = refusal(trainer, needs);
+  const Job& job = *needs.job;
+  if (!reason.empty() || needs.own_code || job.graph == nullptr) return reason;
+  const std::optional<ModelShape> shape = model_shape(*job.graph);
+  return job_refusal(trainer.name, {&job.graph->name, &job.model_source, shape ? &*shape : nullptr,
+                                    job.graph->seq_len, job.precision, needs.system});
+}
+
+}  // namespace
+
 TrainerFile choose_trainer(const std::string& name, const TrainerNeeds& needs) {
   if (name.empty()) return usual_trainer(needs);
   TrainerFile trainer = load_trainer(name);
@@ -174,11 +191,11 @@ TrainerFile choose_trainer(const std::string& name, const TrainerNeeds& needs) {
 }
 
 void check_trainer(const TrainerFile& trainer, const TrainerNeeds& needs) {
-  const std::string reason = refusal(trainer, needs);
+  const std::string reason = refusal_of_named(trainer, needs);
   if (reason.empty()) return;
   std::string others;
   for (const TrainerFile& other : trainer_catalogue()) {
-    if (refusal(other, needs).empty()) others += (others.empty() ? "" : ", ") + other.name;
+    if (refusal_of_named(other, needs).empty()) others += (others.empty() ? "" : ", ") + other.name;
   }
   throw Error(Where{"", 0, "--for"}, fmt::format("{} {}", trainer.name, reason),
               others.empty() ? "change what is fixed" : "trainers that can: " + others);

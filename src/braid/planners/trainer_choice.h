@@ -14,6 +14,8 @@ struct TrainerNeeds {
   const System* system = nullptr;
   const SpaceOptions* space = nullptr;        ///< What is fixed.
   std::vector<const PlannerEntry*> planners;  ///< That will plan it.
+  /// Someone may have taught the trainer more than it comes with: models and precisions.
+  bool own_code = false;
 };
 
 /// Why the trainer cannot run any of it, such as "trains language models only"; empty when it can.
@@ -26,7 +28,8 @@ const TrainerFile& usual_trainer(const TrainerNeeds& needs);
 /// Why that is ideal, such as "megatron trains language models only"; empty where it is not.
 std::string why_not_usual(const TrainerNeeds& needs);
 
-/// Throws Error, with those of the catalogue that can, when the trainer cannot run the job.
+/// Throws Error, with those of the catalogue that can, when the trainer cannot run the job; unless
+/// needs.own_code also when no plan of it could be written (job_refusal).
 void check_trainer(const TrainerFile& trainer, const TrainerNeeds& needs);
 
 /// The trainer of that name or file; empty: the usual one. Throws Error as check_trainer.

@@ -4,16 +4,18 @@
 
 #include "braid/report/plan_text.h"
 #include "braid/report/plans_table.h"
+#include "braid/report/recommendation_text.h"
 
 namespace braid {
 
 Alternatives alternatives_of(const Outcome& outcome) {
-  if (outcome.candidates.size() < 2) return {};
+  std::string why = recommendation_text(outcome);
+  if (outcome.candidates.size() < 2) return {{}, {}, "", std::move(why)};
   const std::vector<PlanRow> plans = rows_of(outcome);
   std::vector<std::vector<std::string>> rows = plan_cells(plans);
   std::vector<std::string> titles = std::move(rows.front());
   rows.erase(rows.begin());
-  return {std::move(titles), std::move(rows), marks_legend(plans)};
+  return {std::move(titles), std::move(rows), marks_legend(plans), std::move(why)};
 }
 
 }  // namespace braid

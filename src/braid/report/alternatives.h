@@ -9,18 +9,20 @@
 namespace braid {
 
 /// Plans beside the one that a file holds, as plans_table() has them: `titles` of the columns, in
-/// each row a cell for each, the file's own plan first, and what marks in the cells stand for.
+/// each row a cell for each, the file's own plan first, what marks in the cells stand for, and why
+/// the file's own is recommended where it is not the fastest (recommendation_text()).
 struct Alternatives {
   std::vector<std::string> titles;
   std::vector<std::vector<std::string>> rows;
-  std::string marks;
+  std::string marks, why;
 };
 
-/// All candidates; nothing when there is but one.
+/// All candidates, none when there is but one, and why the first is that.
 Alternatives alternatives_of(const Outcome& outcome);
 
 /// What a plan's file, read as `plan`, has under "alternatives": {"titles": […], "rows": [[…], …],
-/// "marks": "…"}; nothing where it has none. Throws Error where it has them in another form.
+/// "marks": "…", "why": "…"}; nothing where it has none. Throws Error where it has them in another
+/// form.
 Alternatives alternatives_from_json(const Value& plan);
 
 }  // namespace braid

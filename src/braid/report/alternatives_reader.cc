@@ -18,7 +18,7 @@ Alternatives alternatives_from_json(const Value& plan) {
   const Value value = plan["alternatives"];
   Alternatives read;
   if (!value.exists()) return read;
-  value.expect_only({"titles", "rows", "marks"});
+  value.expect_only({"titles", "rows", "marks", "why"});
   read.titles = texts_of(value["titles"]);
   if (value["rows"].size() > kMostPlans) value["rows"].fail("more than 1000 plans");
   for (const Value& row : value["rows"].elements()) {
@@ -27,7 +27,10 @@ Alternatives alternatives_from_json(const Value& plan) {
       row.fail("a row must have a cell for each title", "leave the alternatives out");
     }
   }
-  if (read.rows.empty()) value["rows"].fail("no plan is there", "leave the alternatives out");
+  read.why = value["why"].string_or("");
+  if (read.rows.empty() && read.why.empty()) {
+    value["rows"].fail("no plan is there", "leave the alternatives out");
+  }
   read.marks = value["marks"].string_or("");
   return read;
 }

@@ -96,17 +96,17 @@ std::string bounds_section(const Plan& plan, const Metrics& metrics) {
   if (bound_s <= 0 || metrics.iteration_time_s <= 0) return "";
   std::string text = fmt::format(
       "<p class=\"note\">No plan at all for this job on this cluster takes less than {}, {:.1f} % "
-      "of this one's time. It would take, if nothing else took time:</p>\n<table "
+      "of this one's time. If nothing else took time, an iteration would take:</p>\n<table "
       "class=\"wide\">\n",
       seconds_text(bound_s), 100 * bound_s / metrics.iteration_time_s);
   const auto line = [&](const char* name, double time_s) {
-    text += fmt::format("<tr><td>{}</td><td>{}</td><td style=\"width:60%\">{}</td></tr>\n", name,
-                        seconds_text(time_s),
-                        bar({{name, "#4f9d69", time_s}}, metrics.iteration_time_s));
+    text += fmt::format(
+        "<tr><td>{}</td><td class=\"number\">{}</td><td style=\"width:60%\">{}</td></tr>\n", name,
+        seconds_text(time_s), bar({{name, "#4f9d69", time_s}}, metrics.iteration_time_s));
   };
   line("arithmetic at peak", claims.arithmetic_bound_s);
-  line("memory bandwidth", claims.memory_bound_s);
-  line("network cuts", claims.network_bound_s);
+  line("memory traffic", claims.memory_bound_s);
+  line("network traffic", claims.network_bound_s);
   return text + "</table>\n";
 }
 
@@ -136,6 +136,7 @@ std::string alternatives_section(const Plan& plan, const Metrics& metrics,
   std::string text = scrolled(table + "</table>\n");
   const std::string& said = others ? alternatives.marks : marks;
   if (!said.empty()) text += "<p class=\"note\">" + escaped(said) + "</p>\n";
+  if (!alternatives.why.empty()) text += "<p>" + escaped(alternatives.why) + "</p>\n";
   text += others ? "<p class=\"note\">First the plan of this page, then what was found with it; "
                    "bold where it differs.</p>\n"
                  : "<p class=\"note\">braid plan --top 5 -o keeps other plans in the file, and "
@@ -147,14 +148,14 @@ std::string provenance_section(const Plan& plan) {
   std::string text = "<ul>\n";
   text += fmt::format("<li>times: {} for {}, not measured on this cluster</li>\n",
                       escaped(plan.profile.provenance), escaped(plan.profile.chip));
-  const auto add = [&text](const std::vector<Provenance>& entries) {
+  const auto add = [&text](const std::string& of, const std::vector<Provenance>& entries) {
     for (const Provenance& entry : entries) {
-      text += fmt::format("<li>{}{}: {}</li>\n", entry.assumed ? "<b>assumed</b> " : "",
-                          escaped(entry.key), escaped(entry.source));
+      text += fmt::format("<li>{}{}: {}: {}</li>\n", entry.assumed ? "<b>assumed</b> " : "",
+                          escaped(of), escaped(entry.key), escaped(entry.source));
     }
   };
-  add(plan.system.provenance);
-  for (const DeviceGroup& group : plan.system.groups) add(group.chip.provenance);
+  add(plan.system.name, plan.system.provenance);
+  for (const DeviceGroup& group : plan.system.groups) add(group.chip.name, group.chip.provenance);
   return text + "</ul>\n";
 }
 
@@ -209,9 +210,10 @@ std::string html_report(const Plan& plan, const Alternatives& alternatives,
   const Metrics metrics = measure(plan);
   std::string text = page_head(plan.model + " on " + plan.system.name);
   text += fmt::format(
-      "<h1>{} on {}</h1>\n<p class=\"note\">{} parameters, {} devices, planner {}</p>\n",
+      "<h1>{} on {}</h1>\n<p class=\"note\">{} parameters, {} devices{}, planner {}</p>\n",
       escaped(plan.model), escaped(plan.system.name), format_count(plan.model_parameters),
-      devices_used(plan), escaped(plan.planner));
+      devices_used(plan), plan.trainer.name.empty() ? "" : ", run by " + escaped(plan.trainer.name),
+      escaped(plan.planner));
   text += summary(plan, metrics);
   text += section("Plans", alternatives_section(plan, metrics, alternatives));
   text += section("Where the time goes",
@@ -222,7 +224,7 @@ std::string html_report(const Plan& plan, const Alternatives& alternatives,
   text += section("Stages", stages_section(plan));
   text += section("Automatic sharding", sharding_section(plan));
   text += timeline_section(plan);
-  text += section("Assumptions", provenance_section(plan));
+  text += section("Sources and assumptions", provenance_section(plan));
   return text + page_end();
 }
 

@@ -26,7 +26,7 @@ std::string host_assumption(const Plan& plan) {
   const auto& host = plan.system.groups.front().chip.host;
   if (kept.empty() || !host) return "";
   return fmt::format(
-      "offload: the plan keeps {} in host memory, {} a device behind a link of {}; "
+      "offload: the plan keeps {} in host memory, of which a device has {} behind a link of {}; "
       "--no-offload plans without",
       fmt::join(kept, " and "), format_bytes(host->bytes), format_bytes_per_s(host->bytes_per_s));
 }

@@ -220,19 +220,19 @@ std::string proof_text(const Outcome& outcome) {
   const bool of_first = !outcome.recommendation || !outcome.recommendation->fastest;
   if (outcome.status == Status::optimal) {
     return fmt::format(
-        "{}: the best of the planner's space ({} configurations bounded, {} looked at){}.\n",
+        "{}: no plan of the searched space is faster ({} configurations bounded, {} timed){}.\n",
         of_first ? "Proven" : "The fastest is proven", outcome.work, outcome.evaluated,
-        outcome.space.empty() ? "" : ": " + outcome.space);
+        outcome.space.empty() ? "" : ". That space: " + outcome.space);
   }
   if (outcome.search_bound_s > 0) {
     return fmt::format(
-        "{} proven best: the planner's space may hold one of {:.6g} s, {:.2g}% less ({} "
-        "configurations bounded, {} looked at).\n",
+        "{} proven best: the searched space may hold one of {:.6g} s, {:.2g}% less ({} "
+        "configurations bounded, {} timed).\n",
         of_first ? "Not" : "The fastest is not", outcome.search_bound_s,
         100 * gap_of(outcome.objective, outcome.search_bound_s), outcome.work, outcome.evaluated);
   }
   if (outcome.evaluated > 1) {
-    return fmt::format("{} proven best: the best of the {} plans looked at.\n",
+    return fmt::format("{} proven best: the best of the {} plans that were timed.\n",
                        of_first ? "Not" : "The fastest is not", outcome.evaluated);
   }
   return "Taken by rule, without a search.\n";
@@ -269,9 +269,9 @@ std::string infeasibility_text(const Outcome& outcome) {
   const Parallelism& p = why.parallel;
   return fmt::format(
       "{}: the nearest (tp {}, pp {}, cp {}, dp {}, micro-batch {}, recompute {}, ZeRO {}) needs "
-      "{:.0f} bytes in stage {} and a device has {:.0f}, {} short",
+      "{} in stage {}, and a device has {} usable: {} short",
       why.reason, p.tp, p.pp, p.cp, p.dp, p.micro_batch, name_of(p.recompute), name_of(p.zero),
-      why.needed_bytes, why.stage + 1, why.available_bytes,
+      format_bytes(why.needed_bytes), why.stage + 1, format_bytes(why.available_bytes),
       format_bytes(why.needed_bytes - why.available_bytes));
 }
 

@@ -79,7 +79,7 @@ std::string marks_legend(std::span<const PlanRow> rows) {
   add_if(!kept.empty(), kept + " in host memory");
   add_if(
       std::any_of(rows.begin(), rows.end(), [](const PlanRow& row) { return row.gap.has_value(); }),
-      "gap: a plan of the searched space may be faster by that share at most");
+      "gap: no plan of the searched space is faster by more than that");
   std::string text;
   for (const std::string& mark : marks) text += (text.empty() ? "" : "; ") + mark;
   return text.empty() ? "" : text + "\n";

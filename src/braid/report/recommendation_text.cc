@@ -14,13 +14,14 @@ namespace {
 
 /// In what a plan is easier, by what counts most.
 std::string reason_text(const Ease& ease, const Ease& other) {
-  if (ease.offload != other.offload) return "nothing of it lies in host memory";
+  if (ease.offload != other.offload) return "it keeps nothing in host memory";
   if (ease.dimensions != other.dimensions) {
-    return fmt::format("{} of TP, CP, EP, PP and DP {} above 1, in the fastest {}", ease.dimensions,
-                       ease.dimensions == 1 ? "is" : "are", other.dimensions);
+    return fmt::format("only {} of TP, CP, EP, PP and DP {} above 1, {} in the fastest",
+                       ease.dimensions, ease.dimensions == 1 ? "is" : "are", other.dimensions);
   }
-  if (ease.own_layout != other.own_layout) return "layers and devices lie as trainers put them";
-  return "micro-batch and chunks are of usual size and number";
+  if (ease.own_layout != other.own_layout)
+    return "its layers and devices lie as trainers put them by themselves";
+  return "its micro-batches and chunks are of usual size and number";
 }
 
 /// "TP 2sp, CP 4, PP 4, VP 7, DP 2, MBS 1, off+opt": degrees of 1 are left out.

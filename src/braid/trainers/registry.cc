@@ -19,6 +19,8 @@
 #include "braid/trainers/megatron-bridge/import.h"
 #include "braid/trainers/megatron/export.h"
 #include "braid/trainers/megatron/import.h"
+#include "braid/trainers/megatron/limits.h"
+#include "braid/trainers/torchtitan/common_limits.h"
 #include "braid/trainers/torchtitan/export.h"
 #include "braid/trainers/torchtitan/import.h"
 #include "braid/trainers/torchtitan/recipe.h"
@@ -26,19 +28,34 @@
 namespace braid {
 namespace {
 
+JobRefusal toml_refusal(const TrainedJob& job) {
+  return torchtitan_refusal(job, TorchtitanFormat::toml);
+}
+JobRefusal recipe_refusal(const TrainedJob& job) {
+  return torchtitan_refusal(job, TorchtitanFormat::recipe);
+}
+
 struct Target {
   const char* name;
   Export (*write)(const Plan& plan);
-  bool refuses = true;  ///< What its file in the catalogue says it cannot; else it warns.
+  JobRefusal (*refuse)(const TrainedJob& job);  ///< Null: it has every job.
+  bool refuses_forms = true;  ///< What its file in the catalogue says it cannot; else it warns.
 };
 
-constexpr Target kTargets[] = {{"megatron", export_megatron, false},
-                               {"deepspeed", export_deepspeed, false},
-                               {"torchtitan", export_torchtitan, false},
-                               {"torchtitan-recipe", export_torchtitan_recipe, false},
-                               {"megatron-bridge", export_megatron_bridge},
-                               {"maxtext", export_maxtext},
-                               {"accelerate", export_accelerate}};
+constexpr Target kTargets[] = {
+    {"megatron", export_megatron, megatron_refusal, false},
+    {"deepspeed", export_deepspeed, nullptr, false},
+    {"torchtitan", export_torchtitan, toml_refusal, false},
+    {"torchtitan-recipe", export_torchtitan_recipe, recipe_refusal, false},
+    {"megatron-bridge", export_megatron_bridge, megatron_bridge_refusal},
+    {"maxtext", export_maxtext, maxtext_refusal},
+    {"accelerate", export_accelerate, accelerate_refusal}};
+
+const Target* find_target(const std::string& name) {
+  const auto* found = std::find_if(std::begin(kTargets), std::end(kTargets),
+                                   [&](const Target& each) { return each.name == name; });
+  return found == std::end(kTargets) ? nullptr : found;
+}
 
 /// Throws Error where the trainer does not run on a chip of the plan.
 void refuse_chips(const TrainerLimits& can, const Plan& plan, const std::string& target) {
@@ -102,10 +119,14 @@ std::vector<std::string> export_targets() {
   return names;
 }
 
+std::string job_refusal(const std::string& trainer, const TrainedJob& job) {
+  const Target* known = find_target(trainer);
+  return known == nullptr || known->refuse == nullptr ? "" : known->refuse(job).reason;
+}
+
 Export export_plan(const Plan& plan, const std::string& target) {
-  const auto* known = std::find_if(std::begin(kTargets), std::end(kTargets),
-                                   [&](const Target& each) { return each.name == target; });
-  if (known == std::end(kTargets)) {
+  const Target* known = find_target(target);
+  if (known == nullptr) {
     std::string names;
     for (const Target& each : kTargets)
       names += (names.empty() ? "" : ", ") + std::string(each.name);
@@ -118,7 +139,7 @@ Export export_plan(const Plan& plan, const std::string& target) {
   const SharedConfig one = in_one_form(plan, target);
   const TrainerLimits can = limits_of(load_trainer(target), one.plan);
   refuse_chips(can, one.plan, target);
-  if (known->refuses) refuse_form(can, one.plan, target);
+  if (known->refuses_forms) refuse_form(can, one.plan, target);
   Export written = known->write(one.plan);
   written.warnings.insert(written.warnings.end(), one.notes.begin(), one.notes.end());
   return written;

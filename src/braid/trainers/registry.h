@@ -6,11 +6,17 @@
 #include "braid/plan/plan.h"
 #include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/import.h"
+#include "braid/trainers/exchange/trained_job.h"
 
 namespace braid {
 
 /// What plans are written for: trainers by their names in the catalogue.
 std::vector<std::string> export_targets();
+
+/// Why the trainer of that name has not the job at all, such as "has no precision fp16": what its
+/// exporter says of any plan of it. Empty where it has, and for trainers that no plan is written
+/// for.
+std::string job_refusal(const std::string& trainer, const TrainedJob& job);
 
 /// `target` is one of export_targets(). Throws Error for others, and for plans that
 /// are not uniform.

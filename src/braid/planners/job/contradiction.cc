@@ -126,6 +126,7 @@ class SpaceWalk {
     }
     if (keeps(SpaceRule::batch) && limits_.global_batch % c.dp != 0) return false;
     if (keeps(SpaceRule::expert_ranks) && replicas % c.ep != 0) return false;
+    if (!options_.can.fills_nodes(std::int64_t{c.tp} * c.cp * c.pp, c.dp, c.ep)) return false;
     if (is_excluded(options_.can, c, kDegreeTraits)) return false;
     const std::vector<Zero> states = states_of(c);
     // What the trainer excludes may be about both and the pipeline together.

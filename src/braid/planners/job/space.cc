@@ -206,6 +206,7 @@ void add_splits(Execution how, std::int64_t replicas, const Degrees& ep, const S
     for (const int one : ep.among(divisors(dp * how.cp, most_ep))) {
       how.ep = one;
       if (!can_divide(options.can, how)) continue;
+      if (!options.can.fills_nodes(std::int64_t{how.tp} * how.cp * pp, dp, one)) continue;
       if (!experts_nest(one, how.cp)) continue;
       if (!refusal(limits.split, how).empty()) continue;
       Configuration split;

@@ -119,9 +119,10 @@ ClosedGap close_gap(const ChainJob& chain, LayerTables& tables,
 }
 
 const char* const kBraidSpace =
-    "1F1B with every assignment of consecutive layers to stages; interleaving and GPipe with "
-    "layers "
-    "dealt by time, by number and as trainers do; and whatever differs in one thing from it";
+    "1F1B with every split of the layers into consecutive stages; interleaving and GPipe with "
+    "three "
+    "splits, by time, by number and as trainers do; and all that differs from the best of these in "
+    "one thing";
 
 void finish_outcome(const ChainJob& chain, LayerTables& tables, const BestPlans& best,
                     double search_bound_s, const std::string& planner, Outcome& outcome) {

@@ -10,8 +10,9 @@
 namespace braid {
 namespace {
 
-const char* precision_name(const Plan& plan) {
-  switch (plan.precision.matmul) {
+/// Empty: it has none.
+std::string_view precision_name(const Precision& precision) {
+  switch (precision.matmul) {
     case Dtype::bf16:
       return "bf16";
     case Dtype::f16:
@@ -22,8 +23,7 @@ const char* precision_name(const Plan& plan) {
     case Dtype::tf32:
       return "'no'";
     default:
-      throw Error("Accelerate has no precision " + name_of(plan.precision),
-                  "plan with --precision bf16, fp16, fp8 or fp32");
+      return "";
   }
 }
 
@@ -37,7 +37,14 @@ void refuse(const Parallelism& p) {
 
 }  // namespace
 
+JobRefusal accelerate_refusal(const TrainedJob& job) {
+  if (!precision_name(job.precision).empty()) return {};
+  return {"has no precision " + name_of(job.precision),
+          "plan with --precision bf16, fp16, fp8 or fp32"};
+}
+
 Export export_accelerate(const Plan& plan) {
+  throw_refusal("Accelerate", accelerate_refusal(trained_job(plan)));
   const Parallelism& p = plan.parallel;
   refuse(p);
   const Processes processes = processes_of(plan);
@@ -52,6 +59,11 @@ Export export_accelerate(const Plan& plan) {
     out.warnings.emplace_back(
         "the script loads the model with tp_plan=\"auto\" and the accelerator's device mesh");
   }
+  const bool fsdp = sharded || p.tp > 1 || p.cp > 1;
+  if (p.recompute == Recompute::full && !fsdp) {
+    out.warnings.emplace_back(
+        "without FSDP recomputation is the script's: model.gradient_checkpointing_enable()");
+  }
   if (!processes.note.empty()) out.warnings.push_back(processes.note);
   std::string& text = out.text;
   text += "# " + title_of(plan) + "\n";
@@ -61,12 +73,11 @@ Export export_accelerate(const Plan& plan) {
   }
   for (const std::string& warning : out.warnings) text += "# note: " + warning + "\n";
   text += "compute_environment: LOCAL_MACHINE\n";
-  const bool fsdp = sharded || p.tp > 1 || p.cp > 1;
   text += fmt::format("distributed_type: {}\n", fsdp              ? "FSDP"
                                                 : p.devices() > 1 ? "MULTI_GPU"
                                                                   : "'NO'");
   text += fmt::format("mixed_precision: {}\nnum_machines: {}\nnum_processes: {}\n",
-                      precision_name(plan), processes.nodes, p.devices());
+                      precision_name(plan.precision), processes.nodes, p.devices());
   if (!fsdp) return out;
   text += fmt::format(
       "fsdp_config:\n  fsdp_version: 2\n  fsdp_reshard_after_forward: {}\n"

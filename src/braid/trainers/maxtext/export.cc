@@ -35,17 +35,17 @@ constexpr std::array<NamedModel, 19> kModels = {{{"deepseek-v2", "deepseek2-236b
                                                  {"mixtral-8x7b", "mixtral-8x7b"},
                                                  {"qwen3-8b", "qwen3-8b"}}};
 
-std::string_view model_name(const Plan& plan) {
+/// Empty: none that is known.
+std::string_view model_name(const std::string& source) {
   for (const NamedModel& each : kModels) {
-    if (plan.model_source == each.ours) return each.theirs;
+    if (source == each.ours) return each.theirs;
   }
-  throw Error(
-      "MaxText has no model that is known to be " + in_quotes(on_one_line(plan.model_source)),
-      "name one of the catalogue that it has, such as llama-3-8b");
+  return "";
 }
 
-std::string precision_text(const Plan& plan) {
-  switch (plan.precision.matmul) {
+/// Empty: it has none.
+std::string_view precision_text(const Precision& precision) {
+  switch (precision.matmul) {
     case Dtype::bf16:
       return "dtype: bfloat16\n";
     case Dtype::f32:
@@ -53,8 +53,7 @@ std::string precision_text(const Plan& plan) {
     case Dtype::f8:
       return "dtype: bfloat16\nquantization: fp8\n";
     default:
-      throw Error("MaxText has no precision " + name_of(plan.precision),
-                  "plan with --precision bf16, fp32 or fp8");
+      return "";
   }
 }
 
@@ -64,29 +63,18 @@ struct Slices {
   std::int64_t data = 1;  ///< dp on one slice.
 };
 
+/// Of plans whose slices are alike, as the catalogue has it of MaxText (alike_nodes).
 Slices slices_of(const Plan& plan) {
   const Parallelism& p = plan.parallel;
   const std::int64_t per_slice = plan.system.groups.front().devices_per_node;
   const std::int64_t devices = p.devices();
   if (devices <= per_slice) return {1, p.dp};
-  if (devices % per_slice != 0 || p.dp % (devices / per_slice) != 0) {
-    throw Error(fmt::format("MaxText wants slices that are alike, and {} devices are no whole "
-                            "number of slices of {}",
-                            devices, per_slice),
-                "plan for whole slices, with as many data-parallel ranks on each");
-  }
   return {devices / per_slice, p.dp / (devices / per_slice)};
 }
 
 std::string mesh_text(const Plan& plan) {
   const Parallelism& p = plan.parallel;
   const Slices slices = slices_of(plan);
-  if (slices.data % p.ep != 0) {
-    throw Error(fmt::format("MaxText spreads experts over data-parallel ranks of a slice, and {} "
-                            "expert-parallel ranks do not divide {} of them",
-                            p.ep, slices.data),
-                "choose --ep so that it divides --dp");
-  }
   const bool sharded = p.zero == Zero::parameters;
   const std::int64_t data = slices.data / p.ep;
   const bool replicated = sharded && slices.slices > 1 && p.replicate == slices.slices;
@@ -117,7 +105,17 @@ std::string memory_text(const Parallelism& p) {
 
 }  // namespace
 
+JobRefusal maxtext_refusal(const TrainedJob& job) {
+  if (model_name(*job.source).empty()) {
+    return {"has no model that is known to be " + in_quotes(on_one_line(*job.source)),
+            "name one of the catalogue that it has, such as llama-3-8b"};
+  }
+  if (!precision_text(job.precision).empty()) return {};
+  return {"has no precision " + name_of(job.precision), "plan with --precision bf16, fp32 or fp8"};
+}
+
 Export export_maxtext(const Plan& plan) {
+  throw_refusal("MaxText", maxtext_refusal(trained_job(plan)));
   const Parallelism& p = plan.parallel;
   Export out;
   out.suggested_file = "maxtext.yml";
@@ -142,10 +140,10 @@ Export export_maxtext(const Plan& plan) {
       std::to_string(slices_of(plan).slices) + "\n";
   for (const std::string& warning : out.warnings) text += "# note: " + warning + "\n";
   text += fmt::format("base_config: base.yml\nrun_name: braid\nmodel_name: {}\nhardware: {}\n",
-                      model_name(plan), tpu ? "tpu" : "gpu");
+                      model_name(plan.model_source), tpu ? "tpu" : "gpu");
   text += "# What a plan does not say; as it stands, ten steps on made-up data.\n";
   text += "dataset_type: synthetic\nsteps: 10\nenable_checkpointing: false\n\n";
-  text += precision_text(plan);
+  text += precision_text(plan.precision);
   // Samples of a micro-batch on all devices, for each of them: a fraction where tensor-parallel
   // ranks share samples.
   text += fmt::format("per_device_batch_size: {}\ngradient_accumulation_steps: {}\n",

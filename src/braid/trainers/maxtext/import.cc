@@ -29,7 +29,8 @@ void read_mesh(GivenArguments& given, Import& run) {
   p.ep = static_cast<int>(std::max<std::int64_t>(1, axis(given, "--ici_expert_parallelism", 1)));
   p.cp = static_cast<int>(std::max<std::int64_t>(1, axis(given, "--ici_context_parallelism", 1)));
   if (tensor == 0) run.notes.emplace_back("ici_tensor_parallelism: -1 is taken as 1");
-  p.zero = ici_fsdp == 1 && dcn_fsdp == 1 ? Zero::none : Zero::parameters;
+  // State of the other layers is sharded over the expert axis too (`embed` in logical_axis_rules).
+  p.zero = ici_fsdp == 1 && dcn_fsdp == 1 && p.ep == 1 ? Zero::none : Zero::parameters;
   p.sequence_parallel = p.tp > 1;
   const bool all_said = ici_data > 0 && ici_fsdp > 0 && dcn_data > 0 && dcn_fsdp > 0;
   if (!all_said) return;

@@ -134,8 +134,9 @@ void set_sharding(const Parallelism& p, Fields& fields, std::vector<std::string>
   }
 }
 
-std::string_view precision_name(const Plan& plan) {
-  switch (plan.precision.matmul) {
+/// Empty: it has none.
+std::string_view precision_name(const Precision& precision) {
+  switch (precision.matmul) {
     case Dtype::bf16:
       return "bf16_mixed";
     case Dtype::f16:
@@ -143,8 +144,7 @@ std::string_view precision_name(const Plan& plan) {
     case Dtype::f8:
       return "bf16_with_fp8_current_scaling_mixed";
     default:
-      throw Error("the export for Megatron-Bridge has no precision " + name_of(plan.precision),
-                  "plan with --precision bf16, fp16 or fp8");
+      return "";
   }
 }
 
@@ -179,7 +179,18 @@ std::string preamble(const Plan& plan) {
 
 }  // namespace
 
+JobRefusal megatron_bridge_refusal(const TrainedJob& job) {
+  if (job.shape == nullptr || !job.shape->causal || job.seq_len == 0) {
+    return {"builds decoders of text alone (AutoBridge, gpt_step.py), and " +
+                on_one_line(*job.model) + " is none",
+            "plan a decoder from its config.json"};
+  }
+  if (!precision_name(job.precision).empty()) return {};
+  return {"has no precision " + name_of(job.precision), "plan with --precision bf16, fp16 or fp8"};
+}
+
 Export export_megatron_bridge(const Plan& plan) {
+  throw_refusal("the export for Megatron-Bridge", megatron_bridge_refusal(trained_job(plan)));
   const Parallelism& p = plan.parallel;
   Export out;
   out.suggested_file = "megatron_bridge.py";
@@ -207,7 +218,7 @@ Export export_megatron_bridge(const Plan& plan) {
   text += preamble(plan);
   text += "\n" + fields.text();
   text += fmt::format("\ncfg.mixed_precision = get_mixed_precision_config(\"{}\")\n",
-                      precision_name(plan));
+                      precision_name(plan.precision));
   text += fmt::format("cfg.mixed_precision.grad_reduce_in_fp32 = {}\n",
                       plan.precision.gradient == Dtype::f32 ? "True" : "False");
   text +=

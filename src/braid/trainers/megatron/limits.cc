@@ -1,6 +1,7 @@
 #include "braid/trainers/megatron/limits.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -14,29 +15,51 @@ namespace {
   throw Error("Megatron-LM " + reason, remedy);
 }
 
-void check_model(const Plan& plan) {
-  if (const auto chip = chip_without_trainer(plan)) {
-    refuse("runs on GPUs, and the plan is for " + *chip, "plan for a cluster of GPUs");
+bool has_engine(const System& system) {
+  const auto lacks = [](const DeviceGroup& group) {
+    return matmul_peak(group.chip, Dtype::f16).has_value() &&
+           !matmul_peak(group.chip, Dtype::bf16).has_value();
+  };
+  return std::none_of(system.groups.begin(), system.groups.end(), lacks);
+}
+
+JobRefusal refusal_of_model(const TrainedJob& job) {
+  if (job.shape == nullptr || job.seq_len == 0) {
+    return {"has no script for " + on_one_line(*job.model) +
+                ": pretrain_gpt.py and pretrain_hybrid.py train decoders of text, whose sizes the "
+                "plan must hold",
+            "plan a decoder from its config.json"};
   }
-  if (!plan.shape || plan.seq_len == 0) {
-    refuse("has no script for " + on_one_line(plan.model) +
-               ": pretrain_gpt.py and pretrain_hybrid.py train decoders of text, whose sizes the "
-               "plan must hold",
-           "plan a decoder from its config.json");
+  if (!job.shape->causal) {
+    return {"trains decoders of text, and the attention of " + on_one_line(*job.model) +
+                " is not causal: its pretrain_bert.py is gone",
+            "export a decoder"};
   }
-  if (!plan.shape->causal) {
-    refuse("trains decoders of text, and the attention of " + on_one_line(plan.model) +
-               " is not causal: its pretrain_bert.py is gone",
-           "export a decoder");
+  const bool stated = !job.shape->model_type.empty();
+  if (job.shape->latent_attention && !stated) {
+    return {"must be told the ranks of latent attention, which this plan lacks",
+            "plan the model from its config.json"};
   }
-  const bool stated = !plan.shape->model_type.empty();
-  if (plan.shape->latent_attention && !stated) {
-    refuse("must be told the ranks of latent attention, which this plan lacks",
-           "plan the model from its config.json");
+  if (job.shape->mtp_modules > 0 && job.shape->positions > 0) {
+    return {"predicts further tokens with rotary positions alone", "plan without mtp_num_layers"};
   }
-  if (plan.shape->mtp_modules > 0 && plan.shape->positions > 0) {
-    refuse("predicts further tokens with rotary positions alone", "plan without mtp_num_layers");
+  return {};
+}
+
+JobRefusal refusal_of_precision(const TrainedJob& job) {
+  constexpr std::array kKnown = {Dtype::bf16, Dtype::f16, Dtype::f8, Dtype::f32, Dtype::tf32};
+  const Dtype matmul = job.precision.matmul;
+  if (std::find(kKnown.begin(), kKnown.end(), matmul) == kKnown.end()) {
+    return {"has no argument for this precision", "plan with --precision bf16 or fp8"};
   }
+  if (has_engine(*job.system)) return {};
+  if (job.shape->latent_attention || matmul == Dtype::f8) {
+    return {
+        "needs Transformer Engine for latent attention and FP8, and that needs compute capability "
+        "8.0",
+        "plan for newer GPUs"};
+  }
+  return {};
 }
 
 void check_heads(const Plan& plan) {
@@ -86,11 +109,9 @@ void check_sequence(const Plan& plan) {
         "Engine's below compute capability 8.0",
         "plan with --sequence-parallel off");
   }
-  if (plan.shape->latent_attention || plan.parallel.offload_activations ||
-      plan.precision.matmul == Dtype::f8) {
+  if (plan.parallel.offload_activations) {
     refuse(
-        "needs Transformer Engine for latent attention, FP8 and offloaded activations, and that "
-        "needs compute capability 8.0",
+        "needs Transformer Engine for offloaded activations, and that needs compute capability 8.0",
         "plan for newer GPUs");
   }
 }
@@ -114,12 +135,6 @@ void check_pipeline(const Plan& plan) {
   if (p.pp > 1 && p.schedule == ScheduleKind::gpipe) {
     refuse("has no GPipe schedule", "plan with --schedule 1f1b");
   }
-  if (plan.shape->layer_pattern.empty()) return;
-  const std::vector<std::int64_t> chunks = count_blocks(plan).per_chunk;
-  if (std::find(chunks.begin(), chunks.end(), 0) != chunks.end()) {
-    refuse("gives each stage of a hybrid a layer, and the plan has one without",
-           "plan with a smaller --pp");
-  }
 }
 
 void check_memory(const Plan& plan) {
@@ -137,27 +152,11 @@ void check_memory(const Plan& plan) {
   if (p.replicate > 1 && p.zero == Zero::parameters) {
     refuse("is not told of copies of fully sharded state", "plan without them");
   }
-  switch (plan.precision.matmul) {
-    case Dtype::bf16:
-    case Dtype::f16:
-    case Dtype::f8:
-    case Dtype::f32:
-    case Dtype::tf32:
-      return;
-    default:
-      refuse("has no argument for this precision", "plan with --precision bf16 or fp8");
-  }
 }
 
 }  // namespace
 
-bool has_transformer_engine(const Plan& plan) {
-  const auto lacks = [](const DeviceGroup& group) {
-    return matmul_peak(group.chip, Dtype::f16).has_value() &&
-           !matmul_peak(group.chip, Dtype::bf16).has_value();
-  };
-  return std::none_of(plan.system.groups.begin(), plan.system.groups.end(), lacks);
-}
+bool has_transformer_engine(const Plan& plan) { return has_engine(plan.system); }
 
 bool can_put_data_outermost(const Plan& plan) {
   const Parallelism& p = plan.parallel;
@@ -166,8 +165,16 @@ bool can_put_data_outermost(const Plan& plan) {
   return std::int64_t{p.ep} * (p.whole_experts ? 1 : p.tp) == std::int64_t{p.tp} * p.cp;
 }
 
+JobRefusal megatron_refusal(const TrainedJob& job) {
+  JobRefusal refusal = refusal_of_model(job);
+  return refusal.reason.empty() ? refusal_of_precision(job) : refusal;
+}
+
 void check_megatron_runs(const Plan& plan) {
-  check_model(plan);
+  if (const auto chip = chip_without_trainer(plan)) {
+    refuse("runs on GPUs, and the plan is for " + *chip, "plan for a cluster of GPUs");
+  }
+  throw_refusal("Megatron-LM", megatron_refusal(trained_job(plan)));
   check_heads(plan);
   check_sequence(plan);
   check_experts(plan);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "braid/plan/plan.h"
+#include "braid/trainers/exchange/trained_job.h"
 
 namespace braid {
 
@@ -15,6 +16,9 @@ bool has_transformer_engine(const Plan& plan);
 /// Whether Megatron-LM can lay ranks out as tp-cp-pp-dp (--use-tp-pp-dp-mapping): data-parallel
 /// groups of experts and of the other layers must then be as large (core/parallel_state.py).
 bool can_put_data_outermost(const Plan& plan);
+
+/// Of what Megatron-LM has no script or no argument for, or no kernels on the chips.
+JobRefusal megatron_refusal(const TrainedJob& job);
 
 /// Throws Error with what Megatron-LM and Transformer Engine refuse about a plan, or have no words
 /// for (megatron/training/arguments.py: validate_args;

@@ -237,16 +237,16 @@ void add_experts(const Plan& plan, MegatronArguments& arguments, Warnings& warni
   arguments.value("--moe-token-dispatcher-type", "alltoall");
 }
 
-/// "MEM*|EMEM/*E/*E": the layers of each chunk, then those of each prediction.
+/// "MEM*|EMEM/*E/*E": the layers of each chunk, perhaps none, then those of each prediction.
 std::string hybrid_pattern(const Plan& plan) {
   const ModelShape& shape = *plan.shape;
   std::string text;
   std::size_t at = 0;
   for (const std::int64_t blocks : count_blocks(plan).per_chunk) {
-    if (at > 0) text += "|";
-    text += shape.layer_pattern.substr(at, static_cast<std::size_t>(blocks));
+    text += shape.layer_pattern.substr(at, static_cast<std::size_t>(blocks)) + "|";
     at += static_cast<std::size_t>(blocks);
   }
+  text.pop_back();
   for (std::int64_t i = 0; i < shape.mtp_modules; ++i) text += "/" + shape.mtp_pattern;
   return text;
 }

@@ -1,6 +1,7 @@
 #include "braid/trainers/torchtitan/common_limits.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -10,24 +11,31 @@
 namespace braid {
 namespace {
 
-const TorchtitanModel& find_model(const Plan& plan, TorchtitanFormat form) {
-  const std::string name = on_one_line(plan.model);
-  if (plan.seq_len == 0 || (plan.shape && !plan.shape->causal)) {
-    refuse_for_torchtitan(
-        form,
-        "trains decoders of text, and " + name +
-            (plan.seq_len == 0 ? " has no sequence" : "'s attention is not causal"),
-        "export a decoder");
+const char* called(TorchtitanFormat form) {
+  return form == TorchtitanFormat::toml ? "torchtitan 0.2.2" : "torchtitan";
+}
+
+/// The flavor of that shape, if that version has it; else null.
+const TorchtitanModel* model_of(const ModelShape* shape, TorchtitanFormat form) {
+  const TorchtitanModel* model = shape != nullptr ? torchtitan_model_of(*shape) : nullptr;
+  const bool has = model != nullptr && (model->older || form == TorchtitanFormat::recipe);
+  return has ? model : nullptr;
+}
+
+JobRefusal refusal_of_model(const TrainedJob& job, TorchtitanFormat form) {
+  const std::string name = on_one_line(*job.model);
+  if (job.seq_len == 0 || (job.shape != nullptr && !job.shape->causal)) {
+    return {"trains decoders of text, and " + name +
+                (job.seq_len == 0 ? " has no sequence" : "'s attention is not causal"),
+            "export a decoder"};
   }
-  const TorchtitanModel* model = plan.shape ? torchtitan_model_of(*plan.shape) : nullptr;
-  if (model != nullptr && (model->older || form == TorchtitanFormat::recipe)) return *model;
-  const bool predicts = plan.shape && plan.shape->mtp_modules > 0;
-  refuse_for_torchtitan(
-      form,
-      fmt::format("has no model of {}'s sizes{}", name,
-                  predicts ? ", with prediction of further tokens" : ""),
-      predicts ? "plan without mtp_num_layers"
-               : "plan one that it has: " + torchtitan_model_names(form == TorchtitanFormat::toml));
+  if (model_of(job.shape, form) != nullptr) return {};
+  const bool predicts = job.shape != nullptr && job.shape->mtp_modules > 0;
+  return {fmt::format("has no model of {}'s sizes{}", name,
+                      predicts ? ", with prediction of further tokens" : ""),
+          predicts
+              ? "plan without mtp_num_layers"
+              : "plan one that it has: " + torchtitan_model_names(form == TorchtitanFormat::toml)};
 }
 
 void check_heads(const Plan& plan, TorchtitanFormat form) {
@@ -60,13 +68,7 @@ void check_micro_batches(const Plan& plan, TorchtitanFormat form) {
                         "plan with --schedule gpipe, fewer stages or a smaller --micro-batch");
 }
 
-void check_formats(const Plan& plan, TorchtitanFormat form) {
-  const Dtype matmul = plan.precision.matmul;
-  if (matmul != Dtype::bf16 && matmul != Dtype::f8 && matmul != Dtype::f32 &&
-      matmul != Dtype::tf32) {
-    refuse_for_torchtitan(form, "has no precision " + name_of(plan.precision),
-                          "plan with --precision bf16, fp8, tf32 or fp32");
-  }
+void check_offload(const Plan& plan, TorchtitanFormat form) {
   if (plan.parallel.offload_activations) {
     refuse_for_torchtitan(form, "keeps activations on the device", "plan with --no-offload");
   }
@@ -108,13 +110,27 @@ bool has_usual_order(const Parallelism& p) {
 
 void refuse_for_torchtitan(TorchtitanFormat form, const std::string& reason,
                            const std::string& remedy) {
-  const char* who = form == TorchtitanFormat::toml ? "torchtitan 0.2.2 " : "torchtitan ";
-  throw Error(who + reason, remedy);
+  throw Error(std::string(called(form)) + " " + reason, remedy);
+}
+
+JobRefusal torchtitan_refusal(const TrainedJob& job, TorchtitanFormat form) {
+  if (JobRefusal refusal = refusal_of_model(job, form); !refusal.reason.empty()) return refusal;
+  constexpr std::array kKnown = {Dtype::bf16, Dtype::f8, Dtype::f32, Dtype::tf32};
+  if (std::find(kKnown.begin(), kKnown.end(), job.precision.matmul) == kKnown.end()) {
+    return {"has no precision " + name_of(job.precision),
+            "plan with --precision bf16, fp8, tf32 or fp32"};
+  }
+  const TorchtitanModel& model = *model_of(job.shape, form);
+  if (form == TorchtitanFormat::toml || job.seq_len <= model.longest) return {};
+  return {fmt::format("takes sequences of up to {} tokens for {}/{}", model.longest, model.name,
+                      model.flavor),
+          "plan with a smaller --seq-len"};
 }
 
 const TorchtitanModel& check_torchtitan_model(const Plan& plan, TorchtitanFormat form) {
-  const TorchtitanModel& model = find_model(plan, form);
-  check_formats(plan, form);
+  throw_refusal(called(form), torchtitan_refusal(trained_job(plan), form));
+  const TorchtitanModel& model = *model_of(&*plan.shape, form);
+  check_offload(plan, form);
   check_heads(plan, form);
   check_experts(plan, form);
   check_micro_batches(plan, form);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "braid/plan/plan.h"
+#include "braid/trainers/exchange/trained_job.h"
 #include "braid/trainers/torchtitan/models.h"
 
 namespace braid {
@@ -19,9 +20,12 @@ enum class TorchtitanFormat : std::uint8_t { toml, recipe };
 [[noreturn]] void refuse_for_torchtitan(TorchtitanFormat form, const std::string& reason,
                                         const std::string& remedy);
 
-/// The flavor that the plan trains. Throws Error where there is none, and for heads that tensor
-/// parallelism would divide, for too few micro-batches of 1F1B, for number formats, offloaded
-/// activations and stages without a module of the model.
+/// Of models whose sizes no flavor has, of precisions, and of sequences too long for recipes.
+JobRefusal torchtitan_refusal(const TrainedJob& job, TorchtitanFormat form);
+
+/// The flavor that the plan trains. Throws Error for torchtitan_refusal(), and for heads that
+/// tensor parallelism would divide, for too few micro-batches of 1F1B, offloaded activations and
+/// stages without a module of the model.
 const TorchtitanModel& check_torchtitan_model(const Plan& plan, TorchtitanFormat form);
 
 /// Data-parallel ranks that hold copies of the state, and those that share one.

@@ -25,11 +25,6 @@ const TorchtitanModel& check_recipe_runs(const Plan& plan) {
                               tokens, pieces),
                   "plan with another --seq-len, --tp or --cp");
   }
-  if (plan.seq_len > model.longest) {
-    refuse_recipe(fmt::format("takes sequences of up to {} tokens for {}/{}", model.longest,
-                              model.name, model.flavor),
-                  "plan with a smaller --seq-len");
-  }
   if (p.pp > 1 && plan.shape->tied_embeddings) {
     refuse_recipe("has no pipelines for models whose embeddings are tied", "plan with --pp 1");
   }
