@@ -13,6 +13,7 @@
 #include "braid/cli/verb.h"
 #include "braid/explore/findings_csv.h"
 #include "braid/explore/findings_table.h"
+#include "braid/explore/search_page.h"
 #include "braid/explore/search_text.h"
 #include "braid/explore/sweep.h"
 #include "braid/explore/system_search.h"
@@ -21,17 +22,6 @@
 
 namespace braid {
 namespace {
-
-/// Numbers of the points of the systems that are listed, system by system.
-std::vector<std::size_t> best_points(const Space& space, const PlannerSearch& search) {
-  std::vector<std::size_t> numbers;
-  for (const FoundSystem& system : search.best) {
-    for (std::size_t w = 0; w < space.units.size(); ++w) {
-      numbers.push_back(point_number(space, system.place, w, search.planner));
-    }
-  }
-  return numbers;
-}
 
 void write_plans(const Space& space, const SystemSearchResult& found, const std::string& folder) {
   for (const PlannerSearch& search : found.searches) {
@@ -51,6 +41,7 @@ void write_search(const Space& space, const SystemSearchResult& found, const std
   }
   write_file(folder + "/points.csv", points_csv(space, found.results, found.planned));
   write_file(folder + "/best.csv", points_csv(space, found.results, best));
+  write_file(folder + "/index.html", search_page(space, found));
 }
 
 Json search_json(const Space& space, const SystemSearchResult& found, const PlannerSearch& search,

@@ -97,14 +97,6 @@ std::string title_of(const Space& space, std::size_t workload, std::size_t metho
 // From pale to dark blue; black text on it is readable up to this share, white text above.
 constexpr double kPaleText = 0.72;
 
-std::string colour_of(double share) {
-  const double t = std::clamp(share, 0.0, 1.0);
-  const auto mix = [t](double from, double to) {
-    return static_cast<int>(std::lround(from + t * (to - from)));
-  };
-  return fmt::format("#{:02x}{:02x}{:02x}", mix(247, 8), mix(251, 69), mix(255, 148));
-}
-
 constexpr double kScaleWidth = 300, kNoneWidth = 110, kScaleHeight = 36;
 
 /// What the colours stand for: from 0 to 1, and where there is no plan.
@@ -116,7 +108,7 @@ std::string scale_svg(double x, double y, bool any_none) {
   for (int i = 0; i < kSteps; ++i) {
     svg += fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"12\" fill=\"{}\"/>",
-        x + kInset + width * i / kSteps, y, width / kSteps + 0.3, colour_of((i + 0.5) / kSteps));
+        x + kInset + width * i / kSteps, y, width / kSteps + 0.3, heat_colour((i + 0.5) / kSteps));
   }
   for (int i = 0; i <= kMarks; ++i) {
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{:.4g}</text>",
@@ -212,6 +204,16 @@ double key_width(std::string_view part) {
 
 }  // namespace
 
+std::string heat_colour(double share) {
+  const double t = std::clamp(share, 0.0, 1.0);
+  const auto mix = [t](double from, double to) {
+    return static_cast<int>(std::lround(from + t * (to - from)));
+  };
+  return fmt::format("#{:02x}{:02x}{:02x}", mix(247, 8), mix(251, 69), mix(255, 148));
+}
+
+bool is_dark(double share) { return share > kPaleText; }
+
 TitledMap heat_map(const Space& space, std::span<const PointResult> results, std::size_t workload,
                    std::size_t method, SpaceFigure figure, TitleOfMap where) {
   const Grid grid = grid_of(space, workload, method, where);
@@ -247,8 +249,8 @@ TitledMap heat_map(const Space& space, std::span<const PointResult> results, std
       svg += fmt::format(
           "<rect {} fill=\"{}\"><title>{}</title></rect><text{} x=\"{:.1f}\" y=\"{:.0f}\" "
           "text-anchor=\"middle\">{}</text>\n",
-          box, colour_of(share), escaped(result.form),
-          share > kPaleText ? " class=\"pale\"" : " class=\"dark\"", x + grid.cell_width / 2,
+          box, heat_colour(share), escaped(result.form),
+          is_dark(share) ? " class=\"pale\"" : " class=\"dark\"", x + grid.cell_width / 2,
           y + 0.68 * kCellHeight,
           share >= 0.0995 ? fmt::format("{:.2f}", share) : fmt::format("{:.2g}", share));
     }

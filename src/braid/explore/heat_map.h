@@ -9,6 +9,10 @@
 
 namespace braid {
 
+/// From pale to dark blue for shares from 0 to 1, and whether text on it must be white.
+std::string heat_colour(double share);
+bool is_dark(double share);
+
 /// A drawing (SVG) and what it shows in a line, which it says itself unless the page around it
 /// does.
 struct TitledMap {

@@ -84,6 +84,16 @@ std::string joint_text(const Space& space, const PlannerSearch& search,
       figure_text(search.best.front().value), 100 * (search.best.front().value / other.value - 1));
 }
 
+std::vector<std::size_t> best_points(const Space& space, const PlannerSearch& search) {
+  std::vector<std::size_t> numbers;
+  for (const FoundSystem& system : search.best) {
+    for (std::size_t w = 0; w < space.units.size(); ++w) {
+      numbers.push_back(point_number(space, system.place, w, search.planner));
+    }
+  }
+  return numbers;
+}
+
 TextRows systems_table(const Space& space, const PlannerSearch& search) {
   const SystemSearch& asked = *std::get<SystemSpace>(space.points).search;
   TextRows rows{{"system"}};

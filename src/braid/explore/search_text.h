@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "braid/explore/findings_table.h"
 #include "braid/explore/one_after_other.h"
@@ -17,6 +19,9 @@ std::string system_name(const Space& space, const FoundSystem& system);
 
 /// The best system against one that was chosen before its plan.
 std::string joint_text(const Space& space, const PlannerSearch& search, const OneAfterOther& other);
+
+/// Numbers of the points of the systems that are listed, system by system.
+std::vector<std::size_t> best_points(const Space& space, const PlannerSearch& search);
 
 /// The systems that a search over several workloads lists, with the figure that was searched for
 /// and the throughput of each workload.

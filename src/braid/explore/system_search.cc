@@ -86,6 +86,9 @@ class Search {
     if (systems_.architectures) {
       const SystemArchitectures& every = *systems_.architectures;
       costs_.resize(every.all.size());
+      surroundings_ = point_count(space) / (space.axes[kWorkloadAxis].values.size() *
+                                            space.axes[kMethodAxis].values.size() * costs_.size());
+      most_.assign(surroundings_ * costs_.size(), {kInfinity, false});
       parallel_for(costs_.size(), [&](std::size_t i) {
         const Chip chip = chip_of(every, every.all[i]);
         costs_[i] = {chip.price_usd.value_or(0), chip.power_w.value_or(0)};
@@ -256,10 +259,33 @@ class Search {
     made.families.push_back(std::move(bounded));
   }
 
+  /// Of a system of the space with architectures.
+  struct Most {
+    double value = 0;
+    bool is_exact = false;
+  };
+  Most& most_of(const SpacePoint& place, std::uint32_t architecture) {
+    SpacePoint point = place;
+    point[kChipAxis] = architecture;
+    return most_[point_number(space_, point, 0, 0)];
+  }
+
+  /// What no member has more of.
+  void note_most(const Family& family, double value, bool is_exact) {
+    for (const std::uint32_t member : family.members) {
+      Most& most = most_of(family.place, member);
+      most = {std::min(most.value, value), is_exact};
+    }
+  }
+
   void take(const Family& from, Step made) {
     if (made.has_bounded) ++found_.bounded;
     if (found_.why_none.empty()) found_.why_none = made.refusal;
     for (Family& family : made.families) {
+      if (made.has_bounded) {
+        const SystemCost cost{family.merit.usd, family.merit.watts};
+        note_most(family, search_value(systems_, family.least_s, cost), false);
+      }
       const Surroundings rest =
           systems_.architectures ? surroundings(family.place) : Surroundings{};
       push(std::move(family), rest);
@@ -285,8 +311,12 @@ class Search {
       results_[number] = std::move(result);
       is_planned_[number] = true;
     }
-    if (!complete) return;
+    if (!complete) {
+      note_most(from, 0, true);
+      return;
+    }
     system.value = search_value(systems_, times_s, {system.usd, system.watts});
+    note_most(from, system.value, true);
     keep(std::move(system));
   }
 
@@ -309,7 +339,22 @@ class Search {
     best = std::move(front);
   }
 
+  /// Of each architecture the best over all else that systems have.
+  void close_most() {
+    if (most_.empty()) return;
+    found_.at_most.assign(costs_.size(), 0);
+    found_.is_exact.assign(costs_.size(), false);
+    // The chip is the first axis of systems.
+    for (std::size_t i = 0; i < most_.size(); ++i) {
+      const std::size_t architecture = i / surroundings_;
+      if (most_[i].value < found_.at_most[architecture]) continue;
+      found_.is_exact[architecture] = most_[i].is_exact;
+      found_.at_most[architecture] = most_[i].value;
+    }
+  }
+
   void close() {
+    close_most();
     while (!open_.empty() && is_settled(open_.top())) open_.pop();
     if (!open_.empty()) found_.open_value = open_.top().merit.value;
     if (search_.what != SearchFor::front && found_.best.size() > search_.keep) {
@@ -325,6 +370,8 @@ class Search {
   std::vector<bool>& is_planned_;
   std::vector<double> units_;      ///< [workload]: tokens or samples of a batch.
   std::vector<SystemCost> costs_;  ///< [architecture]: of a chip.
+  std::size_t surroundings_ = 0;   ///< Systems with one architecture.
+  std::vector<Most> most_;         ///< [system], where chips are architectures.
   std::priority_queue<Family, std::vector<Family>, Later> open_;
   std::uint64_t order_ = 0;
   PlannerSearch found_;

@@ -33,7 +33,11 @@ struct PlannerSearch {
   std::size_t planned = 0;  ///< Planned exactly, one workload after the other.
   std::size_t bounded = 0;  ///< Families of systems bounded together.
   double open_value = 0;    ///< No system that is left has more; 0: none is left.
-  std::string why_none;     ///< Where nothing was found: the first reason met.
+  /// [architecture]: no system with it has more; what the best one has where is_exact. Empty where
+  /// the space has no architectures.
+  std::vector<double> at_most;
+  std::vector<bool> is_exact;
+  std::string why_none;  ///< Where nothing was found: the first reason met.
 };
 
 struct SystemSearchResult {
