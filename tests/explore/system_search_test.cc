@@ -29,8 +29,8 @@ architectures:
   area: 30 mm2
   least_share: 0.6
   least_share_of_single: 0.6
-  tensor_cores: [1, 4]
-  vector_cores: [2, 8]
+  tensor_cores: [2, 4]
+  vector_cores: [4, 8]
   width: [64, 128]
   depth: [64, 64]
   global_buffer: [4 MiB, 8 MiB]
@@ -75,12 +75,12 @@ class SystemSearchAndSweep : public ::testing::Test {
 };
 
 TEST_F(SystemSearchAndSweep, FindTheSame) {
-  ASSERT_GT(point_count(space_), 30U);
-  const PlannerSearch most = searched("search: {for: throughput, keep: 7}");
+  ASSERT_GT(point_count(space_), 15U);
+  const PlannerSearch most = searched("search: {for: throughput, keep: 4}");
   EXPECT_EQ(most.systems, point_count(space_));
   EXPECT_LT(most.planned, most.systems);
   EXPECT_EQ(most.open_value, 0);
-  EXPECT_EQ(most.best.size(), 7U);
+  EXPECT_EQ(most.best.size(), 4U);
   expect_values(most, swept([](const PointResult&) { return 1.0; }));
   expect_values(searched("search: {for: per_w, keep: 3}"),
                 swept([](const PointResult& result) { return result.watts; }));

@@ -190,7 +190,7 @@ TEST(SystemSpace, PointsWithoutAPlanSayWhy) {
                              "[braid, megatron]", "[megatron]"));
   const PlannedPoint point = plan_point(large, point_of(large, 0));
   EXPECT_FALSE(is_found(point.result));
-  EXPECT_THAT(point.result.reason, HasSubstr("bytes"));
+  EXPECT_THAT(point.result.reason, HasSubstr("GiB short"));
   EXPECT_GT(point.result.lower_bound_s, 0);
 }
 

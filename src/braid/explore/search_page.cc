@@ -99,7 +99,8 @@ std::string search_page(const Space& space, const SystemSearchResult& found) {
   page += fmt::format("<h1>{}</h1>\n", escaped(space.name));
   std::vector<PointResult> listed;
   for (const PlannerSearch& search : found.searches) {
-    page += fmt::format("<p>{}</p>\n", escaped(search_text(space, search)));
+    page += fmt::format("<p style=\"white-space:pre-line\">{}</p>\n",
+                        escaped(search_text(space, search)));
     std::vector<std::size_t> best = best_points(space, search);
     if (best.empty()) continue;
     for (std::size_t w = 0; w < space.units.size(); ++w) listed.push_back(found.results[best[w]]);

@@ -28,37 +28,34 @@ std::string counted(std::size_t count, const char* what) {
 }  // namespace
 
 std::string search_text(const Space& space, const PlannerSearch& search) {
-  const SystemSearch& asked = *std::get<SystemSpace>(space.points).search;
-  const std::string aim = aim_text(space, asked.what);
-  const std::string work =
-      fmt::format("{} planned one by one, the rest bounded as {}", std::to_string(search.planned),
-                  search.bounded == 1 ? "1 family" : std::to_string(search.bounded) + " families");
+  const SystemSpace& systems = std::get<SystemSpace>(space.points);
+  const SystemSearch& asked = *systems.search;
   const std::string planner = space.axes[kMethodAxis].values[search.planner];
   if (search.best.empty()) {
     return fmt::format("{}: none of {} has a plan: {}", planner, counted(search.systems, "system"),
                        search.why_none);
   }
-  std::string text;
-  if (asked.what == SearchFor::front) {
-    text = fmt::format("{}: of {}, {} Pareto-optimal in {} ({})", planner,
-                       counted(search.systems, "system"), counted(search.best.size(), "one"), aim,
-                       work);
-  } else {
-    text = fmt::format("{}: of {}, the {} with most {} ({})", planner,
-                       counted(search.systems, "system"), search.best.size(), aim, work);
-  }
+  const std::string aim = aim_text(space, asked.what);
+  std::string text = fmt::format("{}: of {} the {} ", planner, counted(search.systems, "system"),
+                                 search.best.size());
+  text += asked.what == SearchFor::front ? "that are Pareto-optimal in " + aim : "with most " + aim;
+  if (planner == "phaze") text += ", by Phaze's time of a batch";
+  text +=
+      fmt::format("; {} planned, {} families of others bounded.", search.planned, search.bounded);
   if (search.open_value > 0) {
-    return text +
-           fmt::format(
-               ".\nNot proven: the budget of the search ended; systems that are left have at "
-               "most {}.",
-               figure_text(search.open_value));
+    text += fmt::format(
+        "\nNot proven: the budget of the search ended, and systems that are left have at most {}.",
+        figure_text(search.open_value));
+  } else if (asked.within > 0) {
+    text +=
+        fmt::format("\nProven: no other system is more than {:g} % better.", 100 * asked.within);
+  } else {
+    text += "\nProven: no other system is better.";
   }
-  if (asked.within > 0) {
-    return text + fmt::format(".\nProven: no other system is more than {:g} % better.",
-                              100 * asked.within);
+  if (systems.architectures) {
+    text += "\nArchitectures: tensor cores-vector cores-width x depth of an array-global buffer.";
   }
-  return text + ".\nProven: no other system is better.";
+  return text;
 }
 
 std::string system_name(const Space& space, const FoundSystem& system) {

@@ -13,6 +13,8 @@
 #include "braid/base/parallel.h"
 #include "braid/base/rounding.h"
 #include "braid/explore/architecture_family.h"
+#include "braid/explore/kept_systems.h"
+#include "braid/report/plan_text.h"
 
 namespace braid {
 namespace {
@@ -21,32 +23,15 @@ constexpr std::size_t kChipAxis = kMethodAxis + 1;
 /// Families looked at side by side; part of what the search does, so not the number of threads.
 constexpr std::size_t kBatch = 8;
 
-/// What a system has, or at most has.
-struct Merit {
-  double value = 0;  ///< The figure searched for; of a front, throughput.
-  double usd = 0, watts = 0;
-};
-
 /// Systems with the same surroundings. Without architectures, a family is one system.
 struct Family {
   SpacePoint place;  ///< Of its first member.
   ArchitectureFamily members;
   std::vector<double> least_s;  ///< [workload]: of a batch, on any member.
-  Merit merit;                  ///< No member has more of value, nor less price and power.
+  SystemMerit merit;            ///< No member has more of value, nor less price and power.
   bool is_bounded = false;
   std::uint64_t order = 0;
 };
-
-/// Of equal values less power is better, then less price: negative power and price, to compare.
-std::tuple<double, double, double> rank_of(double value, double watts, double usd) {
-  return {value, -watts, -usd};
-}
-std::tuple<double, double, double> rank_of(const Merit& merit) {
-  return rank_of(merit.value, merit.watts, merit.usd);
-}
-std::tuple<double, double, double> rank_of(const FoundSystem& system) {
-  return rank_of(system.value, system.watts, system.usd);
-}
 
 struct Later {
   bool operator()(const Family& a, const Family& b) const {
@@ -79,6 +64,7 @@ class Search {
         systems_(std::get<SystemSpace>(space.points)),
         search_(*systems_.search),
         nests_(std::move(nests)),
+        kept_(space),
         results_(results),
         is_planned_(is_planned) {
     found_.planner = planner;
@@ -119,7 +105,7 @@ class Search {
   std::vector<Family> next_batch() {
     std::vector<Family> batch;
     while (!open_.empty() && batch.size() < kBatch) {
-      if (!is_settled(open_.top())) {
+      if (!kept_.settles(open_.top().merit)) {
         batch.push_back(open_.top());
       } else if (search_.what != SearchFor::front) {
         break;  // The others have lower bounds. Of a front they may cost less.
@@ -202,22 +188,6 @@ class Search {
     open_.push(std::move(family));
   }
 
-  /// Whether no member can be better than what has been found, by more than was asked.
-  bool is_settled(const Family& family) const {
-    if (!(family.merit.value > 0)) return true;
-    const double most = family.merit.value / (1 + search_.within);
-    if (search_.what != SearchFor::front) {
-      if (found_.best.size() < search_.keep) return false;
-      Merit merit = family.merit;
-      merit.value = most;
-      return rank_of(found_.best[search_.keep - 1]) >= rank_of(merit);
-    }
-    return std::any_of(found_.best.begin(), found_.best.end(), [&](const FoundSystem& known) {
-      return known.value >= most && (!systems_.has_prices || known.usd <= family.merit.usd) &&
-             (!systems_.has_powers || known.watts <= family.merit.watts);
-    });
-  }
-
   template <typename Plan>
   Step step(const Family& family, const Plan& plan) const {
     Step made;
@@ -249,8 +219,12 @@ class Search {
     bounded.is_bounded = true;
     for (std::size_t w = 0; w < units_.size(); ++w) {
       const WorkloadPlan plan = plan_workload(systems_, w, found_.planner, system, nests_);
-      if (made.refusal.empty()) made.refusal = plan.refusal;
-      const bool none = !plan.refusal.empty() || plan.outcome.status == Status::infeasible;
+      const bool is_infeasible = plan.outcome.status == Status::infeasible;
+      const bool none = !plan.refusal.empty() || is_infeasible;
+      if (none && made.refusal.empty()) {
+        made.refusal =
+            is_infeasible && plan.refusal.empty() ? infeasibility_text(plan.outcome) : plan.refusal;
+      }
       bounded.least_s[w] = std::max(
           bounded.least_s[w], none ? kInfinity : kBelowRounding * plan.outcome.search_bound_s);
       if (none) break;
@@ -317,26 +291,7 @@ class Search {
     }
     system.value = search_value(systems_, times_s, {system.usd, system.watts});
     note_most(from, system.value, true);
-    keep(std::move(system));
-  }
-
-  void keep(FoundSystem system) {
-    std::vector<FoundSystem>& best = found_.best;
-    const auto place = std::find_if(best.begin(), best.end(), [&](const FoundSystem& known) {
-      return rank_of(known) < rank_of(system);
-    });
-    best.insert(place, std::move(system));
-    if (search_.what != SearchFor::front) return;
-    // Sorted by falling throughput: a system is dominated by one before it that costs no more.
-    std::vector<FoundSystem> front;
-    for (FoundSystem& one : best) {
-      const bool dominated = std::any_of(front.begin(), front.end(), [&](const FoundSystem& known) {
-        return (!systems_.has_prices || known.usd <= one.usd) &&
-               (!systems_.has_powers || known.watts <= one.watts);
-      });
-      if (!dominated) front.push_back(std::move(one));
-    }
-    best = std::move(front);
+    kept_.add(std::move(system));
   }
 
   /// Of each architecture the best over all else that systems have.
@@ -355,17 +310,16 @@ class Search {
 
   void close() {
     close_most();
-    while (!open_.empty() && is_settled(open_.top())) open_.pop();
+    while (!open_.empty() && kept_.settles(open_.top().merit)) open_.pop();
     if (!open_.empty()) found_.open_value = open_.top().merit.value;
-    if (search_.what != SearchFor::front && found_.best.size() > search_.keep) {
-      found_.best.resize(search_.keep);
-    }
+    found_.best = kept_.take();
   }
 
   const Space& space_;
   const SystemSpace& systems_;
   const SystemSearch& search_;
   std::shared_ptr<NestMemo> nests_;
+  KeptSystems kept_;
   std::vector<PointResult>& results_;
   std::vector<bool>& is_planned_;
   std::vector<double> units_;      ///< [workload]: tokens or samples of a batch.

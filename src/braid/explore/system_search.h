@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "braid/explore/kept_systems.h"
 #include "braid/explore/point_store.h"
 #include "braid/explore/space.h"
 
@@ -15,14 +16,6 @@ namespace braid {
 //   const Space space = read_space("tpu.yaml");               // with `search`
 //   const SystemSearchResult found = search_systems(space, nullptr);
 //   found.searches.front().best.front().place;                // the system that none beats
-
-/// A system of a space: which value of each axis but workload and planner, which are 0.
-struct FoundSystem {
-  SpacePoint place;
-  double value = 0;                ///< Of the figure that is searched for.
-  double usd = 0, watts = 0;       ///< 0: the space has none.
-  std::vector<double> throughput;  ///< [workload]
-};
 
 /// What a search by one planner found.
 struct PlannerSearch {
