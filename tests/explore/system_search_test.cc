@@ -22,9 +22,9 @@ using ::testing::HasSubstr;
 /// Some twenty small accelerators on two networks, for a small model.
 std::string accelerators_text(const std::string& search) {
   return "name: small accelerators\nplanner: phaze\n" + search + R"(
-degrees: {tp: 1, micro_batch: 8}
+degrees: {tp: 1, micro_batch: 4}
 workloads:
-  uno: {model: candle-uno, global_batch: 64}
+  gpt: {model: gpt3-125m, global_batch: 16, seq_len: 64}
 architectures:
   area: 30 mm2
   least_share: 0.6
@@ -44,7 +44,7 @@ devices: 4
 /// By the objective of the planner.
 double throughput_of(const Space& space, const PointResult& result, std::size_t workload) {
   const SystemWorkload& of = systems_of(space).workloads[workload];
-  return static_cast<double>(of.global_batch) / result.figures.back();
+  return static_cast<double>(of.global_batch * of.graph.seq_len) / result.figures.back();
 }
 
 class SystemSearchAndSweep : public ::testing::Test {
@@ -147,8 +147,9 @@ TEST(SystemSearch, EnvelopesBoundTheirMembers) {
 
 TEST(SystemSearch, SeveralWorkloadsByTheirWeightedMean) {
   const Space space = space_from(replaced_in(
-      accelerators_text("search: {for: throughput, keep: 1, weights: {uno: 3, more: 1}}"),
-      "architectures:", "  more: {model: candle-uno, global_batch: 256}\narchitectures:"));
+      accelerators_text("search: {for: throughput, keep: 1, weights: {gpt: 3, more: 1}}"),
+      "architectures:",
+      "  more: {model: gpt3-125m, global_batch: 64, seq_len: 32}\narchitectures:"));
   const PlannerSearch search = search_systems(space, nullptr).searches.front();
   const Sweep all = sweep_space(space, nullptr);
   double best = 0;
@@ -212,8 +213,8 @@ TEST(SystemSearch, SaysWhatIsWrong) {
   EXPECT_THAT(fault_of(accelerators_text("search: speed")), HasSubstr("throughput"));
   EXPECT_THAT(fault_of(accelerators_text("search: {for: front}\ncompare: []")),
               HasSubstr("throughput alone"));
-  EXPECT_THAT(fault_of(accelerators_text("search: {for: throughput, weights: {unu: 1}}")),
-              HasSubstr("uno"));
+  EXPECT_THAT(fault_of(accelerators_text("search: {for: throughput, weights: {gtp: 1}}")),
+              HasSubstr("gpt"));
   EXPECT_THAT(fault_of(replaced_in(accelerators_text("search: throughput"), "planner: phaze",
                                    "planner: amp")),
               HasSubstr("no bounds"));
