@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <vector>
 
 #include <fmt/format.h>
@@ -51,10 +52,11 @@ Json search_json(const Space& space, const SystemSearchResult& found, const Plan
   json["systems"] = search.systems;
   json["planned"] = search.planned;
   json["bounded"] = search.bounded;
-  json["status"] = search.open_value > 0 ? "feasible"
-                   : search.best.empty() ? "infeasible"
-                                         : "optimal";
-  if (search.open_value > 0) json["bound"] = search.open_value;
+  const bool none = search.best.empty();
+  json["status"] =
+      name_of(search.open_value > 0 ? (none ? Status::budget_exhausted : Status::feasible)
+                                    : (none ? Status::infeasible : Status::optimal));
+  if (search.open_value > 0 && std::isfinite(search.open_value)) json["bound"] = search.open_value;
   json["best"] = Json::array();
   for (const FoundSystem& system : search.best) {
     Json entry = Json::object();
@@ -98,18 +100,6 @@ int exit_status(const SystemSearchResult& found) {
     open = open || search.open_value > 0;
   }
   return open ? kExhausted : kInfeasible;
-}
-
-/// Assumptions of the best systems. Those of others differ in the names of chips alone.
-std::vector<std::string> best_assumptions(const Space& space, const SystemSearchResult& found) {
-  std::vector<PointResult> listed;
-  for (const PlannerSearch& search : found.searches) {
-    if (search.best.empty()) continue;
-    const std::vector<std::size_t> numbers = best_points(space, search);
-    for (std::size_t w = 0; w < space.units.size(); ++w)
-      listed.push_back(found.results[numbers[w]]);
-  }
-  return assumptions_of(listed);
 }
 
 }  // namespace

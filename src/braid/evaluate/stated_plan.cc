@@ -15,6 +15,7 @@
 #include "braid/plan/node_replicas.h"
 #include "braid/plan/stage_context.h"
 #include "braid/plan/trainer_fit.h"
+#include "braid/planners/job/fixed_degrees.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/job/space.h"
 #include "braid/schedule/timeline.h"
@@ -44,15 +45,9 @@ Parallelism completed(Parallelism p, const Job& job, const System& system) {
 /// All degrees as the restrictions that a user would set, for check_space().
 SpaceOptions restrictions(const Parallelism& p) {
   SpaceOptions options;
-  options.tp = p.tp;
-  options.pp = p.pp;
-  options.dp = p.dp;
-  options.cp = p.cp;
-  options.ep = p.ep;
+  fix_degrees(p, options);
   if (p.vp > 1) options.vp = p.vp;
-  options.micro_batch = p.micro_batch;
   if (p.sequence_parallel) options.sequence_parallel = true;
-  options.schedule = p.schedule;
   return options;
 }
 

@@ -71,12 +71,7 @@ std::string explore_page(const Space& space, std::span<const PointResult> result
     std::iota(all.begin(), all.end(), std::size_t{0});
     page += "<h2>All points</h2>\n" + html_table(points_table(space, results, all), true);
   }
-  const std::vector<std::string> assumptions = assumptions_of(results);
-  if (!assumptions.empty()) {
-    page += "<h2>Assumed</h2>\n<ul>\n";
-    for (const std::string& line : assumptions) page += "<li>" + escaped(line) + "</li>\n";
-    page += "</ul>\n";
-  }
+  page += assumed_part(assumptions_of(results));
   return page + page_end();
 }
 

@@ -2,25 +2,18 @@
 
 #include <cassert>
 #include <utility>
+
+#include "braid/planners/job/fixed_degrees.h"
+
 namespace braid {
 namespace {
 
 /// Nothing but the division of a plan whose stages are all divided alike.
-void fix_division(const Plan& plan, SpaceOptions& options) {
-  const auto only = [](std::int64_t degree) {
-    return Degrees({static_cast<int>(degree)}, Degrees::kNoLimit);
-  };
-  const Parallelism& parallel = plan.parallel;
-  options.tp = only(parallel.tp);
-  options.pp = only(parallel.pp);
-  options.dp = only(parallel.dp);
-  options.cp = only(parallel.cp);
-  options.ep = only(parallel.ep);
-  options.vp = only(parallel.vp);
-  options.micro_batch = only(parallel.micro_batch);
+void fix_division(const Parallelism& parallel, SpaceOptions& options) {
+  fix_degrees(parallel, options);
+  options.vp = parallel.vp;
   options.recompute = parallel.recompute;
   options.zero = parallel.zero;
-  options.schedule = parallel.schedule;
 }
 
 /// The first system, with the reference chip.
@@ -43,10 +36,9 @@ OneAfterOther choose_one_after_other(const Space& space, std::size_t planner) {
   chosen.form = division_text(plan);
   Space fixed = space;
   SystemSpace& fixed_systems = std::get<SystemSpace>(fixed.points);
-  fix_division(plan, fixed_systems.options);
+  fix_division(plan.parallel, fixed_systems.options);
   fixed_systems.search->keep = 1;
-  SystemSearchResult found = search_systems(fixed, nullptr);
-  std::vector<FoundSystem>& best = found.searches[planner].best;
+  std::vector<FoundSystem> best = search_systems_by(fixed, planner).best;
   if (best.empty()) return chosen;
   chosen.system = std::move(best.front());
   chosen.fixed_value = chosen.system.value;

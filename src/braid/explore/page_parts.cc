@@ -87,4 +87,11 @@ std::string pareto_plots(const Space& space, std::span<const PointResult> result
          text;
 }
 
+std::string assumed_part(std::span<const std::string> assumptions) {
+  if (assumptions.empty()) return "";
+  std::string part = "<h2>Assumed</h2>\n<ul>\n";
+  for (const std::string& line : assumptions) part += "<li>" + escaped(line) + "</li>\n";
+  return part + "</ul>\n";
+}
+
 }  // namespace braid

@@ -97,25 +97,18 @@ std::string maps_html(const Space& space, const PlannerSearch& search) {
 std::string search_page(const Space& space, const SystemSearchResult& found) {
   std::string page = page_head(space.name);
   page += fmt::format("<h1>{}</h1>\n", escaped(space.name));
-  std::vector<PointResult> listed;
   for (const PlannerSearch& search : found.searches) {
     page += fmt::format("<p style=\"white-space:pre-line\">{}</p>\n",
                         escaped(search_text(space, search)));
     std::vector<std::size_t> best = best_points(space, search);
     if (best.empty()) continue;
-    for (std::size_t w = 0; w < space.units.size(); ++w) listed.push_back(found.results[best[w]]);
     if (space.units.size() > 1) page += html_table(systems_table(space, search), false);
     page += html_table(points_table(space, found.results, best), true);
     std::sort(best.begin(), best.end());
     page += pareto_plots(space, found.results, best);
     page += maps_html(space, search);
   }
-  const std::vector<std::string> assumptions = assumptions_of(listed);
-  if (!assumptions.empty()) {
-    page += "<h2>Assumed</h2>\n<ul>\n";
-    for (const std::string& line : assumptions) page += "<li>" + escaped(line) + "</li>\n";
-    page += "</ul>\n";
-  }
+  page += assumed_part(best_assumptions(space, found));
   return page + page_end();
 }
 

@@ -1,5 +1,6 @@
 #include "braid/explore/search_text.h"
 
+#include <cmath>
 #include <string>
 
 #include <fmt/format.h>
@@ -22,7 +23,7 @@ std::string aim_text(const Space& space, SearchFor what) {
 }
 
 std::string counted(std::size_t count, const char* what) {
-  return fmt::format("{} {}{}", std::to_string(count), what, count == 1 ? "" : "s");
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -31,6 +32,10 @@ std::string search_text(const Space& space, const PlannerSearch& search) {
   const SystemSpace& systems = std::get<SystemSpace>(space.points);
   const SystemSearch& asked = *systems.search;
   const std::string planner = space.axes[kMethodAxis].values[search.planner];
+  if (search.best.empty() && search.open_value > 0) {
+    return fmt::format("{}: the budget of the search ended before any of {} had a plan", planner,
+                       counted(search.systems, "system"));
+  }
   if (search.best.empty()) {
     return fmt::format("{}: none of {} has a plan: {}", planner, counted(search.systems, "system"),
                        search.why_none);
@@ -43,9 +48,11 @@ std::string search_text(const Space& space, const PlannerSearch& search) {
   text +=
       fmt::format("; {} planned, {} families of others bounded.", search.planned, search.bounded);
   if (search.open_value > 0) {
-    text += fmt::format(
-        "\nNot proven: the budget of the search ended, and systems that are left have at most {}.",
-        figure_text(search.open_value));
+    text +=
+        std::isfinite(search.open_value)
+            ? fmt::format("\nNot proven: another system, left or planned with a gap, may have {}.",
+                          figure_text(search.open_value))
+            : std::string("\nNot proven: the search ended before all systems were bounded.");
   } else if (asked.within > 0) {
     text +=
         fmt::format("\nProven: no other system is more than {:g} % better.", 100 * asked.within);
@@ -56,6 +63,18 @@ std::string search_text(const Space& space, const PlannerSearch& search) {
     text += "\nArchitectures: tensor cores-vector cores-width x depth of an array-global buffer.";
   }
   return text;
+}
+
+std::vector<std::string> best_assumptions(const Space& space, const SystemSearchResult& found) {
+  std::vector<PointResult> listed;
+  for (const PlannerSearch& search : found.searches) {
+    if (search.best.empty()) continue;
+    const std::vector<std::size_t> numbers = best_points(space, search);
+    for (std::size_t w = 0; w < space.units.size(); ++w) {
+      listed.push_back(found.results[numbers[w]]);
+    }
+  }
+  return assumptions_of(listed);
 }
 
 std::string system_name(const Space& space, const FoundSystem& system) {

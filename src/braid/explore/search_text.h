@@ -14,6 +14,10 @@ namespace braid {
 /// throughput, proven: …".
 std::string search_text(const Space& space, const PlannerSearch& search);
 
+/// Assumptions of the best system of each planner. Those of others differ in the names of chips
+/// alone.
+std::vector<std::string> best_assumptions(const Space& space, const SystemSearchResult& found);
+
 /// The names of a system's values on axes that have several.
 std::string system_name(const Space& space, const FoundSystem& system);
 

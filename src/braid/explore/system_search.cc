@@ -23,10 +23,17 @@ constexpr std::size_t kChipAxis = kMethodAxis + 1;
 /// Families looked at side by side; part of what the search does, so not the number of threads.
 constexpr std::size_t kBatch = 8;
 
+/// Price and power of all but the chips of a system, and how many chips there are; of one that is
+/// no architecture, price and power of all.
+struct Surroundings {
+  double devices = 0, usd = 0, watts = 0;
+};
+
 /// Systems with the same surroundings. Without architectures, a family is one system.
 struct Family {
   SpacePoint place;  ///< Of its first member.
   ArchitectureFamily members;
+  Surroundings rest;
   std::vector<double> least_s;  ///< [workload]: of a batch, on any member.
   SystemMerit merit;            ///< No member has more of value, nor less price and power.
   bool is_bounded = false;
@@ -125,15 +132,17 @@ class Search {
     SpacePoint place(space_.axes.size(), 0);
     while (true) {
       if (systems_.architectures) {
+        const Surroundings rest = surroundings(place);
         for (const ArchitectureFamily& family : families) {
           found_.systems += family.size();
           place[kChipAxis] = family.front();
-          push({place, family, {}, {}, false, 0}, surroundings(place));
+          push({place, family, rest, std::vector<double>(units_.size(), 0), {}});
         }
         place[kChipAxis] = 0;
       } else {
         ++found_.systems;
-        push({place, {}, {}, {}, false, 0}, {});
+        const SystemCost cost = cost_of(systems_, place);
+        push({place, {}, {0, cost.usd, cost.watts}, std::vector<double>(units_.size(), 0), {}});
       }
       if (!next(place)) return;
     }
@@ -149,10 +158,7 @@ class Search {
     return false;
   }
 
-  /// Price and power of all but the chips of a system, and how many chips there are.
-  struct Surroundings {
-    double devices = 0, usd = 0, watts = 0;
-  };
+  /// With architectures.
   Surroundings surroundings(const SpacePoint& place) const {
     const SystemCost all = cost_of(systems_, place);
     const SystemCost& chip = costs_[place[kChipAxis]];
@@ -163,29 +169,26 @@ class Search {
     return rest;
   }
 
-  void push(Family family, const Surroundings& rest) {
-    family.least_s.resize(units_.size(), 0);
-    if (systems_.architectures) {
+  /// With its merit.
+  void push(Family family) {
+    family.merit.usd = family.rest.usd;
+    family.merit.watts = family.rest.watts;
+    if (!family.members.empty()) {
       double usd = kInfinity, watts = kInfinity;
       for (const std::uint32_t member : family.members) {
         usd = std::min(usd, costs_[member].usd);
         watts = std::min(watts, costs_[member].watts);
       }
-      family.merit.usd = kBelowRounding * (rest.usd + rest.devices * usd);
-      family.merit.watts = kBelowRounding * (rest.watts + rest.devices * watts);
-    } else {
-      const SystemCost cost = cost_of(systems_, family.place);
-      family.merit.usd = cost.usd;
-      family.merit.watts = cost.watts;
+      family.merit.usd = kBelowRounding * (family.rest.usd + family.rest.devices * usd);
+      family.merit.watts = kBelowRounding * (family.rest.watts + family.rest.devices * watts);
     }
-    push(std::move(family));
-  }
-
-  void push(Family family) {
-    family.merit.value =
-        search_value(systems_, family.least_s, {family.merit.usd, family.merit.watts});
+    family.merit.value = value_of(family);
     family.order = order_++;
     open_.push(std::move(family));
+  }
+
+  double value_of(const Family& family) const {
+    return search_value(systems_, family.least_s, {family.merit.usd, family.merit.watts});
   }
 
   template <typename Plan>
@@ -256,22 +259,36 @@ class Search {
     if (made.has_bounded) ++found_.bounded;
     if (found_.why_none.empty()) found_.why_none = made.refusal;
     for (Family& family : made.families) {
-      if (made.has_bounded) {
-        const SystemCost cost{family.merit.usd, family.merit.watts};
-        note_most(family, search_value(systems_, family.least_s, cost), false);
-      }
-      const Surroundings rest =
-          systems_.architectures ? surroundings(family.place) : Surroundings{};
-      push(std::move(family), rest);
+      if (made.has_bounded) note_most(family, value_of(family), false);
+      push(std::move(family));
     }
-    if (made.planned.empty()) return;
+    if (!made.planned.empty()) take_planned(from, made.planned);
+  }
+
+  /// What the plan of a system leaves open: with a gap, another one may be better.
+  void note_open(Family system, std::span<const PointResult> planned) {
+    bool proven = true;
+    for (std::size_t w = 0; w < planned.size(); ++w) {
+      const PointResult& result = planned[w];
+      proven = proven && result.status == Status::optimal;
+      double least_s = system.least_s[w];
+      if (result.status == Status::infeasible) least_s = kInfinity;
+      if (is_found(result)) least_s = std::max(least_s, kBelowRounding * searched_bound_s(result));
+      system.least_s[w] = least_s;
+    }
+    system.merit.value = value_of(system);
+    if (!proven && system.merit.value > 0) unproven_.push_back(std::move(system));
+  }
+
+  void take_planned(const Family& from, std::span<PointResult> planned) {
     ++found_.planned;
+    note_open(from, planned);
     FoundSystem system;
     system.place = from.place;
     std::vector<double> times_s;
     bool complete = true;
-    for (std::size_t w = 0; w < made.planned.size(); ++w) {
-      PointResult& result = made.planned[w];
+    for (std::size_t w = 0; w < planned.size(); ++w) {
+      PointResult& result = planned[w];
       complete = complete && is_found(result);
       if (complete) {
         times_s.push_back(searched_time_s(result));
@@ -312,7 +329,14 @@ class Search {
     close_most();
     while (!open_.empty() && kept_.settles(open_.top().merit)) open_.pop();
     if (!open_.empty()) found_.open_value = open_.top().merit.value;
+    std::erase_if(unproven_, [&](const Family& system) { return kept_.settles(system.merit); });
     found_.best = kept_.take();
+    for (const Family& system : unproven_) {
+      const bool is_listed =
+          std::any_of(found_.best.begin(), found_.best.end(),
+                      [&](const FoundSystem& listed) { return listed.place == system.place; });
+      if (!is_listed) found_.open_value = std::max(found_.open_value, system.merit.value);
+    }
   }
 
   const Space& space_;
@@ -327,6 +351,7 @@ class Search {
   std::size_t surroundings_ = 0;   ///< Systems with one architecture.
   std::vector<Most> most_;         ///< [system], where chips are architectures.
   std::priority_queue<Family, std::vector<Family>, Later> open_;
+  std::vector<Family> unproven_;  ///< Systems whose plans have a gap.
   std::uint64_t order_ = 0;
   PlannerSearch found_;
 };
@@ -350,6 +375,7 @@ double search_value(const SystemSpace& space, std::span<const double> times_s,
 }
 
 double searched_time_s(const PointResult& result) { return result.figures.back(); }
+double searched_bound_s(const PointResult& result) { return result.figures.front(); }
 
 SystemSearchResult search_systems(const Space& space, PointStore* store,
                                   const SystemSearchProgress& progress) {
@@ -382,6 +408,19 @@ SystemSearchResult search_systems(const Space& space, PointStore* store,
     if (is_planned[number]) all.planned.push_back(number);
   }
   return all;
+}
+
+PlannerSearch search_systems_by(const Space& space, std::size_t planner) {
+  const SystemSpace& systems = std::get<SystemSpace>(space.points);
+  const auto nests = std::make_shared<NestMemo>();
+  std::vector<PointResult> results(point_count(space));
+  std::vector<bool> is_planned(results.size(), false);
+  return Search(space, planner, nests, results, is_planned)
+      .run(
+          [&](std::size_t number) {
+            return plan_point(systems, point_of(space, number), nests).result;
+          },
+          {});
 }
 
 }  // namespace braid

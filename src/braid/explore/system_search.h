@@ -25,7 +25,9 @@ struct PlannerSearch {
   std::size_t systems = 0;  ///< Of the space.
   std::size_t planned = 0;  ///< Planned exactly, one workload after the other.
   std::size_t bounded = 0;  ///< Families of systems bounded together.
-  double open_value = 0;    ///< No system that is left has more; 0: none is left.
+  /// No system that was left, or whose plan is not proven and which is not listed, has more:
+  /// infinite where nothing bounds it. 0: there is none, and what is listed is proven.
+  double open_value = 0;
   /// [architecture]: no system with it has more; what the best one has where is_exact. Empty where
   /// the space has no architectures.
   std::vector<double> at_most;
@@ -47,6 +49,8 @@ double search_value(const SystemSpace& space, std::span<const double> times_s,
 
 /// The time of a batch that a search goes by: the planner's objective.
 double searched_time_s(const PointResult& result);
+/// What no plan of the planner on that system stays below, by its objective.
+double searched_bound_s(const PointResult& result);
 
 /// Told how many systems have been planned and how many families bounded, by the planner at work.
 using SystemSearchProgress = std::function<void(std::size_t planned, std::size_t bounded)>;
@@ -61,5 +65,8 @@ using SystemSearchProgress = std::function<void(std::size_t planned, std::size_t
 /// empty. Throws Error as sweep_space.
 SystemSearchResult search_systems(const Space& space, PointStore* store,
                                   const SystemSearchProgress& progress = {});
+
+/// The search by one planner of the space alone, with nothing known.
+PlannerSearch search_systems_by(const Space& space, std::size_t planner);
 
 }  // namespace braid
