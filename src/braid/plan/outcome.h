@@ -18,6 +18,11 @@ std::string_view name_of(Status status);
 /// Limit on a search, in work units (evaluated configurations), never seconds.
 struct Budget {
   std::int64_t work = 0;  ///< 0: none.
+
+  /// This budget, or `default_work` where there is none.
+  Budget or_by_default(std::int64_t default_work) const {
+    return work > 0 ? *this : Budget{default_work};
+  }
 };
 
 /// Figures of merit of a plan, from the shared simulator.

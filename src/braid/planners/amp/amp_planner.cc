@@ -13,6 +13,8 @@
 namespace braid {
 namespace {
 
+constexpr std::int64_t kMostCosted = 100'000;  ///< Configurations, unless a budget is given.
+
 /// Whether the budget allows for one more.
 bool take(const Budget& budget, std::int64_t& work) {
   if (budget.work > 0 && work >= budget.work) return false;
@@ -64,7 +66,8 @@ Outcome outcome_of(AmpJob& amp, AmpSearch<AmpAssignment> search, int top, const 
 }  // namespace
 
 Outcome plan_amp(const Job& job, const System& system, const SpaceOptions& space,
-                 const Budget& budget, const Progress&) {
+                 const Budget& asked, const Progress&) {
+  const Budget budget = asked.or_by_default(kMostCosted);
   AmpJob amp(job, system, space, "amp");
   std::vector<AmpAssignment> found;
   std::vector<Choice> choices;

@@ -29,6 +29,8 @@
 namespace braid {
 namespace {
 
+constexpr std::int64_t kMostPlans = 20'000;  ///< Simulated, unless a budget is given.
+
 void refuse(bool asked, const char* option) {
   if (!asked) return;
   throw Error(Where{"", 0, option}, "the graphpipe planner cannot do that",
@@ -276,7 +278,7 @@ class GroupSearch {
       : job_(job),
         system_(system),
         space_(space),
-        budget_(budget),
+        budget_(budget.or_by_default(kMostPlans)),
         progress_(progress),
         tables_(job, system),
         all_(graphpipe_job(job, system, tables_, space)),
@@ -316,7 +318,7 @@ class GroupSearch {
   /// Simulates a plan in some orders of its passes; returns the bottleneck, per sample, above which
   /// no plan is faster than the best so far.
   double visit(const GraphPipeSolution& found) {
-    if (budget_.work > 0 && ++plans_ > budget_.work) return 0.0;
+    if (++plans_ > budget_.work) return 0.0;
     const Plan plan = graphpipe_plan(job_, system_, tables_, all_, found);
     const auto consider = [&](const WarmUps& warm_ups) {
       Plan counted = plan;
@@ -371,7 +373,7 @@ class GroupSearch {
   const Job& job_;
   const System& system_;
   const GraphPipeSpace& space_;
-  const Budget& budget_;
+  const Budget budget_;
   const Progress& progress_;
   GroupTables tables_;
   GraphPipeJob all_;

@@ -21,6 +21,7 @@
 namespace braid {
 namespace {
 
+constexpr std::int64_t kMostConfigurations = 100'000;  ///< Unless a budget is given.
 /// Tables grow with the cube of the layers.
 constexpr std::size_t kMostLayers = 512;
 /// Stages of one configuration cut as a graph that are searched exactly, and those of all times the
@@ -363,7 +364,7 @@ Outcome plan_phaze(const Job& job, const System& system, const PhazeJobSpace& sp
         "use --planner braid");
   }
   AmpJob amp(job, system, space, "phaze");
-  PhazeSearch search(amp, job, system, space, budget.work);
+  PhazeSearch search(amp, job, system, space, budget.or_by_default(kMostConfigurations).work);
   search.run_in_order(progress);
   if (amp.is_graph()) search.run_as_graph(progress);
   Outcome outcome =

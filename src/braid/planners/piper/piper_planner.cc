@@ -21,6 +21,8 @@
 namespace braid {
 namespace {
 
+constexpr std::int64_t kMostExamined = 1'000'000'000;  ///< Stages, unless a budget is given.
+
 constexpr const char* kObjective = "time per sample (s)";
 
 /// The option that asks for what is outside of the space; empty when none does.
@@ -51,7 +53,7 @@ class PiperSearch {
         job_(job),
         system_(system),
         space_(space),
-        budget_(budget),
+        budget_(budget.or_by_default(kMostExamined)),
         progress_(progress),
         tables_(job, system, LayerTables::Stages::unknown),
         piper_(piper_job(job, system, tables_, space.network)) {}
@@ -69,7 +71,7 @@ class PiperSearch {
       const PiperFamily& family = families[f];
       if (family.bound_s >= best_s_) break;
       rest_bound_s_ = f + 1 < families.size() ? families[f + 1].bound_s : kNever_s;
-      if (budget_.work > 0 && outcome.work >= budget_.work) {
+      if (outcome.work >= budget_.work) {
         proven = false;
         break;
       }
@@ -136,7 +138,7 @@ class PiperSearch {
   };
   Attempt solve_once(const PiperFamily& family, const PiperProblem& problem, Outcome& outcome) {
     PiperSearchLimits limits;
-    if (budget_.work > 0) limits.work = std::max<std::int64_t>(1, budget_.work - outcome.work);
+    limits.work = std::max<std::int64_t>(1, budget_.work - outcome.work);
     if (progress_) {
       limits.progress = [&](double best, double bound, std::int64_t work) {
         const double samples = family.forms.front().form.micro_batch;
@@ -294,7 +296,7 @@ class PiperSearch {
   const Job& job_;
   const System& system_;
   const PiperSpace& space_;
-  const Budget& budget_;
+  const Budget budget_;
   const Progress& progress_;
   LayerTables tables_;
   PiperJob piper_;

@@ -16,6 +16,8 @@
 namespace braid {
 namespace {
 
+constexpr std::int64_t kMostTimed = 1'000'000;  ///< Configurations, unless a budget is given.
+
 /// Puts this plan first. Then come the fastest plan and the best of other ways to run the job, as
 /// many as were asked for.
 void put_first(SearchGround& ground, const std::vector<FoundPlan>& found, const FoundPlan& plan,
@@ -40,9 +42,8 @@ void recommend(SearchGround& ground, const UniformSearch& search, const SpaceOpt
   std::int64_t evaluated = search.evaluated();
   bool exhausted = search.is_exhausted();
   const PartSearch search_part = [&](const SpaceOptions& part, double below_s) -> PartResult {
-    Budget left = budget;
-    if (budget.work > 0) left.work = budget.work - evaluated;
-    exhausted = exhausted || left.work < 0 || (budget.work > 0 && left.work == 0);
+    const Budget left{budget.work - evaluated};
+    exhausted = exhausted || left.work <= 0;
     // Without a limit, what the first search has met without offload is one.
     const bool is_limited = below_s < kInfinity;
     const std::optional<FoundPlan> known = is_limited ? std::nullopt : search.without_offload();
@@ -72,7 +73,8 @@ void recommend(SearchGround& ground, const UniformSearch& search, const SpaceOpt
 }  // namespace
 
 Outcome plan_uniform(const Job& job, const System& system, const SpaceOptions& space,
-                     const Budget& budget, const Progress& progress) {
+                     const Budget& asked, const Progress& progress) {
+  const Budget budget = asked.or_by_default(kMostTimed);
   const std::shared_ptr<const LayerOptions> layers = layer_options(job);
   Job looked_at = job;
   looked_at.layers = layers.get();
