@@ -1,15 +1,19 @@
 #include "braid/explore/system_search.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
 #include "braid/explore/architecture_family.h"
+#include "braid/explore/memory_groups.h"
 #include "braid/explore/pareto.h"
 #include "braid/explore/sweep.h"
 
@@ -19,6 +23,17 @@ namespace braid {
 namespace {
 
 using ::testing::HasSubstr;
+
+/// A memory that has most of everything and two others; and two that have more of one thing each.
+constexpr const char* kMemoriesWithLeader = R"(memories:
+  small: {capacity: 1 GiB, bandwidth: 60 GB/s, price: 1 USD per GB/s, power: 0.1 W per GB/s}
+  large: {capacity: 16 GiB, bandwidth: 300 GB/s, price: 2 USD per GB/s, power: 0.1 W per GB/s}
+  middle: {capacity: 8 GiB, bandwidth: 300 GB/s, price: 1 USD per GB/s, power: 0.05 W per GB/s}
+)";
+constexpr const char* kMemoriesWithout = R"(memories:
+  roomy: {capacity: 16 GiB, bandwidth: 80 GB/s, price: 1 USD per GB/s, power: 0.1 W per GB/s}
+  quick: {capacity: 2 GiB, bandwidth: 800 GB/s, price: 1 USD per GB/s, power: 0.1 W per GB/s}
+)";
 
 /// Some twenty small accelerators on two networks, for a small model.
 std::string accelerators_text(const std::string& search) {
@@ -48,10 +63,14 @@ double throughput_of(const Space& space, const PointResult& result, std::size_t 
   return static_cast<double>(of.global_batch * of.graph.seq_len) / result.figures.back();
 }
 
-class SystemSearchAndSweep : public ::testing::Test {
+/// With the memories of the parameter.
+class SystemSearchAndSweep : public ::testing::TestWithParam<const char*> {
  protected:
+  static Space space_of(const std::string& search) {
+    return space_from(accelerators_text(search) + GetParam());
+  }
   static PlannerSearch searched(const std::string& search) {
-    return search_systems(space_from(accelerators_text(search)), nullptr).searches.front();
+    return search_systems(space_of(search), nullptr).searches.front();
   }
 
   /// By falling figure: throughput over what `cost` gives of a result.
@@ -71,11 +90,14 @@ class SystemSearchAndSweep : public ::testing::Test {
     }
   }
 
-  const Space space_ = space_from(accelerators_text("compare: [price, power]"));
+  const Space space_ = space_of("compare: [price, power]");
   const Sweep all_ = sweep_space(space_, nullptr);
 };
 
-TEST_F(SystemSearchAndSweep, FindTheSame) {
+INSTANTIATE_TEST_SUITE_P(Memories, SystemSearchAndSweep,
+                         ::testing::Values("", kMemoriesWithLeader, kMemoriesWithout));
+
+TEST_P(SystemSearchAndSweep, FindTheSame) {
   ASSERT_GT(point_count(space_), 15U);
   const PlannerSearch most = searched("search: {for: throughput, keep: 4}");
   EXPECT_EQ(most.systems, point_count(space_));
@@ -90,7 +112,7 @@ TEST_F(SystemSearchAndSweep, FindTheSame) {
 }
 
 /// And nothing that is left out of one within a share is better by more.
-TEST_F(SystemSearchAndSweep, HaveTheSameFront) {
+TEST_P(SystemSearchAndSweep, HaveTheSameFront) {
   std::vector<ParetoPoint> points;
   for (const PointResult& result : all_.results) {
     if (is_found(result)) points.push_back({throughput_of(space_, result, 0), 0, result.watts});
@@ -112,11 +134,20 @@ TEST_F(SystemSearchAndSweep, HaveTheSameFront) {
 }
 
 /// A budget ends a search, which then says what may be left.
-TEST_F(SystemSearchAndSweep, ABudgetLeavesABound) {
+TEST_P(SystemSearchAndSweep, ABudgetLeavesABound) {
   const PlannerSearch search = searched("search: {for: throughput, keep: 1, budget: 8}");
   const double best = swept([](const PointResult&) { return 1.0; }).front();
   EXPECT_GE(search.open_value, best);
   EXPECT_EQ(searched("search: {for: throughput, keep: 1, budget: 1000}").open_value, 0);
+}
+
+TEST(SystemSearch, GroupsMemoriesBehindTheOneWithMostOfEverything) {
+  using Groups = std::vector<std::vector<std::size_t>>;
+  const SystemMemory small{"small", 1, 10, 0, 0}, large{"large", 3, 10, 0, 0};
+  const SystemMemory quick{"quick", 2, 20, 0, 0};
+  EXPECT_EQ(memory_groups({}), Groups{{}});
+  EXPECT_EQ(memory_groups(std::array{small, large, small}), (Groups{{1, 0, 2}}));
+  EXPECT_EQ(memory_groups(std::array{small, large, quick}), (Groups{{0}, {1}, {2}}));
 }
 
 /// A system whose plan has a gap may be better than it is known to be: nothing is proven then.

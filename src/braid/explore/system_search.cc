@@ -14,12 +14,14 @@
 #include "braid/base/rounding.h"
 #include "braid/explore/architecture_family.h"
 #include "braid/explore/kept_systems.h"
+#include "braid/explore/memory_groups.h"
 #include "braid/report/plan_text.h"
 
 namespace braid {
 namespace {
 
 constexpr std::size_t kChipAxis = kMethodAxis + 1;
+constexpr std::size_t kMemoryAxis = kChipAxis + 1;  ///< Where the space has memories.
 /// Families looked at side by side; part of what the search does, so not the number of threads.
 constexpr std::size_t kBatch = 8;
 
@@ -29,13 +31,15 @@ struct Surroundings {
   double devices = 0, usd = 0, watts = 0;
 };
 
-/// Systems with the same surroundings. Without architectures, a family is one system.
+/// Systems that differ in architecture and memory alone. Without architectures, a family is one
+/// system.
 struct Family {
-  SpacePoint place;  ///< Of its first member.
+  SpacePoint place;  ///< Of its first member with its first memory.
   ArchitectureFamily members;
-  Surroundings rest;
-  std::vector<double> least_s;  ///< [workload]: of a batch, on any member.
-  SystemMerit merit;            ///< No member has more of value, nor less price and power.
+  std::vector<std::size_t> memories;  ///< None has more of anything than the first.
+  Surroundings rest;                  ///< No memory's is less.
+  std::vector<double> least_s;        ///< [workload]: of a batch, on any member.
+  SystemMerit merit;                  ///< No member has more of value, nor less price and power.
   bool is_bounded = false;
   std::uint64_t order = 0;
 };
@@ -127,30 +131,43 @@ class Search {
   }
 
   void open_first_families() {
-    std::vector<ArchitectureFamily> families;
-    if (systems_.architectures) families = families_by_array(systems_.architectures->all);
     SpacePoint place(space_.axes.size(), 0);
-    while (true) {
-      if (systems_.architectures) {
-        const Surroundings rest = surroundings(place);
-        for (const ArchitectureFamily& family : families) {
-          found_.systems += family.size();
-          place[kChipAxis] = family.front();
-          push({place, family, rest, std::vector<double>(units_.size(), 0), {}});
+    if (systems_.architectures) {
+      const auto families = families_by_array(systems_.architectures->all);
+      const auto groups = memory_groups(systems_.memories);
+      do {
+        for (const std::vector<std::size_t>& memories : groups) {
+          open_architectures(families, memories, place);
         }
-        place[kChipAxis] = 0;
-      } else {
-        ++found_.systems;
-        const SystemCost cost = cost_of(systems_, place);
-        push({place, {}, {0, cost.usd, cost.watts}, std::vector<double>(units_.size(), 0), {}});
-      }
-      if (!next(place)) return;
+      } while (next(place));
+      return;
+    }
+    do {
+      ++found_.systems;
+      const SystemCost cost = cost_of(systems_, place);
+      push({place, {}, {}, {0, cost.usd, cost.watts}, std::vector<double>(units_.size(), 0), {}});
+    } while (next(place));
+  }
+
+  void open_architectures(std::span<const ArchitectureFamily> families,
+                          const std::vector<std::size_t>& memories, SpacePoint place) {
+    Surroundings least{0, kInfinity, kInfinity};
+    for (std::size_t m = std::max<std::size_t>(1, memories.size()); m-- > 0;) {
+      if (!memories.empty()) place[kMemoryAxis] = memories[m];  // The first one last: it stays.
+      const Surroundings rest = surroundings(place);
+      least = {rest.devices, std::min(least.usd, rest.usd), std::min(least.watts, rest.watts)};
+    }
+    for (const ArchitectureFamily& family : families) {
+      found_.systems += family.size() * std::max<std::size_t>(1, memories.size());
+      place[kChipAxis] = family.front();
+      push({place, family, memories, least, std::vector<double>(units_.size(), 0), {}});
     }
   }
 
-  /// The next combination of values of all axes of systems, but for architectures.
+  /// The next combination of values of all axes of systems, but for what families hold.
   bool next(SpacePoint& place) const {
-    const std::size_t first = systems_.architectures ? kChipAxis + 1 : kChipAxis;
+    std::size_t first = kChipAxis;
+    if (systems_.architectures) first = systems_.memories.empty() ? kChipAxis + 1 : kMemoryAxis + 1;
     for (std::size_t axis = place.size(); axis-- > first;) {
       if (++place[axis] < space_.axes[axis].values.size()) return true;
       place[axis] = 0;
@@ -204,12 +221,26 @@ class Search {
         smaller.is_bounded = false;
         made.families.push_back(std::move(smaller));
       }
+    } else if (family.memories.size() > 1) {
+      split_memories(family, made);
     } else {
       for (std::size_t w = 0; w < units_.size(); ++w) {
         made.planned.push_back(plan(number_of(family.place, w)));
       }
     }
     return made;
+  }
+
+  /// Of one architecture, each memory alone. What the family's bound was found with has it still.
+  void split_memories(const Family& family, Step& made) const {
+    for (const std::size_t memory : family.memories) {
+      Family one = family;
+      one.place[kMemoryAxis] = memory;
+      one.memories = {memory};
+      one.rest = surroundings(one.place);
+      one.is_bounded = memory == family.memories.front();
+      made.families.push_back(std::move(one));
+    }
   }
 
   /// The family with what planning on its envelope shows.
@@ -249,9 +280,13 @@ class Search {
 
   /// What no member has more of.
   void note_most(const Family& family, double value, bool is_exact) {
-    for (const std::uint32_t member : family.members) {
-      Most& most = most_of(family.place, member);
-      most = {std::min(most.value, value), is_exact};
+    SpacePoint place = family.place;
+    for (std::size_t m = 0; m < std::max<std::size_t>(1, family.memories.size()); ++m) {
+      if (!family.memories.empty()) place[kMemoryAxis] = family.memories[m];
+      for (const std::uint32_t member : family.members) {
+        Most& most = most_of(place, member);
+        most = {std::min(most.value, value), is_exact};
+      }
     }
   }
 
