@@ -125,6 +125,24 @@ std::vector<DenseTensor> run(const Program& program, std::span<const DenseTensor
   return Run(program, inputs).compute(observer);
 }
 
+std::vector<TensorForm> forms_of(const Program& program, std::span<const DenseTensor> inputs) {
+  std::vector<TensorForm> forms(program.values.size());
+  for (std::size_t v = 0; v < forms.size(); ++v) {
+    if (program.values[v].constant) forms[v] = form_of(*program.values[v].constant);
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    forms[at(program.inputs[i].value)] = form_of(inputs[i]);
+  }
+  run(program, inputs,
+      [&](NodeId node, std::span<const DenseTensor* const>, std::span<const DenseTensor> results) {
+        const std::vector<ValueId>& outputs = program.nodes[at(node)].outputs;
+        for (std::size_t i = 0; i < std::min(outputs.size(), results.size()); ++i) {
+          if (outputs[i] >= 0) forms[at(outputs[i])] = form_of(results[i]);
+        }
+      });
+  return forms;
+}
+
 std::vector<DenseTensor> random_inputs(const Program& program, std::uint64_t seed) {
   std::vector<DenseTensor> inputs;
   for (const ProgramInput& each : program.inputs) {

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "braid/backend/kernel/tensor_form.h"
 #include "braid/program/program.h"
 
 namespace braid {
@@ -19,6 +20,10 @@ using NodeObserver = std::function<void(NodeId node, std::span<const DenseTensor
 /// are missing (fill_missing_weights), operations without a kernel, and where a kernel does.
 std::vector<DenseTensor> run(const Program& program, std::span<const DenseTensor> inputs,
                              const NodeObserver& observer = {});
+
+/// The type and shape of every value in a run with these inputs, by value; of values that no kernel
+/// computes, a scalar. Shapes of ONNX may depend on numbers, so that this is a whole run.
+std::vector<TensorForm> forms_of(const Program& program, std::span<const DenseTensor> inputs);
 
 /// Inputs of a program with random_tensor()'s numbers. Throws Error, naming the input, where a
 /// shape is not known.

@@ -20,7 +20,7 @@ struct OpNode {
   Kind kind = Kind::operation;
   std::string operation = {};           ///< Its name, of operations alone.
   std::vector<std::int32_t> args = {};  ///< Nodes before this one, in operand order; -1: left out.
-  std::int32_t index = 0;          ///< Which output or field, of projections alone.
+  std::int32_t index = 0;               ///< Which output or field, of projections alone.
   std::vector<Attribute> attributes = {};
 };
 
