@@ -1,41 +1,12 @@
 #include "backend/kernel_check.h"
 
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "braid/backend/executor.h"
-#include "braid/base/error.h"
-#include "braid/program/numbers.h"
-#include "braid/program/random_tensor.h"
-
-#include "backend/onnx_case.h"
+#include "braid/backend/measure/kernel_problem.h"
 
 namespace braid {
 namespace {
-
-double greatest_magnitude(const DenseTensor& tensor) {
-  double most = 0;
-  for (const double each : numbers_of<double>(tensor)) most = std::max(most, std::abs(each));
-  return most;
-}
-
-/// f32 sums in another order: some units of the last place of the greatest terms.
-std::string kernel_difference(Kernel& kernel, const KernelJob& job) {
-  const std::vector<DenseTensor> inputs = random_inputs(job.region, 17);
-  const DenseTensor expected = run(job.region, inputs).front();
-  std::vector<const DenseTensor*> pointers;
-  for (const DenseTensor& each : inputs) pointers.push_back(&each);
-  DenseTensor output(expected.type, expected.shape);
-  const Tolerance tolerance{1e-5, 1e-5 * greatest_magnitude(expected)};
-  // Twice: what a kernel keeps must not change its answer.
-  for (int time = 0; time < 2; ++time) {
-    kernel.run(pointers, output);
-    const std::string differs = difference(output, expected, tolerance);
-    if (!differs.empty()) return differs;
-  }
-  return "";
-}
 
 void check_match(const BackendPattern& pattern, const std::string& name, const KernelJob& job,
                  KernelCheck& check) {
@@ -45,7 +16,7 @@ void check_match(const BackendPattern& pattern, const std::string& name, const K
     ++check.refused[name];
     return;
   }
-  const std::string differs = kernel_difference(*kernel, job);
+  const std::string differs = kernel_problem(*kernel, job, random_inputs(job.region, 17));
   if (differs.empty()) {
     ++check.right[name];
   } else {

@@ -89,7 +89,7 @@ std::string failure_of(const Program& program, const fs::path& data, const CaseR
     return fmt::format("{} outputs where {} are due", outputs.size(), expected.size());
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::string differs = difference(outputs[i], expected[i], rules.tolerance);
+    const std::string differs = tensor_difference(outputs[i], expected[i], rules.tolerance);
     if (!differs.empty()) return fmt::format("output {}: {}", i, differs);
   }
   return "";
@@ -132,26 +132,6 @@ void run_case(const fs::path& folder, const CaseRules& rules, OnnxCaseCounts& co
 }
 
 }  // namespace
-
-std::string difference(const DenseTensor& actual, const DenseTensor& expected,
-                       const Tolerance& tolerance) {
-  if (actual.type != expected.type || actual.shape != expected.shape) {
-    return form_text(actual) + " where " + form_text(expected) + " is due";
-  }
-  if (!is_real(actual.type)) {
-    return actual.data == expected.data ? "" : "whole numbers differ";
-  }
-  const std::vector<double> a = numbers_of<double>(actual);
-  const std::vector<double> b = numbers_of<double>(expected);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
-    if (a[i] == b[i]) continue;
-    if (!(std::abs(a[i] - b[i]) <= tolerance.absolute + tolerance.relative * std::abs(b[i]))) {
-      return fmt::format("element {} is {} where {} is due", i, a[i], b[i]);
-    }
-  }
-  return "";
-}
 
 OnnxCaseCounts run_onnx_cases(const fs::path& folder, const CaseRules& rules) {
   std::set<fs::path> cases;

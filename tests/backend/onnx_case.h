@@ -6,19 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "braid/program/dense_tensor.h"
+#include "braid/program/tensor_difference.h"
 
 namespace braid {
-
-/// What two tensors may differ by: |a - b| ≤ absolute + relative · |b|.
-struct Tolerance {
-  double relative = 0, absolute = 0;
-};
-
-/// How `actual` differs from `expected` beyond the tolerance, or ""; type and shape must be equal,
-/// and so must whole numbers.
-std::string difference(const DenseTensor& actual, const DenseTensor& expected,
-                       const Tolerance& tolerance);
 
 /// The outcome of the cases of a folder of ONNX's test data.
 struct OnnxCaseCounts {
