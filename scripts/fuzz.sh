@@ -24,7 +24,7 @@ seeds_of() {
     space) ls examples/explore/*.yaml ;;
     runs) ls tests/validate/*.csv ;;
     # Models of a few hundred bytes, one operator each.
-    onnx) find /usr/share/libonnx-testdata/data/node -name model.onnx | sort ;;
+    onnx | program) find /usr/share/libonnx-testdata/data/node -name model.onnx | sort ;;
     quantity) ls fuzz/tokens.dict ;;
     record) ls tests/validate/recorded_accuracy.csv ;;
     setup) ls tests/dataflow/small_setup.txt ;;

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that braid is built from; with --lint also the linters, with --pages the browser
-# that pages are checked in, with --fuzz the compiler of the fuzz targets. Does nothing when they are all there.
+# that pages are checked in, with --fuzz the compiler of the fuzz targets, with --backends the libraries that operators
+# can be run by. Does nothing when they are all there.
 # Needs root or sudo.
 set -euo pipefail
 
@@ -17,8 +18,12 @@ for option in "$@"; do
     --lint) packages+=(clang-format clang-tidy) ;;
     --pages) packages+=(chromium) ;;
     --fuzz) packages+=(clang libclang-rt-14-dev) ;;
+    --backends)
+      packages+=(libdnnl-dev libxnnpack-dev libpthreadpool-dev libxsmm-dev libeigen3-dev
+        libopenblas0-pthread libblis4)
+      ;;
     *)
-      echo "usage: $0 [--lint] [--pages] [--fuzz]" >&2
+      echo "usage: $0 [--lint] [--pages] [--fuzz] [--backends]" >&2
       exit 2
       ;;
   esac

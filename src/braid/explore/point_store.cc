@@ -4,16 +4,15 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include "braid/base/error.h"
+#include "braid/base/sqlite/database.h"
 
 namespace braid {
 namespace {
 
 // Of the tables and of what results mean: databases of another number are refused.
 constexpr int kVersion = 2;
-constexpr int kBusyMs = 2000;
 
 // Columns that results of all spaces have, in the order in which they are read and bound.
 constexpr const char* kCommon =
@@ -55,127 +54,76 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-void bind_text(sqlite3_stmt* statement, int column, const std::string& text) {
-  sqlite3_bind_text64(statement, column, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}  // namespace
+
+namespace {
+
+std::string insert_of(const ResultColumns& columns) {
+  std::string sql = "INSERT OR REPLACE INTO points VALUES (?";
+  for (std::size_t i = 1; i < kCommonColumns + own_columns(columns); ++i) sql += ", ?";
+  return sql + ")";
+}
+
+/// Makes the tables of a new database, or sees that those of an old one are of this space.
+void prepare_tables(const SqliteDatabase& database, const ResultColumns& columns,
+                    const std::string& space_text) {
+  if (database.is_empty()) {
+    database.run("BEGIN IMMEDIATE");
+    database.run(tables_of(columns));
+    SqliteStatement insert(database, "INSERT INTO space VALUES (?, ?)");
+    insert.bind(1, std::int64_t{kVersion});
+    insert.bind(2, space_text);
+    insert.step();
+    database.run("COMMIT");
+    return;
+  }
+  SqliteStatement tables(database,
+                         "SELECT count(*) FROM sqlite_master WHERE name IN ('space', 'points')");
+  tables.step();
+  if (tables.integer(0) != 2) {
+    throw Error({database.path(), 0, ""}, "this database is of another program",
+                "give another folder, or remove it");
+  }
+  SqliteStatement space(database, "SELECT version, text FROM space");
+  if (!space.step() || space.integer(0) != kVersion || space.text(1) != space_text) {
+    throw Error({database.path(), 0, ""},
+                "this database has results of another space or version of braid",
+                "give another folder, or remove it");
+  }
 }
 
 }  // namespace
 
 struct PointStore::Database {
-  sqlite3* handle = nullptr;
-  sqlite3_stmt* insert = nullptr;
+  SqliteDatabase database;
+  std::optional<SqliteStatement> insert;
   bool in_transaction = false;
-  std::string path;
 
-  explicit Database(std::string where) : path(std::move(where)) {}
-  Database(const Database&) = delete;
-  Database& operator=(const Database&) = delete;
-  ~Database() {
-    sqlite3_finalize(insert);
-    sqlite3_close(handle);
-  }
-
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error({path, 0, ""}, fmt::format("{}: {}", what, sqlite3_errmsg(handle)));
-  }
-
-  void run(const char* sql) const {
-    if (sqlite3_exec(handle, sql, nullptr, nullptr, nullptr) != SQLITE_OK) {
-      fail("cannot use the database");
-    }
-  }
-
-  /// A statement that ends with its scope.
-  struct Statement {
-    const Database& database;
-    sqlite3_stmt* statement = nullptr;
-    Statement(const Database& in, const char* sql) : database(in) {
-      if (sqlite3_prepare_v2(in.handle, sql, -1, &statement, nullptr) != SQLITE_OK) {
-        in.fail("cannot use the database");
-      }
-    }
-    Statement(const Statement&) = delete;
-    Statement& operator=(const Statement&) = delete;
-    ~Statement() { sqlite3_finalize(statement); }
-    bool step() const {
-      const int status = sqlite3_step(statement);
-      if (status != SQLITE_ROW && status != SQLITE_DONE) database.fail("cannot read the database");
-      return status == SQLITE_ROW;
-    }
-    std::string text(int column) const {
-      const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
-      return bytes == nullptr ? "" : bytes;
-    }
-  };
+  explicit Database(const std::string& path) : database(path) {}
 };
 
 PointStore::PointStore(const std::string& path, const ResultColumns& columns,
                        const std::string& space_text, std::size_t points)
     : database_(std::make_unique<Database>(path)), path_(path), columns_(columns), points_(points) {
-  Database& database = *database_;
-  if (sqlite3_open(path.c_str(), &database.handle) != SQLITE_OK) {
-    database.fail("cannot open the database");
-  }
-  sqlite3_busy_timeout(database.handle, kBusyMs);
-  bool empty = false;
-  {
-    const Database::Statement count(database, "SELECT count(*) FROM sqlite_master");
-    count.step();
-    empty = sqlite3_column_int64(count.statement, 0) == 0;
-  }
-  if (empty) {
-    database.run("BEGIN IMMEDIATE");
-    database.run(tables_of(columns).c_str());
-    const Database::Statement insert(database, "INSERT INTO space VALUES (?, ?)");
-    sqlite3_bind_int(insert.statement, 1, kVersion);
-    sqlite3_bind_text64(insert.statement, 2, space_text.data(), space_text.size(), nullptr,
-                        SQLITE_UTF8);
-    insert.step();
-    database.run("COMMIT");
-  } else {
-    {
-      const Database::Statement tables(database,
-                                       "SELECT count(*) FROM sqlite_master WHERE name IN "
-                                       "('space', 'points')");
-      tables.step();
-      if (sqlite3_column_int64(tables.statement, 0) != 2) {
-        throw Error({path, 0, ""}, "this database is of another program",
-                    "give another folder, or remove it");
-      }
-    }
-    const Database::Statement space(database, "SELECT version, text FROM space");
-    if (!space.step() || sqlite3_column_int(space.statement, 0) != kVersion ||
-        space.text(1) != space_text) {
-      throw Error({path, 0, ""}, "this database has results of another space or version of braid",
-                  "give another folder, or remove it");
-    }
-  }
-  std::string sql = "INSERT OR REPLACE INTO points VALUES (?";
-  for (std::size_t i = 1; i < kCommonColumns + own_columns(columns); ++i) sql += ", ?";
-  sql += ")";
-  if (sqlite3_prepare_v2(database.handle, sql.c_str(), -1, &database.insert, nullptr) !=
-      SQLITE_OK) {
-    database.fail("cannot use the database");
-  }
+  prepare_tables(database_->database, columns, space_text);
+  database_->insert.emplace(database_->database, insert_of(columns));
 }
 
 PointStore::~PointStore() = default;
 
 std::vector<std::optional<PointResult>> PointStore::load() const {
   std::vector<std::optional<PointResult>> results(points_);
-  const Database::Statement rows(*database_, "SELECT * FROM points");
+  SqliteStatement rows(database_->database, "SELECT * FROM points");
   while (rows.step()) {
-    const auto integer = [&](int column) { return sqlite3_column_int64(rows.statement, column); };
-    const auto real = [&](int column) { return sqlite3_column_double(rows.statement, column); };
-    const std::int64_t number = integer(0), status = integer(1);
+    const std::int64_t number = rows.integer(0), status = rows.integer(1);
     PointResult result;
     bool sound = number >= 0 && number < static_cast<std::int64_t>(points_) && status >= 0 &&
                  status <= static_cast<std::int64_t>(Status::budget_exhausted);
-    result.work = integer(2);
+    result.work = rows.integer(2);
     int column = 3;
     for (double* figure : {&result.time_s, &result.lower_bound_s, &result.throughput,
                            &result.utilisation, &result.usd, &result.watts}) {
-      *figure = real(column++);
+      *figure = rows.real(column++);
       sound = sound && std::isfinite(*figure) && *figure >= 0;
     }
     result.reason = rows.text(column++);
@@ -187,10 +135,10 @@ std::vector<std::optional<PointResult>> PointStore::load() const {
         result.words.push_back(rows.text(column++));
       }
       for (std::size_t i = 0; i < columns_.counts.size(); ++i) {
-        result.counts.push_back(integer(column++));
+        result.counts.push_back(rows.integer(column++));
       }
       for (std::size_t i = 0; i < columns_.figures.size() + columns_.parts.size(); ++i) {
-        const double figure = real(column++);
+        const double figure = rows.real(column++);
         sound = sound && std::isfinite(figure);
         (i < columns_.figures.size() ? result.figures : result.parts_s).push_back(figure);
       }
@@ -207,34 +155,33 @@ std::vector<std::optional<PointResult>> PointStore::load() const {
 void PointStore::add(std::size_t number, const PointResult& result) {
   Database& database = *database_;
   if (!database.in_transaction) {
-    database.run("BEGIN IMMEDIATE");
+    database.database.run("BEGIN IMMEDIATE");
     database.in_transaction = true;
   }
-  sqlite3_stmt* const insert = database.insert;
-  sqlite3_reset(insert);
-  sqlite3_clear_bindings(insert);
+  SqliteStatement& insert = *database.insert;
+  insert.clear();
   int column = 1;
-  sqlite3_bind_int64(insert, column++, static_cast<std::int64_t>(number));
-  sqlite3_bind_int64(insert, column++, static_cast<std::int64_t>(result.status));
-  sqlite3_bind_int64(insert, column++, result.work);
+  insert.bind(column++, static_cast<std::int64_t>(number));
+  insert.bind(column++, static_cast<std::int64_t>(result.status));
+  insert.bind(column++, result.work);
   for (const double figure : {result.time_s, result.lower_bound_s, result.throughput,
                               result.utilisation, result.usd, result.watts}) {
-    sqlite3_bind_double(insert, column++, figure);
+    insert.bind(column++, figure);
   }
-  bind_text(insert, column++, result.reason);
-  bind_text(insert, column++, result.form);
-  bind_text(insert, column++, joined_lines(result.assumptions));
-  for (const std::string& word : result.words) bind_text(insert, column++, word);
-  for (const std::int64_t count : result.counts) sqlite3_bind_int64(insert, column++, count);
-  for (const double figure : result.figures) sqlite3_bind_double(insert, column++, figure);
-  for (const double part : result.parts_s) sqlite3_bind_double(insert, column++, part);
-  if (sqlite3_step(insert) != SQLITE_DONE) database.fail("cannot write the database");
-  sqlite3_reset(insert);
+  insert.bind(column++, result.reason);
+  insert.bind(column++, result.form);
+  insert.bind(column++, joined_lines(result.assumptions));
+  for (const std::string& word : result.words) insert.bind(column++, word);
+  for (const std::int64_t count : result.counts) insert.bind(column++, count);
+  for (const double figure : result.figures) insert.bind(column++, figure);
+  for (const double part : result.parts_s) insert.bind(column++, part);
+  insert.step();
+  insert.clear();
 }
 
 void PointStore::commit() {
   if (!database_->in_transaction) return;
-  database_->run("COMMIT");
+  database_->database.run("COMMIT");
   database_->in_transaction = false;
 }
 

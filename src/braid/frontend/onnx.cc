@@ -55,10 +55,10 @@ class GraphReader {
     read_inputs();
     find_used();
     graph_.operators.reserve(model_.nodes.size());
+    names_ = node_names(model_);
     for (const OnnxNode& node : model_.nodes) read_node(node);
     read_outputs();
     if (graph_.operators.empty()) fail("", "computes nothing from its inputs and weights");
-    make_names_unique(graph_);
     check_operators(graph_, file_);
     if (operators == OnnxOperators::fused) fuse_operators(graph_);
     group_into_layers(graph_);
@@ -291,7 +291,8 @@ class GraphReader {
 
   void add_operator(OnnxNodeView& view, const OperatorKind& kind) {
     const OnnxNode& node = view.node();
-    Operator op{.name = operator_name(node), .kind = kind, .inputs = {}, .outputs = {}};
+    const std::size_t number = static_cast<std::size_t>(&node - model_.nodes.data());
+    Operator op{.name = std::move(names_[number]), .kind = kind, .inputs = {}, .outputs = {}};
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (!view.is_live(i) || !view.is_trained(i)) continue;
       op.inputs.push_back(tensor_of(node.inputs[i], view));
@@ -340,14 +341,6 @@ class GraphReader {
     return static_cast<TensorId>(graph_.tensors.size() - 1);
   }
 
-  std::string operator_name(const OnnxNode& node) const {
-    if (!node.name.empty()) return node.name;
-    for (const OnnxValueId output : node.outputs) {
-      if (output >= 0) return model_.values[at(output)];
-    }
-    return model_.operations[at(node.operation)].name;
-  }
-
   void read_outputs() {
     for (const OnnxDeclaration& each : model_.outputs) {
       const OnnxValue& value = values_[at(each.value)];
@@ -369,6 +362,7 @@ class GraphReader {
   std::vector<OnnxValue> values_;
   std::vector<std::optional<Dims>> declared_;
   std::vector<bool> used_, computed_;  ///< By value.
+  std::vector<std::string> names_;     ///< By node.
   OnnxValueId first_input_ = -1;
   Graph graph_;
 };

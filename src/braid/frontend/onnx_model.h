@@ -49,6 +49,14 @@ struct OnnxTensor {
   /// Known for booleans and integers (but not signed bytes, which are weights) of at most 8 KiB,
   /// and for up to 16 reals, when they are inside the file. All else is passed over.
   std::shared_ptr<const OnnxConstant> values;
+  /// All elements as the machine stores them, row-major; only of tensors that are read whole. Not
+  /// there when the file has left them out, and for types without numbers.
+  std::shared_ptr<const std::string> bytes;
+};
+
+enum class OnnxTensors : std::uint8_t {
+  small,  ///< Weights are passed over, those in other files never opened.
+  whole,  ///< All of them are read, those in other files of the model's folder too.
 };
 
 /// A subgraph or another value that braid has no use for.
@@ -57,7 +65,7 @@ struct OnnxOther {};
 struct OnnxAttribute {
   std::string name;
   std::variant<OnnxOther, std::int64_t, double, std::string, std::vector<std::int64_t>,
-               std::vector<double>, std::unique_ptr<OnnxTensor>>
+               std::vector<double>, std::vector<std::string>, std::unique_ptr<OnnxTensor>>
       value;
 };
 
@@ -104,12 +112,17 @@ struct OnnxModel {
   std::vector<OnnxDeclaration> inputs, outputs, others;
 };
 
-/// Reads the wire form of an onnx.ModelProto. Weights are passed over, those in other files are
-/// never opened, and memory stays in proportion to the rest of the file. `file` is for messages.
-/// Throws Error for what is no such message (truncated, bad varints, wrong wire types), for tensors
-/// whose data has not the size that their dimensions say, for external data outside of the model's
-/// folder, for sparse initializers and for nodes without an operation. Linear in the file's size.
-OnnxModel read_onnx(const std::string& path);
-OnnxModel parse_onnx(std::string_view bytes, const std::string& file);
+/// Reads the wire form of an onnx.ModelProto. `file` is for messages, and its folder is where the
+/// files are that it says its weights are in. With small tensors alone memory stays in proportion
+/// to the file without its weights. Throws Error for what is no such message (truncated, bad
+/// varints, wrong wire types), for tensors whose data has not the size that their dimensions say,
+/// for external data outside of the model's folder, for sparse initializers and for nodes without
+/// an operation. Linear in the file's size.
+OnnxModel read_onnx(const std::string& path, OnnxTensors tensors = OnnxTensors::small);
+OnnxModel parse_onnx(std::string_view bytes, const std::string& file,
+                     OnnxTensors tensors = OnnxTensors::small);
+
+/// The wire form of an onnx.TensorProto, whole. Throws Error as above.
+OnnxTensor parse_onnx_tensor(std::string_view bytes, const std::string& file);
 
 }  // namespace braid

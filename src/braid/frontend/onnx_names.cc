@@ -4,19 +4,35 @@
 
 #include <fmt/format.h>
 
-namespace braid {
+#include "braid/base/index.h"
 
-void make_names_unique(Graph& graph) {
-  std::unordered_set<std::string_view> names;
-  names.reserve(graph.operators.size());
-  std::int64_t repeated = 0;
-  for (Operator& op : graph.operators) {
-    if (names.insert(op.name).second) continue;
-    const std::string base = op.name;
-    do {
-      op.name = fmt::format("{}#{}", base, ++repeated);
-    } while (!names.insert(op.name).second);
+namespace braid {
+namespace {
+
+const std::string& own_name(const OnnxModel& model, const OnnxNode& node) {
+  if (!node.name.empty()) return node.name;
+  for (const OnnxValueId output : node.outputs) {
+    if (output >= 0) return model.values[at(output)];
   }
+  return model.operations[at(node.operation)].name;
+}
+
+}  // namespace
+
+std::vector<std::string> node_names(const OnnxModel& model) {
+  std::vector<std::string> names;
+  names.reserve(model.nodes.size());
+  std::unordered_set<std::string> taken;
+  taken.reserve(model.nodes.size());
+  std::int64_t repeated = 0;
+  for (const OnnxNode& node : model.nodes) {
+    std::string name = own_name(model, node);
+    for (const std::string base = name; !taken.insert(name).second;) {
+      name = fmt::format("{}#{}", base, ++repeated);
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
 }
 
 }  // namespace braid

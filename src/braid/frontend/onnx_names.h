@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "braid/graph/graph.h"
+#include "braid/frontend/onnx_model.h"
 
 namespace braid {
 
@@ -36,8 +36,9 @@ class OnnxNames {
   std::unordered_map<std::string_view, std::int32_t> numbers_;
 };
 
-/// Gives the operators of a graph names of their own: nodes need none in ONNX, let alone different
-/// ones. Names that were there before get "#1", "#2" … behind them.
-void make_names_unique(Graph& graph);
+/// A name of its own for each node: the one that it has, else that of its first output. ONNX asks
+/// for none, let alone different ones: names that were there before get "#1", "#2" … behind them.
+/// The operators of a Graph and the nodes of a Program that come from one node share it.
+std::vector<std::string> node_names(const OnnxModel& model);
 
 }  // namespace braid

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -37,8 +38,17 @@ constexpr std::size_t kMostExpectedNames = std::size_t{1} << 20;
 class ModelReader {
  public:
   /// `size`: of the file, in bytes.
-  ModelReader(CodedInputStream& in, const std::string& file, std::size_t size)
-      : wire_(in, file), values_(std::min(size / kBytesPerName, kMostExpectedNames)) {}
+  ModelReader(CodedInputStream& in, const std::string& file, std::size_t size, OnnxTensors tensors)
+      : wire_(in, file),
+        folder_(std::filesystem::path(file).parent_path().string()),
+        tensors_(tensors),
+        values_(std::min(size / kBytesPerName, kMostExpectedNames)) {}
+
+  /// When what is read is a tensor and no model.
+  OnnxTensor read_only_tensor() {
+    std::string name;
+    return read_tensor(name);
+  }
 
   OnnxModel read() {
     wire_.fields([&](int field) {
@@ -102,7 +112,7 @@ class ModelReader {
         break;
       case 5: {
         std::string name;
-        OnnxTensor tensor = read_tensor(name);
+        OnnxTensor tensor = inner_tensor(name);
         if (name.empty()) wire_.fail("an initializer has no name");
         model_.initializers.push_back({value(name), std::move(tensor)});
         break;
@@ -170,7 +180,7 @@ class ModelReader {
       has_value = true;
       using List = std::vector<Element>;
       if (!std::holds_alternative<List>(attribute.value)) attribute.value = List();
-      std::get<List>(attribute.value).push_back(element);
+      std::get<List>(attribute.value).push_back(std::move(element));
     };
     wire_.message([&](int field) {
       switch (field) {
@@ -194,7 +204,7 @@ class ModelReader {
         }
         case 5: {
           std::string name;
-          attribute.value = std::make_unique<OnnxTensor>(read_tensor(name));
+          attribute.value = std::make_unique<OnnxTensor>(inner_tensor(name));
           has_value = true;
           break;
         }
@@ -204,6 +214,12 @@ class ModelReader {
         case 8:
           wire_.integers(list);
           break;
+        case 9: {
+          std::string bytes;
+          wire_.bytes_up_to(OnnxWire::most_name_bytes, bytes);
+          list(std::move(bytes));
+          break;
+        }
         case 20:
           type = wire_.integer();
           break;
@@ -224,9 +240,16 @@ class ModelReader {
     return attribute;
   }
 
+  OnnxTensor inner_tensor(std::string& name) {
+    OnnxTensor tensor;
+    wire_.message_of([&] { tensor = read_tensor(name); });
+    return tensor;
+  }
+
+  /// All fields of the message in hand.
   OnnxTensor read_tensor(std::string& name) {
-    OnnxTensorData data;
-    wire_.message([&](int field) {
+    OnnxTensorData data(tensors_);
+    wire_.fields([&](int field) {
       switch (field) {
         case 1:
           wire_.integers([&](std::int64_t size) { data.add_dim(size); });
@@ -249,7 +272,7 @@ class ModelReader {
           name = wire_.text();
           break;
         case 9:
-          data.raw_size = wire_.bytes_up_to(OnnxTensorData::most_bytes, data.raw);
+          data.raw_size = wire_.bytes_up_to(data.most_raw_bytes(), data.raw);
           break;
         case 10:
           wire_.doubles([&](double value) { data.add(value); });
@@ -267,10 +290,10 @@ class ModelReader {
     if (const std::string problem = data.problem(); !problem.empty()) {
       wire_.fail("tensor " + in_quotes(name) + " " + problem, "export it again");
     }
-    return data.tensor();
+    return data.tensor(folder_);
   }
 
-  /// The file named is never opened; a path that leads elsewhere is a sign of malice.
+  /// A path that leads elsewhere is a sign of malice.
   void read_external(OnnxTensorData& data) {
     std::string key, text;
     wire_.message([&](int field) {
@@ -285,6 +308,13 @@ class ModelReader {
           wire_.skip();
       }
     });
+    if (key == "offset") {
+      const auto [end, error] =
+          std::from_chars(text.data(), text.data() + text.size(), data.offset_bytes);
+      if (error != std::errc() || end != text.data() + text.size()) {
+        wire_.fail("a tensor's data begins at " + in_quotes(text) + ", which is no number");
+      }
+    }
     if (key == "location") data.location = std::move(text);
   }
 
@@ -352,14 +382,18 @@ class ModelReader {
   }
 
   OnnxWire wire_;
+  std::string folder_;
+  OnnxTensors tensors_;
   OnnxModel model_;
   OnnxNames values_;
   OnnxNames operations_{0};
   bool has_graph_ = false;
 };
 
-OnnxModel read_stream(google::protobuf::io::ZeroCopyInputStream& stream, std::int64_t size,
-                      const std::string& file) {
+/// Calls `read(reader)` for what is all of the stream.
+template <typename Read>
+auto read_stream(google::protobuf::io::ZeroCopyInputStream& stream, std::int64_t size,
+                 const std::string& file, OnnxTensors tensors, Read read) {
   if (size > kMostBytes) {
     throw Error(Where{file, 0, ""}, fmt::format("has {} bytes, and ONNX files end at 2 GiB", size),
                 "keep the weights in other files");
@@ -367,29 +401,42 @@ OnnxModel read_stream(google::protobuf::io::ZeroCopyInputStream& stream, std::in
   CodedInputStream in(&stream);
   in.SetTotalBytesLimit(static_cast<int>(size));
   const CodedInputStream::Limit outer = in.PushLimit(static_cast<int>(size));
-  OnnxModel model = ModelReader(in, file, static_cast<std::size_t>(size)).read();
+  ModelReader reader(in, file, static_cast<std::size_t>(size), tensors);
+  auto result = read(reader);
   in.PopLimit(outer);
-  return model;
+  return result;
 }
 
-}  // namespace
-
-OnnxModel parse_onnx(std::string_view bytes, const std::string& file) {
+template <typename Read>
+auto read_bytes(std::string_view bytes, const std::string& file, OnnxTensors tensors, Read read) {
   const auto size = static_cast<std::int64_t>(bytes.size());
   google::protobuf::io::ArrayInputStream stream(bytes.data(),
                                                 static_cast<int>(std::min(size, kMostBytes)));
-  return read_stream(stream, size, file);
+  return read_stream(stream, size, file, tensors, read);
 }
 
-OnnxModel read_onnx(const std::string& path) {
+OnnxModel read_model(ModelReader& reader) { return reader.read(); }
+
+}  // namespace
+
+OnnxModel parse_onnx(std::string_view bytes, const std::string& file, OnnxTensors tensors) {
+  return read_bytes(bytes, file, tensors, read_model);
+}
+
+OnnxTensor parse_onnx_tensor(std::string_view bytes, const std::string& file) {
+  return read_bytes(bytes, file, OnnxTensors::whole,
+                    [](ModelReader& reader) { return reader.read_only_tensor(); });
+}
+
+OnnxModel read_onnx(const std::string& path, OnnxTensors tensors) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   // What cannot be told by its size or opened is left to read_file, which says why.
   const int descriptor = error ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return parse_onnx(read_file(path), path);
+  if (descriptor < 0) return parse_onnx(read_file(path), path, tensors);
   google::protobuf::io::FileInputStream stream(descriptor);
   stream.SetCloseOnDelete(true);
-  return read_stream(stream, static_cast<std::int64_t>(size), path);
+  return read_stream(stream, static_cast<std::int64_t>(size), path, tensors, read_model);
 }
 
 }  // namespace braid

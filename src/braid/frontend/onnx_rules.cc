@@ -1,25 +1,12 @@
 #include "braid/frontend/onnx_rules.h"
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
+
+#include "braid/program/contributed_operations.h"
 
 namespace braid {
 namespace {
-
-/// Operations that ONNX Runtime adds, under its own domain or ONNX's.
-constexpr std::array<std::string_view, 12> contributed{"BiasGelu",
-                                                       "DequantizeLinear",
-                                                       "FastGelu",
-                                                       "Gelu",
-                                                       "GroupQueryAttention",
-                                                       "MultiHeadAttention",
-                                                       "QuantizeLinear",
-                                                       "QuickGelu",
-                                                       "RotaryEmbedding",
-                                                       "SimplifiedLayerNormalization",
-                                                       "SkipLayerNormalization",
-                                                       "SkipSimplifiedLayerNormalization"};
 
 using Rules = std::unordered_map<std::string_view, OnnxRule>;
 
@@ -42,10 +29,9 @@ const Rules& known_rules() {
 }  // namespace
 
 OnnxRule onnx_rule(std::string_view domain, std::string_view operation) {
-  const bool is_contributed =
-      domain == "com.microsoft" &&
-      std::find(contributed.begin(), contributed.end(), operation) != contributed.end();
-  if (!domain.empty() && !is_contributed) return nullptr;
+  if (!domain.empty() && !(domain == contributed_domain && is_contributed(operation))) {
+    return nullptr;
+  }
   const auto found = known_rules().find(operation);
   return found == known_rules().end() ? nullptr : found->second;
 }

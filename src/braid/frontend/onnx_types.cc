@@ -96,6 +96,39 @@ std::optional<Dtype> dtype_of(OnnxType type) {
   return is_f8 ? std::optional(Dtype::f8) : std::nullopt;
 }
 
+std::optional<ElementType> element_type_of(OnnxType type) {
+  switch (type) {
+    case OnnxType::f64:
+      return ElementType::f64;
+    case OnnxType::f32:
+      return ElementType::f32;
+    case OnnxType::f16:
+      return ElementType::f16;
+    case OnnxType::bf16:
+      return ElementType::bf16;
+    case OnnxType::i64:
+      return ElementType::i64;
+    case OnnxType::i32:
+      return ElementType::i32;
+    case OnnxType::i16:
+      return ElementType::i16;
+    case OnnxType::i8:
+      return ElementType::i8;
+    case OnnxType::u64:
+      return ElementType::u64;
+    case OnnxType::u32:
+      return ElementType::u32;
+    case OnnxType::u16:
+      return ElementType::u16;
+    case OnnxType::u8:
+      return ElementType::u8;
+    case OnnxType::boolean:
+      return ElementType::boolean;
+    default:
+      return std::nullopt;
+  }
+}
+
 bool is_weight(OnnxType type, std::size_t rank) {
   if (is_real(type)) return rank >= 1;
   return (type == OnnxType::i8 || type == OnnxType::u8) && rank >= 2;

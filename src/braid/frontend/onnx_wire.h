@@ -40,8 +40,13 @@ class OnnxWire {
   /// Reads an inner message with `read(field)`.
   template <typename Read>
   void message(Read read) {
+    message_of([&] { fields(read); });
+  }
+  /// Reads an inner message with `read_all()`, which calls fields().
+  template <typename ReadAll>
+  void message_of(ReadAll read_all) {
     const Stream::Limit outer = begin();
-    fields(read);
+    read_all();
     in_.PopLimit(outer);
   }
 

@@ -1,0 +1,89 @@
+#include "braid/backend/kernel/kernel_job.h"
+
+#include <map>
+#include <type_traits>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "braid/base/index.h"
+
+namespace braid {
+namespace {
+
+std::string value_text(const AttributeValue& value) {
+  return std::visit(
+      []<typename Value>(const Value& held) -> std::string {
+        if constexpr (std::is_same_v<Value, std::monostate>) {
+          return "?";
+        } else if constexpr (std::is_same_v<Value, std::shared_ptr<const DenseTensor>>) {
+          return form_text(*held);
+        } else if constexpr (std::is_same_v<Value, std::int64_t> || std::is_same_v<Value, double> ||
+                             std::is_same_v<Value, std::string>) {
+          return fmt::format("{}", held);
+        } else {
+          return fmt::format("[{}]", fmt::join(held, " "));
+        }
+      },
+      value);
+}
+
+}  // namespace
+
+KernelJob kernel_job(const Program& program, const ProgramOpGraph& graph, const PatternMatch& match,
+                     const std::vector<TensorForm>& forms) {
+  KernelJob job;
+  job.region.name = program.name;
+  job.region.opset = program.opset;
+  std::map<ValueId, ValueId> inner;  // From the program's values to the region's.
+  const auto value_of = [&](ValueId value) {
+    const auto [place, is_new] =
+        inner.try_emplace(value, static_cast<ValueId>(job.region.values.size()));
+    if (is_new) {
+      job.region.values.push_back(program.values[at(value)]);
+      job.forms.push_back(forms[at(value)]);
+    }
+    return std::pair(place->second, is_new);
+  };
+  for (const std::int32_t leaf : match.leaves) {
+    const ValueId value = graph.program_value[at(leaf)];
+    const auto [id, is_new] = value_of(value);
+    job.leaves.push_back(id);
+    const TensorForm& form = forms[at(value)];
+    if (is_new && program.values[at(value)].constant == nullptr) {
+      job.region.inputs.push_back({id, form.type, form.shape});
+    }
+  }
+  for (const std::int32_t matched : match.nodes) {
+    const NodeId number = graph.program_node[at(matched)];
+    if (number < 0) continue;  // A projection, whose value its node computes.
+    ProgramNode node = program.nodes[at(number)];
+    for (ValueId& input : node.inputs) input = input < 0 ? -1 : value_of(input).first;
+    for (ValueId& output : node.outputs) output = output < 0 ? -1 : value_of(output).first;
+    job.region.nodes.push_back(std::move(node));
+  }
+  job.region.outputs = {value_of(graph.program_value[at(match.nodes.back())]).first};
+  return job;
+}
+
+std::string job_text(const KernelJob& job) {
+  std::string text = fmt::format("opset {}:", job.region.opset);
+  for (const ProgramNode& node : job.region.nodes) {
+    text += fmt::format(" {}{}{}(", node.domain, node.domain.empty() ? "" : ".", node.operation);
+    for (const ValueId input : node.inputs) text += fmt::format("{},", input);
+    text += ")";
+    std::map<std::string, std::string> attributes;
+    for (const Attribute& each : node.attributes) attributes[each.name] = value_text(each.value);
+    for (const auto& [name, value] : attributes) text += fmt::format("{{{}={}}}", name, value);
+    text += fmt::format("->{};", fmt::join(node.outputs, ","));
+  }
+  for (const ValueId leaf : job.leaves) {
+    const TensorForm& form = job.form(leaf);
+    const bool constant = job.region.values[at(leaf)].constant != nullptr;
+    text += fmt::format(" {}:{}{}{}", leaf, constant ? "const " : "", name_of(form.type),
+                        shape_text(form.shape));
+  }
+  return text;
+}
+
+}  // namespace braid

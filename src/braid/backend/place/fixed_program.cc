@@ -1,0 +1,57 @@
+#include "braid/backend/place/fixed_program.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "braid/backend/executor.h"
+#include "braid/base/index.h"
+
+namespace braid {
+namespace {
+
+/// Operations that read no more of their operand than its shape.
+bool reads_shape_alone(const ProgramNode& node) {
+  return node.domain.empty() && (node.operation == "Shape" || node.operation == "Size");
+}
+
+}  // namespace
+
+FixedProgram fixed_program(const Program& program, std::span<const DenseTensor> inputs) {
+  FixedProgram fixed{program, std::vector<TensorForm>(program.values.size()), {}};
+  fixed.program.nodes.clear();
+  for (std::size_t v = 0; v < fixed.forms.size(); ++v) {
+    if (program.values[v].constant) fixed.forms[v] = form_of(*program.values[v].constant);
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    fixed.forms[at(program.inputs[i].value)] = form_of(inputs[i]);
+    fixed.program.inputs[i].shape = inputs[i].shape;
+  }
+  auto before = std::chrono::steady_clock::now();
+  run(program, inputs,
+      [&](NodeId number, std::span<const DenseTensor* const>,
+          std::span<const DenseTensor> results) {
+        const auto now = std::chrono::steady_clock::now();
+        const ProgramNode& node = program.nodes[at(number)];
+        std::vector<ProgramValue>& values = fixed.program.values;
+        const bool is_constant =
+            reads_shape_alone(node) ||
+            std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+              return input < 0 || values[at(input)].constant != nullptr;
+            });
+        for (std::size_t i = 0; i < std::min(node.outputs.size(), results.size()); ++i) {
+          if (node.outputs[i] < 0) continue;
+          fixed.forms[at(node.outputs[i])] = form_of(results[i]);
+          if (!is_constant) continue;
+          values[at(node.outputs[i])].constant = std::make_shared<const DenseTensor>(results[i]);
+        }
+        if (!is_constant) {
+          fixed.program.nodes.push_back(node);
+          fixed.reference_s.push_back(std::chrono::duration<double>(now - before).count());
+        }
+        before = std::chrono::steady_clock::now();
+      });
+  return fixed;
+}
+
+}  // namespace braid

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "braid/backend/kernel/tensor_form.h"
+#include "braid/program/program.h"
+
+namespace braid {
+
+/// A program for inputs of fixed types and shapes, without the nodes that need not be run for them:
+/// what depends on constants and shapes alone has become a constant.
+struct FixedProgram {
+  Program program;
+  std::vector<TensorForm> forms;  ///< By value.
+  /// How long the reference kernel of each node that is left took, once; by node.
+  std::vector<double> reference_s;
+};
+
+/// The fixed program for inputs like these. Costs a run with the reference kernels. Throws Error as
+/// run() does.
+FixedProgram fixed_program(const Program& program, std::span<const DenseTensor> inputs);
+
+}  // namespace braid

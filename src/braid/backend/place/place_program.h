@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "braid/backend/kernel/backend.h"
+#include "braid/backend/measure/cost_store.h"
+#include "braid/backend/place/fixed_program.h"
+
+namespace braid {
+
+struct PlaceOptions {
+  MeasureOptions measure;
+  std::int64_t threads = 1;      ///< As the backends were told, for the store.
+  double cost_per_kernel_s = 0;  ///< What starting a kernel takes beside its measured time.
+};
+
+/// Some nodes of a program and the kernel that computes them together.
+struct PlacedGroup {
+  std::string backend, pattern;  ///< "reference" and the operation where no backend has one.
+  std::vector<NodeId> nodes;     ///< Of the fixed program, ascending.
+  double cost_s = 0;
+};
+
+/// Which library runs what.
+struct ProgramPlacement {
+  std::vector<PlacedGroup> groups;  ///< In an order in which they can run.
+  double predicted_s = 0;           ///< The sum of the groups' measured times.
+  // What was done for it.
+  std::int64_t candidates = 0;  ///< Matches that a backend accepts, and reference kernels.
+  std::int64_t measured = 0;    ///< Kernels measured: equal ones once.
+  std::int64_t known = 0;       ///< Kernels whose times were in the store.
+  std::vector<std::string>
+      wrong;  ///< Kernels that fail or whose answer is wrong, which are left out.
+};
+
+/// The fastest placement of a program's nodes on the backends (Jeon 2024, chapter 2): candidates
+/// are all matches of their patterns, and the reference kernel for each node, measured only where
+/// the search reaches them, together with those that begin at the same node; what is fastest
+/// together is found by cheapest_placement(), exact where times add up. Every kernel's answer is
+/// held against the reference kernels' before it is measured.
+///
+/// `store` keeps the times, and has them for the next time; without one (nullptr) all are measured.
+ProgramPlacement place_program(const FixedProgram& fixed, const std::vector<FoundBackend>& backends,
+                               CostStore* store, const PlaceOptions& options = {});
+
+}  // namespace braid

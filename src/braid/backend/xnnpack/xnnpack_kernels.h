@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "braid/backend/kernel/backend.h"
+#include "braid/backend/xnnpack/xnnpack_library.h"
+
+namespace braid {
+
+using Xnnpack = std::shared_ptr<const XnnpackFunctions>;
+
+// What each kernel takes, and the kernel: nullptr where the library refuses.
+bool xnnpack_takes_product(const KernelJob& job);
+std::unique_ptr<Kernel> xnnpack_product(const Xnnpack& library, const KernelJob& job);
+bool xnnpack_takes_convolution(const KernelJob& job);
+std::unique_ptr<Kernel> xnnpack_convolution(const Xnnpack& library, const KernelJob& job);
+bool xnnpack_takes_max_pooling(const KernelJob& job);
+std::unique_ptr<Kernel> xnnpack_max_pooling(const Xnnpack& library, const KernelJob& job);
+/// Relu and Sigmoid, and softmax of the last axis.
+bool xnnpack_takes_unary(const KernelJob& job);
+bool xnnpack_takes_softmax(const KernelJob& job);
+std::unique_ptr<Kernel> xnnpack_unary(const Xnnpack& library, const KernelJob& job);
+/// Add and Mul.
+bool xnnpack_takes_binary(const KernelJob& job);
+std::unique_ptr<Kernel> xnnpack_binary(const Xnnpack& library, const KernelJob& job);
+
+}  // namespace braid

@@ -1,0 +1,48 @@
+#include "backend/kernel_check.h"
+
+#include <fmt/format.h>
+
+#include "braid/backend/executor.h"
+#include "braid/backend/measure/kernel_problem.h"
+
+namespace braid {
+namespace {
+
+void check_match(const BackendPattern& pattern, const std::string& name, const KernelJob& job,
+                 KernelCheck& check) {
+  if (!pattern.accepts(job)) return;
+  const std::unique_ptr<Kernel> kernel = pattern.make(job);
+  if (kernel == nullptr) {
+    ++check.refused[name];
+    return;
+  }
+  const std::string differs = kernel_problem(*kernel, job, random_inputs(job.region, 17));
+  if (differs.empty()) {
+    ++check.right[name];
+  } else {
+    check.wrong.push_back(fmt::format("{}: {}: {}", name, job_text(job), differs));
+  }
+}
+
+}  // namespace
+
+void check_kernels(const Program& program, const std::vector<DenseTensor>& inputs,
+                   const std::vector<FoundBackend>& backends, KernelCheck& check) {
+  const std::vector<TensorForm> forms = forms_of(program, inputs);
+  const ProgramOpGraph graph = op_graph_of(program);
+  const PatternMatcher matcher(graph.graph);
+  for (const FoundBackend& found : backends) {
+    if (!found.backend) continue;
+    for (const BackendPattern& pattern : found.backend->patterns) {
+      for (std::size_t root = 0; root < graph.graph.nodes.size(); ++root) {
+        for (const PatternMatch& match :
+             matcher.matches(pattern.pattern, static_cast<std::int32_t>(root))) {
+          check_match(pattern, fmt::format("{}: {}", found.name, pattern.name),
+                      kernel_job(program, graph, match, forms), check);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace braid

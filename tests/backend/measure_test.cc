@@ -1,0 +1,139 @@
+#include <cmath>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/backend/measure/cost_store.h"
+#include "braid/backend/measure/measurement.h"
+
+#include "base/error_text.h"
+#include "base/temporary_folder.h"
+
+namespace braid {
+namespace {
+
+using testing::DoubleEq;
+using testing::HasSubstr;
+
+TEST(Measurements, SummaryOfSamples) {
+  // 21 samples: ranks 6 and 16 enclose the median with 97.3 % (Le Boudec 2010, table A.1).
+  std::vector<double> samples_s;
+  for (int i = 1; i <= 21; ++i) samples_s.push_back(i);
+  const Measurement m = summary_of(samples_s, 4);
+  EXPECT_EQ(m.median_s, 11);
+  EXPECT_EQ(m.low_s, 6);
+  EXPECT_EQ(m.high_s, 16);
+  EXPECT_THAT(m.variance_s2, DoubleEq(38.5));
+  EXPECT_EQ(m.outliers, 0);
+  EXPECT_EQ(m.runs_per_sample, 4);
+  EXPECT_EQ(summary_of({3, 1, 2, 4}, 1).median_s, 2.5);
+  const Measurement single = summary_of({5}, 1);
+  EXPECT_EQ(single.median_s, 5);
+  EXPECT_EQ(single.low_s, 5);
+  EXPECT_EQ(single.variance_s2, 0);
+}
+
+TEST(Measurements, WhatRanMeanwhileIsAnOutlier) {
+  std::vector<double> samples_s(20, 1.0);
+  samples_s[3] = 1.1;
+  samples_s[7] = 50;
+  const Measurement m = summary_of(samples_s, 1);
+  EXPECT_EQ(m.median_s, 1);
+  EXPECT_EQ(m.outliers, 2);
+  EXPECT_EQ(m.variance_s2, 0);
+}
+
+/// Of random samples, the true median lies outside of the bounds in 5 % of the cases at most.
+TEST(Measurements, BoundsEncloseTheTrueMedian) {
+  std::mt19937_64 random(1);
+  int outside = 0;
+  constexpr int trials = 2000;
+  for (int trial = 0; trial < trials; ++trial) {
+    std::vector<double> samples_s;
+    for (int i = 0; i < 21; ++i) {
+      const double share = static_cast<double>(random() >> 11U) * 0x1.0p-53;
+      samples_s.push_back(-std::log(1 - share));
+    }
+    const Measurement m = summary_of(samples_s, 1);
+    outside += m.low_s > std::log(2) || m.high_s < std::log(2) ? 1 : 0;
+  }
+  EXPECT_LT(outside, trials * 5 / 100);
+  EXPECT_GT(outside, trials * 1 / 100);
+}
+
+TEST(Measurements, TasksTakeTurns) {
+  std::string order;
+  const std::vector<std::function<void()>> tasks{[&] { order += "a"; }, [&] { order += "b"; }};
+  const auto results = measure(tasks, {.warm_up_runs = 2, .samples = 3, .sample_s = 0});
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(order, "aaabbbababab");
+  EXPECT_EQ(results[0].samples, 3);
+  EXPECT_GE(results[1].high_s, results[1].low_s);
+}
+
+CostKey key_of(const std::string& backend) {
+  return {backend, "2.6.3", "conv+relu (blocked)", "opset 13: Conv", 1, "a machine"};
+}
+
+TEST(CostStore, GivesBackWhatWasAdded) {
+  const TemporaryFolder folder;
+  const Measurement measured{0.1, 0.09, 1.0 / 3, 1e-9, 21, 2, 7};
+  {
+    CostStore store(folder / "costs.sqlite");
+    EXPECT_FALSE(store.find(key_of("onednn")));
+    store.add(key_of("onednn"), measured);
+    store.add(key_of("xnnpack"), {});
+    EXPECT_EQ(store.find(key_of("onednn")), measured);
+  }
+  CostStore again(folder / "costs.sqlite");
+  EXPECT_EQ(again.find(key_of("onednn")), measured);
+  EXPECT_EQ(again.size(), 2);
+  again.add(key_of("onednn"), {});
+  EXPECT_EQ(again.find(key_of("onednn")), Measurement{});
+  EXPECT_EQ(again.size(), 2);
+}
+
+TEST(CostStore, EveryPartOfTheKeyCounts) {
+  const TemporaryFolder folder;
+  CostStore store(folder / "costs.sqlite");
+  const CostKey key = key_of("onednn");
+  store.add(key, {});
+  std::vector<CostKey> others(6, key);
+  others[0].backend += "x";
+  others[1].version += "x";
+  others[2].pattern += "x";
+  others[3].job += "x";
+  others[4].threads = 2;
+  others[5].machine += "x";
+  for (const CostKey& each : others) EXPECT_FALSE(store.find(each));
+  EXPECT_TRUE(store.find(key));
+}
+
+TEST(CostStore, TwoThreadsMayWriteAtOnce) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& name) {
+    CostStore store(folder / "costs.sqlite");
+    for (int i = 0; i < 50; ++i) store.add(key_of(name + std::to_string(i)), {});
+  };
+  std::thread first(write, "a");
+  std::thread second(write, "b");
+  first.join();
+  second.join();
+  CostStore store(folder / "costs.sqlite");
+  EXPECT_EQ(store.size(), 100);
+}
+
+TEST(CostStore, RefusesWhatIsNone) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "text") << "This is a text and no database, as long as it may be.";
+  EXPECT_THAT(error_text([&] { CostStore store(folder / "text"); }),
+              HasSubstr("file is not a database"));
+  EXPECT_THAT(error_text([&] { CostStore store(folder / "nowhere/costs"); }),
+              HasSubstr("cannot open the database"));
+}
+
+}  // namespace
+}  // namespace braid

@@ -1,0 +1,176 @@
+#include <cmath>
+#include <iostream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/backend/backends.h"
+#include "braid/backend/executor.h"
+#include "braid/backend/place/placed_program.h"
+#include "braid/base/error.h"
+#include "braid/program/numbers.h"
+#include "braid/program/tensor_difference.h"
+
+#include "backend/program_builder.h"
+#include "base/temporary_folder.h"
+
+namespace braid {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// Two residual blocks, a pooling, and a classifier whose reshape depends on a shape.
+Program small_network() {
+  ProgramBuilder b;
+  const std::vector<Attribute> padded{{"pads", Shape(4, 1)}};
+  ValueId x = b.input({1, 16, 10, 10});
+  const ValueId in = x;
+  for (int block = 0; block < 2; ++block) {
+    ValueId y = b.node("Relu", {b.node("Conv", {x, b.weight({16, 16, 3, 3})}, padded)});
+    y = b.node("Conv", {y, b.weight({16, 16, 3, 3}), b.weight({16})}, padded);
+    x = b.node("Relu", {b.node("Add", {y, x})});
+  }
+  x = b.node("GlobalAveragePool", {x});
+  const ValueId batch =
+      b.node("Slice", {b.node("Shape", {in})}, {{"starts", Shape{0}}, {"ends", Shape{1}}});
+  const ValueId rest = b.node("Constant", {}, {{"value_ints", Shape{-1}}});
+  x = b.node("Reshape", {x, b.node("Concat", {batch, rest}, {{"axis", std::int64_t{0}}})});
+  x = b.node("Gemm", {x, b.weight({16, 10}), b.weight({10})});
+  return b.with_output(b.node("Softmax", {x}));
+}
+
+constexpr MeasureOptions quick{.warm_up_runs = 1, .samples = 3, .sample_s = 0};
+
+double greatest(const DenseTensor& tensor) {
+  double most = 0;
+  for (const double each : numbers_of<double>(tensor)) most = std::max(most, std::abs(each));
+  return most;
+}
+
+void expect_same_answer(const Program& program, PlacedProgram& placed) {
+  for (const std::uint64_t seed : {1, 2}) {
+    const std::vector<DenseTensor> inputs = random_inputs(program, seed);
+    const std::vector<DenseTensor> expected = run(program, inputs);
+    const std::vector<DenseTensor> outputs = placed.run(inputs);
+    ASSERT_EQ(outputs.size(), expected.size());
+    EXPECT_EQ(tensor_difference(outputs[0], expected[0], {1e-4, 1e-5 * greatest(expected[0])}), "");
+  }
+}
+
+TEST(Place, WhatDependsOnShapesAloneIsAConstant) {
+  const Program program = small_network();
+  const FixedProgram fixed = fixed_program(program, random_inputs(program, 1));
+  for (const ProgramNode& node : fixed.program.nodes) {
+    EXPECT_THAT((std::vector<std::string>{"Shape", "Slice", "Constant", "Concat"}),
+                testing::Not(testing::Contains(node.operation)));
+  }
+  EXPECT_THAT(fixed.program.nodes, SizeIs(program.nodes.size() - 4));
+  EXPECT_EQ(fixed.reference_s.size(), fixed.program.nodes.size());
+}
+
+TEST(Place, WithoutBackendsTheReferenceRunsAll) {
+  const Program program = small_network();
+  const FixedProgram fixed = fixed_program(program, random_inputs(program, 1));
+  const ProgramPlacement placement = place_program(fixed, {}, nullptr, {.measure = quick});
+  EXPECT_THAT(placement.groups, SizeIs(fixed.program.nodes.size()));
+  EXPECT_EQ(placement.measured, 0);
+  PlacedProgram placed(fixed, placement, {});
+  expect_same_answer(program, placed);
+}
+
+TEST(Place, MixesBackendsAndGivesTheSameAnswer) {
+  const Program program = small_network();
+  const FixedProgram fixed = fixed_program(program, random_inputs(program, 1));
+  const std::vector<FoundBackend> backends = find_backends({});
+  const TemporaryFolder folder;
+  CostStore store(folder / "costs.sqlite");
+  const ProgramPlacement mixed = place_program(fixed, backends, &store, {.measure = quick});
+  EXPECT_THAT(mixed.wrong, IsEmpty());
+  EXPECT_EQ(mixed.known, 0);
+  EXPECT_EQ(mixed.measured, store.size());
+  std::vector<int> times(fixed.program.nodes.size(), 0);
+  double sum_s = 0;
+  for (const PlacedGroup& group : mixed.groups) {
+    for (const NodeId node : group.nodes) ++times[static_cast<std::size_t>(node)];
+    sum_s += group.cost_s;
+  }
+  EXPECT_THAT(times, Each(1));
+  EXPECT_DOUBLE_EQ(sum_s, mixed.predicted_s);
+  PlacedProgram placed(fixed, mixed, backends);
+  expect_same_answer(program, placed);
+  // From the same times: nothing is measured, the same comes out, and fewer backends never help.
+  const ProgramPlacement again = place_program(fixed, backends, &store, {.measure = quick});
+  EXPECT_EQ(again.measured, 0);
+  EXPECT_EQ(again.predicted_s, mixed.predicted_s);
+  for (const FoundBackend& each : backends) {
+    if (!each.backend) continue;
+    const ProgramPlacement alone = place_program(fixed, {each}, &store, {.measure = quick});
+    EXPECT_GE(alone.predicted_s, mixed.predicted_s) << each.name;
+  }
+}
+
+/// A backend of one pattern whose kernel does what `action` says.
+FoundBackend backend_of(const std::string& name,
+                        std::function<void(const DenseTensor&, DenseTensor&)> action) {
+  class ActionKernel : public Kernel {
+   public:
+    explicit ActionKernel(std::function<void(const DenseTensor&, DenseTensor&)> does)
+        : action_(std::move(does)) {}
+    void run(std::span<const DenseTensor* const> inputs, DenseTensor& output) override {
+      action_(*inputs[0], output);
+    }
+
+   private:
+    std::function<void(const DenseTensor&, DenseTensor&)> action_;
+  };
+  FoundBackend found{name, Backend{name, "1", {}}, {}};
+  found.backend->patterns.push_back({"relu", pattern("Relu", {any()}),
+                                     [](const KernelJob&) { return true; },
+                                     [action](const KernelJob&) -> std::unique_ptr<Kernel> {
+                                       return std::make_unique<ActionKernel>(action);
+                                     }});
+  return found;
+}
+
+TEST(Place, KernelsThatFailOrAreWrongAreLeftOut) {
+  ProgramBuilder b;
+  const Program program = b.with_output(b.node("Relu", {b.input({1000})}));
+  const FixedProgram fixed = fixed_program(program, random_inputs(program, 1));
+  const std::vector<FoundBackend> backends{
+      backend_of("careless", [](const DenseTensor& in, DenseTensor& out) { out = in; }),
+      backend_of("failing", [](const DenseTensor&, DenseTensor&) { throw Error("out of order"); }),
+      FoundBackend{"missing", std::nullopt, "not there"}};
+  const ProgramPlacement placement = place_program(fixed, backends, nullptr, {.measure = quick});
+  ASSERT_THAT(placement.wrong, SizeIs(2));
+  EXPECT_THAT(placement.wrong[0], HasSubstr("careless: relu: opset 15: Relu(0,)->1; 0:f32[1000]"));
+  EXPECT_THAT(placement.wrong[1], HasSubstr("out of order"));
+  ASSERT_THAT(placement.groups, SizeIs(1));
+  EXPECT_EQ(placement.groups[0].backend, "reference");
+}
+
+TEST(Place, EqualKernelsAreMeasuredOnce) {
+  ProgramBuilder b;
+  ValueId x = b.input({1000});
+  for (int i = 0; i < 5; ++i) x = b.node("Relu", {x});
+  const Program program = b.with_output(x);
+  FixedProgram fixed = fixed_program(program, random_inputs(program, 1));
+  fixed.reference_s.assign(5, 100);
+  const auto right = [](const DenseTensor& in, DenseTensor& out) {
+    for (std::size_t i = 0; i < out.as<float>().size(); ++i) {
+      out.as<float>()[i] = std::max(in.as<float>()[i], 0.0F);
+    }
+  };
+  const ProgramPlacement placement =
+      place_program(fixed, {backend_of("right", right)}, nullptr, {.measure = quick});
+  EXPECT_EQ(placement.measured, 1);
+  EXPECT_EQ(placement.candidates, 10);
+  ASSERT_THAT(placement.groups, SizeIs(5));
+  for (const PlacedGroup& each : placement.groups) EXPECT_EQ(each.backend, "right");
+}
+
+}  // namespace
+}  // namespace braid
