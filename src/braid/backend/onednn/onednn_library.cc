@@ -117,7 +117,7 @@ dnnl_memory_desc_t any_memory(const OneDnnFunctions& functions, const Shape& sha
 }
 
 OneDnnStep::OneDnnStep(std::shared_ptr<const OneDnnFunctions> functions,
-                       dnnl_primitive_desc_t description, std::vector<Argument> arguments)
+                       dnnl_primitive_desc_t description, const std::vector<Argument>& arguments)
     : functions_(std::move(functions)) {
   const dnnl_status_t status = functions_->primitive_create(&primitive_, description);
   functions_->primitive_desc_destroy(description);

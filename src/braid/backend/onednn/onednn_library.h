@@ -87,7 +87,7 @@ class OneDnnStep {
 
   /// Takes the description over. Throws Error where the library fails.
   OneDnnStep(std::shared_ptr<const OneDnnFunctions> functions, dnnl_primitive_desc_t description,
-             std::vector<Argument> arguments);
+             const std::vector<Argument>& arguments);
   OneDnnStep(OneDnnStep&& other) noexcept;
   OneDnnStep& operator=(OneDnnStep&&) = delete;
   OneDnnStep(const OneDnnStep&) = delete;

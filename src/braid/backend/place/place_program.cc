@@ -124,6 +124,7 @@ class Measurer {
   void measure_trials(const std::vector<std::unique_ptr<Trial>>& trials,
                       const std::map<Key, std::size_t>& trial_of) {
     std::vector<std::function<void()>> tasks;
+    tasks.reserve(trials.size());
     for (const auto& trial : trials) {
       tasks.emplace_back([t = trial.get()] { t->kernel->run(t->pointers, t->output); });
     }

@@ -38,7 +38,7 @@ std::vector<Number> spread(const NodeCall& call, std::size_t i, const Shape& out
   if (call.broadcast(in, out) != out) {
     call.fail(fmt::format("{} cannot be broadcast to {}", shape_text(in), shape_text(out)));
   }
-  const std::vector<Number> numbers = numbers_of<Number>(call.input(i));
+  std::vector<Number> numbers = numbers_of<Number>(call.input(i));
   if (in == out) return numbers;
   std::vector<Number> result;
   result.reserve(static_cast<std::size_t>(element_count(out)));

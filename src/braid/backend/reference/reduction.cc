@@ -100,13 +100,19 @@ struct SumOfSquares {
     return static_cast<Number>(sum);
   }
 };
+template <typename Number>
+bool is_nan(Number number) {
+  if constexpr (std::is_floating_point_v<Number>) return std::isnan(number);
+  return false;
+}
+
 /// Of no elements: what the least of the type would give way to.
 struct GreatestOf {
   template <typename Number>
   static Number of(const std::vector<Number>& row) {
     using Limits = std::numeric_limits<Number>;
     Number most = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-    for (const Number each : row) most = most < each || each != each ? each : most;
+    for (const Number each : row) most = most < each || is_nan(each) ? each : most;
     return most;
   }
 };
@@ -115,7 +121,7 @@ struct LeastOf {
   static Number of(const std::vector<Number>& row) {
     using Limits = std::numeric_limits<Number>;
     Number least = Limits::has_infinity ? Limits::infinity() : Limits::max();
-    for (const Number each : row) least = each < least || each != each ? each : least;
+    for (const Number each : row) least = each < least || is_nan(each) ? each : least;
     return least;
   }
 };
