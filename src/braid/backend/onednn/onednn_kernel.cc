@@ -77,8 +77,8 @@ const dnnl_memory_desc_t& OneDnnKernelBuilder::form_in(dnnl_primitive_desc_t des
 }
 
 void OneDnnKernelBuilder::add(dnnl_primitive_desc_t description,
-                              std::vector<OneDnnStep::Argument> arguments) {
-  steps_.emplace_back(functions_, description, std::move(arguments));
+                              const std::vector<OneDnnStep::Argument>& arguments) {
+  steps_.emplace_back(functions_, description, arguments);
 }
 
 std::size_t OneDnnKernelBuilder::reordered(std::size_t buffer, const dnnl_memory_desc_t& from,

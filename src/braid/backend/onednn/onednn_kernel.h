@@ -32,7 +32,7 @@ class OneDnnKernelBuilder {
   dnnl_primitive_desc_t describe(const void* operation, const OneDnnEpilogue& epilogue) const;
   const dnnl_memory_desc_t& form_in(dnnl_primitive_desc_t description, dnnl_query_t what) const;
 
-  void add(dnnl_primitive_desc_t description, std::vector<OneDnnStep::Argument> arguments);
+  void add(dnnl_primitive_desc_t description, const std::vector<OneDnnStep::Argument>& arguments);
   /// A buffer with the numbers of `buffer` in the layout `to`; itself where that is `from`.
   std::size_t reordered(std::size_t buffer, const dnnl_memory_desc_t& from,
                         const dnnl_memory_desc_t& to);

@@ -96,7 +96,7 @@ std::unique_ptr<Kernel> onednn_product(const std::shared_ptr<const OneDnnFunctio
       {DNNL_ARG_DST, out, builder.output_buffer()}};
   if (has_bias) arguments.push_back({DNNL_ARG_BIAS, bias, builder.buffer_of(spec.bias)});
   if (adds) builder.copies_to_output(spec.bias);
-  builder.add(description, std::move(arguments));
+  builder.add(description, arguments);
   return builder.kernel();
 }
 
@@ -138,7 +138,7 @@ std::unique_ptr<Kernel> onednn_convolution(const std::shared_ptr<const OneDnnFun
   if (spec.bias >= 0) {
     arguments.push_back({DNNL_ARG_BIAS, forms.bias, builder.buffer_of(spec.bias)});
   }
-  builder.add(description, std::move(arguments));
+  builder.add(description, arguments);
   if (turns_y) builder.reorder(y_buffer, y, builder.output_buffer(), forms.y);
   return builder.kernel();
 }
