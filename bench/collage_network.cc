@@ -130,9 +130,8 @@ class NetworkReader {
     }
     if (op == "mean") return node("ReduceMean", inputs, {{"axes", Shape{-1}}});
     if (op == "variance") {
-      const ValueId mean = node("ReduceMean", inputs, {{"axes", Shape{-1}}});
       const ValueId squares =
-          node("ReduceSumSquare", {node("Sub", {inputs[0], mean})}, {{"axes", Shape{-1}}});
+          node("ReduceSumSquare", {node("Sub", {inputs[0], inputs[1]})}, {{"axes", Shape{-1}}});
       const Shape& shape = shapes_[at(each["inputs"][std::size_t{0}].as_int())];
       return node("Div", {squares, real(static_cast<double>(shape.back() - 1))});
     }
