@@ -114,19 +114,6 @@ TEST(Patterns, AttributesAndTuples) {
   EXPECT_EQ(pattern_text(projection(1, joined)), "output:1(concatenate(tuple(*, *)))");
 }
 
-TEST(Patterns, PostDominatorsOfADiamond) {
-  // x → a → (b, c) → d → e; c is read by e too.
-  OpGraph graph;
-  const auto x = add_node(graph, OpNode::Kind::input);
-  const auto a = op(graph, "a", {x});
-  const auto b = op(graph, "b", {a});
-  const auto c = op(graph, "c", {a});
-  const auto d = op(graph, "d", {b, c});
-  const auto e = op(graph, "e", {d, c});
-  graph.outputs = {e};
-  EXPECT_THAT(post_dominators(graph), ElementsAre(a, e, d, e, e, -1));
-}
-
 TEST(Patterns, SeeAProgramsNodesValuesAndProjections) {
   Program program;
   for (const char* name : {"x", "w", "first", "second", "y"}) {

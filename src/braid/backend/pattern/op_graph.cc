@@ -1,6 +1,6 @@
 #include "braid/backend/pattern/op_graph.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "braid/base/index.h"
 
@@ -17,33 +17,6 @@ std::vector<std::vector<std::int32_t>> readers_of(const OpGraph& graph) {
     }
   }
   return readers;
-}
-
-std::vector<std::int32_t> post_dominators(const OpGraph& graph) {
-  const auto readers = readers_of(graph);
-  const auto count = static_cast<std::int32_t>(graph.nodes.size());
-  // An exit behind all outputs is node `count`; readers have greater numbers, so that one pass from
-  // the last node to the first settles all.
-  std::vector<std::int32_t> next(at(count) + 1, count);
-  const auto common = [&](std::int32_t a, std::int32_t b) {
-    while (a != b) {
-      if (a < b) std::swap(a, b);
-      b = next[at(b)];
-    }
-    return a;
-  };
-  std::vector<bool> is_output(at(count), false);
-  for (const std::int32_t output : graph.outputs) is_output[at(output)] = true;
-  for (std::int32_t n = count - 1; n >= 0; --n) {
-    std::int32_t meeting = is_output[at(n)] || readers[at(n)].empty() ? count : -1;
-    for (const std::int32_t reader : readers[at(n)]) {
-      meeting = meeting < 0 ? reader : common(meeting, reader);
-    }
-    next[at(n)] = meeting;
-  }
-  next.pop_back();
-  for (std::int32_t& each : next) each = each == count ? -1 : each;
-  return next;
 }
 
 ProgramOpGraph op_graph_of(const Program& program) {

@@ -34,11 +34,6 @@ struct OpGraph {
 /// Who reads each node, in ascending order and once each.
 std::vector<std::vector<std::int32_t>> readers_of(const OpGraph& graph);
 
-/// For each node the first node that all paths from it to the outputs go through (its immediate
-/// post-dominator; Cooper, Harvey and Kennedy 2001); -1 where there is none. Linear in edges times
-/// the depth of the tree.
-std::vector<std::int32_t> post_dominators(const OpGraph& graph);
-
 /// A program's operator graph: its inputs, constants and nodes, and a projection for each output
 /// that is read of a node with several.
 struct ProgramOpGraph {
