@@ -49,10 +49,7 @@ function(braid_check_includes room)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
   set(stamp ${CMAKE_CURRENT_BINARY_DIR}/includes_checked)
   list(JOIN sources "," source_list)
-  # Headers of rooms that are not built here stand behind #ifdef.
-  get_property(not_built GLOBAL PROPERTY BRAID_ROOMS_NOT_BUILT)
-  set(used ${ARGN} ${not_built})
-  list(JOIN used "," used_list)
+  list(JOIN ARGN "," used_list)
   add_custom_command(
     OUTPUT ${stamp}
     COMMAND ${CMAKE_COMMAND} -DROOM=${room} -DUSED=${used_list} -DSOURCES=${source_list}
