@@ -83,6 +83,19 @@ void print_search(const Space& space, const SystemSearchResult& found,
              text_table(points_table(space, found.results, std::span(numbers.data(), shown))));
 }
 
+Json hysteresis_json(const Space& space, const HysteresisRule& rule,
+                     const HysteresisFinding& finding) {
+  Json json = Json::object();
+  json["buckets"] = rule.buckets;
+  json["walks"] = finding.walks;
+  json["architectures"] = finding.architectures;
+  json["least_area_um2"] = finding.least_area_um2;
+  if (!(finding.value > 0)) return json;
+  json["system"] = system_name(space, finding.system);
+  json["value"] = finding.value;
+  return json;
+}
+
 Json joint_json(const Space& space, const OneAfterOther& other) {
   Json json = Json::object();
   if (other.form.empty() || !(other.value > 0)) return json;
@@ -120,8 +133,13 @@ int run_search(const Space& space, PointStore* store, const ExploreSearchOptions
   if (!options.out.empty()) write_search(space, found, options.out);
   if (!options.plans.empty()) write_plans(space, found, options.plans);
   std::vector<OneAfterOther> others;
+  std::vector<HysteresisFinding> walked;
+  const HysteresisRule rule{.buckets = static_cast<std::size_t>(options.hysteresis)};
   for (const PlannerSearch& search : found.searches) {
     if (options.joint) others.push_back(choose_one_after_other(space, search.planner));
+    if (options.hysteresis > 0) {
+      walked.push_back(search_by_hysteresis(space, search.planner, rule));
+    }
   }
   const std::vector<std::string> assumptions = best_assumptions(space, found);
   if (options.json) {
@@ -130,8 +148,11 @@ int run_search(const Space& space, PointStore* store, const ExploreSearchOptions
     json["searches"] = Json::array();
     for (const PlannerSearch& search : found.searches) {
       json["searches"].push_back(search_json(space, found, search, !options.plans.empty()));
-      if (!options.joint) continue;
-      json["searches"].back()["one_after_other"] = joint_json(space, others[search.planner]);
+      Json& last = json["searches"].back();
+      if (options.joint) last["one_after_other"] = joint_json(space, others[search.planner]);
+      if (options.hysteresis > 0) {
+        last["hysteresis"] = hysteresis_json(space, rule, walked[search.planner]);
+      }
     }
     json["assumptions"] = assumptions;
     json["search"] = {{"wall_s", wall_s}, {"resumed", found.resumed}};
@@ -142,6 +163,9 @@ int run_search(const Space& space, PointStore* store, const ExploreSearchOptions
     for (const PlannerSearch& search : found.searches) {
       print_search(space, found, search);
       if (options.joint) fmt::print("\n{}\n", joint_text(space, search, others[search.planner]));
+      if (options.hysteresis > 0) {
+        fmt::print("\n{}\n", hysteresis_text(space, search, rule, walked[search.planner]));
+      }
     }
     if (!assumptions.empty()) fmt::print("\nAssumed:\n");
     for (const std::string& line : assumptions) fmt::print("  {}\n", line);

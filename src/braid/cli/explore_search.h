@@ -12,6 +12,7 @@ struct ExploreSearchOptions {
   std::string out;     ///< Folder for files; empty: none.
   std::string plans;   ///< Folder for the plans of the systems that are listed; empty: none.
   bool joint = false;  ///< Also what choosing the system first and the plan afterwards comes to.
+  int hysteresis = 0;  ///< Also what Phaze's rule finds with so many buckets; 0: not.
   bool json = false, progress = false;
 };
 

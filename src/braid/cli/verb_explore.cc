@@ -43,6 +43,7 @@ struct ExploreOptions {
   std::string space, out;
   int threads = 0;
   bool joint = false;
+  int hysteresis = 0;
   bool plans = false, json = false, progress = false;
 };
 
@@ -192,6 +193,13 @@ void check_plans(const Space& space, const ExploreOptions& options) {
   }
 }
 
+void check_hysteresis(const Space& space) {
+  const auto* systems = std::get_if<SystemSpace>(&space.points);
+  if (systems != nullptr && systems->search && systems->architectures) return;
+  throw Error(Where{"", 0, "--hysteresis"}, "is for a search over architectures",
+              "add 'search: throughput' and 'architectures' to the space, or leave it out");
+}
+
 int run(const ExploreOptions& options) {
   const Space space = read_space(options.space);
   if (options.threads > 0) set_thread_count(options.threads);
@@ -201,6 +209,7 @@ int run(const ExploreOptions& options) {
     throw Error(Where{"", 0, "--joint"}, "is for a search over systems for one workload",
                 "add 'search: throughput' to the space, or leave it out");
   }
+  if (options.hysteresis > 0) check_hysteresis(space);
   std::optional<PointStore> store;
   if (!options.out.empty()) {
     make_folder(options.out);
@@ -215,7 +224,8 @@ int run(const ExploreOptions& options) {
   auto shown = start;
   if (is_searched(space)) {
     return run_search(space, store ? &*store : nullptr,
-                      {options.out, plans, options.joint, options.json, shows_progress});
+                      {options.out, plans, options.joint, options.hysteresis, options.json,
+                       shows_progress});
   }
   Findings findings;
   findings.sweep = sweep_space(
@@ -262,6 +272,9 @@ Run add_explore(CLI::App& app) {
   verb.add_flag("--joint", options->joint,
                 "Of a space with a search: also what choosing the system first, and the plan "
                 "afterwards, comes to");
+  add_count(verb, "--hysteresis", options->hysteresis, 1, 1000,
+            "Of a space with a search over architectures: also what is found by Phaze's rule, to "
+            "stop when the best of so many buckets of area in a row get no better (Phaze: 5 or 6)");
   add_count(verb, "--threads", options->threads, 1, 1024, "Threads (default: all cores)");
   verb.add_flag("--progress", options->progress, "Show progress even when not on a terminal");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");

@@ -100,6 +100,24 @@ std::string joint_text(const Space& space, const PlannerSearch& search,
       figure_text(search.best.front().value), 100 * (search.best.front().value / other.value - 1));
 }
 
+std::string hysteresis_text(const Space& space, const PlannerSearch& search,
+                            const HysteresisRule& rule, const HysteresisFinding& finding) {
+  const SystemSpace& systems = std::get<SystemSpace>(space.points);
+  std::string text = fmt::format(
+      "By Phaze's rule, to stop when {} of {:g} mm2 in a row get no better: {} of {} looked at in "
+      "{},\nthose of {:.2f} mm2 and more; ",
+      counted(rule.buckets, "bucket"), rule.bucket_um2 * 1e-6, finding.architectures,
+      counted(systems.architectures->all.size(), "architecture"), counted(finding.walks, "walk"),
+      finding.least_area_um2 * 1e-6);
+  if (!(finding.value > 0)) return text + "none has a plan.";
+  text += fmt::format("the best is {}, {}.", system_name(space, finding.system),
+                      figure_text(finding.value));
+  if (search.best.empty()) return text;
+  const double most = search.best.front().value;
+  return text + fmt::format(" Searched: {}, {:.1f} % more.", figure_text(most),
+                            100 * (most / finding.value - 1));
+}
+
 std::vector<std::size_t> best_points(const Space& space, const PlannerSearch& search) {
   std::vector<std::size_t> numbers;
   for (const FoundSystem& system : search.best) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "braid/explore/findings_table.h"
+#include "braid/explore/hysteresis.h"
 #include "braid/explore/one_after_other.h"
 #include "braid/explore/system_search.h"
 
@@ -23,6 +24,10 @@ std::string system_name(const Space& space, const FoundSystem& system);
 
 /// The best system against one that was chosen before its plan.
 std::string joint_text(const Space& space, const PlannerSearch& search, const OneAfterOther& other);
+
+/// What Phaze's rule looks at and finds, against the best system.
+std::string hysteresis_text(const Space& space, const PlannerSearch& search,
+                            const HysteresisRule& rule, const HysteresisFinding& finding);
 
 /// Numbers of the points of the systems that are listed, system by system.
 std::vector<std::size_t> best_points(const Space& space, const PlannerSearch& search);

@@ -11,11 +11,11 @@
 namespace braid {
 namespace {
 
-// bench/core_programs.cc does the same for any number of larger graphs.
+// scripts/check-core-programs.sh does the same for a thousand larger graphs.
 TEST(CbcCoreProgram, AgreesOnPhazesProgram) {
   if (!has_cbc()) GTEST_SKIP() << "cbc is not installed";
   std::mt19937_64 dice(13);
-  for (int round = 0; round < 8; ++round) {
+  for (int round = 0; round < 24; ++round) {
     CoreDice like;
     like.operators = 3 + round % 4;
     like.most_cores = 3;
