@@ -76,8 +76,8 @@ TEST(Hysteresis, WalksAsFarAsTheRuleSays) {
     const AreaWalk walk = walk_by_area(of_areas(areas), {.buckets = buckets},
                                        [&](std::uint32_t i) { return reached[i]; });
     EXPECT_EQ(walk.seen.size(), end) << "round " << round;
-    EXPECT_EQ(walk.value,
-              *std::max_element(reached.begin(), reached.begin() + static_cast<std::ptrdiff_t>(end)))
+    EXPECT_EQ(walk.value, *std::max_element(reached.begin(),
+                                            reached.begin() + static_cast<std::ptrdiff_t>(end)))
         << "round " << round;
   }
 }

@@ -223,9 +223,9 @@ int run(const ExploreOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   auto shown = start;
   if (is_searched(space)) {
-    return run_search(space, store ? &*store : nullptr,
-                      {options.out, plans, options.joint, options.hysteresis, options.json,
-                       shows_progress});
+    return run_search(
+        space, store ? &*store : nullptr,
+        {options.out, plans, options.joint, options.hysteresis, options.json, shows_progress});
   }
   Findings findings;
   findings.sweep = sweep_space(

@@ -22,24 +22,6 @@ struct WalkSetting {
   std::optional<Recompute> recompute;
 };
 
-/// Every combination of the values of the axes behind that of architectures.
-std::vector<SpacePoint> surrounding_places(const Space& space, std::size_t planner) {
-  SpacePoint first(space.axes.size(), 0);
-  first[kMethodAxis] = planner;
-  std::vector<SpacePoint> places{first};
-  for (std::size_t axis = kArchitectureAxis + 1; axis < space.axes.size(); ++axis) {
-    std::vector<SpacePoint> more;
-    for (const SpacePoint& place : places) {
-      for (std::size_t value = 0; value < space.axes[axis].values.size(); ++value) {
-        more.push_back(place);
-        more.back()[axis] = value;
-      }
-    }
-    places = std::move(more);
-  }
-  return places;
-}
-
 std::vector<WalkSetting> walk_settings(const Space& space, std::size_t planner) {
   const SystemSpace& systems = std::get<SystemSpace>(space.points);
   const SpaceOptions& options = systems.options;
@@ -53,7 +35,8 @@ std::vector<WalkSetting> walk_settings(const Space& space, std::size_t planner) 
     recomputes = {Recompute::none, Recompute::full};
   }
   std::vector<WalkSetting> settings;
-  for (const SpacePoint& place : surrounding_places(space, planner)) {
+  for (SpacePoint place : places_from(space, kArchitectureAxis + 1)) {
+    place[kMethodAxis] = planner;
     for (const Degrees& micro_batch : micro_batches) {
       for (const auto& recompute : recomputes) {
         settings.push_back({place, micro_batch, recompute});

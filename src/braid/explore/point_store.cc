@@ -54,10 +54,6 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-}  // namespace
-
-namespace {
-
 std::string insert_of(const ResultColumns& columns) {
   std::string sql = "INSERT OR REPLACE INTO points VALUES (?";
   for (std::size_t i = 1; i < kCommonColumns + own_columns(columns); ++i) sql += ", ?";

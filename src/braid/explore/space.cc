@@ -1,6 +1,7 @@
 #include "braid/explore/space.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace braid {
 
@@ -47,6 +48,21 @@ SpacePoint point_of(const Space& space, std::size_t number) {
     number /= size;
   }
   return point;
+}
+
+std::vector<SpacePoint> places_from(const Space& space, std::size_t first_axis) {
+  std::vector<SpacePoint> places{SpacePoint(space.axes.size(), 0)};
+  for (std::size_t axis = first_axis; axis < space.axes.size(); ++axis) {
+    std::vector<SpacePoint> more;
+    for (const SpacePoint& place : places) {
+      for (std::size_t value = 0; value < space.axes[axis].values.size(); ++value) {
+        more.push_back(place);
+        more.back()[axis] = value;
+      }
+    }
+    places = std::move(more);
+  }
+  return places;
 }
 
 std::size_t point_number(const Space& space, const SpacePoint& place, std::size_t workload,

@@ -54,6 +54,10 @@ std::size_t point_count(const Space& space);
 /// The number-th point, the last axis fastest. Needs number < point_count.
 SpacePoint point_of(const Space& space, std::size_t number);
 
+/// Every combination of the values of the axes from `first_axis` on, the last axis fastest, with
+/// the first value of the others.
+std::vector<SpacePoint> places_from(const Space& space, std::size_t first_axis);
+
 /// The number of the point of a workload and planner on the system that `place` has.
 std::size_t point_number(const Space& space, const SpacePoint& place, std::size_t workload,
                          std::size_t method);

@@ -59,6 +59,15 @@ struct Step {
   std::string refusal;
 };
 
+/// The place with each of the memories; the place itself where the space has none.
+std::vector<SpacePoint> with_each(const SpacePoint& place,
+                                  const std::vector<std::size_t>& memories) {
+  if (memories.empty()) return {place};
+  std::vector<SpacePoint> places(memories.size(), place);
+  for (std::size_t m = 0; m < memories.size(); ++m) places[m][kMemoryAxis] = memories[m];
+  return places;
+}
+
 /// Tokens of a batch, or samples.
 double units_in(const SystemWorkload& workload) {
   const auto samples = static_cast<double>(workload.global_batch);
@@ -131,48 +140,44 @@ class Search {
   }
 
   void open_first_families() {
-    SpacePoint place(space_.axes.size(), 0);
-    if (systems_.architectures) {
-      const auto families = families_by_array(systems_.architectures->all);
-      const auto groups = memory_groups(systems_.memories);
-      do {
-        for (const std::vector<std::size_t>& memories : groups) {
-          open_architectures(families, memories, place);
-        }
-      } while (next(place));
+    if (!systems_.architectures) {
+      for (SpacePoint& place : places_from(space_, kChipAxis)) {
+        ++found_.systems;
+        const SystemCost cost = cost_of(systems_, place);
+        push({std::move(place),
+              {},
+              {},
+              {0, cost.usd, cost.watts},
+              std::vector<double>(units_.size(), 0),
+              {}});
+      }
       return;
     }
-    do {
-      ++found_.systems;
-      const SystemCost cost = cost_of(systems_, place);
-      push({place, {}, {}, {0, cost.usd, cost.watts}, std::vector<double>(units_.size(), 0), {}});
-    } while (next(place));
+    const auto families = families_by_array(systems_.architectures->all);
+    const auto groups = memory_groups(systems_.memories);
+    const std::size_t held = systems_.memories.empty() ? kChipAxis : kMemoryAxis;
+    for (const SpacePoint& place : places_from(space_, held + 1)) {
+      for (const std::vector<std::size_t>& memories : groups) {
+        open_architectures(families, memories, place);
+      }
+    }
   }
 
   void open_architectures(std::span<const ArchitectureFamily> families,
-                          const std::vector<std::size_t>& memories, SpacePoint place) {
-    Surroundings least{0, kInfinity, kInfinity};
-    for (std::size_t m = std::max<std::size_t>(1, memories.size()); m-- > 0;) {
-      if (!memories.empty()) place[kMemoryAxis] = memories[m];  // The first one last: it stays.
+                          const std::vector<std::size_t>& memories, const SpacePoint& at) {
+    const std::vector<SpacePoint> places = with_each(at, memories);
+    Surroundings least = surroundings(places.front());
+    for (const SpacePoint& place : places) {
       const Surroundings rest = surroundings(place);
-      least = {rest.devices, std::min(least.usd, rest.usd), std::min(least.watts, rest.watts)};
+      least.usd = std::min(least.usd, rest.usd);
+      least.watts = std::min(least.watts, rest.watts);
     }
     for (const ArchitectureFamily& family : families) {
-      found_.systems += family.size() * std::max<std::size_t>(1, memories.size());
+      found_.systems += family.size() * places.size();
+      SpacePoint place = places.front();
       place[kChipAxis] = family.front();
-      push({place, family, memories, least, std::vector<double>(units_.size(), 0), {}});
+      push({std::move(place), family, memories, least, std::vector<double>(units_.size(), 0), {}});
     }
-  }
-
-  /// The next combination of values of all axes of systems, but for what families hold.
-  bool next(SpacePoint& place) const {
-    std::size_t first = kChipAxis;
-    if (systems_.architectures) first = systems_.memories.empty() ? kChipAxis + 1 : kMemoryAxis + 1;
-    for (std::size_t axis = place.size(); axis-- > first;) {
-      if (++place[axis] < space_.axes[axis].values.size()) return true;
-      place[axis] = 0;
-    }
-    return false;
   }
 
   /// With architectures.
@@ -280,9 +285,7 @@ class Search {
 
   /// What no member has more of.
   void note_most(const Family& family, double value, bool is_exact) {
-    SpacePoint place = family.place;
-    for (std::size_t m = 0; m < std::max<std::size_t>(1, family.memories.size()); ++m) {
-      if (!family.memories.empty()) place[kMemoryAxis] = family.memories[m];
+    for (const SpacePoint& place : with_each(family.place, family.memories)) {
       for (const std::uint32_t member : family.members) {
         Most& most = most_of(place, member);
         most = {std::min(most.value, value), is_exact};

@@ -1,6 +1,5 @@
 #include "braid/backend/cblas/cblas_backend.h"
 
-#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -28,7 +27,7 @@ class CblasKernel : public Kernel {
 
   void run(std::span<const DenseTensor* const> inputs, DenseTensor& output) override {
     const std::span<float> out = output.as<float>();
-    fill(inputs, out);
+    write_addend(spec_, operands_, inputs, out);
     const auto m = static_cast<int>(spec_.m);
     const auto n = static_cast<int>(spec_.n);
     const auto k = static_cast<int>(spec_.k);
@@ -41,25 +40,10 @@ class CblasKernel : public Kernel {
              spec_.transposes_a ? m : k, spec_.shares_b ? b : b + i * spec_.k * spec_.n,
              spec_.transposes_b ? k : n, beta, out.data() + i * spec_.m * spec_.n, n);
     }
-    if (!spec_.relu) return;
-    for (float& each : out) each = std::max(each, 0.0F);
+    apply_relu(spec_, out);
   }
 
  private:
-  /// What the product is added to.
-  void fill(std::span<const DenseTensor* const> inputs, std::span<float> out) const {
-    if (spec_.added == GemmSpec::Added::nothing) return;
-    const float* bias = operands_.reals(inputs, spec_.bias);
-    if (spec_.added == GemmSpec::Added::matrix) {
-      std::copy(bias, bias + out.size(), out.begin());
-      return;
-    }
-    const auto width = static_cast<std::size_t>(spec_.n);
-    for (std::size_t at = 0; at < out.size(); at += width) {
-      std::copy(bias, bias + width, out.data() + at);
-    }
-  }
-
   Sgemm sgemm_;
   GemmSpec spec_;
   Operands operands_;

@@ -120,4 +120,19 @@ const float* Operands::reals(std::span<const DenseTensor* const> inputs, ValueId
   return tensor.as<float>().data();
 }
 
+void write_addend(const GemmSpec& spec, const Operands& operands,
+                  std::span<const DenseTensor* const> inputs, std::span<float> out) {
+  if (spec.added == GemmSpec::Added::nothing) return;
+  const float* addend = operands.reals(inputs, spec.bias);
+  const std::size_t width = spec.added == GemmSpec::Added::row ? at(spec.n) : out.size();
+  for (std::size_t first = 0; first < out.size(); first += width) {
+    std::copy(addend, addend + width, out.data() + first);
+  }
+}
+
+void apply_relu(const GemmSpec& spec, std::span<float> out) {
+  if (!spec.relu) return;
+  for (float& each : out) each = std::max(each, 0.0F);
+}
+
 }  // namespace braid

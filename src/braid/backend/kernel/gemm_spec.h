@@ -53,4 +53,12 @@ class Operands {
   std::vector<std::shared_ptr<const DenseTensor>> constants_;
 };
 
+/// For libraries that compute out += A·B: writes the bias of each column, or the residual, to
+/// `out`, the product's [batch · m × n] numbers. Does nothing where neither is added.
+void write_addend(const GemmSpec& spec, const Operands& operands,
+                  std::span<const DenseTensor* const> inputs, std::span<float> out);
+
+/// out = relu(out), where the product has it.
+void apply_relu(const GemmSpec& spec, std::span<float> out);
+
 }  // namespace braid

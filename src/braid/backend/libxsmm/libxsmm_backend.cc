@@ -1,6 +1,5 @@
 #include "braid/backend/libxsmm/libxsmm_backend.h"
 
-#include <algorithm>
 #include <utility>
 
 #include <libxsmm.h>
@@ -28,28 +27,16 @@ class LibxsmmKernel : public Kernel {
     const std::span<float> out = output.as<float>();
     const float* a = operands_.reals(inputs, spec_.a);
     const float* b = operands_.reals(inputs, spec_.b);
-    fill(inputs, out);
+    write_addend(spec_, operands_, inputs, out);
     for (std::int64_t i = 0; i < spec_.batch; ++i) {
       // The library counts columns first: row-major A·B is its B·A.
       multiply_(spec_.shares_b ? b : b + i * spec_.k * spec_.n, a + i * spec_.m * spec_.k,
                 out.data() + i * spec_.m * spec_.n);
     }
-    if (!spec_.relu) return;
-    for (float& each : out) each = std::max(each, 0.0F);
+    apply_relu(spec_, out);
   }
 
  private:
-  /// What the product is added to.
-  void fill(std::span<const DenseTensor* const> inputs, std::span<float> out) const {
-    if (spec_.added == GemmSpec::Added::nothing) return;
-    const float* bias = operands_.reals(inputs, spec_.bias);
-    const std::size_t width =
-        spec_.added == GemmSpec::Added::row ? static_cast<std::size_t>(spec_.n) : out.size();
-    for (std::size_t at = 0; at < out.size(); at += width) {
-      std::copy(bias, bias + width, out.data() + at);
-    }
-  }
-
   libxsmm_smmfunction multiply_;
   GemmSpec spec_;
   Operands operands_;

@@ -91,7 +91,7 @@ Outcome plan_amp_mixed(const Job& job, const System& system, const SpaceOptions&
                        const Budget& budget, const Progress& progress) {
   AmpMixedJob amp(job, system, space, "amp");
   AmpMixedPlacements placed =
-      place_amp_mixed(amp, budget.work > 0 ? budget.work : kMostStates, progress);
+      place_amp_mixed(amp, budget.or_by_default(kMostStates).work, progress);
   const bool complete = placed.bound_s == kInfinity;
   return finished(amp, std::move(placed.found), placed.bound_s, placed.states, complete);
 }

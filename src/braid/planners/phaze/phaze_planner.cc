@@ -262,7 +262,7 @@ class PhazeSearch {
   /// Whether one more, with this bound, may be looked at.
   bool take(double bound_s, const Progress& progress) {
     if (progress) progress(best_s_, std::min(bound_s, best_s_), work_);
-    if (most_ > 0 && work_ >= most_) {
+    if (work_ >= most_) {
       complete_ = false;
       bound_s_ = std::min(bound_s_, bound_s);
       return false;
