@@ -6,6 +6,9 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/braid)
 get_property(rooms GLOBAL PROPERTY BRAID_ROOMS)
 
+# What `cmake --install` copies: the program does not link every room.
+add_custom_target(installed DEPENDS braid ${rooms})
+
 install(TARGETS braid RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS ${rooms} EXPORT braidTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY src/braid DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

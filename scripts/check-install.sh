@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 cmake --preset release >/dev/null
-cmake --build --preset release --target braid >/dev/null
+cmake --build --preset release --target installed >/dev/null
 cmake --install build/release --prefix "$work/prefix" >/dev/null
 cmake -S examples/plan-through-the-library -B "$work/example" -G Ninja \
   -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
