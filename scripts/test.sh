@@ -6,4 +6,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/install-dependencies.sh
 cmake --preset debug "$@" >/dev/null
 cmake --build --preset debug
-ctest --preset debug
+ctest --preset debug || {
+  # What failed runs once more, so that what it prints is the last thing to be read.
+  ctest --preset debug --rerun-failed
+  exit 1
+}

@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "braid/backend/backends.h"
 #include "braid/backend/executor.h"
 #include "braid/frontend/onnx_program.h"
 
+#include "backend/backends_under_test.h"
 #include "backend/kernel_check.h"
 #include "backend/program_builder.h"
 
@@ -19,19 +19,6 @@ namespace {
 using testing::IsEmpty;
 
 const std::filesystem::path onnx_data = "/usr/share/libonnx-testdata/data";
-
-/// Backends with one thread each; says which are missing.
-const std::vector<FoundBackend>& backends() {
-  static const std::vector<FoundBackend> found = [] {
-    std::vector<FoundBackend> all = find_backends({});
-    for (const FoundBackend& each : all) {
-      std::cout << each.name << ": "
-                << (each.backend ? each.backend->version : "SKIPPED, " + each.missing) << "\n";
-    }
-    return all;
-  }();
-  return found;
-}
 
 void print(const KernelCheck& check) {
   for (const auto& [name, count] : check.right) {
@@ -44,7 +31,7 @@ void print(const KernelCheck& check) {
 
 void expect_right(const std::vector<Program>& programs, KernelCheck& check) {
   for (const Program& program : programs) {
-    check_kernels(program, random_inputs(program, 11), backends(), check);
+    check_kernels(program, random_inputs(program, 11), backends_under_test(), check);
   }
   print(check);
   EXPECT_THAT(check.wrong, IsEmpty());
@@ -77,7 +64,7 @@ TEST(Kernels, ProductsWithBiasResidualAndRelu) {
       stacked.with_output(stacked.node("MatMul", {scores, stacked.weight({12, 24})})));
   KernelCheck check;
   expect_right(programs, check);
-  for (const FoundBackend& each : backends()) {
+  for (const FoundBackend& each : backends_under_test()) {
     if (!each.backend) continue;
     EXPECT_GT(check.right[each.name + ": matmul"], 0) << each.name;
     EXPECT_GT(check.right[each.name + ": matmul+add+relu"], 0) << each.name;
@@ -114,7 +101,7 @@ TEST(Kernels, ConvolutionsWithWhatFollows) {
                           {{"pads", Shape(6, 1)}})})));
   KernelCheck check;
   expect_right(programs, check);
-  for (const FoundBackend& each : backends()) {
+  for (const FoundBackend& each : backends_under_test()) {
     if (!each.backend || (each.name != "onednn" && each.name != "xnnpack")) continue;
     const std::string suffix = each.name == "onednn" ? " (blocked)" : "";
     EXPECT_GT(check.right[each.name + ": conv+relu" + suffix], 0) << each.name;
@@ -157,7 +144,7 @@ TEST(Kernels, OfOnnxModels) {
       const bool known = std::all_of(program.inputs.begin(), program.inputs.end(),
                                      [](const ProgramInput& in) { return in.shape.has_value(); });
       if (!known || !program.missing.empty()) continue;
-      check_kernels(program, random_inputs(program, 5), backends(), check);
+      check_kernels(program, random_inputs(program, 5), backends_under_test(), check);
       ++models;
     }
   }

@@ -4,13 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "braid/backend/backends.h"
 #include "braid/backend/executor.h"
 #include "braid/backend/place/placed_program.h"
 #include "braid/base/error.h"
 #include "braid/program/numbers.h"
 #include "braid/program/tensor_difference.h"
 
+#include "backend/backends_under_test.h"
 #include "backend/program_builder.h"
 #include "base/temporary_folder.h"
 
@@ -85,7 +85,7 @@ TEST(Place, WithoutBackendsTheReferenceRunsAll) {
 TEST(Place, MixesBackendsAndGivesTheSameAnswer) {
   const Program program = small_network();
   const FixedProgram fixed = fixed_program(program, random_inputs(program, 1));
-  const std::vector<FoundBackend> backends = find_backends({});
+  const std::vector<FoundBackend>& backends = backends_under_test();
   const TemporaryFolder folder;
   CostStore store(folder / "costs.sqlite");
   const ProgramPlacement mixed = place_program(fixed, backends, &store, {.measure = quick});
