@@ -11,7 +11,7 @@ namespace {
 void check_match(const BackendPattern& pattern, const std::string& name, const KernelJob& job,
                  KernelCheck& check) {
   if (!pattern.accepts(job)) return;
-  const std::unique_ptr<Kernel> kernel = pattern.make(job);
+  const std::unique_ptr<ComputeKernel> kernel = pattern.make(job);
   if (kernel == nullptr) {
     ++check.refused[name];
     return;

@@ -41,7 +41,7 @@ TEST(Kernels, ProductsWithBiasResidualAndRelu) {
   std::vector<Program> programs;
   for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
            {1, 1, 1}, {1, 100, 37}, {33, 17, 65}, {64, 64, 64}, {128, 96, 40}}) {
-    ProgramBuilder b;
+    TestProgramBuilder b;
     const ValueId x = b.input({m, k});
     const ValueId product = b.node("MatMul", {x, b.weight({k, n})});
     const ValueId biased = b.node("Add", {b.weight({n}), product});
@@ -49,7 +49,7 @@ TEST(Kernels, ProductsWithBiasResidualAndRelu) {
     programs.push_back(b.with_output(
         b.node("Add", {b.node("MatMul", {relu, b.weight({n, n})}), b.input({m, n})})));
     for (const std::int64_t turned : {0, 1}) {
-      ProgramBuilder g;
+      TestProgramBuilder g;
       const ValueId a = g.input(turned == 1 ? Shape{k, m} : Shape{m, k});
       const ValueId w = g.weight(turned == 1 ? Shape{n, k} : Shape{k, n});
       programs.push_back(g.with_output(g.node(
@@ -57,7 +57,8 @@ TEST(Kernels, ProductsWithBiasResidualAndRelu) {
           {g.node("Gemm", {a, w, g.weight({n})}, {{"transA", turned}, {"transB", turned}})})));
     }
   }
-  ProgramBuilder stacked;  // Eight heads: Q·Kᵀ as it stands, and rows of a sequence by one weight.
+  TestProgramBuilder
+      stacked;  // Eight heads: Q·Kᵀ as it stands, and rows of a sequence by one weight.
   const ValueId scores =
       stacked.node("MatMul", {stacked.input({2, 8, 10, 16}), stacked.input({2, 8, 16, 12})});
   programs.push_back(
@@ -85,7 +86,7 @@ TEST(Kernels, ConvolutionsWithWhatFollows) {
                                             {"dilations", Shape(2, c.dilation)}};
     const Shape w{c.outputs, c.channels / c.groups, c.kernel, c.kernel};
     for (const bool biased : {false, true}) {
-      ProgramBuilder b;
+      TestProgramBuilder b;
       const ValueId x = b.input({2, c.channels, c.size, c.size});
       std::vector<ValueId> operands{x, b.weight(w)};
       if (biased) operands.push_back(b.weight({c.outputs}));
@@ -95,7 +96,7 @@ TEST(Kernels, ConvolutionsWithWhatFollows) {
       programs.push_back(b.with_output(b.node("Relu", {b.node("Add", {relu, again})})));
     }
   }
-  ProgramBuilder video;
+  TestProgramBuilder video;
   programs.push_back(video.with_output(video.node(
       "Relu", {video.node("Conv", {video.input({1, 4, 6, 7, 8}), video.weight({5, 4, 3, 3, 3})},
                           {{"pads", Shape(6, 1)}})})));
@@ -112,13 +113,13 @@ TEST(Kernels, PoolingAndPointwise) {
   std::vector<Program> programs;
   for (const char* operation : {"MaxPool", "AveragePool"}) {
     for (const std::int64_t pad : {0, 1}) {
-      ProgramBuilder b;
+      TestProgramBuilder b;
       programs.push_back(b.with_output(b.node(
           operation, {b.input({2, 6, 11, 9})},
           {{"kernel_shape", Shape{3, 2}}, {"strides", Shape{2, 1}}, {"pads", Shape(4, pad)}})));
     }
   }
-  ProgramBuilder chain;
+  TestProgramBuilder chain;
   ValueId x = chain.input({3, 4, 10});
   for (const char* operation : {"Relu", "Sigmoid", "Tanh", "Exp", "Sqrt", "Softmax"}) {
     x = chain.node(operation, {x});
@@ -127,7 +128,7 @@ TEST(Kernels, PoolingAndPointwise) {
     x = chain.node(operation, {x, chain.weight({10})});
   }
   programs.push_back(chain.with_output(chain.node("Relu", {chain.node("Add", {x, x})})));
-  ProgramBuilder global;
+  TestProgramBuilder global;
   programs.push_back(
       global.with_output(global.node("GlobalAveragePool", {global.input({2, 5, 7, 6})})));
   KernelCheck check;
@@ -156,7 +157,7 @@ TEST(Kernels, OfOnnxModels) {
 
 /// A kernel that is wrong is found.
 TEST(Kernels, AWrongOneIsFound) {
-  class OffByOne : public Kernel {
+  class OffByOne : public ComputeKernel {
    public:
     void run(std::span<const DenseTensor* const> inputs, DenseTensor& output) override {
       output = *inputs[0];
@@ -164,10 +165,12 @@ TEST(Kernels, AWrongOneIsFound) {
     }
   };
   FoundBackend wrong{"wrong", Backend{"wrong", "0", {}}, {}};
-  wrong.backend->patterns.push_back(
-      {"relu", pattern("Relu", {any()}), [](const KernelJob&) { return true; },
-       [](const KernelJob&) -> std::unique_ptr<Kernel> { return std::make_unique<OffByOne>(); }});
-  ProgramBuilder b;
+  wrong.backend->patterns.push_back({"relu", pattern("Relu", {any()}),
+                                     [](const KernelJob&) { return true; },
+                                     [](const KernelJob&) -> std::unique_ptr<ComputeKernel> {
+                                       return std::make_unique<OffByOne>();
+                                     }});
+  TestProgramBuilder b;
   const Program program = b.with_output(b.node("Relu", {b.input({4})}));
   KernelCheck check;
   check_kernels(program, random_inputs(program, 1), {wrong}, check);
@@ -177,7 +180,7 @@ TEST(Kernels, AWrongOneIsFound) {
 
 TEST(Kernels, AJobsTextTellsWhatItsKernelDependsOn) {
   const auto text = [](std::int64_t columns, std::int64_t turned) {
-    ProgramBuilder b;
+    TestProgramBuilder b;
     const Shape w = turned == 1 ? Shape{columns, 5} : Shape{5, columns};
     const Program program =
         b.with_output(b.node("Gemm", {b.input({3, 5}), b.weight(w)}, {{"transB", turned}}));

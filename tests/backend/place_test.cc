@@ -25,7 +25,7 @@ using testing::SizeIs;
 
 /// Two residual blocks, a pooling, and a classifier whose reshape depends on a shape.
 Program small_network() {
-  ProgramBuilder b;
+  TestProgramBuilder b;
   const std::vector<Attribute> padded{{"pads", Shape(4, 1)}};
   ValueId x = b.input({1, 16, 10, 10});
   const ValueId in = x;
@@ -116,7 +116,7 @@ TEST(Place, MixesBackendsAndGivesTheSameAnswer) {
 /// A backend of one pattern whose kernel does what `action` says.
 FoundBackend backend_of(const std::string& name,
                         std::function<void(const DenseTensor&, DenseTensor&)> action) {
-  class ActionKernel : public Kernel {
+  class ActionKernel : public ComputeKernel {
    public:
     explicit ActionKernel(std::function<void(const DenseTensor&, DenseTensor&)> does)
         : action_(std::move(does)) {}
@@ -130,14 +130,14 @@ FoundBackend backend_of(const std::string& name,
   FoundBackend found{name, Backend{name, "1", {}}, {}};
   found.backend->patterns.push_back({"relu", pattern("Relu", {any()}),
                                      [](const KernelJob&) { return true; },
-                                     [action](const KernelJob&) -> std::unique_ptr<Kernel> {
+                                     [action](const KernelJob&) -> std::unique_ptr<ComputeKernel> {
                                        return std::make_unique<ActionKernel>(action);
                                      }});
   return found;
 }
 
 TEST(Place, KernelsThatFailOrAreWrongAreLeftOut) {
-  ProgramBuilder b;
+  TestProgramBuilder b;
   const Program program = b.with_output(b.node("Relu", {b.input({1000})}));
   const FixedProgram fixed = fixed_program(program, random_inputs(program, 1));
   const std::vector<FoundBackend> backends{
@@ -153,7 +153,7 @@ TEST(Place, KernelsThatFailOrAreWrongAreLeftOut) {
 }
 
 TEST(Place, EqualKernelsAreMeasuredOnce) {
-  ProgramBuilder b;
+  TestProgramBuilder b;
   ValueId x = b.input({1000});
   for (int i = 0; i < 5; ++i) x = b.node("Relu", {x});
   const Program program = b.with_output(x);

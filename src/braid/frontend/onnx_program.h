@@ -32,4 +32,7 @@ Program program_from_onnx_bytes(std::string_view bytes, const std::string& file,
 /// A tensor that is alone in a file (onnx.TensorProto), as ONNX's test data are. Throws Error.
 DenseTensor tensor_from_onnx(const std::string& path);
 
+/// The bytes of such a file.
+std::string onnx_of_tensor(const DenseTensor& tensor);
+
 }  // namespace braid

@@ -1,6 +1,28 @@
 #include "braid/frontend/onnx_types.h"
 
+#include <array>
+#include <utility>
+
 namespace braid {
+namespace {
+
+constexpr std::array<std::pair<OnnxType, ElementType>, 13> element_types = {{
+    {OnnxType::f64, ElementType::f64},
+    {OnnxType::f32, ElementType::f32},
+    {OnnxType::f16, ElementType::f16},
+    {OnnxType::bf16, ElementType::bf16},
+    {OnnxType::i64, ElementType::i64},
+    {OnnxType::i32, ElementType::i32},
+    {OnnxType::i16, ElementType::i16},
+    {OnnxType::i8, ElementType::i8},
+    {OnnxType::u64, ElementType::u64},
+    {OnnxType::u32, ElementType::u32},
+    {OnnxType::u16, ElementType::u16},
+    {OnnxType::u8, ElementType::u8},
+    {OnnxType::boolean, ElementType::boolean},
+}};
+
+}  // namespace
 
 int bits_of(OnnxType type) {
   switch (type) {
@@ -97,36 +119,17 @@ std::optional<Dtype> dtype_of(OnnxType type) {
 }
 
 std::optional<ElementType> element_type_of(OnnxType type) {
-  switch (type) {
-    case OnnxType::f64:
-      return ElementType::f64;
-    case OnnxType::f32:
-      return ElementType::f32;
-    case OnnxType::f16:
-      return ElementType::f16;
-    case OnnxType::bf16:
-      return ElementType::bf16;
-    case OnnxType::i64:
-      return ElementType::i64;
-    case OnnxType::i32:
-      return ElementType::i32;
-    case OnnxType::i16:
-      return ElementType::i16;
-    case OnnxType::i8:
-      return ElementType::i8;
-    case OnnxType::u64:
-      return ElementType::u64;
-    case OnnxType::u32:
-      return ElementType::u32;
-    case OnnxType::u16:
-      return ElementType::u16;
-    case OnnxType::u8:
-      return ElementType::u8;
-    case OnnxType::boolean:
-      return ElementType::boolean;
-    default:
-      return std::nullopt;
+  for (const auto& [onnx, element] : element_types) {
+    if (onnx == type) return element;
   }
+  return std::nullopt;
+}
+
+OnnxType onnx_type_of(ElementType type) {
+  for (const auto& [onnx, element] : element_types) {
+    if (element == type) return onnx;
+  }
+  return OnnxType::undefined;
 }
 
 bool is_weight(OnnxType type, std::size_t rank) {

@@ -19,6 +19,7 @@ std::optional<Dtype> dtype_of(OnnxType type);
 
 /// nullopt for strings, complex numbers, and numbers of fewer bits than 8 or real ones of 8.
 std::optional<ElementType> element_type_of(OnnxType type);
+OnnxType onnx_type_of(ElementType type);
 
 /// Whether numbers of this type and rank, stored in the file, are weights.
 bool is_weight(OnnxType type, std::size_t rank);

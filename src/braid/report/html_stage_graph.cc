@@ -1,22 +1,18 @@
 #include "braid/report/html_stage_graph.h"
 
-#include <algorithm>
-#include <set>
-#include <utility>
-
 #include <fmt/format.h>
 
 #include "braid/plan/names.h"
+#include "braid/report/row_lanes.h"
 
 namespace braid {
 namespace {
 
 /// Rows that hand over to each other, each pair once.
-std::set<std::pair<std::size_t, std::size_t>> row_edges(const Plan& plan,
-                                                        const std::vector<std::size_t>& drawn) {
+RowEdges row_edges(const Plan& plan, const std::vector<std::size_t>& drawn) {
   std::vector<std::size_t> row_of(plan.stages.size(), drawn.size());
   for (std::size_t r = 0; r < drawn.size(); ++r) row_of[drawn[r]] = r;
-  std::set<std::pair<std::size_t, std::size_t>> edges;
+  RowEdges edges;
   for (const ChunkEdge& edge : chunk_edges(plan)) {
     const std::size_t from = row_of[static_cast<std::size_t>(edge.source_stage)];
     const std::size_t to = row_of[static_cast<std::size_t>(edge.target_stage)];
@@ -24,37 +20,6 @@ std::set<std::pair<std::size_t, std::size_t>> row_edges(const Plan& plan,
     if (from < to && to < drawn.size()) edges.insert({from, to});
   }
   return edges;
-}
-
-/// Lane of each row: that of a row before it which hands over to it and to none before it, else the
-/// first one that no line runs along.
-std::vector<std::size_t> lanes_of(std::size_t rows,
-                                  const std::set<std::pair<std::size_t, std::size_t>>& edges) {
-  std::vector<std::size_t> lane(rows);
-  std::vector<std::size_t> last(rows);  // Row down to which the lane of a row is taken.
-  std::vector<bool> continued(rows, false);
-  for (std::size_t r = 0; r < rows; ++r) last[r] = r;
-  for (const auto& [from, to] : edges) last[from] = std::max(last[from], to);
-  for (std::size_t r = 0; r < rows; ++r) {
-    std::set<std::size_t> taken;
-    std::size_t heir = rows;
-    for (std::size_t before = 0; before < r; ++before) {
-      const bool feeds = edges.count({before, r}) > 0;
-      if (feeds && !continued[before] && heir == rows) {
-        heir = before;
-        continue;
-      }
-      if (last[before] > r || (last[before] == r && !feeds)) taken.insert(lane[before]);
-    }
-    if (heir < rows && taken.count(lane[heir]) == 0) {
-      continued[heir] = true;
-      lane[r] = lane[heir];
-      continue;
-    }
-    if (heir < rows) taken.insert(lane[heir]);
-    while (taken.count(lane[r]) > 0) ++lane[r];
-  }
-  return lane;
 }
 
 std::string title_of(const Plan& plan, std::size_t stage,
@@ -77,7 +42,7 @@ std::string title_of(const Plan& plan, std::size_t stage,
 
 StageGraphDrawing stage_graph_drawing(const Plan& plan, const std::vector<std::size_t>& drawn) {
   StageGraphDrawing drawing;
-  const auto edges = row_edges(plan, drawn);
+  const RowEdges edges = row_edges(plan, drawn);
   drawing.lanes = lanes_of(drawn.size(), edges);
   drawing.edges.assign(edges.begin(), edges.end());
   std::vector<std::vector<std::size_t>> successors(drawn.size());

@@ -20,7 +20,7 @@ bool fits_in_int(const GemmSpec& spec) {
   return spec.m <= most && spec.n <= most && spec.k <= most;
 }
 
-class CblasKernel : public Kernel {
+class CblasKernel : public ComputeKernel {
  public:
   CblasKernel(Sgemm sgemm, const KernelJob& job)
       : sgemm_(sgemm), spec_(*gemm_spec(job)), operands_(job) {}
@@ -71,7 +71,7 @@ FoundBackend found_cblas(const CblasLibrary& library, const BackendOptions& opti
     const auto spec = gemm_spec(job);
     return spec && fits_in_int(*spec);
   };
-  const auto make = [sgemm](const KernelJob& job) -> std::unique_ptr<Kernel> {
+  const auto make = [sgemm](const KernelJob& job) -> std::unique_ptr<ComputeKernel> {
     return std::make_unique<CblasKernel>(sgemm, job);
   };
   for (NamedPattern& each : gemm_patterns()) {

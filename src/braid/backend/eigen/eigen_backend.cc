@@ -17,7 +17,7 @@ using OutMatrix = Eigen::Map<RowMajor>;
 using ConstArray = Eigen::Map<const Eigen::ArrayXf>;
 using OutArray = Eigen::Map<Eigen::ArrayXf>;
 
-class EigenProduct : public Kernel {
+class EigenProduct : public ComputeKernel {
  public:
   explicit EigenProduct(const KernelJob& job) : spec_(*gemm_spec(job)), operands_(job) {}
 
@@ -61,7 +61,7 @@ class EigenProduct : public Kernel {
 
 /// `Function::of(a, b, out)` for tensors of one shape.
 template <typename Function>
-class EigenPointwise : public Kernel {
+class EigenPointwise : public ComputeKernel {
  public:
   explicit EigenPointwise(const KernelJob& job) : operands_(job), leaves_(job.leaves) {}
 
@@ -103,7 +103,7 @@ bool has_one_shape(const KernelJob& job) {
 template <typename Function>
 BackendPattern pointwise_pattern(const std::string& name, Pattern pattern) {
   return {name, std::move(pattern), has_one_shape, [](const KernelJob& job) {
-            return std::unique_ptr<Kernel>(std::make_unique<EigenPointwise<Function>>(job));
+            return std::unique_ptr<ComputeKernel>(std::make_unique<EigenPointwise<Function>>(job));
           }};
 }
 
@@ -118,7 +118,7 @@ FoundBackend eigen_backend(const BackendOptions&) {
   for (NamedPattern& each : gemm_patterns()) {
     backend.patterns.push_back({std::move(each.name), std::move(each.pattern),
                                 [](const KernelJob& job) { return gemm_spec(job).has_value(); },
-                                [](const KernelJob& job) -> std::unique_ptr<Kernel> {
+                                [](const KernelJob& job) -> std::unique_ptr<ComputeKernel> {
                                   return std::make_unique<EigenProduct>(job);
                                 }});
   }

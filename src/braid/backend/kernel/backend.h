@@ -13,12 +13,12 @@ namespace braid {
 
 /// A job made ready to run: weights packed, library objects created. Not for use by several threads
 /// at once.
-class Kernel {
+class ComputeKernel {
  public:
-  Kernel() = default;
-  Kernel(const Kernel&) = delete;
-  Kernel& operator=(const Kernel&) = delete;
-  virtual ~Kernel() = default;
+  ComputeKernel() = default;
+  ComputeKernel(const ComputeKernel&) = delete;
+  ComputeKernel& operator=(const ComputeKernel&) = delete;
+  virtual ~ComputeKernel() = default;
 
   /// Computes the output, which has its type and shape already, from the region's inputs in their
   /// order. Tensors are row-major. Throws Error when the library fails.
@@ -32,7 +32,7 @@ struct BackendPattern {
   /// Whether a match can be run: types, shapes and attributes that the library takes. Cheap.
   std::function<bool(const KernelJob&)> accepts;
   /// Precondition: `accepts`. nullptr where the library itself refuses.
-  std::function<std::unique_ptr<Kernel>(const KernelJob&)> make;
+  std::function<std::unique_ptr<ComputeKernel>(const KernelJob&)> make;
 };
 
 /// A library that computes operators.

@@ -18,7 +18,7 @@ bool is_small(const KernelJob& job) {
          spec->m * spec->n * spec->k <= most_multiplications;
 }
 
-class LibxsmmKernel : public Kernel {
+class LibxsmmKernel : public ComputeKernel {
  public:
   LibxsmmKernel(libxsmm_smmfunction multiply, const KernelJob& job)
       : multiply_(multiply), spec_(*gemm_spec(job)), operands_(job) {}
@@ -42,7 +42,7 @@ class LibxsmmKernel : public Kernel {
   Operands operands_;
 };
 
-std::unique_ptr<Kernel> libxsmm_product(const KernelJob& job) {
+std::unique_ptr<ComputeKernel> libxsmm_product(const KernelJob& job) {
   const GemmSpec spec = *gemm_spec(job);
   const auto m = static_cast<libxsmm_blasint>(spec.m);
   const auto n = static_cast<libxsmm_blasint>(spec.n);

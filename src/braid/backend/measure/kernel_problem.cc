@@ -10,7 +10,7 @@
 
 namespace braid {
 
-std::string kernel_problem(Kernel& kernel, const KernelJob& job,
+std::string kernel_problem(ComputeKernel& kernel, const KernelJob& job,
                            std::span<const DenseTensor> inputs) {
   constexpr double share = 1e-5;
   const DenseTensor expected = run(job.region, inputs).front();

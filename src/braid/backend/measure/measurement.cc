@@ -89,7 +89,7 @@ Measurement summary_of(std::vector<double> samples_s, std::int64_t runs_per_samp
 std::vector<Measurement> measure(std::span<const std::function<void()>> tasks,
                                  const MeasureOptions& options) {
   const PinnedThread pinned;
-  std::vector<std::int64_t> runs;
+  std::vector<std::int64_t> runs, rounds;
   for (const auto& task : tasks) {
     double least_s = seconds_of(task, 1);
     for (std::int64_t i = 0; i < options.warm_up_runs; ++i) {
@@ -98,11 +98,16 @@ std::vector<Measurement> measure(std::span<const std::function<void()>> tasks,
     constexpr double most_runs = 1e6;
     const double wanted = options.sample_s / std::max(least_s, 1e-9);
     runs.push_back(static_cast<std::int64_t>(std::clamp(wanted, 1.0, most_runs)));
+    const double fitting =
+        options.most_s / (std::max(least_s, 1e-9) * static_cast<double>(runs.back()));
+    const std::int64_t least_rounds = std::min<std::int64_t>(3, options.samples);
+    rounds.push_back(std::clamp(static_cast<std::int64_t>(std::min(fitting, 1e6)), least_rounds,
+                                options.samples));
   }
   std::vector<std::vector<double>> samples_s(tasks.size());
   for (std::int64_t round = 0; round < options.samples; ++round) {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      samples_s[i].push_back(seconds_of(tasks[i], runs[i]));
+      if (round < rounds[i]) samples_s[i].push_back(seconds_of(tasks[i], runs[i]));
     }
   }
   std::vector<Measurement> results;

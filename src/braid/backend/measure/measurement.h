@@ -13,6 +13,8 @@ struct MeasureOptions {
   /// A sample is as many runs as take about this long together, so that the clock's grain and its
   /// call do not count.
   double sample_s = 1e-3;
+  /// What a task may take in all: slow ones get fewer samples, but three.
+  double most_s = 10;
 };
 
 /// How long one run takes.

@@ -7,7 +7,7 @@
 
 namespace braid {
 
-class OneDnnKernel : public Kernel {
+class OneDnnKernel : public ComputeKernel {
  public:
   OneDnnKernel(OneDnnKernelBuilder builder, const KernelJob& job)
       : builder_(std::move(builder)), operands_(job), addresses_(builder_.buffers_.size()) {}
@@ -111,7 +111,7 @@ std::size_t OneDnnKernelBuilder::packed(ValueId constant, const dnnl_memory_desc
   return place;
 }
 
-std::unique_ptr<Kernel> OneDnnKernelBuilder::kernel() {
+std::unique_ptr<ComputeKernel> OneDnnKernelBuilder::kernel() {
   const KernelJob& job = *job_;
   return std::make_unique<OneDnnKernel>(std::move(*this), job);
 }

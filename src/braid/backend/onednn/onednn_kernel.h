@@ -44,7 +44,7 @@ class OneDnnKernelBuilder {
   /// Before all steps, the output becomes a copy of the value.
   void copies_to_output(ValueId value) { copied_ = value; }
 
-  std::unique_ptr<Kernel> kernel();
+  std::unique_ptr<ComputeKernel> kernel();
 
  private:
   friend class OneDnnKernel;

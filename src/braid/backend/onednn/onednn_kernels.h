@@ -13,25 +13,27 @@ enum class OneDnnLayout : std::uint8_t {
 };
 
 // Kernels for jobs that have the form; nullptr where the library does not implement them.
-std::unique_ptr<Kernel> onednn_product(const std::shared_ptr<const OneDnnFunctions>& functions,
-                                       const KernelJob& job);
-std::unique_ptr<Kernel> onednn_convolution(const std::shared_ptr<const OneDnnFunctions>& functions,
-                                           const KernelJob& job, OneDnnLayout layout);
-std::unique_ptr<Kernel> onednn_pooling(const std::shared_ptr<const OneDnnFunctions>& functions,
-                                       const KernelJob& job, const PoolingSpec& spec);
+std::unique_ptr<ComputeKernel> onednn_product(
+    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job);
+std::unique_ptr<ComputeKernel> onednn_convolution(
+    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job,
+    OneDnnLayout layout);
+std::unique_ptr<ComputeKernel> onednn_pooling(
+    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job,
+    const PoolingSpec& spec);
 
 /// Functions of one tensor, element by element: patterns, and what they are.
 std::vector<NamedPattern> onednn_unary_patterns();
-std::unique_ptr<Kernel> onednn_unary(const std::shared_ptr<const OneDnnFunctions>& functions,
-                                     const KernelJob& job);
+std::unique_ptr<ComputeKernel> onednn_unary(const std::shared_ptr<const OneDnnFunctions>& functions,
+                                            const KernelJob& job);
 /// Functions of two tensors of which one may be broadcast to the other.
 std::vector<NamedPattern> onednn_binary_patterns();
 bool onednn_takes_binary(const KernelJob& job);
-std::unique_ptr<Kernel> onednn_binary(const std::shared_ptr<const OneDnnFunctions>& functions,
-                                      const KernelJob& job);
+std::unique_ptr<ComputeKernel> onednn_binary(
+    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job);
 /// Softmax along one axis.
 bool onednn_takes_softmax(const KernelJob& job);
-std::unique_ptr<Kernel> onednn_softmax(const std::shared_ptr<const OneDnnFunctions>& functions,
-                                       const KernelJob& job);
+std::unique_ptr<ComputeKernel> onednn_softmax(
+    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job);
 
 }  // namespace braid

@@ -63,8 +63,8 @@ std::vector<NamedPattern> onednn_unary_patterns() {
   return patterns;
 }
 
-std::unique_ptr<Kernel> onednn_unary(const std::shared_ptr<const OneDnnFunctions>& functions,
-                                     const KernelJob& job) {
+std::unique_ptr<ComputeKernel> onednn_unary(const std::shared_ptr<const OneDnnFunctions>& functions,
+                                            const KernelJob& job) {
   OneDnnKernelBuilder builder(functions, job);
   const auto form = plain_memory(*functions, lifted(job.leaf_form(0).shape, 1));
   const auto algorithm = algorithm_of(unary_operations, job.region.nodes.front().operation);
@@ -96,8 +96,8 @@ bool onednn_takes_binary(const KernelJob& job) {
          job.leaf_form(0).shape == out.shape;
 }
 
-std::unique_ptr<Kernel> onednn_binary(const std::shared_ptr<const OneDnnFunctions>& functions,
-                                      const KernelJob& job) {
+std::unique_ptr<ComputeKernel> onednn_binary(
+    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job) {
   OneDnnKernelBuilder builder(functions, job);
   const std::size_t rank = job.output_form().shape.size();
   const auto a = plain_memory(*functions, lifted(job.leaf_form(0).shape, rank));
@@ -120,8 +120,8 @@ bool onednn_takes_softmax(const KernelJob& job) {
   return job.region.opset >= 13 || softmax_axis(job) + 1 == in.shape.size();
 }
 
-std::unique_ptr<Kernel> onednn_softmax(const std::shared_ptr<const OneDnnFunctions>& functions,
-                                       const KernelJob& job) {
+std::unique_ptr<ComputeKernel> onednn_softmax(
+    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job) {
   OneDnnKernelBuilder builder(functions, job);
   const auto form = plain_memory(*functions, job.leaf_form(0).shape);
   dnnl_softmax_desc_t operation{};

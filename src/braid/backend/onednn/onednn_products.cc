@@ -68,8 +68,8 @@ ConvolutionForms convolution_forms(const OneDnnFunctions& functions, const Convo
 
 }  // namespace
 
-std::unique_ptr<Kernel> onednn_product(const std::shared_ptr<const OneDnnFunctions>& functions,
-                                       const KernelJob& job) {
+std::unique_ptr<ComputeKernel> onednn_product(
+    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job) {
   const GemmSpec spec = *gemm_spec(job);
   OneDnnKernelBuilder builder(functions, job);
   const auto a = matrix_form(*functions, stacked(spec, spec.m, spec.k, false), spec.transposes_a);
@@ -100,8 +100,9 @@ std::unique_ptr<Kernel> onednn_product(const std::shared_ptr<const OneDnnFunctio
   return builder.kernel();
 }
 
-std::unique_ptr<Kernel> onednn_convolution(const std::shared_ptr<const OneDnnFunctions>& functions,
-                                           const KernelJob& job, OneDnnLayout layout) {
+std::unique_ptr<ComputeKernel> onednn_convolution(
+    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job,
+    OneDnnLayout layout) {
   const ConvolutionSpec spec = *convolution_spec(job);
   OneDnnKernelBuilder builder(functions, job);
   const ConvolutionForms forms = convolution_forms(*functions, spec);
@@ -143,8 +144,9 @@ std::unique_ptr<Kernel> onednn_convolution(const std::shared_ptr<const OneDnnFun
   return builder.kernel();
 }
 
-std::unique_ptr<Kernel> onednn_pooling(const std::shared_ptr<const OneDnnFunctions>& functions,
-                                       const KernelJob& job, const PoolingSpec& spec) {
+std::unique_ptr<ComputeKernel> onednn_pooling(
+    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job,
+    const PoolingSpec& spec) {
   OneDnnKernelBuilder builder(functions, job);
   const auto x = plain_memory(*functions, job.leaf_form(0).shape);
   const auto y = plain_memory(*functions, job.output_form().shape);

@@ -9,12 +9,14 @@
 namespace braid {
 
 /// A program for inputs of fixed types and shapes, without the nodes that need not be run for them:
-/// what depends on constants and shapes alone has become a constant.
+/// what depends on constants and shapes alone has become a constant, and batch normalisations are
+/// folded (fold_normalization.h).
 struct FixedProgram {
   Program program;
   std::vector<TensorForm> forms;  ///< By value.
-  /// How long the reference kernel of each node that is left took, once; by node.
+  /// How long the reference kernel of each node takes, by node.
   std::vector<double> reference_s;
+  std::vector<DenseTensor> expected;  ///< The reference kernels' answer for the inputs given.
 };
 
 /// The fixed program for inputs like these. Costs a run with the reference kernels. Throws Error as

@@ -14,6 +14,7 @@ struct PlaceOptions {
   MeasureOptions measure;
   std::int64_t threads = 1;      ///< As the backends were told, for the store.
   double cost_per_kernel_s = 0;  ///< What starting a kernel takes beside its measured time.
+  double kernel_limit_s = 30;    ///< After which a kernel that is measured is taken to hang.
 };
 
 /// Some nodes of a program and the kernel that computes them together.
@@ -29,6 +30,7 @@ struct ProgramPlacement {
   double predicted_s = 0;           ///< The sum of the groups' measured times.
   // What was done for it.
   std::int64_t candidates = 0;  ///< Matches that a backend accepts, and reference kernels.
+  std::int64_t kernels = 0;     ///< Different ones among those of backends.
   std::int64_t measured = 0;    ///< Kernels measured: equal ones once.
   std::int64_t known = 0;       ///< Kernels whose times were in the store.
   std::vector<std::string>
@@ -39,7 +41,8 @@ struct ProgramPlacement {
 /// are all matches of their patterns, and the reference kernel for each node, measured only where
 /// the search reaches them, together with those that begin at the same node; what is fastest
 /// together is found by cheapest_placement(), exact where times add up. Every kernel's answer is
-/// held against the reference kernels' before it is measured.
+/// held against the reference kernels' before it is measured, in a child process
+/// (measure_kernels.h).
 ///
 /// `store` keeps the times, and has them for the next time; without one (nullptr) all are measured.
 ProgramPlacement place_program(const FixedProgram& fixed, const std::vector<FoundBackend>& backends,

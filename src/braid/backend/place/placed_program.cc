@@ -15,7 +15,7 @@ namespace braid {
 
 struct PlacedProgram::Step {
   NodeId node = -1;  ///< Run by its reference kernel where there is no other.
-  std::unique_ptr<Kernel> kernel;
+  std::unique_ptr<ComputeKernel> kernel;
   std::vector<ValueId> inputs;  ///< Values of the program; -1 for what is left out.
   ValueId output = -1;          ///< Of kernels.
 };

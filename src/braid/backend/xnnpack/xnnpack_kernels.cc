@@ -24,7 +24,7 @@ void check_xnnpack(xnn_status status, const char* what) {
 }
 
 /// An operator of the library and what it belongs to.
-class XnnpackKernel : public Kernel {
+class XnnpackKernel : public ComputeKernel {
  public:
   XnnpackKernel(Xnnpack library, xnn_operator_t op, const KernelJob& job)
       : library_(std::move(library)), op_(op), operands_(job), leaves_(job.leaves) {}
@@ -168,7 +168,7 @@ bool xnnpack_takes_product(const KernelJob& job) {
   return spec->added == GemmSpec::Added::nothing || constant(spec->bias);
 }
 
-std::unique_ptr<Kernel> xnnpack_product(const Xnnpack& library, const KernelJob& job) {
+std::unique_ptr<ComputeKernel> xnnpack_product(const Xnnpack& library, const KernelJob& job) {
   const GemmSpec spec = *gemm_spec(job);
   const Operands operands(job);
   const float* bias = spec.bias < 0 ? nullptr : operands.reals({}, spec.bias);
@@ -186,7 +186,7 @@ bool xnnpack_takes_convolution(const KernelJob& job) {
   return spec && spec->residual < 0 && spec->x == job.leaves[0] && has_padding_inside(spec->window);
 }
 
-std::unique_ptr<Kernel> xnnpack_convolution(const Xnnpack& library, const KernelJob& job) {
+std::unique_ptr<ComputeKernel> xnnpack_convolution(const Xnnpack& library, const KernelJob& job) {
   const ConvolutionSpec spec = *convolution_spec(job);
   const Window& w = spec.window;
   const Operands operands(job);
@@ -211,7 +211,7 @@ bool xnnpack_takes_max_pooling(const KernelJob& job) {
   return spec && has_padding_inside(spec->window) && element_count(spec->window.kernel) > 1;
 }
 
-std::unique_ptr<Kernel> xnnpack_max_pooling(const Xnnpack& library, const KernelJob& job) {
+std::unique_ptr<ComputeKernel> xnnpack_max_pooling(const Xnnpack& library, const KernelJob& job) {
   const Window w = pooling_spec(job)->window;
   const std::size_t channels = size(job.leaf_form(0).shape[1]);
   xnn_operator_t op = nullptr;
@@ -236,7 +236,7 @@ bool xnnpack_takes_softmax(const KernelJob& job) {
   return call.axis(call.integer("axis", call.opset() < 13 ? 1 : -1), rank) + 1 == rank;
 }
 
-std::unique_ptr<Kernel> xnnpack_unary(const Xnnpack& library, const KernelJob& job) {
+std::unique_ptr<ComputeKernel> xnnpack_unary(const Xnnpack& library, const KernelJob& job) {
   const std::string& operation = job.region.nodes.front().operation;
   const Shape& shape = job.leaf_form(0).shape;
   const std::int64_t width = shape.back();
@@ -266,7 +266,7 @@ bool xnnpack_takes_binary(const KernelJob& job) {
   return fits(job.leaf_form(0)) && fits(job.leaf_form(1));
 }
 
-std::unique_ptr<Kernel> xnnpack_binary(const Xnnpack& library, const KernelJob& job) {
+std::unique_ptr<ComputeKernel> xnnpack_binary(const Xnnpack& library, const KernelJob& job) {
   const bool adds = job.region.nodes.front().operation == "Add";
   xnn_operator_t op = nullptr;
   const xnn_status status = adds ? library->create_add(-infinity, infinity, 0, &op)

@@ -1,0 +1,103 @@
+#include "braid/backend/place/candidate_costs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "braid/backend/measure/measure_kernels.h"
+#include "braid/base/index.h"
+
+namespace braid {
+
+CandidateCosts::CandidateCosts(const FixedProgram& fixed, const ProgramOpGraph& graph,
+                               const std::vector<KernelCandidate>& candidates, CostStore* store,
+                               const PlaceOptions& options, ProgramPlacement& result)
+    : fixed_(fixed),
+      graph_(graph),
+      candidates_(candidates),
+      store_(store),
+      options_(options),
+      result_(result),
+      costs_s_(candidates.size(), std::nan("")),
+      by_first_(fixed.program.nodes.size()),
+      machine_(machine_name()) {
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    by_first_[at(candidates[c].nodes.front())].push_back(c);
+  }
+}
+
+double CandidateCosts::cost_s(std::size_t candidate) {
+  if (std::isnan(costs_s_[candidate])) find_costs(candidates_[candidate].nodes.front());
+  return costs_s_[candidate];
+}
+
+std::int64_t CandidateCosts::kernels() const {
+  std::set<Key> keys;
+  for (const KernelCandidate& each : candidates_) {
+    if (each.backend == nullptr) continue;
+    keys.emplace(each.pattern,
+                 job_text(kernel_job(fixed_.program, graph_, each.match, fixed_.forms)));
+  }
+  return static_cast<std::int64_t>(keys.size());
+}
+
+void CandidateCosts::find_costs(NodeId first) {
+  std::vector<Unknown> unknown;
+  std::vector<std::pair<std::size_t, Key>> waiting;
+  for (const std::size_t c : by_first_[at(first)]) {
+    const KernelCandidate& candidate = candidates_[c];
+    if (candidate.backend == nullptr) {
+      costs_s_[c] = fixed_.reference_s[at(first)];
+      continue;
+    }
+    KernelJob job = kernel_job(fixed_.program, graph_, candidate.match, fixed_.forms);
+    const Key key(candidate.pattern, job_text(job));
+    waiting.emplace_back(c, key);
+    if (is_known(candidate, key)) continue;
+    known_s_.emplace(key, std::numeric_limits<double>::infinity());
+    unknown.push_back({key, store_key(candidate, key), std::move(job)});
+  }
+  measure_all(unknown);
+  for (const auto& [candidate, key] : waiting) costs_s_[candidate] = known_s_.at(key);
+}
+
+CostKey CandidateCosts::store_key(const KernelCandidate& candidate, const Key& key) const {
+  return {candidate.backend->name, candidate.backend->version,
+          candidate.pattern->name, key.second,
+          options_.threads,        machine_};
+}
+
+bool CandidateCosts::is_known(const KernelCandidate& candidate, const Key& key) {
+  if (known_s_.contains(key)) return true;
+  if (store_ == nullptr) return false;
+  const auto found = store_->find(store_key(candidate, key));
+  if (!found) return false;
+  known_s_.emplace(key, found->median_s);
+  ++result_.known;
+  return true;
+}
+
+void CandidateCosts::measure_all(const std::vector<Unknown>& unknown) {
+  std::vector<KernelTrial> trials;
+  trials.reserve(unknown.size());
+  for (const Unknown& each : unknown) trials.push_back({each.key.first, &each.job});
+  const std::vector<KernelFinding> findings =
+      measure_kernels(trials, options_.measure, options_.kernel_limit_s);
+  for (std::size_t i = 0; i < unknown.size(); ++i) {
+    const KernelFinding& finding = findings[i];
+    if (finding.measured) {
+      known_s_[unknown[i].key] = finding.measured->median_s;
+      ++result_.measured;
+      if (store_ != nullptr) store_->add(unknown[i].store_key, *finding.measured);
+    } else if (!finding.problem.empty()) {
+      result_.wrong.push_back(fmt::format("{}: {}: {}: {}", unknown[i].store_key.backend,
+                                          unknown[i].store_key.pattern, unknown[i].key.second,
+                                          finding.problem));
+    }
+  }
+}
+
+}  // namespace braid

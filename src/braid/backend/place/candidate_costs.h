@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "braid/backend/measure/cost_store.h"
+#include "braid/backend/place/candidates.h"
+#include "braid/backend/place/place_program.h"
+
+namespace braid {
+
+/// What the candidates of a program cost, measured when it is first asked for, together with all
+/// that begin at the same node. Equal jobs are measured once; times in the store are not measured
+/// again. Counts in `result`, whose list of wrong kernels it fills.
+class CandidateCosts {
+ public:
+  /// All that is given must outlive this.
+  CandidateCosts(const FixedProgram& fixed, const ProgramOpGraph& graph,
+                 const std::vector<KernelCandidate>& candidates, CostStore* store,
+                 const PlaceOptions& options, ProgramPlacement& result);
+
+  /// Infinite where the kernel cannot be made or is wrong.
+  double cost_s(std::size_t candidate);
+
+  /// Different kernels among the candidates: as many as there would be to measure without search.
+  std::int64_t kernels() const;
+
+ private:
+  using Key = std::pair<const BackendPattern*, std::string>;  ///< With job_text().
+  struct Unknown {
+    Key key;
+    CostKey store_key;
+    KernelJob job;
+  };
+
+  void find_costs(NodeId first);
+  /// Whether the time of a job is known, if only now from the store.
+  bool is_known(const KernelCandidate& candidate, const Key& key);
+  CostKey store_key(const KernelCandidate& candidate, const Key& key) const;
+  void measure_all(const std::vector<Unknown>& unknown);
+
+  const FixedProgram& fixed_;
+  const ProgramOpGraph& graph_;
+  const std::vector<KernelCandidate>& candidates_;
+  CostStore* store_;
+  const PlaceOptions& options_;
+  ProgramPlacement& result_;
+  std::vector<double> costs_s_;  ///< By candidate; NaN where not asked for.
+  std::map<Key, double> known_s_;
+  std::vector<std::vector<std::size_t>> by_first_;  ///< Candidates by their first node.
+  std::string machine_;
+};
+
+}  // namespace braid

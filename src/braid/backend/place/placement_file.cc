@@ -1,0 +1,165 @@
+#include "braid/backend/place/placement_file.h"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "braid/base/document.h"
+#include "braid/base/error.h"
+#include "braid/base/index.h"
+#include "braid/base/json.h"
+
+namespace braid {
+namespace {
+
+constexpr std::int64_t file_version = 1;
+constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+constexpr double most_s = 1e9;
+
+Json measured_json(const Measurement& m) {
+  return {{"median_s", m.median_s},
+          {"low_s", m.low_s},
+          {"high_s", m.high_s},
+          {"variance_s2", m.variance_s2},
+          {"samples", m.samples},
+          {"outliers", m.outliers},
+          {"runs_per_sample", m.runs_per_sample}};
+}
+
+Measurement read_measured(const Value& value) {
+  value.expect_only(
+      {"median_s", "low_s", "high_s", "variance_s2", "samples", "outliers", "runs_per_sample"});
+  return {.median_s = value["median_s"].as_double_in(0, most_s),
+          .low_s = value["low_s"].as_double_in(0, most_s),
+          .high_s = value["high_s"].as_double_in(0, most_s),
+          .variance_s2 = value["variance_s2"].as_double_in(0, most_s * most_s),
+          .samples = value["samples"].as_int_in(1, most),
+          .outliers = value["outliers"].as_int_in(0, most),
+          .runs_per_sample = value["runs_per_sample"].as_int_in(1, most)};
+}
+
+void read_group(const Value& value, PlacementFile& file) {
+  value.expect_only({"backend", "pattern", "nodes", "operators", "cost_s"});
+  PlacedGroup group{std::string(value["backend"].as_string()),
+                    std::string(value["pattern"].as_string()),
+                    {},
+                    value["cost_s"].as_double_in(0, most_s)};
+  NodeId before = -1;
+  for (const Value& each : value["nodes"].elements()) {
+    const auto node =
+        static_cast<NodeId>(each.as_int_in(before + 1, std::numeric_limits<NodeId>::max() - 1));
+    group.nodes.push_back(node);
+    before = node;
+  }
+  if (group.nodes.empty()) value["nodes"].fail("a group has at least one node");
+  std::vector<std::string> names;
+  for (const Value& each : value["operators"].elements()) {
+    names.emplace_back(each.as_string());
+  }
+  if (names.size() != group.nodes.size()) {
+    value["operators"].fail("has other operators than nodes");
+  }
+  file.placement.groups.push_back(std::move(group));
+  file.operators.push_back(std::move(names));
+}
+
+}  // namespace
+
+std::string placement_text(const PlacementFile& file) {
+  Json json = Json::object();
+  json["braid_placement"] = file_version;
+  json["model"] = file.model;
+  if (!file.dims.empty()) json["dims"] = file.dims;
+  if (file.seq_len > 0) json["seq_len"] = file.seq_len;
+  if (file.layers > 0) json["layers"] = file.layers;
+  json["seed"] = file.seed;
+  json["threads"] = file.threads;
+  json["machine"] = file.machine;
+  json["backends"] = file.versions;
+  json["predicted_s"] = file.placement.predicted_s;
+  if (file.measured) json["measured"] = measured_json(*file.measured);
+  json["groups"] = Json::array();
+  for (std::size_t g = 0; g < file.placement.groups.size(); ++g) {
+    const PlacedGroup& group = file.placement.groups[g];
+    json["groups"].push_back({{"backend", group.backend},
+                              {"pattern", group.pattern},
+                              {"nodes", group.nodes},
+                              {"operators", file.operators[g]},
+                              {"cost_s", group.cost_s}});
+  }
+  return to_text(json);
+}
+
+PlacementFile read_placement_file(const std::string& path) {
+  const Document document = Document::parse_file(path);
+  const Value root = document.root();
+  if (!root.is_object() || !root["braid_placement"].exists()) {
+    throw Error({path, 0, ""}, "is no placement", "braid place MODEL -o FILE writes one");
+  }
+  if (root["braid_placement"].as_int() != file_version) {
+    root["braid_placement"].fail("is a version that this braid does not read", "place again");
+  }
+  root.expect_only({"braid_placement", "model", "dims", "seq_len", "layers", "seed", "threads",
+                    "machine", "backends", "predicted_s", "measured", "groups"});
+  PlacementFile file;
+  file.model = root["model"].as_string();
+  if (root["dims"].exists()) {
+    for (const auto& [name, size] : root["dims"].members()) {
+      file.dims.emplace(name, size.as_int_in(1, most));
+    }
+  }
+  file.seq_len = root["seq_len"].exists() ? root["seq_len"].as_int_in(1, most) : 0;
+  file.layers = root["layers"].exists() ? root["layers"].as_int_in(1, most) : 0;
+  file.seed = static_cast<std::uint64_t>(root["seed"].as_int_in(0, most));
+  file.threads = root["threads"].as_int_in(1, 4096);
+  file.machine = root["machine"].as_string();
+  for (const auto& [name, version] : root["backends"].members()) {
+    file.versions.emplace(name, version.as_string());
+  }
+  file.placement.predicted_s = root["predicted_s"].as_double_in(0, most_s);
+  if (root["measured"].exists()) file.measured = read_measured(root["measured"]);
+  for (const Value& each : root["groups"].elements()) read_group(each, file);
+  return file;
+}
+
+void check_placement(const PlacementFile& file, const FixedProgram& fixed,
+                     const std::vector<FoundBackend>& backends, const std::string& path) {
+  const std::vector<ProgramNode>& nodes = fixed.program.nodes;
+  std::vector<int> times(nodes.size(), 0);
+  for (std::size_t g = 0; g < file.operators.size(); ++g) {
+    const PlacedGroup& group = file.placement.groups[g];
+    for (std::size_t i = 0; i < group.nodes.size(); ++i) {
+      const auto node = static_cast<std::size_t>(group.nodes[i]);
+      if (node >= nodes.size() || nodes[node].name != file.operators[g][i]) {
+        throw Error({path, 0, fmt::format("groups[{}]", g)},
+                    fmt::format("{} is not operator {} of the model", file.operators[g][i], node),
+                    "the model has changed: place it again");
+      }
+      ++times[node];
+    }
+  }
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    if (times[n] == 1) continue;
+    throw Error({path, 0, "groups"}, fmt::format("{} is in {} groups", nodes[n].name, times[n]),
+                "each operator is in one");
+  }
+  for (const auto& [name, version] : file.versions) {
+    const FoundBackend* found = nullptr;
+    for (const FoundBackend& each : backends) {
+      if (each.name == name) found = &each;
+    }
+    if (found == nullptr || !found->backend) {
+      throw Error({path, 0, "backends"},
+                  fmt::format("{} is not here{}{}", name, found == nullptr ? "" : ": ",
+                              found == nullptr ? "" : found->missing),
+                  "place the model again");
+    }
+    if (found->backend->version != version) {
+      throw Error({path, 0, "backends"},
+                  fmt::format("{} was {} and is {} now", name, version, found->backend->version),
+                  "place the model again");
+    }
+  }
+}
+
+}  // namespace braid

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include "braid/graph/graph.h"
+#include "braid/program/program.h"
+
+namespace braid {
+
+/// A program that does what inference with a graph does: the same products, convolutions,
+/// attention, normalisations and sums on tensors of the same shapes, in f32. Its weights are
+/// missing (fill_missing_weights). Losses are left out, and so are dropouts.
+///
+/// A Graph says what operators cost, not all that they compute. What it leaves open is settled:
+/// padding lies evenly on both sides of a window; a pointwise function of one operand is Relu,
+/// Swish or Gelu by its arithmetic per element, and for any other arithmetic (rotary embedding) a
+/// product with a constant row; scales, shifts and variances are those that fill_missing_weights()
+/// makes.
+///
+///   Program program = program_from_graph(load_model("bert-base", {.seq_len = 128, .dims = {}}));
+///
+/// Throws Error, naming the operator: experts, recurrent cells, transposed convolutions, training
+/// graphs, attention with learned relative positions, and shapes that no rule above explains.
+Program program_from_graph(const Graph& graph);
+
+/// Bytes of a program's weights in f32, those that are missing included.
+double weight_bytes(const Program& program);
+
+}  // namespace braid

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "braid/graph/graph.h"
+#include "braid/program/program_builder.h"
+
+namespace braid {
+
+/// Writes the operators of a graph as nodes of a program, one after the other. Feature maps
+/// [channels × height × width] of a single sample get a dimension for samples in front.
+class GraphTranslator {
+ public:
+  explicit GraphTranslator(const Graph& graph);
+  Program program();
+
+ private:
+  struct Written {
+    ValueId value = -1;
+    Shape shape;
+  };
+
+  void add(const Operator& op);
+  // Each is what an operator of that kind computes.
+  Written result(const MatMul& kind);
+  Written result(const Attention& kind);
+  Written result(const Convolution& kind);
+  Written result(const Normalization& kind);
+  Written result(const Softmax& kind);
+  Written result(const Elementwise& kind);
+  Written result(const Embedding& kind);
+  Written result(const Reduction& kind);
+  Written result(const DataMovement& kind);
+  Written result(const Recurrent& kind);
+  Written result(const MoeRouter& kind);
+  Written result(const MoeExperts& kind);
+  Written result(const Loss& kind);
+  Written result(const OptimizerStep& kind);
+
+  Written one_operand(const Elementwise& kind);
+  Written two_operands();
+  Written gated();
+  Written normalized_channels(const Written& x);
+  Written joined();
+  /// Q, K or V as [samples · heads × length × width].
+  struct HeadsOf {
+    std::int64_t samples, heads, length, width;
+  };
+  Written heads(ValueId x, const HeadsOf& of, bool transposed);
+  std::vector<ValueId> queries_keys_values(const Attention& kind);
+  Written mask(const Attention& kind);
+
+  [[noreturn]] void refuse(const std::string& why) const;
+  const Written& operand(std::size_t number);
+  std::size_t operands() const { return op_->inputs.size(); }
+  bool is_parameter(std::size_t operand) const;
+  const Tensor& output() const;
+  Shape output_shape() const;
+  ValueId node(const std::string& operation, std::vector<ValueId> inputs,
+               std::vector<Attribute> attributes = {});
+  ValueId reshaped(ValueId x, const Shape& shape);
+  ValueId sliced(ValueId x, std::int64_t axis, std::int64_t first, std::int64_t last);
+
+  const Graph& graph_;
+  ProgramBuilder builder_;
+  std::vector<Written> written_;  ///< By tensor.
+  const Operator* op_ = nullptr;  ///< Being written.
+  std::int64_t nodes_of_op_ = 0;
+};
+
+}  // namespace braid

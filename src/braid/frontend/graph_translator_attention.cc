@@ -1,0 +1,87 @@
+#include <cmath>
+
+#include "braid/base/index.h"
+#include "braid/frontend/graph_translator.h"
+#include "braid/program/numbers.h"
+
+namespace braid {
+
+// Heads that share keys are stacked: with g of them a product has g · q_len rows for each head of
+// the keys, so that keys and values need not be copied.
+
+std::vector<ValueId> GraphTranslator::queries_keys_values(const Attention& kind) {
+  const std::int64_t q = kind.heads * kind.qk_dim;
+  const std::int64_t k = kind.kv_heads * kind.qk_dim;
+  const std::int64_t v = kind.kv_heads * kind.v_dim;
+  const auto has_width = [&](std::size_t i, std::int64_t width) {
+    return operand(i).shape.size() == 2 && operand(i).shape[1] == width;
+  };
+  if (operands() == 1 && has_width(0, q + k + v)) {
+    const ValueId x = operand(0).value;
+    return {sliced(x, 1, 0, q), sliced(x, 1, q, q + k), sliced(x, 1, q + k, q + k + v)};
+  }
+  if (operands() == 2 && has_width(0, q) && has_width(1, k + v)) {
+    const ValueId kv = operand(1).value;
+    return {operand(0).value, sliced(kv, 1, 0, k), sliced(kv, 1, k, k + v)};
+  }
+  if (operands() == 3 && has_width(0, q) && has_width(1, k) && has_width(2, v)) {
+    return {operand(0).value, operand(1).value, operand(2).value};
+  }
+  refuse("nothing says where its queries, keys and values are");
+}
+
+GraphTranslator::Written GraphTranslator::heads(ValueId x, const HeadsOf& of, bool transposed) {
+  const ValueId apart = reshaped(x, {of.samples, of.length, of.heads, of.width});
+  if (transposed) {
+    const ValueId turned = node("Transpose", {apart}, {{"perm", Shape{0, 2, 3, 1}}});
+    const Shape shape{of.samples * of.heads, of.width, of.length};
+    return {reshaped(turned, shape), shape};
+  }
+  const ValueId turned = node("Transpose", {apart}, {{"perm", Shape{0, 2, 1, 3}}});
+  const Shape shape{of.samples * of.heads, of.length, of.width};
+  return {reshaped(turned, shape), shape};
+}
+
+/// 0 where a query sees a key, and so little elsewhere that its weight is 0.
+GraphTranslator::Written GraphTranslator::mask(const Attention& kind) {
+  std::vector<double> numbers;
+  numbers.reserve(at(kind.q_len * kind.kv_len));
+  for (std::int64_t q = 0; q < kind.q_len; ++q) {
+    const std::int64_t last = q + kind.kv_len - kind.q_len;
+    for (std::int64_t k = 0; k < kind.kv_len; ++k) {
+      const bool is_later = kind.causal && k > last;
+      const bool is_left_behind = kind.window > 0 && k <= last - kind.window;
+      numbers.push_back(is_later || is_left_behind ? -1e9 : 0);
+    }
+  }
+  const Shape shape{kind.q_len, kind.kv_len};
+  return {builder_.constant(tensor_of(ElementType::f32, shape, numbers)), shape};
+}
+
+GraphTranslator::Written GraphTranslator::result(const Attention& kind) {
+  const std::int64_t samples = kind.samples;
+  const std::vector<ValueId> qkv = queries_keys_values(kind);
+  const std::int64_t stacked = samples * kind.kv_heads;
+  const std::int64_t rows = kind.heads / kind.kv_heads * kind.q_len;
+  ValueId q = heads(qkv[0], {samples, kind.heads, kind.q_len, kind.qk_dim}, false).value;
+  if (kind.heads != kind.kv_heads) q = reshaped(q, {stacked, rows, kind.qk_dim});
+  const ValueId k = heads(qkv[1], {samples, kind.kv_heads, kind.kv_len, kind.qk_dim}, true).value;
+  const ValueId v = heads(qkv[2], {samples, kind.kv_heads, kind.kv_len, kind.v_dim}, false).value;
+  ValueId scores = node("MatMul", {q, k});
+  scores = node("Mul", {scores, builder_.real(1 / std::sqrt(static_cast<double>(kind.qk_dim)))});
+  if (kind.causal || kind.window > 0) {
+    if (kind.heads != kind.kv_heads) {
+      scores = reshaped(scores, {samples * kind.heads, kind.q_len, kind.kv_len});
+    }
+    scores = node("Add", {scores, mask(kind).value});
+    if (kind.heads != kind.kv_heads) scores = reshaped(scores, {stacked, rows, kind.kv_len});
+  }
+  const ValueId weights = node("Softmax", {scores}, {{"axis", std::int64_t{-1}}});
+  ValueId y = node("MatMul", {weights, v});
+  y = reshaped(y, {samples, kind.heads, kind.q_len, kind.v_dim});
+  y = node("Transpose", {y}, {{"perm", Shape{0, 2, 1, 3}}});
+  const Shape shape{samples * kind.q_len, kind.heads * kind.v_dim};
+  return {reshaped(y, shape), shape};
+}
+
+}  // namespace braid
