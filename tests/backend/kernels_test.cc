@@ -109,6 +109,51 @@ TEST(Kernels, ConvolutionsWithWhatFollows) {
   }
 }
 
+TEST(Kernels, WhatTransformersAreMadeOf) {
+  std::vector<Program> programs;
+  for (const char* form : {"none", "tanh"}) {
+    TestProgramBuilder b(20);
+    const std::vector<Attribute> approximate{{"approximate", std::string(form)}};
+    const ValueId x = b.input({6, 10});
+    const ValueId y = b.node("Add", {b.node("MatMul", {x, b.weight({10, 24})}), b.weight({24})});
+    const ValueId shaped = b.node("Gelu", {y}, approximate);
+    programs.push_back(b.with_output(b.node("Gelu", {shaped}, approximate)));
+  }
+  for (const bool shifts : {false, true}) {
+    TestProgramBuilder b(20);
+    std::vector<ValueId> operands{b.input({2, 7, 24}), b.weight({24})};
+    if (shifts) operands.push_back(b.weight({24}));
+    programs.push_back(b.with_output(b.node("LayerNormalization", operands, {{"epsilon", 1e-3}})));
+  }
+  for (const Shape& order : {Shape{0, 2, 1, 3}, Shape{0, 2, 3, 1}, Shape{3, 1, 2, 0}, Shape{}}) {
+    TestProgramBuilder b(20);
+    std::vector<Attribute> attributes;
+    if (!order.empty()) attributes.push_back({"perm", order});
+    programs.push_back(b.with_output(b.node("Transpose", {b.input({2, 3, 4, 5})}, attributes)));
+  }
+  for (const bool turned : {false, true}) {  // Scale and shift by channel, then Relu.
+    TestProgramBuilder b(20);
+    const ValueId x = b.input({2, 5, 6, 7});
+    const ValueId product = b.node("Mul", {x, b.weight({5, 1, 1})});
+    const ValueId shift = b.weight({5, 1, 1});
+    const ValueId sum =
+        b.node("Add", turned ? std::vector{shift, product} : std::vector{product, shift});
+    programs.push_back(b.with_output(b.node("Relu", {sum})));
+  }
+  TestProgramBuilder twice(20);  // The sum of a product with itself.
+  const ValueId square = twice.node("Mul", {twice.input({3, 4}), twice.weight({4})});
+  programs.push_back(twice.with_output(twice.node("Add", {square, square})));
+  KernelCheck check;
+  expect_right(programs, check);
+  for (const FoundBackend& each : backends_under_test()) {
+    if (!each.backend || each.name != "onednn") continue;
+    for (const char* kernel : {"matmul+add+gelu", "Gelu", "layer_norm", "layer_norm+shift",
+                               "transpose", "Mul+add", "Mul+add+relu"}) {
+      EXPECT_GT(check.right["onednn: " + std::string(kernel)], 0) << kernel;
+    }
+  }
+}
+
 TEST(Kernels, PoolingAndPointwise) {
   std::vector<Program> programs;
   for (const char* operation : {"MaxPool", "AveragePool"}) {

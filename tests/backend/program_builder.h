@@ -8,7 +8,7 @@ namespace braid {
 /// A builder whose programs end with one output and have random weights.
 class TestProgramBuilder : public ProgramBuilder {
  public:
-  TestProgramBuilder() : ProgramBuilder("test", 15) {}
+  explicit TestProgramBuilder(std::int64_t opset = 15) : ProgramBuilder("test", opset) {}
   Program with_output(ValueId output) {
     Program program = finish({output});
     fill_missing_weights(program, 3);

@@ -67,6 +67,14 @@ bool read_bias(const KernelJob& job, GemmSpec& spec) {
   return true;
 }
 
+std::vector<NamedPattern> product_patterns() {
+  const Pattern matmul = pattern("MatMul", {any(), any()});
+  return {{"matmul", matmul},
+          {"matmul+add", commutative("Add", {matmul, any()})},
+          {"gemm", pattern("Gemm", {any(), any()})},
+          {"gemm+bias", pattern("Gemm", {any(), any(), any()})}};
+}
+
 }  // namespace
 
 std::optional<GemmSpec> gemm_spec(const KernelJob& job) {
@@ -79,6 +87,8 @@ std::optional<GemmSpec> gemm_spec(const KernelJob& job) {
     const ProgramNode& node = job.region.nodes[i];
     if (node.operation == "Relu") {
       spec->relu = true;
+    } else if (node.operation == "Gelu") {
+      spec->gelu = gelu_form(job.region, node);
     } else {
       if (spec->bias >= 0) return std::nullopt;
       spec->bias = node.inputs[0] == result ? node.inputs[1] : node.inputs[0];
@@ -93,17 +103,25 @@ std::optional<GemmSpec> gemm_spec(const KernelJob& job) {
   return spec->batch * spec->m * spec->n * spec->k > 0 ? spec : std::nullopt;
 }
 
+GeluForm gelu_form(const Program& region, const ProgramNode& node) {
+  const NodeCall call(region, node, {});
+  return call.text("approximate", "none") == "tanh" ? GeluForm::tanh : GeluForm::erf;
+}
+
 std::vector<NamedPattern> gemm_patterns() {
   std::vector<NamedPattern> patterns;
-  const auto add = [&](const std::string& name, const Pattern& product) {
-    patterns.push_back({name, product});
-    patterns.push_back({name + "+relu", pattern("Relu", {product})});
-  };
-  const Pattern matmul = pattern("MatMul", {any(), any()});
-  add("matmul", matmul);
-  add("matmul+add", commutative("Add", {matmul, any()}));
-  add("gemm", pattern("Gemm", {any(), any()}));
-  add("gemm+bias", pattern("Gemm", {any(), any(), any()}));
+  for (const NamedPattern& each : product_patterns()) {
+    patterns.push_back(each);
+    patterns.push_back({each.name + "+relu", pattern("Relu", {each.pattern})});
+  }
+  return patterns;
+}
+
+std::vector<NamedPattern> gelu_gemm_patterns() {
+  std::vector<NamedPattern> patterns;
+  for (const NamedPattern& each : product_patterns()) {
+    patterns.push_back({each.name + "+gelu", pattern("Gelu", {each.pattern})});
+  }
   return patterns;
 }
 

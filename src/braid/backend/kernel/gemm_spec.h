@@ -11,8 +11,13 @@
 
 namespace braid {
 
-/// A product of matrices with what may follow it: out = relu(A·B + bias), for `batch` pairs one
-/// after the other. f32, row-major.
+/// How Gelu is computed.
+enum class GeluForm : std::uint8_t { erf, tanh };
+/// That of a node whose operation is Gelu.
+GeluForm gelu_form(const Program& region, const ProgramNode& node);
+
+/// A product of matrices with what may follow it: out = activation(A·B + bias), for `batch` pairs
+/// one after the other. f32, row-major.
 struct GemmSpec {
   std::int64_t batch = 1, m = 1, n = 1, k = 1;
   bool transposes_a = false;  ///< A lies as [k × m].
@@ -26,6 +31,7 @@ struct GemmSpec {
   } added = Added::nothing;
   ValueId bias = -1;
   bool relu = false;
+  std::optional<GeluForm> gelu;  ///< Of gelu_gemm_patterns() alone.
 };
 
 /// The product that a job of gemm_patterns() is; nullopt where types, shapes or attributes have no
@@ -38,6 +44,8 @@ struct NamedPattern {
   Pattern pattern;
 };
 std::vector<NamedPattern> gemm_patterns();
+/// The same with Gelu behind them.
+std::vector<NamedPattern> gelu_gemm_patterns();
 
 /// Finds the numbers of an operand among what a kernel is given.
 class Operands {

@@ -14,10 +14,12 @@ bool is_full_f32(const KernelJob& job) {
 }
 
 void add_products(const Functions& f, std::vector<BackendPattern>& patterns) {
-  for (NamedPattern& each : gemm_patterns()) {
-    patterns.push_back({std::move(each.name), std::move(each.pattern),
-                        [](const KernelJob& job) { return gemm_spec(job).has_value(); },
-                        [f](const KernelJob& job) { return onednn_product(f, job); }});
+  for (const auto& list : {gemm_patterns(), gelu_gemm_patterns()}) {
+    for (const NamedPattern& each : list) {
+      patterns.push_back({each.name, each.pattern,
+                          [](const KernelJob& job) { return gemm_spec(job).has_value(); },
+                          [f](const KernelJob& job) { return onednn_product(f, job); }});
+    }
   }
   const auto takes = [](const KernelJob& job) { return convolution_spec(job).has_value(); };
   for (const OneDnnLayout layout : {OneDnnLayout::nchw, OneDnnLayout::blocked}) {
@@ -48,6 +50,18 @@ void add_pointwise(const Functions& f, std::vector<BackendPattern>& patterns) {
     patterns.push_back({std::move(each.name), std::move(each.pattern), onednn_takes_binary,
                         [f](const KernelJob& job) { return onednn_binary(f, job); }});
   }
+  for (NamedPattern& each : onednn_chain_patterns()) {
+    patterns.push_back({std::move(each.name), std::move(each.pattern), onednn_takes_chain,
+                        [f](const KernelJob& job) { return onednn_chain(f, job); }});
+  }
+  for (const auto& [name, args] : std::vector<std::pair<std::string, std::vector<Pattern>>>{
+           {"layer_norm", {any(), constant()}},
+           {"layer_norm+shift", {any(), constant(), constant()}}}) {
+    patterns.push_back({name, pattern("LayerNormalization", args), onednn_takes_layer_norm,
+                        [f](const KernelJob& job) { return onednn_layer_norm(f, job); }});
+  }
+  patterns.push_back({"transpose", pattern("Transpose", {any()}), onednn_takes_transpose,
+                      [f](const KernelJob& job) { return onednn_transpose(f, job); }});
   patterns.push_back({"softmax", pattern("Softmax", {any()}), onednn_takes_softmax,
                       [f](const KernelJob& job) { return onednn_softmax(f, job); }});
 }

@@ -61,7 +61,12 @@ dnnl_primitive_desc_t OneDnnKernelBuilder::describe(const void* operation,
   functions_->post_ops_create(&after);
   functions_->attr_create(&attributes);
   if (epilogue.adds_to_output) functions_->post_ops_append_sum(after, 1);
-  if (epilogue.relu) functions_->post_ops_append_eltwise(after, 1, dnnl_eltwise_relu, 0, 0);
+  if (epilogue.operand != nullptr) {
+    functions_->post_ops_append_binary(after, epilogue.binary, epilogue.operand);
+  }
+  if (epilogue.activation != dnnl_alg_kind_undef) {
+    functions_->post_ops_append_eltwise(after, 1, epilogue.activation, 0, 0);
+  }
   functions_->attr_set_post_ops(attributes, after);
   dnnl_primitive_desc_t description = nullptr;
   const dnnl_status_t status = functions_->primitive_desc_create(

@@ -13,7 +13,10 @@ namespace braid {
 /// What is added to a primitive's result before it is written, in this order.
 struct OneDnnEpilogue {
   bool adds_to_output = false;  ///< To what lies in the output.
-  bool relu = false;
+  /// A sum or product with a tensor, where `operand` is given.
+  dnnl_alg_kind_t binary = dnnl_alg_kind_undef;
+  const dnnl_memory_desc_t* operand = nullptr;
+  dnnl_alg_kind_t activation = dnnl_alg_kind_undef;
 };
 
 /// Builds a kernel of primitives, step by step. Buffers are numbered: what is read, what is

@@ -12,6 +12,10 @@ enum class OneDnnLayout : std::uint8_t {
   blocked,  ///< The library's own, with reorders at both ends.
 };
 
+inline dnnl_alg_kind_t onednn_gelu(GeluForm form) {
+  return form == GeluForm::erf ? dnnl_eltwise_gelu_erf : dnnl_eltwise_gelu_tanh;
+}
+
 // Kernels for jobs that have the form; nullptr where the library does not implement them.
 std::unique_ptr<ComputeKernel> onednn_product(
     const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job);
@@ -31,9 +35,22 @@ std::vector<NamedPattern> onednn_binary_patterns();
 bool onednn_takes_binary(const KernelJob& job);
 std::unique_ptr<ComputeKernel> onednn_binary(
     const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job);
+/// A function of two tensors, then one of the result: Add+relu, Mul+add, Mul+add+relu.
+std::vector<NamedPattern> onednn_chain_patterns();
+bool onednn_takes_chain(const KernelJob& job);
+std::unique_ptr<ComputeKernel> onednn_chain(const std::shared_ptr<const OneDnnFunctions>& functions,
+                                            const KernelJob& job);
 /// Softmax along one axis.
 bool onednn_takes_softmax(const KernelJob& job);
 std::unique_ptr<ComputeKernel> onednn_softmax(
+    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job);
+
+/// LayerNormalization over the last dimension, with a scale and maybe a shift.
+bool onednn_takes_layer_norm(const KernelJob& job);
+std::unique_ptr<ComputeKernel> onednn_layer_norm(
+    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job);
+bool onednn_takes_transpose(const KernelJob& job);
+std::unique_ptr<ComputeKernel> onednn_transpose(
     const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job);
 
 }  // namespace braid

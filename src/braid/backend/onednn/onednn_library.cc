@@ -58,12 +58,14 @@ std::string find_functions(const SharedLibrary& library, OneDnnFunctions& f) {
   finder.find(f.post_ops_destroy, "dnnl_post_ops_destroy");
   finder.find(f.post_ops_append_eltwise, "dnnl_post_ops_append_eltwise");
   finder.find(f.post_ops_append_sum, "dnnl_post_ops_append_sum");
+  finder.find(f.post_ops_append_binary, "dnnl_post_ops_append_binary");
   finder.find(f.matmul_init, "dnnl_matmul_desc_init");
   finder.find(f.convolution_init, "dnnl_dilated_convolution_forward_desc_init");
   finder.find(f.eltwise_init, "dnnl_eltwise_forward_desc_init");
   finder.find(f.binary_init, "dnnl_binary_desc_init");
   finder.find(f.softmax_init, "dnnl_softmax_forward_desc_init");
   finder.find(f.pooling_init, "dnnl_pooling_v2_forward_desc_init");
+  finder.find(f.layer_norm_init, "dnnl_layer_normalization_forward_desc_init");
   return finder.missing();
 }
 

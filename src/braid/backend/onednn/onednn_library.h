@@ -41,12 +41,14 @@ struct OneDnnFunctions {
   decltype(&dnnl_post_ops_destroy) post_ops_destroy = nullptr;
   decltype(&dnnl_post_ops_append_eltwise) post_ops_append_eltwise = nullptr;
   decltype(&dnnl_post_ops_append_sum) post_ops_append_sum = nullptr;
+  decltype(&dnnl_post_ops_append_binary) post_ops_append_binary = nullptr;
   decltype(&dnnl_matmul_desc_init) matmul_init = nullptr;
   decltype(&dnnl_dilated_convolution_forward_desc_init) convolution_init = nullptr;
   decltype(&dnnl_eltwise_forward_desc_init) eltwise_init = nullptr;
   decltype(&dnnl_binary_desc_init) binary_init = nullptr;
   decltype(&dnnl_softmax_forward_desc_init) softmax_init = nullptr;
   decltype(&dnnl_pooling_v2_forward_desc_init) pooling_init = nullptr;
+  decltype(&dnnl_layer_normalization_forward_desc_init) layer_norm_init = nullptr;
   dnnl_engine_t engine = nullptr;
   dnnl_stream_t stream = nullptr;
 

@@ -12,9 +12,11 @@ struct NamedAlgorithm {
   std::string_view operation;
   dnnl_alg_kind_t algorithm = dnnl_alg_kind_undef;
 };
-constexpr std::array<NamedAlgorithm, 7> unary_operations{{
+constexpr std::array<NamedAlgorithm, 9> unary_operations{{
     {"Abs", dnnl_eltwise_abs},
     {"Exp", dnnl_eltwise_exp},
+    {"Gelu", dnnl_eltwise_gelu_erf},
+    {"HardSwish", dnnl_eltwise_hardswish},
     {"Log", dnnl_eltwise_log},
     {"Relu", dnnl_eltwise_relu},
     {"Sigmoid", dnnl_eltwise_logistic},
@@ -67,7 +69,9 @@ std::unique_ptr<ComputeKernel> onednn_unary(const std::shared_ptr<const OneDnnFu
                                             const KernelJob& job) {
   OneDnnKernelBuilder builder(functions, job);
   const auto form = plain_memory(*functions, lifted(job.leaf_form(0).shape, 1));
-  const auto algorithm = algorithm_of(unary_operations, job.region.nodes.front().operation);
+  const ProgramNode& node = job.region.nodes.front();
+  const auto algorithm = node.operation == "Gelu" ? onednn_gelu(gelu_form(job.region, node))
+                                                  : algorithm_of(unary_operations, node.operation);
   dnnl_eltwise_desc_t operation{};
   if (functions->eltwise_init(&operation, dnnl_forward_inference, algorithm, &form, 0, 0) !=
       dnnl_success) {
@@ -110,6 +114,70 @@ std::unique_ptr<ComputeKernel> onednn_binary(
   builder.add(description, {{DNNL_ARG_SRC_0, a, builder.buffer_of(job.leaves[0])},
                             {DNNL_ARG_SRC_1, b, builder.buffer_of(job.leaves[1])},
                             {DNNL_ARG_DST, a, builder.output_buffer()}});
+  return builder.kernel();
+}
+
+std::vector<NamedPattern> onednn_chain_patterns() {
+  std::vector<NamedPattern> patterns;
+  for (const char* operation : {"Add", "Mul", "Sub"}) {
+    const std::string name(operation);
+    const Pattern first = pattern(name, {any(), any()});
+    patterns.push_back({name + "+relu", pattern("Relu", {first})});
+    const Pattern sum = commutative("Add", {first, any()});
+    patterns.push_back({name + "+add", sum});
+    patterns.push_back({name + "+add+relu", pattern("Relu", {sum})});
+  }
+  return patterns;
+}
+
+bool onednn_takes_chain(const KernelJob& job) {
+  const TensorForm& out = job.output_form();
+  if (out.type != ElementType::f32 || out.count() == 0 || out.shape.empty() ||
+      out.shape.size() > DNNL_MAX_NDIMS || job.leaf_form(0) != out) {
+    return false;
+  }
+  for (std::size_t leaf = 1; leaf < job.leaves.size(); ++leaf) {
+    if (job.leaf_form(leaf).type != ElementType::f32) return false;
+  }
+  return true;
+}
+
+std::unique_ptr<ComputeKernel> onednn_chain(const std::shared_ptr<const OneDnnFunctions>& functions,
+                                            const KernelJob& job) {
+  OneDnnKernelBuilder builder(functions, job);
+  const ProgramNode& first = job.region.nodes.front();
+  const std::size_t rank = job.output_form().shape.size();
+  const auto out = plain_memory(*functions, job.output_form().shape);
+  const auto form_of_value = [&](ValueId value) {
+    return plain_memory(*functions, lifted(job.form(value).shape, rank));
+  };
+  const auto a = form_of_value(first.inputs[0]);
+  const auto b = form_of_value(first.inputs[1]);
+  dnnl_binary_desc_t operation{};
+  if (functions->binary_init(&operation, algorithm_of(binary_operations, first.operation), &a, &b,
+                             &out) != dnnl_success) {
+    return nullptr;
+  }
+  OneDnnEpilogue epilogue;
+  std::vector<OneDnnStep::Argument> arguments{
+      {DNNL_ARG_SRC_0, a, builder.buffer_of(first.inputs[0])},
+      {DNNL_ARG_SRC_1, b, builder.buffer_of(first.inputs[1])},
+      {DNNL_ARG_DST, out, builder.output_buffer()}};
+  const ProgramNode& second = job.region.nodes[1];
+  dnnl_memory_desc_t addend{};
+  if (second.operation == "Add") {
+    const bool is_left = second.inputs[0] == first.outputs.front();
+    const ValueId other = second.inputs[is_left ? 1 : 0];
+    addend = form_of_value(other);
+    epilogue.binary = dnnl_binary_add;
+    epilogue.operand = &addend;
+    arguments.push_back(
+        {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, addend, builder.buffer_of(other)});
+  }
+  if (job.region.nodes.back().operation == "Relu") epilogue.activation = dnnl_eltwise_relu;
+  const auto description = builder.describe(&operation, epilogue);
+  if (description == nullptr) return nullptr;
+  builder.add(description, arguments);
   return builder.kernel();
 }
 

@@ -86,7 +86,11 @@ std::unique_ptr<ComputeKernel> onednn_product(
       dnnl_success) {
     return nullptr;
   }
-  const auto description = builder.describe(&operation, {adds, spec.relu});
+  const dnnl_alg_kind_t activation = spec.relu   ? dnnl_eltwise_relu
+                                     : spec.gelu ? onednn_gelu(*spec.gelu)
+                                                 : dnnl_alg_kind_undef;
+  const auto description =
+      builder.describe(&operation, {.adds_to_output = adds, .activation = activation});
   if (description == nullptr) return nullptr;
   const dnnl_memory_desc_t packed = builder.form_in(description, dnnl_query_weights_md);
   std::vector<Argument> arguments{
@@ -120,7 +124,9 @@ std::unique_ptr<ComputeKernel> onednn_convolution(
     return nullptr;
   }
   const bool adds = spec.residual >= 0;
-  const auto description = builder.describe(&operation, {adds, spec.relu});
+  const auto description = builder.describe(
+      &operation,
+      {.adds_to_output = adds, .activation = spec.relu ? dnnl_eltwise_relu : dnnl_alg_kind_undef});
   if (description == nullptr) return nullptr;
   const dnnl_memory_desc_t x = builder.form_in(description, dnnl_query_src_md);
   const dnnl_memory_desc_t weight = builder.form_in(description, dnnl_query_weights_md);

@@ -106,6 +106,11 @@ PatternMatcher::PatternMatcher(const OpGraph& graph)
   for (const std::int32_t output : graph.outputs) is_output_[at(output)] = true;
 }
 
+bool reads_itself(const PatternMatch& match) {
+  return std::any_of(match.leaves.begin(), match.leaves.end(),
+                     [&](std::int32_t leaf) { return contains(match.nodes, leaf); });
+}
+
 std::vector<PatternMatch> PatternMatcher::matches(const Pattern& pattern, std::int32_t root) const {
   Matches kept;
   for (PatternMatch& each : expand(*graph_, pattern, root)) {

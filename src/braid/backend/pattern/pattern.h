@@ -54,6 +54,10 @@ struct PatternMatch {
   friend bool operator==(const PatternMatch&, const PatternMatch&) = default;
 };
 
+/// Whether a wildcard has matched what the kernel itself computes, as in m + m with m = a · b: true
+/// to the pattern, but no kernel has such an operand.
+bool reads_itself(const PatternMatch& match);
+
 /// Every way in which `pattern` matches with its result at `root`, without repetitions. Matches
 /// through which no kernel can be run are left out: those where a path leaves the matched nodes and
 /// comes back, and those where another node reads one of them that is not the root, or it is an

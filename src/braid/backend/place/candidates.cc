@@ -18,7 +18,9 @@ std::vector<KernelCandidate> kernel_candidates(const FixedProgram& fixed,
       for (const BackendPattern& pattern : found.backend->patterns) {
         for (PatternMatch& match :
              matcher.matches(pattern.pattern, static_cast<std::int32_t>(root))) {
-          if (!pattern.accepts(kernel_job(fixed.program, graph, match, fixed.forms))) continue;
+          if (reads_itself(match) ||
+              !pattern.accepts(kernel_job(fixed.program, graph, match, fixed.forms)))
+            continue;
           KernelCandidate candidate{&*found.backend, &pattern, std::move(match), {}};
           for (const std::int32_t node : candidate.match.nodes) {
             if (graph.program_node[at(node)] >= 0) {
