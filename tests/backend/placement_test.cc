@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -78,6 +80,183 @@ TEST(CheapestPlacement, IsThatOfTryingEverything) {
   }
   EXPECT_GT(infeasible, 10);
   EXPECT_LT(infeasible, 200);
+}
+
+/// A random DAG whose values lie in three formats, with candidates of one to three nodes.
+struct FormatCase {
+  PlacementProblem problem;
+  std::vector<double> costs_s;
+  std::vector<double> turns_s;  ///< [value][from][to]
+};
+
+FormatCase random_format_case(std::mt19937_64& random) {
+  constexpr int formats = 3;
+  FormatCase made;
+  PlacementProblem& problem = made.problem;
+  problem.node_count = static_cast<std::int32_t>(1 + random() % 6);
+  // Value 0 is the input, value n + 1 what node n computes.
+  const std::int32_t values = problem.node_count + 1;
+  std::vector<std::vector<std::int32_t>> operands(static_cast<std::size_t>(problem.node_count));
+  problem.values.formats = formats;
+  problem.values.values.resize(static_cast<std::size_t>(values));
+  for (std::int32_t node = 0; node < problem.node_count; ++node) {
+    auto& own = operands[static_cast<std::size_t>(node)];
+    own.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(node + 1)));
+    const auto other = static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(node + 1));
+    if (other != own.front()) own.push_back(other);
+    for (const std::int32_t value : own) {
+      problem.values.values[static_cast<std::size_t>(value)].readers.push_back(node);
+    }
+  }
+  for (std::int32_t value = 1; value < values; ++value) {
+    PlacedValue& placed = problem.values.values[static_cast<std::size_t>(value)];
+    placed.producer = value - 1;
+    placed.is_output = placed.readers.empty() || random() % 6 == 0;
+  }
+  const auto format = [&] { return static_cast<std::int8_t>(random() % formats); };
+  for (std::int32_t node = 0; node < problem.node_count; ++node) {
+    for (int c = 0; c < 4; ++c) {
+      PlacementCandidate candidate{.nodes = {node}};
+      for (std::int32_t later = node + 1; later < problem.node_count && c > 1; ++later) {
+        if (random() % 3 == 0 && candidate.nodes.size() < 3) candidate.nodes.push_back(later);
+      }
+      for (const std::int32_t each : candidate.nodes) {
+        for (const std::int32_t value : operands[static_cast<std::size_t>(each)]) {
+          const bool inside = std::find(candidate.nodes.begin(), candidate.nodes.end(),
+                                        value - 1) != candidate.nodes.end();
+          if (!inside) candidate.reads.push_back({value, format()});
+        }
+        candidate.writes.push_back({each + 1, format()});
+      }
+      problem.candidates.push_back(candidate);
+      made.costs_s.push_back(static_cast<double>(random() % 30));
+    }
+  }
+  for (int i = 0; i < values * formats * formats; ++i) {
+    made.turns_s.push_back(static_cast<double>(random() % 12));
+  }
+  return made;
+}
+
+/// The least to have a value in all `wanted` formats when it is written in `from`: over all ways to
+/// give each further format one that it is made from.
+double exhaustive_turns_s(const std::vector<double>& turns_s, std::int32_t value, int from,
+                          unsigned wanted) {
+  double least_s = std::numeric_limits<double>::infinity();
+  for (unsigned set = 0; set < 8; ++set) {
+    if ((set & (1U << static_cast<unsigned>(from))) == 0 || (set & wanted) != wanted) continue;
+    for (int code = 0; code < 27; ++code) {
+      const std::array<int, 3> source{code % 3, code / 3 % 3, code / 9};
+      double sum_s = 0;
+      bool is_tree = true;
+      for (int to = 0; to < 3; ++to) {
+        if (to == from || (set >> static_cast<unsigned>(to) & 1U) == 0) continue;
+        const int by = source[static_cast<std::size_t>(to)];
+        is_tree = is_tree && by != to && (set >> static_cast<unsigned>(by) & 1U) != 0;
+        sum_s += turns_s[static_cast<std::size_t>((value * 3 + by) * 3 + to)];
+        int walk = to;
+        for (int step = 0; step < 3 && walk != from; ++step) {
+          walk = source[static_cast<std::size_t>(walk)];
+        }
+        is_tree = is_tree && walk == from;
+      }
+      if (is_tree) least_s = std::min(least_s, sum_s);
+    }
+  }
+  return least_s;
+}
+
+double exhaustive_with_formats_s(const FormatCase& made, std::vector<bool>& covered,
+                                 std::vector<std::size_t>& chosen) {
+  const PlacementProblem& problem = made.problem;
+  std::size_t first = 0;
+  while (first < covered.size() && covered[first]) ++first;
+  if (first == covered.size()) {
+    double sum_s = 0;
+    for (std::size_t value = 0; value < problem.values.values.size(); ++value) {
+      int from = 0;
+      unsigned wanted = problem.values.values[value].is_output ? 1U : 0U;
+      for (const std::size_t c : chosen) {
+        for (const FormatUse& use : problem.candidates[c].writes) {
+          if (use.value == static_cast<std::int32_t>(value)) from = use.format;
+        }
+        for (const FormatUse& use : problem.candidates[c].reads) {
+          if (use.value == static_cast<std::int32_t>(value)) {
+            wanted |= 1U << static_cast<unsigned>(use.format);
+          }
+        }
+      }
+      sum_s += exhaustive_turns_s(made.turns_s, static_cast<std::int32_t>(value), from, wanted);
+    }
+    for (const std::size_t c : chosen) sum_s += made.costs_s[c];
+    return sum_s;
+  }
+  double least_s = std::numeric_limits<double>::infinity();
+  for (std::size_t c = 0; c < problem.candidates.size(); ++c) {
+    const auto& nodes = problem.candidates[c].nodes;
+    bool fits = static_cast<std::size_t>(nodes.front()) == first;
+    for (const std::int32_t node : nodes) fits = fits && !covered[static_cast<std::size_t>(node)];
+    if (!fits) continue;
+    for (const std::int32_t node : nodes) covered[static_cast<std::size_t>(node)] = true;
+    chosen.push_back(c);
+    least_s = std::min(least_s, exhaustive_with_formats_s(made, covered, chosen));
+    chosen.pop_back();
+    for (const std::int32_t node : nodes) covered[static_cast<std::size_t>(node)] = false;
+  }
+  return least_s;
+}
+
+/// What a placement costs when it is carried out: every turn must start from a format that is
+/// there, and candidates and outputs find what they need.
+double carried_out_s(const FormatCase& made, const Placement& placement) {
+  const PlacementProblem& problem = made.problem;
+  std::vector<unsigned> formats(problem.values.values.size(), 0);
+  formats[0] = 1;
+  double sum_s = 0;
+  for (const std::size_t c : placement.candidates) {
+    for (const FormatUse& use : problem.candidates[c].writes) {
+      formats[static_cast<std::size_t>(use.value)] = 1U << static_cast<unsigned>(use.format);
+    }
+    sum_s += made.costs_s[c];
+  }
+  for (const FormatTurn& each : placement.turns) {
+    unsigned& set = formats[static_cast<std::size_t>(each.value)];
+    EXPECT_NE(set >> static_cast<unsigned>(each.from) & 1U, 0U);
+    set |= 1U << static_cast<unsigned>(each.to);
+    sum_s += problem.values.turn_s(each.value, each.from, each.to);
+  }
+  for (const std::size_t c : placement.candidates) {
+    for (const FormatUse& use : problem.candidates[c].reads) {
+      const unsigned set = formats[static_cast<std::size_t>(use.value)];
+      EXPECT_NE(set >> static_cast<unsigned>(use.format) & 1U, 0U);
+    }
+  }
+  for (std::size_t value = 0; value < formats.size(); ++value) {
+    const bool is_output = problem.values.values[value].is_output;
+    EXPECT_TRUE(!is_output || (formats[value] & 1U) == 1U);
+  }
+  return sum_s;
+}
+
+TEST(CheapestPlacement, WithFormatsIsThatOfTryingEverything) {
+  std::mt19937_64 random(11);
+  int turned = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    FormatCase made = random_format_case(random);
+    made.problem.cost_s = [&](std::size_t candidate) { return made.costs_s[candidate]; };
+    made.problem.values.turn_s = [&](std::int32_t value, int from, int to) {
+      return made.turns_s[static_cast<std::size_t>((value * 3 + from) * 3 + to)];
+    };
+    const auto found = cheapest_placement(made.problem);
+    std::vector<bool> covered(static_cast<std::size_t>(made.problem.node_count), false);
+    std::vector<std::size_t> chosen;
+    const double expected_s = exhaustive_with_formats_s(made, covered, chosen);
+    ASSERT_TRUE(found);
+    EXPECT_DOUBLE_EQ(found->cost_s, expected_s) << trial;
+    EXPECT_DOUBLE_EQ(carried_out_s(made, *found), expected_s) << trial;
+    turned += static_cast<int>(found->turns.size());
+  }
+  EXPECT_GT(turned, 100);
 }
 
 TEST(CheapestPlacement, AsksOnlyForWhatCanBeCheapest) {
