@@ -98,6 +98,7 @@ TEST(Place, MixesBackendsAndGivesTheSameAnswer) {
     for (const NodeId node : group.nodes) ++times[static_cast<std::size_t>(node)];
     sum_s += group.cost_s;
   }
+  for (const PlacedTurn& turn : mixed.turns) sum_s += turn.cost_s;
   EXPECT_THAT(times, Each(1));
   EXPECT_DOUBLE_EQ(sum_s, mixed.predicted_s);
   PlacedProgram placed(fixed, mixed, backends);

@@ -102,9 +102,14 @@ bool has_one_shape(const KernelJob& job) {
 
 template <typename Function>
 BackendPattern pointwise_pattern(const std::string& name, Pattern pattern) {
-  return {name, std::move(pattern), has_one_shape, [](const KernelJob& job) {
+  return {name,
+          std::move(pattern),
+          has_one_shape,
+          [](const KernelJob& job) {
             return std::unique_ptr<ComputeKernel>(std::make_unique<EigenPointwise<Function>>(job));
-          }};
+          },
+          KernelLayouts{},
+          true};
 }
 
 }  // namespace

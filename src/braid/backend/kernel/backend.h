@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "braid/backend/kernel/kernel_job.h"
+#include "braid/backend/kernel/layout.h"
 
 namespace braid {
 
@@ -21,9 +22,23 @@ class ComputeKernel {
   virtual ~ComputeKernel() = default;
 
   /// Computes the output, which has its type and shape already, from the region's inputs in their
-  /// order. Tensors are row-major. Throws Error when the library fails.
+  /// order. Tensors lie as the pattern's `layouts` say. Throws Error when the library fails.
   virtual void run(std::span<const DenseTensor* const> inputs, DenseTensor& output) = 0;
 };
+
+/// How images lie that a kernel reads and writes: tensors of rank 4 that are no constants. Its
+/// first leaf lies as `reads` says, others and the output as `writes` says; what cannot lie so is
+/// plain.
+struct KernelLayouts {
+  ImageLayout reads = ImageLayout::plain, writes = ImageLayout::plain;
+  friend bool operator==(const KernelLayouts&, const KernelLayouts&) = default;
+};
+
+/// That of something that a job reads.
+ImageLayout layout_of(const KernelJob& job, ValueId input, const KernelLayouts& layouts);
+
+/// Whether what a job reads and writes can lie like that.
+bool can_lie(const KernelJob& job, const KernelLayouts& layouts);
 
 /// A kernel of a backend and what it can be made for.
 struct BackendPattern {
@@ -33,6 +48,10 @@ struct BackendPattern {
   std::function<bool(const KernelJob&)> accepts;
   /// Precondition: `accepts`. nullptr where the library itself refuses.
   std::function<std::unique_ptr<ComputeKernel>(const KernelJob&)> make;
+  KernelLayouts layouts = {};
+  /// Works element by element: where all operands have the output's shape (or are single numbers),
+  /// it does the same in every layout.
+  bool is_elementwise = false;
 };
 
 /// A library that computes operators.

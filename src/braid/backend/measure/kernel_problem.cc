@@ -10,18 +10,41 @@
 
 namespace braid {
 
+DenseTensor laid_out(const DenseTensor& plain, ImageLayout layout) {
+  DenseTensor turned(plain.type, plain.shape);
+  turn_layout(plain, ImageLayout::plain, turned, layout);
+  return turned;
+}
+
+DenseTensor laid_plain(const DenseTensor& tensor, ImageLayout layout) {
+  DenseTensor plain(tensor.type, tensor.shape);
+  turn_layout(tensor, layout, plain, ImageLayout::plain);
+  return plain;
+}
+
+std::vector<DenseTensor> laid_inputs(const KernelJob& job, const KernelLayouts& layouts,
+                                     std::span<const DenseTensor> inputs) {
+  std::vector<DenseTensor> laid;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    laid.push_back(laid_out(inputs[i], layout_of(job, job.region.inputs[i].value, layouts)));
+  }
+  return laid;
+}
+
 std::string kernel_problem(ComputeKernel& kernel, const KernelJob& job,
-                           std::span<const DenseTensor> inputs) {
+                           const KernelLayouts& layouts, std::span<const DenseTensor> inputs) {
   constexpr double share = 1e-5;
   const DenseTensor expected = run(job.region, inputs).front();
   double most = 0;
   for (const double each : numbers_of<double>(expected)) most = std::max(most, std::abs(each));
   std::vector<const DenseTensor*> pointers;
-  for (const DenseTensor& each : inputs) pointers.push_back(&each);
+  const std::vector<DenseTensor> laid = laid_inputs(job, layouts, inputs);
+  for (const DenseTensor& each : laid) pointers.push_back(&each);
   DenseTensor output(expected.type, expected.shape);
   for (int time = 0; time < 2; ++time) {
     kernel.run(pointers, output);
-    std::string problem = tensor_difference(output, expected, {share, share * most});
+    const DenseTensor answer = laid_plain(output, layouts.writes);
+    std::string problem = tensor_difference(answer, expected, {share, share * most});
     if (!problem.empty()) return problem;
   }
   return "";

@@ -2,15 +2,24 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "braid/backend/kernel/backend.h"
 
 namespace braid {
 
-/// How a kernel's answer differs from the reference kernels' for these inputs of the job's region,
-/// or "". f32 sums in another order may differ by 10⁻⁵ of the element and of the output's greatest.
-/// The kernel runs twice, for what it keeps must not change its answer.
+/// A tensor that lies in a layout, from one that is plain, and back.
+DenseTensor laid_out(const DenseTensor& plain, ImageLayout layout);
+DenseTensor laid_plain(const DenseTensor& tensor, ImageLayout layout);
+
+/// The inputs of a job's region as a kernel reads them.
+std::vector<DenseTensor> laid_inputs(const KernelJob& job, const KernelLayouts& layouts,
+                                     std::span<const DenseTensor> inputs);
+
+/// How a kernel's answer differs from the reference kernels' for these (plain) inputs of the job's
+/// region, or "". f32 sums in another order may differ by 10⁻⁵ of the element and of the output's
+/// greatest. The kernel runs twice, for what it keeps must not change its answer.
 std::string kernel_problem(ComputeKernel& kernel, const KernelJob& job,
-                           std::span<const DenseTensor> inputs);
+                           const KernelLayouts& layouts, std::span<const DenseTensor> inputs);
 
 }  // namespace braid

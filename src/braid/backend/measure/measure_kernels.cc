@@ -29,11 +29,13 @@ std::unique_ptr<ReadyKernel> ready_kernel(const KernelTrial& trial, KernelFindin
     ready->kernel = trial.pattern->make(*trial.job);
     if (ready->kernel == nullptr) return nullptr;
     ready->inputs = random_inputs(trial.job->region, 1);
-    finding.problem = kernel_problem(*ready->kernel, *trial.job, ready->inputs);
+    finding.problem =
+        kernel_problem(*ready->kernel, *trial.job, trial.pattern->layouts, ready->inputs);
   } catch (const std::exception& error) {
     finding.problem = error.what();
   }
   if (!finding.problem.empty()) return nullptr;
+  ready->inputs = laid_inputs(*trial.job, trial.pattern->layouts, ready->inputs);
   for (const DenseTensor& each : ready->inputs) ready->pointers.push_back(&each);
   ready->output = DenseTensor(trial.job->output_form().type, trial.job->output_form().shape);
   return ready;

@@ -1,6 +1,7 @@
 #include "braid/backend/onednn/onednn_kernel.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "braid/base/error.h"
@@ -74,6 +75,14 @@ dnnl_primitive_desc_t OneDnnKernelBuilder::describe(const void* operation,
   functions_->attr_destroy(attributes);
   functions_->post_ops_destroy(after);
   return status == dnnl_success ? description : nullptr;
+}
+
+bool OneDnnKernelBuilder::is_slow(dnnl_primitive_desc_t description) const {
+  const char* implementation = nullptr;
+  const dnnl_status_t status = functions_->primitive_desc_query(
+      description, dnnl_query_impl_info_str, 0, static_cast<void*>(&implementation));
+  return status == dnnl_success && implementation != nullptr &&
+         std::string_view(implementation).starts_with("ref");
 }
 
 const dnnl_memory_desc_t& OneDnnKernelBuilder::form_in(dnnl_primitive_desc_t description,

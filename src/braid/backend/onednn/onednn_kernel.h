@@ -33,6 +33,8 @@ class OneDnnKernelBuilder {
 
   /// A primitive's description; nullptr where there is none.
   dnnl_primitive_desc_t describe(const void* operation, const OneDnnEpilogue& epilogue) const;
+  /// Whether the library has no better implementation than its plain loops.
+  bool is_slow(dnnl_primitive_desc_t description) const;
   const dnnl_memory_desc_t& form_in(dnnl_primitive_desc_t description, dnnl_query_t what) const;
 
   void add(dnnl_primitive_desc_t description, const std::vector<OneDnnStep::Argument>& arguments);

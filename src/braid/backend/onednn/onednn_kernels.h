@@ -7,11 +7,6 @@
 
 namespace braid {
 
-enum class OneDnnLayout : std::uint8_t {
-  nchw,     ///< Tensors as they lie in the program.
-  blocked,  ///< The library's own, with reorders at both ends.
-};
-
 inline dnnl_alg_kind_t onednn_gelu(GeluForm form) {
   return form == GeluForm::erf ? dnnl_eltwise_gelu_erf : dnnl_eltwise_gelu_tanh;
 }
@@ -21,10 +16,14 @@ std::unique_ptr<ComputeKernel> onednn_product(
     const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job);
 std::unique_ptr<ComputeKernel> onednn_convolution(
     const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job,
-    OneDnnLayout layout);
+    const KernelLayouts& layouts);
+/// One whose tensors are plain and that computes in the library's own layout, with turns at both
+/// ends.
+std::unique_ptr<ComputeKernel> onednn_turning_convolution(
+    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job);
 std::unique_ptr<ComputeKernel> onednn_pooling(
     const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job,
-    const PoolingSpec& spec);
+    ImageLayout layout);
 
 /// Functions of one tensor, element by element: patterns, and what they are.
 std::vector<NamedPattern> onednn_unary_patterns();
@@ -39,7 +38,7 @@ std::unique_ptr<ComputeKernel> onednn_binary(
 std::vector<NamedPattern> onednn_chain_patterns();
 bool onednn_takes_chain(const KernelJob& job);
 std::unique_ptr<ComputeKernel> onednn_chain(const std::shared_ptr<const OneDnnFunctions>& functions,
-                                            const KernelJob& job);
+                                            const KernelJob& job, ImageLayout layout);
 /// Softmax along one axis.
 bool onednn_takes_softmax(const KernelJob& job);
 std::unique_ptr<ComputeKernel> onednn_softmax(

@@ -47,6 +47,7 @@ std::string find_functions(const SharedLibrary& library, OneDnnFunctions& f) {
   finder.find(f.primitive_desc_create, "dnnl_primitive_desc_create");
   finder.find(f.primitive_desc_destroy, "dnnl_primitive_desc_destroy");
   finder.find(f.primitive_desc_query_md, "dnnl_primitive_desc_query_md");
+  finder.find(f.primitive_desc_query, "dnnl_primitive_desc_query");
   finder.find(f.primitive_create, "dnnl_primitive_create");
   finder.find(f.primitive_execute, "dnnl_primitive_execute");
   finder.find(f.primitive_destroy, "dnnl_primitive_destroy");
@@ -108,6 +109,23 @@ dnnl_memory_desc_t strided_memory(const OneDnnFunctions& functions, const Shape&
 
 dnnl_memory_desc_t plain_memory(const OneDnnFunctions& functions, const Shape& shape) {
   return strided_memory(functions, shape, row_major_strides(shape));
+}
+
+dnnl_memory_desc_t laid_memory(const OneDnnFunctions& functions, const Shape& shape,
+                               ImageLayout layout) {
+  if (!can_lie({ElementType::f32, shape}, layout) || layout == ImageLayout::plain) {
+    return plain_memory(functions, shape);
+  }
+  if (layout == ImageLayout::channels_last) {
+    const std::int64_t channels = shape[1], width = shape[3];
+    return strided_memory(functions, shape,
+                          {channels * shape[2] * width, 1, channels * width, channels});
+  }
+  dnnl_memory_desc_t form{};
+  check(functions.memory_desc_init_by_tag(&form, 4, shape.data(), dnnl_f32,
+                                          channel_block() == 16 ? dnnl_nChw16c : dnnl_nChw8c),
+        "describe a tensor");
+  return form;
 }
 
 dnnl_memory_desc_t any_memory(const OneDnnFunctions& functions, const Shape& shape) {

@@ -7,6 +7,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
+#include "braid/backend/kernel/layout.h"
 #include "braid/backend/kernel/shared_library.h"
 #include "braid/program/shape.h"
 
@@ -30,6 +31,7 @@ struct OneDnnFunctions {
   decltype(&dnnl_primitive_desc_create) primitive_desc_create = nullptr;
   decltype(&dnnl_primitive_desc_destroy) primitive_desc_destroy = nullptr;
   decltype(&dnnl_primitive_desc_query_md) primitive_desc_query_md = nullptr;
+  decltype(&dnnl_primitive_desc_query) primitive_desc_query = nullptr;
   decltype(&dnnl_primitive_create) primitive_create = nullptr;
   decltype(&dnnl_primitive_execute) primitive_execute = nullptr;
   decltype(&dnnl_primitive_destroy) primitive_destroy = nullptr;
@@ -73,6 +75,9 @@ OneDnnLibrary load_onednn(int threads);
 dnnl_memory_desc_t plain_memory(const OneDnnFunctions& functions, const Shape& shape);
 dnnl_memory_desc_t strided_memory(const OneDnnFunctions& functions, const Shape& shape,
                                   const Shape& strides);
+/// An image as it lies in a layout; tensors of other ranks are plain.
+dnnl_memory_desc_t laid_memory(const OneDnnFunctions& functions, const Shape& shape,
+                               ImageLayout layout);
 /// In whatever layout the library likes.
 dnnl_memory_desc_t any_memory(const OneDnnFunctions& functions, const Shape& shape);
 

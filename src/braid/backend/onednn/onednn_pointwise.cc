@@ -143,13 +143,15 @@ bool onednn_takes_chain(const KernelJob& job) {
 }
 
 std::unique_ptr<ComputeKernel> onednn_chain(const std::shared_ptr<const OneDnnFunctions>& functions,
-                                            const KernelJob& job) {
+                                            const KernelJob& job, ImageLayout layout) {
   OneDnnKernelBuilder builder(functions, job);
   const ProgramNode& first = job.region.nodes.front();
   const std::size_t rank = job.output_form().shape.size();
-  const auto out = plain_memory(*functions, job.output_form().shape);
+  const auto out = laid_memory(*functions, job.output_form().shape, layout);
   const auto form_of_value = [&](ValueId value) {
-    return plain_memory(*functions, lifted(job.form(value).shape, rank));
+    const Shape& shape = job.form(value).shape;
+    return laid_memory(*functions, lifted(shape, rank),
+                       shape.size() == rank ? layout : ImageLayout::plain);
   };
   const auto a = form_of_value(first.inputs[0]);
   const auto b = form_of_value(first.inputs[1]);

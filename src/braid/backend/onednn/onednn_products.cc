@@ -104,58 +104,96 @@ std::unique_ptr<ComputeKernel> onednn_product(
   return builder.kernel();
 }
 
-std::unique_ptr<ComputeKernel> onednn_convolution(
-    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job,
-    OneDnnLayout layout) {
-  const ConvolutionSpec spec = *convolution_spec(job);
-  OneDnnKernelBuilder builder(functions, job);
-  const ConvolutionForms forms = convolution_forms(*functions, spec);
-  const bool blocked = layout == OneDnnLayout::blocked;
-  const Shape x_shape = job.form(spec.x).shape;
-  const auto x_wanted = blocked ? any_memory(*functions, x_shape) : forms.x;
-  const auto y_wanted = blocked ? any_memory(*functions, job.output_form().shape) : forms.y;
-  const auto weight_wanted = any_memory(*functions, forms.weight_shape);
+namespace {
+
+dnnl_primitive_desc_t convolution_description(const OneDnnKernelBuilder& builder,
+                                              const ConvolutionSpec& spec,
+                                              const ConvolutionForms& wanted) {
+  const OneDnnFunctions& functions = builder.functions();
   const WindowSizes window = window_sizes(spec.window);
   dnnl_convolution_desc_t operation{};
-  if (functions->convolution_init(&operation, dnnl_forward_inference, dnnl_convolution_direct,
-                                  &x_wanted, &weight_wanted, spec.bias >= 0 ? &forms.bias : nullptr,
-                                  &y_wanted, window.strides.data(), window.dilations.data(),
-                                  window.before.data(), window.after.data()) != dnnl_success) {
-    return nullptr;
-  }
-  const bool adds = spec.residual >= 0;
-  const auto description = builder.describe(
-      &operation,
-      {.adds_to_output = adds, .activation = spec.relu ? dnnl_eltwise_relu : dnnl_alg_kind_undef});
-  if (description == nullptr) return nullptr;
-  const dnnl_memory_desc_t x = builder.form_in(description, dnnl_query_src_md);
+  const dnnl_status_t status = functions.convolution_init(
+      &operation, dnnl_forward_inference, dnnl_convolution_direct, &wanted.x, &wanted.weight,
+      spec.bias >= 0 ? &wanted.bias : nullptr, &wanted.y, window.strides.data(),
+      window.dilations.data(), window.before.data(), window.after.data());
+  if (status != dnnl_success) return nullptr;
+  return builder.describe(&operation,
+                          {.adds_to_output = spec.residual >= 0,
+                           .activation = spec.relu ? dnnl_eltwise_relu : dnnl_alg_kind_undef});
+}
+
+/// The convolution itself, from and to buffers with these forms.
+void add_convolution(OneDnnKernelBuilder& builder, const ConvolutionSpec& spec,
+                     const ConvolutionForms& plain, dnnl_primitive_desc_t description,
+                     const Argument& x, const Argument& y) {
   const dnnl_memory_desc_t weight = builder.form_in(description, dnnl_query_weights_md);
-  const dnnl_memory_desc_t y = builder.form_in(description, dnnl_query_dst_md);
-  const bool turns_y = functions->memory_desc_equal(&y, &forms.y) == 0;
-  const std::size_t y_buffer = turns_y ? builder.scratch(y) : builder.output_buffer();
-  if (adds && turns_y) {
-    builder.reorder(builder.buffer_of(spec.residual), forms.y, y_buffer, y);
-  } else if (adds) {
-    builder.copies_to_output(spec.residual);
-  }
   std::vector<Argument> arguments{
-      {DNNL_ARG_SRC, x, builder.reordered(builder.buffer_of(spec.x), forms.x, x)},
-      {DNNL_ARG_WEIGHTS, weight, builder.packed(spec.weight, forms.weight, weight)},
-      {DNNL_ARG_DST, y, y_buffer}};
+      x, y, {DNNL_ARG_WEIGHTS, weight, builder.packed(spec.weight, plain.weight, weight)}};
   if (spec.bias >= 0) {
-    arguments.push_back({DNNL_ARG_BIAS, forms.bias, builder.buffer_of(spec.bias)});
+    arguments.push_back({DNNL_ARG_BIAS, plain.bias, builder.buffer_of(spec.bias)});
   }
   builder.add(description, arguments);
-  if (turns_y) builder.reorder(y_buffer, y, builder.output_buffer(), forms.y);
+}
+
+}  // namespace
+
+std::unique_ptr<ComputeKernel> onednn_convolution(
+    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job,
+    const KernelLayouts& layouts) {
+  const ConvolutionSpec spec = *convolution_spec(job);
+  OneDnnKernelBuilder builder(functions, job);
+  const ConvolutionForms plain = convolution_forms(*functions, spec);
+  ConvolutionForms wanted = plain;
+  wanted.weight = any_memory(*functions, plain.weight_shape);
+  wanted.x = laid_memory(*functions, job.form(spec.x).shape, layouts.reads);
+  wanted.y = laid_memory(*functions, job.output_form().shape, layouts.writes);
+  const auto description = convolution_description(builder, spec, wanted);
+  if (description == nullptr) return nullptr;
+  if (layouts != KernelLayouts{} && builder.is_slow(description)) {
+    functions->primitive_desc_destroy(description);
+    return nullptr;
+  }
+  if (spec.residual >= 0) builder.copies_to_output(spec.residual);
+  add_convolution(builder, spec, plain, description,
+                  {DNNL_ARG_SRC, wanted.x, builder.buffer_of(spec.x)},
+                  {DNNL_ARG_DST, wanted.y, builder.output_buffer()});
+  return builder.kernel();
+}
+
+std::unique_ptr<ComputeKernel> onednn_turning_convolution(
+    const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job) {
+  const ConvolutionSpec spec = *convolution_spec(job);
+  OneDnnKernelBuilder builder(functions, job);
+  const ConvolutionForms plain = convolution_forms(*functions, spec);
+  ConvolutionForms wanted = plain;
+  wanted.weight = any_memory(*functions, plain.weight_shape);
+  wanted.x = any_memory(*functions, job.form(spec.x).shape);
+  wanted.y = any_memory(*functions, job.output_form().shape);
+  const auto description = convolution_description(builder, spec, wanted);
+  if (description == nullptr) return nullptr;
+  const dnnl_memory_desc_t x = builder.form_in(description, dnnl_query_src_md);
+  const dnnl_memory_desc_t y = builder.form_in(description, dnnl_query_dst_md);
+  const bool turns_y = functions->memory_desc_equal(&y, &plain.y) == 0;
+  const std::size_t y_buffer = turns_y ? builder.scratch(y) : builder.output_buffer();
+  if (spec.residual >= 0 && turns_y) {
+    builder.reorder(builder.buffer_of(spec.residual), plain.y, y_buffer, y);
+  } else if (spec.residual >= 0) {
+    builder.copies_to_output(spec.residual);
+  }
+  add_convolution(builder, spec, plain, description,
+                  {DNNL_ARG_SRC, x, builder.reordered(builder.buffer_of(spec.x), plain.x, x)},
+                  {DNNL_ARG_DST, y, y_buffer});
+  if (turns_y) builder.reorder(y_buffer, y, builder.output_buffer(), plain.y);
   return builder.kernel();
 }
 
 std::unique_ptr<ComputeKernel> onednn_pooling(
     const std::shared_ptr<const OneDnnFunctions>& functions, const KernelJob& job,
-    const PoolingSpec& spec) {
+    ImageLayout layout) {
+  const PoolingSpec spec = *pooling_spec(job);
   OneDnnKernelBuilder builder(functions, job);
-  const auto x = plain_memory(*functions, job.leaf_form(0).shape);
-  const auto y = plain_memory(*functions, job.output_form().shape);
+  const auto x = laid_memory(*functions, job.leaf_form(0).shape, layout);
+  const auto y = laid_memory(*functions, job.output_form().shape, layout);
   const WindowSizes window = window_sizes(spec.window);
   const auto algorithm = spec.kind == PoolingSpec::Kind::max ? dnnl_pooling_max
                          : spec.counts_padding               ? dnnl_pooling_avg_include_padding

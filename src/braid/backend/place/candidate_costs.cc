@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "braid/backend/measure/measure_kernels.h"
+#include "braid/backend/place/layout_backend.h"
 #include "braid/base/index.h"
 
 namespace braid {
@@ -34,6 +35,17 @@ double CandidateCosts::cost_s(std::size_t candidate) {
   return costs_s_[candidate];
 }
 
+double CandidateCosts::turning_s(const TensorForm& form, ImageLayout from, ImageLayout to) {
+  if (!can_lie(form, from) || !can_lie(form, to)) return std::numeric_limits<double>::infinity();
+  KernelJob job = turning_job(form);
+  const Key key(&turning_pattern(from, to), job_text(job));
+  if (!is_known(layout_backend(), key)) {
+    known_s_.emplace(key, std::numeric_limits<double>::infinity());
+    measure_all({{key, store_key(layout_backend(), key), std::move(job)}});
+  }
+  return known_s_.at(key);
+}
+
 std::int64_t CandidateCosts::kernels() const {
   std::set<Key> keys;
   for (const KernelCandidate& each : candidates_) {
@@ -56,24 +68,22 @@ void CandidateCosts::find_costs(NodeId first) {
     KernelJob job = kernel_job(fixed_.program, graph_, candidate.match, fixed_.forms);
     const Key key(candidate.pattern, job_text(job));
     waiting.emplace_back(c, key);
-    if (is_known(candidate, key)) continue;
+    if (is_known(*candidate.backend, key)) continue;
     known_s_.emplace(key, std::numeric_limits<double>::infinity());
-    unknown.push_back({key, store_key(candidate, key), std::move(job)});
+    unknown.push_back({key, store_key(*candidate.backend, key), std::move(job)});
   }
   measure_all(unknown);
   for (const auto& [candidate, key] : waiting) costs_s_[candidate] = known_s_.at(key);
 }
 
-CostKey CandidateCosts::store_key(const KernelCandidate& candidate, const Key& key) const {
-  return {candidate.backend->name, candidate.backend->version,
-          candidate.pattern->name, key.second,
-          options_.threads,        machine_};
+CostKey CandidateCosts::store_key(const Backend& backend, const Key& key) const {
+  return {backend.name, backend.version, key.first->name, key.second, options_.threads, machine_};
 }
 
-bool CandidateCosts::is_known(const KernelCandidate& candidate, const Key& key) {
+bool CandidateCosts::is_known(const Backend& backend, const Key& key) {
   if (known_s_.contains(key)) return true;
   if (store_ == nullptr) return false;
-  const auto found = store_->find(store_key(candidate, key));
+  const auto found = store_->find(store_key(backend, key));
   if (!found) return false;
   known_s_.emplace(key, found->median_s);
   ++result_.known;

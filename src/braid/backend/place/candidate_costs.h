@@ -25,6 +25,9 @@ class CandidateCosts {
   /// Infinite where the kernel cannot be made or is wrong.
   double cost_s(std::size_t candidate);
 
+  /// To turn a tensor from one layout to another; infinite where it cannot lie in both.
+  double turning_s(const TensorForm& form, ImageLayout from, ImageLayout to);
+
   /// Different kernels among the candidates: as many as there would be to measure without search.
   std::int64_t kernels() const;
 
@@ -38,8 +41,8 @@ class CandidateCosts {
 
   void find_costs(NodeId first);
   /// Whether the time of a job is known, if only now from the store.
-  bool is_known(const KernelCandidate& candidate, const Key& key);
-  CostKey store_key(const KernelCandidate& candidate, const Key& key) const;
+  bool is_known(const Backend& backend, const Key& key);
+  CostKey store_key(const Backend& backend, const Key& key) const;
   void measure_all(const std::vector<Unknown>& unknown);
 
   const FixedProgram& fixed_;

@@ -13,10 +13,12 @@ struct KernelCandidate {
   const BackendPattern* pattern = nullptr;
   PatternMatch match;         ///< In `graph`; of backends alone.
   std::vector<NodeId> nodes;  ///< Ascending.
+  KernelLayouts layouts = {};
 };
 
 /// All matches that a backend accepts, in order of the nodes, then of backends and their patterns;
-/// then a reference kernel for each node. The backends must outlive them.
+/// those that work element by element in every layout that others have; then a reference kernel for
+/// each node. The backends must outlive them.
 std::vector<KernelCandidate> kernel_candidates(const FixedProgram& fixed,
                                                const ProgramOpGraph& graph,
                                                const std::vector<FoundBackend>& backends);

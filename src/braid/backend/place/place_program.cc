@@ -5,6 +5,7 @@
 
 #include "braid/backend/place/candidate_costs.h"
 #include "braid/backend/place/candidates.h"
+#include "braid/backend/place/placement_problem.h"
 #include "braid/backend/placement/cheapest_placement.h"
 #include "braid/base/index.h"
 
@@ -17,11 +18,15 @@ ProgramPlacement place_program(const FixedProgram& fixed, const std::vector<Foun
   const std::vector<KernelCandidate> candidates = kernel_candidates(fixed, graph, backends);
   result.candidates = static_cast<std::int64_t>(candidates.size());
   CandidateCosts costs(fixed, graph, candidates, store, options, result);
-  PlacementProblem problem;
-  problem.node_count = static_cast<std::int32_t>(fixed.program.nodes.size());
-  for (const KernelCandidate& each : candidates) problem.candidates.push_back({each.nodes});
+  const LaidValues laid = laid_values(fixed, graph, candidates);
+  PlacementProblem problem = placement_problem(fixed, graph, candidates, laid);
   problem.cost_s = [&](std::size_t candidate) { return costs.cost_s(candidate); };
   problem.cost_per_kernel_s = options.cost_per_kernel_s;
+  const auto turning_s = [&](std::int32_t value, int from, int to) {
+    return costs.turning_s(fixed.forms[at(laid.values[at(value)])], all_layouts[at(from)],
+                           all_layouts[at(to)]);
+  };
+  problem.values.turn_s = turning_s;
   const auto placement = cheapest_placement(problem);
   result.kernels = costs.kernels();
   assert(placement);  // Reference kernels cover every node.
@@ -31,8 +36,13 @@ ProgramPlacement place_program(const FixedProgram& fixed, const std::vector<Foun
     result.groups.push_back(
         {reference ? "reference" : each.backend->name,
          reference ? fixed.program.nodes[at(each.nodes.front())].operation : each.pattern->name,
-         each.nodes, costs.cost_s(chosen)});
+         each.nodes, costs.cost_s(chosen), each.layouts});
     result.predicted_s += result.groups.back().cost_s;
+  }
+  for (const FormatTurn& each : placement->turns) {
+    result.turns.push_back({laid.values[at(each.value)], all_layouts[at(each.from)],
+                            all_layouts[at(each.to)], turning_s(each.value, each.from, each.to)});
+    result.predicted_s += result.turns.back().cost_s;
   }
   // A group runs when its root does: all that it reads are roots before.
   std::sort(

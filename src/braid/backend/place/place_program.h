@@ -22,12 +22,23 @@ struct PlacedGroup {
   std::string backend, pattern;  ///< "reference" and the operation where no backend has one.
   std::vector<NodeId> nodes;     ///< Of the fixed program, ascending.
   double cost_s = 0;
+  KernelLayouts layouts = {};
+};
+
+/// A tensor that is written in one more layout.
+struct PlacedTurn {
+  ValueId value = -1;  ///< Of the fixed program.
+  ImageLayout from = ImageLayout::plain, to = ImageLayout::plain;
+  double cost_s = 0;
 };
 
 /// Which library runs what.
 struct ProgramPlacement {
   std::vector<PlacedGroup> groups;  ///< In an order in which they can run.
-  double predicted_s = 0;           ///< The sum of the groups' measured times.
+  /// Each is done before the first group that needs it, or at the end for outputs; those of one
+  /// value in this order.
+  std::vector<PlacedTurn> turns;
+  double predicted_s = 0;  ///< The sum of the measured times of groups and turns.
   // What was done for it.
   std::int64_t candidates = 0;  ///< Matches that a backend accepts, and reference kernels.
   std::int64_t kernels = 0;     ///< Different ones among those of backends.
@@ -40,9 +51,9 @@ struct ProgramPlacement {
 /// The fastest placement of a program's nodes on the backends (Jeon 2024, chapter 2): candidates
 /// are all matches of their patterns, and the reference kernel for each node, measured only where
 /// the search reaches them, together with those that begin at the same node; what is fastest
-/// together is found by cheapest_placement(), exact where times add up. Every kernel's answer is
-/// held against the reference kernels' before it is measured, in a child process
-/// (measure_kernels.h).
+/// together is found by cheapest_placement(), exact where times add up, with the layout of every
+/// tensor and what it takes to turn it in the search. Every kernel's answer is held against the
+/// reference kernels' before it is measured, in a child process (measure_kernels.h).
 ///
 /// `store` keeps the times, and has them for the next time; without one (nullptr) all are measured.
 ProgramPlacement place_program(const FixedProgram& fixed, const std::vector<FoundBackend>& backends,

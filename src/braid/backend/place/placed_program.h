@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -16,7 +17,7 @@ namespace braid {
 class PlacedProgram {
  public:
   /// Makes the kernels. Throws Error where a group names a backend or pattern that is not there or
-  /// does not match.
+  /// does not match, and where a tensor that a group reads is not turned to its layout.
   PlacedProgram(const FixedProgram& fixed, const ProgramPlacement& placement,
                 const std::vector<FoundBackend>& backends);
   PlacedProgram(const PlacedProgram&) = delete;
@@ -28,9 +29,16 @@ class PlacedProgram {
 
  private:
   struct Step;
+  class Builder;
+  /// Tensors of one layout by value; those of kernels and turns are kept.
+  using Tensors = std::vector<std::shared_ptr<DenseTensor>>;
+
+  void run_reference(const Step& step, std::span<const DenseTensor* const> operands);
+
   Program program_;
   std::vector<std::unique_ptr<Step>> steps_;
-  std::vector<std::shared_ptr<DenseTensor>> tensors_;  ///< By value; those of kernels are kept.
+  std::array<Tensors, all_layouts.size()> tensors_;
+  std::vector<const DenseTensor*> fed_;  ///< Inputs of this run, by value.
 };
 
 }  // namespace braid

@@ -38,8 +38,25 @@ Measurement read_measured(const Value& value) {
           .runs_per_sample = value["runs_per_sample"].as_int_in(1, most)};
 }
 
+/// Plain where none is said.
+ImageLayout read_layout(const Value& value) {
+  if (!value.exists()) return ImageLayout::plain;
+  for (const ImageLayout each : all_layouts) {
+    if (value.as_string() == name_of(each)) return each;
+  }
+  value.fail("is no layout", "known: plain, channels last, blocked");
+}
+
+void read_turn(const Value& value, PlacementFile& file) {
+  value.expect_only({"value", "from", "to", "cost_s"});
+  file.placement.turns.push_back(
+      {static_cast<ValueId>(value["value"].as_int_in(0, std::numeric_limits<ValueId>::max() - 1)),
+       read_layout(value["from"]), read_layout(value["to"]),
+       value["cost_s"].as_double_in(0, most_s)});
+}
+
 void read_group(const Value& value, PlacementFile& file) {
-  value.expect_only({"backend", "pattern", "nodes", "operators", "cost_s"});
+  value.expect_only({"backend", "pattern", "nodes", "operators", "cost_s", "reads", "writes"});
   PlacedGroup group{std::string(value["backend"].as_string()),
                     std::string(value["pattern"].as_string()),
                     {},
@@ -51,6 +68,7 @@ void read_group(const Value& value, PlacementFile& file) {
     group.nodes.push_back(node);
     before = node;
   }
+  group.layouts = {read_layout(value["reads"]), read_layout(value["writes"])};
   if (group.nodes.empty()) value["nodes"].fail("a group has at least one node");
   std::vector<std::string> names;
   for (const Value& each : value["operators"].elements()) {
@@ -86,6 +104,16 @@ std::string placement_text(const PlacementFile& file) {
                               {"nodes", group.nodes},
                               {"operators", file.operators[g]},
                               {"cost_s", group.cost_s}});
+    if (group.layouts == KernelLayouts{}) continue;
+    json["groups"].back()["reads"] = name_of(group.layouts.reads);
+    json["groups"].back()["writes"] = name_of(group.layouts.writes);
+  }
+  json["turns"] = Json::array();
+  for (const PlacedTurn& turn : file.placement.turns) {
+    json["turns"].push_back({{"value", turn.value},
+                             {"from", name_of(turn.from)},
+                             {"to", name_of(turn.to)},
+                             {"cost_s", turn.cost_s}});
   }
   return to_text(json);
 }
@@ -100,7 +128,7 @@ PlacementFile read_placement_file(const std::string& path) {
     root["braid_placement"].fail("is a version that this braid does not read", "place again");
   }
   root.expect_only({"braid_placement", "model", "dims", "seq_len", "layers", "seed", "threads",
-                    "machine", "backends", "predicted_s", "measured", "groups"});
+                    "machine", "backends", "predicted_s", "measured", "groups", "turns"});
   PlacementFile file;
   file.model = root["model"].as_string();
   if (root["dims"].exists()) {
@@ -119,6 +147,7 @@ PlacementFile read_placement_file(const std::string& path) {
   file.placement.predicted_s = root["predicted_s"].as_double_in(0, most_s);
   if (root["measured"].exists()) file.measured = read_measured(root["measured"]);
   for (const Value& each : root["groups"].elements()) read_group(each, file);
+  for (const Value& each : root["turns"].elements()) read_turn(each, file);
   return file;
 }
 
@@ -126,6 +155,15 @@ void check_placement(const PlacementFile& file, const FixedProgram& fixed,
                      const std::vector<FoundBackend>& backends, const std::string& path) {
   const std::vector<ProgramNode>& nodes = fixed.program.nodes;
   std::vector<int> times(nodes.size(), 0);
+  for (const PlacedTurn& turn : file.placement.turns) {
+    const auto value = static_cast<std::size_t>(turn.value);
+    if (value < fixed.forms.size() && turn.from != turn.to &&
+        can_lie(fixed.forms[value], turn.from) && can_lie(fixed.forms[value], turn.to)) {
+      continue;
+    }
+    throw Error({path, 0, "turns"}, fmt::format("value {} cannot be turned so", turn.value),
+                "place the model again");
+  }
   for (std::size_t g = 0; g < file.operators.size(); ++g) {
     const PlacedGroup& group = file.placement.groups[g];
     for (std::size_t i = 0; i < group.nodes.size(); ++i) {

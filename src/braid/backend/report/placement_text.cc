@@ -26,6 +26,13 @@ std::vector<KindOfGroup> kinds_of(const ProgramPlacement& placement) {
     kind.operators += static_cast<std::int64_t>(group.nodes.size());
     kind.cost_s += group.cost_s;
   }
+  for (const PlacedTurn& turn : placement.turns) {
+    const std::string name = fmt::format("layout: {} to {}", name_of(turn.from), name_of(turn.to));
+    KindOfGroup& kind = by_name[name];
+    kind.name = name;
+    ++kind.groups;
+    kind.cost_s += turn.cost_s;
+  }
   std::vector<KindOfGroup> kinds;
   for (auto& [name, kind] : by_name) kinds.push_back(std::move(kind));
   std::stable_sort(kinds.begin(), kinds.end(),

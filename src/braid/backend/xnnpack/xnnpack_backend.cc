@@ -21,16 +21,29 @@ FoundBackend xnnpack_backend(const BackendOptions& options) {
   for (NamedPattern& each : gemm_patterns()) {
     add(each.name, std::move(each.pattern), xnnpack_takes_product, xnnpack_product);
   }
-  for (NamedPattern& each : convolution_patterns()) {
-    add(each.name, std::move(each.pattern), xnnpack_takes_convolution, xnnpack_convolution);
+  for (const ImageLayout layout : {ImageLayout::plain, ImageLayout::channels_last}) {
+    const bool plain = layout == ImageLayout::plain;
+    const std::string suffix = plain ? " (turning)" : " (channels last)";
+    const auto add_image = [&](const std::string& name, const Pattern& pattern, auto accepts,
+                               auto make) {
+      add(name + suffix, pattern, accepts,
+          [make, layout](const Xnnpack& x, const KernelJob& job) { return make(x, job, layout); });
+      backend.patterns.back().layouts = {layout, layout};
+    };
+    for (const NamedPattern& each : convolution_patterns()) {
+      add_image(each.name, each.pattern, xnnpack_takes_convolution, xnnpack_convolution);
+    }
+    add_image("max_pool", pattern("MaxPool", {any()}), xnnpack_takes_max_pooling,
+              xnnpack_max_pooling);
   }
-  add("max_pool", pattern("MaxPool", {any()}), xnnpack_takes_max_pooling, xnnpack_max_pooling);
   for (const char* operation : {"Relu", "Sigmoid"}) {
     add(operation, pattern(operation, {any()}), xnnpack_takes_unary, xnnpack_unary);
+    backend.patterns.back().is_elementwise = true;
   }
   add("softmax", pattern("Softmax", {any()}), xnnpack_takes_softmax, xnnpack_unary);
   for (const char* operation : {"Add", "Mul"}) {
     add(operation, pattern(operation, {any(), any()}), xnnpack_takes_binary, xnnpack_binary);
+    backend.patterns.back().is_elementwise = true;
   }
   return {"xnnpack", std::move(backend), {}};
 }

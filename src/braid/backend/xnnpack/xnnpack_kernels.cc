@@ -63,32 +63,37 @@ class ProductKernel : public XnnpackKernel {
   std::int64_t rows_;
 };
 
-/// One over images of [samples, channels, height, width]: turned to NHWC, computed, turned back.
+/// One over images, which are channels last or are turned so, computed, and turned back.
 template <typename Setup>
 class ImageKernel : public XnnpackKernel {
  public:
-  ImageKernel(Xnnpack library, xnn_operator_t op, const KernelJob& job, Setup setup)
+  ImageKernel(Xnnpack library, xnn_operator_t op, const KernelJob& job, Setup setup, bool turns)
       : XnnpackKernel(std::move(library), op, job),
         in_(job.leaf_form(0).shape),
         out_(job.output_form().shape),
-        in_numbers_(ElementType::f32, in_),
-        out_numbers_(ElementType::f32, out_),
-        setup_(setup) {}
+        in_numbers_(ElementType::f32, turns ? in_ : Shape{0}),
+        out_numbers_(ElementType::f32, turns ? out_ : Shape{0}),
+        setup_(setup),
+        turns_(turns) {}
 
   void run(std::span<const DenseTensor* const> inputs, DenseTensor& output) override {
-    float* x = in_numbers_.as<float>().data();
-    float* y = out_numbers_.as<float>().data();
-    exchange_inner(leaf(inputs, 0), x, in_[0], in_[1], in_[2] * in_[3]);
+    const float* x = turns_ ? in_numbers_.as<float>().data() : leaf(inputs, 0);
+    float* y = (turns_ ? out_numbers_ : output).template as<float>().data();
+    if (turns_) {
+      exchange_inner(leaf(inputs, 0), in_numbers_.as<float>().data(), in_[0], in_[1],
+                     in_[2] * in_[3]);
+    }
     check_xnnpack(setup_(op(), size(in_[0]), size(in_[2]), size(in_[3]), x, y, library().pool),
                   "set an operator up");
     run_operator();
-    exchange_inner(y, output.as<float>().data(), out_[0], out_[2] * out_[3], out_[1]);
+    if (turns_) exchange_inner(y, output.as<float>().data(), out_[0], out_[2] * out_[3], out_[1]);
   }
 
  private:
   Shape in_, out_;
   DenseTensor in_numbers_, out_numbers_;
   Setup setup_;
+  bool turns_;
 };
 
 template <typename Setup>
@@ -186,7 +191,8 @@ bool xnnpack_takes_convolution(const KernelJob& job) {
   return spec && spec->residual < 0 && spec->x == job.leaves[0] && has_padding_inside(spec->window);
 }
 
-std::unique_ptr<ComputeKernel> xnnpack_convolution(const Xnnpack& library, const KernelJob& job) {
+std::unique_ptr<ComputeKernel> xnnpack_convolution(const Xnnpack& library, const KernelJob& job,
+                                                   ImageLayout layout) {
   const ConvolutionSpec spec = *convolution_spec(job);
   const Window& w = spec.window;
   const Operands operands(job);
@@ -202,7 +208,7 @@ std::unique_ptr<ComputeKernel> xnnpack_convolution(const Xnnpack& library, const
       weights.data(), bias, spec.relu ? 0 : -infinity, infinity, 0, &op);
   if (status != xnn_status_success) return nullptr;
   return std::make_unique<ImageKernel<decltype(library->setup_convolution)>>(
-      library, op, job, library->setup_convolution);
+      library, op, job, library->setup_convolution, layout == ImageLayout::plain);
 }
 
 bool xnnpack_takes_max_pooling(const KernelJob& job) {
@@ -211,7 +217,8 @@ bool xnnpack_takes_max_pooling(const KernelJob& job) {
   return spec && has_padding_inside(spec->window) && element_count(spec->window.kernel) > 1;
 }
 
-std::unique_ptr<ComputeKernel> xnnpack_max_pooling(const Xnnpack& library, const KernelJob& job) {
+std::unique_ptr<ComputeKernel> xnnpack_max_pooling(const Xnnpack& library, const KernelJob& job,
+                                                   ImageLayout layout) {
   const Window w = pooling_spec(job)->window;
   const std::size_t channels = size(job.leaf_form(0).shape[1]);
   xnn_operator_t op = nullptr;
@@ -221,7 +228,7 @@ std::unique_ptr<ComputeKernel> xnnpack_max_pooling(const Xnnpack& library, const
       u32(w.dilations[1]), channels, channels, channels, -infinity, infinity, 0, &op);
   if (status != xnn_status_success) return nullptr;
   return std::make_unique<ImageKernel<decltype(library->setup_max_pooling)>>(
-      library, op, job, library->setup_max_pooling);
+      library, op, job, library->setup_max_pooling, layout == ImageLayout::plain);
 }
 
 bool xnnpack_takes_unary(const KernelJob& job) {

@@ -9,13 +9,16 @@ namespace braid {
 
 using Xnnpack = std::shared_ptr<const XnnpackFunctions>;
 
-// What each kernel takes, and the kernel: nullptr where the library refuses.
+// What each kernel takes, and the kernel: nullptr where the library refuses. Images are channels
+// last in the library: plain ones are turned at both ends.
 bool xnnpack_takes_product(const KernelJob& job);
 std::unique_ptr<ComputeKernel> xnnpack_product(const Xnnpack& library, const KernelJob& job);
 bool xnnpack_takes_convolution(const KernelJob& job);
-std::unique_ptr<ComputeKernel> xnnpack_convolution(const Xnnpack& library, const KernelJob& job);
+std::unique_ptr<ComputeKernel> xnnpack_convolution(const Xnnpack& library, const KernelJob& job,
+                                                   ImageLayout layout);
 bool xnnpack_takes_max_pooling(const KernelJob& job);
-std::unique_ptr<ComputeKernel> xnnpack_max_pooling(const Xnnpack& library, const KernelJob& job);
+std::unique_ptr<ComputeKernel> xnnpack_max_pooling(const Xnnpack& library, const KernelJob& job,
+                                                   ImageLayout layout);
 /// Relu and Sigmoid, and softmax of the last axis.
 bool xnnpack_takes_unary(const KernelJob& job);
 bool xnnpack_takes_softmax(const KernelJob& job);
