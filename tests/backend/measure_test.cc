@@ -1,4 +1,7 @@
+#include <chrono>
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <random>
 #include <thread>
@@ -6,8 +9,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "braid/backend/measure/child_process.h"
 #include "braid/backend/measure/cost_store.h"
 #include "braid/backend/measure/measurement.h"
+#include "braid/base/error.h"
 
 #include "base/error_text.h"
 #include "base/temporary_folder.h"
@@ -72,6 +77,43 @@ TEST(Measurements, TasksTakeTurns) {
   EXPECT_EQ(order, "aaabbbababab");
   EXPECT_EQ(results[0].samples, 3);
   EXPECT_GE(results[1].high_s, results[1].low_s);
+}
+
+TEST(Measurements, SlowTasksGetFewerSamples) {
+  int runs = 0;
+  const std::vector<std::function<void()>> tasks{[&] {
+    ++runs;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }};
+  const auto result =
+      measure(tasks, {.warm_up_runs = 0, .samples = 1000, .sample_s = 0, .most_s = 0.02}).front();
+  EXPECT_GE(result.samples, 3);
+  EXPECT_LE(result.samples, 10);
+  EXPECT_EQ(runs, result.samples + 1);
+}
+
+TEST(ChildProcesses, GiveTheirTextOrSayWhatWentWrong) {
+  EXPECT_EQ(run_in_child([] { return std::string(100'000, 'x'); }, 10).text.size(), 100'000U);
+  int here = 1;
+  EXPECT_EQ(run_in_child([&] { return std::to_string(++here); }, 10).text, "2");
+  EXPECT_EQ(here, 1);
+  EXPECT_EQ(run_in_child([]() -> std::string { throw Error("out of order"); }, 10).problem,
+            "out of order");
+  EXPECT_EQ(run_in_child(
+                []() -> std::string {
+                  std::raise(SIGKILL);
+                  return "";
+                },
+                10)
+                .problem,
+            "crashed (signal 9)");
+  EXPECT_EQ(run_in_child([]() -> std::string { std::_Exit(5); }, 10).problem,
+            "ended its process (status 5)");
+  const auto sleeps = [] {
+    std::this_thread::sleep_for(std::chrono::seconds(60));
+    return std::string();
+  };
+  EXPECT_EQ(run_in_child(sleeps, 0.05).problem, "ran for more than 0.05 s");
 }
 
 CostKey key_of(const std::string& backend) {

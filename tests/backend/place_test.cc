@@ -1,12 +1,16 @@
 #include <cmath>
+#include <csignal>
 #include <iostream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "braid/backend/executor.h"
 #include "braid/backend/place/placed_program.h"
+#include "braid/backend/place/placement_file.h"
 #include "braid/base/error.h"
+#include "braid/base/file.h"
 #include "braid/program/numbers.h"
 #include "braid/program/tensor_difference.h"
 
@@ -151,6 +155,82 @@ TEST(Place, KernelsThatFailOrAreWrongAreLeftOut) {
   EXPECT_THAT(placement.wrong[1], HasSubstr("out of order"));
   ASSERT_THAT(placement.groups, SizeIs(1));
   EXPECT_EQ(placement.groups[0].backend, "reference");
+}
+
+TEST(Place, KernelsThatCrashOrHangCostThemselvesAlone) {
+  TestProgramBuilder b;
+  const Program program = b.with_output(b.node("Relu", {b.input({1000})}));
+  FixedProgram fixed = fixed_program(program, random_inputs(program, 1));
+  fixed.reference_s.assign(1, 100);
+  const auto right = [](const DenseTensor& in, DenseTensor& out) {
+    for (std::size_t i = 0; i < out.as<float>().size(); ++i) {
+      out.as<float>()[i] = std::max(in.as<float>()[i], 0.0F);
+    }
+  };
+  const std::vector<FoundBackend> backends{
+      backend_of("crashing", [](const DenseTensor&, DenseTensor&) { std::raise(SIGKILL); }),
+      backend_of("right", right),
+      backend_of("hanging", [](const DenseTensor&, DenseTensor&) { ::pause(); })};
+  const ProgramPlacement placement =
+      place_program(fixed, backends, nullptr, {.measure = quick, .kernel_limit_s = 0.2});
+  ASSERT_THAT(placement.wrong, SizeIs(2));
+  EXPECT_THAT(placement.wrong[0], HasSubstr("crashed (signal 9)"));
+  EXPECT_THAT(placement.wrong[1], HasSubstr("ran for more than 0.2 s"));
+  ASSERT_THAT(placement.groups, SizeIs(1));
+  EXPECT_EQ(placement.groups[0].backend, "right");
+}
+
+TEST(Place, BatchNormalisationsAreFolded) {
+  TestProgramBuilder b;
+  const auto normalized = [&](ValueId x, std::int64_t channels) {
+    return b.node(
+        "BatchNormalization",
+        {x, b.weight({channels}), b.weight({channels}), b.weight({channels}), b.weight({channels})},
+        {{"epsilon", 1e-3}});
+  };
+  const ValueId x = b.input({2, 4, 5, 5});
+  const ValueId first = normalized(x, 4);  // No convolution before it.
+  const ValueId conv = b.node("Conv", {first, b.weight({6, 4, 1, 1}), b.weight({6})});
+  const ValueId second = normalized(conv, 6);
+  const ValueId shared = b.node("Conv", {second, b.weight({6, 6, 1, 1})});
+  const ValueId third = normalized(shared, 6);  // The convolution's result is read twice.
+  const Program program = b.with_output(b.node("Add", {shared, third}));
+  const std::vector<DenseTensor> inputs = random_inputs(program, 5);
+  const FixedProgram fixed = fixed_program(program, inputs);
+  std::vector<std::string> operations;
+  for (const ProgramNode& node : fixed.program.nodes) operations.push_back(node.operation);
+  EXPECT_THAT(operations, ElementsAre("Mul", "Add", "Conv", "Conv", "Mul", "Add", "Add"));
+  EXPECT_EQ(fixed.reference_s.size(), operations.size());
+  const DenseTensor folded = run(fixed.program, inputs).front();
+  EXPECT_EQ(tensor_difference(folded, fixed.expected.front(), {1e-5, 1e-5}), "");
+}
+
+TEST(Place, FilesGiveBackWhatWasPlaced) {
+  const Program program = small_network();
+  const FixedProgram fixed = fixed_program(program, random_inputs(program, 1));
+  PlacementFile file;
+  file.model = "a \"model\"";
+  file.dims = {{"batch", 3}};
+  file.machine = machine_name();
+  file.placement = place_program(fixed, backends_under_test(), nullptr, {.measure = quick});
+  file.measured = Measurement{0.1, 0.09, 1.0 / 3, 1e-9, 21, 2, 7};
+  for (const PlacedGroup& group : file.placement.groups) {
+    std::vector<std::string> names;
+    for (const NodeId node : group.nodes) {
+      names.push_back(fixed.program.nodes[static_cast<std::size_t>(node)].name);
+    }
+    file.operators.push_back(names);
+    for (const FoundBackend& each : backends_under_test()) {
+      if (each.name == group.backend) file.versions[each.name] = each.backend->version;
+    }
+  }
+  const TemporaryFolder folder;
+  write_file(folder / "placement.json", placement_text(file));
+  const PlacementFile read = read_placement_file(folder / "placement.json");
+  EXPECT_EQ(placement_text(read), placement_text(file));
+  check_placement(read, fixed, backends_under_test(), "placement.json");
+  PlacedProgram placed(fixed, read.placement, backends_under_test());
+  expect_same_answer(program, placed);
 }
 
 TEST(Place, EqualKernelsAreMeasuredOnce) {

@@ -208,7 +208,7 @@ double exhaustive_with_formats_s(const FormatCase& made, std::vector<bool>& cove
 
 /// What a placement costs when it is carried out: every turn must start from a format that is
 /// there, and candidates and outputs find what they need.
-double carried_out_s(const FormatCase& made, const Placement& placement) {
+double carried_out_s(const FormatCase& made, const CheapestPlacement& placement) {
   const PlacementProblem& problem = made.problem;
   std::vector<unsigned> formats(problem.values.values.size(), 0);
   formats[0] = 1;

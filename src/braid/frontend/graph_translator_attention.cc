@@ -1,5 +1,8 @@
 #include <cmath>
 
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
 #include "braid/base/index.h"
 #include "braid/frontend/graph_translator.h"
 #include "braid/program/numbers.h"
@@ -60,6 +63,12 @@ GraphTranslator::Written GraphTranslator::mask(const Attention& kind) {
 
 GraphTranslator::Written GraphTranslator::result(const Attention& kind) {
   const std::int64_t samples = kind.samples;
+  constexpr std::int64_t most_scores = std::int64_t{1} << 30;
+  if (samples * kind.heads * kind.q_len * kind.kv_len > most_scores) {
+    throw Error(fmt::format("{}: {}: its scores of {} by {} tokens are too many to be written out",
+                            graph_.name, op_->name, kind.q_len, kind.kv_len),
+                "give a lesser --seq-len");
+  }
   const std::vector<ValueId> qkv = queries_keys_values(kind);
   const std::int64_t stacked = samples * kind.kv_heads;
   const std::int64_t rows = kind.heads / kind.kv_heads * kind.q_len;

@@ -11,7 +11,7 @@ namespace braid {
 /// A convolution with what may follow it: relu(conv(x, w) + bias + residual). f32, NCHW.
 struct ConvolutionSpec {
   std::int64_t samples = 1, in_channels = 1, out_channels = 1, groups = 1;
-  Window window;
+  SlidingWindow window;
   ValueId x = -1, weight = -1;
   ValueId bias = -1;      ///< One number for each output channel.
   ValueId residual = -1;  ///< As many as the output.

@@ -13,7 +13,7 @@ namespace braid {
 struct PoolingSpec {
   enum class Kind : std::uint8_t { max, average } kind = Kind::max;
   bool counts_padding = false;  ///< Averages are over the padding, too.
-  Window window;
+  SlidingWindow window;
 };
 
 /// The pooling that a job of pooling_patterns() is; nullopt where it has no such form.

@@ -29,7 +29,7 @@ struct WindowSizes {
   Shape strides, dilations, before, after;
 };
 
-WindowSizes window_sizes(const Window& window) {
+WindowSizes window_sizes(const SlidingWindow& window) {
   WindowSizes sizes{window.strides, window.dilations, window.before, {}};
   for (std::size_t d = 0; d < window.in.size(); ++d) {
     // The library counts what lies between elements, and wants padding that the output fills.

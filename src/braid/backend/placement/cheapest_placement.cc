@@ -120,7 +120,7 @@ class PlacementSearch {
     }
   }
 
-  std::optional<Placement> run(std::int64_t most_states) {
+  std::optional<CheapestPlacement> run(std::int64_t most_states) {
     reach({{0, {}}, {}}, 0, -1, {no_candidate, {}});
     while (!open_.empty()) {
       const auto [cost_s, id] = open_.top();
@@ -297,12 +297,12 @@ class PlacementSearch {
     open_.push({cost_s, entry->second});
   }
 
-  Placement found(std::int64_t id) const {
-    Placement placement{.candidates = {},
-                        .turns = {},
-                        .cost_s = states_[at(id)].cost_s,
-                        .states = settled_,
-                        .asked = asked_};
+  CheapestPlacement found(std::int64_t id) const {
+    CheapestPlacement placement{.candidates = {},
+                                .turns = {},
+                                .cost_s = states_[at(id)].cost_s,
+                                .states = settled_,
+                                .asked = asked_};
     for (; states_[at(id)].from >= 0; id = states_[at(id)].from) {
       const State& state = states_[at(id)];
       if (state.candidate != no_candidate) placement.candidates.push_back(state.candidate);
@@ -326,8 +326,8 @@ class PlacementSearch {
 
 }  // namespace
 
-std::optional<Placement> cheapest_placement(const PlacementProblem& problem,
-                                            std::int64_t most_states) {
+std::optional<CheapestPlacement> cheapest_placement(const PlacementProblem& problem,
+                                                    std::int64_t most_states) {
   return PlacementSearch(problem).run(most_states);
 }
 

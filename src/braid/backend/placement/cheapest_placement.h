@@ -33,7 +33,7 @@ struct FormatTurn {
   friend bool operator==(const FormatTurn&, const FormatTurn&) = default;
 };
 
-struct Placement {
+struct CheapestPlacement {
   std::vector<std::size_t> candidates;  ///< What is taken, in the order of their first nodes.
   /// For each value in an order in which they can be done, each before its first reader.
   std::vector<FormatTurn> turns;
@@ -59,7 +59,7 @@ struct Placement {
 /// listed first. Same input, same answer. States are as many as there are sets of covered nodes
 /// with a gap, so about as many as nodes where candidates are small; `most_states` ends the search
 /// with an Error, as a budget in work units.
-std::optional<Placement> cheapest_placement(const PlacementProblem& problem,
-                                            std::int64_t most_states = 10'000'000);
+std::optional<CheapestPlacement> cheapest_placement(const PlacementProblem& problem,
+                                                    std::int64_t most_states = 10'000'000);
 
 }  // namespace braid

@@ -19,7 +19,7 @@ using Tensors = std::vector<DenseTensor>;
 
 struct ConvolutionJob {
   std::int64_t samples = 0, in_channels = 0, out_channels = 0, groups = 1;
-  Window window;
+  SlidingWindow window;
   std::vector<double> input, weight;
 
   std::int64_t group_inputs() const { return in_channels / groups; }
@@ -155,7 +155,7 @@ Tensors conv_transpose(const NodeCall& call) {
     call.fail(fmt::format("{} groups of {} channels do not fit a weight of the shape {}", groups,
                           in[1], shape_text(w)));
   }
-  const Window window = transposed_window(call, spatial_part(w), spatial_part(in));
+  const SlidingWindow window = transposed_window(call, spatial_part(w), spatial_part(in));
   const auto places = window_places(window);
   const std::int64_t from_positions = window.out_positions();
   const std::int64_t to_positions = window.in_positions();

@@ -16,7 +16,7 @@ namespace {
 using Tensors = std::vector<DenseTensor>;
 
 struct PoolingJob {
-  Window window;
+  SlidingWindow window;
   std::vector<std::int64_t> places;
   std::int64_t planes = 0;  ///< Samples times channels.
   Shape out;
@@ -89,7 +89,7 @@ Tensors max_pool(const NodeCall& call) {
 
 /// How many positions of each window lie inside the input and its padding, but not behind it.
 std::vector<double> padded_counts(const PoolingJob& job) {
-  Window padded = job.window;
+  SlidingWindow padded = job.window;
   for (std::size_t d = 0; d < padded.in.size(); ++d) {
     padded.in[d] += padded.before[d] + padded.after[d];
     padded.before[d] = padded.after[d] = 0;

@@ -22,9 +22,9 @@ Shape per_dimension(const NodeCall& call, std::string_view name, std::size_t cou
 }
 
 /// A window with the attributes of the node and no sizes yet; pads are explicit ones.
-Window attribute_window(const NodeCall& call, Shape kernel) {
+SlidingWindow attribute_window(const NodeCall& call, Shape kernel) {
   const std::size_t count = kernel.size();
-  Window window;
+  SlidingWindow window;
   window.kernel = std::move(kernel);
   for (const std::int64_t size : window.kernel) {
     if (size < 1) call.fail("its kernel has the shape " + shape_text(window.kernel));
@@ -37,7 +37,7 @@ Window attribute_window(const NodeCall& call, Shape kernel) {
   return window;
 }
 
-std::int64_t extent(const Window& window, std::size_t d) {
+std::int64_t extent(const SlidingWindow& window, std::size_t d) {
   return window.dilations[d] * (window.kernel[d] - 1) + 1;
 }
 
@@ -51,15 +51,15 @@ std::string padding_of(const NodeCall& call) {
 }
 
 /// Splits padding in two halves; what is odd goes to the end, or to the front.
-void halve(Window& window, std::size_t d, std::int64_t total, bool odd_in_front) {
+void halve(SlidingWindow& window, std::size_t d, std::int64_t total, bool odd_in_front) {
   window.before[d] = odd_in_front ? total - total / 2 : total / 2;
   window.after[d] = total - window.before[d];
 }
 
 }  // namespace
 
-Window sliding_window(const NodeCall& call, Shape kernel, const Shape& in) {
-  Window window = attribute_window(call, std::move(kernel));
+SlidingWindow sliding_window(const NodeCall& call, Shape kernel, const Shape& in) {
+  SlidingWindow window = attribute_window(call, std::move(kernel));
   const std::string padding = padding_of(call);
   const bool ceil = call.flag("ceil_mode", false);
   window.in = in;
@@ -86,8 +86,8 @@ Window sliding_window(const NodeCall& call, Shape kernel, const Shape& in) {
   return window;
 }
 
-Window transposed_window(const NodeCall& call, Shape kernel, const Shape& from) {
-  Window window = attribute_window(call, std::move(kernel));
+SlidingWindow transposed_window(const NodeCall& call, Shape kernel, const Shape& from) {
+  SlidingWindow window = attribute_window(call, std::move(kernel));
   const std::size_t count = from.size();
   const Shape extra = per_dimension(call, "output_padding", count, 0, 0);
   const std::string padding = padding_of(call);
@@ -114,7 +114,7 @@ Window transposed_window(const NodeCall& call, Shape kernel, const Shape& from) 
   return window;
 }
 
-std::vector<std::int64_t> window_places(const Window& window) {
+std::vector<std::int64_t> window_places(const SlidingWindow& window) {
   const std::size_t count = window.in.size();
   const Shape strides = row_major_strides(window.in);
   std::vector<std::int64_t> places;

@@ -8,7 +8,7 @@
 namespace braid {
 
 /// How a window moves over the spatial dimensions of a tensor.
-struct Window {
+struct SlidingWindow {
   Shape kernel, strides, dilations;
   Shape before, after;  ///< Padding.
   Shape in, out;        ///< Spatial sizes of the tensor and of what comes out.
@@ -20,14 +20,14 @@ struct Window {
 
 /// The window of a convolution or pooling over spatial sizes `in`, from the node's attributes
 /// (ONNX, Conv and MaxPool). Fails where the kernel is larger than its input.
-Window sliding_window(const NodeCall& call, Shape kernel, const Shape& in);
+SlidingWindow sliding_window(const NodeCall& call, Shape kernel, const Shape& in);
 
 /// That of a transposed convolution: `in` is what the window is slid over, so the node's output,
 /// and `out` the spatial sizes of its input (ONNX, ConvTranspose).
-Window transposed_window(const NodeCall& call, Shape kernel, const Shape& from);
+SlidingWindow transposed_window(const NodeCall& call, Shape kernel, const Shape& from);
 
 /// The element of the input under each position of the kernel (outer) for each position of the
 /// output (inner); -1 in the padding.
-std::vector<std::int64_t> window_places(const Window& window);
+std::vector<std::int64_t> window_places(const SlidingWindow& window);
 
 }  // namespace braid

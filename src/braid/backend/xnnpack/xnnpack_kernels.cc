@@ -140,7 +140,7 @@ bool is_image(const TensorForm& form) {
   return form.type == ElementType::f32 && form.shape.size() == 4 && form.count() > 0;
 }
 
-bool has_padding_inside(const Window& window) {
+bool has_padding_inside(const SlidingWindow& window) {
   for (std::size_t d = 0; d < window.in.size(); ++d) {
     const std::int64_t extent = window.dilations[d] * (window.kernel[d] - 1) + 1;
     const std::int64_t covered = window.in[d] + window.before[d] + window.after[d];
@@ -194,7 +194,7 @@ bool xnnpack_takes_convolution(const KernelJob& job) {
 std::unique_ptr<ComputeKernel> xnnpack_convolution(const Xnnpack& library, const KernelJob& job,
                                                    ImageLayout layout) {
   const ConvolutionSpec spec = *convolution_spec(job);
-  const Window& w = spec.window;
+  const SlidingWindow& w = spec.window;
   const Operands operands(job);
   const auto weights =
       channels_innermost(*job.region.values[static_cast<std::size_t>(spec.weight)].constant);
@@ -219,7 +219,7 @@ bool xnnpack_takes_max_pooling(const KernelJob& job) {
 
 std::unique_ptr<ComputeKernel> xnnpack_max_pooling(const Xnnpack& library, const KernelJob& job,
                                                    ImageLayout layout) {
-  const Window w = pooling_spec(job)->window;
+  const SlidingWindow w = pooling_spec(job)->window;
   const std::size_t channels = size(job.leaf_form(0).shape[1]);
   xnn_operator_t op = nullptr;
   const xnn_status status = library->create_max_pooling(
