@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "braid/backend/executor.h"
+#include "braid/backend/place/copies_backend.h"
 #include "braid/backend/place/placed_program.h"
 #include "braid/backend/place/placement_file.h"
 #include "braid/base/error.h"
@@ -15,6 +16,7 @@
 #include "braid/program/tensor_difference.h"
 
 #include "backend/backends_under_test.h"
+#include "backend/kernel_check.h"
 #include "backend/program_builder.h"
 #include "base/temporary_folder.h"
 
@@ -81,7 +83,10 @@ TEST(Place, WithoutBackendsTheReferenceRunsAll) {
   const FixedProgram fixed = fixed_program(program, random_inputs(program, 1));
   const ProgramPlacement placement = place_program(fixed, {}, nullptr, {.measure = quick});
   EXPECT_THAT(placement.groups, SizeIs(fixed.program.nodes.size()));
-  EXPECT_EQ(placement.measured, 0);
+  EXPECT_EQ(placement.measured, 1);
+  for (const PlacedGroup& each : placement.groups) {
+    EXPECT_EQ(each.backend, each.pattern == "Reshape" ? "copies" : "reference");
+  }
   PlacedProgram placed(fixed, placement, {});
   expect_same_answer(program, placed);
 }
@@ -178,6 +183,43 @@ TEST(Place, KernelsThatCrashOrHangCostThemselvesAlone) {
   EXPECT_THAT(placement.wrong[1], HasSubstr("ran for more than 0.2 s"));
   ASSERT_THAT(placement.groups, SizeIs(1));
   EXPECT_EQ(placement.groups[0].backend, "right");
+}
+
+TEST(Place, CopiesAreThoseOfTheReference) {
+  std::vector<Program> programs;
+  const auto add = [&](const auto& node) {
+    TestProgramBuilder b(13);
+    programs.push_back(b.with_output(node(b)));
+  };
+  const auto slices = [](const Shape& starts, const Shape& ends, const Shape& axes,
+                         const Shape& steps) {
+    return [=](TestProgramBuilder& b) {
+      return b.node("Slice", {b.input({3, 4, 40}), b.integers(starts), b.integers(ends),
+                              b.integers(axes), b.integers(steps)});
+    };
+  };
+  add(slices({8}, {32}, {2}, {1}));
+  add(slices({-1, 1}, {-9, 4}, {0, 1}, {-1, 2}));
+  add([](auto& b) { return b.node("Reshape", {b.input({6, 20}), b.integers(Shape{5, -1})}); });
+  add([](auto& b) { return b.node("Flatten", {b.input({2, 3, 20})}); });
+  add([](auto& b) {
+    const ValueId x = b.input({2, 3, 16});
+    return b.node("Concat", {x, b.input({2, 5, 16}), x}, {{"axis", std::int64_t{1}}});
+  });
+  add([](auto& b) {
+    return b.node("Transpose", {b.input({2, 3, 4, 32})}, {{"perm", Shape{2, 0, 1, 3}}});
+  });
+  add([](auto& b) { return b.node("Expand", {b.input({1, 64}), b.integers(Shape{3, 1})}); });
+  const std::vector<FoundBackend> copies{{"copies", copies_backend(), {}}};
+  KernelCheck check;
+  for (const Program& program : programs) {
+    check_kernels(program, random_inputs(program, 3), copies, check);
+  }
+  EXPECT_THAT(check.wrong, IsEmpty());
+  EXPECT_EQ(check.right["copies: Slice"], 2);
+  for (const char* name : {"Reshape", "Flatten", "Concat", "Transpose", "Expand"}) {
+    EXPECT_EQ(check.right["copies: " + std::string(name)], 1) << name;
+  }
 }
 
 TEST(Place, BatchNormalisationsAreFolded) {

@@ -26,7 +26,6 @@
 #include "braid/frontend/load_program.h"
 #include "braid/frontend/onnx_program.h"
 #include "braid/program/random_tensor.h"
-#include "braid/report/html_parts.h"
 
 namespace braid {
 namespace {
@@ -237,9 +236,10 @@ int run_placed(const VerbPlaceOptions& options) {
     fmt::print("{}", to_text(json));
     return differs.empty() ? kFound : kInfeasible;
   }
-  fmt::print("{}: {} a run (95 % interval {} to {}; {} samples), {} threads of {}\n", file.model,
-             seconds_text(measured.median_s), seconds_text(measured.low_s),
-             seconds_text(measured.high_s), measured.samples, file.threads, machine_name());
+  fmt::print(
+      "{}: {:.3f} ms a run (95 % interval {:.3f} to {:.3f}; {} samples), {} thread{} of {}\n",
+      file.model, measured.median_s * 1e3, measured.low_s * 1e3, measured.high_s * 1e3,
+      measured.samples, file.threads, file.threads == 1 ? "" : "s", machine_name());
   if (file.machine != machine_name()) fmt::print("It was placed on {}.\n", file.machine);
   fmt::print("{}\n", differs.empty() ? "The answer is that of the reference kernels."
                                      : "The answer differs from the reference's: " + differs);

@@ -39,6 +39,7 @@ std::string kernel_problem(ComputeKernel& kernel, const KernelJob& job,
   for (const double each : numbers_of<double>(expected)) most = std::max(most, std::abs(each));
   std::vector<const DenseTensor*> pointers;
   const std::vector<DenseTensor> laid = laid_inputs(job, layouts, inputs);
+  pointers.reserve(laid.size());
   for (const DenseTensor& each : laid) pointers.push_back(&each);
   DenseTensor output(expected.type, expected.shape);
   for (int time = 0; time < 2; ++time) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "braid/backend/place/copies_backend.h"
 #include "braid/base/index.h"
 
 namespace braid {
@@ -72,14 +73,17 @@ std::vector<KernelCandidate> kernel_candidates(const FixedProgram& fixed,
                                                const std::vector<FoundBackend>& backends) {
   CandidateList candidates(fixed, graph, backends);
   const PatternMatcher matcher(graph.graph);
+  std::vector<const Backend*> all{&copies_backend()};
+  for (const FoundBackend& found : backends) {
+    if (found.backend) all.push_back(&*found.backend);
+  }
   for (std::size_t root = 0; root < graph.graph.nodes.size(); ++root) {
     if (graph.program_node[root] < 0) continue;
-    for (const FoundBackend& found : backends) {
-      if (!found.backend) continue;
-      for (const BackendPattern& pattern : found.backend->patterns) {
+    for (const Backend* backend : all) {
+      for (const BackendPattern& pattern : backend->patterns) {
         for (PatternMatch& match :
              matcher.matches(pattern.pattern, static_cast<std::int32_t>(root))) {
-          candidates.add(*found.backend, pattern, std::move(match));
+          candidates.add(*backend, pattern, std::move(match));
         }
       }
     }

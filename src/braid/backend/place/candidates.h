@@ -16,9 +16,9 @@ struct KernelCandidate {
   KernelLayouts layouts = {};
 };
 
-/// All matches that a backend accepts, in order of the nodes, then of backends and their patterns;
-/// those that work element by element in every layout that others have; then a reference kernel for
-/// each node. The backends must outlive them.
+/// All matches that a backend or copies_backend() accepts, in order of the nodes, then of backends
+/// and their patterns; those that work element by element in every layout that others have; then a
+/// reference kernel for each node. The backends must outlive them.
 std::vector<KernelCandidate> kernel_candidates(const FixedProgram& fixed,
                                                const ProgramOpGraph& graph,
                                                const std::vector<FoundBackend>& backends);

@@ -20,7 +20,7 @@ class TurningKernel : public ComputeKernel {
   ImageLayout from_, to_;
 };
 
-Backend made_backend() {
+Backend turning_backend() {
   Backend backend{"layout", "1", {}};
   for (const ImageLayout from : all_layouts) {
     for (const ImageLayout to : all_layouts) {
@@ -40,7 +40,7 @@ Backend made_backend() {
 }  // namespace
 
 const Backend& layout_backend() {
-  static const Backend backend = made_backend();
+  static const Backend backend = turning_backend();
   return backend;
 }
 

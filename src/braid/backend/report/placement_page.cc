@@ -18,6 +18,8 @@ constexpr double picture_width = 1080, letter_width = 6.6;
 /// Dark enough for white text, light enough on black.
 constexpr std::array<const char*, 8> colours = {"#2f6aa8", "#e08e3c", "#2f7049", "#b1494f",
                                                 "#7a5ea8", "#c9b037", "#2b8a94", "#a05195"};
+std::string milliseconds_text(double seconds) { return fmt::format("{:.3f} ms", seconds * 1e3); }
+
 constexpr const char* reference_colour = "#7d8a98";
 
 /// Backends in the order in which they are listed; the reference kernels are grey.
@@ -124,9 +126,9 @@ std::string rows_svg(const PlacementReport& report, const std::vector<std::size_
         "<text class=\"dim\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>"
         "<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text></g>\n",
         escaped(fmt::format("{}: {}, {}: {}", group.backend, group.pattern,
-                            seconds_text(group.cost_s), operators)),
+                            milliseconds_text(group.cost_s), operators)),
         x_of(lanes[g]), y_of(g), colour, bars, y_of(g) - 5.5, width, colour, bars + width + 6,
-        y_of(g) + 4, seconds_text(group.cost_s), words, y_of(g) + 4,
+        y_of(g) + 4, milliseconds_text(group.cost_s), words, y_of(g) + 4,
         escaped(cut(group.pattern + "  " + operators, room)));
   }
   return svg;
@@ -142,7 +144,7 @@ std::string summary(const PlacementReport& report) {
   const NetworkWay& way = report.chosen();
   return fmt::format(
       "{} on {} of {}",
-      seconds_text(way.measured ? way.measured->median_s : way.placement.predicted_s),
+      milliseconds_text(way.measured ? way.measured->median_s : way.placement.predicted_s),
       report.threads == 1 ? "one thread" : fmt::format("{} threads", report.threads),
       report.machine);
 }

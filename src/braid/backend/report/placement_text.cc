@@ -34,6 +34,7 @@ std::vector<KindOfGroup> kinds_of(const ProgramPlacement& placement) {
     kind.cost_s += turn.cost_s;
   }
   std::vector<KindOfGroup> kinds;
+  kinds.reserve(by_name.size());
   for (auto& [name, kind] : by_name) kinds.push_back(std::move(kind));
   std::stable_sort(kinds.begin(), kinds.end(),
                    [](const auto& a, const auto& b) { return a.cost_s > b.cost_s; });
@@ -124,8 +125,8 @@ std::string placement_report_text(const PlacementReport& report) {
   }
   text += "\n" + groups_table(report) + "\n" + ways_table(report);
   text +=
-      "\nalone: what the backend has no kernel for is run by braid's reference kernels, which "
-      "are slow.\n";
+      "\nalone: what the backend has no kernel for is run by braid's own: copies, and reference "
+      "kernels, which are slow.\n";
   return text + sum_text(report);
 }
 
