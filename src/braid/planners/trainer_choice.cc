@@ -171,17 +171,29 @@ std::string why_not_usual(const TrainerNeeds& needs) {
 
 namespace {
 
-/// As refusal(), and what the exporter for it says of any plan.
-std::string refusal_of_named(const TrainerFile& trainer, const TrainerNeeds& needs) {
-  std::string reason = refusal(trainer, needs);
+/// What its exporter says of any plan of the job.
+std::string lack_of(const TrainerFile& trainer, const TrainerNeeds& needs) {
   const Job& job = *needs.job;
-  if (!reason.empty() || needs.own_code || job.graph == nullptr) return reason;
+  if (job.graph == nullptr) return "";
   const std::optional<ModelShape> shape = model_shape(*job.graph);
   return job_refusal(trainer.name, {&job.graph->name, &job.model_source, shape ? &*shape : nullptr,
                                     job.graph->seq_len, job.precision, needs.system});
 }
 
+/// As refusal(), and what it lacks.
+std::string refusal_of_named(const TrainerFile& trainer, const TrainerNeeds& needs) {
+  std::string reason = refusal(trainer, needs);
+  return reason.empty() && !needs.own_code ? lack_of(trainer, needs) : reason;
+}
+
 }  // namespace
+
+std::string assumed_of_trainer(const TrainerFile& trainer, const TrainerNeeds& needs) {
+  const std::string lack = lack_of(trainer, needs);
+  if (lack.empty()) return "";
+  return fmt::format("{} as it comes {}: it is taken to be taught that by code of your own",
+                     trainer.name, lack);
+}
 
 TrainerFile choose_trainer(const std::string& name, const TrainerNeeds& needs) {
   if (name.empty()) return usual_trainer(needs);
