@@ -19,22 +19,19 @@ bool is_pattern(std::string_view text) {
   return text.find_first_of("*?[") != std::string_view::npos;
 }
 
-std::optional<bool> compared(const std::string& left, const std::string& sign,
-                             const std::string& right) {
+Holds compared(const std::string& left, const std::string& sign, const std::string& right) {
   if (sign == "=" || sign == "==" || sign == "!=") {
-    if (is_pattern(right)) return std::nullopt;
-    return (left == right) == (sign != "!=");
+    return is_pattern(right) ? Holds::unknown : holds_if((left == right) == (sign != "!="));
   }
   const auto a = integer(left);
   const auto b = integer(right);
-  if (!a || !b) return std::nullopt;
-  if (sign == "-eq") return *a == *b;
-  if (sign == "-ne") return *a != *b;
-  if (sign == "-lt") return *a < *b;
-  if (sign == "-le") return *a <= *b;
-  if (sign == "-gt") return *a > *b;
-  if (sign == "-ge") return *a >= *b;
-  return std::nullopt;
+  if (!a || !b) return Holds::unknown;
+  if (sign == "-eq") return holds_if(*a == *b);
+  if (sign == "-ne") return holds_if(*a != *b);
+  if (sign == "-lt") return holds_if(*a < *b);
+  if (sign == "-le") return holds_if(*a <= *b);
+  if (sign == "-gt") return holds_if(*a > *b);
+  return sign == "-ge" ? holds_if(*a >= *b) : Holds::unknown;
 }
 
 /// Without blanks and quotes around it.
@@ -47,54 +44,54 @@ std::string_view bare(std::string_view text) {
   return text;
 }
 
-/// Whether a pattern of `case` matches; nullopt: it has signs that are not looked into.
-std::optional<bool> matches(std::string_view pattern, const std::string& subject) {
-  if (pattern == "*") return true;
-  if (is_pattern(pattern) || pattern.find('$') != std::string_view::npos) return std::nullopt;
-  return pattern == subject;
+/// Whether a pattern of `case` matches; unknown: it has signs that are not looked into.
+Holds matches(std::string_view pattern, const std::optional<std::string>& subject) {
+  if (pattern == "*") return Holds::yes;
+  const bool is_plain = !is_pattern(pattern) && pattern.find('$') == std::string_view::npos;
+  return subject && is_plain ? holds_if(pattern == *subject) : Holds::unknown;
 }
 
 }  // namespace
 
-std::optional<bool> value_of_test(std::span<const std::string> words) {
-  if (words.size() == 1 && words[0] == "true") return true;
-  if (words.size() == 1 && words[0] == "false") return false;
+Holds value_of_test(std::span<const std::string> words) {
+  if (words.size() == 1 && words[0] == "true") return Holds::yes;
+  if (words.size() == 1 && words[0] == "false") return Holds::no;
   const bool single = words.size() > 2 && words.front() == "[" && words.back() == "]";
   const bool twice = words.size() > 2 && words.front() == "[[" && words.back() == "]]";
-  if (!single && !twice) return std::nullopt;
+  if (!single && !twice) return Holds::unknown;
   words = words.subspan(1, words.size() - 2);
   const bool negated = words.size() > 1 && words[0] == "!";
   if (negated) words = words.subspan(1);
-  std::optional<bool> value;
-  if (words.size() == 1) value = !words[0].empty();
-  if (words.size() == 2 && words[0] == "-z") value = words[1].empty();
-  if (words.size() == 2 && words[0] == "-n") value = !words[1].empty();
+  Holds value = Holds::unknown;
+  if (words.size() == 1) value = holds_if(!words[0].empty());
+  if (words.size() == 2 && words[0] == "-z") value = holds_if(words[1].empty());
+  if (words.size() == 2 && words[0] == "-n") value = holds_if(!words[1].empty());
   if (words.size() == 3) value = compared(words[0], words[1], words[2]);
-  return value && negated ? !*value : value;
+  return value == Holds::unknown || !negated ? value : holds_if(value == Holds::no);
 }
 
-void ShellBranches::take(Branch& branch, std::optional<bool> holds) {
-  if (branch.is_chosen || (holds && !*holds)) {
+void ShellBranches::take(Branch& branch, Holds test) {
+  if (branch.is_chosen || test == Holds::no) {
     branch.state = State::skipped;
-  } else if (!holds || branch.is_unsure) {
+  } else if (test == Holds::unknown || branch.is_unsure) {
     branch.state = State::unknown;
     branch.is_unsure = true;
     // What comes behind a branch that is always taken never runs.
-    branch.is_chosen = holds.has_value();
+    branch.is_chosen = test == Holds::yes;
   } else {
     branch.state = State::runs;
     branch.is_chosen = true;
   }
 }
 
-void ShellBranches::begin_if(std::optional<bool> holds) {
+void ShellBranches::begin_if(Holds test) {
   Branch branch;
-  take(branch, holds);
+  take(branch, test);
   open_.push_back(branch);
 }
 
-void ShellBranches::begin_else(std::optional<bool> holds) {
-  if (!open_.empty()) take(open_.back(), holds);
+void ShellBranches::begin_else(Holds test) {
+  if (!open_.empty()) take(open_.back(), test);
 }
 
 void ShellBranches::begin_case(std::optional<std::string> subject) {
@@ -109,19 +106,15 @@ void ShellBranches::begin_arm(std::string_view patterns) {
   if (!awaits_pattern()) return;
   Branch& branch = open_.back();
   branch.awaits_pattern = false;
-  std::optional<bool> holds = false;
+  Holds any = Holds::no;
   while (true) {
     const std::size_t end = patterns.find('|');
-    const std::string_view pattern = bare(patterns.substr(0, end));
-    const std::optional<bool> one = pattern == "*"    ? std::optional(true)
-                                    : !branch.subject ? std::nullopt
-                                                      : matches(pattern, *branch.subject);
-    if (one.value_or(false)) holds = true;
-    if (!one && holds && !*holds) holds = std::nullopt;
+    const Holds one = matches(bare(patterns.substr(0, end)), branch.subject);
+    if (one == Holds::yes || any == Holds::no) any = one;
     if (end == std::string_view::npos) break;
     patterns.remove_prefix(end + 1);
   }
-  take(branch, holds);
+  take(branch, any);
 }
 
 void ShellBranches::end_arm() {

@@ -9,23 +9,27 @@
 
 namespace braid {
 
-/// The value of a test, "[ 8 -gt 1 ]", "[[ fp8 == fp8 ]]", "true", whose words are what variables
-/// stand for; nullopt: it is of files or commands, or of several tests.
-std::optional<bool> value_of_test(std::span<const std::string> words);
+/// Whether something holds, as far as a script alone says.
+enum class Holds : std::uint8_t { no, yes, unknown };
+constexpr Holds holds_if(bool condition) { return condition ? Holds::yes : Holds::no; }
+
+/// Whether a test holds, "[ 8 -gt 1 ]", "[[ fp8 == fp8 ]]", "true", whose words are what variables
+/// stand for. Unknown: it is of files or commands, or of several tests.
+Holds value_of_test(std::span<const std::string> words);
 
 /// Which commands of a script's branches and loops are run: those of the branch that is chosen, and
 /// all where that is not known.
 ///
 ///     ShellBranches branches;
-///     branches.begin_if(false);    // if [ 1 -gt 2 ]; then
-///     branches.is_skipped();       // true
-///     branches.begin_else();       // else
-///     branches.is_skipped();       // false
-///     branches.end();              // fi
+///     branches.begin_if(Holds::no);  // if [ 1 -gt 2 ]; then
+///     branches.is_skipped();         // true
+///     branches.begin_else();         // else
+///     branches.is_skipped();         // false
+///     branches.end();                // fi
 class ShellBranches {
  public:
-  void begin_if(std::optional<bool> holds);
-  void begin_else(std::optional<bool> holds = true);  ///< Of elif, what its test says.
+  void begin_if(Holds test);
+  void begin_else(Holds test = Holds::yes);  ///< Of elif, what its test says.
   /// nullopt: not known, as what an assignment of the environment gives.
   void begin_case(std::optional<std::string> subject);
   /// Patterns as they stand before the bracket: "a|b", "*". Ignored outside of `case`.
@@ -49,7 +53,7 @@ class ShellBranches {
     std::optional<std::string> subject;
   };
 
-  static void take(Branch& branch, std::optional<bool> holds);
+  static void take(Branch& branch, Holds test);
 
   std::vector<Branch> open_;
 };

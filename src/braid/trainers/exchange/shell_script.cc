@@ -180,13 +180,11 @@ class Reader {
     const bool is_whole = !has_text || text_[at_] == ';' || text_[at_] == '\n';
     const bool is_known = unknown_ == unknown_before;
     const bool is_test = !command.empty() && command[0].starts_with('[');
-    const std::optional<bool> value = !is_test   ? std::optional(true)
-                                      : is_known ? value_of_test(command)
-                                                 : std::nullopt;
+    const Holds value = !is_test ? Holds::yes : is_known ? value_of_test(command) : Holds::unknown;
     if (!command.empty()) finish_command(command, is_whole && is_known);
     if (branches_.awaits_pattern()) return;
     if (at("&&") || at("||")) return chain(value);
-    runs_ = true;
+    runs_ = Holds::yes;
     if (branches_.is_case() && at(";;")) {
       at_ += at(";;&") ? 3 : 2;
       branches_.end_arm();
@@ -195,20 +193,21 @@ class Reader {
     }
   }
 
-  /// Whether the command behind && or || runs, where the one before it gives `value`: nullopt,
-  /// nobody knows. Commands that are no tests are taken to succeed.
-  void chain(std::optional<bool> value) {
-    const bool wanted = text_[at_] == '&';
-    at_ += 2;
+  /// Whether the command behind && or || runs, where `value` is of the one before it. Commands that
+  /// are no tests are taken to succeed.
+  void chain(Holds value) {
     // What did not run leaves what was known before it.
-    if (runs_ && !*runs_) value = !wanted_;
-    if (!runs_) value = std::nullopt;
-    wanted_ = wanted;
-    runs_ = value ? std::optional(*value == wanted) : std::nullopt;
+    if (runs_ == Holds::no) value = wanted_ == Holds::yes ? Holds::no : Holds::yes;
+    if (runs_ == Holds::unknown) value = Holds::unknown;
+    wanted_ = holds_if(text_[at_] == '&');
+    at_ += 2;
+    runs_ = value == Holds::unknown ? value : holds_if(value == wanted_);
   }
 
-  bool is_skipped() const { return branches_.is_skipped() || (runs_ && !*runs_); }
-  bool is_uncertain() const { return !is_skipped() && (!runs_ || branches_.is_uncertain()); }
+  bool is_skipped() const { return branches_.is_skipped() || runs_ == Holds::no; }
+  bool is_uncertain() const {
+    return !is_skipped() && (runs_ == Holds::unknown || branches_.is_uncertain());
+  }
 
   /// Words that a command follows on the same line.
   static bool is_before_command(const std::string& word) {
@@ -221,7 +220,7 @@ class Reader {
     const std::string& word = command.front();
     if (word == "if" || word == "elif") {
       const std::span<const std::string> test = std::span(command).subspan(1);
-      const std::optional<bool> holds = is_known ? value_of_test(test) : std::nullopt;
+      const Holds holds = is_known ? value_of_test(test) : Holds::unknown;
       if (word == "if") {
         branches_.begin_if(holds);
       } else {
@@ -493,9 +492,9 @@ class Reader {
   bool in_assignment_ = false;  ///< There, words are not split.
   Variables variables_;
   ShellBranches branches_;
-  std::optional<bool> runs_ = true;  ///< Whether && and || let the command at hand run.
-  bool wanted_ = true;               ///< What the operator before it wants.
-  std::size_t unknown_ = 0;          ///< How often something was not known.
+  Holds runs_ = Holds::yes;    ///< Whether && and || let the command at hand run.
+  Holds wanted_ = Holds::yes;  ///< What the operator before it wants of the one before.
+  std::size_t unknown_ = 0;    ///< How often something was not known.
   ShellScript script_;
 };
 
